@@ -1,0 +1,124 @@
+//! Changing one setting in a file, with its comments and its order kept.
+
+use std::path::Path;
+
+use serde_json::Value;
+use toml_edit::{DocumentMut, Item, Table};
+
+use crate::load::{Layer, problems_of};
+use crate::problem::{ConfigError, Problem};
+use crate::text;
+use crate::write;
+
+/// Sets `key` (for instance `ui.theme`) in the person's file at `path`; null takes it away. The file is
+/// made where there is none. Nothing is written when the result would be wrong.
+///
+/// # Errors
+/// [`ConfigError::Wrong`] for an unknown key, a wrong value, or a file that was wrong before;
+/// [`ConfigError::Io`].
+pub fn set_value(path: &Path, key: &str, value: &Value) -> Result<(), ConfigError> {
+    let wrong = |problem: Problem| ConfigError::Wrong { problems: vec![problem] };
+    let old = text::read(path).map_err(wrong)?.unwrap_or_default();
+    let source = text::Source { path, text: &old };
+    // The parser's own message would quote the text.
+    text::parse(&source).map_err(wrong)?;
+    let mut document: DocumentMut =
+        old.parse().map_err(|_| wrong(Problem::file(path, "cannot be changed as it is")))?;
+    let names =
+        toml_edit::Key::parse(key).map_err(|_| ConfigError::Refused(format!("`{key}` is not a key")))?;
+    let Some((last, sections)) = names.split_last() else {
+        return Err(ConfigError::Refused("no key was named".into()));
+    };
+    let mut item: &mut Item = document.as_item_mut();
+    for section in sections {
+        let Some(table) = item.as_table_like_mut() else {
+            return Err(ConfigError::Refused(format!("`{key}` is inside something that is not a section")));
+        };
+        if !table.contains_key(section.get()) {
+            if value.is_null() {
+                return Ok(());
+            }
+            let mut section_table = Table::new();
+            section_table.set_implicit(true);
+            table.insert(section.get(), Item::Table(section_table));
+        }
+        let Some(inner) = table.get_mut(section.get()) else {
+            return Err(ConfigError::Refused(format!("`{key}` cannot be set")));
+        };
+        item = inner;
+    }
+    let Some(table) = item.as_table_like_mut() else {
+        return Err(ConfigError::Refused(format!("`{key}` is inside something that is not a section")));
+    };
+    match to_toml(value) {
+        None if value.is_null() => drop(table.remove(last.get())),
+        None => return Err(ConfigError::Refused(format!("this value of `{key}` cannot be written"))),
+        Some(new) => match table.get_mut(last.get()).and_then(Item::as_value_mut) {
+            // What stands around it (a comment behind it) stays.
+            Some(there) => {
+                let decor = there.decor().clone();
+                *there = new;
+                *there.decor_mut() = decor;
+            }
+            None => drop(table.insert(last.get(), Item::Value(new))),
+        },
+    }
+    let text = document.to_string();
+    let problems = problems_of(path, &text, Layer::User);
+    if !problems.is_empty() {
+        return Err(ConfigError::Wrong { problems });
+    }
+    write::replace(path, &text)
+}
+
+/// Sets `name` in the section `section` of a TOML text, with its comments and its order kept. For files that
+/// are not settings: what is right in them is the caller's to know.
+///
+/// # Errors
+/// [`ConfigError::Refused`] when the text cannot be read, or the section is something else.
+pub fn set_entry(text: &str, section: &str, name: &str, value: &Value) -> Result<String, ConfigError> {
+    let refused = |why: &str| ConfigError::Refused(format!("`{section}`: {why}"));
+    let mut document: DocumentMut = text.parse().map_err(|_| refused("the file cannot be read"))?;
+    let item = document.entry(section).or_insert_with(toml_edit::table);
+    let table = item.as_table_like_mut().ok_or_else(|| refused("it is not a section"))?;
+    let new = to_toml(value).ok_or_else(|| refused("this value cannot be written"))?;
+    match table.get_mut(name).and_then(Item::as_value_mut) {
+        Some(there) => {
+            let decor = there.decor().clone();
+            *there = new;
+            *there.decor_mut() = decor;
+        }
+        None => drop(table.insert(name, Item::Value(new))),
+    }
+    Ok(document.to_string())
+}
+
+fn to_toml(value: &Value) -> Option<toml_edit::Value> {
+    Some(match value {
+        Value::Null => return None,
+        Value::Bool(b) => (*b).into(),
+        Value::Number(n) => match n.as_i64() {
+            Some(n) => n.into(),
+            None => n.as_f64()?.into(),
+        },
+        Value::String(s) => s.as_str().into(),
+        Value::Array(items) => {
+            let mut list = toml_edit::Array::new();
+            for item in items {
+                list.push(to_toml(item)?);
+            }
+            list.into()
+        }
+        Value::Object(pairs) => {
+            let mut table = toml_edit::InlineTable::new();
+            for (name, value) in pairs {
+                table.insert(name, to_toml(value)?);
+            }
+            table.into()
+        }
+    })
+}
+
+#[cfg(test)]
+#[path = "edit_tests.rs"]
+mod tests;

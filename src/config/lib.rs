@@ -1,0 +1,34 @@
+//! Layered settings: built-in < user file < project file (can only narrow) < environment < flags.
+//!
+//! Reading never panics and never half-applies: a bad file gives [`Problem`]s with file, line and the nearest
+//! right name, and the last good configuration stays in use.
+//!
+//! | file | holds |
+//! | --- | --- |
+//! | `schema` | the typed form; the JSON schema is derived from it |
+//! | `places` | the four folders |
+//! | `text`, `check`, `nearest` | one file: values with their places, checked against the schema |
+//! | `narrow` | what a project's file may do |
+//! | `load` | the layers, origins, live reading |
+//! | `edit`, `keyfile`, `write` | changing a setting, keeping keys, whole-file writes |
+
+mod check;
+mod edit;
+mod keyfile;
+mod load;
+mod narrow;
+mod nearest;
+pub mod places;
+mod problem;
+pub mod schema;
+mod text;
+mod write;
+
+pub use check::schema as json_schema;
+pub use edit::{set_entry, set_value};
+pub use keyfile::{KeyFile, Secret};
+pub use load::{FILE, Fingerprint, Flags, Layer, Live, Loaded, Origin, Sources, load, problems_of};
+pub use places::Places;
+pub use problem::{ConfigError, Problem};
+pub use schema::Config;
+pub use write::write_private;

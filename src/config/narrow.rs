@@ -1,0 +1,111 @@
+//! What a project's file may do: make things stricter, and choose colours and keys. It comes with a
+//! repository, so it can never name a server, a key, a program or a model, and never loosen a limit.
+
+use serde_json::{Map, Value};
+use tiller_protocol::Profile;
+
+use crate::check::join;
+use crate::problem::Problem;
+use crate::text::{Body, Node, Source};
+
+/// Keys that are taken as they are.
+const FREE: &[&str] = &["ui.theme", "ui.theme_dark", "ui.theme_light", "ui.keymap"];
+
+/// Sections in which a number is taken when it is lower than what holds already.
+const LOWER: &[&str] = &["budget", "limits"];
+
+/// What can never stand in a project's file, known to us or not, and why.
+const NEVER: &[(&str, &str)] = &[
+    ("providers", "it could send your keys to another server"),
+    ("model", "it could choose a model that you pay for"),
+    ("tiers", "it could choose models that you pay for"),
+    ("mcp", "it could start programs"),
+    ("hooks", "it could start programs"),
+    ("commands", "it could start programs"),
+    ("agents", "agents of a project live in .tiller/agents"),
+    ("embeddings", "it could send your text to another server"),
+    ("watch", "it could hide changes from you"),
+    ("context", "it could change what the model is told"),
+];
+
+/// What is refused in a project's file.
+pub(crate) fn refused(source: &Source<'_>, root: &Node) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    let Body::Table(pairs) = &root.body else { return problems };
+    for (name, node) in pairs {
+        let mut refuse = |key: &str, at: &Node, why: &str| {
+            let mut problem =
+                source.problem(at.key.start, key, format!("a project's file cannot set `{key}`: {why}"));
+            problem.hint = Some("set it in your own config.toml".into());
+            problems.push(problem);
+        };
+        if let Some((key, why)) = NEVER.iter().find(|(key, _)| key == name) {
+            refuse(key, node, why);
+        } else if name == "ui" {
+            for (inner, child) in children(node) {
+                let key = join(name, inner);
+                let known = crate::check::known("ui", inner);
+                if known && !FREE.contains(&key.as_str()) {
+                    refuse(&key, child, "only theme and keymap are a project's to choose");
+                }
+            }
+        } else if name == "limits"
+            && let Some((_, child)) = children(node).iter().find(|(k, _)| k == "fetch_private")
+            && child.plain() == Value::Bool(true)
+        {
+            refuse("limits.fetch_private", child, "it would open private addresses");
+        }
+    }
+    problems
+}
+
+fn children(node: &Node) -> &[(String, Node)] {
+    match &node.body {
+        Body::Table(pairs) => pairs,
+        _ => &[],
+    }
+}
+
+/// What is left of a project's values over those that hold already: only what is stricter.
+pub(crate) fn narrowed(project: &Value, holds: &Value) -> Value {
+    let mut out = Map::new();
+    let Some(pairs) = project.as_object() else { return Value::Object(out) };
+    for (name, value) in pairs {
+        let there = holds.get(name).unwrap_or(&Value::Null);
+        if name == "profile" {
+            let strictness = |v: &Value| v.as_str().and_then(|s| s.parse::<Profile>().ok());
+            if strictness(value) < strictness(there) {
+                out.insert(name.clone(), value.clone());
+            }
+        } else if LOWER.contains(&name.as_str()) {
+            let lower = lower(value, there);
+            if lower.as_object().is_some_and(|o| !o.is_empty()) {
+                out.insert(name.clone(), lower);
+            }
+        } else {
+            out.insert(name.clone(), value.clone());
+        }
+    }
+    Value::Object(out)
+}
+
+/// Numbers that are lower than those of `there` (or where nothing is there), and `false`.
+fn lower(value: &Value, there: &Value) -> Value {
+    let mut out = Map::new();
+    for (name, value) in value.as_object().into_iter().flatten() {
+        let there = there.get(name).unwrap_or(&Value::Null);
+        let stricter = match (value, there) {
+            (Value::Object(_), _) => {
+                out.insert(name.clone(), lower(value, there));
+                false
+            }
+            (Value::Number(new), Value::Number(old)) => new.as_f64() < old.as_f64(),
+            (Value::Number(_), Value::Null) | (Value::Bool(false), _) => true,
+            _ => false,
+        };
+        if stricter {
+            out.insert(name.clone(), value.clone());
+        }
+    }
+    Value::Object(out)
+}

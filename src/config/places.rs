@@ -1,0 +1,52 @@
+//! Where things are: `TILLER_HOME`, or the XDG folders.
+
+use std::path::PathBuf;
+
+/// The four folders of the person's. Files in them are 0600, folders 0700.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Places {
+    pub config: PathBuf,
+    pub data: PathBuf,
+    pub state: PathBuf,
+    pub cache: PathBuf,
+}
+
+impl Places {
+    /// From environment variables, given as a function so that tests need not set any.
+    /// `None` when neither `TILLER_HOME` nor `HOME` nor XDG folders are set.
+    pub fn from_env(var: &dyn Fn(&str) -> Option<String>) -> Option<Self> {
+        let set = |k: &str| var(k).filter(|v| !v.is_empty()).map(PathBuf::from);
+        if let Some(home) = set("TILLER_HOME") {
+            return Some(Self {
+                config: home.join("config"),
+                data: home.join("data"),
+                state: home.join("state"),
+                cache: home.join("cache"),
+            });
+        }
+        let home = set("HOME");
+        if cfg!(target_os = "macos") {
+            let lib = home?.join("Library");
+            let app = lib.join("Application Support").join("tiller");
+            return Some(Self {
+                config: app.join("config"),
+                data: app.join("data"),
+                state: app.join("state"),
+                cache: lib.join("Caches").join("tiller"),
+            });
+        }
+        // The XDG specification says that relative paths are to be ignored.
+        let xdg = |k: &str, rest: &str| {
+            set(k)
+                .filter(|p| p.is_absolute())
+                .or_else(|| home.as_ref().map(|h| h.join(rest)))
+                .map(|p| p.join("tiller"))
+        };
+        Some(Self {
+            config: xdg("XDG_CONFIG_HOME", ".config")?,
+            data: xdg("XDG_DATA_HOME", ".local/share")?,
+            state: xdg("XDG_STATE_HOME", ".local/state")?,
+            cache: xdg("XDG_CACHE_HOME", ".cache")?,
+        })
+    }
+}

@@ -1,0 +1,98 @@
+//! The person's answers, and what the engine does with those to questions of its own.
+
+use tiller_protocol::event::AskEvent;
+use tiller_protocol::{AskBody, AskId, AskReply, CommandId, EventBody, Notice, NoticeKind};
+
+use crate::bus::ClientId;
+use crate::core::Core;
+use crate::msg::About;
+use crate::turn::{Input, Prepared};
+
+impl Core {
+    /// The person's answer to a question.
+    pub(crate) fn answer(&mut self, client: ClientId, cause: CommandId, id: AskId, reply: AskReply) {
+        match self.asks.answer(id, reply.clone()) {
+            Err(wrong) => self.refuse(client, cause, Notice::new(NoticeKind::User, wrong.words())),
+            Ok(ask) => {
+                let mut place = self.place();
+                place.cause = Some(cause);
+                let event = match (&ask.body, &reply) {
+                    (AskBody::Permission(p), AskReply::Permission { decision, .. }) => {
+                        AskEvent::PermissionDecided {
+                            id: Some(id),
+                            tool: p.tool.clone(),
+                            what: self.redact(&p.shown),
+                            decision: decision_word(decision).into(),
+                            by: "person".into(),
+                        }
+                    }
+                    _ => AskEvent::QuestionAnswered { id, reply },
+                };
+                self.bus.publish(&place, EventBody::Ask(event));
+                self.asks_changed();
+            }
+        }
+    }
+
+    /// An answer to a question of the engine's own.
+    pub(crate) fn answered(&mut self, about: About, reply: Result<AskReply, String>) {
+        let yes = match &reply {
+            Ok(AskReply::Yes { value }) => Some(value.clone()),
+            _ => None,
+        };
+        match about {
+            About::Busy { session } => self.busy_answered(session, &reply),
+            About::Leave { client, cause, id } => self.leave_answered(client, cause, id, &reply),
+            About::Budget { turn, which } if self.is_live(turn) => {
+                if let Some(value) = yes {
+                    let spent = match which {
+                        crate::budget::Which::Session => self.spent.session,
+                        crate::budget::Which::Day => self.spent.day,
+                    };
+                    let typed = value.and_then(|v| v.trim().trim_start_matches('$').parse::<f64>().ok());
+                    // A yes without a number: as much again.
+                    let to = typed.map_or(
+                        tiller_protocol::Cost(spent.0.saturating_mul(2)),
+                        tiller_protocol::Cost::from_usd,
+                    );
+                    self.budget.raise(which, to);
+                    self.prepare(false);
+                    self.pump();
+                } else if let Some(over) = self.budget.over(self.spent) {
+                    let stop = Prepared::Stop {
+                        status: tiller_protocol::event::TurnStatus::Limit,
+                        notice: over.notice(),
+                    };
+                    self.feed(Input::Prepared(stop));
+                } else {
+                    self.prepare(false);
+                    self.pump();
+                }
+            }
+            About::Deep { turn } if self.is_live(turn) => {
+                if yes.is_some() {
+                    self.s.deep_allowed = true;
+                    self.prepare(true);
+                    self.pump();
+                } else {
+                    let notice = Notice::new(NoticeKind::Denied, "the deep tier was not allowed")
+                        .hint("choose another model with /model, then continue");
+                    let stop = Prepared::Stop { status: tiller_protocol::event::TurnStatus::Limit, notice };
+                    self.feed(Input::Prepared(stop));
+                }
+            }
+            About::Budget { .. } | About::Deep { .. } => {}
+        }
+    }
+}
+
+fn decision_word(d: &tiller_protocol::Decision) -> &'static str {
+    use tiller_protocol::Decision as D;
+    match d {
+        D::Once => "once",
+        D::Session { .. } => "session",
+        D::Always { .. } => "always",
+        D::Edit { .. } => "edit",
+        D::Deny { .. } => "deny",
+    }
+}

@@ -1,0 +1,98 @@
+//! A question on the side (`/btw`): answered by the session's model from what was said so far, without tools
+//! and without a trace in the conversation, so that neither the turn in flight nor the prefix notices it.
+
+use tiller_protocol::event::ReplyEvent;
+use tiller_protocol::{CommandId, ModelRef, Notice, NoticeKind, SessionId, Usage};
+
+use crate::bus::ClientId;
+use crate::context::compact;
+use crate::core::Core;
+use crate::msg::Msg;
+use crate::saves::{After, Then};
+
+const PROMPT: &str = include_str!("../../assets/prompts/aside.md");
+/// Of the model's window, how much the conversation may fill, in percent; about 2.5 characters a token.
+const FILL: u64 = 50;
+/// Tokens of the window where it is not known.
+const WINDOW: u64 = 100_000;
+/// Tokens of the answer at most.
+const ANSWER: u64 = 4_000;
+
+/// An answer, or why there is none.
+pub(crate) struct Aside {
+    client: ClientId,
+    cause: CommandId,
+    session: SessionId,
+    model: ModelRef,
+    question: String,
+    result: Result<String, Notice>,
+    usage: Usage,
+}
+
+impl Core {
+    pub(crate) fn aside(&mut self, client: ClientId, cause: CommandId, question: &str) {
+        let question = self.redact(question.trim());
+        let model = self.s.model.clone();
+        let why = if question.is_empty() {
+            Some(Notice::new(NoticeKind::User, "there is no question"))
+        } else if self.budget.over(self.spent).is_some() {
+            Some(Notice::new(NoticeKind::Budget, "the budget is used up").hint("raise it with /budget"))
+        } else if self.tier() == "deep" && !self.w.config().tiers.deep_allowed && !self.s.deep_allowed {
+            let why = "the deep tier was not allowed in this session yet";
+            Some(Notice::new(NoticeKind::Denied, why).hint("say something first: then it asks"))
+        } else if self.is_demo(&model) {
+            let why = "the demo model follows a script: it can answer no questions";
+            Some(Notice::new(NoticeKind::User, why).hint("choose a model with /model"))
+        } else {
+            None
+        };
+        let provider = match (why, self.provider(&model)) {
+            (Some(why), _) => return self.refuse(client, cause, why),
+            (None, Err(e)) => return self.refuse(client, cause, crate::notices::provider(&e)),
+            (None, Ok(p)) => p,
+        };
+        let window = self.model_info(&model).window.unwrap_or(WINDOW);
+        let most = usize::try_from(window / 100 * FILL * 5 / 2).unwrap_or(usize::MAX);
+        let path = self.s.path.clone();
+        let (tx, session) = (self.tx.clone(), self.s.id);
+        self.spawn(async move {
+            let text = format!("{}\n\n[the question]\n{question}", compact::transcript(&path, None, most));
+            let mut usage = Usage::default();
+            let name = session.to_string();
+            let got =
+                crate::compaction::ask(&provider, &model, PROMPT, text, &name, Some(ANSWER), &mut usage)
+                    .await;
+            let result = match got {
+                Ok(text) if text.trim().is_empty() => {
+                    Err(Notice::new(NoticeKind::Network, "the answer came back empty"))
+                }
+                Ok(text) => Ok(text),
+                Err(e) => Err(crate::notices::provider(&e)),
+            };
+            let done = Aside { client, cause, session, model, question, result, usage };
+            let _ = tx.send(Msg::Aside(Box::new(done))).await;
+        });
+    }
+
+    pub(crate) fn aside_done(&mut self, a: Aside) {
+        if a.usage != Usage::default() {
+            // Paid is paid, also when another session was opened meanwhile.
+            let tier = self.tier();
+            let call = if a.session == self.s.id {
+                self.book(&a.model, tier, a.usage)
+            } else {
+                self.book_elsewhere(&a.model, tier, a.usage)
+            };
+            let ticket = self.w.store.record_call(a.session, call);
+            self.saves.push(ticket, After { events: Vec::new(), then: Then::Nothing });
+        }
+        match a.result {
+            Ok(answer) => {
+                let answer = self.redact(&answer);
+                let reply = ReplyEvent::AsideReply { question: a.question, answer, model: a.model };
+                self.bus.reply(a.client, &self.place_of(Some(a.cause)), reply);
+            }
+            Err(notice) => self.refuse(a.client, a.cause, notice),
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! Questions that wait for the person. Each has its own id; an answer can only reach the question that it
+//! was given to. Calls that ask for exactly the same share one question.
+
+use tiller_protocol::{AgentId, Ask, AskBody, AskId, AskReply};
+use tokio::sync::oneshot;
+
+/// Who waits. The asking task holds the other end; it closes when the call ends first.
+type Waiter = oneshot::Sender<Result<AskReply, String>>;
+
+/// The open questions, oldest first.
+#[derive(Debug, Default)]
+pub(crate) struct Asks {
+    open: Vec<(Ask, Vec<Waiter>)>,
+}
+
+/// Why an answer was not taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wrong {
+    /// Answered already, or its call has ended.
+    Gone,
+    /// The answer was given to other text.
+    OtherText,
+    /// It does not answer this kind of question.
+    Kind,
+}
+
+impl Wrong {
+    pub(crate) fn words(self) -> &'static str {
+        match self {
+            Self::Gone => "this question is not open any more",
+            Self::OtherText => "the answer was given to other text than what would run",
+            Self::Kind => "this does not answer the question",
+        }
+    }
+}
+
+impl Asks {
+    /// Opens a question, or joins one that asks the same. `Some` when it is new to the person.
+    pub(crate) fn open(
+        &mut self,
+        id: AskId,
+        agent: AgentId,
+        call: Option<String>,
+        body: AskBody,
+        waiter: Waiter,
+    ) -> Option<&Ask> {
+        if let AskBody::Permission(p) = &body {
+            let same = self.open.iter_mut().find(|(a, _)| {
+                matches!(&a.body, AskBody::Permission(q) if q.hash == p.hash && q.tool == p.tool && q.folder == p.folder)
+            });
+            if let Some((_, waiters)) = same {
+                waiters.push(waiter);
+                return None;
+            }
+        }
+        self.open.push((Ask { id, agent, call, body }, vec![waiter]));
+        self.open.last().map(|(ask, _)| ask)
+    }
+
+    /// Takes an answer to its question and wakes whoever waits.
+    pub(crate) fn answer(&mut self, id: AskId, reply: AskReply) -> Result<Ask, Wrong> {
+        let at = self.open.iter().position(|(a, _)| a.id == id).ok_or(Wrong::Gone)?;
+        fits(&self.open[at].0.body, &reply)?;
+        let (ask, waiters) = self.open.remove(at);
+        for w in waiters {
+            // A call that ended meanwhile needs no answer.
+            let _ = w.send(Ok(reply.clone()));
+        }
+        Ok(ask)
+    }
+
+    /// Drops the questions that nobody waits for any more; gives them.
+    pub(crate) fn prune(&mut self) -> Vec<Ask> {
+        let (gone, open) = std::mem::take(&mut self.open)
+            .into_iter()
+            .partition(|(_, waiters): &(Ask, Vec<Waiter>)| waiters.iter().all(Waiter::is_closed));
+        self.open = open;
+        gone.into_iter().map(|(ask, _)| ask).collect()
+    }
+
+    pub(crate) fn list(&self) -> Vec<Ask> {
+        self.open.iter().map(|(a, _)| a.clone()).collect()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.open.is_empty()
+    }
+
+    /// Whether this call waits for an answer.
+    pub(crate) fn waits(&self, call: &str) -> bool {
+        self.open.iter().any(|(a, _)| a.call.as_deref() == Some(call))
+    }
+}
+
+fn fits(body: &AskBody, reply: &AskReply) -> Result<(), Wrong> {
+    let ok = match (body, reply) {
+        (AskBody::Permission(p), AskReply::Permission { hash, .. }) => {
+            return if p.hash == *hash { Ok(()) } else { Err(Wrong::OtherText) };
+        }
+        (AskBody::Clarify { .. }, AskReply::Choice { answers }) => !answers.is_empty(),
+        (AskBody::SessionBusy { .. }, AskReply::Branch | AskReply::ReadOnly) => true,
+        (AskBody::Trust { .. }, AskReply::Never) => true,
+        (AskBody::Permission(_), AskReply::Yes { .. }) => false,
+        (AskBody::Clarify { .. } | AskBody::SessionBusy { .. }, AskReply::Yes { .. }) => false,
+        (_, AskReply::Declined | AskReply::Yes { .. }) => true,
+        _ => false,
+    };
+    if ok { Ok(()) } else { Err(Wrong::Kind) }
+}
+
+#[cfg(test)]
+#[path = "asks_tests.rs"]
+mod tests;

@@ -1,0 +1,83 @@
+use super::*;
+
+#[test]
+fn a_copy_is_saved_in_our_folder_and_links_are_not_followed() {
+    use std::os::unix::fs::PermissionsExt;
+    let tmp = tempfile::tempdir().unwrap();
+    let root = tmp.path().join("work");
+    let backup = tmp.path().join("state");
+    std::fs::create_dir(&root).unwrap();
+    std::fs::write(root.join("a.txt"), "as it was\n").unwrap();
+    std::os::unix::fs::symlink(root.join("a.txt"), root.join("link.txt")).unwrap();
+    for name in ["link.txt", "gone.txt"] {
+        save_copy(&backup, &root, name).unwrap();
+    }
+    assert!(!backup.exists());
+    save_copy(&backup, &root, "a.txt").unwrap();
+    save_copy(&backup, &root, "a.txt").unwrap();
+    let copies: Vec<_> = std::fs::read_dir(&backup).unwrap().map(|e| e.unwrap().path()).collect();
+    assert_eq!(copies.len(), 1);
+    assert_eq!(std::fs::read_to_string(&copies[0]).unwrap(), "as it was\n");
+    assert_eq!(std::fs::metadata(&copies[0]).unwrap().permissions().mode() & 0o777, 0o600);
+}
+
+fn turn(n: u128) -> EntryId {
+    EntryId(uuid::Uuid::from_u128(n))
+}
+
+fn changed(s: Since) -> FileDiff {
+    match s {
+        Since::Changed(diff) => diff,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn the_state_before_a_turn_is_kept_once() {
+    let tmp = tempfile::tempdir().unwrap();
+    let root = tmp.path();
+    let reviews = Mutex::new(Reviews::default());
+    std::fs::write(root.join("a"), "first\n").unwrap();
+    keep(&reviews, turn(1), root, &root.join("a"));
+    keep(&reviews, turn(1), root, &root.join("new"));
+    std::fs::write(root.join("a"), "second\n").unwrap();
+    std::fs::write(root.join("new"), "n\n").unwrap();
+    keep(&reviews, turn(1), root, &root.join("a"));
+    let kept = lock(&reviews).kept(turn(1));
+    let diff = changed(since(root, "a", kept["a"].as_deref()));
+    assert!(diff.diff.contains("-first") && diff.diff.contains("+second"), "{}", diff.diff);
+    assert_eq!(changed(since(root, "new", kept["new"].as_deref())).kind, ChangeKind::Added);
+    std::fs::write(root.join("a"), "first\n").unwrap();
+    assert!(matches!(since(root, "a", kept["a"].as_deref()), Since::Same), "as it was");
+}
+
+#[test]
+fn older_turns_are_pushed_out_and_it_is_known() {
+    let mut reviews = Reviews::default();
+    let bytes = |n: usize| Some(Arc::from(vec![b'x'; n]));
+    reviews.put(turn(1), "a".into(), bytes(60), 100);
+    reviews.put(turn(2), "a".into(), bytes(30), 100);
+    reviews.put(turn(2), "b".into(), bytes(60), 100);
+    assert_eq!((reviews.kept(turn(1)).len(), reviews.kept(turn(2)).len(), reviews.bytes), (0, 2, 90));
+    assert!(reviews.forgot(turn(1)) && !reviews.forgot(turn(2)));
+    // A turn that is over it alone keeps what fits.
+    reviews.put(turn(2), "c".into(), bytes(60), 100);
+    assert_eq!((reviews.kept(turn(2)).len(), reviews.bytes), (2, 90));
+    assert!(reviews.forgot(turn(2)));
+}
+
+#[test]
+fn large_files_pipes_and_large_differences_are_not_compared() {
+    let tmp = tempfile::tempdir().unwrap();
+    let root = tmp.path();
+    let large = std::fs::File::create(root.join("large")).unwrap();
+    large.set_len(8 << 30).unwrap();
+    assert!(matches!(since(root, "large", Some(b"x")), Since::TooLarge(_)));
+    std::os::unix::net::UnixListener::bind(root.join("socket")).unwrap();
+    assert!(matches!(since(root, "socket", Some(b"x")), Since::TooLarge(_)));
+    let lines: String = (0..200_000).map(|n| format!("{n}\n")).collect();
+    std::fs::write(root.join("long"), lines).unwrap();
+    let begun = std::time::Instant::now();
+    assert!(matches!(since(root, "long", Some(b"x\n")), Since::TooLarge(_)));
+    assert!(begun.elapsed() < Duration::from_secs(10));
+}

@@ -1,0 +1,96 @@
+//! The beginning of a turn, once its words are on disk.
+
+use tiller_protocol::event::TurnEvent;
+use tiller_protocol::{Entry, EventBody};
+
+use crate::bus::Place;
+use crate::clean;
+use crate::context::layers::Facts;
+use crate::core::{Core, Live};
+use crate::saves::Then;
+use crate::turn::{Input, ToolTable, Turn, TurnLimits};
+use crate::world::Human;
+
+impl Core {
+    /// Begins a turn with these entries, once they are on disk.
+    #[expect(clippy::too_many_arguments, reason = "each is one part of the same commit")]
+    pub(crate) fn begin(
+        &mut self,
+        place: Place,
+        prompt: String,
+        entries: Vec<Entry>,
+        events: Vec<(Place, EventBody)>,
+        queue: bool,
+        history: Option<String>,
+        calls: Vec<(tiller_protocol::ToolCall, Option<crate::turn::CallResult>)>,
+    ) {
+        self.turns += 1;
+        let no = self.turns;
+        let config = self.w.config();
+        let l = &config.limits;
+        let limits = TurnLimits {
+            requests: self.max_requests.unwrap_or(l.turns),
+            attempts: l.attempts.max(1),
+            parallel: l.parallel,
+            calls_per_reply: l.calls_per_reply,
+            ..TurnLimits::default()
+        };
+        let tools = ToolTable(self.w.tools.iter().map(|t| (t.name().to_owned(), t.touch())).collect());
+        let args = calls.iter().map(|(c, _)| (c.id.clone(), c.arguments.clone())).collect();
+        let turn = Turn::new(limits, tools, self.s.model.provider(), self.s.call_ids()).with_calls(calls);
+        self.live = Some(Live {
+            no,
+            turn,
+            place,
+            prompt,
+            root: self.s.last_prompt(),
+            stream: None,
+            timer: None,
+            compaction: None,
+            calls: std::collections::HashMap::new(),
+            args,
+            audits: std::collections::HashMap::new(),
+            cost: None,
+            unpriced: false,
+            words: [clean::Stream::new(&self.w.redact), clean::Stream::new(&self.w.redact)],
+            since: self.w.clock.now(),
+            held: None,
+            ending: None,
+            over: false,
+        });
+        self.s.interrupted = None;
+        let mut append = self.append().entries(entries);
+        append.running = Some(Some(self.running(format!("a reply of {}", self.s.model))));
+        append.prompt = history;
+        // What waited stands before the words now.
+        append.pending = Some(self.pending.clone());
+        if queue {
+            append.queue = Some(self.queue.clone());
+        }
+        self.save(append, events, Then::StartTurn(no));
+    }
+
+    /// The words are on disk: the turn goes.
+    pub(crate) fn turn_started(&mut self) {
+        let place = self.place();
+        self.bus.publish(&place, EventBody::Turn(TurnEvent::TurnStarted {}));
+        self.agent_changed();
+        let steering = self.steering();
+        self.inputs.push_back(Input::Steer(steering));
+        self.feed(Input::Start);
+    }
+
+    /// What the layers of a fresh prefix are made of, now.
+    pub(crate) fn facts(&self) -> Facts {
+        Facts {
+            folder: self.w.workspace.root.clone(),
+            config: self.w.places.config.clone(),
+            now: self.w.clock.now(),
+            alone: self.w.human == Human::Absent,
+            profile: self.s.profile,
+            git: self.watching.git.clone(),
+            budget_left: self.budget.left(self.spent),
+            ..Facts::default()
+        }
+    }
+}

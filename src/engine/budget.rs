@@ -1,0 +1,164 @@
+//! Money: what was spent against what may be spent.
+
+use tiller_config::schema::Budget;
+use tiller_protocol::{Cost, Notice, NoticeKind};
+
+/// What was spent, as far as prices are known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Spent {
+    pub session: Cost,
+    pub day: Cost,
+}
+
+/// Limits that hold now. The person can raise the hard ones.
+#[derive(Clone, Debug, Default)]
+pub struct Limits {
+    session_soft: Option<Cost>,
+    session_hard: Option<Cost>,
+    day_soft: Option<Cost>,
+    day_hard: Option<Cost>,
+    warned_session: bool,
+    warned_day: bool,
+}
+
+/// Which hard limit was reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Which {
+    Session,
+    Day,
+}
+
+impl Which {
+    /// For people.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Session => "this session",
+            Self::Day => "today",
+        }
+    }
+}
+
+/// A hard limit that was reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Over {
+    pub which: Which,
+    pub spent: Cost,
+    pub limit: Cost,
+}
+
+impl Over {
+    /// For people.
+    pub fn notice(self) -> Notice {
+        let Self { which, spent, limit } = self;
+        let message =
+            format!("the budget of {} is used up: ${:.2} of ${:.2}", which.words(), spent.usd(), limit.usd());
+        Notice::new(NoticeKind::Budget, message).hint("raise it with /budget, then continue")
+    }
+}
+
+impl Limits {
+    pub fn new(b: &Budget) -> Self {
+        let cost = |usd: Option<f64>| usd.map(Cost::from_usd);
+        Self {
+            session_soft: cost(b.session_soft),
+            session_hard: cost(b.session_hard),
+            day_soft: cost(b.day_soft),
+            day_hard: cost(b.day_hard),
+            ..Self::default()
+        }
+    }
+
+    /// Another session is open: its limits are those of the configuration; those of the day stay.
+    pub fn new_session(&mut self, b: &Budget) {
+        let Self { session_soft, session_hard, .. } = Self::new(b);
+        (self.session_soft, self.session_hard, self.warned_session) = (session_soft, session_hard, false);
+    }
+
+    /// A new day: what was raised yesterday holds no more.
+    pub fn new_day(&mut self, b: &Budget) {
+        let Self { day_soft, day_hard, .. } = Self::new(b);
+        (self.day_soft, self.day_hard, self.warned_day) = (day_soft, day_hard, false);
+    }
+
+    /// The session's hard limit: from the configuration, the command line or the person.
+    pub fn set_session(&mut self, limit: Cost) {
+        self.session_hard = Some(limit);
+        self.warned_session = false;
+    }
+
+    /// Raises the limit that was reached.
+    pub fn raise(&mut self, which: Which, to: Cost) {
+        match which {
+            Which::Session => self.set_session(to),
+            Which::Day => self.day_hard = Some(to),
+        }
+    }
+
+    /// A hard limit that does not allow another request.
+    pub fn over(&self, spent: Spent) -> Option<Over> {
+        let check = |which, spent: Cost, limit: Option<Cost>| {
+            limit.filter(|l| spent >= *l).map(|limit| Over { which, spent, limit })
+        };
+        check(Which::Session, spent.session, self.session_hard)
+            .or_else(|| check(Which::Day, spent.day, self.day_hard))
+    }
+
+    /// A warning, once for each soft limit that was passed.
+    pub fn warning(&mut self, spent: Spent) -> Option<Notice> {
+        let rows = [
+            (Which::Session, spent.session, self.session_soft, &mut self.warned_session),
+            (Which::Day, spent.day, self.day_soft, &mut self.warned_day),
+        ];
+        for (which, spent, limit, warned) in rows {
+            if let Some(limit) = limit.filter(|l| spent >= *l && !*warned) {
+                *warned = true;
+                let message = format!(
+                    "{} has cost ${:.2}: over the mark of ${:.2}",
+                    which.words(),
+                    spent.usd(),
+                    limit.usd()
+                );
+                return Some(Notice::new(NoticeKind::Budget, message));
+            }
+        }
+        None
+    }
+
+    /// What may still be spent; `None` without limits.
+    pub fn left(&self, spent: Spent) -> Option<Cost> {
+        let left = |limit: Option<Cost>, spent: Cost| limit.map(|l| Cost(l.0.saturating_sub(spent.0)));
+        match (left(self.session_hard, spent.session), left(self.day_hard, spent.day)) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spent(usd: f64) -> Spent {
+        Spent { session: Cost::from_usd(usd), day: Cost::from_usd(usd) }
+    }
+
+    #[test]
+    fn soft_limits_warn_once_and_hard_ones_stop_until_they_are_raised() {
+        let mut l = Limits::new(&Budget {
+            session_soft: Some(1.0),
+            session_hard: Some(2.0),
+            day_hard: Some(3.0),
+            ..Budget::default()
+        });
+        assert!(l.warning(spent(0.5)).is_none());
+        assert!(l.warning(spent(1.0)).is_some());
+        assert!(l.warning(spent(1.5)).is_none());
+        assert_eq!(l.left(spent(1.5)), Some(Cost::from_usd(0.5)));
+        assert!(l.over(spent(1.99)).is_none());
+        assert_eq!(l.over(spent(2.0)).unwrap().which, Which::Session);
+        l.raise(Which::Session, Cost::from_usd(10.0));
+        assert!(l.over(spent(2.5)).is_none());
+        assert_eq!(l.over(spent(3.0)).unwrap().which, Which::Day);
+        assert!(Limits::default().over(spent(1e9)).is_none());
+    }
+}

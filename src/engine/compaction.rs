@@ -1,0 +1,289 @@
+//! Compaction, done: the summary is asked of a model, then summary, prefix and todo list go into the tree.
+
+use std::sync::Arc;
+
+use futures_util::StreamExt;
+use tiller_protocol::event::TurnEvent;
+use tiller_protocol::view::LayerCost;
+use tiller_protocol::{
+    Block, EntryBody, EventBody, Message, ModelRef, Notice, NoticeKind, Origin, Part, Usage,
+};
+use tiller_provider::{Assembler, ChatMessage, Effort, Provider, ProviderError, Request, retry};
+use tokio_util::task::AbortOnDropHandle;
+
+use crate::bus::ClientId;
+use crate::busy::Doing;
+use crate::context::compact::{self, Plan};
+use crate::context::{layers, request, tokens};
+use crate::core::Core;
+use crate::msg::Msg;
+use crate::saves::Then;
+use crate::shorten::{self, Prefix};
+use crate::todo;
+use crate::turn::Input;
+use crate::world::lock;
+
+/// Tokens kept word for word, by round: each forced round keeps less; the last keeps two messages only.
+const KEEP: [u64; 3] = [8_000, 2_000, 0];
+/// Of the summariser's window, how much the transcript may fill, in percent.
+const FILL: u64 = 60;
+/// Where its window is not known.
+const WINDOW: u64 = 100_000;
+/// Tries with an ever shorter transcript, when the summariser says that it is too long.
+const TRIES: u32 = 3;
+
+/// A summary, or why there is none.
+pub(crate) struct Compacted {
+    /// The turn that waits for it; `None`: the person asked.
+    turn: Option<u64>,
+    /// See `busy`; 0 within a turn.
+    no: u64,
+    client: Option<(ClientId, tiller_protocol::CommandId)>,
+    focus: Option<String>,
+    plan: Option<Plan>,
+    result: Result<String, Notice>,
+    spent: Option<(ModelRef, Usage)>,
+    prefix: Prefix,
+}
+
+impl Core {
+    /// Starts a compaction. `turn`: it belongs to a turn; `client`: the person asked for it.
+    pub(crate) fn compact(
+        &mut self,
+        turn: Option<u64>,
+        overflow: bool,
+        round: u32,
+        focus: Option<String>,
+        client: Option<(ClientId, tiller_protocol::CommandId)>,
+    ) {
+        let keep =
+            if overflow { KEEP[(round.max(1) as usize - 1).min(KEEP.len() - 1)] } else { self.keep_tokens() };
+        let plan = compact::plan(&self.s.path, keep);
+        let model = self.summariser();
+        let demo = self.is_demo(&model);
+        let provider = self.provider(&model);
+        let window = self.model_info(&model).window.unwrap_or(WINDOW);
+        let (facts, settings) = (self.facts(), self.w.config().context.clone());
+        let (tx, session, scale) = (self.tx.clone(), self.s.id.to_string(), self.w.retry);
+        let fast = self.fast();
+        let no = if self.live.is_none() { self.next_job() } else { 0 };
+        let task = async move {
+            let prefix = tokio::task::spawn_blocking(move || layers::layers(&facts, &settings));
+            let mut spent = None;
+            let result = match &plan {
+                None => Err(Notice::new(NoticeKind::User, "there is nothing that could be summarised")),
+                Some(plan) if demo => Ok(compact::extract(&plan.goes)),
+                Some(plan) => match provider {
+                    Err(e) => Err(crate::notices::provider(&e)),
+                    Ok(p) => {
+                        let mut usage = Usage::default();
+                        let got = summarise(
+                            &p,
+                            &model,
+                            window,
+                            plan,
+                            focus.as_deref(),
+                            &session,
+                            scale,
+                            &mut usage,
+                        )
+                        .await;
+                        spent = Some((model, usage));
+                        got
+                    }
+                },
+            };
+            let layers = prefix.await.unwrap_or_else(|_| layers::Layers::bare());
+            // No summary, no new prefix.
+            let (prefix, paid) = shorten::prefix(&layers, fast.filter(|_| result.is_ok())).await;
+            if let Some((model, usage)) = paid {
+                // The same model: the summariser is the fast tier where there is one.
+                spent.get_or_insert((model, Usage::default())).1.add(&usage);
+            }
+            let done = Compacted { turn, no, client, focus, plan, result, spent, prefix };
+            let _ = tx.send(Msg::Compacted(Box::new(done))).await;
+        };
+        let task = tokio::spawn(task);
+        if let Some(live) = &mut self.live {
+            live.compaction = Some(AbortOnDropHandle::new(task));
+        } else if let Some((client, cause)) = client {
+            self.busy_with(no, Doing::Other { client, cause }, task);
+        }
+    }
+
+    /// A fifth of what triggers it, within reason.
+    pub(crate) fn keep_tokens(&self) -> u64 {
+        let limit = self.w.config().context.compact_tokens.or(self.window()).unwrap_or(WINDOW);
+        (limit / 5).clamp(500, 20_000)
+    }
+
+    /// The fast tier's model; without one, the session's.
+    pub(crate) fn summariser(&self) -> ModelRef {
+        match &self.w.config().tiers.fast {
+            Some(fast) if self.provider(&ModelRef(fast.clone())).is_ok() => ModelRef(fast.clone()),
+            _ => self.s.model.clone(),
+        }
+    }
+
+    pub(crate) fn compacted(&mut self, done: Compacted) {
+        let stopped = match done.turn {
+            Some(turn) => !self.is_live(turn),
+            None => !self.job_done(done.no),
+        };
+        if let Some((model, usage)) = done.spent {
+            let tier = if model == self.s.model { self.tier() } else { "fast" };
+            let call = self.book(&model, tier, usage);
+            let mut append = self.append();
+            append.calls.push(call);
+            self.save(append, Vec::new(), Then::Nothing);
+        }
+        if stopped {
+            return;
+        }
+        let result = match (done.result, done.plan) {
+            (Ok(summary), Some(plan)) => {
+                self.put_compaction(summary, done.focus, &plan, &done.prefix);
+                Ok(())
+            }
+            (Err(notice), _) => Err(notice),
+            (Ok(_), None) => Err(Notice::new(NoticeKind::Internal, "a summary of nothing")),
+        };
+        match (done.turn, done.client, result) {
+            (Some(_), _, result) => {
+                if let Err(notice) = &result {
+                    self.notice(notice.clone());
+                }
+                self.with_compaction_over(result);
+            }
+            (None, Some((client, cause)), Err(notice)) => self.refuse(client, cause, notice),
+            _ => {}
+        }
+        if done.turn.is_none() {
+            self.next_queued(tiller_protocol::event::TurnStatus::Done);
+        }
+    }
+
+    fn with_compaction_over(&mut self, result: Result<(), Notice>) {
+        if let Some(live) = &mut self.live {
+            live.compaction = None;
+        }
+        self.feed(Input::Compacted(result));
+    }
+
+    /// Summary, fresh prefix and the todo list, in one commit. The old path stays in the tree.
+    fn put_compaction(
+        &mut self,
+        summary: String,
+        focus: Option<String>,
+        plan: &Plan,
+        prefix: &(String, Vec<LayerCost>),
+    ) {
+        let place = self.place();
+        let tokens_after = plan.tokens_kept + tokens::of_text(&summary);
+        let (tokens_before, kept_from) = (plan.tokens_before, plan.kept_from);
+        let body = EntryBody::Compaction { summary, focus, kept_from, tokens_before, tokens_after };
+        let node = self.s.grow(&self.w, body);
+        let entry = node.id;
+        let mut events = vec![(place.clone(), Self::entry_event(&node))];
+        let mut entries = vec![node];
+        let body = self.prefix_body(prefix.0.clone(), prefix.1.clone());
+        entries.push(self.s.grow(&self.w, body));
+        let items = lock(&self.todo).items.clone();
+        if !items.is_empty() {
+            let text = todo::render(&items);
+            let content = vec![Part::Text { text: text.clone() }];
+            let body = EntryBody::User { message: Message::text(text), origin: Origin::Engine, content };
+            entries.push(self.s.grow(&self.w, body));
+        }
+        events.extend(entries[1..].iter().map(|e| (place.clone(), Self::added(e))));
+        events.push((place, EventBody::Turn(TurnEvent::Compacted { entry, tokens_before, tokens_after })));
+        // What the model read before is gone from its sight, but files that it read still count as read.
+        self.s.trim();
+        let append = self.append().entries(entries);
+        self.save(append, events, Then::Nothing);
+    }
+
+    /// Tokens of the next request, and whether they were counted by the provider.
+    pub(crate) fn context_tokens(&self) -> (u64, bool) {
+        tokens::of_path(&request::live(&self.s.path))
+    }
+}
+
+#[expect(clippy::too_many_arguments, reason = "one call, and a struct for it would only rename them")]
+async fn summarise(
+    provider: &Arc<dyn Provider>,
+    model: &ModelRef,
+    window: u64,
+    plan: &Plan,
+    focus: Option<&str>,
+    session: &str,
+    scale: f64,
+    usage: &mut Usage,
+) -> Result<String, Notice> {
+    // About 2.5 characters a token.
+    let mut most = usize::try_from(window / 100 * FILL * 5 / 2).unwrap_or(usize::MAX);
+    let mut tries = 0;
+    loop {
+        tries += 1;
+        let text = compact::transcript(&plan.goes, focus, most);
+        let ask = ask(provider, model, compact::PROMPT, text, session, Some(4_000), usage).await;
+        match ask {
+            Ok(summary) if summary.trim().is_empty() => {
+                return Err(Notice::new(NoticeKind::Network, "the summary came back empty"));
+            }
+            Ok(summary) => return Ok(summary),
+            Err(ProviderError::TooLong(_)) if tries < TRIES => most /= 2,
+            Err(e) => {
+                if let Some(wait) = retry::wait(&e, tries, TRIES, retry::random()) {
+                    tokio::time::sleep(wait.mul_f64(scale)).await;
+                    continue;
+                }
+                let notice = crate::notices::provider(&e);
+                return Err(Notice {
+                    message: format!("no summary could be made: {}", notice.message),
+                    ..notice
+                });
+            }
+        }
+    }
+}
+
+/// One question to a model, outside of the conversation: its text.
+pub(crate) async fn ask(
+    provider: &Arc<dyn Provider>,
+    model: &ModelRef,
+    system: &str,
+    text: String,
+    session: &str,
+    max_output: Option<u64>,
+    usage: &mut Usage,
+) -> Result<String, ProviderError> {
+    let request = Request {
+        model: model.model().to_owned(),
+        system: system.trim().into(),
+        tools: Vec::new().into(),
+        messages: vec![ChatMessage::User { content: vec![Part::Text { text }] }].into(),
+        max_output,
+        effort: Effort::Default,
+        cache_key: format!("{session}-side"),
+    };
+    let mut parts = Assembler::new(model.provider(), "", []);
+    let mut stream = provider.stream(request).await?;
+    while let Some(chunk) = stream.next().await {
+        parts.push(chunk?);
+        if parts.stop.is_some() {
+            break;
+        }
+    }
+    let whole = parts.finish();
+    usage.add(&whole.usage);
+    if whole.stop.is_none() {
+        return Err(ProviderError::Network("the reply was cut off".into()));
+    }
+    let texts: Vec<String> = whole
+        .blocks
+        .into_iter()
+        .filter_map(|b| if let Block::Text { text } = b { Some(text) } else { None })
+        .collect();
+    Ok(texts.join("\n"))
+}

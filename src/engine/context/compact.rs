@@ -1,0 +1,254 @@
+//! Compaction, as far as it is pure: when it is due, what is kept word for word, what the summary is made
+//! from. Calls are never parted from their results.
+//!
+//! Before it the agent will get one chance to save to memory; that comes with memory itself.
+
+use std::fmt::Write;
+use std::sync::Arc;
+
+use tiller_config::schema::Context;
+use tiller_protocol::view::{CompactPreview, RoleTokens};
+use tiller_protocol::{Block, Entry, EntryBody, EntryId, Origin, Part, ToolOutcome};
+
+use super::request::{is_message, live};
+use super::tokens;
+
+/// What the summariser is told.
+pub const PROMPT: &str = include_str!("../../../assets/prompts/compact.md");
+/// Tokens at which a path is compacted when neither the person nor the model table says.
+const UNKNOWN_WINDOW: u64 = 100_000;
+/// Tokens that a summary is taken for in a preview.
+const SUMMARY: u64 = 1_000;
+/// Entries that a preview names.
+const NAMED: usize = 50;
+/// Messages that are always kept.
+const LEAST: usize = 2;
+/// Characters kept of one tool result in the transcript.
+const RESULT: usize = 3_000;
+/// Characters kept of what a person or the model said.
+const WORDS: usize = 12_000;
+
+/// Whether the path is over one of the limits.
+pub fn due(path: &[Arc<Entry>], settings: &Context, window: Option<u64>) -> bool {
+    let live = live(path);
+    let limit = settings.compact_tokens.unwrap_or_else(|| window.map_or(UNKNOWN_WINDOW, |w| w / 5 * 4));
+    let messages = live.iter().filter(|e| is_message(e)).count() as u64;
+    settings.compact_messages.is_some_and(|most| messages > most) || tokens::of_path(&live).0 > limit
+}
+
+/// What a compaction does with a path.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// Oldest first; may begin with an earlier summary.
+    pub goes: Vec<Arc<Entry>>,
+    /// The first entry that is kept word for word.
+    pub kept_from: Option<EntryId>,
+    pub kept: usize,
+    pub tokens_before: u64,
+    /// Without the summary and the todo list.
+    pub tokens_kept: u64,
+}
+
+/// Keeps the end of the path up to about `keep` tokens, and at least the last two messages. `None` when
+/// nothing is left to summarise.
+pub fn plan(path: &[Arc<Entry>], keep: u64) -> Option<Plan> {
+    let live = live(path);
+    let (prefix, rest) = live.split_first()?;
+    let mut from = rest.len();
+    let mut size = 0;
+    while let Some(start) = step_back(rest, from) {
+        let more: u64 = rest[start..from].iter().map(|e| tokens::of_entry(e)).sum();
+        if rest.len() - from >= LEAST && size + more > keep {
+            break;
+        }
+        size += more;
+        from = start;
+    }
+    let goes: Vec<Arc<Entry>> = rest[..from].iter().map(|e| Arc::clone(e)).collect();
+    if !goes.iter().any(|e| is_message(e)) {
+        return None;
+    }
+    let (tokens_before, exact) = tokens::of_path(&live);
+    let mut tokens_kept = tokens::of_entry(prefix) + size;
+    if exact {
+        // Both numbers by the same measure: the provider's.
+        let estimate: u64 = live.iter().map(|e| tokens::of_entry(e)).sum();
+        tokens_kept = (u128::from(tokens_kept) * u128::from(tokens_before) / u128::from(estimate.max(1)))
+            .try_into()
+            .unwrap_or(u64::MAX);
+    }
+    Some(Plan {
+        goes,
+        kept_from: rest.get(from).map(|e| e.id),
+        kept: rest.len() - from,
+        tokens_before,
+        tokens_kept,
+    })
+}
+
+/// The start of the message that ends before `end`; `None` at the beginning or at an earlier summary.
+fn step_back(rest: &[&Arc<Entry>], end: usize) -> Option<usize> {
+    let mut at = end.checked_sub(1)?;
+    while matches!(rest[at].body, EntryBody::ToolResult { .. }) && at > 0 {
+        at -= 1;
+    }
+    is_message(rest[at]).then_some(at)
+}
+
+/// What the person is shown before it is done.
+///
+/// Every entry that goes is counted under who said it, and named (the first [`NAMED`] of them).
+pub fn preview(plan: &Plan) -> CompactPreview {
+    let mut by_role: Vec<RoleTokens> = Vec::new();
+    let mut goes = Vec::new();
+    for entry in &plan.goes {
+        let role = role(&entry.body);
+        let tokens = tokens::of_entry(entry);
+        match by_role.iter_mut().find(|r| r.role == role) {
+            Some(r) => (r.entries, r.tokens) = (r.entries + 1, r.tokens + tokens),
+            None => by_role.push(RoleTokens { role: role.into(), entries: 1, tokens }),
+        }
+        goes.push(match first_line(&said(&entry.body)) {
+            line if line.is_empty() => format!("{role}, about {tokens} tokens"),
+            line => format!("{role}: {line}"),
+        });
+    }
+    let more = goes.len().saturating_sub(NAMED);
+    goes.truncate(NAMED);
+    if more > 0 {
+        goes.push(format!("and {more} more"));
+    }
+    CompactPreview {
+        tokens_before: plan.tokens_before,
+        tokens_after: plan.tokens_kept + SUMMARY,
+        summarised: plan.goes.len() as u64,
+        kept: plan.kept as u64,
+        goes,
+        by_role,
+    }
+}
+
+/// Who said it, for people.
+fn role(body: &EntryBody) -> &'static str {
+    match body {
+        EntryBody::User { origin: Origin::Engine, .. } => "Tiller",
+        EntryBody::User { .. } => "you",
+        EntryBody::Assistant { .. } => "agent",
+        EntryBody::ToolResult { .. } => "result",
+        EntryBody::Compaction { .. } => "earlier summary",
+        EntryBody::Prefix { .. } | EntryBody::Checkpoint { .. } | EntryBody::Note { .. } => "note",
+    }
+}
+
+fn said(body: &EntryBody) -> String {
+    match body {
+        EntryBody::ToolResult { name, content, .. } => format!("{name} {}", first_line(&words(content))),
+        EntryBody::Assistant { blocks, .. } => {
+            let text = blocks.iter().find_map(|b| match b {
+                Block::Text { text } if !text.trim().is_empty() => Some(text.clone()),
+                _ => None,
+            });
+            let calls = || {
+                let names = blocks.iter().filter_map(|b| match b {
+                    Block::ToolCall(c) => Some(c.name.as_str()),
+                    _ => None,
+                });
+                format!("calls {}", names.collect::<Vec<_>>().join(", "))
+            };
+            text.unwrap_or_else(calls)
+        }
+        other => other.search_text(),
+    }
+}
+
+fn first_line(text: &str) -> String {
+    let line = text.lines().find(|l| !l.trim().is_empty()).unwrap_or_default();
+    line.trim().chars().take(120).collect()
+}
+
+/// The entries as text for the summariser, at most about `most` characters.
+pub fn transcript(entries: &[Arc<Entry>], focus: Option<&str>, most: usize) -> String {
+    let mut out = String::new();
+    for e in entries {
+        // Writing to a string cannot fail.
+        let _ = match &e.body {
+            EntryBody::Compaction { summary, .. } => writeln!(out, "[earlier summary]\n{summary}\n"),
+            EntryBody::User { content, .. } => writeln!(out, "[person]\n{}\n", cut(&words(content), WORDS)),
+            EntryBody::Assistant { blocks, .. } => {
+                for b in blocks {
+                    let _ = match b {
+                        Block::Text { text } => writeln!(out, "[agent]\n{}\n", cut(text, WORDS)),
+                        Block::ToolCall(c) => {
+                            writeln!(out, "[call] {} {}\n", c.name, cut(&c.arguments.to_string(), RESULT))
+                        }
+                        _ => Ok(()),
+                    };
+                }
+                Ok(())
+            }
+            EntryBody::ToolResult { name, outcome, content, .. } => {
+                let how = if *outcome == ToolOutcome::Ok { "ok".into() } else { format!("{outcome:?}") };
+                writeln!(out, "[result of {name}: {how}]\n{}\n", cut(&words(content), RESULT))
+            }
+            _ => Ok(()),
+        };
+    }
+    let mut out = cut(&out, most);
+    if let Some(focus) = focus.map(str::trim).filter(|f| !f.is_empty()) {
+        let _ = write!(out, "\n\nThe person asks the summary to keep above all: {focus}");
+    }
+    out
+}
+
+fn words(content: &[Part]) -> String {
+    let parts: Vec<&str> = content
+        .iter()
+        .map(|p| match p {
+            Part::Text { text } => text.as_str(),
+            Part::Image { .. } => "[image]",
+        })
+        .collect();
+    parts.join("\n")
+}
+
+/// Head and tail with a mark between them.
+fn cut(text: &str, most: usize) -> String {
+    if text.len() <= most {
+        return text.to_owned();
+    }
+    let head = text.floor_char_boundary(most / 3 * 2);
+    let tail = text.ceil_char_boundary(text.len() - most / 3);
+    format!("{}\n[... {} bytes left out ...]\n{}", &text[..head], tail - head, &text[tail..])
+}
+
+/// A summary without a model: what the person asked for, which files were changed, the last words. For
+/// the demo model, which understands nothing.
+pub fn extract(entries: &[Arc<Entry>]) -> String {
+    let mut out = String::from("## Goal\n");
+    for e in entries {
+        match &e.body {
+            EntryBody::User { message, .. } if !message.text.trim().is_empty() => {
+                let _ = writeln!(out, "- {}", first_line(&message.text));
+            }
+            EntryBody::Compaction { summary, .. } => {
+                let _ = writeln!(out, "{}", summary.trim_start_matches("## Goal\n").trim_end());
+            }
+            _ => {}
+        }
+    }
+    let files = crate::review::changed_paths(entries.iter().map(AsRef::as_ref));
+    if !files.is_empty() {
+        let _ = writeln!(out, "## Files\n- changed: {}", files.join(", "));
+    }
+    let last = entries.iter().rev().find_map(|e| match &e.body {
+        EntryBody::Assistant { blocks, .. } => blocks.iter().find_map(|b| match b {
+            Block::Text { text } if !text.trim().is_empty() => Some(first_line(text)),
+            _ => None,
+        }),
+        _ => None,
+    });
+    if let Some(last) = last {
+        let _ = writeln!(out, "## State\n{last}");
+    }
+    out
+}

@@ -1,0 +1,278 @@
+//! The layers of the system prompt, each with a budget. When all together are over the total, the lowest
+//! are shortened first: their middle is cut out, with a mark. Where there is a fast tier, its summary takes the
+//! place of a file that was cut, before the first message goes out (see `shorten`).
+//!
+//! Skill index, learnings and memory have their places in [`Layer`]'s order and come with their issues.
+
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+use tiller_config::schema::Context;
+use tiller_protocol::view::{GitState, LayerCost};
+use tiller_protocol::{Cost, Profile, Time};
+
+use super::{project, tokens};
+
+/// The agent's own prompt.
+pub const AGENT: &str = include_str!("../../../assets/prompts/agent.md");
+
+/// In order of priority: the last is shortened first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Layer {
+    Prompt,
+    Project,
+    User,
+    Session,
+    Runtime,
+}
+
+impl Layer {
+    /// Its name in `[context.layers]` and on screen.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Prompt => "prompt",
+            Self::Project => "project",
+            Self::User => "user",
+            Self::Session => "session",
+            Self::Runtime => "runtime",
+        }
+    }
+
+    /// Tokens, where the configuration says nothing else.
+    fn budget(self) -> u64 {
+        match self {
+            Self::Prompt => 4_000,
+            Self::Project => 12_000,
+            Self::User => 2_000,
+            Self::Session => 1_000,
+            Self::Runtime => 2_000,
+        }
+    }
+}
+
+/// What the layers are made of. Everything that differs from place to place comes in here.
+#[derive(Clone, Debug, Default)]
+pub struct Facts {
+    pub folder: PathBuf,
+    /// The person's configuration folder, where USER.md is.
+    pub config: PathBuf,
+    pub now: Time,
+    /// Nobody is there to answer questions.
+    pub alone: bool,
+    pub profile: Profile,
+    pub git: Option<GitState>,
+    /// First lines of the changed files, as git's short status shows them.
+    pub changed: Vec<String>,
+    /// Background processes that run.
+    pub processes: Vec<String>,
+    pub budget_left: Option<Cost>,
+}
+
+#[derive(Clone, Debug)]
+struct Piece {
+    layer: Layer,
+    source: String,
+    heading: String,
+    text: String,
+    budget: u64,
+    shortened: bool,
+    /// All of it, when `text` is only a part.
+    whole: Option<String>,
+}
+
+/// The layers as they fit.
+#[derive(Clone, Debug)]
+pub struct Layers(Vec<Piece>);
+
+/// A file that was cut to fit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cut {
+    /// Its place, for [`Layers::put`].
+    pub at: usize,
+    pub source: String,
+    pub whole: String,
+    /// Tokens that it may have.
+    pub room: u64,
+}
+
+/// With less room than this a summary would say nothing.
+const ROOM: u64 = 100;
+
+impl Layers {
+    /// Only the agent's own prompt.
+    pub fn bare() -> Self {
+        let (layer, text) = (Layer::Prompt, AGENT.trim().to_owned());
+        let (source, heading) = ("built in".into(), String::new());
+        let budget = layer.budget();
+        Self(vec![Piece { layer, source, heading, text, budget, shortened: false, whole: None }])
+    }
+
+    /// The files that were cut, and how much room each has.
+    pub fn cuts(&self) -> Vec<Cut> {
+        let cut = |(at, p): (usize, &Piece)| {
+            let room = tokens::of_text(&p.text);
+            let whole = p.whole.clone().filter(|_| room >= ROOM && Path::new(&p.source).is_absolute())?;
+            Some(Cut { at, source: p.source.clone(), whole, room })
+        };
+        self.0.iter().enumerate().filter_map(cut).collect()
+    }
+
+    /// A summary in the place of what was cut. One that is too long is cut in turn.
+    pub fn put(&mut self, at: usize, summary: &str) {
+        let Some(piece) = self.0.get_mut(at) else { return };
+        let room = tokens::of_text(&piece.text);
+        let mark = format!("[in short; read {} for the rest]\n", piece.source);
+        piece.text = format!("{mark}{}", summary.trim());
+        shorten(piece, room);
+    }
+
+    /// The system prompt, and what each layer of it costs.
+    pub fn render(&self) -> (String, Vec<LayerCost>) {
+        let mut text = String::new();
+        let mut costs = Vec::new();
+        for p in &self.0 {
+            costs.push(LayerCost {
+                name: p.layer.name().into(),
+                source: p.source.clone(),
+                tokens: tokens::of_text(&p.text),
+                budget: p.budget,
+                shortened: p.shortened,
+            });
+            if p.text.is_empty() {
+                continue;
+            }
+            if !text.is_empty() {
+                text.push_str("\n\n");
+            }
+            if !p.heading.is_empty() {
+                text.push_str(&p.heading);
+                text.push('\n');
+            }
+            text.push_str(&p.text);
+        }
+        (text, costs)
+    }
+}
+
+/// The layers, each within its budget and all within theirs. Reads files: blocks.
+pub fn layers(facts: &Facts, settings: &Context) -> Layers {
+    let mut pieces = pieces(facts);
+    for layer in [Layer::Prompt, Layer::Project, Layer::User, Layer::Session, Layer::Runtime] {
+        let budget = settings.layers.get(layer.name()).copied().unwrap_or_else(|| layer.budget());
+        // The files of one layer share its budget; what one does not use the others may.
+        let mut left = budget;
+        let mut waiting = pieces.iter().filter(|p| p.layer == layer).count() as u64;
+        let mut order: Vec<usize> = (0..pieces.len()).filter(|i| pieces[*i].layer == layer).collect();
+        order.sort_by_key(|i| pieces[*i].text.len());
+        for i in order {
+            let share = left / waiting.max(1);
+            pieces[i].budget = share;
+            shorten(&mut pieces[i], share);
+            left = left.saturating_sub(tokens::of_text(&pieces[i].text));
+            waiting -= 1;
+        }
+    }
+    let total = |pieces: &[Piece]| pieces.iter().map(|p| tokens::of_text(&p.text)).sum::<u64>();
+    for i in (0..pieces.len()).rev() {
+        let over = total(&pieces).saturating_sub(settings.total);
+        if over == 0 || pieces[i].layer == Layer::Prompt {
+            break;
+        }
+        let keep = tokens::of_text(&pieces[i].text).saturating_sub(over);
+        shorten(&mut pieces[i], keep);
+    }
+    Layers(pieces)
+}
+
+fn pieces(facts: &Facts) -> Vec<Piece> {
+    let mut out = Vec::new();
+    let mut add = |layer, source: String, heading: String, text: String| {
+        if !text.is_empty() {
+            out.push(Piece { layer, source, heading, text, budget: 0, shortened: false, whole: None });
+        }
+    };
+    add(Layer::Prompt, "built in".into(), String::new(), AGENT.trim().to_owned());
+    for i in project::instructions(&facts.folder) {
+        let path = i.path.display().to_string();
+        let heading = format!("# Project instructions from {path}");
+        add(Layer::Project, path, heading, i.text);
+    }
+    if let Some(i) = project::read(&facts.config.join("USER.md")) {
+        add(Layer::User, i.path.display().to_string(), "# About the person".into(), i.text);
+    }
+    add(Layer::Session, "built in".into(), "# Session".into(), session(facts));
+    add(Layer::Runtime, "built in".into(), "# Environment".into(), runtime(facts));
+    out
+}
+
+fn session(facts: &Facts) -> String {
+    let mut s = match facts.profile {
+        Profile::ReadOnly => "Permissions: read only. Nothing can be written or run.".to_owned(),
+        Profile::Ask => "Permissions: the person approves changes and commands.".to_owned(),
+        Profile::AutoEdit => {
+            "Permissions: edits in the workspace are free, the person approves commands.".to_owned()
+        }
+        Profile::Full => "Permissions: changes and commands run unasked. Take the more care.".to_owned(),
+    };
+    if facts.alone {
+        s.push_str("\nNobody is there to answer: do not ask, choose what is safe, and say what you chose.");
+    }
+    s
+}
+
+fn runtime(facts: &Facts) -> String {
+    let mut s = format!(
+        "Folder: {}\nPlatform: {} {}\nDate: {}",
+        facts.folder.display(),
+        std::env::consts::OS,
+        std::env::consts::ARCH,
+        facts.now.to_rfc3339().get(..10).unwrap_or_default(),
+    );
+    // Writing to a string cannot fail.
+    if let Some(git) = &facts.git {
+        let _ = write!(s, "\nGit: branch {}", git.branch);
+        if !git.under_way.is_empty() {
+            let _ = write!(s, ", {}", git.under_way);
+        }
+        let _ = write!(s, ", {} changed", git.changed);
+    }
+    for line in facts.changed.iter().take(20) {
+        let _ = write!(s, "\n  {line}");
+    }
+    if !facts.processes.is_empty() {
+        let _ = write!(s, "\nRunning: {}", facts.processes.join("; "));
+    }
+    if let Some(left) = facts.budget_left {
+        let _ = write!(s, "\nBudget left: ${:.2}", left.usd());
+    }
+    s
+}
+
+/// Cuts the middle out so that about `budget` tokens are left.
+fn shorten(piece: &mut Piece, budget: u64) {
+    if tokens::of_text(&piece.text) <= budget {
+        return;
+    }
+    piece.shortened = true;
+    if piece.whole.is_none() {
+        piece.whole = Some(piece.text.clone());
+    }
+    let source = Path::new(&piece.source);
+    let mark = if source.is_absolute() {
+        format!("\n[... shortened; read {} for the rest ...]\n", source.display())
+    } else {
+        "\n[... shortened ...]\n".to_owned()
+    };
+    let room = usize::try_from(budget.saturating_mul(5) / 2).unwrap_or(usize::MAX).saturating_sub(mark.len());
+    let head = piece.text.floor_char_boundary(room / 3 * 2);
+    let tail = piece.text.ceil_char_boundary(piece.text.len() - room / 3);
+    piece.text = if room == 0 {
+        String::new()
+    } else {
+        format!("{}{mark}{}", &piece.text[..head], &piece.text[tail..])
+    };
+}
+
+#[cfg(test)]
+#[path = "layers_tests.rs"]
+mod tests;

@@ -1,0 +1,147 @@
+//! What a message becomes when it is sent: pastes stand in the text, files are read now, images follow.
+//! The result is frozen in the entry, so that later requests repeat it byte for byte.
+
+use std::fmt::Write;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use base64::Engine as _;
+use tiller_protocol::{Attachment, Message, Notice, NoticeKind, Part};
+
+/// Bytes of text taken of one file.
+const FILE: u64 = 100 << 10;
+/// Bytes of one file looked at, at most (line ranges may be far down).
+const SCAN: u64 = 32 << 20;
+/// Bytes of an image file.
+const IMAGE: u64 = 8 << 20;
+/// Names listed of a folder.
+const NAMES: usize = 300;
+
+/// Reads every attachment. Blocks: not for the engine's own loop.
+///
+/// # Errors
+/// When a file cannot be attached as asked; nothing is sent then.
+pub fn freeze(message: &Message, root: &Path) -> Result<Vec<Part>, Notice> {
+    let mut text = message.text.clone();
+    let mut after = String::new();
+    let mut images = Vec::new();
+    for a in &message.attachments {
+        match a {
+            Attachment::Paste { label, text: pasted } => {
+                if text.contains(label.as_str()) {
+                    text = text.replacen(label.as_str(), pasted, 1);
+                } else {
+                    let _ = write!(after, "\n\n{pasted}");
+                }
+            }
+            Attachment::Image { media_type, data, .. } => {
+                images.push(Part::Image { media_type: media_type.clone(), data: data.clone() });
+            }
+            Attachment::File { path, lines, .. } => match read(path, *lines, root)? {
+                Content::Text(t) => {
+                    let _ = write!(after, "\n\n{t}");
+                }
+                Content::Image(image) => images.push(image),
+            },
+        }
+    }
+    text.push_str(&after);
+    let mut parts = vec![Part::Text { text }];
+    parts.extend(images);
+    Ok(parts)
+}
+
+enum Content {
+    Text(String),
+    Image(Part),
+}
+
+fn refuse(path: &str, why: impl std::fmt::Display) -> Notice {
+    Notice::new(NoticeKind::User, format!("@{path} cannot be attached: {why}"))
+        .hint("take the mention out or mend it, and send again")
+}
+
+fn read(path: &str, lines: Option<(u32, u32)>, root: &Path) -> Result<Content, Notice> {
+    let full: PathBuf = root.join(path);
+    let meta = std::fs::metadata(&full).map_err(|e| refuse(path, e))?;
+    if meta.is_dir() {
+        return folder(path, &full).map(Content::Text).map_err(|e| refuse(path, e));
+    }
+    if !meta.is_file() {
+        return Err(refuse(path, "it is not a regular file"));
+    }
+    let mut bytes = Vec::new();
+    File::open(&full).and_then(|f| f.take(SCAN).read_to_end(&mut bytes)).map_err(|e| refuse(path, e))?;
+    if let Some(media_type) = image_type(&bytes) {
+        if meta.len() > IMAGE {
+            return Err(refuse(path, format_args!("the image has more than {} MB", IMAGE >> 20)));
+        }
+        let data = base64::engine::general_purpose::STANDARD.encode(&bytes);
+        return Ok(Content::Image(Part::Image { media_type: media_type.into(), data }));
+    }
+    if bytes[..bytes.len().min(8192)].contains(&0) {
+        return Err(refuse(path, "it is a binary file"));
+    }
+    let text = String::from_utf8_lossy(&bytes);
+    match lines {
+        None => Ok(Content::Text(whole(path, &text, meta.len()))),
+        Some((from, to)) => range(path, &text, from, to).map(Content::Text),
+    }
+}
+
+fn image_type(bytes: &[u8]) -> Option<&'static str> {
+    match bytes {
+        [0x89, b'P', b'N', b'G', ..] => Some("image/png"),
+        [0xff, 0xd8, 0xff, ..] => Some("image/jpeg"),
+        [b'G', b'I', b'F', b'8', ..] => Some("image/gif"),
+        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Some("image/webp"),
+        _ => None,
+    }
+}
+
+fn whole(path: &str, text: &str, size: u64) -> String {
+    let end = text.floor_char_boundary(usize::try_from(FILE).unwrap_or(usize::MAX));
+    let mark = if (end as u64) < size {
+        format!("\n[... cut: the first {end} of {size} bytes; read_file shows the rest ...]")
+    } else {
+        String::new()
+    };
+    format!("<file path=\"{path}\">\n{}{mark}\n</file>", text[..end].trim_end_matches('\n'))
+}
+
+fn range(path: &str, text: &str, from: u32, to: u32) -> Result<String, Notice> {
+    let (first, last) = (from.max(1) as usize, to as usize);
+    let picked: Vec<&str> = text.lines().skip(first - 1).take((last + 1).saturating_sub(first)).collect();
+    if picked.is_empty() {
+        return Err(refuse(path, format_args!("it has {} lines, not {from}-{to}", text.lines().count())));
+    }
+    let mut body = picked.join("\n");
+    let end = body.floor_char_boundary(usize::try_from(FILE).unwrap_or(usize::MAX));
+    if end < body.len() {
+        body.truncate(end);
+        body.push_str("\n[... cut ...]");
+    }
+    let last = first + picked.len() - 1;
+    Ok(format!("<file path=\"{path}\" lines=\"{first}-{last}\">\n{body}\n</file>"))
+}
+
+fn folder(path: &str, full: &Path) -> std::io::Result<String> {
+    let mut names: Vec<String> = std::fs::read_dir(full)?
+        .filter_map(Result::ok)
+        .take(NAMES * 10)
+        .map(|e| {
+            let slash = if e.file_type().is_ok_and(|t| t.is_dir()) { "/" } else { "" };
+            format!("{}{slash}", e.file_name().to_string_lossy())
+        })
+        .collect();
+    names.sort();
+    let more = names.len().saturating_sub(NAMES);
+    names.truncate(NAMES);
+    let mark = if more > 0 { format!("\n[... and {more} more ...]") } else { String::new() };
+    Ok(format!("<folder path=\"{path}\">\n{}{mark}\n</folder>", names.join("\n")))
+}
+
+#[cfg(test)]
+#[path = "mentions_tests.rs"]
+mod tests;

@@ -1,0 +1,68 @@
+use super::*;
+
+fn file(label: &str, path: &str, lines: Option<(u32, u32)>) -> Attachment {
+    Attachment::File { label: label.into(), path: path.into(), lines }
+}
+
+fn send(text: &str, attachments: Vec<Attachment>, root: &Path) -> Result<Vec<Part>, Notice> {
+    freeze(&Message { text: text.into(), attachments }, root)
+}
+
+fn text(parts: &[Part]) -> &str {
+    match &parts[0] {
+        Part::Text { text } => text,
+        Part::Image { .. } => panic!("an image"),
+    }
+}
+
+#[test]
+fn pastes_files_ranges_folders_and_images_are_frozen_in_place() {
+    let tmp = tempfile::tempdir().unwrap();
+    std::fs::write(tmp.path().join("a.txt"), "one\ntwo\nthree\nfour\n").unwrap();
+    std::fs::create_dir(tmp.path().join("d")).unwrap();
+    std::fs::write(tmp.path().join("d/x"), "").unwrap();
+    std::fs::write(tmp.path().join("p.png"), [0x89, b'P', b'N', b'G', 1, 2]).unwrap();
+    let paste = Attachment::Paste { label: "[paste 1]".into(), text: "P1\nP2".into() };
+    let got = send(
+        "see [paste 1] and @a.txt:2-3, @d, @p.png",
+        vec![
+            paste,
+            file("@a.txt:2-3", "a.txt", Some((2, 3))),
+            file("@d", "d", None),
+            file("@p.png", "p.png", None),
+        ],
+        tmp.path(),
+    )
+    .unwrap();
+    assert_eq!(
+        text(&got),
+        "see P1\nP2 and @a.txt:2-3, @d, @p.png\n\n<file path=\"a.txt\" lines=\"2-3\">\ntwo\nthree\n</file>\n\n\
+         <folder path=\"d\">\nx\n</folder>"
+    );
+    assert!(matches!(&got[1], Part::Image { media_type, .. } if media_type == "image/png"));
+}
+
+#[test]
+fn a_mention_that_fails_stops_the_send_and_says_why() {
+    let tmp = tempfile::tempdir().unwrap();
+    std::fs::write(tmp.path().join("bin"), [0u8; 10]).unwrap();
+    std::fs::write(tmp.path().join("short"), "x\n").unwrap();
+    for (path, lines, why) in [
+        ("gone", None, "No such file"),
+        ("bin", None, "binary"),
+        ("short", Some((5, 9)), "it has 1 lines"),
+        ("/dev/null", None, "not a regular file"),
+    ] {
+        let e = send("x", vec![file("l", path, lines)], tmp.path()).unwrap_err();
+        assert!(e.message.contains(why), "{path}: {}", e.message);
+        assert_eq!(e.kind, NoticeKind::User);
+    }
+}
+
+#[test]
+fn huge_files_are_cut_with_a_mark() {
+    let tmp = tempfile::tempdir().unwrap();
+    std::fs::write(tmp.path().join("big"), "line of text\n".repeat(100_000)).unwrap();
+    let got = send("x", vec![file("@big", "big", None)], tmp.path()).unwrap();
+    assert!(text(&got).len() < 110 << 10 && text(&got).contains("of 1300000 bytes"));
+}

@@ -1,0 +1,105 @@
+//! Instructions that a project brings: AGENTS.md from the repository's root down to the folder, CLAUDE.md
+//! where a folder has no AGENTS.md. They are text for the model and have no power over rules.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// Bytes read of one file.
+const FILE: u64 = 128 << 10;
+/// Folders looked at on the way up.
+const DEPTH: usize = 64;
+
+/// One file with instructions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Instructions {
+    pub path: PathBuf,
+    pub text: String,
+}
+
+/// The top of the git repository that holds `folder`; `folder` itself when there is none.
+pub fn repository(folder: &Path) -> PathBuf {
+    folder
+        .ancestors()
+        .take(DEPTH)
+        .find(|f| f.join(".git").exists())
+        .map_or_else(|| folder.to_owned(), Path::to_owned)
+}
+
+/// From the repository's root (first) down to `folder` (last).
+pub fn instructions(folder: &Path) -> Vec<Instructions> {
+    let root = repository(folder);
+    let mut folders: Vec<&Path> = folder.ancestors().take_while(|f| f.starts_with(&root)).collect();
+    folders.reverse();
+    folders
+        .into_iter()
+        .filter_map(|f| ["AGENTS.md", "CLAUDE.md"].iter().find_map(|name| read(&f.join(name))))
+        .collect()
+}
+
+/// A regular file's text, up to a limit; `None` when it is absent, empty or no regular file.
+pub fn read(path: &Path) -> Option<Instructions> {
+    // Looked at first: opening a pipe would wait for a writer.
+    if !std::fs::metadata(path).ok()?.is_file() {
+        return None;
+    }
+    let mut bytes = Vec::new();
+    File::open(path).ok()?.take(FILE).read_to_end(&mut bytes).ok()?;
+    let text = String::from_utf8_lossy(&bytes).trim().to_owned();
+    (!text.is_empty()).then(|| Instructions { path: path.to_owned(), text })
+}
+
+/// The branch that is checked out, from `.git/HEAD` (also of a worktree); a short hash when detached.
+pub fn branch(folder: &Path) -> Option<String> {
+    let git = repository(folder).join(".git");
+    let dir = match std::fs::read_to_string(&git) {
+        // A worktree or submodule: a file that names the real folder.
+        Ok(text) => git.parent()?.join(text.strip_prefix("gitdir:")?.trim()),
+        Err(_) => git,
+    };
+    let head = read(&dir.join("HEAD"))?.text;
+    let name = match head.strip_prefix("ref:") {
+        Some(r) => r.trim().trim_start_matches("refs/heads/").to_owned(),
+        None => head.chars().take(10).collect(),
+    };
+    Some(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_chain_goes_from_the_root_down_and_agents_md_wins_in_its_folder() {
+        let tmp = tempfile::tempdir().unwrap();
+        let at = |p: &str| tmp.path().join(p);
+        std::fs::create_dir_all(at("repo/.git")).unwrap();
+        std::fs::create_dir_all(at("repo/a/b/c")).unwrap();
+        for (path, text) in [
+            ("AGENTS.md", "outside the repository"),
+            ("repo/AGENTS.md", "root"),
+            ("repo/CLAUDE.md", "not read: AGENTS.md is there"),
+            ("repo/a/CLAUDE.md", "from claude"),
+            ("repo/a/b/AGENTS.md", "   "),
+            ("repo/a/b/c/AGENTS.md", "leaf"),
+            ("repo/a/b/c/d.md", "no"),
+        ] {
+            std::fs::write(at(path), text).unwrap();
+        }
+        std::fs::write(at("repo/.git/HEAD"), "ref: refs/heads/feature/x\n").unwrap();
+        let got: Vec<String> = instructions(&at("repo/a/b/c")).into_iter().map(|i| i.text).collect();
+        assert_eq!(got, ["root", "from claude", "leaf"]);
+        assert_eq!(branch(&at("repo/a/b")).as_deref(), Some("feature/x"));
+    }
+
+    #[test]
+    fn special_and_huge_files_do_no_harm() {
+        let tmp = tempfile::tempdir().unwrap();
+        std::fs::create_dir(tmp.path().join("AGENTS.md")).unwrap();
+        assert!(instructions(tmp.path()).is_empty());
+        let huge = File::create(tmp.path().join("CLAUDE.md")).unwrap();
+        huge.set_len(4 << 30).unwrap();
+        assert!(instructions(tmp.path())[0].text.len() as u64 <= FILE);
+        assert_eq!(branch(tmp.path()), None);
+    }
+}

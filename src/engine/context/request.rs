@@ -1,0 +1,106 @@
+//! The path from the root to the head, as a request. Pure: the same path gives the same request, and a
+//! longer path gives the same messages with more at the end.
+
+use std::sync::Arc;
+
+use tiller_protocol::{Block, Entry, EntryBody, EntryId, ModelRef, Part, SessionId};
+use tiller_provider::{ChatMessage, Effort, Request};
+
+/// What of the path a request is made of: the last prefix, the last summary, what was kept word for word
+/// before it, and all that follows.
+pub fn live(path: &[Arc<Entry>]) -> Vec<&Arc<Entry>> {
+    let summary = path.iter().rposition(|e| matches!(e.body, EntryBody::Compaction { .. }));
+    let prefix = path.iter().rposition(|e| matches!(e.body, EntryBody::Prefix { .. }));
+    let mut out: Vec<&Arc<Entry>> = prefix.map(|p| &path[p]).into_iter().collect();
+    let mut from = 0;
+    if let Some(s) = summary {
+        out.push(&path[s]);
+        if let EntryBody::Compaction { kept_from: Some(kept), .. } = &path[s].body
+            && let Some(k) = path[..s].iter().position(|e| e.id == *kept)
+        {
+            out.extend(path[k..s].iter().filter(|e| is_message(e)));
+        }
+        from = s + 1;
+    }
+    out.extend(path[from..].iter().filter(|e| is_message(e)));
+    out
+}
+
+/// Whether a model sees it as a message of its own.
+pub fn is_message(entry: &Entry) -> bool {
+    matches!(entry.body, EntryBody::User { .. } | EntryBody::Assistant { .. } | EntryBody::ToolResult { .. })
+}
+
+/// The first entry that must be in memory for requests along `path`; all before it may be left on disk.
+pub fn needed_from(path: &[Arc<Entry>]) -> usize {
+    let Some(s) = path.iter().rposition(|e| matches!(e.body, EntryBody::Compaction { .. })) else { return 0 };
+    match &path[s].body {
+        EntryBody::Compaction { kept_from: Some(kept), .. } => {
+            path[..s].iter().position(|e| e.id == *kept).unwrap_or(s)
+        }
+        _ => s,
+    }
+}
+
+/// Settings of a request that are not part of the path.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    pub model: ModelRef,
+    pub session: SessionId,
+    pub max_output: Option<u64>,
+    pub effort: Effort,
+}
+
+/// The request that continues `path`; `None` when the path has no prefix yet.
+pub fn build(path: &[Arc<Entry>], settings: &Settings) -> Option<Request> {
+    let live = live(path);
+    let EntryBody::Prefix { system, tools, .. } = &live.first()?.body else { return None };
+    Some(Request {
+        model: settings.model.model().to_owned(),
+        system: system.as_str().into(),
+        tools: tools.as_slice().into(),
+        messages: live.iter().filter_map(|e| message(e)).collect(),
+        max_output: settings.max_output,
+        effort: settings.effort,
+        cache_key: settings.session.to_string(),
+    })
+}
+
+fn message(entry: &Entry) -> Option<ChatMessage> {
+    match &entry.body {
+        EntryBody::User { content, .. } => Some(ChatMessage::User { content: content.clone() }),
+        EntryBody::Assistant { blocks, model, .. } if answers(blocks) => {
+            Some(ChatMessage::Assistant { blocks: blocks.clone(), model: model.clone() })
+        }
+        EntryBody::ToolResult { call_id, name, outcome, content, .. } => Some(ChatMessage::ToolResult {
+            call_id: call_id.clone(),
+            name: name.clone(),
+            ok: outcome.ok(),
+            content: content.clone(),
+        }),
+        EntryBody::Compaction { summary, .. } => {
+            Some(ChatMessage::User { content: vec![Part::Text { text: recall(summary, entry.id) }] })
+        }
+        _ => None,
+    }
+}
+
+/// A reply of nothing but thoughts is not sent back: no API takes it as an answer.
+fn answers(blocks: &[Block]) -> bool {
+    blocks.iter().any(|b| match b {
+        Block::Text { text } => !text.trim().is_empty(),
+        Block::ToolCall(_) => true,
+        _ => false,
+    })
+}
+
+fn recall(summary: &str, id: EntryId) -> String {
+    format!(
+        "The conversation before this point was replaced by this summary (entry {id}). Files hold what they \
+         hold: read again what you need word for word.\n\n{summary}"
+    )
+}
+
+#[cfg(test)]
+#[path = "request_tests.rs"]
+mod tests;

@@ -1,0 +1,112 @@
+//! One line per command.
+
+use tiller_protocol::command::{
+    AskCommand, ContextCommand, SessionCommand, TodoCommand, TurnCommand, WatchCommand,
+};
+use tiller_protocol::event::StateEvent;
+use tiller_protocol::{Command, CommandBody, CommandId, EventBody, Notice, NoticeKind};
+
+use crate::bus::ClientId;
+use crate::core::Core;
+use crate::turn::Input;
+use crate::world::lock;
+
+impl Core {
+    pub(crate) fn dispatch(&mut self, client: ClientId, command: Command) {
+        let id = command.id;
+        if self.quitting.is_some() {
+            return;
+        }
+        match command.body {
+            CommandBody::Turn(c) => match c {
+                TurnCommand::Submit { message, mode } => self.submit(client, id, message, mode),
+                TurnCommand::Interrupt { hard } => self.interrupt(hard),
+                TurnCommand::Continue => self.go_on(client, id),
+                TurnCommand::SkipWait => self.feed(Input::SkipWait),
+                TurnCommand::Shell { line, share } => self.shell_line(client, id, line, share),
+                TurnCommand::Aside { question } => self.aside(client, id, &question),
+                TurnCommand::StopTool { id: tool } => self.stop_tool(client, id, tool),
+            },
+            CommandBody::Queue(c) => self.queue_command(client, id, c),
+            CommandBody::Ask(AskCommand::Answer { id: ask, reply }) => self.answer(client, id, ask, reply),
+            CommandBody::Session(c) => match c {
+                SessionCommand::New => self.open(client, id, None),
+                SessionCommand::Open { id: session } => self.open(client, id, Some(session)),
+                SessionCommand::Rename { id: session, title } => self.rename(client, id, session, &title),
+                SessionCommand::Trash { id: session, trashed } => self.trash(client, id, session, trashed),
+                SessionCommand::Archive { id: session, archived } => {
+                    self.archive(client, id, session, archived)
+                }
+                SessionCommand::Fork { entry } => self.fork(client, id, entry),
+                SessionCommand::SetModel { model } => self.set_model(client, id, model),
+                SessionCommand::SetProfile { profile } => self.set_profile(client, id, profile),
+                SessionCommand::SetBudget { usd } => self.set_budget(client, id, usd),
+                SessionCommand::StoreKey { provider, key } => self.store_key(client, id, provider, &key),
+                SessionCommand::Reload => self.reload(Some((client, id))),
+                SessionCommand::Quit => self.quit(Some(id)),
+            },
+            CommandBody::Context(c) => match c {
+                ContextCommand::Compact { focus } => self.compact_by_hand(client, id, focus),
+                ContextCommand::CompactPreview => self.compact_preview(client, id),
+                ContextCommand::Report => self.context_report(client, id),
+            },
+            CommandBody::Todo(c) => self.todo_command(client, id, &c),
+            CommandBody::Review(c) => self.review_command(client, id, c),
+            CommandBody::Watch(c) => match c {
+                WatchCommand::Pause { paused } => self.watching.pause(paused),
+                WatchCommand::Mute { path } => self.watching.mute(&path),
+                WatchCommand::Diff { path } => self.watch_diff(client, id, path),
+            },
+            CommandBody::Query(q) => self.query(client, id, q),
+        }
+    }
+
+    fn interrupt(&mut self, hard: bool) {
+        if self.live.is_some() {
+            self.feed(Input::Interrupt { hard });
+        } else {
+            self.stop_job();
+        }
+    }
+
+    fn stop_tool(&mut self, client: ClientId, cause: CommandId, id: String) {
+        if self.live.as_ref().is_some_and(|l| l.calls.contains_key(&id)) {
+            self.feed(Input::StopTool { call_id: id });
+        } else {
+            self.stop_process(client, cause, id);
+        }
+    }
+
+    fn todo_command(&mut self, client: ClientId, cause: CommandId, command: &TodoCommand) {
+        if self.s.read_only {
+            let notice = Notice::new(NoticeKind::User, "this session is open for reading only");
+            return self.refuse(client, cause, notice);
+        }
+        let edited = {
+            let mut todo = lock(&self.todo);
+            todo.edit(command).map(|said| (said, todo.items.clone()))
+        };
+        match edited {
+            Err(why) => self.refuse(client, cause, Notice::new(NoticeKind::User, why)),
+            Ok((said, items)) => {
+                self.news.add(format!("the person edited the todo list: {said}"));
+                self.todos_saved(items, true);
+            }
+        }
+    }
+
+    fn compact_by_hand(&mut self, client: ClientId, cause: CommandId, focus: Option<String>) {
+        let why = if self.s.read_only {
+            "this session is open for reading only"
+        } else if self.occupied() {
+            "a turn is running: compact when it is done"
+        } else {
+            return self.compact(None, false, 1, focus, Some((client, cause)));
+        };
+        self.refuse(client, cause, Notice::new(NoticeKind::User, why));
+    }
+
+    pub(crate) fn stopped_event() -> EventBody {
+        EventBody::State(StateEvent::Stopped {})
+    }
+}

@@ -1,0 +1,216 @@
+//! Starting and ending the engine.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use tiller_protocol::command::SessionCommand;
+use tiller_protocol::{Command, CommandBody, CommandId, Notice, SessionId};
+use tiller_store::StoreError;
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+
+use crate::asks::Asks;
+use crate::before::Reviews;
+use crate::bus::{Bus, EngineHandle};
+use crate::core::Core;
+use crate::msg::REPORTS;
+use crate::news::News;
+use crate::saves::Saves;
+use crate::session::load::{self, Loaded};
+use crate::todo::Todo;
+use crate::watching::Watching;
+use crate::world::{Open, Parts, World};
+use crate::{budget, compose, money};
+
+/// Longest time that [`Engine::shutdown`] takes.
+const LAST: Duration = Duration::from_millis(3500);
+
+/// Why it could not start.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum StartError {
+    #[error("{0}")]
+    Store(#[from] StoreError),
+    #[error("the engine failed inside: {0}")]
+    Internal(String),
+}
+
+impl StartError {
+    /// For people.
+    pub fn notice(&self) -> Notice {
+        match self {
+            Self::Store(e) => e.notice(),
+            Self::Internal(_) => Notice::new(tiller_protocol::NoticeKind::Internal, self.to_string()),
+        }
+    }
+}
+
+/// A running engine. Dropping it (and every handle) ends it, too; [`Engine::shutdown`] waits for the end.
+#[derive(Debug)]
+pub struct Engine {
+    handle: EngineHandle,
+    task: JoinHandle<()>,
+    session: SessionId,
+}
+
+impl Engine {
+    /// Opens the session and starts. Events of the start (`session_started`, what was interrupted) wait in
+    /// the stream that is given back, so none is missed.
+    ///
+    /// # Errors
+    /// When the session does not exist or the store cannot be read.
+    pub async fn start(parts: Parts) -> Result<(Self, crate::EventStream), StartError> {
+        let (bus, handle, commands) = Bus::new(Arc::clone(&parts.clock));
+        let events = handle.subscribe();
+        let (tx, inbox) = mpsc::channel(REPORTS);
+        let open = parts.open;
+        let read_only = parts.read_only;
+        let model = parts.model.clone();
+        let profile = parts.profile;
+        let max_requests = parts.max_requests;
+        let max_cost = parts.max_cost;
+        let watcher = parts.watcher.clone();
+        let trust = parts.trust.clone();
+        let w = Arc::new(world(parts));
+        let id = match open {
+            Open::New => None,
+            Open::Session(id) => Some(id),
+            Open::Last => {
+                let w = Arc::clone(&w);
+                let last = move || w.store.last_session(&w.workspace.root.display().to_string());
+                load::blocking(last).await?.map(|s| s.id)
+            }
+        };
+        let loaded: Option<Loaded> = match id {
+            Some(id) => Some(load::load(&w, id, read_only).await?),
+            None => None,
+        };
+        let books = Arc::clone(&w);
+        let today = load::blocking(move || money::today(&books)).await?;
+        let first = model.clone().unwrap_or_else(|| w.default_model());
+        let session = load::fresh(&w, first, profile.unwrap_or(w.config().profile), read_only);
+        let resumed = loaded.is_some();
+        let mut core = Core {
+            prefix: compose::prefix(&w, crate::context::layers::Facts::default()),
+            watching: Watching::start(watcher, tx.clone()),
+            finder: Arc::new(crate::finder::Finder::new(&w.workspace.root)),
+            budget: budget::Limits::new(&w.config().budget),
+            spent: budget::Spent { session: tiller_protocol::Cost(0), day: today.all },
+            day: today.day,
+            bus,
+            tx,
+            s: session,
+            live: None,
+            turns: 0,
+            busy: None,
+            jobs: 0,
+            look_only: read_only,
+            queue: Vec::new(),
+            asks: Asks::default(),
+            todo: Arc::new(Mutex::new(Todo::default())),
+            news: News::default(),
+            pending: Vec::new(),
+            saves: Saves::new(),
+            tiers: today.tiers,
+            told_left: None,
+            feed: VecDeque::new(),
+            reviews: Arc::new(Mutex::new(Reviews::default())),
+            inputs: VecDeque::new(),
+            max_requests,
+            max_cost,
+            lines: HashMap::new(),
+            tasks: tokio::task::JoinSet::new(),
+            quitting: None,
+            quit_presses: 0,
+            stop: false,
+            w,
+        };
+        match loaded {
+            Some(mut loaded) => {
+                if let Some(model) = model {
+                    loaded.session.model = model;
+                }
+                if let Some(profile) = profile {
+                    loaded.session.profile = profile;
+                }
+                core.enter(loaded);
+            }
+            None => {
+                core.enter_fresh();
+            }
+        }
+        for notice in core.w.store.notices().to_vec() {
+            core.notice(notice);
+        }
+        core.announce(None, resumed);
+        if let Some(offer) = trust {
+            core.ask_trust(offer);
+        }
+        let session = core.s.id;
+        let closing = Closing(Arc::clone(&core.bus));
+        let task = tokio::spawn(async move {
+            let _closing = closing;
+            core.run(commands, inbox).await;
+        });
+        Ok((Self { handle, task, session }, events))
+    }
+
+    /// For clients.
+    pub fn handle(&self) -> EngineHandle {
+        self.handle.clone()
+    }
+
+    /// The session that it began with.
+    pub fn session(&self) -> SessionId {
+        self.session
+    }
+
+    /// Stops it dead. For tests of what a crash leaves behind.
+    #[cfg(test)]
+    pub(crate) async fn kill(self) {
+        self.task.abort();
+        let _ = self.task.await;
+    }
+
+    /// Saves, ends every child, and ends. At most a few seconds, usually milliseconds.
+    pub async fn shutdown(self) {
+        let quit = Command { id: CommandId(u64::MAX), body: CommandBody::Session(SessionCommand::Quit) };
+        // A full queue of commands cannot keep it alive: then it is dropped below.
+        let _ = self.handle.send(quit);
+        let mut task = self.task;
+        if tokio::time::timeout(LAST, &mut task).await.is_err() {
+            task.abort();
+        }
+    }
+}
+
+/// However the engine ends, by an error of its own too: its readers hear of it.
+struct Closing(Arc<Bus>);
+
+impl Drop for Closing {
+    fn drop(&mut self) {
+        self.0.close();
+    }
+}
+
+fn world(parts: Parts) -> World {
+    World {
+        store: parts.store,
+        providers: std::sync::RwLock::new(parts.providers),
+        config: std::sync::RwLock::new(Arc::new(parts.config)),
+        workspace: Arc::new(parts.workspace),
+        places: parts.places,
+        clock: parts.clock,
+        ids: parts.ids,
+        child_env: Arc::new(parts.child_env),
+        human: parts.human,
+        tools: parts.tools,
+        titles: parts.titles,
+        retry: parts.retry,
+        permit: parts.permit,
+        redact: parts.redact,
+        keys: parts.keys,
+        settings: parts.settings,
+        tool_state: Mutex::default(),
+    }
+}

@@ -1,0 +1,209 @@
+//! Files for `@`. The workspace is walked once for all letters that are typed within some seconds; a question that
+//! a newer one overtook is given up. One thread at a time walks or compares.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use tiller_protocol::view::Mention;
+use tokio::sync::Mutex;
+
+/// Files looked at, at most.
+const FILES: usize = 200_000;
+/// Bytes of a preview.
+const PREVIEW: usize = 2_000;
+/// How long a walk is good for.
+const FRESH: Duration = Duration::from_secs(5);
+/// Names between two looks whether the work is still wanted.
+const LOOK: usize = 512;
+
+/// Paths relative to the workspace, and whether each is a folder.
+type Names = Arc<Vec<(String, bool)>>;
+
+/// What it knows of the workspace.
+pub(crate) struct Finder {
+    root: PathBuf,
+    /// The last question.
+    last: AtomicU64,
+    /// Files came or went.
+    stale: Arc<AtomicBool>,
+    /// Its handle was dropped: walks end.
+    over: Arc<AtomicBool>,
+    /// Held while somebody walks or compares; the others wait without a thread.
+    walked: Mutex<Option<(Instant, Names)>>,
+    /// Walks so far, for tests.
+    walks: AtomicU64,
+}
+
+impl Drop for Finder {
+    fn drop(&mut self) {
+        self.over.store(true, Ordering::Release);
+    }
+}
+
+impl Finder {
+    pub(crate) fn new(root: &Path) -> Self {
+        Self {
+            root: root.to_owned(),
+            last: AtomicU64::new(0),
+            stale: Arc::default(),
+            over: Arc::default(),
+            walked: Mutex::default(),
+            walks: AtomicU64::new(0),
+        }
+    }
+
+    /// Files came or went.
+    pub(crate) fn stir(&self) {
+        self.stale.store(true, Ordering::Release);
+    }
+
+    /// A number for a new question; the ones before it are overtaken.
+    pub(crate) fn asked(&self) -> u64 {
+        self.last.fetch_add(1, Ordering::AcqRel) + 1
+    }
+
+    /// Files and folders whose path holds the letters of `text` in order; the best first. Nothing, when a newer
+    /// question came meanwhile.
+    pub(crate) async fn find(self: &Arc<Self>, number: u64, text: &str, limit: usize) -> Vec<Mention> {
+        let mut walked = self.walked.lock().await;
+        if self.overtaken(number) {
+            return Vec::new();
+        }
+        let fresh = walked.as_ref().is_some_and(|(at, _)| at.elapsed() < FRESH);
+        if !fresh || self.stale.swap(false, Ordering::AcqRel) {
+            self.walks.fetch_add(1, Ordering::Relaxed);
+            let (root, over) = (self.root.clone(), Arc::clone(&self.over));
+            // Newer questions need it, too: only the end of everything stops it.
+            let names = tokio::task::spawn_blocking(move || walk(&root, &over)).await.unwrap_or_default();
+            *walked = Some((Instant::now(), Arc::new(names)));
+        }
+        let Some(names) = walked.as_ref().map(|(_, names)| Arc::clone(names)) else { return Vec::new() };
+        let (me, text) = (Arc::clone(self), text.to_owned());
+        let found = tokio::task::spawn_blocking(move || me.best(number, &names, &text, limit)).await;
+        drop(walked);
+        found.unwrap_or_default()
+    }
+
+    fn overtaken(&self, number: u64) -> bool {
+        self.last.load(Ordering::Acquire) != number
+    }
+
+    fn best(&self, number: u64, names: &[(String, bool)], text: &str, limit: usize) -> Vec<Mention> {
+        let wanted: Vec<char> = text.to_lowercase().chars().filter(|c| !c.is_whitespace()).collect();
+        let mut found: Vec<(usize, &str, bool)> = Vec::new();
+        for chunk in names.chunks(LOOK) {
+            if self.overtaken(number) {
+                return Vec::new();
+            }
+            found.extend(
+                chunk.iter().filter_map(|(name, dir)| Some((score(name, &wanted)?, name.as_str(), *dir))),
+            );
+        }
+        found.sort_unstable();
+        found.truncate(limit);
+        let row = |(i, (_, name, dir)): (usize, (usize, &str, bool))| {
+            mention(&self.root, name.to_owned(), dir, i == 0)
+        };
+        found.into_iter().enumerate().map(row).collect()
+    }
+}
+
+/// All names of the workspace that git does not ignore.
+fn walk(root: &Path, over: &AtomicBool) -> Vec<(String, bool)> {
+    let mut names = Vec::new();
+    let files =
+        ignore::WalkBuilder::new(root).hidden(false).filter_entry(|e| e.file_name() != ".git").build();
+    for (n, entry) in files.take(FILES).enumerate() {
+        if n % LOOK == 0 && over.load(Ordering::Acquire) {
+            break;
+        }
+        let Ok(entry) = entry else { continue };
+        let Ok(path) = entry.path().strip_prefix(root) else { continue };
+        let Some(name) = path.to_str().filter(|n| !n.is_empty()) else { continue };
+        names.push((name.to_owned(), entry.file_type().is_some_and(|t| t.is_dir())));
+    }
+    names
+}
+
+/// Smaller is better: letters close together, late in the path, in a short path. `None`: no match.
+fn score(name: &str, wanted: &[char]) -> Option<usize> {
+    let lower: Vec<char> = name.to_lowercase().chars().collect();
+    // From the end, so that file names win over folders.
+    let mut at = lower.len();
+    let mut gaps = 0;
+    for w in wanted.iter().rev() {
+        let next = lower[..at].iter().rposition(|c| c == w)?;
+        if at != lower.len() {
+            gaps += at - next - 1;
+        }
+        at = next;
+    }
+    Some(gaps * 100 + lower.len())
+}
+
+fn mention(root: &Path, name: String, dir: bool, first: bool) -> Mention {
+    let full = root.join(&name);
+    let size =
+        if dir { None } else { std::fs::metadata(&full).ok().filter(|m| m.is_file()).map(|m| m.len()) };
+    let mut preview = String::new();
+    if first && size.is_some() {
+        use std::io::Read;
+        let mut bytes = Vec::new();
+        if let Ok(f) = std::fs::File::open(&full)
+            && f.take(PREVIEW as u64).read_to_end(&mut bytes).is_ok()
+            && !bytes.contains(&0)
+        {
+            preview = String::from_utf8_lossy(&bytes).into_owned();
+        }
+    }
+    Mention {
+        kind: if dir { "folder" } else { "file" }.into(),
+        tokens: size.map(|s| s.saturating_mul(2).div_ceil(5)),
+        name,
+        size,
+        preview,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(found: &[Mention]) -> Vec<&str> {
+        found.iter().map(|m| m.name.as_str()).collect()
+    }
+
+    #[tokio::test]
+    async fn letters_typed_one_after_the_other_walk_once_and_older_ones_give_up() {
+        let tmp = tempfile::tempdir().unwrap();
+        for name in ["alpha.rs", "beta.rs", "gamma.txt"] {
+            std::fs::write(tmp.path().join(name), "text\n").unwrap();
+        }
+        let finder = Arc::new(Finder::new(tmp.path()));
+        let (old, new) = (finder.asked(), finder.asked());
+        assert!(finder.find(old, "a", 9).await.is_empty(), "overtaken");
+        assert_eq!(finder.walks.load(Ordering::Relaxed), 0);
+        let found = finder.find(new, "alp", 9).await;
+        assert_eq!((names(&found), found[0].preview.as_str()), (vec!["alpha.rs"], "text\n"));
+        for text in ["b", "be", "bet"] {
+            let number = finder.asked();
+            assert_eq!(names(&finder.find(number, text, 9).await), ["beta.rs"]);
+        }
+        assert_eq!(finder.walks.load(Ordering::Relaxed), 1);
+        std::fs::write(tmp.path().join("bet2"), "x").unwrap();
+        finder.stir();
+        let number = finder.asked();
+        assert_eq!(names(&finder.find(number, "bet", 9).await), ["bet2", "beta.rs"]);
+        assert_eq!(finder.walks.load(Ordering::Relaxed), 2);
+    }
+
+    #[test]
+    fn a_walk_ends_with_the_engine() {
+        let tmp = tempfile::tempdir().unwrap();
+        std::fs::write(tmp.path().join("a"), "x").unwrap();
+        assert_eq!(walk(tmp.path(), &AtomicBool::new(false)).len(), 1);
+        assert_eq!(walk(tmp.path(), &AtomicBool::new(true)).len(), 0);
+    }
+}

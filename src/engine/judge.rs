@@ -1,0 +1,138 @@
+//! The seam to the permission room: the policy in force, and what the person added to it.
+
+use std::sync::{Arc, PoisonError, RwLock};
+
+use serde_json::Value;
+use tiller_permit::approval::Call;
+use tiller_permit::{Effect, Policy, Request, Rule, RuleSet, Source, Verdict};
+use tiller_protocol::ask::PermissionAsk;
+use tiller_protocol::{Access, AgentId, Profile, Touch};
+
+/// Adds a pattern to the person's `permissions.yaml`.
+pub type AlwaysWriter = Arc<dyn Fn(&str) -> Result<(), String> + Send + Sync>;
+
+/// Shared by the engine and the calls that run.
+#[derive(Clone)]
+pub struct Permit {
+    policy: Arc<RwLock<Policy>>,
+    /// The rules without those of the session.
+    base: Arc<RwLock<RuleSet>>,
+    always: AlwaysWriter,
+}
+
+/// One call, as it would run.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Question<'a> {
+    pub(crate) agent: &'a AgentId,
+    pub(crate) tool: &'a str,
+    pub(crate) verb: &'a str,
+    pub(crate) target: &'a str,
+    pub(crate) touch: Touch,
+    pub(crate) args: &'a Value,
+    pub(crate) access: &'a [Access],
+    pub(crate) profile: Profile,
+}
+
+impl Permit {
+    /// `policy` as files and flags make it; `always` writes to the person's file.
+    pub fn new(policy: Policy, always: AlwaysWriter) -> Self {
+        Self {
+            base: Arc::new(RwLock::new(policy.rules.clone())),
+            policy: Arc::new(RwLock::new(policy)),
+            always,
+        }
+    }
+
+    /// Whether somebody is there is not asked here: a question that nobody can answer is refused, with its
+    /// reason, where questions are put.
+    pub(crate) fn judge(&self, q: &Question<'_>) -> Verdict {
+        let raw = q.args.to_string();
+        let request = Request {
+            profile: q.profile,
+            human: tiller_permit::Human::Present,
+            agent: &q.agent.0,
+            tool: q.tool,
+            touch: q.touch,
+            access: q.access,
+            raw: &raw,
+        };
+        tiller_permit::decide(&self.policy.read().unwrap_or_else(PoisonError::into_inner), &request)
+    }
+
+    /// Allows `pattern` until the session ends.
+    pub(crate) fn allow_session(&self, pattern: &str) -> Result<(), String> {
+        let rule = Rule::parse(Effect::Allow, Source::Session, pattern)?;
+        self.policy.write().unwrap_or_else(PoisonError::into_inner).rules.push(rule);
+        Ok(())
+    }
+
+    /// Allows `pattern` for good.
+    pub(crate) fn allow_always(&self, pattern: &str) -> Result<(), String> {
+        // Read first: what cannot be read must not be written either.
+        let rule = Rule::parse(Effect::Allow, Source::User, pattern)?;
+        (self.always)(pattern)?;
+        // Also for the sessions that are opened after this one.
+        self.base.write().unwrap_or_else(PoisonError::into_inner).push(rule.clone());
+        self.policy.write().unwrap_or_else(PoisonError::into_inner).rules.push(rule);
+        Ok(())
+    }
+
+    /// Adds the rules of a project that the person trusts from now on.
+    pub(crate) fn add_project(&self, rules: &[Rule]) {
+        for set in [
+            &mut *self.base.write().unwrap_or_else(PoisonError::into_inner),
+            &mut self.policy.write().unwrap_or_else(PoisonError::into_inner).rules,
+        ] {
+            set.add(rules.iter().cloned(), true);
+        }
+    }
+
+    /// Forgets the session's patterns and takes these: another session was opened.
+    pub(crate) fn restore(&self, patterns: &[String]) {
+        let mut rules = self.base.read().unwrap_or_else(PoisonError::into_inner).clone();
+        for p in patterns {
+            match Rule::parse(Effect::Allow, Source::Session, p) {
+                Ok(rule) => rules.push(rule),
+                Err(why) => tracing::warn!(why, "a rule of the session cannot be read and does not hold"),
+            }
+        }
+        self.policy.write().unwrap_or_else(PoisonError::into_inner).rules = rules;
+    }
+}
+
+/// What the dialog shows. `shown` is exactly what runs; the hash ties the answer to it.
+pub(crate) fn permission_ask(
+    q: &Question<'_>,
+    verdict: Verdict,
+    diff: Option<String>,
+) -> Option<PermissionAsk> {
+    let shown: Vec<&str> = q
+        .access
+        .iter()
+        .filter_map(|a| match a {
+            Access::Run { command, .. } => Some(command.as_str()),
+            Access::Net { url, .. } => Some(url.as_str()),
+            Access::Write { path, .. } => Some(path.as_str()),
+            Access::Process { what } => Some(what.as_str()),
+            Access::Read { .. } | Access::Free => None,
+        })
+        .collect();
+    let shown = if shown.is_empty() { q.target.to_owned() } else { shown.join("\n") };
+    let folder =
+        q.access.iter().find_map(|a| if let Access::Run { folder, .. } = a { Some(folder) } else { None });
+    let runs =
+        matches!(q.access, [Access::Run { .. }]) && q.args.get("command").is_some_and(Value::is_string);
+    let why =
+        ["why", "reason", "description"].iter().find_map(|k| q.args.get(k)?.as_str()).unwrap_or_default();
+    let call = Call {
+        tool: q.tool,
+        verb: q.verb,
+        shown: &shown,
+        arguments: q.args,
+        folder: folder.map(String::as_str).unwrap_or_default(),
+        diff: diff.as_deref(),
+        why,
+        editable: runs,
+    };
+    call.ask(&verdict)
+}

@@ -1,0 +1,129 @@
+//! Prices and books: what each call cost, and what the model is told of its budget.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use tiller_config::schema::ModelInfo;
+use tiller_protocol::{AgentId, Cost, ModelRef, Usage};
+use tiller_provider::{Provider, ProviderError, models};
+use tiller_store::{Call, StoreError};
+
+use crate::core::Core;
+use crate::world::World;
+
+/// What was spent on a day, by everybody.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Today {
+    pub(crate) day: String,
+    pub(crate) all: Cost,
+    pub(crate) tiers: HashMap<&'static str, Cost>,
+}
+
+/// The books of the present day. Reads the store: blocks.
+pub(crate) fn today(w: &World) -> Result<Today, StoreError> {
+    let day = w.store.day(w.clock.now());
+    let mut tiers = HashMap::new();
+    for tier in ["fast", "main", "deep"] {
+        tiers.insert(tier, w.store.spent_on(&day, Some(tier))?.cost);
+    }
+    Ok(Today { all: w.store.spent_on(&day, None)?.cost, day, tiers })
+}
+
+impl Core {
+    pub(crate) fn provider(&self, model: &ModelRef) -> Result<Arc<dyn Provider>, ProviderError> {
+        self.w.providers.read().unwrap_or_else(std::sync::PoisonError::into_inner).get(model.provider())
+    }
+
+    pub(crate) fn model_info(&self, model: &ModelRef) -> ModelInfo {
+        models::lookup(model.provider(), model.model(), &self.w.config())
+    }
+
+    /// Whether it is the built-in model that understands nothing.
+    pub(crate) fn is_demo(&self, model: &ModelRef) -> bool {
+        use tiller_config::schema::ProviderKind;
+        match self.w.config().providers.get(model.provider()) {
+            Some(p) => p.kind == ProviderKind::Demo,
+            None => model.provider() == "demo",
+        }
+    }
+
+    /// Counts a call of a model against session, day and tier.
+    pub(crate) fn book(&mut self, model: &ModelRef, tier: &'static str, usage: Usage) -> Call {
+        let call = self.book_elsewhere(model, tier, usage);
+        self.s.usage.add(&usage);
+        if let Some(cost) = call.cost {
+            self.s.cost = Some(self.s.cost.unwrap_or_default().plus(cost));
+            self.spent.session = self.spent.session.plus(cost);
+        }
+        call
+    }
+
+    /// As [`Self::book`], for a session that is not open any more.
+    pub(crate) fn book_elsewhere(&mut self, model: &ModelRef, tier: &'static str, usage: Usage) -> Call {
+        // A server that says nothing of usage has no known cost either.
+        let cost =
+            (usage != Usage::default()).then(|| models::cost(&usage, &self.model_info(model))).flatten();
+        self.roll_day();
+        if let Some(cost) = cost {
+            self.spent.day = self.spent.day.plus(cost);
+            let t = self.tiers.entry(tier).or_default();
+            *t = t.plus(cost);
+        }
+        Call {
+            agent: AgentId::main(),
+            model: model.clone(),
+            tier: tier.into(),
+            time: self.w.clock.now(),
+            usage,
+            cost,
+        }
+    }
+
+    /// Whether anything of the day is limited.
+    pub(crate) fn day_matters(&self) -> bool {
+        let config = self.w.config();
+        let b = &config.budget;
+        b.day_soft.is_some() || b.day_hard.is_some() || !b.tiers.is_empty()
+    }
+
+    /// At local midnight the day's books begin anew.
+    pub(crate) fn roll_day(&mut self) {
+        if !self.day_matters() {
+            return;
+        }
+        let today = self.w.store.day(self.w.clock.now());
+        if today != self.day {
+            self.day = today;
+            self.spent.day = Cost(0);
+            self.tiers.clear();
+            self.budget.new_day(&self.w.config().budget);
+        }
+    }
+
+    /// What the store knows of a day, other processes included. What we booked may still be on its way there, so
+    /// the larger number holds.
+    pub(crate) fn day_read(&mut self, read: Today) {
+        self.roll_day();
+        if read.day != self.day {
+            return;
+        }
+        self.spent.day = self.spent.day.max(read.all);
+        for (tier, cost) in read.tiers {
+            let known = self.tiers.entry(tier).or_default();
+            *known = cost.max(*known);
+        }
+    }
+
+    /// The model hears of its budget when it has changed by a fifth since it last heard.
+    pub(crate) fn tell_budget(&mut self) {
+        let Some(left) = self.budget.left(self.spent) else { return };
+        let told = self.told_left.unwrap_or(Cost(u64::MAX));
+        if left.0 < told.0 / 5 * 4 {
+            // The first time is only noted: the prefix said it.
+            if self.told_left.is_some() {
+                self.news.set("budget", format!("budget left: ${:.2}", left.usd()));
+            }
+            self.told_left = Some(left);
+        }
+    }
+}

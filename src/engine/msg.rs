@@ -1,0 +1,113 @@
+//! What the engine's task hears from its own tasks.
+
+use tiller_protocol::{AgentId, AskBody, AskReply, CommandId, ModelRef, SessionId, TodoItem, Usage};
+use tiller_provider::{Chunk, ProviderError};
+use tiller_store::StoreError;
+use tokio::sync::oneshot;
+
+use crate::bus::ClientId;
+use crate::compaction::Compacted;
+use crate::compose::Composed;
+use crate::job::CallDone;
+use crate::session::load::Loaded;
+
+/// Reports that may wait; a task that has more waits itself.
+pub(crate) const REPORTS: usize = 1024;
+
+/// What tasks report.
+pub(crate) enum Msg {
+    /// `turn` and `n` name the stream; what belongs to an older one is dropped.
+    Chunks {
+        turn: u64,
+        n: u32,
+        chunks: Vec<Chunk>,
+    },
+    /// The stream rests.
+    Quiet {
+        turn: u64,
+    },
+    StreamEnded {
+        turn: u64,
+        n: u32,
+        result: Result<(), ProviderError>,
+    },
+    WaitOver {
+        turn: u64,
+        n: u32,
+    },
+    ToolDone {
+        turn: u64,
+        call_id: String,
+        done: Box<CallDone>,
+    },
+    Compacted(Box<Compacted>),
+    Composed(Box<Composed>),
+    Ask {
+        agent: AgentId,
+        call: Option<String>,
+        body: AskBody,
+        reply: oneshot::Sender<Result<AskReply, String>>,
+    },
+    /// The answer to a question of the engine's own.
+    Answered {
+        about: About,
+        reply: Result<AskReply, String>,
+    },
+    Todos {
+        items: Vec<TodoItem>,
+        reply: oneshot::Sender<Result<(), String>>,
+    },
+    Aside(Box<crate::aside::Aside>),
+    Title {
+        session: SessionId,
+        title: String,
+        spent: Option<(ModelRef, Usage)>,
+    },
+    /// `no`: see `busy`.
+    Opened {
+        no: u64,
+        client: ClientId,
+        cause: CommandId,
+        result: Box<Result<Loaded, StoreError>>,
+    },
+    /// The person's word about the folder was kept, or not.
+    Trusted {
+        yes: bool,
+        result: Result<crate::trust::Agreed, String>,
+    },
+    KeyTried(Box<crate::keys::Tried>),
+    SettingsRead(Box<crate::settings::Read>),
+    Forked(Box<crate::session::fork::Forked>),
+    ShellDone(Box<crate::shell_line::ShellDone>),
+    Reviewed(Box<crate::review::Reviewed>),
+    Decided {
+        tool: String,
+        what: String,
+        decision: String,
+        by: String,
+    },
+    Watch(crate::watching::Seen),
+    /// The time that children had to end is over.
+    Quit,
+}
+
+/// What the engine itself asked.
+#[derive(Clone, Debug)]
+pub(crate) enum About {
+    Budget {
+        turn: u64,
+        which: crate::budget::Which,
+    },
+    Deep {
+        turn: u64,
+    },
+    Busy {
+        session: SessionId,
+    },
+    /// Another session (`None`: a fresh one) is to be opened, and what runs in this one would end.
+    Leave {
+        client: ClientId,
+        cause: CommandId,
+        id: Option<SessionId>,
+    },
+}

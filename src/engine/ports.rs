@@ -1,0 +1,53 @@
+//! What the engine does for tools. Each call has ports of its own, so that a question knows its call.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use tiller_protocol::{AgentId, AskBody, AskReply, TodoItem};
+use tiller_tool::Ports;
+use tokio::sync::{mpsc, oneshot};
+
+use crate::msg::Msg;
+use crate::todo::Todo;
+use crate::watching::Writes;
+use crate::world::lock;
+
+pub(crate) struct CallPorts {
+    pub(crate) call: Option<String>,
+    /// The engine holds the other end; it closes when the engine ends.
+    pub(crate) tx: mpsc::Sender<Msg>,
+    pub(crate) todo: Arc<Mutex<Todo>>,
+    pub(crate) writes: Writes,
+}
+
+const ENDED: &str = "Tiller is ending";
+
+#[async_trait]
+impl Ports for CallPorts {
+    async fn ask(&self, agent: &AgentId, body: AskBody) -> Result<AskReply, String> {
+        let (reply, answer) = oneshot::channel();
+        let msg = Msg::Ask { agent: agent.clone(), call: self.call.clone(), body, reply };
+        self.tx.send(msg).await.map_err(|_| ENDED.to_owned())?;
+        answer.await.map_err(|_| ENDED.to_owned())?
+    }
+
+    fn todos(&self, _agent: &AgentId) -> (Vec<TodoItem>, u32) {
+        let t = lock(&self.todo);
+        (t.items.clone(), t.calls)
+    }
+
+    async fn set_todos(&self, _agent: &AgentId, todos: Vec<TodoItem>) -> Result<(), String> {
+        let (reply, done) = oneshot::channel();
+        self.tx.send(Msg::Todos { items: todos, reply }).await.map_err(|_| ENDED.to_owned())?;
+        done.await.map_err(|_| ENDED.to_owned())?
+    }
+
+    fn writing(&self, agent: &AgentId, paths: &[PathBuf]) {
+        self.writes.writing(agent, paths);
+    }
+
+    fn wrote(&self, agent: &AgentId, paths: &[PathBuf]) {
+        self.writes.wrote(agent, paths);
+    }
+}

@@ -1,0 +1,110 @@
+//! The way of everything that must be on disk before it is shown. Writes are handed over in order and
+//! answered in order; what depends on one happens when its answer comes.
+
+use futures_util::StreamExt;
+use futures_util::future::BoxFuture;
+use futures_util::stream::FuturesOrdered;
+use tiller_protocol::event::TurnStatus;
+use tiller_protocol::{CommandId, EventBody, QueueId};
+use tiller_store::{Lease, StoreError, Ticket};
+use tokio::sync::watch;
+
+use crate::bus::{ClientId, Place};
+
+/// What to do once a write is on disk.
+#[derive(Debug)]
+pub(crate) struct After {
+    pub(crate) events: Vec<(Place, EventBody)>,
+    pub(crate) then: Then,
+}
+
+/// How the engine goes on.
+#[derive(Clone, Debug)]
+pub(crate) enum Then {
+    Nothing,
+    StartTurn(u64),
+    Steered(u64),
+    TurnOver {
+        turn: u64,
+        status: TurnStatus,
+    },
+    Accepted(Vec<QueueId>),
+    Leased(Lease),
+    /// This client hears it when it cannot be done.
+    Told {
+        client: ClientId,
+        cause: CommandId,
+    },
+}
+
+/// One answer.
+pub(crate) struct Saved {
+    pub(crate) result: Result<(), StoreError>,
+    pub(crate) after: After,
+}
+
+/// Writes that wait for their answers.
+pub(crate) struct Saves {
+    waiting: FuturesOrdered<BoxFuture<'static, Saved>>,
+    submitted: u64,
+    /// How many have been answered. Held here and by calls that must not run before what led to them is
+    /// on disk; it closes when the engine ends.
+    done: watch::Sender<u64>,
+}
+
+impl Saves {
+    pub(crate) fn new() -> Self {
+        Self { waiting: FuturesOrdered::new(), submitted: 0, done: watch::Sender::new(0) }
+    }
+
+    pub(crate) fn push<T: Send + 'static>(&mut self, ticket: Ticket<T>, after: After) {
+        self.submitted += 1;
+        self.waiting.push_back(Box::pin(async move {
+            let result = ticket.await.map(drop);
+            Saved { result, after }
+        }));
+    }
+
+    /// Shows these when everything handed over before them is on disk and shown.
+    pub(crate) fn push_events(&mut self, events: Vec<(Place, EventBody)>) {
+        self.submitted += 1;
+        let after = After { events, then: Then::Nothing };
+        self.waiting.push_back(Box::pin(std::future::ready(Saved { result: Ok(()), after })));
+    }
+
+    /// As [`Self::push`], for the lease of a fresh session.
+    pub(crate) fn push_lease(&mut self, ticket: Ticket<Lease>) {
+        self.submitted += 1;
+        self.waiting.push_back(Box::pin(async move {
+            let (result, then) = match ticket.await {
+                Ok(lease) => (Ok(()), Then::Leased(lease)),
+                Err(error) => (Err(error), Then::Nothing),
+            };
+            Saved { result, after: After { events: Vec::new(), then } }
+        }));
+    }
+
+    /// The next answer; waits for ever when nothing is under way.
+    pub(crate) async fn next(&mut self) -> Saved {
+        match self.waiting.next().await {
+            Some(saved) => {
+                self.done.send_modify(|n| *n += 1);
+                saved
+            }
+            None => std::future::pending().await,
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    /// Resolves when everything that was handed over up to now has been answered.
+    pub(crate) fn barrier(&self) -> impl Future<Output = ()> + Send + use<> {
+        let (mut done, all) = (self.done.subscribe(), self.submitted);
+        async move {
+            // An error means that the engine ended: what waits is stopped by then.
+            let _ = done.wait_for(|n| *n >= all).await;
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! Handing writes over, and what is done when they are answered.
+
+use tiller_protocol::EventBody;
+use tiller_protocol::event::{StateEvent, TurnStatus};
+use tiller_store::{Append, Health, StoreError};
+
+use crate::bus::Place;
+use crate::core::Core;
+use crate::saves::{After, Saved, Then};
+use crate::turn::Input;
+
+impl Core {
+    /// An append to the open session, under its lease.
+    pub(crate) fn append(&self) -> Append {
+        let mut a = Append::new(self.s.id, self.s.head_name.as_str());
+        a.lease.clone_from(&self.s.lease);
+        a
+    }
+
+    /// Hands a write over. Its events are shown when it is on disk.
+    pub(crate) fn save(&mut self, append: Append, events: Vec<(Place, EventBody)>, then: Then) {
+        if self.s.read_only {
+            // Nothing can be written any more (the lease was lost), but a turn's end is told all the same.
+            if let Then::TurnOver { turn, status } = then {
+                events.iter().for_each(|(place, body)| self.bus.publish(place, body.clone()));
+                self.turn_over(turn, status);
+            }
+            return;
+        }
+        let ticket = self.w.store.append(append);
+        self.saves.push(ticket, After { events, then });
+    }
+
+    pub(crate) fn saved(&mut self, saved: Saved) {
+        let Saved { result, after } = saved;
+        if let Err(error) = result {
+            self.save_failed(&error, &after.then);
+            return;
+        }
+        for (place, body) in after.events {
+            self.bus.publish(&place, body);
+        }
+        match after.then {
+            Then::Nothing | Then::Told { .. } => {}
+            Then::StartTurn(turn) if self.is_live(turn) => self.turn_started(),
+            Then::Steered(turn) if self.is_live(turn) => self.feed(Input::Steered),
+            Then::StartTurn(_) | Then::Steered(_) => {}
+            Then::TurnOver { turn, status } => self.turn_over(turn, status),
+            Then::Accepted(ids) => self.accepted(&ids),
+            Then::Leased(lease) if (lease.session, &lease.head) == (self.s.id, &self.s.head_name) => {
+                self.s.lease = Some(lease);
+            }
+            // Another session was opened meanwhile, or another branch.
+            Then::Leased(lease) => drop(self.w.store.release(lease)),
+        }
+    }
+
+    /// A write failed for good: nothing that was to be shown because of it is shown.
+    fn save_failed(&mut self, error: &StoreError, then: &Then) {
+        let mut notice = error.notice();
+        if let (Then::Told { client, cause }, false) = (then, error.is_trouble()) {
+            return self.refuse(*client, *cause, notice);
+        }
+        if let StoreError::Held { .. } = error {
+            self.s.read_only = true;
+            self.s.lease = None;
+            notice = notice.hint("this window only looks now");
+        }
+        self.state(None, StateEvent::Saving { ok: false, why: notice.message.clone() });
+        match then {
+            Then::TurnOver { turn, status } => {
+                // The end of a turn is told in any case.
+                let status = if *status == TurnStatus::Done { TurnStatus::Store } else { *status };
+                if let Some(live) = &self.live {
+                    let place = live.place.clone();
+                    let body = self.finished_event(status, String::new(), Some(notice));
+                    self.bus.publish(&place, body);
+                }
+                self.turn_over(*turn, status);
+            }
+            _ => {
+                self.notice(notice.clone());
+                self.halt(TurnStatus::Store, notice);
+            }
+        }
+    }
+
+    /// Saving stopped or began to work again.
+    pub(crate) fn saving(&mut self, health: &Health) {
+        self.state(None, StateEvent::Saving { ok: health.ok(), why: health.why() });
+        if let Health::Failing(error) = health {
+            self.notice(error.notice());
+        }
+        if health.ok()
+            && let Some(live) = &mut self.live
+            && let Some(may_compact) = live.held.take()
+        {
+            self.prepare(may_compact);
+            self.pump();
+        }
+    }
+}

@@ -1,0 +1,41 @@
+//! A lease on its way: whoever drops it gives it back.
+
+use tiller_protocol::SessionId;
+use tiller_store::{Lease, Store, StoreError, Take};
+use tokio::sync::oneshot;
+
+/// A lease that nobody has taken over yet.
+#[derive(Debug, Default)]
+pub(crate) struct Held(Option<(Lease, Store)>);
+
+impl Held {
+    fn new(lease: Lease, store: &Store) -> Self {
+        Self(Some((lease, store.clone())))
+    }
+
+    /// Takes a head if it is free. Whoever stops waiting for it does not keep it; and nothing here blocks a thread,
+    /// for the store may not answer for long.
+    pub(crate) async fn acquire(store: &Store, session: SessionId, head: &str) -> Result<Self, StoreError> {
+        let (ticket, store) = (store.acquire(session, head, Take::IfFree), store.clone());
+        // The other end is held below; when that is dropped, so is what is sent.
+        let (answer, held) = oneshot::channel();
+        tokio::spawn(async move {
+            let _ = answer.send(ticket.await.map(|lease| Self::new(lease, &store)));
+        });
+        held.await.unwrap_or(Err(StoreError::Closed))
+    }
+
+    /// From here on it is the caller's.
+    pub(crate) fn take(mut self) -> Option<Lease> {
+        self.0.take().map(|(lease, _)| lease)
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        if let Some((lease, store)) = self.0.take() {
+            // Nobody waits for the answer.
+            drop(store.release(lease));
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! Reading a stored session, all at once, away from the engine's task.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use tiller_protocol::{Ask, Cost, EntryBody, ModelRef, Profile, Queued, SessionId, TodoItem};
+use tiller_store::{Running, SessionRow, Spent, Store, StoreError};
+
+use super::held::Held;
+use super::{Session, TAIL};
+use crate::world::World;
+
+/// Everything of a session that is needed to go on with it.
+pub(crate) struct Loaded {
+    /// Its lease is in `held`.
+    pub(crate) session: Session,
+    pub(crate) held: Held,
+    pub(crate) todos: Vec<TodoItem>,
+    pub(crate) queue: Vec<Queued>,
+    pub(crate) asks: Vec<Ask>,
+    /// Bodies of entries that wait for their place.
+    pub(crate) pending: Vec<EntryBody>,
+    pub(crate) rules: Vec<String>,
+    pub(crate) running: Option<Running>,
+    pub(crate) budget: Option<Cost>,
+    pub(crate) spent: Spent,
+    /// It was made in another folder: what was allowed there is not allowed here.
+    pub(crate) foreign: bool,
+    /// Who has it open, when that is not us.
+    pub(crate) holder: Option<String>,
+    pub(crate) damaged: u32,
+    /// Refused for want of a person since the person last did something here.
+    pub(crate) refused: usize,
+}
+
+/// A session that nothing was said in yet. Its row is made in the background.
+pub(crate) fn fresh(w: &World, model: ModelRef, profile: Profile, read_only: bool) -> Session {
+    let now = w.clock.now();
+    Session {
+        id: SessionId::fresh(&*w.ids, now),
+        title: String::new(),
+        project: w.workspace.root.display().to_string(),
+        created: now,
+        model,
+        profile,
+        archived: false,
+        read_only,
+        lease: None,
+        head_name: "main".into(),
+        head: None,
+        path: Vec::new(),
+        tail: VecDeque::new(),
+        earlier: 0,
+        usage: tiller_protocol::Usage::default(),
+        cost: None,
+        deep_allowed: false,
+        interrupted: None,
+        titled: false,
+    }
+}
+
+/// Takes and reads a stored session.
+pub(crate) async fn load(w: &Arc<World>, id: SessionId, look_only: bool) -> Result<Loaded, StoreError> {
+    let store = w.store.clone();
+    let row = blocking(move || store.session(id)).await?;
+    let (held, holder) = if look_only {
+        (Held::default(), None)
+    } else {
+        match Held::acquire(&w.store, id, &row.head).await {
+            Ok(held) => (held, None),
+            Err(StoreError::Held { holder }) => (Held::default(), Some(holder)),
+            Err(error) => return Err(error),
+        }
+    };
+    let w = Arc::clone(w);
+    blocking(move || read(&w, row, held, holder, look_only)).await
+}
+
+/// What may wait for the disk runs on a thread that may.
+pub(crate) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
+) -> Result<T, StoreError> {
+    tokio::task::spawn_blocking(work).await.unwrap_or_else(|e| Err(StoreError::Internal(e.to_string())))
+}
+
+fn read(
+    w: &World,
+    row: SessionRow,
+    held: Held,
+    holder: Option<String>,
+    look_only: bool,
+) -> Result<Loaded, StoreError> {
+    let (store, id) = (&w.store, row.summary.id);
+    let context = store.context_path(id, &row.head)?;
+    let tail = store.path_tail(id, &row.head, u32::try_from(TAIL).unwrap_or(u32::MAX))?;
+    let running = store.interrupted(id, &row.head)?;
+    let refused = store
+        .audit(Some(id), "nobody", 100)?
+        .iter()
+        .filter(|r| r.decision == "nobody" && r.time >= row.summary.used)
+        .count();
+    let damaged = context.damaged;
+    let model = if row.summary.model.0.is_empty() { ModelRef::default() } else { row.summary.model.clone() };
+    let spent = store.spent_in(id)?;
+    let foreign = row.summary.project != w.workspace.root.display().to_string();
+    let session = Session {
+        id,
+        title: row.summary.title.clone(),
+        project: row.summary.project.clone(),
+        created: row.summary.created,
+        model,
+        profile: if foreign { row.profile.min(Profile::Ask) } else { row.profile },
+        archived: row.summary.archived,
+        read_only: look_only || holder.is_some(),
+        lease: None,
+        head: tail.entries.last().map(|e| e.id),
+        path: super::path_of(context),
+        earlier: tail.earlier,
+        tail: tail.entries.into_iter().map(Arc::new).collect(),
+        usage: usage(store, id)?,
+        cost: (spent.calls > spent.unpriced).then_some(spent.cost),
+        deep_allowed: false,
+        interrupted: None,
+        titled: !row.summary.title.is_empty(),
+        head_name: row.head.clone(),
+    };
+    Ok(Loaded {
+        todos: store.todos(id, &row.head)?,
+        queue: store.queue(id, &row.head)?,
+        asks: store.asks(id, &row.head)?,
+        pending: store.pending(id, &row.head)?,
+        rules: if foreign { Vec::new() } else { store.rules(id)? },
+        // Another process works on it: nothing is interrupted.
+        running: running.filter(|_| holder.is_none()),
+        budget: row.budget,
+        spent,
+        foreign,
+        holder,
+        damaged,
+        refused,
+        session,
+        held,
+    })
+}
+
+fn usage(store: &Store, id: SessionId) -> Result<tiller_protocol::Usage, StoreError> {
+    let mut sum = tiller_protocol::Usage::default();
+    for row in store.costs(Some(id), tiller_protocol::command::CostBy::Model)? {
+        sum.add(&row.usage);
+    }
+    Ok(sum)
+}

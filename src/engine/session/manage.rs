@@ -1,0 +1,145 @@
+//! Names, branches, models, profiles and budgets of the open session.
+
+use tiller_protocol::event::StateEvent;
+use tiller_protocol::op::OpChange;
+use tiller_protocol::{
+    CommandId, Cost, EventBody, ModelRef, Notice, NoticeKind, Op, OpId, Profile, SessionId,
+};
+
+use crate::bus::ClientId;
+use crate::core::Core;
+use crate::saves::{After, Then};
+
+impl Core {
+    /// For the log of operations. The store knows which one was the last.
+    pub(crate) fn op(&self, session: SessionId, cause: CommandId, title: &str, change: OpChange) -> Op {
+        let time = self.w.clock.now();
+        let id = OpId::fresh(&*self.w.ids, time);
+        Op { id, session, time, parent: None, cause: Some(cause), title: title.into(), change }
+    }
+
+    /// Why a session's own row must not be written from here.
+    fn cannot_change(&self, id: SessionId) -> Option<Notice> {
+        let ours = id == self.s.id;
+        (self.look_only || (ours && self.s.read_only)).then(|| {
+            Notice::new(NoticeKind::User, "this session is open for reading only")
+                .hint("fork it, or open it where nobody else works on it")
+        })
+    }
+
+    fn after(&mut self, ticket: tiller_store::Ticket<()>, cause: CommandId, event: StateEvent) {
+        let events = vec![(self.place_of(Some(cause)), EventBody::State(event))];
+        self.saves.push(ticket, After { events, then: Then::Nothing });
+    }
+
+    pub(crate) fn rename(&mut self, client: ClientId, cause: CommandId, id: SessionId, title: &str) {
+        let title = title.trim().to_owned();
+        if title.is_empty() {
+            return self.refuse(
+                client,
+                cause,
+                Notice::new(NoticeKind::User, "a title needs at least one letter"),
+            );
+        }
+        if let Some(why) = self.cannot_change(id) {
+            return self.refuse(client, cause, why);
+        }
+        // What it was called before, the store knows.
+        let before = String::new();
+        let op = self.op(id, cause, "rename", OpChange::Title { before, after: title.clone() });
+        let ticket = self.w.store.set_title(id, &title, true, Some(op));
+        if id == self.s.id {
+            self.s.title.clone_from(&title);
+            self.s.titled = true;
+            self.after(ticket, cause, StateEvent::TitleChanged { title });
+        } else {
+            let then = Then::Told { client, cause };
+            self.saves.push(ticket, After { events: Vec::new(), then });
+        }
+    }
+
+    pub(crate) fn archive(&mut self, client: ClientId, cause: CommandId, id: SessionId, archived: bool) {
+        if let Some(why) = self.cannot_change(id) {
+            return self.refuse(client, cause, why);
+        }
+        let change = OpChange::Archived { before: !archived, after: archived };
+        let op = self.op(id, cause, if archived { "archive" } else { "bring back" }, change);
+        let ticket = self.w.store.set_archived(id, archived, Some(op));
+        if id == self.s.id {
+            self.s.archived = archived;
+        }
+        self.saves.push(ticket, After { events: Vec::new(), then: Then::Told { client, cause } });
+    }
+
+    /// Throws a session away for 30 days, or takes it back.
+    pub(crate) fn trash(&mut self, client: ClientId, cause: CommandId, id: SessionId, trashed: bool) {
+        let open = (id == self.s.id).then(|| {
+            Notice::new(NoticeKind::User, "the open session cannot be thrown away")
+                .hint("open another one first")
+        });
+        if let Some(why) = open.or_else(|| self.cannot_change(id)) {
+            return self.refuse(client, cause, why);
+        }
+        let ticket = self.w.store.set_trashed(id, trashed);
+        self.saves.push(ticket, After { events: Vec::new(), then: Then::Told { client, cause } });
+    }
+
+    pub(crate) fn set_model(&mut self, client: ClientId, cause: CommandId, model: ModelRef) {
+        if let Some(why) = self.cannot_change(self.s.id) {
+            return self.refuse(client, cause, why);
+        }
+        self.accept_local(&model);
+        if model.model().is_empty() && self.provider(&model).is_ok() {
+            // A server without a model named: the client gets what it offers, and chooses again.
+            return self.models(client, cause);
+        }
+        if let Err(error) = self.provider(&model) {
+            return self.refuse(client, cause, crate::notices::provider(&error));
+        }
+        if model == self.s.model {
+            return;
+        }
+        if self.has_words() {
+            self.news.set("model", format!("the model is now {model}"));
+        }
+        self.s.model = model.clone();
+        let window = self.window();
+        let ticket = self.w.store.set_model(self.s.id, &model);
+        self.after(ticket, cause, StateEvent::ModelChanged { model, window });
+        self.agent_changed();
+    }
+
+    pub(crate) fn set_profile(&mut self, client: ClientId, cause: CommandId, profile: Profile) {
+        if let Some(why) = self.cannot_change(self.s.id) {
+            return self.refuse(client, cause, why);
+        }
+        if profile == self.s.profile {
+            return;
+        }
+        self.s.profile = profile;
+        if self.has_words() {
+            self.news.set("profile", format!("the permission profile is now {}", profile.name()));
+        }
+        let ticket = self.w.store.set_profile(self.s.id, profile);
+        self.after(ticket, cause, StateEvent::ProfileChanged { profile });
+    }
+
+    pub(crate) fn set_budget(&mut self, client: ClientId, cause: CommandId, usd: f64) {
+        if let Some(why) = self.cannot_change(self.s.id) {
+            return self.refuse(client, cause, why);
+        }
+        if !usd.is_finite() || usd < 0.0 {
+            return self.refuse(
+                client,
+                cause,
+                Notice::new(NoticeKind::User, "a budget is an amount of dollars"),
+            );
+        }
+        let limit = Cost::from_usd(usd);
+        self.budget.set_session(limit);
+        self.tell_budget();
+        let ticket = self.w.store.set_budget(self.s.id, Some(limit));
+        let notice = Notice::new(NoticeKind::Budget, format!("the budget of this session is ${usd:.2}"));
+        self.after(ticket, cause, StateEvent::Notice { notice });
+    }
+}

@@ -1,0 +1,122 @@
+//! The open session: its settings, and the path from the root to its head.
+
+pub(crate) mod fork;
+mod held;
+pub(crate) mod load;
+pub(crate) mod manage;
+pub(crate) mod open;
+pub(crate) mod recover;
+
+use std::collections::{HashSet, VecDeque};
+use std::sync::Arc;
+
+use tiller_protocol::{
+    AgentId, Block, Cost, Entry, EntryBody, EntryId, ModelRef, Origin, Profile, SessionId, Time, Usage,
+};
+use tiller_store::{ContextPath, Lease};
+
+use crate::context::request;
+use crate::world::World;
+
+/// Entries that are kept for a snapshot.
+pub(crate) const TAIL: usize = 200;
+
+/// The session that is open.
+#[derive(Debug)]
+pub(crate) struct Session {
+    pub(crate) id: SessionId,
+    pub(crate) title: String,
+    pub(crate) project: String,
+    pub(crate) created: Time,
+    pub(crate) model: ModelRef,
+    pub(crate) profile: Profile,
+    pub(crate) archived: bool,
+    /// This process may only look.
+    pub(crate) read_only: bool,
+    /// `None`: only looking, or a branch beside another process.
+    pub(crate) lease: Option<Lease>,
+    /// Name of the head that entries are added to.
+    pub(crate) head_name: String,
+    pub(crate) head: Option<EntryId>,
+    /// What requests are made of (see [`request::live`]).
+    pub(crate) path: Vec<Arc<Entry>>,
+    /// The end of the path, for clients that come.
+    pub(crate) tail: VecDeque<Arc<Entry>>,
+    /// Entries of the path before `tail`.
+    pub(crate) earlier: u64,
+    pub(crate) usage: Usage,
+    pub(crate) cost: Option<Cost>,
+    /// The person allowed the deep tier for this session.
+    pub(crate) deep_allowed: bool,
+    /// The last turn ended before it was done, or was interrupted.
+    pub(crate) interrupted: Option<String>,
+    /// The person gave it its title.
+    pub(crate) titled: bool,
+}
+
+/// What the store gives for requests, in the order of the path.
+pub(crate) fn path_of(context: ContextPath) -> Vec<Arc<Entry>> {
+    let ContextPath { prefix, compaction, kept, after, .. } = context;
+    kept.into_iter().chain(compaction).chain(prefix).chain(after).map(Arc::new).collect()
+}
+
+impl Session {
+    /// A fresh entry at the head, which moves there. It is not on disk yet. Secrets are masked in it here,
+    /// so that the requests to come repeat what is stored.
+    pub(crate) fn grow(&mut self, w: &World, body: EntryBody) -> Entry {
+        let body = crate::clean::entry(&w.redact, body);
+        let now = w.clock.now();
+        let entry = Entry {
+            id: EntryId::fresh(&*w.ids, now),
+            parent: self.head,
+            session: self.id,
+            agent: AgentId::main(),
+            time: now,
+            body,
+            snapshot: None,
+        };
+        self.head = Some(entry.id);
+        let shared = Arc::new(entry.clone());
+        self.path.push(Arc::clone(&shared));
+        self.tail.push_back(shared);
+        if self.tail.len() > TAIL * 2 {
+            let more = self.tail.len() - TAIL;
+            self.tail.drain(..more);
+            self.earlier += more as u64;
+        }
+        entry
+    }
+
+    /// Forgets what later requests do not need: after a compaction.
+    pub(crate) fn trim(&mut self) {
+        let from = request::needed_from(&self.path);
+        self.path.drain(..from);
+    }
+
+    pub(crate) fn has_prefix(&self) -> bool {
+        self.path.iter().any(|e| matches!(e.body, EntryBody::Prefix { .. }))
+    }
+
+    /// Ids of every call of the path: no two may be alike.
+    pub(crate) fn call_ids(&self) -> HashSet<String> {
+        self.path
+            .iter()
+            .filter_map(
+                |e| if let EntryBody::Assistant { blocks, .. } = &e.body { Some(blocks) } else { None },
+            )
+            .flatten()
+            .filter_map(|b| if let Block::ToolCall(c) = b { Some(c.id.clone()) } else { None })
+            .collect()
+    }
+
+    /// The message of the person's that the last turn answers.
+    pub(crate) fn last_prompt(&self) -> Option<EntryId> {
+        let prompt = |e: &&Arc<Entry>| matches!(&e.body, EntryBody::User { origin: Origin::Prompt, .. });
+        self.tail.iter().rev().find(prompt).map(|e| e.id)
+    }
+
+    /// The last entry that a model sees.
+    pub(crate) fn last_message(&self) -> Option<&Arc<Entry>> {
+        self.path.iter().rev().find(|e| request::is_message(e))
+    }
+}

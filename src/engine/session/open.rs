@@ -1,0 +1,324 @@
+//! Opening sessions and branches beside them.
+
+use std::sync::Arc;
+
+use tiller_protocol::event::{StateEvent, TurnEvent};
+use tiller_protocol::{
+    AskBody, AskReply, CommandId, EntryBody, EventBody, ModelRef, Notice, NoticeKind, Profile, QueuedState,
+    SessionId,
+};
+use tiller_store::{NewSession, Spent, StoreError, Take};
+
+use super::held::Held;
+use super::load::{Loaded, fresh, load};
+use crate::before::Reviews;
+use crate::bus::ClientId;
+use crate::busy::Doing;
+use crate::core::Core;
+use crate::msg::{About, Msg};
+use crate::saves::{After, Then};
+use crate::todo::Todo;
+use crate::world::{Human, World, lock};
+
+/// The answer that ends what runs in the session which is left.
+const END: &str = "end them and go";
+const STAY: &str = "stay here";
+
+impl Core {
+    /// `Open` and `New`: first the turn in flight must be over, and the person must know what else ends.
+    pub(crate) fn open(&mut self, client: ClientId, cause: CommandId, id: Option<SessionId>) {
+        if id == Some(self.s.id) && !self.s.read_only {
+            // It is here already; to take it once more would meet our own lease (which may still be on its way).
+            return self.announce(Some(cause), true);
+        }
+        if self.occupied() {
+            let notice = Notice::new(NoticeKind::User, "a turn is running in this session")
+                .hint("stop it first, or wait until it is done");
+            return self.refuse(client, cause, notice);
+        }
+        let mut running = lock(&self.w.tool_state).shells.living();
+        running.extend(self.lines.values().map(|l| format!("! {}", l.line)));
+        if running.is_empty() || self.w.human == Human::Absent {
+            return self.open_now(client, cause, id);
+        }
+        let question = format!(
+            "What runs in this session ends when you leave it:\n{}",
+            running.iter().take(10).map(|r| self.redact(r)).collect::<Vec<_>>().join("\n")
+        );
+        let body = AskBody::Clarify {
+            question,
+            choices: vec![STAY.into(), END.into()],
+            allow_freetext: false,
+            multiple: false,
+            default: Some(0),
+        };
+        self.ask_self(About::Leave { client, cause, id }, body);
+    }
+
+    /// The person heard what ends.
+    pub(crate) fn leave_answered(
+        &mut self,
+        client: ClientId,
+        cause: CommandId,
+        id: Option<SessionId>,
+        reply: &Result<AskReply, String>,
+    ) {
+        let yes = matches!(reply, Ok(AskReply::Choice { answers }) if answers.iter().any(|a| a == END));
+        if yes && !self.occupied() {
+            return self.open_now(client, cause, id);
+        }
+        let why = if yes { "a turn is running in this session" } else { "you stay in this session" };
+        self.refuse(client, cause, Notice::new(NoticeKind::User, why));
+    }
+
+    fn open_now(&mut self, client: ClientId, cause: CommandId, id: Option<SessionId>) {
+        let Some(id) = id else {
+            self.leave();
+            self.s = fresh(&self.w, self.s.model.clone(), self.s.profile, self.look_only);
+            self.enter_fresh();
+            return self.announce(Some(cause), false);
+        };
+        let no = self.next_job();
+        let (w, tx, look_only) = (Arc::clone(&self.w), self.tx.clone(), self.look_only);
+        let task = tokio::spawn(async move {
+            // Stopped meanwhile: what was loaded is dropped, and its lease with it.
+            let result = load(&w, id, look_only).await;
+            let _ = tx.send(Msg::Opened { no, client, cause, result: Box::new(result) }).await;
+        });
+        self.busy_with(no, Doing::Other { client, cause }, task);
+    }
+
+    pub(crate) fn opened(
+        &mut self,
+        no: u64,
+        client: ClientId,
+        cause: CommandId,
+        result: Result<Loaded, StoreError>,
+    ) {
+        if !self.job_done(no) {
+            return;
+        }
+        match result {
+            Ok(loaded) => {
+                self.enter(loaded);
+                self.announce(Some(cause), true);
+            }
+            Err(error) => self.refuse(client, cause, error.notice()),
+        }
+    }
+
+    /// Makes the session, which is fresh, the one that is open.
+    pub(crate) fn enter_fresh(&mut self) {
+        let session =
+            std::mem::replace(&mut self.s, fresh(&self.w, ModelRef::default(), Profile::default(), true));
+        self.enter(Loaded {
+            session,
+            held: Held::default(),
+            todos: Vec::new(),
+            queue: Vec::new(),
+            asks: Vec::new(),
+            pending: Vec::new(),
+            foreign: false,
+            rules: Vec::new(),
+            running: None,
+            budget: None,
+            spent: Spent::default(),
+            holder: None,
+            damaged: 0,
+            refused: 0,
+        });
+        self.create_row();
+    }
+
+    /// The row and the lease of a fresh session, in the background. It is listed from its first message on.
+    pub(crate) fn create_row(&mut self) {
+        if self.s.read_only {
+            return;
+        }
+        let new = NewSession {
+            id: self.s.id,
+            project: self.s.project.clone(),
+            title: String::new(),
+            model: self.s.model.clone(),
+            profile: self.s.profile,
+            spawned_by: None,
+        };
+        let made = self.w.store.create_session(new);
+        self.saves.push(made, After { events: Vec::new(), then: Then::Nothing });
+        // Nobody else can know this session yet, so the lease is ours before its ticket resolves; what is
+        // written after it in the same order needs no proof of it.
+        let lease = self.w.store.acquire(self.s.id, &self.s.head_name, Take::IfFree);
+        self.saves.push_lease(lease);
+    }
+
+    /// Takes a session's place in the engine; gives the other one back.
+    pub(crate) fn enter(&mut self, loaded: Loaded) {
+        self.leave();
+        let Loaded {
+            session,
+            held,
+            todos,
+            queue,
+            asks,
+            pending,
+            rules,
+            running,
+            budget,
+            spent,
+            foreign,
+            holder,
+            damaged,
+            refused,
+        } = loaded;
+        self.s = session;
+        self.s.lease = held.take();
+        if self.s.model.0.is_empty() {
+            self.s.model = self.w.default_model();
+        }
+        *lock(&self.todo) = Todo::new(todos);
+        self.queue = queue;
+        self.queue.iter_mut().for_each(|q| q.state = QueuedState::Accepted);
+        self.news = crate::news::News::default();
+        drop(self.watching.writes.found());
+        self.pending = pending;
+        *lock(&self.reviews) = Reviews::default();
+        self.w.permit.restore(&rules);
+        self.spent.session = spent.cost;
+        self.budget.new_session(&self.w.config().budget);
+        if let Some(limit) = budget {
+            self.budget.set_session(limit);
+        }
+        if let Some(limit) = self.max_cost {
+            self.budget.set_session(limit);
+        }
+        self.told_left = self.budget.left(self.spent);
+        self.lines.values().for_each(|l| l.cancel.cancel());
+        let old = std::mem::take(&mut *lock(&self.w.tool_state));
+        self.spawn(crate::watching::end_children(old));
+        lock(&self.w.workspace.seen).clear();
+        self.prefix = crate::compose::prefix(&self.w, self.facts());
+        if foreign {
+            self.foreign_notice();
+        }
+        if damaged > 0 {
+            let notice = Notice::new(
+                NoticeKind::Store,
+                format!("{damaged} entries of this session are damaged and stand as notes"),
+            );
+            self.notice(notice);
+        }
+        if refused > 0 {
+            let notice = Notice::new(
+                NoticeKind::Denied,
+                format!("while nobody was there, {refused} calls were refused that needed a person's yes"),
+            )
+            .hint("/audit shows them");
+            self.notice(notice);
+        }
+        if let Some(holder) = holder {
+            let session = self.s.id;
+            self.ask_self(About::Busy { session }, AskBody::SessionBusy { holder });
+        } else if !self.s.read_only {
+            // What waited for a yes in another folder is not run in this one.
+            self.recover(running, if foreign { &[] } else { &asks });
+        }
+    }
+
+    fn foreign_notice(&self) {
+        let (there, here) = (&self.s.project, self.w.workspace.root.display());
+        let profile = self.s.profile.name();
+        let notice = Notice::new(
+            NoticeKind::User,
+            format!("this session was made in {there}: its file names now mean files of {here}"),
+        )
+        .hint(format!("the profile is {profile}, and what was allowed there is asked about here"))
+        .hint("quit and start Tiller in the other folder to go on there");
+        self.notice(notice);
+    }
+
+    /// Tells the clients which session is open now.
+    pub(crate) fn announce(&mut self, cause: Option<CommandId>, resumed: bool) {
+        let place = self.place_of(cause);
+        let event = TurnEvent::SessionStarted {
+            title: self.s.title.clone(),
+            project: self.s.project.clone(),
+            model: self.s.model.clone(),
+            profile: self.s.profile,
+            resumed,
+        };
+        self.bus.publish(&place, EventBody::Turn(event));
+        let head = self.s.head;
+        self.bus.publish(&place, EventBody::State(StateEvent::HeadMoved { head, draft: None }));
+        self.agent_changed();
+    }
+
+    /// Gives the lease of the open head back.
+    pub(crate) fn leave(&mut self) {
+        if let Some(lease) = self.s.lease.take() {
+            let ticket = self.w.store.release(lease);
+            self.saves.push(ticket, After { events: Vec::new(), then: Then::Nothing });
+        }
+    }
+
+    /// The session is open elsewhere: a branch beside it, or only looking.
+    pub(crate) fn busy_answered(&mut self, session: SessionId, reply: &Result<AskReply, String>) {
+        if session != self.s.id || !matches!(reply, Ok(AskReply::Branch)) {
+            return;
+        }
+        self.s.read_only = false;
+        // What waits there stays there.
+        self.queue.clear();
+        self.pending.clear();
+        self.state(None, StateEvent::QueueChanged { queue: Vec::new() });
+        let name = self.branch_name();
+        self.go_to_branch(name, None, None, Vec::new());
+        let notice = Notice::new(
+            NoticeKind::Info,
+            format!("you are on the branch {} of this session", self.s.head_name),
+        );
+        self.notice(notice);
+    }
+
+    /// Entries are added to the new head `name` from now on; it is ours alone.
+    pub(crate) fn go_to_branch(
+        &mut self,
+        name: String,
+        cause: Option<CommandId>,
+        op: Option<tiller_protocol::Op>,
+        events: Vec<StateEvent>,
+    ) {
+        self.leave();
+        self.s.head_name = name;
+        let (id, head) = (self.s.id, self.s.head);
+        let ticket = self.w.store.set_head(id, &self.s.head_name, head, op);
+        // Clients take a new snapshot: it can be written again.
+        let mut shown =
+            vec![(self.place_of(cause), EventBody::State(StateEvent::HeadMoved { head, draft: None }))];
+        if !events.is_empty() {
+            shown = events.into_iter().map(|e| (self.place_of(cause), EventBody::State(e))).collect();
+        }
+        self.saves.push(ticket, After { events: shown, then: Then::Nothing });
+        // As for a fresh session: nobody else can know this head yet.
+        let lease = self.w.store.acquire(id, &self.s.head_name, Take::IfFree);
+        self.saves.push_lease(lease);
+    }
+
+    pub(crate) fn branch_name(&self) -> String {
+        let id = self.w.ids.next(self.w.clock.now()).simple().to_string();
+        // The last digits are the random ones.
+        format!("branch-{}", &id[id.len() - 8..])
+    }
+
+    /// Whether an entry is a call's result or anything else that a model sees.
+    pub(crate) fn has_words(&self) -> bool {
+        self.s.tail.iter().any(|e| matches!(e.body, EntryBody::User { .. }))
+    }
+}
+
+impl World {
+    /// The model that a session without one begins with.
+    pub(crate) fn default_model(&self) -> ModelRef {
+        let providers = self.providers.read().unwrap_or_else(std::sync::PoisonError::into_inner);
+        providers.default_model().unwrap_or_default()
+    }
+}

@@ -1,0 +1,85 @@
+//! After a crash: every call gets its result, the person hears what was interrupted, and may go on.
+
+use std::collections::HashSet;
+
+use tiller_protocol::{Ask, Block, Entry, EntryBody, Notice, NoticeKind, ToolCall, ToolOutcome};
+use tiller_store::Running;
+
+use crate::core::Core;
+use crate::saves::Then;
+use crate::turn::CallResult;
+
+/// What a call gets whose process ended before it was done.
+const ENDED: &str = "Interrupted: Tiller ended before this call was done. What it did up to then stands.";
+
+impl Core {
+    /// Mends the open session after its last process ended.
+    pub(crate) fn recover(&mut self, running: Option<Running>, asks: &[Ask]) {
+        let dangling = dangling(&self.s.path.iter().map(AsRef::as_ref).collect::<Vec<_>>());
+        let asked: HashSet<&str> = asks.iter().filter_map(|a| a.call.as_deref()).collect();
+        if dangling.iter().any(|c| asked.contains(c.id.as_str())) {
+            // A question was open: its call never ran. It asks again, and the turn goes on from there.
+            let calls = dangling
+                .into_iter()
+                .map(|c| {
+                    let again = asked.contains(c.id.as_str());
+                    (c, (!again).then(ended))
+                })
+                .collect();
+            let place = self.place_of(None);
+            self.begin(place, String::new(), Vec::new(), Vec::new(), false, None, calls);
+            return;
+        }
+        if dangling.is_empty() && running.is_none() {
+            return;
+        }
+        let mut entries: Vec<Entry> = Vec::new();
+        for call in dangling {
+            let r = ended();
+            let body = EntryBody::ToolResult {
+                call_id: call.id,
+                name: call.name,
+                outcome: r.outcome,
+                content: r.content,
+                display: None,
+                seconds: 0.0,
+            };
+            entries.push(self.s.grow(&self.w, body));
+        }
+        let mut append = self.append().entries(entries);
+        append.running = Some(None);
+        append.asks = Some(Vec::new());
+        self.save(append, Vec::new(), Then::Nothing);
+        let what = running.map_or_else(|| "its last turn".to_owned(), |r| r.what);
+        self.s.interrupted = Some(what.clone());
+        let notice = Notice::new(NoticeKind::Info, format!("this session was interrupted: {what}"))
+            .hint("continue to go on where it stopped");
+        self.notice(notice);
+    }
+}
+
+fn ended() -> CallResult {
+    CallResult::text(ToolOutcome::Interrupted, ENDED)
+}
+
+/// Calls of the path's last reply that have no result, in order.
+pub(crate) fn dangling(path: &[&Entry]) -> Vec<ToolCall> {
+    let mut done: HashSet<&str> = HashSet::new();
+    for e in path.iter().rev() {
+        match &e.body {
+            EntryBody::ToolResult { call_id, .. } => {
+                done.insert(call_id);
+            }
+            EntryBody::Assistant { blocks, .. } => {
+                return blocks
+                    .iter()
+                    .filter_map(|b| if let Block::ToolCall(c) = b { Some(c) } else { None })
+                    .filter(|c| !done.contains(c.id.as_str()))
+                    .cloned()
+                    .collect();
+            }
+            _ => {}
+        }
+    }
+    Vec::new()
+}

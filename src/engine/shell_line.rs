@@ -1,0 +1,202 @@
+//! `!` and `!!` lines: commands of the person's own. No rule judges them; the output of `!` is shared with
+//! the model, that of `!!` stays with the person.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use futures_util::FutureExt;
+use serde_json::json;
+use tiller_protocol::event::ToolEvent;
+use tiller_protocol::tool::Display;
+use tiller_protocol::view::AuditRow;
+use tiller_protocol::{
+    CommandId, EntryBody, EventBody, Message, Notice, NoticeKind, Origin, Part, Time, ToolOutcome,
+    event::ReplyEvent,
+};
+use tiller_tool::shell::run_line;
+use tiller_tool::{ToolError, run_guarded};
+use tokio_util::sync::CancellationToken;
+
+use crate::bus::{ClientId, Place};
+use crate::core::Core;
+use crate::job::{WHAT, cut, failed, outcome_word, text_of};
+use crate::msg::Msg;
+use crate::saves::{After, Then};
+use crate::turn::Input;
+
+/// Characters of output kept in the note of a private line.
+const NOTE: usize = 4_000;
+
+/// A line that runs, and how to end it.
+pub(crate) struct RunningLine {
+    pub(crate) line: String,
+    pub(crate) cancel: CancellationToken,
+    pub(crate) hard: CancellationToken,
+}
+
+/// A line that has run.
+pub(crate) struct ShellDone {
+    id: String,
+    place: Place,
+    /// The head that was open when it was typed.
+    head: String,
+    line: String,
+    share: bool,
+    output: String,
+    exit: Option<i32>,
+    time: Time,
+    seconds: f64,
+    outcome: ToolOutcome,
+}
+
+impl Core {
+    pub(crate) fn shell_line(&mut self, client: ClientId, cause: CommandId, line: String, share: bool) {
+        let off = self.w.tool("terminal").is_none();
+        if off || self.s.read_only {
+            let why = if off { "commands are switched off" } else { "this session is open for reading only" };
+            return self.refuse(client, cause, Notice::new(NoticeKind::User, why));
+        }
+        if line.trim().is_empty() {
+            return self.refuse(client, cause, Notice::new(NoticeKind::User, "there is nothing to run"));
+        }
+        let id = format!("line-{}", cause.0);
+        let (cx, mut live) = self.tool_cx(&id, None);
+        let running = RunningLine { line: line.clone(), cancel: cx.cancel.clone(), hard: cx.hard.clone() };
+        self.lines.insert(id.clone(), running);
+        let (place, head) = (self.place_of(Some(cause)), self.s.head_name.clone());
+        let (w, time, began) = (Arc::clone(&self.w), self.w.clock.now(), self.w.clock.mono());
+        let (tx, bus) = (self.tx.clone(), std::sync::Arc::clone(&self.bus));
+        let mut words = crate::clean::Stream::new(&self.w.redact);
+        self.spawn(async move {
+            let typed = line.clone();
+            let run = AssertUnwindSafe(run_line(&cx, &typed)).catch_unwind();
+            tokio::pin!(run);
+            let result = loop {
+                tokio::select! {
+                    result = &mut run => break result.unwrap_or_else(|_| {
+                        Err(ToolError::Tell("the command failed inside; this is a bug of Tiller".into()))
+                    }),
+                    Some(text) = words.next_of(&mut live) => {
+                        let event = ToolEvent::ToolProgress { call_id: id.clone(), text };
+                        bus.publish(&place, EventBody::Tool(event));
+                    }
+                }
+            };
+            let (output, exit, outcome) = match result {
+                Ok(out) => {
+                    let exit =
+                        if let Some(Display::Output { exit, .. }) = &out.display { *exit } else { None };
+                    (text_of(&out.content), exit, out.outcome)
+                }
+                Err(e) => {
+                    let failed = failed(e);
+                    (text_of(&failed.content), None, failed.outcome)
+                }
+            };
+            let seconds = w.since(began);
+            let done = ShellDone { id, place, head, line, share, output, exit, time, seconds, outcome };
+            let _ = tx.send(Msg::ShellDone(Box::new(done))).await;
+        });
+    }
+
+    pub(crate) fn shell_done(&mut self, done: ShellDone) {
+        let ShellDone { id, place, head, line, share, output, exit, time, seconds, outcome } = done;
+        self.lines.remove(&id);
+        let (line, output) = (self.redact(&line), self.redact(&output));
+        let event = ToolEvent::ShellLine { line: line.clone(), output: output.clone(), exit, shared: share };
+        self.bus.publish(&place, EventBody::Tool(event));
+        let body = if share {
+            let text = format!("! {line}");
+            let said = format!("I ran this command myself:\n$ {line}\n{output}");
+            let content = vec![Part::Text { text: said }];
+            EntryBody::User { message: Message::text(text), origin: Origin::Shell, content }
+        } else {
+            let kept: String = output.chars().take(NOTE).collect();
+            EntryBody::Note { text: format!("!! {line}\n{kept}") }
+        };
+        let audit = AuditRow {
+            time,
+            session: place.session,
+            agent: "you".into(),
+            tool: if share { "!" } else { "!!" }.into(),
+            what: cut(&line, WHAT),
+            decision: "allow".into(),
+            by: "the person's own line".into(),
+            seconds,
+            outcome: outcome_word(outcome).into(),
+        };
+        if place.session != self.s.id {
+            // Another session was opened meanwhile: it waits in its own.
+            let told = After { events: Vec::new(), then: Then::Nothing };
+            self.saves.push(self.w.store.add_pending(place.session, &head, body), told);
+            let told = After { events: Vec::new(), then: Then::Nothing };
+            self.saves.push(self.w.store.record_audit(audit), told);
+            return;
+        }
+        if self.occupied() {
+            // Between a call and its result nothing may stand: it is kept, and waits for a safe point.
+            self.pending.push(body);
+            let mut append = self.append();
+            append.pending = Some(self.pending.clone());
+            append.audit.push(audit);
+            self.save(append, Vec::new(), Then::Nothing);
+            if self.live.is_some() {
+                self.feed(Input::Steer(true));
+            }
+            return;
+        }
+        let entry = self.s.grow(&self.w, body);
+        let event = Self::added(&entry);
+        let mut append = self.append().entries(vec![entry]);
+        append.audit.push(audit);
+        self.save(append, vec![(place, event)], Then::Nothing);
+    }
+
+    /// Background processes, as text rows.
+    pub(crate) fn processes(&mut self, client: ClientId, cause: CommandId) {
+        self.process_tool(client, cause, json!({ "action": "list" }), |text| ReplyEvent::ProcessesReply {
+            rows: text.lines().map(str::to_owned).collect(),
+        });
+    }
+
+    /// Ends a background process, or a line of the person's.
+    pub(crate) fn stop_process(&mut self, client: ClientId, cause: CommandId, id: String) {
+        if let Some(line) = self.lines.get(&id) {
+            // The second time is harder.
+            if line.cancel.is_cancelled() {
+                line.hard.cancel();
+            }
+            line.cancel.cancel();
+            return;
+        }
+        self.process_tool(client, cause, json!({ "action": "kill", "id": id }), |text| {
+            ReplyEvent::ProcessesReply { rows: text.lines().map(str::to_owned).collect() }
+        });
+    }
+
+    fn process_tool(
+        &mut self,
+        client: ClientId,
+        cause: CommandId,
+        args: serde_json::Value,
+        reply: impl FnOnce(String) -> ReplyEvent + Send + 'static,
+    ) {
+        let Some(tool) = self.w.tool("process") else {
+            let notice = Notice::new(NoticeKind::User, "there are no background processes");
+            return self.refuse(client, cause, notice);
+        };
+        let (cx, live) = self.tool_cx("process", None);
+        let (bus, place) = (std::sync::Arc::clone(&self.bus), self.place_of(Some(cause)));
+        self.spawn(async move {
+            let event = match run_guarded(tool, args, &cx).await {
+                Ok(out) => reply(text_of(&out.content)),
+                Err(ToolError::Tell(why)) => {
+                    ReplyEvent::ErrorReply { notice: Notice::new(NoticeKind::User, why) }
+                }
+                Err(e) => ReplyEvent::ErrorReply { notice: Notice::new(NoticeKind::User, e.to_string()) },
+            };
+            drop(live);
+            bus.reply(client, &place, event);
+        });
+    }
+}

@@ -1,0 +1,21 @@
+//! Whole turns: a scripted model, the real store, the real tools, in a scratch folder.
+
+mod aside;
+mod context;
+mod fake;
+mod faults;
+mod money;
+mod more;
+mod people;
+mod review;
+mod rig;
+mod secrets;
+mod sessions;
+mod settings;
+mod stops;
+mod tools;
+mod trash;
+mod trust;
+mod turns;
+mod waiting;
+mod watch;

@@ -1,0 +1,231 @@
+//! Budgets, tiers and titles.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::json;
+use tiller_protocol::command::{CostBy, SessionCommand, TurnCommand};
+use tiller_protocol::event::{StateEvent, TurnEvent, TurnStatus};
+use tiller_protocol::{
+    AgentId, AskBody, AskReply, CommandBody, Cost, EventBody, ManualClock, ModelRef, SessionId, Time, Usage,
+};
+use tiller_store::{Call, Options, Store};
+use tokio::sync::Notify;
+
+use super::rig::*;
+use crate::Parts;
+
+/// 120 tokens of each reply at a dollar for a thousand: 12 cents.
+fn priced(p: &mut Parts) {
+    let info =
+        tiller_config::schema::ModelInfo { input: Some(1000.0), output: Some(1000.0), ..Default::default() };
+    let mut provider: tiller_config::schema::Provider =
+        serde_json::from_value(json!({"kind": "openai-chat"})).unwrap();
+    provider.models.insert("m".into(), info);
+    p.config.providers.insert("fake".into(), provider);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_hard_budget_stops_and_asks() {
+    let place = Place::new();
+    let fake = Fake::with(|_, _| says("x"));
+    let mut rig = place
+        .start_with(&fake, |p| {
+            priced(p);
+            p.config.budget.session_soft = Some(0.05);
+            p.config.budget.session_hard = Some(0.2);
+        })
+        .await;
+    rig.turn("one").await;
+    rig.submit("two");
+    rig.notice("over the mark").await;
+    rig.finished().await;
+    rig.submit("three");
+    let ask = rig.asked().await;
+    assert!(matches!(&ask.body, AskBody::Budget { spent, .. } if spent == "$0.24"), "{ask:?}");
+    rig.answer(&ask, AskReply::Declined);
+    let (status, _, notice) = rig.finished().await;
+    assert_eq!(status, TurnStatus::Limit);
+    assert!(notice.unwrap().message.contains("used up"));
+    rig.send(CommandBody::Turn(TurnCommand::Continue));
+    let ask = rig.asked().await;
+    rig.answer(&ask, AskReply::Yes { value: Some("5".into()) });
+    assert_eq!(rig.finished().await.0, TurnStatus::Done);
+    assert_eq!(fake.count(), 3);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn titles_come_after_the_turn() {
+    let place = Place::new();
+    let fake =
+        Fake::with(
+            |_, r| if r.system.starts_with("Give this") { says("\"Retry logic\"") } else { says("ok") },
+        );
+    let mut rig = place.start_with(&fake, |p| p.titles = true).await;
+    rig.turn("make the retry logic honour the header").await;
+    let title = rig
+        .until("a title", |e| match e {
+            EventBody::State(StateEvent::TitleChanged { title }) => Some(title.clone()),
+            _ => None,
+        })
+        .await;
+    assert_eq!(title, "Retry logic");
+    rig.turn("more").await;
+    assert_eq!(fake.count(), 3, "asked once");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_cost_of_a_title_is_booked_where_it_was_asked_for() {
+    let place = Place::new();
+    let gate = Arc::new(Notify::new());
+    let held = Arc::clone(&gate);
+    let fake = Fake::with(move |_, r| {
+        if r.system.starts_with("Give this") {
+            let mut steps = vec![Step::Gate(Arc::clone(&held))];
+            steps.extend(says("A title"));
+            steps
+        } else {
+            says("ok")
+        }
+    });
+    let mut rig = place
+        .start_with(&fake, |p| {
+            priced(p);
+            p.titles = true;
+        })
+        .await;
+    let session = rig.session();
+    rig.turn("hello").await;
+    fake.requested(2).await;
+    rig.send(CommandBody::Session(SessionCommand::New));
+    rig.until("the new session", |e| {
+        matches!(e, EventBody::Turn(TurnEvent::SessionStarted { resumed: false, .. })).then_some(())
+    })
+    .await;
+    gate.notify_one();
+    let store = Store::open(&place.db(), Options::default()).unwrap();
+    let calls = || store.costs(Some(session), CostBy::Model).unwrap().iter().map(|r| r.calls).sum::<u64>();
+    let end = std::time::Instant::now() + DEADLINE;
+    while calls() < 2 {
+        assert!(std::time::Instant::now() < end, "the title's call is not booked");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    assert_eq!(store.session(session).unwrap().summary.cost, Some(Cost::from_usd(0.24)));
+}
+
+/// 2026-11-21T22:00:00Z.
+const EVENING: Time = Time(1_795_298_400_000);
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_days_budget_counts_every_process_and_begins_anew_at_midnight() {
+    let place = Place::new();
+    let fake = Fake::with(|_, _| says("x"));
+    let clock = Arc::new(ManualClock::new(EVENING));
+    let options = || Options {
+        clock: Arc::clone(&clock) as Arc<dyn tiller_protocol::Clock>,
+        zone: Some(jiff::tz::TimeZone::UTC),
+        ..Options::default()
+    };
+    let mut rig = place
+        .start_with(&fake, |p| {
+            priced(p);
+            p.clock = Arc::clone(&clock) as Arc<dyn tiller_protocol::Clock>;
+            p.store = Store::open(&place.db(), options()).unwrap();
+            p.config.budget.day_soft = Some(0.20);
+            p.config.budget.day_hard = Some(0.50);
+        })
+        .await;
+    rig.turn("one").await;
+    // Another process spends 30 cents.
+    let other = Store::open(&place.db(), options()).unwrap();
+    let call = Call {
+        agent: AgentId::main(),
+        model: ModelRef("other/m".into()),
+        tier: "main".into(),
+        time: EVENING,
+        usage: Usage::default(),
+        cost: Some(Cost::from_usd(0.30)),
+    };
+    other.record_call(SessionId(uuid::Uuid::from_u128(9)), call).wait().unwrap();
+    rig.submit("two");
+    assert!(rig.notice("over the mark").await.message.contains("today has cost $0.42"));
+    assert_eq!(rig.finished().await.0, TurnStatus::Done);
+    rig.submit("three");
+    let ask = rig.asked().await;
+    assert!(matches!(&ask.body, AskBody::Budget { what, spent, .. } if what == "today" && spent == "$0.54"));
+    rig.answer(&ask, AskReply::Declined);
+    assert_eq!(rig.finished().await.0, TurnStatus::Limit);
+    rig.send(CommandBody::Turn(TurnCommand::Continue));
+    let ask = rig.asked().await;
+    rig.answer(&ask, AskReply::Yes { value: Some("100".into()) });
+    assert_eq!(rig.finished().await.0, TurnStatus::Done);
+    // Midnight: nothing is spent, and what was raised for yesterday holds no more.
+    clock.advance(Duration::from_secs(3 * 3600));
+    for text in ["four", "five", "six", "seven"] {
+        assert_eq!(rig.turn(text).await.0, TurnStatus::Done, "{text}");
+    }
+    rig.turn("eight").await;
+    rig.submit("nine");
+    let ask = rig.asked().await;
+    assert!(matches!(&ask.body, AskBody::Budget { spent, .. } if spent == "$0.60"), "{ask:?}");
+    rig.quit().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_tier_has_a_budget_of_its_own() {
+    let place = Place::new();
+    let fake = Fake::with(|_, _| says("x"));
+    let mut rig = place
+        .start_with(&fake, |p| {
+            priced(p);
+            p.config.tiers.main = Some("fake/m".into());
+            p.config.budget.tiers.insert("main".into(), 0.20);
+        })
+        .await;
+    rig.turn("one").await;
+    rig.turn("two").await;
+    rig.submit("three");
+    let (status, _, notice) = rig.finished().await;
+    assert_eq!(status, TurnStatus::Limit);
+    assert!(notice.unwrap().message.contains("budget of the tier main is used up: $0.20"));
+    // Another model of no tier counts as main, too; the deep one has no limit here, but asks.
+    assert_eq!(fake.count(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_deep_tier_asks_once_for_a_session() {
+    let place = Place::new();
+    let fake = Fake::with(|_, _| says("x"));
+    let mut rig = place.start_with(&fake, |p| p.config.tiers.deep = Some("fake/m".into())).await;
+    rig.submit("think");
+    let ask = rig.asked().await;
+    assert!(matches!(&ask.body, AskBody::DeepTier { model, .. } if model == "fake/m"), "{ask:?}");
+    assert_eq!(fake.count(), 0, "nothing was sent before the yes");
+    rig.answer(&ask, AskReply::Declined);
+    let (status, _, notice) = rig.finished().await;
+    assert_eq!(status, TurnStatus::Limit);
+    assert!(notice.unwrap().message.contains("was not allowed"));
+    rig.send(CommandBody::Turn(TurnCommand::Continue));
+    let ask = rig.asked().await;
+    rig.answer(&ask, AskReply::Yes { value: None });
+    assert_eq!(rig.finished().await.0, TurnStatus::Done);
+    assert_eq!(rig.turn("again").await.0, TurnStatus::Done, "asked once");
+    // Another session asks again.
+    rig.send(CommandBody::Session(SessionCommand::New));
+    rig.until("the new session", |e| {
+        matches!(e, EventBody::Turn(TurnEvent::SessionStarted { resumed: false, .. })).then_some(())
+    })
+    .await;
+    rig.submit("once more");
+    rig.asked().await;
+    rig.quit().await;
+    // Where nobody can be asked it is refused.
+    let mut rig = place
+        .start_with(&fake, |p| {
+            p.config.tiers.deep = Some("fake/m".into());
+            p.human = crate::Human::Absent;
+        })
+        .await;
+    assert_eq!(rig.turn("think").await.0, TurnStatus::Refused);
+    rig.quit().await;
+}

@@ -1,0 +1,225 @@
+//! What the person is asked while turns run, and what becomes of the answers.
+
+use serde_json::json;
+use tiller_protocol::command::{Query, SessionCommand, TodoCommand};
+use tiller_protocol::event::{AskEvent, ReplyEvent, StateEvent, ToolEvent, TurnEvent, TurnStatus};
+use tiller_protocol::{AskBody, AskReply, CommandBody, Decision, EventBody, Profile, Risk};
+
+use super::rig::*;
+use crate::{Open, Parts};
+
+pub(super) fn ask_profile(p: &mut Parts) {
+    p.profile = Some(Profile::Ask);
+}
+
+fn write(id: &str, path: &str, content: &str) -> Vec<Step> {
+    calls(&[(id, "write_file", json!({"path": path, "content": content}))])
+}
+
+pub(super) fn permission(ask: &tiller_protocol::Ask) -> tiller_protocol::ask::PermissionAsk {
+    match &ask.body {
+        AskBody::Permission(p) => p.clone(),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_edit_waits_for_the_persons_yes_and_shows_what_it_would_do() {
+    let place = Place::new();
+    let fake = Fake::new([write("c1", "new.txt", "hello\n"), says("Written.")]);
+    let mut rig = place.start_with(&fake, ask_profile).await;
+    rig.submit("write it");
+    let ask = rig.asked().await;
+    let p = permission(&ask);
+    assert_eq!((p.tool.as_str(), p.risk), ("write_file", Risk::Low));
+    assert!(p.diff.as_deref().unwrap_or_default().contains("+hello"), "{p:?}");
+    assert_eq!(ask.call.as_deref(), Some("c1"));
+    assert!(!place.work.join("new.txt").exists());
+    // An answer to other text is not taken.
+    rig.answer(&ask, AskReply::Permission { decision: Decision::Once, hash: "other".into() });
+    assert!(rig.refused().await.message.contains("other text"));
+    rig.answer(&ask, AskReply::Permission { decision: Decision::Once, hash: p.hash.clone() });
+    assert_eq!(rig.finished().await.0, TurnStatus::Done);
+    assert_eq!(place.read("new.txt"), "hello\n");
+    // It cannot be answered twice.
+    rig.answer(&ask, AskReply::Permission { decision: Decision::Once, hash: p.hash });
+    assert!(rig.refused().await.message.contains("not open"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_no_with_a_comment_reaches_the_model_and_session_rules_hold() {
+    let place = Place::new();
+    let fake = Fake::new([
+        write("c1", "a.txt", "1"),
+        write("c2", "a.txt", "2"),
+        write("c3", "a.txt", "3"),
+        says("Done."),
+    ]);
+    let mut rig = place.start_with(&fake, ask_profile).await;
+    rig.submit("go");
+    let ask = rig.asked().await;
+    let p = permission(&ask);
+    let deny = Decision::Deny { comment: Some("use another name".into()) };
+    rig.answer(&ask, AskReply::Permission { decision: deny, hash: p.hash });
+    let (_, output) = rig.tool_finished().await;
+    assert!(output.contains("use another name"));
+    let ask = rig.asked().await;
+    let p = permission(&ask);
+    let pattern = p.always.clone().expect("a plain path has a pattern");
+    rig.answer(&ask, AskReply::Permission { decision: Decision::Session { pattern }, hash: p.hash });
+    assert_eq!(rig.finished().await.0, TurnStatus::Done, "the third is not asked");
+    assert_eq!(place.read("a.txt"), "3");
+    let ReplyEvent::AuditReply { rows } =
+        rig.query(tiller_protocol::command::Query::Audit { filter: String::new(), limit: 10 }).await
+    else {
+        panic!()
+    };
+    let decisions: Vec<&str> = rows.iter().rev().map(|r| r.decision.as_str()).collect();
+    assert_eq!(decisions, ["ask:deny", "ask:session", "allow"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_open_question_survives_a_restart_and_the_turn_goes_on() {
+    for graceful in [true, false] {
+        let place = Place::new();
+        let fake = Fake::new([write("c1", "new.txt", "hello\n")]);
+        let mut rig = place.start_with(&fake, ask_profile).await;
+        let session = rig.session();
+        rig.submit("write it");
+        rig.asked().await;
+        if graceful {
+            rig.quit().await;
+        } else {
+            // The question is on disk once a later write was answered.
+            rig.send(CommandBody::Todo(TodoCommand::Add { content: "x".into() }));
+            rig.until("todo", |e| {
+                matches!(e, EventBody::State(StateEvent::TodoChanged { .. })).then_some(())
+            })
+            .await;
+            rig.kill().await;
+            place.free(session);
+        }
+        assert!(!place.work.join("new.txt").exists());
+        let fake = Fake::new([says("Written after all.")]);
+        let mut rig = place
+            .start_with(&fake, |p| {
+                ask_profile(p);
+                p.open = Open::Session(session);
+            })
+            .await;
+        let ask = rig.asked().await;
+        let hash = permission(&ask).hash;
+        rig.answer(&ask, AskReply::Permission { decision: Decision::Once, hash });
+        let (status, text, _) = rig.finished().await;
+        assert_eq!((status, text.as_str()), (TurnStatus::Done, "Written after all."), "graceful {graceful}");
+        assert_eq!(place.read("new.txt"), "hello\n");
+        assert_valid(&fake.request(0));
+        rig.quit().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn clarify_waits_and_its_answer_is_the_result() {
+    let place = Place::new();
+    let question = json!({"question": "Which?", "choices": ["red", "blue"], "allow_freetext": false});
+    let fake = Fake::new([calls(&[("c1", "clarify", question)]), says("Blue it is.")]);
+    let mut rig = place.start(&fake).await;
+    rig.submit("paint it");
+    let ask = rig.asked().await;
+    rig.answer(&ask, AskReply::Choice { answers: vec!["blue".into()] });
+    assert_eq!(rig.finished().await.0, TurnStatus::Done);
+    assert!(message_text(&fake.request(1), 2).contains("blue"));
+    let answered =
+        rig.seen.iter().any(|e| matches!(&e.body, EventBody::Ask(AskEvent::QuestionAnswered { .. })));
+    assert!(answered);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_interrupt_closes_the_question_of_its_call() {
+    let place = Place::new();
+    let fake = Fake::new([write("c1", "new.txt", "x")]);
+    let mut rig = place.start_with(&fake, ask_profile).await;
+    rig.submit("go");
+    let ask = rig.asked().await;
+    rig.interrupt(false);
+    let id = ask.id;
+    let mut closed = false;
+    let mut done = false;
+    while !(closed && done) {
+        let (c, d) = rig
+            .until("the end of both", |e| match e {
+                EventBody::Ask(AskEvent::PermissionDecided { id: Some(i), .. }) if *i == id => {
+                    Some((true, false))
+                }
+                EventBody::Turn(TurnEvent::TurnFinished { status, .. }) => {
+                    Some((false, *status == TurnStatus::Interrupted))
+                }
+                _ => None,
+            })
+            .await;
+        closed |= c;
+        done |= d;
+    }
+    assert!(rig.snapshot().await.asks.is_empty());
+    assert!(!place.work.join("new.txt").exists());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_command_that_the_person_changed_is_told_as_what_ran() {
+    let place = Place::new();
+    let command = |c: &str| calls(&[("c1", "terminal", json!({ "command": c }))]);
+    let fake = Fake::new([command("touch one.txt"), says("I see.")]);
+    let mut rig = place.start_with(&fake, ask_profile).await;
+    rig.submit("go");
+    let ask = rig.asked().await;
+    let edit = Decision::Edit { text: "echo two > made.txt".into() };
+    rig.answer(&ask, AskReply::Permission { decision: edit, hash: permission(&ask).hash });
+    // Other text is judged anew.
+    let ask = rig.asked().await;
+    let p = permission(&ask);
+    assert!(p.shown.contains("echo two"), "{p:?}");
+    assert!(!place.work.join("one.txt").exists());
+    rig.answer(&ask, AskReply::Permission { decision: Decision::Once, hash: p.hash });
+    let (arguments, output, node) = rig
+        .until("the result", |e| match e {
+            EventBody::Tool(ToolEvent::ToolFinished { arguments, output, node, .. }) => {
+                Some((arguments.clone(), output.clone(), node.clone()))
+            }
+            _ => None,
+        })
+        .await;
+    assert_eq!(rig.finished().await.0, TurnStatus::Done);
+    assert_eq!(place.read("made.txt"), "two\n");
+    assert_eq!(arguments["command"], "echo two > made.txt");
+    let said = "[The person changed the command to: echo two > made.txt]";
+    assert!(output.starts_with(said), "{output}");
+    assert!(node.body.search_text().contains(said), "{node:?}");
+    assert!(message_text(&fake.request(1), 2).starts_with(said));
+    let ReplyEvent::AuditReply { rows } = rig.query(Query::Audit { filter: String::new(), limit: 10 }).await
+    else {
+        panic!()
+    };
+    assert!(rows[0].what.contains("echo two") && rows[0].by.contains("changed it"), "{rows:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn always_holds_in_the_sessions_that_come_after_this_one() {
+    let place = Place::new();
+    let fake = Fake::new([write("c1", "a.txt", "1"), says("One."), write("c2", "a.txt", "2"), says("Two.")]);
+    let mut rig = place.start_with(&fake, ask_profile).await;
+    rig.submit("go");
+    let ask = rig.asked().await;
+    let p = permission(&ask);
+    let pattern = p.always.clone().expect("a plain path has a pattern");
+    rig.answer(&ask, AskReply::Permission { decision: Decision::Always { pattern }, hash: p.hash });
+    rig.finished().await;
+    rig.send(CommandBody::Session(SessionCommand::New));
+    rig.until("the new session", |e| {
+        matches!(e, EventBody::Turn(TurnEvent::SessionStarted { resumed: false, .. })).then_some(())
+    })
+    .await;
+    place.file("a.txt", "1");
+    rig.submit("again");
+    assert_eq!(rig.finished().await.0, TurnStatus::Done, "not asked again");
+    assert_eq!(fake.count(), 4);
+}

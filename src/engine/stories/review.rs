@@ -1,0 +1,96 @@
+//! The diff review of a turn.
+
+use serde_json::json;
+use tiller_protocol::command::ReviewCommand;
+use tiller_protocol::event::ReplyEvent;
+use tiller_protocol::review::Reject;
+use tiller_protocol::{CommandBody, NoticeKind};
+
+use super::rig::*;
+use crate::Open;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_hunk_is_taken_back_told_and_brought_back() {
+    let place = Place::new();
+    place.file("a.txt", "one\ntwo\nthree\n");
+    let edit = json!({"path": "a.txt", "old": "two", "new": "TWO"});
+    let fake = Fake::with(move |n, _| match n {
+        0 => calls(&[("c0", "read_file", read_args("a.txt"))]),
+        1 => calls(&[("c1", "edit_file", edit.clone())]),
+        _ => says("Edited."),
+    });
+    let mut rig = place.start(&fake).await;
+    rig.turn("edit").await;
+    assert_eq!(place.read("a.txt"), "one\nTWO\nthree\n", "{}", message_text(&fake.request(2), 4));
+    rig.send(CommandBody::Review(ReviewCommand::Open { turn: None }));
+    let ReplyEvent::ReviewReply { review } = rig.reply().await else { panic!() };
+    assert_eq!((review.files.len(), review.files[0].added, review.files[0].removed), (1, 1, 1));
+    let hunks = vec![Reject { path: "a.txt".into(), hunk: review.files[0].diff.clone() }];
+    rig.send(CommandBody::Review(ReviewCommand::Reject { turn: review.turn, hunks: hunks.clone() }));
+    let ReplyEvent::RejectReply { rejected: 1, .. } = rig.reply().await else { panic!() };
+    assert_eq!(place.read("a.txt"), "one\ntwo\nthree\n");
+    rig.send(CommandBody::Review(ReviewCommand::Reject { turn: review.turn, hunks }));
+    let ReplyEvent::RejectReply { rejected: 0, conflicts } = rig.reply().await else { panic!() };
+    assert_eq!(conflicts.len(), 1, "a hunk that does not apply is never forced");
+    rig.send(CommandBody::Review(ReviewCommand::UndoReject));
+    let ReplyEvent::RejectReply { rejected: 1, .. } = rig.reply().await else { panic!() };
+    assert_eq!(place.read("a.txt"), "one\nTWO\nthree\n");
+    rig.turn("go on").await;
+    let last = fake.request(fake.count() - 1);
+    assert!(
+        message_text(&last, last.messages.len() - 1).contains("took back a part of your change of a.txt")
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stored_hunk_with_a_masked_secret_says_why_it_cannot_be_taken_back() {
+    let place = Place::new();
+    place.file("a.txt", "one\nkey = hunter2-hunter2\nthree\n");
+    let edit = json!({"path": "a.txt", "old": "three", "new": "THREE"});
+    let fake = Fake::with(move |n, _| match n {
+        0 => calls(&[("c0", "read_file", read_args("a.txt"))]),
+        1 => calls(&[("c1", "edit_file", edit.clone())]),
+        _ => says("Edited."),
+    });
+    let masks = |p: &mut crate::Parts| {
+        p.redact = std::sync::Arc::new(|t| t.replace("hunter2-hunter2", "[redacted secret]"));
+    };
+    let mut rig = place.start_with(&fake, masks).await;
+    let session = rig.session();
+    rig.turn("edit").await;
+    rig.quit().await;
+    // Another process has only what was stored.
+    let mut rig = place
+        .start_with(&fake, |p| {
+            masks(p);
+            p.open = Open::Session(session);
+        })
+        .await;
+    rig.send(CommandBody::Review(ReviewCommand::Open { turn: None }));
+    let ReplyEvent::ReviewReply { review } = rig.reply().await else { panic!() };
+    assert!(review.files[0].diff.contains("[redacted secret]"), "{review:?}");
+    let hunks = vec![Reject { path: "a.txt".into(), hunk: review.files[0].diff.clone() }];
+    rig.send(CommandBody::Review(ReviewCommand::Reject { turn: review.turn, hunks }));
+    let ReplyEvent::RejectReply { rejected: 0, conflicts } = rig.reply().await else { panic!() };
+    assert!(conflicts[0].contains("masked"), "{conflicts:?}");
+    assert!(place.read("a.txt").contains("THREE"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_turn_that_made_a_file_huge_is_reviewed_without_stopping_anything() {
+    let place = Place::new();
+    place.file("a.txt", "one\ntwo\n");
+    let fake = Fake::new([
+        calls(&[("c0", "read_file", read_args("a.txt"))]),
+        calls(&[("c1", "edit_file", json!({"path": "a.txt", "old": "two", "new": "TWO"}))]),
+        says("Edited."),
+    ]);
+    let mut rig = place.start(&fake).await;
+    rig.turn("edit").await;
+    std::fs::File::options().write(true).open(place.work.join("a.txt")).unwrap().set_len(8 << 30).unwrap();
+    rig.send(CommandBody::Review(ReviewCommand::Open { turn: None }));
+    let notice = rig.notice("too large to compare").await;
+    assert_eq!(notice.kind, NoticeKind::Info);
+    let ReplyEvent::ReviewReply { review } = rig.reply().await else { panic!() };
+    assert!(review.files[0].diff.contains("+TWO"), "as its call showed it: {review:?}");
+}

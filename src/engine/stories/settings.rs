@@ -1,0 +1,109 @@
+//! Settings that change while the engine runs.
+
+use std::sync::{Arc, Mutex};
+
+use serde_json::json;
+use tiller_protocol::command::{Query, SessionCommand};
+use tiller_protocol::event::{ReplyEvent, StateEvent, TurnStatus};
+use tiller_protocol::{AskBody, CommandBody, EventBody, ModelRef, Notice, NoticeKind};
+use tiller_provider::{Provider, Providers};
+
+use super::rig::*;
+use crate::world::lock;
+use crate::{Fresh, Settings};
+
+fn set_model(model: &str) -> CommandBody {
+    CommandBody::Session(SessionCommand::SetModel { model: ModelRef(model.into()) })
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn limits_and_providers_hold_from_the_moment_they_are_read_again() {
+    let place = Place::new();
+    let fake = Fake::with(|_, _| says("x"));
+    // What "the file" holds: nothing wrong, or this mistake.
+    let wrong: Arc<Mutex<Option<Notice>>> = Arc::default();
+    let (mistake, server) = (Arc::clone(&wrong), Arc::clone(&fake));
+    let config = tiller_config::Config::default();
+    let mut rig = place
+        .start_with(&fake, |p| {
+            p.model = Some(ModelRef(String::new()));
+            p.providers = Providers::default();
+            p.settings = Some(Settings {
+                read: Arc::new(move || {
+                    if let Some(notice) = lock(&mistake).clone() {
+                        return Err(notice);
+                    }
+                    let mut config = config.clone();
+                    let info =
+                        json!({"kind": "openai-chat", "models": {"m": {"input": 1000.0, "output": 1000.0}}});
+                    config.providers.insert("fake".into(), serde_json::from_value(info).unwrap());
+                    config.budget.session_hard = Some(0.1);
+                    let mut providers = Providers::default();
+                    providers.insert(Arc::clone(&server) as Arc<dyn Provider>);
+                    Ok(Fresh { config, providers })
+                }),
+                keep: Arc::new(|_| Ok(())),
+            });
+        })
+        .await;
+    // Without a model nothing is sent, and nothing is stored as sent.
+    rig.submit("too early");
+    assert!(rig.refused().await.message.contains("no model is set up"));
+    assert!(rig.snapshot().await.entries.is_empty());
+    rig.send(set_model("fake/m"));
+    assert!(rig.refused().await.message.contains("no provider"));
+    // A mistake is told to who asked, and changes nothing.
+    *lock(&wrong) = Some(Notice::new(NoticeKind::Config, "config.toml:3: unknown key"));
+    rig.send(CommandBody::Session(SessionCommand::Reload));
+    assert!(rig.refused().await.message.contains("config.toml:3"));
+    rig.send(set_model("fake/m"));
+    assert!(rig.refused().await.message.contains("no provider"));
+    *lock(&wrong) = None;
+    rig.send(CommandBody::Session(SessionCommand::Reload));
+    assert!(matches!(rig.reply().await, ReplyEvent::DoneReply { .. }));
+    rig.send(set_model("fake/m"));
+    let changed =
+        |e: &EventBody| matches!(e, EventBody::State(StateEvent::ModelChanged { .. })).then_some(());
+    rig.until("the model", changed).await;
+    assert_eq!(rig.turn("one").await.0, TurnStatus::Done);
+    // 12 cents were spent; the limit that was read is 10.
+    rig.submit("two");
+    let ask = rig.asked().await;
+    assert!(matches!(&ask.body, AskBody::Budget { limit, .. } if limit == "$0.10"), "{ask:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_yes_to_a_local_server_is_handed_on_to_be_kept() {
+    let place = Place::new();
+    for fails in [false, true] {
+        let kept: Arc<Mutex<Vec<String>>> = Arc::default();
+        let into = Arc::clone(&kept);
+        let mut rig = place
+            .start_with(&Fake::new([]), |p| {
+                p.settings = Some(Settings {
+                    read: Arc::new(|| Err(Notice::new(NoticeKind::Config, "not asked for"))),
+                    keep: Arc::new(move |local| {
+                        lock(&into).push(format!("{} {}", local.name, local.base()));
+                        if fails { Err("the disk is full".into()) } else { Ok(()) }
+                    }),
+                });
+            })
+            .await;
+        rig.send(set_model("vllm/some-model"));
+        if fails {
+            assert!(rig.notice("is not kept").await.message.contains("the disk is full"));
+        }
+        rig.query(Query::Snapshot).await;
+        let end = std::time::Instant::now() + std::time::Duration::from_secs(10);
+        while lock(&kept).is_empty() {
+            assert!(std::time::Instant::now() < end, "it was not handed on");
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(*lock(&kept), ["vllm http://127.0.0.1:8000/v1"]);
+        // Known now: a second choice asks nobody to keep it again.
+        rig.send(set_model("vllm/other"));
+        rig.query(Query::Snapshot).await;
+        assert_eq!(lock(&kept).len(), 1);
+        rig.quit().await;
+    }
+}

@@ -1,0 +1,59 @@
+//! Tools that misbehave.
+
+use async_trait::async_trait;
+use serde_json::{Value, json};
+use tiller_protocol::{Access, ToolSpec, Touch};
+use tiller_tool::{Tool, ToolCx, ToolError, ToolOutput};
+
+/// Does what its argument `do` says.
+pub(crate) struct Naughty;
+
+impl Naughty {
+    pub(crate) fn leak() -> &'static dyn Tool {
+        &Self
+    }
+}
+
+#[async_trait]
+impl Tool for Naughty {
+    fn name(&self) -> &str {
+        "naughty"
+    }
+
+    fn spec(&self) -> ToolSpec {
+        ToolSpec { name: "naughty".into(), description: "x".into(), schema: json!({"type": "object"}) }
+    }
+
+    fn toolset(&self) -> &'static str {
+        "file"
+    }
+
+    fn touch(&self) -> Touch {
+        Touch::Execute
+    }
+
+    fn verb(&self) -> &'static str {
+        "naughty"
+    }
+
+    fn target(&self, args: &Value) -> String {
+        args["do"].as_str().unwrap_or_default().to_owned()
+    }
+
+    fn access(&self, _: &Value, _: &ToolCx) -> Result<Vec<Access>, ToolError> {
+        Ok(vec![Access::Free])
+    }
+
+    async fn run(&self, args: Value, cx: &ToolCx) -> Result<ToolOutput, ToolError> {
+        match args["do"].as_str() {
+            Some("panic") => panic!("a tool that panics"),
+            Some("hang") => std::future::pending().await,
+            Some("wait") => {
+                cx.cancel.cancelled().await;
+                Err(ToolError::Interrupted("got this far".into()))
+            }
+            Some("fail") => Err(ToolError::Tell("it went wrong".into())),
+            _ => Ok(ToolOutput::text("fine")),
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! A title after the first turn: by the fast tier, never in the way. Made from the prompt where no model
+//! should be asked.
+
+use tiller_protocol::event::StateEvent;
+use tiller_protocol::{EventBody, ModelRef, SessionId, Usage};
+
+use crate::core::Core;
+use crate::msg::Msg;
+use crate::saves::{After, Then};
+
+const PROMPT: &str = include_str!("../../assets/prompts/title.md");
+/// Characters of a title.
+const LONGEST: usize = 60;
+/// Characters of the prompt that the model sees.
+const SEEN: usize = 2_000;
+
+impl Core {
+    pub(crate) fn title_after(&mut self, prompt: &str) {
+        if !self.s.title.is_empty() || prompt.trim().is_empty() || self.s.read_only {
+            return;
+        }
+        let made = from_prompt(prompt);
+        let model = self.summariser();
+        let provider = match self.provider(&model) {
+            Ok(p) if self.w.titles && !self.is_demo(&model) => p,
+            _ => return self.title_found(self.s.id, &made, None),
+        };
+        let (tx, session) = (self.tx.clone(), self.s.id);
+        let text: String = prompt.chars().take(SEEN).collect();
+        self.spawn(async move {
+            let mut usage = Usage::default();
+            let name = session.to_string();
+            // No limit of output: a model that thinks first would have nothing left for the title.
+            let got = crate::compaction::ask(&provider, &model, PROMPT, text, &name, None, &mut usage).await;
+            let title = got.ok().map(|t| clean(&t)).filter(|t| !t.is_empty()).unwrap_or(made);
+            let _ = tx.send(Msg::Title { session, title, spent: Some((model, usage)) }).await;
+        });
+    }
+
+    pub(crate) fn title_found(&mut self, session: SessionId, title: &str, spent: Option<(ModelRef, Usage)>) {
+        let ours = session == self.s.id;
+        if let Some((model, usage)) = spent {
+            // Paid is paid, also when another session was opened meanwhile.
+            let call = if ours {
+                self.book(&model, "fast", usage)
+            } else {
+                self.book_elsewhere(&model, "fast", usage)
+            };
+            let ticket = self.w.store.record_call(session, call);
+            self.saves.push(ticket, After { events: Vec::new(), then: Then::Nothing });
+        }
+        if !ours || self.s.titled {
+            return;
+        }
+        let title = self.redact(title);
+        self.s.title.clone_from(&title);
+        let ticket = self.w.store.set_title(session, &title, false, None);
+        let events = vec![(self.place_of(None), EventBody::State(StateEvent::TitleChanged { title }))];
+        self.saves.push(ticket, After { events, then: Then::Nothing });
+    }
+}
+
+/// The first words.
+pub(crate) fn from_prompt(prompt: &str) -> String {
+    let words: Vec<&str> = prompt.split_whitespace().take(8).collect();
+    clean(&words.join(" "))
+}
+
+/// One line without quotation marks and control characters.
+fn clean(text: &str) -> String {
+    let line = text.lines().map(str::trim).find(|l| !l.is_empty()).unwrap_or_default();
+    let line: String = line.chars().filter(|c| !c.is_control()).take(LONGEST).collect();
+    line.trim_matches(|c: char| "\"'`*#.“”„".contains(c) || c.is_whitespace()).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn titles_are_one_short_plain_line() {
+        assert_eq!(clean("\n\"Retry logic.\"\nsecond"), "Retry logic");
+        assert_eq!(clean(&"x".repeat(500)).len(), LONGEST);
+        assert_eq!(clean("a\u{1b}[31mb"), "a[31mb");
+        assert_eq!(
+            from_prompt("Make  the retry\nlogic honour the header and add tests please"),
+            "Make the retry logic honour the header and"
+        );
+    }
+}

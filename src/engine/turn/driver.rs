@@ -1,0 +1,354 @@
+//! Does what a turn decides. Nothing here decides anything about the turn itself.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use futures_util::{FutureExt, StreamExt};
+use tiller_protocol::event::{StateEvent, TurnEvent, TurnStatus};
+use tiller_protocol::{AgentId, Block, Cost, EntryBody, EventBody, Notice, StopReason, Usage};
+use tiller_provider::{Provider, ProviderError, Request, retry};
+use tiller_store::Call;
+use tokio::sync::mpsc;
+use tokio_util::task::AbortOnDropHandle;
+
+use super::{Delta, Effect, Input};
+use crate::clean::QUIET;
+use crate::context::request;
+use crate::core::Core;
+use crate::msg::Msg;
+use crate::saves::Then;
+
+/// Chunks that are handed over together when they are there already. None is ever waited for.
+const BATCH: usize = 256;
+
+impl Core {
+    /// Gives the turn an input and does what it says.
+    pub(crate) fn feed(&mut self, input: Input) {
+        self.inputs.push_back(input);
+        self.pump();
+    }
+
+    pub(crate) fn pump(&mut self) {
+        while let Some(input) = self.inputs.pop_front() {
+            let Some(live) = &mut self.live else {
+                self.inputs.clear();
+                return;
+            };
+            for effect in live.turn.step(input) {
+                self.perform(effect);
+            }
+        }
+    }
+
+    fn perform(&mut self, effect: Effect) {
+        match effect {
+            Effect::Prepare { may_compact } => self.prepare(may_compact),
+            Effect::Request { n } => self.request(n),
+            Effect::CancelStream => self.with_live(|l| l.stream = None),
+            Effect::Delta(Delta::Text(text)) => self.delta(0, &text),
+            Effect::Delta(Delta::Thinking(text)) => self.delta(1, &text),
+            Effect::Delta(Delta::CallBegun(name)) => {
+                self.flush_deltas();
+                self.turn_event(TurnEvent::ToolCallBegun { name });
+            }
+            Effect::AppendReply { blocks, stop, usage } => self.append_reply(blocks, stop, usage),
+            Effect::Spent { usage } => {
+                let call = self.spend(usage);
+                let mut append = self.append();
+                append.calls.push(call);
+                self.save(append, Vec::new(), Then::Nothing);
+            }
+            Effect::RunTool { call } => self.run_tool(call),
+            Effect::CancelTool { call_id, hard } => {
+                if let Some(call) = self.live.as_ref().and_then(|l| l.calls.get(&call_id)) {
+                    call.cancel.cancel();
+                    if hard {
+                        call.hard.cancel();
+                    }
+                }
+            }
+            Effect::AppendResult { call_id, name, result } => self.append_result(&call_id, name, result),
+            Effect::Backoff { n, attempt, of, error, discard } => {
+                self.back_off(n, attempt, of, &error, discard);
+            }
+            Effect::EndBackoff => {
+                self.with_live(|l| l.timer = None);
+                self.turn_event(TurnEvent::RetryEnded {});
+            }
+            Effect::Compact { overflow, round } => {
+                let turn = self.live.as_ref().map(|l| l.no);
+                self.compact(turn, overflow, round, None, None);
+            }
+            Effect::CancelCompact => self.with_live(|l| l.compaction = None),
+            Effect::DeliverSteer => {
+                if let Some(no) = self.live.as_ref().map(|l| l.no) {
+                    self.deliver_steer(no);
+                }
+            }
+            Effect::Tell { text } => self.tell_model(&text),
+            Effect::Finish { status, text, notice } => self.finish(status, text, notice),
+        }
+    }
+
+    pub(super) fn with_live(&mut self, f: impl FnOnce(&mut crate::core::Live)) {
+        if let Some(live) = &mut self.live {
+            f(live);
+        }
+    }
+
+    /// New words, without secrets. `which`: 0 text, 1 thinking.
+    fn delta(&mut self, which: usize, more: &str) {
+        let Some(live) = &mut self.live else { return };
+        let rest = live.words[1 - which].finish();
+        let new = live.words[which].push(more);
+        self.show_delta(1 - which, rest);
+        self.show_delta(which, new);
+    }
+
+    /// Nothing comes for a while: what is held back is shown, though it may go on.
+    pub(crate) fn quiet(&mut self) {
+        let Some(live) = &mut self.live else { return };
+        let [text, thinking] = live.words.each_mut().map(crate::clean::Stream::pause);
+        self.show_delta(1, thinking);
+        self.show_delta(0, text);
+    }
+
+    /// The words that were held back.
+    fn flush_deltas(&mut self) {
+        let Some(live) = &mut self.live else { return };
+        let [text, thinking] = live.words.each_mut().map(crate::clean::Stream::finish);
+        self.show_delta(1, thinking);
+        self.show_delta(0, text);
+    }
+
+    fn show_delta(&mut self, which: usize, text: String) {
+        if !text.is_empty() {
+            self.turn_event(match which {
+                0 => TurnEvent::TextDelta { text },
+                _ => TurnEvent::ThinkingDelta { text },
+            });
+        }
+    }
+
+    fn turn_event(&mut self, event: TurnEvent) {
+        self.show(self.place(), EventBody::Turn(event));
+    }
+
+    fn request(&mut self, n: u32) {
+        let Some(turn) = self.live.as_ref().map(|l| l.no) else { return };
+        let provider = self.provider(&self.s.model);
+        let request = request::build(&self.s.path, &self.settings());
+        let tx = self.tx.clone();
+        let task = async move {
+            let result = match (provider, request) {
+                (Ok(p), Some(r)) => {
+                    let work = AssertUnwindSafe(stream(p, r, turn, n, &tx)).catch_unwind();
+                    work.await.unwrap_or_else(|_| {
+                        Err(ProviderError::Rejected(
+                            "the provider failed inside; this is a bug of Tiller".into(),
+                        ))
+                    })
+                }
+                (Err(e), _) => Err(e),
+                (_, None) => Err(ProviderError::Rejected("the session has no prefix".into())),
+            };
+            // The engine may have ended.
+            let _ = tx.send(Msg::StreamEnded { turn, n, result }).await;
+        };
+        let handle = AbortOnDropHandle::new(tokio::spawn(task));
+        self.with_live(|l| l.stream = Some(handle));
+        self.agent_changed();
+    }
+
+    fn append_reply(&mut self, blocks: Vec<Block>, stop: StopReason, usage: Usage) {
+        self.flush_deltas();
+        let call = self.spend(usage);
+        let body = EntryBody::Assistant { blocks, stop, model: self.s.model.clone(), usage, cost: call.cost };
+        let entry = self.s.grow(&self.w, body);
+        let blocks: &[Block] =
+            if let EntryBody::Assistant { blocks, .. } = &entry.body { blocks } else { &[] };
+        let texts: Vec<&str> = blocks
+            .iter()
+            .filter_map(|b| if let Block::Text { text } = b { Some(text.as_str()) } else { None })
+            .collect();
+        let text = texts.join("\n\n");
+        if let Some(live) = &mut self.live {
+            live.args = blocks
+                .iter()
+                .filter_map(|b| {
+                    if let Block::ToolCall(c) = b { Some((c.id.clone(), c.arguments.clone())) } else { None }
+                })
+                .collect();
+        }
+        let place = self.place();
+        let event = TurnEvent::AssistantMessage { entry: entry.id, text, node: Box::new(entry.clone()) };
+        let events = vec![(place.clone(), EventBody::Turn(event)), (place, self.usage_event())];
+        let mut append = self.append().entries(vec![entry]);
+        append.calls.push(call);
+        self.save(append, events, Then::Nothing);
+    }
+
+    fn usage_event(&self) -> EventBody {
+        EventBody::Turn(TurnEvent::Usage {
+            usage: self.s.usage,
+            cost_usd: self.s.cost.map(Cost::usd),
+            context: self.context_tokens().0,
+            window: self.window(),
+        })
+    }
+
+    /// Books what a call of the session's model cost.
+    fn spend(&mut self, usage: Usage) -> Call {
+        let model = self.s.model.clone();
+        let tier = self.tier();
+        let call = self.book(&model, tier, usage);
+        if let Some(live) = &mut self.live {
+            live.cost = call.cost.map(|c| live.cost.unwrap_or_default().plus(c)).or(live.cost);
+            live.unpriced |= call.cost.is_none();
+        }
+        self.tell_budget();
+        call
+    }
+
+    fn back_off(&mut self, n: u32, attempt: u32, of: u32, error: &ProviderError, discard: bool) {
+        let Some(turn) = self.live.as_ref().map(|l| l.no) else { return };
+        let wait = retry::wait(error, attempt.saturating_sub(1), of, retry::random())
+            .unwrap_or(retry::FIRST)
+            .mul_f64(self.w.retry);
+        self.flush_deltas();
+        self.turn_event(TurnEvent::Retrying {
+            attempt,
+            of,
+            seconds: wait.as_secs_f64(),
+            why: error.to_string(),
+            discard,
+        });
+        let tx = self.tx.clone();
+        let timer = tokio::spawn(async move {
+            tokio::time::sleep(wait).await;
+            let _ = tx.send(Msg::WaitOver { turn, n }).await;
+        });
+        self.with_live(|l| {
+            l.stream = None;
+            l.timer = Some(AbortOnDropHandle::new(timer));
+        });
+        self.agent_changed();
+    }
+
+    /// Ends the turn as something that neither the person nor the model wanted.
+    pub(crate) fn halt(&mut self, status: TurnStatus, notice: Notice) {
+        if let Some(live) = &mut self.live {
+            live.ending.get_or_insert((status, notice));
+            self.feed(Input::Interrupt { hard: true });
+        }
+    }
+
+    fn finish(&mut self, status: TurnStatus, text: String, notice: Option<Notice>) {
+        let Some(live) = &mut self.live else { return };
+        let turn = live.no;
+        live.over = true;
+        live.stream = None;
+        live.timer = None;
+        live.compaction = None;
+        let (status, notice) = match live.ending.take() {
+            Some((status, notice)) => (status, Some(notice)),
+            None => (status, notice),
+        };
+        let place = live.place.clone();
+        if status == TurnStatus::Interrupted {
+            self.news.set("stopped", "the person stopped your last turn before it was done");
+        }
+        let text = self.redact(&text);
+        let event = self.finished_event(status, text, notice);
+        let mut append = self.append();
+        append.running = Some(None);
+        self.save(append, vec![(place, event)], Then::TurnOver { turn, status });
+    }
+
+    pub(crate) fn finished_event(
+        &self,
+        status: TurnStatus,
+        text: String,
+        error: Option<Notice>,
+    ) -> EventBody {
+        let (usage, cost) = match &self.live {
+            Some(live) => {
+                // A sum that lacks a part would be a lie.
+                (live.turn.usage(), if live.unpriced { None } else { live.cost })
+            }
+            None => (Usage::default(), None),
+        };
+        EventBody::Turn(TurnEvent::TurnFinished { status, text, usage, cost_usd: cost.map(Cost::usd), error })
+    }
+
+    /// The end is on disk and shown.
+    pub(crate) fn turn_over(&mut self, turn: u64, status: TurnStatus) {
+        if !self.is_live(turn) {
+            return;
+        }
+        let prompt = self.live.take().map(|l| l.prompt).unwrap_or_default();
+        self.inputs.clear();
+        self.agent_changed();
+        if self.quitting.is_some() {
+            return self.quit_now();
+        }
+        if status == TurnStatus::Done {
+            self.title_after(&prompt);
+        }
+        self.next_queued(status);
+    }
+
+    /// A fact for the agents panel.
+    pub(crate) fn agent_changed(&self) {
+        let view = self.agent_view();
+        self.bus.publish(&self.place(), EventBody::State(StateEvent::AgentChanged { view }));
+    }
+
+    pub(crate) fn agent_id(&self) -> AgentId {
+        AgentId::main()
+    }
+}
+
+async fn stream(
+    provider: Arc<dyn Provider>,
+    request: Request,
+    turn: u64,
+    n: u32,
+    tx: &mpsc::Sender<Msg>,
+) -> Result<(), ProviderError> {
+    let mut chunks = provider.stream(request).await?.ready_chunks(BATCH);
+    let mut quiet = true;
+    loop {
+        let next = if quiet {
+            chunks.next().await
+        } else if let Ok(next) = tokio::time::timeout(QUIET, chunks.next()).await {
+            next
+        } else {
+            // A word that is held back is to be seen when nothing more comes for now.
+            quiet = true;
+            if tx.send(Msg::Quiet { turn }).await.is_err() {
+                return Ok(());
+            }
+            continue;
+        };
+        let Some(batch) = next else { return Ok(()) };
+        quiet = false;
+        let mut good = Vec::with_capacity(batch.len());
+        let mut failed = None;
+        for chunk in batch {
+            match chunk {
+                Ok(c) => good.push(c),
+                Err(e) => {
+                    failed = Some(e);
+                    break;
+                }
+            }
+        }
+        if !good.is_empty() && tx.send(Msg::Chunks { turn, n, chunks: good }).await.is_err() {
+            return Ok(());
+        }
+        if let Some(e) = failed {
+            return Err(e);
+        }
+    }
+}

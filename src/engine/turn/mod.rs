@@ -1,0 +1,20 @@
+//! One turn: from the person's words to the model's last.
+//!
+//! [`state`], [`step`], `slots`, [`reply`] and [`effect`] are a pure machine: inputs in, effects out as data. They
+//! wait for nothing, read no clock and touch no file. The rooms beside them do the effects.
+
+mod driver;
+pub mod effect;
+mod prepare;
+pub mod reply;
+mod slots;
+pub mod state;
+pub mod step;
+
+pub use effect::{Delta, Effect, Input, Prepared};
+pub use state::{CallResult, Phase, Slot, SlotState, ToolTable, Turn, TurnLimits};
+
+#[cfg(test)]
+mod model_tests;
+#[cfg(test)]
+mod step_tests;

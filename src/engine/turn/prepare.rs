@@ -1,0 +1,103 @@
+//! May the next request go out? Budgets, tiers and the size of the context say so; the person where they do not.
+
+use tiller_protocol::event::TurnStatus;
+use tiller_protocol::{AskBody, Cost, Notice, NoticeKind};
+use tiller_provider::Effort;
+
+use super::{Input, Prepared};
+use crate::context::{compact, request};
+use crate::core::Core;
+use crate::msg::About;
+use crate::world::Human;
+
+impl Core {
+    /// Budgets, tiers, the size of the context: may the next request go out?
+    pub(crate) fn prepare(&mut self, may_compact: bool) {
+        if let tiller_store::Health::Failing(_) = &*self.w.store.health().borrow() {
+            // The turn rests until saving works again; the banner says why.
+            self.with_live(|l| l.held = Some(may_compact));
+            return;
+        }
+        let Some(turn) = self.live.as_ref().map(|l| l.no) else { return };
+        self.roll_day();
+        if let Some(notice) = self.budget.warning(self.spent) {
+            self.notice(notice);
+        }
+        if let Some(over) = self.budget.over(self.spent) {
+            if self.w.human == Human::Absent {
+                let stop = Prepared::Stop { status: TurnStatus::Limit, notice: over.notice() };
+                return self.inputs.push_back(Input::Prepared(stop));
+            }
+            let dollars = |c: Cost| format!("${:.2}", c.usd());
+            let body = AskBody::Budget {
+                what: over.which.words().into(),
+                spent: dollars(over.spent),
+                limit: dollars(over.limit),
+            };
+            return self.ask_self(About::Budget { turn, which: over.which }, body);
+        }
+        let config = self.w.config();
+        let tiers = &config.tiers;
+        if let Some((tier, limit)) = self.tier_limit()
+            && self.tiers.get(tier).copied().unwrap_or_default() >= limit
+        {
+            let notice = Notice::new(
+                NoticeKind::Budget,
+                format!("today's budget of the tier {tier} is used up: ${:.2}", limit.usd()),
+            )
+            .hint("choose another model with /model, then continue");
+            let stop = Prepared::Stop { status: TurnStatus::Limit, notice };
+            return self.inputs.push_back(Input::Prepared(stop));
+        }
+        if self.tier() == "deep" && !tiers.deep_allowed && !self.s.deep_allowed {
+            if self.w.human == Human::Absent {
+                let notice = Notice::new(
+                    NoticeKind::Denied,
+                    "the deep tier needs a yes, and nobody is there to give it",
+                )
+                .hint("set tiers.deep_allowed in config.toml");
+                let stop = Prepared::Stop { status: TurnStatus::Refused, notice };
+                return self.inputs.push_back(Input::Prepared(stop));
+            }
+            let why = "this session uses it as its model".into();
+            let body = AskBody::DeepTier { model: self.s.model.0.clone(), why };
+            return self.ask_self(About::Deep { turn }, body);
+        }
+        let due = may_compact && compact::due(&self.s.path, &self.w.config().context, self.window());
+        self.inputs.push_back(Input::Prepared(if due { Prepared::Compact } else { Prepared::Go }));
+    }
+
+    /// `fast`, `main` or `deep`: the tier that the session's model stands for.
+    pub(crate) fn tier(&self) -> &'static str {
+        let config = self.w.config();
+        let tiers = &config.tiers;
+        let is = |t: &Option<String>| t.as_deref() == Some(self.s.model.0.as_str());
+        if is(&tiers.main) {
+            "main"
+        } else if is(&tiers.deep) {
+            "deep"
+        } else if is(&tiers.fast) {
+            "fast"
+        } else {
+            "main"
+        }
+    }
+
+    fn tier_limit(&self) -> Option<(&'static str, Cost)> {
+        let tier = self.tier();
+        self.w.config().budget.tiers.get(tier).map(|usd| (tier, Cost::from_usd(*usd)))
+    }
+
+    pub(crate) fn window(&self) -> Option<u64> {
+        self.model_info(&self.s.model).window
+    }
+
+    pub(crate) fn settings(&self) -> request::Settings {
+        request::Settings {
+            model: self.s.model.clone(),
+            session: self.s.id,
+            max_output: None,
+            effort: Effort::Default,
+        }
+    }
+}

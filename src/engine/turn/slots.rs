@@ -1,0 +1,85 @@
+//! The calls of a reply: which of them can be run at all, and which may run now.
+
+use tiller_protocol::{ToolCall, ToolOutcome, Touch};
+
+use super::effect::Effect;
+use super::state::{CallResult, Slot, SlotState, Turn};
+use crate::nearest::nearest;
+
+impl Turn {
+    pub(super) fn slots_of(&self, calls: Vec<ToolCall>) -> Vec<Slot> {
+        let cap = self.limits.calls_per_reply;
+        let slot = |(i, call): (usize, ToolCall)| {
+            let touch = self.tools.0.get(&call.name).copied();
+            let wrong = if i >= cap {
+                Some(format!(
+                    "Not run: only {cap} calls of one reply are taken. Make the rest in the next one."
+                ))
+            } else if let Some(raw) = &call.malformed {
+                Some(malformed_text(&call.name, raw))
+            } else if touch.is_none() {
+                Some(self.unknown_text(&call.name))
+            } else {
+                None
+            };
+            let state = wrong.map_or(SlotState::Waiting, |text| {
+                SlotState::Done(CallResult::text(ToolOutcome::Error, text))
+            });
+            Slot { touch: touch.unwrap_or(Touch::Execute), call, state }
+        };
+        calls.into_iter().enumerate().map(slot).collect()
+    }
+
+    fn unknown_text(&self, name: &str) -> String {
+        let shown: String = name.chars().take(60).collect();
+        match nearest(name, self.tools.0.keys().map(String::as_str)) {
+            Some(near) => format!("There is no tool named '{shown}'. Did you mean '{near}'?"),
+            None => {
+                let names: Vec<&str> = self.tools.0.keys().map(String::as_str).collect();
+                format!("There is no tool named '{shown}'. There are: {}.", names.join(", "))
+            }
+        }
+    }
+
+    /// Calls that only look run side by side; every other call waits for all before it and is waited for
+    /// by all after it. Calls that keep the plan or ask are in order among themselves.
+    pub(super) fn start_calls(&mut self, out: &mut Vec<Effect>) {
+        let mut running = self.slots.iter().filter(|s| matches!(s.state, SlotState::Running)).count();
+        let mut unfinished = false;
+        let mut plan_unfinished = false;
+        for slot in &mut self.slots {
+            let side_by_side = matches!(slot.touch, Touch::Read | Touch::Network | Touch::Plan);
+            match slot.state {
+                SlotState::Done(_) | SlotState::Appended => continue,
+                SlotState::Running => {}
+                SlotState::Waiting => {
+                    let free = if side_by_side {
+                        running < self.limits.parallel.max(1)
+                            && !(slot.touch == Touch::Plan && plan_unfinished)
+                    } else {
+                        !unfinished
+                    };
+                    if free {
+                        slot.state = SlotState::Running;
+                        running += 1;
+                        out.push(Effect::RunTool { call: slot.call.clone() });
+                    }
+                }
+            }
+            if !side_by_side {
+                return;
+            }
+            unfinished = true;
+            plan_unfinished |= slot.touch == Touch::Plan;
+        }
+    }
+}
+
+fn malformed_text(name: &str, raw: &str) -> String {
+    let shown: String = raw.chars().take(200).collect();
+    let why = match serde_json::from_str::<serde_json::Value>(raw) {
+        Ok(_) => "they are not a JSON object".to_owned(),
+        Err(e) => e.to_string(),
+    };
+    format!("Not run: the arguments of '{name}' could not be read ({why}). They began: {shown}")
+}

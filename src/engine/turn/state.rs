@@ -1,0 +1,203 @@
+//! What a turn knows.
+
+use std::collections::{BTreeMap, HashSet};
+
+use tiller_protocol::event::TurnStatus;
+use tiller_protocol::tool::Display;
+use tiller_protocol::{Part, ToolCall, ToolOutcome, Touch, Usage};
+
+use super::reply::Reply;
+
+/// Numbers that end the loops of one turn.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TurnLimits {
+    /// Requests, tries of the same one not counted.
+    pub requests: u32,
+    /// Tries of one request.
+    pub attempts: u32,
+    /// Read-only calls at once.
+    pub parallel: usize,
+    /// Calls taken from one reply.
+    pub calls_per_reply: usize,
+    /// Compactions forced by the provider's context-length error.
+    pub overflows: u32,
+    /// Empty replies in a row before it gives up.
+    pub empties: u32,
+}
+
+impl Default for TurnLimits {
+    fn default() -> Self {
+        Self { requests: 200, attempts: 6, parallel: 8, calls_per_reply: 64, overflows: 3, empties: 2 }
+    }
+}
+
+/// The tools that the model was told about, and what each touches in kind.
+#[derive(Clone, Debug, Default)]
+pub struct ToolTable(pub BTreeMap<String, Touch>);
+
+/// How a call ended.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CallResult {
+    pub outcome: ToolOutcome,
+    pub content: Vec<Part>,
+    pub display: Option<Display>,
+    /// From monotonic time.
+    pub seconds: f64,
+    /// It was refused because nobody was there to say yes.
+    pub nobody: bool,
+}
+
+impl CallResult {
+    /// A result that is only text.
+    pub fn text(outcome: ToolOutcome, text: impl Into<String>) -> Self {
+        Self {
+            outcome,
+            content: vec![Part::Text { text: text.into() }],
+            display: None,
+            seconds: 0.0,
+            nobody: false,
+        }
+    }
+
+    /// What a call gets that the person stopped before it was done.
+    pub fn interrupted() -> Self {
+        Self::text(ToolOutcome::Interrupted, INTERRUPTED)
+    }
+}
+
+/// The text that stands for the result of a call which never got one.
+pub const INTERRUPTED: &str = "Interrupted by the person before it finished.";
+
+/// One call of the present reply.
+#[derive(Clone, Debug)]
+pub struct Slot {
+    pub call: ToolCall,
+    pub touch: Touch,
+    pub state: SlotState,
+}
+
+/// How far a call is.
+#[derive(Clone, Debug)]
+pub enum SlotState {
+    Waiting,
+    Running,
+    /// Waits for its place in the order.
+    Done(CallResult),
+    Appended,
+}
+
+/// Where a turn stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// Not begun.
+    New,
+    /// Budgets and context are being checked.
+    Preparing,
+    /// A reply is coming.
+    Streaming,
+    /// Waits to try again.
+    Waiting,
+    /// Calls are running.
+    Tools,
+    Steering,
+    /// `overflow`: the provider said that the request was too long.
+    Compacting {
+        overflow: bool,
+    },
+    Finished(TurnStatus),
+}
+
+/// One turn.
+#[derive(Clone, Debug)]
+pub struct Turn {
+    pub(super) limits: TurnLimits,
+    pub(super) tools: ToolTable,
+    pub(super) phase: Phase,
+    /// Number of the present stream.
+    pub(super) n: u32,
+    pub(super) requests: u32,
+    pub(super) attempt: u32,
+    pub(super) overflows: u32,
+    pub(super) empties: u32,
+    /// A compaction by limit was tried since the last reply; another would not help.
+    pub(super) compacted: bool,
+    pub(super) steer: bool,
+    pub(super) stopping: bool,
+    pub(super) refused: bool,
+    pub(super) provider: String,
+    /// Calls in a row that the output limit cut off.
+    pub(super) cut_calls: u32,
+    pub(super) reply: Reply,
+    pub(super) slots: Vec<Slot>,
+    /// Ids of all calls of the path: no two may be alike.
+    pub(super) ids: HashSet<String>,
+    pub(super) text: String,
+    pub(super) usage: Usage,
+}
+
+impl Turn {
+    /// `provider` is the configured name of the model's provider, `ids` those of the calls that the path
+    /// holds already.
+    pub fn new(limits: TurnLimits, tools: ToolTable, provider: &str, ids: HashSet<String>) -> Self {
+        Self {
+            limits,
+            tools,
+            phase: Phase::New,
+            n: 0,
+            requests: 0,
+            attempt: 1,
+            overflows: 0,
+            empties: 0,
+            compacted: false,
+            steer: false,
+            stopping: false,
+            refused: false,
+            provider: provider.to_owned(),
+            cut_calls: 0,
+            reply: Reply::default(),
+            slots: Vec::new(),
+            ids,
+            text: String::new(),
+            usage: Usage::default(),
+        }
+    }
+
+    /// A turn that was left in the middle of its calls by the end of a process: `calls` are those that
+    /// have no result yet, in order; the ones with `None` are run (again), the others get what is given.
+    #[must_use]
+    pub fn with_calls(mut self, calls: Vec<(ToolCall, Option<CallResult>)>) -> Self {
+        self.slots = calls
+            .into_iter()
+            .map(|(call, result)| Slot {
+                touch: self.tools.0.get(&call.name).copied().unwrap_or(Touch::Execute),
+                call,
+                state: result.map_or(SlotState::Waiting, SlotState::Done),
+            })
+            .collect();
+        self
+    }
+
+    pub fn phase(&self) -> Phase {
+        self.phase
+    }
+
+    /// True once [`super::Effect::Finish`] was given.
+    pub fn finished(&self) -> bool {
+        matches!(self.phase, Phase::Finished(_))
+    }
+
+    /// What has arrived of the reply in flight.
+    pub fn partial(&self) -> Vec<tiller_protocol::Block> {
+        if self.phase == Phase::Streaming { self.reply.so_far() } else { Vec::new() }
+    }
+
+    /// Calls of the present reply.
+    pub fn slots(&self) -> &[Slot] {
+        &self.slots
+    }
+
+    /// Tokens of all replies so far.
+    pub fn usage(&self) -> Usage {
+        self.usage
+    }
+}

@@ -1,0 +1,343 @@
+//! The rules of a turn.
+
+use tiller_protocol::event::TurnStatus;
+use tiller_protocol::{Block, Notice, NoticeKind, StopReason, ToolCall, Usage};
+use tiller_provider::{Chunk, ProviderError};
+
+use super::effect::{Delta, Effect, Input, Prepared};
+use super::reply::{Reply, Whole};
+use super::state::{CallResult, Phase, Slot, SlotState, Turn};
+use crate::notices;
+
+impl Turn {
+    /// Takes one input and says what is to be done. Inputs that do not fit the state change nothing.
+    pub fn step(&mut self, input: Input) -> Vec<Effect> {
+        let mut out = Vec::new();
+        if !self.finished() {
+            self.take(input, &mut out);
+        }
+        out
+    }
+
+    fn take(&mut self, input: Input, out: &mut Vec<Effect>) {
+        match (input, self.phase) {
+            (Input::Interrupt { hard }, _) => self.interrupt(hard, out),
+            (Input::Steer(waiting), _) => self.steer = waiting,
+            (Input::Start, Phase::New) if self.slots.is_empty() => self.prepare(out),
+            (Input::Start, Phase::New) => {
+                self.phase = Phase::Tools;
+                self.go_on(out);
+            }
+            (Input::Prepared(p), Phase::Preparing) => self.prepared(p, out),
+            (Input::Chunk { n, chunk }, Phase::Streaming) if n == self.n => self.chunk(chunk, out),
+            (Input::StreamEnded { n, result }, Phase::Streaming) if n == self.n => match result {
+                Ok(()) => self.cut(ProviderError::Network("the reply was cut off".into()), out),
+                Err(e) => self.cut(e, out),
+            },
+            (Input::WaitOver { n }, Phase::Waiting) if n == self.n => self.again(out),
+            (Input::SkipWait, Phase::Waiting) => self.again(out),
+            (Input::ToolDone { call_id, result }, Phase::Tools) => self.tool_done(&call_id, result, out),
+            (Input::StopTool { call_id }, Phase::Tools) if self.is_running(&call_id) => {
+                out.push(Effect::CancelTool { call_id, hard: false });
+            }
+            (Input::Steered, Phase::Steering) => self.prepare(out),
+            (Input::Compacted(result), Phase::Compacting { overflow }) => {
+                self.after_compaction(overflow, result, out);
+            }
+            _ => {}
+        }
+    }
+
+    fn is_running(&self, call_id: &str) -> bool {
+        self.slots.iter().any(|s| s.call.id == call_id && matches!(s.state, SlotState::Running))
+    }
+
+    fn prepare(&mut self, out: &mut Vec<Effect>) {
+        self.phase = Phase::Preparing;
+        out.push(Effect::Prepare { may_compact: !self.compacted });
+    }
+
+    fn prepared(&mut self, p: Prepared, out: &mut Vec<Effect>) {
+        match p {
+            Prepared::Stop { status, notice } => self.finish(status, Some(notice), out),
+            Prepared::Compact => {
+                self.compacted = true;
+                self.phase = Phase::Compacting { overflow: false };
+                out.push(Effect::Compact { overflow: false, round: 1 });
+            }
+            Prepared::Go if self.requests >= self.limits.requests => {
+                let n = self.limits.requests;
+                let notice =
+                    Notice::new(NoticeKind::Budget, format!("the turn reached its limit of {n} requests"))
+                        .hint("continue to go on with another turn")
+                        .hint("raise limits.turns in config.toml");
+                self.finish(TurnStatus::Limit, Some(notice), out);
+            }
+            Prepared::Go => {
+                self.requests += 1;
+                self.attempt = 1;
+                self.request(out);
+            }
+        }
+    }
+
+    fn request(&mut self, out: &mut Vec<Effect>) {
+        self.n += 1;
+        self.reply = Reply::new(&self.provider, self.n, &self.ids);
+        self.phase = Phase::Streaming;
+        out.push(Effect::Request { n: self.n });
+    }
+
+    fn chunk(&mut self, chunk: Chunk, out: &mut Vec<Effect>) {
+        match &chunk {
+            Chunk::Text { text, .. } if !text.is_empty() => {
+                out.push(Effect::Delta(Delta::Text(text.clone())));
+            }
+            Chunk::Thinking { text, .. } if !text.is_empty() => {
+                out.push(Effect::Delta(Delta::Thinking(text.clone())));
+            }
+            Chunk::ToolBegin { name, .. } => out.push(Effect::Delta(Delta::CallBegun(name.clone()))),
+            _ => {}
+        }
+        self.reply.push(chunk);
+        if self.reply.stopped() {
+            // The end is the end: nobody waits for the server to close its socket.
+            out.push(Effect::CancelStream);
+            self.whole(out);
+        }
+    }
+
+    /// The reply is whole.
+    fn whole(&mut self, out: &mut Vec<Effect>) {
+        let Whole { mut blocks, dropped, stop, usage } = self.reply.finish(&mut self.ids);
+        self.usage.add(&usage);
+        self.overflows = 0;
+        self.compacted = false;
+        if matches!(stop, StopReason::Refusal(_)) {
+            blocks.retain(|b| !matches!(b, Block::ToolCall(_)));
+        }
+        let calls: Vec<ToolCall> = blocks
+            .iter()
+            .filter_map(|b| if let Block::ToolCall(c) = b { Some(c.clone()) } else { None })
+            .collect();
+        self.text = text_of(&blocks);
+        let cut_call = matches!(stop, StopReason::MaxTokens).then(|| dropped.first().cloned()).flatten();
+        let empty = calls.is_empty() && self.text.trim().is_empty();
+        if empty && matches!(stop, StopReason::EndTurn | StopReason::ToolUse) {
+            return self.empty(blocks, stop, usage, out);
+        }
+        self.empties = 0;
+        let end = match &stop {
+            StopReason::Refusal(why) => Some(notices::refusal(why)),
+            StopReason::MaxTokens => Some(notices::max_tokens()),
+            _ => None,
+        };
+        append_reply(blocks, stop, usage, out);
+        if !calls.is_empty() {
+            self.cut_calls = 0;
+            self.slots = self.slots_of(calls);
+            self.phase = Phase::Tools;
+            self.go_on(out);
+        } else if let Some(name) = cut_call.filter(|_| self.cut_calls < self.limits.empties) {
+            // The model wanted to act and ran out of room: it hears so, and tries a smaller step.
+            self.cut_calls += 1;
+            self.phase = Phase::Steering;
+            out.push(Effect::Tell { text: cut_call_text(&name) });
+        } else if self.steer {
+            self.deliver(out);
+        } else {
+            self.finish(TurnStatus::Done, end, out);
+        }
+    }
+
+    /// Nothing for the person in it: asked again a bounded number of times, then parked.
+    fn empty(&mut self, blocks: Vec<Block>, stop: StopReason, usage: Usage, out: &mut Vec<Effect>) {
+        self.empties += 1;
+        if self.empties < self.limits.empties {
+            out.push(Effect::Spent { usage });
+            let error = ProviderError::Network("the model sent an empty reply".into());
+            return self.back_off(error, self.limits.empties, !blocks.is_empty(), out);
+        }
+        append_reply(blocks, stop, usage, out);
+        self.finish(TurnStatus::Failed, Some(notices::empty_reply()), out);
+    }
+
+    fn tool_done(&mut self, call_id: &str, result: CallResult, out: &mut Vec<Effect>) {
+        let running = |s: &&mut Slot| s.call.id == call_id && matches!(s.state, SlotState::Running);
+        if let Some(slot) = self.slots.iter_mut().find(running) {
+            self.refused |= result.nobody;
+            slot.state = SlotState::Done(result);
+            self.go_on(out);
+        }
+    }
+
+    /// Appends what is due, starts what may start, and goes on when all calls have their results.
+    fn go_on(&mut self, out: &mut Vec<Effect>) {
+        for slot in &mut self.slots {
+            match std::mem::replace(&mut slot.state, SlotState::Appended) {
+                SlotState::Appended => {}
+                SlotState::Done(result) => out.push(Effect::AppendResult {
+                    call_id: slot.call.id.clone(),
+                    name: slot.call.name.clone(),
+                    result,
+                }),
+                earlier => {
+                    slot.state = earlier;
+                    break;
+                }
+            }
+        }
+        if self.slots.iter().all(|s| matches!(s.state, SlotState::Appended)) {
+            self.slots.clear();
+            if self.stopping {
+                self.finish(TurnStatus::Interrupted, None, out);
+            } else if self.steer {
+                self.deliver(out);
+            } else {
+                self.prepare(out);
+            }
+            return;
+        }
+        self.start_calls(out);
+    }
+
+    fn deliver(&mut self, out: &mut Vec<Effect>) {
+        self.steer = false;
+        self.phase = Phase::Steering;
+        out.push(Effect::DeliverSteer);
+    }
+
+    /// The reply did not become whole.
+    fn cut(&mut self, error: ProviderError, out: &mut Vec<Effect>) {
+        if let ProviderError::TooLong(why) = &error {
+            if self.overflows < self.limits.overflows {
+                self.overflows += 1;
+                self.phase = Phase::Compacting { overflow: true };
+                out.push(Effect::Compact { overflow: true, round: self.overflows });
+                return;
+            }
+            let notice = notices::too_long(why);
+            return self.finish(TurnStatus::Failed, Some(notice), out);
+        }
+        let discard = self.reply.shown();
+        if error.retryable() && self.attempt < self.limits.attempts {
+            let usage = self.reply.usage();
+            self.usage.add(&usage);
+            if usage != Usage::default() {
+                out.push(Effect::Spent { usage });
+            }
+            return self.back_off(error, self.limits.attempts, discard, out);
+        }
+        let why = error.to_string();
+        let Whole { mut blocks, usage, .. } = self.reply.finish(&mut self.ids);
+        self.usage.add(&usage);
+        // A call of a reply that was cut is never run, so it must not stand in the history either.
+        blocks.retain(|b| !matches!(b, Block::ToolCall(_)));
+        self.text = text_of(&blocks);
+        append_reply(blocks, StopReason::Cut(why), usage, out);
+        self.finish(TurnStatus::Failed, Some(notices::provider(&error)), out);
+    }
+
+    fn back_off(&mut self, error: ProviderError, of: u32, discard: bool, out: &mut Vec<Effect>) {
+        self.attempt += 1;
+        self.phase = Phase::Waiting;
+        self.reply = Reply::default();
+        out.push(Effect::Backoff { n: self.n, attempt: self.attempt, of, error, discard });
+    }
+
+    fn again(&mut self, out: &mut Vec<Effect>) {
+        out.push(Effect::EndBackoff);
+        self.request(out);
+    }
+
+    fn after_compaction(&mut self, overflow: bool, result: Result<(), Notice>, out: &mut Vec<Effect>) {
+        match result {
+            Ok(()) => {
+                self.compacted = true;
+                if overflow {
+                    // The same request again, not a new one.
+                    self.requests = self.requests.saturating_sub(1);
+                }
+                self.prepare(out);
+            }
+            Err(notice) if overflow => self.finish(TurnStatus::Failed, Some(notice), out),
+            // A limit of ours was passed, not the provider's: better a long request than none.
+            Err(_) => self.prepare(out),
+        }
+    }
+
+    fn interrupt(&mut self, hard: bool, out: &mut Vec<Effect>) {
+        match self.phase {
+            Phase::Streaming => {
+                out.push(Effect::CancelStream);
+                self.keep_partial(out);
+            }
+            Phase::Waiting => out.push(Effect::EndBackoff),
+            Phase::Compacting { .. } => out.push(Effect::CancelCompact),
+            Phase::Tools => {
+                self.stopping = true;
+                for slot in &mut self.slots {
+                    match slot.state {
+                        SlotState::Waiting => slot.state = SlotState::Done(CallResult::interrupted()),
+                        SlotState::Running => {
+                            out.push(Effect::CancelTool { call_id: slot.call.id.clone(), hard });
+                        }
+                        _ => {}
+                    }
+                }
+                return self.go_on(out);
+            }
+            Phase::New | Phase::Preparing | Phase::Steering | Phase::Finished(_) => {}
+        }
+        self.finish(TurnStatus::Interrupted, None, out);
+    }
+
+    /// What had arrived stays, marked; calls that were whole get their result at once.
+    fn keep_partial(&mut self, out: &mut Vec<Effect>) {
+        let Whole { mut blocks, usage, .. } = self.reply.finish(&mut self.ids);
+        self.usage.add(&usage);
+        blocks.retain(|b| !matches!(b, Block::ToolCall(c) if c.malformed.is_some()));
+        self.text = text_of(&blocks);
+        let calls: Vec<(String, String)> = blocks
+            .iter()
+            .filter_map(
+                |b| if let Block::ToolCall(c) = b { Some((c.id.clone(), c.name.clone())) } else { None },
+            )
+            .collect();
+        append_reply(blocks, StopReason::Interrupted, usage, out);
+        for (call_id, name) in calls {
+            out.push(Effect::AppendResult { call_id, name, result: CallResult::interrupted() });
+        }
+    }
+
+    fn finish(&mut self, status: TurnStatus, notice: Option<Notice>, out: &mut Vec<Effect>) {
+        let status = if status == TurnStatus::Done && self.refused { TurnStatus::Refused } else { status };
+        self.phase = Phase::Finished(status);
+        self.reply = Reply::default();
+        out.push(Effect::Finish { status, text: std::mem::take(&mut self.text), notice });
+    }
+}
+
+/// A reply without any block is no part of the conversation, but its tokens count.
+fn append_reply(blocks: Vec<Block>, stop: StopReason, usage: Usage, out: &mut Vec<Effect>) {
+    if !blocks.is_empty() {
+        out.push(Effect::AppendReply { blocks, stop, usage });
+    } else if usage != Usage::default() {
+        out.push(Effect::Spent { usage });
+    }
+}
+
+fn text_of(blocks: &[Block]) -> String {
+    let texts: Vec<&str> = blocks
+        .iter()
+        .filter_map(|b| if let Block::Text { text } = b { Some(text.as_str()) } else { None })
+        .collect();
+    texts.join("\n\n")
+}
+
+fn cut_call_text(name: &str) -> String {
+    let name: String = name.chars().take(60).collect();
+    format!(
+        "Your reply hit the output limit in the middle of a call of '{name}', which was not run. Do it in smaller steps."
+    )
+}

@@ -1,0 +1,148 @@
+//! Whole states for clients: the snapshot, the agent's row, where the context goes.
+
+use tiller_protocol::event::ReplyEvent;
+use tiller_protocol::view::ContextReport;
+use tiller_protocol::{AgentState, AgentView, CommandId, EntryBody, SessionSummary, Snapshot};
+
+use crate::bus::ClientId;
+use crate::context::{compact, request, tokens};
+use crate::core::Core;
+use crate::session::TAIL;
+use crate::turn::Phase;
+use crate::world::lock;
+
+impl Core {
+    pub(crate) fn agent_view(&self) -> AgentView {
+        let (state, act) = match &self.live {
+            None => (AgentState::Idle, String::new()),
+            Some(l) => {
+                let act = l.calls.values().map(|c| c.act.as_str()).min().unwrap_or_default().to_owned();
+                if !self.asks.is_empty() {
+                    (AgentState::Waiting, act)
+                } else if l.over {
+                    (AgentState::Running, String::new())
+                } else {
+                    let doing = match l.turn.phase() {
+                        Phase::Streaming => "thinking".to_owned(),
+                        Phase::Waiting => "waiting to try again".to_owned(),
+                        Phase::Compacting { .. } => "compacting".to_owned(),
+                        _ => act,
+                    };
+                    (AgentState::Running, doing)
+                }
+            }
+        };
+        AgentView {
+            id: self.agent_id(),
+            parent: None,
+            label: "main".into(),
+            state,
+            act,
+            model: self.s.model.0.clone(),
+            usage: self.s.usage,
+            cost: self.s.cost,
+            context: self.context_tokens().0,
+            window: self.window(),
+            since: self.live.as_ref().map(|l| l.since),
+        }
+    }
+
+    pub(crate) fn summary(&self) -> SessionSummary {
+        SessionSummary {
+            id: self.s.id,
+            title: self.s.title.clone(),
+            project: self.s.project.clone(),
+            created: self.s.created,
+            used: self.s.tail.back().map_or(self.s.created, |e| e.time),
+            entries: self.s.earlier + self.s.tail.len() as u64,
+            model: self.s.model.clone(),
+            cost: self.s.cost,
+            archived: self.s.archived,
+            open_in: None,
+            interrupted: self.s.interrupted.clone(),
+            preview: String::new(),
+        }
+    }
+
+    /// What has arrived of the reply in flight.
+    fn partial(&self) -> Vec<tiller_protocol::Block> {
+        let mut blocks = self.live.as_ref().map(|l| l.turn.partial()).unwrap_or_default();
+        crate::clean::blocks(&self.w.redact, &mut blocks);
+        blocks
+    }
+
+    pub(crate) fn snapshot(&self) -> Snapshot {
+        let skip = self.s.tail.len().saturating_sub(TAIL);
+        Snapshot {
+            seq: self.bus.seq(),
+            session: self.summary(),
+            model: self.s.model.clone(),
+            profile: self.s.profile,
+            read_only: self.s.read_only,
+            head: self.head_id(),
+            entries: self.s.tail.iter().skip(skip).map(|e| (**e).clone()).collect(),
+            earlier: self.s.earlier + skip as u64,
+            partial: self.partial(),
+            todo: lock(&self.todo).items.clone(),
+            agents: vec![self.agent_view()],
+            queue: self.queue.clone(),
+            asks: self.asks.list(),
+            feed: self.feed.iter().cloned().collect(),
+            usage: self.s.usage,
+            cost: self.s.cost,
+            running: self.live.is_some(),
+            git: self.watching.git.clone(),
+        }
+    }
+
+    /// `/context`. Before the first message the layers are those that the first request will have.
+    pub(crate) fn context_report(&mut self, client: ClientId, cause: CommandId) {
+        let live = request::live(&self.s.path);
+        let (used, exact) = tokens::of_path(&live);
+        let frozen = live.first().and_then(|e| match &e.body {
+            EntryBody::Prefix { tools, layers, .. } => Some((layers.clone(), tokens::of_tools(tools))),
+            _ => None,
+        });
+        let messages: u64 = live.iter().skip(1).map(|e| tokens::of_entry(e)).sum();
+        let mut report = ContextReport {
+            model: self.s.model.clone(),
+            window: self.window(),
+            used,
+            layers: Vec::new(),
+            tools: 0,
+            messages,
+            exact,
+        };
+        if let Some((layers, tools)) = frozen {
+            report.layers = layers;
+            report.tools = tools;
+            return self.bus.reply(client, &self.place_of(Some(cause)), ReplyEvent::ContextReply { report });
+        }
+        let specs: Vec<_> = self.w.tools.iter().map(|t| t.spec()).collect();
+        report.tools = tokens::of_tools(&specs);
+        let (prefix, bus, place) =
+            (self.prefix.clone(), std::sync::Arc::clone(&self.bus), self.place_of(Some(cause)));
+        self.spawn(async move {
+            report.layers = prefix.await.render().1;
+            report.used = report.tools + report.layers.iter().map(|l| l.tokens).sum::<u64>();
+            bus.reply(client, &place, ReplyEvent::ContextReply { report });
+        });
+    }
+
+    pub(crate) fn compact_preview(&mut self, client: ClientId, cause: CommandId) {
+        let keep = self.keep_tokens();
+        match compact::plan(&self.s.path, keep) {
+            Some(plan) => {
+                let reply = ReplyEvent::CompactPreviewReply { preview: compact::preview(&plan) };
+                self.bus.reply(client, &self.place_of(Some(cause)), reply);
+            }
+            None => {
+                let notice = tiller_protocol::Notice::new(
+                    tiller_protocol::NoticeKind::User,
+                    "there is nothing that could be summarised",
+                );
+                self.refuse(client, cause, notice);
+            }
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! What the engine is given from outside. Everything that differs from run to run comes in here.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::time::Duration;
+
+use tiller_config::{Config, Places};
+use tiller_protocol::{Clock, Cost, IdSource, ModelRef, Profile, SessionId};
+use tiller_provider::Providers;
+use tiller_store::Store;
+use tiller_tool::state::ToolState;
+use tiller_tool::{Limits, Tool, Workspace};
+
+/// Whether a person can answer questions. Passed down as a value; never guessed from the environment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Human {
+    Present,
+    /// What would be asked is refused, recorded, and told at the next start.
+    Absent,
+}
+
+/// Which session to begin with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Open {
+    New,
+    /// The last one of this folder; a new one when there is none.
+    Last,
+    Session(SessionId),
+}
+
+/// Masks known secrets in a text.
+pub type Redact = Arc<dyn Fn(&str) -> String + Send + Sync>;
+
+/// What [`crate::Engine::start`] needs.
+pub struct Parts {
+    pub store: Store,
+    pub providers: Providers,
+    pub config: Config,
+    /// The workspace. Its root is resolved already.
+    pub workspace: Workspace,
+    pub places: Places,
+    pub clock: Arc<dyn Clock>,
+    pub ids: Arc<dyn IdSource>,
+    /// The whole environment of children: allow-listed, without keys.
+    pub child_env: Vec<(String, String)>,
+    pub human: Human,
+    pub open: Open,
+    /// From the command line; wins over the session's own and the configuration.
+    pub model: Option<ModelRef>,
+    pub profile: Option<Profile>,
+    /// Only look: nothing is sent, nothing is written.
+    pub read_only: bool,
+    /// Hard limits from the command line.
+    pub max_requests: Option<u32>,
+    pub max_cost: Option<Cost>,
+    /// The tools that the model may be told about.
+    pub tools: Vec<&'static dyn Tool>,
+    pub permit: crate::judge::Permit,
+    /// Ask a model for a title after the first turn; without, it is made from the prompt.
+    pub titles: bool,
+    /// Masks secrets in everything that is stored or sent.
+    pub redact: Redact,
+    /// What the folder brings, if the person is to be asked about it.
+    pub trust: Option<crate::trust::TrustOffer>,
+    /// How keys that the person enters are kept. `None`: they cannot be.
+    pub keys: Option<crate::keys::Keys>,
+    /// How settings are read again while it runs. `None`: they stay as they are.
+    pub settings: Option<crate::settings::Settings>,
+    pub watcher: Option<Arc<dyn crate::watching::Watcher>>,
+    /// Scale of the waits before a failed request is tried again: 1 but for tests.
+    pub retry: f64,
+}
+
+/// The part of it that tasks share.
+pub(crate) struct World {
+    pub(crate) store: Store,
+    pub(crate) providers: RwLock<Providers>,
+    /// Replaced as a whole when the settings are read again.
+    pub(crate) config: RwLock<Arc<Config>>,
+    pub(crate) workspace: Arc<Workspace>,
+    pub(crate) places: Places,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) ids: Arc<dyn IdSource>,
+    pub(crate) child_env: Arc<Vec<(String, String)>>,
+    pub(crate) human: Human,
+    pub(crate) tools: Vec<&'static dyn Tool>,
+    pub(crate) titles: bool,
+    pub(crate) retry: f64,
+    pub(crate) permit: crate::judge::Permit,
+    pub(crate) redact: Redact,
+    pub(crate) keys: Option<crate::keys::Keys>,
+    pub(crate) settings: Option<crate::settings::Settings>,
+    /// Shells and background processes; one set per session.
+    pub(crate) tool_state: Mutex<Arc<ToolState>>,
+}
+
+impl World {
+    /// The settings as they are now.
+    pub(crate) fn config(&self) -> Arc<Config> {
+        Arc::clone(&self.config.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub(crate) fn tool(&self, name: &str) -> Option<&'static dyn Tool> {
+        self.tools.iter().copied().find(|t| t.name() == name)
+    }
+
+    /// Seconds since `began`.
+    pub(crate) fn since(&self, began: Duration) -> f64 {
+        self.clock.mono().saturating_sub(began).as_secs_f64()
+    }
+}
+
+/// A poisoned lock holds plain data that is still right.
+pub(crate) fn lock<T>(m: &Mutex<T>) -> MutexGuard<'_, T> {
+    m.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The tools' limits, from the configuration.
+pub(crate) fn limits(config: &Config) -> Limits {
+    let l = &config.limits;
+    Limits {
+        output_bytes: l.output_bytes,
+        command: Duration::from_secs(l.command),
+        command_max: Duration::from_secs(l.command_max),
+        fetch_private: l.fetch_private,
+        ..Limits::default()
+    }
+}

@@ -1,0 +1,258 @@
+//! `tiller doctor`: what this machine and setup can do, and what to mend. Nothing secret is printed.
+
+use serde::Serialize;
+use tiller_protocol::Notice;
+
+use super::{Exit, json_line, say};
+use crate::wire::Setup;
+use crate::wire::settings;
+use crate::wire::setup::repository;
+
+/// How a check came out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Health {
+    Ok,
+    Warn,
+    Fail,
+}
+
+/// One check.
+#[derive(Debug, Serialize)]
+struct Check {
+    group: &'static str,
+    id: &'static str,
+    status: Health,
+    summary: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    remedy: Option<String>,
+    /// Milliseconds that it took.
+    ms: u128,
+}
+
+/// How it came out, what was found, what to do.
+type Finding = (Health, String, Option<String>);
+
+/// Group, id, and what looks.
+type Named = (&'static str, &'static str, fn(&Setup) -> Finding);
+
+/// Every check, in the order in which they are printed.
+const CHECKS: &[Named] = &[
+    ("terminal", "size", |_| match screen_size() {
+        Some((w, h)) if w >= 30 && h >= 8 => (Health::Ok, format!("{w}x{h}"), None),
+        Some((w, h)) => (Health::Warn, format!("{w}x{h} is small"), Some("Use at least 80x24.".into())),
+        None => (Health::Warn, "standard output is no terminal".into(), None),
+    }),
+    ("terminal", "colours", |s| {
+        let term = (s.env)("TERM").unwrap_or_else(|| "not set".into());
+        let colour = match ((s.env)("NO_COLOR"), (s.env)("COLORTERM")) {
+            (Some(_), _) => "none (NO_COLOR)".to_owned(),
+            (_, Some(c)) => c,
+            _ if term.contains("256") => "256".into(),
+            _ => "16".into(),
+        };
+        let ok = term != "not set" && term != "dumb";
+        let remedy =
+            (!ok).then(|| "Set TERM to what your terminal is; until then Tiller is linear text.".into());
+        (if ok { Health::Ok } else { Health::Warn }, format!("TERM {term}, colours {colour}"), remedy)
+    }),
+    ("terminal", "tmux", |s| match (s.env)("TMUX") {
+        None => (Health::Ok, "not in tmux".into(), None),
+        Some(_) => (Health::Ok, "in tmux; copying goes through `set -g set-clipboard on`".into(), None),
+    }),
+    ("terminal", "locale", |s| {
+        let lang = ["LC_ALL", "LC_CTYPE", "LANG"]
+            .iter()
+            .find_map(|v| (s.env)(v))
+            .unwrap_or_else(|| "not set".into());
+        let utf8 = lang.to_lowercase().replace('-', "").contains("utf8");
+        let remedy =
+            (!utf8).then(|| "Use a UTF-8 locale, for instance LANG=C.UTF-8, or set ui.ascii = true.".into());
+        (if utf8 { Health::Ok } else { Health::Warn }, lang, remedy)
+    }),
+    ("terminal", "clipboard", |s| {
+        let route = match (
+            (s.env)("TMUX"),
+            (s.env)("SSH_CONNECTION"),
+            (s.env)("WAYLAND_DISPLAY").or((s.env)("DISPLAY")),
+        ) {
+            (Some(_), ..) => "tmux's buffer, and OSC 52 through it",
+            (None, Some(_), _) => "OSC 52, if your terminal allows it; it cannot be confirmed",
+            (None, None, Some(_)) => "the display's clipboard, and OSC 52",
+            (None, None, None) => "OSC 52, if your terminal allows it; it cannot be confirmed",
+        };
+        (Health::Ok, route.into(), None)
+    }),
+    ("terminal", "ambiguous", |s| {
+        let columns = if s.config.config.ui.ambiguous_wide { 2 } else { 1 };
+        (
+            Health::Ok,
+            format!("characters of ambiguous width take {columns} column(s) (ui.ambiguous_wide)"),
+            None,
+        )
+    }),
+    ("settings", "config", |s| match s.check_config() {
+        Ok(()) => (Health::Ok, s.places.config.display().to_string(), None),
+        Err(n) => {
+            (Health::Fail, n.message, Some("Mend the line; until then the last good value holds.".into()))
+        }
+    }),
+    ("settings", "keys", |s| match tiller_tui::ui::load_keys(&s.config.config.ui, Some(&s.places.config)) {
+        Ok(_) => (Health::Ok, format!("preset {}", s.config.config.ui.keymap), None),
+        Err(n) => (Health::Fail, n.message, n.hints.into_iter().next()),
+    }),
+    ("models", "providers", |s| {
+        let env = std::sync::Arc::clone(&s.env);
+        let all = tiller_provider::build(&s.config.config, &|n| env(n), Some(&s.key_file()));
+        let ready: Vec<&str> = all.names().collect();
+        match all.default_model() {
+            Some(m) => (Health::Ok, format!("{} ready; model {m}", ready.join(", ")), None),
+            None => (
+                Health::Warn,
+                format!("{} ready; no model is configured", ready.join(", ")),
+                Some(
+                    "Set ANTHROPIC_API_KEY (or another), or model in config.toml. `tiller demo` needs none."
+                        .into(),
+                ),
+            ),
+        }
+    }),
+    ("models", "credentials", |s| {
+        let file = tiller_config::KeyFile::usual(&s.places);
+        let path = file.path().display();
+        match file.names() {
+            Err(e) => (
+                Health::Fail,
+                e.to_string(),
+                Some(format!("Mend {path}, or move it away and enter the keys again.")),
+            ),
+            Ok(names) => match settings::doubled(s).into_iter().next() {
+                Some(both) => (Health::Warn, both.message, both.hints.into_iter().next()),
+                None if names.is_empty() => (Health::Ok, "no key was entered".into(), None),
+                None => (Health::Ok, format!("{path} holds keys of {}", names.join(", ")), None),
+            },
+        }
+    }),
+    ("store", "database", |s| {
+        match s.open_store().and_then(|store| store.doctor().map_err(|e| e.notice())) {
+            Ok(d) => {
+                let sum = format!(
+                    "{}: {} sessions, {} entries, {} KB, SQLite {}",
+                    d.path,
+                    d.sessions,
+                    d.entries,
+                    d.bytes / 1024,
+                    d.sqlite
+                );
+                match d.problems.first() {
+                    None if d.damaged_entries == 0 => (Health::Ok, sum, None),
+                    first => (
+                        Health::Fail,
+                        first
+                            .cloned()
+                            .unwrap_or_else(|| format!("{} entries are damaged", d.damaged_entries)),
+                        Some(
+                            "Export your sessions (`tiller sessions export`), then move the file away."
+                                .into(),
+                        ),
+                    ),
+                }
+            }
+            Err(n) => (Health::Fail, n.message, n.hints.into_iter().next()),
+        }
+    }),
+    ("project", "git", |s| match repository(&s.project) {
+        Some(root) => (Health::Ok, format!("repository at {}", root.display()), None),
+        None => (Health::Ok, "not in a git repository; everything works without".into(), None),
+    }),
+    ("project", "trust", |s| {
+        let n = s.brings.items().len();
+        (
+            Health::Ok,
+            if n == 0 {
+                "brings nothing of its own".into()
+            } else {
+                format!("brings {n} thing(s); see `tiller trust`")
+            },
+            None,
+        )
+    }),
+    ("project", "watcher", |_| {
+        let limit = std::fs::read_to_string("/proc/sys/fs/inotify/max_user_watches")
+            .ok()
+            .and_then(|t| t.trim().parse::<u64>().ok());
+        match limit {
+            Some(n) if n < 8192 => (
+                Health::Warn,
+                format!("{n} watches allowed"),
+                Some("Large projects are polled. Raise fs.inotify.max_user_watches.".into()),
+            ),
+            Some(n) => (Health::Ok, format!("{n} watches allowed"), None),
+            None => (Health::Ok, "the system's own".into(), None),
+        }
+    }),
+    ("tools", "shell", |s| {
+        let path = (s.env)("PATH").unwrap_or_default();
+        let found = std::env::split_paths(&path).map(|d| d.join("bash")).find(|p| p.is_file());
+        match found {
+            Some(p) => (Health::Ok, p.display().to_string(), None),
+            None => (
+                Health::Warn,
+                "no bash on PATH; sh is used".into(),
+                Some("Install bash for a full persistent shell.".into()),
+            ),
+        }
+    }),
+    ("tools", "sandbox", |_| {
+        (
+            Health::Warn,
+            "commands are judged by rules, but not confined by the kernel yet".into(),
+            Some("Use the ask profile in folders that you do not trust.".into()),
+        )
+    }),
+];
+
+fn screen_size() -> Option<(u16, u16)> {
+    let size = rustix::termios::tcgetwinsize(std::io::stdout()).ok()?;
+    Some((size.ws_col, size.ws_row))
+}
+
+/// Prints the checks; the exit code is 0 unless one failed.
+pub(super) fn run(setup: &Setup, json: bool) -> Result<Exit, Notice> {
+    let mut worst = Health::Ok;
+    let mut text = String::new();
+    let mut group = "";
+    for (of, id, check) in CHECKS {
+        let begun = setup.clock.mono();
+        let (status, summary, remedy) = check(setup);
+        let summary = setup.redactor.redact(&super::sessions::one_line(&summary)).into_owned();
+        let row = Check {
+            group: of,
+            id,
+            status,
+            summary,
+            remedy,
+            ms: setup.clock.mono().saturating_sub(begun).as_millis(),
+        };
+        worst = worst.max(status);
+        if json {
+            text.push_str(&json_line(&row));
+            continue;
+        }
+        if *of != group {
+            group = of;
+            text.push_str(&format!("{of}\n"));
+        }
+        let mark = match row.status {
+            Health::Ok => "ok  ",
+            Health::Warn => "warn",
+            Health::Fail => "FAIL",
+        };
+        text.push_str(&format!("  {mark} {:10} {}\n", row.id, row.summary));
+        if let Some(r) = &row.remedy {
+            text.push_str(&format!("                  {r}\n"));
+        }
+    }
+    say(&text)?;
+    Ok(if worst == Health::Fail { Exit::Usage } else { Exit::Done })
+}

@@ -1,0 +1,358 @@
+//! `tiller exec`: one turn without a screen. Progress goes to standard error; standard output carries only
+//! the answer, or one JSON event a line.
+
+use std::io::{IsTerminal, Write};
+use std::time::Duration;
+
+use tiller_engine::{EngineHandle, EventStream, Human, Open};
+use tiller_protocol::command::{AskCommand, Query, TurnCommand};
+use tiller_protocol::event::{AskEvent, ReplyEvent, StateEvent, ToolEvent, TurnEvent};
+use tiller_protocol::{
+    AgentId, Ask, AskBody, AskId, AskReply, Command, CommandBody, CommandId, Event, EventBody, Message,
+    Notice, NoticeKind, SendMode,
+};
+use tiller_store::OnFailure;
+
+use super::prepare::{check_model, holder, message};
+use super::printer::{Lines, Printer};
+use super::sessions::one_line;
+use super::{Exit, json_line, questions};
+use crate::cli::Exec;
+use crate::wire::{Running, Setup, Start};
+
+/// Numbers of our commands.
+const SUBMIT: u64 = 1;
+const STOP: u64 = 2;
+const ANSWER: u64 = 3;
+const LOOK: u64 = 4;
+
+/// Runs the turn to its end.
+pub(super) fn run(setup: Setup, exec: &Exec) -> Result<Exit, Notice> {
+    let message = message(exec)?;
+    setup.check_config()?;
+    // Nobody makes room while a script waits: what cannot be written ends the turn, with exit code 5.
+    let store = setup.try_store(OnFailure::Answer).map_err(|e| e.notice())?;
+    let open = setup.which_session(&store, exec.cont, exec.session.as_deref())?;
+    check_model(&setup, matches!(open, Open::New))?;
+    let holder = holder(&setup, &store, open);
+    // A person at the terminal can be asked; a pipe cannot.
+    let asks =
+        std::io::stdin().is_terminal() && std::io::stderr().is_terminal() && !exec.json && exec.prompt != "-";
+    let start = Start {
+        human: if asks { Human::Present } else { Human::Absent },
+        allow: exec.allow.clone(),
+        deny: exec.deny.clone(),
+        max_turns: exec.max_turns,
+        max_cost: exec.max_cost,
+        trust: exec.trust,
+        ..Start::headless(open)
+    };
+    let mut engine = Running::start(setup, store, start)?;
+    for notice in std::mem::take(&mut engine.notices) {
+        if !exec.json {
+            super::fail(&notice);
+        }
+    }
+    let mut events = engine.events();
+    let handle = engine.handle();
+    let id = exec.session.as_ref().map_or_else(String::new, |id| format!(" {id}"));
+    let exit = engine.block_on(async {
+        let follow = Follow {
+            handle,
+            message,
+            json: exec.json,
+            stop: Stop::listen()?,
+            out: Printer::start()?,
+            lines: Lines::default(),
+            branching: false,
+            holder: holder.map(|pid| (None, format!("process {pid}"))),
+            asks,
+            id: &id,
+        };
+        follow.run(&mut events).await
+    });
+    engine.stop();
+    exit
+}
+
+/// Following a run to its end. Nothing in here blocks: standard output and input have threads of their own, so
+/// that Ctrl-C works at once, whoever does not read or does not answer.
+struct Follow<'a> {
+    handle: EngineHandle,
+    message: Message,
+    json: bool,
+    stop: Stop,
+    out: Printer,
+    lines: Lines,
+    /// Who has the session open. What was sent is refused then.
+    holder: Option<(Option<AskId>, String)>,
+    /// The person chose a branch: the message goes out as soon as the session is on it.
+    branching: bool,
+    /// A person can be asked.
+    asks: bool,
+    /// The setup's words for a session that is elsewhere.
+    id: &'a str,
+}
+
+/// What a stop asks for.
+enum Stopped {
+    /// The turn ends with what it has.
+    Soft,
+    /// Whoever waits is not waited for any more.
+    Now,
+}
+
+impl Follow<'_> {
+    fn send(&self, id: u64, body: CommandBody) -> Result<(), Notice> {
+        self.handle
+            .send(Command { id: CommandId(id), body })
+            .map_err(|e| Notice::new(NoticeKind::Internal, format!("The engine takes no command: {e}.")))
+    }
+
+    fn submit(&self) -> Result<(), Notice> {
+        let message = self.message.clone();
+        self.send(SUBMIT, CommandBody::Turn(TurnCommand::Submit { message, mode: SendMode::Steer }))
+    }
+
+    /// The first stop ends the turn, the second kills its tools, the third ends without waiting.
+    fn stopped(&self) -> Result<Stopped, Notice> {
+        match self.stop.times {
+            0 | 1 => self.send(STOP, CommandBody::Turn(TurnCommand::Interrupt { hard: false }))?,
+            2 => self.send(STOP, CommandBody::Turn(TurnCommand::Interrupt { hard: true }))?,
+            _ => return Ok(Stopped::Now),
+        }
+        Ok(Stopped::Soft)
+    }
+
+    /// Reads events until the turn is over.
+    async fn run(mut self, events: &mut EventStream) -> Result<Exit, Notice> {
+        self.submit()?;
+        let exit = self.events(events).await;
+        // The answer's last bytes; a reader that has had enough is no mistake.
+        tokio::select! {
+            rest = self.out.finish() => rest.and(exit),
+            () = self.stop.next() => exit,
+        }
+    }
+
+    async fn events(&mut self, events: &mut EventStream) -> Result<Exit, Notice> {
+        loop {
+            let event = tokio::select! {
+                event = events.next() => event,
+                () = self.stop.next() => match self.stopped()? {
+                    Stopped::Soft => continue,
+                    Stopped::Now => return Ok(Exit::Interrupted),
+                },
+            };
+            let Some(event) = event else {
+                return Err(Notice::new(NoticeKind::Internal, "The engine ended before the turn did."));
+            };
+            if self.json
+                && let Some(exit) = self.print(json_line(&*event), &event.body).await?
+            {
+                return Ok(exit);
+            }
+            if let Some(exit) = self.event(&event).await? {
+                return Ok(exit);
+            }
+        }
+    }
+
+    /// Writes without waiting for the reader longer than the person wants. `Some`: it is over.
+    async fn print(&mut self, text: String, body: &EventBody) -> Result<Option<Exit>, Notice> {
+        loop {
+            let gone = tokio::select! {
+                room = self.out.room() => match room {
+                    Ok(room) => {
+                        room.send(text);
+                        return Ok(None);
+                    }
+                    Err(()) => true,
+                },
+                () = self.stop.next() => false,
+            };
+            if !gone {
+                match self.stopped()? {
+                    Stopped::Soft => continue,
+                    Stopped::Now => return Ok(Some(Exit::Interrupted)),
+                }
+            }
+            // The reader went away: quietly, and a turn that was not over is told as interrupted.
+            if let EventBody::Turn(TurnEvent::TurnFinished { status, .. }) = body {
+                return Ok(Some((*status).into()));
+            }
+            self.send(STOP, CommandBody::Turn(TurnCommand::Interrupt { hard: false }))?;
+            return Ok(Some(Exit::Interrupted));
+        }
+    }
+
+    async fn event(&mut self, event: &Event) -> Result<Option<Exit>, Notice> {
+        match &event.body {
+            EventBody::Turn(TurnEvent::TurnFinished { status, text, error, .. }) => {
+                if !self.json && !text.is_empty() {
+                    // A terminal gets plain text; a pipe or file gets the bytes as they are.
+                    let shown = if std::io::stdout().is_terminal() {
+                        tiller_tui::text::clean::plain_lines(text)
+                    } else {
+                        text.clone()
+                    };
+                    self.print(format!("{}\n", shown.trim_end()), &event.body).await?;
+                }
+                if let Some(n) = error {
+                    super::fail(n);
+                }
+                return Ok(Some((*status).into()));
+            }
+            EventBody::Ask(AskEvent::QuestionAsked {
+                ask: Ask { id, body: AskBody::SessionBusy { holder }, .. },
+            }) => {
+                self.holder = Some((Some(*id), holder.clone()));
+            }
+            EventBody::Ask(AskEvent::PermissionAsked { ask } | AskEvent::QuestionAsked { ask })
+                if self.asks =>
+            {
+                return self.ask(ask).await;
+            }
+            EventBody::State(StateEvent::HeadMoved { .. }) if self.branching => {
+                (self.branching, self.stop.until) = (false, None);
+                self.submit()?;
+            }
+            // We were too slow: whether it is still running, the whole state says.
+            EventBody::State(StateEvent::Lagged { .. }) => {
+                self.send(LOOK, CommandBody::Query(Query::Snapshot))?
+            }
+            EventBody::Reply(r) => match r.as_ref() {
+                ReplyEvent::ErrorReply { .. }
+                    if self.holder.is_some() && event.cause == Some(CommandId(SUBMIT)) =>
+                {
+                    return self.busy().await;
+                }
+                ReplyEvent::ErrorReply { notice } => return Err(notice.clone()),
+                ReplyEvent::SnapshotReply { snapshot } if !snapshot.running => {
+                    return Err(Notice::new(
+                        NoticeKind::Internal,
+                        "The output was read too slowly, and the end of the turn was missed.",
+                    )
+                    .hint(format!("`tiller sessions show {}` has the whole of it.", event.session)));
+                }
+                _ => {}
+            },
+            body if !self.json => progress(body),
+            _ => {}
+        }
+        Ok(None)
+    }
+
+    /// Puts a question, and waits for the answer, a stop, or the end of the turn. `Some`: it is over.
+    async fn ask(&mut self, ask: &Ask) -> Result<Option<Exit>, Notice> {
+        questions::put(&ask.body, &ask.agent);
+        let line = tokio::select! {
+            line = self.lines.next() => line,
+            () = self.stop.next() => {
+                return Ok(match self.stopped()? {
+                    Stopped::Soft => None,
+                    Stopped::Now => Some(Exit::Interrupted),
+                });
+            }
+        };
+        let reply = questions::reply(&ask.body, &line);
+        self.send(ANSWER, CommandBody::Ask(AskCommand::Answer { id: ask.id, reply }))?;
+        Ok(None)
+    }
+
+    /// The session is open elsewhere, and nothing was sent. A person can go on on a branch.
+    async fn busy(&mut self) -> Result<Option<Exit>, Notice> {
+        let Some((id, holder)) = self.holder.take() else { return Ok(None) };
+        let body = AskBody::SessionBusy { holder };
+        if let Some(id) = id.filter(|_| self.asks) {
+            questions::put(&body, &AgentId::main());
+            let line = tokio::select! {
+                line = self.lines.next() => line,
+                () = self.stop.next() => return Ok(Some(Exit::Interrupted)),
+            };
+            if questions::reply(&body, &line) == AskReply::Branch {
+                self.send(ANSWER, CommandBody::Ask(AskCommand::Answer { id, reply: AskReply::Branch }))?;
+                // Should it never be made, nobody is kept waiting.
+                self.stop.until = Some(tokio::time::Instant::now() + PATIENCE);
+                self.branching = true;
+                return Ok(None);
+            }
+        }
+        let AskBody::SessionBusy { holder } = body else { return Ok(None) };
+        Err(Notice::new(
+            NoticeKind::Denied,
+            format!("The session{} is open in {}, so nothing was sent.", self.id, one_line(&holder)),
+        )
+        .hint("Close it there first, or leave --session and --continue out to begin a new one."))
+    }
+}
+
+/// Ctrl-C, TERM and HUP: the turn is stopped, not the process.
+struct Stop {
+    signals: [tokio::signal::unix::Signal; 3],
+    /// How often it came.
+    times: u32,
+    /// When nobody is waited for any more.
+    until: Option<tokio::time::Instant>,
+}
+
+/// How long an end may take after the first stop. Tools get their time to end within it.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+impl Stop {
+    fn listen() -> Result<Self, Notice> {
+        use tokio::signal::unix::{SignalKind, signal};
+        let of = |kind| {
+            signal(kind)
+                .map_err(|e| Notice::new(NoticeKind::Internal, format!("Signals cannot be heard: {e}.")))
+        };
+        let signals = [of(SignalKind::interrupt())?, of(SignalKind::terminate())?, of(SignalKind::hangup())?];
+        Ok(Self { signals, times: 0, until: None })
+    }
+
+    /// The next one, or the end of the patience with the first.
+    async fn next(&mut self) {
+        let [a, b, c] = &mut self.signals;
+        let until = self.until;
+        let late = async {
+            match until {
+                Some(at) => tokio::time::sleep_until(at).await,
+                None => std::future::pending().await,
+            }
+        };
+        let late = tokio::select! {
+            _ = a.recv() => false,
+            _ = b.recv() => false,
+            _ = c.recv() => false,
+            () = late => true,
+        };
+        self.times = if late { u32::MAX } else { self.times.saturating_add(1) };
+        self.until.get_or_insert_with(|| tokio::time::Instant::now() + PATIENCE);
+    }
+}
+
+/// One line on standard error for what takes time or matters.
+fn progress(body: &EventBody) {
+    let line = match body {
+        EventBody::Tool(ToolEvent::ToolStarted { verb, target, .. }) => {
+            format!("~ {verb} {}", one_line(target))
+        }
+        EventBody::Tool(ToolEvent::ToolFinished { name, ok: false, output, .. }) => {
+            format!("x {name}: {}", one_line(output))
+        }
+        EventBody::Turn(TurnEvent::Retrying { attempt, of, seconds, why, .. }) => {
+            format!("! {}; try {attempt} of {of} in {seconds:.0} s", one_line(why))
+        }
+        EventBody::Ask(AskEvent::PermissionDecided { tool, what, decision, by, .. })
+            if decision.contains("deny") || decision == "nobody" =>
+        {
+            format!("- {tool} {} was refused: {}", one_line(what), one_line(by))
+        }
+        // The turn ends by it, and says so once.
+        EventBody::State(StateEvent::Notice { notice }) if notice.kind == NoticeKind::Store => return,
+        EventBody::State(StateEvent::Notice { notice }) => format!("! {}", one_line(&notice.message)),
+        _ => return,
+    };
+    // Standard error may be closed; the answer still goes out.
+    let _ = writeln!(std::io::stderr().lock(), "{line}");
+}

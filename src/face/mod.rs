@@ -1,0 +1,148 @@
+//! The faces without a screen, one file per subcommand, and the exit codes that scripts rely on.
+
+mod audit;
+mod complete;
+mod connect;
+mod costs;
+mod doctor;
+mod exec;
+mod link;
+mod prepare;
+mod printer;
+mod questions;
+mod sessions;
+mod show;
+mod trust;
+mod workbench;
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use tiller_config::Flags;
+use tiller_protocol::event::TurnStatus;
+use tiller_protocol::{Notice, NoticeKind};
+use tiller_tui::text::clean;
+
+use crate::cli::{Cli, Common, Sub};
+use crate::wire::Setup;
+
+/// Exit codes, as `contract.md` promises them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    Done,
+    Model,
+    Usage,
+    Refused,
+    Limit,
+    Store,
+    Interrupted,
+    /// Ended by this signal.
+    Signal(u8),
+}
+
+impl Exit {
+    /// As the shell sees it.
+    pub fn code(self) -> u8 {
+        match self {
+            Self::Done => 0,
+            Self::Model => 1,
+            Self::Usage => 2,
+            Self::Refused => 3,
+            Self::Limit => 4,
+            Self::Store => 5,
+            Self::Interrupted => 130,
+            Self::Signal(n) => 128u8.saturating_add(n),
+        }
+    }
+}
+
+impl From<TurnStatus> for Exit {
+    fn from(s: TurnStatus) -> Self {
+        match s {
+            TurnStatus::Done => Self::Done,
+            TurnStatus::Interrupted => Self::Interrupted,
+            TurnStatus::Failed => Self::Model,
+            TurnStatus::Refused => Self::Refused,
+            TurnStatus::Limit => Self::Limit,
+            TurnStatus::Store => Self::Store,
+        }
+    }
+}
+
+impl From<NoticeKind> for Exit {
+    fn from(k: NoticeKind) -> Self {
+        match k {
+            NoticeKind::Info => Self::Done,
+            NoticeKind::User | NoticeKind::Config => Self::Usage,
+            NoticeKind::Denied => Self::Refused,
+            NoticeKind::Network | NoticeKind::Internal => Self::Model,
+            NoticeKind::Budget => Self::Limit,
+            NoticeKind::Store => Self::Store,
+        }
+    }
+}
+
+/// Runs what was asked for.
+pub fn run(cli: Cli) -> ExitCode {
+    let exit = dispatch(cli);
+    ExitCode::from(exit.unwrap_or_else(|n| fail(&n)).code())
+}
+
+/// The workbench with a setup that was read already: whoever embeds it may have changed its clock or
+/// environment.
+pub fn workbench(setup: Setup, open: crate::cli::Open) -> ExitCode {
+    ExitCode::from(workbench::show(setup, open, None).unwrap_or_else(|n| fail(&n)).code())
+}
+
+fn dispatch(cli: Cli) -> Result<Exit, Notice> {
+    let plain = |common: &Common| Setup::read(common, Flags::default());
+    let here = || plain(&Common::default());
+    match cli.command {
+        None => workbench::run(cli.open),
+        Some(Sub::Demo(demo)) => workbench::demo(demo),
+        Some(Sub::Resume { common }) => workbench::resume(common),
+        Some(Sub::Exec(exec)) => exec::run(plain(&exec.common)?, &exec),
+        Some(Sub::Sessions { what, json }) => sessions::run(&here()?, what, json),
+        Some(Sub::Audit { filter, limit, json }) => audit::run(&here()?, filter.as_deref(), limit, json),
+        Some(Sub::Costs { by, json }) => costs::run(&here()?, by, json),
+        Some(Sub::Trust { dir, list, revoke, yes }) => trust::run(dir, list, revoke, yes),
+        Some(Sub::Doctor { json }) => doctor::run(&here()?, json),
+        Some(Sub::Keys { json }) => show::keys(&here()?, json),
+        Some(Sub::Themes { import, json }) => show::themes(&here()?, import.as_deref(), json),
+        Some(Sub::Config { schema, origin }) => show::config(&here()?, schema, origin),
+        Some(Sub::Completions { shell }) => complete::completions(shell),
+        Some(Sub::Man) => complete::man(),
+    }
+}
+
+/// One JSON line. What cannot be written as JSON does not exist in the protocol.
+fn json_line(value: &impl serde::Serialize) -> String {
+    serde_json::to_string(value).map_or_else(
+        |_| String::new(),
+        |mut s| {
+            s.push('\n');
+            s
+        },
+    )
+}
+
+/// Says what happened, why, and what to do, on standard error.
+fn fail(n: &Notice) -> Exit {
+    let mut err = std::io::stderr().lock();
+    // Standard error may be gone; the exit code still tells.
+    let _ = writeln!(err, "tiller: {}", clean::plain(&n.message));
+    for hint in &n.hints {
+        let _ = writeln!(err, "  {}", clean::plain(hint));
+    }
+    n.kind.into()
+}
+
+/// Writes to standard output. A closed pipe is no error: the reader has had enough.
+fn say(text: &str) -> Result<Exit, Notice> {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Ok(()) => Ok(Exit::Done),
+        Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => Ok(Exit::Done),
+        Err(e) => Err(Notice::new(NoticeKind::User, format!("Standard output could not be written: {e}."))),
+    }
+}

@@ -1,0 +1,210 @@
+//! `tiller sessions`: what the workbench can do with sessions, without a screen.
+
+use std::io::Read;
+
+use serde_json::json;
+use tiller_protocol::op::OpChange;
+use tiller_protocol::{CommandId, EntryBody, Notice, NoticeKind, Op, OpId, Profile, SessionId};
+use tiller_store::{Filter, Keep, Store};
+
+use super::{Exit, json_line, say};
+use crate::cli::Sessions;
+use crate::wire::Setup;
+
+/// Runs one subcommand.
+pub(super) fn run(setup: &Setup, what: Sessions, json: bool) -> Result<Exit, Notice> {
+    // A result as one JSON line, else as a sentence.
+    let told = |row: serde_json::Value, words: String| say(&if json { json_line(&row) } else { words });
+    let store = setup.open_store()?;
+    let project = setup.project_name();
+    match what {
+        Sessions::List { all } => {
+            let filter = Filter { project: (!all).then_some(project), ..Filter::default() };
+            let rows = store.sessions(&filter).map_err(|e| e.notice())?;
+            if json {
+                return say(&rows.iter().map(json_line).collect::<String>());
+            }
+            if rows.is_empty() {
+                let place = if all { "anywhere" } else { "for this folder (try --all)" };
+                return say(&format!("There is no session yet {place}.\n"));
+            }
+            let mut text = String::new();
+            for s in rows {
+                let cost = s.cost.map_or("-".into(), |c| format!("${:.2}", c.usd()));
+                let mut marks = String::new();
+                if let Some(pid) = &s.open_in {
+                    marks.push_str(&format!("  open in process {pid}"));
+                }
+                if let Some(what) = &s.interrupted {
+                    marks.push_str(&format!("  interrupted: {}", one_line(what)));
+                }
+                let place = if all { format!("  {}", s.project) } else { String::new() };
+                text.push_str(&format!(
+                    "{}  {}  {:>5}  {:>8}  {}{place}{marks}\n",
+                    s.id,
+                    &s.used.to_rfc3339()[..16].replace('T', " "),
+                    s.entries,
+                    cost,
+                    one_line(&s.title),
+                ));
+            }
+            say(&text)
+        }
+        Sessions::Show { id } => show(&store, setup.find_session(&store, &id)?, json),
+        Sessions::Search { query, all, limit } => {
+            let hits =
+                store.search(&query, (!all).then_some(project.as_str()), limit).map_err(|e| e.notice())?;
+            let mut text = String::new();
+            for h in hits {
+                if json {
+                    let row = json!({"session": h.session, "entry": h.entry, "role": h.kind, "time": h.time, "preview": h.preview});
+                    text.push_str(&json_line(&row));
+                } else {
+                    let (a, b) = h.mark;
+                    let part = |p: &str| one_line(p);
+                    let (before, hit, after) =
+                        (part(&h.preview[..a]), part(&h.preview[a..b]), part(&h.preview[b..]));
+                    text.push_str(&format!("{}  {:11}  {before}[{hit}]{after}\n", h.session, h.kind));
+                }
+            }
+            say(&text)
+        }
+        Sessions::Export { id, output } => {
+            let id = setup.find_session(&store, &id)?;
+            let mut bytes = Vec::new();
+            store.export(id, &mut bytes).map_err(|e| e.notice())?;
+            match output {
+                None => say(&String::from_utf8_lossy(&bytes)),
+                Some(path) => {
+                    write_private(&path, &bytes)?;
+                    let lines = bytes.iter().filter(|b| **b == b'\n').count();
+                    let row = json!({"session": id, "lines": lines, "file": path.display().to_string()});
+                    told(row, format!("Wrote {lines} lines to {}.\n", path.display()))
+                }
+            }
+        }
+        Sessions::Import { file } => {
+            let mut bytes = Vec::new();
+            let read = if file.as_os_str() == "-" {
+                std::io::stdin().lock().read_to_end(&mut bytes).map(|_| ())
+            } else {
+                std::fs::read(&file).map(|b| bytes = b)
+            };
+            read.map_err(|e| {
+                Notice::new(NoticeKind::User, format!("{} could not be read: {e}.", file.display()))
+                    .hint("Name a file that 'tiller sessions export' wrote, or - for standard input.")
+            })?;
+            let done = store.import(&mut &bytes[..], Keep::Ids).wait().map_err(|e| e.notice())?;
+            // What was allowed elsewhere is not allowed here: no rules, no open questions, the asking profile.
+            let quiet = store
+                .clear_rules(done.session)
+                .wait()
+                .and_then(|()| store.clear_asks(done.session).wait())
+                .and_then(|()| store.set_profile(done.session, Profile::Ask).wait());
+            quiet.map_err(|e| e.notice())?;
+            told(
+                json!({"session": done.session, "entries": done.entries}),
+                format!("Imported session {} with {} entries.\n", done.session, done.entries),
+            )
+        }
+        Sessions::Rename { id, title } => {
+            let id = setup.find_session(&store, &id)?;
+            let before = store.session(id).map_err(|e| e.notice())?.summary.title;
+            let op = op(setup, id, "rename", OpChange::Title { before, after: title.clone() });
+            store.set_title(id, &title, true, Some(op)).wait().map_err(|e| e.notice())?;
+            told(
+                json!({"session": id, "title": title}),
+                format!("Session {id} is now called \"{}\".\n", one_line(&title)),
+            )
+        }
+        Sessions::Archive { id, undo } => {
+            let id = setup.find_session(&store, &id)?;
+            let op = op(
+                setup,
+                id,
+                if undo { "bring back" } else { "archive" },
+                OpChange::Archived { before: undo, after: !undo },
+            );
+            store.set_archived(id, !undo, Some(op)).wait().map_err(|e| e.notice())?;
+            let how = if undo { "back in the list" } else { "archived; --undo brings it back" };
+            told(json!({"session": id, "archived": !undo}), format!("Session {id} is {how}.\n"))
+        }
+        Sessions::Gc => {
+            let swept = store.sweep().wait().map_err(|e| e.notice())?;
+            let n = swept.sessions;
+            let words = format!("Removed {n} session(s) that were thrown away more than 30 days ago.\n");
+            told(json!({"sessions": n}), words)
+        }
+    }
+}
+
+fn op(setup: &Setup, session: SessionId, title: &str, change: OpChange) -> Op {
+    let now = setup.clock.now();
+    Op {
+        id: OpId::fresh(setup.ids.as_ref(), now),
+        session,
+        time: now,
+        parent: None,
+        cause: None::<CommandId>,
+        title: title.into(),
+        change,
+    }
+}
+
+fn show(store: &Store, id: SessionId, json: bool) -> Result<Exit, Notice> {
+    /// Entries read at a time.
+    const PAGE: u32 = 500;
+    let row = store.session(id).map_err(|e| e.notice())?;
+    let mut pages = vec![store.path_tail(id, &row.head, PAGE).map_err(|e| e.notice())?];
+    while let Some(first) = pages.last().filter(|p| p.earlier > 0).and_then(|p| p.entries.first()) {
+        let page = store.path_page(first.id, PAGE).map_err(|e| e.notice())?;
+        pages.push(page);
+    }
+    let mut text = String::new();
+    if !json {
+        let s = &row.summary;
+        text.push_str(&format!(
+            "{}\n{}  {}  {} entries  {}\n\n",
+            one_line(&s.title),
+            s.id,
+            s.project,
+            s.entries,
+            s.model
+        ));
+    }
+    for entry in pages.iter().rev().flat_map(|p| &p.entries) {
+        if json {
+            text.push_str(&json_line(entry));
+            continue;
+        }
+        if matches!(entry.body, EntryBody::Prefix { .. }) {
+            continue;
+        }
+        text.push_str(&format!("-- {} {}\n", entry.body.kind(), &entry.time.to_rfc3339()[..19]));
+        text.push_str(&tiller_tui::text::clean::plain_lines(&entry.body.search_text()));
+        text.push_str("\n\n");
+    }
+    say(&text)
+}
+
+/// First line, without anything that a terminal would act on.
+pub(super) fn one_line(text: &str) -> String {
+    tiller_tui::text::clean::plain(text.lines().next().unwrap_or("")).into_owned()
+}
+
+/// Writes a file that only its owner can read: exports hold whole conversations.
+fn write_private(path: &std::path::Path, bytes: &[u8]) -> Result<(), Notice> {
+    use std::io::Write;
+    use std::os::unix::fs::OpenOptionsExt;
+    std::fs::OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(path)
+        .and_then(|mut f| f.write_all(bytes).and_then(|()| f.sync_all()))
+        .map_err(|e| {
+            Notice::new(NoticeKind::User, format!("{} could not be written: {e}.", path.display()))
+                .hint("Name another file with -o, or leave it out to print.")
+        })
+}

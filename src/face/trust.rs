@@ -1,0 +1,96 @@
+//! `tiller trust`: what a folder brings, and the person's yes to exactly that.
+
+use std::io::{IsTerminal, Write};
+use std::path::PathBuf;
+
+use tiller_config::Flags;
+use tiller_permit::trust::{Change, Status};
+use tiller_protocol::{Notice, NoticeKind};
+
+use super::sessions::one_line;
+use super::{Exit, say};
+use crate::cli::Common;
+use crate::wire::Setup;
+
+/// Shows, lists, revokes, or asks.
+pub(super) fn run(
+    dir: Option<PathBuf>,
+    list: bool,
+    revoke: Option<PathBuf>,
+    yes: bool,
+) -> Result<Exit, Notice> {
+    let at = |dir: Option<PathBuf>| Setup::read(&Common { dir, ..Common::default() }, Flags::default());
+    if list {
+        let rows = at(None)?.open_store()?.trusts().map_err(|e| e.notice())?;
+        let text: String = rows
+            .iter()
+            .map(|r| {
+                format!(
+                    "{}  {}  {}\n",
+                    if r.trusted { "trusted" } else { "never  " },
+                    &r.time.to_rfc3339()[..10],
+                    one_line(&r.folder)
+                )
+            })
+            .collect();
+        return say(if text.is_empty() { "No folder has been decided on.\n" } else { &text });
+    }
+    if let Some(dir) = revoke {
+        let setup = at(Some(dir))?;
+        let gone = setup.open_store()?.revoke_trust(&setup.project_name()).wait().map_err(|e| e.notice())?;
+        let what = if gone { "is not trusted any more" } else { "was not decided on" };
+        return say(&format!("{} {what}.\n", setup.project.display()));
+    }
+    let setup = at(dir)?;
+    let store = setup.open_store()?;
+    let status = setup.trust(&store);
+    let mut text = format!("{}\n", setup.project.display());
+    for item in setup.brings.items() {
+        text.push_str(&format!(
+            "  {:12} {}\n               {}\n",
+            item.kind,
+            one_line(&item.path),
+            one_line(&item.detail)
+        ));
+    }
+    text.push_str(&match &status {
+        Status::Nothing => "It brings nothing that could run or loosen a rule.\n".to_owned(),
+        Status::Trusted => "Trusted, in exactly this form.\n".to_owned(),
+        Status::Never => "You said never. Nothing of it is loaded.\n".to_owned(),
+        Status::New => "Not trusted. Nothing of it is loaded.\n".to_owned(),
+        Status::Changed(changes) => {
+            let mut t = "Changed since you trusted it. Nothing of it is loaded.\n".to_owned();
+            for c in changes {
+                let (what, path) = match c {
+                    Change::Added(p) => ("new", p),
+                    Change::Changed(p) => ("changed", p),
+                    Change::Removed(p) => ("gone", p),
+                };
+                t.push_str(&format!("  {what}: {}\n", one_line(path)));
+            }
+            t
+        }
+    });
+    say(&text)?;
+    if matches!(status, Status::Nothing | Status::Trusted) {
+        return Ok(Exit::Done);
+    }
+    let agreed = yes || {
+        if !std::io::stdin().is_terminal() {
+            return Err(
+                Notice::new(NoticeKind::Denied, "Nobody is there to ask.").hint("Say yes with --yes.")
+            );
+        }
+        // A prompt that cannot be shown gets no yes.
+        let _ = write!(std::io::stderr(), "Trust it? Type yes: ");
+        let mut answer = String::new();
+        // As above.
+        let _ = std::io::stdin().read_line(&mut answer);
+        answer.trim() == "yes"
+    };
+    if !agreed {
+        return say("Not trusted.\n");
+    }
+    store.set_trust(&setup.project_name(), true, setup.brings.items()).wait().map_err(|e| e.notice())?;
+    say("Trusted, in this form only: a change to any of these files asks again.\n")
+}

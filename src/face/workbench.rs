@@ -1,0 +1,157 @@
+//! The full-screen workbench: the screen is drawn first, the engine starts behind it.
+
+use std::sync::Arc;
+use std::thread;
+
+use tiller_config::Flags;
+use tiller_protocol::{Notice, NoticeKind};
+use tiller_tui::{Ui, UiOptions};
+
+use super::connect::Connector;
+use super::link::Link;
+use super::{Exit, fail};
+use crate::cli::{self, Common};
+use crate::wire::settings::{self, Shared};
+use crate::wire::{Setup, editor, statusline};
+
+/// `tiller [PROMPT]`.
+pub(super) fn run(open: cli::Open) -> Result<Exit, Notice> {
+    let flags = Flags { plain: open.plain, no_mouse: open.no_mouse, ..Flags::default() };
+    let setup = Setup::read(&open.common, flags)?;
+    show(setup, open, None)
+}
+
+/// `tiller resume`: the last session; the list of the others is one key away.
+pub(super) fn resume(common: Common) -> Result<Exit, Notice> {
+    let setup = Setup::read(&common, Flags::default())?;
+    show(setup, cli::Open { cont: true, common, ..cli::Open::default() }, Some("sessions.open"))
+}
+
+/// `tiller demo`: the sample project in a scratch folder, the demo model, the tour.
+pub(super) fn demo(demo: cli::Demo) -> Result<Exit, Notice> {
+    let scratch = match demo.at {
+        Some(dir) => dir,
+        None => std::env::temp_dir().join(format!("tiller-demo-{}", std::process::id())),
+    };
+    lay_out(&scratch)?;
+    let common = Common { model: Some("demo/demo".into()), dir: Some(scratch), ..Common::default() };
+    let flags = Flags { plain: demo.plain, no_mouse: demo.no_mouse, ..Flags::default() };
+    let setup = Setup::read(&common, flags)?;
+    let open = cli::Open { plain: demo.plain, no_mouse: demo.no_mouse, common, ..cli::Open::default() };
+    show(setup, open, (!demo.no_tour).then_some("tour.open"))
+}
+
+/// Writes the sample project. A folder that holds something is left alone.
+fn lay_out(folder: &std::path::Path) -> Result<(), Notice> {
+    let wrong = |e: std::io::Error| {
+        Notice::new(
+            NoticeKind::User,
+            format!("The sample project could not be laid out in {}: {e}.", folder.display()),
+        )
+        .hint("Name another folder with --at.")
+    };
+    std::fs::create_dir_all(folder).map_err(wrong)?;
+    if std::fs::read_dir(folder).map_err(wrong)?.next().is_some() {
+        return Err(Notice::new(
+            NoticeKind::User,
+            format!("{} is not empty, so the sample is not laid out there.", folder.display()),
+        )
+        .hint("Name an empty or new folder with --at."));
+    }
+    for (path, bytes, executable) in tiller_provider::demo::sample() {
+        use std::os::unix::fs::PermissionsExt;
+        let file = folder.join(path);
+        if let Some(dir) = file.parent() {
+            std::fs::create_dir_all(dir).map_err(wrong)?;
+        }
+        std::fs::write(&file, bytes).map_err(wrong)?;
+        let mode = if *executable { 0o755 } else { 0o644 };
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(mode)).map_err(wrong)?;
+    }
+    // With git the feed and the header have something to show; without it everything works all the same.
+    for args in [
+        &["init", "-q"][..],
+        &["add", "-A"],
+        &["-c", "user.name=demo", "-c", "user.email=demo@localhost", "commit", "-qm", "Sample project"],
+    ] {
+        let git = std::process::Command::new("git")
+            .arg("-C")
+            .arg(folder)
+            .args(args)
+            .stdin(std::process::Stdio::null())
+            .output();
+        if !git.is_ok_and(|o| o.status.success()) {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Draws, starts the engine behind the screen, and waits for the end.
+pub(super) fn show(mut setup: Setup, open: cli::Open, first: Option<&'static str>) -> Result<Exit, Notice> {
+    // Settings of a folder that is trusted already are there from the first frame on. Few folders have any.
+    if setup.brings.bytes(settings::PROJECT).is_some()
+        && setup.open_store().is_ok_and(|store| setup.trust(&store).may_load())
+    {
+        setup.trust_project();
+    }
+    let shared = Shared::new(&setup);
+    let env = Arc::clone(&setup.env);
+    let ui_env = Arc::clone(&env);
+    let mut options = UiOptions::new(ui_env);
+    options.config = setup.config.config.ui.clone();
+    options.config_folder = Some(setup.places.config.clone());
+    options.state_folder = Some(setup.places.state.clone());
+    options.draft = Some(setup.drafts());
+    options.scratch = setup.places.cache.join("editor");
+    options.inline = open.inline;
+    options.plain = open.plain;
+    options.no_mouse = open.no_mouse;
+    options.clock = Arc::clone(&setup.clock);
+    options.editor = Some(Box::new(move |file, line| editor::open(&|name| env(name), file, line)));
+    options.statusline = Some(Arc::new(statusline::run));
+    options.prompt = open.prompt.clone();
+    options.first = first;
+    let again = Arc::clone(&shared);
+    options.settings = Some(Box::new(move || again.read().map(|config| config.ui)));
+    let file = setup.places.config.join(tiller_config::FILE);
+    let own = file.clone();
+    options.save_setting = Some(Box::new(move |key, value| {
+        tiller_config::set_value(&own, key, value).map_err(|e| e.to_string())
+    }));
+    let link = Arc::new(Link::default());
+    let connector = Connector { shared: Arc::clone(&shared), link: Arc::clone(&link), file };
+    options.connect = Some(Arc::new(move |what| connector.connect(what)));
+    options.found_keys = shared.found_keys();
+    // The demo was asked for; otherwise a session without a real model offers to set one up.
+    // The demo is a choice of its own: nothing is to be set up for it.
+    options.first_run = first.is_none() && setup.common.model.as_deref() != Some("demo/demo");
+    options.tour = tiller_provider::demo::tour()
+        .iter()
+        .map(|s| (s.title.clone(), s.text.clone(), s.key_hint.clone()))
+        .collect();
+    let (ui, sender) = Ui::new(options);
+    let engine = {
+        let link = Arc::clone(&link);
+        thread::Builder::new()
+            .name("wire".into())
+            .spawn(move || link.run(setup, &shared, &open, &sender))
+            .map_err(|e| Notice::new(NoticeKind::Internal, format!("No thread could be started: {e}.")))?
+    };
+    let taken = Arc::clone(&link);
+    let exit = ui.run(Box::new(move |command| taken.send(command))).map_err(|e| {
+        Notice::new(NoticeKind::User, format!("{e}."))
+            .hint("In a script use `tiller exec`; `tiller --help` lists the rest.")
+    });
+    link.end();
+    // The engine has saved everything and ended its children when the thread is done.
+    let stopped = engine.join().unwrap_or_else(|_| Err(super::link::broken()));
+    let exit = exit?;
+    if let Err(notice) = stopped {
+        return Ok(fail(&notice));
+    }
+    Ok(match exit {
+        tiller_tui::Exit::Quit => Exit::Done,
+        tiller_tui::Exit::Signal(n) => Exit::Signal(u8::try_from(n).unwrap_or(1)),
+    })
+}

@@ -1,0 +1,70 @@
+//! # Tiller: the house and its rooms
+//!
+//! A full-screen terminal workbench for pair programming with AI agents. This page is the map; each room's
+//! own page says more.
+//!
+//! ```text
+//!            keys                                         tokens
+//!              |                                             |
+//!   tui ---- Command ---->  engine  ----- Request ---->  provider
+//!   exec  <--- Event -----  bus, turn,  <--- Chunk ----  (one file per wire format)
+//!                           context
+//!                          /    |    \
+//!                    permit   tool   store      link
+//!                    may it?  do it  keep it    files change, git moves
+//! ```
+//!
+//! | room | job | may use |
+//! | --- | --- | --- |
+//! | [`protocol`] | the vocabulary of the bus; plain data | nothing of ours |
+//! | [`config`] | layered settings with line-numbered errors | protocol |
+//! | [`store`] | SQLite: an append-only tree of entries, one writer | protocol |
+//! | [`provider`] | model servers, and the built-in demo model | protocol, config |
+//! | [`tool`] | what the model can do, one file each | protocol |
+//! | [`permit`] | what may be done: rules, shell grammar, trust, redaction | protocol |
+//! | [`link`] | the outside world: file watcher, git | protocol, tool |
+//! | [`engine`] | bus, turn, context, sessions | all above |
+//! | [`tui`] | the screen | protocol, config |
+//! | `main`, [`wire`], [`face`] | arguments, composition, the faces without a screen | all |
+//!
+//! Each room is a crate of its own under `src/`, so this table is enforced by the compiler: its manifest is the
+//! list of what it may use.
+//!
+//! # Invariants
+//! 1. The TUI knows the protocol, never the engine. Whatever the TUI can do, headless can do.
+//! 2. `protocol` types are plain values: a session can be replayed from a file of events.
+//! 3. A turn decides; the driver acts. Nothing in `engine/turn/step` waits, reads a clock or touches a file.
+//! 4. Entries and operations are only ever added. Undo is an operation like any other.
+//! 5. Every tool call passes `permit` with the access that *this* call declared.
+//! 6. Drawing changes nothing. State changes in `apply` and `act` only, on one thread.
+//! 7. Every channel is bounded and says in a comment who holds each end and what closing it means.
+//! 8. Every task has an owner that stops it; dropping the owner is enough.
+//! 9. An error goes to the model, to the person (as a `Notice`) or to the log; never to the screen directly.
+//! 10. Between two compactions each request is its predecessor plus new material at the end, byte for byte.
+//!
+//! # Adding things: one file, one line
+//! | to add a | new file | the line |
+//! | --- | --- | --- |
+//! | tool | `src/tool/<group>/x.rs` and `x.md` | `src/tool/registry.rs` |
+//! | wire format | `src/provider/x.rs` | `src/provider/registry.rs` |
+//! | panel, dialog | `src/tui/panel/x.rs`, `src/tui/dialog/x.rs` | the list in its `mod.rs` |
+//! | slash command | `src/tui/slash/x.rs` | `src/tui/slash/list.rs` |
+//! | look of an entry | `src/tui/cell/x.rs` | the match in `src/tui/cell/mod.rs` |
+//! | theme, keymap | `themes/x.toml`, `keymaps/x.toml` | the built-in list (user folders need none) |
+//! | subcommand | `src/face/x.rs` | `src/face/mod.rs` |
+//! | migration | `src/store/schema/000N_x.sql` | the list in `src/store/migrate.rs`; old ones never change |
+//! | test story | `tests/it/x.rs` | `mod x;` in `tests/it/main.rs` (`cargo xtask tidy` fails if forgotten) |
+
+pub use tiller_config as config;
+pub use tiller_engine as engine;
+pub use tiller_link as link;
+pub use tiller_permit as permit;
+pub use tiller_protocol as protocol;
+pub use tiller_provider as provider;
+pub use tiller_store as store;
+pub use tiller_tool as tool;
+pub use tiller_tui as tui;
+
+pub mod cli;
+pub mod face;
+pub mod wire;

@@ -1,0 +1,152 @@
+//! The worker's eye on git: which of its files mean something, and when to look at its state.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use tiller_protocol::{ChangeKind, FileChange, Who};
+
+use super::gitstate::{self, Facts};
+use super::tree::Meta;
+use super::worker::Worker;
+use super::{Report, lock};
+use crate::git::Repository;
+
+/// From the last sign to a look at git; and between looks, when the last took long.
+const GIT_QUIET: Duration = Duration::from_millis(250);
+const GIT_COST: u32 = 10;
+/// Files of git's folder that mean something.
+const GIT_FILES: &[&str] =
+    &["HEAD", "index", "ORIG_HEAD", "MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "packed-refs"];
+
+/// Looks at git, on a thread of its own while one is under way.
+pub(super) struct Git {
+    repo: Repository,
+    facts: Option<Facts>,
+    /// When to look.
+    due: Option<Instant>,
+    /// Not before.
+    not_before: Instant,
+    /// Written by the thread that looks; it wakes us.
+    result: Arc<Mutex<Option<(Facts, Duration)>>>,
+    looking: bool,
+    /// Index and head as polling saw them last.
+    signs: [Option<Meta>; 2],
+}
+
+impl Git {
+    pub(super) fn new(repo: Repository, now: Instant) -> Self {
+        Self {
+            repo,
+            facts: None,
+            due: Some(now),
+            not_before: now,
+            result: Arc::default(),
+            looking: false,
+            signs: [None; 2],
+        }
+    }
+
+    /// When to look next.
+    pub(super) fn next_look(&self) -> Option<Instant> {
+        self.due.filter(|_| !self.looking).map(|due| due.max(self.not_before))
+    }
+
+    /// Files of the work tree changed.
+    pub(super) fn touched(&mut self, now: Instant) {
+        self.due.get_or_insert(now + GIT_QUIET * 2);
+    }
+
+    /// Where nothing is heard, a cheap sign that something happened.
+    pub(super) fn polled(&mut self, now: Instant) {
+        let signs = ["index", "HEAD"].map(|name| Meta::of(&self.repo.dir.join(name)));
+        if std::mem::replace(&mut self.signs, signs) != signs {
+            self.due = Some(now);
+        }
+    }
+}
+
+impl Worker {
+    /// The few folders of git that tell of checkouts and commits.
+    pub(super) fn watch_git(&mut self) {
+        let Some(git) = &self.git else { return };
+        let (dir, common) = (git.repo.dir.clone(), git.repo.common.clone());
+        let mut open = vec![common.join("refs/heads")];
+        let _ = self.source.watch(&dir);
+        let _ = self.source.watch(&common);
+        while let Some(folder) = open.pop() {
+            if self.source.watch(&folder).is_err() || self.source.watches() >= self.config.max_watches {
+                continue;
+            }
+            let entries = std::fs::read_dir(&folder).into_iter().flatten().flatten();
+            open.extend(entries.filter(|e| e.file_type().is_ok_and(|t| t.is_dir())).map(|e| e.path()));
+        }
+    }
+
+    /// True when the path is git's and needs nothing else.
+    pub(super) fn git_event(&mut self, path: &Path, made: bool, now: Instant) -> bool {
+        let Some(git) = &mut self.git else { return false };
+        let inside = path.strip_prefix(&git.repo.dir).or_else(|_| path.strip_prefix(&git.repo.common));
+        let Ok(inside) = inside else { return false };
+        let name = inside.to_string_lossy();
+        if name == "index.lock" {
+            // Git holds it while it changes the work tree.
+            self.evidence.git(made, now);
+        }
+        let name = name.strip_suffix(".lock").unwrap_or(&name);
+        if GIT_FILES.contains(&name) || name.starts_with("refs/") || name.starts_with("rebase-") {
+            git.due = Some(now + GIT_QUIET);
+        }
+        if made && name.starts_with("refs/heads/") && path.is_dir() {
+            let _ = self.source.watch(path);
+        }
+        true
+    }
+
+    pub(super) fn look_at_git(&mut self) {
+        let now = Instant::now();
+        let Some(git) = &mut self.git else { return };
+        let result = lock(&git.result).take();
+        if let Some((facts, took)) = result {
+            git.looking = false;
+            git.not_before = now + took * GIT_COST;
+            let news = git.facts.as_ref().map(|before| gitstate::news(before, &facts)).unwrap_or_default();
+            if git.facts.as_ref().is_none_or(|before| before.state != facts.state) {
+                (self.sink)(Report::Git(facts.state.clone()));
+            }
+            git.facts = Some(facts);
+            if !news.is_empty() {
+                let shell = self.evidence.trace(now).shell;
+                let who = shell.map_or(Who::Git, |(agent, _)| Who::Shell { agent });
+                let time = self.config.clock.now();
+                let line = |path| FileChange {
+                    time,
+                    kind: ChangeKind::Git,
+                    path,
+                    who: who.clone(),
+                    count: 1,
+                    lines: None,
+                };
+                self.tell(news.into_iter().map(line).collect());
+            }
+        }
+        let Some(git) = &mut self.git else { return };
+        let due = git.due.is_some_and(|due| now >= due.max(git.not_before));
+        if !due || git.looking {
+            return;
+        }
+        git.due = None;
+        let (repo, before, result) = (git.repo.clone(), git.facts.clone(), git.result.clone());
+        let waker = self.waker.clone();
+        // Ends by itself within git's time limit; nobody waits for it.
+        let thread = std::thread::Builder::new().name("tiller-git".into()).stack_size(256 << 10);
+        git.looking = thread
+            .spawn(move || {
+                let begun = Instant::now();
+                let facts = gitstate::look(&repo, before.as_ref());
+                *lock(&result) = Some((facts, begun.elapsed()));
+                waker();
+            })
+            .is_ok();
+    }
+}

@@ -1,0 +1,278 @@
+//! The file watcher: what changes in the workspace, and who did it.
+//!
+//! | file | its job |
+//! | --- | --- |
+//! | `worker` | the thread: events in, reports out |
+//! | `source` | change events of the system; `rules` says what is not watched |
+//! | `tree` | what was there, to tell added from changed and to find what was missed |
+//! | `pending` | waits until a change has come to rest; turns too many into a storm |
+//! | `who` | the evidence for who made a change |
+//! | `lines` | changes as lines of the feed |
+//! | `outside` | what an agent is to be told |
+//! | `gitwatch`, `gitstate` | when to look at git; branch, commits, conflicts |
+//! | `place` | network and foreign file systems |
+//!
+//! Starting returns at once; folders are walked and watched on the watcher's own thread. At rest nothing
+//! wakes up. Only changes are listened to, so our own reading is never heard.
+
+mod gitstate;
+mod gitwatch;
+mod lines;
+mod outside;
+mod pending;
+mod place;
+mod rules;
+mod source;
+mod tree;
+mod who;
+mod worker;
+
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use tiller_protocol::view::GitState;
+use tiller_protocol::{AgentId, Clock, FileChange, Notice, Who};
+use tiller_tool::cx::Seen;
+
+use crate::git::Repository;
+pub use outside::{Outside, Outsiders};
+use source::Waker;
+use tree::Meta;
+
+/// How to watch.
+#[derive(Clone)]
+pub struct Config {
+    /// How long a file must rest before its change is reported.
+    pub debounce: Duration,
+    /// Patterns besides .gitignore, in its style.
+    pub ignore: Vec<String>,
+    /// Look at intervals instead of listening.
+    pub poll: bool,
+    /// Folders of ours, absolute: never watched.
+    pub own: Vec<PathBuf>,
+    /// For the times of the feed.
+    pub clock: Arc<dyn Clock>,
+    /// Watches that may be set; the system's own limit holds besides.
+    pub max_watches: usize,
+}
+
+impl Config {
+    /// The usual.
+    pub fn new(clock: Arc<dyn Clock>) -> Self {
+        Self {
+            debounce: Duration::from_millis(200),
+            ignore: Vec::new(),
+            poll: false,
+            own: Vec::new(),
+            clock,
+            max_watches: 60_000,
+        }
+    }
+}
+
+/// What the watcher tells. Called on its thread; must not block for long.
+pub type Sink = Arc<dyn Fn(Report) + Send + Sync>;
+
+/// One piece of news.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Report {
+    /// The first walk is done; from here on changes are heard.
+    Ready {
+        folders: usize,
+        polling: bool,
+    },
+    /// Lines of the feed.
+    Changes(Vec<FileChange>),
+    Git(GitState),
+    /// Polling, a folder that went away, and the like.
+    Notice(Notice),
+}
+
+/// Counts for tests and `doctor`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Events taken from the system.
+    pub events: u64,
+    /// Walks over everything because events were lost.
+    pub rescans: u64,
+    pub watches: usize,
+    pub polling: bool,
+}
+
+/// What callers ask of the thread.
+#[derive(Debug)]
+enum Ask {
+    Expect(Vec<PathBuf>, Who),
+    Wrote(Vec<(PathBuf, Option<Meta>)>, Who),
+    Shell(AgentId, Arc<str>, bool),
+    /// For tests of lost events.
+    #[cfg(test)]
+    Overflow,
+    Stop,
+}
+
+/// How long dropping waits for the thread.
+const LAST: Duration = Duration::from_secs(1);
+
+/// Asks that wait at most. They are taken at each wake-up; what is over only costs an attribution.
+const ASKS: usize = 10_000;
+
+/// Shared by the handle and the thread.
+struct Shared {
+    asks: Mutex<VecDeque<(Instant, Ask)>>,
+    log: Mutex<outside::Log>,
+    /// Known texts of files, for differences: what an agent read or we saw, up to a total.
+    texts: Mutex<lines::Texts>,
+    muted: Mutex<HashSet<String>>,
+    paused: std::sync::atomic::AtomicBool,
+    stats: Mutex<Stats>,
+}
+
+fn lock<T>(m: &Mutex<T>) -> MutexGuard<'_, T> {
+    m.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The handle. Dropping it ends the thread.
+pub struct Watcher {
+    root: PathBuf,
+    shared: Arc<Shared>,
+    waker: Option<Waker>,
+    /// The thread, and a channel whose other end it holds: that closes when the thread ends.
+    thread: Option<(JoinHandle<()>, Mutex<Receiver<()>>)>,
+}
+
+impl std::fmt::Debug for Watcher {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Watcher").field("root", &self.root).finish_non_exhaustive()
+    }
+}
+
+impl Watcher {
+    /// Begins to watch `root` (absolute, links resolved). Returns at once; trouble comes as notices.
+    pub fn start(root: &Path, config: Config, sink: Sink) -> Self {
+        let shared = Arc::new(Shared {
+            asks: Mutex::default(),
+            log: Mutex::default(),
+            texts: Mutex::default(),
+            muted: Mutex::default(),
+            paused: false.into(),
+            stats: Mutex::default(),
+        });
+        let mut watcher = Self { root: root.to_owned(), shared: shared.clone(), waker: None, thread: None };
+        match source::open() {
+            Ok((source, waker)) => {
+                watcher.waker = Some(waker.clone());
+                let worker = worker::Worker::new(root, config, sink, shared, source, waker);
+                let thread = std::thread::Builder::new().name("tiller-watch".into()).stack_size(1 << 20);
+                let (running, ended) = sync_channel(1);
+                let work = move || {
+                    worker.run();
+                    drop(running);
+                };
+                watcher.thread = thread.spawn(work).ok().map(|thread| (thread, Mutex::new(ended)));
+            }
+            Err(e) => sink(Report::Notice(lines::no_watching(&e))),
+        }
+        watcher
+    }
+
+    fn ask(&self, ask: Ask, wake: bool) {
+        let mut asks = lock(&self.shared.asks);
+        if asks.len() >= ASKS {
+            asks.pop_front();
+        }
+        asks.push_back((Instant::now(), ask));
+        drop(asks);
+        if wake && let Some(waker) = &self.waker {
+            waker();
+        }
+    }
+
+    /// An edit tool is about to write these files (absolute).
+    pub fn expect(&self, paths: &[PathBuf], who: &Who) {
+        // No wake-up: the events that it explains will bring one.
+        self.ask(Ask::Expect(paths.to_vec(), who.clone()), false);
+    }
+
+    /// It has written them. Looks at each, so that a later change by someone else can be told apart.
+    pub fn wrote(&self, paths: &[PathBuf], who: &Who) {
+        let metas = paths.iter().map(|p| (p.clone(), Meta::of(p))).collect();
+        self.ask(Ask::Wrote(metas, who.clone()), false);
+    }
+
+    /// The command `what` of an agent begins or ends.
+    pub fn shell_running(&self, agent: &AgentId, what: &str, running: bool) {
+        self.ask(Ask::Shell(agent.clone(), what.into(), running), false);
+    }
+
+    /// The text of a file as someone of ours just read it, so that a later difference can be shown.
+    pub fn known(&self, path: &Path, text: &Arc<str>) {
+        lock(&self.shared.texts).put(path, text.clone());
+    }
+
+    /// No lines for the feed while paused. Agents are still told what they must know.
+    pub fn pause(&self, paused: bool) {
+        self.shared.paused.store(paused, std::sync::atomic::Ordering::Release);
+    }
+
+    /// Whether it is paused.
+    pub fn paused(&self) -> bool {
+        self.shared.paused.load(std::sync::atomic::Ordering::Acquire)
+    }
+
+    /// No lines for this path (relative, as in the feed) and what is below it. Again: lines again. True when
+    /// it is muted now.
+    pub fn mute(&self, path: &str) -> bool {
+        let mut muted = lock(&self.shared.muted);
+        if muted.remove(path) { false } else { muted.insert(path.to_owned()) }
+    }
+
+    /// Whether anything changed since [`Self::changes_outside`] was called last for this agent.
+    pub fn stirred(&self, agent: &AgentId) -> bool {
+        lock(&self.shared.log).stirred(agent)
+    }
+
+    /// Files of `seen` (what the agent has read, by absolute path) that others changed since the last call
+    /// for this agent and that differ from what it knows. Its own commands count as others: it has not seen
+    /// what they did. Reads those files: call it off the async threads.
+    pub fn changes_outside(&self, agent: &AgentId, seen: &HashMap<PathBuf, Seen>) -> Outsiders {
+        let new = lock(&self.shared.log).since(agent, seen);
+        outside::compare(new, seen)
+    }
+
+    /// The difference of a file (relative, as in the feed) against what git has committed, or else against
+    /// the text that was seen first. `None` when there is nothing to compare. Reads files and may call
+    /// git: call it off the async threads.
+    pub fn diff(&self, path: &str) -> Option<String> {
+        let full = self.root.join(lines::unescape(path));
+        let first = lock(&self.shared.texts).first(&full);
+        lines::diff(Repository::find(&self.root).as_ref(), &full, path, first.as_deref())
+    }
+
+    /// Counts.
+    pub fn stats(&self) -> Stats {
+        *lock(&self.shared.stats)
+    }
+}
+
+impl Drop for Watcher {
+    fn drop(&mut self) {
+        self.ask(Ask::Stop, true);
+        if let Some((thread, ended)) = self.thread.take() {
+            // It is at most in the middle of a walk, which looks for this ask at each folder, or in a sink that
+            // does not come back. Nobody waits for that: then it ends whenever it returns.
+            if lock(&ended).recv_timeout(LAST) == Err(RecvTimeoutError::Timeout) {
+                tracing::warn!("the watcher's thread does not end; it is left behind");
+            } else {
+                let _ = thread.join();
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

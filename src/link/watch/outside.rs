@@ -1,0 +1,199 @@
+//! What an agent is to be told: files that it has read and that are not any more what it read.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use similar::{ChangeTag, TextDiff};
+use tiller_protocol::{AgentId, Who};
+use tiller_tool::cx::Seen;
+
+/// Paths that are remembered. When more change, everything that an agent has read is looked at.
+const MAX: usize = 20_000;
+/// Files that one answer names.
+const NAMED: usize = 20;
+/// Larger files are compared by hash only.
+pub(crate) const TEXT: u64 = 256 << 10;
+
+/// Still larger ones are not read: that they changed is told all the same.
+const READ: u64 = 32 << 20;
+
+/// One file that changed under an agent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outside {
+    /// Absolute.
+    pub path: PathBuf,
+    pub who: Who,
+    /// The command of an agent's that ran at that time. It may have been that, or somebody beside it.
+    pub during: Option<Arc<str>>,
+    pub deleted: bool,
+    /// Lines added and removed against what the agent knows, when that text is known.
+    pub lines: Option<(u32, u32)>,
+}
+
+/// The answer.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Outsiders {
+    pub files: Vec<Outside>,
+    /// How many more there are.
+    pub more: usize,
+}
+
+/// The number of a path's last change, who made it, and during which command.
+type Change = (u64, Who, Option<Arc<str>>);
+
+/// A path that changed, who did it, and during which command.
+pub(crate) type New = (PathBuf, Who, Option<Arc<str>>);
+
+/// Changed paths.
+#[derive(Debug, Default)]
+pub(crate) struct Log {
+    last: u64,
+    changed: HashMap<PathBuf, Change>,
+    /// Up to this number changes may have been forgotten.
+    lost: u64,
+    asked: HashMap<AgentId, u64>,
+}
+
+impl Log {
+    pub(crate) fn note(&mut self, path: &Path, who: &Who, during: Option<Arc<str>>) {
+        self.last += 1;
+        if self.changed.len() >= MAX && !self.changed.contains_key(path) {
+            self.changed.clear();
+            self.lost = self.last;
+        }
+        self.changed.insert(path.to_owned(), (self.last, who.clone(), during));
+    }
+
+    /// Whether there are changes since `agent` asked last.
+    pub(crate) fn stirred(&self, agent: &AgentId) -> bool {
+        self.asked.get(agent).copied().unwrap_or(0) != self.last
+    }
+
+    /// Changes since `agent` asked last, that it did not make with its own edits.
+    pub(crate) fn since(&mut self, agent: &AgentId, seen: &HashMap<PathBuf, Seen>) -> Vec<New> {
+        let from = self.asked.insert(agent.clone(), self.last).unwrap_or(0);
+        if from == self.last {
+            return Vec::new();
+        }
+        let own = Who::Agent { agent: agent.clone() };
+        let mut new: Vec<New> = seen
+            .keys()
+            .filter_map(|path| match self.changed.get(path) {
+                Some((n, who, during)) if *n > from && *who != own => {
+                    Some((path.clone(), who.clone(), during.clone()))
+                }
+                None if from < self.lost => Some((path.clone(), Who::You, None)),
+                _ => None,
+            })
+            .collect();
+        new.sort_by(|a, b| a.0.cmp(&b.0));
+        new
+    }
+}
+
+/// Compares with what the agent knows; what is the same again is left out. Reads files.
+pub(crate) fn compare(new: Vec<New>, seen: &HashMap<PathBuf, Seen>) -> Outsiders {
+    let mut out = Outsiders::default();
+    for (path, who, during) in new {
+        let Some(known) = seen.get(&path) else { continue };
+        if out.files.len() == NAMED {
+            out.more += 1;
+            continue;
+        }
+        if std::fs::metadata(&path).is_ok_and(|m| m.len() > READ) {
+            out.files.push(Outside { path, who, during, deleted: false, lines: None });
+            continue;
+        }
+        let Ok(bytes) = std::fs::read(&path) else {
+            out.files.push(Outside { path, who, during, deleted: true, lines: None });
+            continue;
+        };
+        if *blake3::hash(&bytes).as_bytes() == known.hash {
+            continue;
+        }
+        let lines = match (&known.text, String::from_utf8(bytes)) {
+            (Some(old), Ok(new)) if new.len() as u64 <= TEXT => Some(count(old, &new)),
+            _ => None,
+        };
+        out.files.push(Outside { path, who, during, deleted: false, lines });
+    }
+    out
+}
+
+/// Lines added and removed.
+pub(crate) fn count(old: &str, new: &str) -> (u32, u32) {
+    let diff = TextDiff::configure().timeout(std::time::Duration::from_millis(100)).diff_lines(old, new);
+    diff.iter_all_changes().fold((0, 0), |(added, removed), c| match c.tag() {
+        ChangeTag::Insert => (added + 1, removed),
+        ChangeTag::Delete => (added, removed + 1),
+        ChangeTag::Equal => (added, removed),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seen(text: &str) -> Seen {
+        Seen { hash: *blake3::hash(text.as_bytes()).as_bytes(), text: Some(text.into()) }
+    }
+
+    #[test]
+    fn an_agent_hears_once_of_what_others_did_to_what_it_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = |n: &str| dir.path().join(n);
+        std::fs::write(path("a"), "1\n2\nx\n").unwrap();
+        std::fs::write(path("same"), "s\n").unwrap();
+        let (main, other) = (AgentId::main(), AgentId("main/a1".into()));
+        let known = HashMap::from([
+            (path("a"), seen("1\n2\n3\n")),
+            (path("same"), seen("s\n")),
+            (path("gone"), seen("")),
+        ]);
+        let mut log = Log::default();
+        for name in ["a", "same", "gone", "unread"] {
+            log.note(&path(name), &Who::You, (name == "a").then(|| "make".into()));
+        }
+        log.note(&path("gone"), &Who::Agent { agent: other.clone() }, None);
+        assert!(log.stirred(&main) && log.stirred(&other));
+        let told = compare(log.since(&main, &known), &known);
+        assert_eq!(
+            told.files,
+            [
+                Outside {
+                    path: path("a"),
+                    who: Who::You,
+                    during: Some("make".into()),
+                    deleted: false,
+                    lines: Some((1, 1)),
+                },
+                Outside {
+                    path: path("gone"),
+                    who: Who::Agent { agent: other.clone() },
+                    during: None,
+                    deleted: true,
+                    lines: None
+                },
+            ]
+        );
+        assert_eq!(log.since(&main, &known), []);
+        assert!(!log.stirred(&main));
+        assert_eq!(log.since(&other, &known).len(), 2, "not its own");
+    }
+
+    #[test]
+    fn many_are_capped_and_none_is_missed_when_too_many() {
+        let dir = tempfile::tempdir().unwrap();
+        let known: HashMap<PathBuf, Seen> =
+            (0..50).map(|n| (dir.path().join(n.to_string()), seen("x"))).collect();
+        let mut log = Log::default();
+        known.keys().for_each(|p| log.note(p, &Who::You, None));
+        for n in 0..MAX {
+            log.note(&dir.path().join(format!("other{n}")), &Who::You, None);
+        }
+        assert!(log.changed.len() <= MAX);
+        let told = compare(log.since(&AgentId::main(), &known), &known);
+        assert_eq!((told.files.len(), told.more), (NAMED, 30));
+    }
+}

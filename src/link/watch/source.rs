@@ -1,0 +1,256 @@
+//! Where change events come from. On Linux inotify itself, since `notify` 8 also listens to opens: our own
+//! reading would then fill the kernel's queue (16,384 events), and the rescan after the overflow would fill
+//! it again. Here nothing but changes is asked for. Elsewhere `notify` is used.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What happened to a path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Raw {
+    /// Created, or moved to here.
+    Made { path: PathBuf, dir: bool },
+    /// Written and closed, or changed in some other way.
+    Changed { path: PathBuf },
+    /// Deleted, or moved from here.
+    Gone { path: PathBuf, dir: bool },
+    /// Events were lost.
+    Overflow,
+}
+
+/// Why a watch could not be set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Refused {
+    /// The system allows no more watches.
+    Limit,
+    /// It is gone again, or may not be read.
+    Other,
+}
+
+/// Wakes the thread that waits for events.
+pub(crate) type Waker = Arc<dyn Fn() + Send + Sync>;
+
+/// A source of events. Owned by the watcher's thread; only the waker leaves it.
+pub(crate) trait Source: Send {
+    /// Watches one folder, not below it. Again is harmless.
+    fn watch(&mut self, folder: &Path) -> Result<(), Refused>;
+    /// Ends the watches at and below a folder.
+    fn unwatch(&mut self, folder: &Path);
+    /// Watches that are set.
+    fn watches(&self) -> usize;
+    /// Waits for events, for the waker or for `limit`, and appends what came.
+    fn wait(&mut self, limit: Option<Duration>, out: &mut Vec<Raw>);
+}
+
+#[cfg(target_os = "linux")]
+pub(crate) use linux::open;
+#[cfg(not(target_os = "linux"))]
+pub(crate) use other::open;
+
+#[cfg(target_os = "linux")]
+mod linux {
+    use std::collections::HashMap;
+    use std::ffi::OsStr;
+    use std::mem::MaybeUninit;
+    use std::os::fd::OwnedFd;
+    use std::os::unix::ffi::OsStrExt;
+
+    use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+    use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
+    use rustix::io::Errno;
+
+    use super::{Arc, Duration, Path, PathBuf, Raw, Refused, Source, Waker};
+
+    /// Events that are taken in one go, so that a storm cannot keep us from the clock.
+    const BATCH: usize = 8192;
+
+    struct Inotify {
+        fd: OwnedFd,
+        wake: Arc<OwnedFd>,
+        by_id: HashMap<i32, PathBuf>,
+        by_path: HashMap<PathBuf, i32>,
+    }
+
+    /// Opens the source.
+    pub(crate) fn open() -> std::io::Result<(Box<dyn Source>, Waker)> {
+        let fd = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?;
+        let wake = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
+        let waker = wake.clone();
+        let source = Inotify { fd, wake, by_id: HashMap::new(), by_path: HashMap::new() };
+        Ok((Box::new(source), Arc::new(move || _ = rustix::io::write(&waker, &1u64.to_ne_bytes()))))
+    }
+
+    impl Source for Inotify {
+        fn watch(&mut self, folder: &Path) -> Result<(), Refused> {
+            let what = WatchFlags::CREATE
+                | WatchFlags::DELETE
+                | WatchFlags::MOVED_FROM
+                | WatchFlags::MOVED_TO
+                | WatchFlags::CLOSE_WRITE
+                | WatchFlags::DELETE_SELF
+                | WatchFlags::MOVE_SELF
+                | WatchFlags::ONLYDIR
+                | WatchFlags::DONT_FOLLOW
+                | WatchFlags::EXCL_UNLINK;
+            match inotify::add_watch(&self.fd, folder, what) {
+                Ok(id) => {
+                    if let Some(old) = self.by_id.insert(id, folder.to_owned())
+                        && old != folder
+                    {
+                        self.by_path.remove(&old);
+                    }
+                    self.by_path.insert(folder.to_owned(), id);
+                    Ok(())
+                }
+                Err(Errno::NOSPC | Errno::NOMEM) => Err(Refused::Limit),
+                Err(_) => Err(Refused::Other),
+            }
+        }
+
+        fn unwatch(&mut self, folder: &Path) {
+            let gone: Vec<PathBuf> = self.by_path.keys().filter(|p| p.starts_with(folder)).cloned().collect();
+            for path in gone {
+                if let Some(id) = self.by_path.remove(&path) {
+                    self.by_id.remove(&id);
+                    let _ = inotify::remove_watch(&self.fd, id);
+                }
+            }
+        }
+
+        fn watches(&self) -> usize {
+            self.by_id.len()
+        }
+
+        fn wait(&mut self, limit: Option<Duration>, out: &mut Vec<Raw>) {
+            let limit = limit.map(|l| Timespec {
+                tv_sec: i64::try_from(l.as_secs()).unwrap_or(i64::MAX),
+                tv_nsec: l.subsec_nanos().into(),
+            });
+            let mut fds = [PollFd::new(&self.fd, PollFlags::IN), PollFd::new(&self.wake, PollFlags::IN)];
+            let _ = poll(&mut fds, limit.as_ref());
+            let mut count = [0; 8];
+            let _ = rustix::io::read(&self.wake, &mut count);
+            let mut space = [MaybeUninit::<u8>::uninit(); 64 << 10];
+            let mut reader = inotify::Reader::new(&self.fd, &mut space);
+            while out.len() < BATCH {
+                let Ok(event) = reader.next() else { break };
+                let what = event.events();
+                if what.contains(ReadFlags::QUEUE_OVERFLOW) {
+                    out.push(Raw::Overflow);
+                    continue;
+                }
+                if what.contains(ReadFlags::IGNORED) {
+                    if let Some(path) = self.by_id.remove(&event.wd()) {
+                        // Unless the path was watched anew meanwhile.
+                        if self.by_path.get(&path) == Some(&event.wd()) {
+                            self.by_path.remove(&path);
+                        }
+                    }
+                    continue;
+                }
+                let Some(folder) = self.by_id.get(&event.wd()) else { continue };
+                let dir = what.contains(ReadFlags::ISDIR);
+                let Some(name) = event.file_name() else {
+                    // Of the folder itself. Its parent tells too, unless it is the root.
+                    out.push(Raw::Gone { path: folder.clone(), dir: true });
+                    continue;
+                };
+                let path = folder.join(OsStr::from_bytes(name.to_bytes()));
+                out.push(if what.intersects(ReadFlags::DELETE | ReadFlags::MOVED_FROM) {
+                    Raw::Gone { path, dir }
+                } else if what.intersects(ReadFlags::CREATE | ReadFlags::MOVED_TO) {
+                    Raw::Made { path, dir }
+                } else {
+                    Raw::Changed { path }
+                });
+            }
+        }
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+mod other {
+    use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+
+    use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher};
+
+    use super::{Arc, Duration, Path, PathBuf, Raw, Refused, Source, Waker};
+
+    /// Events between `notify`'s thread, which fills it, and ours; when it is full events count as lost.
+    const QUEUE: usize = 16_384;
+
+    struct Notify {
+        watcher: RecommendedWatcher,
+        from: Receiver<Option<Raw>>,
+        watched: std::collections::HashSet<PathBuf>,
+        lost: Arc<std::sync::atomic::AtomicBool>,
+    }
+
+    /// Opens the source.
+    pub(crate) fn open() -> std::io::Result<(Box<dyn Source>, Waker)> {
+        let (to, from) = sync_channel(QUEUE);
+        let lost = Arc::new(std::sync::atomic::AtomicBool::new(false));
+        let (events, flag) = (to.clone(), lost.clone());
+        let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
+            let Ok(event) = event else { return };
+            if event.need_rescan() {
+                flag.store(true, std::sync::atomic::Ordering::Release);
+            }
+            for path in event.paths {
+                let dir = path.is_dir();
+                let raw = match event.kind {
+                    EventKind::Access(_) => continue,
+                    EventKind::Create(_) => Raw::Made { path, dir },
+                    EventKind::Remove(_) => Raw::Gone { path, dir },
+                    _ if path.symlink_metadata().is_err() => Raw::Gone { path, dir },
+                    _ if dir => Raw::Made { path, dir },
+                    _ => Raw::Changed { path },
+                };
+                if events.try_send(Some(raw)).is_err() {
+                    flag.store(true, std::sync::atomic::Ordering::Release);
+                }
+            }
+        })
+        .map_err(std::io::Error::other)?;
+        let source = Notify { watcher, from, watched: std::collections::HashSet::new(), lost };
+        Ok((Box::new(source), Arc::new(move || _ = to.try_send(None))))
+    }
+
+    impl Source for Notify {
+        fn watch(&mut self, folder: &Path) -> Result<(), Refused> {
+            // The first folder is the root; the system watches all below it. Folders outside follow.
+            if self.watched.iter().any(|w| folder.starts_with(w)) {
+                return Ok(());
+            }
+            self.watcher.watch(folder, RecursiveMode::Recursive).map_err(|e| match e.kind {
+                notify::ErrorKind::MaxFilesWatch => Refused::Limit,
+                _ => Refused::Other,
+            })?;
+            self.watched.insert(folder.to_owned());
+            Ok(())
+        }
+
+        fn unwatch(&mut self, folder: &Path) {
+            if self.watched.remove(folder) {
+                let _ = self.watcher.unwatch(folder);
+            }
+        }
+
+        fn watches(&self) -> usize {
+            self.watched.len()
+        }
+
+        fn wait(&mut self, limit: Option<Duration>, out: &mut Vec<Raw>) {
+            let first = match limit {
+                Some(limit) => self.from.recv_timeout(limit),
+                None => self.from.recv().map_err(|_| RecvTimeoutError::Disconnected),
+            };
+            out.extend(first.ok().flatten());
+            out.extend(std::iter::from_fn(|| self.from.try_recv().ok()).take(QUEUE).flatten());
+            if self.lost.swap(false, std::sync::atomic::Ordering::AcqRel) {
+                out.push(Raw::Overflow);
+            }
+        }
+    }
+}

@@ -1,0 +1,232 @@
+//! Rows F1, F2 and F3 of the fault matrix.
+
+use super::*;
+
+/// F1: files changed in one go (the row says 100,000), in folders of so many.
+const STORM: usize = 20_000;
+const PER_FOLDER: usize = 500;
+/// F2: files that we read ourselves (the row says 65,000).
+const READ: usize = 10_000;
+/// F3: edits of the agent.
+const EDITS: usize = 1000;
+
+fn fill(root: &Path, files: usize, text: &str) {
+    for n in 0..files {
+        let folder = root.join(format!("d{}", n / PER_FOLDER));
+        if n % PER_FOLDER == 0 {
+            std::fs::create_dir_all(&folder).unwrap();
+        }
+        std::fs::write(folder.join(format!("f{n}")), text).unwrap();
+    }
+}
+
+/// CPU time of a thread of this process by its name, in clock ticks.
+fn cpu(name: &str) -> u64 {
+    let tasks = std::fs::read_dir("/proc/self/task").unwrap();
+    let stats = tasks.flatten().filter_map(|t| std::fs::read_to_string(t.path().join("stat")).ok());
+    let times = stats.filter_map(|s| {
+        let (head, tail) = s.rsplit_once(')')?;
+        let fields: Vec<&str> = tail.split_ascii_whitespace().collect();
+        head.ends_with(name).then(|| fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap())
+    });
+    times.sum()
+}
+
+#[test]
+fn f1_a_storm_is_one_line_and_cheap() {
+    let mut b = Bench::new(|root| fill(root, STORM, "1"));
+    let before = cpu("tiller-watch");
+    fill(&b.root(), STORM, "22");
+    let begun = Instant::now();
+    let mut told = 0;
+    let mut lines = 0;
+    while told < STORM as u64 {
+        b.wait("the storm", |r| matches!(r, Report::Changes(_)));
+        for line in b.seen.drain(..) {
+            assert_eq!((line.kind, &line.who), (ChangeKind::Storm, &Who::You), "{line:?}");
+            told += line.count;
+            lines += 1;
+        }
+    }
+    assert_eq!(told, STORM as u64);
+    // One for each quiet period; a loaded machine may make more than one of them.
+    assert!(lines <= 5, "{lines}");
+    assert!(begun.elapsed() < Duration::from_secs(10));
+    // All watchers of this test run count; the row gives 5 s for 100,000.
+    let ticks = cpu("tiller-watch") - before;
+    println!(
+        "{STORM} changes: {ticks} ticks of CPU, {lines} lines, told {:?} after the last",
+        begun.elapsed()
+    );
+    assert_eq!(b.rest(), []);
+    // A new tree and its end are storms too.
+    fill(&b.root().join("new"), STORM / 4, "1");
+    let mut told = 0;
+    while told < (STORM / 4) as u64 {
+        b.wait("the new tree", |r| matches!(r, Report::Changes(_)));
+        told += b.seen.drain(..).map(|l| l.count).sum::<u64>();
+    }
+    std::fs::remove_dir_all(b.root().join("new")).unwrap();
+    let mut gone = 0;
+    while gone < (STORM / 4) as u64 {
+        b.wait("its end", |r| matches!(r, Report::Changes(_)));
+        gone += b.seen.drain(..).map(|l| l.count).sum::<u64>();
+    }
+    assert_eq!((told, gone), ((STORM / 4) as u64, (STORM / 4) as u64));
+}
+
+/// One agent note for a quiet period, however much changed.
+#[test]
+fn f1_an_agent_is_told_once_and_shortly() {
+    let mut b = Bench::new(|root| fill(root, 3000, "1"));
+    let seen: HashMap<PathBuf, Seen> = (0..3000)
+        .map(|n| (b.root().join(format!("d{}/f{n}", n / PER_FOLDER)), Seen { hash: [1; 32], text: None }))
+        .collect();
+    fill(&b.root(), 3000, "22");
+    let mut told = 0;
+    while told < 3000 {
+        b.wait("the storm", |r| matches!(r, Report::Changes(_)));
+        told += b.seen.drain(..).map(|l| l.count).sum::<u64>();
+    }
+    let note = b.watcher.changes_outside(&AgentId::main(), &seen);
+    assert_eq!((note.files.len(), note.more), (20, 2980));
+    assert_eq!(b.watcher.changes_outside(&AgentId::main(), &seen), Outsiders::default());
+}
+
+#[test]
+fn f2_our_own_reading_is_not_heard() {
+    let mut b = Bench::new(|root| fill(root, READ, "text"));
+    assert_eq!(b.rest(), []);
+    let before = b.watcher.stats();
+    let mut open = vec![b.root()];
+    let mut read = 0;
+    while let Some(folder) = open.pop() {
+        for entry in std::fs::read_dir(folder).unwrap().flatten() {
+            if entry.file_type().unwrap().is_dir() {
+                open.push(entry.path());
+            } else {
+                read += std::fs::read(entry.path()).unwrap().len();
+            }
+        }
+    }
+    assert_eq!(read, READ * 4);
+    assert_eq!(b.rest(), []);
+    assert_eq!(b.watcher.stats(), before, "not one event");
+}
+
+#[test]
+fn f2_lost_events_mean_one_rescan() {
+    let mut b = Bench::new(|root| fill(root, 100, "1"));
+    for _ in 0..1000 {
+        b.watcher.ask(Ask::Overflow, true);
+    }
+    b.write("d0/f1", "during");
+    assert_eq!(b.line("d0/f1").kind, ChangeKind::Modified);
+    assert_eq!(b.rest(), []);
+    assert_eq!(b.watcher.stats().rescans, 1);
+    // More within the next seconds wait for their time.
+    b.watcher.ask(Ask::Overflow, true);
+    assert_eq!(b.rest(), []);
+    assert_eq!(b.watcher.stats().rescans, 1);
+}
+
+#[test]
+fn f2_at_the_watch_limit_it_polls_and_says_so() {
+    let mut heard = None;
+    let config = Config { max_watches: 3, ..config() };
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path().canonicalize().unwrap();
+    fill(&root, 10 * PER_FOLDER, "1");
+    let (to, from) = channel();
+    let watcher = Watcher::start(&root, config, Arc::new(move |r| _ = to.send(r)));
+    std::fs::write(root.join("d7/f3501"), "changed").unwrap();
+    let end = Instant::now() + DEADLINE;
+    let mut told = Vec::new();
+    while told.is_empty() {
+        match from.recv_timeout(end.saturating_duration_since(Instant::now())).expect("a change") {
+            Report::Notice(n) => heard = Some(n.message),
+            Report::Changes(lines) => told = lines,
+            Report::Ready { polling, .. } => {
+                assert!(polling);
+                std::fs::write(root.join("d7/f3502"), "changed, and after the first look").unwrap();
+            }
+            Report::Git(_) => {}
+        }
+    }
+    assert!(heard.unwrap().contains("limit of watched folders"));
+    assert!(told.iter().any(|l| l.path == "d7/f3502"), "{told:?}");
+    assert_eq!(watcher.stats().watches, 0);
+}
+
+#[test]
+fn f2_a_moved_root_is_reported_and_its_return_too() {
+    let mut b = Bench::new(|root| fill(root, 10, "1"));
+    let (here, away) = (b.root(), b.root().with_file_name("away"));
+    std::fs::rename(&here, &away).unwrap();
+    let report = b.wait("the notice", |r| matches!(r, Report::Notice(_)));
+    assert!(matches!(report, Report::Notice(n) if n.message.contains("moved or deleted")));
+    std::fs::rename(&away, &here).unwrap();
+    b.wait("the other notice", |r| matches!(r, Report::Notice(n) if n.message.contains("there again")));
+    // The watches are set again a moment after the notice: save until a save is heard.
+    let (heard, file) = (std::sync::atomic::AtomicBool::new(false), here.join("d0/f1"));
+    std::thread::scope(|s| {
+        s.spawn(|| {
+            for n in 0..600 {
+                if heard.load(std::sync::atomic::Ordering::Acquire) {
+                    break;
+                }
+                std::fs::write(&file, format!("again {n}")).unwrap();
+                std::thread::park_timeout(Duration::from_millis(500));
+            }
+        });
+        assert_eq!(b.line("d0/f1").kind, ChangeKind::Modified);
+        heard.store(true, std::sync::atomic::Ordering::Release);
+    });
+}
+
+#[test]
+fn f3_no_edit_of_the_agent_is_taken_for_the_persons() {
+    let mut b = Bench::new(|root| fill(root, 40, "1"));
+    let who = Who::Agent { agent: AgentId::main() };
+    for n in 0..EDITS {
+        let path = b.root().join(format!("d0/f{}", n % 40));
+        b.watcher.expect(std::slice::from_ref(&path), &who);
+        // As the edit tools do: a temporary file beside it, renamed over it.
+        let temp = path.with_file_name(format!(".tiller-x-{n}.tmp"));
+        std::fs::write(&temp, format!("edit {n}")).unwrap();
+        std::fs::rename(&temp, &path).unwrap();
+        b.watcher.wrote(std::slice::from_ref(&path), &who);
+        if n % 100 == 0 {
+            std::thread::park_timeout(Duration::from_millis(80));
+        }
+    }
+    let lines = b.rest();
+    assert!(!lines.is_empty());
+    for line in &lines {
+        assert_eq!(line.who, who, "{line:?}");
+        assert_eq!(line.kind, ChangeKind::Modified, "a rename over a file is one change: {line:?}");
+    }
+    let seen = HashMap::from_iter(
+        (0..40).map(|n| (b.root().join(format!("d0/f{n}")), Seen { hash: [0; 32], text: None })),
+    );
+    assert_eq!(b.watcher.changes_outside(&AgentId::main(), &seen), Outsiders::default());
+}
+
+#[test]
+fn f3_saves_of_editors_are_one_change() {
+    let mut b = Bench::new(|root| std::fs::write(root.join("f"), "0").unwrap());
+    // Rename over; backup and new file; truncate and write.
+    for (n, save) in [
+        "echo 1x > .f.swp; echo 11 > 4913; mv 4913 f; rm -f .f.swp",
+        "mv f f~; echo 222 > f; rm -f f~",
+        "echo 3333 > f",
+    ]
+    .iter()
+    .enumerate()
+    {
+        sh(&b.root(), save);
+        let lines = b.rest();
+        assert_eq!(lines.len(), 1, "{n}: {lines:?}");
+        assert_eq!((lines[0].kind, lines[0].path.as_str()), (ChangeKind::Modified, "f"));
+    }
+}

@@ -1,0 +1,173 @@
+//! Who made a change. Nobody tells us; it is put together from what is known around its time:
+//! an edit tool announced the path and the file is as it left it; a command of an agent was running; git
+//! held the lock of its index. What is left is the person.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tiller_protocol::{AgentId, Who};
+
+use super::tree::Meta;
+
+/// Announced writes are remembered for so long.
+const EXPECTED: Duration = Duration::from_secs(60);
+/// And at most so many.
+const MAX: usize = 20_000;
+/// After the end of a command its last changes may still be on their way to us.
+const TAIL: Duration = Duration::from_millis(300);
+
+/// One announced write.
+#[derive(Debug)]
+struct Expected {
+    who: Who,
+    at: Instant,
+    /// How the tool left the file, once it is done. `Some(None)`: deleted.
+    left: Option<Option<Meta>>,
+}
+
+/// A command of an agent's, and its text.
+pub(crate) type Command = (AgentId, Arc<str>);
+
+/// What was going on when an event came in.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Trace {
+    pub git: bool,
+    /// A command of an agent ran, or had just ended.
+    pub shell: Option<Command>,
+}
+
+/// The evidence.
+#[derive(Debug, Default)]
+pub(crate) struct Evidence {
+    expected: HashMap<PathBuf, Expected>,
+    /// Running commands, the last one at the end.
+    running: Vec<Command>,
+    /// Ended ones, until their tail is over.
+    ended: Vec<(Command, Instant)>,
+    /// Git holds its lock.
+    pub(crate) git_locked: bool,
+    git_tail: Option<Instant>,
+}
+
+impl Evidence {
+    /// A tool is about to write.
+    pub(crate) fn expect(&mut self, paths: &[PathBuf], who: &Who, now: Instant) {
+        if self.expected.len() + paths.len() > MAX {
+            self.expected.retain(|_, e| now.duration_since(e.at) < EXPECTED / 10);
+        }
+        self.expected.retain(|_, e| now.duration_since(e.at) < EXPECTED);
+        for path in paths.iter().take(MAX) {
+            self.expected.insert(path.clone(), Expected { who: who.clone(), at: now, left: None });
+        }
+    }
+
+    /// It has written; `metas` is how the files are now.
+    pub(crate) fn wrote(&mut self, metas: Vec<(PathBuf, Option<Meta>)>, who: &Who, now: Instant) {
+        for (path, meta) in metas {
+            self.expected.insert(path, Expected { who: who.clone(), at: now, left: Some(meta) });
+        }
+    }
+
+    /// A command of an agent begins or ends.
+    pub(crate) fn shell(&mut self, agent: &AgentId, what: &Arc<str>, running: bool, now: Instant) {
+        let command = (agent.clone(), Arc::clone(what));
+        if running {
+            self.running.push(command);
+        } else if let Some(at) = self.running.iter().position(|c| *c == command) {
+            self.running.remove(at);
+            self.ended.push((command, now));
+        }
+    }
+
+    /// Git took its lock, or gave it back.
+    pub(crate) fn git(&mut self, locked: bool, now: Instant) {
+        self.git_locked = locked;
+        self.git_tail = Some(now);
+    }
+
+    /// What is going on now.
+    pub(crate) fn trace(&mut self, now: Instant) -> Trace {
+        self.ended.retain(|(_, at)| now.duration_since(*at) < TAIL);
+        let shell = self.running.last().or(self.ended.last().map(|(command, _)| command)).cloned();
+        let tail = self.git_tail.is_some_and(|at| now.duration_since(at) < TAIL / 6);
+        Trace { git: self.git_locked || tail, shell }
+    }
+
+    /// Who made the file what it is now.
+    pub(crate) fn judge(&self, path: &Path, now: Option<Meta>, trace: &Trace) -> Who {
+        if let Some(e) = self.expected.get(path)
+            && e.left.is_none_or(|left| left == now)
+        {
+            return e.who.clone();
+        }
+        match trace {
+            // Git that an agent runs is the agent's command.
+            Trace { shell: Some((agent, _)), .. } => Who::Shell { agent: agent.clone() },
+            Trace { git: true, .. } => Who::Git,
+            _ => Who::You,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn meta(n: u64) -> Option<Meta> {
+        Some(Meta { size: n, modified: 1, inode: 1 })
+    }
+
+    #[test]
+    fn an_announced_write_is_the_agents_until_someone_else_changes_the_file() {
+        let (now, path) = (Instant::now(), PathBuf::from("/w/a"));
+        let who = Who::Agent { agent: AgentId::main() };
+        let mut e = Evidence::default();
+        let none = Trace::default();
+        assert_eq!(e.judge(&path, meta(1), &none), Who::You);
+        e.expect(std::slice::from_ref(&path), &who, now);
+        assert_eq!(e.judge(&path, meta(1), &none), who);
+        e.wrote(vec![(path.clone(), meta(2))], &who, now);
+        assert_eq!(e.judge(&path, meta(2), &none), who);
+        assert_eq!(e.judge(&path, meta(3), &none), Who::You);
+        assert_eq!(e.judge(&path, None, &none), Who::You);
+        e.expect(&[], &who, now + EXPECTED);
+        assert_eq!(e.judge(&path, meta(2), &none), Who::You);
+    }
+
+    #[test]
+    fn commands_cover_their_time_and_a_short_tail() {
+        let now = Instant::now();
+        let (agent, make, fmt) = (AgentId::main(), Arc::from("make"), Arc::from("cargo fmt"));
+        let mut e = Evidence::default();
+        assert_eq!(e.trace(now), Trace::default());
+        e.shell(&agent, &make, true, now);
+        e.shell(&agent, &fmt, true, now);
+        assert_eq!(e.trace(now).shell, Some((agent.clone(), Arc::clone(&fmt))));
+        e.shell(&agent, &fmt, false, now);
+        let later = now + Duration::from_secs(100);
+        assert_eq!(e.trace(later).shell, Some((agent.clone(), Arc::clone(&make))));
+        e.shell(&agent, &make, false, later);
+        assert_eq!(e.trace(later + TAIL / 2).shell, Some((agent.clone(), Arc::clone(&make))));
+        assert_eq!(e.trace(later + TAIL).shell, None);
+        // An end without a beginning is no harm.
+        e.shell(&agent, &make, false, later);
+    }
+
+    #[test]
+    fn git_is_git_only_when_no_agent_runs_it() {
+        let now = Instant::now();
+        let mut e = Evidence::default();
+        e.git(true, now);
+        let trace = e.trace(now + Duration::from_secs(9));
+        assert_eq!(e.judge(Path::new("/a"), meta(1), &trace), Who::Git);
+        let make = Arc::from("make");
+        e.shell(&AgentId::main(), &make, true, now);
+        let trace = e.trace(now);
+        assert_eq!(e.judge(Path::new("/a"), meta(1), &trace), Who::Shell { agent: AgentId::main() });
+        e.shell(&AgentId::main(), &make, false, now);
+        e.git(false, now);
+        assert!(!e.trace(now + TAIL).git);
+    }
+}

@@ -1,0 +1,403 @@
+//! The watcher's thread.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use tiller_protocol::{ChangeKind, FileChange, Who};
+
+use super::gitwatch::Git;
+use super::lines::{self, Change};
+use super::pending::Pending;
+use super::place::{inode, remote};
+use super::rules::Rules;
+use super::source::{Raw, Refused, Source, Waker};
+use super::tree::{Diff, Meta, Tree};
+use super::who::{Evidence, Trace};
+use super::{Ask, Config, Report, Shared, Sink, lock, outside};
+use crate::git::Repository;
+
+/// Between two walks because of lost events.
+const RESCAN: Duration = Duration::from_secs(10);
+/// Between two looks when polling: this, or so many times what a look costs.
+const POLL: Duration = Duration::from_secs(2);
+const POLL_COST: u32 = 20;
+/// After events, so that many arrive in one go.
+const GATHER: Duration = Duration::from_millis(15);
+pub(crate) struct Worker {
+    pub(super) root: PathBuf,
+    root_inode: Option<u64>,
+    pub(super) config: Config,
+    pub(super) sink: Sink,
+    shared: Arc<Shared>,
+    pub(super) source: Box<dyn Source>,
+    pub(super) waker: Waker,
+    rules: Rules,
+    tree: Tree,
+    pending: Pending,
+    pub(super) evidence: Evidence,
+    pub(super) git: Option<Git>,
+    /// Why and when to look at everything next.
+    rescan: Option<Instant>,
+    last_rescan: Option<Instant>,
+    polling: Option<Instant>,
+    /// The root is away.
+    gone: bool,
+    stop: bool,
+}
+
+impl Worker {
+    pub(crate) fn new(
+        root: &Path,
+        config: Config,
+        sink: Sink,
+        shared: Arc<Shared>,
+        source: Box<dyn Source>,
+        waker: Waker,
+    ) -> Self {
+        let repo = Repository::find(root);
+        let work = repo.as_ref().map(|r| (r.work.as_path(), r.common.as_path()));
+        let now = Instant::now();
+        Self {
+            root: root.to_owned(),
+            root_inode: None,
+            rules: Rules::new(root, &config.ignore, &config.own, work),
+            tree: Tree::default(),
+            pending: Pending::new(config.debounce),
+            evidence: Evidence::default(),
+            git: repo.map(|repo| Git::new(repo, now)),
+            rescan: None,
+            last_rescan: None,
+            polling: None,
+            gone: false,
+            stop: false,
+            config,
+            sink,
+            shared,
+            source,
+            waker,
+        }
+    }
+
+    pub(crate) fn run(mut self) {
+        self.root_inode = inode(&self.root);
+        let begun = Instant::now();
+        let remote = remote(&self.root);
+        if self.config.poll || remote {
+            let why = if remote {
+                "This folder is on a network or foreign file system"
+            } else {
+                "Polling is switched on"
+            };
+            self.walk(&self.root.clone(), false);
+            self.start_polling(why, begun.elapsed());
+        } else {
+            let limit = self.walk(&self.root.clone(), true).1;
+            if !limit {
+                self.watch_git();
+            } else {
+                self.start_polling("The system's limit of watched folders is reached", begun.elapsed());
+            }
+        }
+        self.note_stats(0, 0);
+        (self.sink)(Report::Ready { folders: self.tree.folders(), polling: self.polling.is_some() });
+        let mut raws = Vec::new();
+        while !self.stop {
+            let limit = self.next_due().map(|due| due.saturating_duration_since(Instant::now()));
+            self.source.wait(limit, &mut raws);
+            if !raws.is_empty() && !self.pending.in_storm() {
+                // One more look a little later takes what belongs together, and lets the kernel join.
+                std::thread::park_timeout(GATHER);
+                self.source.wait(Some(Duration::ZERO), &mut raws);
+            }
+            self.take_asks();
+            let count = raws.len() as u64;
+            for raw in raws.drain(..) {
+                self.event(raw);
+            }
+            self.note_stats(count, 0);
+            self.settle();
+            self.look_at_git();
+            self.poll();
+        }
+    }
+
+    fn note_stats(&self, events: u64, rescans: u64) {
+        let mut stats = lock(&self.shared.stats);
+        stats.events += events;
+        stats.rescans += rescans;
+        stats.watches = self.source.watches();
+        stats.polling = self.polling.is_some();
+    }
+
+    fn next_due(&self) -> Option<Instant> {
+        let git = self.git.as_ref().and_then(Git::next_look);
+        [self.pending.due(), self.rescan, self.polling, git].into_iter().flatten().min()
+    }
+
+    fn take_asks(&mut self) {
+        let asks = std::mem::take(&mut *lock(&self.shared.asks));
+        for (at, ask) in asks {
+            match ask {
+                Ask::Expect(paths, who) => self.evidence.expect(&paths, &who, at),
+                Ask::Wrote(metas, who) => self.evidence.wrote(metas, &who, at),
+                Ask::Shell(agent, what, running) => self.evidence.shell(&agent, &what, running, at),
+                #[cfg(test)]
+                Ask::Overflow => self.event(Raw::Overflow),
+                Ask::Stop => self.stop = true,
+            }
+        }
+    }
+
+    /// Walks a folder; sets watches when asked. Gives what differs, and whether the limit was reached.
+    fn walk(&mut self, folder: &Path, watch: bool) -> (Vec<Diff>, bool) {
+        let mut limit = false;
+        let max = self.config.max_watches;
+        let (source, shared) = (&mut self.source, &self.shared);
+        let diffs = self.tree.walk(folder, &mut self.rules, |folder| {
+            if lock(&shared.asks).iter().any(|(_, ask)| matches!(ask, Ask::Stop)) {
+                return false;
+            }
+            if watch && !limit {
+                limit = source.watches() >= max || source.watch(folder) == Err(Refused::Limit);
+            }
+            true
+        });
+        (diffs, limit)
+    }
+
+    fn start_polling(&mut self, why: &str, cost: Duration) {
+        self.source.unwatch(Path::new("/"));
+        let every = POLL.max(cost * POLL_COST);
+        self.polling = Some(Instant::now() + every);
+        (self.sink)(Report::Notice(lines::polling(why, every)));
+    }
+
+    fn event(&mut self, raw: Raw) {
+        let now = Instant::now();
+        let (path, dir, made) = match raw {
+            Raw::Overflow => {
+                let soonest = self.last_rescan.map_or(now, |at| at + RESCAN);
+                self.rescan.get_or_insert(soonest.max(now + self.config.debounce));
+                return;
+            }
+            Raw::Made { path, dir } => (path, dir, true),
+            Raw::Changed { path } => (path, false, false),
+            Raw::Gone { path, dir } => (path, dir, false),
+        };
+        if path == self.root {
+            self.check_root();
+            return;
+        }
+        if self.git_event(&path, made, now) || !path.starts_with(&self.root) {
+            return;
+        }
+        if self.rules.ignored(&path, dir) {
+            return;
+        }
+        let trace = self.evidence.trace(now);
+        if dir && made {
+            self.new_folder(&path, &trace, now);
+        } else if dir {
+            self.source.unwatch(&path);
+            self.pending.mark(&path, &trace, now);
+            self.pending.storm_folder(&path);
+        } else {
+            if path.file_name().is_some_and(Rules::is_rules)
+                && let Some(folder) = path.parent()
+            {
+                // What it ignores from now on is quiet from now on; what it frees is heard after a look.
+                self.rules.load(folder);
+                self.rescan.get_or_insert(now + self.config.debounce);
+            }
+            self.pending.mark(&path, &trace, now);
+        }
+    }
+
+    /// A folder came: watch it, and what is in it already is new.
+    fn new_folder(&mut self, folder: &Path, trace: &Trace, now: Instant) {
+        if self.polling.is_some() {
+            return;
+        }
+        let known = self.tree.has_folder(folder);
+        let (diffs, limit) = self.walk(folder, true);
+        for diff in &diffs {
+            // Back to how it was known, so that settling finds the difference again.
+            self.tree.set(&diff.path, diff.before);
+            self.pending.mark(&diff.path, trace, now);
+        }
+        if self.pending.in_storm() {
+            for below in self.tree.below(folder) {
+                self.pending.storm_folder(&below);
+            }
+        }
+        tracing::trace!(folder = %folder.display(), known, files = diffs.len(), "a folder came");
+        if limit {
+            self.start_polling("The system's limit of watched folders is reached", Duration::ZERO);
+        }
+    }
+
+    fn check_root(&mut self) {
+        let there = inode(&self.root);
+        if there.is_some() && there == self.root_inode {
+            return;
+        }
+        if !self.gone {
+            self.gone = true;
+            (self.sink)(Report::Notice(lines::root_gone(&self.root)));
+            self.source.unwatch(&self.root.clone());
+        }
+        // Looks for its return at intervals, until then.
+        self.polling = Some(Instant::now() + POLL);
+    }
+
+    /// Reports what has come to rest.
+    fn settle(&mut self) {
+        let now = Instant::now();
+        let mut changes = Vec::new();
+        let rested = self.pending.take(now);
+        for (path, trace) in rested.paths {
+            if self.tree.has_folder(&path) && !path.is_dir() {
+                let gone = self.tree.remove(&path);
+                changes.extend(gone.into_iter().map(|diff| (diff, trace.clone())));
+                continue;
+            }
+            let meta = Meta::of(&path);
+            let before = self.tree.set(&path, meta);
+            if before != meta {
+                changes.push((Diff { path, before, now: meta }, trace));
+            }
+        }
+        if let Some(storm) = rested.storm {
+            changes.extend(self.after_storm(storm.folders).into_iter().map(|d| (d, storm.trace.clone())));
+        }
+        if self.rescan.is_some_and(|at| now >= at) && self.pending.is_empty() {
+            self.rescan = None;
+            self.last_rescan = Some(now);
+            self.note_stats(0, 1);
+            let trace = self.evidence.trace(now);
+            let watch = self.polling.is_none();
+            let diffs = self.walk(&self.root.clone(), watch).0;
+            changes.extend(diffs.into_iter().map(|d| (d, trace.clone())));
+        } else if self.rescan.is_some_and(|at| now >= at) {
+            // Not while changes are coming in.
+            self.rescan = Some(now + self.config.debounce);
+        }
+        self.report(changes);
+    }
+
+    fn after_storm(&mut self, folders: Option<Vec<PathBuf>>) -> Vec<Diff> {
+        let watch = self.polling.is_none();
+        let Some(folders) = folders else { return self.walk(&self.root.clone(), watch).0 };
+        let mut diffs = Vec::new();
+        for folder in folders {
+            if !folder.is_dir() {
+                diffs.extend(self.tree.remove(&folder));
+                continue;
+            }
+            if self.rules.ignored_deep(&folder, true) {
+                continue;
+            }
+            for inner in self.tree.look(&folder, &mut self.rules, &mut diffs).unwrap_or_default() {
+                if !self.tree.has_folder(&inner) {
+                    diffs.extend(self.walk(&inner, watch).0);
+                }
+            }
+        }
+        diffs
+    }
+
+    fn report(&mut self, changes: Vec<(Diff, Trace)>) {
+        if changes.is_empty() {
+            return;
+        }
+        // Whoever left a file as it was read just now had announced it before: that must be heard first.
+        self.take_asks();
+        // Texts are read for a handful of changes only.
+        let few = changes.len() <= lines::SINGLE;
+        let mut done = Vec::with_capacity(changes.len());
+        for (diff, trace) in changes {
+            let who = self.evidence.judge(&diff.path, diff.now, &trace);
+            let during = match (&who, &trace.shell) {
+                (Who::Shell { .. }, Some((_, what))) => Some(Arc::clone(what)),
+                _ => None,
+            };
+            lock(&self.shared.log).note(&diff.path, &who, during);
+            let lines = if few { self.count_lines(&diff) } else { None };
+            done.push(Change { diff, who, lines });
+        }
+        if let Some(git) = &mut self.git {
+            git.touched(Instant::now());
+        }
+        let told = lines::word(&self.root, self.config.clock.now(), done);
+        self.tell(told);
+    }
+
+    fn count_lines(&self, diff: &Diff) -> Option<(u32, u32)> {
+        let new = lines::text(&diff.path);
+        let old = lock(&self.shared.texts).newest(&diff.path);
+        if let Some(new) = &new {
+            lock(&self.shared.texts).put(&diff.path, new.clone());
+        }
+        match (old, new, diff.before) {
+            (Some(old), Some(new), _) => Some(outside::count(&old, &new)),
+            (None, Some(new), None) => Some(outside::count("", &new)),
+            (Some(old), None, _) if diff.now.is_none() => Some(outside::count(&old, "")),
+            _ => None,
+        }
+    }
+
+    pub(super) fn tell(&self, mut told: Vec<FileChange>) {
+        if self.shared.paused.load(Ordering::Acquire) {
+            return;
+        }
+        let muted = lock(&self.shared.muted);
+        told.retain(|c| {
+            c.kind == ChangeKind::Git || !muted.iter().any(|m| Path::new(&c.path).starts_with(m))
+        });
+        drop(muted);
+        if !told.is_empty() {
+            (self.sink)(Report::Changes(told));
+        }
+    }
+
+    fn poll(&mut self) {
+        let begun = Instant::now();
+        if self.polling.is_none_or(|at| begun < at) {
+            return;
+        }
+        if self.gone {
+            match inode(&self.root) {
+                None => {
+                    self.polling = Some(begun + POLL);
+                    return;
+                }
+                back => {
+                    self.gone = false;
+                    self.root_inode = back;
+                    self.polling = None;
+                    (self.sink)(Report::Notice(lines::root_back(&self.root)));
+                    let limit = !self.config.poll && self.walk(&self.root.clone(), true).1;
+                    if limit || self.config.poll {
+                        self.polling = Some(begun + POLL);
+                    } else {
+                        self.watch_git();
+                    }
+                    return;
+                }
+            }
+        }
+        let trace = self.evidence.trace(begun);
+        let diffs = self.walk(&self.root.clone(), false).0;
+        if inode(&self.root).is_none() {
+            self.check_root();
+            return;
+        }
+        self.report(diffs.into_iter().map(|d| (d, trace.clone())).collect());
+        if let Some(git) = &mut self.git {
+            git.polled(begun);
+        }
+        self.polling = Some(Instant::now() + POLL.max(begun.elapsed() * POLL_COST));
+    }
+}

@@ -1,0 +1,120 @@
+//! Commands that ask even where everything else runs.
+//!
+//! The list is a help against accidents and the crudest injections, not a boundary.
+
+mod args;
+mod environment;
+mod git;
+mod programs;
+mod secrets;
+
+use crate::shell::{Analysis, Part, runs_other};
+
+pub(crate) use git::git_key_runs;
+
+use environment::environment;
+use programs::command;
+
+/// Why a command asks in every profile. Empty when it need not.
+pub fn dangers(analysis: &Analysis) -> Vec<String> {
+    let mut out = Vec::new();
+    let mut say = |why: Option<String>| {
+        if let Some(why) = why
+            && !out.contains(&why)
+        {
+            out.push(why);
+        }
+    };
+    say(analysis.multiplies.then(|| "it multiplies itself without end".to_owned()));
+    for part in &analysis.parts {
+        say(environment(part));
+        if part.argv.is_empty() {
+            continue;
+        }
+        say(command(part));
+        say(piped(analysis, part));
+        say(runs_other(part).map(|o| format!("{} may run another program by {o}", part.base())));
+    }
+    for redirect in analysis.all_redirects().filter(|r| r.writes()) {
+        let target = redirect.target.text.as_str();
+        if device(target) {
+            say(Some(format!("it writes to the device {target}")));
+        }
+    }
+    out
+}
+
+/// Code that comes from a network or from a decoder and is run at once.
+fn piped(analysis: &Analysis, part: &Part) -> Option<String> {
+    let base = part.base();
+    let runs = runs_code(&base)
+        && !part.args().iter().any(|w| w.plain() && !w.text.starts_with('-') && w.text.contains('.'));
+    if !runs {
+        return None;
+    }
+    let (from, to) = part.piped_from?;
+    let sources = analysis.parts.get(from..to).unwrap_or_default();
+    let from = sources
+        .iter()
+        .map(Part::base)
+        .find(|b| matches!(b.as_str(), "curl" | "wget" | "fetch" | "nc" | "ncat"))
+        .or_else(|| {
+            sources.iter().map(Part::base).find(|b| {
+                matches!(b.as_str(), "base64" | "xxd" | "openssl" | "gunzip" | "zcat" | "rev" | "tr" | "gpg")
+            })
+        });
+    let shell = matches!(
+        base.as_str(),
+        "sh" | "bash" | "zsh" | "dash" | "ksh" | "fish" | "ash" | "source" | "." | "eval" | "xargs"
+    );
+    match from {
+        Some(from) => Some(format!("{base} runs what {from} gives it")),
+        None if shell && base != "xargs" && part.args().iter().all(|w| w.text.starts_with('-')) => {
+            Some(format!("{base} runs what it is given"))
+        }
+        None => None,
+    }
+}
+
+fn runs_code(base: &str) -> bool {
+    matches!(
+        base,
+        "sh" | "bash"
+            | "zsh"
+            | "dash"
+            | "ksh"
+            | "fish"
+            | "ash"
+            | "python"
+            | "python2"
+            | "python3"
+            | "perl"
+            | "ruby"
+            | "node"
+            | "php"
+            | "lua"
+            | "deno"
+            | "bun"
+            | "tclsh"
+            | "source"
+            | "."
+            | "eval"
+            | "pwsh"
+    )
+}
+
+fn device(path: &str) -> bool {
+    path.starts_with("/dev/")
+        && !matches!(
+            path,
+            "/dev/null"
+                | "/dev/stdout"
+                | "/dev/stderr"
+                | "/dev/stdin"
+                | "/dev/tty"
+                | "/dev/zero"
+                | "/dev/full"
+        )
+        && !path.starts_with("/dev/fd/")
+        && !path.starts_with("/dev/shm/")
+}

@@ -1,0 +1,311 @@
+//! Dangerous uses of programs, by name.
+
+use super::args::{Args, broad};
+use super::device;
+use super::git::git;
+use super::secrets::reads_secret;
+use crate::shell::Part;
+
+/// Why this command is dangerous.
+pub(super) fn command(part: &Part) -> Option<String> {
+    let base = part.base();
+    let a = Args { words: part.args() };
+    let yes = |cond: bool, why: &str| cond.then(|| why.to_owned());
+    match base.as_str() {
+        "rm" | "grm" | "srm" => {
+            let recursive = a.has('r', "recursive") || a.has('R', "");
+            yes(recursive && a.operands().any(broad), "it deletes a whole tree")
+                .or_else(|| {
+                    yes(
+                        recursive && a.has('f', "force") && a.operands().any(|w| w.dynamic),
+                        "it deletes a tree that is only known when it runs",
+                    )
+                })
+                .or_else(|| yes(a.any(|t| t == "--no-preserve-root"), "it deletes a whole tree"))
+        }
+        "find" | "gfind" => yes(a.text("-delete"), "find deletes what it finds").or_else(|| {
+            yes(a.any(|t| matches!(t, "-fprint" | "-fprintf" | "-fprint0" | "-fls")), "find writes a file")
+        }),
+        "unlink" | "shred" | "wipe" | "srm2" => yes(base != "unlink", "it destroys files for good"),
+        "dd" => yes(a.any(|t| t.strip_prefix("of=").is_some_and(device)), "it writes to a device"),
+        "mkfs" | "mke2fs" | "fdisk" | "sfdisk" | "cfdisk" | "gdisk" | "sgdisk" | "parted" | "wipefs"
+        | "mkswap" | "blkdiscard" | "hdparm" | "cryptsetup" | "lvremove" | "vgremove" | "pvremove"
+        | "zpool" | "zfs" | "mdadm" | "losetup" | "diskutil" | "badblocks" | "swapoff" | "tune2fs" => {
+            Some("it changes disks".into())
+        }
+        b if b.starts_with("mkfs.") => Some("it changes disks".into()),
+        "chmod" | "chown" | "chgrp" | "chattr" | "setfacl" => {
+            yes(a.has('R', "recursive"), "it changes the rights of a whole tree")
+                .or_else(|| {
+                    yes(
+                        base == "chmod" && a.any(|t| t.contains("+s") || t.contains("u=s") || set_id(t)),
+                        "it makes a program run as its owner",
+                    )
+                })
+                .or_else(|| {
+                    yes(
+                        base == "chmod"
+                            && a.any(|t| matches!(t, "777" | "0777" | "a+rwx" | "666" | "a+w" | "o+w")),
+                        "everyone may write it",
+                    )
+                })
+        }
+        "sudo" | "doas" | "su" | "pkexec" | "runuser" | "sudoedit" | "chroot" | "gosu" | "su-exec"
+        | "setpriv" | "capsh" | "newgrp" => Some(format!("{base} runs it as another user")),
+        "kill" | "pkill" | "killall" | "killall5" | "xkill" | "skill" => yes(
+            base == "killall5"
+                || a.any(|t| t == "-1" && a.words.len() > 1)
+                    && a.words.last().is_some_and(|w| w.text == "-1")
+                || a.operands().any(|w| matches!(w.text.as_str(), "1" | "0"))
+                || a.words
+                    .iter()
+                    .filter(|w| w.text.starts_with('-') && w.text[1..].parse::<i64>().is_ok())
+                    .count()
+                    > 1,
+            "it ends many processes",
+        )
+        .or_else(|| yes(matches!(base.as_str(), "pkill" | "killall" | "skill"), "it ends processes by name")),
+        "shutdown" | "reboot" | "halt" | "poweroff" | "init" | "telinit" | "kexec" => {
+            Some("it stops the machine".into())
+        }
+        "systemctl" | "service" | "launchctl" | "rc-service" | "loginctl" | "update-rc.d" => yes(
+            !a.any(|t| {
+                matches!(
+                    t,
+                    "status"
+                        | "show"
+                        | "list-units"
+                        | "is-active"
+                        | "is-enabled"
+                        | "list-unit-files"
+                        | "cat"
+                        | "list"
+                )
+            }),
+            "it changes services",
+        ),
+        "crontab" | "at" | "batch" | "anacron" => yes(!a.text("-l"), "it plans commands for later"),
+        "insmod"
+        | "modprobe"
+        | "rmmod"
+        | "sysctl"
+        | "mount"
+        | "umount"
+        | "swapon"
+        | "iptables"
+        | "ip6tables"
+        | "nft"
+        | "ufw"
+        | "firewall-cmd"
+        | "setenforce"
+        | "visudo"
+        | "vipw"
+        | "passwd"
+        | "chpasswd"
+        | "useradd"
+        | "userdel"
+        | "usermod"
+        | "groupadd"
+        | "adduser"
+        | "deluser"
+        | "chsh"
+        | "ldconfig"
+        | "update-alternatives"
+        | "dpkg-reconfigure"
+        | "hostnamectl"
+        | "timedatectl"
+        | "nsenter"
+        | "unshare"
+        | "ptrace"
+        | "gcore"
+        | "setcap"
+        | "mknod"
+        | "csrutil"
+        | "spctl"
+        | "defaults"
+        | "dscl" => Some("it changes the system".into()),
+        "git" => git(&a),
+        "gh" | "glab" | "hub" => yes(
+            a.any(|t| {
+                matches!(
+                    t,
+                    "delete"
+                        | "merge"
+                        | "close"
+                        | "release"
+                        | "secret"
+                        | "create"
+                        | "edit"
+                        | "api"
+                        | "auth"
+                        | "variable"
+                        | "ssh-key"
+                        | "gpg-key"
+                        | "run"
+                        | "workflow"
+                        | "transfer"
+                        | "archive"
+                        | "rename"
+                )
+            }),
+            "it changes something on a server",
+        ),
+        "npm" | "pnpm" | "yarn" | "bun" => yes(
+            a.any(|t| {
+                matches!(
+                    t,
+                    "publish"
+                        | "unpublish"
+                        | "deprecate"
+                        | "login"
+                        | "adduser"
+                        | "token"
+                        | "owner"
+                        | "access"
+                        | "dist-tag"
+                )
+            }),
+            "it publishes a package, or changes an account",
+        ),
+        "cargo" => yes(
+            a.any(|t| matches!(t, "publish" | "yank" | "login" | "logout" | "owner")),
+            "it publishes a package, or changes an account",
+        ),
+        "twine" | "gem" | "poetry" | "hatch" | "flit" | "uv" | "mvn" | "gradle" | "gradlew" | "sbt"
+        | "dotnet" | "nuget" | "vsce" | "ovsx" | "hex" | "mix" | "cabal" | "stack" | "pod" | "flutter"
+        | "dart" | "helm" | "lerna" | "changeset" | "semantic-release" | "goreleaser" => yes(
+            a.any(|t| {
+                matches!(
+                    t,
+                    "publish" | "push" | "upload" | "deploy" | "yank" | "release" | "hex.publish" | "trunk"
+                )
+            }),
+            "it publishes a package",
+        ),
+        "docker" | "podman" | "nerdctl" => container(&a),
+        "kubectl" | "oc" | "terraform" | "tofu" | "pulumi" | "ansible" | "ansible-playbook" | "aws"
+        | "gcloud" | "az" | "doctl" | "flyctl" | "fly" | "heroku" | "vercel" | "netlify" | "wrangler"
+        | "firebase" | "supabase" | "eksctl" | "cdk" | "serverless" | "sls" => yes(
+            a.any(|t| {
+                matches!(
+                    t,
+                    "apply"
+                        | "delete"
+                        | "destroy"
+                        | "create"
+                        | "deploy"
+                        | "exec"
+                        | "rm"
+                        | "rb"
+                        | "mv"
+                        | "cp"
+                        | "sync"
+                        | "put"
+                        | "patch"
+                        | "replace"
+                        | "scale"
+                        | "drain"
+                        | "edit"
+                        | "up"
+                        | "import"
+                        | "remove"
+                        | "publish"
+                        | "rollout"
+                        | "login"
+                        | "set"
+                        | "update"
+                        | "run"
+                        | "push"
+                        | "terminate-instances"
+                        | "--prod"
+                )
+            }) || base.starts_with("ansible"),
+            "it changes something on a server",
+        ),
+        "history" | "fc" => yes(base == "history" && !a.words.is_empty(), "it changes the shell's history"),
+        "ssh-keygen" | "ssh-add" | "gpg" | "security" | "secret-tool" | "pass" | "keyctl"
+        | "kwallet-query" | "ssh-copy-id" | "op" | "vault" | "bw" => {
+            Some("it deals with keys and passwords".into())
+        }
+        "nc" | "ncat" | "netcat" | "socat" | "telnet" => yes(
+            a.any(|t| {
+                matches!(
+                    t,
+                    "-e" | "-c" | "-l" | "-lp" | "-lvp" | "-lvnp" | "--exec" | "--sh-exec" | "--listen"
+                ) || t.to_lowercase().contains("exec:")
+                    || t.to_lowercase().contains("system:")
+            }),
+            "it opens a shell to the network",
+        ),
+        "tee" | "cp" | "mv" | "install" | "ln" | "truncate" => {
+            yes(a.operands().any(|w| device(&w.text)), "it writes to a device")
+        }
+        "awk" | "gawk" | "mawk" | "nawk" => yes(
+            a.any(|t| {
+                t.contains("system(")
+                    || t.contains("system (")
+                    || t.contains("| \"")
+                    || t.contains("|\"")
+                    || t.contains("|&")
+                    || t.contains("getline")
+            }),
+            "awk runs another program",
+        ),
+        "mysql" | "psql" | "sqlite3" | "mongo" | "mongosh" | "redis-cli" | "mariadb" => yes(
+            a.any(|t| {
+                let t = t.to_lowercase();
+                [
+                    "drop ",
+                    "truncate ",
+                    "delete from",
+                    "flushall",
+                    "flushdb",
+                    "dropdatabase",
+                    ".shell",
+                    ".system",
+                    "\\!",
+                ]
+                .iter()
+                .any(|k| t.contains(k))
+            }),
+            "it deletes data",
+        ),
+        "dropdb" | "dropuser" => Some("it deletes data".into()),
+        "eval" => None,
+        "yes" => yes(part.redirects.iter().any(crate::shell::Redirect::writes), "it fills the disk"),
+        "xmrig" | "minerd" => Some("it mines".into()),
+        _ => reads_secret(part),
+    }
+    .or_else(|| reads_secret(part))
+}
+
+fn set_id(mode: &str) -> bool {
+    mode.len() == 4 && mode.chars().all(|c| c.is_digit(8)) && mode.starts_with(['2', '4', '6', '7'])
+}
+
+fn container(a: &Args<'_>) -> Option<String> {
+    let wide = a.any(|t| {
+        t == "--privileged"
+            || t.starts_with("--privileged=")
+            || t.starts_with("--pid=host")
+            || t.starts_with("--net=host")
+            || t.starts_with("--network=host")
+            || t.starts_with("--ipc=host")
+            || t.starts_with("--uts=host")
+            || t.starts_with("--userns=host")
+            || t.starts_with("--cap-add")
+            || t.starts_with("--device")
+            || t.starts_with("--security-opt")
+            || t.contains("docker.sock")
+            || t.starts_with("/:")
+            || t.starts_with("-v/:")
+            || t.starts_with("--volume=/:")
+            || t.contains("src=/,")
+            || t.contains("source=/,")
+    });
+    if wide {
+        return Some("the container may reach the whole machine".into());
+    }
+    let gone = a.any(|t| matches!(t, "prune" | "rm" | "rmi" | "push" | "login" | "kill" | "down"));
+    gone.then(|| "it deletes or publishes containers, images or data".into())
+}

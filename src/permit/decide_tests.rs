@@ -1,0 +1,153 @@
+use super::*;
+use crate::rules::{Effect, Rule, Source};
+use std::sync::Arc;
+
+fn roots() -> Roots {
+    Roots::with_resolve(
+        "/work/app",
+        Some("/home/u".into()),
+        vec!["/home/u/.config/tiller".into(), "/home/u/.local/share/tiller".into()],
+        Arc::new(|p: &Path| crate::paths::normal(p)),
+    )
+}
+
+fn run(policy: &Policy, profile: Profile, human: Human, command: &str) -> Verdict {
+    let access = [Access::Run { command: command.into(), folder: "/work/app".into(), background: false }];
+    decide(
+        policy,
+        &Request {
+            profile,
+            human,
+            agent: "main",
+            tool: "terminal",
+            touch: Touch::Execute,
+            access: &access,
+            raw: command,
+        },
+    )
+}
+
+#[test]
+fn the_first_things() {
+    let mut policy = Policy::new(roots());
+    policy.rules.push(Rule::parse(Effect::Allow, Source::User, "terminal(git push*)").unwrap());
+    let ask = |c: &str| run(&policy, Profile::Ask, Human::Present, c).strictness();
+    assert_eq!(ask("ls -la"), 0);
+    assert_eq!(ask("git status --short && cat src/main.rs | head -n 20"), 0);
+    assert_eq!(ask("git push origin main"), 0);
+    assert_eq!(ask("git push origin main; rm x"), 1);
+    assert_eq!(ask("git push --force origin main"), 1);
+    assert_eq!(ask("cat /etc/passwd"), 1);
+    assert_eq!(ask("echo x >> ~/.bashrc"), 2);
+    assert_eq!(run(&policy, Profile::Ask, Human::Absent, "make").strictness(), 2);
+    assert_eq!(run(&policy, Profile::Full, Human::Absent, "make").strictness(), 0);
+    assert_eq!(run(&policy, Profile::Full, Human::Present, "rm -rf /").strictness(), 2);
+    assert_eq!(run(&policy, Profile::Full, Human::Present, "rm -rf .").strictness(), 1);
+    assert_eq!(run(&policy, Profile::ReadOnly, Human::Present, "ls").strictness(), 2);
+}
+
+/// What "always" would write for a command in profile `ask`.
+fn always(command: &str) -> Option<String> {
+    match run(&Policy::new(roots()), Profile::Ask, Human::Present, command) {
+        Verdict::Ask { always, .. } => always,
+        _ => None,
+    }
+}
+
+#[test]
+fn always_says_exactly_what_it_covers_or_nothing() {
+    for (command, want) in [
+        ("git push origin docs", Some("terminal(git push origin <branch>)")),
+        ("cargo build", Some("terminal(cargo build)")),
+        ("cargo test retry::caps", Some("terminal(cargo test retry::caps)")),
+        ("cargo test caps_wait", Some("terminal(cargo test <name>)")),
+        ("make all && ls", Some("terminal(make all)")),
+        ("timeout 60 make all", Some("terminal(make all)")),
+        ("git commit -m 'a b'", Some("terminal(git commit -m 'a b')")),
+        ("echo 2*3 | bc -q", Some("terminal(bc -q)")),
+        // More than one thing to allow, or not plain, or dangerous.
+        ("make && npm test", None),
+        ("make > log", None),
+        ("make $X", None),
+        ("make \"$X\"", None),
+        ("make *", None),
+        ("make; X=1", None),
+        ("make $(cat x)", None),
+        ("git push --force origin docs", None),
+        ("git push origin +docs", None),
+        ("sudo make", None),
+        ("/tmp/x", None),
+        ("FOO=1 make", Some("terminal(FOO=1 make)")),
+        ("LD_PRELOAD=x make", None),
+        ("make <<< x", None),
+        ("find . -exec make {} +", None),
+        ("make\u{200b}", None),
+    ] {
+        assert_eq!(always(command).as_deref(), want, "{command}");
+        assert_eq!(always_pattern(&Policy::new(roots()), command).as_deref(), want, "{command}");
+    }
+}
+
+#[test]
+fn what_always_allows_is_allowed_then_and_nothing_beside_it() {
+    for command in [
+        "git push origin docs",
+        "make all",
+        "git commit -m 'a * b?'",
+        "cargo test caps_wait",
+        "FOO=1 make",
+        "npm run a",
+    ] {
+        let mut policy = Policy::new(roots());
+        policy.rules.push(Rule::parse(Effect::Allow, Source::User, &always(command).unwrap()).unwrap());
+        let now = |c: &str| run(&policy, Profile::Ask, Human::Absent, c).strictness();
+        assert_eq!(now(command), 0, "{command}");
+        for other in [
+            format!("{command}; rm x"),
+            format!("{command} extra"),
+            format!("{command} > f"),
+            format!("{command} --force"),
+            format!("{command} $(rm x)"),
+            format!("sudo {command}"),
+            format!("LD_PRELOAD=x {command}"),
+            format!("./{command}"),
+        ] {
+            assert_eq!(now(&other), 2, "{other}");
+        }
+    }
+}
+
+#[test]
+fn the_question_says_what_would_happen() {
+    let Verdict::Ask { rule, risk, effects, .. } =
+        run(&Policy::new(roots()), Profile::Ask, Human::Present, "git push origin docs && echo x > ../log")
+    else {
+        panic!("it must ask")
+    };
+    assert_eq!(rule, "none matches");
+    assert_eq!(risk, Risk::High);
+    assert_eq!(
+        effects,
+        [
+            "git uses the network",
+            "writes to remote \"origin\"; cannot be undone by a checkpoint",
+            "writes ../log, outside the workspace"
+        ]
+    );
+    let Verdict::Ask { risk, .. } = run(&Policy::new(roots()), Profile::Ask, Human::Present, "cargo build")
+    else {
+        panic!("it must ask")
+    };
+    assert_eq!(risk, Risk::Low);
+}
+
+#[test]
+fn x12_nobody_to_answer_is_a_no_with_its_reason() {
+    let Verdict::Deny { rule, reason } =
+        run(&Policy::new(roots()), Profile::Ask, Human::Absent, "cargo build")
+    else {
+        panic!("it must be denied")
+    };
+    assert_eq!(rule, "none matches");
+    assert!(reason.contains("nobody can answer"), "{reason}");
+}

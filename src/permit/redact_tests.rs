@@ -1,0 +1,250 @@
+use super::*;
+use crate::redact_stream::MAX_HELD;
+
+/// The figure of row X8.
+const SEEDED: usize = 200;
+
+/// A small generator with a seed (xorshift), so that a failure can be repeated.
+struct Rng(u64);
+
+impl Rng {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+
+    fn text(&mut self, signs: &str, len: usize) -> String {
+        let signs: Vec<char> = signs.chars().collect();
+        (0..len).map(|_| signs[self.next() as usize % signs.len()]).collect()
+    }
+}
+
+const ALNUM: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
+const HEX: &str = "0123456789abcdef";
+const UPPER: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
+
+/// A secret of shape `kind`: what must not be left, and the text around it.
+fn seed(kind: usize, r: &mut Rng) -> (String, String) {
+    let one = |s: String| (s.clone(), s);
+    let around = |s: String, before: &str, after: &str| (s.clone(), format!("{before}{s}{after}"));
+    match kind {
+        0 => one(format!("sk-ant-api03-{}", r.text(ALNUM, 80))),
+        1 => one(format!("sk-proj-{}", r.text(ALNUM, 48))),
+        2 => one(format!("sk-{}", r.text(ALNUM, 48))),
+        3 => one(format!("AIza{}", r.text(ALNUM, 35))),
+        4 => one(format!("ghp_{}", r.text(ALNUM, 36))),
+        5 => one(format!("github_pat_{}", r.text(ALNUM, 70))),
+        6 => one(format!("xoxb-{}-{}", r.text("0123456789", 12), r.text(ALNUM, 24))),
+        7 => one(format!("AKIA{}", r.text(UPPER, 16))),
+        8 => one(format!("eyJ{}.eyJ{}.{}", r.text(ALNUM, 30), r.text(ALNUM, 60), r.text(ALNUM, 43))),
+        9 => {
+            let body = r.text(ALNUM, 64);
+            let key = format!(
+                "-----BEGIN RSA PRIVATE KEY-----\n{body}\n{}\n-----END RSA PRIVATE KEY-----",
+                r.text(ALNUM, 64)
+            );
+            (body, key)
+        }
+        10 => around(r.text(ALNUM, 40), "Authorization: Bearer ", "\n"),
+        11 => around(r.text(ALNUM, 16), "postgres://admin:", "@db.internal:5432/app"),
+        12 => around(r.text(ALNUM, 16), "password=", " "),
+        13 => around(r.text(ALNUM, 24), "\"api_key\": \"", "\","),
+        14 => around(r.text(ALNUM, 32), "token: ", "\n"),
+        15 => around(r.text(ALNUM, 20), "export DB_PASSWORD='", "'\n"),
+        16 => around(r.text(ALNUM, 40), "aws_secret_access_key = ", "\n"),
+        17 => one(format!("sk_live_{}", r.text(ALNUM, 24))),
+        18 => one(format!("npm_{}", r.text(ALNUM, 36))),
+        19 => one(format!("glpat-{}", r.text(ALNUM, 20))),
+        20 => one(format!("hf_{}", r.text(ALNUM, 34))),
+        21 => one(format!("SG.{}.{}", r.text(ALNUM, 22), r.text(ALNUM, 43))),
+        22 => one(format!("pypi-AgEIcHlwaS5vcmc{}", r.text(ALNUM, 60))),
+        23 => one(format!("gsk_{}", r.text(ALNUM, 52))),
+        24 => one(format!("xai-{}", r.text(ALNUM, 80))),
+        25 => around(r.text(HEX, 40), "client_secret: '", "'"),
+        26 => around(r.text(ALNUM, 32), "x-api-key: ", "\r\n"),
+        27 => one(format!("dop_v1_{}", r.text(HEX, 64))),
+        28 => one(format!("shpat_{}", r.text(HEX, 32))),
+        29 => around(r.text(ALNUM, 30), "SECRET_KEY := \"", "\""),
+        30 => around(r.text(ALNUM, 24), "{\"accessKey\":\"", "\"}"),
+        31 => one(format!("ya29.{}", r.text(ALNUM, 60))),
+        32 => one(format!("AGE-SECRET-KEY-1{}", r.text(UPPER, 58))),
+        33 => one(format!("{}:AA{}", r.text("123456789", 10), r.text(ALNUM, 33))),
+        34 => around(r.text(ALNUM, 88), "AccountKey=", "==;EndpointSuffix=x"),
+        35 => one(format!("xoxp-{}-{}", r.text("0123456789", 11), r.text(ALNUM, 32))),
+        36 => around(r.text(ALNUM, 27), "Cookie: session_id=", "; theme=dark"),
+        37 => around(r.text(ALNUM, 18), "mysql --password=", " -u root"),
+        38 => around(r.text(ALNUM, 22), "https://x-access-token:", "@github.com/o/r.git"),
+        _ => around(format!("{}!{}#9a", r.text(ALNUM, 6), r.text(ALNUM, 6)), "PASSWORD=\"", "\""),
+    }
+}
+
+const KINDS: usize = 40;
+const PROSE: [&str; 4] = [
+    "The build took 12.3 s and wrote target/debug/app. ",
+    "fn main() { let token = next_token(); println!(\"{token}\"); }\n",
+    "commit 5f2c1a7be0d94c1b8f6a3e2d1c0b9a8f7e6d5c4b\n",
+    "see https://docs.rs/serde/1.0.229/serde/#features ",
+];
+
+#[test]
+fn x8_no_seeded_secret_is_left() {
+    let mut rng = Rng(0x5EED_0001);
+    let redactor = Redactor::new([]);
+    let mut all = String::new();
+    let mut secrets = Vec::new();
+    for i in 0..SEEDED {
+        let (secret, text) = seed(i % KINDS, &mut rng);
+        all.push_str(PROSE[i % PROSE.len()]);
+        all.push_str(&text);
+        all.push(' ');
+        // Each alone as well: neighbours must not be what helps.
+        let alone = redactor.redact(&text).into_owned();
+        assert!(!alone.contains(&secret), "kind {}: {alone}", i % KINDS);
+        secrets.push(secret);
+    }
+    let clean = redactor.redact(&all).into_owned();
+    let left: Vec<&String> = secrets.iter().filter(|s| clean.contains(s.as_str())).collect();
+    assert!(left.is_empty(), "{left:?}");
+    // What was masked is not masked again, and the prose is still there.
+    assert_eq!(redactor.redact(&clean), clean);
+    assert!(clean.contains("fn main() { let token = next_token(); println!(\"{token}\"); }"));
+    assert!(clean.contains("commit 5f2c1a7be0d94c1b8f6a3e2d1c0b9a8f7e6d5c4b"));
+}
+
+#[test]
+fn x8_an_added_line_of_a_diff_and_a_text_in_json_hide_nothing() {
+    let mut rng = Rng(0x5EED_0003);
+    let redactor = Redactor::new([]);
+    for kind in 0..KINDS {
+        let (secret, text) = seed(kind, &mut rng);
+        let diff: String = text.lines().map(|l| format!("+{l}\n")).collect();
+        let diff = redactor.redact(&format!("@@ -0,0 +1,2 @@\n{diff}")).into_owned();
+        assert!(!diff.contains(&secret), "kind {kind}: {diff}");
+        // Quotes within quotes are looked at value by value, see `json_is_cleaned_by_key_and_value`.
+        if text.contains('"') {
+            continue;
+        }
+        let json = serde_json::json!({"content": format!("one\n{text}\nthree")}).to_string();
+        let json = redactor.redact(&json).into_owned();
+        assert!(!json.contains(&secret), "kind {kind}: {json}");
+    }
+}
+
+#[test]
+fn x8_a_stream_cut_anywhere_leaves_none() {
+    let mut rng = Rng(0x5EED_0002);
+    for kind in 0..KINDS {
+        let (secret, text) = seed(kind, &mut rng);
+        let whole = format!("before\n{text}\nafter\n");
+        for cut in (0..whole.len()).filter(|i| whole.is_char_boundary(*i)) {
+            let mut stream = RedactStream::new(Redactor::new([]));
+            let mut out = stream.push(&whole[..cut]);
+            out.push_str(&stream.push(&whole[cut..]));
+            out.push_str(&stream.finish());
+            assert!(!out.contains(&secret), "kind {kind}, cut at {cut}: {out}");
+            assert!(out.starts_with("before\n") && out.ends_with("after\n"), "{out}");
+        }
+    }
+}
+
+#[test]
+fn known_values_are_masked_in_every_form() {
+    let key = "correct horse/battery+staple".to_owned();
+    let redactor = Redactor::new([key.clone(), "ab".into()]);
+    let encoded = base64(key.as_bytes());
+    for text in [
+        format!("key={key}"),
+        format!("?k={}", percent(&key)),
+        format!("data {encoded}"),
+        serde_json::json!({ "k": key }).to_string(),
+    ] {
+        let clean = redactor.redact(&text).into_owned();
+        assert!(clean.contains("[redacted known key]"), "{clean}");
+        assert!(!clean.contains(&key) && !clean.contains(&encoded), "{clean}");
+    }
+    // Too short to be told from text.
+    assert_eq!(redactor.redact("about"), "about");
+    assert!(!format!("{redactor:?}").contains("horse"));
+}
+
+#[test]
+fn ordinary_text_stays_as_it_is() {
+    let redactor = Redactor::new([]);
+    for text in [
+        "commit 5f2c1a7be0d94c1b8f6a3e2d1c0b9a8f7e6d5c4b",
+        "id 0192f0c1-7b5a-7c3e-9d2f-4a5b6c7d8e9f",
+        "checksum = \"c4c6fb2cc1b1b1c0e9c0a3f5d4f3b2a1c4c6fb2cc1b1b1c0e9c0a3f5d4f3b2a1\"",
+        "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==",
+        "integrity sha512-v2kDEe57lecTulaDIuNTPy3Ry4gLGJ6Z1O3vE1krgXZNrsQ+LFTGHVxVjcXPs17LhbZVGedAJv8XZ1tvj5FvSg==",
+        "let token = self.next_token()?;",
+        "const MAX_TOKENS: usize = 128_000;",
+        "input_tokens: 123456789, output_tokens: 42",
+        "tokenizer = \"cl100k_base_v2x\"",
+        "pub fn secret_value(value: &str) -> bool {",
+        "password: String,",
+        "password = \"your-password-here\"",
+        "api_key = os.environ[\"OPENAI_API_KEY\"]",
+        "api_key_env = \"ANTHROPIC_API_KEY\"",
+        "token = ${GITHUB_TOKEN}",
+        "Authorization: Bearer <token>",
+        "https://example.org/a/b?page=2",
+        "sk-learn and sk-fading-circle are names",
+        "npm_config_registry=https://registry.example",
+        "xoxo and AKIA are words",
+        "git@github.com:owner/repo.git",
+        "http://localhost:8080/path",
+        "class=\"sk-button-primary-large\"",
+        "key-value-store-of-the-project",
+        "the secret of success: patience",
+        "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----",
+    ] {
+        assert_eq!(redactor.redact(text), text);
+    }
+}
+
+#[test]
+fn json_is_cleaned_by_key_and_value() {
+    let redactor = Redactor::new(["verysecretvalue".into()]);
+    let mut value = serde_json::json!({
+        "url": "postgres://u:hunter22x@h/d",
+        "nested": [{ "password": "tr0ub4dor&3" }, "verysecretvalue"],
+        "count": 3,
+        "content": "nothing here",
+    });
+    redactor.redact_json(&mut value);
+    let text = value.to_string();
+    for secret in ["hunter22x", "tr0ub4dor", "verysecretvalue"] {
+        assert!(!text.contains(secret), "{text}");
+    }
+    assert!(text.contains("nothing here") && text.contains("\"count\":3"));
+}
+
+#[test]
+fn a_megabyte_is_quick() {
+    // Unoptimised builds are some ten times slower; the figure guards against a loop in a loop.
+    const LIMIT: std::time::Duration = std::time::Duration::from_secs(4);
+    let line = "2026-11-21T20:00:00Z INFO request 5f2c1a7be0d94c1b done in 12 ms, user 42, path /a/b?c=d\n";
+    let text = line.repeat((1 << 20) / line.len() + 1);
+    let redactor = Redactor::new((0..10).map(|i| format!("known-value-number-{i}")));
+    let start = std::time::Instant::now();
+    assert!(matches!(redactor.redact(&text), Cow::Borrowed(_)));
+    assert!(start.elapsed() < LIMIT, "{:?}", start.elapsed());
+    // No blank and no line end in sight.
+    let solid = "x".repeat(1 << 20);
+    assert!(matches!(redactor.redact(&solid), Cow::Borrowed(_)));
+    assert!(start.elapsed() < LIMIT * 2, "{:?}", start.elapsed());
+}
+
+#[test]
+fn a_stream_without_line_ends_is_bounded() {
+    let mut stream = RedactStream::new(Redactor::new([]));
+    let mut out = String::new();
+    for _ in 0..200 {
+        out.push_str(&stream.push(&"é".repeat(300)));
+        assert!(stream.held.len() <= 2 * MAX_HELD);
+    }
+    out.push_str(&stream.finish());
+    assert_eq!(out.chars().count(), 200 * 300);
+}

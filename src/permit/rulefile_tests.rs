@@ -1,0 +1,130 @@
+use super::*;
+
+fn one(text: &str) -> Loaded {
+    load(text, Source::User).unwrap()
+}
+
+#[test]
+fn a_file_with_both_forms() {
+    let loaded = one("\
+# mine
+allow:
+  - terminal(git status*)
+  - rule: terminal(cargo test*)
+    match: [cargo test, cargo test --workspace -q]
+    not: [cargo test; rm x, cargo test > out, sudo cargo test]
+    why: tests are harmless
+ask:
+  - 'terminal(git push*)'
+deny:
+  - rule: read_file(.env)
+    match: [.env, sub/.env]
+    not: [env]
+  - web_fetch(domain:*.internal)
+");
+    assert_eq!(loaded.problems, vec![]);
+    let words: Vec<String> = loaded.rules.iter().map(Rule::words).collect();
+    assert_eq!(
+        words,
+        [
+            "yours: allow terminal(git status*)",
+            "yours: allow terminal(cargo test*)",
+            "yours: ask terminal(git push*)",
+            "yours: deny read_file(.env)",
+            "yours: deny web_fetch(domain:*.internal)"
+        ]
+    );
+}
+
+#[test]
+fn an_empty_file_is_no_rules() {
+    assert!(one("").rules.is_empty());
+    assert!(one("# only a remark\n\n").rules.is_empty());
+}
+
+#[test]
+fn an_unknown_key_names_its_line() {
+    let problem = load("allow:\n  - terminal(ls)\nalow:\n  - x\n", Source::User).unwrap_err();
+    assert_eq!(problem.line, 3, "{problem}");
+    let problem = load("allow:\n  - rule: terminal(ls)\n    matches: [ls]\n", Source::User).unwrap_err();
+    assert_eq!(problem.line, 3, "{problem}");
+    let problem = load("allow: terminal(ls)\n", Source::User).unwrap_err();
+    assert_eq!(problem.line, 1, "{problem}");
+}
+
+#[test]
+fn a_rule_that_fails_its_examples_does_not_load() {
+    let loaded = one("\
+allow:
+  - rule: terminal(git st*)
+    match: [git diff]
+  - rule: terminal(git *)
+    not: [git push]
+deny:
+  - rule: terminal(rm -rf*)
+    match: [rm -fr x]
+");
+    let lines: Vec<u64> = loaded.problems.iter().map(|p| p.line).collect();
+    assert_eq!(lines, [2, 4, 7]);
+    // No allow is left; the broken deny asks for the whole tool.
+    let words: Vec<String> = loaded.rules.iter().map(Rule::words).collect();
+    assert_eq!(words, ["yours: ask terminal"]);
+}
+
+#[test]
+fn a_rule_that_cannot_be_read_is_a_problem_with_its_line() {
+    let loaded = one("deny:\n  - terminal(ls\n  - 'a b(c)'\n");
+    assert_eq!(loaded.problems.iter().map(|p| p.line).collect::<Vec<_>>(), [2, 3]);
+    assert_eq!(
+        loaded.rules.iter().map(Rule::words).collect::<Vec<_>>(),
+        ["yours: ask terminal", "yours: ask *"]
+    );
+}
+
+#[test]
+fn the_examples_are_judged_as_the_judge_would() {
+    for (rule, example, want) in [
+        ("terminal(git status*)", "git status -s", true),
+        ("terminal(git status*)", "git status; rm x", false),
+        ("terminal(git status*)", "git status > f", false),
+        ("terminal(git push origin <branch>)", "git push origin feature/x", true),
+        ("terminal(git push origin <branch>)", "git push origin +x", false),
+        ("terminal(git push origin <branch>)", "git push origin -f", false),
+        ("terminal(git push origin <branch>)", "git push origin :x", false),
+        ("terminal(git push origin <branch>)", "git push origin a b", false),
+        ("edit_file(src/**)", "src/a/b.rs", true),
+        ("edit_file(src/**)", "src/../Cargo.toml", false),
+        ("web_fetch(domain:*.rs)", "https://docs.rs/serde", true),
+        ("web_fetch(domain:*.rs)", "https://evil.com/docs.rs", false),
+        ("mcp:github:*", "mcp:github:create_issue", true),
+        ("mcp:github:*", "mcp:gitlab:create_issue", false),
+    ] {
+        let rule = Rule::parse(Effect::Allow, Source::User, rule).unwrap();
+        assert_eq!(matches_example(&rule, example), want, "{} / {example}", rule.text());
+    }
+}
+
+#[test]
+fn always_adds_one_line_and_keeps_the_rest() {
+    let before = "# mine\nallow:\n  - terminal(ls)  # looks\ndeny:\n  - read_file(.env)\n";
+    let after = with_allow(before, "terminal(git push origin <branch>)").unwrap();
+    assert_eq!(
+        after,
+        "# mine\nallow:\n  - 'terminal(git push origin <branch>)'\n  - terminal(ls)  # looks\ndeny:\n  - read_file(.env)\n"
+    );
+    assert_eq!(with_allow("", "terminal(it's)").unwrap(), "allow:\n  - 'terminal(it''s)'\n");
+    // A form that cannot be added to safely is left alone.
+    assert!(with_allow("allow: [terminal(ls)]\n", "terminal(x)").is_err());
+    assert!(with_allow("allow: nonsense", "terminal(x)").is_err());
+}
+
+#[test]
+fn a_bomb_is_an_error() {
+    let mut text = String::from("a: &a [x,x,x,x,x,x,x,x,x]\n");
+    for (i, c) in ('b'..='j').enumerate() {
+        let before = char::from(b'a' + i as u8);
+        text.push_str(&format!("{c}: &{c} [{}]\n", vec![format!("*{before}"); 9].join(",")));
+    }
+    assert!(load(&text, Source::User).is_err());
+    assert!(load(&"x".repeat(MAX_BYTES + 1), Source::User).is_err());
+}

@@ -1,0 +1,141 @@
+//! Spellings of a part: one canonical text for `allow`, several more for `ask` and `deny`.
+
+use super::{Part, Word, base_name};
+
+/// Variables that change nothing but looks. Others in front of a command are part of its text.
+const QUIET_VARS: &[&str] = &[
+    "NO_COLOR",
+    "CLICOLOR",
+    "CLICOLOR_FORCE",
+    "FORCE_COLOR",
+    "TERM",
+    "COLORTERM",
+    "LANG",
+    "LANGUAGE",
+    "TZ",
+    "CI",
+    "COLUMNS",
+    "LINES",
+    "RUST_BACKTRACE",
+    "RUST_LOG",
+    "CARGO_TERM_COLOR",
+    "GIT_TERMINAL_PROMPT",
+    "DEBIAN_FRONTEND",
+    "PYTHONUNBUFFERED",
+    "PYTHONDONTWRITEBYTECODE",
+    "NODE_ENV",
+    "DEBUG",
+    "VERBOSE",
+    "TEST_THREADS",
+    "RUST_TEST_THREADS",
+    "CARGO_INCREMENTAL",
+    "INSTA_UPDATE",
+];
+
+/// True for a variable that cannot change what a command does to the system.
+pub(crate) fn is_quiet(name: &str) -> bool {
+    QUIET_VARS.contains(&name) || name.starts_with("LC_")
+}
+
+/// Quotes a word when the shell would not take it as it stands.
+pub fn quote(text: &str) -> String {
+    let safe = |c: char| c.is_alphanumeric() || "_@%+=:,./-~^*?{}[]!#".contains(c) || c == super::HOLE;
+    if !text.is_empty() && text.chars().all(safe) {
+        return text.to_owned();
+    }
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+fn word(w: &Word) -> String {
+    let text = if w.tilde { format!("~{}", w.text) } else { w.text.clone() };
+    quote(&text)
+}
+
+pub(super) fn canonical(part: &Part) -> String {
+    let mut out: Vec<String> = part
+        .env
+        .iter()
+        .filter(|(name, _)| part.argv.is_empty() || !is_quiet(name))
+        .map(|(name, value)| format!("{name}={}", word(value)))
+        .collect();
+    out.extend(part.argv.iter().map(word));
+    out.join(" ")
+}
+
+pub(super) fn spellings(part: &Part) -> Vec<String> {
+    let mut out = vec![canonical(part)];
+    let mut add = |text: String| {
+        if !text.is_empty() && !out.contains(&text) {
+            out.push(text);
+        }
+    };
+    let raw: Vec<&str> = part.argv.iter().map(|w| w.text.as_str()).collect();
+    add(raw.join(" "));
+    let quoted: Vec<String> = part.argv.iter().map(word).collect();
+    add(quoted.join(" "));
+    if let Some((first, rest)) = raw.split_first() {
+        let base = base_name(first);
+        add(std::iter::once(base.as_str()).chain(rest.iter().copied()).collect::<Vec<_>>().join(" "));
+        let base_quoted: Vec<String> =
+            std::iter::once(base.clone()).chain(quoted.iter().skip(1).cloned()).collect();
+        add(base_quoted.join(" "));
+        if base == "git" {
+            add(git_without_globals(rest));
+        }
+    }
+    for text in &part.also {
+        add(text.clone());
+    }
+    out
+}
+
+/// `git -C dir -c x=y push` is `git push` to a rule that forbids it.
+fn git_without_globals(rest: &[&str]) -> String {
+    let mut args = rest.iter().copied().peekable();
+    while let Some(arg) = args.peek() {
+        match *arg {
+            "-C" | "-c" | "--git-dir" | "--work-tree" | "--namespace" | "--exec-path" | "--config-env"
+            | "--super-prefix" | "--attr-source" => {
+                args.next();
+                args.next();
+            }
+            a if a.starts_with('-') => {
+                args.next();
+            }
+            _ => break,
+        }
+    }
+    std::iter::once("git").chain(args).collect::<Vec<_>>().join(" ")
+}
+
+/// Pieces of text between separators, quotes ignored: what deny rules see of a line that no parser
+/// could take. Also without the leading words of wrappers.
+pub fn crude_pieces(text: &str) -> Vec<String> {
+    let mut out = Vec::new();
+    for piece in text.split([';', '&', '|', '\n', '(', ')', '`', '{', '}']) {
+        let words: Vec<String> = piece
+            .split_whitespace()
+            .map(|w| w.replace(['\'', '"', '\\'], ""))
+            .filter(|w| !w.is_empty())
+            .collect();
+        let mut from = 0;
+        while from < words.len() {
+            let mut spelled = words[from..].to_vec();
+            out.push(spelled.join(" "));
+            let base = base_name(&spelled[0]);
+            if base != spelled[0] {
+                spelled[0].clone_from(&base);
+                out.push(spelled.join(" "));
+            }
+            let skip = base.contains('=')
+                || base.starts_with('-')
+                || matches!(base.as_str(), "!" | "do" | "then" | "else" | "if" | "while" | "until" | "$")
+                || super::wrappers::is_wrapper(&base);
+            if !skip {
+                break;
+            }
+            from += 1;
+        }
+    }
+    out
+}

@@ -1,0 +1,238 @@
+//! From the parser's tree to a flat list of parts.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use brush_parser::ast::{self, Command, CompoundCommand, CompoundList, ExtendedTestExpr};
+
+use super::simple::empty;
+use super::word::{self, Found};
+use super::{Analysis, MAX_PARTS, Part, Role, Word, guard, spell};
+
+/// Substitutions and `sh -c` inside one another.
+pub(super) const MAX_SCRIPTS: usize = 8;
+/// Parts are no longer collected after this many.
+pub(super) const MAX_COLLECTED: usize = 20_000;
+/// Pieces that deny rules see of a line that could not be parsed.
+const MAX_PIECES: usize = 20_000;
+
+pub(super) fn analyse(command: &str) -> Analysis {
+    let mut walk =
+        Walk { out: Analysis { raw: command.to_owned(), ..Analysis::default() }, depth: 0, pipe: None };
+    walk.script(command);
+    if walk.out.parts.iter().filter(|p| p.role != Role::Guess).count() > MAX_PARTS {
+        walk.out.set_unclear(format!("it has more than {MAX_PARTS} commands"));
+    }
+    walk.out
+}
+
+pub(super) struct Walk {
+    pub(super) out: Analysis,
+    depth: usize,
+    /// Parts whose output the current command reads.
+    pub(super) pipe: Option<(usize, usize)>,
+}
+
+impl Walk {
+    /// A whole script: the line itself, a substitution, the text of `sh -c`.
+    pub(super) fn script(&mut self, text: &str) {
+        if self.depth >= MAX_SCRIPTS {
+            self.out.set_unclear("it is nested too deeply");
+            return;
+        }
+        let guard = guard::check(text);
+        if let Some(why) = guard.unclear {
+            self.out.set_unclear(why);
+        }
+        let program = if guard.parse { parse(text) } else { None };
+        let Some(program) = program else {
+            self.out.set_unclear("it cannot be parsed");
+            for piece in spell::crude_pieces(text).into_iter().take(MAX_PIECES) {
+                self.out.parts.push(Part { also: vec![piece], ..empty() });
+            }
+            return;
+        };
+        self.depth += 1;
+        let pipe = self.pipe.take();
+        for list in &program.complete_commands {
+            self.list(list);
+        }
+        self.pipe = pipe;
+        self.depth -= 1;
+    }
+
+    pub(super) fn list(&mut self, list: &CompoundList) {
+        for item in &list.0 {
+            self.pipeline(&item.0.first);
+            for more in &item.0.additional {
+                let (ast::AndOr::And(pipeline) | ast::AndOr::Or(pipeline)) = more;
+                self.pipeline(pipeline);
+            }
+        }
+    }
+
+    fn pipeline(&mut self, pipeline: &ast::Pipeline) {
+        let outer = self.pipe;
+        for command in &pipeline.seq {
+            let start = self.out.parts.len();
+            self.command(command);
+            self.pipe = Some((start, self.out.parts.len()));
+        }
+        self.pipe = outer;
+    }
+
+    fn command(&mut self, command: &Command) {
+        match command {
+            Command::Simple(simple) => self.simple(simple),
+            Command::Compound(compound, redirects) => {
+                self.compound(compound);
+                self.group_redirects(redirects.as_ref());
+            }
+            Command::Function(function) => {
+                self.out.set_loose("it defines a function");
+                if function.fname.value.contains(['$', '`', '\'', '"', '\\']) {
+                    self.out.set_unclear("a function whose name is not plain");
+                }
+                let start = self.out.parts.len();
+                self.compound(&function.body.0);
+                self.group_redirects(function.body.1.as_ref());
+                let own = |p: &&Part| p.program() == function.fname.value;
+                let calls = self.out.parts.iter().skip(start).filter(own).count();
+                self.out.multiplies |= calls > 1 || (calls == 1 && self.out.raw.contains('&'));
+            }
+            Command::ExtendedTest(test, redirects) => {
+                self.test(&test.expr);
+                self.group_redirects(redirects.as_ref());
+            }
+        }
+    }
+
+    fn compound(&mut self, compound: &CompoundCommand) {
+        match compound {
+            CompoundCommand::Arithmetic(a) => self.arithmetic(&a.expr.value),
+            CompoundCommand::ArithmeticForClause(f) => {
+                for e in [&f.initializer, &f.condition, &f.updater].into_iter().flatten() {
+                    self.arithmetic(&e.value);
+                }
+                self.list(&f.body.list);
+            }
+            CompoundCommand::BraceGroup(g) => self.list(&g.list),
+            CompoundCommand::Subshell(s) => self.list(&s.list),
+            CompoundCommand::ForClause(f) => {
+                for value in f.values.iter().flatten() {
+                    self.words(&value.value);
+                }
+                if spell::is_quiet(&f.variable_name) || f.variable_name.chars().any(char::is_lowercase) {
+                    // A plain loop variable.
+                } else {
+                    self.out.set_loose("a loop over a variable of the system");
+                }
+                self.list(&f.body.list);
+            }
+            CompoundCommand::CaseClause(c) => {
+                self.words(&c.value.value);
+                for case in &c.cases {
+                    for pattern in &case.patterns {
+                        self.words(&pattern.value);
+                    }
+                    if let Some(list) = &case.cmd {
+                        self.list(list);
+                    }
+                }
+            }
+            CompoundCommand::IfClause(i) => {
+                self.list(&i.condition);
+                self.list(&i.then);
+                for e in i.elses.iter().flatten() {
+                    if let Some(condition) = &e.condition {
+                        self.list(condition);
+                    }
+                    self.list(&e.body);
+                }
+            }
+            CompoundCommand::WhileClause(w) | CompoundCommand::UntilClause(w) => {
+                self.list(&w.0);
+                self.list(&w.1.list);
+            }
+            CompoundCommand::Coprocess(c) => {
+                self.out.set_loose("a coprocess");
+                self.command(&c.body);
+            }
+        }
+    }
+
+    fn test(&mut self, expr: &ExtendedTestExpr) {
+        match expr {
+            ExtendedTestExpr::And(a, b) | ExtendedTestExpr::Or(a, b) => {
+                self.test(a);
+                self.test(b);
+            }
+            ExtendedTestExpr::Not(a) | ExtendedTestExpr::Parenthesized(a) => self.test(a),
+            ExtendedTestExpr::UnaryTest(kind, w) => {
+                if matches!(kind, ast::UnaryPredicate::ShellVariableIsSetAndAssigned) && w.value.contains('[')
+                {
+                    self.out.set_unclear("an array index that may run commands");
+                }
+                self.words(&w.value);
+            }
+            ExtendedTestExpr::BinaryTest(kind, a, b) => {
+                use ast::BinaryPredicate as B;
+                if matches!(
+                    kind,
+                    B::ArithmeticEqualTo
+                        | B::ArithmeticNotEqualTo
+                        | B::ArithmeticLessThan
+                        | B::ArithmeticLessThanOrEqualTo
+                        | B::ArithmeticGreaterThan
+                        | B::ArithmeticGreaterThanOrEqualTo
+                ) {
+                    self.arithmetic(&a.value);
+                    self.arithmetic(&b.value);
+                }
+                self.words(&a.value);
+                self.words(&b.value);
+            }
+        }
+    }
+
+    fn arithmetic(&mut self, text: &str) {
+        let mut found = Found::default();
+        word::arithmetic(text, &mut found);
+        self.take(found);
+    }
+
+    /// Notes what a word does and hands the word back.
+    pub(super) fn take(&mut self, found: Found) -> Word {
+        if let Some(why) = found.unclear {
+            self.out.set_unclear(why);
+        }
+        if let Some(why) = found.loose {
+            self.out.set_loose(why);
+        }
+        for command in &found.commands {
+            self.script(command);
+        }
+        found.word
+    }
+
+    pub(super) fn words(&mut self, raw: &str) -> Vec<Word> {
+        word::expand(raw).into_iter().map(|f| self.take(f)).collect()
+    }
+
+    fn group_redirects(&mut self, list: Option<&ast::RedirectList>) {
+        for redirect in list.into_iter().flat_map(|l| &l.0) {
+            let mut stdin = None;
+            let redirects = self.redirect(redirect, &mut stdin);
+            self.out.redirects.extend(redirects);
+        }
+    }
+}
+
+/// The parser is foreign code that sees hostile text: a panic in it means "cannot be parsed".
+fn parse(text: &str) -> Option<ast::Program> {
+    catch_unwind(AssertUnwindSafe(|| {
+        let options = brush_parser::ParserOptions::default();
+        brush_parser::Parser::new(text.as_bytes(), &options).parse_program().ok()
+    }))
+    .ok()
+    .flatten()
+}

@@ -1,0 +1,263 @@
+//! Programs that run another program: which one, and with what.
+
+use super::flags::Spec;
+use super::wrappers::{JOINS, OPAQUE, WRAPPERS, Wrapper, w};
+use super::{Part, Word, crude_pieces, runners};
+
+/// Something that a command runs.
+pub(super) enum Inner {
+    Command {
+        argv: Vec<Word>,
+        env: Vec<(String, Word)>,
+        guess: bool,
+    },
+    /// Text for a shell.
+    Script(String),
+}
+
+/// What is known of a command as a wrapper.
+#[derive(Default)]
+pub(super) struct Unwrapped {
+    pub(super) runs: Vec<Inner>,
+    /// Adds no power of its own.
+    pub(super) transparent: bool,
+    pub(super) also: Vec<String>,
+    pub(super) unclear: Option<String>,
+    pub(super) loose: Option<String>,
+    pub(super) folders: Vec<Option<String>>,
+}
+
+impl Unwrapped {
+    pub(super) fn unclear(why: impl Into<String>) -> Self {
+        Self { unclear: Some(why.into()), ..Self::default() }
+    }
+
+    pub(super) fn loose(why: impl Into<String>) -> Self {
+        Self { loose: Some(why.into()), ..Self::default() }
+    }
+}
+
+pub(super) fn unwrap(part: &Part) -> Unwrapped {
+    let base = part.base();
+    let args = part.args();
+    if let Some(known) = WRAPPERS.iter().find(|w| w.name == base) {
+        return known_wrapper(known, args);
+    }
+    match base.as_str() {
+        "env" => env(args),
+        "command" => command(args),
+        "watch" => watch(args),
+        "find" | "gfind" | "fd" | "fdfind" => runners::find(args),
+        "git" => runners::git(args),
+        "sudoedit" | "sudo-rs" | "su" if args.is_empty() => {
+            Unwrapped::loose("it opens a shell for another user")
+        }
+        _ if runners::is_shell(&base) => runners::shell(&base, part),
+        _ if OPAQUE.contains(&base.as_str()) => opaque(&base, args),
+        _ => runners::other(&base, part),
+    }
+}
+
+fn known_wrapper(known: &Wrapper, args: &[Word]) -> Unwrapped {
+    let first = match known.spec.first_operand(args) {
+        Ok(first) => first + known.skip,
+        Err(why) => {
+            let mut out = opaque(known.name, args);
+            out.unclear = Some(format!("{} has {why}", known.name));
+            return out;
+        }
+    };
+    let mut rest = args.get(first..).unwrap_or_default().to_vec();
+    let mut env = vec![];
+    if known.name == "sudo" || known.name == "doas" {
+        env = take_assignments(&mut rest);
+    }
+    let mut out = Unwrapped { transparent: known.transparent, ..Unwrapped::default() };
+    if rest.is_empty() {
+        out.transparent = false;
+        if matches!(known.name, "sudo" | "doas" | "chroot" | "busybox" | "toybox") {
+            out.loose = Some(format!("{} without a command", known.name));
+        }
+        return out;
+    }
+    if known.name == "xargs" {
+        let replace = args[..first.min(args.len())]
+            .iter()
+            .any(|w| w.text.starts_with("-I") || w.text.starts_with("--replace"));
+        if !replace {
+            rest.push(Word { splits: true, ..Word::unknown() });
+        }
+        out.loose = Some("xargs adds words that are only known when it runs".into());
+    }
+    if known.name == "exec" {
+        out.loose = Some("exec replaces the shell".into());
+    }
+    out.runs.push(Inner::Command { argv: rest, env, guess: false });
+    out
+}
+
+/// `env`, whose words may be assignments, and whose `-S` splits a text.
+fn env(args: &[Word]) -> Unwrapped {
+    const ENV: Spec = Spec {
+        short: "i0v",
+        short_arg: "uC",
+        long: &["ignore-environment", "null", "debug"],
+        long_arg: &["unset", "chdir"],
+    };
+    if let Some((at, text)) = split_string(args) {
+        let Some(text) = text else { return Unwrapped::unclear("env -S with a text that is not plain") };
+        let more: Vec<String> =
+            args.get(at..).unwrap_or_default().iter().map(|w| super::quote(&w.text)).collect();
+        if text.contains(['$', '\\', '#']) || args.get(at..).unwrap_or_default().iter().any(|w| !w.plain()) {
+            return Unwrapped::unclear("env -S with a text that is not plain");
+        }
+        return Unwrapped {
+            runs: vec![Inner::Script(format!("env {text} {}", more.join(" ")))],
+            transparent: true,
+            ..Unwrapped::default()
+        };
+    }
+    let first = match ENV.first_operand(args) {
+        Ok(first) => first,
+        Err(why) => {
+            let mut out = opaque("env", args);
+            out.unclear = Some(format!("env has {why}"));
+            return out;
+        }
+    };
+    let mut folders = vec![];
+    for (i, word) in args[..first.min(args.len())].iter().enumerate() {
+        if word.text == "-C" || word.text == "--chdir" {
+            folders.push(args.get(i + 1).filter(|w| w.plain()).map(|w| w.text.clone()));
+        } else if word.text.starts_with("-C") || word.text.starts_with("--chdir=") {
+            folders.push(None);
+        }
+    }
+    let mut rest = args[first.min(args.len())..].to_vec();
+    let env = take_assignments(&mut rest);
+    if rest.is_empty() {
+        // It prints the environment, or nothing.
+        return Unwrapped { folders, ..Unwrapped::default() };
+    }
+    Unwrapped {
+        runs: vec![Inner::Command { argv: rest, env, guess: false }],
+        transparent: true,
+        folders,
+        ..Unwrapped::default()
+    }
+}
+
+/// Text of `-S`, and where the words after it begin.
+fn split_string(args: &[Word]) -> Option<(usize, Option<String>)> {
+    for (i, word) in args.iter().enumerate() {
+        let text = word.text.as_str();
+        if !text.starts_with('-') {
+            return None;
+        }
+        if let Some(rest) = text.strip_prefix("--split-string") {
+            return Some(match rest.strip_prefix('=') {
+                Some(joined) => (i + 1, word.plain().then(|| joined.to_owned())),
+                None => (i + 2, args.get(i + 1).filter(|w| w.plain()).map(|w| w.text.clone())),
+            });
+        }
+        if !text.starts_with("--")
+            && let Some(at) = text.find('S')
+        {
+            let joined = &text[at + 1..];
+            return Some(if joined.is_empty() {
+                (i + 2, args.get(i + 1).filter(|w| w.plain()).map(|w| w.text.clone()))
+            } else {
+                (i + 1, word.plain().then(|| joined.to_owned()))
+            });
+        }
+    }
+    None
+}
+
+fn take_assignments(rest: &mut Vec<Word>) -> Vec<(String, Word)> {
+    let mut env = vec![];
+    while let Some((name, value)) = rest.first().and_then(|w| {
+        let (name, value) = w.text.split_once('=')?;
+        Some((name.to_owned(), Word { text: value.to_owned(), ..w.clone() }))
+    }) {
+        env.push((name, value));
+        rest.remove(0);
+    }
+    env
+}
+
+/// `command -v x` only looks; otherwise it runs.
+fn command(args: &[Word]) -> Unwrapped {
+    let query =
+        args.first().is_some_and(|w| w.plain() && matches!(w.text.as_str(), "-v" | "-V" | "-pv" | "-pV"));
+    if query {
+        return Unwrapped::default();
+    }
+    const COMMAND: Wrapper = w("command", true, "p", "", 0);
+    known_wrapper(&COMMAND, args)
+}
+
+/// `watch` gives its words to `sh -c`.
+fn watch(args: &[Word]) -> Unwrapped {
+    const WATCH: Spec = Spec {
+        short: "bcdegptwxrC",
+        short_arg: "nq",
+        long: &[
+            "beep",
+            "color",
+            "errexit",
+            "chgexit",
+            "precise",
+            "no-title",
+            "no-wrap",
+            "exec",
+            "differences",
+            "no-rerun",
+        ],
+        long_arg: &["interval", "equexit"],
+    };
+    match WATCH.first_operand(args) {
+        Ok(first) if first < args.len() => joined(&args[first..], true),
+        Ok(_) => Unwrapped::default(),
+        Err(why) => {
+            let mut out = opaque("watch", args);
+            out.unclear = Some(format!("watch has {why}"));
+            out
+        }
+    }
+}
+
+/// Words that a shell gets as one text.
+pub(super) fn joined(words: &[Word], transparent: bool) -> Unwrapped {
+    if words.iter().any(|w| !w.plain()) {
+        return Unwrapped::unclear("a text for a shell that is only known when it runs");
+    }
+    let text = words.iter().map(|w| w.text.as_str()).collect::<Vec<_>>().join(" ");
+    Unwrapped { runs: vec![Inner::Script(text)], transparent, ..Unwrapped::default() }
+}
+
+/// Every rest of the line that begins with a plain word may be what runs.
+fn opaque(base: &str, args: &[Word]) -> Unwrapped {
+    const MOST: usize = 12;
+    let mut out = Unwrapped::default();
+    for i in (0..args.len()).filter(|i| !args[*i].text.starts_with('-')).take(MOST) {
+        let word = &args[i];
+        if word.plain() && word.text.contains(char::is_whitespace) {
+            if JOINS.contains(&base) {
+                out.runs.push(Inner::Script(word.text.clone()));
+            } else {
+                out.also.extend(crude_pieces(&word.text));
+            }
+        } else if word.plain() && !word.text.is_empty() {
+            let mut rest = args[i..].to_vec();
+            let env = take_assignments(&mut rest);
+            if !rest.is_empty() && rest[0].plain() && !rest[0].text.is_empty() {
+                out.runs.push(Inner::Command { argv: rest, env, guess: true });
+            }
+        }
+    }
+    if out.runs.is_empty() && args.iter().any(|w| w.dynamic) {
+        out.loose = Some(format!("{base} may run something that is only known when it runs"));
+    }
+    out
+}

@@ -1,0 +1,325 @@
+//! Which files a simple command writes, as far as its words tell.
+
+use crate::shell::{Part, Role, Word};
+
+/// Programs that only read the files they are given.
+const READERS: &[&str] = &[
+    "cat",
+    "head",
+    "tail",
+    "less",
+    "more",
+    "bat",
+    "wc",
+    "nl",
+    "tac",
+    "rev",
+    "cut",
+    "grep",
+    "egrep",
+    "fgrep",
+    "rg",
+    "ag",
+    "ack",
+    "diff",
+    "cmp",
+    "comm",
+    "sort",
+    "uniq",
+    "ls",
+    "dir",
+    "tree",
+    "stat",
+    "file",
+    "du",
+    "df",
+    "find",
+    "fd",
+    "test",
+    "[",
+    "echo",
+    "printf",
+    "md5sum",
+    "sha1sum",
+    "sha256sum",
+    "sha512sum",
+    "b2sum",
+    "cksum",
+    "readlink",
+    "realpath",
+    "basename",
+    "dirname",
+    "strings",
+    "hexdump",
+    "od",
+    "xxd",
+    "jq",
+    "yq",
+    "awk",
+    "gawk",
+    "mawk",
+    "cd",
+    "pushd",
+    "pwd",
+    "source",
+    ".",
+    "sh",
+    "bash",
+    "dash",
+    "zsh",
+    "ssh",
+    "ssh-add",
+    "git",
+    "cargo",
+    "npm",
+    "make",
+    "true",
+    "false",
+    ":",
+    "which",
+    "type",
+    "getfacl",
+    "lsattr",
+    "xargs",
+    "env",
+    "sudo",
+    "command",
+    "time",
+    "nice",
+    "timeout",
+    "eza",
+    "exa",
+    "column",
+    "fold",
+    "paste",
+    "join",
+    "tr",
+    "sed",
+    "perl",
+    "ssh-keygen",
+    "gpg",
+    "date",
+    "id",
+    "export",
+    "declare",
+    "local",
+    "read",
+    "set",
+    "unset",
+    "return",
+    "exit",
+    "case",
+    "for",
+    "docker",
+    "podman",
+    "curl",
+    "wget",
+    "tar",
+    "zip",
+    "unzip",
+    "dd",
+    "cp",
+    "mv",
+    "install",
+    "ln",
+    "rsync",
+    "scp",
+    "tee",
+    "touch",
+    "mkdir",
+    "rm",
+    "rmdir",
+    "unlink",
+    "shred",
+    "truncate",
+    "chmod",
+    "chown",
+    "chgrp",
+    "gh",
+];
+
+/// The words that name what this command writes, moves, links or deletes.
+pub(crate) fn written(part: &Part) -> Vec<Word> {
+    if part.argv.is_empty() {
+        return vec![];
+    }
+    let base = part.base();
+    let args = part.args();
+    let operands: Vec<&Word> = args.iter().filter(|w| !w.text.starts_with('-') || w.text == "-").collect();
+    let all = || operands.iter().map(|w| (*w).clone()).collect::<Vec<_>>();
+    let last = || operands.last().map(|w| (*w).clone()).into_iter().collect::<Vec<_>>();
+    let mut out = match base.as_str() {
+        "tee" | "touch" | "mkdir" | "rm" | "rmdir" | "unlink" | "shred" | "truncate" | "mv" | "ln"
+        | "chmod" | "chown" | "chgrp" | "chattr" | "setfacl" | "sponge" | "mkfifo" | "mknod" | "split"
+        | "csplit" | "patch" | "ed" | "ex" | "vi" | "vim" | "nvim" | "nano" | "emacs" | "micro" | "hx"
+        | "code" | "crudini" | "gio" | "trash" | "trash-put" | "rename" | "mmv" | "dos2unix" | "unix2dos"
+        | "gunzip" | "gzip" | "xz" | "bzip2" | "zstd" | "setfattr" | "attr" | "fallocate" | "sqlite3"
+        | "visudo" | "sudoedit" => all(),
+        "cp" | "install" | "rsync" | "scp" | "gcp" | "ditto" => last(),
+        "sort" => valued(args, 'o', "output"),
+        "uniq" => operands.get(1).map(|w| (*w).clone()).into_iter().collect(),
+        "dd" => args.iter().filter_map(|w| tail(w, "of=")).collect(),
+        "sed" | "gsed" | "perl" | "ruby" => {
+            let in_place = args.iter().any(|w| {
+                w.text.starts_with("--in-place")
+                    || (w.text.starts_with('-')
+                        && !w.text.starts_with("--")
+                        && w.text.contains('i')
+                        && base != "ruby")
+                    || (base == "ruby" && w.text.starts_with("-i"))
+            });
+            if in_place { all() } else { sed_writes(args) }
+        }
+        "awk" | "gawk" | "mawk" | "nawk" => code_writes(args),
+        "curl" => {
+            let mut out = valued(args, 'o', "output");
+            out.extend(valued(args, 'D', "dump-header"));
+            out.extend(valued(args, 'c', "cookie-jar"));
+            out.extend(valued(args, '\0', "output-dir"));
+            out.extend(valued(args, '\0', "trace"));
+            out
+        }
+        "wget" => {
+            let mut out = valued(args, 'O', "output-document");
+            out.extend(valued(args, 'P', "directory-prefix"));
+            out.extend(valued(args, 'o', "output-file"));
+            out
+        }
+        "tar" | "gtar" | "bsdtar" => {
+            let mut out = valued(args, 'C', "directory");
+            out.extend(valued(args, 'f', "file"));
+            out
+        }
+        "unzip" | "7z" | "unrar" => valued(args, 'd', ""),
+        "tree" | "gcc" | "cc" | "clang" | "ld" | "rustc" | "go" | "xxd" | "base64" | "openssl" | "pandoc"
+        | "ffmpeg" | "gpg" | "tsc" | "javac" => valued(args, 'o', "output"),
+        "git" => git_writes(args),
+        "find" | "gfind" => {
+            let mut out = Vec::new();
+            for (i, w) in args.iter().enumerate() {
+                if matches!(w.text.as_str(), "-fprint" | "-fprintf" | "-fprint0" | "-fls") {
+                    out.extend(args.get(i + 1).cloned());
+                }
+                if w.text == "-delete" {
+                    out.extend(args.iter().take_while(|w| !w.text.starts_with('-')).cloned());
+                }
+            }
+            out
+        }
+        "time" => valued(args, 'o', "output"),
+        "script" => all(),
+        b if READERS.contains(&b) => vec![],
+        // Of a program that is not known every operand may be written.
+        _ if part.role == Role::Command => all(),
+        _ => vec![],
+    };
+    if matches!(base.as_str(), "cp" | "mv" | "install" | "ln") {
+        out.extend(valued(args, 't', "target-directory"));
+        // Into a folder, under the name of the source. One file to a name with an ending is a copy.
+        let folder = |w: &Word| {
+            let last = w.text.rsplit('/').next().unwrap_or_default();
+            operands.len() != 2 || !last.trim_start_matches('.').contains('.')
+        };
+        if let Some(folder) = out.last().filter(|w| folder(w)).cloned() {
+            for source in operands.iter().take(operands.len().saturating_sub(1)) {
+                if let Some(name) = source.text.rsplit('/').find(|n| !n.is_empty())
+                    && !name.contains("..")
+                {
+                    out.push(Word {
+                        text: format!("{}/{name}", folder.text),
+                        glob: folder.glob || source.glob,
+                        ..folder.clone()
+                    });
+                }
+            }
+        }
+    }
+    out
+}
+
+fn tail(word: &Word, start: &str) -> Option<Word> {
+    word.text.strip_prefix(start).map(|t| Word { text: t.to_owned(), ..word.clone() })
+}
+
+/// Values of an option: `-o x`, `-ox`, `--output x`, `--output=x` (also shortened).
+fn valued(args: &[Word], short: char, long: &str) -> Vec<Word> {
+    let mut out = Vec::new();
+    for (i, w) in args.iter().enumerate() {
+        let t = w.text.as_str();
+        if let Some(name) = t.strip_prefix("--") {
+            if long.is_empty() {
+                continue;
+            }
+            let (name, value) = name.split_once('=').map_or((name, None), |(n, v)| (n, Some(v)));
+            if name.len() >= 3 && long.starts_with(name) {
+                match value {
+                    Some(v) => out.push(Word { text: v.to_owned(), ..w.clone() }),
+                    None => out.extend(args.get(i + 1).cloned()),
+                }
+            }
+        } else if t.starts_with('-')
+            && let Some(at) = t.find(short)
+        {
+            let rest = &t[at + short.len_utf8()..];
+            if rest.is_empty() {
+                out.extend(args.get(i + 1).cloned());
+            } else {
+                out.push(Word { text: rest.to_owned(), ..w.clone() });
+            }
+        }
+    }
+    out
+}
+
+/// `w file` and `s///w file` of sed.
+fn sed_writes(args: &[Word]) -> Vec<Word> {
+    let mut out = Vec::new();
+    for w in args {
+        for (i, _) in w.text.match_indices('w') {
+            let before = w.text[..i].chars().next_back();
+            if before.is_none_or(|c| !c.is_alphanumeric() || w.text[..i].contains('/')) {
+                let file = w.text[i + 1..].lines().next().unwrap_or_default().trim_matches([' ', '}', ';']);
+                if !file.is_empty() {
+                    out.push(Word::fixed(file));
+                }
+            }
+        }
+    }
+    out
+}
+
+/// `print > "file"` of awk.
+fn code_writes(args: &[Word]) -> Vec<Word> {
+    args.iter()
+        .flat_map(|w| w.text.match_indices('>').map(|(i, _)| w.text[i + 1..].to_owned()).collect::<Vec<_>>())
+        .filter_map(|rest| {
+            let rest = rest.trim_start_matches(['>', ' ']);
+            let inner = rest.strip_prefix('"')?;
+            Some(Word::fixed(inner.split('"').next()?))
+        })
+        .collect()
+}
+
+/// Operands of git's own writing commands, and its output options.
+fn git_writes(args: &[Word]) -> Vec<Word> {
+    let mut out = valued(args, '\0', "output");
+    let sub = args.iter().position(|w| !w.text.starts_with('-'));
+    let Some(sub) = sub else { return out };
+    if matches!(
+        args[sub].text.as_str(),
+        "checkout"
+            | "restore"
+            | "mv"
+            | "rm"
+            | "clone"
+            | "init"
+            | "worktree"
+            | "archive"
+            | "bundle"
+            | "format-patch"
+    ) {
+        out.extend(args[sub + 1..].iter().filter(|w| !w.text.starts_with('-')).cloned());
+    }
+    out.extend(valued(&args[sub..], 'o', "output"));
+    out
+}

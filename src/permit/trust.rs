@@ -1,0 +1,370 @@
+//! What a folder brings that could run, connect or loosen a rule, and whether the person said yes to
+//! exactly that.
+//!
+//! Nothing here runs anything. What was hashed is handed out as bytes, so that what is loaded is what
+//! was judged. Links are never followed.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use tiller_protocol::ask::TrustItem;
+
+use crate::shell::invisibles;
+
+/// Largest file that is taken; a larger one is listed and never loaded.
+const MAX_FILE: u64 = 256 * 1024;
+/// Most files of one folder; beyond it nothing of the folder is loaded.
+const MAX_ITEMS: usize = 500;
+/// Deepest nesting below `.tiller`.
+const MAX_DEPTH: usize = 6;
+/// Longest line of detail, in characters.
+const MAX_DETAIL: usize = 120;
+
+/// Files that matter, with what they are.
+const FILES: &[(&str, &str)] = &[
+    (".tiller/config.toml", "settings"),
+    (".tiller/permissions.yaml", "permissions"),
+    (".tiller/mcp.json", "mcp servers"),
+    (".mcp.json", "mcp servers"),
+    (".tiller/hooks.toml", "hooks"),
+    (".tiller/plugin.toml", "plugin"),
+];
+/// Folders of which every file matters.
+const FOLDERS: &[(&str, &str)] = &[
+    (".tiller/agents", "agent"),
+    (".tiller/skills", "skill"),
+    (".tiller/workflows", "workflow"),
+    (".tiller/hooks", "hook"),
+    (".tiller/commands", "command"),
+    (".tiller/plugins", "plugin"),
+];
+
+/// One thing that was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    pub item: TrustItem,
+    /// What was hashed; `None` for links, large and unreadable files, which are never loaded.
+    pub bytes: Option<Vec<u8>>,
+}
+
+/// Everything that was found in one folder, sorted by path.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Brings {
+    pub found: Vec<Found>,
+    /// There was more than is listed: nothing of the folder may be loaded.
+    pub too_much: bool,
+}
+
+impl Brings {
+    /// For the dialog.
+    pub fn items(&self) -> Vec<TrustItem> {
+        self.found.iter().map(|f| f.item.clone()).collect()
+    }
+
+    /// The content that was hashed, by path relative to the folder.
+    pub fn bytes(&self, path: &str) -> Option<&[u8]> {
+        self.found.iter().find(|f| f.item.path == path).and_then(|f| f.bytes.as_deref())
+    }
+
+    /// What a yes to exactly this is stored as.
+    pub fn decision(&self, choice: Choice) -> Stored {
+        Stored {
+            choice,
+            items: self.found.iter().map(|f| (f.item.path.clone(), f.item.hash.clone())).collect(),
+        }
+    }
+}
+
+/// The person's choice. "Not now" (Escape) is not stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Choice {
+    Trust,
+    Never,
+}
+
+/// A stored decision: plain data, kept by the store under the folder's real path.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stored {
+    pub choice: Choice,
+    /// Path relative to the folder → BLAKE3 of its content, hex.
+    pub items: BTreeMap<String, String>,
+}
+
+/// What changed since the yes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Change {
+    Added(String),
+    Changed(String),
+    Removed(String),
+}
+
+/// Whether what a folder brings may be loaded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Status {
+    /// It brings nothing.
+    Nothing,
+    /// Never asked.
+    New,
+    /// A yes to exactly this.
+    Trusted,
+    /// A yes to something else: nothing is loaded until asked again.
+    Changed(Vec<Change>),
+    /// The person said never.
+    Never,
+}
+
+impl Status {
+    /// True only when everything may be loaded.
+    pub fn may_load(&self) -> bool {
+        matches!(self, Self::Trusted | Self::Nothing)
+    }
+}
+
+/// Compares what is there with what was decided.
+pub fn status(brings: &Brings, stored: Option<&Stored>) -> Status {
+    if brings.found.is_empty() && !brings.too_much {
+        return Status::Nothing;
+    }
+    let Some(stored) = stored else { return Status::New };
+    if stored.choice == Choice::Never {
+        return Status::Never;
+    }
+    let mut changes = Vec::new();
+    for found in &brings.found {
+        match stored.items.get(&found.item.path) {
+            None => changes.push(Change::Added(found.item.path.clone())),
+            Some(hash) if *hash != found.item.hash => changes.push(Change::Changed(found.item.path.clone())),
+            Some(_) => {}
+        }
+    }
+    for path in stored.items.keys().filter(|p| !brings.found.iter().any(|f| f.item.path == **p)) {
+        changes.push(Change::Removed(path.clone()));
+    }
+    if changes.is_empty() && !brings.too_much { Status::Trusted } else { Status::Changed(changes) }
+}
+
+/// Looks at a folder. Reads only the listed names in it.
+pub fn discover(folder: &Path) -> Brings {
+    let mut brings = Brings::default();
+    for (path, kind) in FILES {
+        visit(folder, Path::new(path), kind, 0, &mut brings);
+    }
+    for (path, kind) in FOLDERS {
+        visit(folder, Path::new(path), kind, 0, &mut brings);
+    }
+    brings.found.sort_by(|a, b| a.item.path.cmp(&b.item.path));
+    brings.found.dedup_by(|a, b| a.item.path == b.item.path);
+    brings
+}
+
+fn visit(folder: &Path, path: &Path, kind: &str, depth: usize, brings: &mut Brings) {
+    if brings.found.len() >= MAX_ITEMS || depth > MAX_DEPTH {
+        brings.too_much = true;
+        return;
+    }
+    // Each component on the way must be a real folder.
+    let mut at = folder.to_path_buf();
+    let mut walked = PathBuf::new();
+    let count = path.components().count();
+    for (i, part) in path.components().enumerate() {
+        at.push(part);
+        walked.push(part);
+        let Ok(meta) = fs::symlink_metadata(&at) else { return };
+        if meta.file_type().is_symlink() {
+            add(brings, link(&at, &walked, kind));
+            return;
+        }
+        if i + 1 < count && !meta.is_dir() {
+            return;
+        }
+        if i + 1 == count {
+            if meta.is_dir() {
+                list(folder, path, kind, depth, brings);
+            } else if meta.is_file() {
+                add(brings, file(&at, path, kind, meta.len()));
+            } else {
+                add(brings, refused(path, kind, "a special file: never loaded"));
+            }
+        }
+    }
+}
+
+fn add(brings: &mut Brings, found: Found) {
+    if !brings.found.iter().any(|f| f.item.path == found.item.path) {
+        brings.found.push(found);
+    }
+}
+
+fn list(folder: &Path, path: &Path, kind: &str, depth: usize, brings: &mut Brings) {
+    let Ok(entries) = fs::read_dir(folder.join(path)) else {
+        add(brings, refused(path, kind, "cannot be read: never loaded"));
+        return;
+    };
+    let mut names: Vec<PathBuf> =
+        entries.take(MAX_ITEMS + 1).flatten().map(|e| path.join(e.file_name())).collect();
+    names.sort();
+    for name in names {
+        visit(folder, &name, kind, depth + 1, brings);
+    }
+}
+
+fn file(at: &Path, path: &Path, kind: &str, len: u64) -> Found {
+    if len > MAX_FILE {
+        return refused(path, kind, &format!("larger than {} KiB: never loaded", MAX_FILE / 1024));
+    }
+    let mut bytes = Vec::new();
+    let read = fs::File::open(at).and_then(|f| f.take(MAX_FILE + 1).read_to_end(&mut bytes));
+    if read.is_err() || bytes.len() as u64 > MAX_FILE {
+        return refused(path, kind, "cannot be read: never loaded");
+    }
+    let text = String::from_utf8_lossy(&bytes);
+    let detail = detail(kind, path, &text);
+    Found {
+        item: TrustItem {
+            kind: kind.to_owned(),
+            path: name(path),
+            detail: one_line(&detail),
+            hash: blake3::hash(&bytes).to_hex().to_string(),
+        },
+        bytes: Some(bytes),
+    }
+}
+
+fn link(at: &Path, path: &Path, kind: &str) -> Found {
+    let target = fs::read_link(at).map(|t| t.display().to_string()).unwrap_or_default();
+    let mut found = refused(path, kind, &format!("a link to {target}: never loaded"));
+    found.item.hash = blake3::hash(format!("link {target}").as_bytes()).to_hex().to_string();
+    found
+}
+
+fn refused(path: &Path, kind: &str, why: &str) -> Found {
+    Found {
+        item: TrustItem {
+            kind: kind.to_owned(),
+            path: name(path),
+            detail: one_line(why),
+            hash: blake3::hash(why.as_bytes()).to_hex().to_string(),
+        },
+        bytes: None,
+    }
+}
+
+fn name(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
+}
+
+/// One line of what it would do. Looks at the text only; the loaders parse it after the yes.
+fn detail(kind: &str, path: &Path, text: &str) -> String {
+    match kind {
+        "permissions" => rules(text),
+        "settings" | "plugin" | "hooks" => keys(text),
+        "mcp servers" => servers(text),
+        "hook" => format!("runs: {}", first_text(text)),
+        "agent" | "skill" | "workflow" | "command" => {
+            let described = text
+                .lines()
+                .take(40)
+                .find_map(|l| l.trim().strip_prefix("description:").map(str::trim).filter(|d| !d.is_empty()));
+            described.map_or_else(|| first_text(text), |d| d.trim_matches(['"', '\'']).to_owned())
+        }
+        _ => path.display().to_string(),
+    }
+}
+
+fn rules(text: &str) -> String {
+    match crate::rulefile::load(text, crate::rules::Source::Project) {
+        Ok(loaded) => {
+            let count = |e| loaded.rules.iter().filter(|r| r.effect == e).count();
+            use crate::rules::Effect;
+            let allows: Vec<&str> = loaded
+                .rules
+                .iter()
+                .filter(|r| r.effect == Effect::Allow)
+                .take(4)
+                .map(crate::rules::Rule::text)
+                .collect();
+            format!(
+                "allows {}, asks {}, denies {}{}{}",
+                count(Effect::Allow),
+                count(Effect::Ask),
+                count(Effect::Deny),
+                if allows.is_empty() { "" } else { ": allows " },
+                allows.join(", ")
+            )
+        }
+        Err(problem) => format!("cannot be read ({problem})"),
+    }
+}
+
+fn keys(text: &str) -> String {
+    let tables: Vec<&str> = text
+        .lines()
+        .map(str::trim)
+        .filter(|l| !l.starts_with('#'))
+        .filter_map(|l| {
+            l.strip_prefix('[')
+                .and_then(|l| l.split(']').next())
+                .or_else(|| l.split_once('=').map(|(k, _)| k.trim()))
+        })
+        .map(|k| k.trim_matches(['[', ']', ' ']))
+        .filter(|k| !k.is_empty())
+        .take(12)
+        .collect();
+    if tables.is_empty() { "sets nothing".into() } else { format!("sets {}", tables.join(", ")) }
+}
+
+fn servers(text: &str) -> String {
+    let Ok(value) = serde_json::from_str::<serde_json::Value>(text) else { return "cannot be read".into() };
+    let Some(servers) = value.get("mcpServers").or_else(|| value.get("servers")).and_then(|s| s.as_object())
+    else {
+        return "names no server".into();
+    };
+    let line = |name: &str, server: &serde_json::Value| {
+        let text = |key: &str| server.get(key).and_then(|v| v.as_str()).unwrap_or_default();
+        let args: Vec<&str> = server
+            .get("args")
+            .and_then(|a| a.as_array())
+            .map(|a| a.iter().filter_map(|v| v.as_str()).collect())
+            .unwrap_or_default();
+        if text("url").is_empty() {
+            format!("{name} runs: {} {}", text("command"), args.join(" "))
+        } else {
+            format!("{name} connects to {}", text("url"))
+        }
+    };
+    servers.iter().take(5).map(|(n, s)| line(n, s)).collect::<Vec<_>>().join("; ")
+}
+
+fn first_text(text: &str) -> String {
+    text.lines()
+        .map(str::trim)
+        .find(|l| !l.is_empty() && !l.starts_with("#!") && !matches!(*l, "---" | "+++"))
+        .unwrap_or("empty")
+        .to_owned()
+}
+
+/// Shown to a person: one line, nothing that cannot be seen.
+fn one_line(text: &str) -> String {
+    let hidden = invisibles(text);
+    let mut out = String::new();
+    for (i, c) in text.char_indices() {
+        match hidden.iter().find(|(at, _)| *at == i) {
+            Some(_) => out.push_str(&format!("<U+{:04X}>", c as u32)),
+            None if c.is_whitespace() => out.push(' '),
+            None => out.push(c),
+        }
+        if out.chars().count() >= MAX_DETAIL {
+            out.push('…');
+            break;
+        }
+    }
+    out.trim().to_owned()
+}
+
+#[cfg(test)]
+#[path = "trust_tests.rs"]
+mod tests;

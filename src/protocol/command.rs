@@ -1,0 +1,261 @@
+//! What a client asks of the engine. One small enum per concern.
+
+use serde::{Deserialize, Serialize};
+
+use crate::ask::AskReply;
+use crate::ids::{AskId, CommandId, EntryId, QueueId, SessionId};
+use crate::message::Message;
+use crate::queue::SendMode;
+use crate::review::Reject;
+use crate::todo::TodoStatus;
+use crate::view::{ModelRef, Profile};
+
+/// One request. Everything that it causes carries `id` as `cause`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Command {
+    pub id: CommandId,
+    pub body: CommandBody,
+}
+
+/// By concern.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "concern", content = "do", rename_all = "snake_case")]
+pub enum CommandBody {
+    Turn(TurnCommand),
+    Queue(QueueCommand),
+    Ask(AskCommand),
+    Session(SessionCommand),
+    Context(ContextCommand),
+    Todo(TodoCommand),
+    Review(ReviewCommand),
+    Watch(WatchCommand),
+    Query(Query),
+}
+
+/// The conversation itself.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum TurnCommand {
+    /// Say something.
+    Submit { message: Message, mode: SendMode },
+    /// Stop the running turn. `hard`: kill tools at once. Also cancels a retry wait.
+    Interrupt { hard: bool },
+    /// Go on with a turn that was interrupted, cut or parked by an error, as it stands.
+    Continue,
+    /// Do not wait for the retry countdown.
+    SkipWait,
+    /// A `!` (share) or `!!` (private) line.
+    Shell { line: String, share: bool },
+    /// A question on the side, answered by `aside_reply`: from what was said so far, without tools, and
+    /// without a trace in the conversation. May be asked while a turn runs.
+    Aside { question: String },
+    /// Kill one running tool or background process by call id or process id.
+    StopTool { id: String },
+}
+
+/// Waiting messages.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum QueueCommand {
+    Edit {
+        id: QueueId,
+        message: Message,
+    },
+    Remove {
+        id: QueueId,
+    },
+    /// To position `to` (0 is next).
+    Move {
+        id: QueueId,
+        to: usize,
+    },
+    Mode {
+        id: QueueId,
+        mode: SendMode,
+    },
+}
+
+/// Answers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum AskCommand {
+    Answer { id: AskId, reply: AskReply },
+}
+
+/// Sessions and their settings.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum SessionCommand {
+    New,
+    Open {
+        id: SessionId,
+    },
+    Rename {
+        id: SessionId,
+        title: String,
+    },
+    Archive {
+        id: SessionId,
+        archived: bool,
+    },
+    /// Throw a session away, or take it back within 30 days. Not the one that is open.
+    Trash {
+        id: SessionId,
+        trashed: bool,
+    },
+    /// Continue the conversation from `entry` on (its text comes back as `branched`).
+    Fork {
+        entry: EntryId,
+    },
+    SetModel {
+        model: ModelRef,
+    },
+    SetProfile {
+        profile: Profile,
+    },
+    /// Raise or set the session's budget, in dollars.
+    SetBudget {
+        usd: f64,
+    },
+    /// Keep the key of a provider, which is made ready and tried with it.
+    StoreKey {
+        provider: String,
+        key: KeyText,
+    },
+    /// Settings or keys changed on disk: read them again. Answered by `done_reply` or `error_reply`.
+    Reload,
+    /// Save and end; the engine answers `stopped` when all is on disk and no child lives.
+    Quit,
+}
+
+/// A key on its way from the person to the key file. It is never printed, and no event repeats it.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct KeyText(pub String);
+
+impl std::fmt::Debug for KeyText {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("KeyText(..)")
+    }
+}
+
+/// What the model sees.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum ContextCommand {
+    Compact {
+        #[serde(default)]
+        focus: Option<String>,
+    },
+    CompactPreview,
+    Report,
+}
+
+/// The person's edits of the todo list; the agent is told at the end of the next message.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum TodoCommand {
+    Add { content: String },
+    Edit { id: String, content: String },
+    Status { id: String, status: TodoStatus },
+    Move { id: String, to: usize },
+}
+
+/// Diff review of a turn.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum ReviewCommand {
+    /// `None`: the last turn that changed files.
+    Open { turn: Option<EntryId> },
+    /// Apply the reverse of these hunks; a hunk that no longer applies is a conflict, never forced.
+    Reject { turn: EntryId, hunks: Vec<Reject> },
+    /// Bring back what the last `Reject` took away.
+    UndoReject,
+}
+
+/// The watcher.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum WatchCommand {
+    Pause {
+        paused: bool,
+    },
+    Mute {
+        path: String,
+    },
+    /// The difference of `path` against its state when the session began watching.
+    Diff {
+        path: String,
+    },
+}
+
+/// Questions that are answered by one `reply` event with the same cause; they change nothing.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Query {
+    /// The whole state; for a client that came or lagged.
+    Snapshot,
+    /// `count` entries of the path before `before`.
+    Page {
+        before: EntryId,
+        count: u32,
+    },
+    Sessions {
+        everywhere: bool,
+        #[serde(default)]
+        filter: String,
+        /// Those that were put away as well.
+        #[serde(default)]
+        archived: bool,
+        /// Those in the trash instead.
+        #[serde(default)]
+        trashed: bool,
+    },
+    Models,
+    Mentions {
+        text: String,
+        limit: u32,
+    },
+    Audit {
+        #[serde(default)]
+        filter: String,
+        limit: u32,
+    },
+    Costs {
+        by: CostBy,
+    },
+    Ops {
+        limit: u32,
+    },
+    /// Earlier prompts of this session, project or everywhere.
+    History {
+        scope: HistoryScope,
+        #[serde(default)]
+        filter: String,
+        limit: u32,
+    },
+    /// Full text of a tool result by call id.
+    ToolOutput {
+        call_id: String,
+    },
+    /// Running background processes, as text rows.
+    Processes,
+}
+
+/// How costs are grouped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CostBy {
+    Agent,
+    Model,
+    Day,
+}
+
+/// How far back the history search looks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HistoryScope {
+    Session,
+    Project,
+    All,
+}

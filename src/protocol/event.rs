@@ -1,0 +1,340 @@
+//! What happened. Each event is one flat JSON object with a `type`, as `contract.md` promises.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::agent::AgentView;
+use crate::ask::{Ask, AskReply};
+use crate::clock::Time;
+use crate::entry::Entry;
+use crate::feed::FileChange;
+use crate::ids::{AgentId, AskId, CommandId, EntryId, SessionId};
+use crate::message::Message;
+use crate::notice::Notice;
+use crate::op::Op;
+use crate::queue::Queued;
+use crate::review::Review;
+use crate::todo::TodoItem;
+use crate::tool::{Display, ToolOutcome};
+use crate::usage::{Cost, Usage};
+use crate::view::{
+    AuditRow, CompactPreview, ContextReport, CostRow, GitState, Mention, ModelChoice, ModelRef, Profile,
+    SessionSummary, Snapshot,
+};
+
+/// One thing that happened.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Event {
+    /// Grows by one from event to event within a process.
+    pub seq: u64,
+    pub time: Time,
+    pub session: SessionId,
+    pub agent: AgentId,
+    /// The command that led to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cause: Option<CommandId>,
+    #[serde(flatten)]
+    pub body: EventBody,
+}
+
+/// By concern. In JSON the concern is not seen, only the inner `type`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum EventBody {
+    Turn(TurnEvent),
+    Tool(ToolEvent),
+    Ask(AskEvent),
+    State(StateEvent),
+    Reply(Box<ReplyEvent>),
+}
+
+/// How an event may be treated on the way to a slow reader.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Delivery {
+    /// May be joined with its neighbour of the same kind.
+    Mergeable,
+    /// Is delivered, or the reader is told that it lagged.
+    Fact,
+}
+
+impl EventBody {
+    /// The delivery class.
+    pub fn delivery(&self) -> Delivery {
+        match self {
+            Self::Turn(TurnEvent::TextDelta { .. } | TurnEvent::ThinkingDelta { .. })
+            | Self::Tool(ToolEvent::ToolProgress { .. }) => Delivery::Mergeable,
+            _ => Delivery::Fact,
+        }
+    }
+}
+
+/// The conversation.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum TurnEvent {
+    /// A session was opened or made.
+    SessionStarted {
+        title: String,
+        project: String,
+        model: ModelRef,
+        profile: Profile,
+        resumed: bool,
+    },
+    /// A turn began.
+    TurnStarted {},
+    /// On disk, and part of the conversation.
+    UserMessage {
+        entry: EntryId,
+        text: String,
+        node: Box<Entry>,
+    },
+    TextDelta {
+        text: String,
+    },
+    ThinkingDelta {
+        text: String,
+    },
+    /// The model began to write a call; its arguments are still coming.
+    ToolCallBegun {
+        name: String,
+    },
+    /// On disk.
+    AssistantMessage {
+        entry: EntryId,
+        text: String,
+        node: Box<Entry>,
+    },
+    /// Any other entry (compaction, checkpoint, note, prefix) that was added to the path.
+    EntryAdded {
+        node: Box<Entry>,
+    },
+    /// The last try failed; the next starts in `seconds`. What it had streamed is to be dropped from
+    /// the screen when `discard` is set (it will come again).
+    Retrying {
+        attempt: u32,
+        of: u32,
+        seconds: f64,
+        why: String,
+        discard: bool,
+    },
+    /// The retry wait ended (skipped, cancelled or over).
+    RetryEnded {},
+    Usage {
+        usage: Usage,
+        cost_usd: Option<f64>,
+        context: u64,
+        window: Option<u64>,
+    },
+    Compacted {
+        entry: EntryId,
+        tokens_before: u64,
+        tokens_after: u64,
+    },
+    /// Always the last of a turn.
+    TurnFinished {
+        status: TurnStatus,
+        text: String,
+        usage: Usage,
+        cost_usd: Option<f64>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        error: Option<Notice>,
+    },
+}
+
+/// How a turn ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TurnStatus {
+    Done,
+    Interrupted,
+    /// The model or provider failed after retries. The turn is parked: `Continue` takes it up again.
+    Failed,
+    /// A permission or an answer was needed that nobody could give.
+    Refused,
+    /// A budget or limit was reached.
+    Limit,
+    /// The store could not be written.
+    Store,
+}
+
+/// Tools.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum ToolEvent {
+    ToolStarted {
+        call_id: String,
+        name: String,
+        arguments: Value,
+        verb: String,
+        target: String,
+    },
+    /// New output. Mergeable: `text` of two neighbours may be joined.
+    ToolProgress {
+        call_id: String,
+        text: String,
+    },
+    ToolFinished {
+        call_id: String,
+        name: String,
+        arguments: Value,
+        ok: bool,
+        outcome: ToolOutcome,
+        output: String,
+        seconds: f64,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        display: Option<Display>,
+        /// The entry, once it is on disk.
+        node: Box<Entry>,
+    },
+    /// Output of a person's `!!` line; not stored for the model.
+    ShellLine {
+        line: String,
+        output: String,
+        exit: Option<i32>,
+        shared: bool,
+    },
+}
+
+/// Questions and their answers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum AskEvent {
+    PermissionAsked { ask: Ask },
+    PermissionDecided { id: Option<AskId>, tool: String, what: String, decision: String, by: String },
+    QuestionAsked { ask: Ask },
+    QuestionAnswered { id: AskId, reply: AskReply },
+}
+
+/// State that a client mirrors.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum StateEvent {
+    TodoChanged {
+        todos: Vec<TodoItem>,
+        by_person: bool,
+    },
+    AgentChanged {
+        view: AgentView,
+    },
+    QueueChanged {
+        queue: Vec<Queued>,
+    },
+    WorkspaceChanged {
+        changes: Vec<FileChange>,
+    },
+    GitChanged {
+        git: GitState,
+    },
+    ModelChanged {
+        model: ModelRef,
+        window: Option<u64>,
+    },
+    ProfileChanged {
+        profile: Profile,
+    },
+    TitleChanged {
+        title: String,
+    },
+    /// The head moved to another branch: take a new snapshot.
+    HeadMoved {
+        head: Option<EntryId>,
+        draft: Option<Message>,
+    },
+    CheckpointCreated {
+        entry: EntryId,
+        name: String,
+    },
+    Restored {
+        entry: EntryId,
+    },
+    Notice {
+        notice: Notice,
+    },
+    /// The store stopped or began to save again.
+    Saving {
+        ok: bool,
+        why: String,
+    },
+    /// This reader lagged: ask for a snapshot.
+    Lagged {
+        missed: u64,
+    },
+    /// Answer to `Quit`.
+    Stopped {},
+}
+
+/// Answers to queries. Sent only to the client that asked.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+#[expect(clippy::large_enum_variant, reason = "always boxed, in EventBody::Reply")]
+pub enum ReplyEvent {
+    SnapshotReply {
+        snapshot: Snapshot,
+    },
+    PageReply {
+        entries: Vec<Entry>,
+        earlier: u64,
+    },
+    SessionsReply {
+        sessions: Vec<SessionSummary>,
+    },
+    ModelsReply {
+        models: Vec<ModelChoice>,
+    },
+    MentionsReply {
+        text: String,
+        mentions: Vec<Mention>,
+    },
+    AuditReply {
+        rows: Vec<AuditRow>,
+    },
+    CostsReply {
+        rows: Vec<CostRow>,
+        total: Option<Cost>,
+    },
+    OpsReply {
+        ops: Vec<Op>,
+    },
+    HistoryReply {
+        prompts: Vec<String>,
+    },
+    ToolOutputReply {
+        call_id: String,
+        text: String,
+    },
+    ProcessesReply {
+        rows: Vec<String>,
+    },
+    ContextReply {
+        report: ContextReport,
+    },
+    CompactPreviewReply {
+        preview: CompactPreview,
+    },
+    ReviewReply {
+        review: Review,
+    },
+    /// Hunks that did not apply any more, by path.
+    RejectReply {
+        rejected: u32,
+        conflicts: Vec<String>,
+    },
+    DiffReply {
+        path: String,
+        diff: String,
+    },
+    /// The answer to a question on the side.
+    AsideReply {
+        question: String,
+        answer: String,
+        model: ModelRef,
+    },
+    /// What was asked for is done; a sentence for the person.
+    DoneReply {
+        said: String,
+    },
+    /// The query could not be answered.
+    ErrorReply {
+        notice: Notice,
+    },
+}

@@ -1,0 +1,61 @@
+//! The vocabulary of the bus: what a client asks ([`Command`]) and what happened ([`Event`]).
+//!
+//! Plain data with a stable JSON form (pinned by snapshot tests). No I/O, no async, no policy.
+//! A session can be replayed from a file of these values.
+//!
+//! | module | holds |
+//! | --- | --- |
+//! | [`ids`] | identifiers and the source that makes them |
+//! | [`clock`] | the clock port: wall time for people, monotonic time for durations |
+//! | [`message`] | what people and models say: blocks, attachments, tool calls |
+//! | [`entry`] | one node of the session tree |
+//! | [`op`] | one row of the operation log |
+//! | [`command`] | client → engine |
+//! | [`event`] | engine → client |
+//! | [`view`] | whole states that a client rebuilds itself from (snapshot, pages, lists) |
+//! | [`tool`], [`access`] | what a tool is called, and what one call of it touches |
+//! | [`todo`], [`ask`], [`agent`], [`feed`], [`queue`], [`review`] | the live concerns, one each |
+//! | [`usage`] | tokens and money |
+//! | [`notice`] | the only shape in which an error reaches a person |
+
+pub mod access;
+pub mod agent;
+pub mod ask;
+pub mod clock;
+pub mod command;
+pub mod entry;
+pub mod event;
+pub mod feed;
+pub mod ids;
+pub mod message;
+pub mod notice;
+pub mod op;
+pub mod queue;
+pub mod review;
+pub mod todo;
+pub mod tool;
+pub mod usage;
+pub mod view;
+
+pub use access::Access;
+pub use agent::{AgentState, AgentView};
+pub use ask::{Ask, AskBody, AskReply, Decision, Risk};
+pub use clock::{Clock, ManualClock, SystemClock, Time};
+pub use command::{Command, CommandBody};
+pub use entry::{Entry, EntryBody};
+pub use event::{Delivery, Event, EventBody};
+pub use feed::{ChangeKind, FileChange, Who};
+pub use ids::{AgentId, AskId, CommandId, EntryId, IdSource, OpId, QueueId, RandomIds, SeqIds, SessionId};
+pub use message::{Attachment, Block, Message, Origin, Part, StopReason, ToolCall};
+pub use notice::{Notice, NoticeKind};
+pub use op::Op;
+pub use queue::{Queued, QueuedState, SendMode};
+pub use todo::{TodoItem, TodoStatus};
+pub use tool::{ToolOutcome, ToolSpec, Touch};
+pub use usage::{Cost, Usage};
+pub use view::{ModelRef, Profile, SessionSummary, Snapshot};
+
+#[cfg(test)]
+mod forms_tests;
+#[cfg(test)]
+mod json_tests;

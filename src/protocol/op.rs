@@ -1,0 +1,33 @@
+//! The operation log: what moved a head, and how to move it back. Undo adds a row, never removes one.
+
+use serde::{Deserialize, Serialize};
+
+use crate::clock::Time;
+use crate::ids::{CommandId, EntryId, OpId, SessionId};
+
+/// One operation on a session's heads or properties.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Op {
+    pub id: OpId,
+    pub session: SessionId,
+    pub time: Time,
+    /// The operation before it.
+    pub parent: Option<OpId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cause: Option<CommandId>,
+    /// In words, for `/ops`.
+    pub title: String,
+    pub change: OpChange,
+}
+
+/// What an operation changed; holds enough to be inverted.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum OpChange {
+    /// Head `name` moved.
+    Head { name: String, before: Option<EntryId>, after: Option<EntryId> },
+    /// The session was renamed.
+    Title { before: String, after: String },
+    /// Archived or brought back.
+    Archived { before: bool, after: bool },
+}

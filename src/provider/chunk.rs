@@ -1,0 +1,82 @@
+//! Deltas of a reply. The [`Assembler`](crate::Assembler) makes blocks of them.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use tiller_protocol::{StopReason, Usage};
+
+/// One step of a streaming reply. `index` numbers blocks in the order in which they began; a delta for
+/// an index that another kind of block holds is ignored.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Chunk {
+    Text {
+        index: usize,
+        text: String,
+    },
+    Thinking {
+        index: usize,
+        text: String,
+    },
+    /// The whole signature, or its next piece.
+    Signature {
+        index: usize,
+        signature: String,
+    },
+    Redacted {
+        index: usize,
+        data: String,
+    },
+    /// A call begins. An empty `id` gets one of ours. A key `text` in `vendor` asks to keep the argument
+    /// text there when it is not what serialising the arguments again would give.
+    ToolBegin {
+        index: usize,
+        id: String,
+        name: String,
+        vendor: Option<Value>,
+    },
+    /// Next piece of its arguments, as JSON text.
+    ToolArgs {
+        index: usize,
+        json: String,
+    },
+    /// The block is whole. Only calls that ended are ever run.
+    BlockEnd {
+        index: usize,
+    },
+    Unknown {
+        index: usize,
+        raw: Value,
+    },
+    /// Counts so far; later ones replace earlier ones.
+    Usage(Usage),
+    /// The reply is whole. A stream that ends without it was cut.
+    Stop(StopReason),
+    /// Sign of life without content.
+    Ping,
+}
+
+/// Adjacent deltas of one kind are joined up to this size, so that a burst of tiny ones costs little.
+const JOIN_LIMIT: usize = 16 * 1024;
+
+impl Chunk {
+    /// Whether it carries something of the reply: pings and counts do not.
+    pub fn is_content(&self) -> bool {
+        !matches!(self, Self::Ping | Self::Usage(_))
+    }
+
+    /// Appends `next` to `queue`, joined to the last chunk when both are pieces of the same text.
+    pub(crate) fn join(queue: &mut std::collections::VecDeque<Self>, next: Self) {
+        match (queue.back_mut(), &next) {
+            (Some(Self::Text { index: a, text }), Self::Text { index: b, text: more })
+            | (Some(Self::Thinking { index: a, text }), Self::Thinking { index: b, text: more })
+            | (Some(Self::ToolArgs { index: a, json: text }), Self::ToolArgs { index: b, json: more })
+                if *a == *b && text.len() + more.len() <= JOIN_LIMIT =>
+            {
+                text.push_str(more);
+            }
+            (Some(Self::Ping), Self::Ping) => {}
+            (Some(last @ Self::Usage(_)), Self::Usage(_)) => *last = next,
+            _ => queue.push_back(next),
+        }
+    }
+}

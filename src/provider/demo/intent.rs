@@ -1,0 +1,211 @@
+//! What the person wants, found by keywords.
+
+/// One kind of task.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Intent {
+    /// Run the tests, and mend what can be mended.
+    Fix,
+    /// Add an operation to the sample, or a file anywhere.
+    Add(String),
+    /// Describe the project, or one file.
+    Explain(Option<String>),
+    Search(String),
+    Run(String),
+    /// Run beside the conversation.
+    Start(String),
+    Fetch(String),
+    /// Keep a plan; the items, if they were given.
+    Plan(Vec<String>),
+    Ask,
+    /// Replace a text by another, in a file or everywhere.
+    Replace {
+        old: String,
+        new: String,
+        file: Option<String>,
+    },
+    Edit(String),
+    Stop,
+    Help,
+    Unknown,
+}
+
+/// Reads a prompt.
+pub(crate) fn read(prompt: &str) -> Intent {
+    let prompt = prompt.trim();
+    let low = prompt.to_lowercase();
+    let words: Vec<&str> = low.split(|c: char| !c.is_alphanumeric() && c != '-' && c != '\'').collect();
+    let has = |list: &[&str]| list.iter().any(|w| words.contains(w));
+    let first = words.iter().find(|w| !w.is_empty()).copied().unwrap_or_default();
+    if let Some(url) = url(prompt) {
+        return Intent::Fetch(url);
+    }
+    if matches!(first, "stop" | "cancel" | "enough") {
+        return Intent::Stop;
+    }
+    if first == "help" || low == "?" || has(&["hello", "hi", "hey"]) && words.len() < 4 {
+        return Intent::Help;
+    }
+    if let Some(found) = replace(prompt) {
+        return found;
+    }
+    if matches!(first, "run" | "execute") || low.starts_with("$ ") {
+        let command = after_word(prompt);
+        for mark in [" in the background", " in background"] {
+            if let Some(command) = command.strip_suffix(mark) {
+                return Intent::Start(bare(command));
+            }
+        }
+        let tests = ["the tests", "tests", "the test", "all tests"];
+        if tests.contains(&command.to_lowercase().as_str()) {
+            return Intent::Fix;
+        }
+        if !command.is_empty() {
+            return Intent::Run(bare(&command));
+        }
+    }
+    if matches!(first, "start" | "watch") {
+        return Intent::Start(bare(&after_word(prompt)));
+    }
+    if matches!(first, "search" | "find" | "grep") || low.starts_with("where is ") {
+        let what = after_word(prompt);
+        let low = what.to_lowercase();
+        let skip = ["is ", "for ", "all "].iter().find(|s| low.starts_with(**s)).map_or(0, |s| s.len());
+        let what = bare(&what[skip..]);
+        if !what.is_empty() {
+            return Intent::Search(what);
+        }
+    }
+    if low.contains("ask me") || first == "clarify" {
+        return Intent::Ask;
+    }
+    if has(&["todo", "todos", "plan"]) {
+        let items = prompt.split_once(':').map(|(_, list)| list).unwrap_or_default();
+        let items = items.split([',', ';', '\n']).map(|i| i.trim().to_owned()).filter(|i| !i.is_empty());
+        return Intent::Plan(items.take(12).collect());
+    }
+    if first == "add" || first == "create" || low.starts_with("write ") {
+        return Intent::Add(after_word(prompt));
+    }
+    if first == "edit" || first == "change" {
+        return file(prompt).map_or(Intent::Unknown, Intent::Edit);
+    }
+    if has(&["fix", "mend", "repair", "debug", "failing", "fails", "broken", "tests", "test"]) {
+        return Intent::Fix;
+    }
+    if has(&["explain", "describe", "overview", "summarise", "summarize", "read", "show"])
+        || low.starts_with("what ")
+        || low.starts_with("what's ")
+        || low.starts_with("how ")
+    {
+        return Intent::Explain(file(prompt));
+    }
+    Intent::Unknown
+}
+
+/// The prompt without its first word.
+fn after_word(prompt: &str) -> String {
+    prompt.split_once(char::is_whitespace).map_or("", |(_, rest)| rest).trim().to_owned()
+}
+
+/// Without quotes around it and without a full stop after it.
+fn bare(text: &str) -> String {
+    let text = text.trim();
+    for quote in ['`', '"', '\''] {
+        if let Some(inner) = text.strip_prefix(quote).and_then(|t| t.strip_suffix(quote)) {
+            return inner.to_owned();
+        }
+    }
+    text.to_owned()
+}
+
+fn url(prompt: &str) -> Option<String> {
+    let word = prompt.split_whitespace().find(|w| {
+        let w = w.trim_start_matches(['<', '(', '"', '`']);
+        w.starts_with("http://") || w.starts_with("https://")
+    })?;
+    Some(word.trim_matches(['<', '>', '(', ')', '"', '`', ',', '.', '!', '?']).to_owned())
+}
+
+/// A word that looks like a path: `@path`, or one with a dot or slash inside.
+pub(crate) fn file(prompt: &str) -> Option<String> {
+    prompt.split_whitespace().find_map(|word| {
+        if let Some(path) = word.strip_prefix('@') {
+            return Some(path.trim_matches(['`', '"', ',', '?', ':']).to_owned());
+        }
+        let word = word.trim_matches(['`', '"', '\'', ',', '.', '?', '!', ':', '(', ')']);
+        let (stem, end) = word.rsplit_once('.').unwrap_or((word, ""));
+        let dotted =
+            !stem.is_empty() && (1..=5).contains(&end.len()) && end.chars().all(char::is_alphanumeric);
+        (dotted || word.contains('/') && word.len() > 2 && !word.starts_with('/')).then(|| word.to_owned())
+    })
+}
+
+/// `rename A to B [in FILE]`, `replace A with|by B [in FILE]`, in an edit's words or alone.
+fn replace(prompt: &str) -> Option<Intent> {
+    let low = prompt.to_ascii_lowercase();
+    let (verb, links) = [("rename ", &[" to ", " into "][..]), ("replace ", &[" with ", " by "][..])]
+        .into_iter()
+        .find(|(verb, _)| low.contains(verb))?;
+    let from = low.find(verb)? + verb.len();
+    let link = links.iter().find(|l| low[from..].contains(**l))?;
+    let middle = from + low[from..].find(link)?;
+    let rest = &prompt[middle + link.len()..];
+    let (new, tail) = rest.rsplit_once(" in ").unwrap_or((rest, ""));
+    let old = prompt[from..middle].trim();
+    // `rename the function a to b` means `a`.
+    let old = if verb == "rename " { old.rsplit(' ').next().unwrap_or(old) } else { old };
+    let (old, new) = (bare(old), bare(new.trim_end_matches(['.', '!'])));
+    let file = file(tail).or_else(|| file(&prompt[..from]));
+    (!old.is_empty() && old != new).then_some(Intent::Replace { old, new, file })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prompts_are_understood() {
+        let s = str::to_owned;
+        let replace = |old: &str, new: &str, file: Option<&str>| Intent::Replace {
+            old: old.into(),
+            new: new.into(),
+            file: file.map(s),
+        };
+        let table = [
+            ("fix the failing test", Intent::Fix),
+            ("Fix it!", Intent::Fix),
+            ("run the tests", Intent::Fix),
+            ("why does test.sh fail? it is broken", Intent::Fix),
+            ("add a pow operation", Intent::Add(s("a pow operation"))),
+            ("explain this project", Intent::Explain(None)),
+            ("what is in lib/ops.sh?", Intent::Explain(Some(s("lib/ops.sh")))),
+            ("explain @calc.sh", Intent::Explain(Some(s("calc.sh")))),
+            ("search for op_add", Intent::Search(s("op_add"))),
+            ("grep `check`", Intent::Search(s("check"))),
+            ("where is op_div", Intent::Search(s("op_div"))),
+            ("run ls -l", Intent::Run(s("ls -l"))),
+            ("run `sh test.sh`", Intent::Run(s("sh test.sh"))),
+            ("run sleep 60 in the background", Intent::Start(s("sleep 60"))),
+            ("fetch https://example.test/a.", Intent::Fetch(s("https://example.test/a"))),
+            ("plan: read, write; check", Intent::Plan(vec![s("read"), s("write"), s("check")])),
+            ("make a todo list", Intent::Plan(vec![])),
+            ("ask me something", Intent::Ask),
+            ("rename op_mul to op_times", replace("op_mul", "op_times", None)),
+            ("rename the function a to b in lib/x.sh", replace("a", "b", Some("lib/x.sh"))),
+            (
+                "replace \"two words\" with `three` in README.md",
+                replace("two words", "three", Some("README.md")),
+            ),
+            ("edit README.md", Intent::Edit(s("README.md"))),
+            ("help", Intent::Help),
+            ("hello", Intent::Help),
+            ("stop", Intent::Stop),
+            ("sing a song", Intent::Unknown),
+            ("", Intent::Unknown),
+            ("ünïcode → wörds", Intent::Unknown),
+        ];
+        for (prompt, want) in table {
+            assert_eq!(read(prompt), want, "{prompt}");
+        }
+    }
+}

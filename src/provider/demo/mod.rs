@@ -1,0 +1,174 @@
+//! The built-in demo model: a small deterministic planner that needs no key and no network.
+//!
+//! It is not a language model and never pretends to be one. It reads the request, finds out by keywords
+//! what is wanted ([`intent`]), looks at the results so far ([`turn`]) and decides the next step
+//! ([`scene`]): a few words and the tool calls that come next. All it does goes through the real engine:
+//! real files, real commands, real questions.
+
+mod intent;
+mod sample;
+mod scene;
+mod turn;
+
+pub use sample::{SampleFile, TourStep, sample, tour};
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use futures_util::StreamExt as _;
+use serde_json::Value;
+use tiller_protocol::{StopReason, Usage};
+
+use crate::chunk::Chunk;
+use crate::request::Request;
+use crate::{ChunkStream, Provider, ProviderError};
+
+/// The name of the provider and of its only model.
+pub const NAME: &str = "demo";
+/// Between two pieces of text: about the speed of fast reading.
+pub const SPEED: Duration = Duration::from_millis(15);
+/// Characters of one piece.
+const PIECE: usize = 8;
+
+/// What the planner does next: it thinks, speaks, and calls tools. Without calls its turn is over.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Step {
+    pub(crate) thought: String,
+    pub(crate) text: String,
+    pub(crate) calls: Vec<(&'static str, Value)>,
+}
+
+impl Step {
+    /// Words that end the turn.
+    pub(crate) fn say(text: impl Into<String>) -> Self {
+        Self { text: text.into(), ..Self::default() }
+    }
+
+    /// Words and one call.
+    pub(crate) fn call(text: impl Into<String>, tool: &'static str, args: Value) -> Self {
+        Self { text: text.into(), calls: vec![(tool, args)], ..Self::default() }
+    }
+
+    /// One more call.
+    #[must_use]
+    pub(crate) fn and(mut self, tool: &'static str, args: Value) -> Self {
+        self.calls.push((tool, args));
+        self
+    }
+
+    /// With a thought before it.
+    #[must_use]
+    pub(crate) fn thinking(mut self, thought: impl Into<String>) -> Self {
+        self.thought = thought.into();
+        self
+    }
+}
+
+/// The demo model.
+#[derive(Clone, Debug)]
+pub struct Demo {
+    name: String,
+    speed: Duration,
+}
+
+impl Default for Demo {
+    fn default() -> Self {
+        Self::new(SPEED)
+    }
+}
+
+impl Demo {
+    /// `speed` is the time between two pieces of text; zero in tests.
+    pub fn new(speed: Duration) -> Self {
+        Self::named(NAME, speed)
+    }
+
+    /// Under another name of the configuration.
+    pub fn named(name: &str, speed: Duration) -> Self {
+        Self { name: name.to_owned(), speed }
+    }
+}
+
+#[async_trait]
+impl Provider for Demo {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    async fn stream(&self, request: Request) -> Result<ChunkStream, ProviderError> {
+        let step = scene::next(&request);
+        let input = tokens(self.body(&request).len());
+        let chunks = chunks(&step, input);
+        let speed = self.speed;
+        Ok(futures_util::stream::unfold(chunks, move |mut left| async move {
+            let chunk = left.pop_front()?;
+            if !speed.is_zero() && matches!(chunk, Chunk::Text { .. } | Chunk::Thinking { .. }) {
+                tokio::time::sleep(speed).await;
+            }
+            Some((Ok(chunk), left))
+        })
+        .boxed())
+    }
+
+    fn body(&self, request: &Request) -> Vec<u8> {
+        // There is no wire; the request itself is what the planner reads. Messages come last, so that
+        // a longer request is the shorter one plus more.
+        serde_json::to_vec(request).unwrap_or_default()
+    }
+
+    async fn models(&self) -> Result<Vec<String>, ProviderError> {
+        Ok(vec![NAME.to_owned()])
+    }
+}
+
+/// An estimate: about 2.5 bytes a token.
+fn tokens(bytes: usize) -> u64 {
+    (bytes as u64).saturating_mul(2) / 5
+}
+
+fn chunks(step: &Step, input: u64) -> VecDeque<Chunk> {
+    let mut out = VecDeque::new();
+    let mut index = 0;
+    let mut written = step.thought.len() + step.text.len();
+    out.push_back(Chunk::Usage(Usage { input, ..Usage::default() }));
+    if !step.thought.is_empty() {
+        out.extend(pieces(&step.thought).map(|text| Chunk::Thinking { index, text }));
+        out.push_back(Chunk::BlockEnd { index });
+        index += 1;
+    }
+    if !step.text.is_empty() {
+        out.extend(pieces(&step.text).map(|text| Chunk::Text { index, text }));
+        out.push_back(Chunk::BlockEnd { index });
+        index += 1;
+    }
+    for (name, args) in &step.calls {
+        let json = args.to_string();
+        written += json.len();
+        // An empty id: the assembler gives one that is unique in the session.
+        out.push_back(Chunk::ToolBegin { index, id: String::new(), name: (*name).to_owned(), vendor: None });
+        out.push_back(Chunk::ToolArgs { index, json });
+        out.push_back(Chunk::BlockEnd { index });
+        index += 1;
+    }
+    let output = tokens(written).max(1);
+    let reasoning = tokens(step.thought.len());
+    out.push_back(Chunk::Usage(Usage { input, output, reasoning, ..Usage::default() }));
+    out.push_back(Chunk::Stop(if step.calls.is_empty() { StopReason::EndTurn } else { StopReason::ToolUse }));
+    out
+}
+
+/// Cuts text near [`PIECE`] characters, after a space where there is one.
+fn pieces(text: &str) -> impl Iterator<Item = String> + '_ {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        if rest.is_empty() {
+            return None;
+        }
+        let from = rest.char_indices().nth(PIECE).map_or(rest.len(), |(at, _)| at);
+        let end = rest[from..].find([' ', '\n']).map_or(rest.len(), |at| from + at + 1);
+        let (piece, tail) = rest.split_at(end);
+        rest = tail;
+        Some(piece.to_owned())
+    })
+}

@@ -1,0 +1,131 @@
+//! What the planner sees of a request: the task, what it did for it, and what came of that.
+
+use serde_json::Value;
+use tiller_protocol::{Block, Part, ToolCall};
+
+use crate::request::{ChatMessage, Request};
+
+/// A call that has its result.
+#[derive(Clone, Debug)]
+pub(crate) struct Done<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) args: &'a Value,
+    pub(crate) ok: bool,
+    pub(crate) text: String,
+    /// Number of the reply that called.
+    pub(crate) reply: usize,
+}
+
+impl Done<'_> {
+    /// An argument as text.
+    pub(crate) fn arg(&self, key: &str) -> &str {
+        self.args.get(key).and_then(Value::as_str).unwrap_or_default()
+    }
+
+    /// Whether it did not happen: a rule or the person said no, or it was interrupted.
+    pub(crate) fn prevented(&self) -> bool {
+        // A command that ran and failed is a result like any other; it says how it ended.
+        let ran = self.name == "terminal" && self.text.contains("[exit ");
+        !self.ok && !ran
+    }
+}
+
+/// The running turn.
+#[derive(Clone, Debug)]
+pub(crate) struct Turn<'a> {
+    /// What the person wants, in their words.
+    pub(crate) task: String,
+    /// What the person said since, while it ran, and the planner has not answered yet.
+    pub(crate) aside: Option<String>,
+    pub(crate) done: Vec<Done<'a>>,
+    tools: &'a [tiller_protocol::ToolSpec],
+}
+
+impl<'a> Turn<'a> {
+    /// Reads a request. A message of the person's that stands right after tool results came while the
+    /// turn ran; any other begins a turn.
+    pub(crate) fn read(request: &'a Request, is_task: impl Fn(&str) -> bool) -> Self {
+        let messages = &request.messages;
+        let mut start = 0;
+        for (at, message) in messages.iter().enumerate() {
+            let after_result = at > 0 && matches!(messages[at - 1], ChatMessage::ToolResult { .. });
+            let said = said(message);
+            // A clear new wish in the middle of a turn takes over.
+            if said.as_deref().is_some_and(|s| !after_result || is_task(s)) {
+                start = at;
+            }
+        }
+        let task = messages.get(start).and_then(said).unwrap_or_default();
+        let mut aside = None;
+        let mut done = Vec::new();
+        let mut calls: Vec<&ToolCall> = Vec::new();
+        let mut reply = 0;
+        for message in messages.iter().skip(start + 1) {
+            match message {
+                ChatMessage::User { .. } => aside = said(message).or(aside),
+                ChatMessage::Assistant { blocks, .. } => {
+                    aside = None;
+                    reply += 1;
+                    calls.extend(blocks.iter().filter_map(|b| match b {
+                        Block::ToolCall(call) => Some(call),
+                        _ => None,
+                    }));
+                }
+                ChatMessage::ToolResult { call_id, ok, content, .. } => {
+                    if let Some(call) = calls.iter().find(|c| c.id == *call_id) {
+                        done.push(Done {
+                            name: &call.name,
+                            args: &call.arguments,
+                            ok: *ok,
+                            text: text(content),
+                            reply,
+                        });
+                    }
+                }
+            }
+        }
+        Self { task, aside, done, tools: &request.tools }
+    }
+
+    /// Whether the tool may be used in this session.
+    pub(crate) fn has(&self, tool: &str) -> bool {
+        self.tools.iter().any(|t| t.name == tool)
+    }
+
+    /// The results of a tool, oldest first.
+    pub(crate) fn of(&self, tool: &str) -> impl DoubleEndedIterator<Item = &Done<'a>> {
+        self.done.iter().filter(move |d| d.name == tool)
+    }
+
+    /// How often a tool was called.
+    pub(crate) fn times(&self, tool: &str) -> usize {
+        self.of(tool).count()
+    }
+
+    /// The newest result of a tool.
+    pub(crate) fn last(&self, tool: &str) -> Option<&Done<'a>> {
+        self.of(tool).next_back()
+    }
+}
+
+/// The person's own words in a message: what the engine adds stands in angle brackets.
+fn said(message: &ChatMessage) -> Option<String> {
+    let ChatMessage::User { content } = message else { return None };
+    let words: Vec<&str> = content
+        .iter()
+        .filter_map(|part| match part {
+            Part::Text { text } if !text.trim_start().starts_with('<') => Some(text.trim()),
+            _ => None,
+        })
+        .filter(|text| !text.is_empty())
+        .collect();
+    (!words.is_empty()).then(|| words.join("\n"))
+}
+
+fn text(content: &[Part]) -> String {
+    let texts = content.iter().filter_map(|part| match part {
+        Part::Text { text } => Some(text.as_str()),
+        Part::Image { .. } => None,
+    });
+    texts.collect::<Vec<_>>().join("\n")
+}

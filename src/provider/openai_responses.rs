@@ -1,0 +1,247 @@
+//! OpenAI Responses: the request. The reply is read in `openai_responses_reply.rs`.
+//!
+//! Nothing is stored at the vendor (`store: false`), so reasoning travels with us, encrypted, and goes
+//! back exactly as it came: the whole item stands in the block's signature.
+
+use reqwest::header::HeaderMap;
+use serde::Serialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+use tiller_config::schema::ModelInfo;
+use tiller_protocol::{Block, Part};
+
+use crate::key::Secret;
+use crate::openai_chat::{arguments, bearer, effort, text_of, versioned};
+use crate::openai_responses_reply::{HEAD, Reply};
+use crate::request::{ChatMessage, Request, wire_id};
+use crate::wire::{Decoder, Wire};
+
+/// The format.
+pub(crate) struct OpenAiResponses;
+
+#[derive(Serialize)]
+struct Body<'a> {
+    model: &'a str,
+    stream: bool,
+    store: bool,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    include: &'static [&'static str],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning: Option<Reasoning>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_output_tokens: Option<u64>,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    prompt_cache_key: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    instructions: &'a str,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tools: Vec<Tool<'a>>,
+    input: Vec<Item<'a>>,
+}
+
+#[derive(Serialize)]
+struct Reasoning {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    effort: Option<&'static str>,
+    summary: &'static str,
+}
+
+#[derive(Serialize)]
+struct Tool<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    name: &'a str,
+    description: &'a str,
+    parameters: &'a Value,
+    strict: bool,
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Item<'a> {
+    Message {
+        role: &'static str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        phase: Option<&'a Value>,
+        content: Vec<Piece<'a>>,
+    },
+    FunctionCall {
+        #[serde(skip_serializing_if = "Option::is_none")]
+        id: Option<&'a Value>,
+        call_id: String,
+        name: &'a str,
+        arguments: String,
+    },
+    FunctionCallOutput {
+        call_id: String,
+        output: Output<'a>,
+    },
+    /// An item of the vendor's, as it came.
+    #[serde(untagged)]
+    Raw(&'a RawValue),
+    #[serde(untagged)]
+    Kept(&'a Value),
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Output<'a> {
+    Text(String),
+    Pieces(Vec<Piece<'a>>),
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Piece<'a> {
+    InputText { text: &'a str },
+    OutputText { text: &'a str },
+    InputImage { image_url: String },
+}
+
+impl Wire for OpenAiResponses {
+    fn path(&self, base: &str, _model: &str) -> String {
+        versioned(base, "/responses")
+    }
+
+    fn headers(&self, key: Option<&Secret>, out: &mut HeaderMap) {
+        bearer(key, out);
+    }
+
+    fn body(&self, provider: &str, request: &Request, info: &ModelInfo) -> Vec<u8> {
+        // Models that do not reason refuse to be asked about it.
+        let reasons = info.thinking != Some(false);
+        let body = Body {
+            model: &request.model,
+            stream: true,
+            store: false,
+            include: if reasons { &["reasoning.encrypted_content"] } else { &[] },
+            reasoning: reasons.then(|| Reasoning { effort: effort(request.effort), summary: "auto" }),
+            max_output_tokens: request.max_output,
+            prompt_cache_key: &request.cache_key,
+            instructions: request.system.trim_end(),
+            tools: request
+                .tools
+                .iter()
+                .map(|t| Tool {
+                    kind: "function",
+                    name: &t.name,
+                    description: &t.description,
+                    parameters: &t.schema,
+                    strict: false,
+                })
+                .collect(),
+            input: items(provider, request, info.images != Some(false)),
+        };
+        serde_json::to_vec(&body).unwrap_or_default()
+    }
+
+    fn decoder(&self, provider: &str) -> Box<dyn Decoder> {
+        Box::new(Reply::new(provider))
+    }
+
+    fn models_path(&self, base: &str) -> String {
+        versioned(base, "/models")
+    }
+
+    fn models(&self, body: &[u8]) -> Vec<String> {
+        crate::models::ids(body, "data", "id")
+    }
+}
+
+fn pieces(content: &[Part], sees: bool) -> Vec<Piece<'_>> {
+    content
+        .iter()
+        .filter_map(|part| match part {
+            Part::Text { text } if text.is_empty() => None,
+            Part::Text { text } => Some(Piece::InputText { text }),
+            Part::Image { media_type, data } if sees => {
+                Some(Piece::InputImage { image_url: format!("data:{media_type};base64,{data}") })
+            }
+            Part::Image { .. } => {
+                Some(Piece::InputText { text: "[image left out: this model cannot see images]" })
+            }
+        })
+        .collect()
+}
+
+fn items<'a>(provider: &str, request: &'a Request, sees: bool) -> Vec<Item<'a>> {
+    let mut out = Vec::with_capacity(request.messages.len());
+    for message in request.messages.iter() {
+        match message {
+            ChatMessage::User { content } => {
+                let content = pieces(content, sees);
+                if !content.is_empty() {
+                    out.push(Item::Message { role: "user", phase: None, content });
+                }
+            }
+            ChatMessage::Assistant { blocks, model } => {
+                let same = model.provider() == provider;
+                reply(blocks, same && model.model() == request.model, same, provider, &mut out);
+            }
+            ChatMessage::ToolResult { call_id, ok, content, .. } => {
+                let with_images = sees && content.iter().any(|p| matches!(p, Part::Image { .. }));
+                let output = if with_images {
+                    Output::Pieces(pieces(content, sees))
+                } else {
+                    let mut text = text_of(content, false);
+                    if !ok && !text.starts_with("error") {
+                        text.insert_str(0, "error: ");
+                    }
+                    Output::Text(text)
+                };
+                out.push(Item::FunctionCallOutput { call_id: wire_id(call_id), output });
+            }
+        }
+    }
+    out
+}
+
+/// `own`: the very model that is asked now wrote it; `same`: its vendor did.
+fn reply<'a>(blocks: &'a [Block], own: bool, same: bool, provider: &str, out: &mut Vec<Item<'a>>) {
+    let from = out.len();
+    for (at, block) in blocks.iter().enumerate() {
+        match block {
+            Block::Text { text } if text.is_empty() => {}
+            Block::Text { text } => {
+                let phase = blocks.get(at + 1).filter(|_| own).and_then(phase);
+                out.push(Item::Message {
+                    role: "assistant",
+                    phase,
+                    content: vec![Piece::OutputText { text }],
+                });
+            }
+            Block::Thinking { signature: Some(item), .. } if own => {
+                if let Ok(raw) = serde_json::from_str::<&RawValue>(item)
+                    && raw.get().starts_with('{')
+                {
+                    out.push(Item::Raw(raw));
+                }
+            }
+            Block::Thinking { .. } | Block::Redacted { .. } => {}
+            Block::ToolCall(call) => out.push(Item::FunctionCall {
+                id: call.vendor.as_ref().filter(|_| own).and_then(|v| v.get("id")),
+                call_id: wire_id(&call.id),
+                name: &call.name,
+                arguments: arguments(call),
+            }),
+            Block::Unknown { provider: of, raw }
+                if same && of == provider && phase(block).is_none() && raw.is_object() =>
+            {
+                out.push(Item::Kept(raw));
+            }
+            Block::Unknown { .. } => {}
+        }
+    }
+    // A thought must be followed by what it led to.
+    while out.len() > from && matches!(out.last(), Some(Item::Raw(_))) {
+        out.pop();
+    }
+}
+
+/// What stands beside a message's text in the vendor's item, when the reply kept it.
+fn phase(block: &Block) -> Option<&Value> {
+    match block {
+        Block::Unknown { raw, .. } => raw.get(HEAD)?.get("phase"),
+        _ => None,
+    }
+}

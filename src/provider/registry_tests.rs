@@ -1,0 +1,198 @@
+use super::*;
+
+fn made(toml: &str, env: &[(&str, &str)]) -> Providers {
+    let config: Config = toml::from_str(toml).unwrap();
+    let env: BTreeMap<String, String> = env.iter().map(|(k, v)| ((*k).into(), (*v).into())).collect();
+    build(&config, &|name| env.get(name).cloned(), None)
+}
+
+fn names(p: &Providers) -> Vec<&str> {
+    p.names().collect()
+}
+
+#[test]
+fn the_environment_makes_built_in_names_ready() {
+    let table = [
+        ("ANTHROPIC_API_KEY", vec!["anthropic"]),
+        ("OPENAI_API_KEY", vec!["openai", "openai-responses"]),
+        ("GEMINI_API_KEY", vec!["gemini"]),
+        ("OPENROUTER_API_KEY", vec!["openrouter"]),
+        ("XAI_API_KEY", vec!["xai"]),
+        ("GROQ_API_KEY", vec!["groq"]),
+        ("DEEPSEEK_API_KEY", vec!["deepseek"]),
+        ("OLLAMA_HOST", vec!["ollama"]),
+    ];
+    for (variable, want) in table {
+        let p = made("", &[(variable, "x")]);
+        let got: Vec<&str> = names(&p).into_iter().filter(|n| *n != "demo").collect();
+        assert_eq!(got, want);
+        let default = p.default_model().unwrap();
+        assert!(want.contains(&default.provider()), "{default}");
+    }
+    let none = made("", &[("ANTHROPIC_API_KEY", " ")]);
+    assert_eq!(none.default_model(), None);
+    let listed = none.list().iter().find(|l| l.name == "anthropic").unwrap();
+    assert_eq!(listed.unavailable.as_deref(), Some("ANTHROPIC_API_KEY is not set"));
+    let error = none.get("anthropic").err().unwrap();
+    assert!(matches!(error, ProviderError::Auth(t) if t.contains("ANTHROPIC_API_KEY")));
+    assert!(
+        matches!(none.get("nope").err().unwrap(), ProviderError::Rejected(t) if t.contains("[providers.nope]"))
+    );
+}
+
+#[test]
+fn the_default_model_is_the_persons_then_the_first_ready_one() {
+    let both = [("OPENAI_API_KEY", "x"), ("ANTHROPIC_API_KEY", "y")];
+    assert_eq!(made("model = \"a/b\"", &both).default_model(), Some(ModelRef("a/b".into())));
+    assert_eq!(made("[tiers]\nmain = \"c/d\"", &both).default_model(), Some(ModelRef("c/d".into())));
+    assert_eq!(made("", &both).default_model().unwrap().provider(), "anthropic");
+    assert_eq!(made("", &both[..1]).default_model().unwrap().provider(), "openai-responses");
+    let custom = [("OPENAI_API_KEY", "x"), ("OPENAI_BASE_URL", "http://127.0.0.1:1/v1")];
+    assert_eq!(made("", &custom).default_model().unwrap().provider(), "openai");
+}
+
+#[test]
+fn the_configuration_overrides_and_adds() {
+    let p = made(
+        r#"
+        [providers.anthropic]
+        kind = "anthropic"
+        api_key_env = "OTHER"
+        [providers.mine]
+        kind = "openai-chat"
+        base_url = "http://127.0.0.1:5/v1"
+        [providers.bad]
+        kind = "openai-chat"
+        base_url = "ftp://x"
+        [providers.keyless]
+        kind = "gemini"
+        "#,
+        &[("ANTHROPIC_API_KEY", "ignored, another variable is named")],
+    );
+    let why = |name: &str| p.list().iter().find(|l| l.name == name).unwrap().unavailable.clone();
+    assert_eq!(why("anthropic").as_deref(), Some("OTHER is not set"));
+    assert_eq!(why("mine"), None, "a server of one's own needs no key");
+    assert!(why("bad").unwrap().contains("http"));
+    assert_eq!(why("keyless").as_deref(), Some("no key is set"));
+}
+
+#[test]
+fn a_key_file_makes_names_ready() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("keys.toml");
+    key::save(&path, "openai", &Secret::new("k")).unwrap();
+    let p = build(&Config::default(), &|_| None, Some(&path));
+    let got: Vec<&str> = names(&p).into_iter().filter(|n| *n != "demo").collect();
+    assert_eq!(got, ["openai", "openai-responses"]);
+}
+
+#[test]
+fn an_entered_key_is_used_rather_than_a_variable_that_nobody_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("keys.toml");
+    let config = |text: &str| -> Config { toml::from_str(text).unwrap() };
+    let set =
+        |name: &str| matches!(name, "ANTHROPIC_API_KEY" | "MINE").then(|| "from-the-environment".to_owned());
+    let key = |text: &str| {
+        let (http, table) = (Arc::default(), Arc::default());
+        let maker = Maker { var: &set, key_file: Some(&path), http, table };
+        let named = config(text).providers.get("anthropic").and_then(|e| e.api_key_env.clone());
+        match maker.find_key(
+            "anthropic",
+            Some(named.as_deref().unwrap_or("ANTHROPIC_API_KEY")),
+            named.is_some(),
+        ) {
+            Ok(Key::Value(_)) => "variable",
+            Ok(Key::File { .. }) => "file",
+            _ => "none",
+        }
+    };
+    let named = "[providers.anthropic]\nkind = \"anthropic\"\napi_key_env = \"MINE\"\n";
+    assert_eq!((key(""), key(named)), ("variable", "variable"));
+    key::save(&path, "anthropic", &Secret::new("entered-by-hand")).unwrap();
+    assert_eq!(key(""), "file", "what was entered last counts");
+    assert_eq!(key(named), "variable", "what the settings name is used");
+    let over = |text: &str, name: &str| entered(&config(text), &set, name);
+    assert_eq!(over("", "anthropic"), Entered::Over("ANTHROPIC_API_KEY".into()));
+    assert_eq!(over("", "openai"), Entered::Used);
+    assert!(matches!(over(named, "anthropic"), Entered::Unused(why) if why.contains("MINE")));
+    let command = "[providers.anthropic]\nkind = \"anthropic\"\napi_key_command = \"x\"\n";
+    assert!(matches!(over(command, "anthropic"), Entered::Unused(why) if why.contains("api_key_command")));
+    assert!(matches!(over("", "nobody"), Entered::Unused(_)));
+}
+
+#[test]
+fn keys_are_found_by_the_names_of_their_variables() {
+    let env = |name: &str| {
+        matches!(name, "XAI_API_KEY" | "GOOGLE_API_KEY" | "MISTRAL_API_KEY").then(|| "k".to_owned())
+    };
+    let all = found(&Config::default(), &env);
+    let names: Vec<(&str, &str, bool)> =
+        all.iter().map(|f| (f.variable.as_str(), f.provider.as_str(), f.model.is_some())).collect();
+    let want = [
+        ("XAI_API_KEY", "xai", true),
+        ("GOOGLE_API_KEY", "gemini", false),
+        ("MISTRAL_API_KEY", "mistral", false),
+    ];
+    assert_eq!(names, want);
+    // Nothing of it is used unasked.
+    let p = build(&Config::default(), &env, None);
+    assert!(p.get("mistral").is_err() && p.get("gemini").is_err());
+    assert!(found(&Config::default(), &|_| None).is_empty());
+}
+
+#[tokio::test]
+async fn a_key_is_tried_where_only_a_right_one_may_read() {
+    let server = tiller_testkit::ScriptServer::with(|r, _| match r.path.as_str() {
+        "/v1/models" => tiller_testkit::Reply::status(200).json(&serde_json::json!({"data": []})),
+        _ => tiller_testkit::Reply::status(401).json(&serde_json::json!({"error": {"message": "no"}})),
+    });
+    let base = format!("{}/v1", server.url());
+    let open = |dialect: Dialect| WireProvider {
+        name: "p".into(),
+        wire: Box::new(OpenAiChat { dialect }),
+        base: base.clone(),
+        key: Key::Value(Secret::new("wrong")),
+        headers: Vec::new(),
+        timeouts: Timeouts::default(),
+        table: Arc::default(),
+        http: Arc::default(),
+    };
+    assert_eq!(open(Dialect::Compatible).check().await, Ok(()));
+    assert!(matches!(open(Dialect::OpenRouter).check().await, Err(ProviderError::Auth(_))));
+    assert_eq!(server.requests()[1].path, "/v1/key");
+}
+
+#[test]
+fn ollama_host_in_all_its_forms() {
+    for (text, want) in [
+        ("localhost", "http://localhost:11434/v1"),
+        (":8000", "http://127.0.0.1:8000/v1"),
+        ("0.0.0.0:99", "http://127.0.0.1:99/v1"),
+        ("http://box:5/", "http://box:5/v1"),
+        ("https://box", "https://box:443/v1"),
+        ("[::1]:7", "http://[::1]:7/v1"),
+        ("http://127.0.0.1:11434/v1", "http://127.0.0.1:11434/v1"),
+    ] {
+        assert_eq!(ollama(text), want, "{text}");
+    }
+}
+
+#[tokio::test]
+async fn probing_only_connects() {
+    let server = tiller_testkit::ScriptServer::start([]);
+    let open = Local { name: "vllm", title: "vLLM", port: server.addr().port() };
+    let closed = {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        Local { name: "ollama", title: "Ollama", port: listener.local_addr().unwrap().port() }
+    };
+    let found = probe_ports(&[closed, open.clone()], Duration::from_secs(2)).await;
+    assert_eq!(found, std::slice::from_ref(&open));
+    assert_eq!(server.count(), 0, "nothing is asked before the person's yes");
+
+    let mut p = Providers::default();
+    server.push(tiller_testkit::Reply::status(200).json(&serde_json::json!({"data": [{"id": "m"}]})));
+    p.accept(&open);
+    assert_eq!(p.get("vllm").unwrap().models().await.unwrap(), ["m"]);
+    assert_eq!(server.requests()[0].header("authorization"), None);
+}

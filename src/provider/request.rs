@@ -1,0 +1,86 @@
+//! What is asked of a model, independent of the wire format.
+
+use std::sync::Arc;
+
+use serde::{Serialize, Serializer};
+use tiller_protocol::{Block, ModelRef, Part, ToolSpec};
+
+/// How much the model should think, where it can be told.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Effort {
+    /// Whatever the vendor does by default.
+    #[default]
+    Default,
+    Off,
+    Low,
+    Medium,
+    High,
+}
+
+/// One message, oldest first.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ChatMessage {
+    User {
+        content: Vec<Part>,
+    },
+    /// `model` wrote it: signatures and unknown blocks go back to that vendor only.
+    Assistant {
+        blocks: Vec<Block>,
+        model: ModelRef,
+    },
+    /// The result of one call. Those of one reply follow it directly, in call order.
+    ToolResult {
+        call_id: String,
+        name: String,
+        ok: bool,
+        content: Vec<Part>,
+    },
+}
+
+/// A whole request. Equal requests give equal bytes; a request that extends another by messages gives
+/// bytes in which the other's messages stand unchanged (cache marks may move).
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// Without the provider's name.
+    pub model: String,
+    pub system: Arc<str>,
+    pub tools: Arc<[ToolSpec]>,
+    pub messages: Arc<[ChatMessage]>,
+    /// Limit of the reply in tokens; `None`: the model table's, else the vendor's default.
+    pub max_output: Option<u64>,
+    pub effort: Effort,
+    /// Stable per session: lets vendors route to the same cache.
+    pub cache_key: String,
+}
+
+/// In one form for the demo model and recordings, which have no wire format. Messages come last.
+impl Serialize for Request {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        use serde::ser::SerializeStruct as _;
+        let mut out = s.serialize_struct("Request", 7)?;
+        out.serialize_field("model", &self.model)?;
+        out.serialize_field("max_output", &self.max_output)?;
+        out.serialize_field("effort", &self.effort)?;
+        out.serialize_field("cache_key", &self.cache_key)?;
+        out.serialize_field("system", &*self.system)?;
+        out.serialize_field("tools", &*self.tools)?;
+        out.serialize_field("messages", &*self.messages)?;
+        out.end()
+    }
+}
+
+/// A call's identifier as every wire format takes it: at most 64 of `A-Z a-z 0-9 _ -`. Identifiers of
+/// another vendor that do not fit get a short digest, so that different ones stay different.
+pub(crate) fn wire_id(id: &str) -> String {
+    let fine = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    if !id.is_empty() && id.len() <= 64 && id.chars().all(fine) {
+        return id.to_owned();
+    }
+    // FNV-1a, 64 bits: stable over versions, and no secret depends on it.
+    let digest =
+        id.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3));
+    let kept: String = id.chars().filter(|c| fine(*c)).take(40).collect();
+    format!("{kept}_{digest:016x}")
+}

@@ -1,0 +1,98 @@
+//! How long to wait before trying again. Pure: the turn keeps the clock and shows the countdown.
+
+use std::time::Duration;
+
+use crate::error::ProviderError;
+
+/// The first wait without jitter.
+pub const FIRST: Duration = Duration::from_secs(1);
+/// The longest wait of our own choice.
+pub const LONGEST: Duration = Duration::from_secs(60);
+
+/// The wait before the try after try number `attempt` (from 1) failed with `error`; `None`: do not try
+/// again. `cap` is the number of tries in all; `random` is a number from 0 (inclusive) to 1 (exclusive).
+///
+/// Waits double from [`FIRST`] up to [`LONGEST`], each between half and the whole of that, so that many
+/// clients do not return at once. A server's own wish (`after`) is never undercut, and a little spread is
+/// added to it for the same reason.
+pub fn wait(error: &ProviderError, attempt: u32, cap: u32, random: f64) -> Option<Duration> {
+    if !error.retryable() || attempt >= cap {
+        return None;
+    }
+    let random = if random.is_finite() { random.clamp(0.0, 1.0) } else { 0.5 };
+    let doubled = FIRST.saturating_mul(2_u32.saturating_pow(attempt.saturating_sub(1).min(30))).min(LONGEST);
+    let ours = doubled.mul_f64(0.5 + random / 2.0);
+    Some(match error {
+        ProviderError::Wait { after: Some(after), .. } => {
+            let spread = FIRST.mul_f64(random * 0.25);
+            // At once (0) is the server's word too, but not for ever.
+            if after.is_zero() && attempt > 1 { ours } else { after.saturating_add(spread) }
+        }
+        _ => ours,
+    })
+}
+
+/// A random number for [`wait`], different in each process and call.
+pub fn random() -> f64 {
+    use std::hash::{BuildHasher as _, Hasher as _};
+    // The standard library seeds these from the system; good enough to spread clients.
+    let bits = std::collections::hash_map::RandomState::new().build_hasher().finish();
+    (bits >> 11) as f64 / (1_u64 << 53) as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn network() -> ProviderError {
+        ProviderError::Network("cut".into())
+    }
+
+    fn asked(after: Duration) -> ProviderError {
+        ProviderError::Wait { message: "slow".into(), after: Some(after) }
+    }
+
+    #[test]
+    fn p1_waits_double_with_jitter_up_to_the_cap() {
+        for attempt in 1..=40 {
+            let whole = FIRST.as_secs_f64() * 2_f64.powi(attempt - 1);
+            let whole = whole.min(LONGEST.as_secs_f64());
+            for random in [0.0, 0.3, 0.999_999] {
+                let wait = wait(&network(), attempt as u32, 100, random).unwrap().as_secs_f64();
+                assert!(wait >= whole * 0.499 && wait <= whole * 1.001, "{attempt} {random} {wait}");
+            }
+        }
+        assert_eq!(wait(&network(), 6, 6, 0.5), None);
+        assert!(wait(&network(), u32::MAX - 1, u32::MAX, f64::NAN).is_some());
+    }
+
+    #[test]
+    fn p1_a_servers_wish_is_never_undercut() {
+        for seconds in [0, 1, 17, 3600] {
+            let after = Duration::from_secs(seconds);
+            for random in [0.0, 0.9] {
+                let got = wait(&asked(after), 1, 6, random).unwrap();
+                assert!(got >= after && got <= after + Duration::from_millis(250));
+            }
+        }
+        assert!(wait(&asked(Duration::ZERO), 3, 6, 0.0).unwrap() >= Duration::from_secs(2));
+    }
+
+    #[test]
+    fn p2_what_no_waiting_mends_is_not_tried_again() {
+        for error in [
+            ProviderError::Auth("x".into()),
+            ProviderError::TooLong("x".into()),
+            ProviderError::Rejected("x".into()),
+        ] {
+            assert_eq!(wait(&error, 1, 6, 0.5), None);
+        }
+    }
+
+    #[test]
+    fn random_numbers_are_in_range_and_differ() {
+        let some: Vec<f64> = (0..8).map(|_| random()).collect();
+        assert!(some.iter().all(|r| (0.0..1.0).contains(r)));
+        assert!(some.windows(2).any(|w| w[0] != w[1]));
+    }
+}

@@ -1,0 +1,287 @@
+//! Entries as rows. The payload is the body exactly as serde_json wrote it.
+
+use rusqlite::{Connection, OptionalExtension, Row, params};
+use serde::Deserialize;
+use tiller_protocol::{Entry, EntryBody, EntryId, SessionId, Time, Usage};
+use uuid::Uuid;
+
+use crate::error::{Result, StoreError};
+use crate::open::Store;
+
+/// Nesting of JSON in a payload at most. Reading is recursive, and a model chooses the depth.
+const MAX_DEPTH: usize = 256;
+
+/// What [`Raw::from_row`] reads, in this order.
+pub(crate) const COLUMNS: &str = "id, parent, session, agent, time, payload, sum, snapshot";
+
+/// An entry with its body already written.
+#[derive(Clone, Debug)]
+pub(crate) struct Raw {
+    pub(crate) id: Uuid,
+    pub(crate) parent: Option<Uuid>,
+    pub(crate) session: Uuid,
+    pub(crate) agent: String,
+    pub(crate) time: i64,
+    pub(crate) payload: String,
+    pub(crate) sum: Vec<u8>,
+    pub(crate) snapshot: Option<String>,
+}
+
+impl Raw {
+    /// Writes the body. Refuses what could not be read back.
+    pub(crate) fn encode(entry: &Entry) -> Result<Self> {
+        let payload = serde_json::to_string(&entry.body)?;
+        let depth = depth_of(&payload);
+        if depth > MAX_DEPTH {
+            return Err(StoreError::Record(format!("nested {depth} deep, {MAX_DEPTH} is the limit")));
+        }
+        let mut raw = Self {
+            id: entry.id.0,
+            parent: entry.parent.map(|p| p.0),
+            session: entry.session.0,
+            agent: entry.agent.0.clone(),
+            time: entry.time.millis(),
+            payload,
+            sum: Vec::new(),
+            snapshot: entry.snapshot.clone(),
+        };
+        raw.sum = raw.checksum();
+        Ok(raw)
+    }
+
+    /// First 8 bytes of BLAKE3 over everything that must not change, each part with its length before it.
+    pub(crate) fn checksum(&self) -> Vec<u8> {
+        let mut hasher = blake3::Hasher::new();
+        let mut part = |bytes: &[u8]| {
+            hasher.update(&(bytes.len() as u64).to_le_bytes());
+            hasher.update(bytes);
+        };
+        part(self.id.as_bytes());
+        part(self.parent.as_ref().map_or(&[][..], |p| p.as_bytes()));
+        part(self.session.as_bytes());
+        part(self.agent.as_bytes());
+        part(&self.time.to_le_bytes());
+        part(self.payload.as_bytes());
+        part(self.snapshot.as_deref().unwrap_or("").as_bytes());
+        hasher.finalize().as_bytes()[..8].to_vec()
+    }
+
+    pub(crate) fn from_row(row: &Row<'_>) -> rusqlite::Result<Self> {
+        Ok(Self {
+            id: row.get(0)?,
+            parent: row.get(1)?,
+            session: row.get(2)?,
+            agent: row.get(3)?,
+            time: row.get(4)?,
+            payload: row.get(5)?,
+            sum: row.get(6)?,
+            snapshot: row.get(7)?,
+        })
+    }
+
+    /// Reads the body back.
+    pub(crate) fn decode(self) -> Result<Entry> {
+        if self.sum != self.checksum() {
+            return Err(StoreError::Record(format!("entry {} does not match its checksum", self.id)));
+        }
+        let body = read_body(&self.payload)?;
+        Ok(self.with(body))
+    }
+
+    /// As [`Raw::decode`], but a damaged entry becomes a note that says so: one bad record must not close a
+    /// session. The flag says whether it was.
+    pub(crate) fn decode_or_note(self) -> (Entry, bool) {
+        match self.clone().decode() {
+            Ok(entry) => (entry, false),
+            Err(error) => {
+                tracing::warn!(id = %self.id, %error, "damaged entry");
+                let text = format!("This entry is damaged and cannot be shown ({error}).");
+                (self.with(EntryBody::Note { text }), true)
+            }
+        }
+    }
+
+    fn with(self, body: EntryBody) -> Entry {
+        Entry {
+            id: EntryId(self.id),
+            parent: self.parent.map(EntryId),
+            session: SessionId(self.session),
+            agent: tiller_protocol::AgentId(self.agent),
+            time: Time(self.time),
+            body,
+            snapshot: self.snapshot,
+        }
+    }
+}
+
+/// Reads a payload, deeper than serde_json would by itself, but not deeper than we write.
+pub(crate) fn read_body(payload: &str) -> Result<EntryBody> {
+    if depth_of(payload) > MAX_DEPTH {
+        return Err(StoreError::Record("nested too deep".into()));
+    }
+    let mut reader = serde_json::Deserializer::from_str(payload);
+    reader.disable_recursion_limit();
+    let body = EntryBody::deserialize(&mut reader)?;
+    reader.end()?;
+    Ok(body)
+}
+
+/// How deep brackets nest, outside strings.
+fn depth_of(json: &str) -> usize {
+    let (mut depth, mut deepest, mut text, mut escaped) = (0_usize, 0, false, false);
+    for byte in json.bytes() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if text => escaped = true,
+            b'"' => text = !text,
+            b'{' | b'[' if !text => {
+                depth += 1;
+                deepest = deepest.max(depth);
+            }
+            b'}' | b']' if !text => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    deepest
+}
+
+/// A count as SQLite can hold it; too large ones saturate.
+pub(crate) fn count(n: u64) -> i64 {
+    i64::try_from(n).unwrap_or(i64::MAX)
+}
+
+/// And back.
+pub(crate) fn uncount(n: i64) -> u64 {
+    u64::try_from(n).unwrap_or(0)
+}
+
+/// What an entry's descendants inherit from it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Inherited {
+    pub(crate) session: Uuid,
+    pub(crate) depth: i64,
+    pub(crate) prefix: Option<Uuid>,
+    pub(crate) compaction: Option<Uuid>,
+    pub(crate) todo: Option<i64>,
+}
+
+pub(crate) fn inherited(conn: &Connection, id: Uuid) -> rusqlite::Result<Option<Inherited>> {
+    conn.prepare_cached("SELECT session, depth, prefix, compaction, todo FROM entries WHERE id = ?1")?
+        .query_row(params![id], |r| {
+            Ok(Inherited {
+                session: r.get(0)?,
+                depth: r.get(1)?,
+                prefix: r.get(2)?,
+                compaction: r.get(3)?,
+                todo: r.get(4)?,
+            })
+        })
+        .optional()
+}
+
+/// Adds one row under its parent. `todo`: the list in force, `None` to inherit the parent's.
+pub(crate) fn insert(conn: &Connection, raw: &Raw, body: &EntryBody, todo: Option<i64>) -> Result<()> {
+    let above = match raw.parent {
+        None => Inherited { depth: -1, ..Inherited::default() },
+        Some(parent) => {
+            let above = inherited(conn, parent)?.ok_or(StoreError::NoEntry(EntryId(parent)))?;
+            if above.session != raw.session {
+                return Err(StoreError::Conflict(format!("entry {parent} is of another session")));
+            }
+            above
+        }
+    };
+    let kind = body.kind();
+    let own = |name: &str, above: Option<Uuid>| if kind == name { Some(raw.id) } else { above };
+    let (model, usage, cost) = match body {
+        EntryBody::Assistant { model, usage, cost, .. } => (Some(&model.0), Some(*usage), *cost),
+        _ => (None, None, None),
+    };
+    let tokens = |of: fn(&Usage) -> u64| usage.as_ref().map(|u| count(of(u)));
+    conn.prepare_cached(
+        "INSERT INTO entries(id, session, parent, depth, agent, kind, time, payload, sum, snapshot, prefix,
+           compaction, todo, model, input, output, cache_read, cache_write, reasoning, cost)
+         VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20)",
+    )?
+    .execute(params![
+        raw.id,
+        raw.session,
+        raw.parent,
+        above.depth + 1,
+        raw.agent,
+        kind,
+        raw.time,
+        raw.payload,
+        raw.sum,
+        raw.snapshot,
+        own("prefix", above.prefix),
+        own("compaction", above.compaction),
+        todo.or(above.todo),
+        model,
+        tokens(|u| u.input),
+        tokens(|u| u.output),
+        tokens(|u| u.cache_read),
+        tokens(|u| u.cache_write),
+        tokens(|u| u.reasoning),
+        cost.map(|c| count(c.0)),
+    ])?;
+    Ok(())
+}
+
+impl Store {
+    /// One entry.
+    ///
+    /// # Errors
+    /// [`StoreError::NoEntry`]; [`StoreError::Record`] when it is damaged.
+    pub fn entry(&self, id: EntryId) -> Result<Entry> {
+        let raw = self.read(|conn| {
+            conn.prepare_cached(&format!("SELECT {COLUMNS} FROM entries WHERE id = ?1"))?
+                .query_row(params![id.0], Raw::from_row)
+                .optional()?
+                .ok_or(StoreError::NoEntry(id))
+        })?;
+        raw.decode()
+    }
+
+    /// Entries right below one (where branches part), oldest first.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub fn children(&self, id: EntryId) -> Result<Vec<EntryId>> {
+        self.read(|conn| {
+            let mut statement =
+                conn.prepare_cached("SELECT id FROM entries WHERE parent = ?1 ORDER BY seq")?;
+            let rows = statement.query_map(params![id.0], |r| r.get(0).map(EntryId))?;
+            Ok(rows.collect::<rusqlite::Result<_>>()?)
+        })
+    }
+
+    /// The result of a tool call, by the call's id within a session. The newest, should there be several.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub fn tool_result(&self, session: SessionId, call_id: &str) -> Result<Option<Entry>> {
+        // The id stands in the payload as JSON text.
+        let quoted = serde_json::to_string(call_id)?;
+        let raws = self.read(|conn| {
+            let mut statement = conn.prepare_cached(&format!(
+                "SELECT {COLUMNS} FROM entries WHERE session = ?1 AND kind = 'tool_result'
+                   AND instr(payload, ?2) > 0 ORDER BY seq DESC"
+            ))?;
+            let rows =
+                statement.query_map(params![session.0, format!("\"call_id\":{quoted}")], Raw::from_row)?;
+            Ok(rows.collect::<rusqlite::Result<Vec<_>>>()?)
+        })?;
+        for raw in raws {
+            let entry = raw.decode()?;
+            if matches!(&entry.body, EntryBody::ToolResult { call_id: id, .. } if id == call_id) {
+                return Ok(Some(entry));
+            }
+        }
+        Ok(None)
+    }
+}
+
+#[cfg(test)]
+#[path = "entries_tests.rs"]
+mod tests;

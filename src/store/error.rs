@@ -1,0 +1,185 @@
+//! What can go wrong in the store, named by what the caller can do about it.
+
+use std::path::PathBuf;
+
+use rusqlite::ErrorCode;
+use tiller_protocol::{EntryId, Notice, NoticeKind, SessionId};
+
+/// Errors of this room. Clonable, because one failure may answer many waiting callers.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum StoreError {
+    /// No space (or quota) is left. The writer keeps what it was given and tries again.
+    #[error("no space left to save to {}", path.display())]
+    Full { path: PathBuf },
+    /// The device or file system failed.
+    #[error("cannot save to {}: {detail}", path.display())]
+    Io { path: PathBuf, detail: String },
+    /// The database was deleted, renamed or replaced while it was open.
+    #[error("{} was moved, deleted or replaced while it was open", path.display())]
+    Moved { path: PathBuf },
+    /// Another process held the database longer than all retries.
+    #[error("{} is busy: another process is writing", path.display())]
+    Busy { path: PathBuf },
+    /// So many jobs wait that no more are taken.
+    #[error("{waiting} changes already wait to be saved")]
+    Overloaded { waiting: usize },
+    /// The folder or file cannot be written by us, or the store was opened for reading only.
+    #[error("{} cannot be written: {detail}", path.display())]
+    ReadOnly { path: PathBuf, detail: String },
+    /// The folder or file belongs to another user.
+    #[error("{} belongs to another user (uid {owner})", path.display())]
+    Foreign { path: PathBuf, owner: u32 },
+    /// The file system cannot share memory between processes (most network file systems).
+    #[error("{} is on {kind}, which is not safe for the database", path.display())]
+    Network { path: PathBuf, kind: String },
+    /// A newer Tiller made the file.
+    #[error("{} was made by a newer tiller (schema {found}, this one knows {known})", path.display())]
+    Newer { path: PathBuf, found: u32, known: u32 },
+    /// The file is a database, but not one of ours.
+    #[error("{} is not a tiller database", path.display())]
+    NotOurs { path: PathBuf },
+    /// The file is damaged.
+    #[error("{} is damaged: {detail}", path.display())]
+    Corrupt { path: PathBuf, detail: String },
+    /// The SQLite that was linked is older than the oldest that is safe with several writers.
+    #[error("sqlite {found} is too old, {floor} is needed")]
+    OldSqlite { found: String, floor: String },
+    /// No such session.
+    #[error("no session {0}")]
+    NoSession(SessionId),
+    /// No such entry.
+    #[error("no entry {0}")]
+    NoEntry(EntryId),
+    /// No such head, operation, ...
+    #[error("no {0}")]
+    NotFound(String),
+    /// What was to be added is there already, or the head is not where the caller thought.
+    #[error("conflict: {0}")]
+    Conflict(String),
+    /// The lease is held by another process, or was lost to it.
+    #[error("the session is open in {holder}")]
+    Held { holder: String },
+    /// A value cannot be stored or read back.
+    #[error("unreadable record: {0}")]
+    Record(String),
+    /// An import file is wrong at this line (1-based).
+    #[error("line {line}: {detail}")]
+    Import { line: usize, detail: String },
+    /// The store was closed.
+    #[error("the store is closed")]
+    Closed,
+    /// Ours.
+    #[error("store: {0}")]
+    Internal(String),
+}
+
+/// Short for results of this room.
+pub type Result<T, E = StoreError> = std::result::Result<T, E>;
+
+impl StoreError {
+    /// Whether the whole database (not just one job) is in trouble, so that trying again may help.
+    pub fn is_trouble(&self) -> bool {
+        matches!(self, Self::Full { .. } | Self::Io { .. } | Self::Moved { .. } | Self::Busy { .. })
+    }
+
+    /// Fills in the path where the place of the error did not know it.
+    pub(crate) fn at(mut self, at: &std::path::Path) -> Self {
+        if let Self::Full { path }
+        | Self::Io { path, .. }
+        | Self::Busy { path }
+        | Self::Corrupt { path, .. }
+        | Self::ReadOnly { path, .. } = &mut self
+            && path.as_os_str().is_empty()
+        {
+            *path = at.to_owned();
+        }
+        self
+    }
+
+    /// From SQLite, for the database at `path`.
+    pub(crate) fn from_sql(error: &rusqlite::Error, path: &std::path::Path) -> Self {
+        let path = path.to_owned();
+        let rusqlite::Error::SqliteFailure(code, text) = error else {
+            return match error {
+                rusqlite::Error::QueryReturnedNoRows => Self::NotFound("row".into()),
+                rusqlite::Error::FromSqlConversionFailure(..)
+                | rusqlite::Error::InvalidColumnType(..)
+                | rusqlite::Error::IntegralValueOutOfRange(..)
+                | rusqlite::Error::Utf8Error(..) => Self::Record(error.to_string()),
+                other => Self::Internal(other.to_string()),
+            };
+        };
+        let detail = text.clone().unwrap_or_else(|| code.to_string());
+        match code.code {
+            ErrorCode::DiskFull => Self::Full { path },
+            ErrorCode::SystemIoFailure | ErrorCode::FileLockingProtocolFailed => {
+                Self::Io { path, detail: format!("{detail} (sqlite {})", code.extended_code) }
+            }
+            ErrorCode::CannotOpen => Self::Io { path, detail },
+            ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => Self::Busy { path },
+            ErrorCode::ReadOnly | ErrorCode::PermissionDenied => Self::ReadOnly { path, detail },
+            ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase => Self::Corrupt { path, detail },
+            ErrorCode::ConstraintViolation => Self::Conflict(detail),
+            ErrorCode::TooBig => Self::Record(detail),
+            _ => Self::Internal(detail),
+        }
+    }
+
+    /// From the operating system, about `path`.
+    pub(crate) fn from_io(error: &std::io::Error, path: &std::path::Path) -> Self {
+        use std::io::ErrorKind as K;
+        let path = path.to_owned();
+        match error.kind() {
+            K::StorageFull | K::QuotaExceeded | K::FileTooLarge => Self::Full { path },
+            K::PermissionDenied | K::ReadOnlyFilesystem => Self::ReadOnly { path, detail: error.to_string() },
+            _ => Self::Io { path, detail: error.to_string() },
+        }
+    }
+
+    /// The form in which it reaches a person.
+    pub fn notice(&self) -> Notice {
+        let plain = |kind| Notice::new(kind, self.to_string());
+        match self {
+            Self::Full { .. } => plain(NoticeKind::Store)
+                .hint("free some space; what you wrote is kept and is saved as soon as there is room"),
+            Self::Io { .. } => plain(NoticeKind::Store)
+                .hint("check the disk; `tiller sessions export` saves a copy elsewhere"),
+            Self::Moved { .. } => plain(NoticeKind::Store)
+                .hint("put the file back, or restart tiller; nothing is shown as saved until then"),
+            Self::Busy { .. } | Self::Overloaded { .. } => plain(NoticeKind::Store),
+            Self::ReadOnly { .. } | Self::Foreign { .. } => plain(NoticeKind::Store)
+                .hint("set TILLER_HOME to a folder of your own, or go on without saving"),
+            Self::Network { .. } => {
+                plain(NoticeKind::Store).hint("set TILLER_HOME to a folder on a local disk")
+            }
+            Self::Newer { .. } => {
+                plain(NoticeKind::Store).hint("use the newer tiller, or open it for reading only")
+            }
+            Self::Corrupt { .. } => plain(NoticeKind::Store)
+                .hint("restart tiller: the damaged file is kept aside and what can be read is saved"),
+            Self::NotOurs { .. } => plain(NoticeKind::Store).hint("set TILLER_HOME to another folder"),
+            Self::OldSqlite { .. } | Self::Closed | Self::Internal(_) | Self::Record(_) => {
+                plain(NoticeKind::Internal)
+            }
+            Self::NoSession(_) | Self::NoEntry(_) | Self::NotFound(_) | Self::Conflict(_) => {
+                plain(NoticeKind::User)
+            }
+            Self::Held { .. } => plain(NoticeKind::User).hint("open a branch of it, or only look"),
+            Self::Import { .. } => plain(NoticeKind::User),
+        }
+    }
+}
+
+/// Inside jobs and reads, where the path is not known; [`StoreError::at`] adds it.
+impl From<rusqlite::Error> for StoreError {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::from_sql(&error, std::path::Path::new(""))
+    }
+}
+
+/// What cannot be written as JSON, or read back.
+impl From<serde_json::Error> for StoreError {
+    fn from(error: serde_json::Error) -> Self {
+        Self::Record(error.to_string())
+    }
+}

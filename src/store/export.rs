@@ -1,0 +1,305 @@
+//! A session as JSONL: a header line, then one line for each row: `{"entry":{"id":...}}`. Without loss.
+//!
+//! | row | fields |
+//! | --- | --- |
+//! | (header) | `tiller: "session"`, `version`, `session` |
+//! | `todo` | `n` (named by entries and heads), `entry`, `list` |
+//! | `entry` | `id`, `parent`, `agent`, `time`, `snapshot`, `todo`, `body` (as in the protocol) |
+//! | `head` | `name`, `entry`, `todo` |
+//! | `op` | `body` |
+//! | `queued`, `ask`, `pending` | `body`, `head` (missing in old files: the current one) |
+//! | `audit`, `call`, `prompt`, `rule`, `draft` | the columns |
+//!
+//! Parents come before their children. Readers ignore fields that they do not know. What belongs to this
+//! machine (leases, the turn in flight) is left out.
+
+use std::io::{BufWriter, Write};
+
+use rusqlite::{Connection, OptionalExtension, Row, params};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use tiller_protocol::SessionId;
+use uuid::Uuid;
+
+use crate::entries::{COLUMNS, Raw};
+use crate::error::{Result, StoreError};
+use crate::open::Store;
+
+/// Of the format.
+pub(crate) const VERSION: u32 = 1;
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Header {
+    pub(crate) tiller: String,
+    pub(crate) version: u32,
+    pub(crate) session: SessionLine,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct SessionLine {
+    pub(crate) id: Uuid,
+    pub(crate) project: String,
+    pub(crate) title: String,
+    pub(crate) created: i64,
+    pub(crate) used: i64,
+    pub(crate) model: String,
+    pub(crate) profile: String,
+    pub(crate) head: String,
+    pub(crate) budget: Option<i64>,
+    pub(crate) archived: i64,
+    pub(crate) spawned_by: Option<Uuid>,
+    pub(crate) cost: Option<i64>,
+    pub(crate) preview: String,
+}
+
+/// All lines but the first.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Line {
+    Todo { n: i64, entry: Option<Uuid>, list: Box<RawValue> },
+    Entry(EntryLine),
+    Head { name: String, entry: Option<Uuid>, todo: Option<i64> },
+    Op { body: Box<RawValue> },
+    Queued(Waiting),
+    Ask(Waiting),
+    Pending(Waiting),
+    Audit(AuditLine),
+    Call(CallLine),
+    Prompt { time: i64, text: String },
+    Rule { time: i64, text: String },
+    Draft { project: String, body: Box<RawValue> },
+}
+
+/// Something that waits on a head.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Waiting {
+    pub(crate) body: Box<RawValue>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) head: Option<String>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct EntryLine {
+    pub(crate) id: Uuid,
+    pub(crate) parent: Option<Uuid>,
+    pub(crate) agent: String,
+    pub(crate) time: i64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) snapshot: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) todo: Option<i64>,
+    pub(crate) body: Box<RawValue>,
+    /// The text of a damaged entry, whose body then is a note.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) damaged: Option<String>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct AuditLine {
+    pub(crate) time: i64,
+    pub(crate) agent: String,
+    pub(crate) tool: String,
+    pub(crate) what: String,
+    pub(crate) decision: String,
+    pub(crate) by: String,
+    pub(crate) seconds: f64,
+    pub(crate) outcome: String,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct CallLine {
+    pub(crate) agent: String,
+    pub(crate) model: String,
+    pub(crate) tier: String,
+    pub(crate) day: String,
+    pub(crate) time: i64,
+    /// input, output, cache_read, cache_write, reasoning
+    pub(crate) tokens: [i64; 5],
+    pub(crate) cost: Option<i64>,
+}
+
+fn raw(text: String) -> Result<Box<RawValue>> {
+    Ok(RawValue::from_string(text)?)
+}
+
+/// Writes one JSON value and a line feed.
+struct Lines<'a> {
+    out: BufWriter<&'a mut dyn Write>,
+    count: u64,
+}
+
+impl Lines<'_> {
+    fn put(&mut self, line: &impl Serialize) -> Result<()> {
+        serde_json::to_writer(&mut self.out, line)?;
+        self.out.write_all(b"\n").map_err(|e| StoreError::from_io(&e, "export".as_ref()))?;
+        self.count += 1;
+        Ok(())
+    }
+
+    /// Every row of `query` (with the session as its parameter) as the line that `to` makes.
+    fn all(
+        &mut self,
+        conn: &Connection,
+        session: SessionId,
+        query: &str,
+        to: fn(&Row<'_>) -> Result<Line>,
+    ) -> Result<()> {
+        let mut statement = conn.prepare(query)?;
+        let mut rows = statement.query(params![session.0])?;
+        while let Some(row) = rows.next()? {
+            self.put(&to(row)?)?;
+        }
+        Ok(())
+    }
+}
+
+impl Store {
+    /// Writes a session to `out`; gives the number of lines.
+    ///
+    /// # Errors
+    /// [`StoreError::NoSession`]; when it cannot be read, or `out` not be written.
+    pub fn export(&self, session: SessionId, out: &mut dyn Write) -> Result<u64> {
+        self.read_once(|conn| {
+            let mut lines = Lines { out: BufWriter::new(out), count: 0 };
+            lines.put(&header(conn, session)?)?;
+            lines.all(
+                conn,
+                session,
+                "SELECT id, entry, list FROM todo_states WHERE session = ?1 ORDER BY id",
+                |r| Ok(Line::Todo { n: r.get(0)?, entry: r.get(1)?, list: raw(r.get(2)?)? }),
+            )?;
+            let query = format!("SELECT {COLUMNS}, todo FROM entries WHERE session = ?1 ORDER BY seq");
+            lines.all(conn, session, &query, entry_line)?;
+            lines.all(
+                conn,
+                session,
+                "SELECT name, entry, todo FROM heads WHERE session = ?1 ORDER BY name",
+                |r| Ok(Line::Head { name: r.get(0)?, entry: r.get(1)?, todo: r.get(2)? }),
+            )?;
+            lines.all(conn, session, "SELECT body FROM ops WHERE session = ?1 ORDER BY seq", |r| {
+                Ok(Line::Op { body: raw(r.get(0)?)? })
+            })?;
+            let waiting = |table: &str| {
+                format!("SELECT body, head FROM {table} WHERE session = ?1 ORDER BY head, place")
+            };
+            lines.all(conn, session, &waiting("queue"), |r| Ok(Line::Queued(wait_line(r)?)))?;
+            lines.all(conn, session, &waiting("asks"), |r| Ok(Line::Ask(wait_line(r)?)))?;
+            lines.all(conn, session, &waiting("pending"), |r| Ok(Line::Pending(wait_line(r)?)))?;
+            lines.all(
+                conn,
+                session,
+                "SELECT time, agent, tool, what, decision, by_whom, seconds, outcome FROM audit
+                 WHERE session = ?1 ORDER BY id",
+                audit_line,
+            )?;
+            lines.all(
+                conn,
+                session,
+                "SELECT agent, model, tier, day, time, input, output, cache_read, cache_write, reasoning, cost
+                 FROM calls WHERE session = ?1 ORDER BY id",
+                call_line,
+            )?;
+            lines.all(
+                conn,
+                session,
+                "SELECT time, text FROM prompts WHERE session = ?1 ORDER BY id",
+                |r| Ok(Line::Prompt { time: r.get(0)?, text: r.get(1)? }),
+            )?;
+            lines.all(conn, session, "SELECT time, body FROM rules WHERE session = ?1 ORDER BY id", |r| {
+                Ok(Line::Rule { time: r.get(0)?, text: r.get(1)? })
+            })?;
+            lines.all(
+                conn,
+                session,
+                "SELECT project, body FROM drafts WHERE session = ?1 ORDER BY project",
+                |r| Ok(Line::Draft { project: r.get(0)?, body: raw(r.get(1)?)? }),
+            )?;
+            lines.out.flush().map_err(|e| StoreError::from_io(&e, "export".as_ref()))?;
+            Ok(lines.count)
+        })
+    }
+}
+
+fn header(conn: &Connection, session: SessionId) -> Result<Header> {
+    let line = conn
+        .query_row(
+            "SELECT id, project, title, created, used, model, profile, head, budget, archived, spawned_by, cost,
+               preview FROM sessions WHERE id = ?1",
+            params![session.0],
+            |r| {
+                Ok(SessionLine {
+                    id: r.get(0)?,
+                    project: r.get(1)?,
+                    title: r.get(2)?,
+                    created: r.get(3)?,
+                    used: r.get(4)?,
+                    model: r.get(5)?,
+                    profile: r.get(6)?,
+                    head: r.get(7)?,
+                    budget: r.get(8)?,
+                    archived: r.get(9)?,
+                    spawned_by: r.get(10)?,
+                    cost: r.get(11)?,
+                    preview: r.get(12)?,
+                })
+            },
+        )
+        .optional()?
+        .ok_or(StoreError::NoSession(session))?;
+    Ok(Header { tiller: "session".into(), version: VERSION, session: line })
+}
+
+fn entry_line(row: &Row<'_>) -> Result<Line> {
+    let entry = Raw::from_row(row)?;
+    let whole = entry.sum == entry.checksum();
+    let (body, damaged) = match RawValue::from_string(entry.payload.clone()) {
+        Ok(body) if whole => (body, None),
+        _ => {
+            let (note, _) = entry.clone().decode_or_note();
+            (raw(serde_json::to_string(&note.body)?)?, Some(entry.payload))
+        }
+    };
+    Ok(Line::Entry(EntryLine {
+        id: entry.id,
+        parent: entry.parent,
+        agent: entry.agent,
+        time: entry.time,
+        snapshot: entry.snapshot,
+        todo: row.get(8)?,
+        body,
+        damaged,
+    }))
+}
+
+fn wait_line(row: &Row<'_>) -> Result<Waiting> {
+    Ok(Waiting { body: raw(row.get(0)?)?, head: row.get(1)? })
+}
+
+fn audit_line(r: &Row<'_>) -> Result<Line> {
+    Ok(Line::Audit(AuditLine {
+        time: r.get(0)?,
+        agent: r.get(1)?,
+        tool: r.get(2)?,
+        what: r.get(3)?,
+        decision: r.get(4)?,
+        by: r.get(5)?,
+        seconds: r.get(6)?,
+        outcome: r.get(7)?,
+    }))
+}
+
+fn call_line(r: &Row<'_>) -> Result<Line> {
+    Ok(Line::Call(CallLine {
+        agent: r.get(0)?,
+        model: r.get(1)?,
+        tier: r.get(2)?,
+        day: r.get(3)?,
+        time: r.get(4)?,
+        tokens: [r.get(5)?, r.get(6)?, r.get(7)?, r.get(8)?, r.get(9)?],
+        cost: r.get(10)?,
+    }))
+}
+
+#[cfg(test)]
+#[path = "export_tests.rs"]
+mod tests;

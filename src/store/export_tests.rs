@@ -1,0 +1,166 @@
+use proptest::prelude::*;
+use tiller_protocol::{
+    AgentId, Block, Cost, EntryBody, Message, ModelRef, Op, OpId, Origin, QueueId, Queued, QueuedState,
+    SendMode, StopReason, Time, TodoItem, TodoStatus, ToolCall, Usage,
+};
+
+use super::*;
+use crate::testing::*;
+use crate::{Append, Call, Draft, Imported, Keep};
+
+fn text_of(store: &Store, session: SessionId) -> String {
+    let mut out = Vec::new();
+    store.export(session, &mut out).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+/// A session with some of everything, its shape chosen by `shape`: for each entry its parent (backwards) and
+/// its kind.
+fn fill(store: &Store, shape: &[(usize, u8, String)]) -> SessionId {
+    let s = session(store, 1);
+    for (n, (back, kind, text)) in shape.iter().enumerate() {
+        let id = n as u128 + 1;
+        let parent = (n > 0).then(|| entry_id(id - 1 - (*back % n) as u128));
+        let body = match kind % 5 {
+            0 => EntryBody::User { message: Message::text(text), origin: Origin::Steer, content: vec![] },
+            1 => EntryBody::Assistant {
+                blocks: vec![Block::ToolCall(ToolCall {
+                    id: text.clone(),
+                    name: "x".into(),
+                    arguments: serde_json::json!({ text: 0.1 + f64::from(*kind) }),
+                    malformed: None,
+                    vendor: None,
+                })],
+                stop: StopReason::Cut(text.clone()),
+                model: ModelRef(text.clone()),
+                usage: Usage { input: 3, ..Usage::default() },
+                cost: None,
+            },
+            2 => EntryBody::Compaction {
+                summary: text.clone(),
+                focus: None,
+                kept_from: parent,
+                tokens_before: 1,
+                tokens_after: 1,
+            },
+            3 => EntryBody::Prefix { system: text.clone(), tools: vec![], layers: vec![] },
+            _ => EntryBody::Note { text: text.clone() },
+        };
+        let mut append = Append::new(s, if kind % 3 == 0 { "side" } else { "main" });
+        append.entries = vec![entry(s, entry_id(id), parent, body)];
+        append.entries[0].snapshot = (kind % 2 == 0).then(|| text.clone());
+        append.entries[0].time = Time(i64::from(*kind) * 1_000_000);
+        if kind % 4 == 0 {
+            append.todos =
+                Some(vec![TodoItem { id: "1".into(), content: text.clone(), status: TodoStatus::Pending }]);
+        }
+        append.op = (kind % 7 == 0).then(|| Op {
+            id: OpId(Uuid::from_u128(id)),
+            session: s,
+            time: NOW,
+            parent: None,
+            cause: None,
+            title: text.clone(),
+            change: tiller_protocol::op::OpChange::Head { name: "x".into(), before: parent, after: None },
+        });
+        append.prompt = (kind % 6 == 0).then(|| text.clone());
+        append.calls = vec![Call {
+            agent: AgentId::main(),
+            model: ModelRef("m".into()),
+            tier: "main".into(),
+            time: NOW,
+            usage: Usage::default(),
+            cost: Some(Cost(n as u64)),
+        }];
+        store.append(append).wait().unwrap();
+    }
+    let queued = Queued {
+        id: QueueId(Uuid::from_u128(7)),
+        message: Message::text("wait"),
+        mode: SendMode::Queue,
+        state: QueuedState::Accepted,
+    };
+    store.save_queue(s, "main", vec![queued.clone()]).wait().unwrap();
+    store.save_queue(s, "side", vec![queued]).wait().unwrap();
+    store.add_pending(s, "side", EntryBody::Note { text: "waits".into() }).wait().unwrap();
+    store.add_rule(s, "allow x").wait().unwrap();
+    let draft = Draft { message: Message::text("half a thou"), cursor: 4, aside: vec![] };
+    store.save_draft("/work/p", Some(s), draft).wait().unwrap();
+    s
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn export_and_import_lose_nothing(shape in prop::collection::vec((0_usize..9, any::<u8>(), ".{0,12}"), 0..16)) {
+        let store = Store::not_saving("test", options()).unwrap();
+        let s = fill(&store, &shape);
+        let text = text_of(&store, s);
+
+        // The same ids elsewhere: the same file again.
+        let other = Store::not_saving("test", options()).unwrap();
+        let came = other.import(&mut text.as_bytes(), Keep::Ids).wait().unwrap();
+        prop_assert_eq!(came, Imported { session: s, entries: shape.len() as u64 });
+        prop_assert_eq!(&text_of(&other, s), &text);
+        for head in ["main", "side"] {
+            prop_assert_eq!(other.path_tail(s, head, 99).unwrap(), store.path_tail(s, head, 99).unwrap());
+            prop_assert_eq!(other.context_path(s, head).unwrap(), store.context_path(s, head).unwrap());
+            prop_assert_eq!(other.todos(s, head).unwrap(), store.todos(s, head).unwrap());
+        }
+        let again = other.import(&mut text.as_bytes(), Keep::Ids).wait();
+        prop_assert!(matches!(again, Err(StoreError::Conflict(_))), "{:?}", again);
+
+        // New ids beside it: the same but for the ids.
+        let copy = other.import(&mut text.as_bytes(), Keep::Nothing).wait().unwrap().session;
+        prop_assert_ne!(copy, s);
+        let copied = text_of(&other, copy);
+        prop_assert_eq!(copied.lines().count(), text.lines().count());
+        let (one, two) = (other.context_path(s, "main").unwrap(), other.context_path(copy, "main").unwrap());
+        prop_assert_eq!(one.after.len(), two.after.len());
+        prop_assert_eq!(one.kept.len(), two.kept.len());
+        let olds: Vec<String> = (0..shape.len()).map(|n| entry_id(n as u128 + 1).to_string()).collect();
+        for old in olds {
+            prop_assert!(!copied.contains(&old), "an old id is left: {}", old);
+        }
+        prop_assert_eq!(other.doctor().unwrap().problems, Vec::<String>::new());
+    }
+
+    #[test]
+    fn importing_anything_never_panics(text in ".{0,200}") {
+        let store = Store::not_saving("test", options()).unwrap();
+        prop_assert!(store.import(&mut text.as_bytes(), Keep::Ids).wait().is_err());
+    }
+}
+
+#[test]
+fn a_bad_line_is_named_and_nothing_is_added() {
+    let (_dir, store) = scratch();
+    let s = fill(&store, &[(0, 0, "a".into()), (0, 1, "b".into()), (0, 0, "c".into())]);
+    let text = text_of(&store, s);
+    let (_other_dir, other) = scratch();
+    let import = |text: &str| other.import(&mut text.as_bytes(), Keep::Ids).wait();
+
+    let broken = text.replacen("{\"head\":", "{\"hat\":", 1);
+    let line = 1 + text.lines().position(|l| l.starts_with("{\"head\":")).unwrap();
+    assert!(
+        matches!(import(&broken), Err(StoreError::Import { line: l, .. }) if l == line),
+        "{:?}",
+        import(&broken)
+    );
+    // A parent that never comes.
+    let orphan: String =
+        text.lines().filter(|l| !l.contains("\"text\":\"a\"")).map(|l| format!("{l}\n")).collect();
+    assert!(matches!(import(&orphan), Err(StoreError::Import { .. })), "{:?}", import(&orphan));
+    let newer = text.replacen("\"version\":1", "\"version\":9", 1);
+    assert!(matches!(import(&newer), Err(StoreError::Import { line: 1, .. })));
+    assert!(matches!(import(""), Err(StoreError::Import { line: 1, .. })));
+    let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
+    let hostile = text.replacen("\"list\":[", &format!("\"list\":{deep},\"x\":["), 1);
+    assert!(import(&hostile).is_err());
+    assert_eq!(other.session(s), Err(StoreError::NoSession(s)));
+    // Fields that we do not know are for later versions.
+    let more = text.replacen("{\"head\":{", "{\"head\":{\"colour\":\"red\",", 1);
+    assert_eq!(import(&more).unwrap().session, s);
+    assert_eq!(store.export(session_id(9), &mut Vec::new()), Err(StoreError::NoSession(session_id(9))));
+}

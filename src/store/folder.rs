@@ -1,0 +1,203 @@
+//! The data folder: modes, owner, kind of file system, the lock that says who is alive, and the stamp of a
+//! clean end.
+
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use crate::error::{Result, StoreError};
+
+/// `path` with `suffix` behind its file name, for instance `tiller.db-wal`.
+pub(crate) fn beside(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(suffix);
+    path.with_file_name(name)
+}
+
+/// Makes the folder (0700) where needed, and checks that it is `uid`'s and can be written.
+pub(crate) fn prepare_dir(dir: &Path, uid: u32) -> Result<()> {
+    if !dir.exists() {
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(dir)
+            .map_err(|e| StoreError::from_io(&e, dir))?;
+    }
+    let meta = fs::metadata(dir).map_err(|e| StoreError::from_io(&e, dir))?;
+    if !meta.is_dir() {
+        return Err(StoreError::ReadOnly { path: dir.into(), detail: "it is not a folder".into() });
+    }
+    if meta.uid() != uid {
+        return Err(StoreError::Foreign { path: dir.into(), owner: meta.uid() });
+    }
+    if meta.permissions().mode() & 0o777 != 0o700 {
+        fs::set_permissions(dir, fs::Permissions::from_mode(0o700))
+            .map_err(|e| StoreError::from_io(&e, dir))?;
+    }
+    Ok(())
+}
+
+/// Makes an empty database file (0600) if there is none. True when it was made now.
+///
+/// An existing file is never opened here: closing any descriptor of it would drop SQLite's locks.
+pub(crate) fn prepare_file(path: &Path, uid: u32) -> Result<bool> {
+    let io = |e: std::io::Error| StoreError::from_io(&e, path);
+    let made = match OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
+        Ok(_) => {
+            // The name itself must survive a power loss, too.
+            if let Some(dir) = path.parent() {
+                File::open(dir).and_then(|d| d.sync_all()).map_err(io)?;
+            }
+            true
+        }
+        Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => false,
+        Err(e) => return Err(io(e)),
+    };
+    let meta = fs::symlink_metadata(path).map_err(io)?;
+    if meta.uid() != uid {
+        return Err(StoreError::Foreign { path: path.into(), owner: meta.uid() });
+    }
+    if !meta.is_file() {
+        return Err(StoreError::ReadOnly { path: path.into(), detail: "it is not a regular file".into() });
+    }
+    if meta.permissions().mode() & 0o777 != 0o600 {
+        fs::set_permissions(path, fs::Permissions::from_mode(0o600)).map_err(io)?;
+    }
+    Ok(made)
+}
+
+/// The name of the file system when it is one that several machines or a user-space server stand behind.
+pub(crate) fn network_kind(dir: &Path) -> Option<String> {
+    #[cfg(target_os = "linux")]
+    {
+        let magic = rustix::fs::statfs(dir).ok()?.f_type;
+        name_of_magic(u32::try_from(magic & 0xffff_ffff).unwrap_or(0)).map(Into::into)
+    }
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = dir;
+        None
+    }
+}
+
+/// File systems without dependable shared memory or locks, by `statfs` magic (statfs(2), linux/magic.h).
+pub(crate) fn name_of_magic(magic: u32) -> Option<&'static str> {
+    Some(match magic {
+        0x0000_6969 => "NFS",
+        0x0000_517b | 0xff53_4d42 | 0xfe53_4d42 => "SMB",
+        0x5346_414f | 0x6b41_4653 => "AFS",
+        0x7375_7245 => "Coda",
+        0x0000_564c => "NCP",
+        0x0102_1997 => "9P",
+        0x00c3_6400 => "Ceph",
+        0x0bd0_0bd0 => "Lustre",
+        0x4750_4653 => "GPFS",
+        0x786f_4256 => "a VirtualBox share",
+        _ => return None,
+    })
+}
+
+/// Held for as long as the store is open. Shared by all processes; who gets it alone is the only one.
+/// The kernel drops it when a process dies, however it dies.
+#[derive(Debug)]
+pub(crate) struct Presence {
+    file: File,
+}
+
+impl Presence {
+    /// Takes the lock. The flag says whether nobody else has the store open; then others wait until
+    /// [`Presence::share`].
+    pub(crate) fn take(db: &Path) -> Result<(Self, bool)> {
+        let path = beside(db, ".lock");
+        let io = |e: std::io::Error| StoreError::from_io(&e, &path);
+        let file = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .open(&path)
+            .map_err(io)?;
+        match file.try_lock() {
+            Ok(()) => Ok((Self { file }, true)),
+            Err(TryLockError::WouldBlock) => {
+                file.lock_shared().map_err(io)?;
+                Ok((Self { file }, false))
+            }
+            // No locks on this file system: be careful and assume company.
+            Err(TryLockError::Error(_)) => Ok((Self { file }, false)),
+        }
+    }
+
+    /// Lets others in.
+    pub(crate) fn share(&self) {
+        if self.file.lock_shared().is_err() {
+            tracing::debug!("the presence lock cannot be shared on this file system");
+        }
+    }
+
+    /// Whether nobody else has the store open now. Others wait while it is true.
+    pub(crate) fn alone(&self) -> bool {
+        self.file.try_lock().is_ok()
+    }
+}
+
+/// What the files looked like at the end of the last process. Equal at the next start: nobody touched them,
+/// and that process ended cleanly.
+pub(crate) fn stamp_of(db: &Path) -> String {
+    let one = |path: &Path| match fs::metadata(path) {
+        Ok(m) => format!("{} {} {}.{:09}", m.ino(), m.len(), m.mtime(), m.mtime_nsec()),
+        Err(_) => "-".into(),
+    };
+    format!("{}\n{}\n", one(db), one(&beside(db, "-wal")))
+}
+
+/// Writes the stamp; called alone, after the last connection was closed. A failure only costs a check later.
+pub(crate) fn write_stamp(db: &Path) {
+    let path = beside(db, ".clean");
+    let written = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(&path)
+        .and_then(|mut f| std::io::Write::write_all(&mut f, stamp_of(db).as_bytes()));
+    if let Err(error) = written {
+        tracing::debug!(%error, "no stamp of a clean end");
+    }
+}
+
+/// What the stamp said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stamp {
+    /// The last end was clean, and nobody touched the files since.
+    Right,
+    /// Somebody touched them.
+    Wrong,
+    /// The last process ended uncleanly.
+    Absent,
+}
+
+/// Reads the stamp and takes it away.
+pub(crate) fn take_stamp(db: &Path) -> Stamp {
+    let path = beside(db, ".clean");
+    let stamp = match fs::read_to_string(&path) {
+        Ok(text) if text == stamp_of(db) => Stamp::Right,
+        Ok(_) => Stamp::Wrong,
+        Err(_) => Stamp::Absent,
+    };
+    if stamp != Stamp::Absent && fs::remove_file(&path).is_err() {
+        tracing::debug!("the stamp of a clean end cannot be removed");
+        return Stamp::Wrong;
+    }
+    stamp
+}
+
+/// Which file a path leads to: device and inode.
+pub(crate) fn identity(path: &Path) -> Option<(u64, u64)> {
+    fs::metadata(path).ok().map(|m| (m.dev(), m.ino()))
+}
+
+/// Bytes of a file; 0 when there is none.
+pub(crate) fn size(path: &Path) -> u64 {
+    fs::metadata(path).map_or(0, |m| m.len())
+}

@@ -1,0 +1,309 @@
+//! Reading a session back from JSONL. The file may come from anywhere: everything in it is checked, and all
+//! of it is added or nothing.
+
+use std::collections::HashMap;
+use std::io::BufRead;
+
+use rusqlite::{Connection, params};
+use serde_json::value::RawValue;
+use tiller_protocol::op::OpChange;
+use tiller_protocol::{Ask, EntryBody, EntryId, Op, OpId, Queued, SessionId, Time, TodoItem};
+use uuid::Uuid;
+
+use crate::drafts::Draft;
+use crate::entries::{self, Raw, read_body};
+use crate::error::{Result, StoreError};
+use crate::export::{Header, Line, SessionLine, VERSION, Waiting};
+use crate::open::Store;
+use crate::ticket::Ticket;
+
+/// Bytes of one line at most.
+const LINE: u64 = 256 * 1024 * 1024;
+
+/// Which identifiers an imported session gets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keep {
+    /// Those of the file: a move. A session that is there already is a [`StoreError::Conflict`].
+    Ids,
+    /// New ones: a copy.
+    Nothing,
+}
+
+/// What came in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Imported {
+    pub session: SessionId,
+    pub entries: u64,
+}
+
+/// A line, and an entry's body where it is one.
+struct Parsed {
+    line: Line,
+    number: usize,
+    body: Option<EntryBody>,
+}
+
+impl Store {
+    /// Reads a session. The file is read before the ticket comes back; the rows are added in one commit.
+    pub fn import(&self, input: &mut dyn BufRead, keep: Keep) -> Ticket<Imported> {
+        let (header, lines) = match parse(input) {
+            Ok(parsed) => parsed,
+            Err(error) => return Ticket::ready(Err(error)),
+        };
+        let ids = self.inner.options.ids.clone();
+        let now = self.now();
+        let mut fresh: HashMap<Uuid, Uuid> = HashMap::new();
+        if keep == Keep::Nothing {
+            let mut give = |old: Uuid| {
+                fresh.entry(old).or_insert_with(|| ids.next(now));
+            };
+            give(header.session.id);
+            for parsed in &lines {
+                match &parsed.line {
+                    Line::Entry(entry) => give(entry.id),
+                    Line::Op { body } => {
+                        if let Ok(op) = serde_json::from_str::<Op>(body.get()) {
+                            give(op.id.0);
+                        }
+                    }
+                    _ => {}
+                }
+            }
+        }
+        self.write(move |conn| {
+            Rows { conn, fresh: &fresh, todos: HashMap::new() }.add(&header.session, &lines)
+        })
+    }
+}
+
+fn wrong(line: usize, detail: impl std::fmt::Display) -> StoreError {
+    StoreError::Import { line, detail: detail.to_string() }
+}
+
+fn parse(input: &mut dyn BufRead) -> Result<(Header, Vec<Parsed>)> {
+    use std::io::Read;
+    let mut header: Option<Header> = None;
+    let mut lines = Vec::new();
+    let mut text = String::new();
+    for number in 1.. {
+        text.clear();
+        let read = (&mut *input).take(LINE).read_line(&mut text).map_err(|e| wrong(number, e))?;
+        if read == 0 {
+            break;
+        }
+        if !text.ends_with('\n') && text.len() as u64 >= LINE {
+            return Err(wrong(number, "the line is too long"));
+        }
+        let line = text.trim();
+        if line.is_empty() {
+            continue;
+        }
+        if header.is_none() {
+            let first: Header = serde_json::from_str(line)
+                .map_err(|e| wrong(number, format!("not the beginning of an exported session: {e}")))?;
+            if first.tiller != "session" || first.version > VERSION {
+                return Err(wrong(number, format!("version {} is newer than {VERSION}", first.version)));
+            }
+            header = Some(first);
+            continue;
+        }
+        let line: Line = serde_json::from_str(line).map_err(|e| wrong(number, e))?;
+        let body = match &line {
+            Line::Entry(entry) => Some(read_body(entry.body.get()).map_err(|e| wrong(number, e))?),
+            _ => None,
+        };
+        lines.push(Parsed { line, number, body });
+    }
+    Ok((header.ok_or_else(|| wrong(1, "the file is empty"))?, lines))
+}
+
+struct Rows<'a> {
+    conn: &'a Connection,
+    /// Old identifiers → new ones; empty when they stay.
+    fresh: &'a HashMap<Uuid, Uuid>,
+    /// Numbers of todo states in the file → in the database.
+    todos: HashMap<i64, i64>,
+}
+
+impl Rows<'_> {
+    fn id(&self, old: Uuid) -> Uuid {
+        self.fresh.get(&old).copied().unwrap_or(old)
+    }
+
+    fn entry_id(&self, old: EntryId) -> EntryId {
+        EntryId(self.id(old.0))
+    }
+
+    fn add(&mut self, head: &SessionLine, lines: &[Parsed]) -> Result<Imported> {
+        let session = SessionId(self.id(head.id));
+        let entries = lines.iter().filter(|p| p.body.is_some()).count();
+        self.conn.execute(
+            "INSERT INTO sessions(id, project, title, created, used, used_order, model, profile, head, budget,
+               archived, spawned_by, entries, cost, preview)
+             VALUES(?1, ?2, ?3, ?4, ?5, 1 + (SELECT coalesce(max(used_order), 0) FROM sessions), ?6, ?7, ?8, ?9, ?10,
+               ?11, ?12, ?13, ?14)",
+            params![
+                session.0,
+                head.project,
+                head.title,
+                head.created,
+                head.used,
+                head.model,
+                head.profile,
+                head.head,
+                head.budget,
+                i64::from(head.archived != 0),
+                head.spawned_by,
+                i64::try_from(entries).unwrap_or(i64::MAX),
+                head.cost,
+                head.preview,
+            ],
+        )?;
+        for (place, parsed) in (0..).zip(lines) {
+            // Places of what waits only have to grow.
+            self.row(session, &head.head, parsed, place).map_err(|e| match e {
+                error if error.is_trouble() => error,
+                StoreError::Conflict(detail) => {
+                    StoreError::Conflict(format!("line {}: {detail}", parsed.number))
+                }
+                error => wrong(parsed.number, error),
+            })?;
+        }
+        Ok(Imported { session, entries: entries as u64 })
+    }
+
+    fn row(&mut self, session: SessionId, current: &str, parsed: &Parsed, place: i64) -> Result<()> {
+        let conn = self.conn;
+        let wait = |table, line: &Waiting, body: &str| {
+            crate::queue::put_one(conn, table, session, line.head.as_deref().unwrap_or(current), place, body)
+        };
+        match &parsed.line {
+            Line::Todo { n, entry, list } => {
+                let list = check::<Vec<TodoItem>>(list)?;
+                conn.prepare_cached("INSERT INTO todo_states(session, entry, list) VALUES(?1, ?2, ?3)")?
+                    .execute(params![session.0, entry.map(|e| self.id(e)), list])?;
+                self.todos.insert(*n, conn.last_insert_rowid());
+            }
+            Line::Entry(line) => {
+                let Some(body) = &parsed.body else { return Ok(()) };
+                let mut raw = Raw {
+                    id: self.id(line.id),
+                    parent: line.parent.map(|p| self.id(p)),
+                    session: session.0,
+                    agent: line.agent.clone(),
+                    time: line.time,
+                    payload: self.payload(body, &line.body)?,
+                    sum: Vec::new(),
+                    snapshot: line.snapshot.clone(),
+                };
+                raw.sum = raw.checksum();
+                entries::insert(conn, &raw, body, self.todo(line.todo))?;
+            }
+            Line::Head { name, entry, todo } => {
+                crate::heads::put(conn, session, name, entry.map(|e| self.id(e)), self.todo(*todo))?;
+            }
+            Line::Op { body } => {
+                let op: Op = serde_json::from_str(body.get())?;
+                crate::ops::insert(conn, &self.op(op, session))?;
+            }
+            Line::Queued(line) => wait("queue", line, check::<Queued>(&line.body)?)?,
+            Line::Ask(line) => wait("asks", line, check::<Ask>(&line.body)?)?,
+            Line::Pending(line) => wait("pending", line, check::<EntryBody>(&line.body)?)?,
+            Line::Audit(a) => {
+                crate::audit::insert(
+                    conn,
+                    &tiller_protocol::view::AuditRow {
+                        time: Time(a.time),
+                        session,
+                        agent: a.agent.clone(),
+                        tool: a.tool.clone(),
+                        what: a.what.clone(),
+                        decision: a.decision.clone(),
+                        by: a.by.clone(),
+                        seconds: a.seconds,
+                        outcome: a.outcome.clone(),
+                    },
+                )?;
+            }
+            Line::Call(c) => {
+                let [input, output, read, write, reasoning] = c.tokens.map(|n| n.max(0));
+                conn.prepare_cached(
+                    "INSERT INTO calls(session, agent, model, tier, day, time, input, output, cache_read,
+                       cache_write, reasoning, cost) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
+                )?
+                .execute(params![
+                    session.0,
+                    c.agent,
+                    c.model,
+                    c.tier,
+                    c.day,
+                    c.time,
+                    input,
+                    output,
+                    read,
+                    write,
+                    reasoning,
+                    c.cost.map(|cost| cost.max(0))
+                ])?;
+            }
+            Line::Prompt { time, text } => crate::history::insert(conn, session, text, Time(*time))?,
+            Line::Rule { time, text } => {
+                conn.execute(
+                    "INSERT INTO rules(session, time, body) VALUES(?1, ?2, ?3)",
+                    params![session.0, time, text],
+                )?;
+            }
+            Line::Draft { project, body } => {
+                let body = check::<Draft>(body)?;
+                conn.execute(
+                    "INSERT OR REPLACE INTO drafts(project, session, body) VALUES(?1, ?2, ?3)",
+                    params![project, session.0.as_bytes().to_vec(), body],
+                )?;
+            }
+        }
+        Ok(())
+    }
+
+    fn todo(&self, n: Option<i64>) -> Option<i64> {
+        n.and_then(|n| self.todos.get(&n).copied())
+    }
+
+    /// The body as it stands in the file; only a compaction names another entry.
+    fn payload(&self, body: &EntryBody, text: &RawValue) -> Result<String> {
+        match body {
+            EntryBody::Compaction { kept_from: Some(kept), .. } if !self.fresh.is_empty() => {
+                let new = self.entry_id(*kept);
+                let mut body = body.clone();
+                if let EntryBody::Compaction { kept_from, .. } = &mut body {
+                    *kept_from = Some(new);
+                }
+                Ok(serde_json::to_string(&body)?)
+            }
+            _ => Ok(text.get().to_owned()),
+        }
+    }
+
+    fn op(&self, op: Op, session: SessionId) -> Op {
+        let change = match op.change {
+            OpChange::Head { name, before, after } => OpChange::Head {
+                name,
+                before: before.map(|e| self.entry_id(e)),
+                after: after.map(|e| self.entry_id(e)),
+            },
+            other => other,
+        };
+        Op {
+            id: OpId(self.id(op.id.0)),
+            session,
+            parent: op.parent.map(|p| OpId(self.id(p.0))),
+            change,
+            ..op
+        }
+    }
+}
+
+/// The text, if it is a `T`.
+fn check<T: serde::de::DeserializeOwned>(raw: &RawValue) -> Result<&str> {
+    serde_json::from_str::<T>(raw.get())?;
+    Ok(raw.get())
+}

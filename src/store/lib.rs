@@ -1,0 +1,84 @@
+//! The store: everything of a session that must outlive the process, in one SQLite database.
+//!
+//! # Rules
+//! - **An acknowledgement is a promise.** A [`Ticket`] resolves only after a fully synchronised commit
+//!   (`synchronous=FULL`) into the file that the path still leads to.
+//! - **One thread writes** ([`writer`]); jobs that wait together share a commit. Reads have connections of
+//!   their own, and see what was acknowledged.
+//! - **Entries are only added.** A head is a named pointer; a branch costs one row.
+//! - **What cannot be saved now is kept** and tried again; [`Store::health`] says why it waits.
+//! - **What was stored comes back byte for byte**, because later requests to a model repeat it.
+//! - Order comes from integer keys, never from the clock.
+//!
+//! # Map
+//! | file | holds |
+//! | --- | --- |
+//! | `open`, `check`, `folder`, `connect`, `migrate`, `recover`, `pages` | opening: modes, owner, versions, damage |
+//! | `writer`, `attempt`, `ticket`, `health` | the way of a write |
+//! | `sessions`, `entries`, `append`, `path`, `heads`, `ops`, `todos` | the tree |
+//! | `audit`, `costs`, `queue`, `drafts`, `history`, `running`, `rules`, `trust`, `meta` | the rest, one file each |
+//! | `lease`, `process` | who has a session open |
+//! | `search`, `export`, `import`, `gc`, `doctor` | what the commands need |
+
+mod append;
+mod attempt;
+mod audit;
+mod check;
+mod connect;
+mod costs;
+mod doctor;
+mod drafts;
+mod entries;
+mod error;
+mod export;
+mod folder;
+mod gc;
+mod heads;
+mod health;
+mod history;
+mod import;
+mod lease;
+mod meta;
+mod migrate;
+mod open;
+mod ops;
+mod pages;
+mod path;
+mod process;
+mod queue;
+mod recover;
+mod rules;
+mod running;
+mod search;
+mod sessions;
+mod ticket;
+mod todos;
+mod trust;
+mod writer;
+
+#[cfg(test)]
+mod child;
+#[cfg(test)]
+mod kill_tests;
+#[cfg(test)]
+mod testing;
+
+pub use append::Append;
+pub use costs::{Call, Spent};
+pub use doctor::Doctor;
+pub use drafts::Draft;
+pub use error::{Result, StoreError};
+pub use gc::Swept;
+pub use health::Health;
+pub use import::{Imported, Keep};
+pub use lease::{Lease, Take};
+pub use open::{Options, Store};
+pub use path::{ContextPath, Tail};
+pub use process::Process;
+pub use recover::Salvage;
+pub use running::Running;
+pub use search::Hit;
+pub use sessions::{Filter, NewSession, SessionRow};
+pub use ticket::Ticket;
+pub use trust::TrustRow;
+pub use writer::OnFailure;

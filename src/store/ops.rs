@@ -1,0 +1,42 @@
+//! The operation log: only ever added to.
+
+use rusqlite::{Connection, OptionalExtension, params};
+use tiller_protocol::{Op, OpId, SessionId};
+
+use crate::error::Result;
+use crate::open::Store;
+
+/// Adds `op` behind the last one of its session, which becomes its parent.
+pub(crate) fn append(conn: &Connection, op: &Op) -> Result<()> {
+    let last = conn
+        .prepare_cached("SELECT id FROM ops WHERE session = ?1 ORDER BY seq DESC LIMIT 1")?
+        .query_row(params![op.session.0], |r| r.get(0).map(OpId))
+        .optional()?;
+    insert(conn, &Op { parent: op.parent.or(last), ..op.clone() })
+}
+
+/// Adds `op` as it stands.
+pub(crate) fn insert(conn: &Connection, op: &Op) -> Result<()> {
+    conn.prepare_cached("INSERT INTO ops(id, session, body) VALUES(?1, ?2, ?3)")?.execute(params![
+        op.id.0,
+        op.session.0,
+        serde_json::to_string(op)?
+    ])?;
+    Ok(())
+}
+
+impl Store {
+    /// The last `limit` operations of a session, newest first.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub fn ops(&self, session: SessionId, limit: u32) -> Result<Vec<Op>> {
+        let bodies: Vec<String> = self.read(|conn| {
+            let mut statement =
+                conn.prepare_cached("SELECT body FROM ops WHERE session = ?1 ORDER BY seq DESC LIMIT ?2")?;
+            let rows = statement.query_map(params![session.0, limit], |r| r.get(0))?;
+            Ok(rows.collect::<rusqlite::Result<_>>()?)
+        })?;
+        bodies.iter().map(|body| Ok(serde_json::from_str(body)?)).collect()
+    }
+}

@@ -1,0 +1,228 @@
+use std::time::{Duration, Instant};
+
+use super::*;
+use crate::testing::*;
+use crate::{Append, Filter, Store};
+
+/// Of S7; the full figures are 500 damages of 5,000 messages (see the ignored test).
+const MESSAGES: u128 = 1_000;
+const DAMAGES: u64 = 40;
+
+/// Small, seeded, the same on each machine.
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, below: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        usize::try_from(self.0 % below as u64).unwrap()
+    }
+}
+
+/// A database with sessions, branches and long messages, cleanly closed.
+fn build(path: &Path, messages: u128) {
+    let store = Store::open(path, options()).unwrap();
+    let (a, b) = (session(&store, 1), session(&store, 2));
+    let mut parent = None;
+    for chunk in 0..messages / 100 {
+        let mut entries = Vec::new();
+        for n in 1..=100 {
+            let n = chunk * 100 + n;
+            // Now and then one that needs pages of its own.
+            let text =
+                if n % 50 == 0 { "long ".repeat(3_000) } else { format!("message {n} {}", "x".repeat(300)) };
+            entries.push(user(a, entry_id(n), parent, &text));
+            parent = Some(entry_id(n));
+        }
+        store.append(Append::new(a, "main").entries(entries)).wait().unwrap();
+    }
+    store.set_head(a, "branch", Some(entry_id(10)), None).wait().unwrap();
+    store
+        .append(Append::new(b, "main").entries(vec![user(b, entry_id(9_000_000), None, "other")]))
+        .wait()
+        .unwrap();
+    store.set_todos(a, "main", vec![]).wait().unwrap();
+    store.set_meta("kept", Some("yes".into())).wait().unwrap();
+}
+
+/// Entries that lie wholly on pages whose bytes are the same in both files.
+fn untouched(before: &[u8], after: &[u8]) -> HashSet<Uuid> {
+    let same = |page: usize| {
+        let bytes = page * 4096..(page + 1) * 4096;
+        before.get(bytes.clone()) == after.get(bytes)
+    };
+    // A file in which the touched pages are blank: what is still read from it does not need them.
+    let mut blank = before.to_vec();
+    for page in 0..before.len() / 4096 {
+        if !same(page) {
+            blank[page * 4096..(page + 1) * 4096].fill(0);
+        }
+    }
+    read_pages(&Pages::new(&blank, &[])).0.into_iter().map(|f| f.raw.id).collect()
+}
+
+fn trials(messages: u128, damages: u64) {
+    let dir = tempfile::tempdir().unwrap();
+    let whole = dir.path().join("whole/tiller.db");
+    build(&whole, messages);
+    let before = std::fs::read(&whole).unwrap();
+    let pages = before.len() / 4096;
+    let mut found = 0;
+    for seed in 1..=damages {
+        let mut dice = Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let mut bytes = before.clone();
+        let kind = match seed % 4 {
+            0 => {
+                let start = dice.roll(pages) * 4096;
+                let end = (start + 4096 * (1 + dice.roll(8))).min(bytes.len());
+                bytes[start..end].fill(0);
+                "zeroed pages"
+            }
+            1 => {
+                bytes.truncate(dice.roll(before.len()));
+                "truncated"
+            }
+            _ => {
+                for _ in 0..1 + dice.roll(64) {
+                    let at = dice.roll(bytes.len());
+                    bytes[at] ^= 1 << dice.roll(8);
+                }
+                "flips"
+            }
+        };
+        let path = dir.path().join(format!("{seed}/tiller.db"));
+        std::fs::create_dir(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, &bytes).unwrap();
+        // The stamp of the clean end came with it; the file's size, time and number are others now.
+        std::fs::copy(folder::beside(&whole, ".clean"), folder::beside(&path, ".clean")).unwrap();
+        let must = untouched(&before, &bytes);
+
+        let began = Instant::now();
+        let store = match Store::open(&path, options()) {
+            // Flips in the version number of the header.
+            Err(StoreError::Newer { .. }) => continue,
+            other => other.unwrap_or_else(|e| panic!("seed {seed} {kind}: {e}")),
+        };
+        let took = began.elapsed();
+        assert!(took < Duration::from_secs(5), "seed {seed} {kind}: {took:?}");
+        let salvaged = !store.notices().is_empty();
+        found += u32::from(salvaged);
+        for id in &must {
+            let entry = store.entry(tiller_protocol::EntryId(*id));
+            assert!(entry.is_ok(), "seed {seed} {kind}: entry {id} was intact and is lost: {entry:?}");
+        }
+        if salvaged {
+            let original = std::fs::read_dir(path.parent().unwrap())
+                .unwrap()
+                .map(|e| e.unwrap())
+                .find(|e| {
+                    e.file_name().to_string_lossy().contains(".damaged-")
+                        && e.metadata().unwrap().len() == bytes.len() as u64
+                })
+                .unwrap_or_else(|| panic!("seed {seed} {kind}: the original is gone"));
+            assert_eq!(std::fs::read(original.path()).unwrap(), bytes, "seed {seed} {kind}");
+            // What came of it is a sound database in which one can go on.
+            let doctor = store.doctor().unwrap();
+            assert_eq!((doctor.problems, doctor.damaged_entries), (vec![], 0), "seed {seed} {kind}");
+            for summary in store.sessions(&Filter::default()).unwrap() {
+                let tail = store.path_tail(summary.id, "main", 3).unwrap();
+                let parent = tail.entries.last().map(|e| e.id);
+                let next =
+                    user(summary.id, entry_id(8_000_000 + (summary.id.0.as_u128() & 0xff)), parent, "on");
+                store.append(Append::new(summary.id, "main").entries(vec![next])).wait().unwrap();
+            }
+        }
+    }
+    assert!(
+        found * 3 > u32::try_from(damages).unwrap(),
+        "only {found} of {damages} damages were found at open"
+    );
+}
+
+#[test]
+fn s7_damage_is_found_kept_aside_and_salvaged() {
+    trials(MESSAGES, DAMAGES);
+}
+
+#[test]
+#[ignore = "the full figures take minutes"]
+fn s7_damage_full() {
+    trials(5_000, 500);
+}
+
+#[test]
+fn s7_an_emptied_file_and_a_lost_log_are_told() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("tiller.db");
+    build(&path, 100);
+    std::fs::write(&path, "").unwrap();
+    let store = Store::open(&path, options()).unwrap();
+    assert!(store.notices()[0].message.contains("damaged"), "{:?}", store.notices());
+    drop(store);
+    assert!(Store::open(&path, options()).unwrap().notices().is_empty(), "told once");
+
+    // Killed, and then the log went missing.
+    let killed = dir.path().join("killed/tiller.db");
+    let mut child = crate::child::command(&[], "turns 1000", &killed).spawn().unwrap();
+    let acks = crate::child::lines(&mut child).filter(|l| l.starts_with("ack")).take(20).count();
+    assert_eq!(acks, 20);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    std::fs::remove_file(folder::beside(&killed, "-wal")).unwrap();
+    let store = Store::open(&killed, options()).unwrap();
+    assert!(store.notices().iter().any(|n| n.message.contains("log is missing")), "{:?}", store.notices());
+}
+
+#[test]
+fn s7_a_damaged_log_gives_up_what_it_holds() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("tiller.db");
+    let mut child = crate::child::command(&[], "turns 1000", &path).spawn().unwrap();
+    let told: Vec<String> =
+        crate::child::lines(&mut child).filter(|l| l.starts_with("ack")).take(60).collect();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let log = folder::beside(&path, "-wal");
+    let bytes = std::fs::read(&log).unwrap();
+    let stored = |log: &[u8]| -> HashSet<Uuid> {
+        let file = std::fs::read(&path).unwrap();
+        read_pages(&Pages::new(&file, log)).0.into_iter().map(|f| f.raw.id).collect()
+    };
+    let all = stored(&bytes);
+    for line in &told {
+        let id = line.strip_prefix("ack ").unwrap().parse().unwrap();
+        assert!(all.contains(&id), "{id}");
+    }
+    // A broken frame in the middle ends the log for SQLite, not for the salvage.
+    let mut broken = bytes.clone();
+    let middle = 32 + (24 + 4096) * (bytes.len() / (24 + 4096) / 2);
+    broken[middle..middle + 24 + 4096].fill(0);
+    assert!(stored(&broken).len() + 3 >= all.len(), "{} of {}", stored(&broken).len(), all.len());
+}
+
+#[test]
+fn a_salvage_cut_short_is_taken_up_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("tiller.db");
+    build(&path, 100);
+    // Complete, but not yet in place.
+    std::fs::rename(&path, folder::beside(&path, SALVAGED)).unwrap();
+    let store = Store::open(&path, options()).unwrap();
+    assert_eq!(store.meta("kept").unwrap().as_deref(), Some("yes"));
+}
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig { cases: 200, failure_persistence: None, ..Default::default() })]
+
+    #[test]
+    fn reading_pages_of_anything_never_panics(file in proptest::collection::vec(0_u8.., 0..9_000), log in proptest::collection::vec(0_u8.., 0..9_000)) {
+        let mut file = file;
+        if file.len() > 4096 {
+            // Often enough something that looks like a leaf.
+            file[0] = 13;
+            file[3] = 0;
+        }
+        read_pages(&Pages::new(&file, &log));
+    }
+}

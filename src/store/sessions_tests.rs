@@ -1,0 +1,151 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use tiller_protocol::op::OpChange;
+use tiller_protocol::{ManualClock, OpId};
+
+use super::*;
+use crate::testing::*;
+use crate::{Append, Lease, Options, Running, Take};
+
+fn listed(store: &Store, filter: &Filter) -> Vec<u128> {
+    store.sessions(filter).unwrap().iter().map(|s| s.id.0.as_u128() & 0xffff).collect()
+}
+
+fn say(store: &Store, session: SessionId, n: u128, text: &str) {
+    let parent = store.head(session, "main").unwrap();
+    let entries = vec![user(session, entry_id(n), parent, text)];
+    store.append(Append::new(session, "main").entries(entries)).wait().unwrap();
+}
+
+#[test]
+fn s14_the_list_is_in_the_order_of_acts_however_the_clock_jumps() {
+    let clock = Arc::new(ManualClock::new(NOW));
+    let dir = tempfile::tempdir().unwrap();
+    let store =
+        Store::open(&dir.path().join("tiller.db"), Options { clock: clock.clone(), ..options() }).unwrap();
+    let (a, b, c) = (session(&store, 1), session(&store, 2), session(&store, 3));
+    assert_eq!(listed(&store, &Filter::default()), Vec::<u128>::new(), "nothing was said yet");
+    const DAY: i64 = 24 * 3600 * 1000;
+    say(&store, a, 1, "first");
+    clock.jump(Time(NOW.0 - DAY));
+    say(&store, b, 2, "second");
+    clock.jump(Time(NOW.0 + DAY));
+    say(&store, c, 3, "third");
+    clock.jump(Time(NOW.0 - 10 * DAY));
+    say(&store, a, 4, "fourth");
+    assert_eq!(listed(&store, &Filter::default()), vec![1, 3, 2]);
+    // Opening, a model's title and archiving are no acts that move a session up.
+    store.set_title(b, "named", false, None).wait().unwrap();
+    store.acquire(b, "main", Take::IfFree).wait().unwrap();
+    assert_eq!(listed(&store, &Filter::default()), vec![1, 3, 2]);
+    store.set_title(b, "by hand", true, None).wait().unwrap();
+    assert_eq!(listed(&store, &Filter::default()), vec![2, 1, 3]);
+    // Entries stay in the order of their links.
+    let tail = store.path_tail(a, "main", 9).unwrap();
+    assert_eq!(tail.entries.iter().map(|e| e.id).collect::<Vec<_>>(), vec![entry_id(1), entry_id(4)]);
+}
+
+#[test]
+fn sessions_are_filtered_and_found() {
+    let (_dir, store) = scratch();
+    let (a, b) = (session(&store, 1), session(&store, 2));
+    say(&store, a, 1, "Fix the 100%_parser\nplease");
+    say(&store, b, 2, "something else");
+    let text = |text: &str| Filter { text: text.into(), ..Filter::default() };
+    assert_eq!(listed(&store, &text("parser fix")), vec![1]);
+    assert_eq!(listed(&store, &text("100%_")), vec![1]);
+    assert_eq!(listed(&store, &text("%")), vec![1]);
+    assert_eq!(store.session(a).unwrap().summary.preview, "Fix the 100%_parser please");
+    let elsewhere = Filter { project: Some("/work/q".into()), ..Filter::default() };
+    assert_eq!(listed(&store, &elsewhere), Vec::<u128>::new());
+    assert_eq!(store.last_session("/work/p").unwrap().unwrap().id, b);
+    assert_eq!(store.last_session("/work/q").unwrap(), None);
+
+    store.set_archived(b, true, None).wait().unwrap();
+    assert_eq!(listed(&store, &Filter::default()), vec![1]);
+    assert_eq!(listed(&store, &Filter { archived: true, ..Filter::default() }), vec![2, 1]);
+    assert_eq!(store.last_session("/work/p").unwrap().unwrap().id, a);
+
+    assert_eq!(store.find_session(&a.to_string()).unwrap(), a);
+    assert!(matches!(store.find_session("0190"), Err(StoreError::Conflict(_))));
+    assert!(matches!(store.find_session("ffff"), Err(StoreError::NotFound(_))));
+    assert!(matches!(store.find_session("%"), Err(StoreError::NotFound(_))));
+    assert!(matches!(store.find_session(""), Err(StoreError::NotFound(_))));
+    assert_eq!(store.session(session_id(9)), Err(StoreError::NoSession(session_id(9))));
+}
+
+#[test]
+fn settings_and_operations_are_kept_and_reversed() {
+    let (_dir, store) = scratch();
+    let s = session(&store, 1);
+    store.set_model(s, &ModelRef("x/y".into())).wait().unwrap();
+    store.set_profile(s, Profile::Full).wait().unwrap();
+    store.set_budget(s, Some(Cost(5))).wait().unwrap();
+    let op = |n: u128, change| Op {
+        id: OpId(Uuid::from_u128(n)),
+        session: s,
+        time: NOW,
+        parent: None,
+        cause: None,
+        title: "rename".into(),
+        change,
+    };
+    let rename = op(1, OpChange::Title { before: "session 1".into(), after: "new".into() });
+    store.set_title(s, "new", true, Some(rename.clone())).wait().unwrap();
+    let row = store.session(s).unwrap();
+    assert_eq!((row.summary.title.as_str(), row.summary.model.0.as_str()), ("new", "x/y"));
+    assert_eq!((row.profile, row.budget, row.head.as_str()), (Profile::Full, Some(Cost(5)), "main"));
+
+    // Whoever undoes need not know what stands there, nor which operation was the last.
+    let undo = op(2, OpChange::Title { before: "?".into(), after: "session 1".into() });
+    store.revert(&rename, undo.clone()).wait().unwrap();
+    let before = OpChange::Title { before: "new".into(), after: "session 1".into() };
+    let undo = Op { parent: Some(rename.id), change: before, ..undo };
+    assert_eq!(store.session(s).unwrap().summary.title, "session 1");
+    assert_eq!(store.ops(s, 10).unwrap(), vec![undo, rename]);
+    let nowhere = store.set_title(session_id(9), "x", true, None).wait();
+    assert_eq!(nowhere, Err(StoreError::NoSession(session_id(9))));
+}
+
+#[test]
+fn what_was_interrupted_is_known_once_the_holder_is_gone() {
+    let (_dir, store) = scratch();
+    let s = session(&store, 1);
+    say(&store, s, 1, "go");
+    let lease: Lease = store.acquire(s, "main", Take::IfFree).wait().unwrap();
+    let now = Running { agent: "main".into(), what: "the command cargo test".into(), since: NOW };
+    let mut append = Append::new(s, "main");
+    append.running = Some(Some(now.clone()));
+    store.append(append).wait().unwrap();
+    let row = store.session(s).unwrap().summary;
+    assert_eq!((row.open_in, row.interrupted), (Some(std::process::id().to_string()), None));
+    store.release(lease).wait().unwrap();
+    let row = store.session(s).unwrap().summary;
+    assert_eq!((row.open_in, row.interrupted.as_deref()), (None, Some("the command cargo test")));
+    assert_eq!(store.interrupted(s, "main").unwrap(), Some(now));
+    store.set_running(s, "main", None).wait().unwrap();
+    assert_eq!(store.interrupted(s, "main").unwrap(), None);
+}
+
+#[test]
+fn the_trash_keeps_for_thirty_days() {
+    let clock = Arc::new(ManualClock::new(NOW));
+    let dir = tempfile::tempdir().unwrap();
+    let store =
+        Store::open(&dir.path().join("tiller.db"), Options { clock: clock.clone(), ..options() }).unwrap();
+    let (a, b) = (session(&store, 1), session(&store, 2));
+    grow(&store, a, 1, 50);
+    say(&store, b, 100, "stays");
+    store.set_todos(a, "main", vec![]).wait().unwrap();
+    store.set_trashed(a, true).wait().unwrap();
+    assert_eq!(listed(&store, &Filter::default()), vec![2]);
+    assert_eq!(listed(&store, &Filter { trashed: true, ..Filter::default() }), vec![1]);
+    clock.advance(Duration::from_secs(29 * 24 * 3600));
+    assert_eq!(store.sweep().wait().unwrap(), crate::Swept::default());
+    clock.advance(Duration::from_secs(2 * 24 * 3600));
+    assert_eq!(store.sweep().wait().unwrap(), crate::Swept { sessions: 1, entries: 50 });
+    assert_eq!(store.session(a), Err(StoreError::NoSession(a)));
+    assert_eq!(store.path_tail(b, "main", 9).unwrap().entries.len(), 1);
+    assert_eq!(store.doctor().unwrap().problems, Vec::<String>::new());
+}

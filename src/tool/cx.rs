@@ -1,0 +1,155 @@
+//! The world as a tool sees it.
+
+use std::collections::HashMap;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use tiller_protocol::{AgentId, AskBody, AskReply, Clock, SessionId, TodoItem};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+/// What the engine does for tools.
+#[async_trait]
+pub trait Ports: Send + Sync {
+    /// Puts a question to the person and waits. `Err` holds the reason why nobody can answer.
+    async fn ask(&self, agent: &AgentId, body: AskBody) -> Result<AskReply, String>;
+    /// The todo list now, and the number of tool calls since its last change.
+    fn todos(&self, agent: &AgentId) -> (Vec<TodoItem>, u32);
+    /// Replaces the list (saved with the session, shown at once).
+    async fn set_todos(&self, agent: &AgentId, todos: Vec<TodoItem>) -> Result<(), String>;
+    /// Marks paths as about to be written by this call, so that the watcher knows who it was.
+    fn writing(&self, agent: &AgentId, paths: &[PathBuf]);
+    /// The files under these paths changed (called after writing).
+    fn wrote(&self, agent: &AgentId, paths: &[PathBuf]);
+}
+
+/// Limits of output and time.
+#[derive(Clone, Debug)]
+pub struct Limits {
+    /// Bytes of a result that the model sees.
+    pub output_bytes: usize,
+    /// Bytes of one page of `read_file`.
+    pub page_bytes: usize,
+    /// Bytes of a spill file.
+    pub spill_bytes: u64,
+    /// Default and longest time of a command.
+    pub command: Duration,
+    pub command_max: Duration,
+    /// From TERM to KILL.
+    pub grace: Duration,
+    /// Bytes of one fetched page.
+    pub fetch_bytes: u64,
+    pub fetch_redirects: usize,
+    /// Longest time of one fetch, redirects included.
+    pub fetch_time: Duration,
+    /// Whether private addresses may be fetched.
+    pub fetch_private: bool,
+    /// Fetch through the system's proxy (`HTTPS_PROXY`, ...). The proxy then finds the addresses itself, so the
+    /// check of names is only as good as the proxy.
+    pub fetch_proxy: bool,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            output_bytes: 30_000,
+            page_bytes: 50_000,
+            spill_bytes: 64 << 20,
+            command: Duration::from_secs(120),
+            command_max: Duration::from_secs(3600),
+            grace: Duration::from_secs(5),
+            fetch_bytes: 5 << 20,
+            fetch_redirects: 5,
+            fetch_time: Duration::from_secs(30),
+            fetch_private: false,
+            fetch_proxy: false,
+        }
+    }
+}
+
+/// Says why a path (absolute, links resolved) may not be written in any profile; `None` when it may.
+pub type Protected = Arc<dyn Fn(&Path) -> Option<String> + Send + Sync>;
+
+/// The folder that the agent works in, and what it has read there.
+pub struct Workspace {
+    /// Absolute, links resolved.
+    pub root: PathBuf,
+    /// Open descriptor of `root`: every file of the workspace is opened beneath it.
+    pub(crate) dir: OwnedFd,
+    /// The names that no tool may write.
+    pub(crate) protected: Protected,
+    /// What `Tool::access` declared, by call: the run may touch nothing else.
+    pub(crate) judged: crate::files::judged::Judged,
+    /// Hash of each file (absolute path) as the agent last read or wrote it.
+    pub seen: Mutex<HashMap<PathBuf, Seen>>,
+}
+
+/// A file as the agent knows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Seen {
+    /// BLAKE3 of the whole content.
+    pub hash: [u8; 32],
+    /// The content, when small enough to show a difference later (at most 256 KiB).
+    pub text: Option<Arc<str>>,
+}
+
+impl Workspace {
+    /// `root` must exist.
+    ///
+    /// # Errors
+    /// When it cannot be resolved.
+    pub fn new(root: &Path) -> std::io::Result<Self> {
+        let root = root.canonicalize()?;
+        let dir = std::fs::File::open(&root)?;
+        if !dir.metadata()?.is_dir() {
+            return Err(std::io::ErrorKind::NotADirectory.into());
+        }
+        Ok(Self {
+            root,
+            dir: dir.into(),
+            protected: Arc::new(|_| None),
+            judged: crate::files::judged::Judged::default(),
+            seen: Mutex::new(HashMap::new()),
+        })
+    }
+
+    /// Sets the check that every write goes through, whatever the profile.
+    #[must_use]
+    pub fn protect(mut self, protected: Protected) -> Self {
+        self.protected = protected;
+        self
+    }
+}
+
+impl std::fmt::Debug for Workspace {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Workspace").field("root", &self.root).finish_non_exhaustive()
+    }
+}
+
+/// The context of one call. Cheap to clone.
+#[derive(Clone)]
+pub struct ToolCx {
+    pub session: SessionId,
+    pub agent: AgentId,
+    pub call_id: String,
+    pub workspace: Arc<Workspace>,
+    /// Fires when the call must end. TERM first; see `hard`.
+    pub cancel: CancellationToken,
+    /// Fires when the person stopped a second time: KILL at once.
+    pub hard: CancellationToken,
+    /// Live output, cleaned by the reader. Bounded: use `try_send`, drop when full.
+    pub progress: mpsc::Sender<String>,
+    pub ports: Arc<dyn Ports>,
+    pub clock: Arc<dyn Clock>,
+    pub limits: Arc<Limits>,
+    /// Folder (0700) for full outputs; made when first needed.
+    pub spill: PathBuf,
+    /// The whole environment of children: allow-listed, without keys.
+    pub child_env: Arc<Vec<(String, String)>>,
+    /// State that tools keep between calls (shells, background processes), by tool.
+    pub state: Arc<crate::state::ToolState>,
+}

@@ -1,0 +1,110 @@
+//! `edit_file`: exact replacement in one file.
+
+use async_trait::async_trait;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+use tiller_protocol::{Access, ToolSpec, Touch};
+
+use super::apply::{Edit, Who, apply, counts, current, notes, report};
+use super::path::{Place, declare, tell, to_write};
+use super::replace::{Ask, replace};
+use super::{diff, ledger};
+use crate::guard::blocking;
+use crate::{Tool, ToolCx, ToolError, ToolOutput, schema};
+
+/// The tool.
+pub struct EditFile;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Args {
+    #[serde(alias = "file_path")]
+    path: String,
+    #[serde(alias = "old_string", alias = "old_text")]
+    old: String,
+    #[serde(alias = "new_string", alias = "new_text")]
+    new: String,
+    #[serde(default)]
+    replace_all: bool,
+}
+
+#[async_trait]
+impl Tool for EditFile {
+    fn name(&self) -> &str {
+        "edit_file"
+    }
+
+    fn spec(&self) -> ToolSpec {
+        super::spec::<Args>(self.name(), include_str!("edit.md"))
+    }
+
+    fn toolset(&self) -> &'static str {
+        "file"
+    }
+
+    fn touch(&self) -> Touch {
+        Touch::Write
+    }
+
+    fn verb(&self) -> &'static str {
+        "edit"
+    }
+
+    fn target(&self, args: &Value) -> String {
+        super::path_of(args)
+    }
+
+    fn access(&self, args: &Value, cx: &ToolCx) -> Result<Vec<Access>, ToolError> {
+        let place = existing(&schema::read::<Args>(args)?.path, cx)?;
+        declare(cx, &[&place]);
+        Ok(vec![place.writes()])
+    }
+
+    async fn preview(&self, args: &Value, cx: &ToolCx) -> Option<String> {
+        let args: Args = schema::read(args).ok()?;
+        let cx = cx.clone();
+        let edit = blocking("edit", move || plan(&args, &cx, false)).await.ok()?.0;
+        edit.diff.map(diff::Shown::preview)
+    }
+
+    async fn run(&self, args: Value, cx: &ToolCx) -> Result<ToolOutput, ToolError> {
+        let args: Args = schema::read(&args)?;
+        let cx = cx.clone();
+        blocking("edit", move || {
+            let (edit, lines, notes) = plan(&args, &cx, true)?;
+            let name = edit.place.name.clone();
+            let files = apply(vec![edit], &cx, Who::Agent)?;
+            let at = match lines.as_slice() {
+                [line] => format!("at line {line}"),
+                many => format!("at {} places, first line {}", many.len(), many.first().unwrap_or(&1)),
+            };
+            let counts = files.first().map(counts).unwrap_or_default();
+            Ok(report(format!("edited {name}: {counts} {at}.{notes}"), files))
+        })
+        .await
+    }
+}
+
+/// A file that must be there already.
+fn existing(raw: &str, cx: &ToolCx) -> Result<Place, ToolError> {
+    let place = to_write(raw, cx)?;
+    if place.exists { Ok(place) } else { tell(format!("{raw} does not exist; write_file makes new files")) }
+}
+
+fn plan(args: &Args, cx: &ToolCx, check: bool) -> Result<(Edit, Vec<usize>, String), ToolError> {
+    let place = existing(&args.path, cx)?;
+    let current = current(&place, cx)?;
+    if check {
+        ledger::check(cx, &place.path, &place.name, &current.bytes)?;
+    }
+    let text = current.text(&place.name)?;
+    let ask = Ask { old: &args.old, new: &args.new, all: args.replace_all };
+    let done = replace(&text.text, ask).map_err(|e| ToolError::Tell(format!("{}: {e}", place.name)))?;
+    let notes = notes(&current);
+    Ok((Edit::replace(place, current, &done.text)?, done.lines, notes))
+}
+
+#[cfg(test)]
+#[path = "edit_tests.rs"]
+mod tests;

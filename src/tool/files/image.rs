@@ -1,0 +1,53 @@
+//! Images for the model: attached when a vendor would take them, else described.
+
+use std::io::Cursor;
+
+use base64::Engine as _;
+use image::{ImageFormat, ImageReader, Limits};
+use tiller_protocol::Part;
+
+use crate::output::human;
+
+/// Bytes and pixels of one side that every vendor takes.
+const BYTES_MAX: usize = 3_750_000;
+const SIDE_MAX: u32 = 8_000;
+
+/// The media type, by the first bytes; `None`: not an image that models take.
+pub(crate) fn media_type(head: &[u8]) -> Option<&'static str> {
+    match image::guess_format(head).ok()? {
+        ImageFormat::Png => Some("image/png"),
+        ImageFormat::Jpeg => Some("image/jpeg"),
+        ImageFormat::Gif => Some("image/gif"),
+        ImageFormat::WebP => Some("image/webp"),
+        _ => None,
+    }
+}
+
+/// Media type, width and height of an image that models take; `None`: it is none. Only its header is decoded.
+pub fn info(bytes: &[u8]) -> Option<(&'static str, u32, u32)> {
+    let media_type = media_type(bytes)?;
+    let (width, height) =
+        ImageReader::new(Cursor::new(bytes)).with_guessed_format().ok()?.into_dimensions().ok()?;
+    (bytes.len() <= BYTES_MAX && width.max(height) <= SIDE_MAX).then_some((media_type, width, height))
+}
+
+/// The parts for an image of `media_type`. Only its header is decoded.
+pub(crate) fn parts(name: &str, media_type: &str, bytes: &[u8]) -> Vec<Part> {
+    let size = human(bytes.len() as u64);
+    let mut reader = ImageReader::new(Cursor::new(bytes));
+    reader.limits(Limits::default());
+    let sides = reader.with_guessed_format().ok().and_then(|r| r.into_dimensions().ok());
+    let Some((width, height)) = sides else {
+        return vec![Part::Text { text: format!("{name}: a broken {media_type} of {size}; not attached") }];
+    };
+    let text = format!("{name}: {media_type}, {width}x{height} pixels, {size}");
+    if bytes.len() > BYTES_MAX || width.max(height) > SIDE_MAX {
+        let text = format!(
+            "{text}; too large to attach (at most {} and {SIDE_MAX} pixels a side). Make a smaller copy.",
+            human(BYTES_MAX as u64)
+        );
+        return vec![Part::Text { text }];
+    }
+    let data = base64::engine::general_purpose::STANDARD.encode(bytes);
+    vec![Part::Text { text }, Part::Image { media_type: media_type.into(), data }]
+}

@@ -1,0 +1,80 @@
+//! What the agent knows of each file. An edit of a file that is not as the agent knows it is refused, and
+//! the agent is shown what is new; after that it knows, and may try again.
+
+use std::path::Path;
+use std::sync::{Arc, PoisonError};
+
+use super::diff;
+use super::encoding::{Text, hide_strays};
+use crate::cx::Seen;
+use crate::text::visible;
+use crate::{ToolCx, ToolError, Workspace};
+
+/// Largest content that is kept to show differences, and the sum of all kept ones.
+const KEEP_ONE: usize = 256 * 1024;
+const KEEP_ALL: usize = 32 << 20;
+/// Bytes that a refusal shows.
+const SHOWN: usize = 6_000;
+
+/// Remembers that the agent knows `bytes` to be the content of `path` (absolute, links resolved). For whoever
+/// shows it a whole file, for instance as an attachment.
+pub fn note(workspace: &Workspace, path: &Path, bytes: &[u8]) {
+    let text = (bytes.len() <= KEEP_ONE).then(|| Text::decode(bytes)).flatten().map(|t| Arc::from(t.text));
+    let hash = *blake3::hash(bytes).as_bytes();
+    let mut seen = workspace.seen.lock().unwrap_or_else(PoisonError::into_inner);
+    if text.is_some() {
+        let kept: usize = seen.values().filter_map(|s| s.text.as_ref().map(|t| t.len())).sum();
+        if kept > KEEP_ALL {
+            seen.values_mut().for_each(|s| s.text = None);
+        }
+    }
+    seen.insert(path.to_owned(), Seen { hash, text });
+}
+
+/// Forgets a file that is gone.
+pub(crate) fn forget(cx: &ToolCx, path: &Path) {
+    cx.workspace.seen.lock().unwrap_or_else(PoisonError::into_inner).remove(path);
+}
+
+/// Refuses when the agent does not know `bytes` to be the content of `path`.
+pub(crate) fn check(cx: &ToolCx, path: &Path, name: &str, bytes: &[u8]) -> Result<(), ToolError> {
+    let hash = *blake3::hash(bytes).as_bytes();
+    let known = cx.workspace.seen.lock().unwrap_or_else(PoisonError::into_inner).get(path).cloned();
+    if known.as_ref().is_some_and(|k| k.hash == hash) {
+        return Ok(());
+    }
+    note(&cx.workspace, path, bytes);
+    let now = Text::decode(bytes).map(|t| hide_strays(&t.text));
+    let why = match (known, now) {
+        (None, Some(now)) => format!(
+            "{name} exists and was not read before; nothing was changed. It holds:\n{}\nIf the change still \
+             fits, send it again.",
+            head(&now)
+        ),
+        (Some(Seen { text: Some(before), .. }), Some(now)) => format!(
+            "{name} was changed by someone else since you last saw it; nothing was changed. What is new:\n{}\n\
+             If your change still fits, send it again with the text as it is now.",
+            diff::brief(name, &before, &now, SHOWN)
+        ),
+        (Some(_), _) => {
+            format!(
+                "{name} was changed by someone else since you last saw it; nothing was changed. Read it again."
+            )
+        }
+        (None, None) => {
+            format!(
+                "{name} exists, was not read before, and is not text; send it again if it is really meant."
+            )
+        }
+    };
+    Err(ToolError::Tell(why))
+}
+
+fn head(text: &str) -> String {
+    let text = visible(text);
+    if text.len() <= SHOWN {
+        return text.into_owned();
+    }
+    let end = text.floor_char_boundary(SHOWN);
+    format!("{}\n[... and more: read it with read_file ...]", &text[..end])
+}

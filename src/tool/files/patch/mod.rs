@@ -1,0 +1,204 @@
+//! `patch`: several files in one go, all or nothing.
+
+mod hunks;
+mod parse;
+
+use std::collections::HashSet;
+
+use async_trait::async_trait;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+use tiller_protocol::{Access, ChangeKind, ToolSpec, Touch};
+
+use self::parse::{Section, parse};
+use super::apply::{Current, Edit, Who, apply, counts, current, encode, report};
+use super::commit::Change;
+use super::path::{Place, declare, tell, to_write};
+use super::{diff, ledger};
+use crate::guard::blocking;
+use crate::{Tool, ToolCx, ToolError, ToolOutput, schema};
+
+/// Files of one patch.
+const FILES: usize = 500;
+
+/// The tool.
+pub struct Patch;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Args {
+    #[serde(alias = "input")]
+    patch: String,
+}
+
+#[async_trait]
+impl Tool for Patch {
+    fn name(&self) -> &str {
+        "patch"
+    }
+
+    fn spec(&self) -> ToolSpec {
+        super::spec::<Args>(self.name(), include_str!("patch.md"))
+    }
+
+    fn toolset(&self) -> &'static str {
+        "file"
+    }
+
+    fn touch(&self) -> Touch {
+        Touch::Write
+    }
+
+    fn verb(&self) -> &'static str {
+        "patch"
+    }
+
+    fn target(&self, args: &Value) -> String {
+        let text = args.get("patch").and_then(Value::as_str).unwrap_or_default();
+        let paths = text.lines().filter_map(|l| {
+            ["*** Add File:", "*** Delete File:", "*** Update File:"].iter().find_map(|h| l.strip_prefix(h))
+        });
+        let paths: Vec<&str> = paths.map(str::trim).collect();
+        match paths.as_slice() {
+            [] => String::new(),
+            [one] => (*one).to_owned(),
+            [one, rest @ ..] => format!("{one} and {} more", rest.len()),
+        }
+    }
+
+    fn access(&self, args: &Value, cx: &ToolCx) -> Result<Vec<Access>, ToolError> {
+        let args: Args = schema::read(args)?;
+        let places = places(&sections(&args)?, cx)?;
+        declare(cx, &places.iter().collect::<Vec<_>>());
+        Ok(places.iter().map(Place::writes).collect())
+    }
+
+    async fn preview(&self, args: &Value, cx: &ToolCx) -> Option<String> {
+        let args: Args = schema::read(args).ok()?;
+        let cx = cx.clone();
+        let edits = blocking("patch", move || plan(&args, &cx, false)).await.ok()?;
+        Some(edits.into_iter().filter_map(|e| e.diff).map(diff::Shown::preview).collect())
+    }
+
+    async fn run(&self, args: Value, cx: &ToolCx) -> Result<ToolOutput, ToolError> {
+        let args: Args = schema::read(&args)?;
+        let cx = cx.clone();
+        blocking("patch", move || {
+            let files = apply(plan(&args, &cx, true)?, &cx, Who::Agent)?;
+            let mut said =
+                format!("patched {} {}:", files.len(), if files.len() == 1 { "file" } else { "files" });
+            for file in &files {
+                let mark = match file.kind {
+                    ChangeKind::Added => 'A',
+                    ChangeKind::Deleted => 'D',
+                    ChangeKind::Renamed => 'R',
+                    _ => 'M',
+                };
+                said.push_str(&format!("\n{mark} {} {}", file.path, counts(file)));
+            }
+            Ok(report(said, files))
+        })
+        .await
+    }
+}
+
+fn sections(args: &Args) -> Result<Vec<Section>, ToolError> {
+    let sections = parse(&args.patch).or_else(|e| tell(format!("the patch is wrong: {e}")))?;
+    if sections.len() > FILES {
+        return tell(format!("the patch has more than {FILES} files"));
+    }
+    Ok(sections)
+}
+
+/// Every path that the patch touches; each only once.
+fn places(sections: &[Section], cx: &ToolCx) -> Result<Vec<Place>, ToolError> {
+    let mut places = Vec::new();
+    for section in sections {
+        places.push(to_write(section.path(), cx)?);
+        if let Section::Update { to: Some(to), .. } = section {
+            places.push(to_write(to, cx)?);
+        }
+    }
+    let mut seen = HashSet::new();
+    match places.iter().find(|p| !seen.insert(p.path.clone())) {
+        Some(twice) => tell(format!("{} is there twice; put all its hunks into one section", twice.name)),
+        None => Ok(places),
+    }
+}
+
+/// Works everything out; changes nothing.
+fn plan(args: &Args, cx: &ToolCx, check: bool) -> Result<Vec<Edit>, ToolError> {
+    let sections = sections(args)?;
+    places(&sections, cx)?;
+    let mut edits = Vec::new();
+    for section in sections {
+        match section {
+            Section::Add { path, content } => edits.push(Edit::create(absent(&path, cx)?, &content)),
+            Section::Delete { path } => {
+                let (place, current) = known(&path, cx, check)?;
+                own_name(&place, "deleted")?;
+                edits.push(Edit::remove(place, &current));
+            }
+            Section::Update { path, to, hunks } => {
+                let (place, current) = known(&path, cx, check)?;
+                let fail = |e: String| ToolError::Tell(format!("{}: {e}", place.name));
+                let after = match hunks.as_slice() {
+                    [] => None,
+                    hunks => Some(hunks::apply(&current.text(&place.name)?.text, hunks).map_err(fail)?),
+                };
+                match to {
+                    None => edits.push(Edit::replace(place, current, &after.unwrap_or_default())?),
+                    Some(to) => edits.extend(moved(place, absent(&to, cx)?, current, after)?),
+                }
+            }
+        }
+    }
+    Ok(edits)
+}
+
+fn absent(path: &str, cx: &ToolCx) -> Result<Place, ToolError> {
+    let place = to_write(path, cx)?;
+    if place.exists { tell(format!("{path} exists already; nothing was changed")) } else { Ok(place) }
+}
+
+fn known(path: &str, cx: &ToolCx, check: bool) -> Result<(Place, Current), ToolError> {
+    let place = to_write(path, cx)?;
+    if !place.exists {
+        return tell(format!("{path} does not exist; nothing was changed"));
+    }
+    let current = current(&place, cx)?;
+    if check {
+        ledger::check(cx, &place.path, &place.name, &current.bytes)?;
+    }
+    Ok((place, current))
+}
+
+/// Names that are links are left alone where the name itself is to go.
+fn own_name(place: &Place, what: &str) -> Result<(), ToolError> {
+    if place.leaf_link {
+        return tell(format!("the path is a link to {}; it is not {what} here", place.name));
+    }
+    Ok(())
+}
+
+/// A new file with the old one's mode, and the old one's end.
+fn moved(from: Place, to: Place, current: Current, after: Option<String>) -> Result<[Edit; 2], ToolError> {
+    own_name(&from, "moved")?;
+    let before = current.text.as_ref().map(|t| t.text.clone()).unwrap_or_default();
+    let bytes = match &after {
+        Some(after) => encode(current.text(&from.name)?, after, &to.name)?,
+        None => current.bytes.clone(),
+    };
+    let mut shown = diff::file(&to.name, ChangeKind::Renamed, &before, after.as_ref().unwrap_or(&before));
+    shown.file.diff =
+        shown.file.diff.replacen(&format!("--- a/{}\n", to.name), &format!("--- a/{}\n", from.name), 1);
+    let like = Some(current.old.stat);
+    let create = Edit { place: to, change: Change::Create { bytes, like }, diff: Some(shown) };
+    let remove = Edit { place: from, change: Change::Remove { old: current.old }, diff: None };
+    Ok([create, remove])
+}
+
+#[cfg(test)]
+#[path = "patch_tests.rs"]
+mod tests;

@@ -1,0 +1,208 @@
+//! `read_file`: pages of text, images, notebooks; other things are described.
+
+use std::io::Read;
+use std::path::Path;
+
+use async_trait::async_trait;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+use tiller_protocol::tool::Display;
+use tiller_protocol::{Access, ToolOutcome, ToolSpec, Touch};
+
+use super::beneath::{self, Opened};
+use super::encoding::{Text, hide_strays, line_end};
+use super::page::{self, Page, Range};
+use super::path::{Place, declare, resolve};
+use super::{image, large, ledger, notebook};
+use crate::guard::blocking;
+use crate::output::human;
+use crate::text::is_binary;
+use crate::{Tool, ToolCx, ToolError, ToolOutput, schema};
+
+/// Files up to this size are read whole (and then known to the ledger).
+const HELD: u64 = 16 << 20;
+
+/// The tool.
+pub struct ReadFile;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Args {
+    #[serde(alias = "file_path")]
+    path: String,
+    /// First line, from 1
+    #[serde(alias = "offset")]
+    start: Option<u64>,
+    /// Last line
+    end: Option<u64>,
+    /// Start at this byte instead
+    byte: Option<u64>,
+}
+
+#[async_trait]
+impl Tool for ReadFile {
+    fn name(&self) -> &str {
+        "read_file"
+    }
+
+    fn spec(&self) -> ToolSpec {
+        super::spec::<Args>(self.name(), include_str!("read.md"))
+    }
+
+    fn toolset(&self) -> &'static str {
+        "file"
+    }
+
+    fn touch(&self) -> Touch {
+        Touch::Read
+    }
+
+    fn verb(&self) -> &'static str {
+        "read"
+    }
+
+    fn target(&self, args: &Value) -> String {
+        let line = |key| args.get(key).and_then(Value::as_u64);
+        let path = super::path_of(args);
+        match (line("start"), line("end")) {
+            (None, None) => path,
+            (start, end) => {
+                format!("{path}:{}-{}", start.unwrap_or(1), end.map(|e| e.to_string()).unwrap_or_default())
+            }
+        }
+    }
+
+    fn access(&self, args: &Value, cx: &ToolCx) -> Result<Vec<Access>, ToolError> {
+        let place = resolve(&schema::read::<Args>(args)?.path, cx)?;
+        declare(cx, &[&place]);
+        Ok(vec![place.reads()])
+    }
+
+    async fn run(&self, args: Value, cx: &ToolCx) -> Result<ToolOutput, ToolError> {
+        let args: Args = schema::read(&args)?;
+        let cx = cx.clone();
+        blocking("read", move || {
+            let place = resolve(&args.path, &cx)?;
+            let range = Range { start: args.start, end: args.end, byte: args.byte };
+            read(&place, range, &cx)
+        })
+        .await
+    }
+}
+
+fn read(place: &Place, range: Range, cx: &ToolCx) -> Result<ToolOutput, ToolError> {
+    if !place.exists {
+        return Err(ToolError::Tell(missing(place, cx)));
+    }
+    let mut opened = beneath::open_file(place, cx)?;
+    let size = u64::try_from(opened.stat.st_size).unwrap_or(0);
+    let mut head = Vec::new();
+    let io = |e: std::io::Error| ToolError::Tell(format!("{}: {e}", place.name));
+    (&mut opened.file).take(8192).read_to_end(&mut head).map_err(io)?;
+    if size > HELD {
+        return far(place, opened, size, &head, range, cx);
+    }
+    let mut bytes = head;
+    bytes.extend(beneath::read_whole(&mut opened, &place.name, &cx.cancel)?);
+    ledger::note(&cx.workspace, &place.path, &bytes);
+    if let Some(kind) = image::media_type(&bytes) {
+        let content = image::parts(&place.name, kind, &bytes);
+        let show = Display::Measure { text: format!("image, {}", human(bytes.len() as u64)) };
+        return Ok(ToolOutput { content, display: Some(show), outcome: ToolOutcome::Ok });
+    }
+    let is_notebook = Path::new(&place.name).extension().is_some_and(|e| e.eq_ignore_ascii_case("ipynb"));
+    if is_notebook && let Some(text) = notebook::render(&bytes) {
+        return finish(page::of_text(&text, range, cx.limits.page_bytes), place, "a notebook; edit its JSON");
+    }
+    let decoded = Text::decode(&bytes).filter(|_| !is_binary(&bytes[..bytes.len().min(8192)]));
+    let Some(text) = decoded else {
+        return Ok(ToolOutput::text(describe(place, &bytes, bytes.len() as u64)));
+    };
+    let mut note = text.label().to_owned();
+    if line_end(&text.text) == "\r\n" {
+        note.push_str(if note.is_empty() { "CRLF line ends" } else { ", CRLF line ends" });
+    }
+    finish(page::of_text(&hide_strays(&text.text), range, cx.limits.page_bytes), place, &note)
+}
+
+/// Too large to be held.
+fn far(
+    place: &Place,
+    opened: Opened,
+    size: u64,
+    head: &[u8],
+    range: Range,
+    cx: &ToolCx,
+) -> Result<ToolOutput, ToolError> {
+    use std::io::Seek;
+    // UTF-16 is not paged at this size.
+    if is_binary(head) || head.starts_with(&[0xff, 0xfe]) || head.starts_with(&[0xfe, 0xff]) {
+        return Ok(ToolOutput::text(describe(place, head, size)));
+    }
+    let mut file = opened.file;
+    file.rewind().map_err(|e| ToolError::Tell(format!("{}: {e}", place.name)))?;
+    let page = large::page(file, size, range, cx.limits.page_bytes, &cx.cancel)?;
+    finish(Ok(page), place, "")
+}
+
+fn finish(page: Result<Page, String>, place: &Place, note: &str) -> Result<ToolOutput, ToolError> {
+    let Page { mut text, lines } = page.map_err(|e| ToolError::Tell(format!("{}: {e}", place.name)))?;
+    if !note.is_empty() {
+        text.push_str(&format!("[{note}]\n"));
+    }
+    let words = if lines == 1 { "1 line".into() } else { format!("{lines} lines") };
+    Ok(ToolOutput::text(text).show(Display::Measure { text: words }))
+}
+
+/// What a file is that is not shown.
+fn describe(place: &Place, head: &[u8], size: u64) -> String {
+    let kinds: &[(&[u8], &str)] = &[
+        (b"\x7fELF", "an ELF program or library"),
+        (b"%PDF-", "a PDF document"),
+        (b"PK\x03\x04", "a zip archive (or office document)"),
+        (b"\x1f\x8b", "gzip data"),
+        (b"\x28\xb5\x2f\xfd", "zstd data"),
+        (b"\xfd7zXZ", "xz data"),
+        (b"BZh", "bzip2 data"),
+        (b"SQLite format 3", "an SQLite database"),
+        (b"\0asm", "a WebAssembly module"),
+        (b"OggS", "Ogg media"),
+        (b"RIFF", "RIFF media"),
+        (b"\xca\xfe\xba\xbe", "Java or Mach-O code"),
+        (b"\xcf\xfa\xed\xfe", "a Mach-O program"),
+    ];
+    let kind =
+        kinds.iter().find(|(magic, _)| head.starts_with(magic)).map_or("binary data", |(_, kind)| kind);
+    let first: Vec<String> = head.iter().take(16).map(|b| format!("{b:02x}")).collect();
+    format!("{}: {kind}, {}; not shown. First bytes: {}", place.name, human(size), first.join(" "))
+}
+
+/// A missing file, with names in its folder that are like it.
+fn missing(place: &Place, cx: &ToolCx) -> String {
+    let mut said = format!("{} does not exist", place.name);
+    let Some(leaf) = place.path.file_name() else { return said };
+    let leaf = leaf.to_string_lossy().to_lowercase();
+    // Names outside are for those who may read there.
+    if place.zone == super::path::Zone::Inside && place.link.is_none() {
+        let names = beneath::open_parent(place, cx).and_then(|dir| beneath::names(&dir, 2_000));
+        let mut near: Vec<(f32, String)> = names
+            .unwrap_or_default()
+            .into_iter()
+            .map(|n| n.to_string_lossy().into_owned())
+            .map(|n| (similar::TextDiff::from_chars(n.to_lowercase().as_str(), leaf.as_str()).ratio(), n))
+            .filter(|(ratio, _)| *ratio > 0.7)
+            .collect();
+        near.sort_by(|a, b| b.0.total_cmp(&a.0));
+        let near: Vec<String> =
+            near.into_iter().take(3).map(|(_, n)| crate::text::visible(&n).into_owned()).collect();
+        if !near.is_empty() {
+            said.push_str(&format!("; in the same folder: {}", near.join(", ")));
+        }
+    }
+    said
+}
+
+#[cfg(test)]
+#[path = "read_tests.rs"]
+mod tests;

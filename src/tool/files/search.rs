@@ -1,0 +1,284 @@
+//! `search`: content by regular expression, files by glob, with ripgrep's own crates.
+
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+
+use async_trait::async_trait;
+use globset::{GlobBuilder, GlobMatcher};
+use grep_regex::{RegexMatcher, RegexMatcherBuilder};
+use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder};
+use ignore::{DirEntry, WalkBuilder};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+use tiller_protocol::tool::Display;
+use tiller_protocol::{Access, ToolSpec, Touch};
+
+use super::beneath;
+use super::hits::{Hits, Sieve};
+use super::path::{Place, declare, resolve, show};
+use crate::guard::blocking;
+use crate::output::bound;
+use crate::text::visible;
+use crate::{Tool, ToolCx, ToolError, ToolOutput, schema};
+
+/// Files that a glob may list, and files that are looked at.
+const FILES: usize = 1_000;
+const WALK: usize = 1_000_000;
+/// A line may be this long before its file is passed over.
+const LINE_BYTES: usize = 4 << 20;
+
+/// The tool.
+pub struct Search;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Args {
+    /// Regex; without it, files are listed
+    #[serde(default)]
+    pattern: Option<String>,
+    /// Folder or file
+    #[serde(default)]
+    path: Option<String>,
+    /// Only these files, e.g. **/*.rs
+    #[serde(default)]
+    glob: Option<String>,
+    /// Lines around a hit
+    #[serde(default)]
+    context: Option<usize>,
+    #[serde(default)]
+    ignore_case: bool,
+    /// Also what .gitignore hides
+    #[serde(default)]
+    all: bool,
+}
+
+impl Args {
+    fn path(&self) -> &str {
+        self.path.as_deref().filter(|p| !p.is_empty()).unwrap_or(".")
+    }
+}
+
+#[async_trait]
+impl Tool for Search {
+    fn name(&self) -> &str {
+        "search"
+    }
+
+    fn spec(&self) -> ToolSpec {
+        super::spec::<Args>(self.name(), include_str!("search.md"))
+    }
+
+    fn toolset(&self) -> &'static str {
+        "file"
+    }
+
+    fn touch(&self) -> Touch {
+        Touch::Read
+    }
+
+    fn verb(&self) -> &'static str {
+        "search"
+    }
+
+    fn target(&self, args: &Value) -> String {
+        let word = |key| args.get(key).and_then(Value::as_str).filter(|s| !s.is_empty());
+        let what = word("pattern").or(word("glob")).unwrap_or_default();
+        word("path").map_or(what.to_owned(), |path| format!("{what} in {path}"))
+    }
+
+    fn access(&self, args: &Value, cx: &ToolCx) -> Result<Vec<Access>, ToolError> {
+        let place = resolve(schema::read::<Args>(args)?.path(), cx)?;
+        declare(cx, &[&place]);
+        Ok(vec![place.reads()])
+    }
+
+    async fn run(&self, args: Value, cx: &ToolCx) -> Result<ToolOutput, ToolError> {
+        let args: Args = schema::read(&args)?;
+        let cx = cx.clone();
+        blocking("search", move || {
+            let place = resolve(args.path(), &cx)?;
+            search(&args, &place, &cx)
+        })
+        .await
+    }
+}
+
+fn search(args: &Args, place: &Place, cx: &ToolCx) -> Result<ToolOutput, ToolError> {
+    let wanted = args.glob.as_deref().filter(|g| !g.is_empty()).map(glob).transpose()?;
+    let pattern = args.pattern.as_deref().filter(|p| !p.is_empty());
+    if pattern.is_none() && wanted.is_none() {
+        return Err(ToolError::Tell("give a pattern, a glob, or both".into()));
+    }
+    if !place.exists {
+        return Err(ToolError::Tell(format!("{} does not exist", place.name)));
+    }
+    let walk = Walk { place, wanted, all: args.all, cx };
+    match pattern {
+        Some(pattern) => grep(pattern, args, &walk),
+        None => list(&walk),
+    }
+}
+
+fn glob(glob: &str) -> Result<GlobMatcher, ToolError> {
+    // As in .gitignore: without a slash it is for names at any depth.
+    let anywhere =
+        if glob.contains('/') { glob.trim_start_matches('/').to_owned() } else { format!("**/{glob}") };
+    let built = GlobBuilder::new(&anywhere).literal_separator(true).build();
+    built.map(|g| g.compile_matcher()).map_err(|e| ToolError::Tell(format!("the glob is wrong: {e}")))
+}
+
+/// The files that a search looks at.
+struct Walk<'a> {
+    place: &'a Place,
+    wanted: Option<GlobMatcher>,
+    all: bool,
+    cx: &'a ToolCx,
+}
+
+impl Walk<'_> {
+    /// Calls `each` with the path relative to the searched place and the name to show, in order of names,
+    /// until it says `false`.
+    fn each(&self, mut each: impl FnMut(&Path, &str) -> bool) -> Result<(), ToolError> {
+        let root = &self.place.path;
+        let mut builder = WalkBuilder::new(root);
+        builder
+            .hidden(false)
+            .require_git(false)
+            .follow_links(false)
+            .standard_filters(!self.all)
+            .hidden(false)
+            .filter_entry(|e| e.file_name() != ".git" || e.depth() == 0)
+            .sort_by_file_name(Ord::cmp);
+        for entry in builder.build().flatten().take(WALK) {
+            if self.cx.cancel.is_cancelled() {
+                return Err(ToolError::Interrupted(String::new()));
+            }
+            let Some((rel, name)) = self.wants(&entry, root) else { continue };
+            if !each(&rel, &name) {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn wants(&self, entry: &DirEntry, root: &Path) -> Option<(PathBuf, String)> {
+        if !entry.file_type().is_some_and(|t| t.is_file()) {
+            return None;
+        }
+        let rel = entry.path().strip_prefix(root).ok()?.to_owned();
+        let shown = match entry.path().strip_prefix(&self.cx.workspace.root) {
+            Ok(inside) => inside,
+            Err(_) => entry.path(),
+        };
+        // A glob is meant from the searched folder or from the workspace.
+        let hit = |g: &GlobMatcher| {
+            g.is_match(&rel)
+                || g.is_match(shown)
+                || (rel.as_os_str().is_empty() && g.is_match(entry.file_name()))
+        };
+        if self.wanted.as_ref().is_some_and(|g| !hit(g)) {
+            return None;
+        }
+        Some((rel, visible(&show(shown)).replace('\n', "\u{240a}")))
+    }
+}
+
+fn grep(pattern: &str, args: &Args, walk: &Walk<'_>) -> Result<ToolOutput, ToolError> {
+    let cx = walk.cx;
+    let matcher = matcher(pattern, args.ignore_case)?;
+    let mut searcher = searcher(args.context.unwrap_or(0).min(20));
+    let mut hits = Hits::new(cx.limits.output_bytes);
+    if walk.place.path.is_dir() {
+        let dir = beneath::open_dir(walk.place, cx)?;
+        walk.each(|rel, name| {
+            // A file that cannot be opened (gone, not ours, swapped for a link) is passed over.
+            if let Ok(opened) = beneath::open_regular(dir.as_fd(), rel, name) {
+                one(&mut searcher, &matcher, opened.file, name, &mut hits, cx);
+            }
+            !hits.full()
+        })?;
+    } else {
+        let opened = beneath::open_file(walk.place, cx)?;
+        one(&mut searcher, &matcher, opened.file, &walk.place.name, &mut hits, cx);
+    }
+    if cx.cancel.is_cancelled() {
+        return Err(ToolError::Interrupted(hits.finish().0));
+    }
+    let (text, words) = hits.finish();
+    Ok(ToolOutput::text(text).show(Display::Measure { text: words }))
+}
+
+fn one(
+    searcher: &mut Searcher,
+    matcher: &RegexMatcher,
+    file: std::fs::File,
+    name: &str,
+    hits: &mut Hits,
+    cx: &ToolCx,
+) {
+    hits.file(name);
+    // Errors: a line beyond the limit, or the file went bad while it was read.
+    if searcher.search_file(matcher, &file, Sieve { hits, cancel: &cx.cancel }).is_err() {
+        hits.skipped(name);
+    }
+}
+
+fn matcher(pattern: &str, ignore_case: bool) -> Result<RegexMatcher, ToolError> {
+    let mut builder = RegexMatcherBuilder::new();
+    builder.case_insensitive(ignore_case).line_terminator(Some(b'\n')).size_limit(10 << 20);
+    builder.build(pattern).map_err(|e| {
+        ToolError::Tell(format!(
+            "the pattern is wrong: {e}. It is a Rust regex over single lines; escape literal ( [ {{ . * + ? |"
+        ))
+    })
+}
+
+fn searcher(context: usize) -> Searcher {
+    SearcherBuilder::new()
+        .line_number(true)
+        .before_context(context)
+        .after_context(context)
+        .binary_detection(BinaryDetection::quit(0))
+        .heap_limit(Some(LINE_BYTES))
+        .build()
+}
+
+fn list(walk: &Walk<'_>) -> Result<ToolOutput, ToolError> {
+    let mut names = Vec::new();
+    let mut more = false;
+    let dir = if walk.place.path.is_dir() {
+        Some(beneath::open_dir(walk.place, walk.cx)?)
+    } else {
+        // Refuses what is no file, and what was not judged.
+        beneath::open_file(walk.place, walk.cx)?;
+        None
+    };
+    walk.each(|rel, name| {
+        // The walk goes by names; what is shown must really lie beneath the folder.
+        let there = dir.as_ref().is_none_or(|d| beneath::is_there(d, rel));
+        if there {
+            more = names.len() == FILES;
+            if !more {
+                names.push(name.to_owned());
+            }
+        }
+        !more
+    })?;
+    let words = match names.len() {
+        0 => "no file".into(),
+        1 => "1 file".into(),
+        n => format!("{n}{} files", if more { "+" } else { "" }),
+    };
+    let mut text = names.join("\n");
+    if names.is_empty() {
+        text = "no file has such a name".into();
+    } else if more {
+        text.push_str(&format!("\n[only the first {FILES}; narrow the glob or the path]"));
+    }
+    Ok(ToolOutput::text(bound(text, walk.cx)).show(Display::Measure { text: words }))
+}
+
+#[cfg(test)]
+#[path = "search_tests.rs"]
+mod tests;

@@ -1,0 +1,84 @@
+use std::os::unix::fs::symlink;
+
+use serde_json::json;
+
+use super::*;
+use crate::testing::Bench;
+
+fn bench() -> Bench {
+    let b = Bench::new();
+    b.file("src/a.rs", "fn one() {}\nlet x = 1;\nfn two() {}\n");
+    b.file("src/deep/b.rs", "fn three() {}\n");
+    b.file("notes.md", "one FN here\n");
+    b.file("target/gen.rs", "fn generated() {}\n");
+    b.file(".gitignore", "target\n");
+    b.file(".git/config", "fn in git\n");
+    b
+}
+
+#[tokio::test]
+async fn finds_content_with_numbers_and_context() {
+    let b = bench();
+    let said = b.say(&Search, json!({"pattern": r"fn \w+\("})).await;
+    assert_eq!(said, "src/a.rs\n1:fn one() {}\n3:fn two() {}\n\nsrc/deep/b.rs\n1:fn three() {}\n");
+    let said = b.say(&Search, json!({"pattern": "x = 1", "context": 1})).await;
+    assert_eq!(said, "src/a.rs\n1-fn one() {}\n2:let x = 1;\n3-fn two() {}\n");
+    let said = b.say(&Search, json!({"pattern": "fn", "ignore_case": true, "glob": "*.md"})).await;
+    assert_eq!(said, "notes.md\n1:one FN here\n");
+    let said = b.say(&Search, json!({"pattern": "three", "path": "src/deep/b.rs"})).await;
+    assert_eq!(said, "src/deep/b.rs\n1:fn three() {}\n");
+    assert_eq!(b.say(&Search, json!({"pattern": "nowhere"})).await, "nothing found\n");
+    assert!(b.say(&Search, json!({"pattern": "fn (", })).await.contains("the pattern is wrong"));
+    assert!(b.say(&Search, json!({})).await.contains("give a pattern"));
+}
+
+#[tokio::test]
+async fn lists_files_and_honours_gitignore() {
+    let b = bench();
+    assert_eq!(b.say(&Search, json!({"glob": "*.rs"})).await, "src/a.rs\nsrc/deep/b.rs");
+    assert_eq!(b.say(&Search, json!({"glob": "src/*.rs"})).await, "src/a.rs");
+    assert_eq!(b.say(&Search, json!({"glob": "deep/*.rs", "path": "src"})).await, "src/deep/b.rs");
+    let all = b.say(&Search, json!({"glob": "**/*.rs", "all": true})).await;
+    assert!(all.contains("target/gen.rs"), "{all}");
+    assert_eq!(b.say(&Search, json!({"glob": "*.none"})).await, "no file has such a name");
+}
+
+#[tokio::test]
+async fn stays_within_bounds() {
+    let b = Bench::new();
+    b.file("many", "hit\n".repeat(5000));
+    b.file("wide", format!("hit {}\n", "x".repeat(100_000)));
+    b.file("bin", b"hit\0hit\nhit\n");
+    let said = b.say(&Search, json!({"pattern": "hit"})).await;
+    assert!(said.len() < 10_000 && said.contains("at most 100 hits of a file"), "{}", said.len());
+    assert!(said.contains(" [...]\n"));
+}
+
+#[tokio::test]
+async fn w13_a_line_of_100_mb_is_passed_over() {
+    let b = Bench::new();
+    let file = std::fs::File::create(b.root.join("line")).unwrap();
+    // Not zeros, which would be binary: the start is text, the rest is never reached.
+    std::os::unix::fs::FileExt::write_all_at(&file, &vec![b'x'; LINE_BYTES * 2], 0).unwrap();
+    b.file("other", "needle\n");
+    let said = b.say(&Search, json!({"pattern": "needle"})).await;
+    assert_eq!(said, "other\n1:needle\n[not searched to the end: line]\n");
+}
+
+#[tokio::test]
+async fn w11_links_are_not_followed() {
+    let b = bench();
+    std::fs::write(b.scratch.path().join("canary.rs"), "fn canary() {}\n").unwrap();
+    symlink("../canary.rs", b.root.join("leaf.rs")).unwrap();
+    symlink("..", b.root.join("up")).unwrap();
+    assert_eq!(b.say(&Search, json!({"pattern": "canary"})).await, "nothing found\n");
+    assert_eq!(b.say(&Search, json!({"glob": "*canary*"})).await, "no file has such a name");
+}
+
+#[tokio::test]
+async fn can_be_stopped() {
+    let b = bench();
+    b.cx.cancel.cancel();
+    let err = b.call(&Search, json!({"pattern": "fn"})).await.unwrap_err();
+    assert!(matches!(err, ToolError::Interrupted(_)));
+}

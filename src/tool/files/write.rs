@@ -1,0 +1,99 @@
+//! `write_file`: a whole file, new or over one that the agent knows.
+
+use async_trait::async_trait;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+use tiller_protocol::{Access, ToolSpec, Touch};
+
+use super::apply::{Edit, Who, adopt_line_ends, apply, counts, current, notes, report};
+use super::path::{declare, to_write};
+use super::{diff, ledger};
+use crate::guard::blocking;
+use crate::{Tool, ToolCx, ToolError, ToolOutput, schema};
+
+/// The tool.
+pub struct WriteFile;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Args {
+    #[serde(alias = "file_path")]
+    path: String,
+    #[serde(alias = "contents", alias = "text")]
+    content: String,
+}
+
+#[async_trait]
+impl Tool for WriteFile {
+    fn name(&self) -> &str {
+        "write_file"
+    }
+
+    fn spec(&self) -> ToolSpec {
+        super::spec::<Args>(self.name(), include_str!("write.md"))
+    }
+
+    fn toolset(&self) -> &'static str {
+        "file"
+    }
+
+    fn touch(&self) -> Touch {
+        Touch::Write
+    }
+
+    fn verb(&self) -> &'static str {
+        "write"
+    }
+
+    fn target(&self, args: &Value) -> String {
+        super::path_of(args)
+    }
+
+    fn access(&self, args: &Value, cx: &ToolCx) -> Result<Vec<Access>, ToolError> {
+        let place = to_write(&schema::read::<Args>(args)?.path, cx)?;
+        declare(cx, &[&place]);
+        Ok(vec![place.writes()])
+    }
+
+    async fn preview(&self, args: &Value, cx: &ToolCx) -> Option<String> {
+        let args: Args = schema::read(args).ok()?;
+        let cx = cx.clone();
+        let edit = blocking("write", move || plan(&args, &cx, false)).await.ok()??.0;
+        edit.diff.map(diff::Shown::preview)
+    }
+
+    async fn run(&self, args: Value, cx: &ToolCx) -> Result<ToolOutput, ToolError> {
+        let args: Args = schema::read(&args)?;
+        let cx = cx.clone();
+        blocking("write", move || {
+            let Some((edit, notes)) = plan(&args, &cx, true)? else {
+                return Ok(ToolOutput::text(format!("{} already holds exactly this", args.path)));
+            };
+            let name = edit.place.name.clone();
+            let verb = if edit.place.exists { "wrote" } else { "created" };
+            let files = apply(vec![edit], &cx, Who::Agent)?;
+            let counts = files.first().map(counts).unwrap_or_default();
+            Ok(report(format!("{verb} {name}: {counts}.{notes}"), files))
+        })
+        .await
+    }
+}
+
+/// `None`: it is so already.
+fn plan(args: &Args, cx: &ToolCx, check: bool) -> Result<Option<(Edit, String)>, ToolError> {
+    let place = to_write(&args.path, cx)?;
+    if !place.exists {
+        return Ok(Some((Edit::create(place, &args.content), String::new())));
+    }
+    let current = current(&place, cx)?;
+    if check {
+        ledger::check(cx, &place.path, &place.name, &current.bytes)?;
+    }
+    let after = adopt_line_ends(&args.content, current.text(&place.name)?);
+    if current.text.as_ref().is_some_and(|t| t.text == after) {
+        return Ok(None);
+    }
+    let notes = notes(&current);
+    Ok(Some((Edit::replace(place, current, &after)?, notes)))
+}

@@ -1,0 +1,88 @@
+//! A tool that panics fails its call, not the session.
+
+use std::any::Any;
+use std::borrow::Cow;
+use std::panic::AssertUnwindSafe;
+
+use futures_util::FutureExt;
+use serde_json::Value;
+use tiller_protocol::{Access, Part};
+
+use crate::text::visible;
+use crate::{Tool, ToolCx, ToolError, ToolOutput};
+
+/// Runs a tool; a panic in it becomes an error for the model, and no control character of a hostile name or
+/// file gets through to the model, whatever the tool forgot.
+///
+/// # Errors
+/// Those of the tool, and [`ToolError::Tell`] after a panic.
+pub async fn run_guarded(tool: &dyn Tool, args: Value, cx: &ToolCx) -> Result<ToolOutput, ToolError> {
+    // The tool's own state is behind locks that are taken over when poisoned.
+    match AssertUnwindSafe(async { tool.run(args, cx).await }).catch_unwind().await {
+        Ok(Ok(mut out)) => {
+            for part in &mut out.content {
+                if let Part::Text { text } = part {
+                    tidy(text);
+                }
+            }
+            Ok(out)
+        }
+        Ok(Err(error)) => Err(tidied(error)),
+        Err(panic) => Err(panicked(tool.verb(), &*panic)),
+    }
+}
+
+/// What a call declares; a panic in it becomes an error for the model.
+///
+/// # Errors
+/// Those of the tool, and [`ToolError::Tell`] after a panic.
+pub fn access_guarded(tool: &dyn Tool, args: &Value, cx: &ToolCx) -> Result<Vec<Access>, ToolError> {
+    match std::panic::catch_unwind(AssertUnwindSafe(|| tool.access(args, cx))) {
+        Ok(result) => result.map_err(tidied),
+        Err(panic) => Err(panicked(tool.verb(), &*panic)),
+    }
+}
+
+fn tidied(mut error: ToolError) -> ToolError {
+    let (ToolError::Tell(text)
+    | ToolError::Interrupted(text)
+    | ToolError::TimedOut(text)
+    | ToolError::Declined(text)) = &mut error;
+    tidy(text);
+    error
+}
+
+fn tidy(text: &mut String) {
+    if let Cow::Owned(clean) = visible(text) {
+        *text = clean;
+    }
+}
+
+/// Runs blocking work off the async threads; a panic in it becomes an error too. When the call is dropped
+/// the work goes on to its end, so long work must look at the cancellation token.
+pub(crate) async fn blocking<T: Send + 'static>(
+    what: &'static str,
+    work: impl FnOnce() -> Result<T, ToolError> + Send + 'static,
+) -> Result<T, ToolError> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(result) => result,
+        Err(e) if e.is_panic() => Err(panicked(what, &*e.into_panic())),
+        Err(_) => Err(ToolError::Interrupted(String::new())),
+    }
+}
+
+fn panicked(what: &str, panic: &(dyn Any + Send)) -> ToolError {
+    let text = panic
+        .downcast_ref::<&str>()
+        .copied()
+        .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("no message");
+    tracing::error!(tool = what, panic = text, "a tool panicked");
+    ToolError::Tell(format!(
+        "the tool failed inside ({what}): {text}. This is a bug of Tiller; try another way."
+    ))
+}
+
+#[cfg(test)]
+#[path = "guard_tests.rs"]
+mod tests;

@@ -1,0 +1,110 @@
+use async_trait::async_trait;
+use serde_json::json;
+use tiller_protocol::{Access, ToolSpec, Touch};
+
+use super::*;
+use crate::testing::Bench;
+
+/// Panics at the point that its argument names.
+struct Faulty;
+
+#[async_trait]
+impl Tool for Faulty {
+    fn name(&self) -> &str {
+        "faulty"
+    }
+    fn spec(&self) -> ToolSpec {
+        ToolSpec { name: "faulty".into(), description: "x".into(), schema: json!({}) }
+    }
+    fn toolset(&self) -> &'static str {
+        "file"
+    }
+    fn touch(&self) -> Touch {
+        Touch::Read
+    }
+    fn verb(&self) -> &'static str {
+        "faulty"
+    }
+    fn target(&self, _: &Value) -> String {
+        String::new()
+    }
+    fn access(&self, args: &Value, _: &ToolCx) -> Result<Vec<Access>, ToolError> {
+        assert!(args["at"].as_u64() != Some(5), "while it declares");
+        Ok(vec![Access::Free])
+    }
+    async fn run(&self, args: Value, cx: &ToolCx) -> Result<ToolOutput, ToolError> {
+        let at = args["at"].as_u64().unwrap_or(99);
+        if at == 0 {
+            panic!("at the start");
+        }
+        tokio::task::yield_now().await;
+        if at == 1 {
+            let nothing: Option<u64> = args["none"].as_u64();
+            nothing.unwrap();
+        }
+        if at == 2 {
+            std::panic::panic_any(7u8);
+        }
+        if at == 3 {
+            return blocking("faulty", || panic!("in a thread {}", 1)).await;
+        }
+        if at == 4 {
+            // The lock is poisoned; every tool takes it over.
+            let _held = cx.workspace.seen.lock();
+            panic!("with a lock held");
+        }
+        Ok(ToolOutput::text("fine"))
+    }
+}
+
+/// Points at which the tool can break.
+const POINTS: u64 = 6;
+
+/// Hostile names and content, through every tool that takes a path.
+#[tokio::test]
+async fn t4_no_control_byte_reaches_the_model() {
+    let evil = "e\x1b]0;title\x07\x1b[2J\u{9b}31m\u{7f}\r";
+    let b = Bench::new();
+    b.file(evil, format!("{evil} needle\n\0"));
+    b.file("text", format!("{evil} needle\n"));
+    b.file(&format!("{evil}dir/x"), "needle");
+    b.file("n.ipynb", json!({"cells": [{"cell_type": evil, "source": evil}]}).to_string());
+    let patch = format!("*** Begin Patch\n*** Update File: {evil}\n-{evil}\n+x\n*** End Patch");
+    let mut said = String::new();
+    for tool in crate::registry::ALL {
+        for path in [evil, "text", "n.ipynb", ".", &format!("{evil}/none"), &format!("{evil}dir")] {
+            for args in [
+                json!({"path": path}),
+                json!({"path": path, "pattern": "needle"}),
+                json!({"path": path, "glob": "*"}),
+                json!({"path": path, "content": evil}),
+                json!({"path": path, "old": "needle", "new": evil}),
+                json!({"path": path, "old": evil, "new": "x"}),
+                json!({"patch": patch}),
+                json!({"url": format!("http://{evil}/")}),
+                json!({"question": evil, "choices": [evil]}),
+                json!({"todos": [{"id": evil, "content": evil}]}),
+                json!({evil: evil}),
+            ] {
+                // Commands are the shell's own tests.
+                if tool.toolset() != "terminal" {
+                    said.push_str(&b.say(*tool, args).await);
+                }
+            }
+        }
+    }
+    assert!(said.contains("needle") && said.contains('␛'));
+    let bad: Vec<char> = said.chars().filter(|c| c.is_control() && *c != '\n' && *c != '\t').collect();
+    assert!(bad.is_empty(), "{bad:?}");
+}
+
+#[tokio::test]
+async fn t7_a_panic_becomes_an_error_result() {
+    let bench = Bench::new();
+    for at in 0..POINTS {
+        let said = bench.say(&Faulty, json!({ "at": at })).await;
+        assert!(said.starts_with("error: the tool failed inside (faulty)"), "{at}: {said}");
+    }
+    // The session goes on, also after a lock was poisoned.
+    assert_eq!(bench.say(&Faulty, json!({})).await, "fine");
+}

@@ -1,0 +1,63 @@
+//! Tools: what the model can do, one file each, listed in `registry.rs`.
+//!
+//! A tool declares what *this very call* touches ([`Tool::access`]), and runs only after the engine has
+//! judged that. It sees its world through [`ToolCx`], never the engine.
+
+pub mod cx;
+pub mod files;
+pub mod guard;
+pub mod output;
+pub mod plan;
+pub mod registry;
+pub mod schema;
+pub mod shell;
+pub mod state;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
+pub mod text;
+pub mod web;
+
+pub use cx::{Limits, Ports, Protected, ToolCx, Workspace};
+pub use files::image_info;
+pub use guard::{access_guarded, run_guarded};
+pub use output::{ToolError, ToolOutput};
+
+use async_trait::async_trait;
+use serde_json::Value;
+use tiller_protocol::{Access, ToolSpec, Touch};
+
+/// One tool.
+#[async_trait]
+pub trait Tool: Send + Sync {
+    /// As the model calls it. Never changes.
+    fn name(&self) -> &str;
+
+    /// Name, description (from the `.md` beside the code) and schema (derived from the input type).
+    fn spec(&self) -> ToolSpec;
+
+    /// The set that enables it: `file`, `terminal`, `web`, `plan`, ...
+    fn toolset(&self) -> &'static str;
+
+    /// In kind. Calls of `Read` tools may run side by side; the others run in order.
+    fn touch(&self) -> Touch;
+
+    /// Word for the row on screen: `read`, `edit`, `shell`, ...
+    fn verb(&self) -> &'static str;
+
+    /// What the row shows besides the verb (a path, a command, a pattern); cleaned by the screen.
+    fn target(&self, args: &Value) -> String;
+
+    /// Checks the arguments and says what this call needs. Does not change anything.
+    ///
+    /// # Errors
+    /// [`ToolError::Tell`] when the arguments are wrong.
+    fn access(&self, args: &Value, cx: &ToolCx) -> Result<Vec<Access>, ToolError>;
+
+    /// The exact difference that the call would make, for the approval dialog (unified).
+    async fn preview(&self, _args: &Value, _cx: &ToolCx) -> Option<String> {
+        None
+    }
+
+    /// Does it. Must end soon after `cx.cancel` fires.
+    async fn run(&self, args: Value, cx: &ToolCx) -> Result<ToolOutput, ToolError>;
+}

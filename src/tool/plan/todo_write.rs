@@ -1,0 +1,71 @@
+//! `todo_write`: replaces or updates the list.
+
+use async_trait::async_trait;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+use tiller_protocol::tool::Display;
+use tiller_protocol::{Access, ToolSpec, Touch};
+
+use super::todo::{Given, advice, counts, merged, written};
+use crate::{Tool, ToolCx, ToolError, ToolOutput, schema};
+
+/// The tool.
+pub struct TodoWrite;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Args {
+    todos: Vec<Given>,
+    /// Update by id and append, instead of replacing the list
+    #[serde(default)]
+    merge: bool,
+}
+
+#[async_trait]
+impl Tool for TodoWrite {
+    fn name(&self) -> &str {
+        "todo_write"
+    }
+
+    fn spec(&self) -> ToolSpec {
+        crate::files::spec::<Args>(self.name(), include_str!("todo_write.md"))
+    }
+
+    fn toolset(&self) -> &'static str {
+        "plan"
+    }
+
+    fn touch(&self) -> Touch {
+        Touch::Plan
+    }
+
+    fn verb(&self) -> &'static str {
+        "todo"
+    }
+
+    fn target(&self, args: &Value) -> String {
+        let n = args.get("todos").and_then(Value::as_array).map_or(0, Vec::len);
+        if n == 1 { "1 item".into() } else { format!("{n} items") }
+    }
+
+    fn access(&self, args: &Value, _cx: &ToolCx) -> Result<Vec<Access>, ToolError> {
+        schema::read::<Args>(args)?;
+        Ok(vec![Access::Free])
+    }
+
+    async fn run(&self, args: Value, cx: &ToolCx) -> Result<ToolOutput, ToolError> {
+        let args: Args = schema::read(&args)?;
+        let (old, _) = cx.ports.todos(&cx.agent);
+        let list = merged(old, args.todos, args.merge)
+            .map_err(|e| ToolError::Tell(format!("{e}; the list is unchanged")))?;
+        cx.ports.set_todos(&cx.agent, list.clone()).await.map_err(ToolError::Tell)?;
+        let (done, left) = counts(&list);
+        let text = format!("{}{}", written(&list), advice(&list));
+        Ok(ToolOutput::text(text).show(Display::Measure { text: format!("{done} done, {left} left") }))
+    }
+}
+
+#[cfg(test)]
+#[path = "todo_tests.rs"]
+mod tests;

@@ -1,0 +1,61 @@
+//! Every tool: one line each. Order here does not matter; the list for the model is sorted by name.
+
+use tiller_protocol::ToolSpec;
+
+use crate::{Tool, files, plan, web};
+
+/// All built-in tools.
+pub static ALL: &[&dyn Tool] = &[
+    &files::ReadFile,
+    &files::WriteFile,
+    &files::EditFile,
+    &files::Patch,
+    &files::ListDir,
+    &files::Search,
+    &plan::TodoWrite,
+    &plan::TodoRead,
+    &plan::Clarify,
+    &web::WebFetch,
+    &crate::shell::Process,
+    &crate::shell::Terminal,
+];
+
+/// The specs of the tools that `enabled` lets through (by tool name and set), sorted by name: part of the
+/// frozen prefix.
+pub fn specs(enabled: impl Fn(&str, &str) -> bool) -> Vec<ToolSpec> {
+    let mut specs: Vec<ToolSpec> = ALL
+        .iter()
+        .map(|t| (t.toolset(), t.spec()))
+        .filter(|(set, spec)| enabled(&spec.name, set))
+        .map(|(_, spec)| spec)
+        .collect();
+    specs.sort_by(|a, b| a.name.cmp(&b.name));
+    specs
+}
+
+/// The tool of this name.
+pub fn find(name: &str) -> Option<&'static dyn Tool> {
+    ALL.iter().copied().find(|t| t.name() == name)
+}
+
+/// What to tell a model that asked for a tool which is not there.
+pub fn unknown(name: &str) -> String {
+    let names: Vec<&str> = ALL.iter().map(|t| t.name()).collect();
+    match nearest(name, &names) {
+        Some(near) => {
+            format!("there is no tool '{name}'; did you mean '{near}'? Tools: {}", names.join(", "))
+        }
+        None => format!("there is no tool '{name}'. Tools: {}", names.join(", ")),
+    }
+}
+
+fn nearest<'a>(name: &str, names: &[&'a str]) -> Option<&'a str> {
+    let name = name.to_lowercase();
+    let score = |n: &str| similar::TextDiff::from_chars(name.as_str(), n).ratio();
+    let best = names.iter().map(|n| (score(n), *n)).max_by(|a, b| a.0.total_cmp(&b.0))?;
+    (best.0 >= 0.5).then_some(best.1)
+}
+
+#[cfg(test)]
+#[path = "registry_tests.rs"]
+mod tests;

@@ -1,0 +1,140 @@
+//! Where commands run. Local now; docker and ssh later, behind the same traits.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use async_trait::async_trait;
+use tokio_util::sync::CancellationToken;
+
+use super::capture::Capture;
+use super::launch::Exit;
+use super::leftover::Leftover;
+use super::progress::Progress;
+use crate::ToolCx;
+
+/// Why a shell could not be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ShellError {
+    /// No shell on the search path.
+    #[error("no bash or sh was found")]
+    Missing,
+    /// The system refused.
+    #[error("{what}: {source}")]
+    System {
+        what: &'static str,
+        #[source]
+        source: std::io::Error,
+    },
+    /// It started but did not come to its first prompt.
+    #[error("the shell did not start within {0} s")]
+    Silent(u64),
+    /// The pool was shut down.
+    #[error("the session ends; nothing new is started")]
+    Closed,
+}
+
+impl ShellError {
+    pub(crate) fn system(what: &'static str) -> impl Fn(std::io::Error) -> Self {
+        move |source| Self::System { what, source }
+    }
+}
+
+/// What a new shell takes over.
+#[derive(Clone, Debug, Default)]
+pub struct Start {
+    pub folder: PathBuf,
+    /// Shell code that restores the exported variables of the shell before.
+    pub exports: Vec<u8>,
+    /// The whole environment.
+    pub env: Vec<(String, String)>,
+    /// Value of `TILLER_CHILD`.
+    pub marker: String,
+}
+
+/// One command for a shell.
+#[derive(Debug)]
+pub struct Line<'a> {
+    pub command: &'a str,
+    /// When it has run too long.
+    pub until: Instant,
+    /// From TERM to KILL.
+    pub grace: Duration,
+    pub cancel: &'a CancellationToken,
+    /// KILL at once.
+    pub hard: &'a CancellationToken,
+}
+
+/// Takes the output of a command.
+#[derive(Debug)]
+pub struct Sink {
+    pub(crate) capture: Capture,
+    pub(crate) progress: Progress,
+}
+
+impl Sink {
+    /// Fresh, for one call.
+    pub fn new(cx: &ToolCx) -> Self {
+        Self { capture: Capture::default(), progress: Progress::new(cx.progress.clone()) }
+    }
+
+    pub(crate) fn push(&mut self, bytes: &[u8], cx: &ToolCx) {
+        self.capture.push(bytes, cx);
+        self.progress.push(bytes);
+    }
+}
+
+/// Why a command is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum How {
+    /// It came to its end; the shell waits for the next.
+    Done,
+    /// It ended the shell (`exit`, `exec`, `set -e`, a signal).
+    ShellEnded,
+    /// It took too long and was ended together with the shell.
+    TimedOut,
+    /// It was stopped, together with the shell.
+    Stopped,
+}
+
+/// What is known after a command.
+#[derive(Debug)]
+pub struct Ended {
+    pub how: How,
+    pub exit: Option<Exit>,
+    /// The shell's folder afterwards, when it told.
+    pub folder: Option<PathBuf>,
+    /// Its exported variables, when it told.
+    pub exports: Option<Vec<u8>>,
+    /// A process that was started and still holds the output.
+    pub leftover: Option<Leftover>,
+    /// A process was waiting for someone to type when the time was over.
+    pub waited: bool,
+    /// Processes that could not be ended.
+    pub stuck: usize,
+}
+
+/// A shell that keeps its folder, environment and functions between commands.
+#[async_trait]
+pub trait Shell: Send {
+    /// Runs one command to its end. After anything but [`How::Done`] the shell is gone.
+    async fn run(&mut self, line: Line<'_>, sink: &mut Sink, cx: &ToolCx) -> Result<Ended, ShellError>;
+
+    /// Runs one line of ours, for instance `cd`. True when it succeeded.
+    async fn whisper(&mut self, line: &str) -> Result<bool, ShellError>;
+
+    /// Number and start of the process, for the sweep at the end. `None` when it is elsewhere.
+    fn root(&self) -> Option<(i32, u64)>;
+
+    /// Folder of its pipes.
+    fn pipes(&self) -> Option<PathBuf>;
+}
+
+/// A place in which shells can be opened.
+#[async_trait]
+pub trait Backend: Send + Sync + std::fmt::Debug {
+    /// For people: `local`, `docker`, ...
+    fn name(&self) -> &'static str;
+
+    /// Opens a shell.
+    async fn open(&self, start: Start) -> Result<Box<dyn Shell>, ShellError>;
+}

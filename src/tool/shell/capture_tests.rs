@@ -1,0 +1,77 @@
+use super::*;
+use crate::testing::Bench;
+
+fn feed(bench: &Bench, bytes: &[u8], piece: usize) -> Text {
+    let mut capture = Capture::default();
+    for piece in bytes.chunks(piece) {
+        capture.push(piece, &bench.cx);
+        assert!(capture.head.len() + capture.tail.len() <= WHOLE + 3 * END);
+    }
+    assert_eq!(capture.total, bytes.len() as u64);
+    capture.finish(&bench.cx)
+}
+
+#[test]
+fn short_output_stays_whole_and_makes_no_file() {
+    let bench = Bench::new();
+    let text = feed(&bench, b"one\ntwo\n", 3);
+    assert_eq!(text, Text { model: "one\ntwo\n".into(), tail: "one\ntwo\n".into(), full: None });
+    assert!(!bench.cx.spill.exists());
+}
+
+#[test]
+fn long_output_keeps_both_ends_and_points_to_the_file() {
+    let bench = Bench::new();
+    let lines: String = (0..200_000).map(|n| format!("line {n}\n")).collect();
+    for piece in [1000, 65_536, 1_000_000] {
+        let text = feed(&bench, lines.as_bytes(), piece);
+        assert!(text.model.starts_with("line 0\n"));
+        assert!(text.model.ends_with("line 199999\n"));
+        assert!(text.model.len() <= bench.cx.limits.output_bytes + 300, "{}", text.model.len());
+        let full = text.full.unwrap();
+        assert!(text.model.contains(&full));
+        assert_eq!(std::fs::read_to_string(full).unwrap(), lines);
+    }
+}
+
+#[test]
+fn middle_output_is_cut_with_a_pointer_too() {
+    let bench = Bench::new();
+    let lines: String = (0..10_000).map(|n| format!("line {n}\n")).collect();
+    assert!(lines.len() < WHOLE);
+    let text = feed(&bench, lines.as_bytes(), 4096);
+    assert!(text.model.len() <= bench.cx.limits.output_bytes + 300);
+    assert_eq!(std::fs::read_to_string(text.full.unwrap()).unwrap(), lines);
+}
+
+/// T4: no control byte in what model and screen get; the raw bytes are on disk, readable by us alone.
+#[test]
+fn t4_raw_on_disk_clean_in_sight() {
+    use std::os::unix::fs::PermissionsExt;
+    let bench = Bench::new();
+    let every: Vec<u8> = (0..=255u8).cycle().take(4096).collect();
+    let cases: [&[u8]; 5] = [
+        b"a\x1b[31mred\x1b[0m\x07\n",
+        b"\x1b]0;title\x07\x1b]52;c;ZXZpbA==\x07ok\n",
+        b"bad \xff\xfe utf\n",
+        b"split \xe2\x82",
+        &every,
+    ];
+    for raw in cases {
+        let text = feed(&bench, raw, 1);
+        for seen in [&text.model, &text.tail] {
+            assert!(!seen.chars().any(|c| c.is_control() && c != '\n' && c != '\t'), "{seen:?}");
+        }
+        let full = text.full.unwrap();
+        assert_eq!(std::fs::read(&full).unwrap(), raw);
+        assert_eq!(std::fs::metadata(&full).unwrap().permissions().mode() & 0o777, 0o600);
+    }
+}
+
+#[test]
+fn the_file_is_capped_and_says_so() {
+    let bench = Bench::new().limits(|l| l.spill_bytes = 300_000);
+    let text = feed(&bench, &b"0123456789abcde\n".repeat(100_000), 65_536);
+    assert_eq!(std::fs::metadata(text.full.unwrap()).unwrap().len(), 300_000);
+    assert!(text.model.contains("without its last"), "{}", text.model);
+}

@@ -1,0 +1,113 @@
+//! Seeing that a command wanted a person. There is none at its keyboard: its input is empty and it has no
+//! terminal, so it fails or, at worst, runs into its time limit.
+
+use super::procs::{self, Stat};
+
+/// What programs say when they would have asked.
+const ASKED: &[&str] = &[
+    "a terminal is required",
+    "terminal prompts disabled",
+    "could not read username",
+    "could not read password",
+    "could not open /dev/tty",
+    "can't open /dev/tty",
+    "cannot open /dev/tty",
+    "/dev/tty: no such device or address",
+    "no such device or address: '/dev/tty'",
+    "host key verification failed",
+    "inappropriate ioctl for device",
+    "not a tty",
+    "must be run from a terminal",
+    "must be run in a terminal",
+    "stdin is not a terminal",
+    "input is not a terminal",
+    "input is not from a terminal",
+    "output is not to a terminal",
+    "standard input is not a terminal",
+    "standard input is not a tty",
+    "eof when reading a line",
+    "error opening terminal",
+    "error reading input",
+    "no askpass program",
+    "askpass",
+    "problem with the editor",
+    "aborting commit due to empty commit message",
+    "authentication token manipulation error",
+    "pinentry",
+    "no tty present",
+    "user input required",
+    "not interactive",
+];
+
+/// How the last line of a prompt ends.
+const PROMPTS: &[&str] = &[
+    "password:",
+    "passphrase:",
+    "username:",
+    "login:",
+    "[y/n]",
+    "[y/n]:",
+    "[y/n]?",
+    "(y/n)",
+    "(y/n)?",
+    "(y/n):",
+    "[y/n/q]",
+    "(yes/no)",
+    "(yes/no)?",
+    "(yes/no/[fingerprint])?",
+    "?",
+    "continue? ",
+    "press enter",
+    ">>>",
+    "--more--",
+    "(end)",
+];
+
+/// The note for the model, when the output of a failed command shows that it asked for something.
+pub(crate) fn asked(output: &str) -> Option<&'static str> {
+    let from = output.ceil_char_boundary(output.len().saturating_sub(4096));
+    let end = output[from..].to_lowercase();
+    let hit = ASKED.iter().any(|a| end.contains(a));
+    hit.then_some(
+        "It seems to have waited for input: commands have no terminal and empty input. Give the answer by \
+         option, file or environment, or use pty: true with background: true and the process tool.",
+    )
+}
+
+/// Whether the output ends like a prompt.
+pub(crate) fn prompt(output: &str) -> bool {
+    let line = output.trim_end_matches([' ', '\t']);
+    if line.ends_with('\n') || line.is_empty() {
+        return false;
+    }
+    let last = line.rsplit('\n').next().unwrap_or(line).to_lowercase();
+    PROMPTS.iter().any(|p| last.ends_with(p))
+}
+
+/// Whether one of these processes is blocked in a read of a terminal.
+pub(crate) fn someone_waits(living: &[Stat]) -> bool {
+    living.iter().any(|s| procs::waits_for_terminal(s.pid))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prompts_are_last_lines_without_an_end() {
+        for yes in ["Password:", "x\n[sudo] password: ", "Overwrite? [y/N] ", "ok\nProceed?"] {
+            assert!(prompt(yes), "{yes:?}");
+        }
+        for no in ["", "done\n", "Password:\n", "50 %", "really?\nyes"] {
+            assert!(!prompt(no), "{no:?}");
+        }
+    }
+
+    #[test]
+    fn only_known_words_count_as_a_question() {
+        assert!(asked("fatal: could not read Username for 'https://x': terminal prompts disabled").is_some());
+        assert!(asked("error[E0308]: mismatched types").is_none());
+        // Far before the end it is part of something else.
+        assert!(asked(&format!("not a tty\n{}", "x\n".repeat(4096))).is_none());
+    }
+}

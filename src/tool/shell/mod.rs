@@ -1,0 +1,47 @@
+//! Commands: the persistent shell of each agent, and processes that run beside the conversation.
+//!
+//! | file | its job |
+//! | --- | --- |
+//! | `terminal` | the tool that runs a command; `outcome` words its result |
+//! | `process` | the tool that looks after background processes (`job`) |
+//! | `pool` | all of a session: one shell per agent, the list of jobs, the common end |
+//! | `backend` | the traits behind which docker and ssh will come |
+//! | `local`, `boot.sh`, `report` | the shell of this machine and its loop |
+//! | `background`, `pty`, `screen` | starting jobs; terminals and their emulation |
+//! | `capture`, `leftover`, `progress` | output in bounded memory, after the end, and live |
+//! | `launch`, `quiet` | a session of its own; an environment in which nothing asks |
+//! | `procs`, `end`, `guardian` | who is ours; TERM, grace, KILL; our own sudden death |
+//!
+//! Every agent has a shell of its own, so that agents do not wait for each other and cannot change each
+//! other's folder; calls of one agent come one after the other.
+
+pub mod backend;
+mod background;
+mod capture;
+mod end;
+mod guardian;
+mod hints;
+mod job;
+mod launch;
+mod leftover;
+mod local;
+mod outcome;
+mod pool;
+mod process;
+mod procs;
+mod progress;
+mod pty;
+mod quiet;
+mod report;
+mod screen;
+mod terminal;
+
+pub use launch::{Exit, Launch, NoSandbox, Sandbox};
+pub use leftover::Leftover;
+pub use local::Local;
+pub use pool::ShellPool;
+pub use process::Process;
+pub use terminal::{Terminal, run_line};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,100 @@
+//! The words around a command's output: only what the model could not know otherwise.
+
+use std::time::Duration;
+
+use super::backend::How;
+use super::hints;
+
+/// What happened besides the output.
+#[derive(Debug)]
+pub(crate) struct Facts {
+    pub how: How,
+    pub exit: Option<i32>,
+    pub took: Duration,
+    pub limit: Duration,
+    /// The folder, when it changed.
+    pub moved: Option<String>,
+    /// A process that it left running.
+    pub left: Option<String>,
+    /// It waited for input when its time was over.
+    pub waited: bool,
+    pub stuck: usize,
+    /// It ran in the persistent shell, which is gone after all but a normal end.
+    pub shell: bool,
+}
+
+/// Long enough to be worth a word.
+const LONG: Duration = Duration::from_secs(5);
+
+/// Adds the notes to the output.
+pub(crate) fn word(mut output: String, facts: &Facts) -> String {
+    if !output.is_empty() && !output.ends_with('\n') {
+        output.push('\n');
+    }
+    let mut notes = Vec::new();
+    match facts.how {
+        How::Done | How::ShellEnded => match facts.exit {
+            Some(0) if output.is_empty() => notes.push("(no output)".to_owned()),
+            Some(0) | None => {}
+            Some(code) => notes.push(format!("[exit {code}{}]", signal(code))),
+        },
+        How::TimedOut => notes.push(format!(
+            "[timed out after {} s and was ended; raise timeout, or use background: true]",
+            seconds(facts.limit)
+        )),
+        How::Stopped => notes.push("[stopped by the person]".into()),
+    }
+    if facts.took >= LONG && facts.how != How::TimedOut {
+        notes.push(format!("[took {} s]", seconds(facts.took)));
+    }
+    if facts.waited {
+        notes.push(
+            "[It was waiting for input when its time was over: commands have empty input and no terminal.]"
+                .into(),
+        );
+    } else if facts.exit != Some(0)
+        && let Some(hint) = hints::asked(&output)
+    {
+        notes.push(format!("[{hint}]"));
+    }
+    if facts.shell && facts.how != How::Done {
+        notes.push(
+            "[The shell ended with it. The next command gets a new one with the same folder and exported \
+             variables; functions and other variables are gone.]"
+                .into(),
+        );
+    }
+    if let Some(moved) = &facts.moved {
+        notes.push(format!("[folder is now {moved}]"));
+    }
+    if let Some(left) = &facts.left {
+        notes.push(format!("[something that it started still runs and holds its output: process {left}]"));
+    }
+    if facts.stuck > 0 {
+        notes.push(format!("[{} of its processes could not be ended]", facts.stuck));
+    }
+    for note in notes {
+        output.push_str(&note);
+        output.push('\n');
+    }
+    output.truncate(output.trim_end().len());
+    output
+}
+
+fn signal(code: i32) -> &'static str {
+    match code {
+        130 => ", interrupted",
+        134 => ", aborted",
+        137 => ", killed",
+        139 => ", segmentation fault",
+        143 => ", terminated",
+        126 => ", not executable",
+        127 => ", not found",
+        _ => "",
+    }
+}
+
+fn seconds(time: Duration) -> String {
+    let s = time.as_secs_f64();
+    if s < 10.0 { format!("{s:.1}") } else { format!("{s:.0}") }
+}

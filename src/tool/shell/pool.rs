@@ -1,0 +1,360 @@
+//! The shells and background processes of one session, and their common end.
+
+use std::collections::{BTreeMap, HashMap};
+use std::hash::{BuildHasher, Hasher};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::Duration;
+
+use tiller_protocol::AgentId;
+
+use super::backend::{Backend, Ended, How, Line, Shell, ShellError, Sink, Start};
+use super::end::{self, Morgue};
+use super::guardian::Guardian;
+use super::job::{Job, lock};
+use super::launch::{NoSandbox, Sandbox};
+use super::local::{Local, quote};
+use super::procs::Family;
+use super::quiet;
+use crate::ToolCx;
+
+/// From TERM to KILL at the end of the session, so that everything is over within 3 s.
+const LAST_GRACE: Duration = Duration::from_millis(1500);
+/// Background processes at once, for one session.
+pub(crate) const JOBS: usize = 32;
+
+/// Ended sessions that are remembered.
+const ENDED: usize = 1000;
+
+/// One agent's shell, and what outlives it.
+#[derive(Default)]
+struct Slot {
+    shell: Option<Box<dyn Shell>>,
+    exports: Vec<u8>,
+}
+
+/// What runs for a session. Cheap to make; the first command starts the first process.
+pub struct ShellPool {
+    /// `TILLER_CHILD` of everything of this session starts with it.
+    marker: OnceLock<String>,
+    count: AtomicU64,
+    sandbox: Arc<dyn Sandbox>,
+    backend: Arc<dyn Backend>,
+    slots: Mutex<HashMap<AgentId, Arc<tokio::sync::Mutex<Slot>>>>,
+    folders: Mutex<HashMap<AgentId, PathBuf>>,
+    jobs: Mutex<BTreeMap<u64, Arc<Job>>>,
+    roots: Mutex<Vec<(i32, u64)>>,
+    /// Roots that have ended; their sessions may have members.
+    ended: Mutex<Vec<i32>>,
+    pipes: Mutex<Vec<PathBuf>>,
+    guardian: Mutex<Option<Guardian>>,
+    morgue: Morgue,
+    closed: AtomicBool,
+}
+
+impl std::fmt::Debug for ShellPool {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ShellPool").field("backend", &self.backend).finish_non_exhaustive()
+    }
+}
+
+impl Default for ShellPool {
+    fn default() -> Self {
+        Self::with_sandbox(Arc::new(NoSandbox))
+    }
+}
+
+/// A finished command, with what the caller needs to word it.
+#[derive(Debug)]
+pub(crate) struct Ran {
+    pub ended: Ended,
+    /// The folder, when it is another than before.
+    pub moved: Option<PathBuf>,
+    /// Number of the process that it left running.
+    pub left: Option<String>,
+}
+
+impl ShellPool {
+    /// Shells of this machine, with each launch wrapped by `sandbox`.
+    pub fn with_sandbox(sandbox: Arc<dyn Sandbox>) -> Self {
+        Self {
+            marker: OnceLock::new(),
+            count: AtomicU64::new(0),
+            backend: Arc::new(Local { sandbox: sandbox.clone() }),
+            sandbox,
+            slots: Mutex::default(),
+            folders: Mutex::default(),
+            jobs: Mutex::default(),
+            roots: Mutex::default(),
+            ended: Mutex::default(),
+            pipes: Mutex::default(),
+            guardian: Mutex::default(),
+            morgue: Morgue::default(),
+            closed: AtomicBool::new(false),
+        }
+    }
+
+    /// The folder of the agent's shell now.
+    pub fn folder(&self, cx: &ToolCx) -> PathBuf {
+        lock(&self.folders).get(&cx.agent).cloned().unwrap_or_else(|| cx.workspace.root.clone())
+    }
+
+    pub(crate) fn sandbox(&self) -> &dyn Sandbox {
+        &*self.sandbox
+    }
+
+    pub(crate) fn session_marker(&self) -> &str {
+        self.marker.get_or_init(|| {
+            // Random by the process's own seed; unique is enough, it is no secret.
+            let mut hasher = std::hash::RandomState::new().build_hasher();
+            hasher.write_u32(std::process::id());
+            format!("{:016x}.", hasher.finish())
+        })
+    }
+
+    /// The marker of one shell or process.
+    pub(crate) fn fresh_marker(&self) -> String {
+        format!("{}{}.", self.session_marker(), self.count.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// Notes a process that we started, for the end of the session.
+    pub(crate) fn adopt(&self, root: (i32, u64), env: &[(String, String)]) {
+        end::adopt_orphans();
+        let mut guardian = lock(&self.guardian);
+        if guardian.is_none() {
+            *guardian = Guardian::start(self.session_marker(), env);
+        }
+        if let Some(g) = &mut *guardian {
+            g.watch(root.0);
+        }
+        lock(&self.roots).push(root);
+    }
+
+    /// Forgets one that has ended.
+    pub(crate) fn forget(&self, root: (i32, u64)) {
+        let mut roots = lock(&self.roots);
+        let before = roots.len();
+        roots.retain(|r| *r != root);
+        if roots.len() < before {
+            let mut ended = lock(&self.ended);
+            if ended.len() >= ENDED {
+                ended.remove(0);
+            }
+            ended.push(root.0);
+        }
+        drop(roots);
+        if let Some(g) = &mut *lock(&self.guardian) {
+            g.forget(root.0);
+        }
+    }
+
+    /// Everything of this session that may live.
+    pub(crate) fn everything(&self) -> Family {
+        Family {
+            roots: lock(&self.roots).clone(),
+            ended: lock(&self.ended).clone(),
+            marker: self.session_marker().to_owned(),
+            pipes: lock(&self.pipes).clone(),
+            ..Family::default()
+        }
+    }
+
+    pub(crate) fn check_open(&self) -> Result<(), ShellError> {
+        if self.closed.load(Ordering::Acquire) { Err(ShellError::Closed) } else { Ok(()) }
+    }
+
+    /// The exported variables that the agent's shell told last, as shell code.
+    pub(crate) async fn exports(&self, agent: &AgentId) -> Vec<u8> {
+        let slot = lock(&self.slots).get(agent).cloned();
+        match slot {
+            Some(slot) => slot.lock().await.exports.clone(),
+            None => Vec::new(),
+        }
+    }
+
+    /// Runs a command in the agent's shell. Commands of one agent wait for each other.
+    ///
+    /// # Errors
+    /// When no shell can be started.
+    pub(crate) async fn run(
+        &self,
+        command: &str,
+        folder: Option<PathBuf>,
+        limit: Duration,
+        sink: &mut Sink,
+        cx: &ToolCx,
+    ) -> Result<Ran, ShellError> {
+        let slot = lock(&self.slots).entry(cx.agent.clone()).or_default().clone();
+        let mut slot = slot.lock().await;
+        self.check_open()?;
+        let before = self.folder(cx);
+        if slot.shell.is_none() {
+            self.open(&mut slot, &before, cx).await?;
+        }
+        if let Some(folder) = &folder {
+            self.visit(&mut slot, folder, &before, cx).await?;
+        }
+        let line = Line {
+            command,
+            until: std::time::Instant::now() + limit,
+            grace: cx.limits.grace,
+            cancel: &cx.cancel,
+            hard: &cx.hard,
+        };
+        let Some(shell) = slot.shell.as_mut() else { return Err(ShellError::Missing) };
+        let mut ended = shell.run(line, sink, cx).await?;
+        if let Some(exports) = ended.exports.take() {
+            slot.exports = exports;
+        }
+        let alive = ended.how == How::Done;
+        let mut now = ended.folder.clone().unwrap_or_else(|| before.clone());
+        if folder.is_some() {
+            // For this call only: go back, so that the next command finds the folder that it knows.
+            now = before.clone();
+            if alive && let Some(shell) = slot.shell.as_mut() {
+                let _ = shell.whisper(&format!("cd -- {}", quote(&before.display().to_string()))).await;
+            }
+        }
+        if !alive {
+            if let Some(root) = slot.shell.as_ref().and_then(|s| s.root()) {
+                self.forget(root);
+            }
+            slot.shell = None;
+        }
+        let left = ended.leftover.take().map(|left| self.leave(left, command, cx));
+        if left.is_some() || !alive {
+            self.sweep();
+        }
+        let moved = (now != before).then(|| now.clone());
+        lock(&self.folders).insert(cx.agent.clone(), now);
+        Ok(Ran { ended, moved, left })
+    }
+
+    async fn open(&self, slot: &mut Slot, before: &std::path::Path, cx: &ToolCx) -> Result<(), ShellError> {
+        let folder = if before.is_dir() { before.to_owned() } else { cx.workspace.root.clone() };
+        let start = Start {
+            folder,
+            exports: slot.exports.clone(),
+            env: quiet::environment(&cx.child_env),
+            marker: self.fresh_marker(),
+        };
+        end::adopt_orphans();
+        let shell = self.backend.open(start).await?;
+        if let Some(root) = shell.root() {
+            self.adopt(root, &cx.child_env);
+        }
+        lock(&self.pipes).extend(shell.pipes());
+        slot.shell = Some(shell);
+        // A shutdown between the check and here has not seen this shell.
+        if let Err(e) = self.check_open() {
+            end::kill_now(&self.everything());
+            slot.shell = None;
+            return Err(e);
+        }
+        Ok(())
+    }
+
+    /// Goes to the folder of one call.
+    async fn visit(
+        &self,
+        slot: &mut Slot,
+        folder: &std::path::Path,
+        before: &std::path::Path,
+        cx: &ToolCx,
+    ) -> Result<(), ShellError> {
+        let go = format!("cd -- {}", quote(&folder.display().to_string()));
+        if let Some(shell) = slot.shell.as_mut()
+            && shell.whisper(&go).await?
+        {
+            return Ok(());
+        }
+        // The shell died meanwhile, or the folder went: a fresh shell gives the clearer error.
+        slot.shell = None;
+        self.open(slot, before, cx).await?;
+        if let Some(shell) = slot.shell.as_mut()
+            && shell.whisper(&go).await?
+        {
+            return Ok(());
+        }
+        Err(ShellError::system("the folder cannot be entered")(std::io::ErrorKind::NotFound.into()))
+    }
+
+    /// Puts a process on the list.
+    pub(crate) fn list_job(&self, make: impl FnOnce(String) -> Job) -> Arc<Job> {
+        let mut jobs = lock(&self.jobs);
+        let n = jobs.keys().next_back().map_or(1, |n| n + 1);
+        let job = Arc::new(make(format!("p{n}")));
+        jobs.insert(n, job.clone());
+        // Ended ones go first when the list grows long.
+        while jobs.len() > 4 * JOBS {
+            let Some(old) = jobs.iter().find(|(_, j)| j.exit.borrow().is_some()).map(|(n, _)| *n) else {
+                break;
+            };
+            jobs.remove(&old);
+        }
+        job
+    }
+
+    /// How many run.
+    pub(crate) fn running(&self) -> usize {
+        lock(&self.jobs).values().filter(|j| j.exit.borrow().is_none()).count()
+    }
+
+    /// Background processes that run, each as its id and the first line of its command.
+    pub fn living(&self) -> Vec<String> {
+        let row = |j: &Arc<Job>| {
+            let command: String = j.command.lines().next().unwrap_or_default().chars().take(100).collect();
+            format!("{}: {command}", j.id)
+        };
+        lock(&self.jobs).values().filter(|j| j.exit.borrow().is_none()).map(row).collect()
+    }
+
+    /// All of them, oldest first.
+    pub(crate) fn jobs(&self) -> Vec<Arc<Job>> {
+        lock(&self.jobs).values().cloned().collect()
+    }
+
+    /// Collects dead orphans.
+    pub(crate) fn sweep(&self) {
+        let roots = lock(&self.roots).clone();
+        self.morgue.sweep(&roots);
+    }
+
+    /// Ends every process of the session, within 3 s, and lets nothing new start. Returns how many could
+    /// not be ended.
+    pub async fn shutdown(&self) -> usize {
+        self.closed.store(true, Ordering::Release);
+        if self.marker.get().is_none() {
+            return 0;
+        }
+        let left = end::end(&self.everything(), LAST_GRACE, None).await;
+        lock(&self.jobs).clear();
+        lock(&self.slots).clear();
+        lock(&self.roots).clear();
+        if let Some(guardian) = lock(&self.guardian).take() {
+            guardian.dismiss();
+        }
+        left
+    }
+
+    /// Living processes of the session, for tests and `doctor`.
+    pub fn survivors(&self) -> Vec<i32> {
+        if self.marker.get().is_none() {
+            return Vec::new();
+        }
+        self.everything().living().iter().map(|s| s.pid).collect()
+    }
+}
+
+impl Drop for ShellPool {
+    fn drop(&mut self) {
+        // Not shut down in order: no waiting here, only KILL.
+        if self.marker.get().is_some() && !self.closed.load(Ordering::Acquire) {
+            end::kill_now(&self.everything());
+            if let Some(guardian) = lock(&self.guardian).take() {
+                guardian.dismiss();
+            }
+        }
+    }
+}

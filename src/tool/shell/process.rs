@@ -1,0 +1,292 @@
+//! The `process` tool: what runs beside the conversation.
+
+use std::io::{Read, Write};
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+use tiller_protocol::{Access, ToolSpec, Touch};
+
+use super::job::{Job, Kind, lock};
+use super::{end, hints};
+use crate::output::{cut_middle, human};
+use crate::{Tool, ToolCx, ToolError, ToolOutput, schema, text};
+
+/// Lines of one page of `log`.
+const PAGE: usize = 200;
+/// Longest `wait`.
+const LONGEST_WAIT: f64 = 300.0;
+
+#[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq)]
+#[serde(rename_all = "snake_case")]
+enum Action {
+    List,
+    Poll,
+    Log,
+    Write,
+    Kill,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+struct Input {
+    action: Action,
+    /// p1, p2, ...; not for list.
+    id: Option<String>,
+    /// For write.
+    text: Option<String>,
+    /// Write: end with a line end. Default true.
+    enter: Option<bool>,
+    /// Write: close standard input afterwards.
+    close: Option<bool>,
+    /// Poll: seconds to wait for news.
+    wait: Option<f64>,
+    /// Log: first line, from 1; without it the last page.
+    line: Option<usize>,
+}
+
+/// Looks after background processes.
+pub struct Process;
+
+#[async_trait]
+impl Tool for Process {
+    fn name(&self) -> &'static str {
+        "process"
+    }
+
+    fn spec(&self) -> ToolSpec {
+        ToolSpec {
+            name: "process".into(),
+            description: include_str!("process.md").trim().into(),
+            schema: schema::of::<Input>(),
+        }
+    }
+
+    fn toolset(&self) -> &'static str {
+        "terminal"
+    }
+
+    fn touch(&self) -> Touch {
+        Touch::Execute
+    }
+
+    fn verb(&self) -> &'static str {
+        "process"
+    }
+
+    fn target(&self, args: &Value) -> String {
+        let word = |key: &str| args[key].as_str().unwrap_or_default().to_owned();
+        format!("{} {}", word("action"), word("id")).trim_end().to_owned()
+    }
+
+    fn access(&self, args: &Value, cx: &ToolCx) -> Result<Vec<Access>, ToolError> {
+        let input: Input = schema::read(args)?;
+        if input.action != Action::List {
+            find(&input, cx)?;
+        }
+        Ok(match input.action {
+            // Looking needs no permission: the person allowed the process itself.
+            Action::List | Action::Poll | Action::Log => vec![Access::Free],
+            Action::Write => {
+                let id = input.id.unwrap_or_default();
+                let what = input.text.unwrap_or_default();
+                vec![Access::Process { what: format!("write to {id}: {what}") }]
+            }
+            Action::Kill => vec![Access::Process { what: format!("kill {}", input.id.unwrap_or_default()) }],
+        })
+    }
+
+    async fn run(&self, args: Value, cx: &ToolCx) -> Result<ToolOutput, ToolError> {
+        let input: Input = schema::read(&args)?;
+        cx.state.shells.sweep();
+        if input.action == Action::List {
+            return Ok(ToolOutput::text(list(cx)));
+        }
+        let job = find(&input, cx)?;
+        if job.exit.borrow().is_some() {
+            job.settle().await;
+        }
+        let text = match input.action {
+            Action::List => String::new(),
+            Action::Poll => poll(&job, input.wait.unwrap_or(0.0), cx).await,
+            Action::Log => log(&job, input.line, cx).await?,
+            Action::Write => write(&job, &input)?,
+            Action::Kill => kill(&job, cx).await,
+        };
+        Ok(ToolOutput::text(text))
+    }
+}
+
+fn find(input: &Input, cx: &ToolCx) -> Result<Arc<Job>, ToolError> {
+    let jobs = cx.state.shells.jobs();
+    let id = input.id.as_deref().unwrap_or_default();
+    jobs.iter().find(|j| j.id == id).cloned().ok_or_else(|| {
+        let ids: Vec<&str> = jobs.iter().map(|j| j.id.as_str()).collect();
+        let there = if ids.is_empty() { "none".into() } else { ids.join(", ") };
+        ToolError::Tell(format!("there is no process '{id}'; there is: {there}"))
+    })
+}
+
+fn list(cx: &ToolCx) -> String {
+    let jobs = cx.state.shells.jobs();
+    if jobs.is_empty() {
+        return "no processes".into();
+    }
+    let row = |j: &Arc<Job>| {
+        let command: String = j.command.lines().next().unwrap_or_default().chars().take(100).collect();
+        let news = if lock(&j.output.log).unread() { ", new output" } else { "" };
+        let by = if j.agent == cx.agent { String::new() } else { format!(", of {}", j.agent) };
+        format!("{}: {}{news}{by}: {command}", j.id, j.state())
+    };
+    jobs.iter().map(row).collect::<Vec<_>>().join("\n")
+}
+
+async fn poll(job: &Job, wait: f64, cx: &ToolCx) -> String {
+    let wait = Duration::try_from_secs_f64(wait.clamp(0.0, LONGEST_WAIT)).unwrap_or_default();
+    let news = async {
+        let mut exit = job.exit.clone();
+        loop {
+            let notified = job.output.news.notified();
+            if lock(&job.output.log).unread() || exit.borrow().is_some() {
+                return;
+            }
+            tokio::select! {
+                () = notified => {}
+                _ = exit.wait_for(Option::is_some) => {}
+                () = cx.cancel.cancelled() => return,
+            }
+        }
+    };
+    let _ = tokio::time::timeout(wait, news).await;
+    if job.exit.borrow().is_some() {
+        // It may have ended while this waited.
+        job.settle().await;
+        job.family.roots.iter().for_each(|root| cx.state.shells.forget(*root));
+    }
+    let (bytes, lost) = lock(&job.output.log).poll();
+    let mut out = format!("{}: {}\n", job.id, job.state());
+    if let Some(screen) = job.screen() {
+        let shown = lock(&screen).visible();
+        let waits = hints::someone_waits(&job.family.living());
+        out.push_str(if bytes.is_empty() { "(screen unchanged)\n" } else { "(screen)\n" });
+        out.push_str(&bounded(text::clean(shown.as_bytes()), job, cx));
+        if waits && job.exit.borrow().is_none() {
+            out.push_str("\n[it waits for input]");
+        }
+    } else if bytes.is_empty() {
+        out.push_str("(no new output)");
+    } else {
+        if lost > 0 {
+            out.push_str(&format!("[{} before this are only in the log]\n", human(lost)));
+        }
+        let clean = text::clean(&bytes);
+        let prompt = job.exit.borrow().is_none() && hints::prompt(&clean);
+        out.push_str(&bounded(clean, job, cx));
+        if prompt {
+            out.push_str("\n[it seems to wait for input]");
+        }
+    }
+    out.truncate(out.trim_end().len());
+    out
+}
+
+fn bounded(text: String, job: &Job, cx: &ToolCx) -> String {
+    let pointer = format!("action log of {} has the whole", job.id);
+    cut_middle(&text, cx.limits.output_bytes, &pointer).unwrap_or(text)
+}
+
+async fn log(job: &Job, line: Option<usize>, cx: &ToolCx) -> Result<String, ToolError> {
+    let source = match job.screen() {
+        // What a terminal showed, not the bytes that drew it.
+        Some(screen) => Err(lock(&screen).text().into_bytes()),
+        None => lock(&job.output.log).source(),
+    };
+    let limit = cx.limits.output_bytes;
+    let id = job.id.clone();
+    // Up to `spill_bytes` are read: off the async threads.
+    crate::guard::blocking("process", move || {
+        let bytes = match source {
+            Err(bytes) => bytes,
+            Ok(path) => {
+                let mut bytes = Vec::new();
+                std::fs::File::open(&path)
+                    .and_then(|mut f| f.read_to_end(&mut bytes))
+                    .map_err(|e| ToolError::Tell(format!("the log cannot be read: {e}")))?;
+                bytes
+            }
+        };
+        let clean = text::clean(&bytes);
+        let lines: Vec<&str> = clean.lines().collect();
+        let last = lines.len().saturating_sub(PAGE);
+        let from = line.map_or(last, |l| l.saturating_sub(1)).min(lines.len());
+        let to = (from + PAGE).min(lines.len());
+        let head = format!("{id}: lines {}-{to} of {}\n", from + 1, lines.len());
+        let page = lines[from..to].join("\n");
+        let page = cut_middle(&page, limit, "ask for fewer lines with line").unwrap_or(page);
+        Ok(head + &page)
+    })
+    .await
+}
+
+fn write(job: &Job, input: &Input) -> Result<String, ToolError> {
+    let tell = |text: &str| Err(ToolError::Tell(format!("{}: {text}", job.id)));
+    if job.exit.borrow().is_some() {
+        return tell("it has ended");
+    }
+    let mut bytes = input.text.clone().unwrap_or_default().into_bytes();
+    let enter = input.enter.unwrap_or(true);
+    match &mut *lock(&job.kind) {
+        Kind::Leftover => tell("its input is empty; start it with background: true to write to it"),
+        Kind::Pty { keys, .. } => {
+            if enter {
+                bytes.push(b'\r');
+            }
+            if input.close == Some(true) {
+                bytes.push(4);
+            }
+            match keys.try_send(bytes) {
+                Ok(()) => Ok(format!("{}: sent", job.id)),
+                Err(_) => tell("it does not read what is typed"),
+            }
+        }
+        Kind::Piped { input: pipe } => {
+            if enter {
+                bytes.push(b'\n');
+            }
+            let Some(open) = pipe else { return tell("its input was closed") };
+            let mut done = 0;
+            while done < bytes.len() {
+                match open.write(&bytes[done..]) {
+                    Ok(n) => done += n,
+                    Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
+                    Err(e) if e.kind() == std::io::ErrorKind::WouldBlock => {
+                        return tell(&format!(
+                            "it does not read; {done} of {} bytes were taken",
+                            bytes.len()
+                        ));
+                    }
+                    Err(e) => return tell(&format!("it takes no input: {e}")),
+                }
+            }
+            if input.close == Some(true) {
+                *pipe = None;
+            }
+            Ok(format!("{}: written", job.id))
+        }
+    }
+}
+
+async fn kill(job: &Job, cx: &ToolCx) -> String {
+    let ended = job.exit.borrow().is_some();
+    let left = end::end(&job.family, cx.limits.grace, Some(&cx.hard)).await;
+    let mut exit = job.exit.clone();
+    let _ = tokio::time::timeout(Duration::from_secs(1), exit.wait_for(Option::is_some)).await;
+    job.family.roots.iter().for_each(|root| cx.state.shells.forget(*root));
+    match (ended, left) {
+        (true, 0) => format!("{}: it had ended already", job.id),
+        (false, 0) => format!("{}: killed", job.id),
+        (_, n) => format!("{}: {n} processes could not be ended", job.id),
+    }
+}

@@ -1,0 +1,215 @@
+//! Processes as `/proc` shows them (Linux): who descends from us, and how to signal one without ever
+//! hitting a process that took over its number. Elsewhere the lists are empty and only process groups
+//! are signalled.
+
+use std::collections::{HashMap, HashSet};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use rustix::process::{Pid, Signal};
+
+/// One process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Stat {
+    pub pid: i32,
+    pub parent: i32,
+    pub session: i32,
+    /// Letter of `/proc/PID/stat`; `Z` is dead and waits to be collected.
+    pub state: u8,
+    /// When it started, in clock ticks since boot. With the pid it names a process for good.
+    pub start: u64,
+}
+
+impl Stat {
+    pub(crate) fn dead(&self) -> bool {
+        matches!(self.state, b'Z' | b'X')
+    }
+}
+
+/// A process that is in a list from before is the one that was meant if it is not younger than this.
+const GRAIN: u64 = 3;
+
+/// The children of a process, where the kernel tells. For a shell, which has one thread.
+pub(crate) fn children(pid: i32) -> Vec<i32> {
+    let list = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+    list.split_ascii_whitespace().filter_map(|p| p.parse().ok()).collect()
+}
+
+/// Reads one process. `None` when it is gone.
+pub(crate) fn stat(pid: i32) -> Option<Stat> {
+    parse(&std::fs::read(format!("/proc/{pid}/stat")).ok()?)
+}
+
+/// `pid (name) state ppid pgrp session ...`; field 22 is the start. The name may hold anything.
+fn parse(line: &[u8]) -> Option<Stat> {
+    let open = line.iter().position(|b| *b == b'(')?;
+    let close = line.iter().rposition(|b| *b == b')')?;
+    let pid = std::str::from_utf8(&line[..open]).ok()?.trim().parse().ok()?;
+    let rest: Vec<&str> = std::str::from_utf8(&line[close + 1..]).ok()?.split_ascii_whitespace().collect();
+    Some(Stat {
+        pid,
+        parent: rest.get(1)?.parse().ok()?,
+        session: rest.get(3)?.parse().ok()?,
+        state: *rest.first()?.as_bytes().first()?,
+        start: rest.get(19)?.parse().ok()?,
+    })
+}
+
+/// All processes that can be seen.
+pub(crate) fn all() -> Vec<Stat> {
+    let Ok(dir) = std::fs::read_dir("/proc") else { return Vec::new() };
+    dir.flatten().filter_map(|e| e.file_name().to_str()?.parse().ok()).filter_map(stat).collect()
+}
+
+/// Now, in clock ticks since boot: comparable with [`Stat::start`].
+pub(crate) fn ticks() -> u64 {
+    #[cfg(target_os = "linux")]
+    {
+        let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+        let hz = rustix::param::clock_ticks_per_second();
+        now.tv_sec.unsigned_abs() * hz + now.tv_nsec.unsigned_abs() * hz / 1_000_000_000
+    }
+    #[cfg(not(target_os = "linux"))]
+    0
+}
+
+/// Sends a signal to exactly this process: the number is pinned first, then its start time is checked.
+/// False when it is gone.
+pub(crate) fn signal(target: &Stat, signal: Signal) -> bool {
+    let Some(pid) = Pid::from_raw(target.pid) else { return false };
+    #[cfg(target_os = "linux")]
+    {
+        let Ok(pin) = rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()) else {
+            return false;
+        };
+        stat(target.pid).is_some_and(|s| s.start == target.start)
+            && rustix::process::pidfd_send_signal(&pin, signal).is_ok()
+    }
+    #[cfg(not(target_os = "linux"))]
+    {
+        rustix::process::kill_process(pid, signal).is_ok()
+    }
+}
+
+/// How to know that a process is one of ours.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Family {
+    /// Processes that we spawned ourselves, with start times; all their descendants belong to us, and all
+    /// members of the sessions that they lead.
+    pub roots: Vec<(i32, u64)>,
+    /// Sessions whose leader (a root of ours) has ended. The number of a session is not given away while
+    /// it has members; so when no such leader lives, the members are ours.
+    pub ended: Vec<i32>,
+    /// Start of the value of `TILLER_CHILD` in the environment.
+    pub marker: String,
+    /// Only processes that started at this tick or later (the roots aside).
+    pub since: u64,
+    /// Children of the roots from before `since` (whose grain is a tick): they and theirs are not meant.
+    pub except: Vec<i32>,
+    /// Our pipes, or folders of them: who holds one open is ours, even with a cleared environment.
+    pub pipes: Vec<PathBuf>,
+}
+
+impl Family {
+    /// All living members, roots included. `since` > 0: only what this call started, that is the roots and
+    /// what descends from them through young processes only, and young orphans that carry the marker.
+    pub(crate) fn living(&self) -> Vec<Stat> {
+        self.members().into_iter().filter(|s| !s.dead()).collect()
+    }
+
+    /// As [`Family::living`], with the dead that nobody has collected.
+    pub(crate) fn members(&self) -> Vec<Stat> {
+        let all = all();
+        let me = std::process::id().cast_signed();
+        let by_pid: HashMap<i32, &Stat> = all.iter().map(|s| (s.pid, s)).collect();
+        let root = |s: &Stat| self.roots.iter().any(|(pid, start)| *pid == s.pid && *start == s.start);
+        let mut known: HashMap<i32, bool> = HashMap::from([(me, false), (1, false), (0, false)]);
+        let mut chain = Vec::new();
+        for s in &all {
+            // Walk up until a process of known standing, then tell all below it.
+            chain.clear();
+            let mut seen = HashSet::new();
+            let mut at = s.pid;
+            let standing = loop {
+                if let Some(k) = known.get(&at) {
+                    break *k;
+                }
+                let Some(p) = by_pid.get(&at) else { break false };
+                if root(p) {
+                    known.insert(at, true);
+                    break true;
+                }
+                if !seen.insert(at) {
+                    break false;
+                }
+                chain.push(**p);
+                at = p.parent;
+            };
+            let mut ours = standing;
+            while let Some(p) = chain.pop() {
+                let spared = self.except.contains(&p.pid) && p.start <= self.since + GRAIN;
+                ours = !spared && p.start >= self.since && (ours || self.proves(&p, me, &by_pid));
+                known.insert(p.pid, ours);
+            }
+        }
+        all.into_iter().filter(|s| known.get(&s.pid) == Some(&true)).collect()
+    }
+
+    /// Whether a process that does not descend from a root is ours all the same.
+    fn proves(&self, s: &Stat, me: i32, by_pid: &HashMap<i32, &Stat>) -> bool {
+        let orphan = s.parent == me || s.parent == 1;
+        if self.since > 0 && !orphan {
+            return false;
+        }
+        if self.since == 0 && self.roots.iter().any(|(pid, _)| *pid == s.session) {
+            return true;
+        }
+        if self.ended.contains(&s.session) && !by_pid.contains_key(&s.session) {
+            return true;
+        }
+        if !self.marker.is_empty() && has_marker(s.pid, &self.marker) {
+            return true;
+        }
+        // Without a marker the pipes are all there is to go by.
+        (orphan || self.marker.is_empty()) && self.pipes.iter().any(|name| holds(s.pid, name))
+    }
+}
+
+fn has_marker(pid: i32, marker: &str) -> bool {
+    // At most the start of huge environments; the kernel keeps the whole block readable.
+    let Ok(env) = std::fs::read(format!("/proc/{pid}/environ")) else { return false };
+    env.split(|b| *b == 0)
+        .filter_map(|v| v.strip_prefix(b"TILLER_CHILD="))
+        .any(|v| v.starts_with(marker.as_bytes()))
+}
+
+/// Whether it has `name`, or a file below it, open for writing. We only ever read these pipes: a child that
+/// we forked for something else and that has not yet run its program still has our reading ends.
+fn holds(pid: i32, name: &Path) -> bool {
+    const WRITE: u32 = 0o200;
+    let Ok(fds) = std::fs::read_dir(format!("/proc/{pid}/fd")) else { return false };
+    let gone = format!("{} (deleted)", name.display());
+    fds.flatten().any(|fd| {
+        // The mode of the link is that of the descriptor.
+        fd.metadata().is_ok_and(|m| m.permissions().mode() & WRITE != 0)
+            && std::fs::read_link(fd.path())
+                .is_ok_and(|p| p.starts_with(name) || p.as_os_str() == gone.as_str())
+    })
+}
+
+/// Whether it is blocked in a read of a terminal.
+pub(crate) fn waits_for_terminal(pid: i32) -> bool {
+    let wchan = std::fs::read_to_string(format!("/proc/{pid}/wchan")).unwrap_or_default();
+    wchan.contains("tty_read") || wchan == "wait_woken" && reads_stdin(pid)
+}
+
+/// `/proc/PID/syscall` begins with the number (0 is read on x86-64, 63 on arm64) and the descriptor.
+fn reads_stdin(pid: i32) -> bool {
+    let read = if cfg!(target_arch = "x86_64") { "0" } else { "63" };
+    std::fs::read_to_string(format!("/proc/{pid}/syscall"))
+        .is_ok_and(|s| s.split(' ').take(2).eq([read, "0x0"]))
+}
+
+#[cfg(test)]
+#[path = "procs_tests.rs"]
+mod tests;

@@ -1,0 +1,204 @@
+//! The `terminal` tool: one command in the agent's shell.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use async_trait::async_trait;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+use tiller_protocol::{Access, Part, ToolOutcome, ToolSpec, Touch};
+
+use super::backend::{How, ShellError, Sink};
+use super::capture::Text;
+use super::job::lock;
+use super::outcome::{Facts, word};
+use super::pool::JOBS;
+use super::{end, hints, pty};
+use crate::{Tool, ToolCx, ToolError, ToolOutput, schema};
+
+/// Longest command.
+const LONGEST: usize = 256 << 10;
+
+/// Arguments.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(crate) struct Input {
+    /// The command, for bash.
+    pub command: String,
+    /// Seconds until it is ended.
+    pub timeout: Option<f64>,
+    /// Return at once; the process goes on as p1, p2, ...
+    pub background: Option<bool>,
+    /// Run it in a terminal of 120x40.
+    pub pty: Option<bool>,
+    /// Folder for this call only.
+    pub workdir: Option<String>,
+    /// A few words why, for the person.
+    #[expect(dead_code, reason = "read from the arguments by the approval dialog")]
+    pub why: Option<String>,
+}
+
+impl Input {
+    fn folder(&self, cx: &ToolCx) -> Option<PathBuf> {
+        let given = self.workdir.as_deref().filter(|w| !w.is_empty())?;
+        Some(cx.workspace.root.join(given))
+    }
+}
+
+/// Runs commands.
+pub struct Terminal;
+
+#[async_trait]
+impl Tool for Terminal {
+    fn name(&self) -> &'static str {
+        "terminal"
+    }
+
+    fn spec(&self) -> ToolSpec {
+        ToolSpec {
+            name: "terminal".into(),
+            description: include_str!("terminal.md").trim().into(),
+            schema: schema::of::<Input>(),
+        }
+    }
+
+    fn toolset(&self) -> &'static str {
+        "terminal"
+    }
+
+    fn touch(&self) -> Touch {
+        Touch::Execute
+    }
+
+    fn verb(&self) -> &'static str {
+        "shell"
+    }
+
+    fn target(&self, args: &Value) -> String {
+        args["command"].as_str().unwrap_or_default().to_owned()
+    }
+
+    fn access(&self, args: &Value, cx: &ToolCx) -> Result<Vec<Access>, ToolError> {
+        let input: Input = schema::read(args)?;
+        check(&input.command)?;
+        let folder = input.folder(cx).unwrap_or_else(|| cx.state.shells.folder(cx));
+        Ok(vec![Access::Run {
+            command: input.command,
+            folder: folder.display().to_string(),
+            background: input.background == Some(true),
+        }])
+    }
+
+    async fn run(&self, args: Value, cx: &ToolCx) -> Result<ToolOutput, ToolError> {
+        let input: Input = schema::read(&args)?;
+        check(&input.command)?;
+        let folder = input.folder(cx);
+        if let Some(folder) = folder.as_ref().filter(|f| !f.is_dir()) {
+            return Err(ToolError::Tell(format!("workdir is not a folder: {}", folder.display())));
+        }
+        let result = if input.background == Some(true) {
+            background(&input, folder, cx).await
+        } else if input.pty == Some(true) {
+            pty::run(&input.command, folder, limit(&input, cx), cx).await
+        } else {
+            run_in_shell(&input.command, folder, limit(&input, cx), cx).await
+        };
+        result.map_err(|e| ToolError::Tell(format!("the command could not be run: {e}")))
+    }
+}
+
+fn limit(input: &Input, cx: &ToolCx) -> Duration {
+    let given = input.timeout.filter(|t| *t > 0.0).and_then(|t| Duration::try_from_secs_f64(t).ok());
+    given.unwrap_or(cx.limits.command).min(cx.limits.command_max)
+}
+
+fn check(command: &str) -> Result<(), ToolError> {
+    let wrong = if command.trim().is_empty() {
+        "command is empty"
+    } else if command.contains('\0') {
+        "command contains a zero byte"
+    } else if command.len() > LONGEST {
+        "command is longer than 256 KiB: put it into a script file"
+    } else {
+        return Ok(());
+    };
+    Err(ToolError::Tell(wrong.into()))
+}
+
+/// Runs a line that the person typed (`!`, `!!`) in the agent's shell, with the usual limits.
+///
+/// # Errors
+/// [`ToolError::Tell`] when the line is no command, or no shell can be started.
+pub async fn run_line(cx: &ToolCx, line: &str) -> Result<ToolOutput, ToolError> {
+    check(line)?;
+    run_in_shell(line, None, cx.limits.command_max, cx)
+        .await
+        .map_err(|e| ToolError::Tell(format!("the command could not be run: {e}")))
+}
+
+async fn run_in_shell(
+    command: &str,
+    folder: Option<PathBuf>,
+    limit: Duration,
+    cx: &ToolCx,
+) -> Result<ToolOutput, ShellError> {
+    let begun = Instant::now();
+    let mut sink = Sink::new(cx);
+    let ran = cx.state.shells.run(command, folder, limit, &mut sink, cx).await?;
+    let text = sink.capture.finish(cx);
+    let how = ran.ended.how;
+    let facts = Facts {
+        how,
+        exit: ran.ended.exit.map(|e| e.code),
+        took: begun.elapsed(),
+        limit,
+        moved: ran.moved.map(|p| p.display().to_string()),
+        left: ran.left,
+        waited: ran.ended.waited || how == How::TimedOut && hints::prompt(&text.model),
+        stuck: ran.ended.stuck,
+        shell: true,
+    };
+    Ok(finish(text, &facts))
+}
+
+/// Result for model and screen.
+pub(crate) fn finish(text: Text, facts: &Facts) -> ToolOutput {
+    let display = text.display(facts.exit);
+    let outcome = match facts.how {
+        How::TimedOut => ToolOutcome::TimedOut,
+        How::Stopped => ToolOutcome::Interrupted,
+        How::Done | How::ShellEnded if facts.exit == Some(0) => ToolOutcome::Ok,
+        How::Done | How::ShellEnded => ToolOutcome::Error,
+    };
+    let text = word(text.model, facts);
+    ToolOutput { content: vec![Part::Text { text }], display: Some(display), outcome }
+}
+
+async fn background(input: &Input, folder: Option<PathBuf>, cx: &ToolCx) -> Result<ToolOutput, ShellError> {
+    let pool = &cx.state.shells;
+    if pool.running() >= JOBS {
+        let text = format!("{JOBS} processes run already; end one with the process tool first");
+        return Ok(ToolOutput { outcome: ToolOutcome::Error, ..ToolOutput::text(text) });
+    }
+    let folder = folder.unwrap_or_else(|| pool.folder(cx));
+    let job = if input.pty == Some(true) {
+        pool.start_pty(&input.command, &folder, true, cx).await?
+    } else {
+        pool.start_piped(&input.command, &folder, cx).await?
+    };
+    // What fails at once is said at once.
+    let mut exit = job.exit.clone();
+    let _ = tokio::time::timeout(Duration::from_millis(150), exit.wait_for(Option::is_some)).await;
+    if job.exit.borrow().is_some() {
+        job.settle().await;
+    }
+    let (new, _) = lock(&job.output.log).poll();
+    let output = crate::text::clean(&new[new.len().saturating_sub(4096)..]);
+    let text = format!("started as {} ({})\n{output}", job.id, job.state());
+    let failed = job.exit.borrow().is_some_and(|e| e.code != 0);
+    let outcome = if failed { ToolOutcome::Error } else { ToolOutcome::Ok };
+    if job.exit.borrow().is_some() {
+        end::end(&job.family, Duration::ZERO, None).await;
+    }
+    Ok(ToolOutput { outcome, ..ToolOutput::text(text.trim_end()) })
+}

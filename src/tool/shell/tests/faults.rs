@@ -1,0 +1,169 @@
+//! Rows T1, T2, T3 and S15 of the fault matrix.
+
+use tokio_util::sync::CancellationToken;
+
+use super::*;
+
+/// Longest that a call may take beyond limit and grace on a loaded machine.
+const SLACK: Duration = Duration::from_secs(3);
+/// T3: bytes of the stream.
+const STREAM: u64 = 1 << 30;
+
+#[tokio::test]
+async fn t1_a_hanging_command_is_ended_and_its_output_kept() {
+    for hang in [
+        "sleep 60",
+        "trap '' TERM; sleep 60",
+        "while :; do :; done",
+        "set -n",
+        "sh -c 'trap \"\" TERM; while :; do :; done'",
+    ] {
+        let b = bench();
+        let begun = Instant::now();
+        let out = output(&b, json!({ "command": format!("echo partial; {hang}"), "timeout": 0.3 })).await;
+        let took = begun.elapsed();
+        assert!(took < Duration::from_millis(600) + SLACK, "{hang}: {took:?}");
+        assert_eq!(out.outcome, ToolOutcome::TimedOut, "{hang}");
+        let text = text_of(&out.content);
+        assert!(text.starts_with("partial\n") && text.contains("timed out after 0.3 s"), "{text}");
+        assert!(matches!(&out.display, Some(Display::Output { tail, .. }) if tail == "partial\n"));
+        assert_eq!(sh(&b, "echo again").await, "again", "{hang}");
+    }
+}
+
+#[tokio::test]
+async fn t1_a_stop_ends_it_and_a_second_one_at_once() {
+    let b = Bench::new();
+    for hard in [false, true] {
+        let mut cx = b.cx.clone();
+        cx.cancel = CancellationToken::new();
+        cx.hard = CancellationToken::new();
+        let (cancel, second) = (cx.cancel.clone(), cx.hard.clone());
+        let call = tokio::spawn(async move {
+            let begun = Instant::now();
+            let line = if hard { "trap '' TERM; echo up; sleep 60" } else { "echo up; sleep 60" };
+            (super::super::run_line(&cx, line).await.unwrap(), begun.elapsed())
+        });
+        let alive = || b.cx.state.shells.survivors().len() >= 2;
+        until("the command runs", alive).await;
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        cancel.cancel();
+        if hard {
+            second.cancel();
+        }
+        let (out, took) = call.await.unwrap();
+        assert_eq!(out.outcome, ToolOutcome::Interrupted);
+        assert!(took < Duration::from_secs(4), "well under the grace of 5 s: {took:?}");
+        assert!(text_of(&out.content).starts_with("up\n"));
+        assert_eq!(b.cx.state.shells.survivors(), Vec::<i32>::new());
+    }
+}
+
+/// A timeout ends what this command started, and only that.
+#[tokio::test]
+async fn t1_background_of_earlier_commands_lives_on() {
+    let b = bench();
+    sh(&b, "sleep 61 >/dev/null 2>&1 & echo $! > pid").await;
+    sh(&b, "(while :; do sleep 0.1; done) >/dev/null 2>&1 & echo $! > pid2").await;
+    output(&b, json!({ "command": "sleep 62 & sleep 63", "timeout": 0.2 })).await;
+    for file in ["pid", "pid2"] {
+        let pid: i32 = std::fs::read_to_string(b.root.join(file)).unwrap().trim().parse().unwrap();
+        assert!(b.cx.state.shells.survivors().contains(&pid), "{file}");
+    }
+    assert_eq!(running("sleep 62") + running("sleep 63"), 0);
+    assert_eq!(b.cx.state.shells.shutdown().await, 0);
+}
+
+/// Ways to stay behind. `%` is a program that runs for long.
+const SHAPES: [&str; 12] = [
+    "% &",
+    "% >/dev/null 2>&1 &",
+    "(% &)",
+    "(% >/dev/null 2>&1 &) &",
+    "nohup % >/dev/null 2>&1 &",
+    "setsid % &",
+    "setsid % >/dev/null 2>&1 </dev/null &",
+    "(setsid sh -c '% & % &' &)",
+    "env -i /bin/sh -c '% & %' &",
+    "(env -i setsid % &)",
+    "sh -c 'trap \"\" TERM HUP INT; % & %' >/dev/null 2>&1 &",
+    "sh -c '(setsid sh -c \"(% >/dev/null 2>&1 </dev/null &)\" &)'",
+];
+
+#[tokio::test]
+async fn t2_no_shape_of_background_blocks_the_turn_or_survives() {
+    for (n, shape) in SHAPES.iter().enumerate() {
+        let b = bench();
+        let command = shape.replace('%', &format!("sleep 3{n:02}"));
+        let begun = Instant::now();
+        let said = sh(&b, &format!("{command}\necho done")).await;
+        assert!(begun.elapsed() < SLACK, "{shape}: {:?}", begun.elapsed());
+        assert!(said.starts_with("done"), "{shape}: {said}");
+        let begun = Instant::now();
+        assert_eq!(b.cx.state.shells.shutdown().await, 0, "{shape}");
+        assert!(begun.elapsed() < Duration::from_secs(4), "{shape}");
+        assert_eq!(running(&format!("sleep 3{n:02}")), 0, "{shape}");
+    }
+}
+
+#[tokio::test]
+async fn t2_what_holds_the_output_is_listed_and_can_be_ended() {
+    let b = bench();
+    let said = sh(&b, "(while :; do echo tick; sleep 0.05; done) & echo started").await;
+    assert!(said.starts_with("started\n"), "{said}");
+    assert!(said.contains("process p1"), "{said}");
+    assert_eq!(sh(&b, "echo next").await, "next", "its output is not mixed into the next command's");
+    let said = process(&b, json!({ "action": "poll", "id": "p1", "wait": 10 })).await;
+    assert!(said.contains("tick"), "{said}");
+    let said = process(&b, json!({ "action": "kill", "id": "p1" })).await;
+    assert_eq!(said, "p1: killed");
+    assert!(sh(&b, "echo alive").await == "alive");
+}
+
+/// T3: bounded memory by construction (see `capture`), drained at full speed, a bounded text.
+#[tokio::test]
+async fn t3_a_flood_is_drained_and_bounded() {
+    let b = bench();
+    let begun = Instant::now();
+    let out = output(&b, json!({ "command": format!("yes 0123456789abcde | head -c {STREAM}") })).await;
+    let took = begun.elapsed();
+    let text = text_of(&out.content);
+    println!("drained {} MB/s", STREAM as f64 / 1e6 / took.as_secs_f64());
+    assert!(text.len() <= b.cx.limits.output_bytes + 400, "{}", text.len());
+    assert!(text.starts_with("0123456789abcde\n0123456789abcde\n"));
+    assert!(text.contains("left out"), "{}", &text[text.len() / 2..]);
+    let Some(Display::Output { full: Some(full), .. }) = out.display else { panic!("no file") };
+    assert_eq!(std::fs::metadata(full).unwrap().len(), b.cx.limits.spill_bytes);
+}
+
+/// S15: the end of the session ends everything, busy shells too, and nothing new starts after it.
+#[tokio::test]
+async fn s15_shutdown_ends_all_within_three_seconds() {
+    let b = Bench::new();
+    sh(&b, "sleep 400 & (setsid sleep 401 &)").await;
+    b.call(&Terminal, json!({ "command": "trap '' TERM; sleep 402", "background": true })).await.unwrap();
+    b.call(&Terminal, json!({ "command": "sleep 403", "background": true, "pty": true })).await.unwrap();
+    let cx = b.cx.clone();
+    let busy = tokio::spawn(async move { super::super::run_line(&cx, "sleep 404").await });
+    for n in 400..405 {
+        until("all run", || running(&format!("sleep {n}")) == 1).await;
+    }
+    let begun = Instant::now();
+    assert_eq!(b.cx.state.shells.shutdown().await, 0);
+    assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
+    assert_eq!(b.cx.state.shells.survivors(), Vec::<i32>::new());
+    tokio::time::timeout(DEADLINE, busy).await.unwrap().unwrap().unwrap();
+    let said = sh(&b, "echo no").await;
+    assert!(said.contains("session ends"), "{said}");
+}
+
+/// Dropping the state without a shutdown kills too.
+#[tokio::test]
+async fn s15_dropping_the_pool_kills() {
+    let b = bench();
+    sh(&b, "sleep 500 >/dev/null 2>&1 & echo $! > pid").await;
+    let pid: i32 = std::fs::read_to_string(b.root.join("pid")).unwrap().trim().parse().unwrap();
+    assert!(super::super::procs::stat(pid).is_some());
+    drop(b);
+    until("it is gone", || super::super::procs::stat(pid).is_none_or(|s| s.dead())).await;
+}

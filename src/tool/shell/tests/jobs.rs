@@ -1,0 +1,86 @@
+//! Background processes and terminals.
+
+use super::*;
+
+#[tokio::test]
+async fn a_background_process_is_polled_written_to_and_killed() {
+    let b = bench();
+    sh(&b, "export NAME=inherited; mkdir d; cd d").await;
+    let line = "echo up $NAME ${PWD##*/}; while read -r x; do echo got $x; done; echo end";
+    let said = b.say(&Terminal, json!({ "command": line, "background": true })).await;
+    assert!(said.starts_with("started as p1"), "{said}");
+    let said = said + &process(&b, json!({ "action": "poll", "id": "p1" })).await;
+    assert!(said.contains("up inherited d"), "{said}");
+    assert_eq!(process(&b, json!({ "action": "write", "id": "p1", "text": "one" })).await, "p1: written");
+    let said = process(&b, json!({ "action": "poll", "id": "p1", "wait": 20 })).await;
+    assert!(said.starts_with("p1: running") && said.contains("got one"), "{said}");
+    let said = process(&b, json!({ "action": "poll", "id": "p1" })).await;
+    assert!(said.contains("no new output"), "{said}");
+    process(&b, json!({ "action": "write", "id": "p1", "text": "two", "close": true })).await;
+    let job = b.cx.state.shells.jobs().remove(0);
+    until("it ends", || job.exit.borrow().is_some()).await;
+    let said = process(&b, json!({ "action": "log", "id": "p1" })).await;
+    assert!(said.ends_with("up inherited d\ngot one\ngot two\nend"), "{said}");
+    let said = process(&b, json!({ "action": "list" })).await;
+    assert!(said.starts_with("p1: ended, exit 0"), "{said}");
+    let said = process(&b, json!({ "action": "kill", "id": "p1" })).await;
+    assert_eq!(said, "p1: it had ended already");
+    assert!(process(&b, json!({ "action": "poll", "id": "p9" })).await.contains("there is: p1"));
+}
+
+#[tokio::test]
+async fn a_background_command_that_fails_at_once_says_so() {
+    let b = bench();
+    let out = output(&b, json!({ "command": "no-such-program", "background": true })).await;
+    let text = text_of(&out.content);
+    assert!(text.contains("p1") && text.contains("not found"), "{text}");
+}
+
+#[tokio::test]
+async fn kill_ends_the_whole_tree() {
+    let b = bench();
+    let line = "sleep 600 & (setsid sleep 601 &); wait";
+    output(&b, json!({ "command": line, "background": true })).await;
+    until("three run", || b.cx.state.shells.survivors().len() >= 3).await;
+    assert_eq!(process(&b, json!({ "action": "kill", "id": "p1" })).await, "p1: killed");
+    assert_eq!(b.cx.state.shells.survivors(), Vec::<i32>::new());
+}
+
+#[tokio::test]
+async fn a_terminal_shows_what_a_person_would_see() {
+    let b = bench();
+    let line = "test -t 0 && test -t 1 && echo tty; tput cols; printf '10%%\\r100%%\\n'; printf '\\033[31mred\\033[0m\\n'; exit 4";
+    let out = output(&b, json!({ "command": line, "pty": true })).await;
+    let text = text_of(&out.content);
+    assert!(text.starts_with("tty\n120\n100%\nred\n[exit 4]"), "{text}");
+    assert_eq!(out.outcome, ToolOutcome::Error);
+}
+
+#[tokio::test]
+async fn a_terminal_answers_queries_and_takes_keys() {
+    let b = bench();
+    // Asks where the cursor is, and waits for the answer as full-screen programs do.
+    let line = "stty -echo -icanon; printf '\\033[6n'; answer=$(dd bs=1 count=6 2>/dev/null); \
+                stty echo icanon; printf '%s' \"$answer\" | od -c | head -1; read -r x; echo got-$x; sleep 60";
+    output(&b, json!({ "command": line, "background": true, "pty": true })).await;
+    let screen = b.cx.state.shells.jobs()[0].screen().unwrap();
+    until("the answer", || screen.lock().unwrap().visible().contains("033   [   1   ;   1   R")).await;
+    assert_eq!(process(&b, json!({ "action": "write", "id": "p1", "text": "yes" })).await, "p1: sent");
+    until("the echo", || screen.lock().unwrap().visible().contains("got-yes")).await;
+    let said = process(&b, json!({ "action": "poll", "id": "p1" })).await;
+    assert!(said.contains("(screen)") && said.contains("got-yes"), "{said}");
+    process(&b, json!({ "action": "write", "id": "p1", "text": "\u{3}", "enter": false })).await;
+    let job = b.cx.state.shells.jobs().remove(0);
+    until("Ctrl-C ends it", || job.exit.borrow().is_some()).await;
+}
+
+#[tokio::test]
+async fn a_terminal_that_hangs_is_ended() {
+    let b = bench();
+    let args = json!({ "command": "echo prompt; read x", "pty": true, "timeout": 0.5 });
+    let out = output(&b, args).await;
+    let text = text_of(&out.content);
+    assert_eq!(out.outcome, ToolOutcome::TimedOut);
+    assert!(text.starts_with("prompt\n") && text.contains("waiting for input"), "{text}");
+    assert_eq!(b.cx.state.shells.survivors(), Vec::<i32>::new());
+}

@@ -1,0 +1,11 @@
+//! What tools keep between the calls of a session: one field per tool that needs it. Dropping it ends
+//! every process that it owns.
+
+/// Shared state of a session's tools.
+#[derive(Default)]
+pub struct ToolState {
+    /// The HTTP client of `web_fetch`, made at its first call.
+    pub web: crate::web::WebState,
+    /// Shells and background processes.
+    pub shells: crate::shell::ShellPool,
+}

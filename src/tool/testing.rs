@@ -1,0 +1,177 @@
+//! For tests of tools and of the engine: a world in a scratch folder. Behind the feature `testing`.
+
+use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use async_trait::async_trait;
+use serde_json::Value;
+use tiller_protocol::{
+    AgentId, AskBody, AskReply, IdSource, ManualClock, Part, SeqIds, SessionId, Time, TodoItem,
+};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use crate::{Limits, Ports, Tool, ToolCx, ToolError, ToolOutput, Workspace};
+
+fn lock<T>(m: &Mutex<T>) -> MutexGuard<'_, T> {
+    m.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Ports that remember what was asked of them.
+#[derive(Debug, Default)]
+pub struct FakePorts {
+    /// Every question, in order.
+    pub asked: Mutex<Vec<AskBody>>,
+    /// Answers to come; when empty, nobody can answer.
+    pub replies: Mutex<VecDeque<Result<AskReply, String>>>,
+    /// The list, and the calls since its last change.
+    pub todos: Mutex<(Vec<TodoItem>, u32)>,
+    /// Paths that were announced.
+    pub writing: Mutex<Vec<PathBuf>>,
+    /// Paths that were reported.
+    pub wrote: Mutex<Vec<PathBuf>>,
+}
+
+impl FakePorts {
+    /// Adds an answer.
+    pub fn reply(&self, reply: AskReply) {
+        lock(&self.replies).push_back(Ok(reply));
+    }
+}
+
+#[async_trait]
+impl Ports for FakePorts {
+    async fn ask(&self, _agent: &AgentId, body: AskBody) -> Result<AskReply, String> {
+        lock(&self.asked).push(body);
+        lock(&self.replies).pop_front().unwrap_or_else(|| Err("nobody is there to answer".into()))
+    }
+
+    fn todos(&self, _agent: &AgentId) -> (Vec<TodoItem>, u32) {
+        lock(&self.todos).clone()
+    }
+
+    async fn set_todos(&self, _agent: &AgentId, todos: Vec<TodoItem>) -> Result<(), String> {
+        *lock(&self.todos) = (todos, 0);
+        Ok(())
+    }
+
+    fn writing(&self, _agent: &AgentId, paths: &[PathBuf]) {
+        lock(&self.writing).extend_from_slice(paths);
+    }
+
+    fn wrote(&self, _agent: &AgentId, paths: &[PathBuf]) {
+        lock(&self.wrote).extend_from_slice(paths);
+    }
+}
+
+/// A context over a fresh workspace. `scratch/work` is the workspace; `scratch` is outside of it.
+pub struct Bench {
+    pub cx: ToolCx,
+    pub ports: Arc<FakePorts>,
+    pub clock: Arc<ManualClock>,
+    /// Live output. Held here so that the sender never finds it closed.
+    pub progress: mpsc::Receiver<String>,
+    /// The workspace folder, links resolved.
+    pub root: PathBuf,
+    /// Removed with its content when the bench goes.
+    pub scratch: tempfile::TempDir,
+}
+
+impl Default for Bench {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Bench {
+    /// An empty workspace.
+    #[expect(clippy::expect_used, reason = "test support: no test can go on without a folder")]
+    pub fn new() -> Self {
+        let scratch = tempfile::tempdir().expect("a scratch folder");
+        let root = scratch.path().join("work");
+        std::fs::create_dir(&root).expect("a workspace folder");
+        let workspace = Arc::new(Workspace::new(&root).expect("a workspace"));
+        let root = workspace.root.clone();
+        let ports = Arc::new(FakePorts::default());
+        let clock = Arc::new(ManualClock::new(Time(1_795_000_000_000)));
+        let (tx, progress) = mpsc::channel(1024);
+        let cx = ToolCx {
+            session: SessionId(SeqIds::default().next(Time(0))),
+            agent: AgentId::main(),
+            call_id: "call-1".into(),
+            workspace,
+            cancel: CancellationToken::new(),
+            hard: CancellationToken::new(),
+            progress: tx,
+            ports: ports.clone(),
+            clock: clock.clone(),
+            limits: Arc::new(Limits::default()),
+            spill: scratch.path().join("spill"),
+            child_env: Arc::new(vec![
+                ("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into()),
+                ("LANG".into(), "C.UTF-8".into()),
+                ("TERM".into(), "dumb".into()),
+                ("HOME".into(), scratch.path().display().to_string()),
+            ]),
+            state: Arc::default(),
+        };
+        Self { cx, ports, clock, progress, root, scratch }
+    }
+
+    /// With other limits.
+    #[must_use]
+    pub fn limits(mut self, change: impl FnOnce(&mut Limits)) -> Self {
+        let mut limits = (*self.cx.limits).clone();
+        change(&mut limits);
+        self.cx.limits = Arc::new(limits);
+        self
+    }
+
+    /// With protected names.
+    #[must_use]
+    #[expect(clippy::expect_used, reason = "test support: the folder was just made")]
+    pub fn protect(mut self, f: impl Fn(&Path) -> Option<String> + Send + Sync + 'static) -> Self {
+        let workspace = Workspace::new(&self.root).expect("a workspace").protect(Arc::new(f));
+        self.cx.workspace = Arc::new(workspace);
+        self
+    }
+
+    /// Writes a file of the workspace, with its folders.
+    #[expect(clippy::expect_used, reason = "test support")]
+    pub fn file(&self, path: &str, content: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.root.join(path);
+        std::fs::create_dir_all(path.parent().expect("a parent")).expect("folders");
+        std::fs::write(&path, content).expect("a file");
+        path
+    }
+
+    /// Declares and runs one call, as the engine does, and gives its result.
+    pub async fn call(&self, tool: &dyn Tool, args: Value) -> Result<ToolOutput, ToolError> {
+        crate::guard::access_guarded(tool, &args, &self.cx)?;
+        crate::guard::run_guarded(tool, args, &self.cx).await
+    }
+
+    /// As [`Bench::call`]; the text of the result, or of the error after `error: `.
+    pub async fn say(&self, tool: &dyn Tool, args: Value) -> String {
+        match self.call(tool, args).await {
+            Ok(out) => text_of(&out.content),
+            // The words of the variants that carry some; the engine shows these.
+            Err(
+                ToolError::Tell(e)
+                | ToolError::Interrupted(e)
+                | ToolError::TimedOut(e)
+                | ToolError::Declined(e),
+            ) => format!("error: {e}"),
+        }
+    }
+}
+
+/// All text parts of a result.
+pub fn text_of(parts: &[Part]) -> String {
+    let texts = parts.iter().filter_map(|p| match p {
+        Part::Text { text } => Some(text.as_str()),
+        Part::Image { .. } => None,
+    });
+    texts.collect::<Vec<_>>().join("\n")
+}

@@ -1,0 +1,25 @@
+//! Tools that fetch from the network. What they bring is untrusted text, and is marked as such.
+
+pub mod address;
+mod client;
+mod fetch;
+mod html;
+
+pub use client::{Net, Reply, Resolver};
+pub use fetch::WebFetch;
+
+use std::sync::{Arc, OnceLock};
+
+/// What the web tools keep: the client, made at the first fetch.
+#[derive(Default)]
+pub struct WebState {
+    net: OnceLock<Arc<dyn Net>>,
+    resolver: OnceLock<Arc<dyn Resolver>>,
+}
+
+impl WebState {
+    /// With other ways out, for tests.
+    pub fn with(net: Arc<dyn Net>, resolver: Arc<dyn Resolver>) -> Self {
+        Self { net: OnceLock::from(net), resolver: OnceLock::from(resolver) }
+    }
+}

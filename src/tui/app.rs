@@ -1,0 +1,418 @@
+//! The stack of layers and the focus: passes messages down and effects up. Small on purpose: what can
+//! be done is in `global`, what effects do in `route`, how it looks in `view`, what Escape does in
+//! [`crate::ladder`].
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crossterm::event::{KeyEvent, KeyEventKind};
+use ratatui::layout::Rect;
+use tiller_config::schema;
+use tiller_protocol::{AskId, Clock, Event};
+
+use crate::action::Action;
+use crate::effect::{External, Job, Token};
+use crate::keymap::{Chord, Keymap, Lookup, scope, show};
+use crate::layout::{Areas, Zoom};
+use crate::model::Model;
+use crate::msg::Msg;
+use crate::panel::{self, Panel, Reply, View};
+use crate::route::Router;
+use crate::theme::Themes;
+use crate::toast::Toasts;
+
+/// Who asked for something, and so gets the answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Owner {
+    View(View),
+    Layer(u64),
+    Shell,
+}
+
+/// What the loop has to do outside of the screen.
+pub enum Task {
+    /// To the engine.
+    Send(tiller_protocol::Command),
+    Copy {
+        text: String,
+        what: &'static str,
+    },
+    Suspend(External, Owner),
+    Job(Job, Token),
+    /// Set up a provider off the loop's thread; the result comes back as a job's.
+    Connect(crate::effect::Connect, Token),
+    /// Tell the person by the terminal: the window has no focus.
+    Notify(String),
+    Title(String),
+    /// Keep a setting in the person's file.
+    Setting {
+        key: String,
+        value: serde_json::Value,
+    },
+    /// Draw everything anew.
+    Repaint,
+    /// Read the key file and the theme again.
+    Reload,
+    Quit,
+}
+
+/// A dialog on the stack.
+pub(crate) struct Layer {
+    pub(crate) id: u64,
+    pub(crate) panel: Box<dyn Panel>,
+}
+
+/// What is shown where.
+pub(crate) struct Screen {
+    pub(crate) focus: View,
+    /// The view in the main part.
+    pub(crate) main: View,
+    pub(crate) zoom: Zoom,
+    pub(crate) rail: bool,
+    pub(crate) size: Rect,
+    /// As drawn last; for the mouse and for moving the focus by direction.
+    pub(crate) areas: Option<Areas>,
+    /// What a click on each row of the strip does.
+    pub(crate) strip: Vec<Option<&'static str>>,
+    /// Where each layer was drawn last.
+    pub(crate) boxes: Vec<Rect>,
+}
+
+/// The keyboard's state.
+pub(crate) struct Keys {
+    pub(crate) map: Arc<Keymap>,
+    /// Keys of an unfinished sequence, and since when.
+    pub(crate) pending: Vec<Chord>,
+    pub(crate) since: Duration,
+    /// Show the which-key box without waiting.
+    pub(crate) which: bool,
+    /// Everything that was asked for, for the tests of footer and keys.
+    #[cfg(test)]
+    pub(crate) log: Vec<Action>,
+    /// For "repeat".
+    pub(crate) last: Option<Action>,
+    /// When Escape, Ctrl-C and any text key were pressed last.
+    pub(crate) escape: Option<Duration>,
+    pub(crate) breaks: Option<Duration>,
+    pub(crate) typed: Option<Duration>,
+}
+
+/// Questions that the person has put aside, and which of them waits to be shown.
+#[derive(Default)]
+pub(crate) struct Asking {
+    pub(crate) aside: HashSet<AskId>,
+    pub(crate) deadlines: crate::deadline::Deadlines,
+    /// The set-up is to be offered once.
+    pub(crate) first_run: bool,
+    /// A message that waits for a model.
+    pub(crate) held: crate::held::Held,
+}
+
+/// The face's state.
+pub struct App {
+    pub model: Model,
+    pub(crate) screen: Screen,
+    pub(crate) views: Vec<(View, Box<dyn Panel>)>,
+    pub(crate) layers: Vec<Layer>,
+    pub(crate) keys: Keys,
+    pub(crate) themes: Themes,
+    pub(crate) toasts: Toasts,
+    pub(crate) asking: Asking,
+    pub(crate) router: Router,
+    pub(crate) tasks: Vec<Task>,
+    pub(crate) told: crate::outside::Outside,
+    pub(crate) status: crate::statusline::StatusLine,
+    clock: Arc<dyn Clock>,
+    /// Something changed since the last frame.
+    pub(crate) dirty: bool,
+    /// When to draw again though nothing happens, as the last frame said.
+    pub(crate) wake: Option<Duration>,
+}
+
+impl App {
+    /// A fresh screen. Nothing is asked of the engine yet: see [`App::start`].
+    pub fn new(ui: Arc<schema::Ui>, map: Arc<Keymap>, themes: Themes, clock: Arc<dyn Clock>) -> Self {
+        let model = Model { ui, now: clock.now(), mono: clock.mono(), ..Model::default() };
+        Self {
+            model,
+            screen: Screen {
+                focus: View::Composer,
+                main: View::Conversation,
+                zoom: Zoom::Normal,
+                rail: true,
+                size: Rect::new(0, 0, 80, 24),
+                areas: None,
+                strip: Vec::new(),
+                boxes: Vec::new(),
+            },
+            views: View::ALL.into_iter().map(|v| (v, panel::make(v))).collect(),
+            layers: Vec::new(),
+            keys: Keys {
+                map,
+                pending: Vec::new(),
+                since: Duration::ZERO,
+                which: false,
+                #[cfg(test)]
+                log: Vec::new(),
+                last: None,
+                escape: None,
+                breaks: None,
+                typed: None,
+            },
+            themes,
+            toasts: Toasts::default(),
+            asking: Asking::default(),
+            router: Router::default(),
+            tasks: Vec::new(),
+            told: crate::outside::Outside::default(),
+            status: crate::statusline::StatusLine::default(),
+            clock,
+            dirty: true,
+            wake: None,
+        }
+    }
+
+    /// Asks for the state, and lets every view ask for what it needs.
+    pub fn start(&mut self) {
+        self.tick_clock();
+        self.ask_snapshot();
+        for view in View::ALL {
+            let more = self.with(Owner::View(view), Panel::opened);
+            self.effects(Owner::View(view), more.unwrap_or_default());
+        }
+    }
+
+    /// Takes one message in. What has to be done outside is in [`App::tasks`] afterwards.
+    pub fn update(&mut self, msg: Msg) {
+        self.tick_clock();
+        // What waits to be drawn goes on waiting, whatever comes.
+        let before = std::mem::replace(&mut self.dirty, true);
+        match msg {
+            Msg::Key(key) if key.kind != KeyEventKind::Release => {
+                // Some terminals forget to say that the focus is back.
+                if self.model.away {
+                    self.back();
+                }
+                self.key(&key);
+            }
+            Msg::Key(_) | Msg::Written | Msg::Terminal(_) | Msg::Line(_) => self.dirty = before,
+            Msg::Mouse(event) => self.mouse(&event),
+            Msg::Paste(text) => self.paste(&text),
+            Msg::Resize(width, height) => {
+                self.screen.size = Rect::new(0, 0, width, height);
+                self.model.screen = (width, height);
+            }
+            Msg::FocusGained => self.back(),
+            Msg::FocusLost => self.model.away = true,
+            Msg::Background(r, g, b) => self.dirty = self.themes.background(r, g, b) || before,
+            Msg::Scheme { dark } => self.dirty = self.themes.scheme(dark) || before,
+            Msg::Engine(event) => self.event(&event),
+            Msg::Notice(notice) => self.notice(*notice),
+            Msg::Job(token, result) => self.job(token, result),
+            Msg::Tick => {}
+            Msg::Reload => self.tasks.push(Task::Reload),
+            Msg::Terminate(_) => self.tasks.push(Task::Quit),
+            Msg::Stop => self.dirty = false,
+            Msg::Continued => self.tasks.push(Task::Repaint),
+        }
+        self.time_asks();
+        self.show_asks();
+        self.outside();
+    }
+
+    /// Tells every panel that the settings are others now.
+    pub(crate) fn settings_changed(&mut self) {
+        let Self { views, layers, model, .. } = self;
+        let layers = layers.iter_mut().map(|l| &mut l.panel);
+        views.iter_mut().map(|(_, p)| p).chain(layers).for_each(|p| p.settings_changed(model));
+    }
+
+    /// The window has the focus again.
+    fn back(&mut self) {
+        self.model.away = false;
+        self.model.back = self.model.mono;
+    }
+
+    /// What the loop has to do, taken out.
+    pub fn take_tasks(&mut self) -> Vec<Task> {
+        std::mem::take(&mut self.tasks)
+    }
+
+    /// Something changed since the last frame, or a moment that the last frame named has come.
+    pub fn due(&self) -> bool {
+        self.dirty || self.wake.is_some_and(|w| self.clock.mono() >= w)
+    }
+
+    /// How long nothing has to be drawn if nothing happens; `None`: for ever.
+    pub fn sleep(&self) -> Option<Duration> {
+        self.wake.map(|w| w.saturating_sub(self.clock.mono()))
+    }
+
+    pub(crate) fn tick_clock(&mut self) {
+        self.model.now = self.clock.now();
+        self.model.mono = self.clock.mono();
+    }
+
+    /// Who takes keys: the top layer, else the focused view.
+    pub(crate) fn top(&self) -> Owner {
+        self.layers.last().map_or(Owner::View(self.screen.focus), |l| Owner::Layer(l.id))
+    }
+
+    /// Calls into a panel, if it is still there.
+    pub(crate) fn with<R>(&mut self, owner: Owner, f: impl FnOnce(&mut dyn Panel, &Model) -> R) -> Option<R> {
+        let panel = match owner {
+            Owner::View(v) => self.views.iter_mut().find(|(x, _)| *x == v).map(|(_, p)| p.as_mut()),
+            Owner::Layer(id) => self.layers.iter_mut().find(|l| l.id == id).map(|l| l.panel.as_mut()),
+            Owner::Shell => None,
+        }?;
+        Some(f(panel, &self.model))
+    }
+
+    /// Looks at a panel.
+    pub(crate) fn panel(&self, owner: Owner) -> Option<&dyn Panel> {
+        match owner {
+            Owner::View(v) => self.views.iter().find(|(x, _)| *x == v).map(|(_, p)| p.as_ref()),
+            Owner::Layer(id) => self.layers.iter().find(|l| l.id == id).map(|l| l.panel.as_ref()),
+            Owner::Shell => None,
+        }
+    }
+
+    /// Sections of the key file that are active, inner first.
+    pub(crate) fn scopes(&self) -> Vec<&'static str> {
+        scope::chain(self.panel(self.top()).map_or("global", Panel::scope))
+    }
+
+    fn key(&mut self, key: &KeyEvent) {
+        let chord = Chord::of(key);
+        self.attended();
+        if self.panel(self.top()).is_some_and(Panel::raw) {
+            self.keys.pending.clear();
+            return self.text_key(key);
+        }
+        let scopes = self.scopes();
+        // A letter that is a command in a list or a dialog is no typing.
+        let field = scopes.first().and_then(|s| scope::find(s)).is_some_and(|s| s.text);
+        if field && chord.text().is_some() {
+            self.keys.typed = Some(self.model.mono);
+            if self.layers.is_empty() {
+                self.unhold();
+            }
+        }
+        let which = std::mem::take(&mut self.keys.which);
+        self.keys.pending.push(chord);
+        match self.keys.map.lookup(&scopes, &self.keys.pending) {
+            Lookup::Prefix => {
+                self.keys.since = self.model.mono;
+                self.keys.which = which;
+            }
+            Lookup::Actions(actions) => {
+                let keys = std::mem::take(&mut self.keys.pending);
+                let done = actions.into_iter().any(|a| self.act(a));
+                if !done && keys.len() == 1 {
+                    self.text_key(key);
+                }
+            }
+            Lookup::Nothing => self.keys.pending.clear(),
+            Lookup::None => {
+                let keys = std::mem::take(&mut self.keys.pending);
+                if keys.len() == 1 {
+                    self.text_key(key);
+                } else if !which && !self.is_escape(&scopes, chord) {
+                    self.say(format!("{} does nothing here", show(&keys)));
+                }
+            }
+        }
+    }
+
+    /// Whether this key alone is Escape here: it drops a sequence and does nothing else.
+    fn is_escape(&self, scopes: &[&str], chord: Chord) -> bool {
+        matches!(self.keys.map.lookup(scopes, &[chord]), Lookup::Actions(a) if a.contains(&Action("global.escape")))
+    }
+
+    fn text_key(&mut self, key: &KeyEvent) {
+        let top = self.top();
+        if let Some(Reply::Done(list)) = self.with(top, |p, m| p.key(key, m)) {
+            self.effects(top, list);
+        }
+    }
+
+    fn paste(&mut self, text: &str) {
+        let top = self.top();
+        self.keys.pending.clear();
+        let reply = self.with(top, |p, m| p.paste(text, m));
+        if let Some(Reply::Done(list)) = reply {
+            self.effects(top, list);
+        } else if matches!(top, Owner::View(v) if v != View::Composer) {
+            // Pasting with the focus in a pane means the composer: nothing else takes text.
+            self.screen.focus = View::Composer;
+            if let Some(Reply::Done(list)) = self.with(Owner::View(View::Composer), |p, m| p.paste(text, m)) {
+                self.effects(Owner::View(View::Composer), list);
+            }
+        }
+    }
+
+    /// Does an action: the panel on top has the first word, then the shell, then the view that owns it.
+    /// `false`: nobody could do it now.
+    pub(crate) fn act(&mut self, action: Action) -> bool {
+        let done = self.carry_out(action);
+        if done {
+            self.model.tour.did(action);
+        }
+        done
+    }
+
+    fn carry_out(&mut self, action: Action) -> bool {
+        #[cfg(test)]
+        self.keys.log.push(action);
+        if action != Action("global.repeat") {
+            self.keys.last = Some(action);
+        }
+        let top = self.top();
+        if let Some(Reply::Done(list)) = self.with(top, |p, m| p.act(action, m)) {
+            self.effects(top, list);
+            return true;
+        }
+        if let Some(list) = crate::global::run(self, action) {
+            self.effects(Owner::Shell, list);
+            return true;
+        }
+        if let Some(open) = crate::dialog::opener(action) {
+            match (open.open)(self) {
+                Ok(panel) => {
+                    if action.0 == "errors.open" {
+                        self.told.seen = self.model.notices.len();
+                    }
+                    self.push(panel);
+                }
+                Err(why) => self.say(why),
+            }
+            return true;
+        }
+        for view in View::ALL {
+            let owner = Owner::View(view);
+            let mine = self.panel(owner).is_some_and(|p| p.actions().iter().any(|s| s.action == action));
+            if mine
+                && owner != top
+                && let Some(Reply::Done(list)) = self.with(owner, |p, m| p.act(action, m))
+            {
+                self.effects(owner, list);
+                return true;
+            }
+        }
+        false
+    }
+
+    fn event(&mut self, event: &Event) {
+        self.model.apply(event);
+        let mut owners: Vec<Owner> = View::ALL.into_iter().map(Owner::View).collect();
+        owners.extend(self.layers.iter().map(|l| Owner::Layer(l.id)));
+        for owner in owners {
+            if let Some(Reply::Done(list)) = self.with(owner, |p, m| p.event(event, m)) {
+                self.effects(owner, list);
+            }
+        }
+        self.answered(event);
+        self.after_event(event);
+    }
+}

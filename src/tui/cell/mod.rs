@@ -1,0 +1,234 @@
+//! How one block of the conversation looks: one file per look. A cell is laid out for a width once
+//! per change; drawing takes rows from that.
+
+mod describe;
+pub mod diff;
+mod end;
+mod note;
+mod notice;
+pub mod plain;
+mod reply;
+mod shell;
+mod summary;
+mod thinking;
+mod tool;
+mod user;
+
+use jiff::tz::TimeZone;
+use tiller_protocol::Time;
+
+use crate::model::conversation::{Body, Cell};
+use crate::text::line::{Gutter, Line, Look, Wrap};
+use crate::text::markdown::Doc;
+use crate::text::sheet::{Sheet, Stack};
+use crate::theme::Role;
+
+pub use describe::describe;
+pub use tool::seconds;
+
+/// Columns left of every block's text.
+pub const INDENT: usize = 2;
+
+/// What a layout depends on, besides its cell.
+#[derive(Clone, Debug)]
+pub struct CellCx<'a> {
+    /// Columns of the whole block.
+    pub columns: usize,
+    /// Columns of running text at most.
+    pub measure: usize,
+    pub ascii: bool,
+    pub unfolded: bool,
+    /// A blank row comes first.
+    pub gap: bool,
+    /// It is the model's first block of its turn.
+    pub lead: bool,
+    pub now: Time,
+    pub zone: &'a TimeZone,
+    /// The key that unfolds, and the one that opens the viewer, as text.
+    pub unfold_key: &'a str,
+    pub viewer_key: &'a str,
+}
+
+impl CellCx<'_> {
+    /// Columns of running text and of rows that are aligned at both ends.
+    fn prose(&self) -> usize {
+        self.columns.min(self.measure.max(1))
+    }
+}
+
+/// A laid-out cell.
+#[derive(Clone, Debug)]
+pub struct Laid {
+    inner: Inner,
+    /// Drawn just left of the first row's text.
+    pub mark: Option<(&'static str, Role)>,
+    /// Drawn at the right end of that row.
+    pub right: Option<String>,
+    /// Columns of `mark` and blanks left of all rows.
+    pub indent: usize,
+    /// Blank rows on top.
+    pub gap: usize,
+}
+
+#[derive(Clone, Debug)]
+enum Inner {
+    Stack(Stack),
+    Doc(Box<Doc>),
+}
+
+impl Laid {
+    fn of(lines: Vec<Line>, cx: &CellCx<'_>, indent: usize) -> Self {
+        Self::wide(lines, cx, indent, cx.prose())
+    }
+
+    /// The same with another width.
+    fn wide(lines: Vec<Line>, cx: &CellCx<'_>, indent: usize, columns: usize) -> Self {
+        let sheet = Sheet::new(lines, columns.saturating_sub(indent).max(1));
+        Self {
+            inner: Inner::Stack(Stack::of(sheet)),
+            mark: None,
+            right: None,
+            indent,
+            gap: usize::from(cx.gap),
+        }
+    }
+
+    fn doc(doc: Doc, cx: &CellCx<'_>) -> Self {
+        let inner = Inner::Doc(Box::new(doc));
+        Self { inner, mark: None, right: None, indent: INDENT, gap: usize::from(cx.gap) }
+    }
+
+    /// Rows and lines, without the gap.
+    pub fn stack(&self) -> &Stack {
+        match &self.inner {
+            Inner::Stack(s) => s,
+            Inner::Doc(d) => d.stack(),
+        }
+    }
+
+    /// The same, to colour code.
+    pub fn stack_mut(&mut self) -> &mut Stack {
+        match &mut self.inner {
+            Inner::Stack(s) => s,
+            Inner::Doc(d) => d.stack_mut(),
+        }
+    }
+
+    /// Rows, the gap included.
+    pub fn height(&self) -> usize {
+        self.gap + self.stack().rows()
+    }
+}
+
+/// Lays `cell` out. `old` is the layout of an earlier revision for the same width and fold: a reply that
+/// only grew takes it up again.
+pub fn lay(cell: &Cell, cx: &CellCx<'_>, old: Option<Laid>) -> Laid {
+    match &cell.body {
+        Body::User { text, origin } => user::lay(text, *origin, cell.time, cx),
+        Body::Reply { text } => reply::lay(text, cell.open, cx, old),
+        Body::Thinking { text, seconds } => thinking::lay(text, *seconds, cell.open, cx),
+        Body::Tool(t) => tool::lay(t, cx),
+        Body::Summary { summary, focus, before, after } => {
+            summary::lay(summary, focus.as_deref(), (*before, *after), cx)
+        }
+        Body::Checkpoint { name } => note::checkpoint(name, cx),
+        Body::Note { text } => note::lay(text, cx),
+        Body::Shell { line, output, exit, shared } => shell::lay(line, output, *exit, *shared, cx),
+        Body::Notice(n) => notice::lay(n, cx),
+        Body::Demo => note::demo(cx),
+        Body::End(end) => end::lay(end, cx),
+    }
+}
+
+/// Whether unfolding shows more.
+pub fn folds(cell: &Cell) -> bool {
+    match &cell.body {
+        Body::Thinking { text, .. } => !text.is_empty(),
+        Body::Tool(_) | Body::Shell { .. } | Body::Summary { .. } => true,
+        Body::User { origin, .. } => {
+            matches!(origin, tiller_protocol::Origin::Engine | tiller_protocol::Origin::Shell)
+        }
+        _ => false,
+    }
+}
+
+/// Whether a blank row stands between two cells.
+pub fn gap(before: Option<&Cell>, cell: &Cell) -> bool {
+    let Some(before) = before else { return false };
+    let small = |b: &Body| matches!(b, Body::Tool(_) | Body::Thinking { .. } | Body::Demo);
+    match &cell.body {
+        Body::Tool(_) | Body::Thinking { .. } => {
+            !(small(&before.body) || matches!(before.body, Body::Reply { .. }))
+        }
+        Body::Reply { .. } => !matches!(before.body, Body::Demo),
+        Body::End(_) => false,
+        _ => true,
+    }
+}
+
+/// What `y` copies: the source.
+pub fn source(cell: &Cell) -> String {
+    match &cell.body {
+        Body::User { text, .. }
+        | Body::Reply { text }
+        | Body::Thinking { text, .. }
+        | Body::Note { text } => text.clone(),
+        Body::Tool(t) => match &t.display {
+            Some(tiller_protocol::tool::Display::Diff { files }) => {
+                files.iter().map(|f| f.diff.as_str()).collect::<Vec<_>>().join("")
+            }
+            _ if !t.output.is_empty() => t.output.text().to_owned(),
+            _ => tool::what(t).1,
+        },
+        Body::Summary { summary, .. } => summary.clone(),
+        Body::Checkpoint { name } => name.clone(),
+        Body::Shell { line, output, .. } => format!("$ {line}\n{}", output.text()),
+        Body::Notice(n) => n.message.clone(),
+        Body::Demo | Body::End(_) => String::new(),
+    }
+}
+
+/// What it is, for toasts: `reply`.
+pub fn kind(cell: &Cell) -> &'static str {
+    match &cell.body {
+        Body::User { .. } => "message",
+        Body::Reply { .. } => "reply",
+        Body::Thinking { .. } => "thinking",
+        Body::Tool(t) if matches!(t.display, Some(tiller_protocol::tool::Display::Diff { .. })) => {
+            "difference"
+        }
+        Body::Tool(_) => "tool output",
+        Body::Summary { .. } => "summary",
+        Body::Shell { .. } => "shell output",
+        _ => "line",
+    }
+}
+
+/// The words in it that a search looks through: what is shown when everything is unfolded.
+pub fn search_text(cell: &Cell) -> String {
+    match &cell.body {
+        Body::Tool(t) => {
+            let (verb, target) = tool::what(t);
+            format!("{verb} {target}\n{}", t.output.text())
+        }
+        Body::End(e) => end::words(e),
+        _ => source(cell),
+    }
+}
+
+/// Output of something, line by line, with a bar at its left.
+fn output_lines(text: &str, role: Role, cx: &CellCx<'_>) -> Vec<Line> {
+    let bar = Gutter::new(if cx.ascii { "| " } else { "│ " }, Role::Border);
+    crate::text::clean::lines(text)
+        .map(|l| {
+            let mut line = Line::strict(l, Look::of(role), Wrap::Hard);
+            line.first = bar.clone();
+            line.rest = bar.clone();
+            line
+        })
+        .collect()
+}
+
+#[cfg(test)]
+#[path = "tests.rs"]
+mod tests;

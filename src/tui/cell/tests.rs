@@ -1,0 +1,224 @@
+use serde_json::json;
+use tiller_protocol::tool::{Display, FileDiff};
+use tiller_protocol::{ChangeKind, Notice, NoticeKind, Origin, ToolOutcome};
+
+use super::*;
+use crate::model::conversation::{End, State, Tail, ToolCell};
+
+fn cell(body: Body) -> Cell {
+    Cell { key: 1, entry: None, entries: 1, turn: 1, time: Time(37_260_000), rev: 0, open: false, body }
+}
+
+fn cx(columns: usize) -> CellCx<'static> {
+    static UTC: TimeZone = TimeZone::UTC;
+    CellCx {
+        columns,
+        measure: 100,
+        ascii: true,
+        unfolded: false,
+        gap: false,
+        lead: true,
+        now: Time(37_272_000),
+        zone: &UTC,
+        unfold_key: "Ctrl-O",
+        viewer_key: "Ctrl-X o",
+    }
+}
+
+/// As a person sees it: marks, gutters, text, what stands at the right.
+pub(crate) fn shown(laid: &Laid, columns: usize) -> String {
+    let mut out = String::new();
+    let stack = laid.stack();
+    for n in 0..stack.rows() {
+        let (_, line, row) = stack.row(n).unwrap();
+        let gutter = if row.is_first() { &line.first } else { &line.rest };
+        let mark = laid.mark.filter(|_| n == 0).map_or("", |m| m.0);
+        let mut text = format!(
+            "{mark:>w$}{}{}",
+            gutter.text,
+            &line.text()[row.start as usize..row.end as usize],
+            w = laid.indent
+        );
+        if n == 0
+            && let Some(right) = &laid.right
+        {
+            let used = crate::text::width(&text);
+            text.push_str(&" ".repeat(columns.saturating_sub(used + right.len())));
+            text.push_str(right);
+        }
+        out.push_str(text.trim_end());
+        out.push('\n');
+    }
+    out
+}
+
+fn tool(name: &str, arguments: serde_json::Value, state: State) -> ToolCell {
+    ToolCell {
+        call_id: "c".into(),
+        name: name.into(),
+        arguments,
+        state,
+        seconds: 0.14,
+        ..ToolCell::default()
+    }
+}
+
+fn diff() -> FileDiff {
+    FileDiff {
+        path: "src/client.rs".into(),
+        kind: ChangeKind::Modified,
+        added: 2,
+        removed: 1,
+        diff: "--- a/src/client.rs\n+++ b/src/client.rs\n@@ -40,3 +40,4 @@ fn retry()\n     let wait = header.map(parse);\n-    sleep(wait)\n+    sleep(wait.min(limit))\n+    // a\u{202e}b\n }\n".into(),
+    }
+}
+
+/// One of each, as a conversation would hold them.
+fn all() -> Vec<Cell> {
+    let mut read = tool(
+        "read_file",
+        json!({"path": "src/provider/anthropic/stream/a_rather_long_name.rs"}),
+        State::Done(ToolOutcome::Ok),
+    );
+    read.display = Some(Display::Measure { text: "412 lines".into() });
+    let mut edit = tool("edit_file", json!({"path": "src/client.rs"}), State::Done(ToolOutcome::Ok));
+    edit.display = Some(Display::Diff { files: vec![diff()] });
+    let mut shell = tool("terminal", json!({"command": "cargo test -p api"}), State::Running);
+    shell.started = Some(Time(37_260_000));
+    shell.heard = Some(Time(37_271_000));
+    shell.output = Tail::of(&(0..44).map(|n| format!("test retry::case_{n} ... ok\n")).collect::<String>());
+    let mut silent = shell.clone();
+    silent.output = Tail::default();
+    silent.heard = Some(Time(37_234_000));
+    let mut failed =
+        tool("terminal", json!({"command": "make\nmake install"}), State::Done(ToolOutcome::Error));
+    failed.display = Some(Display::Output { tail: String::new(), exit: Some(2), full: None });
+    failed.output = Tail::of("cc: error: \x1b[31mno input\x1b[0m\nmake: *** [all] Error 2\n");
+    let mut asking = tool("terminal", json!({"command": "git push origin docs"}), State::Waiting);
+    asking.asking = true;
+    let denied = tool(
+        "web_fetch",
+        json!({"url": "https://example.org/very/long/path/to/some/page.html?with=query&and=more"}),
+        State::Done(ToolOutcome::Denied),
+    );
+    let lost = tool("search", json!({"pattern": "Retry-After"}), State::Lost);
+    let begun = tool("write_file", json!(null), State::Begun);
+    let bodies = vec![
+        Body::User { text: "Make the retry logic honour Retry-After and add tests, and keep the old behaviour behind a flag.".into(), origin: Origin::Prompt },
+        Body::User { text: "be quick\u{200b}".into(), origin: Origin::Steer },
+        Body::User { text: "src/a.rs changed\nsrc/b.rs changed".into(), origin: Origin::Engine },
+        Body::Demo,
+        Body::Thinking { text: "The header may hold seconds or a date, so both forms have to be parsed and the wait capped at a limit.".into(), seconds: Some(3.2) },
+        Body::Thinking { text: String::new(), seconds: None },
+        Body::Reply { text: "I will look at the **client** first.\n\n```rust\nlet a = 1;\n```\n".into() },
+        Body::Tool(Box::new(read)),
+        Body::Tool(Box::new(edit)),
+        Body::Tool(Box::new(shell)),
+        Body::Tool(Box::new(silent)),
+        Body::Tool(Box::new(failed)),
+        Body::Tool(Box::new(asking)),
+        Body::Tool(Box::new(denied)),
+        Body::Tool(Box::new(lost)),
+        Body::Tool(Box::new(begun)),
+        Body::End(End::Interrupted),
+        Body::End(End::Cut("connection reset\x07".into())),
+        Body::Summary { summary: "We did this.\nThen that.".into(), focus: Some("tests".into()), before: 182_000, after: 9_400 },
+        Body::Checkpoint { name: "before the refactoring".into() },
+        Body::Note { text: "model is now vendor/other".into() },
+        Body::Shell { line: "git status".into(), output: Tail::of("clean\n"), exit: Some(1), shared: false },
+        Body::Notice(Notice::new(NoticeKind::Network, "the connection to api.example was refused").hint("check the network, then continue with /retry")),
+    ];
+    bodies.into_iter().map(cell).collect()
+}
+
+fn gallery(columns: usize, unfolded: bool) -> String {
+    all().iter().map(|c| shown(&lay(c, &CellCx { unfolded, ..cx(columns) }, None), columns)).collect()
+}
+
+#[test]
+fn every_look_at_78() {
+    insta::assert_snapshot!(gallery(78, false));
+}
+
+#[test]
+fn every_look_at_44() {
+    insta::assert_snapshot!(gallery(44, false));
+}
+
+#[test]
+fn every_look_unfolded_at_78() {
+    insta::assert_snapshot!(gallery(78, true));
+}
+
+#[test]
+fn every_look_in_words() {
+    let text: Vec<String> = all().iter().flat_map(|c| plain::plain_lines(c, 78)).collect();
+    insta::assert_snapshot!(text.join("\n"));
+}
+
+#[test]
+fn a_difference_side_by_side_from_140_columns_on() {
+    let mut t = tool("edit_file", json!({"path": "src/client.rs"}), State::Done(ToolOutcome::Ok));
+    t.display = Some(Display::Diff { files: vec![diff()] });
+    let laid = lay(&cell(Body::Tool(Box::new(t))), &CellCx { unfolded: true, measure: 150, ..cx(150) }, None);
+    insta::assert_snapshot!(shown(&laid, 150));
+}
+
+#[test]
+fn nothing_is_wider_than_its_room() {
+    for columns in [1, 2, 5, 10, 20, 30, 40, 60, 80, 118, 160, 220] {
+        for unfolded in [false, true] {
+            for c in all() {
+                let laid = lay(&c, &CellCx { unfolded, ..cx(columns) }, None);
+                for n in 0..laid.stack().rows() {
+                    let (_, line, row) = laid.stack().row(n).unwrap();
+                    let text = &line.text()[row.start as usize..row.end as usize];
+                    let gutter = if row.is_first() { &line.first } else { &line.rest };
+                    let wide =
+                        laid.indent + crate::text::width(&gutter.text) + crate::text::width(text.trim_end());
+                    assert!(columns < 20 || wide <= columns, "{columns}: {text:?}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn u1_no_look_lets_a_control_through() {
+    let bad = "\x1b]0;x\x07\u{202e}\u{9b}2J\r";
+    let mut t = tool(bad, json!({"x": bad}), State::Done(ToolOutcome::Error));
+    t.output = Tail::of(bad);
+    t.display = Some(Display::Diff {
+        files: vec![FileDiff {
+            path: bad.into(),
+            diff: format!("@@ -1 +1 @@ {bad}\n-{bad}\n+a{bad}\n"),
+            ..diff()
+        }],
+    });
+    let bodies = [
+        Body::User { text: bad.into(), origin: Origin::Prompt },
+        Body::Reply { text: bad.into() },
+        Body::Thinking { text: bad.into(), seconds: None },
+        Body::Tool(Box::new(t)),
+        Body::Summary { summary: bad.into(), focus: Some(bad.into()), before: 1, after: 1 },
+        Body::Checkpoint { name: bad.into() },
+        Body::Note { text: bad.into() },
+        Body::Shell { line: bad.into(), output: Tail::of(bad), exit: None, shared: true },
+        Body::Notice(Notice::new(NoticeKind::Network, bad).hint(bad)),
+        Body::End(End::Cut(bad.into())),
+        Body::End(End::Refusal(bad.into())),
+    ];
+    for body in bodies {
+        let c = cell(body);
+        for unfolded in [false, true] {
+            let laid = lay(&c, &CellCx { unfolded, ..cx(60) }, None);
+            for n in 0..laid.stack().lines() {
+                let text = laid.stack().line(n).unwrap().text();
+                assert!(!text.chars().any(|c| c.is_control() || c == '\u{202e}'), "{text:?}");
+            }
+        }
+        for line in plain::plain_lines(&c, 60) {
+            assert!(!line.chars().any(|c| c.is_control() || c == '\u{202e}'), "{line:?}");
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! An approval that nobody answers within the set time is a no, on the screen and in plain text. The time
+//! begins anew when the question changes, and when the person shows that they are at it.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use tiller_protocol::command::AskCommand;
+use tiller_protocol::{AskBody, AskId, AskReply, CommandBody, Decision, Notice, NoticeKind};
+
+use crate::model::Model;
+
+/// Since when each approval waits, with the hash of what it shows; without a time: it was answered here.
+#[derive(Debug, Default)]
+pub(crate) struct Deadlines(HashMap<AskId, (Option<Duration>, String)>);
+
+impl Deadlines {
+    /// Brings [`Model::deadlines`] up to date. The answers to those whose time is over, with what to say.
+    pub(crate) fn late(&mut self, model: &mut Model) -> Vec<(CommandBody, Notice)> {
+        let limit = Duration::from_secs(model.ui.approval_timeout);
+        let now = model.mono;
+        model.deadlines.clear();
+        if limit.is_zero() {
+            self.0.clear();
+            return Vec::new();
+        }
+        self.0.retain(|id, _| model.asks.iter().any(|a| a.id == *id));
+        let mut late = Vec::new();
+        for ask in &model.asks {
+            let AskBody::Permission(p) = &ask.body else { continue };
+            let waits = self.0.entry(ask.id).or_insert_with(|| (Some(now), p.hash.clone()));
+            if waits.1 != p.hash {
+                *waits = (Some(now), p.hash.clone());
+            }
+            let Some(until) = waits.0.map(|t| t.saturating_add(limit)) else { continue };
+            if until > now {
+                model.deadlines.insert(ask.id, until);
+                continue;
+            }
+            waits.0 = None;
+            let within = format!("within {} s", limit.as_secs());
+            let comment = Some(format!("Nobody answered {within}, so this is a no."));
+            let reply = AskReply::Permission { decision: Decision::Deny { comment }, hash: p.hash.clone() };
+            let said =
+                Notice::new(NoticeKind::Denied, format!("{}: no, as nobody answered {within}", p.verb));
+            late.push((CommandBody::Ask(AskCommand::Answer { id: ask.id, reply }), said));
+        }
+        late
+    }
+
+    /// The person is at this question.
+    pub(crate) fn attended(&mut self, id: AskId, now: Duration) {
+        if let Some((Some(since), _)) = self.0.get_mut(&id) {
+            *since = now;
+        }
+    }
+}

@@ -1,0 +1,339 @@
+//! May this call run? In place of the composer, whose draft is kept. Nothing in here is said yes to by
+//! accident: see [`Approval::yes`].
+
+mod content;
+mod draw;
+mod face;
+
+use std::cell::Cell;
+use std::time::Duration;
+
+use crossterm::event::{KeyEvent, MouseButton, MouseEvent, MouseEventKind};
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Position, Rect};
+use tiller_protocol::ask::{PermissionAsk, Risk};
+use tiller_protocol::command::AskCommand;
+use tiller_protocol::event::ReplyEvent;
+use tiller_protocol::{Ask, AskBody, AskId, AskReply, CommandBody, Decision, Event, EventBody};
+
+use super::deaf::Deaf;
+use crate::action::{Action, ActionSpec};
+use crate::effect::{Effect, Token};
+use crate::keymap::Chord;
+use crate::ladder::Rung;
+use crate::model::Model;
+use crate::panel::{DrawCx, Hint, Panel, Place, Reply};
+use crate::widget::edit::Edit;
+use crate::widget::field;
+use crate::widget::scroll::Scroll;
+
+/// What it can do.
+pub const ACTIONS: &[ActionSpec] = &[
+    ActionSpec::key_only("approval.no", "no", "No: the call does not run"),
+    ActionSpec::key_only("approval.comment", "no, with comment", "No, and tell the agent why"),
+    ActionSpec::yes("approval.once", "yes, once", "Yes, this call only"),
+    ActionSpec::yes(
+        "approval.session",
+        "session",
+        "Yes, and calls under the same rule until the session ends",
+    ),
+    ActionSpec::key_only("approval.edit", "edit", "Change the command; it is judged again"),
+    ActionSpec::yes("approval.always", "always", "Yes, and keep the rule for good; shows the rule first"),
+    ActionSpec::key_only("approval.next", "next", "Next button"),
+    ActionSpec::key_only("approval.previous", "previous", "Button before"),
+    ActionSpec::key_only("approval.press", "press", "Press the button that has the focus; never a risky yes"),
+    ActionSpec::key_only("approval.send", "done", "Done with the text"),
+    ActionSpec::key_only("approval.newline", "new line", "New line in the text"),
+];
+
+const ANSWER: Token = Token(1);
+
+/// A button. The order is that of the digits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Button {
+    No,
+    Comment,
+    Once,
+    Session,
+    Edit,
+    Always,
+}
+
+impl Button {
+    const ALL: [(Self, &'static str, &'static str); 6] = [
+        (Self::No, "approval.no", "no"),
+        (Self::Comment, "approval.comment", "no, with comment"),
+        (Self::Once, "approval.once", "yes, once"),
+        (Self::Session, "approval.session", "session"),
+        (Self::Edit, "approval.edit", "edit"),
+        (Self::Always, "approval.always", "always"),
+    ];
+}
+
+/// What takes keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mode {
+    Buttons,
+    /// The comment of a "no" is written.
+    Comment,
+    /// The command is changed.
+    Command,
+    /// The rule is changed.
+    Rule,
+}
+
+/// The dialog.
+pub struct Approval {
+    ask: Ask,
+    p: PermissionAsk,
+    text: Scroll,
+    must: usize,
+    mode: Mode,
+    comment: Edit,
+    command: Edit,
+    rule: Edit,
+    /// The rule that "session" and "always" would allow, as it is shown.
+    pattern: Option<String>,
+    /// The rule was looked at: the next press of "always" grants it.
+    armed: bool,
+    focus: Button,
+    deaf: Deaf,
+    /// The answer is on its way.
+    sent: bool,
+    said: Option<String>,
+    /// Where the buttons were drawn.
+    spots: Vec<(Button, Rect)>,
+    /// The rule stands in the text, not below the buttons.
+    inside: bool,
+    /// Rows of the text by width, so that placing costs nothing.
+    height: Cell<Option<(u16, u16)>>,
+}
+
+impl Approval {
+    /// For a question; `None` when it is none of these.
+    pub(crate) fn of(ask: &Ask) -> Option<Self> {
+        let AskBody::Permission(p) = &ask.body else { return None };
+        Some(Self::new(ask.clone(), p.clone()))
+    }
+
+    fn new(ask: Ask, p: PermissionAsk) -> Self {
+        let mut new = Self {
+            command: Edit::with(&p.shown),
+            pattern: p.always.clone(),
+            focus: if p.risk == Risk::Low { Button::Once } else { Button::No },
+            ask,
+            p,
+            text: Scroll::default(),
+            must: 0,
+            mode: Mode::Buttons,
+            comment: Edit::default(),
+            rule: Edit::default(),
+            armed: false,
+            deaf: Deaf::default(),
+            sent: false,
+            said: None,
+            spots: Vec::new(),
+            inside: true,
+            height: Cell::new(None),
+        };
+        new.fill();
+        new
+    }
+
+    fn fill(&mut self) {
+        let rule = self.pattern.as_deref().filter(|_| self.inside);
+        let c = content::content(&self.p, rule);
+        self.must = c.must;
+        self.text.set(c.lines);
+        self.height.set(None);
+    }
+
+    /// Whether there is such a button.
+    fn has(&self, b: Button) -> bool {
+        match b {
+            Button::Edit => self.p.editable,
+            Button::Session | Button::Always => self.pattern.is_some(),
+            _ => true,
+        }
+    }
+
+    fn buttons(&self) -> impl Iterator<Item = (Button, &'static str, &'static str)> + '_ {
+        Button::ALL.into_iter().filter(|b| self.has(b.0))
+    }
+
+    /// Back to the buttons. What is still being typed must not press one.
+    fn leave_text(&mut self) {
+        self.mode = Mode::Buttons;
+        self.deaf.restart();
+        self.height.set(None);
+    }
+
+    fn write(&mut self, mode: Mode) -> Reply {
+        self.mode = mode;
+        self.said = None;
+        self.height.set(None);
+        Reply::done()
+    }
+
+    fn answer(&mut self, decision: Decision) -> Reply {
+        self.sent = true;
+        self.said = None;
+        let reply = AskReply::Permission { decision, hash: self.p.hash.clone() };
+        let body = CommandBody::Ask(AskCommand::Answer { id: self.ask.id, reply });
+        Reply::with(Effect::Ask(body, ANSWER))
+    }
+
+    /// A yes, by its own key and after everything was on the screen; else the reason why not.
+    fn yes(&mut self, b: Button) -> Reply {
+        if !self.text.read(self.must) {
+            self.said = Some("not yet: read to the end first".into());
+            return Reply::done();
+        }
+        match (b, self.pattern.clone()) {
+            (Button::Once, _) => self.answer(Decision::Once),
+            (Button::Session, Some(pattern)) => self.answer(Decision::Session { pattern }),
+            (Button::Always, Some(pattern)) if self.armed => self.answer(Decision::Always { pattern }),
+            (Button::Always, Some(pattern)) => {
+                self.rule = Edit::with(&pattern);
+                self.write(Mode::Rule)
+            }
+            _ => {
+                self.said = Some("no rule can say exactly what that would allow".into());
+                Reply::done()
+            }
+        }
+    }
+
+    fn press(&mut self, b: Button) -> Reply {
+        match b {
+            Button::No => self.answer(Decision::Deny { comment: None }),
+            Button::Comment => self.write(Mode::Comment),
+            Button::Edit if self.p.editable => self.write(Mode::Command),
+            Button::Edit => {
+                self.said = Some("this cannot be changed".into());
+                Reply::done()
+            }
+            b => self.yes(b),
+        }
+    }
+
+    /// Enter in a text.
+    fn send(&mut self) -> Reply {
+        match self.mode {
+            Mode::Buttons => Reply::Ignored,
+            Mode::Comment => {
+                let text = self.comment.text().trim().to_owned();
+                self.answer(Decision::Deny { comment: (!text.is_empty()).then_some(text) })
+            }
+            Mode::Command => {
+                let text = self.command.text().to_owned();
+                if text.trim().is_empty() || text == self.p.shown {
+                    self.leave_text();
+                    self.said = Some("nothing was changed".into());
+                    return Reply::done();
+                }
+                self.answer(Decision::Edit { text })
+            }
+            Mode::Rule => {
+                let text = self.rule.text().trim().to_owned();
+                self.armed = !text.is_empty();
+                if self.armed {
+                    self.pattern = Some(text);
+                    self.fill();
+                }
+                self.leave_text();
+                Reply::done()
+            }
+        }
+    }
+
+    fn field(&mut self) -> Option<&mut Edit> {
+        match self.mode {
+            Mode::Buttons => None,
+            Mode::Comment => Some(&mut self.comment),
+            Mode::Command => Some(&mut self.command),
+            Mode::Rule => Some(&mut self.rule),
+        }
+    }
+
+    fn text_field(&self) -> Option<&Edit> {
+        match self.mode {
+            Mode::Buttons => None,
+            Mode::Comment => Some(&self.comment),
+            Mode::Command => Some(&self.command),
+            Mode::Rule => Some(&self.rule),
+        }
+    }
+
+    fn step(&mut self, forward: bool) {
+        let all: Vec<Button> = self.buttons().map(|b| b.0).collect();
+        let at = all.iter().position(|b| *b == self.focus).unwrap_or(0);
+        let next = if forward { at + 1 } else { at + all.len() - 1 };
+        self.focus = all[next % all.len()];
+    }
+
+    fn buttons_act(&mut self, id: &str) -> Reply {
+        if let Some((b, ..)) = Button::ALL.into_iter().find(|b| b.1 == id) {
+            return self.press(b);
+        }
+        match id {
+            "approval.next" => self.step(true),
+            "approval.previous" => self.step(false),
+            "approval.press" => {
+                return match self.focus {
+                    Button::No | Button::Comment | Button::Edit => self.press(self.focus),
+                    Button::Once if self.p.risk == Risk::Low => self.press(Button::Once),
+                    _ => {
+                        self.said = Some("a yes here needs its own key".into());
+                        Reply::done()
+                    }
+                };
+            }
+            id if self.text.act(id) => self.said = None,
+            _ => return Reply::Ignored,
+        }
+        Reply::done()
+    }
+}
+
+/// How much time is left, in words: minutes, and at the end seconds.
+fn no_in(until: Duration, now: Duration) -> String {
+    let left = until.saturating_sub(now);
+    match left.as_millis().div_ceil(1000) {
+        s @ 0..=90 => format!(" -- no in {s} s"),
+        s => format!(" -- no in {} min", s.div_ceil(60)),
+    }
+}
+
+/// When those words change.
+fn tick(left: Duration) -> Duration {
+    let step = if left > Duration::from_secs(90) { 10_000 } else { 1000 };
+    let into = left.as_millis() as u64 % step;
+    Duration::from_millis(if into == 0 { step } else { into })
+}
+
+/// For tests that walk all dialogs.
+pub(crate) fn sample() -> Approval {
+    let p = PermissionAsk {
+        tool: "terminal".into(),
+        verb: "shell".into(),
+        shown: "git push origin docs".into(),
+        hash: "00".into(),
+        diff: None,
+        folder: "~/api".into(),
+        why: "publish the docs branch".into(),
+        rule: "none matches".into(),
+        effects: vec!["writes to remote \"origin\"".into(), "cannot be undone by a checkpoint".into()],
+        risk: Risk::High,
+        always: Some("terminal(git push origin <branch>)".into()),
+        editable: true,
+    };
+    let agent = tiller_protocol::AgentId("main/a2".into());
+    let ask = Ask { id: super::sample_id(), agent, call: None, body: AskBody::Permission(p.clone()) };
+    Approval::new(ask, p)
+}
+
+#[cfg(test)]
+mod accidents;
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,167 @@
+//! A question on the side and its answer. Neither becomes part of the conversation; the turn that runs goes
+//! on below. The answer can be copied; closing the dialog drops it.
+
+use crossterm::event::MouseEvent;
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use tiller_protocol::command::TurnCommand;
+use tiller_protocol::event::ReplyEvent;
+use tiller_protocol::{CommandBody, Event, EventBody};
+
+use crate::action::{Action, ActionSpec};
+use crate::effect::{Effect, Token};
+use crate::model::Model;
+use crate::panel::{DrawCx, Hint, Panel, Place, Reply};
+use crate::text::line::{Line, Look, Wrap};
+use crate::text::markdown::{Doc, Opts};
+use crate::theme::Role;
+use crate::widget::draw;
+use crate::widget::scroll::Scroll;
+
+/// The dialog.
+pub struct Aside {
+    question: String,
+    /// The answer, or why there is none.
+    answer: Option<Result<String, String>>,
+    scroll: Scroll,
+    /// Laid out for so many columns.
+    columns: Option<u16>,
+}
+
+impl Aside {
+    /// Asks this as soon as it is shown.
+    pub fn new(question: &str) -> Self {
+        Self { question: question.into(), answer: None, scroll: Scroll::default(), columns: None }
+    }
+
+    fn lines(&self, columns: u16, ascii: bool) -> Vec<Line> {
+        let mut all: Vec<Line> = crate::text::clean::lines(&self.question)
+            .map(|l| Line::strict(l, Look::of(Role::User), Wrap::Word))
+            .collect();
+        all.push(Line::new(Wrap::Word));
+        match &self.answer {
+            None => all.push(Line::strict("asking...", Look::of(Role::Dim), Wrap::Word)),
+            Some(Err(why)) => all.push(Line::strict(why, Look::of(Role::Error), Wrap::Word)),
+            Some(Ok(text)) => {
+                let opts = Opts { columns: usize::from(columns).max(1), ascii, tables_as_text: columns < 60 };
+                let doc = Doc::parse(text, opts);
+                let stack = doc.stack();
+                all.extend((0..stack.lines()).filter_map(|n| stack.line(n).cloned()));
+            }
+        }
+        all
+    }
+}
+
+impl Panel for Aside {
+    fn scope(&self) -> &'static str {
+        "text"
+    }
+
+    fn title(&self, _model: &Model) -> String {
+        "on the side".into()
+    }
+
+    fn actions(&self) -> &'static [ActionSpec] {
+        &[]
+    }
+
+    fn opened(&mut self, _model: &Model) -> Vec<Effect> {
+        let body = CommandBody::Turn(TurnCommand::Aside { question: self.question.clone() });
+        vec![Effect::Ask(body, Token(1))]
+    }
+
+    fn place(&self, model: &Model) -> Place {
+        let (width, height) = model.screen;
+        Place::Center { width: 90.min(width.saturating_sub(4)), height: 20.min(height.saturating_sub(4)) }
+    }
+
+    fn act(&mut self, action: Action, _model: &Model) -> Reply {
+        match (action.0, &self.answer) {
+            ("list.copy", Some(Ok(text))) => Reply::with(Effect::Copy { text: text.clone(), what: "answer" }),
+            ("list.back", _) => Reply::with(Effect::Pop),
+            (id, _) if self.scroll.act(id) => Reply::done(),
+            _ => Reply::Ignored,
+        }
+    }
+
+    fn reply(&mut self, _token: Token, event: &Event, _model: &Model) -> Reply {
+        let EventBody::Reply(reply) = &event.body else { return Reply::Ignored };
+        self.answer = match reply.as_ref() {
+            ReplyEvent::AsideReply { answer, .. } => Some(Ok(answer.clone())),
+            ReplyEvent::ErrorReply { notice } => Some(Err(notice.message.clone())),
+            _ => return Reply::Ignored,
+        };
+        self.columns = None;
+        Reply::done()
+    }
+
+    fn mouse(&mut self, event: &MouseEvent, _area: Rect, _model: &Model) -> Reply {
+        if self.scroll.mouse(event) { Reply::done() } else { Reply::Ignored }
+    }
+
+    fn hints(&self, _model: &Model) -> Vec<Hint> {
+        let mut all = vec![Hint::of("list.page_down")];
+        all.extend(matches!(self.answer, Some(Ok(_))).then_some(Hint::of("list.copy")));
+        all
+    }
+
+    fn measure(&mut self, area: Rect, cx: &DrawCx<'_>) {
+        if self.columns != Some(area.width) {
+            self.columns = Some(area.width);
+            self.scroll.set(self.lines(area.width, cx.ascii));
+        }
+        self.scroll.measure(usize::from(area.width), usize::from(area.height.saturating_sub(1)), true);
+    }
+
+    fn draw(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
+        let text = Rect { height: area.height.saturating_sub(1), ..area };
+        self.scroll.draw(text, buf, cx.theme);
+        let last = Rect { y: area.bottom().saturating_sub(1), height: area.height.min(1), ..area };
+        let words = match self.scroll.below() {
+            0 => String::new(),
+            n => format!("v {n} more rows"),
+        };
+        draw::text(buf, last, &words, cx.theme.style(Role::Dim));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tiller_protocol::event::TurnEvent;
+    use tiller_protocol::{ModelRef, Notice, NoticeKind};
+
+    use super::*;
+    use crate::app::Task;
+    use crate::testing::Robot;
+
+    #[test]
+    fn it_is_asked_while_a_turn_runs_and_changes_nothing_of_it() {
+        let mut r = Robot::new(118, 25);
+        r.event(EventBody::Turn(TurnEvent::TurnStarted {}));
+        r.run("type /btw why the header?; enter");
+        let ask = CommandBody::Turn(TurnCommand::Aside { question: "why the header?".into() });
+        assert_eq!(r.commands(), [&ask], "nothing else is sent");
+        assert!(r.screen().contains("why the header?") && r.screen().contains("asking..."), "{}", r.screen());
+        let answer = "Because **servers** say so.\n\n- one\n- two\n".to_owned();
+        let (question, model) = ("why the header?".into(), ModelRef("a/b".into()));
+        r.reply(ReplyEvent::AsideReply { question, answer: answer.clone(), model });
+        assert!(r.screen().contains("Because servers say so."), "{}", r.screen());
+        r.run("y");
+        assert!(r.tasks.iter().any(|t| matches!(t, Task::Copy { text, .. } if *text == answer)));
+        let before = r.app.model.conversation.cells().len();
+        r.run("esc");
+        assert!(r.app.layers.is_empty() && r.app.model.running, "the turn goes on");
+        assert_eq!(r.app.model.conversation.cells().len(), before);
+    }
+
+    #[test]
+    fn a_refusal_and_an_empty_question_say_why() {
+        let mut r = Robot::new(80, 24);
+        r.run("type /btw; space; enter");
+        assert!(r.commands().is_empty() && r.screen().contains("Write the question"), "{}", r.screen());
+        r.run("ctrl-u; type /btw x; enter");
+        r.reply(ReplyEvent::ErrorReply { notice: Notice::new(NoticeKind::Budget, "the budget is used up") });
+        assert!(r.screen().contains("the budget is used up"), "{}", r.screen());
+    }
+}

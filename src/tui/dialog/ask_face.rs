@@ -1,0 +1,212 @@
+//! The program's own questions as a panel: what the shell asks of it.
+
+use super::*;
+
+impl Panel for Question {
+    fn scope(&self) -> &'static str {
+        if self.writing { "question_text" } else { self.scope }
+    }
+
+    fn title(&self, _model: &Model) -> String {
+        self.title.clone()
+    }
+
+    fn actions(&self) -> &'static [ActionSpec] {
+        ACTIONS
+    }
+
+    fn ask(&self) -> Option<AskId> {
+        Some(self.ask.id)
+    }
+
+    fn leave(&self) -> Option<&'static str> {
+        Some(if self.escape.is_some() { "not now" } else { "later" })
+    }
+
+    fn place(&self, model: &Model) -> Place {
+        let (width, height) = model.screen;
+        let columns = usize::from(width.saturating_sub(4)).max(1);
+        let rows = Sheet::new(self.lines.clone(), columns).rows.len();
+        let below = buttons::rows(&self.labels(|_| "n".into()), width.saturating_sub(4));
+        let need = u16::try_from(rows).unwrap_or(u16::MAX / 2).saturating_add(below + 3);
+        if width < 60 || height < 16 || need + 9 > height {
+            Place::Full
+        } else {
+            Place::Dock { height: need }
+        }
+    }
+
+    fn act(&mut self, action: Action, model: &Model) -> Reply {
+        let id = action.0;
+        if !["question.", "edit.", "list."].iter().any(|p| id.starts_with(p)) {
+            return Reply::Ignored;
+        }
+        if self.sent || !self.deaf.listens(model) {
+            return Reply::done();
+        }
+        if self.writing {
+            if id == "question.send" {
+                return self.send();
+            }
+            self.field.act(id);
+            return Reply::done();
+        }
+        self.said = None;
+        let count = self.choices.len();
+        match id {
+            "question.next" => self.focus = (self.focus + 1) % count,
+            "question.previous" => self.focus = (self.focus + count - 1) % count,
+            "question.press" if self.says_yes(self.focus) => {
+                self.said = Some("a yes here needs its own key".into());
+            }
+            "question.press" => return self.press(self.focus),
+            id => {
+                if let Some(n) = self.choices.iter().position(|c| c.0 == id) {
+                    return self.press(n);
+                }
+                if !self.text.act(id) {
+                    return Reply::Ignored;
+                }
+            }
+        }
+        Reply::done()
+    }
+
+    fn rung(&self, _model: &Model) -> Option<Rung> {
+        self.writing.then_some(Rung::Popup)
+    }
+
+    fn escape(&mut self, rung: Rung, model: &Model) -> Reply {
+        if rung != Rung::Layer {
+            self.writing = false;
+            self.deaf.restart();
+            return Reply::done();
+        }
+        match self.escape.clone() {
+            Some(_) if self.sent || !self.deaf.listens(model) => Reply::done(),
+            Some(reply) => {
+                let body = CommandBody::Ask(AskCommand::Answer { id: self.ask.id, reply });
+                Reply::Done(vec![Effect::Send(body), Effect::Pop])
+            }
+            None => Reply::with(Effect::Pop),
+        }
+    }
+
+    fn key(&mut self, key: &KeyEvent, model: &Model) -> Reply {
+        match Chord::of(key).text() {
+            Some(c) if self.writing => {
+                if !self.sent && self.deaf.listens(model) {
+                    self.field.insert(c.encode_utf8(&mut [0; 4]));
+                }
+                Reply::done()
+            }
+            _ => Reply::Ignored,
+        }
+    }
+
+    fn paste(&mut self, text: &str, _model: &Model) -> Reply {
+        if self.writing {
+            self.field.insert(&text.replace(['\n', '\r'], " "));
+        }
+        Reply::done()
+    }
+
+    fn mouse(&mut self, event: &MouseEvent, _area: Rect, model: &Model) -> Reply {
+        match event.kind {
+            MouseEventKind::ScrollDown => self.text.wheel(true),
+            MouseEventKind::ScrollUp => self.text.wheel(false),
+            MouseEventKind::Down(MouseButton::Left) if !self.sent && self.deaf.listens(model) => {
+                let at = Position::new(event.column, event.row);
+                match self.spots.iter().position(|r| r.contains(at)) {
+                    Some(n) if self.says_yes(n) => {
+                        self.said = Some("a click does not do that: press its key".into());
+                    }
+                    Some(n) if n < self.choices.len() => return self.press(n),
+                    _ => {}
+                }
+            }
+            _ => {}
+        }
+        Reply::done()
+    }
+
+    fn event(&mut self, _event: &Event, model: &Model) -> Reply {
+        if let Some(now) = model.asks.iter().find(|a| a.id == self.ask.id)
+            && *now != self.ask
+            && let Some(new) = Self::of(now)
+        {
+            *self = new;
+            return Reply::done();
+        }
+        Reply::Ignored
+    }
+
+    fn reply(&mut self, _token: Token, event: &Event, _model: &Model) -> Reply {
+        if let EventBody::Reply(r) = &event.body
+            && let ReplyEvent::ErrorReply { notice } = r.as_ref()
+        {
+            self.sent = false;
+            self.deaf.restart();
+            self.said = Some(format!("not taken: {}", notice.message));
+        }
+        Reply::done()
+    }
+
+    fn hints(&self, _model: &Model) -> Vec<Hint> {
+        if self.writing {
+            return vec![Hint::as_("question.send", "raise")];
+        }
+        self.choices.iter().map(|c| Hint::as_(c.0, c.1)).collect()
+    }
+
+    fn measure(&mut self, area: Rect, cx: &DrawCx<'_>) {
+        let labels = self.labels(|id| cx.key(id));
+        let [text, _, below] = self.parts(area, &labels);
+        self.text.measure(usize::from(area.width), usize::from(text.height), cx.focus);
+        self.deaf.drawn(cx);
+        self.spots = if self.writing { Vec::new() } else { buttons::spots(&labels, below) };
+    }
+
+    fn draw(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
+        let labels = self.labels(|id| cx.key(id));
+        let [text, words, below] = self.parts(area, &labels);
+        self.text.draw(text, buf, cx.theme);
+        let more = self.text.below();
+        let status = match (&self.said, self.sent) {
+            (_, true) => "sent; waiting for the engine".into(),
+            (Some(said), _) => said.clone(),
+            _ if self.writing => "the new limit, in dollars:".into(),
+            _ if more > 0 => format!("v {more} more rows ({})", cx.key("list.page_down")),
+            _ => String::new(),
+        };
+        draw::text(buf, words, &status, cx.theme.style(Role::Waiting));
+        if self.writing {
+            draw::text(buf, below, "$", cx.theme.style(Role::Accent));
+            let room = Rect { x: below.x + 2, width: below.width.saturating_sub(2), ..below };
+            input::draw(&self.field, room, buf, cx.theme.style(Role::Text));
+            return;
+        }
+        let off = self.sent || !self.deaf.listens(cx.model);
+        for (n, (label, spot)) in labels.iter().zip(&self.spots).enumerate() {
+            let face = match (off, n == self.focus) {
+                (true, _) => Face::Off,
+                (_, true) => Face::Focus,
+                _ => Face::Plain,
+            };
+            buttons::draw(cx, label, *spot, face, buf);
+        }
+    }
+
+    fn cursor(&self, area: Rect, _model: &Model) -> Option<Position> {
+        if self.writing {
+            let [_, _, below] = self.parts(area, &[]);
+            let room = Rect { x: below.x + 2, width: below.width.saturating_sub(2), ..below };
+            return Some(input::caret(&self.field, room));
+        }
+        self.spots.get(self.focus).map(|r| Position::new(r.x + 1, r.y))
+    }
+
+    fn wake(&self, cx: &DrawCx<'_>) -> Option<Duration> {
+        self.deaf.left(cx.model).filter(|_| cx.focus)
+    }
+}

@@ -1,0 +1,83 @@
+//! Trust, budget and the rest, driven by the robot.
+
+use tiller_protocol::event::AskEvent;
+
+use super::*;
+use crate::testing::Robot;
+
+fn listening(width: u16, height: u16, n: usize) -> Robot {
+    let mut r = Robot::new(width, height);
+    let ask = samples().remove(n);
+    r.event(EventBody::Ask(AskEvent::QuestionAsked { ask }));
+    r.run("wait 401").clear();
+    r
+}
+
+fn replied(r: &Robot) -> Option<AskReply> {
+    match r.commands()[..] {
+        [CommandBody::Ask(AskCommand::Answer { reply, .. })] => Some(reply.clone()),
+        [] => None,
+        _ => panic!("{:?}", r.commands()),
+    }
+}
+
+#[test]
+fn each_answers_by_its_keys() {
+    let yes = || Some(AskReply::Yes { value: None });
+    let amount = |v: &str| Some(AskReply::Yes { value: Some(v.into()) });
+    for (n, keys, want) in [
+        (0, "t", yes()),
+        (0, "n", Some(AskReply::Never)),
+        (0, "esc", Some(AskReply::Declined)),
+        (0, "tab; enter", None),
+        (1, "r; enter", amount("10.00")),
+        (1, "r; ctrl-u; type 7.5; enter", amount("7.5")),
+        (1, "r; ctrl-u; type lots; enter", None),
+        (1, "s", Some(AskReply::Declined)),
+        (1, "enter", Some(AskReply::Declined)),
+        (1, "esc", None),
+        (2, "y", yes()),
+        (2, "n", Some(AskReply::Declined)),
+        (3, "b", Some(AskReply::Branch)),
+        (3, "r", Some(AskReply::ReadOnly)),
+        (3, "n", Some(AskReply::Declined)),
+        (4, "y", yes()),
+        (4, "tab; enter", None),
+    ] {
+        let mut r = listening(80, 24, n);
+        r.run(keys);
+        assert_eq!(replied(&r), want, "{n}: {keys}\n{}", r.screen());
+    }
+}
+
+#[test]
+fn trust_shows_everything_that_comes_with_the_folder() {
+    let mut r = listening(80, 24, 0);
+    insta::assert_snapshot!("trust_at_80x24", r.screen());
+    r.run("size 118x25");
+    insta::assert_snapshot!("trust_at_118x25", r.screen());
+}
+
+#[test]
+fn nothing_counts_while_it_is_deaf() {
+    for n in 0..5 {
+        let mut r = Robot::new(80, 24);
+        r.event(EventBody::Ask(AskEvent::QuestionAsked { ask: samples().remove(n) }));
+        r.run("t; y; b; r; s; n; enter; wait 300; t; y; b; n");
+        assert_eq!(replied(&r), None, "{n}");
+    }
+}
+
+#[test]
+fn a_long_list_is_read_before_it_is_trusted() {
+    let mut ask = samples().remove(0);
+    let item =
+        |n| TrustItem { kind: "hook".into(), path: format!("h{n}"), detail: "runs".into(), hash: "0".into() };
+    ask.body = AskBody::Trust { folder: "/x".into(), brings: (0..40).map(item).collect(), changed: false };
+    let mut r = Robot::new(80, 24);
+    r.event(EventBody::Ask(AskEvent::QuestionAsked { ask }));
+    r.run("wait 401; t; G; t");
+    assert_eq!(replied(&r), None, "{}", r.screen());
+    r.run("g; space; space; space; space; space; space; t");
+    assert!(replied(&r).is_some(), "{}", r.screen());
+}

@@ -1,0 +1,288 @@
+//! The model's question: pick with arrows or digits, type to filter, Tab to write an answer of one's own.
+//! Declining takes two Escapes; it can also be put aside.
+
+#[path = "clarify_face.rs"]
+mod face;
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use crossterm::event::{KeyEvent, MouseButton, MouseEvent, MouseEventKind};
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Position, Rect};
+use tiller_protocol::command::AskCommand;
+use tiller_protocol::event::ReplyEvent;
+use tiller_protocol::{Ask, AskBody, AskId, AskReply, CommandBody, Event, EventBody};
+
+use super::deaf::Deaf;
+use crate::action::{Action, ActionSpec};
+use crate::effect::{Effect, Token};
+use crate::keymap::Chord;
+use crate::ladder::Rung;
+use crate::model::Model;
+use crate::panel::{DrawCx, Hint, Panel, Place, Reply};
+use crate::text::line::{Gutter, Line, Look, Wrap};
+use crate::text::paint;
+use crate::text::sheet::Sheet;
+use crate::theme::Role;
+use crate::widget::edit::Edit;
+use crate::widget::scroll::Scroll;
+use crate::widget::{draw, field, input};
+
+/// What it can do.
+pub const ACTIONS: &[ActionSpec] = &[
+    ActionSpec::key_only("clarify.choose", "answer", "Answer with the chosen row, or with what is written"),
+    ActionSpec::key_only("clarify.down", "down", "Next answer"),
+    ActionSpec::key_only("clarify.up", "up", "Answer before"),
+    ActionSpec::key_only("clarify.mark", "mark", "Mark or unmark the answer, where several are allowed"),
+    ActionSpec::key_only("clarify.text", "own words", "Write an answer of your own, or go back to the list"),
+    ActionSpec::key_only("clarify.newline", "new line", "New line in the answer"),
+    ActionSpec::key_only("clarify.page_down", "read on", "Scroll the question down"),
+    ActionSpec::key_only("clarify.page_up", "read back", "Scroll the question up"),
+];
+
+const ANSWER: Token = Token(1);
+/// How long the first Escape counts.
+const AGAIN: Duration = Duration::from_secs(3);
+/// Up and down go by lines, however they are cut on the screen.
+const COLUMNS: usize = 10_000;
+/// Most rows of an answer of one's own.
+const FIELD: u16 = 5;
+
+/// The dialog.
+pub struct Clarify {
+    ask: Ask,
+    choices: Vec<String>,
+    free: bool,
+    multiple: bool,
+    default: Option<usize>,
+    question: Scroll,
+    /// For asking how high it is at another width.
+    words: String,
+    filter: Edit,
+    own: Edit,
+    /// The person writes an answer.
+    writing: bool,
+    /// Choices that match the filter.
+    found: Vec<usize>,
+    chosen: usize,
+    marked: BTreeSet<usize>,
+    /// First row of the list that is shown.
+    top: usize,
+    sheet: Sheet,
+    deaf: Deaf,
+    sent: bool,
+    said: Option<String>,
+    /// When Escape was pressed.
+    escaped: Option<Duration>,
+}
+
+fn lines(words: &str) -> Vec<Line> {
+    words
+        .trim_end()
+        .split('\n')
+        .map(|l| {
+            let mut line = Line::new(Wrap::Word);
+            line.push(l, Look::of(Role::Strong));
+            line
+        })
+        .collect()
+}
+
+impl Clarify {
+    /// For a question; `None` when it is none of these.
+    pub(crate) fn of(ask: &Ask) -> Option<Self> {
+        let AskBody::Clarify { question, choices, allow_freetext, multiple, default } = &ask.body else {
+            return None;
+        };
+        let how = (*allow_freetext, *multiple, *default);
+        Some(Self::new(ask.clone(), question, choices.clone(), how))
+    }
+
+    /// `how`: own words are allowed, several answers are, the declared default.
+    fn new(ask: Ask, question: &str, choices: Vec<String>, how: (bool, bool, Option<usize>)) -> Self {
+        let mut text = Scroll::default();
+        text.set(lines(question));
+        let (free, multiple, default) = how;
+        Self {
+            ask,
+            // A question without choices can only be answered in words.
+            free: free || choices.is_empty(),
+            multiple,
+            default,
+            question: text,
+            words: question.to_owned(),
+            filter: Edit::default(),
+            own: Edit::default(),
+            writing: choices.is_empty(),
+            found: (0..choices.len()).collect(),
+            chosen: default.filter(|d| *d < choices.len()).unwrap_or(0),
+            choices,
+            marked: BTreeSet::new(),
+            top: 0,
+            sheet: Sheet::default(),
+            deaf: Deaf::default(),
+            sent: false,
+            said: None,
+            escaped: None,
+        }
+    }
+
+    fn search(&mut self) {
+        let text = self.filter.text().trim().to_lowercase();
+        self.found =
+            (0..self.choices.len()).filter(|i| self.choices[*i].to_lowercase().contains(&text)).collect();
+        self.chosen = 0;
+    }
+
+    fn answer(&mut self, reply: AskReply) -> Reply {
+        self.sent = true;
+        let body = CommandBody::Ask(AskCommand::Answer { id: self.ask.id, reply });
+        Reply::with(Effect::Ask(body, ANSWER))
+    }
+
+    fn choose(&mut self) -> Reply {
+        let own = self.own.text().trim().to_owned();
+        let mut all: BTreeSet<usize> = self.marked.clone();
+        if all.is_empty() && !self.writing {
+            all.extend(self.found.get(self.chosen));
+        }
+        let mut answers: Vec<String> = Vec::new();
+        if !self.writing || self.multiple {
+            answers.extend(all.iter().filter_map(|i| self.choices.get(*i)).cloned());
+        }
+        if self.writing && !own.is_empty() {
+            answers.push(own);
+        }
+        if answers.is_empty() {
+            self.said = Some(if self.writing { "nothing is written yet" } else { "nothing matches" }.into());
+            return Reply::done();
+        }
+        self.answer(AskReply::Choice { answers })
+    }
+
+    fn mark(&mut self, choice: usize) {
+        if !self.marked.remove(&choice) {
+            self.marked.insert(choice);
+        }
+    }
+
+    /// A digit, when it names a choice.
+    fn digit(&mut self, c: char) -> Option<Reply> {
+        let n = c.to_digit(10)? as usize;
+        let choice = n.checked_sub(1).filter(|i| *i < self.choices.len() && self.filter.is_empty())?;
+        if self.multiple {
+            self.mark(choice);
+            self.chosen = self.found.iter().position(|f| *f == choice).unwrap_or(self.chosen);
+            return Some(Reply::done());
+        }
+        self.chosen = self.found.iter().position(|f| *f == choice)?;
+        Some(self.choose())
+    }
+
+    fn deaf(&self, model: &Model) -> bool {
+        self.sent || !self.deaf.listens(model)
+    }
+
+    fn armed(&self, model: &Model) -> bool {
+        self.escaped.is_some_and(|t| model.mono.saturating_sub(t) < AGAIN)
+    }
+
+    /// Question, list, words, field.
+    fn parts(&self, area: Rect) -> [Rect; 4] {
+        let fields = match (self.writing, self.free || !self.choices.is_empty()) {
+            (true, _) => field::rows(&self.own, area.width.saturating_sub(2)).clamp(1, FIELD),
+            (false, true) => 1,
+            (false, false) => 0,
+        };
+        let fields = fields.min(area.height.saturating_sub(2));
+        let words = u16::from(area.height > fields + 2);
+        let room = area.height.saturating_sub(fields + words);
+        let want = (self.sheet.rows.len() as u16).min(room);
+        // The question keeps a third at least, and gets what the list does not need.
+        let question = (self.question.rows() as u16).min((room - want).max(room.div_ceil(3)));
+        let list = room - question;
+        let row = |y: u16, height: u16| Rect { y: area.y + y, height, ..area };
+        [
+            row(0, question),
+            row(question, list),
+            row(question + list, words),
+            row(question + list + words, fields),
+        ]
+    }
+
+    /// The choices that match, cut for a width.
+    fn list(&self, columns: u16) -> Sheet {
+        let rows = self.found.iter().filter_map(|i| {
+            let text = self.choices.get(*i)?;
+            let mark = match (self.multiple, self.marked.contains(i)) {
+                (false, _) => "",
+                (true, true) => "[x] ",
+                (true, false) => "[ ] ",
+            };
+            let mut line = Line::new(Wrap::Word);
+            line.push(text, Look::of(Role::Text));
+            if self.default == Some(*i) {
+                line.push("  (default)", Look::of(Role::Dim));
+            }
+            Some(line.gutter(Gutter::new(format!("  {} {mark}", i + 1), Role::Accent)))
+        });
+        Sheet::new(rows.collect(), usize::from(columns))
+    }
+
+    /// Rows of the chosen choice.
+    fn span(&self) -> (usize, usize) {
+        let n = self.chosen as u32;
+        let from = self.sheet.rows.partition_point(|r| r.line < n);
+        (from, self.sheet.rows.partition_point(|r| r.line <= n).max(from + 1))
+    }
+
+    fn status(&self, cx: &DrawCx<'_>) -> (String, Role) {
+        if self.sent {
+            return ("sent; waiting for the engine".into(), Role::Dim);
+        }
+        if self.armed(cx.model) {
+            let text = format!(
+                "{} again: decline, the agent is told   {}: put aside",
+                cx.key("global.escape"),
+                cx.key("global.aside")
+            );
+            return (text, Role::Waiting);
+        }
+        if let Some(said) = &self.said {
+            return (said.clone(), Role::Waiting);
+        }
+        if self.question.below() > 0 {
+            let text = format!("v {} more rows ({})", self.question.below(), cx.key("clarify.page_down"));
+            return (text, Role::Dim);
+        }
+        let text = match (self.writing, self.multiple, self.free) {
+            (true, _, _) if self.choices.is_empty() => String::new(),
+            (true, ..) => format!("{}: back to the list", cx.key("clarify.text")),
+            (false, true, _) => format!("{}: mark several", cx.key("clarify.mark")),
+            (false, false, true) => format!("{}: own words", cx.key("clarify.text")),
+            (false, false, false) => String::new(),
+        };
+        (text, Role::Dim)
+    }
+}
+
+/// For tests that walk all dialogs.
+pub(crate) fn sample() -> Clarify {
+    let choices: Vec<String> = ["the old one", "the new one", "both, behind a flag"].map(Into::into).to_vec();
+    let question = "Which of the two clients shall keep the retry logic?";
+    let body = AskBody::Clarify {
+        question: question.into(),
+        choices: choices.clone(),
+        allow_freetext: true,
+        multiple: true,
+        default: Some(1),
+    };
+    let agent = tiller_protocol::AgentId::main();
+    let ask = Ask { id: super::sample_id(), agent, call: None, body };
+    Clarify::new(ask, question, choices, (true, true, Some(1)))
+}
+
+#[cfg(test)]
+#[path = "clarify_tests.rs"]
+mod tests;

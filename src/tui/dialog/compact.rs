@@ -1,0 +1,131 @@
+//! Before a compaction: what goes and what stays.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use tiller_protocol::command::ContextCommand;
+use tiller_protocol::event::ReplyEvent;
+use tiller_protocol::view::CompactPreview;
+use tiller_protocol::{CommandBody, Event, EventBody};
+
+use super::confirm;
+use crate::action::{Action, ActionSpec};
+use crate::effect::{Effect, Token};
+use crate::model::Model;
+use crate::panel::{DrawCx, Hint, Panel, Place, Reply};
+use crate::theme::Role;
+use crate::widget::draw;
+
+/// What it can do.
+pub(crate) const ACTIONS: &[ActionSpec] = &[
+    ActionSpec::key_only("compact.go", "compact", "Summarise what goes"),
+    ActionSpec::key_only("compact.focus", "say what to keep", "Write what the summary must keep"),
+];
+
+/// The dialog.
+#[derive(Default)]
+pub(crate) struct Compact {
+    preview: Option<CompactPreview>,
+    failed: Option<String>,
+}
+
+impl Compact {
+    fn lines(&self) -> Vec<String> {
+        if let Some(why) = &self.failed {
+            return vec![why.clone()];
+        }
+        let Some(p) = &self.preview else { return vec!["counting...".into()] };
+        let mut lines = vec![
+            format!("About {} tokens become about {}.", p.tokens_before, p.tokens_after),
+            format!(
+                "{} entries are summarised, {} stay word for word. Nothing is deleted: the old path stays in the session.",
+                p.summarised, p.kept
+            ),
+            String::new(),
+            "What goes:".into(),
+        ];
+        lines.extend(p.goes.iter().map(|g| format!("  {g}")));
+        lines
+    }
+}
+
+impl Panel for Compact {
+    fn scope(&self) -> &'static str {
+        "compact"
+    }
+
+    fn title(&self, _model: &Model) -> String {
+        "compact the conversation?".into()
+    }
+
+    fn actions(&self) -> &'static [ActionSpec] {
+        ACTIONS
+    }
+
+    fn opened(&mut self, _model: &Model) -> Vec<Effect> {
+        vec![Effect::Ask(CommandBody::Context(ContextCommand::CompactPreview), Token(1))]
+    }
+
+    fn place(&self, _model: &Model) -> Place {
+        Place::Center { width: 84, height: 20 }
+    }
+
+    fn act(&mut self, action: Action, _model: &Model) -> Reply {
+        match action.0 {
+            "compact.go" if self.preview.is_some() => {
+                let go = CommandBody::Context(ContextCommand::Compact { focus: None });
+                Reply::Done(vec![Effect::Pop, Effect::Send(go)])
+            }
+            "compact.focus" => {
+                Reply::Done(vec![Effect::Pop, Effect::Compose { text: "/compact ".into(), replace: true }])
+            }
+            _ => Reply::Ignored,
+        }
+    }
+
+    fn reply(&mut self, _token: Token, event: &Event, _model: &Model) -> Reply {
+        if let EventBody::Reply(reply) = &event.body {
+            match reply.as_ref() {
+                ReplyEvent::CompactPreviewReply { preview } => self.preview = Some(preview.clone()),
+                ReplyEvent::ErrorReply { notice } => self.failed = Some(notice.message.clone()),
+                _ => {}
+            }
+        }
+        Reply::done()
+    }
+
+    fn hints(&self, _model: &Model) -> Vec<Hint> {
+        if self.preview.is_some() {
+            vec![Hint::of("compact.go"), Hint::of("compact.focus")]
+        } else {
+            Vec::new()
+        }
+    }
+
+    fn draw(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
+        let inner = area;
+        let keys = format!(
+            "[{}] compact   [{}] say what to keep   [{}] leave it",
+            cx.key("compact.go"),
+            cx.key("compact.focus"),
+            cx.key("global.escape")
+        );
+        let rows: Vec<String> =
+            self.lines().iter().flat_map(|l| confirm::wrap(l, usize::from(inner.width))).collect();
+        for (i, row) in rows.iter().take(usize::from(inner.height.saturating_sub(2))).enumerate() {
+            draw::text(
+                buf,
+                Rect { y: inner.y + i as u16, height: 1, ..inner },
+                row,
+                cx.theme.style(Role::Text),
+            );
+        }
+        if inner.height > 0 {
+            draw::text(
+                buf,
+                Rect { y: inner.bottom() - 1, height: 1, ..inner },
+                &keys,
+                cx.theme.style(Role::Accent),
+            );
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! A question of our own with a yes, a no and perhaps a third way. The focus starts on "no".
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Position, Rect};
+use unicode_width::UnicodeWidthStr;
+
+use crate::action::{Action, ActionSpec};
+use crate::effect::Effect;
+use crate::model::Model;
+use crate::panel::{DrawCx, Hint, Panel, Place, Reply};
+use crate::theme::Role;
+use crate::widget::draw;
+
+/// What it can do.
+pub const ACTIONS: &[ActionSpec] = &[
+    ActionSpec::yes("confirm.yes", "yes", "Yes, do it"),
+    ActionSpec::key_only("confirm.no", "no", "No, leave it"),
+    ActionSpec::key_only("confirm.other", "other", "The third way, where one is offered"),
+    ActionSpec::key_only("confirm.next", "next", "Next button"),
+    ActionSpec::key_only("confirm.press", "press", "Press the button that has the focus"),
+];
+
+/// The dialog.
+pub struct Confirm {
+    title: String,
+    text: String,
+    yes: (String, Vec<Effect>),
+    other: Option<(String, Vec<Effect>)>,
+    /// 0 is "no".
+    focus: usize,
+}
+
+impl Confirm {
+    /// `yes` names the act; `then` is done on it.
+    pub fn new(title: &str, text: &str, yes: &str, then: Vec<Effect>) -> Self {
+        Self { title: title.into(), text: text.into(), yes: (yes.into(), then), other: None, focus: 0 }
+    }
+
+    /// A third way.
+    #[must_use]
+    pub fn otherwise(mut self, name: &str, then: Vec<Effect>) -> Self {
+        self.other = Some((name.into(), then));
+        self
+    }
+
+    fn buttons(&self) -> Vec<(&'static str, String)> {
+        let mut all = vec![("n", "no".to_owned()), ("y", self.yes.0.clone())];
+        all.extend(self.other.as_ref().map(|(name, _)| ("o", name.clone())));
+        all
+    }
+
+    fn done(&mut self, then: Vec<Effect>) -> Reply {
+        let mut all = vec![Effect::Pop];
+        all.extend(then);
+        Reply::Done(all)
+    }
+
+    /// Rows of the text at this width, then each button as rows and columns: side by side when they
+    /// fit, else one below the other.
+    fn place_buttons(&self, area: Rect) -> Vec<Rect> {
+        let labels = self.buttons();
+        let width = |l: &(&str, String)| (l.1.width() + 6) as u16;
+        let row: u16 = labels.iter().map(|l| width(l) + 1).sum();
+        let stacked = row > area.width;
+        let rows = if stacked { labels.len() as u16 } else { 1 };
+        let mut y = area.bottom().saturating_sub(rows).max(area.y);
+        let mut x = area.x;
+        labels
+            .iter()
+            .map(|l| {
+                let r = Rect { x, y, width: width(l).min(area.width), height: u16::from(y < area.bottom()) };
+                if stacked {
+                    y += 1;
+                } else {
+                    x += r.width + 1;
+                }
+                r
+            })
+            .collect()
+    }
+}
+
+/// Breaks text at spaces so that it fits.
+pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
+    let width = width.max(1);
+    let mut rows = Vec::new();
+    for line in text.lines() {
+        let mut row = String::new();
+        for word in line.split(' ') {
+            let mut word = draw::clean(word);
+            if !row.is_empty() && row.width() + 1 + word.width() > width {
+                rows.push(std::mem::take(&mut row));
+            }
+            while word.width() > width {
+                let mut head = String::new();
+                while let Some(c) = word.chars().next() {
+                    if head.width() + unicode_width::UnicodeWidthChar::width(c).unwrap_or(0) > width {
+                        break;
+                    }
+                    head.push(c);
+                    word.remove(0);
+                }
+                if head.is_empty() {
+                    break;
+                }
+                rows.push(head);
+            }
+            if !row.is_empty() {
+                row.push(' ');
+            }
+            row.push_str(&word);
+        }
+        rows.push(row);
+    }
+    rows
+}
+
+impl Panel for Confirm {
+    fn scope(&self) -> &'static str {
+        "confirm"
+    }
+
+    fn title(&self, _model: &Model) -> String {
+        self.title.clone()
+    }
+
+    fn actions(&self) -> &'static [ActionSpec] {
+        ACTIONS
+    }
+
+    fn place(&self, _model: &Model) -> Place {
+        let rows = wrap(&self.text, 54).len() as u16;
+        Place::Center { width: 60, height: rows + 4 }
+    }
+
+    fn act(&mut self, action: Action, _model: &Model) -> Reply {
+        match action.0 {
+            "confirm.yes" => {
+                let then = std::mem::take(&mut self.yes.1);
+                self.done(then)
+            }
+            "confirm.no" => self.done(Vec::new()),
+            "confirm.other" => match self.other.take() {
+                Some((_, then)) => self.done(then),
+                None => Reply::Ignored,
+            },
+            "confirm.next" => {
+                self.focus = (self.focus + 1) % self.buttons().len();
+                Reply::done()
+            }
+            "confirm.press" => {
+                let id = ["confirm.no", "confirm.yes", "confirm.other"][self.focus.min(2)];
+                self.act(Action(id), _model)
+            }
+            _ => Reply::Ignored,
+        }
+    }
+
+    fn hints(&self, _model: &Model) -> Vec<Hint> {
+        let mut all = vec![Hint::of("confirm.no"), Hint::of("confirm.yes")];
+        if self.other.is_some() {
+            all.push(Hint::of("confirm.other"));
+        }
+        all
+    }
+
+    fn draw(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
+        let area = Rect { x: area.x + 1, width: area.width.saturating_sub(2), ..area };
+        let buttons = self.place_buttons(area);
+        let room = buttons.first().map_or(area.bottom(), |b| b.y).saturating_sub(area.y);
+        for (y, row) in wrap(&self.text, usize::from(area.width)).iter().take(usize::from(room)).enumerate() {
+            let line = Rect { y: area.y + y as u16, height: 1, ..area };
+            draw::text(buf, line, row, cx.theme.style(Role::Text));
+        }
+        for (i, (r, (key, name))) in buttons.iter().zip(self.buttons()).enumerate() {
+            let role = if i == self.focus { Role::ButtonFocus } else { Role::Button };
+            draw::text(buf, *r, &format!("[{key}] {name} "), cx.theme.style(role));
+        }
+    }
+
+    fn cursor(&self, area: Rect, _model: &Model) -> Option<Position> {
+        let area = Rect { x: area.x + 1, width: area.width.saturating_sub(2), ..area };
+        self.place_buttons(area).get(self.focus).map(|r| Position::new(r.x + 1, r.y))
+    }
+}
+
+/// For tests.
+pub(crate) fn sample() -> Confirm {
+    Confirm::new(
+        "quit?",
+        "A turn is running. Quitting stops it; what has arrived is kept.",
+        "quit",
+        Vec::new(),
+    )
+    .otherwise("wait", Vec::new())
+}

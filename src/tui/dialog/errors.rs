@@ -1,0 +1,93 @@
+//! What went wrong in this session, newest first: cause, what to do, the technical rest.
+
+use tiller_protocol::{Notice, Time};
+
+use super::picker::{Item, Outcome, Picker, Source};
+use crate::action::{Action, ActionSpec};
+use crate::app::App;
+use crate::effect::Effect;
+use crate::model::Model;
+use crate::panel::Hint;
+
+/// What the log can do besides a picker.
+pub const ACTIONS: &[ActionSpec] = &[ActionSpec::key_only("errors.copy", "copy", "Copy the whole entry")];
+
+struct Log {
+    notices: Vec<(Time, Notice)>,
+}
+
+/// Makes it.
+pub(crate) fn open(app: &App) -> Picker {
+    Picker::new(Log { notices: app.model.notices.iter().rev().cloned().collect() })
+}
+
+/// Everything that a notice says.
+fn whole(n: &Notice) -> String {
+    let mut text = n.message.clone();
+    for h in &n.hints {
+        text.push_str("\n\nwhat to do: ");
+        text.push_str(h);
+    }
+    if let Some(d) = &n.detail {
+        text.push_str("\n\n");
+        text.push_str(d);
+    }
+    super::confirm::wrap(&text, 60).join("\n")
+}
+
+impl Log {
+    fn of(&self, item: &Item) -> Option<&Notice> {
+        let n: usize = item.id.parse().ok()?;
+        self.notices.get(n).map(|(_, n)| n)
+    }
+}
+
+impl Source for Log {
+    fn title(&self) -> String {
+        "errors and notices".into()
+    }
+
+    fn scope(&self) -> &'static str {
+        "errors"
+    }
+
+    fn actions(&self) -> &'static [ActionSpec] {
+        ACTIONS
+    }
+
+    fn act(&mut self, action: Action, item: Option<&Item>, _model: &Model) -> Option<Outcome> {
+        if action.0 != "errors.copy" {
+            return None;
+        }
+        let text = item.and_then(|i| self.of(i)).map(whole)?;
+        Some(Outcome::Stay { effects: vec![Effect::Copy { text, what: "entry" }], reload: false })
+    }
+
+    fn hints(&self) -> Vec<Hint> {
+        vec![Hint::of("errors.copy")]
+    }
+
+    fn items(&mut self, model: &Model) -> Vec<Item> {
+        self.notices
+            .iter()
+            .enumerate()
+            .map(|(i, (time, n))| {
+                let ago = super::palette::ago(model.now.millis() - time.millis());
+                Item::new(i.to_string(), n.message.clone()).detail(ago)
+            })
+            .collect()
+    }
+
+    fn preview(&self, item: &Item) -> Option<String> {
+        self.of(item).map(whole)
+    }
+
+    fn choose(&mut self, item: &Item, _model: &Model) -> Vec<Effect> {
+        let text = self.of(item).map(whole).unwrap_or_default();
+        vec![Effect::Copy { text, what: "entry" }]
+    }
+
+    fn nothing(&self) -> &'static str {
+        "nothing went wrong so far"
+    }
+}

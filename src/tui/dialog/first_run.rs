@@ -1,0 +1,398 @@
+//! No model is known yet: take a key that is in the environment, paste one, name a server, use one of this
+//! machine, or take the built-in demo model. What is typed in the composer stays there. The key is never
+//! drawn or logged. Servers that were found are listed; nothing is sent to them before the person's yes.
+
+use std::any::Any;
+
+use crossterm::event::{KeyEvent, MouseEvent};
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Position, Rect};
+use tiller_config::Secret;
+use tiller_protocol::command::{Query, SessionCommand};
+use tiller_protocol::event::ReplyEvent;
+use tiller_protocol::view::ModelChoice;
+use tiller_protocol::{CommandBody, Event, EventBody, ModelRef, Notice, NoticeKind};
+use unicode_segmentation::UnicodeSegmentation;
+
+use crate::action::{Action, ActionSpec};
+use crate::effect::{Connect, Connected, Effect, Token};
+use crate::keymap::Chord;
+use crate::ladder::Rung;
+use crate::model::Model;
+use crate::panel::rows::Rows;
+use crate::panel::{DrawCx, Hint, Panel, Place, Reply};
+use crate::text::line::{Line, Look, Wrap};
+use crate::theme::Role;
+use crate::widget::edit::Edit;
+use crate::widget::{draw, input};
+
+/// What it can do besides a list.
+pub const ACTIONS: &[ActionSpec] = &[ActionSpec::key_only("setup.send", "done", "Take what is written")];
+
+/// Names under which keys are kept, as the environment variables have them.
+const PROVIDERS: [&str; 7] = ["anthropic", "openai", "gemini", "openrouter", "xai", "groq", "deepseek"];
+
+const CONNECT: Token = Token(1);
+const LOOK: Token = Token(2);
+
+/// Where it stands.
+#[derive(Clone, Debug, PartialEq)]
+enum Step {
+    Menu,
+    Provider,
+    /// The key of this provider is pasted.
+    Key(&'static str),
+    Url,
+    /// The answer is waited for: what is being done.
+    Busy(String),
+    /// One of these is to be chosen.
+    Model(Vec<ModelRef>),
+}
+
+/// What a row stands for.
+#[derive(Clone, Debug, PartialEq)]
+enum Choice {
+    /// A key of the environment: this model, or the variable's name.
+    Ready(ModelRef),
+    Variable(String),
+    Key,
+    Url,
+    Demo,
+    Local(String),
+    Provider(&'static str),
+    Model(ModelRef),
+}
+
+/// The dialog.
+pub struct FirstRun {
+    step: Step,
+    rows: Rows,
+    field: Edit,
+    said: Option<String>,
+    /// Servers of this machine: provider and where.
+    found: Vec<(String, String)>,
+    /// The session had a model of its own when the set-up was asked for: the engine may give it one before
+    /// the answer is here.
+    had: bool,
+}
+
+impl Default for FirstRun {
+    fn default() -> Self {
+        let (rows, field) = (Rows::default(), Edit::default());
+        Self { step: Step::Menu, rows, field, said: None, found: Vec::new(), had: false }
+    }
+}
+
+impl FirstRun {
+    fn choices(&self, model: &Model) -> Vec<(Choice, String)> {
+        match &self.step {
+            Step::Menu => self.menu(model),
+            Step::Provider => PROVIDERS.iter().map(|p| (Choice::Provider(p), (*p).to_owned())).collect(),
+            Step::Model(models) => models.iter().map(|m| (Choice::Model(m.clone()), m.0.clone())).collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Keys come first, for they are known from the start; servers last, so that no number changes when they
+    /// are found.
+    fn menu(&self, model: &Model) -> Vec<(Choice, String)> {
+        let keys = model.found_keys.iter().map(|k| {
+            let choice = k.model.clone().map_or_else(|| Choice::Variable(k.variable.clone()), Choice::Ready);
+            (choice, format!("Use the key in {} ({})", k.variable, k.provider))
+        });
+        let fixed = [
+            (Choice::Key, "Paste a key of a model provider".to_owned()),
+            (Choice::Url, "Use a server: its base URL (a local one needs no key)".into()),
+            (Choice::Demo, "Use the built-in demo model: no key, no network, not a language model".into()),
+        ];
+        let found = self.found.iter().map(|(provider, place)| {
+            (
+                Choice::Local(provider.clone()),
+                format!("Use {provider}, a {place} (nothing was sent to it yet)"),
+            )
+        });
+        keys.chain(fixed).chain(found).collect()
+    }
+
+    fn words(&self) -> String {
+        match &self.step {
+            Step::Menu => "No model is set up yet. What you have typed is kept.".into(),
+            Step::Provider => "Whose key is it?".into(),
+            Step::Key(p) => format!(
+                "Paste the key of {p}. It is not shown. It is tried, and kept in a file that only you can read."
+            ),
+            Step::Url => "The server's base URL, for instance http://localhost:11434/v1".into(),
+            Step::Busy(what) => format!("{what}..."),
+            Step::Model(_) => "Which model? /model changes it later.".into(),
+        }
+    }
+
+    fn writing(&self) -> bool {
+        matches!(self.step, Step::Key(_) | Step::Url)
+    }
+
+    fn go(&mut self, step: Step) -> Reply {
+        self.step = step;
+        self.field = Edit::default();
+        self.said = None;
+        self.rows.chosen = 0;
+        Reply::done()
+    }
+
+    fn open(&mut self, model: &Model) -> Reply {
+        let Some((choice, _)) = self.choices(model).into_iter().nth(self.rows.chosen) else {
+            return Reply::done();
+        };
+        match choice {
+            Choice::Ready(model) | Choice::Model(model) => Reply::Done(vec![Effect::Pop, choose(model)]),
+            Choice::Demo => Reply::Done(vec![Effect::Pop, choose(ModelRef("demo/demo".into()))]),
+            Choice::Key => self.go(Step::Provider),
+            Choice::Url => self.go(Step::Url),
+            Choice::Provider(p) => self.go(Step::Key(p)),
+            Choice::Variable(variable) => {
+                let what = format!("trying the key in {variable}");
+                self.connect(model, Connect::Variable { variable }, what)
+            }
+            Choice::Local(provider) => {
+                let what = format!("asking {provider} for its models");
+                self.connect(model, Connect::Local { provider }, what)
+            }
+        }
+    }
+
+    fn send(&mut self, model: &Model) -> Reply {
+        let text = self.field.text().trim().to_owned();
+        match self.step {
+            Step::Key(provider) if !text.is_empty() => {
+                let key = Secret::from(text);
+                self.connect(model, Connect::Key { provider: provider.into(), key }, "trying the key".into())
+            }
+            Step::Url if text.starts_with("http://") || text.starts_with("https://") => {
+                self.connect(model, Connect::Server { url: text }, "asking the server for its models".into())
+            }
+            Step::Url => {
+                self.said = Some("a URL begins with http:// or https://".into());
+                Reply::done()
+            }
+            _ => Reply::done(),
+        }
+    }
+
+    fn connect(&mut self, model: &Model, what: Connect, busy: String) -> Reply {
+        self.had = !matches!(model.session.model.provider(), "" | "demo");
+        let _ = self.go(Step::Busy(busy));
+        Reply::with(Effect::Connect(what, CONNECT))
+    }
+
+    fn connected(&mut self, done: Connected) -> Reply {
+        let toast = Effect::Toast(Notice::new(NoticeKind::Info, done.said));
+        let mut models = done.models;
+        if models.len() > 1 {
+            let _ = self.go(Step::Model(models));
+            return Reply::with(toast);
+        }
+        let mut effects = vec![Effect::Pop, toast];
+        if let Some(only) = models.pop() {
+            effects.push(choose(only));
+        } else if self.had {
+            // A provider was added to a session that has a model: it goes on, unless the person says so.
+            effects.push(Effect::Act(Action("model.open")));
+        }
+        Reply::Done(effects)
+    }
+
+    /// Words, list or field, what was said.
+    fn parts(&self, area: Rect) -> [Rect; 3] {
+        let lines = |text: &str| super::confirm::wrap(text, usize::from(area.width)).len() as u16;
+        let words = lines(&self.words()).min(area.height);
+        let said = self.said.as_deref().map_or(1, lines).clamp(1, 4).min(area.height - words);
+        let row = |y: u16, height: u16| Rect { y: area.y + y, height, ..area };
+        [row(0, words), row(words, area.height - words - said), row(area.height - said, said)]
+    }
+
+    fn list(&self, model: &Model) -> Vec<Line> {
+        let choices = self.choices(model);
+        choices
+            .iter()
+            .enumerate()
+            .map(|(n, (_, c))| Line::strict(&format!("{} {c}", n + 1), Look::of(Role::Text), Wrap::Word))
+            .collect()
+    }
+}
+
+fn choose(model: ModelRef) -> Effect {
+    Effect::Send(CommandBody::Session(SessionCommand::SetModel { model }))
+}
+
+/// Servers of this machine that answer and wait for a yes.
+fn locals(models: &[ModelChoice]) -> Vec<(String, String)> {
+    models
+        .iter()
+        .filter(|m| {
+            m.unavailable.is_none() && m.model.model().is_empty() && m.source.starts_with("local server")
+        })
+        .map(|m| (m.model.provider().to_owned(), m.source.clone()))
+        .collect()
+}
+
+impl Panel for FirstRun {
+    fn scope(&self) -> &'static str {
+        if self.writing() { "setup_text" } else { "setup" }
+    }
+
+    fn title(&self, _model: &Model) -> String {
+        "set up a model".into()
+    }
+
+    fn actions(&self) -> &'static [ActionSpec] {
+        ACTIONS
+    }
+
+    fn place(&self, _model: &Model) -> Place {
+        Place::Center { width: 76, height: 14 }
+    }
+
+    fn opened(&mut self, _model: &Model) -> Vec<Effect> {
+        vec![Effect::Ask(CommandBody::Query(Query::Models), LOOK)]
+    }
+
+    fn reply(&mut self, _token: Token, event: &Event, _model: &Model) -> Reply {
+        let EventBody::Reply(reply) = &event.body else { return Reply::Ignored };
+        let ReplyEvent::ModelsReply { models } = reply.as_ref() else { return Reply::Ignored };
+        self.found = locals(models);
+        Reply::done()
+    }
+
+    fn act(&mut self, action: Action, model: &Model) -> Reply {
+        match action.0 {
+            "setup.send" => return self.send(model),
+            "list.open" => return self.open(model),
+            "list.back" => return Reply::with(Effect::Pop),
+            id if id.starts_with("edit.") && self.writing() => {
+                self.field.act(id);
+            }
+            id if self.rows.act(id) => {}
+            _ => return Reply::Ignored,
+        }
+        Reply::done()
+    }
+
+    fn rung(&self, _model: &Model) -> Option<Rung> {
+        (self.step != Step::Menu).then_some(Rung::Popup)
+    }
+
+    fn escape(&mut self, rung: Rung, _model: &Model) -> Reply {
+        if rung == Rung::Layer {
+            return Reply::with(Effect::Pop);
+        }
+        match self.step {
+            Step::Key(_) => self.go(Step::Provider),
+            _ => self.go(Step::Menu),
+        }
+    }
+
+    fn key(&mut self, key: &KeyEvent, model: &Model) -> Reply {
+        match Chord::of(key).text() {
+            Some(c) if self.writing() => {
+                self.field.insert(c.encode_utf8(&mut [0; 4]));
+                Reply::done()
+            }
+            Some(c) => match c.to_digit(10).map(|d| d as usize) {
+                Some(d) if d >= 1 && d <= self.choices(model).len() => {
+                    self.rows.chosen = d - 1;
+                    self.open(model)
+                }
+                _ => Reply::Ignored,
+            },
+            None => Reply::Ignored,
+        }
+    }
+
+    fn paste(&mut self, text: &str, _model: &Model) -> Reply {
+        if self.writing() {
+            self.field.insert(text.trim());
+        }
+        Reply::done()
+    }
+
+    fn mouse(&mut self, event: &MouseEvent, area: Rect, model: &Model) -> Reply {
+        let [_, list, _] = self.parts(area);
+        if list.contains(Position::new(event.column, event.row)) && self.rows.mouse(event, list) {
+            return self.open(model);
+        }
+        Reply::done()
+    }
+
+    fn job(&mut self, _token: Token, result: Box<dyn Any + Send>, _model: &Model) -> Reply {
+        match result.downcast::<Result<Connected, String>>().map(|r| *r) {
+            Ok(Ok(done)) => self.connected(done),
+            Ok(Err(why)) => {
+                let reply = self.go(Step::Menu);
+                self.said = Some(why);
+                reply
+            }
+            Err(_) => Reply::Ignored,
+        }
+    }
+
+    fn hints(&self, _model: &Model) -> Vec<Hint> {
+        match self.step {
+            Step::Busy(_) => Vec::new(),
+            _ if self.writing() => vec![Hint::of("setup.send")],
+            _ => vec![Hint::as_("list.open", "choose")],
+        }
+    }
+
+    fn measure(&mut self, area: Rect, cx: &DrawCx<'_>) {
+        let [_, list, _] = self.parts(area);
+        self.rows.set(self.list(cx.model), list);
+    }
+
+    fn draw(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
+        let [words, list, said] = self.parts(area);
+        for (n, row) in super::confirm::wrap(&self.words(), usize::from(words.width)).iter().enumerate() {
+            let spot = Rect { y: words.y + n as u16, height: u16::from((n as u16) < words.height), ..words };
+            draw::text(buf, spot, row, cx.theme.style(Role::Strong));
+        }
+        if self.writing() {
+            draw::text(buf, list, ">", cx.theme.style(Role::Accent));
+            let room = Rect { x: list.x + 2, width: list.width.saturating_sub(2), ..list };
+            input::draw(&self.shown(), room, buf, cx.theme.style(Role::Text));
+        } else {
+            self.rows.draw(cx, list, buf);
+        }
+        let why = self.said.as_deref().unwrap_or("");
+        for (n, row) in super::confirm::wrap(why, usize::from(said.width)).iter().enumerate() {
+            let spot = Rect { y: said.y + n as u16, height: u16::from((n as u16) < said.height), ..said };
+            draw::text(buf, spot, row, cx.theme.style(Role::Error));
+        }
+    }
+
+    fn cursor(&self, area: Rect, _model: &Model) -> Option<Position> {
+        let [_, list, _] = self.parts(area);
+        if !self.writing() {
+            return self.rows.cursor(list);
+        }
+        let room = Rect { x: list.x + 2, width: list.width.saturating_sub(2), ..list };
+        Some(input::caret(&self.shown(), room))
+    }
+}
+
+impl FirstRun {
+    /// The field as it is drawn: a key is stars.
+    fn shown(&self) -> Edit {
+        match self.step {
+            Step::Key(_) => {
+                let stars = |t: &str| "*".repeat(t.graphemes(true).count());
+                let mut edit = Edit::with(&stars(self.field.text()));
+                edit.set_caret(stars(&self.field.text()[..self.field.caret()]).len());
+                edit
+            }
+            _ => self.field.clone(),
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "first_run_tests.rs"]
+mod tests;

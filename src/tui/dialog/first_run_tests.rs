@@ -1,0 +1,149 @@
+use super::*;
+use crate::app::Task;
+use crate::effect::FoundKey;
+use crate::msg::Msg;
+use crate::testing::Robot;
+
+fn opened() -> Robot {
+    let mut r = Robot::new(80, 24);
+    r.run("type my first prompt").push(Box::new(FirstRun::default()));
+    r
+}
+
+#[test]
+fn a_key_is_masked_kept_and_the_prompt_stays() {
+    let mut r = opened();
+    insta::assert_snapshot!("first_run_at_80x24", r.screen());
+    r.run("enter; 1; paste sk-secret");
+    assert!(!r.screen().contains("secret") && r.screen().contains("*********"), "{}", r.screen());
+    r.run("enter");
+    let task = r.tasks.iter().find_map(|t| match t {
+        Task::Connect(Connect::Key { provider, key }, token) => Some((provider.clone(), key.clone(), *token)),
+        _ => None,
+    });
+    let (provider, key, token) = task.expect("it was handed over");
+    assert_eq!((provider.as_str(), key.reveal()), ("anthropic", "sk-secret"));
+    let refused: Result<Connected, String> = Err("the provider refuses this key".into());
+    r.msg(Msg::Job(token, Box::new(refused)));
+    assert!(r.screen().contains("refuses this key"), "{}", r.screen());
+    r.run("esc");
+    assert!(r.screen().contains("my first prompt"), "{}", r.screen());
+}
+
+#[test]
+fn a_server_needs_a_url_and_the_demo_model_nothing() {
+    let mut r = opened();
+    r.run("2; type localhost; enter");
+    assert!(r.screen().contains("begins with http"), "{}", r.screen());
+    r.run("ctrl-u; type http://localhost:11434/v1; enter");
+    let server =
+        |t: &Task| matches!(t, Task::Connect(Connect::Server { url }, _) if url.ends_with("11434/v1"));
+    assert!(r.tasks.iter().any(server));
+    let mut r = opened();
+    r.clear().run("3");
+    let set = SessionCommand::SetModel { model: ModelRef("demo/demo".into()) };
+    assert_eq!(r.commands(), [&CommandBody::Session(set)]);
+}
+
+#[test]
+fn it_is_offered_once_and_never_over_typing() {
+    let mut r = Robot::new(80, 24);
+    r.app.asking.first_run = true;
+    r.run("type hello");
+    r.app.model.ready = true;
+    r.run("wait 500");
+    assert!(!r.screen().contains("set up a model"), "{}", r.screen());
+    r.run("wait 600");
+    assert!(r.screen().contains("set up a model"), "{}", r.screen());
+    r.run("esc; wait 2000");
+    assert!(!r.screen().contains("set up a model") && r.screen().contains("hello"), "{}", r.screen());
+}
+
+#[test]
+fn the_key_is_not_in_any_debug_text() {
+    let c = Connect::Key { provider: "x".into(), key: Secret::from("sk-secret".to_owned()) };
+    assert!(!format!("{c:?}").contains("sk-"));
+}
+
+fn found(r: &mut Robot, source: &str, model: &str) {
+    let id = r.asked(|c| matches!(c, CommandBody::Query(Query::Models)));
+    let choice = ModelChoice {
+        model: ModelRef(model.into()),
+        window: None,
+        price: None,
+        source: source.into(),
+        unavailable: None,
+    };
+    r.cause(id, EventBody::Reply(Box::new(ReplyEvent::ModelsReply { models: vec![choice] })));
+}
+
+fn token(r: &Robot) -> Token {
+    let connect = |t: &Task| if let Task::Connect(_, token) = t { Some(*token) } else { None };
+    r.tasks.iter().rev().find_map(connect).expect("it was handed over")
+}
+
+#[test]
+fn keys_of_the_environment_are_offered_by_name() {
+    let mut r = Robot::new(80, 24);
+    let key = |variable: &str, provider: &str, model: Option<&str>| FoundKey {
+        variable: variable.into(),
+        provider: provider.into(),
+        model: model.map(|m| ModelRef(m.into())),
+    };
+    r.app.model.found_keys =
+        vec![key("XAI_API_KEY", "xai", Some("xai/grok")), key("MISTRAL_API_KEY", "mistral", None)];
+    r.push(Box::new(FirstRun::default()));
+    let screen = r.screen();
+    assert!(screen.contains("1 Use the key in XAI_API_KEY (xai)"), "{screen}");
+    assert!(screen.contains("2 Use the key in MISTRAL_API_KEY (mistral)"), "{screen}");
+    r.clear().run("1");
+    let set = SessionCommand::SetModel { model: ModelRef("xai/grok".into()) };
+    assert_eq!(r.commands(), [&CommandBody::Session(set)]);
+    r.push(Box::new(FirstRun::default())).clear().run("2");
+    let named = |t: &Task| matches!(t, Task::Connect(Connect::Variable { variable }, _) if variable == "MISTRAL_API_KEY");
+    assert!(r.tasks.iter().any(named));
+}
+
+#[test]
+fn a_server_of_this_machine_is_listed_and_asked_only_after_the_yes() {
+    let mut r = Robot::new(80, 24);
+    r.push(Box::new(FirstRun::default()));
+    found(&mut r, "local server on 11434", "ollama/");
+    assert!(r.screen().contains("4 Use ollama, a local server on 11434"), "{}", r.screen());
+    assert!(r.screen().contains("nothing was sent to it yet"), "{}", r.screen());
+    assert!(!r.tasks.iter().any(|t| matches!(t, Task::Connect(..))));
+    r.run("4");
+    let local = |t: &Task| matches!(t, Task::Connect(Connect::Local { provider }, _) if provider == "ollama");
+    assert!(r.tasks.iter().any(local) && r.screen().contains("asking ollama"), "{}", r.screen());
+    // Several models: one is chosen here.
+    let models = vec![ModelRef("ollama/a".into()), ModelRef("ollama/b".into())];
+    let done: Result<Connected, String> = Ok(Connected { said: "ollama is ready".into(), models });
+    let to = token(&r);
+    r.clear().msg(Msg::Job(to, Box::new(done)));
+    assert!(r.screen().contains("1 ollama/a") && r.screen().contains("2 ollama/b"), "{}", r.screen());
+    r.run("2");
+    let set = SessionCommand::SetModel { model: ModelRef("ollama/b".into()) };
+    assert_eq!(r.commands(), [&CommandBody::Session(set)]);
+    assert!(!r.screen().contains("set up a model"), "{}", r.screen());
+}
+
+#[test]
+fn other_models_in_the_list_are_no_servers() {
+    let mut r = Robot::new(80, 24);
+    r.push(Box::new(FirstRun::default()));
+    found(&mut r, "built in", "demo/demo");
+    assert!(!r.screen().contains("4 "), "{}", r.screen());
+}
+
+#[test]
+fn a_refusal_is_shown_whole_and_the_way_back_is_open() {
+    let mut r = opened();
+    r.run("1; 1; paste sk-wrong; enter");
+    assert!(r.screen().contains("trying the key"), "{}", r.screen());
+    let why = "anthropic does not take this key, so it is not kept: invalid x-api-key. Look whether it was copied whole.";
+    let to = token(&r);
+    let refused: Result<Connected, String> = Err(why.into());
+    r.msg(Msg::Job(to, Box::new(refused)));
+    let text = r.screen().replace(['\n', '│'], " ").split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("copied whole") && text.contains("1 Paste a key"), "{}", r.screen());
+}

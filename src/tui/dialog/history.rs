@@ -1,0 +1,98 @@
+//! Find an earlier prompt. The same key goes from this session to this project to everywhere; Enter puts
+//! it into the composer and never sends.
+
+use tiller_protocol::command::{HistoryScope, Query};
+use tiller_protocol::event::ReplyEvent;
+use tiller_protocol::{CommandBody, Event, EventBody};
+
+use super::picker::{Item, Outcome, Picker, Source};
+use crate::action::{Action, ActionSpec};
+use crate::effect::{Effect, Token};
+use crate::model::Model;
+use crate::panel::Hint;
+
+/// What it can do besides a picker's own.
+pub const ACTIONS: &[ActionSpec] =
+    &[ActionSpec::key_only("history.wider", "wider", "Look in this session, in this project, everywhere")];
+
+/// Prompts shown at most.
+const LIMIT: u32 = 500;
+
+struct History {
+    scope: HistoryScope,
+    filter: String,
+    prompts: Vec<String>,
+}
+
+/// Makes it.
+pub(crate) fn open() -> Picker {
+    Picker::new(History { scope: HistoryScope::Session, filter: String::new(), prompts: Vec::new() })
+}
+
+impl History {
+    fn query(&self) -> CommandBody {
+        CommandBody::Query(Query::History { scope: self.scope, filter: self.filter.clone(), limit: LIMIT })
+    }
+}
+
+impl Source for History {
+    fn title(&self) -> String {
+        match self.scope {
+            HistoryScope::Session => "prompts of this session".into(),
+            HistoryScope::Project => "prompts of this project".into(),
+            HistoryScope::All => "prompts everywhere".into(),
+        }
+    }
+
+    fn scope(&self) -> &'static str {
+        "history"
+    }
+
+    fn ask(&mut self) -> Vec<(CommandBody, Token)> {
+        vec![(self.query(), Token(1))]
+    }
+
+    fn filter(&mut self, text: &str) -> Vec<(CommandBody, Token)> {
+        self.filter = text.to_owned();
+        vec![(self.query(), Token(1))]
+    }
+
+    fn fuzzy(&self) -> bool {
+        false
+    }
+
+    fn reply(&mut self, _token: Token, event: &Event, _model: &Model) -> bool {
+        let EventBody::Reply(reply) = &event.body else { return false };
+        let ReplyEvent::HistoryReply { prompts } = reply.as_ref() else { return false };
+        self.prompts.clone_from(prompts);
+        true
+    }
+
+    fn items(&mut self, _model: &Model) -> Vec<Item> {
+        self.prompts.iter().map(|p| Item::new(p, p.lines().next().unwrap_or(""))).collect()
+    }
+
+    fn choose(&mut self, item: &Item, _model: &Model) -> Vec<Effect> {
+        vec![Effect::Compose { text: item.id.clone(), replace: true }]
+    }
+
+    fn act(&mut self, action: Action, _item: Option<&Item>, _model: &Model) -> Option<Outcome> {
+        if action.0 != "history.wider" {
+            return None;
+        }
+        self.scope = match self.scope {
+            HistoryScope::Session => HistoryScope::Project,
+            HistoryScope::Project => HistoryScope::All,
+            HistoryScope::All => HistoryScope::Session,
+        };
+        Some(Outcome::Stay { effects: vec![Effect::Ask(self.query(), Token(1))], reload: true })
+    }
+
+    fn hints(&self) -> Vec<Hint> {
+        vec![Hint::of("history.wider")]
+    }
+
+    fn preview(&self, item: &Item) -> Option<String> {
+        Some(item.id.clone())
+    }
+}

@@ -1,0 +1,157 @@
+//! Panels that lie on top. To add one: a file here, a line in [`OPENERS`] (and its action in
+//! [`OPEN_ACTIONS`]) when a key or the palette opens it, a line in [`SAMPLES`] so that the tests walk it;
+//! a dialog that answers a question of the engine goes into [`for_ask`].
+//!
+//! Most lists need no dialog of their own: give [`picker::Picker`] a [`picker::Source`].
+
+use tiller_protocol::{Ask, AskId};
+
+use crate::action::{Action, ActionSpec};
+use crate::app::App;
+use crate::model::Model;
+use crate::panel::Panel;
+
+pub mod approval;
+pub mod aside;
+pub mod ask;
+pub mod clarify;
+pub(crate) mod compact;
+pub mod confirm;
+pub(crate) mod deaf;
+pub mod errors;
+pub mod first_run;
+pub mod help;
+pub mod history;
+pub(crate) mod model;
+pub mod palette;
+pub mod picker;
+pub mod picture;
+pub(crate) mod profile;
+pub mod queue;
+pub mod recorder;
+pub mod reports;
+pub mod review;
+pub mod sessions;
+pub mod settings;
+pub mod text;
+pub mod theme;
+pub mod viewer;
+pub(crate) mod which_key;
+
+/// An action that puts a dialog on the screen.
+pub struct Opener {
+    pub action: Action,
+    /// Makes the dialog, or says why it cannot be shown now.
+    pub open: fn(&App) -> Result<Box<dyn Panel>, String>,
+}
+
+const fn opens(id: &'static str, open: fn(&App) -> Result<Box<dyn Panel>, String>) -> Opener {
+    Opener { action: Action(id), open }
+}
+
+/// Every dialog that a key opens. One line each.
+pub const OPENERS: &[Opener] = &[
+    opens("palette.open", |app| Ok(Box::new(palette::open(app)))),
+    opens("help.open", |app| Ok(Box::new(help::open(app)))),
+    opens("errors.open", |app| Ok(Box::new(errors::open(app)))),
+    opens("theme.open", |app| Ok(Box::new(theme::open(app)))),
+    opens("review.open", |_| Ok(Box::new(review::Review::dialog()))),
+    opens("queue.open", |app| {
+        let none = crate::panel::composer::waiting(&app.model).next().is_none();
+        if none { Err("no message waits".into()) } else { Ok(Box::new(queue::Queue::default())) }
+    }),
+    opens("setup.open", |_| Ok(Box::new(first_run::FirstRun::default()))),
+    opens("settings.open", |app| Ok(Box::new(settings::open(app)))),
+    opens("keys.open", |app| Ok(Box::new(recorder::open(app)))),
+    opens("viewer.open", |app| viewer::open(&app.model)),
+    opens("model.open", |_| Ok(Box::new(model::open()))),
+    opens("profile.open", |_| Ok(Box::new(profile::open()))),
+    opens("sessions.open", |_| Ok(Box::new(sessions::open()))),
+    opens("history.open", |_| Ok(Box::new(history::open()))),
+    opens("context.open", |_| Ok(Box::new(reports::context()))),
+    opens("cost.open", |_| Ok(Box::new(reports::cost()))),
+    opens("audit.open", |_| Ok(Box::new(reports::audit()))),
+    opens("compact.open", |app| {
+        if app.model.running {
+            Err("a turn runs; stop it first".into())
+        } else {
+            Ok(Box::new(compact::Compact::default()))
+        }
+    }),
+];
+
+/// Names and help of the openers. One line each.
+pub const OPEN_ACTIONS: &[ActionSpec] = &[
+    ActionSpec::new("palette.open", "palette", "Find and do anything"),
+    ActionSpec::new("help.open", "help", "Keys and commands, searchable"),
+    ActionSpec::new("errors.open", "errors", "Look at what went wrong"),
+    ActionSpec::new("theme.open", "theme", "Choose a theme, with a live preview"),
+    ActionSpec::new("review.open", "review", "Review what the last turn changed: accept, reject, comment"),
+    ActionSpec::new("queue.open", "queue", "Move, change or take back messages that wait"),
+    ActionSpec::new("setup.open", "set up", "Set up a model: paste a key, name a server, or the demo"),
+    ActionSpec::new("settings.open", "settings", "Settings of the screen"),
+    ActionSpec::new("keys.open", "keys", "Give an action another key: pick it, press the key"),
+    ActionSpec::new("viewer.open", "viewer", "The whole conversation, unfolded, to read and search"),
+    ActionSpec::new("model.open", "model", "Choose the model"),
+    ActionSpec::new("profile.open", "permissions", "Choose what runs without asking"),
+    ActionSpec::new("sessions.open", "sessions", "Pick another session"),
+    ActionSpec::new("history.open", "history", "Find an earlier prompt"),
+    ActionSpec::new("context.open", "context", "Where the model's context goes"),
+    ActionSpec::new("cost.open", "cost", "What it cost, by model, agent and day"),
+    ActionSpec::new("audit.open", "audit", "What ran, who allowed it, how it ended"),
+    ActionSpec::new("compact.open", "compact", "Summarise the conversation to make room"),
+];
+
+/// Finds the opener of an action.
+pub(crate) fn opener(action: Action) -> Option<&'static Opener> {
+    OPENERS.iter().find(|o| o.action == action)
+}
+
+/// The dialog that answers this question; `None` when no dialog knows it.
+pub fn for_ask(ask: &Ask, _model: &Model) -> Option<Box<dyn Panel>> {
+    if let Some(d) = approval::Approval::of(ask) {
+        return Some(Box::new(d));
+    }
+    if let Some(d) = clarify::Clarify::of(ask) {
+        return Some(Box::new(d));
+    }
+    ask::Question::of(ask).map(|d| Box::new(d) as Box<dyn Panel>)
+}
+
+/// The id of the questions that samples show.
+pub(crate) fn sample_id() -> AskId {
+    AskId(Default::default())
+}
+
+/// A name and a function that makes a dialog with plausible content.
+pub type Sample = (&'static str, fn() -> Box<dyn Panel>);
+
+/// One of each dialog, for the tests that walk all of them (parity of options at every width).
+pub const SAMPLES: &[Sample] = &[
+    ("approval", || Box::new(approval::sample())),
+    ("clarify", || Box::new(clarify::sample())),
+    ("first run", || Box::new(first_run::FirstRun::default())),
+    ("trust", || ask::sample(0)),
+    ("budget", || ask::sample(1)),
+    ("deep tier", || ask::sample(2)),
+    ("session busy", || ask::sample(3)),
+    ("not saving", || ask::sample(4)),
+    ("confirm", || Box::new(confirm::sample())),
+    ("picker", || Box::new(picker::sample())),
+    ("review", || Box::new(review::sample())),
+    ("on the side", || Box::new(aside::Aside::new("why is it so?"))),
+    ("sessions", || Box::new(sessions::open())),
+    ("models", || Box::new(model::open())),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_opener_has_a_name_and_every_name_an_opener() {
+        let a: Vec<&str> = OPENERS.iter().map(|o| o.action.0).collect();
+        let b: Vec<&str> = OPEN_ACTIONS.iter().map(|s| s.action.0).collect();
+        assert_eq!(a, b);
+    }
+}

@@ -1,0 +1,75 @@
+//! Choose the model: what is configured, found in the environment, or running on this machine.
+
+use tiller_protocol::command::{Query, SessionCommand};
+use tiller_protocol::event::ReplyEvent;
+use tiller_protocol::{CommandBody, Event, EventBody, ModelRef};
+
+use super::picker::{Item, Picker, Source};
+use crate::effect::{Effect, Token};
+use crate::model::Model;
+
+struct Models {
+    items: Vec<Item>,
+    heard: bool,
+}
+
+/// Makes it.
+pub(crate) fn open() -> Picker {
+    Picker::new(Models { items: Vec::new(), heard: false })
+}
+
+impl Source for Models {
+    fn title(&self) -> String {
+        "model".into()
+    }
+
+    fn ask(&mut self) -> Vec<(CommandBody, Token)> {
+        vec![(CommandBody::Query(Query::Models), Token(1))]
+    }
+
+    fn reply(&mut self, _token: Token, event: &Event, model: &Model) -> bool {
+        let EventBody::Reply(reply) = &event.body else { return false };
+        let ReplyEvent::ModelsReply { models } = reply.as_ref() else { return false };
+        self.heard = true;
+        self.items = models
+            .iter()
+            .map(|m| {
+                let now = if m.model == model.session.model { "now  " } else { "" };
+                let window = m.window.map_or(String::new(), |w| format!("{}k  ", w / 1000));
+                let price = m.price.map_or("price unknown".into(), |(i, o)| format!("${i} in, ${o} out"));
+                let mut more = vec![m.model.0.clone()];
+                more.extend(m.window.map(|w| format!("window: {}k tokens", w / 1000)));
+                more.push(match m.price {
+                    Some((i, o)) => format!("per million tokens: ${i} in, ${o} out"),
+                    None => price.clone(),
+                });
+                more.push(format!("from: {}", m.source));
+                more.extend(m.unavailable.iter().map(|why| format!("cannot be used: {why}")));
+                Item {
+                    detail: format!("{now}{window}{price}"),
+                    more: more.join("\n"),
+                    disabled: m.unavailable.clone(),
+                    ..Item::new(m.model.0.clone(), m.model.0.clone())
+                }
+            })
+            .collect();
+        true
+    }
+
+    fn items(&mut self, _model: &Model) -> Vec<Item> {
+        self.items.clone()
+    }
+
+    fn choose(&mut self, item: &Item, _model: &Model) -> Vec<Effect> {
+        let model = ModelRef(item.id.clone());
+        vec![Effect::Send(CommandBody::Session(SessionCommand::SetModel { model }))]
+    }
+
+    fn preview(&self, item: &Item) -> Option<String> {
+        Some(item.more.clone())
+    }
+
+    fn nothing(&self) -> &'static str {
+        if self.heard { "nothing matches" } else { "looking..." }
+    }
+}

@@ -1,0 +1,220 @@
+//! Everything that can be done, by name: open questions, actions, commands, settings, sessions, models,
+//! themes. Shows the key and the state of each, and why it cannot be done now.
+
+use tiller_protocol::command::{Query, SessionCommand};
+use tiller_protocol::event::ReplyEvent;
+use tiller_protocol::view::ModelChoice;
+use tiller_protocol::{AskId, CommandBody, Event, EventBody, SessionSummary};
+
+use super::picker::{Item, Picker, Source};
+use super::settings;
+use crate::action::{self, Action};
+use crate::app::App;
+use crate::effect::{Effect, Token};
+use crate::model::Model;
+use crate::panel::View;
+use crate::slash::{self, SlashCommand};
+
+const SESSIONS: Token = Token(1);
+const MODELS: Token = Token(2);
+
+/// What it lists.
+struct Everything {
+    /// Actions and commands.
+    fixed: Vec<Item>,
+    themes: Vec<String>,
+    theme: String,
+    /// The key that answers the next question.
+    answer: String,
+    sessions: Vec<SessionSummary>,
+    models: Vec<ModelChoice>,
+}
+
+/// Makes it from what can be done now.
+pub(crate) fn open(app: &App) -> Picker {
+    let scopes = app.scopes();
+    let map = &app.keys.map;
+    let key = |a| map.describe(a, &scopes).or_else(|| map.anywhere(a).map(|(_, k)| k));
+    let mut fixed: Vec<Item> = Vec::new();
+    for (group, s) in action::all().filter(|(_, s)| s.palette) {
+        let key = key(s.action).unwrap_or_else(|| "--".into());
+        // Two names of the same thing are one row.
+        if let Some(same) = fixed.iter_mut().find(|i| i.text == s.help) {
+            same.detail = both(&key, &same.detail);
+            same.more = format!("{} {} {}", same.more, s.action.0, s.label);
+            continue;
+        }
+        fixed.push(Item {
+            id: format!("action {}", s.action.0),
+            text: s.help.into(),
+            detail: both(&key, crate::global::state(app, s.action)),
+            more: format!("{} {} {group}", s.action.0, s.label),
+            disabled: app.disabled(s.action),
+        });
+    }
+    for c in slash::all() {
+        let name = if c.usage().is_empty() { format!("/{}", c.name()) } else { c.usage().to_owned() };
+        // A command that only does what an action does stands in the action's row.
+        if let Some(a) = stands_for(*c, &app.model)
+            && let Some(row) = fixed.iter_mut().find(|i| i.id.strip_prefix("action ") == Some(a.0))
+        {
+            row.detail = both(&row.detail, &name);
+            row.more = format!("{} {name} {}", row.more, c.help());
+            continue;
+        }
+        let mut item = Item::new(format!("slash {}", c.name()), c.help()).detail(name);
+        item.more = format!("/{} command", c.name());
+        item.disabled = c.run("", &app.model).err().filter(|_| !needs_words(*c));
+        fixed.push(item);
+    }
+    Picker::new(Everything {
+        fixed,
+        themes: app.themes.names(),
+        theme: app.themes.choice().to_owned(),
+        answer: key(Action("global.answer")).unwrap_or_default(),
+        sessions: Vec::new(),
+        models: Vec::new(),
+    })
+}
+
+/// Key and state side by side; a missing key says nothing beside something else.
+fn both(a: &str, b: &str) -> String {
+    match (a, b) {
+        (a, "") => a.into(),
+        ("--" | "", b) => b.into(),
+        (a, b) if b == "--" || a == b => a.into(),
+        (a, b) => format!("{b}  {a}"),
+    }
+}
+
+/// Whether the command means nothing without arguments.
+fn needs_words(c: &dyn SlashCommand) -> bool {
+    c.usage().split_once(' ').is_some_and(|(_, args)| !args.starts_with('['))
+}
+
+/// Commands that do by themselves what an action does.
+const TWINS: &[(&str, &str)] =
+    &[("compact", "compact.open"), ("new", "session.new"), ("stop", "global.stop"), ("todo", "view.todo")];
+
+/// The one action that a command without arguments does.
+fn stands_for(c: &dyn SlashCommand, model: &Model) -> Option<Action> {
+    if let Some((_, id)) = TWINS.iter().find(|(name, _)| *name == c.name()) {
+        return Some(Action(id));
+    }
+    match c.run("", model).ok()?.as_slice() {
+        [Effect::Act(a)] => Some(*a),
+        _ => None,
+    }
+}
+
+impl Source for Everything {
+    fn title(&self) -> String {
+        "palette".into()
+    }
+
+    fn scope(&self) -> &'static str {
+        "palette"
+    }
+
+    fn ask(&mut self) -> Vec<(CommandBody, Token)> {
+        let sessions =
+            Query::Sessions { everywhere: false, filter: String::new(), archived: false, trashed: false };
+        vec![(CommandBody::Query(sessions), SESSIONS), (CommandBody::Query(Query::Models), MODELS)]
+    }
+
+    fn reply(&mut self, _token: Token, event: &Event, _model: &Model) -> bool {
+        let EventBody::Reply(reply) = &event.body else { return false };
+        match reply.as_ref() {
+            ReplyEvent::SessionsReply { sessions } => self.sessions.clone_from(sessions),
+            ReplyEvent::ModelsReply { models } => self.models.clone_from(models),
+            _ => return false,
+        }
+        true
+    }
+
+    fn items(&mut self, model: &Model) -> Vec<Item> {
+        let mut all = Vec::new();
+        for (i, ask) in model.asks.iter().enumerate() {
+            let text = format!("Answer: {}", crate::strip::sentence(ask));
+            let key = if i == 0 { self.answer.as_str() } else { "" };
+            let mut item = Item::new(format!("ask {}", ask.id), text).detail(both(key, "waits"));
+            item.more = "question approval".into();
+            all.push(item);
+        }
+        all.extend(self.fixed.iter().cloned());
+        all.extend(settings::rows(&model.ui));
+        for a in &model.agents {
+            let label = if a.label.is_empty() { a.id.0.as_str() } else { a.label.as_str() };
+            let mut item = Item::new(format!("agent {}", a.id), format!("Agent: {label}"));
+            item.detail.clone_from(&a.act);
+            item.more = format!("{} {}", a.id, a.model);
+            all.push(item);
+        }
+        let current = model.session.summary.as_ref().map(|s| s.id);
+        for s in &self.sessions {
+            let mut item = Item::new(format!("session {}", s.id), format!("Session: {}", s.title));
+            let here = current == Some(s.id);
+            item.detail = if here { "open".into() } else { ago(model.now.millis() - s.used.millis()) };
+            item.more.clone_from(&s.preview);
+            all.push(item);
+        }
+        for m in &self.models {
+            let mut item = Item::new(format!("model {}", m.model), format!("Model: {}", m.model));
+            item.detail = if m.model == model.session.model { "in use".into() } else { m.source.clone() };
+            item.disabled.clone_from(&m.unavailable);
+            all.push(item);
+        }
+        all.extend(self.themes.iter().map(|t| {
+            let state = if *t == self.theme { "in use" } else { "" };
+            Item::new(format!("theme {t}"), format!("Theme: {t}")).detail(state)
+        }));
+        all
+    }
+
+    fn choose(&mut self, item: &Item, model: &Model) -> Vec<Effect> {
+        let Some((kind, id)) = item.id.split_once(' ') else { return Vec::new() };
+        match kind {
+            "action" => action::find(id).map(|s| Effect::Act(s.action)).into_iter().collect(),
+            "slash" => slash::find(id).map_or_else(Vec::new, |c| run(c, model)),
+            "setting" => settings::change(id, &model.ui).into_iter().collect(),
+            "agent" => vec![
+                Effect::Focus(View::Agents),
+                Effect::Tell(View::Agents, Box::new(tiller_protocol::AgentId(id.into()))),
+            ],
+            "theme" => vec![Effect::Theme { name: Some(id.into()), keep: true }],
+            "ask" => id.parse::<AskId>().map(Effect::Answer).into_iter().collect(),
+            "session" => match id.parse() {
+                Ok(id) => vec![Effect::Send(CommandBody::Session(SessionCommand::Open { id }))],
+                Err(_) => Vec::new(),
+            },
+            _ => {
+                let model = tiller_protocol::ModelRef(id.into());
+                vec![Effect::Send(CommandBody::Session(SessionCommand::SetModel { model }))]
+            }
+        }
+    }
+}
+
+/// A command without arguments is done; one that needs some is put into the composer, to be completed.
+fn run(c: &dyn SlashCommand, model: &Model) -> Vec<Effect> {
+    if needs_words(c) {
+        let text = format!("/{} ", c.name());
+        return vec![Effect::Act(Action("view.composer")), Effect::Compose { text, replace: true }];
+    }
+    c.run("", model).unwrap_or_default()
+}
+
+/// `2 h ago`.
+pub(crate) fn ago(ms: i64) -> String {
+    let s = (ms / 1000).max(0);
+    match s {
+        0..60 => "now".into(),
+        60..3600 => format!("{} min ago", s / 60),
+        3600..86_400 => format!("{} h ago", s / 3600),
+        _ => format!("{} d ago", s / 86_400),
+    }
+}
+
+#[cfg(test)]
+#[path = "palette_tests.rs"]
+mod tests;

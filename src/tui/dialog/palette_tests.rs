@@ -1,0 +1,101 @@
+use tiller_protocol::command::TurnCommand;
+
+use super::*;
+use crate::scene::{ask, running};
+use crate::testing::Robot;
+
+#[test]
+fn commands_settings_and_questions_are_in_it_each_once() {
+    let mut r = Robot::new(80, 24);
+    ask(&mut r, 1);
+    r.run("esc").run("ctrl-p");
+    let screen = r.screen();
+    assert!(screen.contains("Answer:") && screen.contains("waits"), "{screen}");
+    let mut all = open(&r.app);
+    crate::panel::Panel::opened(&mut all, &r.app.model);
+    let all = all.rows();
+    for c in slash::all() {
+        let name = format!("/{}", c.name());
+        let usage = if c.usage().is_empty() { &name } else { c.usage() };
+        let found: Vec<&Item> = all.iter().filter(|i| i.detail.split("  ").any(|d| d == usage)).collect();
+        assert_eq!(found.len(), 1, "{usage} is there {} times", found.len());
+        assert!(found[0].more.contains(&name), "{name} cannot be searched for");
+    }
+    for s in settings::rows(&r.app.model.ui) {
+        assert!(all.contains(&s), "{} is missing", s.id);
+    }
+}
+
+#[test]
+fn no_two_rows_say_the_same() {
+    let mut r = Robot::new(80, 24);
+    r.run("ctrl-p");
+    let mut source = open(&r.app);
+    crate::panel::Panel::opened(&mut source, &r.app.model);
+    let mut texts: Vec<String> = source.rows().iter().map(|i| i.text.clone()).collect();
+    texts.sort();
+    for pair in texts.windows(2) {
+        assert_ne!(pair[0], pair[1]);
+    }
+}
+
+#[test]
+fn a_command_that_needs_words_waits_in_the_composer() {
+    let mut r = Robot::new(80, 24);
+    r.run("ctrl-p").run("type /budget").run("enter").run("type 2.5").clear();
+    r.run("enter");
+    assert!(
+        matches!(r.commands()[..], [CommandBody::Session(SessionCommand::SetBudget { usd })] if *usd == 2.5),
+        "{}",
+        r.screen()
+    );
+}
+
+#[test]
+fn a_command_without_words_is_done() {
+    let mut r = Robot::new(80, 24);
+    running(&mut r);
+    r.clear().run("ctrl-p").run("type /stop").run("enter");
+    let stops = |c: &&CommandBody| matches!(c, CommandBody::Turn(TurnCommand::Interrupt { .. }));
+    assert_eq!(r.commands().into_iter().filter(stops).count(), 1);
+}
+
+#[test]
+fn a_question_is_opened_by_its_row() {
+    let mut r = Robot::new(80, 24);
+    ask(&mut r, 1);
+    ask(&mut r, 2);
+    r.run("esc").run("esc");
+    assert!(r.app.layers.is_empty());
+    r.run("ctrl-p").run("type answer wants").run("down").run("enter");
+    let open = r.app.layers.last().and_then(|l| l.panel.ask());
+    assert_eq!(open, r.app.model.asks.get(1).map(|a| a.id), "{}", r.screen());
+}
+
+#[test]
+fn a_colon_opens_it_from_every_pane() {
+    for view in ["alt-1", "alt-2", "alt-3", "alt-4", "alt-5", "alt-6"] {
+        let mut r = Robot::new(80, 24);
+        r.run(view).run(":");
+        assert!(r.screen().contains("palette"), "{view}\n{}", r.screen());
+    }
+}
+
+#[test]
+fn a_setting_shows_its_value_and_changes() {
+    let mut r = Robot::new(80, 24);
+    r.run("ctrl-p").run("type ui.ascii");
+    assert!(r.screen().contains("off"), "{}", r.screen());
+    r.run("enter");
+    assert!(r.app.model.ui.ascii);
+}
+
+#[test]
+fn agents_are_in_it_and_choosing_one_goes_to_it() {
+    let mut r = Robot::new(118, 40);
+    crate::scene::play(&mut r);
+    r.run("ctrl-p; type Agent: tests; enter");
+    assert_eq!(r.app.screen.focus, View::Agents, "{}", r.screen());
+    let row = r.cursor().map(|c| usize::from(c.y)).and_then(|y| r.screen().lines().nth(y).map(str::to_owned));
+    assert!(row.as_ref().is_some_and(|l| l.contains("tests")), "{row:?}\n{}", r.screen());
+}

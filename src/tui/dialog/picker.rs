@@ -1,0 +1,400 @@
+//! A list to pick from: type to filter (fuzzy), arrows to move, Enter to choose, a preview where there is
+//! room. Everything that is a list of things uses it; what is listed comes from a [`Source`].
+//!
+//! ```text
+//! struct Colours;
+//! impl Source for Colours {
+//!     fn title(&self) -> String { "colour".into() }
+//!     fn items(&mut self, _: &Model) -> Vec<Item> { vec![Item::new("r", "red"), Item::new("b", "blue")] }
+//!     fn choose(&mut self, item: &Item, _: &Model) -> Vec<Effect> { vec![/* item.id */] }
+//! }
+//! // ... Effect::Push(Box::new(Picker::new(Colours)))
+//! ```
+//! A source that needs the engine returns its questions in [`Source::ask`] and takes the answers in
+//! [`Source::reply`]; `true` from there makes the picker read `items` again.
+
+use crossterm::event::{KeyEvent, MouseEvent, MouseEventKind};
+use nucleo_matcher::pattern::{CaseMatching, Normalization, Pattern};
+use nucleo_matcher::{Config, Matcher, Utf32String};
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Position, Rect};
+use tiller_protocol::{CommandBody, Event};
+
+use crate::action::{Action, ActionSpec};
+use crate::effect::{Effect, Token};
+use crate::keymap::Chord;
+use crate::ladder::Rung;
+use crate::model::Model;
+use crate::panel::{DrawCx, Hint, Panel, Place, Reply};
+use crate::widget::{edit::Edit, list::ListState};
+
+#[path = "picker_draw.rs"]
+mod drawn;
+#[path = "picker_source.rs"]
+mod source;
+pub use source::{Item, Outcome, Source};
+
+/// What every picker can do.
+pub const ACTIONS: &[ActionSpec] = &[
+    ActionSpec::key_only("picker.choose", "choose", "Take the chosen row"),
+    ActionSpec::key_only("picker.down", "down", "Next row"),
+    ActionSpec::key_only("picker.up", "up", "Row before"),
+    ActionSpec::key_only("picker.page_down", "page down", "One page down"),
+    ActionSpec::key_only("picker.page_up", "page up", "One page up"),
+    ActionSpec::key_only("picker.first", "first", "First row"),
+    ActionSpec::key_only("picker.last", "last", "Last row"),
+    ActionSpec::key_only("picker.complete", "complete", "Put the chosen row's text into the filter"),
+    ActionSpec::key_only("picker.send", "done", "Done with the words that were asked for"),
+];
+
+/// Words that an action of the source asked for; they are written in place of the filter.
+struct Words {
+    label: String,
+    edit: Edit,
+    /// The row that they are about.
+    item: Item,
+}
+
+/// The dialog.
+pub struct Picker {
+    source: Box<dyn Source>,
+    input: Edit,
+    items: Vec<Item>,
+    needles: Vec<Utf32String>,
+    /// Rows that match, best first.
+    found: Vec<usize>,
+    list: ListState,
+    page: usize,
+    matcher: Matcher,
+    words: Option<Words>,
+}
+
+impl Picker {
+    /// Shows what `source` lists.
+    pub fn new(source: impl Source) -> Self {
+        Self {
+            source: Box::new(source),
+            input: Edit::default(),
+            items: Vec::new(),
+            needles: Vec::new(),
+            found: Vec::new(),
+            list: ListState::default(),
+            page: 10,
+            matcher: Matcher::new(Config::DEFAULT),
+            words: None,
+        }
+    }
+
+    /// Starts with this in the filter.
+    #[must_use]
+    pub fn filtered(mut self, text: &str) -> Self {
+        self.input = Edit::with(text);
+        self
+    }
+
+    /// The chosen row.
+    pub fn chosen(&self) -> Option<&Item> {
+        self.found.get(self.list.chosen).and_then(|i| self.items.get(*i))
+    }
+
+    /// All rows.
+    #[cfg(test)]
+    pub(crate) fn rows(&self) -> &[Item] {
+        &self.items
+    }
+
+    fn load(&mut self, model: &Model) {
+        self.items = self.source.items(model);
+        self.needles = self
+            .items
+            .iter()
+            .map(|i| {
+                if i.more.is_empty() {
+                    i.text.as_str().into()
+                } else {
+                    format!("{} {}", i.text, i.more).into()
+                }
+            })
+            .collect();
+        self.search();
+    }
+
+    fn search(&mut self) {
+        let text = self.input.text().trim();
+        if text.is_empty() || !self.source.fuzzy() {
+            self.found = (0..self.items.len()).collect();
+            return;
+        }
+        let pattern = Pattern::parse(text, CaseMatching::Smart, Normalization::Smart);
+        let mut scored: Vec<(u32, usize)> = self
+            .needles
+            .iter()
+            .enumerate()
+            .filter_map(|(i, n)| Some((pattern.score(n.slice(..), &mut self.matcher)?, i)))
+            .collect();
+        // Equal scores keep the source's order, so that the list does not jump.
+        scored.sort_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(&b.1)));
+        self.found = scored.into_iter().map(|(_, i)| i).collect();
+    }
+
+    fn asked(list: Vec<(CommandBody, Token)>) -> Vec<Effect> {
+        list.into_iter().map(|(body, token)| Effect::Ask(body, token)).collect()
+    }
+
+    /// After the filter changed.
+    fn typed(&mut self, model: &Model) -> Reply {
+        let text = self.input.text().to_owned();
+        let mut effects = Self::asked(self.source.filter(&text));
+        if !self.source.fuzzy() {
+            self.load(model);
+        }
+        self.search();
+        self.list = ListState::default();
+        effects.extend(self.hover());
+        Reply::Done(effects)
+    }
+
+    /// What an own action of the source led to.
+    fn come_of(&mut self, outcome: Outcome, model: &Model) -> Reply {
+        match outcome {
+            Outcome::Stay { effects, reload } => {
+                if reload {
+                    let id = self.chosen().map(|i| i.id.clone());
+                    self.load(model);
+                    self.keep(id);
+                }
+                Reply::Done(effects)
+            }
+            Outcome::Words { label, text } => {
+                if let Some(item) = self.chosen().cloned() {
+                    self.words = Some(Words { label: format!("{label}: "), edit: Edit::with(&text), item });
+                }
+                Reply::done()
+            }
+            Outcome::Close(effects) => {
+                let mut all = vec![Effect::Pop];
+                all.extend(effects);
+                Reply::Done(all)
+            }
+        }
+    }
+
+    /// The person's choice stays where it was, though rows came or went.
+    fn keep(&mut self, id: Option<String>) {
+        if let Some(at) = id.and_then(|id| self.found.iter().position(|i| self.items[*i].id == id)) {
+            self.list.chosen = at;
+        }
+        self.list.show(self.found.len(), self.page);
+    }
+
+    /// The words are there.
+    fn written(&mut self, model: &Model) -> Reply {
+        let Some(w) = self.words.take() else { return Reply::Ignored };
+        let outcome = self.source.words(&w.item, w.edit.text().trim(), model);
+        self.come_of(outcome, model)
+    }
+
+    fn hover(&mut self) -> Vec<Effect> {
+        let item = self.chosen().cloned();
+        self.source.hover(item.as_ref())
+    }
+
+    fn choose(&mut self, model: &Model) -> Reply {
+        let Some(item) = self.chosen().cloned() else { return Reply::done() };
+        if let Some(why) = item.disabled {
+            use tiller_protocol::{Notice, NoticeKind};
+            return Reply::with(Effect::Toast(Notice::new(NoticeKind::Info, why)));
+        }
+        let mut effects = vec![Effect::Pop];
+        effects.extend(self.source.choose(&item, model));
+        Reply::Done(effects)
+    }
+}
+
+impl Panel for Picker {
+    fn scope(&self) -> &'static str {
+        if self.words.is_some() { "picker_text" } else { self.source.scope() }
+    }
+
+    fn title(&self, _model: &Model) -> String {
+        self.source.title()
+    }
+
+    fn actions(&self) -> &'static [ActionSpec] {
+        self.source.actions()
+    }
+
+    fn opened(&mut self, model: &Model) -> Vec<Effect> {
+        self.load(model);
+        let mut effects = Self::asked(self.source.ask());
+        let text = self.input.text().to_owned();
+        effects.extend(Self::asked(self.source.filter(&text)));
+        effects
+    }
+
+    fn place(&self, _model: &Model) -> Place {
+        let preview = self.chosen().is_some_and(|i| self.source.preview(i).is_some());
+        Place::Center { width: if preview { 110 } else { 72 }, height: 20 }
+    }
+
+    fn rung(&self, _model: &Model) -> Option<Rung> {
+        self.words.is_some().then_some(Rung::Popup)
+    }
+
+    fn escape(&mut self, rung: Rung, _model: &Model) -> Reply {
+        self.words = None;
+        if rung != Rung::Layer {
+            return Reply::done();
+        }
+        let mut effects = self.source.cancelled();
+        effects.push(Effect::Pop);
+        Reply::Done(effects)
+    }
+
+    fn act(&mut self, action: Action, model: &Model) -> Reply {
+        if let Some(w) = &mut self.words {
+            return match action.0 {
+                "picker.send" => self.written(model),
+                id if id.starts_with("edit.") => {
+                    w.edit.act(id);
+                    Reply::done()
+                }
+                _ => Reply::Ignored,
+            };
+        }
+        let item = self.chosen().cloned();
+        if let Some(outcome) = self.source.act(action, item.as_ref(), model) {
+            return self.come_of(outcome, model);
+        }
+        let moved = match action.0 {
+            "picker.choose" => return self.choose(model),
+            "picker.complete" => {
+                if let Some(i) = item {
+                    self.input.set(&i.text);
+                    return self.typed(model);
+                }
+                return Reply::done();
+            }
+            "picker.down" => "list.down",
+            "picker.up" => "list.up",
+            "picker.page_down" => "list.page_down",
+            "picker.page_up" => "list.page_up",
+            "picker.first" => "list.first",
+            "picker.last" => "list.last",
+            id => {
+                let before = self.input.text().to_owned();
+                if !self.input.act(id) {
+                    // Its own editing keys never reach what lies below.
+                    return if id.starts_with("edit.") { Reply::done() } else { Reply::Ignored };
+                }
+                return if before == self.input.text() { Reply::done() } else { self.typed(model) };
+            }
+        };
+        self.list.act(moved, self.found.len(), self.page);
+        Reply::Done(self.hover())
+    }
+
+    fn key(&mut self, key: &KeyEvent, model: &Model) -> Reply {
+        match (Chord::of(key).text(), &mut self.words) {
+            (Some(c), Some(w)) => {
+                w.edit.insert(c.encode_utf8(&mut [0; 4]));
+                Reply::done()
+            }
+            (Some(c), None) => {
+                self.input.insert(c.encode_utf8(&mut [0; 4]));
+                self.typed(model)
+            }
+            (None, _) => Reply::Ignored,
+        }
+    }
+
+    fn paste(&mut self, text: &str, model: &Model) -> Reply {
+        if let Some(w) = &mut self.words {
+            w.edit.insert(&text.replace(['\n', '\r'], " "));
+            return Reply::done();
+        }
+        self.input.insert(&text.replace(['\n', '\r'], " "));
+        self.typed(model)
+    }
+
+    fn mouse(&mut self, event: &MouseEvent, area: Rect, model: &Model) -> Reply {
+        if self.words.is_some() {
+            return Reply::done();
+        }
+        let (_, list, _) = self.split(area);
+        match event.kind {
+            MouseEventKind::ScrollDown => self.list.wheel(true, self.found.len(), self.page),
+            MouseEventKind::ScrollUp => self.list.wheel(false, self.found.len(), self.page),
+            MouseEventKind::Down(_) if list.contains(Position::new(event.column, event.row)) => {
+                let row = self.list.top + usize::from(event.row - list.y);
+                if row >= self.found.len() {
+                    return Reply::done();
+                }
+                if row == self.list.chosen {
+                    return self.choose(model);
+                }
+                self.list.chosen = row;
+                return Reply::Done(self.hover());
+            }
+            _ => return Reply::Ignored,
+        }
+        Reply::done()
+    }
+
+    fn reply(&mut self, token: Token, event: &Event, model: &Model) -> Reply {
+        if !self.source.reply(token, event, model) {
+            return Reply::Ignored;
+        }
+        let id = self.chosen().map(|i| i.id.clone());
+        self.load(model);
+        self.keep(id);
+        Reply::Done(self.hover())
+    }
+
+    fn hints(&self, _model: &Model) -> Vec<Hint> {
+        if self.words.is_some() {
+            return vec![Hint::as_("picker.send", "keep")];
+        }
+        let mut all = vec![Hint::of("picker.choose")];
+        all.extend(self.source.hints());
+        all
+    }
+
+    fn measure(&mut self, area: Rect, _cx: &DrawCx<'_>) {
+        let (_, list, _) = self.split(area);
+        self.page = usize::from(list.height).max(1);
+        self.list.show(self.found.len(), self.page);
+    }
+
+    fn draw(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
+        self.paint(cx, area, buf);
+    }
+
+    fn cursor(&self, area: Rect, _model: &Model) -> Option<Position> {
+        Some(self.caret(area))
+    }
+}
+
+/// For tests.
+pub(crate) fn sample() -> Picker {
+    struct Colours;
+    impl Source for Colours {
+        fn title(&self) -> String {
+            "colour".into()
+        }
+        fn items(&mut self, _model: &Model) -> Vec<Item> {
+            ["red", "green", "blue"].map(|c| Item::new(c, c).detail("a colour")).to_vec()
+        }
+        fn choose(&mut self, item: &Item, _model: &Model) -> Vec<Effect> {
+            vec![Effect::Compose { text: item.id.clone(), replace: false }]
+        }
+        fn preview(&self, item: &Item) -> Option<String> {
+            Some(format!("this is {}", item.text))
+        }
+    }
+    Picker::new(Colours)
+}
+
+#[cfg(test)]
+#[path = "picker_tests.rs"]
+mod tests;

@@ -1,0 +1,331 @@
+//! Messages that wait: which goes out next and when. Each can be moved, changed, sent at another time,
+//! taken back into the composer or away. The engine has the queue; here is only what it said last.
+
+use crossterm::event::{KeyEvent, MouseEvent};
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Position, Rect};
+use tiller_protocol::command::QueueCommand;
+use tiller_protocol::event::ReplyEvent;
+use tiller_protocol::{
+    CommandBody, Event, EventBody, Message, Notice, NoticeKind, QueueId, Queued, QueuedState, SendMode,
+};
+
+use crate::action::{Action, ActionSpec};
+use crate::effect::{Effect, Token};
+use crate::keymap::Chord;
+use crate::ladder::Rung;
+use crate::model::Model;
+use crate::panel::composer::{Recall, waiting};
+use crate::panel::rows::Rows;
+use crate::panel::{DrawCx, Hint, Panel, Place, Reply, View};
+use crate::text::line::{Gutter, Line, Look, Wrap};
+use crate::theme::Role;
+use crate::widget::edit::Edit;
+use crate::widget::{draw, field};
+
+/// What it can do besides a list.
+pub const ACTIONS: &[ActionSpec] = &[
+    ActionSpec::key_only("queue.edit", "edit", "Change the words of the chosen message"),
+    ActionSpec::key_only("queue.up", "move up", "Send the chosen message earlier"),
+    ActionSpec::key_only("queue.down", "move down", "Send the chosen message later"),
+    ActionSpec::key_only("queue.steer", "steer", "Send it in this turn, after the tools that run now"),
+    ActionSpec::key_only("queue.after", "after the turn", "Send it as a turn of its own, afterwards"),
+    ActionSpec::key_only("queue.now", "stop and send", "Stop the turn and send it now"),
+    ActionSpec::key_only("queue.take", "take back", "Take it back into the composer"),
+    ActionSpec::key_only("queue.remove", "remove", "Do not send it; Up in the composer brings it back"),
+    ActionSpec::key_only("queue.send", "done", "Done with the words"),
+    ActionSpec::key_only("queue.newline", "new line", "New line in the words"),
+];
+
+const CHANGE: Token = Token(1);
+const EDIT: Token = Token(2);
+/// Most rows of the field.
+const FIELD: u16 = 6;
+/// Rows of the box at most, and at least.
+const MOST: u16 = 14;
+const LEAST: u16 = 5;
+
+/// The dialog.
+#[derive(Default)]
+pub struct Queue {
+    rows: Rows,
+    /// Messages as listed, and the chosen one.
+    ids: Vec<QueueId>,
+    chosen: Option<QueueId>,
+    edit: Option<(QueueId, Edit)>,
+    /// What was sent as a change and is not answered yet; it must not be lost.
+    sent: Option<Message>,
+}
+
+/// When it goes out, in a word.
+pub(crate) fn word(mode: SendMode) -> &'static str {
+    match mode {
+        SendMode::Steer => "steer",
+        SendMode::Queue => "queue",
+        SendMode::Now => "now",
+    }
+}
+
+fn line(n: usize, q: &Queued) -> Line {
+    let mut line = Line::new(Wrap::Word);
+    let text = q.message.text.split_whitespace().collect::<Vec<_>>().join(" ");
+    line.push_strict(&text, Look::of(Role::Text));
+    if q.state == QueuedState::Queued {
+        line.push(" (saving)", Look::of(Role::Dim));
+    }
+    line.gutter(Gutter::new(format!("{} {:<5}  ", n + 1, word(q.mode)), Role::Accent))
+}
+
+fn lines(model: &Model) -> Vec<Line> {
+    waiting(model).enumerate().map(|(n, q)| line(n, q)).collect()
+}
+
+fn send(command: QueueCommand) -> Reply {
+    Reply::with(Effect::Ask(CommandBody::Queue(command), CHANGE))
+}
+
+impl Queue {
+    fn current<'a>(&self, model: &'a Model) -> Option<&'a Queued> {
+        let id = self.chosen?;
+        waiting(model).find(|q| q.id == id)
+    }
+
+    /// The chosen message stays chosen wherever it goes; when it has gone out, its neighbour is chosen.
+    fn follow(&mut self, model: &Model) {
+        self.ids = waiting(model).map(|q| q.id).collect();
+        match self.chosen.and_then(|id| self.ids.iter().position(|i| *i == id)) {
+            Some(at) => self.rows.chosen = at,
+            None => self.rows.chosen = self.rows.chosen.min(self.ids.len().saturating_sub(1)),
+        }
+        self.chosen = self.ids.get(self.rows.chosen).copied();
+    }
+
+    fn shift(&self, model: &Model, down: bool) -> Reply {
+        let Some(id) = self.chosen else { return Reply::done() };
+        // Places are those of the engine's list, in which delivered ones may still stand.
+        let all = &model.queue;
+        let Some(at) = all.iter().position(|q| q.id == id) else { return Reply::done() };
+        let waits = |q: &Queued| q.state != QueuedState::Delivered;
+        let to = match down {
+            true => (at + 1..all.len()).find(|i| waits(&all[*i])),
+            false => (0..at).rev().find(|i| waits(&all[*i])),
+        };
+        to.map_or_else(Reply::done, |to| send(QueueCommand::Move { id, to }))
+    }
+
+    fn mode(&self, model: &Model, mode: SendMode) -> Reply {
+        match self.current(model) {
+            Some(q) if q.mode != mode || !model.running => send(QueueCommand::Mode { id: q.id, mode }),
+            _ => Reply::done(),
+        }
+    }
+
+    fn finish(&mut self, model: &Model) -> Reply {
+        let Some((id, edit)) = self.edit.take() else { return Reply::Ignored };
+        let text = edit.text().trim_end().to_owned();
+        let old = model.queue.iter().find(|q| q.id == id).map(|q| q.message.clone()).unwrap_or_default();
+        if text.trim().is_empty() || text == old.text {
+            return Reply::done();
+        }
+        let attachments = old.attachments.into_iter().filter(|a| text.contains(a.label())).collect();
+        let message = Message { text, attachments };
+        self.sent = Some(message.clone());
+        Reply::with(Effect::Ask(CommandBody::Queue(QueueCommand::Edit { id, message }), EDIT))
+    }
+
+    fn remove(&self, model: &Model) -> Reply {
+        let Some(q) = self.current(model) else { return Reply::done() };
+        Reply::Done(vec![
+            Effect::Tell(View::Composer, Box::new(Recall::Keep(q.message.clone()))),
+            Effect::Ask(CommandBody::Queue(QueueCommand::Remove { id: q.id }), CHANGE),
+        ])
+    }
+
+    fn field_act(&mut self, id: &str, model: &Model) -> Reply {
+        match (id, &mut self.edit) {
+            ("queue.send", _) => return self.finish(model),
+            ("queue.newline", Some((_, edit))) => edit.insert("\n"),
+            (id, Some((_, edit))) if id.starts_with("edit.") => {
+                edit.act(id);
+            }
+            _ => return Reply::Ignored,
+        }
+        Reply::done()
+    }
+
+    fn parts(&self, area: Rect) -> (Rect, Rect) {
+        let columns = area.width.saturating_sub(2);
+        let rows = self.edit.as_ref().map_or(0, |(_, e)| field::rows(e, columns).clamp(1, FIELD));
+        let rows = rows.min(area.height.saturating_sub(1));
+        let list = Rect { height: area.height - rows, ..area };
+        (list, Rect { x: area.x + 2, y: list.bottom(), width: columns, height: rows })
+    }
+}
+
+impl Panel for Queue {
+    fn scope(&self) -> &'static str {
+        if self.edit.is_some() { "queue_text" } else { "queue" }
+    }
+
+    fn title(&self, model: &Model) -> String {
+        format!("queue {}", waiting(model).count())
+    }
+
+    fn actions(&self) -> &'static [ActionSpec] {
+        ACTIONS
+    }
+
+    fn opened(&mut self, model: &Model) -> Vec<Effect> {
+        self.follow(model);
+        Vec::new()
+    }
+
+    fn place(&self, model: &Model) -> Place {
+        let columns = model.screen.0.saturating_sub(6).max(1);
+        let field = self.edit.as_ref().map_or(0, |(_, e)| field::rows(e, columns).clamp(1, FIELD));
+        let need = Rows::height(lines(model), columns).saturating_add(field + 2).clamp(LEAST, MOST);
+        if model.screen.0 < 60 || model.screen.1 < 16 { Place::Full } else { Place::Dock { height: need } }
+    }
+
+    fn act(&mut self, action: Action, model: &Model) -> Reply {
+        if self.edit.is_some() {
+            return self.field_act(action.0, model);
+        }
+        match action.0 {
+            "queue.edit" | "list.open" => {
+                if let Some(q) = self.current(model) {
+                    self.edit = Some((q.id, Edit::with(&q.message.text)));
+                }
+            }
+            "queue.up" => return self.shift(model, false),
+            "queue.down" => return self.shift(model, true),
+            "queue.steer" => return self.mode(model, SendMode::Steer),
+            "queue.after" => return self.mode(model, SendMode::Queue),
+            "queue.now" => return self.mode(model, SendMode::Now),
+            "queue.remove" => return self.remove(model),
+            "queue.take" => {
+                let Some(id) = self.chosen else { return Reply::done() };
+                let take = Effect::Tell(View::Composer, Box::new(Recall::Take(id)));
+                return Reply::Done(vec![Effect::Pop, take]);
+            }
+            "list.copy" => {
+                if let Some(q) = self.current(model) {
+                    return Reply::with(Effect::Copy { text: q.message.text.clone(), what: "message" });
+                }
+            }
+            "list.back" => return Reply::with(Effect::Pop),
+            id if self.rows.act(id) => self.chosen = self.ids.get(self.rows.chosen).copied(),
+            _ => return Reply::Ignored,
+        }
+        Reply::done()
+    }
+
+    fn rung(&self, _model: &Model) -> Option<Rung> {
+        self.edit.is_some().then_some(Rung::Popup)
+    }
+
+    fn escape(&mut self, rung: Rung, _model: &Model) -> Reply {
+        if rung == Rung::Layer {
+            return Reply::with(Effect::Pop);
+        }
+        // What was typed is not lost by leaving the field.
+        match self.edit.take() {
+            Some((_, edit)) if !edit.is_empty() => {
+                let kept = Message::text(edit.text());
+                Reply::with(Effect::Tell(View::Composer, Box::new(Recall::Keep(kept))))
+            }
+            _ => Reply::done(),
+        }
+    }
+
+    fn key(&mut self, key: &KeyEvent, _model: &Model) -> Reply {
+        match (&mut self.edit, Chord::of(key).text()) {
+            (Some((_, edit)), Some(c)) => {
+                edit.insert(c.encode_utf8(&mut [0; 4]));
+                Reply::done()
+            }
+            _ => Reply::Ignored,
+        }
+    }
+
+    fn paste(&mut self, text: &str, _model: &Model) -> Reply {
+        if let Some((_, edit)) = &mut self.edit {
+            edit.insert(&text.replace("\r\n", "\n").replace('\r', "\n"));
+        }
+        Reply::done()
+    }
+
+    fn mouse(&mut self, event: &MouseEvent, area: Rect, model: &Model) -> Reply {
+        if self.edit.is_some() {
+            return Reply::done();
+        }
+        let again = self.rows.mouse(event, self.parts(area).0);
+        self.chosen = self.ids.get(self.rows.chosen).copied();
+        if again { self.act(Action("queue.edit"), model) } else { Reply::done() }
+    }
+
+    fn event(&mut self, _event: &Event, model: &Model) -> Reply {
+        // Nothing waits any more: nothing is left to do here, unless words are being written.
+        if waiting(model).next().is_none() && self.edit.is_none() && self.sent.is_none() {
+            return Reply::with(Effect::Pop);
+        }
+        Reply::Ignored
+    }
+
+    fn reply(&mut self, token: Token, event: &Event, _model: &Model) -> Reply {
+        let message = self.sent.take_if(|_| token == EDIT);
+        let EventBody::Reply(r) = &event.body else { return Reply::done() };
+        let ReplyEvent::ErrorReply { notice } = r.as_ref() else { return Reply::done() };
+        let Some(message) = message else { return Reply::with(Effect::Toast(notice.clone())) };
+        let said = Notice::new(NoticeKind::User, notice.message.clone())
+            .hint("your words are the last of the composer's history");
+        Reply::Done(vec![Effect::Tell(View::Composer, Box::new(Recall::Keep(message))), Effect::Toast(said)])
+    }
+
+    fn hints(&self, model: &Model) -> Vec<Hint> {
+        if self.edit.is_some() {
+            return vec![Hint::as_("queue.send", "keep"), Hint::of("queue.newline")];
+        }
+        let mut all = vec![Hint::of("queue.edit"), Hint::of("queue.take")];
+        if waiting(model).count() > 1 {
+            all.extend([Hint::of("queue.up"), Hint::of("queue.down")]);
+        }
+        match self.current(model).map(|q| q.mode) {
+            Some(SendMode::Queue) => all.push(Hint::of("queue.steer")),
+            Some(_) => all.push(Hint::of("queue.after")),
+            None => {}
+        }
+        all.extend([Hint::of("queue.now"), Hint::of("queue.remove")]);
+        all
+    }
+
+    fn measure(&mut self, area: Rect, cx: &DrawCx<'_>) {
+        self.follow(cx.model);
+        let (list, _) = self.parts(area);
+        self.rows.set(lines(cx.model), list);
+    }
+
+    fn draw(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
+        let (list, words) = self.parts(area);
+        if self.ids.is_empty() {
+            draw::text(buf, list, "nothing waits", cx.theme.style(Role::Dim));
+        }
+        self.rows.draw(cx, list, buf);
+        if let Some((_, edit)) = &self.edit {
+            draw::put(buf, area.x, words.y, ">", cx.theme.style(Role::Accent));
+            field::draw(edit, words, buf, cx.theme);
+        }
+    }
+
+    fn cursor(&self, area: Rect, _model: &Model) -> Option<Position> {
+        let (list, words) = self.parts(area);
+        match &self.edit {
+            Some((_, edit)) => Some(field::caret(edit, words)),
+            None => self.rows.cursor(list),
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "queue_tests.rs"]
+mod tests;

@@ -1,0 +1,281 @@
+//! Gives an action another key: pick the action, press the key, see what it would take away, keep it. The
+//! person's own `keys.toml` is written only when the map that results is right.
+
+use std::any::Any;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crossterm::event::{KeyCode, KeyEvent};
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use tiller_protocol::{Notice, NoticeKind};
+
+use super::confirm::wrap;
+use super::picker::{Item, Picker, Source};
+use crate::action::{self, Action, ActionSpec};
+use crate::app::App;
+use crate::effect::{Effect, Token};
+use crate::keymap::{self, Chord, Does, Keymap, scope, show};
+use crate::model::Model;
+use crate::panel::{DrawCx, Hint, Panel, Place, Reply};
+use crate::theme::Role;
+use crate::widget::draw;
+
+/// Keys of one sequence at most.
+const LONGEST: usize = 3;
+
+struct Actions {
+    items: Vec<Item>,
+    map: Arc<Keymap>,
+}
+
+/// The list of everything that can have a key.
+pub(crate) fn open(app: &App) -> Picker {
+    let map = Arc::clone(&app.keys.map);
+    let mut items = Vec::new();
+    for (group, s) in action::all() {
+        let homes = homes(&map, group, s.action);
+        for home in homes {
+            let place = scope::find(home).map_or(home, |s| s.title);
+            let keys: Vec<String> = map
+                .scope(home)
+                .iter()
+                .filter(|b| matches!(&b.does, Does::Actions(a) if a.contains(&s.action)))
+                .map(|b| show(&b.keys))
+                .collect();
+            let mut item = Item::new(format!("{home} {}", s.action.0), s.help);
+            item.detail =
+                if keys.is_empty() { place.into() } else { format!("{}  {place}", keys.join(", ")) };
+            item.more = format!("{} {} {group}", s.action.0, s.label);
+            items.push(item);
+        }
+    }
+    Picker::new(Actions { items, map })
+}
+
+/// Sections in which the action has keys; without any, everywhere.
+fn homes(map: &Keymap, group: &str, action: Action) -> Vec<&'static str> {
+    let bound = |s: &&scope::Scope| {
+        map.scope(s.name).iter().any(|b| matches!(&b.does, Does::Actions(a) if a.contains(&action)))
+    };
+    let mut all: Vec<&'static str> = scope::SCOPES.iter().filter(bound).map(|s| s.name).collect();
+    if all.is_empty() {
+        all.push(if group == "Composer" { "composer" } else { "global" });
+    }
+    all
+}
+
+impl Source for Actions {
+    fn title(&self) -> String {
+        "keys: which action is to have another?".into()
+    }
+
+    fn items(&mut self, _model: &Model) -> Vec<Item> {
+        self.items.clone()
+    }
+
+    fn choose(&mut self, item: &Item, model: &Model) -> Vec<Effect> {
+        let Some((home, id)) = item.id.split_once(' ') else { return Vec::new() };
+        let (Some(home), Some(spec)) = (scope::find(home), action::find(id)) else { return Vec::new() };
+        let file = model.folders.config.as_ref().map(|f| f.join("keys.toml"));
+        vec![Effect::Push(Box::new(Recorder::new(home, *spec, Arc::clone(&self.map), file)))]
+    }
+}
+
+/// The dialog.
+pub struct Recorder {
+    home: &'static scope::Scope,
+    spec: ActionSpec,
+    map: Arc<Keymap>,
+    file: Option<PathBuf>,
+    keys: Vec<Chord>,
+    /// Keys are taken as they are; afterwards they are looked at.
+    listening: bool,
+    /// What the key would do, or why it cannot be taken.
+    says: Result<String, String>,
+    writing: bool,
+}
+
+impl Recorder {
+    fn new(home: &'static scope::Scope, spec: ActionSpec, map: Arc<Keymap>, file: Option<PathBuf>) -> Self {
+        let says = Ok(String::new());
+        Self { home, spec, map, file, keys: Vec::new(), listening: true, says, writing: false }
+    }
+
+    /// As in a key file: the leader by its name, so that it may be another one some day.
+    fn text(&self) -> String {
+        let mut words: Vec<String> = self.keys.iter().map(Chord::to_string).collect();
+        if let Some(first) = words.first_mut().filter(|_| self.keys[0] == self.map.leader) {
+            *first = "leader".into();
+        }
+        words.join(" ")
+    }
+
+    /// What holds these keys now, and what follows from taking them.
+    fn look(&self) -> Result<String, String> {
+        if let [one] = self.keys[..]
+            && self.home.text
+            && one.text().is_some()
+        {
+            return Err(format!("'{one}' is a letter of the text there; take a key with Ctrl or Alt"));
+        }
+        let names = |does: &Does| match does {
+            Does::Actions(a) => a
+                .iter()
+                .map(|a| action::find(a.0).map_or(a.0, |s| s.help))
+                .collect::<Vec<_>>()
+                .join(", then "),
+            Does::Nothing => "nothing".into(),
+        };
+        for (n, name) in scope::chain(self.home.name).into_iter().enumerate() {
+            let Some(b) = self.map.scope(name).iter().find(|b| b.keys == self.keys) else { continue };
+            if matches!(&b.does, Does::Actions(a) if a.first() == Some(&self.spec.action)) {
+                return Err("that key does this already".into());
+            }
+            let place = scope::find(name).map_or(name, |s| s.title);
+            return Ok(match n {
+                0 => format!("It would no longer do: {}.", names(&b.does)),
+                _ => format!("There it hides: {} ({place}).", names(&b.does)),
+            });
+        }
+        Ok("It is free.".into())
+    }
+
+    fn finish(&mut self) -> Reply {
+        let Some(file) = self.file.clone() else {
+            self.says = Err("there is no configuration folder here".into());
+            return Reply::done();
+        };
+        if self.writing || self.says.is_err() {
+            return Reply::done();
+        }
+        self.writing = true;
+        let (preset, home) = (self.map.preset.clone(), self.home.name);
+        let (keys, id) = (self.text(), self.spec.action.0);
+        let job = move || Box::new(keep(&file, &preset, home, &keys, id)) as Box<dyn Any + Send>;
+        Reply::with(Effect::Job(Box::new(job), Token(1)))
+    }
+}
+
+/// Writes the binding into the person's file, if the map that results is right. Slow: only in a job.
+fn keep(file: &Path, preset: &str, home: &str, keys: &str, id: &str) -> Result<(), String> {
+    let old = match std::fs::read_to_string(file) {
+        Ok(text) => text,
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => String::new(),
+        Err(e) => return Err(format!("{}: {e}", file.display())),
+    };
+    let name = file.display().to_string();
+    keymap::load(preset, Some((&name, &old))).map_err(|e| format!("the file is wrong already: {e}"))?;
+    let new = tiller_config::set_entry(&old, home, keys, &id.into()).map_err(|e| e.to_string())?;
+    keymap::load(preset, Some((&name, &new))).map_err(|e| e.message)?;
+    tiller_config::write_private(file, &new).map_err(|e| e.to_string())
+}
+
+impl Panel for Recorder {
+    fn scope(&self) -> &'static str {
+        "confirm"
+    }
+
+    fn title(&self, _model: &Model) -> String {
+        format!("another key for: {}", self.spec.label)
+    }
+
+    fn actions(&self) -> &'static [ActionSpec] {
+        &[]
+    }
+
+    fn raw(&self) -> bool {
+        self.listening
+    }
+
+    fn place(&self, _model: &Model) -> Place {
+        Place::Center { width: 64, height: 9 }
+    }
+
+    fn act(&mut self, action: Action, _model: &Model) -> Reply {
+        match action.0 {
+            "confirm.yes" | "confirm.press" => return self.finish(),
+            "confirm.no" => return Reply::with(Effect::Pop),
+            "confirm.other" if !self.writing => {
+                self.keys.clear();
+                self.listening = true;
+            }
+            _ => return Reply::Ignored,
+        }
+        Reply::done()
+    }
+
+    fn key(&mut self, key: &KeyEvent, _model: &Model) -> Reply {
+        if !self.listening {
+            return Reply::Ignored;
+        }
+        if key.code == KeyCode::Esc {
+            return Reply::with(Effect::Pop);
+        }
+        self.keys.push(Chord::of(key));
+        // A key that begins others waits for the next one.
+        let scopes = scope::chain(self.home.name);
+        let prefix = self.map.lookup(&scopes, &self.keys) == keymap::Lookup::Prefix;
+        self.listening = self.keys.len() < LONGEST && (prefix || self.keys[..] == [self.map.leader]);
+        if !self.listening {
+            self.says = self.look();
+        }
+        Reply::done()
+    }
+
+    fn job(&mut self, _token: Token, result: Box<dyn Any + Send>, _model: &Model) -> Reply {
+        let Ok(result) = result.downcast::<Result<(), String>>() else { return Reply::Ignored };
+        self.writing = false;
+        match *result {
+            Ok(()) => {
+                let text = format!("{} now: {}", show(&self.keys), self.spec.help);
+                let said = Notice::new(NoticeKind::Info, text);
+                Reply::Done(vec![Effect::Pop, Effect::Reload, Effect::Toast(said)])
+            }
+            Err(why) => {
+                self.says = Err(why);
+                Reply::done()
+            }
+        }
+    }
+
+    fn hints(&self, _model: &Model) -> Vec<Hint> {
+        if self.listening {
+            return Vec::new();
+        }
+        let mut all = Vec::new();
+        if self.says.is_ok() {
+            all.push(Hint::as_("confirm.yes", "keep"));
+        }
+        all.extend([Hint::as_("confirm.other", "another key"), Hint::as_("confirm.no", "leave it")]);
+        all
+    }
+
+    fn draw(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
+        let area = Rect { x: area.x + 1, width: area.width.saturating_sub(2), ..area };
+        let home = format!("{} ({}, {})", self.spec.help, self.home.title, self.spec.action.0);
+        let pressed = if self.keys.is_empty() { String::new() } else { self.text() };
+        let mut rows: Vec<(String, Role)> =
+            wrap(&home, usize::from(area.width)).into_iter().take(2).map(|l| (l, Role::Text)).collect();
+        rows.push((String::new(), Role::Text));
+        if self.listening {
+            let more = if pressed.is_empty() { "Press the key" } else { "and the next key" };
+            rows.push((format!("{pressed}  {more}   (esc: leave it as it is)"), Role::Strong));
+        } else {
+            rows.push((pressed, Role::Strong));
+            let (words, role) = match &self.says {
+                Ok(words) => (words, Role::Text),
+                Err(words) => (words, Role::Error),
+            };
+            rows.extend(wrap(words, usize::from(area.width)).into_iter().map(|l| (l, role)));
+        }
+        for (y, (words, role)) in rows.iter().take(usize::from(area.height)).enumerate() {
+            let row = Rect { y: area.y + y as u16, height: 1, ..area };
+            draw::text(buf, row, words, cx.theme.style(*role));
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "recorder_tests.rs"]
+mod tests;

@@ -1,0 +1,169 @@
+//! Tables to look at: where the context goes, what it cost, what ran. Each is a picker, so that it can be
+//! filtered and has the same keys as every list.
+
+use tiller_protocol::command::{ContextCommand, CostBy, Query};
+use tiller_protocol::event::ReplyEvent;
+use tiller_protocol::view::{AuditRow, ContextReport, CostRow};
+use tiller_protocol::{CommandBody, Event, EventBody};
+
+use super::picker::{Item, Outcome, Picker, Source};
+use crate::action::{Action, ActionSpec};
+use crate::effect::{Effect, Token};
+use crate::model::Model;
+use crate::panel::Hint;
+
+/// What they can do besides a picker's own.
+pub const ACTIONS: &[ActionSpec] =
+    &[ActionSpec::key_only("report.next", "group by", "Costs by model, by agent, by day")];
+
+/// Rows of the audit shown at most.
+const AUDIT: u32 = 1000;
+
+/// A table: its title, its question, how an answer becomes rows.
+struct Report {
+    title: &'static str,
+    ask: CommandBody,
+    rows: fn(&ReplyEvent) -> Option<Vec<Item>>,
+    items: Vec<Item>,
+    heard: bool,
+}
+
+/// `/context`.
+pub(crate) fn context() -> Picker {
+    report("context", CommandBody::Context(ContextCommand::Report), |r| match r {
+        ReplyEvent::ContextReply { report } => Some(context_rows(report)),
+        _ => None,
+    })
+}
+
+/// `/cost`.
+pub(crate) fn cost() -> Picker {
+    report("cost by model", CommandBody::Query(Query::Costs { by: CostBy::Model }), cost_rows)
+}
+
+/// `/audit`.
+pub(crate) fn audit() -> Picker {
+    report("audit: what ran", CommandBody::Query(Query::Audit { filter: String::new(), limit: AUDIT }), |r| {
+        match r {
+            ReplyEvent::AuditReply { rows } => Some(rows.iter().map(audit_row).collect()),
+            _ => None,
+        }
+    })
+}
+
+fn report(title: &'static str, ask: CommandBody, rows: fn(&ReplyEvent) -> Option<Vec<Item>>) -> Picker {
+    Picker::new(Report { title, ask, rows, items: Vec::new(), heard: false })
+}
+
+fn context_rows(r: &ContextReport) -> Vec<Item> {
+    let share =
+        |n: u64| r.window.map_or(String::new(), |w| format!("{:>5.1} %", n as f64 * 100.0 / w.max(1) as f64));
+    let row = |name: &str, n: u64, note: String| {
+        let bar = r.window.map_or(0, |w| (n * 40 / w.max(1)).min(40) as usize);
+        Item {
+            more: note,
+            ..Item::new(name, format!("{name:24} {:<40}", "#".repeat(bar)))
+                .detail(format!("{n:>8} tokens {}", share(n)))
+        }
+    };
+    let all = if r.exact { "in all (as the provider counts)" } else { "in all (estimated)" };
+    let mut rows = vec![row(
+        all,
+        r.used,
+        r.window.map_or("the model's window is not known".into(), |w| format!("of {w} tokens")),
+    )];
+    rows.extend(r.layers.iter().map(|l| {
+        let cut = if l.shortened { ", shortened to fit" } else { "" };
+        row(&l.name, l.tokens, format!("from {}, budget {} tokens{cut}", l.source, l.budget))
+    }));
+    rows.push(row("tools", r.tools, "descriptions and schemas of the tools".into()));
+    rows.push(row("messages", r.messages, "the conversation since the last compaction".into()));
+    rows
+}
+
+fn cost_rows(r: &ReplyEvent) -> Option<Vec<Item>> {
+    let ReplyEvent::CostsReply { rows, total } = r else { return None };
+    let row = |c: &CostRow| {
+        let cost = c.cost.map_or("unknown".into(), |c| format!("${:.4}", c.usd()));
+        Item::new(&c.key, format!("{:34} {:>5} calls", c.key, c.calls)).detail(format!(
+            "in {:>9}  out {:>8}  {cost:>9}",
+            c.usage.context(),
+            c.usage.output
+        ))
+    };
+    let mut items: Vec<Item> = rows.iter().map(row).collect();
+    let sum = total.map_or("unknown".into(), |c| format!("${:.4}", c.usd()));
+    items.push(Item::new("total", "in all").detail(sum));
+    Some(items)
+}
+
+fn audit_row(r: &AuditRow) -> Item {
+    let time = &r.time.to_rfc3339()[11..19];
+    Item {
+        more: format!(
+            "{}\n\n{} {} by {}\n{} after {:.1} s, agent {}",
+            r.what, r.tool, r.decision, r.by, r.outcome, r.seconds, r.agent
+        ),
+        ..Item::new(&r.what, format!("{time} {:10} {}", r.tool, r.what.lines().next().unwrap_or("")))
+            .detail(format!("{} {}", r.decision, r.outcome))
+    }
+}
+
+impl Source for Report {
+    fn title(&self) -> String {
+        self.title.into()
+    }
+
+    fn scope(&self) -> &'static str {
+        "report"
+    }
+
+    fn ask(&mut self) -> Vec<(CommandBody, Token)> {
+        vec![(self.ask.clone(), Token(1))]
+    }
+
+    fn reply(&mut self, _token: Token, event: &Event, _model: &Model) -> bool {
+        let EventBody::Reply(reply) = &event.body else { return false };
+        let Some(items) = (self.rows)(reply) else { return false };
+        self.heard = true;
+        self.items = items;
+        true
+    }
+
+    fn items(&mut self, _model: &Model) -> Vec<Item> {
+        self.items.clone()
+    }
+
+    fn choose(&mut self, item: &Item, _model: &Model) -> Vec<Effect> {
+        vec![Effect::Copy { text: format!("{}\n{}", item.text, item.more), what: "row" }]
+    }
+
+    fn act(&mut self, action: Action, _item: Option<&Item>, _model: &Model) -> Option<Outcome> {
+        let CommandBody::Query(Query::Costs { by }) = &mut self.ask else { return None };
+        if action.0 != "report.next" {
+            return None;
+        }
+        (*by, self.title) = match by {
+            CostBy::Model => (CostBy::Agent, "cost by agent"),
+            CostBy::Agent => (CostBy::Day, "cost by day"),
+            CostBy::Day => (CostBy::Model, "cost by model"),
+        };
+        Some(Outcome::Stay { effects: vec![Effect::Ask(self.ask.clone(), Token(1))], reload: true })
+    }
+
+    fn hints(&self) -> Vec<Hint> {
+        if matches!(self.ask, CommandBody::Query(Query::Costs { .. })) {
+            vec![Hint::of("report.next")]
+        } else {
+            Vec::new()
+        }
+    }
+
+    fn preview(&self, item: &Item) -> Option<String> {
+        (!item.more.is_empty()).then(|| item.more.clone())
+    }
+
+    fn nothing(&self) -> &'static str {
+        if self.heard { "nothing yet" } else { "looking..." }
+    }
+}

@@ -1,0 +1,354 @@
+//! Review of what a turn changed. The files already hold the changes: accepting is doing nothing.
+//! Rejecting applies the reverse of a hunk, never by force; comments go to the agent as one message.
+
+mod draw;
+mod state;
+mod talk;
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Position, Rect};
+use tiller_protocol::command::ReviewCommand;
+use tiller_protocol::event::TurnEvent;
+use tiller_protocol::{CommandBody, Event, EventBody, Notice, NoticeKind};
+
+use crate::action::{Action, ActionSpec};
+use crate::effect::{Effect, Token};
+use crate::ladder::Rung;
+use crate::model::Model;
+use crate::panel::{DrawCx, Hint, Panel, Place, Reply};
+use crate::text::sheet::Sheet;
+use crate::widget::edit::Edit;
+use state::State;
+
+/// What a review can do.
+pub const ACTIONS: &[ActionSpec] = &[
+    ActionSpec::key_only("review.accept", "accept", "Leave this hunk as it is, and go on"),
+    ActionSpec::key_only("review.reject", "reject", "Take this hunk, or the selected lines, back"),
+    ActionSpec::key_only("review.accept_file", "accept file", "Leave this file as it is, and go on"),
+    ActionSpec::key_only("review.reject_file", "reject file", "Take everything in this file back"),
+    ActionSpec::key_only("review.hunk_down", "next hunk", "To the next hunk"),
+    ActionSpec::key_only("review.hunk_up", "last hunk", "To the hunk before"),
+    ActionSpec::key_only("review.file_down", "next file", "To the next file"),
+    ActionSpec::key_only("review.file_up", "last file", "To the file before"),
+    ActionSpec::key_only("review.lines", "lines", "Select lines from here on"),
+    ActionSpec::key_only("review.comment", "comment", "Write a remark for the agent on this line"),
+    ActionSpec::key_only("review.send", "send", "Send all remarks as one message"),
+    ActionSpec::key_only("review.edit", "edit", "Open the file here in the editor"),
+    ActionSpec::key_only("review.undo", "undo", "Bring back what was rejected last"),
+    ActionSpec::key_only("review.blanks", "whitespace", "Show or hide changes of blanks only"),
+    ActionSpec::key_only("review.less", "less context", "Fewer lines around changes"),
+    ActionSpec::key_only("review.more", "more context", "More lines around changes"),
+    ActionSpec::key_only("review.side", "side by side", "Old and new side by side, or one below the other"),
+    ActionSpec::key_only("review.load", "load", "Look again at what the last turn changed"),
+];
+
+const OPEN: Token = Token(1);
+const REJECT: Token = Token(2);
+const UNDO: Token = Token(3);
+
+/// Whether there is something to look at.
+#[derive(Debug, PartialEq, Eq)]
+enum Phase {
+    /// Not asked for yet, or a turn has ended since.
+    Stale,
+    Loading,
+    Ready,
+    /// Why there is nothing.
+    None(String),
+}
+
+/// The panel of view 6, and the dialog.
+pub struct Review {
+    phase: Phase,
+    state: State,
+    layer: bool,
+    typing: Option<Edit>,
+    /// Paths of the hunks that were sent back and not answered yet.
+    pending: Vec<String>,
+    /// The current file laid out: each line with its hunk and the line of it.
+    sheet: Sheet,
+    spots: Vec<draw::Spot>,
+    top: usize,
+    rows: usize,
+    stamp: u64,
+    changes: u64,
+}
+
+impl Review {
+    fn made(layer: bool) -> Self {
+        Self {
+            phase: Phase::Stale,
+            state: State::default(),
+            layer,
+            typing: None,
+            pending: Vec::new(),
+            sheet: Sheet::default(),
+            spots: Vec::new(),
+            top: 0,
+            rows: 10,
+            stamp: 0,
+            changes: 1,
+        }
+    }
+
+    /// As view 6: asks when it is first used.
+    pub fn view() -> Self {
+        Self::made(false)
+    }
+
+    /// As a dialog: asks at once.
+    pub fn dialog() -> Self {
+        Self::made(true)
+    }
+}
+
+impl Panel for Review {
+    fn scope(&self) -> &'static str {
+        if self.typing.is_some() { "input" } else { "diff" }
+    }
+
+    fn title(&self, _model: &Model) -> String {
+        if self.phase != Phase::Ready {
+            return "review".into();
+        }
+        let added: u32 = self.state.files.iter().map(|f| f.diff.added).sum();
+        let removed: u32 = self.state.files.iter().map(|f| f.diff.removed).sum();
+        let (n, all) = self.state.count();
+        let files = self.state.files.len();
+        let s = if files == 1 { "" } else { "s" };
+        format!("review: {files} file{s} +{added} -{removed}, hunk {n}/{all}")
+    }
+
+    fn actions(&self) -> &'static [ActionSpec] {
+        ACTIONS
+    }
+
+    fn opened(&mut self, _model: &Model) -> Vec<Effect> {
+        if self.layer { vec![self.load(None)] } else { Vec::new() }
+    }
+
+    fn place(&self, _model: &Model) -> Place {
+        Place::Full
+    }
+
+    fn empty(&self, _model: &Model) -> bool {
+        self.phase != Phase::Ready
+    }
+
+    fn event(&mut self, event: &Event, _model: &Model) -> Reply {
+        let over = matches!(&event.body, EventBody::Turn(TurnEvent::TurnFinished { .. }));
+        // What the person is looking at is not taken away from them; a view that nobody used is asked anew.
+        if over && !self.layer && self.state.comments.is_empty() {
+            self.phase = Phase::Stale;
+        }
+        Reply::Ignored
+    }
+
+    fn reply(&mut self, token: Token, event: &Event, _model: &Model) -> Reply {
+        self.changes += 1;
+        match &event.body {
+            EventBody::Reply(r) => self.answered(token, r),
+            _ => Reply::Ignored,
+        }
+    }
+
+    fn edited(&mut self, result: Result<(), String>, _model: &Model) -> Reply {
+        match result {
+            Ok(()) => Reply::with(self.load(self.state.turn)),
+            Err(why) => Reply::with(Effect::Toast(Notice::new(NoticeKind::User, why))),
+        }
+    }
+
+    fn act(&mut self, action: Action, model: &Model) -> Reply {
+        self.changes += 1;
+        if let Some(edit) = &mut self.typing {
+            return if edit.act(action.0) { Reply::done() } else { Reply::Ignored };
+        }
+        if action.0 == "list.back" && self.layer {
+            return Reply::with(Effect::Pop);
+        }
+        if self.phase != Phase::Ready {
+            return match action.0 {
+                "list.open" | "review.load" if self.phase != Phase::Loading => Reply::with(self.load(None)),
+                _ => Reply::Ignored,
+            };
+        }
+        let s = &mut self.state;
+        match action.0 {
+            "list.down" => s.step_line(true),
+            "list.up" => s.step_line(false),
+            "list.page_down" => (0..self.rows / 2).for_each(|_| s.step_line(true)),
+            "list.page_up" => (0..self.rows / 2).for_each(|_| s.step_line(false)),
+            "list.first" => s.go_file(0),
+            "list.last" => {
+                s.go_file(usize::MAX);
+                s.go_hunk(s.current().map_or(0, |f| f.hunks.len().saturating_sub(1)));
+            }
+            "review.hunk_down" | "list.next" => s.step_hunk(true),
+            "review.hunk_up" | "list.previous" => s.step_hunk(false),
+            "review.file_down" => s.go_file(s.file + 1),
+            "review.file_up" => s.go_file(s.file.saturating_sub(1)),
+            "review.accept" => s.step_hunk(true),
+            "review.accept_file" => {
+                let at = s.file;
+                if let Some(f) = s.files.get_mut(at) {
+                    f.accepted = true;
+                }
+                s.go_file(at + 1);
+            }
+            "review.reject" => {
+                let hunks = self.state.reject_hunk();
+                return self.reject(hunks, model);
+            }
+            "review.reject_file" => {
+                let hunks = self.state.reject_file();
+                return self.reject(hunks, model);
+            }
+            "review.lines" | "list.mark" => s.mark = if s.mark.is_some() { None } else { Some(s.line) },
+            "review.comment" => {
+                let place = s.place();
+                let known = place.and_then(|(p, l, q)| {
+                    s.comments
+                        .iter()
+                        .find(|c| c.path == p && c.line == l && c.quote == q)
+                        .map(|c| c.text.clone())
+                });
+                self.typing = Some(Edit::with(&known.unwrap_or_default()));
+            }
+            "review.send" => return self.send(),
+            "review.edit" | "list.open" => return self.edit(model),
+            "review.undo" => {
+                return Reply::with(Effect::Ask(CommandBody::Review(ReviewCommand::UndoReject), UNDO));
+            }
+            "review.blanks" => s.show.ignore_blanks = !s.show.ignore_blanks,
+            "review.less" => s.show.context = s.show.context.saturating_sub(1),
+            "review.more" => s.show.context = (s.show.context + 1).min(3),
+            "review.side" => s.show.side = Some(!s.show.side.unwrap_or(false)),
+            "review.load" => return Reply::with(self.load(None)),
+            "list.copy" => {
+                let text = s.hunk().zip(s.current()).map(|(h, f)| h.to_patch(&f.diff.path));
+                return text.map_or(Reply::Ignored, |text| Reply::with(Effect::Copy { text, what: "hunk" }));
+            }
+            _ => return Reply::Ignored,
+        }
+        Reply::done()
+    }
+
+    fn key(&mut self, key: &KeyEvent, _model: &Model) -> Reply {
+        let Some(edit) = &mut self.typing else { return Reply::Ignored };
+        self.changes += 1;
+        match key.code {
+            KeyCode::Char(c) if !key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT) => {
+                edit.insert(c.encode_utf8(&mut [0; 4]));
+            }
+            KeyCode::Enter => {
+                let text = edit.take();
+                self.typing = None;
+                self.state.comment(text);
+            }
+            _ => return Reply::Ignored,
+        }
+        Reply::done()
+    }
+
+    fn paste(&mut self, text: &str, _model: &Model) -> Reply {
+        let Some(edit) = &mut self.typing else { return Reply::Ignored };
+        edit.insert(&text.replace('\n', " "));
+        Reply::done()
+    }
+
+    fn mouse(&mut self, event: &MouseEvent, area: Rect, _model: &Model) -> Reply {
+        self.changes += 1;
+        match event.kind {
+            MouseEventKind::Down(MouseButton::Left) if self.typing.is_none() => {
+                self.click(area, Position::new(event.column, event.row));
+            }
+            MouseEventKind::ScrollUp => (0..3).for_each(|_| self.state.step_line(false)),
+            MouseEventKind::ScrollDown => (0..3).for_each(|_| self.state.step_line(true)),
+            _ => return Reply::Ignored,
+        }
+        Reply::done()
+    }
+
+    fn rung(&self, _model: &Model) -> Option<Rung> {
+        if self.typing.is_some() { Some(Rung::Popup) } else { self.state.mark.map(|_| Rung::Selection) }
+    }
+
+    fn escape(&mut self, rung: Rung, _model: &Model) -> Reply {
+        self.changes += 1;
+        match rung {
+            Rung::Popup => self.typing = None,
+            Rung::Selection => self.state.mark = None,
+            Rung::Layer => return Reply::with(Effect::Pop),
+            _ => {}
+        }
+        Reply::done()
+    }
+
+    fn hints(&self, _model: &Model) -> Vec<Hint> {
+        if self.typing.is_some() {
+            return Vec::new();
+        }
+        if self.phase != Phase::Ready {
+            return vec![Hint::of("review.load")];
+        }
+        let reject = if self.state.mark.is_some() { "reject lines" } else { "reject" };
+        let mut hints =
+            vec![Hint::of("review.accept"), Hint::as_("review.reject", reject), Hint::of("review.comment")];
+        if !self.state.comments.is_empty() {
+            hints.push(Hint::of("review.send"));
+        }
+        if self.state.rejected > 0 {
+            hints.push(Hint::of("review.undo"));
+        }
+        hints.extend(
+            ["review.reject_file", "review.lines", "review.edit", "review.blanks", "review.side"]
+                .map(Hint::of),
+        );
+        hints
+    }
+
+    fn measure(&mut self, area: Rect, _cx: &DrawCx<'_>) {
+        let stamp =
+            self.changes.wrapping_mul(1 << 20) + u64::from(area.width) * 1000 + u64::from(area.height);
+        if stamp != self.stamp {
+            self.stamp = stamp;
+            self.lay(area);
+        }
+    }
+
+    fn draw(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
+        self.paint(cx, area, buf);
+    }
+
+    fn cursor(&self, area: Rect, _model: &Model) -> Option<Position> {
+        self.cursor_at(area)
+    }
+}
+
+/// For tests that walk all dialogs.
+pub fn sample() -> Review {
+    use tiller_protocol::tool::FileDiff;
+    let mut r = Review::dialog();
+    let diff = "--- a/src/client.rs\n+++ b/src/client.rs\n@@ -41,2 +41,2 @@ fn retry()\n     let wait = header.map(parse);\n-    sleep(wait)\n+    sleep(wait.min(limit))\n";
+    r.state.load(tiller_protocol::review::Review {
+        turn: "0190a000-0000-7000-8000-000000000001"
+            .parse()
+            .unwrap_or(tiller_protocol::EntryId(Default::default())),
+        title: "Make the retry logic honour Retry-After".into(),
+        files: vec![FileDiff {
+            path: "src/client.rs".into(),
+            kind: tiller_protocol::ChangeKind::Modified,
+            added: 1,
+            removed: 1,
+            diff: diff.into(),
+        }],
+    });
+    r.phase = Phase::Ready;
+    r
+}
+
+#[cfg(test)]
+#[path = "tests.rs"]
+mod tests;

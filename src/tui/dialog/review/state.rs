@@ -1,0 +1,273 @@
+//! What is reviewed: files, hunks, the line that is chosen, comments. No drawing, no keys.
+
+use tiller_protocol::EntryId;
+use tiller_protocol::review::{Reject, Review};
+use tiller_protocol::tool::FileDiff;
+
+use crate::text::diff::{DiffLine, Hunk, Kind, Patch};
+
+/// A remark for the agent, kept by what it is about, so that it survives a reload.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Comment {
+    pub path: String,
+    /// Line in the new file, or in the old one for a removed line.
+    pub line: u32,
+    /// The line's text.
+    pub quote: String,
+    pub text: String,
+}
+
+/// A changed file.
+pub(super) struct File {
+    pub diff: FileDiff,
+    pub hunks: Vec<Hunk>,
+    /// The person has looked at it and wants it so.
+    pub accepted: bool,
+    /// A hunk of it did not go back: the file has changed since.
+    pub conflict: bool,
+}
+
+/// How differences are shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Show {
+    /// Lines of context around changes, 0 to 3.
+    pub context: usize,
+    /// Changes of blanks only are shown as context.
+    pub ignore_blanks: bool,
+    /// Side by side: `None` decides by width.
+    pub side: Option<bool>,
+}
+
+impl Default for Show {
+    fn default() -> Self {
+        Self { context: 3, ignore_blanks: false, side: None }
+    }
+}
+
+/// The state of a review.
+#[derive(Default)]
+pub(super) struct State {
+    pub turn: Option<EntryId>,
+    pub title: String,
+    pub files: Vec<File>,
+    pub file: usize,
+    /// The chosen line: hunk and index in it.
+    pub hunk: usize,
+    pub line: usize,
+    /// Where a selection of lines began.
+    pub mark: Option<usize>,
+    pub comments: Vec<Comment>,
+    pub show: Show,
+    /// Hunks that went back in this review.
+    pub rejected: u32,
+}
+
+impl State {
+    /// Takes in what the engine says. The place stays where the file is still there.
+    pub(super) fn load(&mut self, review: Review) {
+        let path = self.files.get(self.file).map(|f| f.diff.path.clone());
+        let keep: Vec<(String, bool, bool)> =
+            self.files.iter().map(|f| (f.diff.path.clone(), f.accepted, f.conflict)).collect();
+        let same = self.turn == Some(review.turn);
+        if !same {
+            self.comments.clear();
+            self.rejected = 0;
+        }
+        self.turn = Some(review.turn);
+        self.title = review.title;
+        self.files = review
+            .files
+            .into_iter()
+            .map(|diff| {
+                let known = keep.iter().find(|k| same && k.0 == diff.path);
+                let hunks = Patch::read(&diff.diff).hunks;
+                File {
+                    diff,
+                    hunks,
+                    accepted: known.is_some_and(|k| k.1),
+                    conflict: known.is_some_and(|k| k.2),
+                }
+            })
+            .collect();
+        self.file = path.and_then(|p| self.files.iter().position(|f| f.diff.path == p)).unwrap_or(0);
+        self.mark = None;
+        let hunks = self.current().map_or(0, |f| f.hunks.len());
+        if self.hunk >= hunks || !same {
+            self.go_hunk(self.hunk.min(hunks.saturating_sub(1)));
+        } else {
+            self.line = self.line.min(self.hunk().map_or(0, |h| h.lines.len().saturating_sub(1)));
+        }
+    }
+
+    pub(super) fn current(&self) -> Option<&File> {
+        self.files.get(self.file)
+    }
+
+    pub(super) fn hunk(&self) -> Option<&Hunk> {
+        self.current()?.hunks.get(self.hunk)
+    }
+
+    /// Number of the current hunk among all, and how many there are.
+    pub(super) fn count(&self) -> (usize, usize) {
+        let before: usize = self.files.iter().take(self.file).map(|f| f.hunks.len()).sum();
+        (before + self.hunk + 1, self.files.iter().map(|f| f.hunks.len()).sum())
+    }
+
+    /// To the first change of a hunk of this file.
+    pub(super) fn go_hunk(&mut self, n: usize) {
+        self.hunk = n;
+        self.mark = None;
+        self.line =
+            self.hunk().and_then(|h| h.lines.iter().position(|l| l.kind != Kind::Context)).unwrap_or(0);
+    }
+
+    /// The next hunk, over the files' ends.
+    pub(super) fn step_hunk(&mut self, down: bool) {
+        if down {
+            if self.hunk + 1 < self.current().map_or(0, |f| f.hunks.len()) {
+                self.go_hunk(self.hunk + 1);
+            } else if self.file + 1 < self.files.len() {
+                self.go_file(self.file + 1);
+            }
+        } else if self.hunk > 0 {
+            self.go_hunk(self.hunk - 1);
+        } else if self.file > 0 {
+            self.go_file(self.file - 1);
+            self.go_hunk(self.current().map_or(0, |f| f.hunks.len().saturating_sub(1)));
+        }
+    }
+
+    pub(super) fn go_file(&mut self, n: usize) {
+        self.file = n.min(self.files.len().saturating_sub(1));
+        self.go_hunk(0);
+    }
+
+    /// The next line that is shown, over the hunks' ends.
+    pub(super) fn step_line(&mut self, down: bool) {
+        let Some(hunk) = self.hunk() else { return };
+        let shown: Vec<usize> = shown(hunk, self.show).iter().map(|(n, _)| *n).collect();
+        let at = shown.iter().position(|n| *n >= self.line).unwrap_or(shown.len().saturating_sub(1));
+        let next = if down { shown.get(at + 1) } else { at.checked_sub(1).and_then(|n| shown.get(n)) };
+        match next {
+            Some(n) => self.line = *n,
+            None if self.mark.is_some() => {}
+            None if down && self.hunk + 1 < self.current().map_or(0, |f| f.hunks.len()) => {
+                self.hunk += 1;
+                self.line = 0;
+            }
+            None if down => {}
+            None if self.hunk > 0 => {
+                self.hunk -= 1;
+                self.line = self.hunk().map_or(0, |h| h.lines.len().saturating_sub(1));
+            }
+            None => {}
+        }
+    }
+
+    /// Lines that are chosen: the selection, or the one.
+    pub(super) fn chosen(&self) -> (usize, usize) {
+        let mark = self.mark.unwrap_or(self.line);
+        (mark.min(self.line), mark.max(self.line))
+    }
+
+    /// What `r` sends back: the hunk, or the chosen lines of it.
+    pub(super) fn reject_hunk(&self) -> Option<Vec<Reject>> {
+        let (file, hunk) = (self.current()?, self.hunk()?);
+        let path = file.diff.path.clone();
+        let hunk = match self.mark {
+            Some(_) => {
+                let (from, to) = self.chosen();
+                hunk.lines.get(from..=to)?.iter().find(|l| matches!(l.kind, Kind::Added | Kind::Removed))?;
+                hunk.part(&path, from, to)
+            }
+            None => hunk.to_patch(&path),
+        };
+        Some(vec![Reject { path, hunk }])
+    }
+
+    /// What `R` sends back: every hunk of the file.
+    pub(super) fn reject_file(&self) -> Option<Vec<Reject>> {
+        let file = self.current()?;
+        let path = &file.diff.path;
+        let all: Vec<Reject> =
+            file.hunks.iter().map(|h| Reject { path: path.clone(), hunk: h.to_patch(path) }).collect();
+        (!all.is_empty()).then_some(all)
+    }
+
+    /// Where a comment would go.
+    pub(super) fn place(&self) -> Option<(String, u32, String)> {
+        let line = self.hunk()?.lines.get(self.line)?;
+        Some((self.current()?.diff.path.clone(), line.new.or(line.old)?, line.text.clone()))
+    }
+
+    /// Adds, changes or (with an empty text) removes the comment of the chosen line.
+    pub(super) fn comment(&mut self, text: String) {
+        let Some((path, line, quote)) = self.place() else { return };
+        self.comments.retain(|c| !(c.path == path && c.line == line && c.quote == quote));
+        if !text.trim().is_empty() {
+            self.comments.push(Comment { path, line, quote, text });
+        }
+    }
+
+    /// Comments about a line.
+    pub(super) fn comments_on<'a>(
+        &'a self,
+        path: &'a str,
+        line: &'a DiffLine,
+    ) -> impl Iterator<Item = &'a Comment> {
+        let number = line.new.or(line.old);
+        self.comments.iter().filter(move |c| c.path == path && Some(c.line) == number && c.quote == line.text)
+    }
+
+    /// All comments as one message to the agent.
+    pub(super) fn message(&self) -> Option<String> {
+        if self.comments.is_empty() {
+            return None;
+        }
+        let mut out = String::from("My review of your changes:\n");
+        for c in &self.comments {
+            out.push_str(&format!("\n{}:{}\n> {}\n{}\n", c.path, c.line, c.quote.trim(), c.text.trim()));
+        }
+        Some(out)
+    }
+}
+
+/// The lines of a hunk that are shown, with their indices: less context, and changes of blanks only as
+/// context, where that is wanted.
+pub(super) fn shown(hunk: &Hunk, show: Show) -> Vec<(usize, DiffLine)> {
+    let mut lines: Vec<(usize, DiffLine)> = hunk.lines.iter().cloned().enumerate().collect();
+    if show.ignore_blanks {
+        lines = without_blanks(lines);
+    }
+    let changed: Vec<usize> =
+        lines.iter().enumerate().filter(|(_, (_, l))| l.kind != Kind::Context).map(|(k, _)| k).collect();
+    let near = |k: usize| changed.iter().any(|c| c.abs_diff(k) <= show.context);
+    if changed.is_empty() {
+        return lines;
+    }
+    lines.into_iter().enumerate().filter(|(k, _)| near(*k)).map(|(_, l)| l).collect()
+}
+
+fn without_blanks(lines: Vec<(usize, DiffLine)>) -> Vec<(usize, DiffLine)> {
+    let bare = |l: &DiffLine| l.text.split_whitespace().collect::<String>();
+    let mut out: Vec<(usize, DiffLine)> = Vec::new();
+    let mut n = 0;
+    while n < lines.len() {
+        let removed = lines[n..].iter().take_while(|l| l.1.kind == Kind::Removed).count();
+        let added = lines[n + removed..].iter().take_while(|l| l.1.kind == Kind::Added).count();
+        if removed == 0 && added == 0 {
+            out.push(lines[n].clone());
+            n += 1;
+            continue;
+        }
+        let (old, new) = (&lines[n..n + removed], &lines[n + removed..n + removed + added]);
+        let same = removed == added && old.iter().zip(new).all(|(a, b)| bare(&a.1) == bare(&b.1));
+        if same {
+            out.extend(new.iter().map(|(k, l)| (*k, DiffLine { kind: Kind::Context, ..l.clone() })));
+        } else {
+            out.extend_from_slice(&lines[n..n + removed + added]);
+        }
+        n += removed + added;
+    }
+    out
+}

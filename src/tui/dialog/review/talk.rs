@@ -1,0 +1,106 @@
+//! What a review asks of the engine, and what it makes of the answers.
+
+use tiller_protocol::command::{ReviewCommand, TurnCommand};
+use tiller_protocol::event::ReplyEvent;
+use tiller_protocol::{CommandBody, Message, Notice, NoticeKind, SendMode};
+
+use super::{OPEN, Phase, REJECT, Review, UNDO};
+use crate::effect::{Effect, External, Token};
+use crate::model::Model;
+use crate::panel::Reply;
+use crate::text::clean;
+
+impl Review {
+    pub(super) fn load(&mut self, turn: Option<tiller_protocol::EntryId>) -> Effect {
+        if self.phase != Phase::Ready {
+            self.phase = Phase::Loading;
+        }
+        Effect::Ask(CommandBody::Review(ReviewCommand::Open { turn }), OPEN)
+    }
+
+    pub(super) fn reject(
+        &mut self,
+        hunks: Option<Vec<tiller_protocol::review::Reject>>,
+        model: &Model,
+    ) -> Reply {
+        if model.session.read_only {
+            return say("this session is open read-only: nothing can be taken back");
+        }
+        let (Some(turn), Some(hunks)) = (self.state.turn, hunks) else {
+            return say("there is no change here to reject");
+        };
+        self.pending = hunks.iter().map(|h| h.path.clone()).collect();
+        self.state.mark = None;
+        Reply::with(Effect::Ask(CommandBody::Review(ReviewCommand::Reject { turn, hunks }), REJECT))
+    }
+
+    pub(super) fn send(&mut self) -> Reply {
+        let Some(text) = self.state.message() else { return say("there are no comments yet: c writes one") };
+        self.state.comments.clear();
+        let submit = TurnCommand::Submit { message: Message::text(text), mode: SendMode::default() };
+        let mut effects = vec![Effect::Send(CommandBody::Turn(submit))];
+        if self.layer {
+            effects.push(Effect::Pop);
+        }
+        Reply::Done(effects)
+    }
+
+    pub(super) fn edit(&self, model: &Model) -> Reply {
+        let Some(summary) = &model.session.summary else { return Reply::Ignored };
+        let Some((path, line, _)) = self.state.place() else { return Reply::Ignored };
+        let file = std::path::Path::new(&summary.project).join(path);
+        Reply::with(Effect::Suspend(External::Editor { file, line: Some(line) }))
+    }
+
+    pub(super) fn answered(&mut self, token: Token, reply: &ReplyEvent) -> Reply {
+        match (token, reply) {
+            (OPEN, ReplyEvent::ReviewReply { review }) => {
+                self.phase = if review.files.is_empty() {
+                    Phase::None("this turn changed no files".into())
+                } else {
+                    Phase::Ready
+                };
+                self.state.load(review.clone());
+                Reply::done()
+            }
+            (OPEN, ReplyEvent::ErrorReply { notice }) => {
+                self.phase = Phase::None(clean::plain(&notice.message).into_owned());
+                Reply::done()
+            }
+            (REJECT, ReplyEvent::RejectReply { rejected, conflicts }) => {
+                self.state.rejected += rejected;
+                let pending = std::mem::take(&mut self.pending);
+                for f in &mut self.state.files {
+                    if pending.contains(&f.diff.path) {
+                        f.conflict = conflicts.contains(&f.diff.path);
+                    }
+                }
+                let mut effects = vec![self.load(self.state.turn)];
+                if let Some(first) = conflicts.first() {
+                    let text = format!(
+                        "{} changed since the turn: {} not taken back there, nothing was forced",
+                        clean::plain(first),
+                        if conflicts.len() == 1 { "a hunk was" } else { "hunks were" }
+                    );
+                    effects.push(Effect::Toast(
+                        Notice::new(NoticeKind::User, text).hint("edit the file by hand with e"),
+                    ));
+                }
+                Reply::Done(effects)
+            }
+            (UNDO, ReplyEvent::RejectReply { .. }) => {
+                self.state.rejected = self.state.rejected.saturating_sub(1);
+                Reply::with(self.load(self.state.turn))
+            }
+            (REJECT | UNDO, ReplyEvent::ErrorReply { notice }) => {
+                self.pending.clear();
+                Reply::with(Effect::Toast(notice.clone()))
+            }
+            _ => Reply::Ignored,
+        }
+    }
+}
+
+pub(super) fn say(text: &str) -> Reply {
+    Reply::with(Effect::Toast(Notice::new(NoticeKind::Info, text)))
+}

@@ -1,0 +1,201 @@
+//! A text to read: scrolled, copied, closed. For differences and whatever else needs no choice.
+
+use crossterm::event::{KeyEvent, MouseEvent};
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use crate::action::{Action, ActionSpec};
+use crate::cell;
+use crate::effect::Effect;
+use crate::ladder::Rung;
+use crate::model::Model;
+use crate::panel::find::Find;
+use crate::panel::{DrawCx, Hint, Panel, Place, Reply};
+use crate::text::diff::Patch;
+use crate::text::line::{Line, Look, Wrap};
+use crate::theme::Role;
+use crate::widget::draw;
+use crate::widget::scroll::Scroll;
+
+/// The dialog.
+pub struct Text {
+    title: String,
+    source: String,
+    diff: bool,
+    columns: u16,
+    scroll: Scroll,
+    /// What is searched for, and the line of the hit.
+    find: Option<(Find, usize)>,
+}
+
+impl Text {
+    /// Foreign text, line by line.
+    pub fn plain(title: &str, text: &str) -> Self {
+        Self {
+            title: title.into(),
+            source: text.into(),
+            diff: false,
+            columns: 0,
+            scroll: Scroll::default(),
+            find: None,
+        }
+    }
+
+    /// A unified difference of one file.
+    pub fn diff(title: &str, diff: &str) -> Self {
+        Self { diff: true, ..Self::plain(title, diff) }
+    }
+
+    fn lines(&self, columns: u16) -> Vec<Line> {
+        if self.source.trim().is_empty() {
+            let words = if self.diff { "no difference" } else { "nothing" };
+            return vec![Line::strict(words, Look::of(Role::Dim), Wrap::Word)];
+        }
+        let patch = Patch::read(&self.source);
+        if !self.diff || patch.hunks.is_empty() {
+            let line = |l: &str| Line::strict(l, Look::of(Role::Text), Wrap::Hard);
+            return crate::text::clean::lines(&self.source).map(line).collect();
+        }
+        let wide = usize::from(columns) >= cell::diff::SIDE_BY_SIDE;
+        let mut all = Vec::new();
+        for h in &patch.hunks {
+            all.push(Line::strict(&h.header, Look::of(Role::Hunk), Wrap::Word));
+            all.extend(cell::diff::hunk(h, usize::from(columns), wide).into_iter().map(|(line, _)| line));
+        }
+        all
+    }
+}
+
+impl Text {
+    fn search(&mut self, id: &str) -> bool {
+        match (id, &mut self.find) {
+            (id, Some((find, _))) if find.typing => {
+                let done = find.edit.act(id);
+                find.look(self.scroll.lines());
+                return done;
+            }
+            ("list.search", _) => self.find = Some((Find::default(), self.scroll.first())),
+            ("list.next" | "list.previous", Some((find, at))) => {
+                if let Some(hit) = find.step(*at, id == "list.next") {
+                    *at = hit;
+                    self.scroll.go(hit);
+                }
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    fn typing(&self) -> bool {
+        self.find.as_ref().is_some_and(|(f, _)| f.typing)
+    }
+}
+
+impl Panel for Text {
+    fn scope(&self) -> &'static str {
+        if self.typing() { "input" } else { "text" }
+    }
+
+    fn rung(&self, _model: &Model) -> Option<Rung> {
+        self.find.as_ref().map(|_| Rung::Search)
+    }
+
+    fn escape(&mut self, rung: Rung, _model: &Model) -> Reply {
+        if rung == Rung::Layer {
+            return Reply::with(Effect::Pop);
+        }
+        self.find = None;
+        Reply::done()
+    }
+
+    fn key(&mut self, key: &KeyEvent, _model: &Model) -> Reply {
+        let Some((find, at)) = self.find.as_mut().filter(|(f, _)| f.typing) else { return Reply::Ignored };
+        if find.key(key) {
+            find.look(self.scroll.lines());
+            if let Some(hit) = find.from(*at) {
+                *at = hit;
+                self.scroll.go(hit);
+            }
+        }
+        Reply::done()
+    }
+
+    fn title(&self, _model: &Model) -> String {
+        self.title.clone()
+    }
+
+    fn actions(&self) -> &'static [ActionSpec] {
+        &[]
+    }
+
+    fn place(&self, _model: &Model) -> Place {
+        Place::Full
+    }
+
+    fn act(&mut self, action: Action, _model: &Model) -> Reply {
+        if self.search(action.0) {
+            return Reply::done();
+        }
+        match action.0 {
+            "list.copy" => Reply::with(Effect::Copy { text: self.source.clone(), what: "text" }),
+            "list.back" => Reply::with(Effect::Pop),
+            id if self.scroll.act(id) => Reply::done(),
+            _ => Reply::Ignored,
+        }
+    }
+
+    fn mouse(&mut self, event: &MouseEvent, _area: Rect, _model: &Model) -> Reply {
+        if self.scroll.mouse(event) { Reply::done() } else { Reply::Ignored }
+    }
+
+    fn hints(&self, _model: &Model) -> Vec<Hint> {
+        match &self.find {
+            Some((find, _)) if find.typing => Vec::new(),
+            Some(_) => vec![Hint::of("list.next"), Hint::of("list.previous")],
+            None => vec![Hint::of("list.page_down"), Hint::of("list.copy"), Hint::of("list.search")],
+        }
+    }
+
+    fn measure(&mut self, area: Rect, _cx: &DrawCx<'_>) {
+        if area.width != self.columns {
+            self.columns = area.width;
+            self.scroll.set(self.lines(area.width));
+        }
+        let page = usize::from(area.height.saturating_sub(1));
+        self.scroll.measure(usize::from(area.width), page, true);
+    }
+
+    fn draw(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
+        let text = Rect { height: area.height.saturating_sub(1), ..area };
+        self.scroll.draw(text, buf, cx.theme);
+        let below = self.scroll.below();
+        let last = Rect { y: area.bottom().saturating_sub(1), height: area.height.min(1), ..area };
+        if let Some((find, at)) = &self.find {
+            find.draw(cx, last, *at, buf);
+        } else if below > 0 {
+            draw::text(buf, last, &format!("v {below} more rows"), cx.theme.style(Role::Dim));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::Robot;
+
+    #[test]
+    fn a_text_is_searched_like_every_list() {
+        let text: String = (0..200).map(|n| format!("row {n} of it\n")).collect();
+        let mut r = Robot::new(60, 20);
+        r.push(Box::new(Text::plain("long", &text)));
+        r.run("/; type row 15");
+        assert!(r.screen().contains("/row 15") && r.screen().contains("1/11"), "{}", r.screen());
+        assert!(r.screen().contains("row 15 of it"), "{}", r.screen());
+        r.run("enter; n; n");
+        assert!(r.screen().contains("3/11") && r.screen().contains("row 151 of it"), "{}", r.screen());
+        r.run("N; esc");
+        assert!(!r.screen().contains("/row 15") && r.screen().contains("row 150 of it"), "{}", r.screen());
+        r.run("esc");
+        assert!(r.app.layers.is_empty());
+    }
+}

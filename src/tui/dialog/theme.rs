@@ -1,0 +1,40 @@
+//! Choose a theme; the screen shows each one while the row is chosen, and the old one again on Escape.
+
+use super::picker::{Item, Picker, Source};
+use crate::app::App;
+use crate::effect::Effect;
+use crate::model::Model;
+
+struct ThemeSource {
+    names: Vec<String>,
+    now: String,
+}
+
+/// Makes it.
+pub(crate) fn open(app: &App) -> Picker {
+    let mut names = vec!["auto".to_owned()];
+    names.extend(app.themes.names());
+    Picker::new(ThemeSource { names, now: app.themes.choice().to_owned() })
+}
+
+impl Source for ThemeSource {
+    fn title(&self) -> String {
+        "theme".into()
+    }
+
+    fn items(&mut self, _model: &Model) -> Vec<Item> {
+        self.names.iter().map(|n| Item::new(n, n).detail(if *n == self.now { "now" } else { "" })).collect()
+    }
+
+    fn hover(&mut self, item: Option<&Item>) -> Vec<Effect> {
+        vec![Effect::Theme { name: item.map(|i| i.id.clone()), keep: false }]
+    }
+
+    fn choose(&mut self, item: &Item, _model: &Model) -> Vec<Effect> {
+        vec![Effect::Theme { name: Some(item.id.clone()), keep: true }]
+    }
+
+    fn cancelled(&mut self) -> Vec<Effect> {
+        vec![Effect::Theme { name: None, keep: false }]
+    }
+}

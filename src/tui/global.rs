@@ -1,0 +1,365 @@
+//! What can be done from everywhere. One small function each; the table below is the whole list.
+
+use tiller_protocol::command::{SessionCommand, TurnCommand};
+use tiller_protocol::{CommandBody, EntryId, Origin, Profile};
+
+use crate::action::{Action, ActionSpec};
+use crate::app::{App, Owner, Task};
+use crate::dialog::confirm::Confirm;
+use crate::effect::{Effect, External};
+use crate::ladder::{self, Break, Rung, Standing};
+use crate::model::conversation::Body;
+use crate::panel::{Panel, Reply, View};
+
+/// Names and help.
+pub const ACTIONS: &[ActionSpec] = &[
+    ActionSpec::key_only("global.leader", "more", "Begin a key sequence; the box shows what can follow"),
+    ActionSpec::key_only("global.which_key", "all keys", "Show at once what can follow"),
+    ActionSpec::key_only("global.literal", "literal", "Send the leader key itself to the pane"),
+    ActionSpec::key_only("global.escape", "back", "One step back: close, leave, or stop what runs"),
+    ActionSpec::key_only(
+        "global.break",
+        "stop",
+        "Copy a selection, else stop the turn, else clear the draft, else quit",
+    ),
+    ActionSpec::new("global.stop", "stop", "Stop the running turn"),
+    ActionSpec::new("global.quit", "quit", "Save and quit"),
+    ActionSpec::new("global.suspend", "suspend", "Stop the program and go back to the shell"),
+    ActionSpec::new("global.redraw", "redraw", "Draw the whole screen anew"),
+    ActionSpec::key_only("global.repeat", "repeat", "Do the last action again"),
+    ActionSpec::new("global.answer", "answer", "Answer the next question"),
+    ActionSpec::new("global.aside", "put aside", "Put the question aside; it still waits"),
+    ActionSpec::new("global.profile", "mode", "Next permission mode"),
+    ActionSpec::new("tour.open", "tour", "Begin the guided tour"),
+    ActionSpec::new("tour.next", "next step", "Next step of the guided tour"),
+    ActionSpec::new("tour.end", "end the tour", "End the guided tour"),
+    ActionSpec::new("session.new", "new", "Begin a new session"),
+    ActionSpec::new("session.rewind", "rewind", "Pick an earlier message, to look at it or go another way"),
+    ActionSpec::new("session.fork", "fork", "Go another way from before the last message; nothing is lost"),
+    ActionSpec::new("view.composer", "composer", "Go to the composer"),
+    ActionSpec::new("view.conversation", "conversation", "Go to the conversation"),
+    ActionSpec::new("view.todo", "todo", "Go to the todo list"),
+    ActionSpec::new("view.agents", "agents", "Go to the agents"),
+    ActionSpec::new("view.watch", "watch", "Go to the feed of file changes"),
+    ActionSpec::new("view.sessions", "session tree", "Go to the session tree"),
+    ActionSpec::new("view.diff", "diff", "Go to the diff review"),
+    ActionSpec::new("view.terminals", "terminals", "Go to the terminals"),
+    ActionSpec::key_only("focus.next", "next pane", "Move the focus to the next pane"),
+    ActionSpec::key_only("focus.previous", "last pane", "Move the focus to the pane before"),
+    ActionSpec::key_only("focus.left", "pane left", "Move the focus to the left"),
+    ActionSpec::key_only("focus.right", "pane right", "Move the focus to the right"),
+    ActionSpec::key_only("focus.up", "pane up", "Move the focus up"),
+    ActionSpec::key_only("focus.down", "pane down", "Move the focus down"),
+    ActionSpec::new("screen.zoom", "zoom", "Give the focused pane more room: normal, half, full"),
+    ActionSpec::key_only("screen.unzoom", "unzoom", "Give the focused pane less room"),
+    ActionSpec::new("screen.rail", "rail", "Show or hide the rail"),
+    ActionSpec::new("screen.reset", "reset layout", "Back to the normal layout"),
+];
+
+/// Does it; `None`: it is none of these, or it cannot be done now.
+pub(crate) fn run(app: &mut App, action: Action) -> Option<Vec<Effect>> {
+    Some(match action.0 {
+        "global.leader" => leader(app),
+        "global.which_key" => which_key(app),
+        "global.literal" => literal(app),
+        "global.escape" => escape(app),
+        "global.break" => break_(app),
+        "global.stop" => stop(app)?,
+        "global.quit" => quit(app)?,
+        "global.suspend" => vec![Effect::Suspend(External::Stop)],
+        "global.redraw" => vec![Effect::Repaint],
+        "global.repeat" => vec![Effect::Act(app.keys.last?)],
+        "global.answer" => answer(app),
+        "global.aside" => {
+            app.put_asks_aside();
+            Vec::new()
+        }
+        "global.profile" => profile(app),
+        "tour.open" | "tour.next" | "tour.end" => tour(app, action.0),
+        "session.new" => vec![Effect::Send(CommandBody::Session(SessionCommand::New))],
+        "session.rewind" => vec![Effect::Focus(View::Sessions)],
+        "session.fork" => fork(app),
+        "focus.next" => step(app, true),
+        "focus.previous" => step(app, false),
+        "focus.left" => direction(app, -1, 0),
+        "focus.right" => direction(app, 1, 0),
+        "focus.up" => direction(app, 0, -1),
+        "focus.down" => direction(app, 0, 1),
+        "screen.zoom" => zoom(app, true),
+        "screen.unzoom" => zoom(app, false),
+        "screen.rail" => rail(app),
+        "screen.reset" => reset(app),
+        id => vec![Effect::Focus(view(id)?)],
+    })
+}
+
+/// Why it cannot be done now.
+pub(crate) fn disabled(app: &App, action: Action) -> Option<String> {
+    let why = match action.0 {
+        "global.stop" if !app.model.running => "nothing runs",
+        "global.answer" if app.model.asks.is_empty() => "nothing waits for an answer",
+        "global.aside" if !app.layers.iter().any(|l| l.panel.ask().is_some()) => {
+            "no question is on the screen"
+        }
+        "tour.open" if !app.model.tour.exists() => "the tour is part of `tiller demo`",
+        "tour.next" | "tour.end" if app.model.tour.step().is_none() => "no tour is under way",
+        "session.fork" if app.model.running => "a turn runs; stop it first",
+        "session.fork" if app.model.session.read_only => "this session is open read-only",
+        "session.fork" if last_prompt(app).is_none() => "nothing was said yet",
+        "global.profile" if app.model.session.read_only => "this session is open read-only",
+        "screen.reset" if app.screen.rail && app.screen.zoom == Default::default() => "nothing to reset",
+        _ => return None,
+    };
+    Some(why.into())
+}
+
+/// What an action would change, as it is now; empty when there is nothing to tell.
+pub(crate) fn state(app: &App, action: Action) -> &'static str {
+    match action.0 {
+        "screen.rail" if app.screen.rail => "shown",
+        "screen.rail" => "hidden",
+        "screen.zoom" => match app.screen.zoom {
+            crate::layout::Zoom::Normal => "",
+            crate::layout::Zoom::Half => "half",
+            crate::layout::Zoom::Full => "full",
+        },
+        "global.profile" | "profile.open" => app.model.session.profile.word(),
+        _ => "",
+    }
+}
+
+fn view(id: &str) -> Option<View> {
+    Some(match id {
+        "view.composer" => View::Composer,
+        "view.conversation" => View::Conversation,
+        "view.todo" => View::Todo,
+        "view.agents" => View::Agents,
+        "view.watch" => View::Watch,
+        "view.sessions" => View::Sessions,
+        "view.diff" => View::Diff,
+        "view.terminals" => View::Terminals,
+        _ => return None,
+    })
+}
+
+fn leader(app: &mut App) -> Vec<Effect> {
+    app.keys.pending = vec![app.keys.map.leader];
+    app.keys.since = app.model.mono;
+    Vec::new()
+}
+
+fn which_key(app: &mut App) -> Vec<Effect> {
+    leader(app);
+    app.keys.which = true;
+    Vec::new()
+}
+
+fn literal(app: &mut App) -> Vec<Effect> {
+    let (top, key) = (app.top(), app.keys.map.leader.event());
+    match app.with(top, |p, m| p.key(&key, m)) {
+        Some(Reply::Done(list)) => list,
+        _ => Vec::new(),
+    }
+}
+
+/// What Escape would do now.
+pub(crate) fn rung(app: &App) -> Rung {
+    let armed = |at: Option<std::time::Duration>| {
+        at.is_some_and(|t| app.model.mono.saturating_sub(t) <= ladder::DOUBLE)
+    };
+    let composer = app.panel(Owner::View(View::Composer));
+    ladder::step(&Standing {
+        prefix: !app.keys.pending.is_empty(),
+        inside: app.panel(app.top()).and_then(|p| p.rung(&app.model)),
+        layer: !app.layers.is_empty(),
+        pane: app.screen.focus != View::Composer || app.screen.main != View::Conversation,
+        running: app.model.running,
+        empty: composer.is_none_or(|p| p.empty(&app.model)),
+        armed: armed(app.keys.escape),
+    })
+}
+
+fn escape(app: &mut App) -> Vec<Effect> {
+    let rung = rung(app);
+    app.keys.escape = None;
+    match rung {
+        Rung::Prefix => app.keys.pending.clear(),
+        Rung::Popup
+        | Rung::Search
+        | Rung::Selection
+        | Rung::CopyMode
+        | Rung::VimInsert
+        | Rung::Decline
+        | Rung::Layer => {
+            let top = app.top();
+            let ask = app.panel(top).and_then(Panel::ask);
+            if let Some(Reply::Done(list)) = app.with(top, |p, m| p.escape(rung, m)) {
+                app.effects(top, list);
+            }
+            // A question that is left without an answer waits at the side.
+            if rung == Rung::Layer {
+                app.asking.aside.extend(ask);
+            }
+        }
+        Rung::Pane => return vec![Effect::Focus(View::Composer)],
+        Rung::Stop => return stop(app).unwrap_or_default(),
+        Rung::Arm => app.keys.escape = Some(app.model.mono),
+        Rung::Rewind => return vec![Effect::Act(Action("session.rewind"))],
+        Rung::Nothing => {}
+    }
+    Vec::new()
+}
+
+fn break_(app: &mut App) -> Vec<Effect> {
+    let top = app.top();
+    if let Some(Some(Reply::Done(list))) = app.with(top, |p, m| p.copy_selection(m)) {
+        app.effects(top, list);
+        return Vec::new();
+    }
+    let armed = app.keys.breaks.take().is_some_and(|t| app.model.mono.saturating_sub(t).as_secs() < 2);
+    let empty = app.panel(Owner::View(View::Composer)).is_none_or(|p| p.empty(&app.model));
+    match ladder::break_step(false, app.model.running, empty, armed) {
+        Break::Copy => Vec::new(),
+        Break::Stop => stop(app).unwrap_or_default(),
+        Break::Clear => vec![Effect::Act(Action("composer.clear"))],
+        Break::Quit => quit(app).unwrap_or_default(),
+        Break::Arm => {
+            app.keys.breaks = Some(app.model.mono);
+            app.say("again to quit");
+            Vec::new()
+        }
+    }
+}
+
+/// The second stop within two seconds kills tools hard.
+fn stop(app: &mut App) -> Option<Vec<Effect>> {
+    if !app.model.running {
+        return None;
+    }
+    let hard = app.told.stopped(app.model.mono);
+    Some(vec![Effect::Send(CommandBody::Turn(TurnCommand::Interrupt { hard }))])
+}
+
+/// Asks when something runs.
+fn quit(app: &mut App) -> Option<Vec<Effect>> {
+    let go = vec![Effect::Send(CommandBody::Session(SessionCommand::Quit))];
+    if !app.model.ready {
+        app.tasks.push(Task::Quit);
+        return Some(Vec::new());
+    }
+    if !app.model.running {
+        return Some(go);
+    }
+    let text = "A turn is running. Quitting stops it; what has arrived is kept.";
+    Some(vec![Effect::Push(Box::new(Confirm::new("quit?", text, "quit", go)))])
+}
+
+fn answer(app: &mut App) -> Vec<Effect> {
+    if !app.open_ask(true) {
+        app.say("nothing waits for an answer");
+    }
+    Vec::new()
+}
+
+/// The last message of the person's.
+fn last_prompt(app: &App) -> Option<EntryId> {
+    app.model.conversation.cells().iter().rev().find_map(|c| match c.body {
+        Body::User { origin: Origin::Prompt, .. } => c.entry,
+        _ => None,
+    })
+}
+
+/// From before the last message; its text comes back into the composer.
+fn fork(app: &mut App) -> Vec<Effect> {
+    if let Some(why) = disabled(app, Action("session.fork")) {
+        app.say(why);
+        return Vec::new();
+    }
+    let fork = |entry| Effect::Send(CommandBody::Session(SessionCommand::Fork { entry }));
+    let mut all: Vec<Effect> = last_prompt(app).map(fork).into_iter().collect();
+    all.push(Effect::Focus(View::Composer));
+    all
+}
+
+fn tour(app: &mut App, id: &str) -> Vec<Effect> {
+    match id {
+        _ if !app.model.tour.exists() => app.say("the tour is part of `tiller demo`"),
+        "tour.open" => app.model.tour.begin(),
+        "tour.next" => app.model.tour.next(),
+        _ => app.model.tour.end(),
+    }
+    Vec::new()
+}
+
+/// Never into `AUTO` without a yes.
+fn profile(app: &mut App) -> Vec<Effect> {
+    let at = Profile::ALL.iter().position(|p| *p == app.model.session.profile).unwrap_or(0);
+    let next = Profile::ALL[(at + 1) % Profile::ALL.len()];
+    let set = |p| Effect::Send(CommandBody::Session(SessionCommand::SetProfile { profile: p }));
+    if next != Profile::Full {
+        return vec![set(next)];
+    }
+    let text = "AUTO runs every command and edit without asking, but for denied and protected things.";
+    let back = vec![set(Profile::ReadOnly)];
+    vec![Effect::Push(Box::new(
+        Confirm::new("permission mode AUTO?", text, "yes, AUTO", vec![set(next)])
+            .otherwise("skip to READ", back),
+    ))]
+}
+
+/// Views that can take the focus now, in reading order.
+fn order(app: &App) -> Vec<View> {
+    let mut all = vec![View::Composer];
+    if let Some(a) = &app.screen.areas {
+        all.extend(a.tree.iter().chain([&a.main]).chain(&a.rail).map(|p| p.view));
+    }
+    all.dedup();
+    all
+}
+
+fn step(app: &App, forward: bool) -> Vec<Effect> {
+    let all = order(app);
+    let at = all.iter().position(|v| *v == app.screen.focus).unwrap_or(0);
+    let next = if forward { at + 1 } else { at + all.len() - 1 };
+    vec![Effect::Focus(all[next % all.len()])]
+}
+
+/// The nearest pane whose middle lies in that direction.
+fn direction(app: &App, dx: i32, dy: i32) -> Vec<Effect> {
+    let Some(areas) = &app.screen.areas else { return Vec::new() };
+    let middle = |r: ratatui::layout::Rect| {
+        (i32::from(r.x) + i32::from(r.width) / 2, i32::from(r.y) + i32::from(r.height) / 2)
+    };
+    let whole = |p: &crate::layout::Part| if p.title.area() > 0 { p.title.union(p.inner) } else { p.inner };
+    let Some(here) = areas.part(app.screen.focus).or(areas.parts().next()).map(|p| middle(whole(p))) else {
+        return Vec::new();
+    };
+    let best = areas
+        .parts()
+        .filter(|p| p.view != app.screen.focus && whole(p).area() > 0)
+        .filter_map(|p| {
+            let (x, y) = middle(whole(p));
+            let (along, across) =
+                if dx != 0 { ((x - here.0) * dx, y - here.1) } else { ((y - here.1) * dy, x - here.0) };
+            (along > 0).then_some((along + across.abs() * 2, p.view))
+        })
+        .min_by_key(|(d, _)| *d);
+    best.map_or_else(Vec::new, |(_, v)| vec![Effect::Focus(v)])
+}
+
+fn zoom(app: &mut App, up: bool) -> Vec<Effect> {
+    app.screen.zoom = app.screen.zoom.turn(up);
+    Vec::new()
+}
+
+fn rail(app: &mut App) -> Vec<Effect> {
+    app.screen.rail = !app.screen.rail;
+    let gone = app.screen.areas.as_ref().is_some_and(|a| a.rail.iter().any(|p| p.view == app.screen.focus));
+    if gone && !app.screen.rail { vec![Effect::Focus(View::Composer)] } else { Vec::new() }
+}
+
+fn reset(app: &mut App) -> Vec<Effect> {
+    app.screen.zoom = Default::default();
+    app.screen.rail = true;
+    vec![Effect::Focus(View::Composer)]
+}

@@ -1,0 +1,262 @@
+//! Bytes of the terminal to keys, mouse, pastes and answers, without ever inventing a key: whatever is not
+//! understood is swallowed, and a sequence split at any byte gives the same result.
+//!
+//! [`Decoder`] is pure. [`reader`] is the thread that feeds it.
+
+mod csi;
+mod keys;
+mod paste;
+pub mod reader;
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseEvent};
+
+use crate::msg::{Msg, TerminalFact};
+
+/// What the bytes mean.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Input {
+    Key(KeyEvent),
+    Mouse(MouseEvent),
+    /// Cleaned: no controls but line feeds and tabs.
+    Paste(String),
+    FocusGained,
+    FocusLost,
+    /// Background colour, 0 to 255.
+    Background(u8, u8, u8),
+    Scheme {
+        dark: bool,
+    },
+    Fact(TerminalFact),
+}
+
+impl From<Input> for Msg {
+    fn from(i: Input) -> Self {
+        match i {
+            Input::Key(k) => Self::Key(k),
+            Input::Mouse(m) => Self::Mouse(m),
+            Input::Paste(p) => Self::Paste(p),
+            Input::FocusGained => Self::FocusGained,
+            Input::FocusLost => Self::FocusLost,
+            Input::Background(r, g, b) => Self::Background(r, g, b),
+            Input::Scheme { dark } => Self::Scheme { dark },
+            Input::Fact(f) => Self::Terminal(f),
+        }
+    }
+}
+
+/// What the decoder waits for; decides how long the reader waits before it calls [`Decoder::flush`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Waiting {
+    /// Nothing: block until bytes come.
+    Nothing,
+    /// A lone Escape: is it the key, or the beginning of something? Also the quiet after a paste.
+    Escape,
+    /// The rest of a sequence: it will come, unless the line broke.
+    Rest,
+}
+
+/// Longest sequence that is looked at. Longer ones are swallowed.
+const LONGEST: usize = 256;
+
+/// The decoder.
+#[derive(Debug, Default)]
+pub struct Decoder {
+    /// Bytes not yet understood.
+    buf: Vec<u8>,
+    paste: paste::Paste,
+    /// Swallowing an answer (OSC, DCS, APC) that was too long to keep.
+    skip: bool,
+    /// The terminal has no bracketed paste: many bytes at once are one.
+    pub bursts: bool,
+}
+
+/// The outcome of looking at the front of the buffer.
+enum Front {
+    /// More bytes are needed.
+    More,
+    /// So many bytes are done, with a meaning or without.
+    Done(usize, Option<Input>),
+}
+
+impl Decoder {
+    /// Takes bytes as they come and adds what they mean to `out`.
+    pub fn feed(&mut self, bytes: &[u8], out: &mut Vec<Input>) {
+        let mut bytes = bytes;
+        if self.bursts && self.buf.is_empty() && paste::is_burst(bytes) {
+            out.push(Input::Paste(paste::clean(bytes)));
+            return;
+        }
+        while !bytes.is_empty() {
+            if self.paste.open() {
+                let used = self.paste.feed(bytes, out);
+                bytes = &bytes[used..];
+                continue;
+            }
+            // One by one, so that the start of a paste hands the rest over without copying it twice.
+            let (head, rest) = bytes.split_at(1);
+            self.buf.extend_from_slice(head);
+            bytes = rest;
+            self.run(out);
+        }
+    }
+
+    /// What is being waited for.
+    pub fn waiting(&self) -> Waiting {
+        if self.paste.open() {
+            return Waiting::Rest;
+        }
+        match self.buf.as_slice() {
+            [] if self.paste.tail() => Waiting::Escape,
+            [] if self.skip => Waiting::Rest,
+            [] => Waiting::Nothing,
+            [0x1b] => Waiting::Escape,
+            _ => Waiting::Rest,
+        }
+    }
+
+    /// No byte has come for as long as [`Decoder::waiting`] asked for: resolves what is left.
+    pub fn flush(&mut self, out: &mut Vec<Input>) {
+        if self.paste.open() {
+            self.paste.stale(out);
+            return;
+        }
+        let left = std::mem::take(&mut self.buf);
+        self.skip = false;
+        let alone = match left.as_slice() {
+            [0x1b] => Some(keys::key(KeyCode::Esc, KeyModifiers::empty())),
+            // Alt and a key that could also have begun a sequence.
+            [0x1b, b @ (b'[' | b'O' | b']' | b'P' | b'_')] => {
+                Some(keys::key(KeyCode::Char(char::from(*b)), KeyModifiers::ALT))
+            }
+            _ => None,
+        };
+        if let Some(key) = alone {
+            self.paste.end_tail(out);
+            out.push(Input::Key(key));
+        }
+        self.paste.end_tail(out);
+    }
+
+    fn run(&mut self, out: &mut Vec<Input>) {
+        while !self.buf.is_empty() && !self.paste.open() {
+            match self.front() {
+                Front::More => return,
+                Front::Done(n, meaning) => {
+                    let start = self.buf.get(..n) == Some(b"\x1b[200~");
+                    self.buf.drain(..n.min(self.buf.len()));
+                    if start {
+                        self.paste.start();
+                        return;
+                    }
+                    match meaning {
+                        // Text right behind the end of a paste still belongs to it: a paste that holds
+                        // an end mark of its own must not type, let alone send.
+                        Some(Input::Key(k)) if self.paste.tail() && paste::is_text(&k) => self.paste.add(&k),
+                        Some(other) => {
+                            self.paste.end_tail(out);
+                            out.push(other);
+                        }
+                        None => {}
+                    }
+                }
+            }
+        }
+    }
+
+    fn front(&mut self) -> Front {
+        let b = self.buf.as_slice();
+        if self.skip {
+            return self.skip_string();
+        }
+        match b[0] {
+            0x1b => self.escape(),
+            0x20..=0x7e => Front::Done(1, Some(Input::Key(keys::plain(b[0])))),
+            0x80.. => keys::utf8(b),
+            c => Front::Done(1, Some(Input::Key(keys::control(c)))),
+        }
+    }
+
+    fn escape(&mut self) -> Front {
+        let b = self.buf.as_slice();
+        let Some(second) = b.get(1) else { return Front::More };
+        match second {
+            b'[' => csi::parse(b, LONGEST),
+            b'O' => csi::ss3(b),
+            // Answers begin with these; anything else was Alt and the key.
+            b']' => self.string(|c| c.is_ascii_digit()),
+            b'P' => self.string(|c| c.is_ascii_digit() || b">$+!|=".contains(&c)),
+            b'_' => self.string(|c| c == b'G'),
+            0x1b => Front::Done(1, Some(Input::Key(keys::key(KeyCode::Esc, KeyModifiers::empty())))),
+            _ => match keys::after_escape(&b[1..]) {
+                Front::Done(n, meaning) => Front::Done(n + 1, meaning),
+                Front::More => Front::More,
+            },
+        }
+    }
+
+    /// OSC, DCS or APC up to BEL or ST.
+    fn string(&mut self, begins: impl Fn(u8) -> bool) -> Front {
+        let b = self.buf.as_slice();
+        let Some(third) = b.get(2) else { return Front::More };
+        if !begins(*third) {
+            let alt = keys::key(KeyCode::Char(char::from(b[1])), KeyModifiers::ALT);
+            return Front::Done(2, Some(Input::Key(alt)));
+        }
+        match end_of_string(&b[2..]) {
+            End::At(text, n) => {
+                let meaning = if b[1] == b']' { csi::osc(&b[2..2 + text]) } else { None };
+                Front::Done(2 + n, meaning)
+            }
+            End::Broken(n) => Front::Done(2 + n, None),
+            End::Open if b.len() > LONGEST => {
+                self.skip = true;
+                // A last Escape may be the first half of the terminator.
+                let keep = usize::from(b.last() == Some(&0x1b));
+                Front::Done(b.len() - keep, None)
+            }
+            End::Open => Front::More,
+        }
+    }
+
+    /// The rest of a string that was too long.
+    fn skip_string(&mut self) -> Front {
+        match end_of_string(&self.buf) {
+            End::At(_, n) | End::Broken(n) => {
+                self.skip = false;
+                Front::Done(n, None)
+            }
+            End::Open if self.buf.last() == Some(&0x1b) => Front::More,
+            End::Open => Front::Done(self.buf.len(), None),
+        }
+    }
+}
+
+/// Where a string ends.
+enum End {
+    /// Length of the text, and with its terminator.
+    At(usize, usize),
+    /// Something else begins here.
+    Broken(usize),
+    Open,
+}
+
+fn end_of_string(b: &[u8]) -> End {
+    for (i, c) in b.iter().enumerate() {
+        match c {
+            0x07 => return End::At(i, i + 1),
+            0x1b => match b.get(i + 1) {
+                Some(b'\\') => return End::At(i, i + 2),
+                Some(_) => return End::Broken(i),
+                None => return End::Open,
+            },
+            // Cancel and substitute end any sequence.
+            0x18 | 0x1a => return End::Broken(i + 1),
+            _ => {}
+        }
+    }
+    End::Open
+}
+
+#[cfg(test)]
+#[path = "decoder_tests.rs"]
+mod tests;

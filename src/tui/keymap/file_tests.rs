@@ -1,0 +1,126 @@
+use super::*;
+use crate::keymap::{Lookup, scope};
+
+fn overlay(text: &str) -> Result<Keymap, KeyError> {
+    load("default", Some(("keys.toml", text)))
+}
+
+fn keys(text: &str) -> Vec<Chord> {
+    parse_sequence(text, Chord::parse("ctrl-x").unwrap()).unwrap()
+}
+
+#[test]
+fn every_preset_loads() {
+    for (name, _) in PRESETS {
+        let map = preset(name).unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(map.preset, *name);
+        assert!(map.table().len() > 50);
+    }
+}
+
+#[test]
+fn every_palette_action_has_a_key_or_is_only_in_the_palette() {
+    let map = preset("default").unwrap();
+    let without: Vec<&str> = action::all()
+        .filter(|(_, s)| !s.palette && map.anywhere(s.action).is_none() && s.action != action::LEADER)
+        .map(|(_, s)| s.action.0)
+        .collect();
+    assert!(without.is_empty(), "neither key nor palette: {without:?}");
+}
+
+/// Alt may be dead and any Ctrl key may be eaten: whatever [global] binds with them has another way
+/// through the leader.
+#[test]
+fn every_global_chord_has_a_leader_twin() {
+    for (name, _) in PRESETS {
+        let map = preset(name).unwrap();
+        let twins: Vec<Action> = map
+            .scope("global")
+            .iter()
+            .filter(|b| b.keys.first() == Some(&map.leader))
+            .filter_map(|b| match &b.does {
+                Does::Actions(a) => a.first().copied(),
+                Does::Nothing => None,
+            })
+            .collect();
+        for b in map.scope("global").iter().filter(|b| b.keys.len() == 1) {
+            let Does::Actions(actions) = &b.does else { continue };
+            let fragile = b.keys[0].mods.intersects(KeyModifiers::ALT | KeyModifiers::CONTROL);
+            if fragile && actions[0].0 != "global.escape" {
+                assert!(twins.contains(&actions[0]), "{name}: {} has no leader twin", actions[0].0);
+            }
+        }
+    }
+}
+
+#[test]
+fn an_overlay_changes_only_what_it_says() {
+    let map = overlay("[global]\nctrl-t = \"view.watch\"\n\"view.agents\" = [\"f3\", \"f4\"]\n").unwrap();
+    let chain = scope::chain("composer");
+    assert_eq!(map.lookup(&chain, &keys("ctrl-t")), Lookup::Actions(vec![Action("view.watch")]));
+    assert_eq!(map.lookup(&chain, &keys("f4")), Lookup::Actions(vec![Action("view.agents")]));
+    assert_eq!(map.lookup(&chain, &keys("ctrl-p")), Lookup::Actions(vec![Action("palette.open")]));
+    assert_eq!(
+        map.describe(Action("view.agents"), &chain).as_deref(),
+        Some("f3"),
+        "own keys are named first"
+    );
+    assert!(map.table().iter().any(|r| r.own && r.keys == "f3"));
+}
+
+#[test]
+fn false_unbinds() {
+    let map = overlay("[composer]\nctrl-p = false\n").unwrap();
+    assert_eq!(map.lookup(&scope::chain("composer"), &keys("ctrl-p")), Lookup::Nothing);
+    assert_eq!(map.describe(Action("palette.open"), &scope::chain("composer")).as_deref(), Some("alt-x"));
+}
+
+#[test]
+fn the_overlay_may_choose_preset_and_leader() {
+    let map = overlay("preset = \"emacs\"\nleader = \"ctrl-q\"\n").unwrap();
+    assert_eq!(map.preset, "emacs");
+    assert_eq!(map.lookup(&["global"], &keys("ctrl-q q")), Lookup::Actions(vec![Action("global.quit")]));
+    assert_eq!(map.describe(action::LEADER, &["global"]).as_deref(), Some("ctrl-q"));
+}
+
+#[test]
+fn mistakes_are_told_with_line_and_nearest_name() {
+    for (text, line, part) in [
+        ("[global]\n\nctrl-t = \"view.tood\"\n", 3, "did you mean 'view.todo'"),
+        ("[globall]\n", 1, "did you mean 'global'"),
+        ("[global]\nctrl-tt = \"view.todo\"\n", 2, "there is no key 'tt'"),
+        ("\npreset = \"vin\"\n", 2, "did you mean 'vim'"),
+        ("[global]\nctrl-x = \"view.todo\"\n", 2, "one begins the other"),
+        ("[global]\nf2 = \"view.todo\"\n\"view.agents\" = \"f2\"\n", 3, "already, on line 2"),
+        ("[global]\nf2 = 3\n", 2, "an action, a list"),
+        ("[global]\nf2 = \n", 2, ""),
+        ("preste = \"vim\"\n", 1, "did you mean 'preset'"),
+    ] {
+        let e = overlay(text).expect_err(text);
+        assert_eq!((e.file.as_str(), e.line), ("keys.toml", line), "{e}");
+        assert!(e.message.contains(part), "{e}");
+    }
+}
+
+#[test]
+fn yes_is_never_on_enter_or_space() {
+    // The rule looks at the action, so every approving action is covered.
+    let yes = action::all().find(|(_, s)| s.yes).unwrap().1.action.0;
+    for key in ["enter", "space", "ctrl-enter", "f2 space"] {
+        let e = overlay(&format!("[approval]\n\"{key}\" = \"{yes}\"\n")).expect_err(key);
+        assert!(e.message.contains("[approval]"), "{e}");
+        let e = overlay(&format!("[approval]\n\"{yes}\" = \"{key}\"\n")).expect_err(key);
+        assert!(e.message.contains("[approval]"), "{e}");
+    }
+}
+
+#[test]
+fn sequences_wait_and_inner_sections_win() {
+    let map = overlay("[composer]\n\"leader q\" = \"composer.clear\"\n").unwrap();
+    let chain = scope::chain("composer");
+    assert_eq!(map.lookup(&chain, &keys("ctrl-x")), Lookup::Prefix);
+    assert_eq!(map.lookup(&chain, &keys("ctrl-x q")), Lookup::Actions(vec![Action("composer.clear")]));
+    assert_eq!(map.lookup(&chain, &keys("ctrl-x e")), Lookup::Actions(vec![Action("errors.open")]));
+    let all = map.following(&chain, &keys("ctrl-x"));
+    assert_eq!(all.iter().filter(|(c, _)| c.to_string() == "q").count(), 1);
+}

@@ -1,0 +1,12 @@
+//! Keys to actions. A preset file, then the person's overlay; everything else (footer, help, palette,
+//! which-key, `tiller keys`) is read from the map that results, so that it cannot lie.
+
+pub mod chord;
+mod file;
+pub mod scope;
+mod table;
+
+pub use chord::{Chord, show};
+pub(crate) use file::nearest;
+pub use file::{KeyError, PRESETS, load, preset};
+pub use table::{Binding, Does, Keymap, Lookup, Row};

@@ -1,0 +1,162 @@
+//! The map itself, and questions to it.
+
+use std::collections::BTreeMap;
+
+use super::chord::{Chord, show};
+use super::scope;
+use crate::action::{self, Action};
+
+/// What a binding does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Does {
+    /// The first of these that can be done now.
+    Actions(Vec<Action>),
+    /// Nothing, and outer sections are not asked either (`false` in a file).
+    Nothing,
+}
+
+/// A key (or several, one after the other) and what it does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Binding {
+    pub keys: Vec<Chord>,
+    pub does: Does,
+    /// From the person's file.
+    pub own: bool,
+}
+
+/// The answer to a key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Lookup {
+    /// Nobody binds it.
+    None,
+    /// More keys must follow.
+    Prefix,
+    /// Try these in turn.
+    Actions(Vec<Action>),
+    /// Bound to nothing on purpose.
+    Nothing,
+}
+
+/// The effective map.
+#[derive(Clone, Debug)]
+pub struct Keymap {
+    pub preset: String,
+    pub leader: Chord,
+    pub(super) scopes: BTreeMap<&'static str, Vec<Binding>>,
+}
+
+/// One line of `tiller keys` and help.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Row {
+    pub scope: &'static str,
+    pub keys: String,
+    pub action: Action,
+    pub help: &'static str,
+    pub own: bool,
+}
+
+impl Keymap {
+    /// Bindings of one section, in the order of the file.
+    pub fn scope(&self, name: &str) -> &[Binding] {
+        self.scopes.get(name).map_or(&[], Vec::as_slice)
+    }
+
+    /// What `keys` (the last one just pressed) mean in these sections, inner first.
+    pub fn lookup(&self, scopes: &[&str], keys: &[Chord]) -> Lookup {
+        for scope in scopes {
+            let mut prefix = false;
+            for b in self.scope(scope) {
+                if b.keys.len() < keys.len() || b.keys[..keys.len()] != *keys {
+                    continue;
+                }
+                if b.keys.len() > keys.len() {
+                    prefix |= b.does != Does::Nothing;
+                    continue;
+                }
+                return match &b.does {
+                    Does::Actions(a) => Lookup::Actions(a.clone()),
+                    Does::Nothing => Lookup::Nothing,
+                };
+            }
+            if prefix {
+                return Lookup::Prefix;
+            }
+        }
+        Lookup::None
+    }
+
+    /// What can follow `prefix`, for the which-key box: next key, action (`None`: another prefix).
+    /// Inner sections first; a key that an inner section binds is not repeated.
+    pub fn following(&self, scopes: &[&str], prefix: &[Chord]) -> Vec<(Chord, Option<Action>)> {
+        let mut out: Vec<(Chord, Option<Action>)> = Vec::new();
+        for b in scopes.iter().flat_map(|s| self.scope(s)) {
+            let Some(next) = b.keys.get(prefix.len()) else { continue };
+            if !b.keys.starts_with(prefix) || out.iter().any(|(c, _)| c == next) {
+                continue;
+            }
+            let Does::Actions(actions) = &b.does else { continue };
+            let last = b.keys.len() == prefix.len() + 1;
+            out.push((*next, if last { actions.first().copied() } else { None }));
+        }
+        out
+    }
+
+    /// The key that does `action` here, as text; `None` when there is none. The first one of the file
+    /// that no inner section covers.
+    pub fn describe(&self, action: Action, scopes: &[&str]) -> Option<String> {
+        if action == action::LEADER {
+            return Some(self.leader.to_string());
+        }
+        self.keys_of(action, scopes).map(show)
+    }
+
+    /// The same as chords. A key that does this first is better than one that does it when something
+    /// else cannot be done.
+    pub fn keys_of(&self, action: Action, scopes: &[&str]) -> Option<&[Chord]> {
+        let find = |fits: &dyn Fn(&[Action]) -> bool| {
+            scopes.iter().flat_map(|s| self.scope(s)).find(|b| {
+                matches!(&b.does, Does::Actions(a) if fits(a)) && self.reaches(&b.keys, action, scopes)
+            })
+        };
+        find(&|a| a.first() == Some(&action))
+            .or_else(|| find(&|a| a[1..].contains(&action)))
+            .map(|b| b.keys.as_slice())
+    }
+
+    /// Whether these keys lead to `action`: no inner section covers them or their beginning.
+    fn reaches(&self, keys: &[Chord], action: Action, scopes: &[&str]) -> bool {
+        let found = match self.lookup(scopes, keys) {
+            Lookup::Actions(found) => found.contains(&action),
+            _ => false,
+        };
+        found && (1..keys.len()).all(|n| self.lookup(scopes, &keys[..n]) == Lookup::Prefix)
+    }
+
+    /// The key that does `action` anywhere, with the section it is in.
+    pub fn anywhere(&self, action: Action) -> Option<(&'static str, String)> {
+        self.scopes.iter().find_map(|(scope, list)| {
+            let b = list.iter().find(|b| matches!(&b.does, Does::Actions(a) if a.contains(&action)))?;
+            Some((*scope, show(&b.keys)))
+        })
+    }
+
+    /// The whole map as rows, by section in the order of help.
+    pub fn table(&self) -> Vec<Row> {
+        let mut rows = Vec::new();
+        for s in scope::SCOPES {
+            for b in self.scope(s.name) {
+                let Does::Actions(actions) = &b.does else { continue };
+                for a in actions {
+                    rows.push(Row {
+                        scope: s.name,
+                        keys: show(&b.keys),
+                        action: *a,
+                        help: action::find(a.0).map_or("", |spec| spec.help),
+                        own: b.own,
+                    });
+                }
+            }
+        }
+        rows
+    }
+}

@@ -1,0 +1,78 @@
+//! The full-screen face. It knows the protocol, never the engine: commands go out through a function,
+//! events come in as messages, and whatever it can do, a script can do too.
+//!
+//! | room | job |
+//! | --- | --- |
+//! | [`ui`] | the door: options, the sender for other threads, the start |
+//! | `run`, `suspend`, `signals` | the loop: drain messages, dispatch, draw when something changed (at most every 16 ms under load); leaving the screen and coming back |
+//! | [`app`] | the stack of layers and the focus; passes keys down, effects up. Small on purpose |
+//! | `route`, [`global`], `asking`, `deadline`, `mouse`, [`ladder`] | what effects do, what can be done from everywhere, when questions open, what Escape does |
+//! | `view`, `frame`, [`layout`], [`header`], [`footer`], `strip`, `toast` | how the whole looks |
+//! | [`output`], [`terminal`], [`notify`] | frames to bytes, the writer thread, the terminal's modes, its window |
+//! | [`statusline`] | a line of the person's own in the header |
+//! | [`plain`] | the linear face: no drawing at all |
+//! | [`action`] | names of what can be done; keys, palette, help and footer are made from them |
+//! | [`effect`] | what a panel wants done outside of itself |
+//! | [`model`] | what events say, one file per concern; changed in `apply` only |
+//! | [`panel`] | the trait of everything that is drawn and takes keys, and the panels |
+//! | `dialog` | panels that lie on top |
+//! | `slash` | the `/` commands, one file each |
+//! | `cell` | how one entry of the conversation looks |
+//! | `text` | sanitising, width, wrapping, Markdown, highlighting |
+//! | `input` | bytes of the terminal to keys, without ever inventing one |
+//! | [`keymap`], [`theme`], [`widget`] | as they are called |
+//!
+//! Drawing changes nothing: `measure` may fill caches, `draw` takes `&self`.
+
+pub mod action;
+pub mod app;
+mod asking;
+pub mod cell;
+pub mod clipboard;
+mod deadline;
+pub mod dialog;
+pub mod effect;
+pub mod footer;
+mod frame;
+pub mod global;
+#[cfg(test)]
+mod golden_tests;
+pub mod header;
+mod held;
+pub mod input;
+pub mod keymap;
+pub mod ladder;
+pub mod layout;
+pub mod model;
+mod mouse;
+#[cfg(test)]
+mod mouse_tests;
+pub mod msg;
+pub mod notify;
+pub mod output;
+mod outside;
+pub mod panel;
+pub mod plain;
+mod route;
+mod run;
+#[cfg(test)]
+mod scene;
+#[cfg(test)]
+mod shell_tests;
+mod signals;
+pub mod slash;
+pub mod statusline;
+mod strip;
+mod suspend;
+pub mod terminal;
+#[cfg(test)]
+pub mod testing;
+pub mod text;
+pub mod theme;
+mod toast;
+pub mod ui;
+mod view;
+pub mod widget;
+mod zone;
+
+pub use ui::{Exit, Ui, UiError, UiOptions, UiSender};

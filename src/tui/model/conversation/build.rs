@@ -1,0 +1,411 @@
+//! Entries to cells: snapshots, pages, finished replies.
+
+use std::collections::HashMap;
+
+use tiller_protocol::{
+    Block, Entry, EntryBody, EntryId, ModelRef, Origin, Part, Snapshot, StopReason, Time, ToolOutcome,
+};
+
+use super::cell::shortened;
+use super::{Body, Cell, Conversation, End, State, ToolCell};
+
+/// A result whose call is not (yet) known here.
+pub(super) struct Result {
+    entry: EntryId,
+    time: Time,
+    call_id: String,
+    name: String,
+    tool: Box<ToolCell>,
+}
+
+/// Collects cells. Keys are given later.
+pub(super) struct Builder {
+    pub(super) cells: Vec<Cell>,
+    pub(super) results: Vec<Result>,
+    pub(super) turn: i64,
+    demo: bool,
+    /// Calls may be known where the cells go to: results without a call are kept aside.
+    live: bool,
+}
+
+impl Builder {
+    pub(super) fn new(turn: i64, model: &ModelRef, live: bool) -> Self {
+        Self { cells: Vec::new(), results: Vec::new(), turn, demo: is_demo(model), live }
+    }
+
+    fn add(&mut self, node: &Entry, body: Body) {
+        let first = self.cells.last().is_none_or(|c| c.entry != Some(node.id));
+        self.cells.push(Cell {
+            key: 0,
+            entry: Some(node.id),
+            entries: u16::from(first),
+            turn: self.turn,
+            time: node.time,
+            rev: 0,
+            open: false,
+            body,
+        });
+    }
+
+    /// Adds what `node` shows.
+    pub(super) fn entry(&mut self, node: &Entry) {
+        match &node.body {
+            EntryBody::Prefix { .. } => {}
+            EntryBody::User { message, origin, content } => {
+                if matches!(origin, Origin::Prompt | Origin::Shell) {
+                    self.turn += 1;
+                }
+                let mut text = message.text.clone();
+                if text.is_empty() {
+                    text = words(content);
+                }
+                self.add(node, Body::User { text, origin: *origin });
+            }
+            EntryBody::Assistant { blocks, stop, model, .. } => {
+                self.demo = is_demo(model);
+                self.blocks(node, blocks, stop);
+            }
+            EntryBody::ToolResult { call_id, name, outcome, content, display, seconds } => {
+                let mut tool =
+                    ToolCell { call_id: call_id.clone(), name: name.clone(), ..ToolCell::default() };
+                tool.finish(*outcome, &words(content), *seconds, display.as_ref());
+                self.results.push(Result {
+                    entry: node.id,
+                    time: node.time,
+                    call_id: call_id.clone(),
+                    name: name.clone(),
+                    tool: Box::new(tool),
+                });
+                self.join();
+            }
+            EntryBody::Compaction { summary, focus, tokens_before, tokens_after, .. } => self.add(
+                node,
+                Body::Summary {
+                    summary: summary.clone(),
+                    focus: focus.clone(),
+                    before: *tokens_before,
+                    after: *tokens_after,
+                },
+            ),
+            EntryBody::Checkpoint { name } => self.add(node, Body::Checkpoint { name: name.clone() }),
+            EntryBody::Note { text } => self.add(node, Body::Note { text: text.clone() }),
+        }
+    }
+
+    fn blocks(&mut self, node: &Entry, blocks: &[Block], stop: &StopReason) {
+        let labelled = |c: &Cell| c.turn == self.turn && matches!(c.body, Body::Demo);
+        if self.demo && !self.cells.iter().rev().any(labelled) {
+            self.add(node, Body::Demo);
+        }
+        for block in blocks {
+            if let Some(body) = block_body(block) {
+                self.add(node, body);
+            }
+        }
+        if let Some(end) = end_of(stop) {
+            self.add(node, Body::End(end));
+        }
+    }
+
+    /// Gives results to their calls. Those without a call become rows of their own.
+    fn join(&mut self) {
+        for r in std::mem::take(&mut self.results) {
+            let call = self.cells.iter_mut().rev().find_map(|c| match &mut c.body {
+                Body::Tool(t) if t.call_id == r.call_id => Some((&mut c.entries, &mut c.rev, t)),
+                _ => None,
+            });
+            match call {
+                Some((entries, rev, tool)) => {
+                    *entries += 1;
+                    *rev += 1;
+                    take_result(tool, *r.tool);
+                }
+                None if !self.live => self.cells.push(Cell {
+                    key: 0,
+                    entry: Some(r.entry),
+                    entries: 1,
+                    turn: self.turn,
+                    time: r.time,
+                    rev: 0,
+                    open: false,
+                    body: Body::Tool(r.tool),
+                }),
+                None => self.results.push(r),
+            }
+        }
+    }
+}
+
+/// Puts a result into its call.
+fn take_result(call: &mut ToolCell, result: ToolCell) {
+    call.state = result.state;
+    call.asking = false;
+    call.output = result.output;
+    call.display = result.display;
+    call.seconds = result.seconds;
+}
+
+fn is_demo(model: &ModelRef) -> bool {
+    model.provider() == "demo"
+}
+
+fn words(content: &[Part]) -> String {
+    let texts: Vec<&str> = content
+        .iter()
+        .map(|p| match p {
+            Part::Text { text } => text.as_str(),
+            Part::Image { .. } => "[image]",
+        })
+        .collect();
+    texts.join("\n")
+}
+
+/// What a block of a reply shows; `None`: nothing.
+pub(super) fn block_body(block: &Block) -> Option<Body> {
+    Some(match block {
+        Block::Text { text } if text.trim().is_empty() => return None,
+        Block::Text { text } => Body::Reply { text: text.clone() },
+        Block::Thinking { text, .. } => Body::Thinking { text: text.clone(), seconds: None },
+        Block::Redacted { .. } => Body::Thinking { text: String::new(), seconds: None },
+        Block::ToolCall(call) => Body::Tool(Box::new(ToolCell {
+            call_id: call.id.clone(),
+            name: call.name.clone(),
+            arguments: shortened(&call.arguments),
+            state: State::Waiting,
+            ..ToolCell::default()
+        })),
+        Block::Unknown { provider, .. } => {
+            Body::Note { text: format!("a block of {provider} that Tiller does not know (kept)") }
+        }
+    })
+}
+
+fn end_of(stop: &StopReason) -> Option<End> {
+    Some(match stop {
+        StopReason::EndTurn | StopReason::ToolUse => return None,
+        StopReason::MaxTokens => End::MaxTokens,
+        StopReason::Refusal(why) => End::Refusal(why.clone()),
+        StopReason::Interrupted => End::Interrupted,
+        StopReason::Cut(why) => End::Cut(why.clone()),
+    })
+}
+
+impl Conversation {
+    /// Adds built cells at the end.
+    pub(super) fn append(&mut self, built: Builder) {
+        self.turn = built.turn;
+        for mut cell in built.cells {
+            cell.key = self.fresh_key();
+            self.cells.push_back(cell);
+        }
+        for r in built.results {
+            let name = r.name.clone();
+            let key = self.with_tool(r.time, &r.call_id, &name, |t| take_result(t, *r.tool));
+            if let Some(cell) = key.and_then(|k| self.find(k)).and_then(|n| self.cells.get_mut(n)) {
+                cell.entries += 1;
+                cell.entry.get_or_insert(r.entry);
+            }
+        }
+    }
+
+    /// The finished reply takes the place of the streamed one.
+    pub(super) fn assistant(&mut self, node: &Entry) {
+        if self.cells.iter().rev().take(64).any(|c| c.entry == Some(node.id)) {
+            return;
+        }
+        let (at, mut open) = self.take_open();
+        let mut built = Builder::new(self.turn, &self.model, true);
+        // The label was drawn when the first delta came.
+        let labelled = self.cells.iter().rev().any(|c| c.turn == self.turn && matches!(c.body, Body::Demo));
+        built.entry(node);
+        let mut cells: Vec<Cell> = Vec::new();
+        for mut cell in built.cells {
+            if labelled && matches!(cell.body, Body::Demo) {
+                continue;
+            }
+            // A call that already runs has its row.
+            if let Body::Tool(t) = &cell.body
+                && let Some(n) = self
+                    .cells
+                    .iter()
+                    .rposition(|c| matches!(&c.body, Body::Tool(o) if o.call_id == t.call_id))
+            {
+                let known = &mut self.cells[n];
+                known.entry = Some(node.id);
+                continue;
+            }
+            match open.iter().position(|o| same_kind(&o.body, &cell.body)) {
+                Some(n) => adopt(&mut cell, open.remove(n)),
+                None => cell.key = self.fresh_key(),
+            }
+            cells.push(cell);
+        }
+        if let Some(first) = cells.first_mut() {
+            first.entries = first.entries.max(1);
+        }
+        for (n, cell) in cells.into_iter().enumerate() {
+            self.cells.insert(at + n, cell);
+        }
+    }
+
+    /// Takes the streamed cells out: where the first of them stood, and what they are.
+    fn take_open(&mut self) -> (usize, Vec<Cell>) {
+        let near = self.cells.iter().enumerate().rev().take(1024);
+        let Some(from) = near.filter(|(_, c)| c.open).map(|(n, _)| n).min() else {
+            return (self.cells.len(), Vec::new());
+        };
+        let (open, others): (Vec<Cell>, Vec<Cell>) = self.cells.drain(from..).partition(|c| c.open);
+        self.cells.extend(others);
+        (from, open)
+    }
+
+    /// Everything anew. Keys of entries that stay are kept.
+    pub(super) fn rebuild(&mut self, s: &Snapshot) {
+        let mut keys: HashMap<(EntryId, u16), (u64, u32, Body)> = HashMap::new();
+        if self.session == Some(s.session.id) {
+            let mut count: HashMap<EntryId, u16> = HashMap::new();
+            for c in self.cells.drain(..) {
+                if let Some(entry) = c.entry {
+                    let n = count.entry(entry).or_default();
+                    keys.insert((entry, *n), (c.key, c.rev, c.body));
+                    *n += 1;
+                }
+            }
+        }
+        self.cells.clear();
+        self.session = Some(s.session.id);
+        self.model = s.model.clone();
+        self.running = s.running;
+        self.earlier = s.earlier;
+        self.oldest = s.entries.first().map(|e| e.id);
+        self.before = s.entries.first().and_then(|e| e.parent);
+        self.turn = 0;
+        self.first_turn = 0;
+        self.epoch += 1;
+        let mut built = Builder::new(0, &self.model, false);
+        for node in &s.entries {
+            built.entry(node);
+        }
+        self.turn = built.turn;
+        let mut count: HashMap<EntryId, u16> = HashMap::new();
+        for mut cell in built.cells {
+            let known = cell.entry.and_then(|entry| {
+                let n = count.entry(entry).or_default();
+                *n += 1;
+                keys.remove(&(entry, *n - 1))
+            });
+            match known {
+                Some((key, rev, body)) => {
+                    cell.key = key;
+                    cell.rev = rev + u32::from(!same_text(&body, &cell.body));
+                }
+                None => cell.key = self.fresh_key(),
+            }
+            self.cells.push_back(cell);
+        }
+        for block in &s.partial {
+            if let Some(body) = block_body(block) {
+                self.push(s.session.used, body);
+                if let Some(c) = self.cells.back_mut() {
+                    c.open = true;
+                }
+            }
+        }
+        if !s.running {
+            self.lose_calls();
+        }
+        self.asks.clear();
+        for ask in &s.asks {
+            if let Some(call) = &ask.call {
+                self.asks.insert(ask.id, call.clone());
+                self.set_asking(call, true);
+            }
+        }
+    }
+
+    /// Older entries, for the top.
+    pub(super) fn page(&mut self, entries: &[Entry], earlier: u64) {
+        let first = self.page_before();
+        if entries.is_empty() || first.is_none() || entries.iter().any(|e| Some(e.id) == first) {
+            return;
+        }
+        if self.before.is_some() && entries.last().map(|e| e.id) != self.before {
+            return; // a page of another time
+        }
+        let mut built = Builder::new(0, &self.model, false);
+        for node in entries {
+            built.entry(node);
+        }
+        // Calls of the page may have their results further down.
+        for cell in &mut self.cells {
+            let Body::Tool(orphan) = &mut cell.body else { continue };
+            if !orphan.arguments.is_null() {
+                continue;
+            }
+            built.cells.retain(|c| match &c.body {
+                Body::Tool(call) if call.call_id == orphan.call_id && call.state == State::Waiting => {
+                    orphan.arguments = call.arguments.clone();
+                    cell.rev += 1;
+                    false
+                }
+                _ => true,
+            });
+        }
+        let shift = self.first_turn - built.turn;
+        for mut cell in built.cells.into_iter().rev() {
+            if let Body::Tool(t) = &mut cell.body
+                && t.state == State::Waiting
+            {
+                t.state = State::Lost;
+            }
+            cell.turn += shift;
+            cell.key = self.fresh_key();
+            self.first_turn = self.first_turn.min(cell.turn);
+            self.cells.push_front(cell);
+        }
+        self.earlier = earlier;
+        self.oldest = entries.first().map(|e| e.id);
+        self.before = entries.first().and_then(|e| e.parent);
+    }
+
+    /// Calls without a result, after the process that ran them is gone.
+    fn lose_calls(&mut self) {
+        for cell in &mut self.cells {
+            if let Body::Tool(t) = &mut cell.body
+                && matches!(t.state, State::Begun | State::Waiting | State::Running)
+            {
+                t.state = State::Lost;
+            }
+        }
+    }
+}
+
+/// A finished cell takes over the streamed one's key, and its layout where the text is the same.
+fn adopt(cell: &mut Cell, open: Cell) {
+    cell.key = open.key;
+    cell.rev = open.rev + 1;
+    match (&mut cell.body, open.body) {
+        (Body::Reply { text }, Body::Reply { text: streamed }) if *text == streamed => cell.rev = open.rev,
+        (Body::Thinking { seconds, .. }, Body::Thinking { seconds: s, .. }) => *seconds = s,
+        _ => {}
+    }
+}
+
+fn same_kind(a: &Body, b: &Body) -> bool {
+    match (a, b) {
+        (Body::Tool(a), Body::Tool(b)) => a.call_id.is_empty() && (a.name == b.name || a.name.is_empty()),
+        _ => std::mem::discriminant(a) == std::mem::discriminant(b),
+    }
+}
+
+fn same_text(a: &Body, b: &Body) -> bool {
+    match (a, b) {
+        (Body::Reply { text: a }, Body::Reply { text: b }) => a == b,
+        (Body::User { text: a, .. }, Body::User { text: b, .. }) => a == b,
+        (Body::Tool(a), Body::Tool(b)) => {
+            a.state == b.state && matches!(a.state, State::Done(ToolOutcome::Ok))
+        }
+        (Body::Thinking { text: a, .. }, Body::Thinking { text: b, .. }) => a == b,
+        _ => std::mem::discriminant(a) == std::mem::discriminant(b) && !matches!(a, Body::Tool(_)),
+    }
+}

@@ -1,0 +1,240 @@
+//! What a cell holds: the source of what is drawn, never the drawing.
+
+use serde_json::Value;
+use tiller_protocol::tool::Display;
+use tiller_protocol::{EntryId, Notice, Origin, Time, ToolOutcome};
+
+/// Bytes of output that a cell keeps; the full text is asked for when it is looked at.
+const TAIL: usize = 16 << 10;
+/// Bytes of one argument or difference that a cell keeps.
+const LONG: usize = 256 << 10;
+
+/// One block of the conversation.
+#[derive(Clone, Debug)]
+pub struct Cell {
+    /// Stays with it.
+    pub key: u64,
+    /// The entry it is made from; several cells may be of one.
+    pub entry: Option<EntryId>,
+    /// Entries of the path that it stands for.
+    pub entries: u16,
+    /// Which turn it belongs to.
+    pub turn: i64,
+    pub time: Time,
+    /// Grows with each change.
+    pub rev: u32,
+    /// Part of the reply in flight.
+    pub open: bool,
+    pub body: Body,
+}
+
+/// What it is.
+#[derive(Clone, Debug)]
+pub enum Body {
+    /// The person's words.
+    User {
+        text: String,
+        origin: Origin,
+    },
+    /// The model's words, Markdown.
+    Reply {
+        text: String,
+    },
+    /// Its reasoning. `seconds` when it was seen streaming; empty text: the vendor hides it.
+    Thinking {
+        text: String,
+        seconds: Option<f64>,
+    },
+    Tool(Box<ToolCell>),
+    Summary {
+        summary: String,
+        focus: Option<String>,
+        before: u64,
+        after: u64,
+    },
+    Checkpoint {
+        name: String,
+    },
+    Note {
+        text: String,
+    },
+    /// A `!` or `!!` line.
+    Shell {
+        line: String,
+        output: Tail,
+        exit: Option<i32>,
+        shared: bool,
+    },
+    Notice(Notice),
+    /// The label of the demo model's turns.
+    Demo,
+    /// Why a reply ended early.
+    End(End),
+}
+
+/// Ends that a person must know of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum End {
+    Interrupted,
+    Cut(String),
+    MaxTokens,
+    Refusal(String),
+}
+
+/// Where a call stands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum State {
+    /// The model still writes it.
+    #[default]
+    Begun,
+    /// Written, not running yet.
+    Waiting,
+    Running,
+    Done(ToolOutcome),
+    /// It has no result, and nothing runs any more.
+    Lost,
+}
+
+/// A tool call with its result.
+#[derive(Clone, Debug, Default)]
+pub struct ToolCell {
+    pub call_id: String,
+    pub name: String,
+    /// What the row says: `read`, `src/x.rs`. Empty until known: then made from the arguments.
+    pub verb: String,
+    pub target: String,
+    /// Long texts in it are cut.
+    pub arguments: Value,
+    pub state: State,
+    /// It waits for the person.
+    pub asking: bool,
+    pub started: Option<Time>,
+    /// When it last said something.
+    pub heard: Option<Time>,
+    /// Its output so far, then its result.
+    pub output: Tail,
+    pub display: Option<Display>,
+    pub seconds: f64,
+}
+
+impl ToolCell {
+    /// It began to run.
+    pub(super) fn start(&mut self, now: Time, arguments: &Value, verb: &str, target: &str) {
+        self.verb = verb.to_owned();
+        self.target = target.to_owned();
+        self.arguments = shortened(arguments);
+        self.state = State::Running;
+        self.started = Some(now);
+        self.heard = Some(now);
+    }
+
+    /// It said something.
+    pub(super) fn progress(&mut self, now: Time, text: &str) {
+        if !matches!(self.state, State::Done(_)) {
+            self.state = State::Running;
+            self.started.get_or_insert(now);
+            self.heard = Some(now);
+            self.output.push(text);
+        }
+    }
+
+    /// It ended. A live tail gives way to the result.
+    pub(super) fn finish(
+        &mut self,
+        outcome: ToolOutcome,
+        output: &str,
+        seconds: f64,
+        display: Option<&Display>,
+    ) {
+        self.state = State::Done(outcome);
+        self.asking = false;
+        self.seconds = seconds;
+        self.output = Tail::of(output);
+        self.display = display.map(|d| match d {
+            Display::Diff { files } => {
+                let mut files = files.clone();
+                for f in &mut files {
+                    cut(&mut f.diff, LONG);
+                }
+                Display::Diff { files }
+            }
+            Display::Output { tail, exit, full } => {
+                self.output = Tail::of(tail);
+                Display::Output { tail: String::new(), exit: *exit, full: full.clone() }
+            }
+            Display::Measure { .. } => d.clone(),
+        });
+    }
+}
+
+/// Arguments with their long texts cut: a written file need not lie in memory twice.
+pub(super) fn shortened(v: &Value) -> Value {
+    const TEXT: usize = 2 << 10;
+    match v {
+        Value::String(s) if s.len() > TEXT => {
+            let mut s = s.clone();
+            cut(&mut s, TEXT);
+            Value::String(s)
+        }
+        Value::Array(a) => Value::Array(a.iter().map(shortened).collect()),
+        Value::Object(o) => Value::Object(o.iter().map(|(k, v)| (k.clone(), shortened(v))).collect()),
+        other => other.clone(),
+    }
+}
+
+fn cut(s: &mut String, max: usize) {
+    if s.len() > max {
+        let at = s.floor_char_boundary(max);
+        s.truncate(at);
+        s.push('…');
+    }
+}
+
+/// The last part of a text that may be long.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tail {
+    text: String,
+    /// Lines that were dropped before `text`.
+    dropped: u64,
+}
+
+impl Tail {
+    /// The tail of `text`.
+    pub fn of(text: &str) -> Self {
+        let mut tail = Self::default();
+        tail.push(text);
+        tail
+    }
+
+    /// Adds to the end; amortised constant time per byte.
+    pub fn push(&mut self, text: &str) {
+        if text.len() > 2 * TAIL {
+            let at = text.floor_char_boundary(text.len() - 2 * TAIL);
+            self.dropped += (self.text.matches('\n').count() + text[..at].matches('\n').count()) as u64;
+            self.text.clear();
+            self.text.push_str(&text[at..]);
+        } else {
+            self.text.push_str(text);
+        }
+        if self.text.len() > 2 * TAIL {
+            let from = self.text.floor_char_boundary(self.text.len() - TAIL);
+            let at = self.text[from..].find('\n').map_or(from, |n| from + n + 1);
+            self.dropped += self.text[..at].matches('\n').count() as u64;
+            self.text.drain(..at);
+        }
+    }
+
+    /// What is kept.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// How many lines came before it.
+    pub fn dropped(&self) -> u64 {
+        self.dropped
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.text.is_empty()
+    }
+}

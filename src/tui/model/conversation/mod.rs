@@ -1,0 +1,269 @@
+//! The conversation: cells in the order of the path, the reply in flight at the end.
+//!
+//! A cell has a key that stays with it for as long as it is the same thing: when the finished entry
+//! replaces the streamed reply, when pages come in above, when a snapshot rebuilds everything. Scroll
+//! positions, folds and layouts hang on keys. What is not near is forgotten: [`Conversation::earlier`]
+//! says how many entries lie before the first cell, and pages bring them back.
+
+mod build;
+mod cell;
+#[cfg(test)]
+pub(crate) mod script;
+mod stream;
+
+use std::cell::Cell as Slot;
+use std::collections::{HashMap, VecDeque};
+
+use tiller_protocol::event::{AskEvent, ReplyEvent, StateEvent, ToolEvent, TurnEvent};
+use tiller_protocol::{AskId, Entry, EntryId, Event, EventBody, ModelRef, Notice, SessionId, Time};
+
+pub use cell::{Body, Cell, End, State, Tail, ToolCell};
+
+/// Cells that are kept while the end is on the screen.
+pub const KEEP: usize = 4000;
+/// How far over that it may grow before the oldest go.
+const SLACK: usize = 500;
+
+/// See the module's words.
+#[derive(Default)]
+pub struct Conversation {
+    cells: VecDeque<Cell>,
+    next_key: u64,
+    session: Option<SessionId>,
+    /// Entries of the path before the first cell.
+    earlier: u64,
+    /// The first loaded entry (it may have no cell), and its parent: a page must end with that.
+    oldest: Option<EntryId>,
+    before: Option<EntryId>,
+    /// Number of the current turn; pages count down from the first.
+    turn: i64,
+    first_turn: i64,
+    model: ModelRef,
+    running: bool,
+    /// Calls that wait for the person.
+    asks: HashMap<AskId, String>,
+    /// Grows when cells were rebuilt or removed, not when they grew.
+    epoch: u64,
+    /// The oldest cell that is on the screen, or `None` when the end is: older ones may go. Set by the
+    /// panel when it measures.
+    pub hold: Slot<Option<u64>>,
+}
+
+impl Conversation {
+    /// The cells, oldest first.
+    pub fn cells(&self) -> &VecDeque<Cell> {
+        &self.cells
+    }
+
+    /// Where the cell with this key stands. Most look-ups are near the end.
+    pub fn find(&self, key: u64) -> Option<usize> {
+        self.cells.iter().rposition(|c| c.key == key)
+    }
+
+    /// The cell of a tool call.
+    pub fn tool(&self, call_id: &str) -> Option<&ToolCell> {
+        self.cells.iter().rev().find_map(|c| match &c.body {
+            Body::Tool(t) if t.call_id == call_id => Some(t.as_ref()),
+            _ => None,
+        })
+    }
+
+    /// How many entries of the path lie before the first cell.
+    pub fn earlier(&self) -> u64 {
+        self.earlier
+    }
+
+    /// The entry to ask a page before; `None` when everything is here.
+    pub fn page_before(&self) -> Option<EntryId> {
+        if self.earlier == 0 { None } else { self.oldest.or_else(|| self.cells.iter().find_map(|c| c.entry)) }
+    }
+
+    /// The turn that runs, or ran last.
+    pub fn turn(&self) -> i64 {
+        self.turn
+    }
+
+    pub fn running(&self) -> bool {
+        self.running
+    }
+
+    pub fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    /// Takes one event in. Other agents' events are theirs.
+    pub fn apply(&mut self, event: &Event) {
+        if event.agent.0.contains('/') {
+            return;
+        }
+        match &event.body {
+            EventBody::Turn(e) => self.turn_event(event.time, e),
+            EventBody::Tool(e) => self.tool_event(event.time, e),
+            EventBody::Ask(e) => self.ask_event(e),
+            EventBody::State(StateEvent::ModelChanged { model, .. }) => self.model = model.clone(),
+            EventBody::State(_) => {}
+            EventBody::Reply(e) => match e.as_ref() {
+                ReplyEvent::SnapshotReply { snapshot } => self.rebuild(snapshot),
+                ReplyEvent::PageReply { entries, earlier } => self.page(entries, *earlier),
+                _ => {}
+            },
+        }
+        self.trim();
+    }
+
+    fn turn_event(&mut self, now: Time, e: &TurnEvent) {
+        match e {
+            TurnEvent::SessionStarted { model, .. } => self.model = model.clone(),
+            TurnEvent::TurnStarted {} => self.running = true,
+            TurnEvent::UserMessage { node, .. } | TurnEvent::EntryAdded { node } => self.entry(node),
+            TurnEvent::AssistantMessage { node, .. } => self.assistant(node),
+            TurnEvent::TextDelta { text } => self.text_delta(now, text),
+            TurnEvent::ThinkingDelta { text } => self.thinking_delta(now, text),
+            TurnEvent::ToolCallBegun { name } => self.call_begun(now, name),
+            TurnEvent::Retrying { discard: true, .. } => self.discard_open(),
+            TurnEvent::TurnFinished { error, .. } => {
+                self.running = false;
+                self.close_open();
+                if let Some(notice) = error {
+                    self.notice(now, notice);
+                }
+            }
+            TurnEvent::Retrying { .. }
+            | TurnEvent::RetryEnded {}
+            | TurnEvent::Usage { .. }
+            | TurnEvent::Compacted { .. } => {}
+        }
+    }
+
+    fn tool_event(&mut self, now: Time, e: &ToolEvent) {
+        match e {
+            ToolEvent::ToolStarted { call_id, name, arguments, verb, target } => {
+                self.with_tool(now, call_id, name, |t| {
+                    t.start(now, arguments, verb, target);
+                });
+            }
+            ToolEvent::ToolProgress { call_id, text } => {
+                self.with_tool(now, call_id, "", |t| t.progress(now, text));
+            }
+            ToolEvent::ToolFinished { call_id, name, outcome, output, seconds, display, node, .. } => {
+                let key = self.with_tool(now, call_id, name, |t| {
+                    t.finish(*outcome, output, *seconds, display.as_ref());
+                });
+                if let Some(cell) = key.and_then(|k| self.find(k)).and_then(|n| self.cells.get_mut(n)) {
+                    cell.entries += 1;
+                    // Orphans of a lost call still belong somewhere on the path.
+                    cell.entry.get_or_insert(node.id);
+                }
+            }
+            ToolEvent::ShellLine { line, output, exit, shared } => {
+                let body = Body::Shell {
+                    line: line.clone(),
+                    output: Tail::of(output),
+                    exit: *exit,
+                    shared: *shared,
+                };
+                self.push(now, body);
+            }
+        }
+    }
+
+    fn ask_event(&mut self, e: &AskEvent) {
+        let (id, asking) = match e {
+            AskEvent::PermissionAsked { ask } | AskEvent::QuestionAsked { ask } => {
+                let Some(call) = &ask.call else { return };
+                self.asks.insert(ask.id, call.clone());
+                (ask.id, true)
+            }
+            AskEvent::PermissionDecided { id: Some(id), .. } | AskEvent::QuestionAnswered { id, .. } => {
+                (*id, false)
+            }
+            AskEvent::PermissionDecided { id: None, .. } => return,
+        };
+        let call = if asking { self.asks.get(&id).cloned() } else { self.asks.remove(&id) };
+        if let Some(call) = call {
+            self.set_asking(&call, asking);
+        }
+    }
+
+    fn set_asking(&mut self, call: &str, asking: bool) {
+        for cell in self.cells.iter_mut().rev() {
+            if let Body::Tool(t) = &mut cell.body
+                && t.call_id == call
+            {
+                t.asking = asking;
+                cell.rev += 1;
+                return;
+            }
+        }
+    }
+
+    /// Adds a cell at the end.
+    fn push(&mut self, time: Time, body: Body) -> u64 {
+        let key = self.fresh_key();
+        self.cells.push_back(Cell {
+            key,
+            entry: None,
+            entries: 0,
+            turn: self.turn,
+            time,
+            rev: 0,
+            open: false,
+            body,
+        });
+        key
+    }
+
+    fn fresh_key(&mut self) -> u64 {
+        self.next_key += 1;
+        self.next_key
+    }
+
+    fn notice(&mut self, now: Time, notice: &Notice) {
+        self.push(now, Body::Notice(notice.clone()));
+    }
+
+    /// Forgets the oldest cells when there are too many and nobody looks at them. Cuts between entries.
+    fn trim(&mut self) {
+        if self.cells.len() <= KEEP + SLACK {
+            return;
+        }
+        let mut cut = self.cells.len() - KEEP;
+        if let Some(hold) = self.hold.get() {
+            cut = cut.min(self.find(hold).unwrap_or(0).saturating_sub(KEEP / 4));
+        }
+        while cut > 0 && !self.begins_entry(cut) {
+            cut -= 1;
+        }
+        if cut < SLACK / 2 {
+            return;
+        }
+        let gone: u64 = self.cells.drain(..cut).map(|c| u64::from(c.entries)).sum();
+        self.earlier += gone;
+        // A page is known by what follows it, not by its end, from now on.
+        self.oldest = self.cells.iter().find_map(|c| c.entry);
+        self.before = None;
+        self.first_turn = self.cells.front().map_or(self.turn, |c| c.turn);
+        self.epoch += 1;
+    }
+
+    /// Cell `n` is the first of its entry.
+    fn begins_entry(&self, n: usize) -> bool {
+        let Some(entry) = self.cells.get(n).and_then(|c| c.entry) else { return false };
+        n == 0 || self.cells.get(n - 1).is_none_or(|c| c.entry != Some(entry))
+    }
+
+    /// Entries that came as events.
+    fn entry(&mut self, node: &Entry) {
+        if self.cells.iter().rev().take(64).any(|c| c.entry == Some(node.id)) {
+            return; // a snapshot had it already
+        }
+        self.close_open();
+        let mut built = build::Builder::new(self.turn, &self.model, true);
+        built.entry(node);
+        self.append(built);
+    }
+}
+
+#[cfg(test)]
+#[path = "tests.rs"]
+mod tests;

@@ -1,0 +1,248 @@
+use serde_json::json;
+use tiller_protocol::event::TurnStatus;
+use tiller_protocol::tool::Display;
+use tiller_protocol::{Block, NoticeKind, StopReason, ToolOutcome, Usage};
+
+use super::script::{Script, call, text};
+use super::*;
+
+fn turn(s: &mut Script, c: &mut Conversation, e: TurnEvent) {
+    let e = s.event(EventBody::Turn(e));
+    c.apply(&e);
+}
+
+fn kinds(c: &Conversation) -> Vec<&'static str> {
+    c.cells()
+        .iter()
+        .map(|c| match &c.body {
+            Body::User { .. } => "user",
+            Body::Reply { .. } => "reply",
+            Body::Thinking { .. } => "thinking",
+            Body::Tool(t) => match t.state {
+                State::Begun => "tool-begun",
+                State::Waiting => "tool-waiting",
+                State::Running => "tool-running",
+                State::Done(_) => "tool",
+                State::Lost => "tool-lost",
+            },
+            Body::Demo => "demo",
+            Body::End(_) => "end",
+            Body::Notice(_) => "notice",
+            _ => "other",
+        })
+        .collect()
+}
+
+#[test]
+fn a_streamed_reply_keeps_its_key_when_its_entry_comes() {
+    let (mut s, mut c) = (Script::new(), Conversation::default());
+    let user = s.user("hi");
+    turn(&mut s, &mut c, TurnEvent::TurnStarted {});
+    turn(&mut s, &mut c, TurnEvent::UserMessage { entry: user.id, text: "hi".into(), node: Box::new(user) });
+    turn(&mut s, &mut c, TurnEvent::ThinkingDelta { text: "hm".into() });
+    turn(&mut s, &mut c, TurnEvent::ThinkingDelta { text: "m".into() });
+    for part in ["I ", "look"] {
+        turn(&mut s, &mut c, TurnEvent::TextDelta { text: part.into() });
+    }
+    turn(&mut s, &mut c, TurnEvent::ToolCallBegun { name: "read_file".into() });
+    assert_eq!(kinds(&c), ["user", "thinking", "reply", "tool-begun"]);
+    let keys: Vec<u64> = c.cells().iter().map(|c| c.key).collect();
+    let rev = c.cells()[2].rev;
+    let thought = Block::Thinking { text: "hmm".into(), signature: None };
+    let node = s.assistant(vec![thought, text("I look"), call("c1")], StopReason::ToolUse);
+    turn(
+        &mut s,
+        &mut c,
+        TurnEvent::AssistantMessage { entry: node.id, text: String::new(), node: Box::new(node) },
+    );
+    assert_eq!(kinds(&c), ["user", "thinking", "reply", "tool-waiting"]);
+    assert_eq!(c.cells().iter().map(|c| c.key).collect::<Vec<_>>(), keys);
+    assert_eq!(c.cells()[2].rev, rev, "the same text needs no new layout");
+    assert!(matches!(&c.cells()[1].body, Body::Thinking { seconds: Some(s), .. } if *s > 0.0));
+    assert!(c.cells().iter().all(|c| !c.open));
+}
+
+#[test]
+fn tools_run_by_call_id_and_finish() {
+    let (mut s, mut c) = (Script::new(), Conversation::default());
+    let node = s.assistant(vec![call("a"), call("b")], StopReason::ToolUse);
+    turn(
+        &mut s,
+        &mut c,
+        TurnEvent::AssistantMessage { entry: node.id, text: String::new(), node: Box::new(node) },
+    );
+    for id in ["b", "a"] {
+        let started = ToolEvent::ToolStarted {
+            call_id: id.into(),
+            name: "read_file".into(),
+            arguments: json!({}),
+            verb: "read".into(),
+            target: "src/a.rs".into(),
+        };
+        let e = s.event(EventBody::Tool(started));
+        c.apply(&e);
+        let e = s.event(EventBody::Tool(ToolEvent::ToolProgress { call_id: id.into(), text: "x\n".into() }));
+        c.apply(&e);
+    }
+    assert_eq!(kinds(&c), ["tool-running", "tool-running"]);
+    let node = s.result("b", "done");
+    let e = s.event(EventBody::Tool(ToolEvent::ToolFinished {
+        call_id: "b".into(),
+        name: "read_file".into(),
+        arguments: json!({}),
+        ok: true,
+        outcome: ToolOutcome::Ok,
+        output: "done".into(),
+        seconds: 0.5,
+        display: Some(Display::Measure { text: "3 lines".into() }),
+        node: Box::new(node),
+    }));
+    c.apply(&e);
+    assert_eq!(kinds(&c), ["tool-running", "tool"]);
+    assert_eq!(c.tool("b").unwrap().output.text(), "done");
+}
+
+#[test]
+fn a_discarded_try_leaves_nothing() {
+    let (mut s, mut c) = (Script::new(), Conversation::default());
+    turn(&mut s, &mut c, TurnEvent::TextDelta { text: "half".into() });
+    let retry = TurnEvent::Retrying { attempt: 1, of: 5, seconds: 1.0, why: "503".into(), discard: true };
+    turn(&mut s, &mut c, retry);
+    assert!(c.cells().is_empty());
+    turn(&mut s, &mut c, TurnEvent::TextDelta { text: "half".into() });
+    let kept = TurnEvent::Retrying { attempt: 1, of: 5, seconds: 1.0, why: "503".into(), discard: false };
+    turn(&mut s, &mut c, kept);
+    assert_eq!(kinds(&c), ["reply"]);
+}
+
+#[test]
+fn interrupted_and_failed_turns_say_so() {
+    let (mut s, mut c) = (Script::new(), Conversation::default());
+    turn(&mut s, &mut c, TurnEvent::TextDelta { text: "par".into() });
+    let node = s.assistant(vec![text("par")], StopReason::Interrupted);
+    turn(
+        &mut s,
+        &mut c,
+        TurnEvent::AssistantMessage { entry: node.id, text: String::new(), node: Box::new(node) },
+    );
+    let error = Some(Notice::new(NoticeKind::Network, "the network is gone"));
+    turn(
+        &mut s,
+        &mut c,
+        TurnEvent::TurnFinished {
+            status: TurnStatus::Failed,
+            text: String::new(),
+            usage: Usage::default(),
+            cost_usd: None,
+            error,
+        },
+    );
+    assert_eq!(kinds(&c), ["reply", "end", "notice"]);
+}
+
+#[test]
+fn a_snapshot_rebuilds_and_keeps_keys() {
+    let (mut s, mut c) = (Script::new(), Conversation::default());
+    s.model = ModelRef("demo/tour".into());
+    let entries = vec![
+        s.user("one"),
+        s.assistant(vec![text("a"), call("x")], StopReason::ToolUse),
+        s.result("x", "out"),
+    ];
+    let e = s.snapshot(entries.clone(), 7, false);
+    c.apply(&e);
+    assert_eq!(kinds(&c), ["user", "demo", "reply", "tool"]);
+    let keys: Vec<u64> = c.cells().iter().map(|c| c.key).collect();
+    let revs: Vec<u32> = c.cells().iter().map(|c| c.rev).collect();
+    c.apply(&e);
+    assert_eq!(c.cells().iter().map(|c| c.key).collect::<Vec<_>>(), keys);
+    assert_eq!(c.cells().iter().map(|c| c.rev).collect::<Vec<_>>(), revs);
+    assert_eq!(c.earlier(), 7);
+    assert_eq!(c.page_before(), Some(entries[0].id));
+}
+
+#[test]
+fn a_call_without_result_is_lost_when_nothing_runs() {
+    let (mut s, mut c) = (Script::new(), Conversation::default());
+    let entries = vec![s.user("one"), s.assistant(vec![call("x")], StopReason::ToolUse)];
+    let e = s.snapshot(entries.clone(), 0, false);
+    c.apply(&e);
+    assert_eq!(kinds(&c), ["user", "tool-lost"]);
+    let e = s.snapshot(entries, 0, true);
+    c.apply(&e);
+    assert_eq!(kinds(&c), ["user", "tool-waiting"]);
+}
+
+#[test]
+fn pages_come_in_above_and_results_find_their_calls_across_the_edge() {
+    let (mut s, mut c) = (Script::new(), Conversation::default());
+    let old = vec![s.user("old"), s.assistant(vec![text("b"), call("x")], StopReason::ToolUse)];
+    let new = vec![s.result("x", "out"), s.assistant(vec![text("done")], StopReason::EndTurn)];
+    let e = s.snapshot(new, 2, false);
+    c.apply(&e);
+    assert_eq!(kinds(&c), ["tool", "reply"]);
+    let page =
+        |entries: Vec<Entry>| EventBody::Reply(Box::new(ReplyEvent::PageReply { entries, earlier: 0 }));
+    let stray = s.user("another branch");
+    let e = s.event(page(vec![stray]));
+    c.apply(&e);
+    assert_eq!(c.cells().len(), 2, "a page that does not fit is not taken");
+    assert!(c.page_before().is_some());
+    let e = s.event(page(old.clone()));
+    c.apply(&e);
+    assert_eq!(kinds(&c), ["user", "reply", "tool", "reply"]);
+    assert_eq!(c.tool("x").unwrap().arguments["path"], "src/a.rs");
+    assert_eq!(c.page_before(), None);
+    let e = s.event(page(old));
+    c.apply(&e);
+    assert_eq!(c.cells().len(), 4, "twice is once");
+    assert!(c.cells()[0].turn < c.cells()[3].turn || c.cells()[0].turn == c.cells()[3].turn);
+}
+
+#[test]
+fn p7_a_million_tiny_deltas_are_cheap_and_one_cell() {
+    const DELTAS: usize = 1_000_000;
+    let (mut s, mut c) = (Script::new(), Conversation::default());
+    let event = s.event(EventBody::Turn(TurnEvent::TextDelta { text: "ab ".into() }));
+    for _ in 0..DELTAS {
+        c.apply(&event);
+    }
+    assert_eq!(c.cells().len(), 1);
+    assert!(matches!(&c.cells()[0].body, Body::Reply { text } if text.len() == 3 * DELTAS));
+    // The tail of a tool is bounded whatever comes.
+    let mut tail = Tail::default();
+    for n in 0..200_000 {
+        tail.push(&format!("line {n}\n"));
+    }
+    assert!(tail.text().len() <= 40_000 && tail.text().ends_with("line 199999\n"));
+    assert_eq!(tail.dropped() + tail.text().lines().count() as u64, 200_000);
+}
+
+#[test]
+fn old_cells_go_when_nobody_looks_and_their_number_is_known() {
+    const ENTRIES: u64 = 20_000;
+    let (mut s, mut c) = (Script::new(), Conversation::default());
+    for n in 0..ENTRIES {
+        let node = s.user(&format!("m{n}"));
+        turn(
+            &mut s,
+            &mut c,
+            TurnEvent::UserMessage { entry: node.id, text: String::new(), node: Box::new(node) },
+        );
+    }
+    assert!(c.cells().len() <= KEEP + SLACK);
+    assert_eq!(c.earlier() + c.cells().len() as u64, ENTRIES);
+    assert!(c.page_before().is_some());
+    // Somebody reads at the top: nothing goes from under their eyes.
+    c.hold.set(c.cells().front().map(|c| c.key));
+    let first = c.cells().front().map(|c| c.key);
+    for n in 0..2 * SLACK {
+        let node = s.user(&format!("n{n}"));
+        turn(
+            &mut s,
+            &mut c,
+            TurnEvent::UserMessage { entry: node.id, text: String::new(), node: Box::new(node) },
+        );
+    }
+    assert_eq!(c.cells().front().map(|c| c.key), first);
+}

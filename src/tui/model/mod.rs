@@ -1,0 +1,193 @@
+//! What the engine has said so far, one file per concern. Changed in `apply` only.
+
+pub mod conversation;
+pub mod tour;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tiller_protocol::agent::AgentView;
+use tiller_protocol::event::{AskEvent, ReplyEvent, StateEvent, TurnEvent};
+use tiller_protocol::view::GitState;
+use tiller_protocol::{
+    Ask, AskId, Cost, Event, EventBody, FileChange, ModelRef, Notice, Profile, Queued, SessionSummary, Time,
+    TodoItem, Usage,
+};
+
+/// The whole view-model. Each field belongs to one concern.
+#[derive(Default)]
+pub struct Model {
+    /// Title, project, model, profile, git, cost: what the header shows.
+    pub session: SessionModel,
+    pub conversation: conversation::Conversation,
+    pub todo: Vec<TodoItem>,
+    pub agents: Vec<AgentView>,
+    pub feed: Vec<FileChange>,
+    pub queue: Vec<Queued>,
+    /// Open questions, oldest first.
+    pub asks: Vec<Ask>,
+    /// When an approval that nobody answers becomes a no (monotonic), where that is set.
+    pub deadlines: HashMap<AskId, Duration>,
+    /// Newest last; also the error log.
+    pub notices: Vec<(Time, Notice)>,
+    /// A turn runs.
+    pub running: bool,
+    /// Waiting for the next try: attempt, of, when it starts (event time + seconds), why.
+    pub retry: Option<Retry>,
+    /// The store does not save: why.
+    pub not_saving: Option<String>,
+    /// Where files of the screen are kept.
+    pub folders: Folders,
+    /// What the person's own status line says, cleaned; empty: nothing.
+    pub status_line: String,
+    /// The person's settings of the screen.
+    pub ui: Arc<tiller_config::schema::Ui>,
+    /// Wall and monotonic time of the message that is being dealt with. Panels take times from here.
+    pub now: Time,
+    pub mono: Duration,
+    /// The terminal window has lost the focus (never true where terminals do not tell).
+    pub away: bool,
+    /// When the window got the focus back (monotonic).
+    pub back: Duration,
+    /// The guided tour, while it runs.
+    pub tour: tour::Tour,
+    /// Columns and rows of the screen.
+    pub screen: (u16, u16),
+    /// The engine has answered: a snapshot is here.
+    pub ready: bool,
+    /// Keys of the environment that can be offered by name.
+    pub found_keys: Vec<crate::effect::FoundKey>,
+}
+
+/// The header's facts.
+#[derive(Default)]
+pub struct SessionModel {
+    pub summary: Option<SessionSummary>,
+    pub model: ModelRef,
+    pub profile: Profile,
+    pub read_only: bool,
+    pub git: Option<GitState>,
+    pub usage: Usage,
+    pub cost: Option<Cost>,
+    pub context: u64,
+    pub window: Option<u64>,
+}
+
+/// Places of the screen's own files.
+#[derive(Clone, Debug, Default)]
+pub struct Folders {
+    /// The person's configuration: `keys.toml`, `themes/`; `None`: nothing can be kept.
+    pub config: Option<std::path::PathBuf>,
+    /// The folder of this workspace's drafts; `None`: they are not kept.
+    pub draft: Option<std::path::PathBuf>,
+    /// Files for the external editor.
+    pub scratch: std::path::PathBuf,
+}
+
+/// A countdown.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Retry {
+    pub attempt: u32,
+    pub of: u32,
+    pub until: Time,
+    pub why: String,
+}
+
+impl Model {
+    /// Takes one event in.
+    pub fn apply(&mut self, event: &Event) {
+        self.conversation.apply(event);
+        match &event.body {
+            EventBody::Turn(e) => self.turn(event.time, e),
+            EventBody::Ask(AskEvent::PermissionAsked { ask } | AskEvent::QuestionAsked { ask }) => {
+                self.asks.retain(|a| a.id != ask.id);
+                self.asks.push(ask.clone());
+            }
+            EventBody::Ask(AskEvent::PermissionDecided { id, .. }) => self.asks.retain(|a| Some(a.id) != *id),
+            EventBody::Ask(AskEvent::QuestionAnswered { id, .. }) => self.asks.retain(|a| a.id != *id),
+            EventBody::State(e) => self.state(event.time, e),
+            EventBody::Reply(r) => {
+                if let ReplyEvent::SnapshotReply { snapshot } = r.as_ref() {
+                    let s = snapshot.clone();
+                    self.session.model = s.model;
+                    self.session.profile = s.profile;
+                    self.session.read_only = s.read_only;
+                    self.session.git = s.git;
+                    self.session.usage = s.usage;
+                    self.session.cost = s.cost;
+                    if let Some(a) = s.agents.first() {
+                        self.session.context = a.context;
+                        self.session.window = a.window;
+                    }
+                    self.session.summary = Some(s.session);
+                    self.todo = s.todo;
+                    self.agents = s.agents;
+                    self.queue = s.queue;
+                    self.asks = s.asks;
+                    self.feed = s.feed;
+                    self.running = s.running;
+                    self.ready = true;
+                }
+            }
+            EventBody::Tool(_) => {}
+        }
+    }
+
+    fn turn(&mut self, now: Time, e: &TurnEvent) {
+        match e {
+            TurnEvent::TurnStarted {} => self.running = true,
+            TurnEvent::Retrying { attempt, of, seconds, why, .. } => {
+                let until = Time(now.millis() + (seconds * 1000.0) as i64);
+                self.retry = Some(Retry { attempt: *attempt, of: *of, until, why: why.clone() });
+            }
+            TurnEvent::RetryEnded {} => self.retry = None,
+            TurnEvent::Usage { usage, cost_usd, context, window } => {
+                self.session.usage = *usage;
+                self.session.cost = cost_usd.map(Cost::from_usd);
+                self.session.context = *context;
+                self.session.window = *window;
+            }
+            TurnEvent::TurnFinished { error, .. } => {
+                self.running = false;
+                self.retry = None;
+                if let Some(n) = error {
+                    self.notices.push((now, n.clone()));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn state(&mut self, now: Time, e: &StateEvent) {
+        /// Lines of the feed that are kept.
+        const FEED: usize = 1000;
+        match e {
+            StateEvent::TodoChanged { todos, .. } => self.todo.clone_from(todos),
+            StateEvent::AgentChanged { view } => match self.agents.iter_mut().find(|a| a.id == view.id) {
+                Some(a) => *a = view.clone(),
+                None => self.agents.push(view.clone()),
+            },
+            StateEvent::QueueChanged { queue } => self.queue.clone_from(queue),
+            StateEvent::WorkspaceChanged { changes } => {
+                self.feed.extend(changes.iter().cloned());
+                let over = self.feed.len().saturating_sub(FEED);
+                self.feed.drain(..over);
+            }
+            StateEvent::GitChanged { git } => self.session.git = Some(git.clone()),
+            StateEvent::ModelChanged { model, window } => {
+                self.session.model = model.clone();
+                self.session.window = *window;
+            }
+            StateEvent::ProfileChanged { profile } => self.session.profile = *profile,
+            StateEvent::TitleChanged { title } => {
+                if let Some(s) = &mut self.session.summary {
+                    s.title.clone_from(title);
+                }
+            }
+            StateEvent::Notice { notice } => self.notices.push((now, notice.clone())),
+            StateEvent::Saving { ok, why } => self.not_saving = (!ok).then(|| why.clone()),
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,316 @@
+//! Frames to bytes: only what differs from the frame before, in as few bytes as is simple. Nothing
+//! foreign gets through: every symbol is checked once more here.
+
+mod scroll;
+pub mod writer;
+
+use std::fmt::Write as _;
+
+use ratatui::buffer::{Buffer, Cell};
+use ratatui::layout::{Position, Rect};
+use ratatui::style::{Color, Modifier};
+use unicode_width::UnicodeWidthStr;
+
+/// Frames shorter than this are drawn by a terminal in one go anyway.
+const SYNC_FROM: usize = 256;
+
+/// From so many on, blanks are erased instead of written.
+const ERASE: usize = 6;
+
+/// Going on by so many columns is no shorter than writing what stands there.
+const FILL: u16 = 3;
+
+/// The last frame that went out, and the state in which the terminal is.
+pub struct Encoder {
+    prev: Buffer,
+    /// The next frame must not trust what is on the screen.
+    repaint: bool,
+    /// Where the terminal's cursor stands, when we know.
+    at: Option<(u16, u16)>,
+    look: Look,
+    shown: Option<bool>,
+    /// The terminal knows synchronised output (mode 2026); `None`: it has not said.
+    pub sync: Option<bool>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Look {
+    fg: Color,
+    bg: Color,
+    modifier: Modifier,
+}
+
+impl Look {
+    fn is(self, cell: &Cell) -> bool {
+        self == Self { fg: cell.fg, bg: cell.bg, modifier: cell.modifier }
+    }
+
+    /// A cell without ink looks right in it.
+    fn bares(self, cell: &Cell) -> bool {
+        self.bg == cell.bg && !self.modifier.intersects(SEEN) && !cell.modifier.intersects(SEEN)
+    }
+}
+
+/// Modifiers that show where nothing is written.
+const SEEN: Modifier =
+    Modifier::UNDERLINED.union(Modifier::SLOW_BLINK).union(Modifier::REVERSED).union(Modifier::CROSSED_OUT);
+
+const PLAIN: Look = Look { fg: Color::Reset, bg: Color::Reset, modifier: Modifier::empty() };
+
+/// Modifiers that we write, with their SGR numbers.
+const SGR: &[(Modifier, u8)] = &[
+    (Modifier::BOLD, 1),
+    (Modifier::DIM, 2),
+    (Modifier::ITALIC, 3),
+    (Modifier::UNDERLINED, 4),
+    (Modifier::SLOW_BLINK, 5),
+    (Modifier::REVERSED, 7),
+    (Modifier::HIDDEN, 8),
+    (Modifier::CROSSED_OUT, 9),
+];
+
+impl Default for Encoder {
+    fn default() -> Self {
+        Self { prev: Buffer::default(), repaint: true, at: None, look: PLAIN, shown: None, sync: None }
+    }
+}
+
+impl Encoder {
+    /// The next frame is drawn whole, on a cleared screen.
+    pub fn repaint(&mut self) {
+        self.repaint = true;
+    }
+
+    /// Bytes that turn the last frame into `next`, added to `out`. `cursor`: where it belongs; `None`
+    /// hides it. Nothing is added when nothing differs.
+    /// Anything that a terminal would act on goes out as `?`. Afterwards `next` holds the frame before, to
+    /// be drawn over.
+    pub fn frame(&mut self, next: &mut Buffer, cursor: Option<Position>, out: &mut String) {
+        let start = out.len();
+        if self.repaint || self.prev.area != next.area {
+            self.repaint = false;
+            self.prev = Buffer::empty(next.area);
+            out.push_str("\x1b[0m\x1b[2J");
+            self.look = PLAIN;
+            self.at = None;
+            self.shown = None;
+        }
+        let (area, mut prev) = (next.area, std::mem::take(&mut self.prev));
+        let width = usize::from(area.width).max(1);
+        let mut changed = changes(&prev, next, width);
+        // Typing changes a row or two: it never pays for looking further.
+        if changed.len() > 2
+            && let Some(scroll) = scroll::find(&prev, next)
+        {
+            // Rows that come in get the background that is set.
+            self.ground(&Cell::EMPTY, out);
+            scroll.write(out);
+            scroll.apply(&mut prev);
+            self.at = None;
+            changed = changes(&prev, next, width);
+        }
+        for y in changed {
+            let rows = y * width..(y + 1) * width;
+            self.row(y as u16, &prev.content[rows.clone()], &next.content[rows], out);
+        }
+        self.prev = std::mem::replace(next, prev);
+        self.cursor(cursor, area, out);
+        if out.len() - start >= SYNC_FROM && self.sync != Some(false) {
+            out.insert_str(start, "\x1b[?2026h");
+            out.push_str("\x1b[?2026l");
+        }
+    }
+
+    /// What differs in a row.
+    fn row(&mut self, y: u16, old: &[Cell], new: &[Cell], out: &mut String) {
+        // Up to here the screen holds the rest of something wide that was written over.
+        let mut torn = 0;
+        let mut x = 0;
+        while x < new.len() {
+            let cell = &new[x];
+            let width = columns(cell).min(new.len() - x);
+            if x >= torn && same(&old[x], cell) {
+                x += width;
+                continue;
+            }
+            let covered = x..x + width;
+            torn = covered.map(|x| x + columns(&old[x])).max().unwrap_or(0).max(torn);
+            self.fill(x as u16, y, new, out);
+            let blanks = new[x..]
+                .iter()
+                .zip(&old[x..])
+                .enumerate()
+                .take_while(|(n, (c, o))| {
+                    blank(c) && c.bg == cell.bg && (x + n < torn || columns(o) == 1 && !same(o, c))
+                })
+                .count();
+            // Not every terminal erases to a background that is set.
+            if blanks >= ERASE && cell.bg == Color::Reset {
+                self.go(x as u16, y, out);
+                self.ground(cell, out);
+                let _ = write!(out, "\x1b[{blanks}X");
+                x += blanks;
+            } else {
+                self.cell(x as u16, y, cell, new.len(), out);
+                x += width;
+            }
+        }
+    }
+
+    fn cell(&mut self, x: u16, y: u16, cell: &Cell, width: usize, out: &mut String) {
+        self.go(x, y, out);
+        if blank(cell) {
+            self.ground(cell, out);
+        } else {
+            self.look(cell, out);
+        }
+        let symbol = if safe(cell.symbol()) { cell.symbol() } else { "?" };
+        // Some terminals clear one column only below an emoji that a selector makes wide.
+        if symbol.contains('\u{fe0f}') && columns(cell) > 1 {
+            out.push_str("  ");
+            self.at = None;
+            self.go(x, y, out);
+        }
+        out.push_str(symbol);
+        // Behind the last column the cursor stands where each terminal likes.
+        self.at = (narrow(symbol) && usize::from(x) + 1 < width).then_some((x + 1, y));
+    }
+
+    /// Goes on to `x` by writing the few cells between once more, where that is shorter than going there.
+    fn fill(&mut self, x: u16, y: u16, row: &[Cell], out: &mut String) {
+        let Some((cx, cy)) = self.at else { return };
+        if cy != y || x <= cx || x - cx > FILL {
+            return;
+        }
+        let between = &row[usize::from(cx)..usize::from(x)];
+        let ready = |c: &Cell| {
+            let plain = c.symbol().len() == 1 && safe(c.symbol());
+            plain && (self.look.is(c) || blank(c) && self.look.bares(c))
+        };
+        if between.iter().all(ready) {
+            between.iter().for_each(|c| out.push_str(c.symbol()));
+            self.at = Some((x, y));
+        }
+    }
+
+    fn go(&mut self, x: u16, y: u16, out: &mut String) {
+        match self.at {
+            Some(at) if at == (x, y) => {}
+            Some((cx, cy)) if cy == y && x > cx => {
+                let by = x - cx;
+                let _ = if by == 1 { write!(out, "\x1b[C") } else { write!(out, "\x1b[{by}C") };
+            }
+            _ => {
+                let _ = write!(out, "\x1b[{};{}H", y + 1, x + 1);
+            }
+        }
+        self.at = Some((x, y));
+    }
+
+    /// The look of a cell without ink: only its ground matters.
+    fn ground(&mut self, cell: &Cell, out: &mut String) {
+        if !self.look.bares(cell) {
+            self.look(cell, out);
+        }
+    }
+
+    fn look(&mut self, cell: &Cell, out: &mut String) {
+        let want = Look { fg: cell.fg, bg: cell.bg, modifier: cell.modifier };
+        if want == self.look {
+            return;
+        }
+        out.push_str("\x1b[");
+        let first = out.len();
+        if !want.modifier.contains(self.look.modifier) {
+            out.push_str("0;");
+            self.look = PLAIN;
+        }
+        for (m, n) in SGR {
+            if want.modifier.contains(*m) && !self.look.modifier.contains(*m) {
+                let _ = write!(out, "{n};");
+            }
+        }
+        if want.fg != self.look.fg {
+            color(want.fg, 30, out);
+        }
+        if want.bg != self.look.bg {
+            color(want.bg, 40, out);
+        }
+        if out.len() == first {
+            out.push('0');
+        } else {
+            out.pop();
+        }
+        out.push('m');
+        self.look = want;
+    }
+
+    fn cursor(&mut self, cursor: Option<Position>, area: Rect, out: &mut String) {
+        let cursor = cursor.filter(|p| area.contains(*p));
+        if let Some(p) = cursor {
+            self.go(p.x, p.y, out);
+        }
+        if self.shown != Some(cursor.is_some()) {
+            out.push_str(if cursor.is_some() { "\x1b[?25h" } else { "\x1b[?25l" });
+            self.shown = Some(cursor.is_some());
+        }
+    }
+}
+
+fn color(c: Color, base: u8, out: &mut String) {
+    let _ = match c {
+        Color::Reset => write!(out, "{};", base + 9),
+        Color::Rgb(r, g, b) => write!(out, "{};2;{r};{g};{b};", base + 8),
+        Color::Indexed(n) => write!(out, "{};5;{n};", base + 8),
+        named => {
+            let n = crate::theme::color::number(named);
+            if n < 8 { write!(out, "{};", base + n) } else { write!(out, "{};", base + 60 + n - 8) }
+        }
+    };
+}
+
+/// The rows that differ.
+fn changes(old: &Buffer, new: &Buffer, width: usize) -> Vec<usize> {
+    let rows = old.content.chunks_exact(width).zip(new.content.chunks_exact(width));
+    let differ = |(a, b): &(&[Cell], &[Cell])| !a.iter().zip(*b).all(|(a, b)| same(a, b));
+    rows.enumerate().filter(|(_, rows)| differ(rows)).map(|(y, _)| y).collect()
+}
+
+/// The same on the screen. Most symbols are one byte.
+fn same(a: &Cell, b: &Cell) -> bool {
+    let symbols = match (a.symbol().as_bytes(), b.symbol().as_bytes()) {
+        ([a], [b]) => a == b,
+        (a, b) => a == b,
+    };
+    symbols && a.fg == b.fg && a.bg == b.bg && a.modifier == b.modifier
+}
+
+/// Columns that a cell covers.
+fn columns(cell: &Cell) -> usize {
+    let symbol = cell.symbol();
+    if symbol.len() == 1 || !safe(symbol) { 1 } else { symbol.width().max(1) }
+}
+
+/// Nothing is written there, and nothing but its ground is seen.
+fn blank(cell: &Cell) -> bool {
+    cell.symbol() == " " && !cell.modifier.intersects(SEEN)
+}
+
+/// One column wide in every terminal. They disagree on most that is not plain; the lines and blocks of
+/// frames are ambiguous by the standard, but a terminal that draws them wide cannot show any screen.
+fn narrow(symbol: &str) -> bool {
+    symbol.len() == 1 || matches!(symbol.as_bytes(), [0xe2, 0x94 | 0x95, _] | [0xe2, 0x96, 0x80..=0x9f])
+}
+
+/// Nothing in the symbol is a control.
+fn safe(symbol: &str) -> bool {
+    match symbol.as_bytes() {
+        [b] => (0x20..0x7f).contains(b),
+        [] => false,
+        _ => !symbol.chars().any(char::is_control),
+    }
+}
+
+#[cfg(test)]
+#[path = "output_tests.rs"]
+pub(crate) mod tests;

@@ -1,0 +1,159 @@
+//! Rows that only moved: the terminal moves them itself, which is a dozen bytes instead of two thousand.
+//!
+//! Scrolling regions reach over the whole width, so what stands beside the moved text moves along and is
+//! drawn again by the diff that follows. Whether that pays is counted in bytes, not assumed. What is wrong
+//! here costs bytes only: the diff is exact whatever was moved.
+
+use std::fmt::Write as _;
+
+use ratatui::buffer::{Buffer, Cell};
+use ratatui::style::Color;
+
+/// Bytes that must be saved: moving costs about as many.
+const GAIN: isize = 40;
+
+/// How many rows text may have moved from one frame to the next.
+const FAR: usize = 12;
+
+/// Cells of a row that are compared as one.
+const CHUNK: usize = 8;
+
+/// Bytes for going to a place and setting a look.
+const PLACE: isize = 6;
+
+/// Rows `top` up to and without `bottom` move by `by` rows; up when positive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Scroll {
+    top: usize,
+    bottom: usize,
+    by: isize,
+}
+
+/// Some cells of a row.
+#[derive(Clone, Copy)]
+struct Chunk {
+    /// Equal for equal cells, and hardly ever for others.
+    key: u64,
+    /// About what it costs to draw.
+    bytes: isize,
+}
+
+/// The move after which the least is left to draw, if one saves enough.
+pub(super) fn find(prev: &Buffer, next: &Buffer) -> Option<Scroll> {
+    let (width, height) = (usize::from(next.area.width), usize::from(next.area.height));
+    if width == 0 || prev.area != next.area || prev.content.len() != width * height {
+        return None;
+    }
+    let (old, new) = (chunks(prev, width), chunks(next, width));
+    let columns = width.div_ceil(CHUNK);
+    let row = |y: usize| y * columns..(y + 1) * columns;
+    // What drawing row `y` costs when row `from` of the last frame stands there.
+    let cost = |from: usize, y: usize| -> isize {
+        let pairs = old[row(from)].iter().zip(&new[row(y)]);
+        pairs.filter(|(a, b)| a.key != b.key).map(|(_, b)| b.bytes).sum()
+    };
+    let blank = chunk(&[const { Cell::EMPTY }; CHUNK]).key;
+    let rows: Vec<isize> = (0..height).map(|y| cost(y, y)).collect();
+    let fresh: Vec<isize> =
+        (0..height).map(|y| new[row(y)].iter().filter(|c| c.key != blank).map(|c| c.bytes).sum()).collect();
+    let mut best: Option<(isize, Scroll)> = None;
+    for by in (1..=FAR.min(height.saturating_sub(1))).flat_map(|n| [signed(n), -signed(n)]) {
+        let far = by.unsigned_abs();
+        // Rows whose old text is inside the screen.
+        let (from, to) = if by > 0 { (0, height - far) } else { (far, height) };
+        let saved = |y: usize| rows[y] - cost(y.saturating_add_signed(by), y);
+        let Some((sum, first, last)) = densest(from, to, saved) else { continue };
+        // The rows that come in are blank at first, whatever they were.
+        let (top, bottom) = if by > 0 { (first, last + 1 + far) } else { (first - far, last + 1) };
+        let lost: isize =
+            (if by > 0 { last + 1..bottom } else { top..first }).map(|y| fresh[y] - rows[y]).sum();
+        let gain = sum - lost;
+        if gain >= GAIN && best.is_none_or(|(g, _)| gain > g) {
+            best = Some((gain, Scroll { top, bottom, by }));
+        }
+    }
+    best.map(|(_, s)| s)
+}
+
+fn chunks(buf: &Buffer, width: usize) -> Vec<Chunk> {
+    buf.content.chunks(width).flat_map(|row| row.chunks(CHUNK)).map(chunk).collect()
+}
+
+fn chunk(cells: &[Cell]) -> Chunk {
+    // Multiplying and turning, as in the quick hashers of compilers.
+    const BY: u64 = 0x517c_c1b7_2722_0a95;
+    let mut key = cells.len() as u64;
+    let mut mix = |word: u64| key = (key.rotate_left(5) ^ word).wrapping_mul(BY);
+    let mut bytes = PLACE;
+    for cell in cells {
+        let look = u64::from(number(cell.fg)) << 34 ^ u64::from(number(cell.bg)) << 8;
+        let look = look ^ u64::from(cell.modifier.bits()).rotate_right(14);
+        match cell.symbol().as_bytes() {
+            [b] => {
+                mix(look ^ u64::from(*b));
+                bytes += 1;
+            }
+            symbol => {
+                mix(look);
+                symbol.chunks(8).for_each(|part| mix(part.iter().fold(0, |all, b| all << 8 | u64::from(*b))));
+                bytes += signed(symbol.len());
+            }
+        }
+    }
+    Chunk { key, bytes }
+}
+
+fn number(c: Color) -> u32 {
+    match c {
+        Color::Reset => 0,
+        Color::Rgb(r, g, b) => 1 << 24 | u32::from_be_bytes([0, r, g, b]),
+        Color::Indexed(n) => 2 << 24 | u32::from(n),
+        named => 3 << 24 | u32::from(crate::theme::color::number(named)),
+    }
+}
+
+/// The run of rows with the greatest sum: the sum, its first and its last row.
+fn densest(from: usize, to: usize, value: impl Fn(usize) -> isize) -> Option<(isize, usize, usize)> {
+    let mut best: Option<(isize, usize, usize)> = None;
+    let (mut sum, mut first) = (0, from);
+    for y in from..to {
+        if sum <= 0 {
+            (sum, first) = (0, y);
+        }
+        sum += value(y);
+        if sum > 0 && best.is_none_or(|(b, ..)| sum > b) {
+            best = Some((sum, first, y));
+        }
+    }
+    best
+}
+
+fn signed(n: usize) -> isize {
+    isize::try_from(n).unwrap_or(isize::MAX)
+}
+
+impl Scroll {
+    /// The bytes. Deleting and inserting lines within margins is older than scrolling sequences, works
+    /// everywhere, and never puts a line into the terminal's own history. The cursor's place is lost.
+    pub(super) fn write(self, out: &mut String) {
+        let (n, how) = (self.by.unsigned_abs(), if self.by > 0 { 'M' } else { 'L' });
+        let (top, bottom) = (self.top + 1, self.bottom);
+        let _ = write!(out, "\x1b[{top};{bottom}r\x1b[{top};1H\x1b[{n}{how}\x1b[r");
+    }
+
+    /// Does to the last frame what the terminal did to the screen.
+    pub(super) fn apply(self, prev: &mut Buffer) {
+        let width = usize::from(prev.area.width);
+        let far = self.by.unsigned_abs() * width;
+        let rows = &mut prev.content[self.top * width..self.bottom * width];
+        let fresh = if self.by > 0 {
+            rows.rotate_left(far);
+            let kept = rows.len() - far;
+            &mut rows[kept..]
+        } else {
+            rows.rotate_right(far);
+            &mut rows[..far]
+        };
+        fresh.fill(Cell::default());
+    }
+}

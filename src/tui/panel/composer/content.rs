@@ -1,0 +1,242 @@
+//! The buffer with its attachments: what stands in the composer, as a message and back.
+
+use tiller_protocol::{Attachment, Message};
+
+use crate::widget::edit::{Edit, chip, chip_number};
+
+/// Pasted text longer than this becomes a chip.
+const CHIP_LINES: usize = 8;
+const CHIP_BYTES: usize = 800;
+/// Pasted text longer than this is cut.
+pub(crate) const PASTE_MAX: usize = 32 << 20;
+
+/// A mention in the text: the word, the path, the line range.
+pub(crate) type Mentioned = (String, String, Option<(u32, u32)>);
+
+/// Text and attachments being written.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Content {
+    pub edit: Edit,
+    attachments: Vec<Attachment>,
+    /// Names taken from the `@` list: only these words are read as mentions.
+    mentions: Vec<String>,
+}
+
+impl Content {
+    /// From a message that was queued, kept or recalled.
+    pub(crate) fn of(message: &Message) -> Self {
+        let mut new = Self::default();
+        let mut text = message.text.clone();
+        for a in &message.attachments {
+            if let Attachment::File { path, .. } = a {
+                new.mentions.push(path.clone());
+                continue;
+            }
+            let n = u32::try_from(new.attachments.len()).unwrap_or(u32::MAX);
+            if let Some(c) = chip(n).filter(|_| text.contains(a.label())) {
+                text = text.replacen(a.label(), c.encode_utf8(&mut [0; 4]), 1);
+                new.attachments.push(a.clone());
+            }
+        }
+        new.edit.set(&text);
+        new
+    }
+
+    /// The labels of the chips, to be looked up while the text is being changed.
+    pub(crate) fn labels(&self) -> Labels {
+        Labels(self.attachments.iter().map(|a| a.label().to_owned()).collect())
+    }
+
+    /// As it will be sent: chips become labels, and words `@name` or `@name:10-40` that were taken from the
+    /// list become file attachments.
+    pub(crate) fn message(&self) -> Message {
+        let mut text = String::with_capacity(self.edit.text().len());
+        let mut attachments = Vec::new();
+        for c in self.edit.text().chars() {
+            match chip_number(c).and_then(|n| self.attachments.get(n as usize)) {
+                Some(a) => {
+                    text.push_str(a.label());
+                    attachments.push(a.clone());
+                }
+                None => text.push(c),
+            }
+        }
+        for (word, path, lines) in self.mentioned() {
+            attachments.push(Attachment::File { label: word, path, lines });
+        }
+        Message { text: text.trim_end().to_owned(), attachments }
+    }
+
+    /// Mentions in the text: the word, the path, the line range.
+    pub(crate) fn mentioned(&self) -> Vec<Mentioned> {
+        let mut found: Vec<Mentioned> = Vec::new();
+        let text = self.edit.text();
+        for name in &self.mentions {
+            let tag = format!("@{name}");
+            for (at, _) in text.match_indices(&tag) {
+                let rest = &text[at + tag.len()..];
+                let (range, taken) = lines(rest);
+                let next = rest[taken..].chars().next();
+                if next.is_none_or(|c| c.is_whitespace() || ",.;:!?)]}".contains(c)) {
+                    let word = format!("{tag}{}", &rest[..taken]);
+                    if !found.iter().any(|(w, ..)| *w == word) {
+                        found.push((word, name.clone(), range));
+                    }
+                }
+            }
+        }
+        found
+    }
+
+    /// Remembers that `name` was taken from the `@` list.
+    pub(crate) fn mention(&mut self, name: &str) {
+        if !self.mentions.iter().any(|m| m == name) {
+            self.mentions.push(name.to_owned());
+        }
+    }
+
+    /// Puts pasted text in: short text as it is, long text as a chip. Line ends become `\n`; nothing in it
+    /// can act as a key.
+    pub(crate) fn paste(&mut self, text: &str) {
+        let mut end = text.len().min(PASTE_MAX);
+        while !text.is_char_boundary(end) {
+            end -= 1;
+        }
+        let text = text[..end].replace("\r\n", "\n").replace('\r', "\n");
+        let lines = text.lines().count();
+        if lines <= CHIP_LINES && text.len() <= CHIP_BYTES {
+            self.edit.insert(&text);
+            return;
+        }
+        let n = self.count(|a| matches!(a, Attachment::Paste { .. })) + 1;
+        let measure =
+            if lines > 1 { format!("{lines} lines") } else { format!("{} characters", text.chars().count()) };
+        self.attach(Attachment::Paste { label: format!("[paste {n}: {measure}]"), text });
+    }
+
+    /// Puts an image in. `data` is base64, sizes in pixels.
+    pub(crate) fn image(&mut self, media_type: &str, data: String, width: u32, height: u32) {
+        let n = self.count(|a| matches!(a, Attachment::Image { .. })) + 1;
+        let size = data.len() / 4 * 3 / 1024;
+        let label = format!("[image {n}: {width}x{height} {size} KB]");
+        self.attach(Attachment::Image { label, media_type: media_type.into(), data, width, height });
+    }
+
+    /// The paste behind the chip before the caret, put out as text again.
+    pub(crate) fn unfold(&mut self) -> bool {
+        let at = self.edit.before(self.edit.caret());
+        let found = self.edit.text()[at..self.edit.caret()].chars().next().and_then(chip_number);
+        if let Some(Attachment::Paste { text, .. }) = found.and_then(|n| self.attachments.get(n as usize)) {
+            let text = text.clone();
+            self.edit.replace(at..self.edit.caret(), &text);
+            return true;
+        }
+        false
+    }
+
+    /// What the chip before the caret stands for; without one there, the last chip of the text.
+    pub(crate) fn attached(&self) -> Option<&Attachment> {
+        let text = self.edit.text();
+        let near = text[..self.edit.caret()].chars().next_back().and_then(chip_number);
+        let n = near.or_else(|| text.chars().rev().find_map(chip_number))?;
+        self.attachments.get(n as usize)
+    }
+
+    fn attach(&mut self, a: Attachment) {
+        let Ok(n) = u32::try_from(self.attachments.len()) else { return };
+        if chip(n).is_some() {
+            self.attachments.push(a);
+            self.edit.insert_chip(n);
+        }
+    }
+
+    fn count(&self, of: impl Fn(&Attachment) -> bool) -> usize {
+        self.attachments.iter().filter(|a| of(a)).count()
+    }
+
+    /// Nothing but white space.
+    pub(crate) fn is_blank(&self) -> bool {
+        self.edit.text().trim().is_empty()
+    }
+}
+
+/// Labels by number.
+pub(crate) struct Labels(Vec<String>);
+
+impl Labels {
+    /// The label that stands for this character.
+    pub(crate) fn get(&self, c: char) -> Option<String> {
+        self.0.get(chip_number(c)? as usize).cloned()
+    }
+}
+
+/// `:10` or `:10-40` at the start of `rest`; how many bytes it takes.
+fn lines(rest: &str) -> (Option<(u32, u32)>, usize) {
+    let Some(tail) = rest.strip_prefix(':') else { return (None, 0) };
+    let digits = |s: &str| s.len() - s.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+    let a = digits(tail);
+    let Ok(from) = tail[..a].parse::<u32>() else { return (None, 0) };
+    if let Some(more) = tail[a..].strip_prefix('-') {
+        let b = digits(more);
+        if let Ok(to) = more[..b].parse::<u32>() {
+            return (Some((from, to.max(from))), 1 + a + 1 + b);
+        }
+    }
+    (Some((from, from)), 1 + a)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_paste_is_a_chip_and_comes_back_whole() {
+        let mut c = Content::default();
+        c.edit.insert("look: ");
+        let long = "line\r\n".repeat(300);
+        c.paste(&long);
+        c.edit.insert(" ok");
+        let m = c.message();
+        assert_eq!(m.text, "look: [paste 1: 300 lines] ok");
+        assert_eq!(m.attachments.len(), 1);
+        assert_eq!(Content::of(&m).message(), m);
+        let mut again = Content::of(&m);
+        again.edit.left();
+        again.edit.left();
+        again.edit.left();
+        assert!(again.unfold());
+        assert_eq!(again.message().text, format!("look: {} ok", "line\n".repeat(300)));
+    }
+
+    #[test]
+    fn a_paste_cannot_send_or_hide() {
+        let mut c = Content::default();
+        c.paste("a\rb\r\nc");
+        assert_eq!(c.edit.text(), "a\nb\nc");
+    }
+
+    #[test]
+    fn only_mentions_from_the_list_are_read() {
+        let mut c = Content::default();
+        c.mention("src/a.rs");
+        c.edit.insert("see @src/a.rs:10-40, @src/a.rs and @src/a.rsx and @other");
+        let found = c.mentioned();
+        assert_eq!(
+            found,
+            vec![
+                ("@src/a.rs:10-40".into(), "src/a.rs".into(), Some((10, 40))),
+                ("@src/a.rs".into(), "src/a.rs".into(), None)
+            ]
+        );
+        assert_eq!(Content::of(&c.message()).message(), c.message());
+    }
+
+    #[test]
+    fn deleting_a_chip_drops_its_attachment() {
+        let mut c = Content::default();
+        c.image("image/png", "AAAA".into(), 3, 4);
+        c.edit.delete_back();
+        assert!(c.message().attachments.is_empty());
+        assert!(c.is_blank());
+    }
+}

@@ -1,0 +1,139 @@
+//! How the composer looks: the list above, the text, a line of news below. The frame, its title and the
+//! waiting messages are the shell's.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Position, Rect};
+use unicode_segmentation::UnicodeSegmentation;
+use unicode_width::UnicodeWidthStr;
+
+use super::{Composer, popup};
+use crate::panel::DrawCx;
+use crate::theme::Role;
+use crate::widget::draw;
+use crate::widget::edit::{Row, cell_width, chip_number};
+
+/// Rows of text at most, before it scrolls.
+const TEXT: usize = 10;
+
+fn short(n: usize) -> u16 {
+    u16::try_from(n).unwrap_or(u16::MAX)
+}
+
+/// Rows of the list.
+fn above(c: &Composer) -> u16 {
+    c.popup.as_ref().map_or(0, |p| short(p.rows.len().min(popup::ROWS)))
+}
+
+/// The line under the text: a sentence, or what is mentioned.
+fn below(c: &Composer) -> Option<(String, Role)> {
+    if let Some(n) = &c.notice {
+        return Some((n.clone(), Role::Error));
+    }
+    let words: Vec<String> = c.content.mentioned().into_iter().map(|(word, ..)| word).collect();
+    (!words.is_empty()).then(|| (format!("with {}", words.join("  ")), Role::Dim))
+}
+
+/// Rows that it would like.
+pub(super) fn rows(c: &Composer, width: u16) -> u16 {
+    let labels = c.content.labels();
+    let text = c.content.edit.rows(usize::from(width.max(1)), &|ch| labels.get(ch)).len();
+    short(text.clamp(1, TEXT)) + above(c) + u16::from(below(c).is_some())
+}
+
+/// Where the text stands within `area`. At least one row, whatever else there is.
+pub(super) fn text_area(c: &Composer, area: Rect) -> Rect {
+    let top = above(c).min(area.height.saturating_sub(1));
+    let news = u16::from(below(c).is_some() && area.height > top + 1);
+    Rect { y: area.y + top, height: area.height - top - news, ..area }
+}
+
+/// The first visual row that is shown, so that the caret's row is.
+pub(super) fn first_row(c: &Composer, rows: &[Row], height: usize) -> usize {
+    let labels = c.content.labels();
+    let (row, _) = c.content.edit.position(rows, &|ch| labels.get(ch));
+    (row + 1).saturating_sub(height.max(1))
+}
+
+/// The caret's cell.
+pub(super) fn cursor(c: &Composer, area: Rect) -> Option<Position> {
+    let at = text_area(c, area);
+    let labels = c.content.labels();
+    let label = |ch| labels.get(ch);
+    let rows = c.content.edit.rows(usize::from(at.width.max(1)), &label);
+    let (row, col) = c.content.edit.position(&rows, &label);
+    let row = row.checked_sub(first_row(c, &rows, usize::from(at.height)))?;
+    let (x, y) = (short(col).min(at.width.saturating_sub(1)), short(row));
+    (y < at.height).then_some(Position { x: at.x + x, y: at.y + y })
+}
+
+pub(super) fn draw(c: &Composer, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
+    if area.is_empty() {
+        return;
+    }
+    let at = text_area(c, area);
+    list(c, cx, Rect { height: at.y - area.y, ..area }, buf);
+    let shell = c.content.edit.text().starts_with('!');
+    let style = cx.theme.style(if shell { Role::Accent } else { Role::Text });
+    let labels = c.content.labels();
+    let label = |ch| labels.get(ch);
+    let rows = c.content.edit.rows(usize::from(at.width.max(1)), &label);
+    let first = first_row(c, &rows, usize::from(at.height));
+    for (y, row) in rows.iter().skip(first).take(usize::from(at.height)).enumerate() {
+        let mut line = Rect { y: at.y + short(y), height: 1, ..at };
+        for g in c.content.edit.text()[row.clone()].graphemes(true) {
+            let chip = g.chars().next().filter(|ch| chip_number(*ch).is_some()).and_then(label);
+            match chip {
+                Some(l) => draw::text(buf, line, &l, cx.theme.style(Role::Accent)),
+                None if g == "\t" => 0,
+                None => draw::text(buf, line, g, style),
+            };
+            let step = short(cell_width(g, &label)).min(line.width);
+            line.x += step;
+            line.width -= step;
+        }
+    }
+    if c.content.edit.is_empty() {
+        let say = if cx.model.running {
+            "Steer the turn, or write ahead"
+        } else {
+            "Ask for something.   @ file   / command   ! shell   ? help"
+        };
+        draw::text(buf, at, say, cx.theme.style(Role::Dim));
+    }
+    if let Some((text, role)) = below(c)
+        && at.bottom() < area.bottom()
+    {
+        draw::text(buf, Rect { y: at.bottom(), height: 1, ..area }, &text, cx.theme.style(role));
+    }
+}
+
+/// The open list; beside it the preview of the selected row, where there is room.
+fn list(c: &Composer, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
+    /// Columns from which on there is a preview.
+    const WIDE: u16 = 90;
+    let Some(p) = &c.popup else { return };
+    let (rows, selected) = p.window();
+    let left = if area.width >= WIDE { area.width / 2 } else { area.width };
+    let name = rows.iter().map(|r| r.name.width()).max().unwrap_or(0).min(usize::from(left) * 2 / 3);
+    for (i, row) in rows.iter().take(usize::from(area.height)).enumerate() {
+        let line = Rect { y: area.y + short(i), height: 1, width: left, ..area };
+        let on = i == selected;
+        if on {
+            draw::paint(buf, line, cx.theme.style(Role::Selection));
+        }
+        let style = |role| cx.theme.style(if on { Role::Selection } else { role });
+        let shown = draw::cut_middle(&row.name, name);
+        draw::text(buf, line, &format!("{} {shown}", if on { ">" } else { " " }), style(Role::Text));
+        let skip = (short(name) + 4).min(left);
+        draw::text(buf, Rect { x: line.x + skip, width: left - skip, ..line }, &row.detail, style(Role::Dim));
+    }
+    if left < area.width
+        && let Some(row) = p.current()
+    {
+        for (i, text) in row.preview.lines().take(usize::from(area.height)).enumerate() {
+            let line =
+                Rect { x: area.x + left + 1, y: area.y + short(i), width: area.width - left - 1, height: 1 };
+            draw::text(buf, line, text, cx.theme.style(Role::Dim));
+        }
+    }
+}

@@ -1,0 +1,342 @@
+//! The composer as a panel: what the shell asks of it.
+
+use std::any::Any;
+
+use crossterm::event::{KeyCode, KeyEvent, MouseButton, MouseEvent, MouseEventKind};
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Position, Rect};
+use tiller_protocol::event::{ReplyEvent, StateEvent};
+use tiller_protocol::{Attachment, Event, EventBody, Message, SendMode};
+
+use super::content::Content;
+use super::draft::Keeper;
+use super::recall::{self, Recall, Taking};
+use super::vim::{Mode, Vim};
+use super::{ACTIONS, Composer, PASTED, TAKEN, draw, running_modes};
+use crate::action::{Action, ActionSpec};
+use crate::clipboard::{self, PastedImage};
+use crate::dialog::picture::Picture;
+use crate::dialog::text::Text;
+use crate::effect::{Effect, Token};
+use crate::keymap::Chord;
+use crate::ladder::Rung;
+use crate::model::Model;
+use crate::panel::{DrawCx, Hint, Panel, Reply};
+
+/// What was in the clipboard.
+enum Clip {
+    Image(PastedImage),
+    Text(String),
+}
+
+type Pasted = Result<Clip, String>;
+
+/// Reads the clipboard: an image if there is one, else text. Slow: only in a job.
+fn pasted() -> Pasted {
+    if let Ok(image) = clipboard::image_from_display() {
+        return Ok(Clip::Image(image));
+    }
+    clipboard::text_from_display().map(Clip::Text).map_err(|why| {
+        format!("The clipboard cannot be read here ({why}). Paste with the terminal's own key.")
+    })
+}
+
+impl Panel for Composer {
+    fn scope(&self) -> &'static str {
+        // What a begun command waits for (`f`, `r`) is never another binding.
+        match &self.vim {
+            Some(v) if v.mode == Mode::Normal && !v.pending() => "vim",
+            _ => "composer",
+        }
+    }
+
+    fn title(&self, _model: &Model) -> String {
+        match (self.vim.as_ref().map(|v| v.mode), &self.aside) {
+            (Some(Mode::Normal), _) => "message (normal)".into(),
+            (_, Some(_)) => "message (a draft is put aside)".into(),
+            _ => "message".into(),
+        }
+    }
+
+    fn actions(&self) -> &'static [ActionSpec] {
+        ACTIONS
+    }
+
+    fn opened(&mut self, model: &Model) -> Vec<Effect> {
+        self.vim = (model.ui.keymap == "vim").then(Vim::default);
+        if let Some(path) = &model.folders.draft {
+            let mut keeper = Keeper::new(path.clone());
+            let draft = keeper.load();
+            self.content = Content::of(&draft.message);
+            self.aside = draft.aside;
+            self.taking = draft.taking.map(|(id, message)| Taking { id, message, asked: false });
+            self.keeper = Some(keeper);
+        }
+        Vec::new()
+    }
+
+    fn settings_changed(&mut self, model: &Model) {
+        if (model.ui.keymap == "vim") != self.vim.is_some() {
+            self.vim = (model.ui.keymap == "vim").then(Vim::default);
+        }
+    }
+
+    fn empty(&self, _model: &Model) -> bool {
+        self.content.is_blank()
+    }
+
+    fn rung(&self, _model: &Model) -> Option<Rung> {
+        if self.popup.is_some() {
+            return Some(Rung::Popup);
+        }
+        let leave = self.vim.as_ref().is_some_and(|v| v.mode == Mode::Insert || v.pending());
+        // In an empty composer Escape belongs to the rest of the ladder, also in vim.
+        (leave && !self.content.is_blank()).then_some(Rung::VimInsert)
+    }
+
+    fn escape(&mut self, rung: Rung, _model: &Model) -> Reply {
+        match rung {
+            Rung::Popup => self.popup = None,
+            Rung::VimInsert => {
+                if let Some(v) = &mut self.vim {
+                    v.escape(&mut self.content.edit);
+                }
+            }
+            _ => return Reply::Ignored,
+        }
+        Reply::done()
+    }
+
+    fn act(&mut self, action: Action, model: &Model) -> Reply {
+        match action.0 {
+            "composer.send" => self.enter(model),
+            "composer.take" => {
+                if self.take_row() {
+                    Reply::done()
+                } else {
+                    Reply::Ignored
+                }
+            }
+            "composer.queue" if model.running => self.send(running_modes(model).1, model),
+            "composer.now" => self.send(SendMode::Now, model),
+            "composer.newline" => {
+                self.content.edit.insert("\n");
+                self.look()
+            }
+            "composer.up" => self.up(model),
+            "composer.down" => self.down(),
+            "composer.delete" if !self.content.edit.is_empty() => {
+                self.content.edit.delete_forward();
+                self.look()
+            }
+            "composer.help" if self.content.edit.is_empty() => Reply::with(Effect::Act(Action("help.open"))),
+            "composer.clear" if !self.content.edit.is_empty() => {
+                self.clear();
+                Reply::done()
+            }
+            "composer.aside" => self.put_aside(),
+            "composer.editor" => self.open_editor(model),
+            "composer.paste" => Reply::with(Effect::Job(Box::new(|| Box::new(pasted())), PASTED)),
+            "composer.look" => match self.content.attached().cloned() {
+                Some(Attachment::Paste { label, text }) => {
+                    Reply::with(Effect::Push(Box::new(Text::plain(&label, &text))))
+                }
+                Some(Attachment::Image { label, data, .. }) => {
+                    Reply::with(Effect::Push(Box::new(Picture::new(&label, data))))
+                }
+                _ => {
+                    self.notice = Some("There is no pasted block or image here.".into());
+                    Reply::done()
+                }
+            },
+            "composer.unfold" => {
+                if !self.content.unfold() {
+                    self.notice = Some("There is no pasted block before the caret.".into());
+                }
+                Reply::done()
+            }
+            id if self.content.edit.act(id) => self.look(),
+            _ => Reply::Ignored,
+        }
+    }
+
+    fn key(&mut self, key: &KeyEvent, _model: &Model) -> Reply {
+        let Some(c) = Chord::of(key).text() else { return Reply::Ignored };
+        if let Some(v) = self.vim.as_mut().filter(|v| v.mode == Mode::Normal) {
+            if matches!(key.code, KeyCode::Char(_)) {
+                v.key(c, &mut self.content.edit);
+            }
+            self.popup = None;
+            self.changed();
+            return Reply::done();
+        }
+        self.content.edit.insert(c.encode_utf8(&mut [0; 4]));
+        self.look()
+    }
+
+    fn paste(&mut self, text: &str, _model: &Model) -> Reply {
+        self.content.paste(text);
+        self.look()
+    }
+
+    fn mouse(&mut self, event: &MouseEvent, area: Rect, _model: &Model) -> Reply {
+        let text = draw::text_area(self, area);
+        if event.kind != MouseEventKind::Down(MouseButton::Left)
+            || !text.contains(Position::new(event.column, event.row))
+        {
+            return Reply::Ignored;
+        }
+        let labels = self.content.labels();
+        let label = |c: char| labels.get(c);
+        let rows = self.content.edit.rows(usize::from(text.width), &label);
+        let row = draw::first_row(self, &rows, usize::from(text.height)) + usize::from(event.row - text.y);
+        self.content.edit.click(&rows, row, usize::from(event.column - text.x), &label);
+        Reply::done()
+    }
+
+    fn compose(&mut self, message: &Message, replace: bool, _model: &Model) -> Reply {
+        if replace {
+            self.history.push(self.content.message());
+            self.content = Content::of(message);
+        } else {
+            let text = self.content.edit.text();
+            let gap = if text.is_empty() || text.ends_with(char::is_whitespace) { "" } else { " " };
+            self.content.edit.insert(&format!("{gap}{}", message.text));
+            if let Some(name) = message.text.trim().strip_prefix('@') {
+                self.content.mention(name);
+            }
+        }
+        self.popup = None;
+        self.changed();
+        Reply::done()
+    }
+
+    fn told(&mut self, what: Box<dyn Any>, model: &Model) -> Reply {
+        match what.downcast::<Recall>().map(|r| *r) {
+            Ok(Recall::Take(id)) => self.take_back(id, model),
+            Ok(Recall::Keep(message)) => {
+                self.history.push(message);
+                Reply::done()
+            }
+            Err(_) => Reply::Ignored,
+        }
+    }
+
+    fn event(&mut self, event: &Event, model: &Model) -> Reply {
+        match &event.body {
+            EventBody::State(StateEvent::HeadMoved { draft: Some(message), .. }) => {
+                self.compose(message, true, model)
+            }
+            EventBody::Reply(r) if matches!(**r, ReplyEvent::SnapshotReply { .. }) => {
+                self.whole_state(model);
+                Reply::Ignored
+            }
+            _ => Reply::Ignored,
+        }
+    }
+
+    fn reply(&mut self, token: Token, event: &Event, model: &Model) -> Reply {
+        match (token, &event.body) {
+            (TAKEN, EventBody::State(StateEvent::QueueChanged { queue })) => {
+                self.taken(queue);
+                Reply::done()
+            }
+            (_, EventBody::Reply(reply)) => self.answered(token, reply, model),
+            _ => Reply::Ignored,
+        }
+    }
+
+    fn job(&mut self, token: Token, result: Box<dyn Any + Send>, _model: &Model) -> Reply {
+        match (token, result.downcast::<Pasted>().map(|p| *p)) {
+            (PASTED, Ok(Ok(Clip::Image(i)))) => self.content.image("image/png", i.data, i.width, i.height),
+            (PASTED, Ok(Ok(Clip::Text(text)))) => self.content.paste(&text),
+            (PASTED, Ok(Err(why))) => {
+                self.notice = Some(why);
+                return Reply::done();
+            }
+            _ => return Reply::Ignored,
+        }
+        self.changed();
+        Reply::done()
+    }
+
+    /// The editor's text, with those attachments whose labels are still in it. An empty file means that
+    /// nothing was changed.
+    fn edited(&mut self, result: Result<(), String>, _model: &Model) -> Reply {
+        let Some(file) = self.editing.take() else { return Reply::Ignored };
+        let text = std::fs::read_to_string(&file).unwrap_or_default();
+        if let Err(e) = std::fs::remove_file(&file) {
+            tracing::debug!("{} stays: {e}", file.display());
+        }
+        if let Err(why) = result {
+            self.notice = Some(why);
+        } else if !text.trim().is_empty() {
+            let mut old = self.content.message();
+            old.attachments.retain(|a| text.contains(a.label()));
+            self.content =
+                Content::of(&Message { text: text.trim_end().to_owned(), attachments: old.attachments });
+            self.changed();
+        }
+        Reply::done()
+    }
+
+    fn hints(&self, model: &Model) -> Vec<Hint> {
+        if self.popup.as_ref().is_some_and(|p| !p.rows.is_empty()) {
+            return vec![Hint::of("composer.take"), Hint::as_("composer.down", "next")];
+        }
+        if self.content.is_blank() {
+            let mut all = Vec::new();
+            if recall::waiting(model).next().is_some() {
+                all.push(Hint::as_("composer.up", "edit queued"));
+                // Where there is little room, what Escape does is more important.
+                all.extend((model.screen.0 >= 100).then_some(Hint::of("queue.open")));
+            }
+            return all;
+        }
+        let look = self.content.attached().map(|_| Hint::of("composer.look"));
+        if !model.running {
+            let mut all = vec![Hint::of("composer.send"), Hint::of("composer.newline")];
+            all.extend(look);
+            return all;
+        }
+        let (enter, tab) = match running_modes(model).0 {
+            SendMode::Queue => ("queue", "steer"),
+            _ => ("steer", "queue"),
+        };
+        let mut all = vec![
+            Hint::as_("composer.send", enter),
+            Hint::as_("composer.queue", tab),
+            Hint::of("composer.now"),
+        ];
+        all.extend(look);
+        all
+    }
+
+    fn disabled(&self, action: Action, model: &Model) -> Option<String> {
+        let blank = self.content.is_blank();
+        match action.0 {
+            "composer.now" | "composer.queue" if !model.running => Some("no turn runs".into()),
+            "composer.now" | "composer.queue" | "composer.clear" | "composer.send" if blank => {
+                Some("nothing is written".into())
+            }
+            "composer.aside" if blank && self.aside.is_none() => Some("nothing is written".into()),
+            _ => None,
+        }
+    }
+
+    fn rows(&self, width: u16, _model: &Model) -> Option<u16> {
+        Some(draw::rows(self, width))
+    }
+
+    fn measure(&mut self, area: Rect, _cx: &DrawCx<'_>) {
+        self.width = usize::from(draw::text_area(self, area).width);
+    }
+
+    fn draw(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
+        draw::draw(self, cx, area, buf);
+    }
+
+    fn cursor(&self, area: Rect, _model: &Model) -> Option<Position> {
+        draw::cursor(self, area)
+    }
+}

@@ -1,0 +1,214 @@
+//! The composer: where the person writes. Owns the text, its lists, its history and its draft on disk.
+
+pub(crate) mod content;
+mod draft;
+mod draw;
+mod face;
+mod history;
+mod moves;
+mod popup;
+mod recall;
+mod submit;
+mod vim;
+
+use std::collections::VecDeque;
+use std::path::PathBuf;
+
+use tiller_config::schema::EnterWhileRunning;
+use tiller_protocol::command::Query;
+use tiller_protocol::{CommandBody, Message, Notice, NoticeKind, SendMode};
+
+use self::content::Content;
+use self::draft::{Draft, Keeper};
+use self::history::History;
+use self::popup::{Kind, Popup};
+pub use self::recall::Recall;
+use self::recall::Taking;
+pub(crate) use self::recall::waiting;
+use self::submit::Sent;
+use self::vim::Vim;
+use crate::action::ActionSpec;
+use crate::effect::{Effect, External, Token};
+use crate::model::Model;
+use crate::panel::Reply;
+
+/// What the composer can do, besides the `edit.*` actions of every text field.
+pub const ACTIONS: &[ActionSpec] = &[
+    ActionSpec::key_only("composer.send", "send", "Send the message; while a turn runs, steer it"),
+    ActionSpec::key_only("composer.newline", "new line", "Begin a new line"),
+    ActionSpec::key_only("composer.take", "take", "Take the selected entry of the list"),
+    ActionSpec::new("composer.queue", "queue", "Send the message as a turn of its own, afterwards"),
+    ActionSpec::new("composer.now", "stop and send", "Stop the running turn and send the message now"),
+    ActionSpec::key_only("composer.up", "up", "Line up; at the top, waiting messages, then history"),
+    ActionSpec::key_only("composer.down", "down", "Line down; at the bottom, forward in history"),
+    ActionSpec::key_only(
+        "composer.delete",
+        "delete",
+        "Delete the character under the caret, if there is text",
+    ),
+    ActionSpec::key_only("composer.help", "help", "Help, when nothing is written"),
+    ActionSpec::new("composer.clear", "clear", "Clear the draft; Up brings it back"),
+    ActionSpec::new("composer.aside", "put aside", "Put the draft aside, or bring it back"),
+    ActionSpec::new("composer.editor", "editor", "Write the message in your editor"),
+    ActionSpec::new("composer.paste", "paste", "Paste an image or text from the clipboard"),
+    ActionSpec::new("composer.look", "look at it", "Show the pasted block or image before the caret"),
+    ActionSpec::new(
+        "composer.unfold",
+        "unfold paste",
+        "Put the text of the pasted block before the caret in",
+    ),
+];
+
+/// Prompts asked of the store for Up.
+const HISTORY: u32 = 200;
+/// Sent messages that can still come back when they are refused.
+const SENT: usize = 16;
+
+/// What an answer belongs to. Sent messages count up from `SENT0`.
+const MENTIONS: Token = Token(1);
+const EARLIER: Token = Token(2);
+const PASTED: Token = Token(3);
+const TAKEN: Token = Token(4);
+const SENT0: u64 = 1000;
+
+/// The panel.
+#[derive(Default)]
+pub struct Composer {
+    content: Content,
+    aside: Option<Message>,
+    /// The vim layer, when the keymap is vim.
+    vim: Option<Vim>,
+    popup: Option<Popup>,
+    history: History,
+    asked_history: bool,
+    /// A waiting message on its way back from the queue.
+    taking: Option<Taking>,
+    keeper: Option<Keeper>,
+    sent: VecDeque<(Token, Message)>,
+    next: u64,
+    /// The file that the external editor has.
+    editing: Option<PathBuf>,
+    /// Columns of the text at the last draw, for moving by visual rows.
+    width: usize,
+    /// A sentence under the text until the next key.
+    notice: Option<String>,
+}
+
+impl Composer {
+    fn changed(&mut self) {
+        self.notice = None;
+        if let Some(k) = &mut self.keeper {
+            k.keep(Draft {
+                message: self.content.message(),
+                aside: self.aside.clone(),
+                taking: self.taking.as_ref().map(|t| (t.id, t.message.clone())),
+            });
+        }
+    }
+
+    /// After an edit: opens, refreshes or closes the list, and asks for what it needs.
+    fn look(&mut self) -> Reply {
+        self.history.stop();
+        self.changed();
+        self.popup = Popup::at(&self.content.edit);
+        match &self.popup {
+            Some(p) if p.kind == Kind::Mention => {
+                let query = Query::Mentions { text: p.word.clone(), limit: 50 };
+                Reply::with(Effect::Ask(CommandBody::Query(query), MENTIONS))
+            }
+            _ => Reply::done(),
+        }
+    }
+
+    fn clear(&mut self) {
+        self.history.push(self.content.message());
+        self.content = Content::default();
+        self.popup = None;
+        self.changed();
+    }
+
+    fn send(&mut self, mode: SendMode, model: &Model) -> Reply {
+        let message = self.content.message();
+        if message.text.trim().is_empty() {
+            return Reply::Ignored;
+        }
+        match submit::submit(&message, mode, model) {
+            Sent::Stay(why) => {
+                self.notice = Some(why);
+                Reply::done()
+            }
+            Sent::Effects(effects) => {
+                self.clear();
+                Reply::Done(effects)
+            }
+            Sent::Message(command) => {
+                self.next += 1;
+                let token = Token(SENT0 + self.next);
+                self.sent.push_back((token, message));
+                if self.sent.len() > SENT {
+                    self.sent.pop_front();
+                }
+                self.clear();
+                Reply::with(Effect::Ask(command, token))
+            }
+        }
+    }
+
+    /// Enter: what is begun in the list is finished first, so that it never runs the wrong command.
+    fn enter(&mut self, model: &Model) -> Reply {
+        let begun = |p: &Popup| p.kind == Kind::Mention || p.current().is_some_and(|r| r.name != p.word);
+        if self.popup.as_ref().is_some_and(begun) && self.take_row() {
+            return Reply::done();
+        }
+        self.popup = None;
+        if self.content.edit.text()[..self.content.edit.caret()].ends_with('\\') {
+            self.content.edit.delete_back();
+            self.content.edit.insert("\n");
+            return self.look();
+        }
+        self.send(if model.running { running_modes(model).0 } else { SendMode::Steer }, model)
+    }
+
+    /// Takes the selected row into the text. False when no list is open, or it is empty.
+    fn take_row(&mut self) -> bool {
+        let Some(popup) = self.popup.take() else { return false };
+        let Some(row) = popup.current().cloned() else { return false };
+        match popup.kind {
+            Kind::Slash => self.content.edit.replace(popup.range, &format!("/{} ", row.name)),
+            Kind::Mention => {
+                self.content.mention(&row.name);
+                let gap = if row.name.ends_with('/') { "" } else { " " };
+                self.content.edit.replace(popup.range, &format!("@{}{gap}", row.name));
+            }
+        }
+        self.changed();
+        true
+    }
+
+    fn open_editor(&mut self, model: &Model) -> Reply {
+        let folder = &model.folders.scratch;
+        let file = folder.join(format!("message-{}.md", std::process::id()));
+        match draft::write_private(&file, self.content.message().text.as_bytes()) {
+            Ok(()) => {
+                self.editing = Some(file.clone());
+                Reply::with(Effect::Suspend(External::Editor { file, line: None }))
+            }
+            Err(e) => Reply::with(Effect::Toast(
+                Notice::new(NoticeKind::User, format!("No file for the editor could be made: {e}."))
+                    .hint(format!("Check that {} can be written to.", folder.display())),
+            )),
+        }
+    }
+}
+
+/// What Enter and Tab mean while a turn runs.
+fn running_modes(model: &Model) -> (SendMode, SendMode) {
+    match model.ui.enter_while_running {
+        EnterWhileRunning::Steer => (SendMode::Steer, SendMode::Queue),
+        EnterWhileRunning::Queue => (SendMode::Queue, SendMode::Steer),
+    }
+}
+
+#[cfg(test)]
+#[path = "composer_tests.rs"]
+mod tests;

@@ -1,0 +1,114 @@
+//! The list over the composer: commands after `/`, files and more after `@`. One at a time.
+
+use std::ops::Range;
+
+use tiller_protocol::view::Mention;
+
+use crate::slash;
+use crate::widget::edit::Edit;
+
+/// Rows of the list at most.
+pub(crate) const ROWS: usize = 8;
+
+/// What is listed.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Kind {
+    Slash,
+    Mention,
+}
+
+/// An open list.
+#[derive(Clone, Debug)]
+pub(crate) struct Popup {
+    pub kind: Kind,
+    /// The word that it completes, without its mark.
+    pub word: String,
+    /// Its bytes in the text, with the mark.
+    pub range: Range<usize>,
+    pub rows: Vec<Row>,
+    pub selected: usize,
+}
+
+/// One line of the list.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Row {
+    pub name: String,
+    pub detail: String,
+    pub preview: String,
+}
+
+impl Popup {
+    /// The list that fits where the caret stands, if any.
+    pub(crate) fn at(buffer: &Edit) -> Option<Self> {
+        let head = &buffer.text()[..buffer.caret()];
+        if let Some(word) = head.strip_prefix('/')
+            && !word.contains(char::is_whitespace)
+            && !word.contains('/')
+        {
+            let mut new = Self::new(Kind::Slash, word, 0..head.len());
+            new.rows = slash::matching(word)
+                .into_iter()
+                .map(|c| Row { name: c.name().into(), detail: c.help().into(), preview: c.usage().into() })
+                .collect();
+            return (!new.rows.is_empty()).then_some(new);
+        }
+        let start = head
+            .rfind(char::is_whitespace)
+            .map_or(0, |i| i + head[i..].chars().next().map_or(1, char::len_utf8));
+        let word = head[start..].strip_prefix('@')?;
+        // A line range is being typed: the name is settled.
+        (!word.contains(':')).then(|| Self::new(Kind::Mention, word, start..head.len()))
+    }
+
+    fn new(kind: Kind, word: &str, range: Range<usize>) -> Self {
+        Self { kind, word: word.into(), range, rows: Vec::new(), selected: 0 }
+    }
+
+    /// Takes what the engine found, when it is still what is asked.
+    pub(crate) fn found(&mut self, text: &str, mentions: &[Mention]) {
+        if self.kind != Kind::Mention || text != self.word {
+            return;
+        }
+        self.rows = mentions
+            .iter()
+            .map(|m| {
+                let size = m.size.map_or(String::new(), human);
+                let tokens = m.tokens.map_or(String::new(), |t| format!("  ~{t} tokens"));
+                let kind = if m.kind == "file" { String::new() } else { format!("{}  ", m.kind) };
+                Row {
+                    name: m.name.clone(),
+                    detail: format!("{kind}{size}{tokens}"),
+                    preview: m.preview.clone(),
+                }
+            })
+            .collect();
+        self.selected = 0;
+    }
+
+    pub(crate) fn step(&mut self, down: bool) {
+        let n = self.rows.len();
+        if n > 0 {
+            self.selected = if down { (self.selected + 1) % n } else { (self.selected + n - 1) % n };
+        }
+    }
+
+    pub(crate) fn current(&self) -> Option<&Row> {
+        self.rows.get(self.selected)
+    }
+
+    /// The rows to show, and which of them is selected.
+    pub(crate) fn window(&self) -> (&[Row], usize) {
+        let from = (self.selected + 1).saturating_sub(ROWS);
+        let to = (from + ROWS).min(self.rows.len());
+        (&self.rows[from..to], self.selected - from)
+    }
+}
+
+/// Bytes in the unit that reads best.
+fn human(bytes: u64) -> String {
+    match bytes {
+        0..1024 => format!("{bytes} B"),
+        1024..1_048_576 => format!("{:.1} KB", bytes as f64 / 1024.0),
+        _ => format!("{:.1} MB", bytes as f64 / 1_048_576.0),
+    }
+}

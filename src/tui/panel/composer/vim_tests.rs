@@ -1,0 +1,111 @@
+use proptest::prelude::*;
+
+use super::*;
+
+/// `|` marks the caret before and after; keys in between. The mode afterwards is N or I.
+const TABLE: &[(&str, &str, &str, char)] = &[
+    ("|one two", "w", "one |two", 'N'),
+    ("|one.two", "w", "one|.two", 'N'),
+    ("|one.two x", "W", "one.two |x", 'N'),
+    ("one two|x", "b", "one |twox", 'N'),
+    ("|one two", "e", "on|e two", 'N'),
+    ("|one two", "ee", "one tw|o", 'N'),
+    ("|one two three", "2w", "one two |three", 'N'),
+    ("|one two", "$", "one tw|o", 'N'),
+    ("one tw|o", "0", "|one two", 'N'),
+    ("  one tw|o", "^", "  |one two", 'N'),
+    ("|one two three", "dw", "|two three", 'N'),
+    ("|one two three", "d2w", "|three", 'N'),
+    ("|one two three", "2dw", "|three", 'N'),
+    ("one |two", "dw", "one| ", 'N'),
+    ("|one two", "cw", "| two", 'I'),
+    ("|one two", "de", "| two", 'N'),
+    ("one |two", "db", "|two", 'N'),
+    ("one |two three", "D", "one| ", 'N'),
+    ("one |two three", "C", "one |", 'I'),
+    ("|one", "x", "|ne", 'N'),
+    ("|one", "2x", "|e", 'N'),
+    ("on|e", "x", "o|n", 'N'),
+    ("on|e", "X", "o|e", 'N'),
+    ("a\n|b\nc", "dd", "a\n|c", 'N'),
+    ("a\nb\n|c", "dd", "a\n|b", 'N'),
+    ("|a\nb\nc", "2dd", "|c", 'N'),
+    ("|a\nb\nc", "dj", "|c", 'N'),
+    ("a\n|b\nc", "cc", "a\n|\nc", 'I'),
+    ("|a\nb", "yyp", "a\n|a\nb", 'N'),
+    ("a\n|b", "yyP", "a\n|b\nb", 'N'),
+    ("|one two", "dwp", "tone| wo", 'N'),
+    ("|one", "i", "|one", 'I'),
+    ("|one", "a", "o|ne", 'I'),
+    ("o|ne", "I", "|one", 'I'),
+    ("o|ne", "A", "one|", 'I'),
+    ("o|ne", "o", "one\n|", 'I'),
+    ("o|ne", "O", "|\none", 'I'),
+    ("|one", "rx", "|xne", 'N'),
+    ("|one two", "fo", "one tw|o", 'N'),
+    ("|one two", "to", "one t|wo", 'N'),
+    ("one tw|o", "Fn", "o|ne two", 'N'),
+    ("|a.b.c", "f.;", "a.b|.c", 'N'),
+    ("|one two", "dtt", "|two", 'N'),
+    ("|one two", "dft", "|wo", 'N'),
+    ("one t|wo three", "diw", "one | three", 'N'),
+    ("one t|wo three", "daw", "one |three", 'N'),
+    ("say \"he|llo\" x", "ci\"", "say \"|\" x", 'I'),
+    ("f(a, |b)", "di(", "f(|)", 'N'),
+    ("f(a, |b)", "da(", "|f", 'N'),
+    ("|ab", "~", "A|b", 'N'),
+    ("|a\nb", "J", "a| b", 'N'),
+    ("|a\nb\nc", "G", "a\nb\n|c", 'N'),
+    ("a\nb\n|c", "gg", "|a\nb\nc", 'N'),
+    ("|a b c d", "dw.", "|c d", 'N'),
+    ("|abcd", "x..", "|d", 'N'),
+    ("|abc", "xu", "|abc", 'N'),
+    ("ab\n|cd", "k", "|ab\ncd", 'N'),
+    ("a|b\ncd", "j", "ab\nc|d", 'N'),
+    ("|one", "Z", "|one", 'N'),
+];
+
+fn run(text: &str, keys: &str) -> (Vim, Edit) {
+    let mut b = Edit::default();
+    b.set(&text.replace('|', ""));
+    b.set_caret(text.find('|').unwrap_or(0));
+    let mut v = Vim { mode: Mode::Normal, ..Vim::default() };
+    for k in keys.chars() {
+        v.key(k, &mut b);
+    }
+    (v, b)
+}
+
+#[test]
+fn conforms() {
+    let mut wrong = Vec::new();
+    for (before, keys, after, mode) in TABLE {
+        let (v, b) = run(before, keys);
+        let got = format!("{}|{}", &b.text()[..b.caret()], &b.text()[b.caret()..]);
+        let m = if v.mode == Mode::Insert { 'I' } else { 'N' };
+        if got != *after || m != *mode {
+            wrong.push(format!("{before:?} {keys:?} gives {got:?} {m}, not {after:?} {mode}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn escape_goes_to_normal_then_lets_the_ladder_have_it() {
+    let mut b = Edit::default();
+    b.insert("abc");
+    let mut v = Vim::default();
+    assert!(v.escape(&mut b));
+    assert_eq!((v.mode, b.caret()), (Mode::Normal, 2));
+    assert!(!v.escape(&mut b));
+    v.key('d', &mut b);
+    assert!(v.escape(&mut b), "a pending operator is dropped first");
+}
+
+proptest! {
+    #[test]
+    fn no_key_breaks_it(text in "[ab (\"\n\u{e9}\u{65e5}]{0,20}", keys in "[hjklwbeWBE0^$dcyxXDCsSpPJ~uiaIAoOrftFTgG;,.3\"(]{0,30}") {
+        let (_, b) = run(&text, &keys);
+        prop_assert!(b.text().is_char_boundary(b.caret()));
+    }
+}

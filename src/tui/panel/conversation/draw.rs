@@ -1,0 +1,96 @@
+//! The visible rows into cells.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::{Modifier, Style};
+
+use super::search;
+use super::viewport::{Pos, Seen, Viewport};
+use crate::cell::Laid;
+use crate::panel::DrawCx;
+use crate::text::paint::{self, Over, Place};
+use crate::text::width;
+use crate::theme::Role;
+
+/// What lies over the text.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Overlay<'a> {
+    /// The chosen cell in navigation focus.
+    pub cursor: Option<u64>,
+    /// From and to.
+    pub selection: Option<(Pos, Pos)>,
+    pub words: &'a str,
+    /// The cell of the current hit, its line there, and the hit's number in that line.
+    pub hit: Option<(u64, usize, usize)>,
+}
+
+/// Draws the window's rows from the top of `area` on.
+pub(super) fn rows(view: &Viewport, over: Overlay<'_>, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
+    for seen in &view.visible {
+        let Some(laid) = view.kept(seen.key) else { continue };
+        cell(laid, *seen, over, cx, area, buf);
+        if over.cursor == Some(seen.key) && cx.focus {
+            let first = seen.y + laid.gap.saturating_sub(seen.from).min(seen.rows - 1);
+            let line = Rect { y: area.y + first as u16, height: 1, ..area };
+            buf.set_style(line.intersection(area), chosen(cx));
+        }
+    }
+}
+
+/// The look of a chosen row; visible without colours too.
+fn chosen(cx: &DrawCx<'_>) -> Style {
+    let style = cx.theme.style(Role::Selection);
+    if style == Style::new() { style.add_modifier(Modifier::REVERSED) } else { style }
+}
+
+fn cell(laid: &Laid, seen: Seen, over: Overlay<'_>, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
+    for n in 0..seen.rows {
+        let row = seen.from + n;
+        let Some(text_row) = row.checked_sub(laid.gap) else { continue };
+        let y = area.y + (seen.y + n) as u16;
+        if y >= area.bottom() {
+            return;
+        }
+        let Some((number, line, cut)) = laid.stack().row(text_row) else { continue };
+        if text_row == 0 {
+            if let Some((mark, role)) = laid.mark {
+                let x = area.x + (laid.indent.saturating_sub(width(mark))) as u16;
+                let columns = area.right().saturating_sub(x);
+                paint::text(buf, Place { x, y, columns }, mark, cx.theme.style(role));
+            }
+            if let Some(right) = &laid.right {
+                let cap = usize::from(area.width).min(usize::from(cx.model.ui.measure).max(20));
+                let x = area.x + cap.saturating_sub(width(right)) as u16;
+                let columns = area.right().saturating_sub(x);
+                paint::text(buf, Place { x, y, columns }, right, cx.theme.style(Role::Dim));
+            }
+        }
+        let mut marks: Vec<Over> =
+            search::over(line, over.words, cx.theme.style(Role::Match).add_modifier(Modifier::UNDERLINED));
+        if let Some((_, _, n)) = over.hit.filter(|h| h.0 == seen.key && h.1 == number)
+            && let Some(m) = marks.get_mut(n)
+        {
+            m.style = cx.theme.style(Role::MatchCurrent).add_modifier(Modifier::REVERSED);
+        }
+        if let Some((start, end)) =
+            over.selection.and_then(|s| selected(s, seen, number, line.text().len(), cx))
+        {
+            marks.push(Over { start, end, style: chosen(cx) });
+        }
+        let x = area.x + laid.indent as u16;
+        let place = Place { x, y, columns: area.right().saturating_sub(x) };
+        paint::row(buf, place, line, cut, cx.theme, &marks);
+    }
+}
+
+/// Bytes of a line that are selected.
+fn selected(s: (Pos, Pos), seen: Seen, line: usize, len: usize, cx: &DrawCx<'_>) -> Option<(u32, u32)> {
+    let conv = &cx.model.conversation;
+    let (here, a, b) = (seen.index, conv.find(s.0.key)?, conv.find(s.1.key)?);
+    if (here, line) < (a, s.0.line) || (here, line) > (b, s.1.line) {
+        return None;
+    }
+    let start = if (here, line) == (a, s.0.line) { s.0.byte } else { 0 };
+    let end = if (here, line) == (b, s.1.line) { s.1.byte } else { len as u32 };
+    (start < end).then_some((start, end))
+}

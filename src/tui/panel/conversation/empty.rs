@@ -1,0 +1,51 @@
+//! The first screen: what this is, the model in use, a few keys.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use crate::panel::DrawCx;
+use crate::text::paint::{self, Place};
+use crate::text::{clean, shorten_end};
+use crate::theme::Role;
+
+/// Keys worth knowing first: their actions, and what they do.
+const KEYS: &[(&str, &str)] = &[
+    ("palette.open", "find and do anything"),
+    ("global.leader", "more keys; a box shows which"),
+    ("help.open", "help"),
+    ("global.profile", "what the agent may do unasked"),
+];
+
+/// Draws it in the middle.
+pub(super) fn draw(cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
+    let model = &cx.model.session.model;
+    let using = match (model.0.is_empty(), model.provider()) {
+        (true, _) => "no model yet: type anyway, your words are kept".to_owned(),
+        (_, "demo") => "demo model: a script, no language model, no key, no network".to_owned(),
+        _ => format!("model {}", clean::plain(&model.0)),
+    };
+    let mut lines: Vec<(String, Role)> = vec![
+        ("Tiller".into(), Role::Heading),
+        ("a workbench for pair programming with an agent".into(), Role::Text),
+        (using, Role::Accent),
+        (String::new(), Role::Text),
+        ("Say what you want done, and press Enter.".into(), Role::Text),
+        ("@ names a file, / is for commands, ! runs a shell line.".into(), Role::Text),
+        (String::new(), Role::Text),
+    ];
+    for (id, what) in KEYS {
+        lines.push((format!("{:<11} {what}", cx.key(id)), Role::Dim));
+    }
+    let rows = usize::from(area.height);
+    if lines.len() > rows {
+        lines.retain(|(t, _)| !t.is_empty());
+    }
+    let widest = lines.iter().map(|(t, _)| crate::text::width(t)).max().unwrap_or(0);
+    let x = area.x + (area.width.saturating_sub(widest.min(u16::MAX.into()) as u16)) / 2;
+    let y = area.y + (rows.saturating_sub(lines.len()) / 3) as u16;
+    for (n, (text, role)) in lines.iter().take(rows).enumerate() {
+        let columns = area.right().saturating_sub(x);
+        let text = shorten_end(text, columns.into(), cx.ascii);
+        paint::text(buf, Place { x, y: y + n as u16, columns }, &text, cx.theme.style(*role));
+    }
+}

@@ -1,0 +1,259 @@
+//! The conversation as a panel: what the shell asks of it.
+
+use super::*;
+
+impl Panel for ConversationPanel {
+    fn scope(&self) -> &'static str {
+        if self.search.as_ref().is_some_and(|s| s.typing) {
+            "input"
+        } else if self.copy.is_some() {
+            "copy"
+        } else if self.viewer {
+            "viewer"
+        } else {
+            "conversation"
+        }
+    }
+
+    fn title(&self, model: &Model) -> String {
+        let earlier = model.conversation.earlier();
+        let name = if self.viewer { "viewer" } else { "conversation" };
+        let state = if self.copy.is_some() { ": copy mode" } else { "" };
+        if earlier > 0 && self.viewer {
+            format!("{name}{state} ({earlier} earlier)")
+        } else {
+            format!("{name}{state}")
+        }
+    }
+
+    fn actions(&self) -> &'static [ActionSpec] {
+        ACTIONS
+    }
+
+    fn told(&mut self, what: Box<dyn Any>, model: &Model) -> Reply {
+        match what.downcast::<GoTo>() {
+            Ok(to) => self.go_to(model, &to),
+            Err(_) => Reply::Ignored,
+        }
+    }
+
+    fn act(&mut self, action: Action, model: &Model) -> Reply {
+        if let Some(search) = self.search.as_mut().filter(|s| s.typing) {
+            if search.edit.act(action.0) {
+                search.run(&model.conversation);
+                return Reply::done();
+            }
+            if !action.0.starts_with("conversation.") {
+                return Reply::Ignored;
+            }
+        }
+        if let Some(mut copy) = self.copy {
+            if copy.act(action.0, &mut self.view, &model.conversation) {
+                self.copy = Some(copy);
+                return self.done(model);
+            }
+            match action.0 {
+                "copy.take" | "list.copy" | "list.open" => return self.take(model),
+                "copy.leave" | "list.back" => {
+                    self.copy = None;
+                    return Reply::done();
+                }
+                _ => {}
+            }
+        }
+        self.do_action(action.0, model)
+    }
+
+    fn rung(&self, _model: &Model) -> Option<Rung> {
+        if self.search.is_some() {
+            Some(Rung::Search)
+        } else if self.selection.is_some() || self.copy.is_some_and(|c| c.mark.is_some()) {
+            Some(Rung::Selection)
+        } else if self.copy.is_some() {
+            Some(Rung::CopyMode)
+        } else {
+            None
+        }
+    }
+
+    fn escape(&mut self, rung: Rung, _model: &Model) -> Reply {
+        match rung {
+            Rung::Search => {
+                self.search = None;
+                self.hit = None;
+            }
+            Rung::Selection => {
+                self.selection = None;
+                if let Some(copy) = &mut self.copy {
+                    copy.mark = None;
+                }
+            }
+            Rung::CopyMode => self.copy = None,
+            Rung::Layer => return Reply::with(Effect::Pop),
+            _ => {}
+        }
+        Reply::done()
+    }
+
+    fn copy_selection(&mut self, model: &Model) -> Option<Reply> {
+        let text = self.selected_text(model)?;
+        self.selection = None;
+        Some(Reply::with(Effect::Copy { text, what: "selection" }))
+    }
+
+    fn key(&mut self, key: &KeyEvent, model: &Model) -> Reply {
+        let Some(search) = self.search.as_mut().filter(|s| s.typing) else { return Reply::Ignored };
+        match key.code {
+            KeyCode::Char(c) if !key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT) => {
+                search.edit.insert(c.encode_utf8(&mut [0; 4]));
+                search.run(&model.conversation);
+                self.hit = None;
+                Reply::done()
+            }
+            KeyCode::Enter => self.find(model),
+            _ => Reply::Ignored,
+        }
+    }
+
+    fn paste(&mut self, text: &str, model: &Model) -> Reply {
+        let Some(search) = self.search.as_mut().filter(|s| s.typing) else { return Reply::Ignored };
+        search.edit.insert(text.lines().next().unwrap_or_default());
+        search.run(&model.conversation);
+        Reply::done()
+    }
+
+    fn mouse(&mut self, event: &MouseEvent, area: Rect, model: &Model) -> Reply {
+        self.mouse_event(event, area, model)
+    }
+
+    fn event(&mut self, event: &Event, model: &Model) -> Reply {
+        if let EventBody::Reply(r) = &event.body
+            && let ReplyEvent::SnapshotReply { .. } = r.as_ref()
+        {
+            self.loading = false;
+            self.asked = None;
+            self.selection = None;
+            self.copy = self.copy.filter(|c| model.conversation.find(c.caret.key).is_some());
+            return self.done(model);
+        }
+        Reply::Ignored
+    }
+
+    fn reply(&mut self, token: Token, event: &Event, model: &Model) -> Reply {
+        if token != PAGE {
+            return Reply::Ignored;
+        }
+        self.loading = false;
+        let page =
+            matches!(&event.body, EventBody::Reply(r) if matches!(r.as_ref(), ReplyEvent::PageReply { .. }));
+        if let Some(search) = &mut self.search {
+            search.run(&model.conversation);
+            search.whole &= page && model.conversation.earlier() > 0;
+        }
+        if page { self.done(model) } else { Reply::done() }
+    }
+
+    fn edited(&mut self, result: Result<(), String>, _model: &Model) -> Reply {
+        if let Some(file) = self.file.take() {
+            let _ = std::fs::remove_file(file);
+        }
+        match result {
+            Ok(()) => Reply::done(),
+            Err(why) => Reply::with(Effect::Toast(Notice::new(NoticeKind::User, why))),
+        }
+    }
+
+    fn hints(&self, _model: &Model) -> Vec<Hint> {
+        if self.search.as_ref().is_some_and(|s| s.typing) {
+            return vec![Hint::as_("global.escape", "end search")];
+        }
+        if self.copy.is_some() {
+            return vec![
+                Hint::of("copy.mark"),
+                Hint::of("copy.take"),
+                Hint::of("copy.dump"),
+                Hint::of("copy.edit"),
+                Hint::of("list.search"),
+            ];
+        }
+        let mut hints = Vec::new();
+        if self.search.is_some() {
+            hints.extend([Hint::of("list.next"), Hint::of("list.previous")]);
+        }
+        hints.extend([
+            Hint::of("list.open"),
+            Hint::of("list.copy"),
+            Hint::of("list.search"),
+            Hint::of("conversation.turn_up"),
+            Hint::of("conversation.tool_up"),
+            Hint::of("conversation.copy_mode"),
+        ]);
+        hints
+    }
+
+    fn place(&self, _model: &Model) -> Place {
+        Place::Full
+    }
+
+    fn disabled(&self, action: Action, model: &Model) -> Option<String> {
+        (action.0.starts_with("conversation.") && model.conversation.cells().is_empty())
+            .then(|| "the conversation is empty".into())
+    }
+
+    fn measure(&mut self, area: Rect, cx: &DrawCx<'_>) {
+        let env = &mut self.view.env;
+        env.columns = usize::from(area.width).max(1);
+        env.rows = usize::from(area.height).saturating_sub(usize::from(self.search.is_some()));
+        env.measure = usize::from(cx.model.ui.measure).max(20);
+        env.ascii = cx.ascii;
+        env.now = cx.now;
+        env.unfold_key = cx.key("conversation.unfold");
+        env.viewer_key = cx.key("viewer.open");
+        let conv = &cx.model.conversation;
+        self.view.measure(conv);
+        if cx.focus && self.cursor.is_none_or(|k| conv.find(k).is_none()) {
+            self.cursor = self.view.visible.last().map(|s| s.key);
+        }
+    }
+
+    fn draw(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
+        let conv = &cx.model.conversation;
+        if conv.cells().is_empty() {
+            empty::draw(cx, area, buf);
+            return;
+        }
+        let words = self.search.as_ref().map_or("", Search::words);
+        let cursor = self.cursor.filter(|_| self.copy.is_none() && !self.viewer);
+        let over = draw::Overlay { cursor, selection: self.range(cx.model), words, hit: self.hit };
+        draw::rows(&self.view, over, cx, area, buf);
+        self.remarks(cx, area, buf);
+    }
+
+    fn cursor(&self, area: Rect, model: &Model) -> Option<Position> {
+        if let Some(s) = self.search.as_ref().filter(|s| s.typing) {
+            let x = 1 + crate::text::width(s.edit.text().get(..s.edit.caret())?);
+            return Some(Position::new(
+                area.x + (x as u16).min(area.width.saturating_sub(1)),
+                area.bottom() - 1,
+            ));
+        }
+        let (x, y) = match &self.copy {
+            Some(copy) => self.view.screen_of(copy.caret)?,
+            None => {
+                let seen = self.view.visible.iter().find(|s| Some(s.key) == self.cursor)?;
+                let gap = self.view.kept(seen.key)?.gap;
+                (0, seen.y + gap.saturating_sub(seen.from).min(seen.rows - 1))
+            }
+        };
+        let _ = model;
+        Some(Position::new(area.x + (x as u16).min(area.width.saturating_sub(1)), area.y + y as u16))
+    }
+
+    fn wake(&self, cx: &DrawCx<'_>) -> Option<Duration> {
+        self.view.moving(&cx.model.conversation)
+    }
+
+    fn job(&mut self, _token: Token, _result: Box<dyn Any + Send>, _model: &Model) -> Reply {
+        Reply::Ignored
+    }
+}

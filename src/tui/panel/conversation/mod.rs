@@ -1,0 +1,254 @@
+//! The conversation: what is seen, chosen, found, selected. The same panel is the full viewer.
+
+pub mod copy_mode;
+mod draw;
+mod empty;
+mod face;
+mod mouse;
+mod moves;
+pub mod search;
+pub mod viewport;
+
+use std::any::Any;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseEvent};
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Position, Rect};
+use tiller_protocol::command::Query;
+use tiller_protocol::event::ReplyEvent;
+use tiller_protocol::{CommandBody, Event, EventBody, Notice, NoticeKind};
+
+use crate::action::{Action, ActionSpec};
+use crate::cell;
+use crate::effect::{Effect, External, Token};
+use crate::ladder::Rung;
+use crate::model::Model;
+use crate::panel::{DrawCx, Hint, Panel, Place, Reply};
+use crate::text::paint;
+use crate::theme::Role;
+use copy_mode::CopyMode;
+use search::Search;
+use viewport::{Pos, Scroll, Viewport};
+
+/// What can be done here. The first ones need no focus.
+pub const ACTIONS: &[ActionSpec] = &[
+    ActionSpec::key_only("conversation.page_up", "page up", "Scroll the conversation up by a page"),
+    ActionSpec::key_only("conversation.page_down", "page down", "Scroll the conversation down by a page"),
+    ActionSpec::key_only("conversation.message_up", "message up", "Scroll to the message before"),
+    ActionSpec::key_only("conversation.message_down", "message down", "Scroll to the next message"),
+    ActionSpec::new("conversation.first", "start", "Go to the start of the conversation"),
+    ActionSpec::new("conversation.last", "end", "Go to the end of the conversation"),
+    ActionSpec::new("conversation.unfold", "unfold", "Unfold or fold the current turn"),
+    ActionSpec::key_only("conversation.turn_up", "turn up", "To the turn before"),
+    ActionSpec::key_only("conversation.turn_down", "turn down", "To the next turn"),
+    ActionSpec::key_only("conversation.tool_up", "tool up", "To the tool call before"),
+    ActionSpec::key_only("conversation.tool_down", "tool down", "To the next tool call"),
+    ActionSpec::new("conversation.search", "search", "Search the whole conversation"),
+    ActionSpec::new("conversation.copy_mode", "copy mode", "Select and copy with the keyboard"),
+    ActionSpec::new("conversation.copy_reply", "copy reply", "Copy the last reply as Markdown"),
+    ActionSpec::new("conversation.dump", "dump", "Write the conversation to the terminal's scrollback"),
+    ActionSpec::new("conversation.edit", "editor", "Open the conversation in the editor"),
+];
+
+/// Where another panel wants the conversation to go ([`Effect::Tell`]).
+pub enum GoTo {
+    Entry(tiller_protocol::EntryId),
+    /// A tool call by its id.
+    Call(String),
+}
+
+const PAGE: Token = Token(1);
+/// Entries of a page: when scrolling, and when searching.
+const PAGE_COUNT: u32 = 200;
+const SEARCH_COUNT: u32 = 1000;
+/// So near the top, the next page is asked for.
+const NEAR: usize = 30;
+
+/// See the module's words.
+pub struct ConversationPanel {
+    view: Viewport,
+    /// It is the full viewer: a layer, everything unfolded.
+    viewer: bool,
+    /// The chosen cell.
+    cursor: Option<u64>,
+    search: Option<Search>,
+    hit: Option<(u64, usize, usize)>,
+    copy: Option<CopyMode>,
+    /// Selected by mouse, from where to where.
+    selection: Option<(Pos, Pos)>,
+    /// Where the button went down: not yet a selection.
+    pressed: Option<(Pos, u16, u16)>,
+    /// Time and place of the last click.
+    clicked: Option<(Duration, u16, u16)>,
+    loading: bool,
+    /// The page that was asked for last: asked once only, whatever comes.
+    asked: Option<tiller_protocol::EntryId>,
+    /// The file that the editor has open.
+    file: Option<PathBuf>,
+}
+
+impl Default for ConversationPanel {
+    fn default() -> Self {
+        let zone = crate::zone::local();
+        Self {
+            view: Viewport::new(zone),
+            viewer: false,
+            cursor: None,
+            search: None,
+            hit: None,
+            copy: None,
+            selection: None,
+            pressed: None,
+            clicked: None,
+            loading: false,
+            asked: None,
+            file: None,
+        }
+    }
+}
+
+impl ConversationPanel {
+    /// As the full viewer.
+    pub fn viewer() -> Self {
+        let mut panel = Self { viewer: true, ..Self::default() };
+        panel.view.all = true;
+        panel
+    }
+
+    /// The next page, when what is visible comes near the top, or the search wants everything.
+    fn page(&mut self, model: &Model) -> Vec<Effect> {
+        let conv = &model.conversation;
+        let whole = self.search.as_ref().is_some_and(|s| s.whole);
+        let near = conv.cells().len() < NEAR
+            || (self.view.scroll != Scroll::End && self.view.visible.first().is_some_and(|s| s.index < NEAR));
+        match conv.page_before() {
+            Some(before) if !self.loading && self.asked != Some(before) && (whole || near) => {
+                self.loading = true;
+                self.asked = Some(before);
+                let count = if whole { SEARCH_COUNT } else { PAGE_COUNT };
+                vec![Effect::Ask(CommandBody::Query(Query::Page { before, count }), PAGE)]
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    fn done(&mut self, model: &Model) -> Reply {
+        Reply::Done(self.page(model))
+    }
+
+    /// What is selected now, by mouse or in copy mode.
+    fn range(&self, model: &Model) -> Option<(Pos, Pos)> {
+        let conv = &model.conversation;
+        match &self.copy {
+            Some(copy) => copy.range(&self.view, conv),
+            None => self.selection.map(|(a, b)| self.view.order(conv, a, b)),
+        }
+    }
+
+    fn selected_text(&mut self, model: &Model) -> Option<String> {
+        let (a, b) = self.range(model)?;
+        let text = self.view.text_between(&model.conversation, a, b);
+        (!text.is_empty()).then_some(text)
+    }
+
+    /// Everything that is loaded, as text.
+    fn transcript(&self, model: &Model) -> String {
+        let conv = &model.conversation;
+        let mut out = String::new();
+        if conv.earlier() > 0 {
+            out.push_str(&format!("({} earlier entries are not here)\n\n", conv.earlier()));
+        }
+        for c in conv.cells() {
+            for line in cell::plain::plain_lines(c, 100) {
+                out.push_str(&line);
+                out.push('\n');
+            }
+            out.push('\n');
+        }
+        out
+    }
+
+    fn dump(&self, model: &Model) -> Reply {
+        Reply::with(Effect::Suspend(External::Dump { text: self.transcript(model) }))
+    }
+
+    /// Opens the conversation in the editor, from a file that only this person can read.
+    fn edit(&mut self, model: &Model) -> Reply {
+        match private_file("conversation", &self.transcript(model)) {
+            Ok(file) => {
+                self.file = Some(file.clone());
+                Reply::with(Effect::Suspend(External::Editor { file, line: None }))
+            }
+            Err(e) => {
+                let text = format!("the conversation could not be written for the editor: {e}");
+                Reply::with(Effect::Toast(Notice::new(NoticeKind::User, text)))
+            }
+        }
+    }
+}
+
+/// Writes `text` to a new file that nobody else can read.
+pub(crate) fn private_file(stem: &str, text: &str) -> std::io::Result<PathBuf> {
+    use std::io::Write as _;
+    use std::os::unix::fs::OpenOptionsExt as _;
+    let folder = std::env::temp_dir();
+    let mut n = 0;
+    loop {
+        let path = folder.join(format!("tiller-{stem}-{}-{n}.md", std::process::id()));
+        match std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path) {
+            Ok(mut f) => {
+                f.write_all(text.as_bytes())?;
+                return Ok(path);
+            }
+            Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists && n < 100 => n += 1,
+            Err(e) => return Err(e),
+        }
+    }
+}
+
+impl ConversationPanel {
+    /// What lies over the last and the first row: the search line, "12 new", "earlier".
+    fn remarks(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
+        let conv = &cx.model.conversation;
+        let mut bottom = area.bottom();
+        if let Some(s) = &self.search {
+            bottom -= 1;
+            let line = Rect { y: bottom, height: 1, ..area };
+            crate::widget::draw::clear(buf, line, cx.theme.style(Role::Bar));
+            let place = paint::Place { x: area.x, y: bottom, columns: area.width };
+            let words = crate::text::clean::plain(s.words()).into_owned();
+            let used = paint::text(buf, place, &format!("/{words}"), cx.theme.style(Role::Bar));
+            let mut count = s.count();
+            if s.whole && conv.earlier() > 0 {
+                count.push_str(&format!(", {} earlier to look through", conv.earlier()));
+            }
+            right(buf, Rect { x: area.x + used, width: area.width - used, ..line }, &count, cx, Role::Bar);
+        }
+        let Some(last) = bottom.checked_sub(1).filter(|y| *y >= area.y) else { return };
+        if self.view.scroll != Scroll::End {
+            let arrow = if cx.ascii { "v" } else { "↓" };
+            let text = match self.view.unseen(conv) {
+                0 => format!(" more {arrow} "),
+                n => format!(" {n} new {arrow} "),
+            };
+            right(buf, Rect { y: last, height: 1, ..area }, &text, cx, Role::Bar);
+        }
+        if self.view.visible.first().is_some_and(|s| s.index == 0 && s.from == 0) && conv.earlier() > 0 {
+            let text = format!(" {} earlier{} ", conv.earlier(), if self.loading { ", loading" } else { "" });
+            right(buf, Rect { height: 1, ..area }, &text, cx, Role::Bar);
+        }
+    }
+}
+
+/// Text at the right end of a row.
+fn right(buf: &mut Buffer, row: Rect, text: &str, cx: &DrawCx<'_>, role: Role) {
+    let columns = crate::text::width(text) as u16;
+    let x = row.right().saturating_sub(columns).max(row.x);
+    paint::text(buf, paint::Place { x, y: row.y, columns: row.right() - x }, text, cx.theme.style(role));
+}
+
+#[cfg(test)]
+#[path = "tests.rs"]
+mod tests;

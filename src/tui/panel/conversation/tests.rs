@@ -1,0 +1,397 @@
+use std::fmt::Write as _;
+
+use proptest::prelude::*;
+
+use crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
+use tiller_protocol::event::{ToolEvent, TurnEvent};
+use tiller_protocol::tool::{Display, FileDiff};
+use tiller_protocol::{Block, ChangeKind, ModelRef, StopReason};
+
+use crate::app::Task;
+use crate::effect::External;
+use crate::model::conversation::script::{Script, call, text};
+use crate::msg::Msg;
+use crate::testing::Robot;
+use tiller_protocol::command::Query;
+use tiller_protocol::event::ReplyEvent;
+use tiller_protocol::{CommandBody, EventBody};
+
+const REPLY: &str = "The header may hold seconds or a date; both are handled, and the wait is capped at the \
+configured limit.\n\n| Form | Example |\n|---|---|\n| seconds | 120 |\n| date | Wed, 21 Oct 2026 07:28:00 GMT |\n\n\
+```rust\nfn wait(h: &str) -> Duration {\n    parse(h).min(LIMIT)\n}\n```\n\n- one\n- two";
+
+fn send(r: &mut Robot, e: tiller_protocol::Event) {
+    r.msg(Msg::Engine(Box::new(e)));
+}
+
+/// The session of the picture in the design: question, reply, four tools (one running), reply.
+fn session(r: &mut Robot, s: &mut Script) {
+    let e = s.snapshot(Vec::new(), 0, true);
+    send(r, e);
+    let node = s.user("Make the retry logic honour Retry-After and add tests.");
+    let e = s.added(node);
+    send(r, e);
+    let node = s.assistant(
+        vec![
+            Block::Thinking { text: "Where is the client? Probably src/client.rs.".into(), signature: None },
+            text("I will look at the client first."),
+        ],
+        StopReason::ToolUse,
+    );
+    let e = s.added(node);
+    send(r, e);
+    let diff = FileDiff {
+        path: "src/client.rs".into(),
+        kind: ChangeKind::Modified,
+        added: 1,
+        removed: 1,
+        diff: "@@ -41,2 +41,2 @@\n     let wait = header.map(parse);\n-    sleep(wait)\n+    sleep(wait.min(limit))\n".into(),
+    };
+    let tools = [
+        ("t1", "read", "src/client.rs", Display::Measure { text: "412 lines".into() }),
+        ("t2", "search", "\"Retry-After\"", Display::Measure { text: "3 hits".into() }),
+        ("t3", "edit", "src/client.rs", Display::Diff { files: vec![diff] }),
+    ];
+    for (id, verb, target, display) in tools {
+        for e in s.tool(id, verb, verb, target, "the output", Some(display)) {
+            send(r, e);
+        }
+    }
+    let started = ToolEvent::ToolStarted {
+        call_id: "t4".into(),
+        name: "terminal".into(),
+        arguments: serde_json::json!({"command": "cargo test -p api"}),
+        verb: "shell".into(),
+        target: "cargo test -p api".into(),
+    };
+    let e = s.event(EventBody::Tool(started));
+    send(r, e);
+    let out: String = (0..43).fold(String::new(), |mut o, n| {
+        let _ = writeln!(o, "test retry::case_{n} ... ok");
+        o
+    });
+    let e = s.event(EventBody::Tool(ToolEvent::ToolProgress { call_id: "t4".into(), text: out }));
+    send(r, e);
+    for part in REPLY.split_inclusive(' ') {
+        let e = s.event(EventBody::Turn(TurnEvent::TextDelta { text: part.into() }));
+        send(r, e);
+    }
+}
+
+fn scene(width: u16, height: u16) -> (Robot, Script) {
+    let mut r = Robot::new(width, height);
+    let mut s = Script::new();
+    // Script times stand still against the robot's clock: start where the robot does.
+    s.now = crate::testing::START.millis();
+    session(&mut r, &mut s);
+    (r, s)
+}
+
+/// Many turns of one line.
+fn long(width: u16, height: u16, turns: usize) -> (Robot, Script) {
+    let mut r = Robot::new(width, height);
+    let mut s = Script::new();
+    s.now = crate::testing::START.millis();
+    let mut entries = Vec::new();
+    for n in 0..turns {
+        entries.push(s.user(&format!("question {n}")));
+        entries.push(s.assistant(vec![text(&format!("answer {n}"))], StopReason::EndTurn));
+    }
+    let e = s.snapshot(entries, 0, false);
+    send(&mut r, e);
+    (r, s)
+}
+
+#[test]
+fn conversation_at_80x24() {
+    insta::assert_snapshot!(scene(80, 24).0.screen());
+}
+
+#[test]
+fn conversation_at_118x25() {
+    insta::assert_snapshot!(scene(118, 25).0.screen());
+}
+
+#[test]
+fn conversation_at_60x20() {
+    insta::assert_snapshot!(scene(60, 20).0.screen());
+}
+
+#[test]
+fn unfolded_turn_at_118x40() {
+    let (mut r, _) = scene(118, 40);
+    r.run("ctrl-o; pageup");
+    insta::assert_snapshot!(r.screen());
+}
+
+#[test]
+fn first_screen_at_80x24() {
+    let mut r = Robot::new(80, 24);
+    let mut s = Script::new();
+    s.model = ModelRef("demo/tour".into());
+    let e = s.snapshot(Vec::new(), 0, false);
+    send(&mut r, e);
+    insta::assert_snapshot!(r.screen());
+}
+
+#[test]
+fn typing_and_new_output_never_move_what_is_read() {
+    let (mut r, mut s) = long(80, 24, 60);
+    r.run("pageup; pageup");
+    let line = |r: &mut Robot| r.screen().lines().nth(4).unwrap_or_default().to_owned();
+    let before = line(&mut r);
+    assert!(before.contains("question") || before.contains("answer") || r.screen().contains("question"));
+    r.run("type hello");
+    assert_eq!(line(&mut r), before);
+    for n in 0..3 {
+        let node = s.user(&format!("new {n}"));
+        let e = s.added(node);
+        send(&mut r, e);
+    }
+    assert_eq!(line(&mut r), before);
+    assert!(r.screen().contains("3 new ↓"), "{}", r.screen());
+    r.run("ctrl-end");
+    assert!(r.screen().contains("new 2") && !r.screen().contains("new ↓"));
+}
+
+#[test]
+fn pages_come_in_above_without_moving_anything() {
+    let mut r = Robot::new(80, 24);
+    let mut s = Script::new();
+    let all: Vec<_> = (0..200).map(|n| s.user(&format!("message {n:03}"))).collect();
+    let e = s.snapshot(all[150..].to_vec(), 150, false);
+    send(&mut r, e);
+    r.run("ctrl-home");
+    let asked = r.commands().into_iter().any(|c| matches!(c, CommandBody::Query(Query::Page { .. })));
+    assert!(asked, "the page above is asked for");
+    assert!(r.screen().contains("150 earlier, loading"), "{}", r.screen());
+    let before = r.screen();
+    let first = before.lines().find(|l| l.contains("message 150")).unwrap().to_owned();
+    let at = before.lines().position(|l| l.contains("message 151"));
+    r.reply(ReplyEvent::PageReply { entries: all[50..150].to_vec(), earlier: 50 });
+    let after = r.screen();
+    assert!(after.contains("message 150"), "{first}\n{after}");
+    assert_eq!(after.lines().position(|l| l.contains("message 151")), at);
+    r.run("pageup");
+    assert!(r.screen().contains("message 14"), "{}", r.screen());
+}
+
+#[test]
+fn search_counts_finds_and_unfolds() {
+    let (mut r, _) = scene(80, 24);
+    r.run("alt-1; /; type case_7");
+    assert!(r.screen().contains("1 hits"), "{}", r.screen());
+    r.run("enter");
+    assert!(r.screen().contains("1/1") && r.screen().contains("retry::case_7 "), "{}", r.screen());
+    r.run("esc");
+    assert!(!r.screen().contains("1/1"));
+    r.run("/; type client; enter; n; n");
+    assert!(r.screen().contains("/client"), "{}", r.screen());
+}
+
+#[test]
+fn search_goes_through_pages_that_are_not_loaded() {
+    let mut r = Robot::new(80, 24);
+    let mut s = Script::new();
+    let all: Vec<_> = (0..300).map(|n| s.user(if n == 3 { "the needle" } else { "hay" })).collect();
+    let e = s.snapshot(all[200..].to_vec(), 200, false);
+    send(&mut r, e);
+    r.run("alt-1; /; type needle; enter");
+    assert!(r.screen().contains("no hits, 200 earlier"), "{}", r.screen());
+    r.reply(ReplyEvent::PageReply { entries: all[100..200].to_vec(), earlier: 100 });
+    assert!(r.screen().contains("100 earlier"), "{}", r.screen());
+    r.reply(ReplyEvent::PageReply { entries: all[..100].to_vec(), earlier: 0 });
+    r.run("n");
+    assert!(r.screen().contains("1/1") && r.screen().contains("the needle"), "{}", r.screen());
+}
+
+fn copied(r: &mut Robot) -> Option<String> {
+    r.tasks.drain(..).rev().find_map(|t| if let Task::Copy { text, .. } = t { Some(text) } else { None })
+}
+
+#[test]
+fn y_copies_the_source() {
+    let (mut r, _) = scene(80, 24);
+    r.run("alt-1; G; y");
+    assert_eq!(copied(&mut r).as_deref(), Some(REPLY));
+    r.run("{; y");
+    assert!(copied(&mut r).is_some_and(|t| t.contains("case_42")), "a tool's output");
+}
+
+fn mouse(r: &mut Robot, kind: MouseEventKind, column: u16, row: u16) {
+    r.msg(Msg::Mouse(MouseEvent { kind, column, row, modifiers: KeyModifiers::NONE }));
+}
+
+/// Column and row of some text on the screen.
+fn place(r: &mut Robot, what: &str) -> (u16, u16) {
+    let screen = r.screen();
+    let (y, line) = screen.lines().enumerate().find(|(_, l)| l.contains(what)).expect(what);
+    let x = line[..line.find(what).unwrap()].chars().count();
+    (x as u16, y as u16)
+}
+
+#[test]
+fn dragging_copies_logical_text() {
+    let (mut r, _) = scene(80, 24);
+    let (x, y) = place(&mut r, "The header may");
+    let (x2, y2) = place(&mut r, "configured limit");
+    assert!(y2 > y, "it is wrapped");
+    mouse(&mut r, MouseEventKind::Down(MouseButton::Left), x, y);
+    mouse(&mut r, MouseEventKind::Drag(MouseButton::Left), x2 + 15, y2);
+    mouse(&mut r, MouseEventKind::Up(MouseButton::Left), x2 + 15, y2);
+    let want = "The header may hold seconds or a date; both are handled, and the wait is capped at the configured limit";
+    assert_eq!(copied(&mut r).as_deref(), Some(want));
+    r.run("esc");
+    mouse(&mut r, MouseEventKind::Down(MouseButton::Left), x2 + 2, y2);
+    mouse(&mut r, MouseEventKind::Up(MouseButton::Left), x2 + 2, y2);
+    mouse(&mut r, MouseEventKind::Down(MouseButton::Left), x2 + 2, y2);
+    assert_eq!(copied(&mut r).as_deref(), Some("configured"));
+}
+
+#[test]
+fn a_click_on_a_tool_row_unfolds_it() {
+    let (mut r, _) = scene(118, 30);
+    let (x, y) = place(&mut r, "edit    src/client.rs");
+    mouse(&mut r, MouseEventKind::Down(MouseButton::Left), x, y);
+    mouse(&mut r, MouseEventKind::Up(MouseButton::Left), x, y);
+    assert!(
+        r.screen().contains("41 +     sleep(wait.min(limit))")
+            || r.screen().contains("sleep(wait.min(limit))"),
+        "{}",
+        r.screen()
+    );
+}
+
+#[test]
+fn copy_mode_moves_marks_and_takes() {
+    let (mut r, _) = scene(80, 24);
+    r.run("ctrl-x [; k; 0; v; $; y");
+    assert_eq!(copied(&mut r).as_deref(), Some("- one"));
+    // Leaving: one Escape for the mark, one for the mode, one for the pane.
+    r.run("ctrl-x [; v; esc; esc");
+    assert!(!r.footer().contains("dump"), "{}", r.footer());
+    r.run("ctrl-x [; s");
+    let dumped = r
+        .tasks
+        .iter()
+        .any(|t| matches!(t, Task::Suspend(External::Dump { text }, _) if text.contains("I will look")));
+    assert!(dumped);
+}
+
+#[test]
+fn turns_and_tools_are_jumped_to() {
+    let (mut r, _) = long(80, 24, 40);
+    r.run("alt-1; [; [");
+    let top = r.screen();
+    assert!(top.contains("question"), "{top}");
+    r.run("g");
+    assert!(r.screen().contains("question 0"));
+    r.run("]");
+    assert!(!r.screen().contains("question 0") && r.screen().contains("question 1"), "{}", r.screen());
+}
+
+#[test]
+fn the_viewer_shows_everything_and_closes() {
+    let (mut r, _) = scene(80, 24);
+    r.run("ctrl-x o");
+    assert!(r.screen().contains("viewer"), "{}", r.screen());
+    r.run("g");
+    assert!(r.screen().contains("Where is the client"), "thinking is unfolded: {}", r.screen());
+    r.run("esc");
+    assert!(!r.screen().contains("viewer"));
+}
+
+#[test]
+fn u2_any_size_is_survived() {
+    let (mut r, _) = scene(80, 24);
+    for (w, h) in [(1, 1), (2, 3), (30, 8), (40, 12), (59, 15), (200, 5), (500, 200), (80, 24)] {
+        r.size(w, h);
+        r.run("pageup; pagedown; ctrl-o; ctrl-home; ctrl-end; ctrl-o");
+    }
+    assert!(r.screen().contains("- two"), "{}", r.screen());
+}
+
+#[test]
+fn wide_and_joined_characters_stay_in_their_cells() {
+    let mut r = Robot::new(60, 20);
+    let mut s = Script::new();
+    let node = s.assistant(
+        vec![
+            text("日本語のテキスト、長いので折り返す。👩‍👩‍👧‍👦 family 🇩🇪 flag ❤️ heart שלום e\u{301}te\u{301}\u{202e} bidi"),
+            call("x"),
+        ],
+        StopReason::EndTurn,
+    );
+    let e = s.snapshot(vec![node], 0, false);
+    send(&mut r, e);
+    insta::assert_snapshot!(r.screen());
+}
+
+/// Every cell of the screen: nothing in it that a terminal would take for more than a character.
+fn assert_harmless(r: &Robot) {
+    for cell in r.buffer().content() {
+        let bad = |c: char| {
+            c.is_control()
+                || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}' | '\u{feff}' | '\u{200b}')
+        };
+        assert!(!cell.symbol().chars().any(bad), "{:?}", cell.symbol());
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 16, failure_persistence: None, ..ProptestConfig::default() })]
+    #[test]
+    fn u1_fuzzed_events_leave_no_control_in_any_cell(
+        parts in proptest::collection::vec(
+            "[\\x00-\\x1f\\x7f-\\u{9f}\\u{200b}-\\u{206f}a-z`*_#|>\\-\\[\\]() \\n日👍\\u{301}]{0,80}", 1..8),
+        bytes in proptest::collection::vec(any::<u8>(), 0..300),
+    ) {
+        let mut r = Robot::new(70, 30);
+        let mut s = Script::new();
+        let raw = crate::text::clean::from_bytes(&bytes);
+        let bad = parts.concat() + &String::from_utf8_lossy(&bytes);
+        let node = s.user(&raw);
+        let diff = FileDiff { path: bad.clone(), kind: ChangeKind::Modified, added: 1, removed: 1,
+            diff: format!("@@ -1,2 +1,2 @@\n-{bad}\n+{raw}\n") };
+        let e = s.snapshot(vec![node], 0, true);
+        send(&mut r, e);
+        for (n, p) in parts.iter().enumerate() {
+            let id = format!("t{n}{p}");
+            for e in s.tool(&id, p, p, &bad, &bad, Some(Display::Diff { files: vec![diff.clone()] })) {
+                send(&mut r, e);
+            }
+            let e = s.event(EventBody::Turn(TurnEvent::ThinkingDelta { text: bad.clone() }));
+            send(&mut r, e);
+            let e = s.event(EventBody::Turn(TurnEvent::TextDelta { text: p.clone() }));
+            send(&mut r, e);
+            assert_harmless(&r);
+        }
+        r.run("ctrl-o; pageup; ctrl-home");
+        assert_harmless(&r);
+    }
+}
+
+#[test]
+fn unseen_replies_are_reached_by_keyboard_at_80x24() {
+    let (mut r, _) = scene(80, 24);
+    // Through the palette as well: every action that needs no place has a name there.
+    r.run("ctrl-p; type copy reply; enter");
+    assert!(copied(&mut r).is_some_and(|t| t.starts_with("The header may hold")));
+}
+
+#[test]
+fn a_page_that_does_not_come_right_is_asked_for_once() {
+    let mut r = Robot::new(80, 24);
+    let mut s = Script::new();
+    let all: Vec<_> = (0..80).map(|n| s.user(&format!("message {n:03}"))).collect();
+    let stray = s.user("another branch");
+    let e = s.snapshot(all[40..].to_vec(), 40, false);
+    send(&mut r, e);
+    r.run("ctrl-home");
+    r.reply(ReplyEvent::PageReply { entries: vec![stray], earlier: 7 });
+    r.run("pageup; pageup; ctrl-home");
+    let pages =
+        r.commands().into_iter().filter(|c| matches!(c, CommandBody::Query(Query::Page { .. }))).count();
+    assert_eq!(pages, 1);
+    assert!(!r.screen().contains("another branch"));
+}

@@ -1,0 +1,459 @@
+//! The window onto the conversation: which rows are visible, and how cells are laid out for it.
+//!
+//! Nothing here walks the whole conversation: a frame lays out what is visible, moving lays out what
+//! is passed. The position is a cell and a row in it, so what grows above or below moves nothing.
+
+use std::collections::{HashMap, HashSet};
+
+use jiff::tz::TimeZone;
+use tiller_protocol::Time;
+
+use crate::cell::{self, CellCx, Laid};
+use crate::model::conversation::{Body, Cell, Conversation, State};
+use crate::text::highlight::Highlighter;
+
+/// Layouts that are kept though they are not visible.
+const KEEP: usize = 400;
+
+/// Where the window stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scroll {
+    /// The end is at the bottom, and stays there.
+    End,
+    /// This row of this cell is the top row. Counted without the blank row on top, which comes and goes
+    /// with what stands above.
+    At { key: u64, row: isize },
+}
+
+/// A place in the text: stays right when cells grow or come in above.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pos {
+    pub key: u64,
+    pub line: usize,
+    pub byte: u32,
+}
+
+/// Rows of a cell that are on the screen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Seen {
+    pub index: usize,
+    pub key: u64,
+    /// Its first visible row, the gap counted.
+    pub from: usize,
+    pub rows: usize,
+    /// Rows below the window's top.
+    pub y: usize,
+}
+
+/// What layouts depend on besides cells; taken over at each measuring.
+#[derive(Clone, Debug)]
+pub struct Env {
+    pub columns: usize,
+    pub rows: usize,
+    pub measure: usize,
+    pub ascii: bool,
+    pub now: Time,
+    pub unfold_key: String,
+    pub viewer_key: String,
+}
+
+impl Default for Env {
+    fn default() -> Self {
+        Self {
+            columns: 80,
+            rows: 20,
+            measure: 100,
+            ascii: false,
+            now: Time(0),
+            unfold_key: String::new(),
+            viewer_key: String::new(),
+        }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Stamp {
+    rev: u32,
+    columns: usize,
+    measure: usize,
+    ascii: bool,
+    unfolded: bool,
+    gap: bool,
+    lead: bool,
+    /// Changes each second for what runs.
+    second: i64,
+}
+
+struct Kept {
+    stamp: Stamp,
+    laid: Laid,
+    /// Frame of its last use.
+    used: u64,
+    /// Code of it waits for colours.
+    plain: bool,
+}
+
+/// See the module's words.
+pub struct Viewport {
+    pub env: Env,
+    pub scroll: Scroll,
+    pub visible: Vec<Seen>,
+    zone: TimeZone,
+    kept: HashMap<u64, Kept>,
+    frame: u64,
+    /// Folds that differ from the rule.
+    folds: HashMap<u64, bool>,
+    turns: HashSet<i64>,
+    /// Show everything (the viewer).
+    pub all: bool,
+    highlighter: Highlighter,
+    /// Newest cell that was on the screen.
+    newest: u64,
+}
+
+impl Viewport {
+    /// `zone`: for the times of messages.
+    pub fn new(zone: TimeZone) -> Self {
+        Self {
+            env: Env::default(),
+            scroll: Scroll::End,
+            visible: Vec::new(),
+            zone,
+            kept: HashMap::new(),
+            frame: 0,
+            folds: HashMap::new(),
+            turns: HashSet::new(),
+            all: false,
+            highlighter: Highlighter::default(),
+            newest: 0,
+        }
+    }
+
+    /// Something will change though no event comes: colours, seconds. In seconds of precision.
+    pub fn moving(&self, conv: &Conversation) -> Option<std::time::Duration> {
+        if self.highlighter.busy() {
+            return Some(std::time::Duration::from_millis(30));
+        }
+        let runs = |s: &Seen| matches!(conv.cells().get(s.index).map(|c| &c.body), Some(Body::Tool(t)) if t.state == State::Running);
+        self.visible.iter().any(runs).then(|| std::time::Duration::from_secs(1))
+    }
+
+    /// Cells that came since the end was last on the screen.
+    pub fn unseen(&self, conv: &Conversation) -> usize {
+        if self.scroll == Scroll::End {
+            return 0;
+        }
+        conv.cells().iter().rev().take_while(|c| c.key != self.newest).take(1000).count()
+    }
+
+    pub fn unfolded(&self, cell: &Cell) -> bool {
+        self.all || self.folds.get(&cell.key).copied().unwrap_or_else(|| self.turns.contains(&cell.turn))
+    }
+
+    /// Folds or unfolds one cell.
+    pub fn toggle(&mut self, cell: &Cell) {
+        let now = self.unfolded(cell);
+        self.folds.insert(cell.key, !now);
+    }
+
+    pub fn unfold(&mut self, cell: &Cell) {
+        if cell::folds(cell) {
+            self.folds.insert(cell.key, true);
+        }
+    }
+
+    /// Unfolds a whole turn, or folds it again.
+    pub fn toggle_turn(&mut self, conv: &Conversation, turn: i64) {
+        if !self.turns.remove(&turn) {
+            self.turns.insert(turn);
+        }
+        for c in conv.cells().iter().filter(|c| c.turn == turn) {
+            self.folds.remove(&c.key);
+        }
+    }
+
+    /// The layout of cell `index`, made if need be.
+    pub fn laid(&mut self, conv: &Conversation, index: usize) -> Option<&Laid> {
+        let cells = conv.cells();
+        let cell = cells.get(index)?;
+        let before = index.checked_sub(1).and_then(|n| cells.get(n));
+        let running = matches!(&cell.body, Body::Tool(t) if t.state == State::Running);
+        let lead = !matches!(
+            before.filter(|b| b.turn == cell.turn).map(|b| &b.body),
+            Some(Body::Tool(_) | Body::Reply { .. } | Body::Thinking { .. })
+        );
+        let stamp = Stamp {
+            rev: cell.rev,
+            columns: self.env.columns,
+            measure: self.env.measure,
+            ascii: self.env.ascii,
+            unfolded: self.unfolded(cell),
+            gap: cell::gap(before, cell),
+            lead,
+            second: if running { self.env.now.millis() / 1000 } else { 0 },
+        };
+        let old = self.kept.remove(&cell.key);
+        let kept = match old {
+            Some(k) if k.stamp == stamp => k,
+            old => {
+                let cx = CellCx {
+                    columns: stamp.columns,
+                    measure: stamp.measure,
+                    ascii: stamp.ascii,
+                    unfolded: stamp.unfolded,
+                    gap: stamp.gap,
+                    lead,
+                    now: self.env.now,
+                    zone: &self.zone,
+                    unfold_key: &self.env.unfold_key,
+                    viewer_key: &self.env.viewer_key,
+                };
+                let laid = cell::lay(cell, &cx, old.map(|k| k.laid));
+                Kept { stamp, laid, used: 0, plain: true }
+            }
+        };
+        let kept = self.kept.entry(cell.key).or_insert(kept);
+        kept.used = self.frame;
+        Some(&kept.laid)
+    }
+
+    /// The layout of a cell that was measured in this frame.
+    pub fn kept(&self, key: u64) -> Option<&Laid> {
+        self.kept.get(&key).map(|k| &k.laid)
+    }
+
+    fn height(&mut self, conv: &Conversation, index: usize) -> usize {
+        self.laid(conv, index).map_or(0, Laid::height)
+    }
+
+    /// Lays out what is visible. Fills caches only.
+    pub fn measure(&mut self, conv: &Conversation) {
+        self.frame += 1;
+        self.highlighter.poll();
+        let rows = self.env.rows;
+        let (mut index, mut from) = match self.top(conv) {
+            Some(top) => top,
+            None => {
+                self.visible.clear();
+                return;
+            }
+        };
+        if self.scroll != Scroll::End && self.below(conv, index, from, rows) < rows {
+            self.scroll = Scroll::End;
+            (index, from) = self.up(conv, conv.cells().len(), 0, rows);
+        }
+        self.visible.clear();
+        let mut y = 0;
+        while y < rows && index < conv.cells().len() {
+            let height = self.height(conv, index);
+            let take = height.saturating_sub(from).min(rows - y);
+            if take > 0 {
+                self.visible.push(Seen { index, key: conv.cells()[index].key, from, rows: take, y });
+            }
+            y += take;
+            from = 0;
+            index += 1;
+        }
+        for n in 0..self.visible.len() {
+            let key = self.visible[n].key;
+            if let Some(k) = self.kept.get_mut(&key)
+                && k.plain
+            {
+                k.plain = k.laid.stack_mut().colour(&mut self.highlighter);
+            }
+        }
+        if self.scroll == Scroll::End {
+            self.newest = conv.cells().back().map_or(0, |c| c.key);
+            conv.hold.set(None);
+        } else {
+            conv.hold.set(self.visible.first().map(|s| s.key));
+        }
+        self.forget();
+    }
+
+    /// Drops layouts that were not used lately.
+    fn forget(&mut self) {
+        if self.kept.len() > 2 * KEEP {
+            let mut ages: Vec<u64> = self.kept.values().map(|k| k.used).collect();
+            ages.sort_unstable();
+            let limit = ages[ages.len() - KEEP];
+            let frame = self.frame;
+            self.kept.retain(|_, k| k.used >= limit || k.used == frame);
+        }
+    }
+
+    /// The top row: cell and row.
+    fn top(&mut self, conv: &Conversation) -> Option<(usize, usize)> {
+        let len = conv.cells().len();
+        if len == 0 {
+            return None;
+        }
+        Some(match self.scroll {
+            Scroll::End => self.up(conv, len, 0, self.env.rows),
+            Scroll::At { key, row } => match conv.find(key) {
+                Some(index) => {
+                    let (gap, height) = self.laid(conv, index).map_or((0, 0), |l| (l.gap, l.height()));
+                    let row = row.saturating_add_unsigned(gap).max(0).unsigned_abs();
+                    (index, row.min(height.saturating_sub(1)))
+                }
+                None => {
+                    // It is gone (a discarded try, a trimmed page): stay near.
+                    self.scroll = Scroll::End;
+                    self.up(conv, len, 0, self.env.rows)
+                }
+            },
+        })
+    }
+
+    /// The place `rows` rows above row `row` of cell `index` (which may be one past the end).
+    fn up(&mut self, conv: &Conversation, mut index: usize, row: usize, rows: usize) -> (usize, usize) {
+        if row >= rows {
+            return (index, row - rows);
+        }
+        let mut left = rows - row;
+        while index > 0 {
+            index -= 1;
+            let height = self.height(conv, index);
+            if height >= left {
+                return (index, height - left);
+            }
+            left -= height;
+        }
+        (0, 0)
+    }
+
+    /// Rows from there to the end, counted up to `enough`.
+    fn below(&mut self, conv: &Conversation, mut index: usize, from: usize, enough: usize) -> usize {
+        let mut rows = 0;
+        let mut from = from;
+        while rows < enough && index < conv.cells().len() {
+            rows += self.height(conv, index).saturating_sub(from);
+            from = 0;
+            index += 1;
+        }
+        rows
+    }
+
+    /// Moves by rows; up is negative.
+    pub fn scroll_by(&mut self, conv: &Conversation, by: isize) {
+        let Some((mut index, mut row)) = self.top(conv) else { return };
+        if by < 0 {
+            (index, row) = self.up(conv, index, row, by.unsigned_abs());
+        } else {
+            let mut left = by.unsigned_abs();
+            while index < conv.cells().len() {
+                let height = self.height(conv, index);
+                if row + left < height {
+                    row += left;
+                    break;
+                }
+                left -= height - row.min(height);
+                row = 0;
+                index += 1;
+            }
+        }
+        self.place(conv, index, row);
+    }
+
+    /// Puts row `row` of cell `index` at the top, or the end at the bottom.
+    fn place(&mut self, conv: &Conversation, index: usize, row: usize) {
+        let gap = self.laid(conv, index).map_or(0, |l| l.gap);
+        self.scroll = match conv.cells().get(index) {
+            Some(cell) if self.below(conv, index, row, self.env.rows + 1) > self.env.rows => {
+                Scroll::At { key: cell.key, row: row as isize - gap as isize }
+            }
+            _ => Scroll::End,
+        };
+    }
+
+    /// Puts a row of a cell a third below the top, unless it is visible already.
+    pub fn show(&mut self, conv: &Conversation, index: usize, row: usize) {
+        if self.visible.iter().any(|s| s.index == index && (s.from..s.from + s.rows).contains(&row)) {
+            return;
+        }
+        let (index, row) = self.up(conv, index, row, self.env.rows / 3);
+        self.place(conv, index, row);
+    }
+
+    /// Makes a whole cell visible if it fits, moving as little as possible.
+    pub fn reveal(&mut self, conv: &Conversation, index: usize) {
+        let height = self.height(conv, index);
+        let seen = self.visible.iter().find(|s| s.index == index);
+        if seen.is_some_and(|s| s.rows == height || s.rows == self.env.rows) {
+            return;
+        }
+        let above = match (seen, self.visible.first()) {
+            (Some(s), _) => s.from > 0,
+            (None, Some(first)) => index < first.index,
+            _ => true,
+        };
+        if above || height >= self.env.rows {
+            self.place(conv, index, 0);
+        } else {
+            let (index, row) = self.up(conv, index + 1, 0, self.env.rows);
+            self.place(conv, index, row);
+        }
+    }
+
+    /// Puts a cell at the top.
+    pub fn to_top(&mut self, conv: &Conversation, index: usize) {
+        self.place(conv, index, 0);
+    }
+
+    /// The cell and the row in it (the gap counted) at row `y` of the window.
+    pub fn at(&self, y: usize) -> Option<(Seen, usize)> {
+        let seen = self.visible.iter().find(|s| (s.y..s.y + s.rows).contains(&y))?;
+        Some((*seen, seen.from + y - seen.y))
+    }
+
+    /// The place under a column and row of the window; past a row's end it is the end.
+    pub fn pos_at(&self, x: usize, y: usize) -> Option<Pos> {
+        let (seen, row) = self.at(y)?;
+        let laid = self.kept(seen.key)?;
+        let (line, text, cut) = laid.stack().row(row.saturating_sub(laid.gap))?;
+        let byte = crate::text::paint::byte_at(text, cut, x.saturating_sub(laid.indent));
+        Some(Pos { key: seen.key, line, byte })
+    }
+
+    /// Column and row of the window where a place is drawn, if it is visible.
+    pub fn screen_of(&self, pos: Pos) -> Option<(usize, usize)> {
+        let laid = self.kept(pos.key)?;
+        let row = laid.stack().row_of(pos.line, pos.byte)?;
+        let (_, line, cut) = laid.stack().row(row)?;
+        let row = row + laid.gap;
+        let seen =
+            self.visible.iter().find(|s| s.key == pos.key && (s.from..s.from + s.rows).contains(&row))?;
+        Some((laid.indent + crate::text::paint::column_of(line, cut, pos.byte), seen.y + row - seen.from))
+    }
+
+    /// Which of two places comes first.
+    pub fn order(&self, conv: &Conversation, a: Pos, b: Pos) -> (Pos, Pos) {
+        let rank = |p: Pos| (conv.find(p.key), p.line, p.byte);
+        if rank(a) <= rank(b) { (a, b) } else { (b, a) }
+    }
+
+    /// The logical text between two places: unwrapped, without gutters and marks.
+    pub fn text_between(&mut self, conv: &Conversation, a: Pos, b: Pos) -> String {
+        let (a, b) = self.order(conv, a, b);
+        let (Some(first), Some(last)) = (conv.find(a.key), conv.find(b.key)) else { return String::new() };
+        let mut out = String::new();
+        for index in first..=last {
+            let Some(laid) = self.laid(conv, index) else { continue };
+            if index > first {
+                out.push_str(if laid.gap > 0 { "\n\n" } else { "\n" });
+            }
+            let from = if index == first { a.line } else { 0 };
+            let to = if index == last { b.line } else { laid.stack().lines().saturating_sub(1) };
+            for n in from..=to {
+                let Some(line) = laid.stack().line(n) else { break };
+                let start = if index == first && n == a.line { a.byte as usize } else { 0 };
+                let end = if index == last && n == b.line { b.byte as usize } else { line.text().len() };
+                if n > from {
+                    out.push('\n');
+                }
+                out.push_str(line.text().get(start..end.max(start)).unwrap_or_default().trim_end());
+            }
+        }
+        out
+    }
+}

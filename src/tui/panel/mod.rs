@@ -1,0 +1,304 @@
+//! Everything that is drawn and takes keys: panels in the layout, dialogs on top. One trait for both.
+
+use std::any::Any;
+use std::time::Duration;
+
+use crossterm::event::{KeyEvent, MouseEvent};
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Position, Rect};
+use tiller_protocol::{AskId, Event, Message, Time};
+
+use crate::action::{Action, ActionSpec};
+use crate::effect::{Effect, Token};
+use crate::keymap::Keymap;
+use crate::ladder::Rung;
+use crate::model::Model;
+use crate::theme::Theme;
+
+pub mod agents;
+pub mod composer;
+pub mod conversation;
+pub(crate) mod find;
+#[cfg(test)]
+mod find_tests;
+pub mod nothing;
+pub(crate) mod rows;
+pub mod sessions;
+pub mod todo;
+pub mod watch;
+
+/// Makes a panel.
+pub type Make = fn() -> Box<dyn Panel>;
+
+/// The panel of each view. One line each; a view without a line shows why it is empty.
+pub const VIEWS: &[(View, Make)] = &[
+    (View::Composer, || Box::new(composer::Composer::default())),
+    (View::Conversation, || Box::new(conversation::ConversationPanel::default())),
+    (View::Todo, || Box::new(todo::Todo::default())),
+    (View::Agents, || Box::new(agents::Agents::default())),
+    (View::Watch, || Box::new(watch::Watch::default())),
+    (View::Sessions, || Box::new(sessions::Tree::default())),
+    (View::Diff, || Box::new(crate::dialog::review::Review::view())),
+];
+
+/// Makes the panel of `view`.
+pub fn make(view: View) -> Box<dyn Panel> {
+    VIEWS
+        .iter()
+        .find(|(v, _)| *v == view)
+        .map_or_else(|| Box::new(nothing::Nothing(view)) as Box<dyn Panel>, |(_, make)| make())
+}
+
+/// The views that Alt-1 to Alt-7 show, and the composer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum View {
+    Composer,
+    Conversation,
+    Todo,
+    Agents,
+    Watch,
+    Sessions,
+    Diff,
+    Terminals,
+}
+
+impl View {
+    /// The composer, then the seven views in the order of their digits.
+    pub const ALL: [Self; 8] = [
+        Self::Composer,
+        Self::Conversation,
+        Self::Todo,
+        Self::Agents,
+        Self::Watch,
+        Self::Sessions,
+        Self::Diff,
+        Self::Terminals,
+    ];
+
+    /// The digit of Alt-1 to Alt-7; 0 is the composer.
+    pub fn digit(self) -> usize {
+        Self::ALL.iter().position(|v| *v == self).unwrap_or(0)
+    }
+}
+
+/// Where a layer lies. Whatever is asked for, the shell makes it fit: a box that is larger than the
+/// screen becomes the full screen, and must scroll inside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// In the middle, so many columns and rows with its border.
+    Center { width: u16, height: u16 },
+    /// In place of the composer, so many rows with its border.
+    Dock { height: u16 },
+    /// Everything between header and footer.
+    Full,
+}
+
+/// What became of a key or an action.
+pub enum Reply {
+    /// Not mine: try the next layer.
+    Ignored,
+    /// Done; these are to follow.
+    Done(Vec<Effect>),
+}
+
+impl Reply {
+    /// Done, nothing to follow.
+    pub fn done() -> Self {
+        Self::Done(Vec::new())
+    }
+
+    /// Done, with one effect.
+    pub fn with(effect: Effect) -> Self {
+        Self::Done(vec![effect])
+    }
+}
+
+/// What drawing may look at.
+pub struct DrawCx<'a> {
+    pub theme: &'a Theme,
+    pub model: &'a Model,
+    /// This panel has the focus.
+    pub focus: bool,
+    /// Wall time and monotonic time of this frame.
+    pub now: Time,
+    pub mono: Duration,
+    /// Marks and borders in ASCII only.
+    pub ascii: bool,
+    /// No moving marks.
+    pub still: bool,
+    /// For naming keys: `cx.key("global.palette")`.
+    pub keys: &'a Keymap,
+    /// Sections of the key file that are active now, inner first.
+    pub scopes: &'a [&'static str],
+}
+
+impl DrawCx<'_> {
+    /// The key that does this now, as text; without one, the key that does it somewhere else, or `-`.
+    pub fn key(&self, id: &'static str) -> String {
+        let action = Action(id);
+        self.keys
+            .describe(action, self.scopes)
+            .or_else(|| self.keys.anywhere(action).map(|(_, k)| k))
+            .unwrap_or_else(|| "-".into())
+    }
+}
+
+/// A hint for the footer: the key is looked up in the active keymap, so it is never a lie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hint {
+    pub action: Action,
+    /// Instead of the action's own label, when it means something else now (`steer` for `send`).
+    pub label: Option<&'static str>,
+}
+
+impl Hint {
+    /// With the action's own label.
+    pub const fn of(id: &'static str) -> Self {
+        Self { action: Action(id), label: None }
+    }
+
+    /// With another label.
+    pub const fn as_(id: &'static str, label: &'static str) -> Self {
+        Self { action: Action(id), label: Some(label) }
+    }
+}
+
+/// A panel or a dialog.
+pub trait Panel: Any {
+    /// Section of the key file that it looks keys up in: `composer`, `list`, `approval`, ...
+    fn scope(&self) -> &'static str;
+
+    /// Title for borders and for the plain mode.
+    fn title(&self, model: &Model) -> String;
+
+    /// What it can do. Also actions of its scope that exist only while it is on top.
+    fn actions(&self) -> &'static [ActionSpec];
+
+    /// Does one of its actions.
+    fn act(&mut self, action: Action, model: &Model) -> Reply;
+
+    /// Called once, when it is put on the screen: what it needs from the engine.
+    fn opened(&mut self, _model: &Model) -> Vec<Effect> {
+        Vec::new()
+    }
+
+    /// Where it lies when it is a layer.
+    fn place(&self, _model: &Model) -> Place {
+        Place::Full
+    }
+
+    /// Nothing to show: the rail folds it to its title. For the composer: no draft.
+    fn empty(&self, _model: &Model) -> bool {
+        false
+    }
+
+    /// The innermost thing inside of it that Escape would end now (popup, search, selection, copy mode,
+    /// vim insert); `None`: Escape leaves the panel itself.
+    fn rung(&self, _model: &Model) -> Option<Rung> {
+        None
+    }
+
+    /// Ends what [`Panel::rung`] named, exactly that. Also called with [`Rung::Layer`] when Escape
+    /// closes the layer: the default takes it away.
+    fn escape(&mut self, rung: Rung, _model: &Model) -> Reply {
+        if rung == Rung::Layer { Reply::with(Effect::Pop) } else { Reply::done() }
+    }
+
+    /// What Escape does to this layer, for the footer; `None`: it closes it. Questions are put aside.
+    fn leave(&self) -> Option<&'static str> {
+        self.ask().map(|_| "later")
+    }
+
+    /// Copies the selection, when there is one (Ctrl-C).
+    fn copy_selection(&mut self, _model: &Model) -> Option<Reply> {
+        None
+    }
+
+    /// Puts text where one can type, as [`Effect::Compose`] says. For the composer.
+    fn compose(&mut self, _text: &Message, _replace: bool, _model: &Model) -> Reply {
+        Reply::Ignored
+    }
+
+    /// A message of another panel's ([`Effect::Tell`]).
+    fn told(&mut self, _what: Box<dyn Any>, _model: &Model) -> Reply {
+        Reply::Ignored
+    }
+
+    /// The file that [`crate::effect::External::Editor`] was asked for has been edited, or why not.
+    fn edited(&mut self, _result: Result<(), String>, _model: &Model) -> Reply {
+        Reply::Ignored
+    }
+
+    /// The question that this dialog answers. It is closed when the question is answered elsewhere.
+    fn ask(&self) -> Option<AskId> {
+        None
+    }
+
+    /// Keys come to [`Panel::key`] as they are, also those that are bound.
+    fn raw(&self) -> bool {
+        false
+    }
+
+    /// Takes a key that no binding took (text input).
+    fn key(&mut self, _key: &KeyEvent, _model: &Model) -> Reply {
+        Reply::Ignored
+    }
+
+    /// Takes pasted text, already cleaned.
+    fn paste(&mut self, _text: &str, _model: &Model) -> Reply {
+        Reply::Ignored
+    }
+
+    /// Takes a mouse event; `area` is where it was drawn.
+    fn mouse(&mut self, _event: &MouseEvent, _area: Rect, _model: &Model) -> Reply {
+        Reply::Ignored
+    }
+
+    /// Sees every event after the model did.
+    fn event(&mut self, _event: &Event, _model: &Model) -> Reply {
+        Reply::Ignored
+    }
+
+    /// The settings in [`Model::ui`] changed while it is on the screen.
+    fn settings_changed(&mut self, _model: &Model) {}
+
+    /// The answer to an [`Effect::Ask`] with this token.
+    fn reply(&mut self, _token: Token, _event: &Event, _model: &Model) -> Reply {
+        Reply::Ignored
+    }
+
+    /// The result of an [`Effect::Job`] with this token.
+    fn job(&mut self, _token: Token, _result: Box<dyn Any + Send>, _model: &Model) -> Reply {
+        Reply::Ignored
+    }
+
+    /// What to tell in the footer now, most important first.
+    fn hints(&self, model: &Model) -> Vec<Hint>;
+
+    /// Why an action cannot be done now; `None` when it can. Shown in the palette.
+    fn disabled(&self, _action: Action, _model: &Model) -> Option<String> {
+        None
+    }
+
+    /// Rows that it would like at this width (composer, dialogs); `None`: as many as there are.
+    fn rows(&self, _width: u16, _model: &Model) -> Option<u16> {
+        None
+    }
+
+    /// Called before `draw`; may fill caches.
+    fn measure(&mut self, _area: Rect, _cx: &DrawCx<'_>) {}
+
+    /// Draws. Changes nothing.
+    fn draw(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer);
+
+    /// Where the terminal's cursor belongs (caret or focused row), when this panel has the focus.
+    fn cursor(&self, _area: Rect, _model: &Model) -> Option<Position> {
+        None
+    }
+
+    /// When it wants to be drawn again though nothing happens (deaf time over, seconds counter).
+    /// Monotonic time of the frame plus this; `None`: never.
+    fn wake(&self, _cx: &DrawCx<'_>) -> Option<Duration> {
+        None
+    }
+}

@@ -1,0 +1,59 @@
+//! Stands in for a view whose panel is not part of this build.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use super::{DrawCx, Hint, Panel, Reply, View};
+use crate::action::{Action, ActionSpec};
+use crate::effect::Effect;
+use crate::model::Model;
+use crate::theme::Role;
+use crate::widget::draw;
+
+/// An empty view that says so.
+pub struct Nothing(pub View);
+
+impl Panel for Nothing {
+    fn scope(&self) -> &'static str {
+        "list"
+    }
+
+    fn title(&self, _model: &Model) -> String {
+        match self.0 {
+            View::Composer => "message",
+            View::Conversation => "conversation",
+            View::Todo => "todo",
+            View::Agents => "agents",
+            View::Watch => "watch",
+            View::Sessions => "session tree",
+            View::Diff => "diff",
+            View::Terminals => "terminals",
+        }
+        .into()
+    }
+
+    fn actions(&self) -> &'static [ActionSpec] {
+        &[]
+    }
+
+    fn act(&mut self, action: Action, _model: &Model) -> Reply {
+        if action.0 == "list.back" { Reply::with(Effect::Focus(View::Composer)) } else { Reply::Ignored }
+    }
+
+    fn hints(&self, _model: &Model) -> Vec<Hint> {
+        Vec::new()
+    }
+
+    fn empty(&self, _model: &Model) -> bool {
+        true
+    }
+
+    fn draw(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
+        let words = if self.0 == View::Terminals {
+            "no terminals: external agents come later"
+        } else {
+            "nothing yet"
+        };
+        draw::text(buf, area, words, cx.theme.style(Role::Dim));
+    }
+}

@@ -1,0 +1,218 @@
+//! Rows of a side panel: each thing is one line, cut to the width when it is only looked at, wrapped when
+//! the panel has the focus. One is chosen.
+
+use crossterm::event::{KeyEvent, MouseButton, MouseEvent, MouseEventKind};
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Position, Rect};
+use tiller_protocol::Time;
+
+use super::{DrawCx, Hint};
+use crate::ladder::Rung;
+use crate::panel::find::Find;
+use crate::text::line::Line;
+use crate::text::paint;
+use crate::text::sheet::Sheet;
+use crate::theme::Role;
+use crate::widget::draw;
+
+/// The rows and which of them is chosen.
+#[derive(Debug, Default)]
+pub(crate) struct Rows {
+    sheet: Sheet,
+    /// Number of the chosen line.
+    pub(crate) chosen: usize,
+    /// First row that is shown.
+    top: usize,
+    page: usize,
+    /// What is searched for, with its line at the bottom.
+    find: Option<Find>,
+}
+
+/// The list without the line of the search, and that line.
+fn split(area: Rect, find: bool) -> (Rect, Rect) {
+    let line = u16::from(find).min(area.height);
+    let list = Rect { height: area.height - line, ..area };
+    (list, Rect { y: list.bottom(), height: line, ..area })
+}
+
+impl Rows {
+    /// Takes the lines for an area, and shows the chosen one.
+    pub(crate) fn set(&mut self, lines: Vec<Line>, area: Rect) {
+        self.sheet = Sheet::new(lines, usize::from(area.width).max(1));
+        let (list, _) = split(area, self.find.is_some());
+        self.page = usize::from(list.height).max(1);
+        if let Some(find) = &mut self.find {
+            find.look(&self.sheet.lines);
+        }
+        self.show();
+    }
+
+    /// How many rows lines need at a width.
+    pub(crate) fn height(lines: Vec<Line>, columns: u16) -> u16 {
+        u16::try_from(Sheet::new(lines, usize::from(columns).max(1)).rows.len()).unwrap_or(u16::MAX)
+    }
+
+    fn show(&mut self) {
+        self.chosen = self.chosen.min(self.sheet.lines.len().saturating_sub(1));
+        let (from, to) = self.span();
+        self.top = self.top.min(self.sheet.rows.len().saturating_sub(self.page)).min(from);
+        if to > self.top + self.page {
+            self.top = (to - self.page).min(from);
+        }
+    }
+
+    /// Rows of the chosen line.
+    fn span(&self) -> (usize, usize) {
+        let n = self.chosen as u32;
+        let from = self.sheet.rows.partition_point(|r| r.line < n);
+        (from, self.sheet.rows.partition_point(|r| r.line <= n).max(from + 1))
+    }
+
+    /// Words to search for are being typed: the panel's keys are `input` then.
+    pub(crate) fn typing(&self) -> bool {
+        self.find.as_ref().is_some_and(|f| f.typing)
+    }
+
+    /// What Escape ends here.
+    pub(crate) fn rung(&self) -> Option<Rung> {
+        self.find.as_ref().map(|_| Rung::Search)
+    }
+
+    /// Ends the search.
+    pub(crate) fn end_find(&mut self) {
+        self.find = None;
+    }
+
+    /// Takes a key of the search; `false` when nothing is being typed.
+    pub(crate) fn key(&mut self, key: &KeyEvent) -> bool {
+        let Some(find) = self.find.as_mut().filter(|f| f.typing) else { return false };
+        if find.key(key) {
+            find.look(&self.sheet.lines);
+            self.chosen = find.from(self.chosen).unwrap_or(self.chosen);
+            self.show();
+        }
+        true
+    }
+
+    /// Hints of a search, when there is one.
+    pub(crate) fn find_hints(&self) -> Option<Vec<Hint>> {
+        let find = self.find.as_ref()?;
+        Some(if find.typing { Vec::new() } else { vec![Hint::of("list.next"), Hint::of("list.previous")] })
+    }
+
+    /// Searches: `list.search`, `list.next`, `list.previous`, and editing while words are typed.
+    fn search(&mut self, id: &str) -> bool {
+        match (id, &mut self.find) {
+            (id, Some(find)) if find.typing => {
+                let done = find.edit.act(id);
+                find.look(&self.sheet.lines);
+                return done;
+            }
+            ("list.search", _) => self.find = Some(Find::default()),
+            ("list.next" | "list.previous", Some(find)) => {
+                self.chosen = find.step(self.chosen, id == "list.next").unwrap_or(self.chosen);
+            }
+            _ => return false,
+        }
+        self.show();
+        true
+    }
+
+    /// Does one of the moving or searching `list.*` actions; `false` when it is none of them.
+    pub(crate) fn act(&mut self, id: &str) -> bool {
+        if self.search(id) {
+            return true;
+        }
+        if self.typing() {
+            return false;
+        }
+        let last = self.sheet.lines.len().saturating_sub(1);
+        self.chosen = match id {
+            "list.down" => self.chosen + 1,
+            "list.up" => self.chosen.saturating_sub(1),
+            "list.page_down" => self.chosen + self.page,
+            "list.page_up" => self.chosen.saturating_sub(self.page),
+            "list.first" => 0,
+            "list.last" => last,
+            _ => return false,
+        }
+        .min(last);
+        self.show();
+        true
+    }
+
+    /// A click chooses; a second one on the same line is `true`: open it.
+    pub(crate) fn mouse(&mut self, event: &MouseEvent, area: Rect) -> bool {
+        match event.kind {
+            MouseEventKind::ScrollDown => self.chosen += 3,
+            MouseEventKind::ScrollUp => self.chosen = self.chosen.saturating_sub(3),
+            MouseEventKind::Down(MouseButton::Left) => {
+                let row = self.top + usize::from(event.row.saturating_sub(area.y));
+                if let Some(r) = self.sheet.rows.get(row) {
+                    let again = self.chosen == r.line as usize;
+                    self.chosen = r.line as usize;
+                    return again;
+                }
+            }
+            _ => {}
+        }
+        self.show();
+        false
+    }
+
+    /// Draws; the chosen line stands out when the panel has the focus.
+    pub(crate) fn draw(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
+        let (area, line) = split(area, self.find.is_some());
+        if let Some(find) = &self.find {
+            find.draw(cx, line, self.chosen, buf);
+        }
+        let chosen = self.span();
+        for (n, row) in self.sheet.rows.iter().enumerate().skip(self.top).take(usize::from(area.height)) {
+            let y = area.y + (n - self.top) as u16;
+            let Some(line) = self.sheet.lines.get(row.line as usize) else { continue };
+            paint::row(buf, paint::Place { x: area.x, y, columns: area.width }, line, *row, cx.theme, &[]);
+            if cx.focus && (chosen.0..chosen.1).contains(&n) {
+                draw::paint(buf, Rect { y, height: 1, ..area }, cx.theme.style(Role::Selection));
+            }
+        }
+        let hidden = self.sheet.rows.len().saturating_sub(self.top + usize::from(area.height));
+        if hidden > 0 && area.height > 0 {
+            let text = format!(" +{hidden}");
+            let width = (text.len() as u16).min(area.width);
+            let spot = Rect { x: area.right() - width, y: area.bottom() - 1, width, height: 1 };
+            draw::text(buf, spot, &text, cx.theme.style(Role::Dim));
+        }
+    }
+
+    /// Where the cursor belongs.
+    pub(crate) fn cursor(&self, area: Rect) -> Option<Position> {
+        let (area, line) = split(area, self.find.is_some());
+        if let Some(find) = self.find.as_ref().filter(|f| f.typing) {
+            return Some(find.caret(line));
+        }
+        let row = self.span().0.checked_sub(self.top)? as u16;
+        (row < area.height).then(|| Position::new(area.x, area.y + row))
+    }
+}
+
+/// `10:41` where the person is. Tests are in UTC.
+pub(crate) fn clock(time: Time) -> String {
+    let zone = crate::zone::local();
+    match jiff::Timestamp::from_millisecond(time.millis()) {
+        Ok(t) => {
+            let t = t.to_zoned(zone);
+            format!("{:02}:{:02}", t.hour(), t.minute())
+        }
+        Err(_) => "--:--".into(),
+    }
+}
+
+/// `41s`, `2m`, `1h05`.
+pub(crate) fn lasting(ms: i64) -> String {
+    let s = (ms / 1000).max(0);
+    match s {
+        0..60 => format!("{s}s"),
+        60..3600 => format!("{}m", s / 60),
+        _ => format!("{}h{:02}", s / 3600, s % 3600 / 60),
+    }
+}

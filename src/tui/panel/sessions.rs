@@ -1,0 +1,293 @@
+//! The tree of this session: one line per turn of the path, the last one marked `now`, and where the path
+//! was left for another, the branches that were left. From each of them one can look at it or go another way.
+
+#[path = "sessions_left.rs"]
+mod left;
+
+use crossterm::event::{KeyEvent, MouseEvent};
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Position, Rect};
+use tiller_protocol::command::SessionCommand;
+use tiller_protocol::event::{StateEvent, TurnEvent};
+use tiller_protocol::{CommandBody, EntryId, Event, EventBody, Notice, NoticeKind, Origin, Time};
+
+use self::left::Left;
+use super::conversation::GoTo;
+use super::rows::{Rows, clock};
+use super::{DrawCx, Hint, Panel, Reply, View};
+use crate::action::{Action, ActionSpec};
+use crate::dialog::text::Text;
+use crate::effect::{Effect, Token};
+use crate::ladder::Rung;
+use crate::model::Model;
+use crate::model::conversation::Body;
+use crate::text::line::{Line, Look, Wrap};
+use crate::text::{clean, shorten_end, width};
+use crate::theme::Role;
+use crate::widget::draw;
+
+/// What it can do besides a list.
+pub const ACTIONS: &[ActionSpec] = &[ActionSpec::key_only(
+    "tree.fork",
+    "fork here",
+    "Go another way from before this message; nothing is lost",
+)];
+
+/// One turn of the path.
+struct Turn {
+    entry: Option<EntryId>,
+    text: String,
+    time: Time,
+    /// A checkpoint was made in it.
+    checkpoint: bool,
+    /// Every entry of it that is loaded.
+    entries: Vec<EntryId>,
+}
+
+/// What a row stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum What {
+    Nothing,
+    Turn(EntryId),
+    /// A branch that was left, by its last entry.
+    Left(EntryId),
+}
+
+/// The panel.
+#[derive(Default)]
+pub struct Tree {
+    rows: Rows,
+    what: Vec<What>,
+    left: Vec<Left>,
+    /// The person has moved: the choice does not follow the end any more.
+    moved: bool,
+}
+
+/// Turns of the loaded path, oldest first.
+fn turns(model: &Model) -> Vec<Turn> {
+    let mut all: Vec<Turn> = Vec::new();
+    for cell in model.conversation.cells() {
+        if let Body::User { text, origin: Origin::Prompt } = &cell.body {
+            all.push(Turn {
+                entry: cell.entry,
+                text: text.lines().next().unwrap_or("").to_owned(),
+                time: cell.time,
+                checkpoint: false,
+                entries: Vec::new(),
+            });
+        }
+        if let Some(last) = all.last_mut() {
+            last.checkpoint |= matches!(cell.body, Body::Checkpoint { .. });
+            last.entries.extend(cell.entry);
+        }
+    }
+    all
+}
+
+/// A branch that was left, under the turn after which it went its own way.
+fn left_line(left: &Left, columns: usize) -> Line {
+    let tail = format!("   {}", clock(left.time));
+    let room = columns.saturating_sub(5 + width(&tail));
+    let mut line = Line::new(Wrap::Cut);
+    line.push("|-o ", Look::of(Role::Dim));
+    let text = clean::plain(left.words());
+    line.push_strict(&shorten_end(&text, room, crate::widget::draw::ascii()), Look::of(Role::Dim));
+    line.pad_to(columns.saturating_sub(width(&tail)), Look::of(Role::Text));
+    line.push(&tail, Look::of(Role::Dim));
+    line
+}
+
+fn line(turn: &Turn, n: usize, now: bool, columns: usize) -> Line {
+    let mark = if turn.checkpoint { "*" } else { " " };
+    let tail = if now { format!(" {mark} now") } else { format!(" {mark} {}", clock(turn.time)) };
+    let head = format!("o #{n} ");
+    let room = columns.saturating_sub(width(&head) + width(&tail));
+    let role = if now { Role::Strong } else { Role::Text };
+    let mut line = Line::new(Wrap::Cut);
+    line.push(&head, Look::of(Role::Dim));
+    line.push_strict(
+        &shorten_end(&clean::plain(&turn.text), room, crate::widget::draw::ascii()),
+        Look::of(role),
+    );
+    line.pad_to(columns.saturating_sub(width(&tail)), Look::of(Role::Text));
+    line.push(&tail, Look::of(if now { Role::Accent } else { Role::Dim }));
+    line
+}
+
+impl Tree {
+    fn lines(&self, model: &Model, columns: u16) -> (Vec<Line>, Vec<What>) {
+        let columns = usize::from(columns);
+        let all = turns(model);
+        let (mut lines, mut what) = (Vec::new(), Vec::new());
+        let earlier = model.conversation.earlier();
+        if earlier > 0 {
+            let text = format!("{earlier} earlier entries: scroll the conversation up to load them");
+            lines.push(Line::strict(&text, Look::of(Role::Dim), Wrap::Word));
+            what.push(What::Nothing);
+        }
+        // A branch whose tip lies on the path is the path.
+        let on_path = |l: &Left| all.iter().any(|t| t.entries.contains(&l.tip));
+        let begins = |l: &Left| l.from.and_then(|f| all.iter().rposition(|t| t.entries.contains(&f)));
+        let last = all.len().saturating_sub(1);
+        for at in std::iter::once(None).chain((0..all.len()).map(Some)) {
+            if let Some((n, turn)) = at.and_then(|n| Some((n, all.get(n)?))) {
+                lines.push(line(turn, n + 1, n == last, columns));
+                what.push(turn.entry.map_or(What::Nothing, What::Turn));
+            }
+            for l in self.left.iter().filter(|l| !on_path(l) && begins(l) == at) {
+                lines.push(left_line(l, columns));
+                what.push(What::Left(l.tip));
+            }
+        }
+        (lines, what)
+    }
+
+    fn chosen(&self) -> What {
+        self.what.get(self.rows.chosen).copied().unwrap_or(What::Nothing)
+    }
+
+    /// The row of the last turn.
+    fn now(&self) -> usize {
+        self.what.iter().rposition(|w| matches!(w, What::Turn(_))).unwrap_or(0)
+    }
+
+    fn open(&self) -> Reply {
+        match self.chosen() {
+            What::Nothing => Reply::done(),
+            What::Turn(entry) => {
+                let go = Effect::Tell(View::Conversation, Box::new(GoTo::Entry(entry)));
+                Reply::Done(vec![Effect::Focus(View::Conversation), go])
+            }
+            What::Left(tip) => match self.left.iter().find(|l| l.tip == tip) {
+                Some(l) => {
+                    Reply::with(Effect::Push(Box::new(Text::plain("a branch that was left", &l.text))))
+                }
+                None => Reply::done(),
+            },
+        }
+    }
+
+    fn fork(&self, model: &Model) -> Reply {
+        let say = |text: &str| Reply::with(Effect::Toast(Notice::new(NoticeKind::Info, text)));
+        match self.chosen() {
+            _ if model.running => say("a turn runs; stop it first"),
+            _ if model.session.read_only => say("this session is open read-only"),
+            What::Turn(entry) | What::Left(entry) => Reply::Done(vec![
+                Effect::Send(CommandBody::Session(SessionCommand::Fork { entry })),
+                Effect::Focus(View::Composer),
+            ]),
+            What::Nothing => Reply::done(),
+        }
+    }
+}
+
+impl Panel for Tree {
+    fn scope(&self) -> &'static str {
+        if self.rows.typing() { "input" } else { "sessions" }
+    }
+
+    fn title(&self, _model: &Model) -> String {
+        "session tree".into()
+    }
+
+    fn event(&mut self, event: &Event, _model: &Model) -> Reply {
+        match &event.body {
+            EventBody::Turn(TurnEvent::SessionStarted { .. }) => self.left.clear(),
+            EventBody::State(StateEvent::HeadMoved { .. }) => {}
+            _ => return Reply::Ignored,
+        }
+        Reply::Done(left::ask())
+    }
+
+    fn reply(&mut self, token: Token, event: &Event, _model: &Model) -> Reply {
+        match &event.body {
+            EventBody::Reply(r) => Reply::Done(left::answered(&mut self.left, token, r)),
+            _ => Reply::Ignored,
+        }
+    }
+
+    fn actions(&self) -> &'static [ActionSpec] {
+        ACTIONS
+    }
+
+    fn empty(&self, model: &Model) -> bool {
+        !model
+            .conversation
+            .cells()
+            .iter()
+            .any(|c| matches!(c.body, Body::User { origin: Origin::Prompt, .. }))
+    }
+
+    fn rows(&self, width: u16, model: &Model) -> Option<u16> {
+        Some(Rows::height(self.lines(model, width).0, width))
+    }
+
+    fn act(&mut self, action: Action, model: &Model) -> Reply {
+        match action.0 {
+            "list.open" => return self.open(),
+            "tree.fork" => return self.fork(model),
+            "list.back" => return Reply::with(Effect::Focus(View::Composer)),
+            id if self.rows.act(id) => self.moved = self.rows.chosen != self.now(),
+            _ => return Reply::Ignored,
+        }
+        Reply::done()
+    }
+
+    fn rung(&self, _model: &Model) -> Option<Rung> {
+        self.rows.rung()
+    }
+
+    fn escape(&mut self, _rung: Rung, _model: &Model) -> Reply {
+        self.rows.end_find();
+        Reply::done()
+    }
+
+    fn key(&mut self, key: &KeyEvent, _model: &Model) -> Reply {
+        if !self.rows.key(key) {
+            return Reply::Ignored;
+        }
+        self.moved = self.rows.chosen != self.now();
+        Reply::done()
+    }
+
+    fn mouse(&mut self, event: &MouseEvent, area: Rect, _model: &Model) -> Reply {
+        let again = self.rows.mouse(event, area);
+        self.moved = self.rows.chosen != self.now();
+        if again { self.open() } else { Reply::done() }
+    }
+
+    fn hints(&self, _model: &Model) -> Vec<Hint> {
+        if let Some(hints) = self.rows.find_hints() {
+            return hints;
+        }
+        vec![Hint::as_("list.open", "look"), Hint::of("tree.fork")]
+    }
+
+    fn measure(&mut self, area: Rect, cx: &DrawCx<'_>) {
+        let (lines, what) = self.lines(cx.model, area.width);
+        let before = self.chosen();
+        self.what = what;
+        // The end is followed until the person moves; then the choice stays with its row.
+        match self.what.iter().position(|w| *w == before).filter(|_| before != What::Nothing) {
+            Some(at) if self.moved => self.rows.chosen = at,
+            _ if !self.moved => self.rows.chosen = self.now(),
+            _ => {}
+        }
+        self.rows.set(lines, area);
+    }
+
+    fn draw(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
+        if self.what.is_empty() {
+            draw::text(buf, area, "nothing was said yet", cx.theme.style(Role::Dim));
+        }
+        self.rows.draw(cx, area, buf);
+    }
+
+    fn cursor(&self, area: Rect, _model: &Model) -> Option<Position> {
+        self.rows.cursor(area)
+    }
+}
+
+#[cfg(test)]
+#[path = "sessions_tests.rs"]
+mod tests;

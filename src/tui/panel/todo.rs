@@ -1,0 +1,298 @@
+//! The live plan: what is done, what is being done, what is to come. The person may change all of it.
+
+use crossterm::event::{KeyEvent, MouseEvent};
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Position, Rect};
+use tiller_protocol::command::TodoCommand;
+use tiller_protocol::{CommandBody, TodoItem, TodoStatus};
+
+use super::rows::Rows;
+use super::{DrawCx, Hint, Panel, Reply, View};
+use crate::action::{Action, ActionSpec};
+use crate::effect::Effect;
+use crate::keymap::Chord;
+use crate::ladder::Rung;
+use crate::model::Model;
+use crate::text::line::{Gutter, Line, Look, Wrap};
+use crate::theme::Role;
+use crate::widget::edit::Edit;
+use crate::widget::{draw, input};
+
+/// What it can do besides a list.
+pub const ACTIONS: &[ActionSpec] = &[
+    ActionSpec::key_only("todo.add", "add", "Add something to the plan"),
+    ActionSpec::key_only("todo.edit", "edit", "Change the words of the chosen item"),
+    ActionSpec::key_only("todo.start", "start", "Mark the chosen item as being done"),
+    ActionSpec::key_only("todo.cancel", "cancel", "Cancel the chosen item, or bring it back"),
+    ActionSpec::key_only("todo.down", "move down", "Less urgent"),
+    ActionSpec::key_only("todo.up", "move up", "More urgent"),
+    ActionSpec::key_only("todo.send", "done", "Done with the words"),
+];
+
+/// The panel.
+#[derive(Default)]
+pub struct Todo {
+    rows: Rows,
+    /// The item whose words are changed (`None`: a new one), and the words.
+    edit: Option<(Option<String>, Edit)>,
+}
+
+fn mark(status: TodoStatus) -> (&'static str, Role) {
+    match status {
+        TodoStatus::Pending => ("[ ] ", Role::Text),
+        TodoStatus::InProgress => ("[>] ", Role::Running),
+        TodoStatus::Completed => ("[x] ", Role::Dim),
+        TodoStatus::Cancelled => ("[-] ", Role::Skipped),
+    }
+}
+
+fn line(item: &TodoItem) -> Line {
+    let (mark, role) = mark(item.status);
+    let mut look = Look::of(role);
+    if item.status == TodoStatus::InProgress {
+        look = look.bold();
+    }
+    let mut line = Line::new(Wrap::Word);
+    line.push(&item.content.replace('\n', " "), look);
+    line.gutter(Gutter::new(mark, role))
+}
+
+/// Every item on a line of its own.
+fn all(model: &Model) -> Vec<Line> {
+    model.todo.iter().map(line).collect()
+}
+
+/// For too little room: what is done is counted, what is to come stands side by side.
+fn folded(model: &Model, rows: usize) -> Vec<Line> {
+    let with = |s: TodoStatus| model.todo.iter().filter(move |i| i.status == s);
+    let over = |n: usize| n > rows;
+    let mut lines: Vec<Line> = Vec::new();
+    let done = with(TodoStatus::Completed).count();
+    let gone = with(TodoStatus::Cancelled).count();
+    let open = with(TodoStatus::InProgress).count();
+    if over(done + gone + open + 1) && done + gone > 1 {
+        let mut sum = Line::new(Wrap::Word);
+        let words = if gone > 0 { format!("{done} done, {gone} cancelled") } else { format!("{done} done") };
+        sum.push(&words, Look::of(Role::Dim));
+        lines.push(sum.gutter(Gutter::new("[x] ", Role::Dim)));
+    } else {
+        lines.extend(with(TodoStatus::Completed).chain(with(TodoStatus::Cancelled)).map(line));
+    }
+    lines.extend(with(TodoStatus::InProgress).map(line));
+    let mut rest = Line::new(Wrap::Word);
+    for (n, item) in with(TodoStatus::Pending).enumerate() {
+        let gap = if n > 0 { "  " } else { "" };
+        rest.push(&format!("{gap}[ ] {}", item.content.replace('\n', " ")), Look::of(Role::Text));
+    }
+    if !rest.is_empty() {
+        lines.push(rest);
+    }
+    lines
+}
+
+fn send(command: TodoCommand) -> Reply {
+    Reply::with(Effect::Send(CommandBody::Todo(command)))
+}
+
+impl Todo {
+    fn item<'a>(&self, model: &'a Model) -> Option<&'a TodoItem> {
+        model.todo.get(self.rows.chosen)
+    }
+
+    fn status(&self, model: &Model, to: impl Fn(TodoStatus) -> TodoStatus) -> Reply {
+        self.item(model).map_or_else(Reply::done, |i| {
+            send(TodoCommand::Status { id: i.id.clone(), status: to(i.status) })
+        })
+    }
+
+    fn shift(&mut self, model: &Model, down: bool) -> Reply {
+        let at = self.rows.chosen;
+        let to = if down { at + 1 } else { at.wrapping_sub(1) };
+        match (model.todo.get(at), model.todo.get(to)) {
+            (Some(item), Some(_)) => {
+                self.rows.chosen = to;
+                send(TodoCommand::Move { id: item.id.clone(), to })
+            }
+            _ => Reply::done(),
+        }
+    }
+
+    fn finish(&mut self) -> Reply {
+        let Some((id, edit)) = self.edit.take() else { return Reply::Ignored };
+        let content = edit.text().trim().to_owned();
+        match id {
+            _ if content.is_empty() => Reply::done(),
+            Some(id) => send(TodoCommand::Edit { id, content }),
+            None => send(TodoCommand::Add { content }),
+        }
+    }
+
+    fn field(area: Rect) -> Rect {
+        let y = area.bottom().saturating_sub(1).max(area.y);
+        Rect { x: area.x + 2, y, width: area.width.saturating_sub(2), height: area.height.min(1) }
+    }
+}
+
+impl Panel for Todo {
+    fn scope(&self) -> &'static str {
+        match (&self.edit, self.rows.typing()) {
+            (Some(_), _) => "todo_text",
+            (None, true) => "input",
+            (None, false) => "todo",
+        }
+    }
+
+    fn title(&self, model: &Model) -> String {
+        let done = model.todo.iter().filter(|i| i.status == TodoStatus::Completed).count();
+        let of = model.todo.iter().filter(|i| i.status != TodoStatus::Cancelled).count();
+        if of == 0 { "todo".into() } else { format!("todo {done}/{of}") }
+    }
+
+    fn actions(&self) -> &'static [ActionSpec] {
+        ACTIONS
+    }
+
+    fn empty(&self, model: &Model) -> bool {
+        model.todo.is_empty() && self.edit.is_none()
+    }
+
+    fn rows(&self, width: u16, model: &Model) -> Option<u16> {
+        Some(Rows::height(all(model), width) + u16::from(self.edit.is_some()))
+    }
+
+    fn act(&mut self, action: Action, model: &Model) -> Reply {
+        if let Some((_, edit)) = &mut self.edit {
+            return match action.0 {
+                "todo.send" => self.finish(),
+                id if id.starts_with("edit.") => {
+                    edit.act(id);
+                    Reply::done()
+                }
+                _ => Reply::Ignored,
+            };
+        }
+        match action.0 {
+            "todo.add" => self.edit = Some((None, Edit::default())),
+            "todo.edit" | "list.open" => {
+                if let Some(i) = self.item(model) {
+                    self.edit = Some((Some(i.id.clone()), Edit::with(&i.content.replace('\n', " "))));
+                }
+            }
+            "list.mark" => {
+                return self.status(model, |s| match s {
+                    TodoStatus::Completed => TodoStatus::Pending,
+                    _ => TodoStatus::Completed,
+                });
+            }
+            "todo.start" => return self.status(model, |_| TodoStatus::InProgress),
+            "todo.cancel" => {
+                return self.status(model, |s| match s {
+                    TodoStatus::Cancelled => TodoStatus::Pending,
+                    _ => TodoStatus::Cancelled,
+                });
+            }
+            "todo.down" => return self.shift(model, true),
+            "todo.up" => return self.shift(model, false),
+            "list.copy" => {
+                if let Some(i) = self.item(model) {
+                    return Reply::with(Effect::Copy { text: i.content.clone(), what: "item" });
+                }
+            }
+            "list.back" => return Reply::with(Effect::Focus(View::Composer)),
+            id if self.rows.act(id) => {}
+            _ => return Reply::Ignored,
+        }
+        Reply::done()
+    }
+
+    fn rung(&self, _model: &Model) -> Option<Rung> {
+        if self.edit.is_some() { Some(Rung::Popup) } else { self.rows.rung() }
+    }
+
+    fn escape(&mut self, rung: Rung, _model: &Model) -> Reply {
+        match rung {
+            Rung::Search => self.rows.end_find(),
+            _ => self.edit = None,
+        }
+        Reply::done()
+    }
+
+    fn key(&mut self, key: &KeyEvent, _model: &Model) -> Reply {
+        match (&mut self.edit, Chord::of(key).text()) {
+            (Some((_, edit)), Some(c)) => {
+                edit.insert(c.encode_utf8(&mut [0; 4]));
+                Reply::done()
+            }
+            (None, _) if self.rows.key(key) => Reply::done(),
+            _ => Reply::Ignored,
+        }
+    }
+
+    fn paste(&mut self, text: &str, _model: &Model) -> Reply {
+        match &mut self.edit {
+            Some((_, edit)) => {
+                edit.insert(&text.replace(['\n', '\r'], " "));
+                Reply::done()
+            }
+            None => Reply::Ignored,
+        }
+    }
+
+    fn mouse(&mut self, event: &MouseEvent, area: Rect, _model: &Model) -> Reply {
+        self.rows.mouse(event, area);
+        Reply::done()
+    }
+
+    fn hints(&self, _model: &Model) -> Vec<Hint> {
+        if self.edit.is_some() {
+            return vec![Hint::as_("todo.send", "keep")];
+        }
+        if let Some(hints) = self.rows.find_hints() {
+            return hints;
+        }
+        vec![
+            Hint::as_("list.mark", "tick"),
+            Hint::of("todo.add"),
+            Hint::of("todo.edit"),
+            Hint::of("todo.start"),
+            Hint::of("todo.cancel"),
+            Hint::of("todo.down"),
+            Hint::of("todo.up"),
+        ]
+    }
+
+    fn measure(&mut self, area: Rect, cx: &DrawCx<'_>) {
+        let taken = u16::from(self.edit.is_some());
+        let area = Rect { height: area.height.saturating_sub(taken), ..area };
+        let lines = all(cx.model);
+        let fits = Rows::height(lines.clone(), area.width) <= area.height;
+        let lines = if cx.focus || fits { lines } else { folded(cx.model, usize::from(area.height)) };
+        self.rows.set(lines, area);
+    }
+
+    fn draw(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
+        let taken = u16::from(self.edit.is_some());
+        let list = Rect { height: area.height.saturating_sub(taken), ..area };
+        if cx.model.todo.is_empty() && self.edit.is_none() {
+            let text = format!("no plan yet; {} adds to it", cx.key("todo.add"));
+            draw::text(buf, list, &text, cx.theme.style(Role::Dim));
+        }
+        self.rows.draw(cx, list, buf);
+        if let Some((_, edit)) = &self.edit {
+            let field = Self::field(area);
+            draw::put(buf, area.x, field.y, ">", cx.theme.style(Role::Accent));
+            input::draw(edit, field, buf, cx.theme.style(Role::Text));
+        }
+    }
+
+    fn cursor(&self, area: Rect, _model: &Model) -> Option<Position> {
+        match &self.edit {
+            Some((_, edit)) => Some(input::caret(edit, Self::field(area))),
+            None => self.rows.cursor(area),
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "todo_tests.rs"]
+pub(super) mod tests;

@@ -1,0 +1,80 @@
+//! The todo panel, driven by the robot.
+
+use tiller_protocol::EventBody;
+use tiller_protocol::event::StateEvent;
+
+use super::*;
+use crate::testing::Robot;
+
+pub(crate) fn plan(r: &mut Robot, n: usize) {
+    use TodoStatus::{Cancelled, Completed, InProgress, Pending};
+    let states = [Completed, Completed, Completed, InProgress, Pending, Pending, Pending, Cancelled];
+    let names = [
+        "read client",
+        "parse both header forms",
+        "cap the wait",
+        "tests",
+        "docs",
+        "changelog",
+        "flag",
+        "gone",
+    ];
+    let todos = (0..n)
+        .map(|i| TodoItem { id: i.to_string(), content: names[i % 8].into(), status: states[i % 8] })
+        .collect();
+    r.event(EventBody::State(StateEvent::TodoChanged { todos, by_person: false }));
+}
+
+fn sent(r: &Robot) -> Vec<TodoCommand> {
+    r.commands()
+        .into_iter()
+        .filter_map(|c| match c {
+            CommandBody::Todo(t) => Some(t.clone()),
+            _ => None,
+        })
+        .collect()
+}
+
+#[test]
+fn looks_well_in_the_rail_and_alone() {
+    let mut r = Robot::new(118, 25);
+    plan(&mut r, 8);
+    insta::assert_snapshot!("todo_at_118x25", r.screen());
+    r.run("size 80x24; alt-2");
+    insta::assert_snapshot!("todo_at_80x24", r.screen());
+}
+
+#[test]
+fn too_much_for_the_rail_is_folded_until_it_has_the_focus() {
+    let mut r = Robot::new(118, 16);
+    plan(&mut r, 32);
+    assert!(r.screen().contains("12 done, 4 cancelled"), "{}", r.screen());
+    assert!(r.screen().contains("[ ] docs  [ ] changelog"), "{}", r.screen());
+    r.run("alt-2");
+    assert!(r.screen().contains("[x] read client"), "{}", r.screen());
+}
+
+#[test]
+fn every_key_changes_the_plan() {
+    let mut r = Robot::new(80, 24);
+    plan(&mut r, 8);
+    r.run("alt-2").clear();
+    let status = |id: &str, status| TodoCommand::Status { id: id.into(), status };
+    let words = |content: &str| content.to_owned();
+    for (keys, want) in [
+        ("space", status("0", TodoStatus::Pending)),
+        ("down; down; down; space", status("3", TodoStatus::Completed)),
+        ("down; s", status("4", TodoStatus::InProgress)),
+        ("c", status("4", TodoStatus::Cancelled)),
+        ("J", TodoCommand::Move { id: words("4"), to: 5 }),
+        ("K", TodoCommand::Move { id: words("5"), to: 4 }),
+        ("a; type new thing; enter", TodoCommand::Add { content: words("new thing") }),
+        ("e; ctrl-u; type other; enter", TodoCommand::Edit { id: words("4"), content: words("other") }),
+    ] {
+        r.clear().run(keys);
+        assert_eq!(sent(&r), [want], "{keys}\n{}", r.screen());
+    }
+    r.clear().run("a; type lost; esc; esc");
+    assert!(sent(&r).is_empty());
+    assert_eq!(r.app.screen.focus, View::Composer);
+}

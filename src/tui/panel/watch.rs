@@ -1,0 +1,312 @@
+//! What changed in the project, when, and who did it. The newest stands first.
+
+use std::time::Duration;
+
+use crossterm::event::{KeyEvent, MouseEvent};
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Position, Rect};
+use tiller_protocol::command::WatchCommand;
+use tiller_protocol::event::{ReplyEvent, StateEvent};
+use tiller_protocol::feed::Who;
+use tiller_protocol::{ChangeKind, CommandBody, Event, EventBody, FileChange, Notice, NoticeKind};
+
+use super::rows::{Rows, clock};
+use super::{DrawCx, Hint, Panel, Reply, View};
+use crate::action::{Action, ActionSpec};
+use crate::dialog::text::Text;
+use crate::effect::{Effect, Token};
+use crate::ladder::Rung;
+use crate::model::Model;
+use crate::text::line::{Line, Look, Wrap};
+use crate::text::{clean, shorten_middle, width};
+use crate::theme::Role;
+use crate::widget::draw;
+
+/// What it can do besides a list.
+pub const ACTIONS: &[ActionSpec] = &[
+    ActionSpec::key_only("watch.mention", "mention", "Name the file in the message"),
+    ActionSpec::key_only("watch.mute", "mute", "Do not show this path any more"),
+    ActionSpec::new("watch.pause", "pause", "Stop or go on watching the files"),
+];
+
+const DIFF: Token = Token(1);
+/// Changes of one path by one hand within this time are one row.
+const BURST: i64 = 10_000;
+
+/// The panel.
+#[derive(Default)]
+pub struct Watch {
+    rows: Rows,
+    /// The row for each line, newest first.
+    shown: Vec<FileChange>,
+    /// Changes since the panel was looked at.
+    unseen: u64,
+    paused: bool,
+    focus: bool,
+}
+
+fn letter(kind: ChangeKind) -> (&'static str, Role) {
+    match kind {
+        ChangeKind::Added => ("A", Role::Added),
+        ChangeKind::Modified => ("M", Role::Text),
+        ChangeKind::Deleted => ("D", Role::Removed),
+        ChangeKind::Renamed => ("R", Role::Text),
+        ChangeKind::Storm => ("*", Role::Dim),
+        ChangeKind::Git => ("G", Role::Accent),
+    }
+}
+
+/// In one word where there is little room, else with the agent's name.
+fn who(change: &FileChange, long: bool) -> String {
+    let of = |word: &str, agent: &tiller_protocol::AgentId| match long && agent.0 != "main" {
+        true => format!("{word} {agent}"),
+        false => word.to_owned(),
+    };
+    match &change.who {
+        Who::You => "you".into(),
+        Who::Agent { agent } => of("agent", agent),
+        Who::Shell { agent } => of("shell", agent),
+        Who::Git => "git".into(),
+    }
+}
+
+/// Thousands apart: `2,314`.
+fn thousands(n: u64) -> String {
+    let digits = n.to_string();
+    let mut out = String::new();
+    for (i, c) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(c);
+    }
+    out
+}
+
+/// Newest first, bursts folded into one row.
+fn fold(feed: &[FileChange]) -> Vec<FileChange> {
+    let mut out: Vec<FileChange> = Vec::new();
+    for c in feed.iter().rev() {
+        let last =
+            out.iter_mut().rev().take(8).find(|o| o.path == c.path && o.who == c.who && o.kind == c.kind);
+        match last {
+            Some(o) if c.kind != ChangeKind::Storm && o.time.millis() - c.time.millis() < BURST => {
+                o.count = o.count.saturating_add(c.count);
+            }
+            _ => out.push(c.clone()),
+        }
+    }
+    out
+}
+
+fn line(c: &FileChange, columns: usize) -> Line {
+    let (letter, role) = letter(c.kind);
+    let long = columns >= 60;
+    let who = who(c, long);
+    let counts = match c.lines.filter(|_| long) {
+        Some((added, removed)) => format!("+{added} -{removed} "),
+        None if c.count > 1 && c.kind != ChangeKind::Storm => format!("x{} ", thousands(c.count)),
+        None => String::new(),
+    };
+    let tail = format!(" {counts}{who:<5}");
+    let mut line = Line::new(Wrap::Cut);
+    line.push(&clock(c.time), Look::of(Role::Dim));
+    line.push(&format!(" {letter} "), Look::of(role));
+    let room = columns.saturating_sub(width(line.text()) + width(&tail));
+    let path = clean::plain(&c.path);
+    let text = match c.kind {
+        ChangeKind::Storm => {
+            let n = format!("{} under ", thousands(c.count));
+            format!(
+                "{n}{}",
+                shorten_middle(&path, room.saturating_sub(width(&n)), crate::widget::draw::ascii())
+            )
+        }
+        _ => shorten_middle(&path, room, crate::widget::draw::ascii()),
+    };
+    line.push_strict(&text, Look::of(role));
+    line.pad_to(columns.saturating_sub(width(&tail)), Look::of(Role::Text));
+    line.push_strict(&tail, Look::of(Role::Dim));
+    line
+}
+
+impl Watch {
+    fn chosen(&self) -> Option<&FileChange> {
+        self.shown.get(self.rows.chosen)
+    }
+
+    /// The chosen change, when it is one of a file.
+    fn file(&self) -> Result<&FileChange, Reply> {
+        let say = |text: &str| Reply::with(Effect::Toast(Notice::new(NoticeKind::Info, text)));
+        match self.chosen() {
+            None => Err(Reply::done()),
+            Some(c) if matches!(c.kind, ChangeKind::Git) => Err(say("this is not about one file")),
+            Some(c) => Ok(c),
+        }
+    }
+
+    fn open(&self) -> Reply {
+        match self.file() {
+            Ok(c) => {
+                let path = c.path.clone();
+                Reply::with(Effect::Ask(CommandBody::Watch(WatchCommand::Diff { path }), DIFF))
+            }
+            Err(reply) => reply,
+        }
+    }
+}
+
+impl Panel for Watch {
+    fn scope(&self) -> &'static str {
+        if self.rows.typing() { "input" } else { "watch" }
+    }
+
+    fn title(&self, _model: &Model) -> String {
+        match (self.paused, self.unseen) {
+            (true, _) => "watch paused".into(),
+            (false, 0) => "watch".into(),
+            (false, n) => format!("watch +{}", thousands(n)),
+        }
+    }
+
+    fn actions(&self) -> &'static [ActionSpec] {
+        ACTIONS
+    }
+
+    fn empty(&self, model: &Model) -> bool {
+        model.feed.is_empty()
+    }
+
+    fn rows(&self, _width: u16, model: &Model) -> Option<u16> {
+        Some(u16::try_from(fold(&model.feed).len()).unwrap_or(u16::MAX))
+    }
+
+    fn act(&mut self, action: Action, _model: &Model) -> Reply {
+        match action.0 {
+            "list.open" => return self.open(),
+            "watch.mention" => {
+                return match self.file() {
+                    Ok(c) => {
+                        let text = format!("@{} ", c.path);
+                        Reply::Done(vec![
+                            Effect::Focus(View::Composer),
+                            Effect::Compose { text, replace: false },
+                        ])
+                    }
+                    Err(reply) => reply,
+                };
+            }
+            "watch.mute" => {
+                return match self.file() {
+                    Ok(c) => {
+                        let path = c.path.clone();
+                        let said = Notice::new(NoticeKind::Info, format!("{path} is not shown any more"));
+                        let mute = CommandBody::Watch(WatchCommand::Mute { path });
+                        Reply::Done(vec![Effect::Send(mute), Effect::Toast(said)])
+                    }
+                    Err(reply) => reply,
+                };
+            }
+            "watch.pause" => {
+                self.paused = !self.paused;
+                let pause = WatchCommand::Pause { paused: self.paused };
+                return Reply::with(Effect::Send(CommandBody::Watch(pause)));
+            }
+            "list.copy" => {
+                if let Some(c) = self.chosen() {
+                    return Reply::with(Effect::Copy { text: c.path.clone(), what: "path" });
+                }
+            }
+            "list.back" => return Reply::with(Effect::Focus(View::Composer)),
+            id if self.rows.act(id) => {}
+            _ => return Reply::Ignored,
+        }
+        Reply::done()
+    }
+
+    fn reply(&mut self, token: Token, event: &Event, _model: &Model) -> Reply {
+        if let (DIFF, EventBody::Reply(r)) = (token, &event.body)
+            && let ReplyEvent::DiffReply { path, diff } = r.as_ref()
+        {
+            let title = format!("{}: since the session began", clean::plain(path));
+            return Reply::with(Effect::Push(Box::new(Text::diff(&title, diff))));
+        }
+        Reply::done()
+    }
+
+    fn event(&mut self, event: &Event, _model: &Model) -> Reply {
+        match &event.body {
+            EventBody::State(StateEvent::WorkspaceChanged { changes }) if !self.focus => {
+                self.unseen += changes.iter().map(|c| c.count).sum::<u64>();
+            }
+            _ => return Reply::Ignored,
+        }
+        Reply::done()
+    }
+
+    fn rung(&self, _model: &Model) -> Option<Rung> {
+        self.rows.rung()
+    }
+
+    fn escape(&mut self, _rung: Rung, _model: &Model) -> Reply {
+        self.rows.end_find();
+        Reply::done()
+    }
+
+    fn key(&mut self, key: &KeyEvent, _model: &Model) -> Reply {
+        if self.rows.key(key) { Reply::done() } else { Reply::Ignored }
+    }
+
+    fn mouse(&mut self, event: &MouseEvent, area: Rect, _model: &Model) -> Reply {
+        if self.rows.mouse(event, area) { self.open() } else { Reply::done() }
+    }
+
+    fn hints(&self, _model: &Model) -> Vec<Hint> {
+        if let Some(hints) = self.rows.find_hints() {
+            return hints;
+        }
+        vec![
+            Hint::as_("list.open", "diff"),
+            Hint::of("watch.mention"),
+            Hint::of("watch.mute"),
+            Hint::as_("watch.pause", if self.paused { "go on" } else { "pause" }),
+        ]
+    }
+
+    fn measure(&mut self, area: Rect, cx: &DrawCx<'_>) {
+        self.focus = cx.focus;
+        if cx.focus {
+            self.unseen = 0;
+        }
+        let before = self.chosen().cloned();
+        self.shown = fold(&cx.model.feed);
+        // The choice stays with its change while new ones come in above, once the person has moved.
+        if self.rows.chosen > 0
+            && let Some(c) = before
+            && let Some(at) = self.shown.iter().position(|s| s.path == c.path && s.time == c.time)
+        {
+            self.rows.chosen = at;
+        }
+        let columns = usize::from(area.width);
+        self.rows.set(self.shown.iter().map(|c| line(c, columns)).collect(), area);
+    }
+
+    fn draw(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
+        if self.shown.is_empty() {
+            draw::text(buf, area, "no file has changed yet", cx.theme.style(Role::Dim));
+        }
+        self.rows.draw(cx, area, buf);
+    }
+
+    fn cursor(&self, area: Rect, _model: &Model) -> Option<Position> {
+        self.rows.cursor(area)
+    }
+
+    fn wake(&self, _cx: &DrawCx<'_>) -> Option<Duration> {
+        None
+    }
+}
+
+#[cfg(test)]
+#[path = "watch_tests.rs"]
+mod tests;

@@ -1,0 +1,409 @@
+//! What a typed line means: an answer by number, a `/` command, a `!` line, or a message.
+
+use tiller_protocol::command::{
+    AskCommand, ContextCommand, CostBy, HistoryScope, Query, QueueCommand, ReviewCommand, SessionCommand,
+    TodoCommand, TurnCommand, WatchCommand,
+};
+use tiller_protocol::{
+    AskBody, AskReply, CommandBody, Decision, Message, ModelRef, Profile, Risk, SendMode, TodoStatus,
+};
+
+use super::Plain;
+
+/// A command by word: help, and what it does with the rest of the line.
+struct Slash {
+    name: &'static str,
+    help: &'static str,
+    run: fn(&mut Plain, &str) -> Result<(), String>,
+}
+
+/// All of them.
+const ALL: &[Slash] = &[
+    Slash {
+        name: "help",
+        help: "this list",
+        run: |p, _| {
+            p.help();
+            Ok(())
+        },
+    },
+    Slash {
+        name: "stop",
+        help: "stop the running turn",
+        run: |p, _| send(p, CommandBody::Turn(TurnCommand::Interrupt { hard: false })),
+    },
+    Slash {
+        name: "kill",
+        help: "stop the running turn and its commands at once",
+        run: |p, _| send(p, CommandBody::Turn(TurnCommand::Interrupt { hard: true })),
+    },
+    Slash {
+        name: "go",
+        help: "go on with a turn that failed or was stopped; do not wait for the next try",
+        run: |p, _| {
+            let c = if p.model.retry.is_some() { TurnCommand::SkipWait } else { TurnCommand::Continue };
+            send(p, CommandBody::Turn(c))
+        },
+    },
+    Slash {
+        name: "queue",
+        help: "queue TEXT: send it as a turn of its own, afterwards",
+        run: |p, text| submit(p, text, SendMode::Queue),
+    },
+    Slash {
+        name: "now",
+        help: "now TEXT: stop the turn, then send it",
+        run: |p, text| submit(p, text, SendMode::Now),
+    },
+    Slash {
+        name: "waiting",
+        help: "messages that wait; waiting drop NUMBER, waiting edit NUMBER TEXT, waiting first NUMBER",
+        run: waiting,
+    },
+    Slash {
+        name: "btw",
+        help: "btw QUESTION: ask something on the side; the conversation does not change",
+        run: |p, text| {
+            if text.is_empty() {
+                return Err("write the question behind it".into());
+            }
+            send(p, CommandBody::Turn(TurnCommand::Aside { question: text.into() }))
+        },
+    },
+    Slash {
+        name: "new",
+        help: "begin a new session",
+        run: |p, _| send(p, CommandBody::Session(SessionCommand::New)),
+    },
+    Slash {
+        name: "sessions",
+        help: "list the sessions of this project",
+        run: |p, text| {
+            send(
+                p,
+                CommandBody::Query(Query::Sessions {
+                    everywhere: false,
+                    filter: text.into(),
+                    archived: false,
+                    trashed: false,
+                }),
+            )
+        },
+    },
+    Slash {
+        name: "open",
+        help: "open NUMBER: open a session of the last list",
+        run: |p, text| {
+            let id = numbered(text, p.sessions.len()).map(|i| p.sessions[i].id)?;
+            send(p, CommandBody::Session(SessionCommand::Open { id }))
+        },
+    },
+    Slash {
+        name: "rename",
+        help: "rename TITLE: name this session",
+        run: |p, text| {
+            let id = p.model.session.summary.as_ref().map(|s| s.id).ok_or("no session is open yet")?;
+            send(p, CommandBody::Session(SessionCommand::Rename { id, title: text.into() }))
+        },
+    },
+    Slash { name: "models", help: "list the models", run: |p, _| send(p, CommandBody::Query(Query::Models)) },
+    Slash {
+        name: "model",
+        help: "model PROVIDER/NAME: use this model",
+        run: |p, text| {
+            send(p, CommandBody::Session(SessionCommand::SetModel { model: ModelRef(text.into()) }))
+        },
+    },
+    Slash {
+        name: "mode",
+        help: "mode read-only, ask, auto-edit or full: what is allowed without asking",
+        run: |p, text| {
+            let profile: Profile = text.parse()?;
+            send(p, CommandBody::Session(SessionCommand::SetProfile { profile }))
+        },
+    },
+    Slash {
+        name: "budget",
+        help: "budget DOLLARS: limit of this session",
+        run: |p, text| {
+            let usd: f64 = text.parse().map_err(|_| "a number of dollars is needed")?;
+            send(p, CommandBody::Session(SessionCommand::SetBudget { usd }))
+        },
+    },
+    Slash {
+        name: "answer",
+        help: "read the open question again",
+        run: |p, _| {
+            let ask = p.model.asks.first().cloned().ok_or("nothing waits for an answer")?;
+            p.asked = None;
+            p.ask(&ask);
+            Ok(())
+        },
+    },
+    Slash { name: "todo", help: "read the todo list; todo add TEXT, todo done NUMBER", run: todo },
+    Slash {
+        name: "agents",
+        help: "what the agents do",
+        run: |p, _| {
+            let lines: Vec<String> =
+                p.model.agents.iter().map(|a| format!("{}: {:?} {}", a.label, a.state, a.act)).collect();
+            p.say(&format!("Agents: {}\n{}", lines.len(), lines.join("\n")));
+            Ok(())
+        },
+    },
+    Slash {
+        name: "files",
+        help: "the last file changes; files pause, files go on",
+        run: |p, text| match text {
+            "pause" => send(p, CommandBody::Watch(WatchCommand::Pause { paused: true })),
+            "go on" => send(p, CommandBody::Watch(WatchCommand::Pause { paused: false })),
+            _ => {
+                let from = p.model.feed.len().saturating_sub(20);
+                let lines: Vec<String> = p.model.feed[from..].iter().map(|c| c.path.clone()).collect();
+                p.say(&format!("Changed files:\n{}", lines.join("\n")));
+                Ok(())
+            }
+        },
+    },
+    Slash {
+        name: "diff",
+        help: "diff PATH: what changed in a file",
+        run: |p, text| send(p, CommandBody::Watch(WatchCommand::Diff { path: text.into() })),
+    },
+    Slash {
+        name: "review",
+        help: "read what the last turn changed; review undo brings rejected hunks back",
+        run: |p, text| {
+            let c =
+                if text == "undo" { ReviewCommand::UndoReject } else { ReviewCommand::Open { turn: None } };
+            send(p, CommandBody::Review(c))
+        },
+    },
+    Slash {
+        name: "compact",
+        help: "compact [FOCUS]: summarise the conversation so far",
+        run: |p, text| {
+            let focus = (!text.is_empty()).then(|| text.to_owned());
+            send(p, CommandBody::Context(ContextCommand::Compact { focus }))
+        },
+    },
+    Slash {
+        name: "compact-preview",
+        help: "what compacting would do",
+        run: |p, _| send(p, CommandBody::Context(ContextCommand::CompactPreview)),
+    },
+    Slash {
+        name: "context",
+        help: "where the model's window goes",
+        run: |p, _| send(p, CommandBody::Context(ContextCommand::Report)),
+    },
+    Slash {
+        name: "cost",
+        help: "what was spent",
+        run: |p, _| send(p, CommandBody::Query(Query::Costs { by: CostBy::Model })),
+    },
+    Slash {
+        name: "audit",
+        help: "what was allowed and refused",
+        run: |p, text| send(p, CommandBody::Query(Query::Audit { filter: text.into(), limit: 50 })),
+    },
+    Slash {
+        name: "processes",
+        help: "running background processes",
+        run: |p, _| send(p, CommandBody::Query(Query::Processes)),
+    },
+    Slash {
+        name: "ops",
+        help: "what changed the session",
+        run: |p, _| send(p, CommandBody::Query(Query::Ops { limit: 50 })),
+    },
+    Slash {
+        name: "history",
+        help: "history [TEXT]: earlier messages",
+        run: |p, text| {
+            send(
+                p,
+                CommandBody::Query(Query::History {
+                    scope: HistoryScope::Project,
+                    filter: text.into(),
+                    limit: 20,
+                }),
+            )
+        },
+    },
+    Slash {
+        name: "errors",
+        help: "what went wrong so far",
+        run: |p, _| {
+            let all: Vec<String> = p.model.notices.iter().map(|(_, n)| n.message.clone()).collect();
+            p.say(&format!("Notices: {}\n{}", all.len(), all.join("\n")));
+            Ok(())
+        },
+    },
+    Slash {
+        name: "quit",
+        help: "save and quit",
+        run: |p, _| {
+            p.quit();
+            Ok(())
+        },
+    },
+];
+
+fn send(p: &mut Plain, body: CommandBody) -> Result<(), String> {
+    p.send(body);
+    Ok(())
+}
+
+fn submit(p: &mut Plain, text: &str, mode: SendMode) -> Result<(), String> {
+    if text.trim().is_empty() {
+        return Err("a text is needed".into());
+    }
+    send(p, CommandBody::Turn(TurnCommand::Submit { message: Message::text(text), mode }))
+}
+
+/// A number from 1 to `len`, as an index.
+fn numbered(text: &str, len: usize) -> Result<usize, String> {
+    match text.trim().parse::<usize>() {
+        Ok(n) if (1..=len).contains(&n) => Ok(n - 1),
+        _ if len == 0 => Err("there is no list yet".into()),
+        _ => Err(format!("a number from 1 to {len} is needed")),
+    }
+}
+
+fn waiting(p: &mut Plain, text: &str) -> Result<(), String> {
+    let (verb, rest) = text.split_once(' ').unwrap_or((text, ""));
+    let (number, words) = rest.trim().split_once(' ').unwrap_or((rest, ""));
+    let at = |p: &Plain| numbered(number, p.model.queue.len());
+    match verb {
+        "" => {}
+        "drop" => {
+            let id = at(p).map(|i| p.model.queue[i].id)?;
+            return send(p, CommandBody::Queue(QueueCommand::Remove { id }));
+        }
+        "edit" if words.trim().is_empty() => return Err("the new text is needed".into()),
+        "edit" => {
+            let q = at(p).map(|i| p.model.queue[i].clone())?;
+            // What is attached stays with it.
+            let message = Message { text: words.trim().into(), ..q.message };
+            return send(p, CommandBody::Queue(QueueCommand::Edit { id: q.id, message }));
+        }
+        "first" => {
+            let id = at(p).map(|i| p.model.queue[i].id)?;
+            return send(p, CommandBody::Queue(QueueCommand::Move { id, to: 0 }));
+        }
+        _ => return Err("drop, edit or first is needed".into()),
+    }
+    let lines: Vec<String> =
+        p.model.queue.iter().enumerate().map(|(i, q)| format!("{}: {}", i + 1, q.message.text)).collect();
+    p.say(&format!("Waiting messages: {}\n{}", lines.len(), lines.join("\n")));
+    Ok(())
+}
+
+fn todo(p: &mut Plain, text: &str) -> Result<(), String> {
+    if let Some(content) = text.strip_prefix("add ") {
+        return send(p, CommandBody::Todo(TodoCommand::Add { content: content.into() }));
+    }
+    if let Some(n) = text.strip_prefix("done ") {
+        let id = numbered(n, p.model.todo.len()).map(|i| p.model.todo[i].id.clone())?;
+        return send(p, CommandBody::Todo(TodoCommand::Status { id, status: TodoStatus::Completed }));
+    }
+    let word = |s: TodoStatus| match s {
+        TodoStatus::Pending => "open",
+        TodoStatus::InProgress => "now",
+        TodoStatus::Completed => "done",
+        TodoStatus::Cancelled => "cancelled",
+    };
+    let lines: Vec<String> = p
+        .model
+        .todo
+        .iter()
+        .enumerate()
+        .map(|(i, t)| format!("{}: {}, {}", i + 1, t.content, word(t.status)))
+        .collect();
+    p.say(&format!("Todo: {} items\n{}", lines.len(), lines.join("\n")));
+    Ok(())
+}
+
+impl Plain {
+    /// Takes a line that the person typed.
+    pub(crate) fn line(&mut self, line: &str) {
+        let line = line.trim_end();
+        if line.trim().is_empty() {
+            return;
+        }
+        let done = if let Some(rest) = line.strip_prefix('/') {
+            self.slash(rest)
+        } else if let Some(id) = self.asked {
+            self.answer(id, line.trim())
+        } else if let Some(rest) = line.strip_prefix("!!") {
+            send(self, CommandBody::Turn(TurnCommand::Shell { line: rest.trim().into(), share: false }))
+        } else if let Some(rest) = line.strip_prefix('!') {
+            send(self, CommandBody::Turn(TurnCommand::Shell { line: rest.trim().into(), share: true }))
+        } else {
+            submit(self, line, SendMode::Steer)
+        };
+        if let Err(why) = done {
+            self.say(&format!("Not done: {why}."));
+        }
+    }
+
+    fn slash(&mut self, rest: &str) -> Result<(), String> {
+        let (name, text) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+        match ALL.iter().find(|s| s.name == name) {
+            Some(s) => (s.run)(self, text.trim()),
+            None => {
+                let near = crate::keymap::nearest(name, ALL.iter().map(|s| s.name));
+                Err(format!("there is no command /{name}{near}"))
+            }
+        }
+    }
+
+    fn answer(&mut self, id: tiller_protocol::AskId, text: &str) -> Result<(), String> {
+        if let Some(reply) = self.sure.take() {
+            if text == "yes" {
+                self.send(CommandBody::Ask(AskCommand::Answer { id, reply }));
+                return Ok(());
+            }
+            return Err("that was not yes; the question still waits. /answer reads it again".into());
+        }
+        let ask = self.model.asks.iter().find(|a| a.id == id).map(|a| &a.body);
+        let free = matches!(ask, Some(AskBody::Clarify { allow_freetext: true, .. }));
+        let risky = match ask {
+            Some(AskBody::Permission(p)) => p.risk != Risk::Low,
+            Some(AskBody::Trust { .. }) => true,
+            _ => false,
+        };
+        let (number, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
+        let mut reply = match numbered(number, self.choices.len()) {
+            Ok(i) => self.choices[i].1.clone(),
+            Err(_) if free => AskReply::Choice { answers: vec![text.into()] },
+            Err(why) => return Err(why),
+        };
+        match &mut reply {
+            AskReply::Permission { decision: Decision::Deny { comment }, .. } if !rest.is_empty() => {
+                *comment = Some(rest.trim().into());
+            }
+            // A number and something else may be a message that was meant for the model.
+            AskReply::Choice { answers } if free && !rest.is_empty() => *answers = vec![text.into()],
+            _ if !rest.is_empty() => return Err("only a number is an answer here".into()),
+            AskReply::Permission { decision: Decision::Deny { .. }, .. } | AskReply::Declined => {}
+            _ if risky => {
+                self.sure = Some(reply);
+                self.say("This is risky. Type yes to allow it; anything else leaves it open.");
+                return Ok(());
+            }
+            _ => {}
+        }
+        self.send(CommandBody::Ask(AskCommand::Answer { id, reply }));
+        Ok(())
+    }
+
+    fn help(&mut self) {
+        let lines: Vec<String> = ALL.iter().map(|s| format!("/{}: {}", s.name, s.help)).collect();
+        self.say(&format!(
+            "Type a message and Enter. !COMMAND runs a command and shares it, !!COMMAND keeps it private.\n{}",
+            lines.join("\n")
+        ));
+    }
+}

@@ -1,0 +1,406 @@
+//! Events as sentences.
+
+use tiller_protocol::entry::EntryBody;
+use tiller_protocol::event::{AskEvent, ReplyEvent, StateEvent, ToolEvent, TurnEvent, TurnStatus};
+use tiller_protocol::tool::Display;
+use tiller_protocol::{
+    Ask, AskBody, AskReply, ChangeKind, Decision, Event, EventBody, Notice, TodoStatus, ToolOutcome, Who,
+};
+
+use super::Plain;
+use crate::cell::plain::spoken;
+use crate::ui::Exit;
+
+/// Changes of files that are read out one by one; more are counted.
+const CHANGES: usize = 5;
+
+impl Plain {
+    pub(crate) fn event(&mut self, event: &Event) {
+        match &event.body {
+            EventBody::Turn(e) => self.turn(e),
+            EventBody::Tool(e) => self.tool(e),
+            EventBody::Ask(AskEvent::PermissionAsked { ask } | AskEvent::QuestionAsked { ask }) => {
+                self.ask(ask)
+            }
+            EventBody::Ask(AskEvent::QuestionAnswered { id, .. }) => self.answered(Some(*id)),
+            EventBody::Ask(AskEvent::PermissionDecided { id, decision, by, .. }) => {
+                self.say(&format!("Permission: {decision}, by {by}."));
+                self.answered(*id);
+            }
+            EventBody::State(e) => self.state(e),
+            EventBody::Reply(r) => self.reply(r),
+        }
+    }
+
+    /// The next question, when this one is answered.
+    fn answered(&mut self, id: Option<tiller_protocol::AskId>) {
+        if self.asked == id {
+            self.asked = None;
+            self.sure = None;
+            self.choices.clear();
+            if let Some(next) = self.model.asks.first().cloned() {
+                self.ask(&next);
+            }
+        }
+    }
+
+    fn turn(&mut self, e: &TurnEvent) {
+        match e {
+            TurnEvent::SessionStarted { title, project, model, profile, resumed } => {
+                let word = if *resumed { "Session continued" } else { "Session started" };
+                let title = if title.is_empty() { String::new() } else { format!(" \"{title}\"") };
+                self.say(&format!(
+                    "{word}{title}. Folder: {project}. Model: {model}. Mode: {}.",
+                    profile.word()
+                ));
+            }
+            TurnEvent::UserMessage { text, .. } => self.say(&format!("You: {text}")),
+            TurnEvent::TextDelta { text } => self.words(text),
+            TurnEvent::AssistantMessage { text, .. } => {
+                // What was streamed is not read out again.
+                if self.speaking {
+                    self.end_words();
+                } else if !text.is_empty() {
+                    let label = self.label();
+                    self.say(&format!("{label}: {}", spoken(text)));
+                }
+            }
+            TurnEvent::Retrying { attempt, of, seconds, why, .. } => {
+                self.end_words();
+                self.say(&format!("Try {attempt} of {of} in {seconds:.0} s, because {why}. /stop ends it."));
+            }
+            TurnEvent::Compacted { tokens_before, tokens_after, .. } => {
+                self.say(&format!("Conversation compacted: {tokens_before} tokens became {tokens_after}."));
+            }
+            TurnEvent::TurnFinished { status, cost_usd, error, .. } => {
+                self.end_words();
+                let word = match status {
+                    TurnStatus::Done => "Done",
+                    TurnStatus::Interrupted => "Stopped",
+                    TurnStatus::Failed => "Failed",
+                    TurnStatus::Refused => "Refused: an answer was needed",
+                    TurnStatus::Limit => "A budget or limit was reached",
+                    TurnStatus::Store => "Stopped: the session cannot be saved",
+                };
+                let cost = cost_usd.map_or_else(String::new, |c| format!(" Cost so far ${c:.2}."));
+                self.say(&format!("{word}.{cost}"));
+                if let Some(n) = error {
+                    self.notice(n);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn label(&self) -> String {
+        if self.model.session.model.provider() == "demo" { "Demo".into() } else { "Assistant".into() }
+    }
+
+    /// Words of the reply: whole lines are read out as they come.
+    fn words(&mut self, text: &str) {
+        if !self.speaking {
+            self.speaking = true;
+            self.partial = format!("{}: ", self.label());
+        }
+        self.partial.push_str(text);
+        if let Some(end) = self.partial.rfind('\n') {
+            let rest = self.partial.split_off(end + 1);
+            let lines = std::mem::replace(&mut self.partial, rest);
+            self.lines(&lines);
+        }
+    }
+
+    /// Whole lines of the reply. A table is kept until it ends, then read out as sentences.
+    fn lines(&mut self, lines: &str) {
+        let mut ready = String::new();
+        for line in lines.split_inclusive('\n') {
+            if line.trim_start().starts_with('|') {
+                self.table.push_str(line);
+                continue;
+            }
+            self.take_table(&mut ready);
+            ready.push_str(line);
+        }
+        if !ready.trim().is_empty() {
+            self.say(&ready);
+        }
+    }
+
+    /// The table, if there is one, as sentences behind `out`.
+    fn take_table(&mut self, out: &mut String) {
+        let table = std::mem::take(&mut self.table);
+        if !table.is_empty() {
+            out.push_str(&spoken(&table));
+            out.push('\n');
+        }
+    }
+
+    fn end_words(&mut self) {
+        let rest = std::mem::take(&mut self.partial);
+        self.lines(&rest);
+        let mut ready = String::new();
+        self.take_table(&mut ready);
+        if !ready.trim().is_empty() {
+            self.say(&ready);
+        }
+        self.speaking = false;
+    }
+
+    fn tool(&mut self, e: &ToolEvent) {
+        match e {
+            ToolEvent::ToolStarted { verb, target, .. } => {
+                self.end_words();
+                self.say(&format!("Tool: {verb} {target}"));
+            }
+            ToolEvent::ToolFinished { name, outcome, seconds, display, output, .. } => {
+                let word = match outcome {
+                    ToolOutcome::Ok => "ok",
+                    ToolOutcome::Error => "failed",
+                    ToolOutcome::Denied => "refused",
+                    ToolOutcome::Interrupted => "stopped",
+                    ToolOutcome::TimedOut => "took too long",
+                };
+                let measure = match display {
+                    Some(Display::Measure { text }) => format!(", {text}"),
+                    Some(Display::Diff { files }) => files
+                        .iter()
+                        .map(|f| format!(", {} plus {} minus {}", f.path, f.added, f.removed))
+                        .collect(),
+                    Some(Display::Output { exit: Some(n), .. }) => format!(", exit {n}"),
+                    _ => String::new(),
+                };
+                self.say(&format!("Tool: {name} {word}{measure}, {seconds:.1} s"));
+                if !outcome.ok() {
+                    let first: Vec<&str> = output.lines().take(3).collect();
+                    self.say(&first.join("\n"));
+                }
+            }
+            ToolEvent::ShellLine { line, output, exit, .. } => {
+                let exit = exit.map_or_else(String::new, |n| format!(" (exit {n})"));
+                self.say(&format!("Shell: {line}{exit}\n{output}"));
+            }
+            ToolEvent::ToolProgress { .. } => {}
+        }
+    }
+
+    fn state(&mut self, e: &StateEvent) {
+        match e {
+            StateEvent::TodoChanged { todos, .. } => {
+                let done = todos.iter().filter(|t| t.status == TodoStatus::Completed).count();
+                let now = todos.iter().find(|t| t.status == TodoStatus::InProgress);
+                let now = now.map_or_else(String::new, |t| format!(" Now: {}.", t.content));
+                self.say(&format!("Todo: {done} of {} done.{now}", todos.len()));
+            }
+            StateEvent::WorkspaceChanged { changes } => {
+                for c in changes.iter().take(CHANGES) {
+                    let kind = match c.kind {
+                        ChangeKind::Added => "added",
+                        ChangeKind::Modified => "changed",
+                        ChangeKind::Deleted => "deleted",
+                        ChangeKind::Renamed => "renamed",
+                        ChangeKind::Storm => "many files changed",
+                        ChangeKind::Git => "git",
+                    };
+                    let who = match &c.who {
+                        Who::You => "you",
+                        Who::Agent { .. } => "agent",
+                        Who::Shell { .. } => "a command",
+                        Who::Git => "git",
+                    };
+                    self.say(&format!("File {kind} by {who}: {}", c.path));
+                }
+                if changes.len() > CHANGES {
+                    self.say(&format!("Files: {} more changed.", changes.len() - CHANGES));
+                }
+            }
+            StateEvent::ProfileChanged { profile } => self.say(&format!("Mode: {}.", profile.word())),
+            StateEvent::ModelChanged { model, .. } => self.say(&format!("Model: {model}.")),
+            StateEvent::QueueChanged { queue } if !queue.is_empty() => {
+                self.say(&format!("Waiting messages: {}.", queue.len()));
+            }
+            StateEvent::Notice { notice } => self.notice(notice),
+            StateEvent::Saving { ok: false, why } => self.say(&format!("Warning: not saving, {why}.")),
+            StateEvent::Saving { ok: true, .. } => self.say("Saving works again."),
+            StateEvent::Stopped {} => self.exit = Some(Exit::Quit),
+            _ => {}
+        }
+    }
+
+    pub(crate) fn notice(&mut self, n: &Notice) {
+        let hints: String = n.hints.iter().map(|h| format!(" To do: {h}.")).collect();
+        self.say(&format!("Notice: {}.{hints}", n.message.trim_end_matches('.')));
+    }
+
+    /// Reads a question out, with its answers by number. One at a time: an answer can only be for what
+    /// was read out last.
+    pub(crate) fn ask(&mut self, ask: &Ask) {
+        if self.asked.is_some_and(|id| id != ask.id) {
+            self.say("Another question waits.");
+            return;
+        }
+        self.asked = Some(ask.id);
+        self.sure = None;
+        let yes = |text: &str| (text.to_owned(), AskReply::Yes { value: None });
+        let no = |text: &str| (text.to_owned(), AskReply::Declined);
+        self.choices = match &ask.body {
+            AskBody::Permission(p) => {
+                self.say(&format!("Permission: {} wants to {}:\n{}", ask.agent, p.verb, p.shown));
+                if let Some(diff) = &p.diff {
+                    self.say(diff);
+                }
+                for e in &p.effects {
+                    self.say(&format!("Effect: {e}"));
+                }
+                self.say(&format!("Rule: {}. Folder: {}. Reason: {}", p.rule, p.folder, p.why));
+                let reply = |decision| AskReply::Permission { decision, hash: p.hash.clone() };
+                let mut all = vec![
+                    ("no".to_owned(), reply(Decision::Deny { comment: None })),
+                    ("yes, once".to_owned(), reply(Decision::Once)),
+                ];
+                if let Some(pattern) = &p.always {
+                    let pattern = pattern.clone();
+                    let text = format!("yes, in this session, whatever matches {pattern}");
+                    all.push((text, reply(Decision::Session { pattern: pattern.clone() })));
+                    let text = format!("yes, always, whatever matches {pattern}");
+                    all.push((text, reply(Decision::Always { pattern })));
+                }
+                all
+            }
+            AskBody::Clarify { question, choices, allow_freetext, .. } => {
+                self.say(&format!("Question: {question}"));
+                if *allow_freetext {
+                    self.say("Any other text is an answer too.");
+                }
+                let mut all: Vec<_> = choices
+                    .iter()
+                    .map(|c| (c.clone(), AskReply::Choice { answers: vec![c.clone()] }))
+                    .collect();
+                all.push(no("no answer"));
+                all
+            }
+            AskBody::Trust { folder, brings, .. } => {
+                self.say(&format!("Trust: {folder} brings things that could run."));
+                for b in brings {
+                    self.say(&format!("It brings {}: {}, {}", b.kind, b.path, b.detail));
+                }
+                vec![no("not now"), yes("trust exactly these")]
+            }
+            AskBody::Budget { what, spent, limit } => {
+                self.say(&format!("Budget: {what}: {spent} of {limit} is spent."));
+                vec![no("stop"), yes("go on")]
+            }
+            AskBody::DeepTier { model, why } => {
+                self.say(&format!("Expensive model: {model}, because {why}"));
+                vec![no("no"), yes("use it")]
+            }
+            AskBody::SessionBusy { holder } => {
+                self.say(&format!("This session is open in process {holder}."));
+                vec![
+                    ("only look".into(), AskReply::ReadOnly),
+                    ("work on a branch of it".into(), AskReply::Branch),
+                ]
+            }
+            AskBody::NotSaving { why } => {
+                self.say(&format!("The session cannot be saved: {why}"));
+                vec![no("stop"), yes("go on without saving")]
+            }
+        };
+        let lines: Vec<String> =
+            self.choices.iter().enumerate().map(|(i, (t, _))| format!("{}: {t}", i + 1)).collect();
+        let why =
+            if matches!(ask.body, AskBody::Permission(_)) { " 1 and a text says no and why." } else { "" };
+        self.say(&format!("Type a number.{why}\n{}", lines.join("\n")));
+    }
+
+    fn reply(&mut self, r: &ReplyEvent) {
+        match r {
+            ReplyEvent::SnapshotReply { snapshot } => {
+                let words: Vec<String> = snapshot
+                    .entries
+                    .iter()
+                    .filter_map(|e| match &e.body {
+                        EntryBody::User { message, .. } => Some(format!("You: {}", message.text)),
+                        EntryBody::Assistant { .. } => {
+                            Some(format!("{}: {}", self.label(), spoken(&e.body.search_text())))
+                        }
+                        _ => None,
+                    })
+                    .collect();
+                if !words.is_empty() {
+                    self.say(&words.join("\n"));
+                }
+                if let Some(ask) = snapshot.asks.first() {
+                    self.ask(ask);
+                }
+            }
+            ReplyEvent::SessionsReply { sessions } => {
+                self.sessions.clone_from(sessions);
+                let lines: Vec<String> =
+                    sessions.iter().enumerate().map(|(i, s)| format!("{}: {}", i + 1, s.title)).collect();
+                self.say(&format!(
+                    "Sessions: {}. /open NUMBER opens one.\n{}",
+                    sessions.len(),
+                    lines.join("\n")
+                ));
+            }
+            ReplyEvent::ModelsReply { models } => {
+                let line = |m: &tiller_protocol::view::ModelChoice| {
+                    let why = m.unavailable.as_ref().map_or_else(String::new, |w| format!(", not now: {w}"));
+                    format!("{}, {}{why}", m.model, m.source)
+                };
+                self.say(&format!("Models:\n{}", models.iter().map(line).collect::<Vec<_>>().join("\n")));
+            }
+            ReplyEvent::CostsReply { rows, total } => {
+                for r in rows {
+                    let cost =
+                        r.cost.map_or_else(|| "price not known".into(), |c| format!("${:.2}", c.usd()));
+                    self.say(&format!("Cost: {}: {} calls, {cost}", r.key, r.calls));
+                }
+                if let Some(t) = total {
+                    self.say(&format!("Cost: ${:.2} in all.", t.usd()));
+                }
+            }
+            ReplyEvent::ContextReply { report } => {
+                let window = report.window.map_or_else(|| "not known".into(), |w| w.to_string());
+                self.say(&format!("Context: {} tokens used, window {window}.", report.used));
+                for l in &report.layers {
+                    self.say(&format!("Layer {}: {} tokens, from {}", l.name, l.tokens, l.source));
+                }
+            }
+            ReplyEvent::CompactPreviewReply { preview } => self.say(&format!(
+                "Compacting would turn {} tokens into {}. {} entries would be summarised, {} kept.",
+                preview.tokens_before, preview.tokens_after, preview.summarised, preview.kept
+            )),
+            ReplyEvent::AuditReply { rows } => {
+                for r in rows {
+                    self.say(&format!(
+                        "Audit: {} {}: {} by {}, {}",
+                        r.tool, r.what, r.decision, r.by, r.outcome
+                    ));
+                }
+            }
+            ReplyEvent::ReviewReply { review } => {
+                self.say(&format!("Review: {}, {} files.", review.title, review.files.len()));
+                for f in &review.files {
+                    self.say(&format!("{}: plus {} minus {}\n{}", f.path, f.added, f.removed, f.diff));
+                }
+            }
+            ReplyEvent::RejectReply { rejected, conflicts } => {
+                self.say(&format!("Rejected: {rejected} hunks. Conflicts: {}", conflicts.len()));
+            }
+            ReplyEvent::HistoryReply { prompts } => self.say(&format!("History:\n{}", prompts.join("\n"))),
+            ReplyEvent::ProcessesReply { rows } => {
+                self.say(&format!("Processes: {}\n{}", rows.len(), rows.join("\n")))
+            }
+            ReplyEvent::OpsReply { ops } => {
+                let lines: Vec<&str> = ops.iter().map(|o| o.title.as_str()).collect();
+                self.say(&format!("Operations:\n{}", lines.join("\n")));
+            }
+            ReplyEvent::ToolOutputReply { text, .. } => self.say(text),
+            ReplyEvent::AsideReply { answer, .. } => self.say(&format!("On the side:\n{answer}")),
+            ReplyEvent::DiffReply { path, diff } => self.say(&format!("Difference of {path}:\n{diff}")),
+            ReplyEvent::ErrorReply { notice } => self.notice(notice),
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,267 @@
+use std::sync::Mutex;
+
+use tiller_protocol::ask::PermissionAsk;
+use tiller_protocol::command::{AskCommand, TurnCommand};
+use tiller_protocol::event::{AskEvent, TurnEvent, TurnStatus};
+use tiller_protocol::{
+    AgentId, Ask, AskBody, AskId, Decision, Event, EventBody, ManualClock, Message, Risk, SendMode, SeqIds,
+    SessionId, Usage,
+};
+
+use super::*;
+use crate::testing::START;
+
+#[derive(Clone, Default)]
+struct Paper(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Paper {
+    fn write(&mut self, b: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(b);
+        Ok(b.len())
+    }
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+struct Reader {
+    plain: Plain,
+    paper: Paper,
+    clock: Arc<ManualClock>,
+}
+
+impl Reader {
+    fn new() -> Self {
+        let (paper, clock) = (Paper::default(), Arc::new(ManualClock::new(START)));
+        let mut plain = Plain::new(Box::new(paper.clone()), clock.clone());
+        plain.waiting();
+        Self { plain, paper, clock }
+    }
+
+    fn event(&mut self, body: EventBody) {
+        let session = SessionId::fresh(&SeqIds::default(), START);
+        let event = Event { seq: 1, time: START, session, agent: AgentId::main(), cause: None, body };
+        self.plain.take(Msg::Engine(Box::new(event)));
+    }
+
+    fn text(&self) -> String {
+        String::from_utf8(self.paper.0.lock().unwrap().clone()).unwrap()
+    }
+}
+
+fn permission(n: u128) -> Ask {
+    let p = PermissionAsk {
+        tool: "terminal".into(),
+        verb: "run".into(),
+        shown: "git push origin docs".into(),
+        hash: format!("h{n}"),
+        diff: None,
+        folder: "~/api".into(),
+        why: "publish".into(),
+        rule: "none matches".into(),
+        effects: vec!["writes to a remote".into()],
+        risk: Risk::High,
+        always: None,
+        editable: true,
+    };
+    let id = AskId(format!("{n:032x}").parse().unwrap());
+    Ask { id, agent: AgentId::main(), call: Default::default(), body: AskBody::Permission(p) }
+}
+
+#[test]
+fn a_turn_is_read_once_in_labelled_lines() {
+    let mut r = Reader::new();
+    r.event(EventBody::Turn(TurnEvent::TurnStarted {}));
+    for text in ["I will ", "look.\nThen", " fix it\x1b[2J"] {
+        r.event(EventBody::Turn(TurnEvent::TextDelta { text: text.into() }));
+    }
+    let end = TurnEvent::TurnFinished {
+        status: TurnStatus::Done,
+        text: String::new(),
+        usage: Usage::default(),
+        cost_usd: Some(0.5),
+        error: None,
+    };
+    r.event(EventBody::Turn(end));
+    assert_eq!(r.text(), "Assistant: I will look.\nThen fix it\\x1b[2J\nDone. Cost so far $0.50.\n");
+}
+
+#[test]
+fn a_question_is_numbered_and_only_a_number_answers_it() {
+    let mut r = Reader::new();
+    r.event(EventBody::Ask(AskEvent::PermissionAsked { ask: permission(1) }));
+    assert!(r.text().contains("1: no\n2: yes, once\n"), "{}", r.text());
+    for line in ["y", "yes", "0", "3", "go ahead"] {
+        r.plain.line(line);
+        assert!(r.plain.waiting().is_empty(), "{line} is no answer");
+    }
+    r.plain.line("2");
+    assert!(r.plain.waiting().is_empty(), "what is risky needs the word");
+    r.plain.line("y");
+    assert!(r.plain.waiting().is_empty());
+    r.plain.line("yes");
+    assert!(r.plain.waiting().is_empty(), "the number has to be typed again");
+    r.plain.line("2");
+    r.plain.line("yes");
+    let reply = AskReply::Permission { decision: Decision::Once, hash: "h1".into() };
+    assert_eq!(r.plain.waiting(), [CommandBody::Ask(AskCommand::Answer { id: permission(1).id, reply })]);
+}
+
+#[test]
+fn a_second_question_waits_until_the_first_is_answered() {
+    let mut r = Reader::new();
+    r.event(EventBody::Ask(AskEvent::PermissionAsked { ask: permission(1) }));
+    r.event(EventBody::Ask(AskEvent::PermissionAsked { ask: permission(2) }));
+    r.plain.line("1");
+    assert!(
+        matches!(&r.plain.waiting()[..], [CommandBody::Ask(AskCommand::Answer { id, .. })] if *id == permission(1).id)
+    );
+    r.event(EventBody::Ask(AskEvent::PermissionDecided {
+        id: Some(permission(1).id),
+        tool: "terminal".into(),
+        what: "git push".into(),
+        decision: "ask:deny".into(),
+        by: "you".into(),
+    }));
+    r.plain.line("1");
+    assert!(
+        matches!(&r.plain.waiting()[..], [CommandBody::Ask(AskCommand::Answer { id, .. })] if *id == permission(2).id)
+    );
+}
+
+#[test]
+fn progress_is_said_at_most_every_fifteen_seconds() {
+    let mut r = Reader::new();
+    r.event(EventBody::Turn(TurnEvent::TurnStarted {}));
+    for _ in 0..60 {
+        r.clock.advance(Duration::from_secs(1));
+        r.plain.still();
+    }
+    assert_eq!(r.text().matches("still running").count(), 4);
+    assert!(r.text().contains("still running, 30 s"));
+}
+
+#[test]
+fn commands_and_messages() {
+    let mut r = Reader::new();
+    r.plain.line("hello");
+    r.plain.line("!ls");
+    r.plain.line("/stop");
+    let turn = CommandBody::Turn;
+    assert_eq!(
+        r.plain.waiting(),
+        [
+            turn(TurnCommand::Submit { message: Message::text("hello"), mode: SendMode::Steer }),
+            turn(TurnCommand::Shell { line: "ls".into(), share: true }),
+            turn(TurnCommand::Interrupt { hard: false }),
+        ]
+    );
+    r.plain.line("/sesions");
+    assert!(r.text().contains("did you mean 'sessions'"));
+    r.plain.line("/help");
+    assert!(r.text().contains("/review:"));
+    r.plain.line("/mode everything");
+    assert!(r.text().contains("unknown profile"));
+}
+
+#[test]
+fn a_no_may_say_why() {
+    let mut r = Reader::new();
+    r.event(EventBody::Ask(AskEvent::PermissionAsked { ask: permission(1) }));
+    r.plain.line("2 but only once");
+    assert!(r.plain.waiting().is_empty(), "a yes with words is no answer");
+    r.plain.line("1 push it yourself");
+    let decision = Decision::Deny { comment: Some("push it yourself".into()) };
+    let reply = AskReply::Permission { decision, hash: "h1".into() };
+    assert_eq!(r.plain.waiting(), [CommandBody::Ask(AskCommand::Answer { id: permission(1).id, reply })]);
+}
+
+#[test]
+fn a_risky_yes_is_for_the_question_that_was_read_out() {
+    let mut r = Reader::new();
+    r.event(EventBody::Ask(AskEvent::PermissionAsked { ask: permission(1) }));
+    r.event(EventBody::Ask(AskEvent::PermissionAsked { ask: permission(2) }));
+    r.plain.line("2");
+    r.event(EventBody::Ask(AskEvent::PermissionDecided {
+        id: Some(permission(1).id),
+        tool: "terminal".into(),
+        what: "git push".into(),
+        decision: "ask:deny".into(),
+        by: "timeout".into(),
+    }));
+    r.plain.line("yes");
+    assert!(r.plain.waiting().is_empty(), "the word was for another question");
+}
+
+#[test]
+fn tables_are_read_out_as_sentences() {
+    let mut r = Reader::new();
+    r.event(EventBody::Turn(TurnEvent::TurnStarted {}));
+    for text in
+        ["Sizes:\n\n| file | li", "nes |\n|---|---|\n| a.rs | 12 |\n", "| b.rs | 7 |\n\nThat is all.\n"]
+    {
+        r.event(EventBody::Turn(TurnEvent::TextDelta { text: text.into() }));
+    }
+    let text = r.text();
+    assert!(!text.contains('|'), "{text}");
+    assert!(
+        text.contains("file: a.rs") && text.contains("lines: 7") && text.contains("That is all."),
+        "{text}"
+    );
+}
+
+#[test]
+fn the_queue_can_be_edited() {
+    use tiller_protocol::command::QueueCommand;
+    use tiller_protocol::event::StateEvent;
+    use tiller_protocol::{Queued, QueuedState};
+    let mut r = Reader::new();
+    let queue: Vec<Queued> = [1, 2]
+        .map(|n: u128| Queued {
+            id: format!("{n:032x}").parse().unwrap(),
+            message: Message::text(format!("message {n}")),
+            mode: SendMode::Queue,
+            state: QueuedState::Accepted,
+        })
+        .to_vec();
+    r.event(EventBody::State(StateEvent::QueueChanged { queue: queue.clone() }));
+    for line in [
+        "/waiting edit 2 other words",
+        "/waiting first 2",
+        "/waiting drop 1",
+        "/waiting edit 2",
+        "/waiting drop 3",
+    ] {
+        r.plain.line(line);
+    }
+    assert_eq!(
+        r.plain.waiting(),
+        [
+            QueueCommand::Edit { id: queue[1].id, message: Message::text("other words") },
+            QueueCommand::Move { id: queue[1].id, to: 0 },
+            QueueCommand::Remove { id: queue[0].id },
+        ]
+        .map(CommandBody::Queue)
+    );
+}
+
+#[test]
+fn an_approval_that_nobody_answers_is_a_no_where_a_time_is_set() {
+    let mut r = Reader::new();
+    r.plain.model.ui = Arc::new(tiller_config::schema::Ui { approval_timeout: 60, ..Default::default() });
+    r.event(EventBody::Ask(AskEvent::PermissionAsked { ask: permission(1) }));
+    r.clock.advance(Duration::from_secs(59));
+    r.plain.too_late();
+    assert!(r.plain.waiting().is_empty());
+    r.clock.advance(Duration::from_secs(1));
+    r.plain.too_late();
+    r.plain.too_late();
+    let sent = r.plain.waiting();
+    let [CommandBody::Ask(AskCommand::Answer { reply: AskReply::Permission { decision, .. }, .. })] =
+        &sent[..]
+    else {
+        panic!("{sent:?}")
+    };
+    assert!(matches!(decision, Decision::Deny { comment: Some(why) } if why.contains("within 60 s")));
+    assert!(r.text().contains("no, as nobody answered within 60 s"), "{}", r.text());
+}

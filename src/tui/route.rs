@@ -1,0 +1,305 @@
+//! Carries effects out, and brings answers back to those who asked.
+
+use std::any::Any;
+use std::collections::HashMap;
+
+use tiller_protocol::command::{Query, SessionCommand};
+use tiller_protocol::event::{ReplyEvent, StateEvent};
+use tiller_protocol::view::Snapshot;
+use tiller_protocol::{
+    Command, CommandBody, CommandId, Event, EventBody, Message, Notice, NoticeKind, SessionId,
+};
+
+use crate::app::{App, Layer, Owner, Task};
+use crate::effect::{Effect, Token};
+use crate::panel::{Panel, Reply, View};
+
+/// Who waits for what.
+#[derive(Default)]
+pub(crate) struct Router {
+    next: u64,
+    asked: HashMap<CommandId, (Owner, Token)>,
+    jobs: HashMap<Token, (Owner, Token)>,
+    snapshot: Option<CommandId>,
+    /// The session that is to be branched as soon as it is open.
+    branch: Option<(SessionId, CommandId)>,
+}
+
+impl Router {
+    fn fresh(&mut self) -> u64 {
+        self.next += 1;
+        self.next
+    }
+}
+
+impl App {
+    pub(crate) fn effects(&mut self, from: Owner, list: Vec<Effect>) {
+        for effect in list {
+            self.effect(from, effect);
+        }
+    }
+
+    fn effect(&mut self, from: Owner, effect: Effect) {
+        match effect {
+            Effect::Send(body) => {
+                self.send(body);
+            }
+            Effect::Ask(body, token) => {
+                if self.hold(from, &body, token) {
+                    return;
+                }
+                let id = self.send(body.clone());
+                self.sent_early(&body, id);
+                self.router.asked.insert(id, (from, token));
+            }
+            Effect::Push(panel) => self.push(panel),
+            Effect::Pop => self.pop(from),
+            Effect::Focus(view) => self.focus(view),
+            Effect::Act(action) => {
+                if !self.act(action) {
+                    let why = self.disabled(action).unwrap_or_else(|| "that cannot be done now".into());
+                    self.say(why);
+                }
+            }
+            Effect::Compose { text, replace } => {
+                let message = Message::text(text);
+                self.compose(&message, replace);
+            }
+            Effect::Copy { text, what } => self.tasks.push(Task::Copy { text, what }),
+            Effect::Suspend(external) => self.tasks.push(Task::Suspend(external, from)),
+            Effect::Toast(notice) => self.notice(notice),
+            Effect::Job(job, token) => {
+                let outer = Token(self.router.fresh());
+                self.router.jobs.insert(outer, (from, token));
+                self.tasks.push(Task::Job(job, outer));
+            }
+            Effect::Connect(what, token) => {
+                let outer = Token(self.router.fresh());
+                self.router.jobs.insert(outer, (from, token));
+                self.tasks.push(Task::Connect(what, outer));
+            }
+            Effect::Tell(view, what) => {
+                if let Some(Reply::Done(list)) = self.with(Owner::View(view), |p, m| p.told(what, m)) {
+                    self.effects(Owner::View(view), list);
+                }
+            }
+            Effect::Theme { name, keep } => {
+                if let Err(why) = self.themes.show(name.as_deref(), keep) {
+                    self.say(why);
+                } else if let (true, Some(name)) = (keep, name) {
+                    self.effect(from, Effect::Setting { key: "ui.theme".into(), value: name.into() });
+                }
+            }
+            Effect::Setting { key, value } => self.setting(key, value),
+            Effect::Branch(id) => self.branch(id),
+            Effect::Answer(id) => {
+                if !self.open_this(id) {
+                    self.say("that question is answered already");
+                }
+            }
+            Effect::Redraw => self.dirty = true,
+            Effect::Reload => self.tasks.push(Task::Reload),
+            Effect::Repaint => self.tasks.push(Task::Repaint),
+            Effect::Quit => self.tasks.push(Task::Quit),
+        }
+    }
+
+    /// Branches a session at its end: at once when it is the open one.
+    fn branch(&mut self, id: SessionId) {
+        let here = self.model.session.summary.as_ref().is_some_and(|s| s.id == id);
+        let body = if here {
+            CommandBody::Query(Query::Snapshot)
+        } else {
+            CommandBody::Session(SessionCommand::Open { id })
+        };
+        self.router.branch = Some((id, self.send(body)));
+    }
+
+    /// The state of a session is here: perhaps the one to be branched. One that is open elsewhere is
+    /// branched by the answer to the question that comes then.
+    fn branch_now(&mut self, s: &Snapshot) {
+        if self.router.branch.take_if(|(id, _)| *id == s.session.id).is_none() || s.read_only {
+            return;
+        }
+        match s.head {
+            Some(entry) => {
+                self.send(CommandBody::Session(SessionCommand::Fork { entry }));
+            }
+            None => self.say("nothing was said in it yet"),
+        }
+    }
+
+    /// A setting holds at once; that it is kept is second.
+    fn setting(&mut self, key: String, value: serde_json::Value) {
+        let Some(name) = key.strip_prefix("ui.") else { return };
+        let changed = serde_json::to_value(self.model.ui.as_ref()).and_then(|mut all| {
+            all[name] = value.clone();
+            serde_json::from_value::<tiller_config::schema::Ui>(all)
+        });
+        match changed {
+            Ok(ui) => {
+                crate::text::width::set_ambiguous_wide(ui.ambiguous_wide);
+                self.model.ui = std::sync::Arc::new(ui);
+                self.tasks.push(Task::Setting { key, value });
+            }
+            Err(e) => self.say(format!("{key}: {e}")),
+        }
+    }
+
+    /// Sends a command and says its id.
+    pub(crate) fn send(&mut self, body: CommandBody) -> CommandId {
+        let id = CommandId(self.router.fresh());
+        self.tasks.push(Task::Send(Command { id, body }));
+        id
+    }
+
+    /// Asks for the whole state, once at a time.
+    pub(crate) fn ask_snapshot(&mut self) {
+        if self.router.snapshot.is_none() {
+            self.router.snapshot = Some(self.send(CommandBody::Query(Query::Snapshot)));
+        }
+    }
+
+    /// Puts a layer on top.
+    pub(crate) fn push(&mut self, mut panel: Box<dyn Panel>) {
+        let id = self.router.fresh();
+        let list = panel.opened(&self.model);
+        self.keys.pending.clear();
+        self.layers.push(Layer { id, panel });
+        self.effects(Owner::Layer(id), list);
+    }
+
+    /// Takes away the layer that asked for it, else the top one.
+    fn pop(&mut self, from: Owner) {
+        match from {
+            Owner::Layer(id) => self.layers.retain(|l| l.id != id),
+            _ => {
+                self.layers.pop();
+            }
+        }
+        self.keys.pending.clear();
+    }
+
+    /// Shows and focuses a view.
+    pub(crate) fn focus(&mut self, view: View) {
+        self.layers.retain(|l| l.panel.ask().is_some());
+        self.put_asks_aside();
+        let wide = self.screen.areas.as_ref().is_some_and(|a| {
+            a.class.wide() && a.parts().any(|p| p.view == view && p.view != self.screen.main)
+        });
+        if view == View::Composer {
+            self.screen.main = View::Conversation;
+        } else if !wide {
+            self.screen.main = view;
+        }
+        if self.screen.focus != view {
+            self.screen.zoom = crate::layout::Zoom::Normal;
+        }
+        self.screen.focus = view;
+    }
+
+    /// Puts words into the composer.
+    pub(crate) fn compose(&mut self, message: &Message, replace: bool) {
+        let owner = Owner::View(View::Composer);
+        if let Some(Reply::Done(list)) = self.with(owner, |p, m| p.compose(message, replace, m)) {
+            self.effects(owner, list);
+        }
+    }
+
+    /// A line for the person.
+    pub(crate) fn say(&mut self, text: impl Into<String>) {
+        self.toasts.push(self.model.mono, Notice::new(NoticeKind::Info, text));
+    }
+
+    /// A notice of our own: shown and kept in the log.
+    pub(crate) fn notice(&mut self, notice: Notice) {
+        if notice.kind != NoticeKind::Info {
+            self.model.notices.push((self.model.now, notice.clone()));
+        }
+        self.toasts.push(self.model.mono, notice);
+    }
+
+    /// Why an action cannot be done now, by whoever knows.
+    pub(crate) fn disabled(&self, action: crate::action::Action) -> Option<String> {
+        crate::global::disabled(self, action)
+            .or_else(|| self.views.iter().find_map(|(_, p)| p.disabled(action, &self.model)))
+    }
+
+    /// Brings an answer to whoever asked.
+    pub(crate) fn answered(&mut self, event: &Event) {
+        let Some(cause) = event.cause else { return };
+        let reply = matches!(event.body, EventBody::Reply(_));
+        if reply && self.router.snapshot == Some(cause) {
+            self.router.snapshot = None;
+        }
+        let found =
+            if reply { self.router.asked.remove(&cause) } else { self.router.asked.get(&cause).copied() };
+        if let Some((owner, token)) = found
+            && let Some(Reply::Done(list)) = self.with(owner, |p, m| p.reply(token, event, m))
+        {
+            self.effects(owner, list);
+        }
+    }
+
+    /// Brings a job's result to whoever asked.
+    pub(crate) fn job(&mut self, token: Token, result: Box<dyn Any + Send>) {
+        let waits = self.router.jobs.remove(&token);
+        if let Some((Owner::Shell, _)) = waits {
+            if let Ok(said) = result.downcast::<Result<String, String>>() {
+                self.status_done(*said);
+            }
+            return;
+        }
+        if let Some((owner, token)) = waits
+            && let Some(Reply::Done(list)) = self.with(owner, |p, m| p.job(token, result, m))
+        {
+            self.effects(owner, list);
+        }
+    }
+
+    /// What the shell itself does about an event.
+    pub(crate) fn after_event(&mut self, event: &Event) {
+        match &event.body {
+            EventBody::State(StateEvent::Lagged { .. }) => self.ask_snapshot(),
+            EventBody::State(StateEvent::HeadMoved { draft, .. }) => {
+                if let Some(draft) = draft {
+                    self.compose(draft, true);
+                }
+                self.ask_snapshot();
+            }
+            EventBody::State(StateEvent::Notice { notice }) => {
+                self.toasts.push(self.model.mono, notice.clone());
+            }
+            EventBody::State(StateEvent::ProfileChanged { profile }) => {
+                let meaning = crate::dialog::profile::meaning(*profile);
+                self.say(format!("permission mode {}: {meaning}", profile.word()));
+            }
+            EventBody::State(StateEvent::ModelChanged { .. }) => self.release(),
+            EventBody::State(StateEvent::Stopped {}) => self.tasks.push(Task::Quit),
+            EventBody::Turn(tiller_protocol::event::TurnEvent::SessionStarted { .. }) => self.ask_snapshot(),
+            EventBody::Reply(r) => match r.as_ref() {
+                ReplyEvent::ErrorReply { notice } => {
+                    self.router.branch.take_if(|(_, asked)| event.cause == Some(*asked));
+                    self.notice(notice.clone());
+                    self.refused_early(event.cause);
+                }
+                ReplyEvent::SnapshotReply { snapshot } => self.branch_now(snapshot),
+                _ => {}
+            },
+            _ => {}
+        }
+        self.tell_outside(event);
+        self.status_event(event);
+    }
+
+    /// The editor is done with the file that `owner` gave it.
+    pub fn edited(&mut self, owner: Owner, result: Result<(), String>) {
+        if let Err(why) = &result {
+            self.notice(Notice::new(NoticeKind::User, format!("the editor: {why}")));
+        }
+        if let Some(Reply::Done(list)) = self.with(owner, |p, m| p.edited(result, m)) {
+            self.effects(owner, list);
+        }
+        self.dirty = true;
+    }
+}

@@ -1,0 +1,339 @@
+//! The loop: blocks until something happens, takes in everything that waits, does what was asked for, and
+//! draws when something changed. A key is drawn at once; a flood of events at most every 16 ms.
+
+use std::collections::VecDeque;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
+use std::time::Duration;
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use tiller_protocol::event::TurnEvent;
+use tiller_protocol::{Clock, Command, Event, EventBody};
+
+use crate::app::{App, Task};
+use crate::input::reader::Reader;
+use crate::msg::{Msg, TerminalFact};
+use crate::notify::Window;
+use crate::output::Encoder;
+use crate::output::writer::Writer;
+use crate::signals::Signals;
+use crate::terminal::{QUERIES, Terminal};
+use crate::ui::{Exit, UiError, UiOptions};
+
+/// Least time between frames under load.
+const FRAME: Duration = Duration::from_millis(16);
+
+/// Frames that may come faster after a pause, so that the first words are not kept waiting.
+const BURST: u32 = 3;
+
+/// How long a command that the engine did not take waits for the next try. After [`TRIES`] of them (a few
+/// seconds) the engine will not come soon: then only once a minute, and when something is heard.
+const RETRY: Duration = Duration::from_millis(5);
+const TRIES: u32 = 600;
+const SELDOM: Duration = Duration::from_secs(60);
+
+/// Messages taken in before a frame is considered.
+const DRAIN: usize = 8192;
+
+/// The running face.
+pub(crate) struct Loop {
+    pub(crate) app: App,
+    pub(crate) tx: SyncSender<Msg>,
+    rx: Receiver<Msg>,
+    commands: Box<dyn Fn(Command) -> bool + Send>,
+    /// Commands that the engine has not taken yet, in order.
+    outbox: VecDeque<Command>,
+    /// Tries in vain since the engine took something last.
+    tries: u32,
+    pub(crate) terminal: Option<Terminal>,
+    pub(crate) reader: Option<Reader>,
+    pub(crate) signals: Option<Signals>,
+    /// How many times the shell had let us go on when the screen was set up last.
+    pub(crate) resumed: u32,
+    pub(crate) writer: Writer,
+    pub(crate) encoder: Encoder,
+    buf: Buffer,
+    pub(crate) clock: std::sync::Arc<dyn Clock>,
+    /// When the last frame was made, and how many more may follow at once.
+    last: Duration,
+    credit: u32,
+    /// Something that a person did waits to be seen, or the first words of a reply.
+    urgent: bool,
+    /// Words of the model are coming in.
+    flowing: bool,
+    exit: Option<Exit>,
+    pub(crate) window: Window,
+    pub(crate) escape: Duration,
+    pub(crate) bursts: bool,
+    pub(crate) options: Option<UiOptions>,
+    prompt: Option<String>,
+}
+
+impl Loop {
+    pub(crate) fn new(
+        app: App,
+        (tx, rx): (SyncSender<Msg>, Receiver<Msg>),
+        commands: Box<dyn Fn(Command) -> bool + Send>,
+        terminal: Option<Terminal>,
+        o: &UiOptions,
+    ) -> Result<Self, UiError> {
+        let out: Box<dyn std::io::Write + Send> = match &terminal {
+            Some(t) => Box::new(t.output()?),
+            None => Box::new(std::io::sink()),
+        };
+        let direct = terminal.as_ref().and_then(Terminal::direct);
+        let mut made = Self::with_output(app, (tx, rx), commands, terminal, o, out)?;
+        made.writer.direct(direct);
+        Ok(made)
+    }
+
+    /// With the bytes going elsewhere; for tests.
+    pub(crate) fn with_output(
+        app: App,
+        (tx, rx): (SyncSender<Msg>, Receiver<Msg>),
+        commands: Box<dyn Fn(Command) -> bool + Send>,
+        terminal: Option<Terminal>,
+        o: &UiOptions,
+        out: Box<dyn std::io::Write + Send>,
+    ) -> Result<Self, UiError> {
+        let writer = Writer::start(out, tx.clone())?;
+        Ok(Self {
+            app,
+            tx,
+            rx,
+            commands,
+            outbox: VecDeque::new(),
+            tries: 0,
+            terminal,
+            reader: None,
+            signals: None,
+            resumed: 0,
+            writer,
+            encoder: Encoder::default(),
+            buf: Buffer::empty(Rect::new(0, 0, 80, 24)),
+            clock: std::sync::Arc::clone(&o.clock),
+            last: Duration::ZERO,
+            credit: BURST,
+            urgent: true,
+            flowing: false,
+            exit: None,
+            window: Window::of_env(&*o.env),
+            escape: Duration::from_millis(25),
+            bursts: false,
+            options: None,
+            prompt: o.prompt.clone(),
+        })
+    }
+
+    /// Runs to the end.
+    pub(crate) fn run(mut self) -> Result<Exit, UiError> {
+        if let Some(t) = &self.terminal {
+            let (w, h) = t.size();
+            self.buf = Buffer::empty(Rect::new(0, 0, w, h));
+        }
+        // Before anything is drawn: whoever sees the screen may end it, and must get the terminal back.
+        if self.terminal.is_some() {
+            self.signals = Some(Signals::start(self.tx.clone())?);
+        }
+        // The first frame and the switches in one write; only then is the terminal asked anything.
+        let mut out = self.enter()?;
+        let cursor = self.app.draw(&mut self.buf);
+        self.encoder.frame(&mut self.buf, cursor, &mut out);
+        if self.terminal.is_some() {
+            out.push_str(QUERIES);
+        }
+        self.writer.write(out);
+        self.app.start();
+        let first = self.options.as_ref().and_then(|o| o.first).and_then(crate::action::find);
+        if let Some(first) = first {
+            self.app.act(first.action);
+        }
+        if let Some(text) = self.prompt.take() {
+            self.app.submit(text);
+        }
+        self.tasks();
+        while self.exit.is_none() {
+            self.turn();
+        }
+        self.close();
+        Ok(self.exit.unwrap_or(Exit::Quit))
+    }
+
+    /// One turn: wait, take in, do, draw.
+    fn turn(&mut self) {
+        let first = match self.patience() {
+            None => self.rx.recv().map_err(|_| RecvTimeoutError::Disconnected),
+            Some(t) if t.is_zero() => self.rx.try_recv().map_err(|_| RecvTimeoutError::Timeout),
+            Some(t) => self.rx.recv_timeout(t),
+        };
+        match first {
+            Ok(msg) => {
+                self.take(msg);
+                for _ in 0..DRAIN {
+                    match self.rx.try_recv() {
+                        Ok(msg) => self.take(msg),
+                        Err(_) => break,
+                    }
+                }
+            }
+            // A moment that the app named has come: a question may be shown now.
+            Err(RecvTimeoutError::Timeout) if self.app.due() => self.take(Msg::Tick),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => self.exit = Some(Exit::Quit),
+        }
+        self.offer();
+        if self.exit.is_none() && self.app.due() && self.wait().is_none() {
+            self.draw();
+        }
+    }
+
+    /// How long to block; `None`: until something happens.
+    fn patience(&self) -> Option<Duration> {
+        let frame =
+            if self.app.due() { Some(self.wait().unwrap_or(Duration::ZERO)) } else { self.app.sleep() };
+        // While the terminal has stalled only its answer helps; the writer sends it.
+        let frame =
+            if self.app.due() && self.wait().is_none() && !self.writer.ready() { None } else { frame };
+        let often = if self.tries < TRIES { RETRY } else { SELDOM };
+        let retry = (!self.outbox.is_empty()).then_some(often);
+        [frame, retry].into_iter().flatten().min()
+    }
+
+    /// How long the next frame has to wait; `None`: not at all.
+    fn wait(&self) -> Option<Duration> {
+        if self.urgent || self.credit > 0 {
+            return None;
+        }
+        let since = self.clock.mono().saturating_sub(self.last);
+        FRAME.checked_sub(since).filter(|w| !w.is_zero())
+    }
+
+    fn take(&mut self, msg: Msg) {
+        match &msg {
+            Msg::Key(_) | Msg::Paste(_) | Msg::Mouse(_) => self.urgent = true,
+            Msg::Engine(event) => {
+                let flowing = is_words(event);
+                self.urgent |= flowing && !self.flowing;
+                self.flowing = flowing;
+            }
+            Msg::Resize(w, h) => self.resize(*w, *h),
+            Msg::Terminate(n) => {
+                self.exit = Some(Exit::Signal(*n));
+                return;
+            }
+            Msg::Continued => self.resume(),
+            Msg::Stop => self.stop(false),
+            Msg::Terminal(TerminalFact::Mode(2026, state)) => {
+                self.encoder.sync = Some(matches!(state, 1 | 2))
+            }
+            Msg::Terminal(TerminalFact::Mode(2004, 0)) => self.no_pastes(),
+            _ => {}
+        }
+        self.app.update(msg);
+        self.tasks();
+    }
+
+    fn resize(&mut self, w: u16, h: u16) {
+        // Of a storm only the last size counts; ask for it.
+        let (w, h) = self.terminal.as_ref().map_or((w, h), Terminal::size);
+        let area = Rect::new(0, 0, w.clamp(1, 4096), h.clamp(1, 4096));
+        self.urgent = true;
+        if area != self.buf.area {
+            self.buf = Buffer::empty(area);
+            self.encoder.repaint();
+        }
+    }
+
+    fn draw(&mut self) {
+        if !self.writer.ready() {
+            return;
+        }
+        let now = self.clock.mono();
+        let passed = now.saturating_sub(self.last).as_millis() / FRAME.as_millis();
+        self.credit = (self.credit + u32::try_from(passed).unwrap_or(BURST)).min(BURST).saturating_sub(1);
+        self.last = now;
+        self.urgent = false;
+        let cursor = self.app.draw(&mut self.buf);
+        let mut out = self.writer.spare();
+        self.encoder.frame(&mut self.buf, cursor, &mut out);
+        self.writer.write(out);
+    }
+
+    /// Offers waiting commands to the engine, in order.
+    fn offer(&mut self) {
+        while let Some(c) = self.outbox.front() {
+            if !(self.commands)(c.clone()) {
+                self.tries = self.tries.saturating_add(1);
+                return;
+            }
+            self.outbox.pop_front();
+        }
+        self.tries = 0;
+    }
+
+    /// Runs a job on a thread of its own.
+    fn spawn(&mut self, job: crate::effect::Job, token: crate::effect::Token) {
+        let tx = self.tx.clone();
+        // It holds only its end of the channel, and ends by itself.
+        let made = std::thread::Builder::new().name("tiller-job".into()).spawn(move || {
+            let _ = tx.send(Msg::Job(token, job()));
+        });
+        if let Err(e) = made {
+            self.app.say(format!("no thread: {e}"));
+        }
+    }
+
+    fn tasks(&mut self) {
+        for task in self.app.take_tasks() {
+            match task {
+                Task::Send(c) => self.outbox.push_back(c),
+                Task::Copy { text, what } => self.copy(&text, what),
+                Task::Suspend(external, owner) => self.suspend(external, owner),
+                Task::Job(job, token) => self.spawn(job, token),
+                Task::Connect(what, token) => {
+                    let connect = self.options.as_ref().and_then(|o| o.connect.clone());
+                    let none = || Err("providers are set up in config.toml here".to_owned());
+                    let job = move || -> Box<dyn std::any::Any + Send> {
+                        let result: Result<crate::effect::Connected, String> =
+                            connect.map_or_else(none, |c| c(what));
+                        Box::new(result)
+                    };
+                    self.spawn(Box::new(job), token);
+                }
+                Task::Notify(text) => self.writer.write(self.window.notify(&text)),
+                Task::Title(text) => {
+                    let mut out = Window::title(&text);
+                    out.push_str(&self.window.busy(self.app.model.running));
+                    self.writer.write(out);
+                }
+                Task::Repaint => {
+                    self.encoder.repaint();
+                    self.app.dirty = true;
+                }
+                Task::Setting { key, value } => {
+                    let save = self.options.as_ref().and_then(|o| o.save_setting.as_ref());
+                    let kept = save.map_or(Err("it holds until the end".into()), |save| save(&key, &value));
+                    if let Err(why) = kept {
+                        self.app.say(format!("{key} is not kept: {why}"));
+                    }
+                    if let Err(n) = self.carry_out() {
+                        self.app.notice(n);
+                    }
+                    self.app.settings_changed();
+                }
+                Task::Reload => self.reload(),
+                Task::Quit => self.exit = self.exit.or(Some(Exit::Quit)),
+            }
+        }
+        self.offer();
+    }
+}
+
+/// The model's words, piece by piece.
+fn is_words(event: &Event) -> bool {
+    matches!(&event.body, EventBody::Turn(TurnEvent::TextDelta { .. }))
+}
+
+#[cfg(test)]
+#[path = "run_tests.rs"]
+mod tests;

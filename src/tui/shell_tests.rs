@@ -1,0 +1,312 @@
+//! The shell as a whole, driven by the robot.
+
+use std::time::Duration;
+
+use tiller_protocol::command::{SessionCommand, TurnCommand};
+use tiller_protocol::event::{StateEvent, TurnEvent};
+use tiller_protocol::{CommandBody, EventBody, Message, Notice, NoticeKind, Profile, SendMode};
+
+use crate::action::Action;
+use crate::app::Task;
+use crate::dialog;
+use crate::panel::View;
+use crate::testing::Robot;
+
+fn submit(text: &str, mode: SendMode) -> CommandBody {
+    CommandBody::Turn(TurnCommand::Submit { message: Message::text(text), mode })
+}
+
+fn running(r: &mut Robot) {
+    r.event(EventBody::Turn(TurnEvent::TurnStarted {}));
+}
+
+#[test]
+fn typing_and_enter_sends() {
+    let mut r = Robot::new(80, 24);
+    r.run("type hello world; enter");
+    assert_eq!(r.commands(), [&submit("hello world", SendMode::Steer)]);
+    assert!(!r.screen().contains("hello world"), "the composer is empty again");
+}
+
+#[test]
+fn a_backslash_and_ctrl_j_make_lines() {
+    let mut r = Robot::new(80, 24);
+    r.run("type one\\; enter; type two; ctrl-j; type three; enter");
+    assert_eq!(r.commands(), [&submit("one\ntwo\nthree", SendMode::Steer)]);
+}
+
+#[test]
+fn while_a_turn_runs_enter_steers_and_tab_queues() {
+    let mut r = Robot::new(118, 25);
+    running(&mut r);
+    r.run("type a");
+    assert!(r.footer().contains("enter steer") && r.footer().contains("tab queue"), "{}", r.footer());
+    r.run("tab; type b; enter");
+    assert_eq!(r.commands(), [&submit("a", SendMode::Queue), &submit("b", SendMode::Steer)]);
+}
+
+#[test]
+fn escape_stops_and_the_second_time_kills() {
+    let mut r = Robot::new(80, 24);
+    running(&mut r);
+    assert!(r.footer().contains("esc stop"));
+    r.run("esc; esc");
+    let stop = |hard| CommandBody::Turn(TurnCommand::Interrupt { hard });
+    assert_eq!(r.commands(), [&stop(false), &stop(true)]);
+}
+
+#[test]
+fn ctrl_c_clears_then_asks_then_quits() {
+    let mut r = Robot::new(80, 24);
+    r.run("type draft; ctrl-c");
+    assert!(!r.screen().contains("draft"));
+    r.run("ctrl-c");
+    assert!(r.screen().contains("again to quit"));
+    assert!(!r.tasks.iter().any(|t| matches!(t, Task::Quit)));
+    r.run("ctrl-c");
+    assert!(
+        r.tasks.iter().any(|t| matches!(t, Task::Quit)),
+        "the engine is not there yet, so it ends at once"
+    );
+}
+
+#[test]
+fn the_leader_shows_what_can_follow_after_a_while() {
+    let mut r = Robot::new(80, 24);
+    r.run("ctrl-x");
+    assert!(!r.screen().contains("errors"));
+    r.run("wait 260");
+    assert!(r.screen().contains("e errors"), "{}", r.screen());
+    r.run("esc");
+    assert!(!r.screen().contains("e errors"));
+    r.run("ctrl-x ?");
+    assert!(r.screen().contains("e errors"), "at once on ?");
+    r.run("t");
+    assert!(r.screen().contains("gruvbox-dark"), "the next key still counts: {}", r.screen());
+}
+
+#[test]
+fn an_unknown_sequence_says_so_and_types_nothing() {
+    let mut r = Robot::new(80, 24);
+    r.run("ctrl-x Q");
+    assert!(r.screen().contains("ctrl-x Q does nothing here"));
+    r.run("type x; enter");
+    assert_eq!(r.commands(), [&submit("x", SendMode::Steer)]);
+}
+
+#[test]
+fn risky_mode_needs_a_yes() {
+    let mut r = Robot::new(80, 24);
+    r.event(EventBody::State(StateEvent::ProfileChanged { profile: Profile::AutoEdit }));
+    r.clear().run("shift-tab");
+    assert!(r.commands().is_empty());
+    assert!(r.screen().contains("AUTO"));
+    r.run("enter");
+    assert!(r.commands().is_empty(), "the focus starts on no");
+    r.run("shift-tab; y");
+    let set = CommandBody::Session(SessionCommand::SetProfile { profile: Profile::Full });
+    assert_eq!(r.commands(), [&set]);
+}
+
+#[test]
+fn the_palette_finds_and_does() {
+    let mut r = Robot::new(80, 24);
+    r.run("ctrl-p; type new session");
+    assert!(r.screen().contains("ctrl-x n"), "it shows the key: {}", r.screen());
+    r.clear().run("enter");
+    assert_eq!(r.commands(), [&CommandBody::Session(SessionCommand::New)]);
+    r.run("alt-x; type Answer the next");
+    assert!(r.screen().contains("(nothing waits for an answer)"), "{}", r.screen());
+}
+
+#[test]
+fn help_lists_what_applies_here_first() {
+    let mut r = Robot::new(100, 30);
+    r.run("f1");
+    let screen = r.screen();
+    assert!(screen.contains("Send the message"), "{screen}");
+    r.run("type palette");
+    assert!(r.screen().contains("ctrl-p"));
+    r.run("esc");
+    assert!(!r.screen().contains("help: keys"));
+}
+
+#[test]
+fn errors_are_kept_and_counted() {
+    let mut r = Robot::new(118, 25);
+    let notice = Notice::new(NoticeKind::Network, "the server did not answer")
+        .hint("try again")
+        .detail("ECONNREFUSED");
+    r.event(EventBody::State(StateEvent::Notice { notice }));
+    assert!(r.screen().contains("the server did not answer - try again"));
+    r.wait(Duration::from_secs(10));
+    assert!(!r.screen().contains("the server did not answer"), "a toast goes");
+    assert!(r.screen().contains("ctrl-x e x 1"), "the badge stays: {}", r.screen());
+    r.run("ctrl-x e");
+    assert!(r.screen().contains("ECONNREFUSED"), "{}", r.screen());
+    r.run("esc");
+    assert!(!r.screen().contains("ctrl-x e x 1"), "looked at");
+}
+
+#[test]
+fn theme_preview_is_live_and_escape_brings_the_old_one_back() {
+    let mut r = Robot::new(80, 24);
+    r.run("ctrl-x t; type gruvbox-dark");
+    assert_eq!(r.app.themes.current().name, "gruvbox-dark");
+    r.run("esc");
+    assert_eq!(r.app.themes.current().name, "mono");
+    r.run("ctrl-x t; type gruvbox-dark; enter");
+    assert_eq!(r.app.themes.current().name, "gruvbox-dark");
+}
+
+#[test]
+fn focus_moves_and_escape_leads_back() {
+    let mut r = Robot::new(118, 25);
+    r.run("alt-1");
+    assert_eq!(r.app.screen.focus, View::Conversation);
+    assert!(r.footer().contains("esc back"), "{}", r.footer());
+    r.run("alt-l");
+    assert_ne!(r.app.screen.focus, View::Conversation);
+    r.run("esc");
+    assert_eq!(r.app.screen.focus, View::Composer);
+}
+
+#[test]
+fn every_view_can_be_reached_at_every_size() {
+    for (w, h) in [(40, 12), (60, 20), (80, 24), (118, 25), (160, 50), (220, 60)] {
+        let mut r = Robot::new(w, h);
+        for (i, view) in View::ALL.into_iter().enumerate().skip(1) {
+            r.run(&format!("ctrl-x {i}"));
+            assert_eq!(r.app.screen.focus, view, "{w}x{h}");
+            let areas = r.app.screen.areas.as_ref().unwrap();
+            assert!(
+                areas.part(view).is_some() || areas.rail.iter().any(|p| p.view == view),
+                "{view:?} at {w}x{h}"
+            );
+            r.run("esc");
+            assert_eq!(r.app.screen.focus, View::Composer);
+            assert!(r.cursor().is_some(), "the caret is back at {w}x{h}");
+        }
+    }
+}
+
+/// A button that a dialog has on a wide screen it also has on a narrow one.
+#[test]
+fn dialogs_have_the_same_options_at_every_width() {
+    for (name, make) in dialog::SAMPLES {
+        let mut seen: Option<Vec<(String, Action)>> = None;
+        for width in [200, 120, 80, 60, 40] {
+            let mut r = Robot::new(width, 24);
+            r.push(make());
+            let options: Vec<(String, Action)> = r
+                .app
+                .hints()
+                .into_iter()
+                .filter_map(|h| Some((r.app.keys.map.describe(h.action, &r.app.scopes())?, h.action)))
+                .collect();
+            match &seen {
+                None => seen = Some(options),
+                Some(first) => assert_eq!(first, &options, "{name} at {width}"),
+            }
+            let screen = r.screen();
+            for (key, label) in buttons(&screen_of(*make, 200)) {
+                assert!(
+                    screen.contains(&format!("[{key}] {label}")),
+                    "{name}: [{key}] {label} at {width}\n{screen}"
+                );
+            }
+        }
+    }
+}
+
+fn screen_of(make: fn() -> Box<dyn crate::panel::Panel>, width: u16) -> String {
+    Robot::new(width, 24).push(make()).screen()
+}
+
+/// `[k] word` on a screen.
+fn buttons(screen: &str) -> Vec<(String, String)> {
+    let mut out = Vec::new();
+    for part in screen.split('[').skip(1) {
+        if let Some((key, rest)) = part.split_once("] ")
+            && key.chars().count() == 1
+        {
+            out.push((key.into(), rest.split([' ', '\n']).next().unwrap_or("").into()));
+        }
+    }
+    out
+}
+
+/// For many states: each key that the footer names does the action that it names.
+#[test]
+fn the_footer_tells_the_truth() {
+    /// States from here on differ only in the dialog, not in the preset: one preset is enough for them.
+    const ONCE: usize = 10;
+    let states: &[(&str, bool, &str)] = &[
+        ("empty", false, ""),
+        ("draft", false, "type hi"),
+        ("running", true, ""),
+        ("running with a draft", true, "type hi"),
+        ("conversation", false, "alt-1"),
+        ("todo", false, "alt-2"),
+        ("palette", false, "ctrl-p"),
+        ("help", false, "f1"),
+        ("theme", false, "ctrl-x t"),
+        ("errors", false, "ctrl-x e"),
+        ("agents", true, "alt-3"),
+        ("watch", false, "alt-4"),
+        ("session tree", false, "alt-5"),
+        ("search in a panel", false, "alt-2; /; type x; enter"),
+        ("sessions", false, "ctrl-x s"),
+        ("models", false, "ctrl-x m"),
+        ("settings", false, "ctrl-x ,"),
+        ("history", false, "ctrl-r"),
+        ("key recorder", false, "ctrl-x K"),
+        ("permissions", false, "alt-x; type permissions; enter"),
+    ];
+    for preset in ["default", "vim", "emacs"] {
+        let all = if preset == "default" { states } else { &states[..ONCE] };
+        for (name, run, steps) in all {
+            let make = || {
+                let ui = tiller_config::schema::Ui { keymap: preset.into(), ..Default::default() };
+                let mut r = Robot::with(160, 40, ui);
+                if *run {
+                    running(&mut r);
+                }
+                r.run(steps).clear();
+                r
+            };
+            let told = told(&make());
+            assert!(!told.is_empty(), "{preset} {name}");
+            for (key, action) in told {
+                let mut r = make();
+                r.app.keys.log.clear();
+                if action == crate::action::LEADER {
+                    r.run(&key);
+                    assert_eq!(r.app.keys.pending.len(), 1, "{preset} {name}: {key}");
+                    continue;
+                }
+                r.run(&key);
+                assert!(r.app.keys.log.contains(&action), "{preset} {name}: {key} is not {action:?}");
+            }
+        }
+    }
+}
+
+fn told(r: &Robot) -> Vec<(String, Action)> {
+    let scopes = r.app.scopes();
+    r.app
+        .hints()
+        .into_iter()
+        .filter_map(|h| Some((r.app.keys.map.describe(h.action, &scopes)?, h.action)))
+        .collect()
+}
+
+#[test]
+fn what_waits_to_be_drawn_outlives_news_of_the_terminal() {
+    let mut r = Robot::new(80, 24);
+    running(&mut r);
+    r.app.update(crate::msg::Msg::Reload);
+    assert!(r.app.due());
+    r.app.update(crate::msg::Msg::Written);
+    assert!(r.app.due(), "the frame that the terminal had no room for");
+}

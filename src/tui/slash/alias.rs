@@ -1,0 +1,23 @@
+//! Commands that do just what a key does.
+
+use super::SlashCommand;
+use crate::action::Action;
+use crate::effect::Effect;
+use crate::model::Model;
+
+/// Name, help, and the action that it stands for.
+pub(super) struct Alias(pub &'static str, pub &'static str, pub &'static str);
+
+impl SlashCommand for Alias {
+    fn name(&self) -> &'static str {
+        self.0
+    }
+
+    fn help(&self) -> &'static str {
+        self.1
+    }
+
+    fn run(&self, _args: &str, _model: &Model) -> Result<Vec<Effect>, String> {
+        Ok(vec![Effect::Act(Action(self.2))])
+    }
+}

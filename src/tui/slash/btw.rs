@@ -1,0 +1,30 @@
+//! `/btw`.
+
+use super::SlashCommand;
+use crate::dialog::aside::Aside;
+use crate::effect::Effect;
+use crate::model::Model;
+
+/// `/btw`
+pub(super) struct Btw;
+
+impl SlashCommand for Btw {
+    fn name(&self) -> &'static str {
+        "btw"
+    }
+
+    fn help(&self) -> &'static str {
+        "Ask something on the side; the conversation does not change"
+    }
+
+    fn usage(&self) -> &'static str {
+        "/btw QUESTION"
+    }
+
+    fn run(&self, args: &str, _model: &Model) -> Result<Vec<Effect>, String> {
+        if args.is_empty() {
+            return Err("Write the question behind it: /btw QUESTION".into());
+        }
+        Ok(vec![Effect::Push(Box::new(Aside::new(args)))])
+    }
+}

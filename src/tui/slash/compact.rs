@@ -1,0 +1,37 @@
+//! `/compact`.
+
+use tiller_protocol::CommandBody;
+use tiller_protocol::command::ContextCommand;
+
+use super::SlashCommand;
+use crate::action::Action;
+use crate::effect::Effect;
+use crate::model::Model;
+
+/// `/compact`
+pub(super) struct Compact;
+
+impl SlashCommand for Compact {
+    fn name(&self) -> &'static str {
+        "compact"
+    }
+
+    fn help(&self) -> &'static str {
+        "Summarise the conversation to make room"
+    }
+
+    fn usage(&self) -> &'static str {
+        "/compact [WHAT TO KEEP]"
+    }
+
+    fn run(&self, args: &str, model: &Model) -> Result<Vec<Effect>, String> {
+        if model.running {
+            return Err("A turn runs. Stop it first (Escape), or wait for its end.".into());
+        }
+        if args.is_empty() {
+            return Ok(vec![Effect::Act(Action("compact.open"))]);
+        }
+        let focus = Some(args.to_owned());
+        Ok(vec![Effect::Send(CommandBody::Context(ContextCommand::Compact { focus }))])
+    }
+}

@@ -1,0 +1,39 @@
+//! The list of `/` commands. To add one: a file and a line here, in order of names.
+
+use super::alias::Alias;
+use super::{
+    SlashCommand, btw, budget, compact, model, new, permissions, queue, rename, resume, stop, theme, todo,
+};
+
+/// All commands, by name.
+pub(super) const ALL: &[&dyn SlashCommand] = &[
+    &Alias("agents", "Show the agents and what runs", "view.agents"),
+    &Alias("audit", "What ran, who allowed it, how it ended", "audit.open"),
+    &btw::Btw,
+    &budget::Budget,
+    &compact::Compact,
+    &Alias("context", "Where the model's context goes", "context.open"),
+    &resume::Continue,
+    &Alias("cost", "What it cost, by model, agent and day", "cost.open"),
+    &Alias("diff", "Review what the last turn changed", "view.diff"),
+    &Alias("editor", "Write the message in your editor", "composer.editor"),
+    &Alias("errors", "Show the error log", "errors.open"),
+    &Alias("files", "Show which files changed, and who changed them", "view.watch"),
+    &Alias("help", "Show every key and command", "help.open"),
+    &Alias("history", "Find an earlier prompt", "history.open"),
+    &Alias("keys", "Give an action another key", "keys.open"),
+    &model::PickModel,
+    &new::New,
+    &permissions::Permissions,
+    &queue::Queue,
+    &Alias("quit", "Leave Tiller", "global.quit"),
+    &rename::Rename,
+    &Alias("sessions", "Pick another session", "sessions.open"),
+    &Alias("settings", "Change settings of the screen", "settings.open"),
+    &Alias("setup", "Set up a model: key, server or demo", "setup.open"),
+    &stop::Stop,
+    &theme::Theme,
+    &todo::Todo,
+    &Alias("tour", "Begin the guided tour", "tour.open"),
+    &Alias("view", "Read the conversation in the full viewer", "viewer.open"),
+];

@@ -1,0 +1,133 @@
+//! The `/` commands: one file each, listed in [`list`]. They do the same as keys and palette.
+
+mod alias;
+mod btw;
+mod budget;
+mod compact;
+mod list;
+mod model;
+mod new;
+mod permissions;
+mod queue;
+mod rename;
+mod resume;
+mod stop;
+mod theme;
+mod todo;
+
+use crate::effect::Effect;
+use crate::model::Model;
+
+/// One command.
+pub trait SlashCommand: Sync {
+    /// Without the slash.
+    fn name(&self) -> &'static str;
+
+    /// What it does, in a few words; shown in the list and in help.
+    fn help(&self) -> &'static str;
+
+    /// How to write it, for instance `/rename TITLE`.
+    fn usage(&self) -> &'static str {
+        ""
+    }
+
+    /// Does it. `args` is the trimmed rest of the line.
+    ///
+    /// # Errors
+    /// A sentence for the person; the text then stays in the composer.
+    fn run(&self, args: &str, model: &Model) -> Result<Vec<Effect>, String>;
+}
+
+/// All commands, by name.
+pub fn all() -> &'static [&'static dyn SlashCommand] {
+    list::ALL
+}
+
+/// Name and arguments, when `text` is one line that begins with a slash and a word. A path such as
+/// `/usr/bin` is text.
+pub(crate) fn parse(text: &str) -> Option<(&str, &str)> {
+    let rest = text.strip_prefix('/')?;
+    let (name, args) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+    let word = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
+    word.then(|| (name, args.trim()))
+}
+
+/// By its exact name.
+pub(crate) fn find(name: &str) -> Option<&'static dyn SlashCommand> {
+    all().iter().copied().find(|c| c.name() == name)
+}
+
+/// Those that begin with `word`, then those that contain it.
+pub(crate) fn matching(word: &str) -> Vec<&'static dyn SlashCommand> {
+    let mut first: Vec<_> = all().iter().copied().filter(|c| c.name().starts_with(word)).collect();
+    first.extend(all().iter().copied().filter(|c| !c.name().starts_with(word) && c.name().contains(word)));
+    first
+}
+
+/// The sentence for a name that is none, with the nearest one.
+pub(crate) fn unknown(name: &str) -> String {
+    let near = all().iter().map(|c| (distance(name, c.name()), c.name())).min().filter(|(d, _)| *d <= 2);
+    match near {
+        Some((_, n)) => format!("There is no command /{name}. Did you mean /{n}?"),
+        None => format!("There is no command /{name}. Type / alone to see them all."),
+    }
+}
+
+/// Edits between two words.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.chars().enumerate() {
+        let mut left = i + 1;
+        for (j, y) in b.iter().enumerate() {
+            let next = (row[j] + usize::from(x != *y)).min(left + 1).min(row[j + 1] + 1);
+            row[j] = left;
+            left = next;
+        }
+        row[b.len()] = left;
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_command_is_named_once_and_says_what_it_does() {
+        let mut names: Vec<_> = all().iter().map(|c| c.name()).collect();
+        assert!(names.is_sorted(), "keep the list in order");
+        names.dedup();
+        assert_eq!(names.len(), all().len());
+        for c in all() {
+            assert!(!c.help().is_empty() && c.help().len() <= 70, "/{}", c.name());
+            assert!(c.usage().is_empty() || c.usage().starts_with(&format!("/{}", c.name())));
+        }
+    }
+
+    #[test]
+    fn what_an_alias_stands_for_exists() {
+        for c in all() {
+            if let Ok(effects) = c.run("", &Model::default()) {
+                for e in effects {
+                    if let Effect::Act(a) = e {
+                        assert!(crate::action::find(a.0).is_some(), "/{} stands for {}", c.name(), a.0);
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn paths_are_not_commands() {
+        assert_eq!(parse("/usr/bin/env"), None);
+        assert_eq!(parse("/"), None);
+        assert_eq!(parse("/compact the parser"), Some(("compact", "the parser")));
+    }
+
+    #[test]
+    fn a_slip_is_told() {
+        assert!(unknown("compat").contains("/compact"));
+        assert!(unknown("zzzzzzzz").contains("Type / alone"));
+    }
+}

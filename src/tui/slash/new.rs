@@ -1,0 +1,25 @@
+//! `/new`.
+
+use tiller_protocol::CommandBody;
+use tiller_protocol::command::SessionCommand;
+
+use super::SlashCommand;
+use crate::effect::Effect;
+use crate::model::Model;
+
+/// `/new`
+pub(super) struct New;
+
+impl SlashCommand for New {
+    fn name(&self) -> &'static str {
+        "new"
+    }
+
+    fn help(&self) -> &'static str {
+        "Begin a new session; this one is kept"
+    }
+
+    fn run(&self, _args: &str, _model: &Model) -> Result<Vec<Effect>, String> {
+        Ok(vec![Effect::Send(CommandBody::Session(SessionCommand::New))])
+    }
+}

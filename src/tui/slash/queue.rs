@@ -1,0 +1,33 @@
+//! `/queue`.
+
+use tiller_protocol::command::TurnCommand;
+use tiller_protocol::{CommandBody, Message, SendMode};
+
+use super::SlashCommand;
+use crate::effect::Effect;
+use crate::model::Model;
+
+/// `/queue`
+pub(super) struct Queue;
+
+impl SlashCommand for Queue {
+    fn name(&self) -> &'static str {
+        "queue"
+    }
+
+    fn help(&self) -> &'static str {
+        "Say something as a turn of its own, after this one"
+    }
+
+    fn usage(&self) -> &'static str {
+        "/queue MESSAGE"
+    }
+
+    fn run(&self, args: &str, _model: &Model) -> Result<Vec<Effect>, String> {
+        if args.is_empty() {
+            return Err("Write the message behind it: /queue MESSAGE".into());
+        }
+        let message = Message::text(args);
+        Ok(vec![Effect::Send(CommandBody::Turn(TurnCommand::Submit { message, mode: SendMode::Queue }))])
+    }
+}

@@ -1,0 +1,28 @@
+//! `/continue`.
+
+use tiller_protocol::CommandBody;
+use tiller_protocol::command::TurnCommand;
+
+use super::SlashCommand;
+use crate::effect::Effect;
+use crate::model::Model;
+
+/// `/continue`
+pub(super) struct Continue;
+
+impl SlashCommand for Continue {
+    fn name(&self) -> &'static str {
+        "continue"
+    }
+
+    fn help(&self) -> &'static str {
+        "Go on with a turn that was interrupted or failed"
+    }
+
+    fn run(&self, _args: &str, model: &Model) -> Result<Vec<Effect>, String> {
+        if model.running {
+            return Err("A turn runs already.".into());
+        }
+        Ok(vec![Effect::Send(CommandBody::Turn(TurnCommand::Continue))])
+    }
+}

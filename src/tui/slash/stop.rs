@@ -1,0 +1,28 @@
+//! `/stop`.
+
+use tiller_protocol::CommandBody;
+use tiller_protocol::command::TurnCommand;
+
+use super::SlashCommand;
+use crate::effect::Effect;
+use crate::model::Model;
+
+/// `/stop`
+pub(super) struct Stop;
+
+impl SlashCommand for Stop {
+    fn name(&self) -> &'static str {
+        "stop"
+    }
+
+    fn help(&self) -> &'static str {
+        "Stop the running turn"
+    }
+
+    fn run(&self, _args: &str, model: &Model) -> Result<Vec<Effect>, String> {
+        if !model.running {
+            return Err("No turn runs.".into());
+        }
+        Ok(vec![Effect::Send(CommandBody::Turn(TurnCommand::Interrupt { hard: false }))])
+    }
+}

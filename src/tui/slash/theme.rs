@@ -1,0 +1,30 @@
+//! `/theme`.
+
+use super::SlashCommand;
+use crate::action::Action;
+use crate::effect::Effect;
+use crate::model::Model;
+
+/// `/theme`
+pub(super) struct Theme;
+
+impl SlashCommand for Theme {
+    fn name(&self) -> &'static str {
+        "theme"
+    }
+
+    fn help(&self) -> &'static str {
+        "Change the colours"
+    }
+
+    fn usage(&self) -> &'static str {
+        "/theme [NAME]"
+    }
+
+    fn run(&self, args: &str, _model: &Model) -> Result<Vec<Effect>, String> {
+        if args.is_empty() {
+            return Ok(vec![Effect::Act(Action("theme.open"))]);
+        }
+        Ok(vec![Effect::Theme { name: Some(args.to_owned()), keep: true }])
+    }
+}

@@ -1,0 +1,244 @@
+//! Leaving the screen and coming back: editor, dump, Ctrl-Z, reload, the end.
+
+use std::collections::VecDeque;
+use std::io::{BufRead, Write};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tiller_protocol::{Notice, NoticeKind, Origin};
+
+use crate::app::Owner;
+use crate::cell::plain::plain_lines;
+use crate::clipboard::{self, Plan, Surroundings};
+use crate::effect::External;
+use crate::input::reader::Reader;
+use crate::model::conversation::{Body, Cell};
+use crate::msg::Msg;
+use crate::run::Loop;
+use crate::ui::UiError;
+
+/// How long what is being written may take before the screen is left all the same.
+const SETTLE: Duration = Duration::from_millis(500);
+
+impl Loop {
+    /// Raw mode and the reader; the bytes that switch our modes on are to be written first.
+    pub(crate) fn enter(&mut self) -> Result<String, UiError> {
+        let Some(t) = &self.terminal else { return Ok(String::new()) };
+        let bytes = t.enter()?;
+        self.reader = Some(Reader::start(t.input()?, self.escape, self.bursts, self.tx.clone())?);
+        Ok(bytes)
+    }
+
+    /// Gives the terminal back.
+    fn leave(&mut self) {
+        self.reader = None;
+        self.writer.settle(SETTLE);
+        if let Some(t) = &self.terminal {
+            t.leave();
+        }
+        if let Some(s) = &self.signals {
+            s.away(true);
+        }
+    }
+
+    /// Takes the terminal again, and draws everything anew.
+    fn back(&mut self) {
+        if let Some(s) = &self.signals {
+            s.away(false);
+            self.resumed = s.continued();
+        }
+        match self.enter() {
+            Ok(bytes) => self.writer.write(bytes),
+            Err(e) => self.lost(&e),
+        }
+        self.again();
+    }
+
+    /// The shell let us go on. When we did not stop by ourselves it has had the terminal without our
+    /// having left it: every mode anew.
+    pub(crate) fn resume(&mut self) {
+        let count = self.signals.as_ref().map_or(0, crate::signals::Signals::continued);
+        if count != self.resumed
+            && let Some(t) = &self.terminal
+        {
+            self.resumed = count;
+            self.writer.settle(SETTLE);
+            match t.again() {
+                Ok(bytes) => self.writer.write(bytes),
+                Err(e) => self.lost(&e.into()),
+            }
+        }
+        self.again();
+    }
+
+    fn lost(&self, e: &UiError) {
+        tracing::debug!(error = %e, "the terminal does not come back");
+        let _ = self.tx.try_send(Msg::Terminate(crate::input::reader::HANGUP));
+    }
+
+    /// The size may have changed, and nothing on the screen can be trusted.
+    pub(crate) fn again(&mut self) {
+        if let Some(t) = &self.terminal {
+            let (w, h) = t.size();
+            let _ = self.tx.try_send(Msg::Resize(w, h));
+        }
+        self.encoder.repaint();
+        self.app.dirty = true;
+    }
+
+    pub(crate) fn suspend(&mut self, external: External, owner: Owner) {
+        match external {
+            External::Stop => self.stop(true),
+            External::Editor { file, line } => {
+                self.leave();
+                let result = match self.options.as_ref().and_then(|o| o.editor.as_ref()) {
+                    Some(edit) => edit(&file, line),
+                    None => Err("no editor is set up".into()),
+                };
+                self.back();
+                self.app.edited(owner, result);
+            }
+            External::Dump { text } => {
+                self.leave();
+                dump(&text);
+                self.back();
+            }
+        }
+    }
+
+    /// To the clipboard, by every honest route; the toast says which.
+    pub(crate) fn copy(&mut self, text: &str, what: &'static str) {
+        let env = self.options.as_ref().map(|o| Arc::clone(&o.env));
+        let around = Surroundings::read(|k| env.as_ref().and_then(|e| e(k)), cfg!(target_os = "macos"));
+        // tmux takes OSC 52 for its own buffer too; its command is not run from here.
+        let plan = Plan { tmux: false, ..clipboard::plan(text, around) };
+        if let Some(osc) = plan.osc52.clone().and_then(|b| String::from_utf8(b).ok()) {
+            self.writer.write(osc);
+        }
+        let bytes = text.len();
+        let told = move |plan: &Plan, display: Option<&Result<(), String>>| {
+            let failed = plan.osc52.is_none() && !matches!(display, Some(Ok(())));
+            let kind = if failed { NoticeKind::User } else { NoticeKind::Info };
+            Notice::new(kind, plan.told(what, bytes, display))
+        };
+        if !plan.display {
+            self.app.notice(told(&plan, None));
+            return;
+        }
+        // A desktop may be slow to answer: not on this thread. It ends by itself.
+        let (tx, text) = (self.tx.clone(), text.to_owned());
+        let made = std::thread::Builder::new().name("tiller-copy".into()).spawn(move || {
+            let done = clipboard::to_display(text);
+            let _ = tx.send(Msg::Notice(Box::new(told(&plan, Some(&done)))));
+        });
+        if let Err(e) = made {
+            self.app.say(format!("no thread: {e}"));
+        }
+    }
+
+    /// Stops the process as the shell expects it; goes on here after `fg`. `all`: with those that were
+    /// started together with it, as Ctrl-Z does.
+    pub(crate) fn stop(&mut self, all: bool) {
+        self.leave();
+        let stopped = self.signals.as_ref().is_some_and(|s| s.stop(all));
+        self.back();
+        if !stopped {
+            self.app.say("cannot stop: no shell waits for this program");
+        }
+    }
+
+    /// Reads settings, keys and theme again. What is wrong changes nothing and is told.
+    pub(crate) fn reload(&mut self) {
+        let Some(o) = &self.options else { return };
+        let mut wrong = Vec::new();
+        let before = (Arc::clone(&self.app.model.ui), self.app.keys.map.table());
+        let theme = self.app.themes.current().clone();
+        match o.settings.as_ref().map(|read| read()) {
+            Some(Ok(ui)) => self.app.model.ui = Arc::new(ui),
+            Some(Err(n)) => wrong.push(n),
+            None => {}
+        }
+        self.app.status_refresh();
+        if let Err(e) = self.app.themes.reload(&self.app.model.ui) {
+            wrong.push(Notice::new(NoticeKind::Config, format!("theme: {e}")));
+        }
+        wrong.extend(self.carry_out().err());
+        crate::text::width::set_ambiguous_wide(self.app.model.ui.ambiguous_wide);
+        self.app.settings_changed();
+        self.app.dirty = true;
+        // What concerns the engine alone it tells itself.
+        let same = *before.0 == *self.app.model.ui
+            && before.1 == self.app.keys.map.table()
+            && theme == *self.app.themes.current();
+        if wrong.is_empty() && !same {
+            self.app.say("settings read again");
+        }
+        for n in wrong {
+            self.app.notice(n);
+        }
+    }
+
+    /// What the settings say about keys and the terminal.
+    pub(crate) fn carry_out(&mut self) -> Result<(), Notice> {
+        let Some(o) = &self.options else { return Ok(()) };
+        let ui = Arc::clone(&self.app.model.ui);
+        if let Some(t) = &mut self.terminal {
+            self.writer.write(t.mouse(&ui, o.no_mouse));
+        }
+        self.app.keys.map = Arc::new(crate::ui::load_keys(&ui, o.config_folder.as_deref())?);
+        Ok(())
+    }
+
+    /// The terminal does not mark pastes: take bytes that come at once for one.
+    pub(crate) fn no_pastes(&mut self) {
+        if !self.bursts {
+            self.bursts = true;
+            self.reader = None;
+            if let Some(t) = &self.terminal
+                && let Ok(input) = t.input()
+            {
+                self.reader = Reader::start(input, self.escape, true, self.tx.clone()).ok();
+            }
+        }
+    }
+
+    /// The end: stop reading, let the last bytes out, give the terminal back.
+    pub(crate) fn close(&mut self) {
+        self.leave();
+        let Some(t) = self.terminal.as_ref().filter(|_| self.app.model.ui.leave_last) else { return };
+        if t.alternate() {
+            let text = last_exchange(self.app.model.conversation.cells(), t.size().0);
+            let mut out = std::io::stdout().lock();
+            let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+        }
+    }
+}
+
+/// The last message of the person and everything after it, as plain lines; empty when there is none.
+fn last_exchange(cells: &VecDeque<Cell>, columns: u16) -> String {
+    let asked = |c: &Cell| matches!(c.body, Body::User { origin: Origin::Prompt | Origin::Shell, .. });
+    let Some(from) = cells.iter().rposition(asked) else { return String::new() };
+    let mut out = String::new();
+    for cell in cells.range(from..) {
+        for line in plain_lines(cell, usize::from(columns)) {
+            // A terminal in cooked mode, but the words were a model's: cleaned once more, whole.
+            out.push_str(&crate::text::clean::plain_lines(&line));
+            out.push('\n');
+        }
+    }
+    out
+}
+
+/// Writes text into the terminal's own scrollback and waits for Enter. The text is cleaned: it stays
+/// there, and a terminal must not act on it.
+fn dump(text: &str) {
+    let mut out = std::io::stdout().lock();
+    let _ = writeln!(out, "{}", crate::text::clean::plain_lines(text));
+    let _ = write!(out, "\n-- Enter goes back to tiller --");
+    let _ = out.flush();
+    let _ = std::io::stdin().lock().read_line(&mut String::new());
+}
+
+#[cfg(test)]
+#[path = "suspend_tests.rs"]
+mod tests;

@@ -1,0 +1,216 @@
+//! A robot user: events and keys as text, the screen as text. For tests of every panel and dialog.
+//!
+//! ```text
+//! let mut r = Robot::new(80, 24);
+//! r.run("type hello; enter");
+//! assert!(matches!(r.commands()[..], [CommandBody::Turn(_)]));
+//! r.event(EventBody::Turn(TurnEvent::TurnStarted {}));
+//! insta::assert_snapshot!(r.screen());
+//! ```
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Position, Rect};
+use tiller_config::schema;
+use tiller_protocol::{
+    AgentId, CommandBody, CommandId, Event, EventBody, ManualClock, SeqIds, SessionId, Time,
+};
+use unicode_width::UnicodeWidthStr;
+
+use crate::app::{App, Task};
+use crate::keymap::{self, Chord, chord};
+use crate::msg::Msg;
+use crate::panel::Panel;
+use crate::theme::{Depth, Theme, Themes};
+
+/// Milliseconds since the epoch at which every test starts: 2026-11-21T20:00:00Z.
+pub const START: Time = Time(1_795_291_200_000);
+
+/// The app with a hand-moved clock and a screen of its own.
+pub struct Robot {
+    pub app: App,
+    pub clock: Arc<ManualClock>,
+    buf: Buffer,
+    cursor: Option<Position>,
+    /// Everything that the app wanted done, with commands taken out.
+    pub tasks: Vec<Task>,
+    commands: Vec<(CommandId, CommandBody)>,
+    seq: u64,
+}
+
+impl Robot {
+    /// Theme `mono`, default keys, ASCII off.
+    pub fn new(width: u16, height: u16) -> Self {
+        Self::with(width, height, schema::Ui::default())
+    }
+
+    /// With settings; theme and keymap by their names in them (`auto` is `mono`).
+    pub fn with(width: u16, height: u16, ui: schema::Ui) -> Self {
+        let name = if ui.theme == "auto" { "mono" } else { ui.theme.as_str() };
+        let theme = Theme::built_in(name, Depth::True).expect("a shipped theme");
+        let map = keymap::preset(&ui.keymap).expect("a shipped keymap");
+        Self::made(width, height, ui, map, theme)
+    }
+
+    /// With everything given.
+    pub fn made(width: u16, height: u16, ui: schema::Ui, map: keymap::Keymap, theme: Theme) -> Self {
+        let clock = Arc::new(ManualClock::new(START));
+        // Not at zero, so that "long ago" exists.
+        clock.advance(Duration::from_secs(100));
+        clock.jump(START);
+        let app = App::new(Arc::new(ui), Arc::new(map), Themes::fixed(theme), clock.clone());
+        let mut robot = Self {
+            app,
+            clock,
+            buf: Buffer::empty(Rect::new(0, 0, width, height)),
+            cursor: None,
+            tasks: Vec::new(),
+            commands: Vec::new(),
+            seq: 0,
+        };
+        // Never into the folder that the tests run in.
+        robot.app.model.folders.scratch = std::env::temp_dir();
+        robot.app.start();
+        robot.settle();
+        robot.commands.clear();
+        robot
+    }
+
+    /// One event of the engine's.
+    pub fn event(&mut self, body: EventBody) -> &mut Self {
+        self.cause(None, body)
+    }
+
+    /// One event that answers a command.
+    pub fn cause(&mut self, cause: Option<CommandId>, body: EventBody) -> &mut Self {
+        use tiller_protocol::Clock;
+        self.seq += 1;
+        let session = SessionId::fresh(&SeqIds::default(), START);
+        let event =
+            Event { seq: self.seq, time: self.clock.now(), session, agent: AgentId::main(), cause, body };
+        self.msg(Msg::Engine(Box::new(event)))
+    }
+
+    /// Answers the last command that was sent.
+    pub fn reply(&mut self, reply: tiller_protocol::event::ReplyEvent) -> &mut Self {
+        let id = self.commands.last().map(|(id, _)| *id);
+        self.cause(id, EventBody::Reply(Box::new(reply)))
+    }
+
+    /// Any message.
+    pub fn msg(&mut self, msg: Msg) -> &mut Self {
+        self.app.update(msg);
+        self.settle();
+        self
+    }
+
+    /// Steps with `;` between them: `type TEXT`, `wait MILLISECONDS`, `paste TEXT`, `size WxH`, or keys
+    /// (`ctrl-x r`, `enter`, `up up`).
+    pub fn run(&mut self, steps: &str) -> &mut Self {
+        for step in steps.split(';').map(str::trim).filter(|s| !s.is_empty()) {
+            if let Some(text) = step.strip_prefix("type ") {
+                for c in text.chars() {
+                    let key = Chord::parse(c.encode_utf8(&mut [0; 4])).expect("one character");
+                    self.msg(Msg::Key(key.event()));
+                }
+            } else if let Some(ms) = step.strip_prefix("wait ") {
+                self.wait(Duration::from_millis(ms.parse().expect("milliseconds")));
+            } else if let Some(text) = step.strip_prefix("paste ") {
+                self.msg(Msg::Paste(text.into()));
+            } else if let Some((w, h)) = step.strip_prefix("size ").and_then(|s| s.split_once('x')) {
+                self.size(w.parse().expect("columns"), h.parse().expect("rows"));
+            } else {
+                let leader = self.app.keys.map.leader;
+                for key in chord::parse_sequence(step, leader).expect(step) {
+                    self.msg(Msg::Key(key.event()));
+                }
+            }
+        }
+        self
+    }
+
+    /// Lets time pass, with the ticks that the app wants.
+    pub fn wait(&mut self, by: Duration) -> &mut Self {
+        self.clock.advance(by);
+        self.msg(Msg::Tick)
+    }
+
+    /// Another size.
+    pub fn size(&mut self, width: u16, height: u16) -> &mut Self {
+        self.buf.resize(Rect::new(0, 0, width, height));
+        self.msg(Msg::Resize(width, height))
+    }
+
+    /// Puts a dialog on top.
+    pub fn push(&mut self, panel: Box<dyn Panel>) -> &mut Self {
+        self.app.push(panel);
+        self.settle();
+        self
+    }
+
+    /// Commands sent since the start or the last [`Robot::clear`].
+    pub fn commands(&self) -> Vec<&CommandBody> {
+        self.commands.iter().map(|(_, c)| c).collect()
+    }
+
+    /// Id of the last command that `which` likes.
+    pub fn asked(&self, which: impl Fn(&CommandBody) -> bool) -> Option<CommandId> {
+        self.commands.iter().rev().find(|(_, c)| which(c)).map(|(id, _)| *id)
+    }
+
+    /// Forgets commands and tasks.
+    pub fn clear(&mut self) -> &mut Self {
+        self.commands.clear();
+        self.tasks.clear();
+        self
+    }
+
+    /// The screen as text, without trailing spaces.
+    pub fn screen(&self) -> String {
+        text_of(&self.buf)
+    }
+
+    /// The cells, for looks.
+    pub fn buffer(&self) -> &Buffer {
+        &self.buf
+    }
+
+    /// Where the cursor is.
+    pub fn cursor(&self) -> Option<Position> {
+        self.cursor
+    }
+
+    /// The last row.
+    pub fn footer(&self) -> String {
+        self.screen().lines().last().unwrap_or("").to_owned()
+    }
+
+    fn settle(&mut self) {
+        for task in self.app.take_tasks() {
+            match task {
+                Task::Send(c) => self.commands.push((c.id, c.body)),
+                task => self.tasks.push(task),
+            }
+        }
+        self.cursor = self.app.draw(&mut self.buf);
+    }
+}
+
+/// A buffer as lines of text. The second cell of a wide character is left out, as a terminal does.
+pub fn text_of(buf: &Buffer) -> String {
+    let mut out = String::new();
+    for y in buf.area.top()..buf.area.bottom() {
+        let mut line = String::new();
+        let mut x = buf.area.left();
+        while x < buf.area.right() {
+            let symbol = buf.cell((x, y)).map_or(" ", |c| c.symbol());
+            line.push_str(symbol);
+            x += (symbol.width() as u16).max(1);
+        }
+        out.push_str(line.trim_end());
+        out.push('\n');
+    }
+    out
+}

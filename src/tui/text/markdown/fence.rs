@@ -1,0 +1,109 @@
+//! Fenced code at the top level, read line by line: the longest blocks that models write.
+
+use super::Opts;
+use super::render::code_line;
+use crate::text::sheet::{CodeSpan, Sheet};
+
+/// Bytes that are shown of a line that is still being written.
+const PARTIAL: usize = 16 << 10;
+
+/// An unclosed fence.
+#[derive(Clone, Debug)]
+pub(super) struct Fence {
+    mark: u8,
+    len: usize,
+    indent: usize,
+    language: Box<str>,
+    /// Where the next complete line begins.
+    at: usize,
+    /// The sheet's first line of code.
+    first: usize,
+    /// The last line of the sheet is not complete yet.
+    partial: bool,
+    begun: bool,
+}
+
+impl Fence {
+    /// The fence that begins at `at`, if the line there opens one and is complete.
+    pub(super) fn open(source: &str, at: usize, complete: usize) -> Option<Self> {
+        let end = at + source[at..complete].find('\n')?;
+        let line = &source[at..end];
+        let text = line.trim_start_matches(' ');
+        let indent = line.len() - text.len();
+        let mark = *text.as_bytes().first()?;
+        let len = text.bytes().take_while(|b| *b == mark).count();
+        if indent > 3 || len < 3 || !matches!(mark, b'`' | b'~') {
+            return None;
+        }
+        let info = text[len..].trim();
+        if mark == b'`' && info.contains('`') {
+            return None;
+        }
+        let language = info.split_whitespace().next().unwrap_or_default().into();
+        Some(Self { mark, len, indent, language, at: end + 1, first: 0, partial: false, begun: false })
+    }
+
+    /// Adds complete lines up to `complete`. The end of the closing line, when it was there.
+    pub(super) fn lines(
+        &mut self,
+        source: &str,
+        complete: usize,
+        sheet: &mut Sheet,
+        opts: Opts,
+    ) -> Option<usize> {
+        self.unpartial(sheet);
+        while let Some(n) = source[self.at..complete].find('\n') {
+            let line = &source[self.at..self.at + n];
+            self.at += n + 1;
+            if self.closes(line) {
+                return Some(self.at);
+            }
+            sheet.push(code_line(self.strip(line), "", ""), opts.columns);
+        }
+        None
+    }
+
+    /// Shows the line that is still being written.
+    pub(super) fn tail(&mut self, source: &str, sheet: &mut Sheet, opts: Opts) {
+        self.unpartial(sheet);
+        let line = &source[self.at..];
+        // A closing fence that is not complete yet would only flicker.
+        if !line.is_empty() && !self.closes(line) {
+            // A line without end is not laid out anew for each of its bytes.
+            let shown = &line[..line.floor_char_boundary(PARTIAL)];
+            sheet.push(code_line(self.strip(shown), "", ""), opts.columns);
+            self.partial = true;
+        }
+    }
+
+    /// No more lines come.
+    pub(super) fn finish(&self, sheet: &mut Sheet) {
+        if !self.language.is_empty() && sheet.lines.len() > self.first && sheet.codes.is_empty() {
+            let code = CodeSpan { language: self.language.clone(), from: self.first, to: sheet.lines.len() };
+            sheet.codes.push(code);
+        }
+    }
+
+    fn unpartial(&mut self, sheet: &mut Sheet) {
+        if !self.begun {
+            self.begun = true;
+            self.first = sheet.lines.len();
+        }
+        if self.partial {
+            sheet.pop();
+            self.partial = false;
+        }
+    }
+
+    fn strip<'a>(&self, line: &'a str) -> &'a str {
+        let line = line.strip_suffix('\r').unwrap_or(line);
+        let blanks = line.bytes().take_while(|b| *b == b' ').count();
+        &line[blanks.min(self.indent)..]
+    }
+
+    fn closes(&self, line: &str) -> bool {
+        let text = line.trim_start_matches(' ');
+        let len = text.bytes().take_while(|b| *b == self.mark).count();
+        line.len() - text.len() <= 3 && len >= self.len && text[len..].trim().is_empty()
+    }
+}

@@ -1,0 +1,151 @@
+//! Rows into cells.
+
+use ratatui::buffer::{Buffer, CellDiffOption};
+use ratatui::style::Style;
+use unicode_segmentation::UnicodeSegmentation;
+use unicode_width::UnicodeWidthStr;
+
+use crate::text::highlight;
+use crate::text::line::{Line, Look};
+use crate::text::width::{grapheme, width};
+use crate::text::wrap::Row;
+use crate::theme::Theme;
+
+/// A style over bytes `start..end` of a line: a search hit, the selection.
+#[derive(Clone, Copy, Debug)]
+pub struct Over {
+    pub start: u32,
+    pub end: u32,
+    pub style: Style,
+}
+
+/// Where to paint.
+#[derive(Clone, Copy, Debug)]
+pub struct Place {
+    pub x: u16,
+    pub y: u16,
+    /// Columns; nothing is painted beyond.
+    pub columns: u16,
+}
+
+/// Paints one row of `line`, gutter and all. Returns the columns used.
+pub fn row(buf: &mut Buffer, place: Place, line: &Line, row: Row, theme: &Theme, over: &[Over]) -> u16 {
+    let gutter = if row.is_first() { &line.first } else { &line.rest };
+    let mut pen = Pen { buf, x: place.x, end: place.x.saturating_add(place.columns), y: place.y };
+    pen.text(&gutter.text, gutter.look.style(theme));
+    let (start, stop) = (row.start as usize, row.end as usize);
+    let mut at = start;
+    for run in line.runs() {
+        let end = (run.end as usize).min(stop);
+        if end <= at {
+            continue;
+        }
+        let style = resolve(run.look, theme);
+        if over.is_empty() {
+            pen.text(&line.text()[at..end], style);
+        } else {
+            pen.text_over(&line.text()[at..end], at as u32, style, over);
+        }
+        at = end;
+        if at >= stop {
+            break;
+        }
+    }
+    pen.x - place.x
+}
+
+/// Paints clean text of one style. Returns the columns used.
+pub fn text(buf: &mut Buffer, place: Place, text: &str, style: Style) -> u16 {
+    let mut pen = Pen { buf, x: place.x, end: place.x.saturating_add(place.columns), y: place.y };
+    pen.text(text, style);
+    pen.x - place.x
+}
+
+/// The theme's style for a look, syntax colours included.
+pub fn resolve(look: Look, theme: &Theme) -> Style {
+    let style = look.style(theme);
+    if look.class == 0 { style } else { style.patch(highlight::style(look.class, theme)) }
+}
+
+/// Column of byte `byte` of `line` within `row`, its gutter included.
+pub fn column_of(line: &Line, row: Row, byte: u32) -> usize {
+    let gutter = if row.is_first() { &line.first } else { &line.rest };
+    let end = byte.clamp(row.start, row.end) as usize;
+    width(&gutter.text) + width(&line.text()[row.start as usize..end])
+}
+
+/// Byte of `line` under column `column` of `row`: the start of that grapheme, or the row's end.
+pub fn byte_at(line: &Line, row: Row, column: usize) -> u32 {
+    let gutter = if row.is_first() { &line.first } else { &line.rest };
+    let mut x = width(&gutter.text);
+    for (at, g) in line.text()[row.start as usize..row.end as usize].grapheme_indices(true) {
+        x += grapheme(g);
+        if column < x {
+            return row.start + at as u32;
+        }
+    }
+    row.end
+}
+
+struct Pen<'a> {
+    buf: &'a mut Buffer,
+    x: u16,
+    end: u16,
+    y: u16,
+}
+
+impl Pen<'_> {
+    fn text(&mut self, text: &str, style: Style) {
+        if text.is_ascii() {
+            let mut utf8 = [0; 4];
+            for b in text.bytes() {
+                if !self.put(char::from(b).encode_utf8(&mut utf8), 1, style) {
+                    return;
+                }
+            }
+            return;
+        }
+        for g in text.graphemes(true) {
+            if !self.put(g, grapheme(g), style) {
+                return;
+            }
+        }
+    }
+
+    fn text_over(&mut self, text: &str, offset: u32, style: Style, over: &[Over]) {
+        for (at, g) in text.grapheme_indices(true) {
+            let byte = offset + at as u32;
+            let style =
+                over.iter().filter(|o| (o.start..o.end).contains(&byte)).fold(style, |s, o| s.patch(o.style));
+            if !self.put(g, grapheme(g), style) {
+                return;
+            }
+        }
+    }
+
+    /// Puts one grapheme; `false` when there is no more room.
+    fn put(&mut self, g: &str, cells: usize, style: Style) -> bool {
+        let cells = cells as u16;
+        if self.x + cells > self.end {
+            return false;
+        }
+        if cells == 0 {
+            return true; // nothing to see alone
+        }
+        let Some(cell) = self.buf.cell_mut((self.x, self.y)) else { return false };
+        cell.set_symbol(g).set_style(style);
+        for x in self.x + 1..self.x + cells {
+            if let Some(cell) = self.buf.cell_mut((x, self.y)) {
+                cell.reset();
+                cell.set_style(style);
+                // A character that only this terminal draws wide: the library would print over its
+                // second half.
+                if g.width() < cells as usize {
+                    cell.set_diff_option(CellDiffOption::Skip);
+                }
+            }
+        }
+        self.x += cells;
+        true
+    }
+}

@@ -1,0 +1,157 @@
+//! Laid-out text: lines with their rows, in pieces that can be replaced at the end.
+
+use crate::text::highlight::{self, Answer, Highlighter};
+use crate::text::line::Line;
+use crate::text::wrap::{Row, wrap};
+
+/// Lines `from..to` of a sheet are code in this language, and wait for their colours.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CodeSpan {
+    pub language: Box<str>,
+    pub from: usize,
+    pub to: usize,
+}
+
+/// A few lines and how they are cut.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Sheet {
+    pub lines: Vec<Line>,
+    pub rows: Vec<Row>,
+    /// Code that is not coloured yet.
+    pub codes: Vec<CodeSpan>,
+}
+
+impl Sheet {
+    /// Cuts `lines` for `columns`.
+    pub fn new(lines: Vec<Line>, columns: usize) -> Self {
+        let mut sheet = Self { lines, rows: Vec::new(), codes: Vec::new() };
+        for (n, line) in sheet.lines.iter().enumerate() {
+            wrap(line, n, columns, &mut sheet.rows);
+        }
+        sheet
+    }
+
+    /// Adds one line.
+    pub fn push(&mut self, line: Line, columns: usize) {
+        wrap(&line, self.lines.len(), columns, &mut self.rows);
+        self.lines.push(line);
+    }
+
+    /// Takes the last line away.
+    pub fn pop(&mut self) {
+        self.lines.pop();
+        let n = self.lines.len() as u32;
+        while self.rows.last().is_some_and(|r| r.line >= n) {
+            self.rows.pop();
+        }
+    }
+}
+
+/// Sheets below one another, with row and line numbers that run through.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Stack {
+    sheets: Vec<Sheet>,
+    /// Rows and lines up to the end of each sheet.
+    ends: Vec<(u32, u32)>,
+    /// Sheets that have uncoloured code.
+    plain: Vec<usize>,
+}
+
+impl Stack {
+    /// One sheet.
+    pub fn of(sheet: Sheet) -> Self {
+        let mut stack = Self::default();
+        stack.push(sheet);
+        stack
+    }
+
+    pub fn push(&mut self, sheet: Sheet) {
+        let (rows, lines) = self.ends.last().copied().unwrap_or_default();
+        self.ends.push((rows + sheet.rows.len() as u32, lines + sheet.lines.len() as u32));
+        if !sheet.codes.is_empty() {
+            self.plain.push(self.sheets.len());
+        }
+        self.sheets.push(sheet);
+    }
+
+    /// Takes the last sheet back, to change it.
+    pub fn pop(&mut self) -> Option<Sheet> {
+        self.ends.pop();
+        let sheet = self.sheets.pop();
+        self.plain.retain(|n| *n < self.sheets.len());
+        sheet
+    }
+
+    /// Keeps the first `n` sheets.
+    pub fn truncate(&mut self, n: usize) {
+        self.sheets.truncate(n);
+        self.ends.truncate(n);
+        self.plain.retain(|k| *k < n);
+    }
+
+    /// How many sheets.
+    pub fn sheets(&self) -> usize {
+        self.sheets.len()
+    }
+
+    /// How many rows: its height.
+    pub fn rows(&self) -> usize {
+        self.ends.last().map_or(0, |e| e.0 as usize)
+    }
+
+    /// How many lines.
+    pub fn lines(&self) -> usize {
+        self.ends.last().map_or(0, |e| e.1 as usize)
+    }
+
+    /// Row `n`: the number of its line, the line, and the row (whose own line number is the sheet's).
+    pub fn row(&self, n: usize) -> Option<(usize, &Line, Row)> {
+        let sheet = self.ends.partition_point(|e| e.0 as usize <= n);
+        let (rows, lines) = if sheet == 0 { (0, 0) } else { *self.ends.get(sheet - 1)? };
+        let sheet = self.sheets.get(sheet)?;
+        let row = *sheet.rows.get(n - rows as usize)?;
+        Some((lines as usize + row.line as usize, sheet.lines.get(row.line as usize)?, row))
+    }
+
+    /// Line `n`.
+    pub fn line(&self, n: usize) -> Option<&Line> {
+        let sheet = self.ends.partition_point(|e| e.1 as usize <= n);
+        let before = if sheet == 0 { 0 } else { self.ends.get(sheet - 1)?.1 };
+        self.sheets.get(sheet)?.lines.get(n - before as usize)
+    }
+
+    /// First row of line `n` that holds byte `byte`.
+    pub fn row_of(&self, n: usize, byte: u32) -> Option<usize> {
+        let sheet = self.ends.partition_point(|e| e.1 as usize <= n);
+        let (rows, lines) = if sheet == 0 { (0, 0) } else { *self.ends.get(sheet - 1)? };
+        let line = (n - lines as usize) as u32;
+        let rows_of = &self.sheets.get(sheet)?.rows;
+        let first = rows_of.partition_point(|r| r.line < line);
+        let within = rows_of[first..].iter().take_while(|r| r.line == line && r.start <= byte).count();
+        Some(rows as usize + first + within.saturating_sub(1))
+    }
+
+    /// Colours the code that has its colours by now; `true` while some is still waited for.
+    pub fn colour(&mut self, highlighter: &mut Highlighter) -> bool {
+        let sheets = &mut self.sheets;
+        self.plain.retain(|n| {
+            let Some(sheet) = sheets.get_mut(*n) else { return false };
+            let Sheet { lines, codes, .. } = sheet;
+            codes.retain(|code| {
+                let Some(part) = lines.get_mut(code.from..code.to) else { return false };
+                match highlighter.want(highlight::key(&code.language, part), &code.language, part) {
+                    Answer::Later => true,
+                    Answer::Plain => false,
+                    Answer::Ready(runs) => {
+                        for (line, runs) in part.iter_mut().zip(runs.iter()) {
+                            line.recolour(runs.clone());
+                        }
+                        false
+                    }
+                }
+            });
+            !codes.is_empty()
+        });
+        !self.plain.is_empty()
+    }
+}

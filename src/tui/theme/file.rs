@@ -1,0 +1,204 @@
+//! Theme files: a palette, looks by role, colours of code; what is missing comes from the theme that the
+//! file inherits.
+
+use std::collections::BTreeMap;
+
+use ratatui::style::{Modifier, Style};
+use toml::de::{DeTable, DeValue};
+
+use super::color::{self, Depth};
+use super::{Role, Theme};
+
+/// The themes that come with the program. `base` is what all others inherit in the end.
+pub const BUILT_IN: &[(&str, &str)] = &[
+    ("ansi", include_str!("../../../themes/ansi.toml")),
+    ("mono", include_str!("../../../themes/mono.toml")),
+    ("catppuccin-latte", include_str!("../../../themes/catppuccin-latte.toml")),
+    ("catppuccin-frappe", include_str!("../../../themes/catppuccin-frappe.toml")),
+    ("catppuccin-macchiato", include_str!("../../../themes/catppuccin-macchiato.toml")),
+    ("catppuccin-mocha", include_str!("../../../themes/catppuccin-mocha.toml")),
+    ("gruvbox-dark", include_str!("../../../themes/gruvbox-dark.toml")),
+    ("gruvbox-light", include_str!("../../../themes/gruvbox-light.toml")),
+    ("tokyonight", include_str!("../../../themes/tokyonight.toml")),
+    ("solarized-dark", include_str!("../../../themes/solarized-dark.toml")),
+    ("solarized-light", include_str!("../../../themes/solarized-light.toml")),
+    ("high-contrast-dark", include_str!("../../../themes/high-contrast-dark.toml")),
+    ("high-contrast-light", include_str!("../../../themes/high-contrast-light.toml")),
+    ("colour-blind", include_str!("../../../themes/colour-blind.toml")),
+];
+
+const BASE: &str = include_str!("../../../themes/base.toml");
+
+/// Why a theme could not be shown.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ThemeError {
+    #[error("there is no theme '{name}'{near}")]
+    Unknown { name: String, near: String },
+    #[error("{file}:{line}: {message}")]
+    Bad { file: String, line: usize, message: String },
+}
+
+/// A shipped theme.
+pub(super) fn built_in(name: &str, depth: Depth) -> Result<Theme, ThemeError> {
+    load(name, depth, &|_| None)
+}
+
+/// A theme by name; `own` finds the person's files.
+pub(super) fn load(
+    name: &str,
+    depth: Depth,
+    own: &dyn Fn(&str) -> Option<(String, String)>,
+) -> Result<Theme, ThemeError> {
+    let mut chain = Vec::new();
+    let mut next = Some(name.to_owned());
+    while let Some(n) = next.take() {
+        // A theme of the person's may inherit the shipped one of the same name.
+        let again = chain.iter().any(|f: &File| f.name == n);
+        let found = if again { None } else { own(&n) };
+        let (file, text) = match found {
+            Some(found) => found,
+            None if n == "base" => ("themes/base.toml".into(), BASE.to_owned()),
+            None => match BUILT_IN.iter().find(|(b, _)| *b == n) {
+                Some((b, text)) => (format!("themes/{b}.toml"), (*text).to_owned()),
+                None => {
+                    let near = crate::keymap::nearest(&n, BUILT_IN.iter().map(|(b, _)| *b));
+                    return Err(ThemeError::Unknown { name: n, near });
+                }
+            },
+        };
+        let parsed = File::parse(&n, &file, &text)?;
+        if n != "base" {
+            next = Some(parsed.inherits.clone().unwrap_or_else(|| "base".into()));
+        }
+        chain.push(parsed);
+        if chain.len() > 8 {
+            let message = "themes inherit each other in a circle".into();
+            return Err(ThemeError::Bad { file, line: 1, message });
+        }
+    }
+    build(name, &chain, depth)
+}
+
+/// One parsed file. Values keep their line.
+struct File {
+    name: String,
+    file: String,
+    inherits: Option<String>,
+    light: Option<bool>,
+    palette: BTreeMap<String, (usize, String)>,
+    roles: BTreeMap<String, (usize, String)>,
+    syntax: BTreeMap<String, (usize, String)>,
+}
+
+impl File {
+    fn parse(name: &str, file: &str, text: &str) -> Result<Self, ThemeError> {
+        let line =
+            |at: usize| text.as_bytes()[..at.min(text.len())].iter().filter(|b| **b == b'\n').count() + 1;
+        let bad = |at: usize, message: String| ThemeError::Bad { file: file.into(), line: line(at), message };
+        let doc = DeTable::parse(text)
+            .map_err(|e| bad(e.span().map_or(0, |s| s.start), e.message().replace('\n', ", ")))?;
+        let mut out = Self {
+            name: name.into(),
+            file: file.into(),
+            inherits: None,
+            light: None,
+            palette: BTreeMap::new(),
+            roles: BTreeMap::new(),
+            syntax: BTreeMap::new(),
+        };
+        for (key, value) in doc.get_ref() {
+            let at = key.span().start;
+            match (key.get_ref().as_ref(), value.get_ref()) {
+                ("inherits", DeValue::String(s)) => out.inherits = Some(s.to_string()),
+                ("light", DeValue::Boolean(b)) => out.light = Some(*b),
+                (section @ ("palette" | "roles" | "syntax"), DeValue::Table(table)) => {
+                    let into = match section {
+                        "palette" => &mut out.palette,
+                        "roles" => &mut out.roles,
+                        _ => &mut out.syntax,
+                    };
+                    for (k, v) in table {
+                        let DeValue::String(s) = v.get_ref() else {
+                            return Err(bad(v.span().start, format!("'{}' must be a text", k.get_ref())));
+                        };
+                        if section == "roles" && !Role::ALL.iter().any(|(_, n)| n == k.get_ref()) {
+                            let near = crate::keymap::nearest(k.get_ref(), Role::ALL.iter().map(|(_, n)| *n));
+                            return Err(bad(
+                                k.span().start,
+                                format!("there is no role '{}'{near}", k.get_ref()),
+                            ));
+                        }
+                        into.insert(k.get_ref().to_string(), (line(k.span().start), s.to_string()));
+                    }
+                }
+                (name, _) => {
+                    let known = ["inherits", "light", "palette", "roles", "syntax"];
+                    let near = crate::keymap::nearest(name, known.into_iter());
+                    return Err(bad(at, format!("'{name}' is not known or has the wrong type{near}")));
+                }
+            }
+        }
+        Ok(out)
+    }
+}
+
+fn build(name: &str, chain: &[File], depth: Depth) -> Result<Theme, ThemeError> {
+    let palette = |word: &str| chain.iter().find_map(|f| f.palette.get(word).map(|(_, v)| v.as_str()));
+    let style = |file: &File, line: usize, text: &str| -> Result<Style, ThemeError> {
+        let bad = |message: String| ThemeError::Bad { file: file.file.clone(), line, message };
+        let mut style = Style::new();
+        let mut back = false;
+        for word in text.split_whitespace() {
+            style = match word {
+                "on" => {
+                    back = true;
+                    continue;
+                }
+                "bold" => style.add_modifier(Modifier::BOLD),
+                "dim" => style.add_modifier(Modifier::DIM),
+                "italic" => style.add_modifier(Modifier::ITALIC),
+                "underline" => style.add_modifier(Modifier::UNDERLINED),
+                "reverse" => style.add_modifier(Modifier::REVERSED),
+                "crossed" => style.add_modifier(Modifier::CROSSED_OUT),
+                "plain" => style,
+                _ => {
+                    // A palette name may stand for another one.
+                    let mut value = word;
+                    for _ in 0..4 {
+                        value = palette(value).unwrap_or(value);
+                    }
+                    let c = color::parse(value).ok_or_else(|| bad(format!("there is no colour '{word}'")))?;
+                    if back { style.bg(c) } else { style.fg(c) }
+                }
+            };
+        }
+        Ok(depth.fit(style))
+    };
+    let mut theme = Theme {
+        name: name.into(),
+        light: chain.iter().find_map(|f| f.light).unwrap_or(false),
+        depth,
+        styles: [Style::new(); Role::COUNT],
+        syntax: Vec::new(),
+    };
+    for (role, word) in Role::ALL {
+        if let Some((f, (line, text))) = chain.iter().find_map(|f| f.roles.get(*word).map(|v| (f, v))) {
+            theme.styles[*role as usize] = style(f, *line, text)?;
+        }
+    }
+    let mut seen = BTreeMap::new();
+    for f in chain {
+        for (scope, (line, text)) in &f.syntax {
+            if !seen.contains_key(scope) {
+                seen.insert(scope.clone(), style(f, *line, text)?);
+            }
+        }
+    }
+    theme.syntax = seen.into_iter().collect();
+    theme.syntax.sort_by(|a, b| b.0.len().cmp(&a.0.len()).then_with(|| a.0.cmp(&b.0)));
+    Ok(theme)
+}
+
+#[cfg(test)]
+#[path = "file_tests.rs"]
+mod tests;

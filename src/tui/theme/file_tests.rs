@@ -1,0 +1,119 @@
+use ratatui::style::Color;
+
+use super::*;
+use crate::theme::color::{contrast, rgb};
+
+/// Least contrast of text, and of marks and borders, against what lies below.
+const TEXT: f64 = 4.5;
+const MARK: f64 = 3.0;
+
+/// Roles that are lines, not words.
+const MARKS: [Role; 2] = [Role::Border, Role::BorderFocus];
+
+fn themes() -> impl Iterator<Item = Theme> {
+    BUILT_IN.iter().map(|(n, _)| built_in(n, Depth::True).unwrap_or_else(|e| panic!("{e}")))
+}
+
+/// Colours that a theme of the terminal's own sixteen cannot know.
+fn own_colours(t: &Theme) -> bool {
+    matches!(t.style(Role::Text).bg, Some(Color::Rgb(..)))
+}
+
+#[test]
+fn all_shipped_themes_load_and_say_their_name() {
+    for t in themes() {
+        for (role, name) in Role::ALL {
+            assert!(t.style(*role) != Style::new() || *role == Role::Text, "{}: {name} has no look", t.name);
+        }
+        assert!(!t.syntax.is_empty());
+    }
+    assert_eq!(Role::ALL.len(), Role::COUNT);
+}
+
+#[test]
+fn contrast_is_enough_in_every_shipped_theme() {
+    let mut bad = Vec::new();
+    for t in themes().filter(own_colours) {
+        let ground = t.style(Role::Text).bg.and_then(rgb).unwrap();
+        let mut check = |what: &str, s: Style, least: f64| {
+            let (Some(fg), bg) = (s.fg.and_then(rgb), s.bg.and_then(rgb).unwrap_or(ground)) else { return };
+            let c = contrast(fg, bg);
+            if c < least {
+                bad.push(format!("{}: {what} {c:.2} < {least}", t.name));
+            }
+        };
+        for (role, name) in Role::ALL {
+            let least = if MARKS.contains(role) { MARK } else { TEXT };
+            check(name, t.style(*role), least);
+        }
+        // What is drawn over bars, dialogs and the selected row keeps its contrast there too.
+        let words = [Role::Text, Role::Dim, Role::Strong, Role::Accent, Role::Waiting, Role::Error, Role::Ok];
+        for ground in [Role::Bar, Role::Dialog] {
+            for role in words {
+                let s = t.style(ground).patch(t.style(role));
+                let s = if t.style(role).bg == t.style(Role::Text).bg {
+                    s.bg(t.style(ground).bg.unwrap())
+                } else {
+                    s
+                };
+                check(&format!("{role:?} on {ground:?}"), s, TEXT);
+            }
+        }
+        for (scope, s) in &t.syntax {
+            check(&format!("syntax {scope}"), *s, TEXT);
+        }
+    }
+    assert!(bad.is_empty(), "{}", bad.join("\n"));
+}
+
+#[test]
+fn states_are_told_apart_without_colour() {
+    let t = built_in("mono", Depth::Mono).unwrap();
+    let plain = t.style(Role::Text);
+    for role in [Role::Selection, Role::ButtonFocus, Role::Risky, Role::MatchCurrent, Role::BorderFocus] {
+        assert_ne!(t.style(role).add_modifier, plain.add_modifier, "{role:?}");
+    }
+    assert_ne!(t.style(Role::Added), t.style(Role::Removed));
+    for (name, _) in BUILT_IN {
+        let t = built_in(name, Depth::Mono).unwrap();
+        for role in [Role::Selection, Role::ButtonFocus, Role::Risky] {
+            assert!(!t.style(role).add_modifier.is_empty(), "{name} {role:?} is invisible without colours");
+        }
+        assert!(t.styles.iter().all(|s| s.fg.is_none() && s.bg.is_none()), "{name} keeps a colour");
+    }
+}
+
+#[test]
+fn differences_differ_in_every_theme() {
+    for t in themes() {
+        assert_ne!(t.style(Role::Added), t.style(Role::Removed), "{}", t.name);
+    }
+}
+
+#[test]
+fn own_files_inherit_and_mistakes_have_lines() {
+    let own =
+        |text: &'static str| move |n: &str| (n == "mine").then(|| ("mine.toml".to_owned(), text.to_owned()));
+    let good =
+        own("inherits = \"gruvbox-dark\"\n[palette]\nred = \"#ff0000\"\n[roles]\nok = \"cyan bold\"\n");
+    let t = load("mine", Depth::True, &good).unwrap();
+    assert_eq!(t.style(Role::Error).fg, Some(Color::Rgb(255, 0, 0)));
+    assert_eq!(t.style(Role::Text), built_in("gruvbox-dark", Depth::True).unwrap().style(Role::Text));
+    for (text, line, part) in [
+        ("[roles]\nokk = \"red\"\n", 2, "did you mean 'ok'"),
+        ("[roles]\n\nok = \"rde\"\n", 3, "no colour 'rde'"),
+        ("inherit = \"ansi\"\n", 1, "did you mean 'inherits'"),
+        ("inherits = 3\n", 1, "wrong type"),
+    ] {
+        match load("mine", Depth::True, &own(text)) {
+            Err(ThemeError::Bad { file, line: l, message }) => {
+                assert_eq!((file.as_str(), l), ("mine.toml", line), "{message}");
+                assert!(message.contains(part), "{message}");
+            }
+            other => panic!("{text}: {other:?}"),
+        }
+    }
+    assert!(
+        matches!(built_in("gruvbox", Depth::True), Err(ThemeError::Unknown { near, .. }) if near.contains("gruvbox"))
+    );
+}

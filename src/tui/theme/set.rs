@@ -1,0 +1,171 @@
+//! Which theme is shown: the chosen one, the pair for dark and light, a preview.
+
+use std::path::PathBuf;
+
+use super::color::{Depth, luminance};
+use super::file::{self, BUILT_IN, ThemeError};
+use super::{Theme, base16};
+
+/// The themes and the choice among them.
+pub struct Themes {
+    depth: Depth,
+    /// The person's theme files, `NAME.toml`, or base16 schemes as `NAME.yaml`.
+    folder: Option<PathBuf>,
+    /// `auto`, or a name.
+    choice: String,
+    dark: String,
+    light: String,
+    /// What the terminal said about its background.
+    is_light: bool,
+    current: Theme,
+    /// Shown instead, while a picker lies over the screen.
+    preview: Option<Theme>,
+}
+
+impl Themes {
+    /// From the settings. An unknown name falls back to `ansi`; the error comes back beside it.
+    pub fn new(
+        ui: &tiller_config::schema::Ui,
+        depth: Depth,
+        folder: Option<PathBuf>,
+    ) -> (Self, Option<ThemeError>) {
+        let mut out = Self {
+            depth,
+            folder,
+            choice: ui.theme.clone(),
+            dark: ui.theme_dark.clone(),
+            light: ui.theme_light.clone(),
+            is_light: false,
+            current: Theme::default(),
+            preview: None,
+        };
+        let error = out.pick().err();
+        if error.is_some() {
+            out.current = file::built_in("ansi", depth).unwrap_or_default();
+        }
+        (out, error)
+    }
+
+    /// One fixed theme, for tests.
+    pub fn fixed(theme: Theme) -> Self {
+        Self {
+            depth: Depth::True,
+            folder: None,
+            choice: theme.name.clone(),
+            dark: theme.name.clone(),
+            light: theme.name.clone(),
+            is_light: false,
+            current: theme,
+            preview: None,
+        }
+    }
+
+    /// The theme to draw with.
+    pub fn current(&self) -> &Theme {
+        self.preview.as_ref().unwrap_or(&self.current)
+    }
+
+    /// The kept choice: `auto` or a name.
+    pub fn choice(&self) -> &str {
+        &self.choice
+    }
+
+    /// Names of all themes, the person's first.
+    pub fn names(&self) -> Vec<String> {
+        let mut own: Vec<String> = self
+            .folder
+            .as_ref()
+            .and_then(|f| std::fs::read_dir(f).ok())
+            .into_iter()
+            .flatten()
+            .filter_map(|e| {
+                let path = e.ok()?.path();
+                let kind = path.extension()?.to_str()?;
+                ["toml", "yaml", "yml"]
+                    .contains(&kind)
+                    .then(|| Some(path.file_stem()?.to_str()?.to_owned()))?
+            })
+            .collect();
+        own.sort();
+        own.extend(BUILT_IN.iter().map(|(n, _)| (*n).to_owned()));
+        own.dedup();
+        own
+    }
+
+    /// Shows a theme: for now (`keep: false`; `None` ends the preview), or for good.
+    ///
+    /// # Errors
+    /// A sentence, when it cannot be read; nothing has changed then.
+    pub fn show(&mut self, name: Option<&str>, keep: bool) -> Result<(), String> {
+        match name {
+            None => self.preview = None,
+            Some(name) if keep => {
+                let before = std::mem::replace(&mut self.choice, name.to_owned());
+                self.preview = None;
+                if let Err(e) = self.pick() {
+                    self.choice = before;
+                    return Err(e.to_string());
+                }
+            }
+            Some("auto") => self.preview = None,
+            Some(name) => self.preview = Some(self.load(name).map_err(|e| e.to_string())?),
+        }
+        Ok(())
+    }
+
+    /// Reads the files again.
+    ///
+    /// # Errors
+    /// As [`Themes::show`]: the last good theme stays.
+    pub fn reload(&mut self, ui: &tiller_config::schema::Ui) -> Result<(), ThemeError> {
+        let before = (self.choice.clone(), self.dark.clone(), self.light.clone());
+        self.choice.clone_from(&ui.theme);
+        self.dark.clone_from(&ui.theme_dark);
+        self.light.clone_from(&ui.theme_light);
+        self.pick().inspect_err(|_| (self.choice, self.dark, self.light) = before)
+    }
+
+    /// The terminal told its background; true when the theme changes by it.
+    pub fn background(&mut self, r: u8, g: u8, b: u8) -> bool {
+        self.scheme(luminance((r, g, b)) < 0.4)
+    }
+
+    /// The terminal told its scheme.
+    pub fn scheme(&mut self, dark: bool) -> bool {
+        if self.is_light != dark {
+            return false;
+        }
+        self.is_light = !dark;
+        let before = self.current.name.clone();
+        self.choice == "auto" && self.pick().is_ok() && before != self.current.name
+    }
+
+    fn pick(&mut self) -> Result<(), ThemeError> {
+        let name = match self.choice.as_str() {
+            "auto" if self.is_light => self.light.clone(),
+            "auto" => self.dark.clone(),
+            name => name.to_owned(),
+        };
+        self.current = self.load(&name)?;
+        Ok(())
+    }
+
+    fn load(&self, name: &str) -> Result<Theme, ThemeError> {
+        // Names come from files and pickers: they must not leave the folder.
+        let plain = !name.contains(['/', '\\']) && !name.starts_with('.');
+        let own = |name: &str| -> Option<(String, String)> {
+            let folder = self.folder.as_ref().filter(|_| plain)?;
+            let path = folder.join(format!("{name}.toml"));
+            if let Ok(text) = std::fs::read_to_string(&path) {
+                let text = base16::import(&text).unwrap_or(text);
+                return Some((path.display().to_string(), text));
+            }
+            ["yaml", "yml"].into_iter().find_map(|e| {
+                let path = folder.join(format!("{name}.{e}"));
+                let text = std::fs::read_to_string(&path).ok()?;
+                Some((path.display().to_string(), base16::import(&text)?))
+            })
+        };
+        file::load(name, self.depth, &own)
+    }
+}

@@ -1,0 +1,367 @@
+//! Draws the screen: layout, borders, panels, layers, boxes on top. Changes nothing but caches.
+
+use std::time::Duration;
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Position, Rect};
+
+use crate::app::{App, Owner};
+use crate::dialog::which_key;
+use crate::footer;
+use crate::global;
+use crate::header::{self, HeaderFacts};
+use crate::keymap::scope;
+use crate::ladder::Rung;
+use crate::layout::{self, Areas, Class, Part, Section, Wish};
+use crate::panel::{DrawCx, Hint, Panel, Place, View};
+use crate::strip;
+use crate::theme::Role;
+use crate::widget::draw;
+
+/// Sections of the rail, in their fixed order.
+const RAIL: [View; 4] = [View::Todo, View::Agents, View::Watch, View::Sessions];
+
+/// A drawing context from the app's fields, so that panels stay free to be borrowed.
+macro_rules! cx {
+    ($app:expr, $scopes:expr, $focus:expr) => {
+        DrawCx {
+            theme: $app.themes.current(),
+            model: &$app.model,
+            focus: $focus,
+            now: $app.model.now,
+            mono: $app.model.mono,
+            ascii: $app.model.ui.ascii,
+            still: $app.model.ui.reduced_motion,
+            keys: &$app.keys.map,
+            scopes: $scopes,
+        }
+    };
+}
+
+impl App {
+    /// Draws everything into `buf` (its area is the screen) and says where the cursor belongs.
+    pub fn draw(&mut self, buf: &mut Buffer) -> Option<Position> {
+        self.tick_clock();
+        self.dirty = false;
+        draw::set_ascii(self.model.ui.ascii);
+        self.toasts.expire(self.model.mono);
+        self.screen.size = buf.area;
+        self.model.screen = (buf.area.width, buf.area.height);
+        let scopes = self.scopes();
+        let waiting = self.waiting_asks();
+        // How wide the strip is does not depend on how high it is.
+        let mut wish = self.wish(buf.area, 1);
+        let width = layout::layout(&wish).strip.width;
+        let mut strip_lines = strip::lines(&cx!(self, &scopes, false), waiting, width);
+        // What the dialog on top lists is not told twice.
+        if self.panel(self.top()).is_some_and(|p| p.scope().starts_with("queue")) {
+            strip_lines.retain(|l| l.act != Some("queue.open"));
+        }
+        wish.strip = strip_lines.len() as u16;
+        let areas = layout::layout(&wish);
+        draw::clear(buf, buf.area, self.themes.current().style(Role::Text));
+        if areas.class == Class::Tiny {
+            let style = self.themes.current().style(Role::Strong);
+            let words = format!("{}x{} is too small; typing works", buf.area.width, buf.area.height);
+            draw::text(buf, areas.main.inner, &words, style);
+        }
+        let docked = self.docked();
+        // Keys that a pane tells are those that hold in it, not in a dialog that lies on it.
+        let focused = self.panel(Owner::View(self.screen.focus)).map_or("global", Panel::scope);
+        let below = scope::chain(focused);
+        let parts: Vec<Part> = areas.parts().copied().collect();
+        let mut cursor = None;
+        let mut wake = None;
+        for part in parts {
+            let skip = (part.view == View::Composer && docked.is_some())
+                || (part.view != View::Composer && areas.class == Class::Tiny);
+            if skip || part.inner.area() == 0 {
+                continue;
+            }
+            let focus = self.layers.is_empty() && self.screen.focus == part.view;
+            self.panel_into(Owner::View(part.view), part.inner, focus, &below, buf, &mut cursor, &mut wake);
+        }
+        let cx = cx!(self, &scopes, false);
+        strip::draw(&cx, &strip_lines, areas.strip, buf);
+        self.screen.strip = strip_lines.iter().map(|l| l.act).collect();
+        self.frame(&areas, &cx, buf);
+        if areas.class == Class::S || areas.class == Class::Xs {
+            let c = areas.composer.inner;
+            if c.area() > 0 && c.x >= 2 && docked.is_none() {
+                draw::put(buf, c.x - 2, c.y, ">", cx.theme.style(Role::User));
+            }
+        }
+        self.status(&areas, &cx, buf);
+        self.draw_layers(&areas, &scopes, buf, &mut cursor, &mut wake);
+        let cx = cx!(self, &scopes, false);
+        self.toasts.draw(&cx, areas.main.inner, buf);
+        self.draw_which_key(&areas, &cx, buf);
+        self.wake = self.next_wake(wake);
+        self.screen.areas = Some(areas);
+        cursor
+    }
+
+    fn wish(&self, screen: Rect, strip: u16) -> Wish {
+        let class = Class::of(screen.width, screen.height);
+        let rows = |view: View| {
+            let panel = self.panel(Owner::View(view));
+            match panel {
+                Some(p) if !p.empty(&self.model) => p.rows(36, &self.model).unwrap_or(u16::MAX),
+                _ => 0,
+            }
+        };
+        let docked = self.docked();
+        let composer = match docked {
+            Some(owner) => match self.panel(owner).map(|p| p.place(&self.model)) {
+                // The box has no border of its own there: the frame is its border.
+                Some(Place::Dock { height }) => height.saturating_sub(if class.wide() { 2 } else { 0 }),
+                _ => 1,
+            },
+            None => {
+                let width = screen.width.saturating_sub(2);
+                self.panel(Owner::View(View::Composer)).and_then(|p| p.rows(width, &self.model)).unwrap_or(1)
+            }
+        };
+        Wish {
+            screen,
+            main: self.screen.main,
+            focus: self.screen.focus,
+            zoom: self.screen.zoom,
+            rail: self.screen.rail,
+            sections: if class.wide() {
+                RAIL.into_iter().map(|view| Section { view, rows: rows(view) }).collect()
+            } else {
+                Vec::new()
+            },
+            composer: composer.max(1),
+            strip,
+            docked: docked.is_some(),
+        }
+    }
+
+    /// The layer that lies in the composer's place, if one does.
+    pub(crate) fn docked(&self) -> Option<Owner> {
+        self.layers
+            .iter()
+            .rev()
+            .find(|l| matches!(l.panel.place(&self.model), Place::Dock { .. }))
+            .map(|l| Owner::Layer(l.id))
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "one call per panel; a struct would only rename them")]
+    fn panel_into(
+        &mut self,
+        owner: Owner,
+        area: Rect,
+        focus: bool,
+        scopes: &[&'static str],
+        buf: &mut Buffer,
+        cursor: &mut Option<Position>,
+        wake: &mut Option<Duration>,
+    ) {
+        let panel = match owner {
+            Owner::View(v) => self.views.iter_mut().find(|(x, _)| *x == v).map(|(_, p)| p),
+            Owner::Layer(id) => self.layers.iter_mut().find(|l| l.id == id).map(|l| &mut l.panel),
+            Owner::Shell => None,
+        };
+        let Some(panel) = panel else { return };
+        let cx = cx!(self, scopes, focus);
+        panel.measure(area, &cx);
+        panel.draw(&cx, area, buf);
+        if focus {
+            *cursor = panel.cursor(area, &self.model).filter(|p| area.contains(*p)).or(*cursor);
+        }
+        if let Some(w) = panel.wake(&cx) {
+            let at = self.model.mono + w;
+            *wake = Some(wake.map_or(at, |o: Duration| o.min(at)));
+        }
+    }
+
+    /// Header and footer; at XS one line for both.
+    fn status(&self, areas: &Areas, cx: &DrawCx<'_>, buf: &mut Buffer) {
+        let shown = |v: View| areas.part(v).is_some();
+        let badges = RAIL
+            .into_iter()
+            .filter(|v| !shown(*v) && !self.panel(Owner::View(*v)).is_none_or(|p| p.empty(&self.model)))
+            .map(|v| format!("{}:{}", v.digit(), self.title(v)))
+            .collect();
+        let facts = HeaderFacts { badges, errors: self.unseen_errors() };
+        let hints = self.hints();
+        if areas.class == Class::Xs {
+            // What the keys do matters more than where we are.
+            let half = areas.footer.width / 3;
+            let left = Rect { width: half, ..areas.footer };
+            let right = Rect { x: areas.footer.x + half, width: areas.footer.width - half, ..areas.footer };
+            header::draw(cx, &facts, areas.class, left, buf);
+            footer::draw(cx, &hints, right, buf);
+            return;
+        }
+        if areas.header.area() > 0 {
+            header::draw(cx, &facts, areas.class, areas.header, buf);
+        }
+        if areas.footer.area() > 0 {
+            footer::draw(cx, &hints, areas.footer, buf);
+        }
+    }
+
+    /// What the footer tells: the panel's first hints, Escape, the rest, the ways to everything else.
+    pub(crate) fn hints(&self) -> Vec<Hint> {
+        if self.panel(self.top()).is_some_and(Panel::raw) {
+            return vec![Hint::as_("global.escape", "leave it")];
+        }
+        let rung = global::rung(self);
+        if rung == Rung::Prefix {
+            // The next key belongs to the sequence, whatever it does otherwise.
+            return vec![Hint::as_("global.escape", "cancel")];
+        }
+        let mut own = self.panel(self.top()).map_or_else(Vec::new, |p| p.hints(&self.model));
+        let rest = own.split_off(own.len().min(2));
+        // In the first of two Escapes on idle and empty nothing is promised.
+        let escape = match rung {
+            Rung::Arm | Rung::Nothing => None,
+            // A question that is left waits at the side, unless its dialog says otherwise.
+            Rung::Layer => Some(self.panel(self.top()).and_then(Panel::leave).unwrap_or("close")),
+            rung => rung.label(),
+        };
+        own.extend(escape.map(|label| Hint::as_("global.escape", label)));
+        own.extend(rest);
+        if self.layers.is_empty() {
+            if self.screen.focus == View::Composer {
+                own.push(Hint::of("global.profile"));
+            }
+            own.extend([Hint::of("palette.open"), Hint::of("global.leader")]);
+        }
+        own.push(Hint::of("help.open"));
+        own
+    }
+
+    fn draw_layers(
+        &mut self,
+        areas: &Areas,
+        scopes: &[&'static str],
+        buf: &mut Buffer,
+        cursor: &mut Option<Position>,
+        wake: &mut Option<Duration>,
+    ) {
+        let ids: Vec<u64> = self.layers.iter().map(|l| l.id).collect();
+        self.screen.boxes.clear();
+        for (i, id) in ids.iter().enumerate() {
+            let owner = Owner::Layer(*id);
+            let top = i + 1 == ids.len();
+            let Some(panel) = self.panel(owner) else { continue };
+            let place = panel.place(&self.model);
+            let title = panel.title(&self.model);
+            let area = box_of(place, areas, buf.area);
+            let cx = cx!(self, scopes, top);
+            let inner = match place {
+                Place::Dock { .. } if areas.composer.title.area() > 0 => {
+                    draw::clear(buf, area, cx.theme.style(Role::Dialog));
+                    area
+                }
+                _ if areas.class <= Class::Xs && area.height < 4 => {
+                    draw::clear(buf, area, cx.theme.style(Role::Dialog));
+                    area
+                }
+                _ => draw::boxed(buf, area, &title, &cx),
+            };
+            self.screen.boxes.push(inner);
+            if top {
+                *cursor = None;
+            }
+            self.panel_into(owner, inner, top, scopes, buf, cursor, wake);
+            // Words keep their colour, but lie on the dialog's ground, not on the screen's.
+            let theme = self.themes.current();
+            if let (Some(screen), Some(dialog)) = (theme.style(Role::Text).bg, theme.style(Role::Dialog).bg) {
+                draw::ground(buf, inner, screen, dialog);
+            }
+        }
+    }
+
+    fn draw_which_key(&self, areas: &Areas, cx: &DrawCx<'_>, buf: &mut Buffer) {
+        if self.keys.pending.is_empty() || areas.class == Class::Tiny {
+            return;
+        }
+        if self.keys.which || self.model.mono >= self.keys.since + self.which_delay() {
+            which_key::draw(cx, &self.keys.pending, areas, buf);
+        }
+    }
+
+    fn which_delay(&self) -> Duration {
+        Duration::from_millis(self.model.ui.which_key_delay)
+    }
+
+    /// The next moment at which the screen changes by itself.
+    fn next_wake(&self, panels: Option<Duration>) -> Option<Duration> {
+        let now = self.model.mono;
+        let mut all = vec![panels, self.toasts.wake()];
+        if !self.keys.pending.is_empty() && !self.keys.which {
+            all.push(Some(self.keys.since + self.which_delay()).filter(|t| *t > now));
+        }
+        // The footer says "again" no longer than it is true.
+        all.push(self.keys.escape.map(|t| t + crate::ladder::DOUBLE).filter(|t| *t > now));
+        all.push(self.model.deadlines.values().min().copied());
+        if self.model.retry.is_some() {
+            all.push(Some(now + Duration::from_secs(1)));
+        }
+        let waits =
+            self.waiting_asks() > self.asking.aside.len() || (self.asking.first_run && self.model.ready);
+        if self.layers.is_empty() && waits {
+            let quiet = self.keys.typed.map_or(now, |t| t + crate::asking::QUIET);
+            all.push(Some(quiet).filter(|t| *t > now));
+        }
+        all.into_iter().flatten().min()
+    }
+
+    /// Errors since the log was last looked at.
+    pub(crate) fn unseen_errors(&self) -> usize {
+        use tiller_protocol::NoticeKind::Info;
+        self.model.notices.iter().skip(self.told.seen).filter(|(_, n)| n.kind != Info).count()
+    }
+}
+
+/// Where a layer lies. What does not fit becomes the full screen, and scrolls inside.
+fn box_of(place: Place, areas: &Areas, screen: Rect) -> Rect {
+    let full = Rect {
+        y: screen.y + areas.header.height,
+        height: screen.height.saturating_sub(areas.header.height + areas.footer.height),
+        ..screen
+    };
+    match place {
+        Place::Full => full,
+        Place::Dock { height } if areas.composer.inner.area() > 0 => {
+            let c = areas.composer.inner;
+            // Narrow screens have no border there: the box is drawn around it, upwards.
+            if areas.composer.title.area() > 0 { c } else { dock(full, height) }
+        }
+        Place::Dock { height } => dock(full, height),
+        Place::Center { width, height } => {
+            if width > full.width || height > full.height {
+                return full;
+            }
+            Rect {
+                x: full.x + (full.width - width) / 2,
+                y: full.y + (full.height - height) / 3,
+                width,
+                height,
+            }
+        }
+    }
+}
+
+/// At the bottom, above the footer.
+fn dock(full: Rect, height: u16) -> Rect {
+    let height = height.max(3).min(full.height);
+    Rect { y: full.bottom() - height, height, ..full }
+}
+
+/// The panel below a point, and its area.
+impl App {
+    pub(crate) fn at(&self, x: u16, y: u16) -> Option<(Owner, Rect)> {
+        let p = Position::new(x, y);
+        if let (Some(l), Some(area)) = (self.layers.last(), self.screen.boxes.last()) {
+            return area.contains(p).then_some((Owner::Layer(l.id), *area));
+        }
+        let areas = self.screen.areas.as_ref()?;
+        areas.parts().find(|part| part.inner.contains(p)).map(|part| (Owner::View(part.view), part.inner))
+    }
+}

@@ -1,0 +1,182 @@
+//! Boxes, titles and cutting with a mark.
+
+use ratatui::buffer::{Buffer, Cell};
+use ratatui::layout::Rect;
+use ratatui::style::{Color, Style};
+use unicode_segmentation::UnicodeSegmentation;
+use unicode_width::UnicodeWidthStr;
+
+use crate::panel::DrawCx;
+use crate::text::clean;
+use crate::theme::Role;
+
+/// Characters of borders.
+#[derive(Clone, Copy, Debug)]
+pub struct Lines {
+    pub h: &'static str,
+    pub v: &'static str,
+    /// Corners: top left, top right, bottom left, bottom right.
+    pub corners: [&'static str; 4],
+    /// Tees: open to right, left, down, up; and the cross.
+    pub tees: [&'static str; 5],
+}
+
+thread_local! {
+    /// Whether marks are ASCII. Of a thread and not of a call: a mark stands where text was cut, deep below
+    /// whoever knows the settings, and one thread draws.
+    static ASCII: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
+}
+
+/// Set before each frame.
+pub(crate) fn set_ascii(ascii: bool) {
+    ASCII.set(ascii);
+}
+
+/// Whether marks are ASCII in the frame that is being drawn.
+pub(crate) fn ascii() -> bool {
+    ASCII.get()
+}
+
+/// Unicode or ASCII.
+pub fn lines(ascii: bool) -> Lines {
+    if ascii {
+        Lines { h: "-", v: "|", corners: ["+"; 4], tees: ["+"; 5] }
+    } else {
+        Lines {
+            h: "─", v: "│", corners: ["┌", "┐", "└", "┘"], tees: ["├", "┤", "┬", "┴", "┼"]
+        }
+    }
+}
+
+/// Writes `text` into `area`'s first row, cleaned, and cut with a mark when it is too long. Returns the
+/// columns used.
+pub fn text(buf: &mut Buffer, area: Rect, text: &str, style: Style) -> u16 {
+    if area.width == 0 || area.height == 0 {
+        return 0;
+    }
+    let shown = cut(text, usize::from(area.width));
+    let width = shown.width() as u16;
+    buf.set_stringn(area.x, area.y, &shown, usize::from(area.width), style);
+    width
+}
+
+/// `text` in at most `width` columns, with `…` where something was cut, and without control characters.
+pub fn cut(text: &str, width: usize) -> String {
+    let clean = clean(text);
+    if clean.width() <= width {
+        return clean;
+    }
+    let mark = crate::text::shorten::ellipsis(ascii());
+    let need = mark.width().min(width);
+    let mut out = String::new();
+    let mut used = 0;
+    for g in clean.graphemes(true) {
+        let w = g.width();
+        if used + w + need > width {
+            break;
+        }
+        out.push_str(g);
+        used += w;
+    }
+    out.extend(mark.chars().take(need));
+    out
+}
+
+/// A path in at most `width` columns, shortened in the middle.
+pub fn cut_middle(text: &str, width: usize) -> String {
+    crate::text::shorten_middle(&clean(text), width, ascii())
+}
+
+/// One line without anything that a terminal would act on: see [`crate::text::clean`].
+pub fn clean(text: &str) -> String {
+    if clean::is_plain(text) {
+        return text.to_owned();
+    }
+    clean::plain(&text.replace(['\t', '\n', '\r'], " ")).into_owned()
+}
+
+/// A box with a title; returns what is inside. Clears what was below.
+pub fn boxed(buf: &mut Buffer, area: Rect, title: &str, cx: &DrawCx<'_>) -> Rect {
+    clear(buf, area, cx.theme.style(Role::Dialog));
+    if area.width < 2 || area.height < 2 {
+        return area;
+    }
+    let l = lines(cx.ascii);
+    let style = cx.theme.style(if cx.focus { Role::BorderFocus } else { Role::Border });
+    let (right, bottom) = (area.right() - 1, area.bottom() - 1);
+    for x in area.x + 1..right {
+        put(buf, x, area.y, l.h, style);
+        put(buf, x, bottom, l.h, style);
+    }
+    for y in area.y + 1..bottom {
+        put(buf, area.x, y, l.v, style);
+        put(buf, right, y, l.v, style);
+    }
+    for (c, (x, y)) in
+        l.corners.iter().zip([(area.x, area.y), (right, area.y), (area.x, bottom), (right, bottom)])
+    {
+        put(buf, x, y, c, style);
+    }
+    if !title.is_empty() && area.width > 6 {
+        let room = Rect { x: area.x + 2, width: area.width - 4, height: 1, ..area };
+        text(buf, room, &format!(" {title} "), cx.theme.style(Role::Strong));
+    }
+    Rect { x: area.x + 1, y: area.y + 1, width: area.width - 2, height: area.height - 2 }
+}
+
+/// Blanks `area` in `style`.
+pub fn clear(buf: &mut Buffer, area: Rect, style: Style) {
+    let area = area.intersection(buf.area);
+    if area == buf.area {
+        let mut blank = Cell::EMPTY;
+        blank.set_style(style);
+        buf.content.fill(blank);
+        return;
+    }
+    for y in area.top()..area.bottom() {
+        for x in area.left()..area.right() {
+            if let Some(c) = buf.cell_mut((x, y)) {
+                c.reset();
+                c.set_style(style);
+            }
+        }
+    }
+}
+
+/// Gives the cells of `area` that lie on `from` the ground `to`.
+pub(crate) fn ground(buf: &mut Buffer, area: Rect, from: Color, to: Color) {
+    let area = area.intersection(buf.area);
+    for y in area.top()..area.bottom() {
+        for x in area.left()..area.right() {
+            if let Some(c) = buf.cell_mut((x, y)).filter(|c| c.bg == from) {
+                c.bg = to;
+            }
+        }
+    }
+}
+
+/// One symbol, if it is on the screen.
+pub fn put(buf: &mut Buffer, x: u16, y: u16, symbol: &str, style: Style) {
+    if let Some(c) = buf.cell_mut((x, y)) {
+        c.set_symbol(symbol).set_style(style);
+    }
+}
+
+/// Puts a style over an area without touching the text.
+pub fn paint(buf: &mut Buffer, area: Rect, style: Style) {
+    buf.set_style(area.intersection(buf.area), style);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cutting_leaves_a_mark_and_never_a_control() {
+        assert_eq!(cut("hello world", 6), "hello…");
+        assert_eq!(cut("漢字漢字", 5), "漢字…");
+        assert_eq!(cut("a\u{1b}[2J", 20), "a\\x1b[2J");
+        assert_eq!(cut("one\ntwo", 20), "one two");
+        assert_eq!(cut("x", 0), "");
+    }
+}

@@ -1,0 +1,19 @@
+//! Small parts that panels and dialogs are made of. They hold state and draw; they send nothing.
+//!
+//! | part | for |
+//! | --- | --- |
+//! | [`edit`] | text with a caret and the readline set; one line or many |
+//! | [`input`] | a one-line field made of it, with its actions `edit.*` |
+//! | [`list`] | which row is chosen and which rows are visible; the actions `list.*` |
+//! | [`buttons`] | labels with keys, wrapped |
+//! | [`field`] | a field of several rows, drawn through the cleaner |
+//! | [`scroll`] | scrolled lines that know what has been seen |
+//! | [`draw`] | boxes, titles, cut-with-a-mark, scroll marks |
+
+pub mod buttons;
+pub mod draw;
+pub mod edit;
+pub mod field;
+pub mod input;
+pub mod list;
+pub mod scroll;

@@ -1,0 +1,28 @@
+//! The composition root: the only place that knows every room.
+//!
+//! | file | does |
+//! | --- | --- |
+//! | [`setup`] | what every command needs: folders, settings, environment, store |
+//! | `rules` | permission rules from files and flags |
+//! | `settings` | settings as they are now, shared by screen and engine |
+//! | `trust` | the question about what the folder brings |
+//! | `watch` | the watcher as the engine wants it |
+//! | [`start`] | the engine on its own threads |
+//! | `logs` | the log file |
+//! | `folder` | changes of settings, keys and themes reach the screen |
+//! | `editor` | the person's editor |
+//! | `statusline` | the command of the person's status line |
+
+pub(crate) mod editor;
+pub(crate) mod folder;
+mod logs;
+mod rules;
+pub(crate) mod settings;
+pub mod setup;
+pub mod start;
+pub(crate) mod statusline;
+mod trust;
+mod watch;
+
+pub use setup::Setup;
+pub use start::{Running, Start};

@@ -1,0 +1,226 @@
+//! The engine on threads of its own, made from a [`Setup`].
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tiller_engine::{Engine, EngineHandle, EventStream, Human, Keys, Open, Parts, Settings};
+use tiller_permit::trust::Status;
+use tiller_protocol::{Cost, ModelRef, Notice, NoticeKind};
+use tiller_provider::registry::Local;
+use tiller_store::Store;
+use tiller_tool::Workspace;
+use tokio::runtime::Runtime;
+
+use super::settings::{self, Shared};
+use super::{Setup, logs, rules, trust, watch};
+
+/// How this run differs from others.
+pub struct Start {
+    pub open: Open,
+    pub human: Human,
+    pub read_only: bool,
+    pub allow: Vec<String>,
+    pub deny: Vec<String>,
+    pub max_turns: Option<u32>,
+    pub max_cost: Option<f64>,
+    /// The person says on the command line that this folder's files may be loaded.
+    pub trust: bool,
+    /// Ask the person about what the folder brings. Without, it is not loaded unless it is trusted already.
+    pub ask_trust: bool,
+    /// Watch files (the screen does; a single headless turn has nobody to show them to).
+    pub watch: bool,
+    /// Make titles with a model.
+    pub titles: bool,
+    /// The settings, where the screen shares them.
+    pub(crate) shared: Option<Arc<Shared>>,
+    /// What the screen does after a yes to the folder.
+    pub(crate) on_trust: Option<trust::OnTrust>,
+}
+
+impl Start {
+    /// A new session with nobody there.
+    pub fn headless(open: Open) -> Self {
+        Self {
+            open,
+            human: Human::Absent,
+            read_only: false,
+            allow: Vec::new(),
+            deny: Vec::new(),
+            max_turns: None,
+            max_cost: None,
+            trust: false,
+            ask_trust: false,
+            watch: false,
+            titles: false,
+            shared: None,
+            on_trust: None,
+        }
+    }
+}
+
+/// A running engine with its runtime.
+pub struct Running {
+    runtime: Runtime,
+    engine: Engine,
+    events: Option<EventStream>,
+    /// Last: what is said at the end is written, too.
+    _logs: Option<logs::Logs>,
+    /// What was wrong in files; for the person.
+    pub notices: Vec<Notice>,
+}
+
+impl Running {
+    /// Starts it.
+    ///
+    /// # Errors
+    /// When a part of it cannot be made, with what to do.
+    pub fn start(mut setup: Setup, store: Store, start: Start) -> Result<Self, Notice> {
+        let internal = |what: &str, e: &dyn std::fmt::Display| {
+            Notice::new(NoticeKind::Internal, format!("{what}: {e}."))
+        };
+        let status = setup.trust(&store);
+        let trusted = start.trust || status.may_load();
+        if trusted {
+            setup.trust_project();
+        }
+        let shared = start.shared.unwrap_or_else(|| Shared::new(&setup));
+        if trusted {
+            // What is wrong in them is told below.
+            let _ = shared.trust(&setup.brings);
+        }
+        let mut notices: Vec<Notice> = setup
+            .config
+            .problems
+            .iter()
+            .map(|p| {
+                Notice::new(NoticeKind::Config, p.to_string()).hint("The last good settings stay in use.")
+            })
+            .collect();
+        notices.extend(settings::doubled(&setup));
+        let name = setup.project_name();
+        let trust = (start.ask_trust && !trusted)
+            .then(|| trust::offer(&name, &setup.brings, &store, &status, &shared, start.on_trust))
+            .flatten();
+        if !trusted && trust.is_none() && !matches!(status, Status::Nothing) {
+            notices.push(
+                Notice::new(
+                    NoticeKind::Info,
+                    "This folder brings settings or rules of its own; they are not loaded.",
+                )
+                .hint("See them, and trust them or not, with `tiller trust`."),
+            );
+        }
+        let log = setup.places.state.join("log");
+        let redact = shared.redact();
+        let logs = logs::start(&log, (setup.env)("TILLER_LOG").as_deref(), Arc::clone(&redact))
+            .map_err(|why| notices.push(Notice::new(NoticeKind::Config, why)))
+            .ok();
+        let (permit, policy, wrong) = rules::permit(&setup, trusted, &start.allow, &start.deny)?;
+        notices.extend(wrong);
+        let config = setup.config.config.clone();
+        let providers = shared.providers();
+        let workspace = Workspace::new(&setup.project)
+            .map_err(|e| internal("The folder cannot be opened", &e))?
+            .protect(policy.protected.as_fn());
+        let p = &setup.places;
+        let own = vec![p.config.clone(), p.data.clone(), p.state.clone(), p.cache.clone()];
+        let watcher = (start.watch && config.watch.enabled).then(|| {
+            let watch = watch::Watch::new(&setup.project, &config.watch, own, Arc::clone(&setup.clock));
+            Arc::new(watch) as Arc<dyn tiller_engine::Watcher>
+        });
+        let keys = Keys {
+            file: setup.key_file(),
+            rebuild: {
+                let shared = Arc::clone(&shared);
+                Arc::new(move || shared.providers())
+            },
+            entered: {
+                let shared = Arc::clone(&shared);
+                Arc::new(move |provider: &str| shared.entered(provider))
+            },
+            learn: {
+                let shared = Arc::clone(&shared);
+                Arc::new(move |key: &str| shared.learn(key))
+            },
+        };
+        let again = Settings {
+            read: {
+                let shared = Arc::clone(&shared);
+                Arc::new(move || shared.fresh())
+            },
+            keep: {
+                let file = setup.places.config.join(tiller_config::FILE);
+                Arc::new(move |local: &Local| settings::keep_local(&file, local))
+            },
+        };
+        let child_env = tiller_permit::child_env(
+            std::env::vars_os().filter_map(utf8),
+            &config.limits.env,
+            &setup.secrets,
+        );
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .thread_name("engine")
+            .enable_all()
+            .build()
+            .map_err(|e| internal("The engine's threads could not be started", &e))?;
+        let parts = Parts {
+            model: config
+                .model
+                .clone()
+                .filter(|_| setup.sources.flags.model.is_some() || setup.sources.model.is_some())
+                .map(ModelRef),
+            profile: setup.sources.flags.profile,
+            store,
+            providers,
+            workspace,
+            places: setup.places.clone(),
+            clock: Arc::clone(&setup.clock),
+            ids: Arc::clone(&setup.ids),
+            child_env,
+            human: start.human,
+            open: start.open,
+            read_only: start.read_only,
+            max_requests: start.max_turns,
+            max_cost: start.max_cost.map(Cost::from_usd),
+            tools: tiller_tool::registry::ALL.to_vec(),
+            permit,
+            titles: start.titles,
+            redact,
+            keys: Some(keys),
+            settings: Some(again),
+            trust,
+            watcher,
+            retry: 1.0,
+            config,
+        };
+        let (engine, events) = runtime.block_on(Engine::start(parts)).map_err(|e| e.notice())?;
+        Ok(Self { runtime, engine, events: Some(events), _logs: logs, notices })
+    }
+
+    /// For sending commands.
+    pub fn handle(&self) -> EngineHandle {
+        self.engine.handle()
+    }
+
+    /// Everything that happens, from the start on. The second call gives a stream from then on.
+    pub fn events(&mut self) -> EventStream {
+        self.events.take().unwrap_or_else(|| self.engine.handle().subscribe())
+    }
+
+    /// Runs a future on the engine's threads.
+    pub fn block_on<T>(&self, f: impl Future<Output = T>) -> T {
+        self.runtime.block_on(f)
+    }
+
+    /// Saves, ends every child, and ends.
+    pub fn stop(self) {
+        self.runtime.block_on(self.engine.shutdown());
+        self.runtime.shutdown_timeout(Duration::from_millis(200));
+    }
+}
+
+/// Variables that are not UTF-8 are no child's business.
+fn utf8((name, value): (std::ffi::OsString, std::ffi::OsString)) -> Option<(String, String)> {
+    Some((name.into_string().ok()?, value.into_string().ok()?))
+}

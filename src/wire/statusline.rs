@@ -1,0 +1,99 @@
+//! The command of the person's status line: started by the shell, given the state, and ended with everything
+//! it started when its time is over.
+
+use std::io::{Read, Write};
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+use std::sync::mpsc;
+use std::time::Duration;
+
+/// How long it may take.
+const TIME: Duration = Duration::from_millis(300);
+/// Bytes of its output that are read.
+const MOST: u64 = 4096;
+
+/// Runs `command` with `state` on its standard input, and gives what it printed first.
+///
+/// # Errors
+/// A sentence: it could not be started, failed, or took too long.
+pub(crate) fn run(command: &str, state: &str) -> Result<String, String> {
+    within(TIME, command, state)
+}
+
+fn within(time: Duration, command: &str, state: &str) -> Result<String, String> {
+    let mut child = Command::new("/bin/sh")
+        .arg("-c")
+        .arg(command)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .process_group(0)
+        .spawn()
+        .map_err(|e| format!("it could not be started: {e}"))?;
+    let group = child.id();
+    let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
+    // One message: the output. The reader ends when the pipe is closed, at the latest by the kill below.
+    let (tx, rx) = mpsc::sync_channel(1);
+    let state = state.to_owned();
+    let reader = std::thread::Builder::new().name("tiller-status".into()).spawn(move || {
+        // One that does not read its input is none of our business.
+        drop(stdin.map(|mut i| i.write_all(state.as_bytes())));
+        let mut text = Vec::new();
+        let read = stdout.map(|o| o.take(MOST).read_to_end(&mut text));
+        drop(read);
+        let _ = tx.send(String::from_utf8_lossy(&text).into_owned());
+    });
+    let text = match reader {
+        Ok(_) => rx.recv_timeout(time).map_err(|_| format!("it took longer than {} ms", time.as_millis())),
+        Err(e) => Err(format!("no thread: {e}")),
+    };
+    // Whatever it started goes with it, also when it said its line and stays.
+    if let Some(pid) = i32::try_from(group).ok().and_then(rustix::process::Pid::from_raw)
+        && (text.is_err() || !matches!(child.try_wait(), Ok(Some(_))))
+    {
+        let _ = rustix::process::kill_process_group(pid, rustix::process::Signal::KILL);
+    }
+    let status = child.wait().map_err(|e| format!("it was lost: {e}"))?;
+    match text {
+        Ok(text) if text.trim().is_empty() && !status.success() => Err(format!("it ended with {status}")),
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LONG: Duration = Duration::from_secs(20);
+
+    #[test]
+    fn it_gets_the_state_and_says_its_line() {
+        assert_eq!(within(LONG, "read line; echo \"<$line>\"", "{\"a\":1}\n").unwrap(), "<{\"a\":1}>\n");
+        assert!(within(LONG, "exit 3", "{}").unwrap_err().contains("3"));
+    }
+
+    #[test]
+    fn one_that_hangs_is_ended_with_its_children() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("pid");
+        let hang = format!("sleep 600 & echo $! > {}; wait", file.display());
+        let why = within(Duration::from_secs(5), &hang, "{}").unwrap_err();
+        assert!(why.contains("longer than 5000 ms"), "{why}");
+        let pid = std::fs::read_to_string(&file).unwrap();
+        let end = std::time::Instant::now() + LONG;
+        let lives = || {
+            let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
+            !stat.is_empty() && !stat.contains(") Z ")
+        };
+        while lives() {
+            assert!(std::time::Instant::now() < end, "process {pid} lives");
+            std::thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn endless_output_is_cut() {
+        let text = within(LONG, "yes", "{}").unwrap();
+        assert_eq!(text.len() as u64, MOST);
+    }
+}

@@ -1,0 +1,72 @@
+//! The question about what the folder brings, for the engine to put.
+
+use std::sync::Arc;
+
+use tiller_engine::{Agreed, TrustOffer};
+use tiller_permit::Source;
+use tiller_permit::trust::{Brings, Status};
+use tiller_protocol::{Notice, NoticeKind};
+use tiller_store::Store;
+
+use super::settings::Shared;
+
+/// What else is done after a yes: the screen reads its settings again.
+pub(crate) type OnTrust = Arc<dyn Fn() + Send + Sync>;
+
+/// The question, where there is one: never asked, or changed since the yes.
+pub(super) fn offer(
+    folder: &str,
+    brings: &Brings,
+    store: &Store,
+    status: &Status,
+    shared: &Arc<Shared>,
+    then: Option<OnTrust>,
+) -> Option<TrustOffer> {
+    let changed = match status {
+        Status::New => false,
+        Status::Changed(_) => true,
+        Status::Nothing | Status::Trusted | Status::Never => return None,
+    };
+    let items = brings.items();
+    let (store, brings, name, shared) =
+        (store.clone(), brings.clone(), folder.to_owned(), Arc::clone(shared));
+    let decide = move |yes: bool| {
+        if yes && brings.too_much {
+            return Err("it brings more than can be looked through".into());
+        }
+        store.set_trust(&name, yes, brings.items()).wait().map_err(|e| e.to_string())?;
+        if !yes {
+            return Ok(Agreed::default());
+        }
+        let mut agreed = rules(&brings)?;
+        if let Some(wrong) = shared.trust(&brings) {
+            agreed.settings = true;
+            agreed.wrong.extend(wrong);
+            if let Some(then) = &then {
+                then();
+            }
+        }
+        Ok(agreed)
+    };
+    Some(TrustOffer { folder: folder.to_owned(), items, changed, decide: Arc::new(decide) })
+}
+
+/// The project's rules, from the bytes that the person said yes to, and what of them cannot be read.
+fn rules(brings: &Brings) -> Result<Agreed, String> {
+    let Some(bytes) = brings.bytes(super::rules::PROJECT) else { return Ok(Agreed::default()) };
+    let text = String::from_utf8_lossy(bytes);
+    let (rules, problems) = match tiller_permit::rulefile::load(&text, Source::Project) {
+        Ok(loaded) => (loaded.rules, loaded.problems),
+        // Nothing of it is known, so everything that it may have forbidden asks.
+        Err(problem) => (vec![tiller_permit::RuleSet::ask_all(Source::Project)?], vec![problem]),
+    };
+    let wrong = problems.iter().map(|p| {
+        Notice::new(NoticeKind::Config, format!("{}, {p}", super::rules::PROJECT))
+            .hint("Until it is mended, what the rule was about asks.")
+    });
+    Ok(Agreed { wrong: wrong.collect(), rules, settings: false })
+}
+
+#[cfg(test)]
+#[path = "trust_tests.rs"]
+mod tests;

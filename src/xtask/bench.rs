@@ -1,0 +1,118 @@
+//! Measures the budgets marked K with the release binary, a scripted model server and a real terminal.
+//!
+//! A budget is a ratio to other programs measured on the same machine; here its absolute figure of a
+//! 2-core machine stands beside ours, so read the ratios of a calm machine only. `--quick`: fewer
+//! repeats; `--no-build`: the binary as it is; a word: only the cases whose name has it.
+#![expect(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "figures for people, on standard output"
+)]
+
+mod figures;
+mod keys;
+mod model;
+mod place;
+mod process;
+mod replies;
+mod sessions;
+mod start;
+mod tools;
+
+use std::cell::Cell;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+
+use figures::{Figures, Unit};
+use model::Model;
+
+/// Name and function of each case.
+type Case = (&'static str, fn(&Bench, &mut Figures) -> Result<()>);
+
+const CASES: &[Case] = &[
+    ("size", size),
+    ("startup", start::screen),
+    ("headless", start::headless),
+    ("idle", replies::idle),
+    ("keys", keys::rested),
+    ("keys-stream", keys::streaming),
+    ("flood", replies::flood),
+    ("pace", replies::paced),
+    ("tools", tools::calls),
+];
+
+/// What every case needs.
+struct Bench {
+    binary: PathBuf,
+    model: Model,
+    quick: bool,
+    ids: Cell<u32>,
+}
+
+impl Bench {
+    /// How often: in a full run, in a quick one.
+    fn pick(&self, full: usize, quick: usize) -> usize {
+        if self.quick { quick } else { full }
+    }
+
+    /// A word that was never on a screen before.
+    fn id(&self) -> String {
+        self.ids.set(self.ids.get() + 1);
+        format!("k{}e", self.ids.get())
+    }
+}
+
+/// Lets real time go by, as a person does between two keys.
+#[expect(clippy::disallowed_methods, reason = "real time is what is measured here")]
+fn pause(time: Duration) {
+    std::thread::sleep(time);
+}
+
+/// Builds, measures, prints; the problems are the budgets that were missed.
+pub(crate) fn run(root: &Path) -> Result<Vec<String>> {
+    let args: Vec<String> = std::env::args().skip(2).collect();
+    let has = |flag: &str| args.iter().any(|a| a == flag);
+    let only: Vec<&String> = args.iter().filter(|a| !a.starts_with('-')).collect();
+    let binary = binary(root, !has("--no-build"))?;
+    let bench = Bench { binary, model: Model::start(), quick: has("--quick"), ids: Cell::new(0) };
+    let mut out = Figures::default();
+    let mut problems = Vec::new();
+    for (name, case) in CASES {
+        if only.is_empty() || only.iter().any(|o| name.contains(o.as_str())) {
+            eprintln!("bench: {name}");
+            // One case that cannot be measured does not hide the others.
+            if let Err(e) = case(&bench, &mut out) {
+                problems.push(format!("{name} could not be measured: {e:#}"));
+            }
+        }
+    }
+    print!("{}", out.table());
+    problems.extend(out.missed());
+    Ok(problems)
+}
+
+/// The release binary, built first.
+fn binary(root: &Path, build: bool) -> Result<PathBuf> {
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
+    if build {
+        let done = Command::new(env!("CARGO"))
+            .args(["build", "--release", "--locked", "--package=tiller"])
+            .current_dir(root)
+            .status()?;
+        if !done.success() {
+            bail!("the release build failed");
+        }
+    }
+    let path = target.join("release/tiller");
+    path.canonicalize().with_context(|| format!("no program at {}", path.display()))
+}
+
+fn size(b: &Bench, out: &mut Figures) -> Result<()> {
+    out.add("binary", b.binary.metadata()?.len() as f64 / f64::from(1 << 20), Unit::Mib, 20.0);
+    Ok(())
+}

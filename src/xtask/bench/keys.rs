@@ -1,0 +1,105 @@
+//! Typing: how long until a key is on the screen, and what it costs.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, bail};
+
+use super::figures::{Figures, Unit, at};
+use super::place::{Desk, Place, squash};
+use super::{Bench, pause, process, sessions};
+
+/// Keys are 30 to 50 ms apart, as of a fast typist.
+const GAP: Duration = Duration::from_millis(30);
+
+/// Latencies in milliseconds, and CPU milliseconds a key.
+struct Typed {
+    echo: Vec<f64>,
+    cpu: f64,
+    bytes: f64,
+}
+
+/// Types `count` letters and replays what came of it.
+fn keys(desk: &mut Desk, count: usize) -> Result<Typed> {
+    // Something that stands nowhere else, and then no letter twice in a row.
+    let text: String =
+        "zqzq".chars().chain((0..count).map(|n| char::from(b'a' + (n * 7 % 26) as u8))).collect();
+    let cpu = process::cpu_ms(desk.pid);
+    let written = desk.term.written();
+    let from = Instant::now();
+    let mut sent = Vec::new();
+    for (n, c) in text.chars().enumerate() {
+        sent.push(Instant::now());
+        desk.term.keys(&c.to_string());
+        pause(GAP + Duration::from_millis((n * 13 % 20) as u64));
+    }
+    desk.settle(Duration::from_millis(100));
+    let cpu = process::since(&process::cpu_ms(desk.pid), &cpu) / sent.len() as f64;
+    let bytes = (desk.term.written() - written) as f64 / sent.len() as f64;
+    let mut echo = Vec::new();
+    desk.replay(from, |when, screen| {
+        let screen = squash(&screen.contents());
+        while echo.len() < sent.len() && screen.contains(&text[..=echo.len()]) {
+            let sent = sent[echo.len()];
+            if when < sent {
+                break;
+            }
+            echo.push(when.duration_since(sent).as_secs_f64() * 1e3);
+        }
+        echo.len() < sent.len()
+    });
+    if echo.len() < sent.len() {
+        bail!(
+            "only {} of {} keys were seen; the screen was:\n{}",
+            echo.len(),
+            sent.len(),
+            desk.term.screen()
+        );
+    }
+    // The first letters alone may stand elsewhere on the screen.
+    Ok(Typed { echo: echo.split_off(4), cpu, bytes })
+}
+
+fn rows(out: &mut Figures, where_: &str, typed: &Typed, p95: f64) {
+    out.add(format!("key echo p50, {where_}"), at(&typed.echo, 0.5), Unit::Ms, 0.3);
+    out.add(format!("key echo p95, {where_}"), at(&typed.echo, 0.95), Unit::Ms, p95);
+    out.add(format!("CPU per key, {where_}"), typed.cpu, Unit::Ms, 0.2);
+    out.note(format!("terminal bytes per key, {where_}"), typed.bytes, Unit::Plain);
+}
+
+/// Keys in sessions of 0, 2,000 and 100,000 entries, and how long these take to open.
+pub(crate) fn rested(b: &Bench, out: &mut Figures) -> Result<()> {
+    let count = b.pick(200, 60);
+    let place = Place::new(&b.binary, &b.model)?;
+    rows(out, "empty session", &keys(&mut place.open(&[])?.ready()?, count)?, 0.5);
+    for entries in [2_000, 100_000] {
+        let place = Place::new(&b.binary, &b.model)?;
+        sessions::make(&place.database(), &place.work()?, entries)?;
+        let mut opened = Vec::new();
+        for _ in 0..b.pick(5, 2) {
+            let desk = place.open(&["-c"])?;
+            desk.until(sessions::LAST)?;
+            let seen = desk.first(desk.at, sessions::LAST).unwrap_or(desk.at);
+            opened.push(seen.duration_since(desk.at).as_secs_f64() * 1e3);
+        }
+        let budget = if entries == 2_000 { 37.0 } else { 100.0 };
+        out.add(format!("open {entries} entries, last text visible"), at(&opened, 0.5), Unit::Ms, budget);
+        let mut desk = place.open(&["-c"])?.ready()?;
+        let p95 = if entries == 2_000 { 0.5 } else { 0.9 };
+        rows(out, &format!("{entries} entries"), &keys(&mut desk, count)?, p95);
+        out.note(format!("PSS with {entries} entries"), process::pss(desk.pid), Unit::Mib);
+    }
+    Ok(())
+}
+
+/// Keys while a reply streams at 200 tokens a second.
+pub(crate) fn streaming(b: &Bench, out: &mut Figures) -> Result<()> {
+    let place = Place::new(&b.binary, &b.model)?;
+    let mut desk = place.open(&[])?.ready()?;
+    desk.submit(&format!("bench-stream-4000-5-{} ", b.id()));
+    desk.until("Section")?;
+    pause(Duration::from_secs(2));
+    let typed = keys(&mut desk, b.pick(200, 60))?;
+    out.add("key echo p50, while streaming", at(&typed.echo, 0.5), Unit::Ms, 0.3);
+    out.add("key echo p95, while streaming", at(&typed.echo, 0.95), Unit::Ms, 0.5);
+    Ok(())
+}

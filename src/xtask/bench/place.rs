@@ -1,0 +1,198 @@
+//! A scratch home and project, and the program in it: a person at a terminal of 120 by 40.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use tiller_testkit::Term;
+
+use super::model::Model;
+use super::pause;
+
+/// Size of the terminal.
+pub(crate) const SIZE: (u16, u16) = (120, 40);
+
+/// What the footer shows as soon as it can be typed into.
+pub(crate) const READY: &str = "ctrl-p";
+
+/// How long anything may take.
+const LIMIT: Duration = Duration::from_secs(120);
+
+/// Folders of one case, on the disk of the build folder: commits there are real.
+pub(crate) struct Place {
+    dir: tempfile::TempDir,
+    binary: PathBuf,
+    env: Vec<(String, String)>,
+}
+
+impl Place {
+    pub(crate) fn new(binary: &Path, model: &Model) -> Result<Self> {
+        let dir = tempfile::tempdir_in(binary.parent().context("the binary is in a folder")?)?;
+        let place = dir.path().canonicalize()?;
+        std::fs::create_dir(place.join("work"))?;
+        std::fs::create_dir(place.join("home"))?;
+        std::fs::write(place.join("work/README.md"), "# Sample\n\nA small project.\n")?;
+        let text = |p: PathBuf| p.display().to_string();
+        let env = [
+            ("PATH", std::env::var("PATH").unwrap_or_default()),
+            ("HOME", text(place.join("home"))),
+            ("TILLER_HOME", text(place.join("home/tiller"))),
+            ("TILLER_MODEL", "anthropic/mock".into()),
+            ("ANTHROPIC_BASE_URL", model.server.url()),
+            ("ANTHROPIC_API_KEY", "k".into()),
+            ("TERM", "xterm-256color".into()),
+            ("COLORTERM", "truecolor".into()),
+            ("LANG", "C.UTF-8".into()),
+            ("SHELL", "/bin/sh".into()),
+            ("NO_PROXY", "127.0.0.1".into()),
+        ];
+        let env: Vec<(String, String)> = env.map(|(k, v)| (k.to_owned(), v)).into();
+        let new = Self { dir, binary: binary.to_path_buf(), env };
+        for args in [
+            &["init", "-q"][..],
+            &["add", "."],
+            &["-c", "user.name=b", "-c", "user.email=b@localhost", "commit", "-qm", "first"],
+        ] {
+            // Without git the figures are of a folder without git; nothing else changes.
+            let _ = new.command("git", args).output();
+        }
+        Ok(new)
+    }
+
+    /// The project.
+    pub(crate) fn work(&self) -> Result<PathBuf> {
+        Ok(self.dir.path().join("work").canonicalize()?)
+    }
+
+    /// Where the program keeps its sessions.
+    pub(crate) fn database(&self) -> PathBuf {
+        self.dir.path().join("home/tiller/data/tiller.db")
+    }
+
+    fn command(&self, program: impl AsRef<std::ffi::OsStr>, args: &[&str]) -> Command {
+        let mut c = Command::new(program);
+        c.args(args).env_clear().envs(self.env.iter().cloned()).current_dir(self.dir.path().join("work"));
+        c.stdin(Stdio::null());
+        c
+    }
+
+    /// The program without a screen.
+    pub(crate) fn headless(&self, prompt: &str) -> Command {
+        let mut c = self.command(&self.binary, &["exec", "--profile", "full", prompt]);
+        c.stdout(Stdio::piped()).stderr(Stdio::piped());
+        c
+    }
+
+    /// The program on its screen, from the moment of its start.
+    pub(crate) fn open(&self, args: &[&str]) -> Result<Desk> {
+        let mut all = vec!["--profile", "full"];
+        all.extend(args);
+        let at = Instant::now();
+        let term = Term::spawn(&self.binary, &all, &self.env, &self.work()?, SIZE.0, SIZE.1);
+        let pid = term.pid().context("it has a process id")?;
+        Ok(Desk { term, pid, at })
+    }
+}
+
+/// The running program.
+pub(crate) struct Desk {
+    pub(crate) term: Term,
+    pub(crate) pid: u32,
+    /// Just before it was started.
+    pub(crate) at: Instant,
+}
+
+impl Desk {
+    /// Waits until it can be typed into, and has then come to rest.
+    pub(crate) fn ready(self) -> Result<Self> {
+        self.until(READY)?;
+        self.settle(Duration::from_millis(1500));
+        Ok(self)
+    }
+
+    /// Waits for text on the screen.
+    pub(crate) fn until(&self, text: &str) -> Result<Instant> {
+        let end = Instant::now() + LIMIT;
+        while !self.term.screen().contains(text) {
+            if Instant::now() > end {
+                bail!("{text:?} was never seen; the screen was:\n{}", self.term.screen());
+            }
+            pause(Duration::from_millis(2));
+        }
+        Ok(Instant::now())
+    }
+
+    /// Waits until nothing was written for `quiet`, at most ten times as long.
+    pub(crate) fn settle(&self, quiet: Duration) {
+        let end = Instant::now() + quiet * 10;
+        let (mut seen, mut since) = (self.term.written(), Instant::now());
+        while since.elapsed() < quiet && Instant::now() < end {
+            pause(Duration::from_millis(20));
+            let now = self.term.written();
+            if now != seen {
+                (seen, since) = (now, Instant::now());
+            }
+        }
+    }
+
+    /// Types a prompt and Enter; the moment of Enter.
+    pub(crate) fn submit(&mut self, prompt: &str) -> Instant {
+        for c in prompt.chars() {
+            self.term.keys(&c.to_string());
+            pause(Duration::from_millis(4));
+        }
+        self.settle(Duration::from_millis(200));
+        let at = Instant::now();
+        self.term.keys("\r");
+        at
+    }
+
+    /// When each written piece came, from `from` on, and the screen after it, replayed after the fact: so
+    /// looking costs the program nothing. `see` returns false when it has seen enough.
+    pub(crate) fn replay(&self, from: Instant, mut see: impl FnMut(Instant, &vt100::Screen) -> bool) {
+        let raw = self.term.raw();
+        let cells = |n| std::num::NonZeroU16::new(n).unwrap_or(std::num::NonZeroU16::MIN);
+        let mut parser = vt100::Parser::new(cells(SIZE.1), cells(SIZE.0), 0);
+        let mut start = 0;
+        for (at, end) in self.term.marks() {
+            parser.process(&raw[start..end]);
+            start = end;
+            if at >= from && !see(at, parser.screen()) {
+                return;
+            }
+        }
+    }
+
+    /// When `text` was first on the screen after `from`, squashed.
+    pub(crate) fn first(&self, from: Instant, text: &str) -> Option<Instant> {
+        let mut found = None;
+        self.replay(from, |at, screen| {
+            if squash(&screen.contents()).contains(text) {
+                found = Some(at);
+            }
+            found.is_none()
+        });
+        found
+    }
+}
+
+impl Drop for Desk {
+    fn drop(&mut self) {
+        // The polite way, so that its session is put away; the terminal kills what is left.
+        self.term.keys("\x03");
+        pause(Duration::from_millis(50));
+        self.term.keys("\x03");
+        let end = Instant::now() + Duration::from_secs(3);
+        while std::fs::read_to_string(format!("/proc/{}/stat", self.pid)).is_ok_and(|s| !s.contains(") Z "))
+            && Instant::now() < end
+        {
+            pause(Duration::from_millis(5));
+        }
+    }
+}
+
+/// Screen text without blanks and frames: a wrapped line reads as one word.
+pub(crate) fn squash(text: &str) -> String {
+    text.chars().filter(|c| !c.is_whitespace() && !('\u{2500}'..='\u{259f}').contains(c)).collect()
+}

@@ -1,0 +1,79 @@
+//! Long sessions, written straight into the store.
+
+use std::path::Path;
+
+use anyhow::Result;
+use tiller_protocol::{
+    AgentId, Block, Clock, Entry, EntryBody, EntryId, IdSource, Message, ModelRef, Origin, Part, Profile,
+    RandomIds, SessionId, StopReason, SystemClock, Usage,
+};
+use tiller_store::{Append, NewSession, Options, Store};
+
+use super::model::markdown;
+
+/// Entries in one commit.
+const AT_ONCE: usize = 5_000;
+
+/// What the last entry says, so that one can see that it is there.
+pub(crate) const LAST: &str = "DONE-made";
+
+/// Makes a session of `count` entries in `project`: questions and answers in turn, and a compaction near
+/// the end where there would be too much for any model.
+pub(crate) fn make(database: &Path, project: &Path, count: usize) -> Result<()> {
+    let store = Store::open(database, Options::default())?;
+    let clock = SystemClock::default();
+    let session = SessionId(RandomIds.next(clock.now()));
+    let model = ModelRef("anthropic/mock".into());
+    let new = NewSession {
+        id: session,
+        project: project.display().to_string(),
+        title: format!("{count} entries"),
+        model: model.clone(),
+        profile: Profile::Full,
+        spawned_by: None,
+    };
+    store.create_session(new).wait()?;
+    let answer = markdown(300);
+    let mut parent = None;
+    let mut n = 0;
+    while n < count {
+        let mut entries = Vec::new();
+        while n < count && entries.len() < AT_ONCE {
+            n += 1;
+            let text = match n {
+                _ if n + 1 >= count => LAST.to_owned(),
+                _ if n % 2 == 1 => format!("Question {n}: what does the parser do with an empty buffer?"),
+                _ => format!("Answer {n}.\n\n{answer}"),
+            };
+            let body = if n + 10 == count && count > AT_ONCE {
+                EntryBody::Compaction {
+                    summary: "What was said before, in short.".into(),
+                    focus: None,
+                    kept_from: None,
+                    tokens_before: 100_000,
+                    tokens_after: 20,
+                }
+            } else if n % 2 == 1 {
+                EntryBody::User {
+                    message: Message::text(text.clone()),
+                    origin: Origin::Prompt,
+                    content: vec![Part::Text { text }],
+                }
+            } else {
+                EntryBody::Assistant {
+                    blocks: vec![Block::Text { text }],
+                    stop: StopReason::EndTurn,
+                    model: model.clone(),
+                    usage: Usage::default(),
+                    cost: None,
+                }
+            };
+            let id = EntryId(RandomIds.next(clock.now()));
+            let agent = AgentId::main();
+            entries.push(Entry { id, parent, session, agent, time: clock.now(), body, snapshot: None });
+            parent = Some(id);
+        }
+        store.append(Append::new(session, "main").entries(entries)).wait()?;
+    }
+    Ok(())
+}

@@ -1,0 +1,48 @@
+//! Chores of the house: `cargo xtask tidy|deny|bench`.
+
+mod bench;
+mod deny;
+mod tidy;
+
+use std::path::Path;
+use std::process::ExitCode;
+
+/// Name, what it does, the function: from the repository's folder to the problems found.
+type Task = (&'static str, &'static str, fn(&Path) -> anyhow::Result<Vec<String>>);
+
+/// What can be asked for.
+const TASKS: &[Task] = &[
+    ("tidy", "rules of the house that the compiler cannot check", tidy::run),
+    ("deny", "licences and duplicate versions, by .config/deny.toml", deny::run),
+    ("bench", "measure the budgets of the workbench and print the table", bench::run),
+];
+
+#[expect(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool without a screen")]
+fn main() -> ExitCode {
+    let asked = std::env::args().nth(1).unwrap_or_default();
+    let Some((_, _, run)) = TASKS.iter().find(|(name, ..)| *name == asked) else {
+        eprintln!("usage: cargo xtask TASK");
+        for (name, help, _) in TASKS {
+            eprintln!("  {name:8} {help}");
+        }
+        return ExitCode::from(2);
+    };
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    match run(&root) {
+        Ok(problems) if problems.is_empty() => {
+            println!("{asked}: ok");
+            ExitCode::SUCCESS
+        }
+        Ok(problems) => {
+            for p in &problems {
+                println!("{asked}: {p}");
+            }
+            println!("{asked}: {} problem(s)", problems.len());
+            ExitCode::FAILURE
+        }
+        Err(e) => {
+            eprintln!("{asked}: {e:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

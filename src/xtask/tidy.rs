@@ -1,0 +1,73 @@
+//! Rules of the house that the compiler cannot check: file sizes, what a room may name, test stories
+//! that nobody runs, built-in files that no list names.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+
+/// Lines of a file, tests aside, beyond which it must be split.
+const LONG: usize = 600;
+
+/// Where a word may not stand, and why. A path prefix under `src/`, the words, the reason.
+const ROOMS: &[(&str, &[&str], &str)] = &[
+    ("src/engine/turn/state", &["tokio::", "std::fs"], "a turn decides, the driver acts"),
+    ("src/engine/turn/step", &["tokio::", "std::fs"], "a turn decides, the driver acts"),
+    ("src/engine/turn/effect", &["tokio::", "std::fs"], "a turn decides, the driver acts"),
+    ("src/tui/model", &["crossterm::"], "models know no terminal"),
+    ("src/tui/cell", &["crossterm::", "Color::"], "colours live in the theme"),
+    ("src/tui/panel", &["Color::"], "colours live in the theme"),
+    ("src/tui/dialog", &["Color::"], "colours live in the theme"),
+    ("src/protocol", &["tokio::", "std::fs"], "the protocol is plain data"),
+    ("src/permit", &["tokio::"], "policy is pure"),
+];
+
+/// The problems found, one line each.
+pub(crate) fn run(root: &Path) -> Result<Vec<String>> {
+    let mut problems = Vec::new();
+    for path in files(&root.join("src"), "rs")? {
+        let name = path.strip_prefix(root)?.to_string_lossy().into_owned();
+        let text = std::fs::read_to_string(&path)?;
+        let is_test = name.contains("test") || name.contains("/benches/");
+        let code = text.split("#[cfg(test)]\nmod tests").next().unwrap_or("");
+        let lines = code.lines().count();
+        if !is_test && lines > LONG {
+            problems.push(format!("{name}: {lines} lines; which two things does it do?"));
+        }
+        for (room, words, why) in ROOMS {
+            if name.starts_with(room) && !is_test {
+                for w in *words {
+                    if code.lines().any(|l| l.contains(w) && !l.trim_start().starts_with("//")) {
+                        problems.push(format!("{name}: names `{w}`, but {why}"));
+                    }
+                }
+            }
+        }
+    }
+    let stories = std::fs::read_to_string(root.join("tests/it/main.rs")).unwrap_or_default();
+    for path in files(&root.join("tests/it"), "rs")? {
+        let stem = path.file_stem().and_then(|s| s.to_str()).unwrap_or_default();
+        let top = path.parent() == Some(&root.join("tests/it"));
+        if top && stem != "main" && !stories.contains(&format!("mod {stem};")) {
+            problems.push(format!("tests/it/{stem}.rs is in no `mod` line of tests/it/main.rs"));
+        }
+    }
+    Ok(problems)
+}
+
+/// Files below `dir` with this ending, sorted.
+fn files(dir: &Path, ending: &str) -> Result<Vec<PathBuf>> {
+    let (mut found, mut todo) = (Vec::new(), vec![dir.to_path_buf()]);
+    while let Some(d) = todo.pop() {
+        for e in std::fs::read_dir(&d)? {
+            let e = e?;
+            let path = e.path();
+            if e.file_type()?.is_dir() {
+                todo.push(path);
+            } else if path.extension().is_some_and(|x| x == ending) {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    Ok(found)
+}

@@ -1,0 +1,240 @@
+//! The commands around sessions, settings and the machine.
+
+use serde_json::Value;
+use tiller_testkit::ScriptServer;
+
+use crate::common::{Place, calls, json_lines, run, says};
+
+/// A place with one session of two turns.
+fn lived_in() -> (ScriptServer, Place) {
+    let server = ScriptServer::start([
+        calls("c1", "list_dir", serde_json::json!({"path": "."})),
+        says("There is a walnut."),
+        says("It is brown."),
+    ]);
+    let place = Place::anthropic(&server);
+    place.file("walnut.txt", "brown\n");
+    place.ok(&["exec", "what is here?"]);
+    place.ok(&["exec", "--continue", "which colour?"]);
+    (server, place)
+}
+
+#[test]
+fn sessions_are_listed_shown_found_renamed_and_archived() {
+    let (_server, place) = lived_in();
+    let list = place.lines(&["sessions", "list", "--json"]);
+    assert_eq!(list.len(), 1);
+    let id = list[0]["id"].as_str().unwrap();
+    assert_eq!(list[0]["project"].as_str().unwrap(), place.work.display().to_string());
+    assert!(place.ok(&["sessions", "list"]).contains(id));
+    let shown = place.ok(&["sessions", "show", &id[..id.len() - 3]]);
+    assert!(
+        shown.contains("what is here?")
+            && shown.contains("There is a walnut.")
+            && shown.contains("walnut.txt")
+    );
+    let hits = place.lines(&["sessions", "search", "brown", "--json"]);
+    assert!(hits.iter().any(|h| h["preview"].as_str().unwrap().contains("It is brown.")), "{hits:?}");
+    assert_eq!(place.ok(&["sessions", "search", "nowhere-to-be-found"]), "");
+    place.ok(&["sessions", "rename", id, "The walnut\u{1b}[31m"]);
+    let text = place.ok(&["sessions", "list"]);
+    assert!(
+        text.contains("The walnut") && !text.contains('\u{1b}'),
+        "no control reaches the terminal: {text:?}"
+    );
+    place.ok(&["sessions", "archive", id]);
+    assert_eq!(place.lines(&["sessions", "list", "--json"]).len(), 0);
+    place.ok(&["sessions", "archive", "--undo", id]);
+    assert_eq!(place.lines(&["sessions", "list", "--json"]).len(), 1);
+    assert_eq!(place.run(&["sessions", "show", "nonsense"]).code, Some(2));
+}
+
+#[test]
+fn an_export_comes_back_as_it_was() {
+    let (_server, place) = lived_in();
+    let file = place.work.join("out.jsonl");
+    place.ok(&["sessions", "export", "last", "-o", file.to_str().unwrap()]);
+    use std::os::unix::fs::PermissionsExt;
+    assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+    let bytes = std::fs::read(&file).unwrap();
+    assert_eq!(place.ok(&["sessions", "export", "last"]).as_bytes(), bytes);
+    let entries = place.ok(&["sessions", "show", "last", "--json"]);
+    let mut other = Place::new();
+    other.set("HOME", &place.user.display().to_string());
+    let said = other.ok(&["sessions", "import", file.to_str().unwrap()]);
+    assert!(said.contains(&format!("{} entries", entries.lines().count())), "{said}");
+    let id = place.lines(&["sessions", "list", "--json"])[0]["id"].as_str().unwrap().to_owned();
+    assert_eq!(other.ok(&["sessions", "show", &id, "--json"]), entries);
+    assert_eq!(other.ok(&["sessions", "export", &id]).as_bytes(), bytes, "byte for byte");
+    let piped = run(Place::new().tiller(&["sessions", "import", "-"]), &bytes);
+    assert_eq!(piped.code, Some(0), "{piped:?}");
+    let broken = run(other.tiller(&["sessions", "import", "-"]), b"{\"not\": \"ours\"}\n");
+    assert_ne!(broken.code, Some(0));
+}
+
+#[test]
+fn audit_and_costs_tell_what_happened() {
+    let (_server, place) = lived_in();
+    let rows = place.lines(&["audit", "--json"]);
+    assert_eq!((rows.len(), &rows[0]["tool"]), (1, &Value::from("list_dir")), "{rows:?}");
+    assert!(place.ok(&["audit", "list_dir"]).contains("list_dir"));
+    assert_eq!(place.ok(&["audit", "no-such-thing", "--json"]), "");
+    for by in ["model", "agent", "day"] {
+        let rows = place.lines(&["costs", "--json", "--by", by]);
+        assert_eq!((rows.len(), &rows[0]["calls"]), (1, &Value::from(3)), "{rows:?}");
+        assert!(place.ok(&["costs", "--by", by]).contains("in all"));
+    }
+}
+
+#[test]
+fn doctor_says_what_is_wrong_and_leaks_nothing() {
+    let (_server, place) = lived_in();
+    let rows = place.lines(&["doctor", "--json"]);
+    let of = |id: &str| rows.iter().find(|r| r["id"] == id).unwrap();
+    for id in ["config", "keys", "providers", "database", "git", "shell"] {
+        assert_eq!(of(id)["status"], "ok", "{}", of(id));
+    }
+    assert!(!place.ok(&["doctor"]).contains(crate::common::KEY));
+    place.config("[ui]\ntheme = 3\n");
+    let out = place.run(&["doctor", "--json"]);
+    assert_eq!(out.code, Some(2));
+    let rows = json_lines(&out.stdout);
+    let config = rows.iter().find(|r| r["id"] == "config").unwrap();
+    assert!(config["status"] == "fail" && config["summary"].as_str().unwrap().contains('2'), "{config}");
+}
+
+#[test]
+fn settings_keys_and_themes_are_told_with_their_origin() {
+    let place = Place::new();
+    place.config("model = \"demo/demo\"\n[ui]\nkeymap = \"emacs\"\n");
+    assert!(place.ok(&["config"]).contains("model = \"demo/demo\""));
+    let origin = place.ok(&["config", "--origin"]);
+    let line = origin.lines().find(|l| l.starts_with("ui.keymap")).unwrap();
+    assert!(line.contains("emacs") && line.contains("config.toml"), "{line}");
+    let schema: Value = serde_json::from_str(&place.ok(&["config", "--schema"])).unwrap();
+    assert!(schema["properties"]["providers"].is_object(), "{schema}");
+    let keys = place.lines(&["keys", "--json"]);
+    assert!(keys.iter().any(|k| k["action"] == "palette.open"));
+    assert!(place.ok(&["keys"]).contains("palette.open"));
+    let themes: Vec<String> = serde_json::from_str(&place.ok(&["themes", "--json"])).unwrap();
+    for name in ["ansi", "gruvbox-dark", "tokyonight"] {
+        assert!(themes.iter().any(|t| t.contains(name)), "{name} in {themes:?}");
+    }
+}
+
+#[test]
+fn completions_and_the_man_page_name_every_command() {
+    let place = Place::new();
+    for shell in ["bash", "zsh", "fish"] {
+        let text = place.ok(&["completions", shell]);
+        for command in ["exec", "sessions", "doctor"] {
+            assert!(text.contains(command), "{command} in {shell}");
+        }
+    }
+    let script = place.work.join("c.bash");
+    std::fs::write(&script, place.ok(&["completions", "bash"])).unwrap();
+    let out = run(place.program("bash", &["-n", script.to_str().unwrap()]), b"");
+    assert_eq!(out.code, Some(0), "{out:?}");
+    let man = place.ok(&["man"]);
+    assert!(man.contains(".TH") && man.contains("exec"), "{man}");
+    assert!(place.ok(&["--version"]).starts_with("tiller "));
+    assert!(place.ok(&["--help"]).contains("Exit codes"));
+}
+
+#[test]
+fn trust_is_given_to_one_form_only_and_taken_back() {
+    let server = ScriptServer::start([says("a"), says("b"), says("c")]);
+    let place = Place::anthropic(&server);
+    assert!(place.ok(&["trust"]).contains("brings nothing"));
+    place.file(".tiller/permissions.yaml", "deny:\n  - terminal(*)\n");
+    let out = place.run(&["trust"]);
+    assert_eq!(out.code, Some(3), "nobody is there to say yes: {out:?}");
+    assert!(out.stdout.contains(".tiller/permissions.yaml"), "{}", out.stdout);
+    assert!(place.run(&["exec", "hi"]).stderr.contains("not loaded"));
+    place.ok(&["trust", "--yes"]);
+    assert!(place.ok(&["trust"]).contains("Trusted, in exactly this form"));
+    assert!(place.ok(&["trust", "--list"]).contains("trusted"));
+    assert!(!place.run(&["exec", "hi"]).stderr.contains("not loaded"));
+    place.file(".tiller/permissions.yaml", "deny: []\n");
+    let out = place.run(&["trust"]);
+    assert!(out.code == Some(3) && out.stdout.contains("changed: .tiller/permissions.yaml"), "{out:?}");
+    place.ok(&["trust", "--revoke", "."]);
+    assert!(place.ok(&["trust", "--list"]).contains("No folder"));
+}
+
+#[test]
+fn every_command_about_sessions_speaks_json() {
+    let (_server, place) = lived_in();
+    let one = |args: &[&str]| {
+        let mut rows = place.lines(args);
+        assert_eq!(rows.len(), 1, "{args:?}: {rows:?}");
+        rows.remove(0)
+    };
+    let id = one(&["sessions", "list", "--json"])["id"].as_str().unwrap().to_owned();
+    let renamed = one(&["sessions", "rename", &id, "Nuts", "--json"]);
+    assert_eq!((&renamed["session"], &renamed["title"]), (&Value::from(id.as_str()), &Value::from("Nuts")));
+    assert_eq!(one(&["sessions", "--json", "archive", &id])["archived"], true);
+    assert_eq!(one(&["sessions", "archive", "--undo", &id, "--json"])["archived"], false);
+    let file = place.work.join("x.jsonl");
+    let out = one(&["sessions", "export", &id, "-o", file.to_str().unwrap(), "--json"]);
+    let lines = std::fs::read_to_string(&file).unwrap().lines().count();
+    assert_eq!(out["lines"], lines);
+    assert_eq!(one(&["sessions", "gc", "--json"])["sessions"], 0);
+    let mut other = Place::new();
+    other.set("HOME", &place.user.display().to_string());
+    let back = other.lines(&["sessions", "import", file.to_str().unwrap(), "--json"]);
+    assert_eq!(back[0]["session"], id.as_str());
+    assert!(back[0]["entries"].as_u64().unwrap() > 3, "{back:?}");
+}
+
+#[test]
+fn a_mistake_is_told_with_what_to_do() {
+    let (_server, place) = lived_in();
+    for args in [
+        &["sessions", "show", "nonsense"][..],
+        &["sessions", "export", "nonsense"],
+        &["sessions", "import", "no-such-file"],
+        &["themes", "--import", "no-such-file"],
+        &["exec", "--session", "ffffffff", "x"],
+        &["exec", " "],
+        &["exec", "-m", "nobody/x", "hi"],
+        &["exec", "--image", "no-such-file", "hi"],
+        &["exec", "--allow", "(((", "hi"],
+        &["exec", "-C", "no-such-folder", "hi"],
+        &["trust", "no-such-folder"],
+    ] {
+        let out = place.run(args);
+        assert_eq!((out.code, out.stdout.as_str()), (Some(2), ""), "{args:?}: {out:?}");
+        let lines: Vec<&str> = out.stderr.lines().collect();
+        assert!(
+            lines[0].starts_with("tiller: ") && lines.len() >= 2,
+            "what, and what to do: {args:?}: {out:?}"
+        );
+        assert!(lines[1].starts_with("  ") && lines[1].trim().len() > 10, "{args:?}: {out:?}");
+    }
+}
+
+#[test]
+fn doctor_tells_which_of_two_keys_is_used() {
+    let (_server, place) = lived_in();
+    let file = place.home.join("config/credentials.toml");
+    std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+    let write = |text: &str| {
+        use std::os::unix::fs::PermissionsExt;
+        std::fs::write(&file, text).unwrap();
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).unwrap();
+    };
+    let check = || {
+        let out = place.run(&["doctor", "--json"]);
+        let row = json_lines(&out.stdout).into_iter().find(|r| r["id"] == "credentials").unwrap();
+        (row["status"].as_str().unwrap().to_owned(), row["summary"].as_str().unwrap().to_owned(), out.code)
+    };
+    assert_eq!(check().0, "ok");
+    write("anthropic = \"sk-another-one-9876543210\"\n");
+    let (status, summary, code) = check();
+    assert!(status == "warn" && summary.contains("ANTHROPIC_API_KEY"), "{summary}");
+    assert!(!summary.contains("another-one"), "{summary}");
+    assert_eq!(code, Some(0));
+    write("this is no TOML");
+    assert_eq!((check().0.as_str(), check().2), ("fail", Some(2)));
+}

@@ -1,0 +1,275 @@
+//! Where one test happens: a home, a workspace, an environment; ways to start the program in it.
+
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use tiller_testkit::{Reply, Script, ScriptServer, Term, Wire};
+
+/// The program.
+pub(crate) const TILLER: &str = env!("CARGO_BIN_EXE_tiller");
+
+/// A key that may turn up nowhere.
+pub(crate) const KEY: &str = "sk-test-0123456789abcdef-e2e";
+
+/// How long a run may take. Generous: the machine may be slow and busy.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(90);
+
+/// One test's files and environment.
+pub(crate) struct Place {
+    /// Removed at the end.
+    pub(crate) _tmp: tempfile::TempDir,
+    /// `TILLER_HOME`.
+    pub(crate) home: PathBuf,
+    /// The person's home folder.
+    pub(crate) user: PathBuf,
+    /// The folder that is worked in.
+    pub(crate) work: PathBuf,
+    pub(crate) env: Vec<(String, String)>,
+}
+
+impl Place {
+    /// No model server.
+    pub(crate) fn new() -> Self {
+        let tmp = tempfile::tempdir().unwrap();
+        let root = tmp.path().canonicalize().unwrap();
+        let at = |name: &str| {
+            let dir = root.join(name);
+            std::fs::create_dir(&dir).unwrap();
+            dir
+        };
+        let (home, user, work) = (at("tiller"), at("user"), at("work"));
+        let path = std::env::var("PATH").unwrap_or_else(|_| "/usr/bin:/bin".into());
+        let mut place = Self { _tmp: tmp, home, user, work, env: Vec::new() };
+        place.set("PATH", &path);
+        place.set("HOME", &place.user.display().to_string());
+        place.set("TILLER_HOME", &place.home.display().to_string());
+        place.set("LANG", "C.UTF-8");
+        place.set("TERM", "xterm-256color");
+        place.set("GIT_CONFIG_NOSYSTEM", "1");
+        place
+    }
+
+    /// Anthropic at `server`.
+    pub(crate) fn anthropic(server: &ScriptServer) -> Self {
+        let mut place = Self::new();
+        place.wire(Wire::Anthropic, server);
+        place
+    }
+
+    /// Points the program at a server that speaks `wire`.
+    pub(crate) fn wire(&mut self, wire: Wire, server: &ScriptServer) {
+        match wire {
+            Wire::Anthropic => {
+                self.set("ANTHROPIC_BASE_URL", &server.url());
+                self.set("ANTHROPIC_API_KEY", KEY);
+                self.set("TILLER_MODEL", "anthropic/claude-sonnet-4-5");
+            }
+            Wire::OpenaiChat => {
+                self.set("OPENAI_BASE_URL", &server.url());
+                self.set("OPENAI_API_KEY", KEY);
+                self.set("TILLER_MODEL", "openai/gpt-4.1");
+            }
+            Wire::OpenaiResponses => {
+                self.set("OPENAI_BASE_URL", &server.url());
+                self.set("OPENAI_API_KEY", KEY);
+                self.set("TILLER_MODEL", "openai-responses/gpt-4.1");
+            }
+            Wire::Gemini => {
+                self.set("GOOGLE_GEMINI_BASE_URL", &server.url());
+                self.set("GEMINI_API_KEY", KEY);
+                self.set("TILLER_MODEL", "gemini/gemini-2.5-pro");
+            }
+        }
+    }
+
+    pub(crate) fn set(&mut self, name: &str, value: &str) {
+        self.env.retain(|(n, _)| n != name);
+        self.env.push((name.into(), value.into()));
+    }
+
+    /// Writes `config.toml`.
+    pub(crate) fn config(&self, text: &str) {
+        let dir = self.home.join("config");
+        std::fs::create_dir_all(&dir).unwrap();
+        std::fs::write(dir.join("config.toml"), text).unwrap();
+    }
+
+    /// Writes a file of the workspace.
+    pub(crate) fn file(&self, name: &str, content: &str) {
+        let path = self.work.join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, content).unwrap();
+    }
+
+    /// Reads a file of the workspace.
+    pub(crate) fn read(&self, name: &str) -> String {
+        std::fs::read_to_string(self.work.join(name)).unwrap()
+    }
+
+    /// Any program, in the workspace, with this environment only.
+    pub(crate) fn program(&self, program: impl AsRef<std::ffi::OsStr>, args: &[&str]) -> Command {
+        let mut cmd = Command::new(program);
+        cmd.env_clear().envs(self.env.iter().cloned()).args(args).current_dir(&self.work);
+        cmd
+    }
+
+    /// `tiller ARGS`.
+    pub(crate) fn tiller(&self, args: &[&str]) -> Command {
+        self.program(TILLER, args)
+    }
+
+    /// Runs `tiller ARGS` with nothing on standard input.
+    pub(crate) fn run(&self, args: &[&str]) -> Out {
+        run(self.tiller(args), b"")
+    }
+
+    /// The same; it must end with code 0.
+    pub(crate) fn ok(&self, args: &[&str]) -> String {
+        let out = self.run(args);
+        assert_eq!(out.code, Some(0), "{args:?}: {out:?}");
+        out.stdout
+    }
+
+    /// The JSON lines of `tiller ARGS`.
+    pub(crate) fn lines(&self, args: &[&str]) -> Vec<Value> {
+        json_lines(&self.ok(args))
+    }
+
+    /// The workbench in a terminal.
+    pub(crate) fn term(&self, args: &[&str], cols: u16, rows: u16) -> Term {
+        Term::spawn(Path::new(TILLER), args, &self.env, &self.work, cols, rows)
+    }
+
+    /// Git, silently.
+    pub(crate) fn git(&self, args: &[&str]) {
+        let mut all = vec!["-c", "user.name=t", "-c", "user.email=t@localhost"];
+        all.extend(args);
+        let out = run(self.program("git", &all), b"");
+        assert_eq!(out.code, Some(0), "git {args:?}: {out:?}");
+    }
+}
+
+/// How a run ended.
+#[derive(Debug)]
+pub(crate) struct Out {
+    /// `None`: by a signal.
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+/// Each line of it.
+pub(crate) fn json_lines(text: &str) -> Vec<Value> {
+    text.lines().map(|l| serde_json::from_str(l).unwrap_or_else(|e| panic!("{e}: {l}"))).collect()
+}
+
+fn drain(mut from: impl Read + Send + 'static) -> std::thread::JoinHandle<String> {
+    std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        let _ = from.read_to_end(&mut bytes);
+        String::from_utf8_lossy(&bytes).into_owned()
+    })
+}
+
+/// Runs to the end, with a limit.
+pub(crate) fn run(mut cmd: Command, stdin: &[u8]) -> Out {
+    let mut child = cmd.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    // A program that reads nothing closes the pipe.
+    let _ = child.stdin.take().unwrap().write_all(stdin);
+    finish(child)
+}
+
+/// Reads what a started program says, and waits for its end.
+pub(crate) fn finish(mut child: Child) -> Out {
+    let out = child.stdout.take().map(drain);
+    let err = child.stderr.take().map(drain);
+    let ended = poll(PATIENCE, || child.try_wait().unwrap());
+    if ended.is_none() {
+        let _ = child.kill();
+    }
+    let text = |t: Option<std::thread::JoinHandle<String>>| t.map_or(String::new(), |t| t.join().unwrap());
+    let (stdout, stderr) = (text(out), text(err));
+    let status = ended.unwrap_or_else(|| panic!("no end in {PATIENCE:?}: {stdout}\n{stderr}"));
+    Out { code: status.code(), stdout, stderr }
+}
+
+/// Asks again and again until there is an answer, or the time is up.
+pub(crate) fn poll<T>(limit: Duration, mut ask: impl FnMut() -> Option<T>) -> Option<T> {
+    let end = Instant::now() + limit;
+    loop {
+        if let Some(t) = ask() {
+            return Some(t);
+        }
+        if Instant::now() >= end {
+            return None;
+        }
+        // Nothing unparks this thread: it is only the gap between two looks.
+        std::thread::park_timeout(Duration::from_millis(10));
+    }
+}
+
+/// Lets time go by that the program itself counts, and that nothing outside can see the end of.
+pub(crate) fn let_pass(time: Duration) {
+    let _: Option<()> = poll(time, || None);
+}
+
+/// Waits for a condition of the outside world.
+pub(crate) fn wait(what: &str, mut until: impl FnMut() -> bool) {
+    assert!(poll(Duration::from_secs(30), || until().then_some(())).is_some(), "waited for {what}");
+}
+
+/// A reply that is text.
+pub(crate) fn says(text: &str) -> Reply {
+    Reply::script(Wire::Anthropic, &Script::new().text(text))
+}
+
+/// A reply that calls one tool.
+pub(crate) fn calls(id: &str, name: &str, args: Value) -> Reply {
+    Reply::script(Wire::Anthropic, &Script::new().text("I look.").call(id, name, args))
+}
+
+/// A reply that runs a command.
+pub(crate) fn shell(id: &str, command: &str) -> Reply {
+    calls(id, "terminal", json!({"command": command}))
+}
+
+/// The types of events, in order, without those that stream.
+pub(crate) fn kinds(events: &[Value]) -> Vec<&str> {
+    events.iter().filter_map(|e| e["type"].as_str()).filter(|t| !t.ends_with("_delta")).collect()
+}
+
+/// Sends a signal.
+pub(crate) fn signal(pid: u32, signal: rustix::process::Signal) {
+    let pid = rustix::process::Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();
+    rustix::process::kill_process(pid, signal).unwrap();
+}
+
+/// Numbers that look random and are the same each time.
+pub(crate) struct Seed(pub(crate) u64);
+
+impl Iterator for Seed {
+    type Item = u64;
+
+    /// Knuth's constants; the low bits are the weak ones.
+    fn next(&mut self) -> Option<u64> {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        Some(self.0 >> 33)
+    }
+}
+
+/// Processes that work in this folder: id and command line.
+pub(crate) fn at_work(place: &Place) -> Vec<(u32, String)> {
+    let mut found = Vec::new();
+    for dir in std::fs::read_dir("/proc").unwrap().flatten() {
+        let Some(pid) = dir.file_name().to_str().and_then(|n| n.parse().ok()) else { continue };
+        let here = std::fs::read_link(dir.path().join("cwd")).is_ok_and(|cwd| cwd.starts_with(&place.work));
+        if here {
+            let line = std::fs::read(dir.path().join("cmdline")).unwrap_or_default();
+            found.push((pid, String::from_utf8_lossy(&line).replace('\0', " ")));
+        }
+    }
+    found
+}

@@ -1,0 +1,318 @@
+//! `tiller exec`: output, JSON lines, exit codes, flags.
+
+use std::process::Stdio;
+
+use rustix::process::Signal;
+use serde_json::{Value, json};
+use tiller_protocol::Event;
+use tiller_testkit::{Reply, Script, ScriptServer, Wire};
+
+use crate::common::{Place, calls, finish, json_lines, kinds, run, says, shell, signal};
+
+/// A PNG of one pixel.
+const PIXEL: &str =
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+
+#[test]
+fn standard_output_carries_the_answer_and_nothing_else() {
+    let server =
+        ScriptServer::start([calls("c1", "list_dir", json!({"path": "."})), says("There is one file.")]);
+    let place = Place::anthropic(&server);
+    place.file("a.txt", "A\n");
+    let out = place.run(&["exec", "what is here?"]);
+    assert_eq!((out.code, out.stdout.as_str()), (Some(0), "There is one file.\n"), "{}", out.stderr);
+    assert!(out.stderr.contains('~'), "progress goes to standard error: {}", out.stderr);
+    let last = &server.bodies()[1];
+    assert!(last["messages"][2].to_string().contains("a.txt"), "{last}");
+}
+
+#[test]
+fn json_lines_are_events_with_growing_numbers_and_the_end_is_last() {
+    let server = ScriptServer::start([
+        calls("c1", "list_dir", json!({"path": "."})),
+        Reply::script(Wire::Anthropic, &Script::new().thinking("hm", "sig").text("Done.").usage(100, 7)),
+    ]);
+    let place = Place::anthropic(&server);
+    let out = place.run(&["exec", "--json", "go"]);
+    assert_eq!(out.code, Some(0), "{}", out.stderr);
+    let lines = json_lines(&out.stdout);
+    let events: Vec<Event> = out.stdout.lines().map(|l| serde_json::from_str(l).unwrap()).collect();
+    for (line, event) in lines.iter().zip(&events) {
+        assert_eq!(&serde_json::to_value(event).unwrap(), line, "nothing is lost on the way");
+    }
+    assert!(events.windows(2).all(|w| w[0].seq < w[1].seq));
+    assert!(events.iter().all(|e| e.session == events[0].session));
+    let kinds = kinds(&lines);
+    for want in
+        ["session_started", "user_message", "tool_started", "tool_finished", "assistant_message", "usage"]
+    {
+        assert!(kinds.contains(&want), "{want} in {kinds:?}");
+    }
+    assert_eq!(kinds.iter().filter(|k| **k == "turn_finished").count(), 1);
+    let last = lines.last().unwrap();
+    assert_eq!(
+        (&last["type"], &last["status"], &last["text"]),
+        (&json!("turn_finished"), &json!("done"), &json!("Done."))
+    );
+    assert!(last["usage"]["output"].as_u64().unwrap() >= 12 && last["cost_usd"].is_number(), "{last}");
+    let tool = lines.iter().find(|l| l["type"] == "tool_finished").unwrap();
+    assert_eq!(
+        (&tool["name"], &tool["ok"], &tool["arguments"]["path"]),
+        (&json!("list_dir"), &json!(true), &json!("."))
+    );
+}
+
+#[test]
+fn a_model_that_refuses_the_request_is_code_1() {
+    for (status, kind) in [(400, "invalid_request_error"), (401, "authentication_error")] {
+        let body = json!({"type": "error", "error": {"type": kind, "message": "no such thing"}});
+        let server = ScriptServer::start([Reply::status(status).json(&body)]);
+        let place = Place::anthropic(&server);
+        let out = place.run(&["exec", "hi"]);
+        assert_eq!((out.code, out.stdout.as_str()), (Some(1), ""), "{out:?}");
+        assert!(out.stderr.contains("no such thing") || out.stderr.contains("key"), "{}", out.stderr);
+        assert_eq!(server.count(), 1, "nothing is gained by asking again");
+    }
+}
+
+#[test]
+fn wrong_flags_and_settings_are_code_2() {
+    let place = Place::new();
+    assert_eq!(place.run(&["exec", "--no-such-flag", "x"]).code, Some(2));
+    assert_eq!(place.run(&["exec"]).code, Some(2));
+    assert_eq!(place.run(&["exec", "  "]).code, Some(2));
+    assert_eq!(place.run(&["exec", "--allow", "(((", "x"]).code, Some(2));
+    assert_eq!(place.run(&["exec", "--image", "nothing.png", "x"]).code, Some(2));
+    let none = place.run(&["exec", "hi"]);
+    assert_eq!(none.code, Some(2), "no model: {none:?}");
+    place.config("# mine\n\n[ui]\nthem = \"x\"\n");
+    let out = place.run(&["exec", "hi"]);
+    assert_eq!(out.code, Some(2));
+    assert!(out.stderr.contains("config.toml:4") || out.stderr.contains("line 4"), "{}", out.stderr);
+    assert!(out.stderr.contains("theme"), "the nearest name: {}", out.stderr);
+}
+
+#[test]
+fn a_permission_that_nobody_can_give_is_code_3() {
+    let server = ScriptServer::start([shell("c1", "touch made"), says("I could not.")]);
+    let place = Place::anthropic(&server);
+    let out = place.run(&["exec", "--profile", "ask", "make it"]);
+    assert_eq!(out.code, Some(3), "{out:?}");
+    assert!(!place.work.join("made").exists());
+}
+
+#[test]
+fn limits_are_code_4() {
+    let looping = || ScriptServer::with(|_, n| calls(&format!("c{n}"), "list_dir", json!({"path": "."})));
+    let server = looping();
+    let place = Place::anthropic(&server);
+    let out = place.run(&["exec", "--max-turns", "1", "go"]);
+    assert_eq!((out.code, server.count()), (Some(4), 1), "{out:?}");
+    let server = looping();
+    let place = Place::anthropic(&server);
+    let out = place.run(&["exec", "--max-cost", "0.000001", "go"]);
+    assert_eq!((out.code, server.count()), (Some(4), 1), "{out:?}");
+}
+
+#[test]
+fn a_store_that_cannot_be_written_is_code_5() {
+    let server = ScriptServer::start([says("hi")]);
+    let place = Place::anthropic(&server);
+    std::fs::write(place.home.join("data"), "a file is here").unwrap();
+    let out = place.run(&["exec", "hi"]);
+    assert_eq!((out.code, server.count()), (Some(5), 0), "{out:?}");
+}
+
+/// A command whose words are read while it runs.
+fn spawned(place: &Place, args: &[&str]) -> std::process::Child {
+    let mut command = place.tiller(args);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+#[test]
+fn an_interrupt_is_code_130_and_what_was_said_is_kept() {
+    let text = Script::new().text("half of it").body(Wire::Anthropic);
+    let cut = String::from_utf8(text).unwrap().split("event: content_block_stop").next().unwrap().to_owned();
+    let server = ScriptServer::start([Reply::sse(cut).hang(), says("and the rest")]);
+    let place = Place::anthropic(&server);
+    let child = spawned(&place, &["exec", "--json", "go"]);
+    // The text is streamed only after the request was stored.
+    // Words are shown in pieces: a growing one is held back until it cannot become a secret.
+    let (child, seen) = until_line(child, "\"half");
+    signal(child.id(), Signal::INT);
+    let out = finish(child);
+    assert_eq!(out.code, Some(130), "{seen} {out:?}");
+    let entries = place.lines(&["sessions", "show", "last", "--json"]);
+    assert!(entries.iter().any(|e| e.to_string().contains("half of it")), "{entries:?}");
+    assert_eq!(place.ok(&["exec", "--continue", "go on"]), "and the rest\n");
+}
+
+/// Reads standard output, line by line, until one holds `text`.
+fn until_line(mut child: std::process::Child, text: &str) -> (std::process::Child, String) {
+    use std::io::{BufRead, BufReader};
+    let mut seen = String::new();
+    let mut reader = BufReader::new(child.stdout.take().unwrap());
+    while !seen.contains(text) {
+        assert!(reader.read_line(&mut seen).unwrap() > 0, "ended after {seen}");
+    }
+    // Somebody must go on reading, or the program would write into a closed pipe.
+    std::thread::spawn(move || std::io::copy(&mut reader, &mut std::io::sink()));
+    (child, seen)
+}
+
+#[test]
+fn a_dash_reads_the_prompt_from_standard_input() {
+    let server = ScriptServer::start([says("ok")]);
+    let place = Place::anthropic(&server);
+    let out = run(place.tiller(&["exec", "-"]), "first line\nsecond line\n".as_bytes());
+    assert_eq!((out.code, out.stdout.as_str()), (Some(0), "ok\n"), "{}", out.stderr);
+    let body = &server.bodies()[0];
+    assert!(body["messages"][0].to_string().contains("first line\\nsecond line"), "{body}");
+}
+
+#[test]
+fn continue_repeats_the_session_and_a_named_one_too() {
+    let server = ScriptServer::start([says("one"), says("two"), says("three")]);
+    let place = Place::anthropic(&server);
+    place.ok(&["exec", "first"]);
+    place.ok(&["exec", "--continue", "second"]);
+    let id = place.lines(&["sessions", "list", "--json"])[0]["id"].as_str().unwrap().to_owned();
+    place.ok(&["exec", "--session", &id[..id.len() - 2], "third"]);
+    assert_eq!(place.lines(&["sessions", "list", "--json"]).len(), 1);
+    let said: Vec<String> =
+        server.bodies()[2]["messages"].as_array().unwrap().iter().map(Value::to_string).collect();
+    for (n, text) in ["first", "one", "second", "two", "third"].into_iter().enumerate() {
+        assert!(said[n].contains(text), "{said:?}");
+    }
+    assert_eq!(said.len(), 5);
+    assert_eq!(place.run(&["exec", "--session", "ffffffff", "x"]).code, Some(2));
+}
+
+#[test]
+fn an_image_goes_along() {
+    use base64::Engine as _;
+    let server = ScriptServer::start([says("a pixel")]);
+    let place = Place::anthropic(&server);
+    let bytes = base64::engine::general_purpose::STANDARD.decode(PIXEL).unwrap();
+    std::fs::write(place.work.join("p.png"), bytes).unwrap();
+    place.ok(&["exec", "--image", "p.png", "what is it?"]);
+    let sent = server.bodies()[0]["messages"][0].to_string();
+    assert!(sent.contains(PIXEL) && sent.contains("image/png") && sent.contains("what is it?"), "{sent}");
+}
+
+#[test]
+fn allow_and_deny_decide() {
+    let server = ScriptServer::start([
+        shell("c1", "touch allowed"),
+        says("made"),
+        shell("c2", "touch denied"),
+        says("not made"),
+    ]);
+    let place = Place::anthropic(&server);
+    place.ok(&["exec", "--profile", "ask", "--allow", "terminal(touch *)", "make it"]);
+    assert!(place.work.join("allowed").exists());
+    let out = place.run(&["exec", "--profile", "full", "--deny", "terminal(touch *)", "make it"]);
+    assert!(!place.work.join("denied").exists());
+    assert_eq!(out.stdout, "not made\n", "{out:?}");
+    let rows = place.lines(&["audit", "--json"]);
+    let decisions: Vec<&str> = rows.iter().map(|r| r["decision"].as_str().unwrap()).collect();
+    assert_eq!(rows.len(), 2, "{rows:?}");
+    assert!(decisions[0].contains("allow") && decisions[1].contains("deny"), "{decisions:?}");
+}
+
+#[test]
+fn a_reader_that_has_had_enough_ends_it_quietly() {
+    let text = "words and words ".repeat(400);
+    let server =
+        ScriptServer::start([
+            Reply::script(Wire::Anthropic, &Script::new().text(&text).pieces_of(20)).paced(20)
+        ]);
+    let place = Place::anthropic(&server);
+    let mut child = spawned(&place, &["exec", "--json", "go"]);
+    {
+        use std::io::{BufRead, BufReader};
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        assert!(line.contains("session_started"), "{line}");
+    }
+    let out = finish(child);
+    assert_eq!((out.code, out.stderr.as_str()), (Some(130), ""), "the turn was not over");
+    // After the end there is nothing to interrupt: the answer was given.
+    let server = ScriptServer::start([says("all of it")]);
+    let place = Place::anthropic(&server);
+    let out = run(place.program("sh", &["-c", &format!("{} exec hi | true", crate::common::TILLER)]), b"");
+    assert_eq!(out.code, Some(0), "{out:?}");
+    assert!(!out.stderr.to_lowercase().contains("pipe"), "{out:?}");
+}
+
+/// A session that another process holds, in the middle of a turn.
+fn held() -> (ScriptServer, Place, std::process::Child) {
+    let server = ScriptServer::start([says("one"), Reply::silence(), says("answered apart")]);
+    let place = Place::anthropic(&server);
+    place.ok(&["exec", "first"]);
+    let other = place
+        .tiller(&["exec", "--continue", "wait for long"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    crate::common::wait("the other process", || server.count() == 2);
+    (server, place, other)
+}
+
+#[test]
+fn a_session_that_is_open_elsewhere_is_told_and_nothing_is_sent() {
+    let (server, place, other) = held();
+    let out = place.run(&["exec", "--continue", "me too"]);
+    assert_eq!((out.code, server.count()), (Some(3), 2), "{out:?}");
+    assert!(out.stderr.contains("is open in") && out.stderr.contains("--continue"), "{out:?}");
+    // A person at a terminal can go on on a branch.
+    let mut term = place.term(&["exec", "--continue", "me too"], 100, 20);
+    term.wait_text("Send it on a branch");
+    term.keys("y\r");
+    term.wait_text("answered apart");
+    assert_eq!(term.wait_exit(), 0);
+    signal(other.id(), Signal::INT);
+    assert_eq!(finish(other).code, Some(130));
+}
+
+#[test]
+fn a_question_can_be_answered_or_left_with_ctrl_c() {
+    let server = ScriptServer::start([
+        shell("c1", "touch made"),
+        says("made"),
+        shell("c2", "touch never"),
+        says("not reached"),
+    ]);
+    let place = Place::anthropic(&server);
+    let mut term = place.term(&["exec", "--profile", "ask", "make it"], 100, 20);
+    term.wait_text("wants to shell");
+    term.keys("y\r");
+    assert_eq!(term.wait_exit(), 0);
+    assert!(place.work.join("made").exists());
+    let mut term = place.term(&["exec", "--profile", "ask", "make another"], 100, 20);
+    term.wait_text("wants to shell");
+    let begun = std::time::Instant::now();
+    term.keys("\x03");
+    assert_eq!(term.wait_exit(), 130);
+    assert!(begun.elapsed() < std::time::Duration::from_secs(9), "{:?}", begun.elapsed());
+    assert!(!place.work.join("never").exists());
+}
+
+#[test]
+fn commands_see_listed_variables_only_and_no_key_under_any_name() {
+    let echo = "echo [$MY_TOKEN] [$TZ] [$JAVA_HOME] [$ANTHROPIC_API_KEY]";
+    let server = ScriptServer::start([shell("c1", echo), says("1"), shell("c2", echo), says("2")]);
+    let mut place = Place::anthropic(&server);
+    place.set("MY_TOKEN", "a-token-of-mine");
+    place.set("TZ", "UTC");
+    // A name that is on the list, with a key as its value.
+    place.set("JAVA_HOME", crate::common::KEY);
+    let said = |n: usize| server.bodies()[n]["messages"].to_string();
+    place.ok(&["exec", "--profile", "full", "look"]);
+    assert!(said(1).contains("[] [UTC] [] []"), "{}", said(1));
+    place.config("[limits]\nenv = [\"MY_TOKEN\"]\n");
+    place.ok(&["exec", "--profile", "full", "look again"]);
+    assert!(said(3).contains("[a-token-of-mine] [UTC] [] []"), "{}", said(3));
+}

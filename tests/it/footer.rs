@@ -1,0 +1,258 @@
+//! Every hint of the footer, in every state that a newcomer gets into in the demo, does what it says.
+
+use std::time::Duration;
+
+use tiller_testkit::Term;
+
+use crate::common::{Place, let_pass, poll, wait};
+use crate::screen::{answer, idle, say};
+
+/// A hint of the footer: its key as shown, and what it says.
+type Hint = (String, String);
+
+/// The hints of a screen, in order.
+fn hints(screen: &str) -> Vec<Hint> {
+    let line = screen.lines().last().unwrap_or_default().trim();
+    let split = |h: &str| {
+        let h = h.trim();
+        // A key behind the leader belongs to it.
+        let after = h.strip_prefix("ctrl-x ").filter(|rest| *rest != "more").and_then(|r| r.find(' '));
+        let at = after.map_or_else(|| h.find(' '), |n| Some("ctrl-x ".len() + n))?;
+        Some((h[..at].to_owned(), h[at..].trim().to_owned()))
+    };
+    line.split("  ").filter_map(split).collect()
+}
+
+/// The bytes of a key as the footer writes it.
+fn bytes(key: &str) -> String {
+    match key {
+        "enter" => "\r".into(),
+        "esc" => "\x1b".into(),
+        "tab" => "\t".into(),
+        "space" => " ".into(),
+        "down" => "\x1b[B".into(),
+        "up" => "\x1b[A".into(),
+        "pagedown" => "\x1b[6~".into(),
+        "shift-tab" => "\x1b[Z".into(),
+        "f1" => "\x1bOP".into(),
+        _ => {
+            if let Some((first, second)) = key.split_once(' ') {
+                return bytes(first) + &bytes(second);
+            }
+            if let Some(c) = key.strip_prefix("ctrl-") {
+                let c = c.bytes().next().unwrap();
+                return char::from(c & 0x1f).to_string();
+            }
+            if let Some(c) = key.strip_prefix("alt-") {
+                return format!("\x1b{c}");
+            }
+            key.into()
+        }
+    }
+}
+
+/// Whether the screen is the one before anything was pressed, with nothing typed.
+fn home(screen: &str) -> bool {
+    screen.lines().last().is_some_and(|l| l.starts_with(" shift-tab mode")) && header(screen, "ASK")
+}
+
+fn header(screen: &str, word: &str) -> bool {
+    screen.lines().next().is_some_and(|l| l.contains(word))
+}
+
+/// Goes back to an empty composer with nothing open, in the mode that asks.
+fn go_home(term: &mut Term) {
+    for _ in 0..12 {
+        let screen = term.screen();
+        if home(&screen) {
+            return;
+        }
+        let first = hints(&screen).first().cloned().unwrap_or_default();
+        let before = term.face();
+        if first.1 == "mode" {
+            // Another mode: on to the next; the one that asks nothing wants a word first.
+            term.keys("\x1b[Z");
+        } else if first.1 == "send" {
+            term.keys("\x15");
+        } else if first.1 == "rewind" {
+            // The first of two escapes: it is forgotten soon.
+        } else if screen.contains("permission mode AUTO?") {
+            term.keys("o");
+        } else {
+            term.keys("\x1b");
+        }
+        // A second escape that follows too soon would mean something else, and one that stands before another
+        // key would be Alt.
+        let _ = poll(Duration::from_secs(10), || (term.face() != before).then_some(()));
+        let _ = poll(Duration::from_millis(400), || home(&term.screen()).then_some(()));
+    }
+    term.wait("home", home);
+}
+
+/// What must be on the screen once the key of a hint was pressed in a state; `None`: unknown.
+fn promise(state: &str, label: &str) -> Option<fn(&str) -> bool> {
+    fn opened(s: &str, title: &str) -> bool {
+        s.contains(title) && hints(s).iter().any(|h| h.0 == "esc")
+    }
+    Some(match (state, label) {
+        (_, "palette") => |s| opened(s, "palette"),
+        (_, "more") => |s| hints(s) == [("esc".into(), "cancel".into())] && s.contains("theme"),
+        (_, "help") => |s| opened(s, "help"),
+        ("which-key", "cancel") => home,
+        (_, "mode") => |s| header(s, "EDIT"),
+        ("palette" | "help" | "sessions" | "themes" | "models", "close") => home,
+        ("popup", "close") => |s| hints(s).first().is_some_and(|h| h.1 == "send"),
+        (_, "back") => |s| hints(s).iter().any(|h| h.1 == "mode"),
+        ("draft", "send") => |s| s.contains("> hello") && !hints(s).iter().any(|h| h.1 == "send"),
+        ("draft", "new line") => |s| {
+            let below = s.lines().rev().take_while(|l| !l.contains("hello")).last();
+            below.is_some_and(|l| l.trim_matches(['│', ' ']).is_empty())
+        },
+        // A file, or a folder to go on in.
+        ("popup", "take") => |s| s.contains("with @"),
+        ("palette" | "help", "choose") => |s| opened(s, "theme"),
+        ("themes" | "models", "choose") => home,
+        ("sessions", "choose") => home,
+        ("sessions", "all projects") => |s| s.contains("all projects") || s.contains("this project"),
+        ("sessions", "rename") => |s| hints(s).first().is_some_and(|h| h.0 == "enter" && h.1 != "choose"),
+        ("sessions", "fork") => |s| !hints(s).iter().any(|h| h.1 == "choose"),
+        ("sessions", "archive") => |s| s.contains("put away"),
+        ("sessions", "put away" | "hide put away") => {
+            |s| s.contains("also put away") || s.contains("sessions of")
+        }
+        ("todo", "tick") => |s| s.contains("[ ] Run the tests"),
+        ("todo", "start") => |s| s.contains("[>] Run the tests"),
+        ("todo", "cancel") => |s| s.contains("[-] Run the tests"),
+        ("todo", "add" | "edit") => |s| hints(s).iter().any(|h| h.1 == "keep"),
+        ("todo", "move down") => |s| before(s, "Find the cause", "] Run the tests"),
+        ("agents", "look inside") => |s| hints(s).iter().any(|h| h.1 == "copy mode"),
+        ("agents", "stop" | "stop all") => |s| s.contains("nothing runs"),
+        ("agents", "steer") => |s| hints(s).first().is_some_and(|h| h.1 != "look inside"),
+        ("agents", "model") => |s| opened(s, "model"),
+        ("watch", "diff") => {
+            |s| s.contains("+op_") || s.contains("+ op_") || (s.contains("op_") && opened(s, "lib/ops.sh"))
+        }
+        ("watch", "mention") => |s| s.contains("@lib/ops.sh"),
+        ("watch", "mute") => |s| s.contains("lib/ops.sh is not shown any more"),
+        ("watch", "pause") => |s| hints(s).iter().any(|h| h.1 == "go on"),
+        ("tree", "look") => |s| hints(s).iter().any(|h| h.1 == "copy mode"),
+        ("tree", "fork here") => |s| {
+            s.lines().rev().nth(2).is_some()
+                && s.contains("fix the failing test")
+                && hints(s).first().is_some_and(|h| h.1 == "send")
+        },
+        ("conversation", "search") => |s| hints(s).iter().any(|h| h.1 == "end search"),
+        ("conversation", "copy") => |s| s.contains("sent to the terminal") || s.contains("copied"),
+        ("conversation", "copy mode") => |s| !hints(s).iter().any(|h| h.1 == "copy mode"),
+        // What moves a mark or unfolds a row: the screen is another one.
+        ("popup" | "themes" | "models" | "sessions" | "palette" | "help", "next")
+        | ("conversation", "open" | "turn up" | "tool up")
+        | ("todo", "move up") => |_| true,
+        _ => return None,
+    })
+}
+
+/// One stands above the other.
+fn before(screen: &str, first: &str, second: &str) -> bool {
+    match (screen.find(first), screen.find(second)) {
+        (Some(a), Some(b)) => a < b,
+        _ => false,
+    }
+}
+
+/// Presses every hint of a state, each time from a fresh start of that state.
+fn walk(term: &mut Term, state: &str, keys: &[&str], until: impl Fn(&str) -> bool, seen: &mut usize) {
+    // An escape that was meant for what had just gone by itself makes the next key an Alt key: then once more.
+    let reach = |term: &mut Term| {
+        for _ in 0..4 {
+            go_home(term);
+            for k in keys {
+                term.keys(k);
+            }
+            if poll(Duration::from_secs(4), || until(&term.screen()).then_some(())).is_some() {
+                break;
+            }
+        }
+        term.wait(state, |s| until(s))
+    };
+    let all = hints(&reach(term));
+    assert!(!all.is_empty(), "{state} has no hints");
+    for (key, label) in all {
+        // Of a hint that is new here only this is known: that its key changes something.
+        let kept = promise(state, &label).unwrap_or(|_| true);
+        reach(term);
+        let before = term.face();
+        term.keys(&bytes(&key));
+        term.wait(&format!("{state}: {key} {label}"), kept);
+        wait(&format!("{state}: {key} {label} changes something"), || term.face() != before);
+        *seen += 1;
+    }
+    go_home(term);
+}
+
+fn demo(cols: u16, rows: u16) {
+    let place = Place::new();
+    let at = place.user.join("sample");
+    let mut term = place.term(&["demo", "--no-tour", "--at", at.to_str().unwrap()], cols, rows);
+    term.wait_text("Say what you want done");
+    term.wait("the mode", home);
+    let footer = |label: &'static str| move |s: &str| hints(s).iter().any(|h| h.1 == label);
+    let mut seen = 0;
+    walk(&mut term, "empty", &[], home, &mut seen);
+    walk(&mut term, "which-key", &["\x18"], footer("cancel"), &mut seen);
+    walk(&mut term, "popup", &["@"], footer("take"), &mut seen);
+    walk(&mut term, "palette", &["\x10", "theme"], |s| s.contains("Theme") && footer("choose")(s), &mut seen);
+    walk(&mut term, "themes", &["\x18t"], footer("choose"), &mut seen);
+    walk(
+        &mut term,
+        "models",
+        &["\x18m", "demo"],
+        |s| s.contains("> demo/demo") && footer("choose")(s),
+        &mut seen,
+    );
+
+    say(&mut term, "fix the failing test");
+    loop {
+        let screen = term
+            .wait("a question or the end", |s| s.contains("[y] yes") || s.contains("All tests pass now."));
+        if screen.contains("All tests pass now.") {
+            break;
+        }
+        let screen = crate::screen::asked(&term, "[y] yes");
+        let lines: Vec<&str> = screen.lines().skip_while(|l| !l.contains("approve?")).collect();
+        let first = lines[1].trim_matches(['│', '|', ' ']).to_owned();
+        answer(&mut term, &first, "y");
+    }
+    idle(&term);
+    walk(&mut term, "conversation", &["\x1b[1;5F", "\x1b1", "{"], footer("copy mode"), &mut seen);
+    walk(&mut term, "agents", &["\x1b3"], footer("stop"), &mut seen);
+    walk(&mut term, "watch", &["\x1b4"], footer("mention"), &mut seen);
+    walk(&mut term, "todo", &["\x1b2"], footer("tick"), &mut seen);
+    walk(&mut term, "tree", &["\x1b5"], footer("fork here"), &mut seen);
+    walk(&mut term, "draft", &["hello"], footer("send"), &mut seen);
+    walk(
+        &mut term,
+        "sessions",
+        &["\x18s"],
+        |s| {
+            // Once put away it is not listed.
+            footer("choose")(s) && (s.contains("> fix the failing") || s.contains("no session matches"))
+        },
+        &mut seen,
+    );
+    assert!(seen > 50, "only {seen} hints were pressed");
+    // Whatever escape came last is over by then.
+    let_pass(Duration::from_millis(700));
+    term.keys("\x04");
+    assert_eq!(term.wait_exit(), 0);
+}
+
+#[test]
+fn every_hint_at_118x25_does_what_it_says() {
+    demo(118, 25);
+}
+
+#[test]
+fn every_hint_at_80x24_does_what_it_says() {
+    demo(80, 24);
+}

@@ -1,0 +1,28 @@
+//! The real program, driven from outside: a person at a terminal, a script around `exec`, a scripted model.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stderr,
+    reason = "tests fail loudly, and say what they skip"
+)]
+
+mod cli;
+mod common;
+mod crash;
+mod ends;
+mod exec;
+mod first;
+mod footer;
+mod plain;
+mod published;
+mod repo;
+mod screen;
+mod secrets;
+mod seeded;
+mod session;
+mod story;
+mod terminal;
+mod tour;
+mod two;

@@ -1,0 +1,103 @@
+//! Looking at a screen as a person does, and pressing keys only when it says that they count.
+
+use tiller_testkit::Term;
+
+/// Row and column of the first place where `text` stands.
+pub(crate) fn find(screen: &vt100::Screen, text: &str) -> Option<(u16, u16)> {
+    let (_, columns) = screen.size();
+    for (row, line) in screen.rows(0, columns.get()).enumerate() {
+        if let Some(at) = line.find(text) {
+            // Lines hold no wide characters left of what tests look for.
+            let column = line[..at].chars().count();
+            return Some((u16::try_from(row).unwrap(), u16::try_from(column).unwrap()));
+        }
+    }
+    None
+}
+
+fn face(screen: &vt100::Screen, text: &str) -> Option<String> {
+    let (row, column) = find(screen, text)?;
+    let cell = screen.cell(row, column)?;
+    Some(format!(
+        "{:?} {:?} {} {} {}",
+        cell.fgcolor(),
+        cell.bgcolor(),
+        cell.bold(),
+        cell.dim(),
+        cell.inverse()
+    ))
+}
+
+/// One of these buttons has the focus. While buttons are deaf, all look the same.
+pub(crate) fn focused(screen: &vt100::Screen, buttons: &[&str]) -> bool {
+    let faces: Vec<_> = buttons.iter().map(|b| face(screen, b)).collect();
+    faces.iter().all(Option::is_some) && faces.iter().any(|f| *f != faces[0])
+}
+
+fn listens(screen: &vt100::Screen) -> bool {
+    focused(screen, &["[n] no", "[c] no,", "[y] yes"])
+}
+
+/// Waits for the question about `what`, until its buttons take keys; gives the screen.
+pub(crate) fn asked(term: &Term, what: &str) -> String {
+    term.wait(&format!("the question about {what}"), |s| s.contains("approve?") && s.contains(what));
+    term.wait_cells("buttons that listen", listens);
+    term.screen()
+}
+
+/// The same, and answers with `key`.
+pub(crate) fn answer(term: &mut Term, what: &str, key: &str) {
+    asked(term, what);
+    term.keys(key);
+    term.wait(&format!("the end of the question about {what}"), |s| {
+        !(s.contains("approve?") && s.contains(what))
+    });
+}
+
+/// Types a line and sends it, once the composer shows it.
+pub(crate) fn say(term: &mut Term, text: &str) {
+    term.keys(text);
+    let tail: String = text.chars().rev().take(20).collect::<Vec<_>>().into_iter().rev().collect();
+    term.wait_text(&tail);
+    term.keys("\r");
+}
+
+/// Waits until no turn runs and nothing is typed: the hints begin with what is always there. (A frame may be
+/// looked at while it is half drawn, so what is missing from it proves nothing.)
+pub(crate) fn idle(term: &Term) -> String {
+    term.wait("the end of the turn", |s| s.lines().last().is_some_and(|l| l.starts_with(" shift-tab mode")))
+}
+
+/// What a screen says, without what differs from run to run: times, measures of width, the watcher's feed,
+/// the header and the hints. How far the todo list is comes first.
+pub(crate) fn key_lines(screen: &str) -> String {
+    let lines: Vec<&str> = screen.lines().collect();
+    let inner = lines.get(1..lines.len().saturating_sub(1)).unwrap_or_default();
+    let todo = inner.first().and_then(|l| l.split("todo ").nth(1)).and_then(|t| t.split(' ').next());
+    let mut left: Vec<String> = todo.map(|t| format!("todo {t}")).into_iter().collect();
+    for line in inner {
+        let Some(line) = line.strip_prefix('│') else { continue };
+        // The rail begins at its border, or at the title of one of its parts.
+        let main = line.split(['│', '├']).next().unwrap_or(line);
+        let words = steady(main);
+        if !words.is_empty() {
+            left.push(words);
+        }
+    }
+    left.join("\n")
+}
+
+/// One space between words, and no times.
+fn steady(line: &str) -> String {
+    let time = |w: &str| {
+        let digits = |t: &str| !t.is_empty() && t.bytes().all(|b| b.is_ascii_digit() || b == b'.');
+        w.strip_suffix('s').is_some_and(digits)
+            || w.split_once(':').is_some_and(|(a, b)| digits(a) && digits(b))
+    };
+    // A time may stand before a colon: `thought 0.1s: ...`.
+    line.split_whitespace()
+        .map(|w| w.trim_end_matches(':'))
+        .filter(|w| !time(w))
+        .collect::<Vec<_>>()
+        .join(" ")
+}

@@ -1,0 +1,49 @@
+//! A scripted model server for tests, and builders of what model servers say.
+//!
+//! [`ScriptServer`] listens on loopback and plays [`Reply`]s: status, headers, byte-exact pieces, pauses,
+//! cuts, sockets that stay open for ever. It keeps every request for later assertion. It uses plain
+//! threads, so that tests with and without an async runtime, and tests that drive the real binary in a
+//! terminal, can all use it. Dropping it ends its threads and closes its sockets.
+//!
+//! [`Script`] is one reply of a model, independent of the wire format: thinking, text, tool calls, usage.
+//! It turns into the body that a vendor would send.
+//!
+//! [`Term`] is a person at a terminal: the real program under a PTY, its screen read by an independent emulator.
+//!
+//! ```
+//! use tiller_testkit::{Reply, Script, ScriptServer, Wire};
+//! use serde_json::json;
+//!
+//! let server = ScriptServer::start([
+//!     Reply::script(Wire::Anthropic, &Script::new().text("I look.").call("c1", "list_dir", json!({"path": "."}))),
+//!     Reply::script(Wire::Anthropic, &Script::new().text("Two files.")),
+//!     Reply::status(429).header("retry-after", "1").json(&json!({"error": {"message": "slow down"}})),
+//! ]);
+//! // Point the program at `server.url()` (for instance ANTHROPIC_BASE_URL), then:
+//! let bodies = server.bodies(); // one JSON value a request, in order of arrival
+//! # assert!(bodies.is_empty());
+//! ```
+//!
+//! A request beyond the script gets status 500 with the text `script is over`, and
+//! [`ScriptServer::overrun`] counts it.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "only tests use this crate, and failing loudly is its job"
+)]
+
+mod anthropic;
+mod gemini;
+mod openai_chat;
+mod openai_responses;
+mod pty;
+mod reply;
+mod script;
+mod server;
+
+pub use pty::Term;
+pub use reply::{Framing, Reply, Step};
+pub use script::{Counts, Part, Script, Stop, Wire, sse};
+pub use server::{Recorded, ScriptServer};

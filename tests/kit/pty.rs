@@ -1,0 +1,368 @@
+//! A person at a terminal: runs a program under a real PTY, types keys, and looks at the screen through an
+//! independent VT emulator. Waits on output, never on time alone.
+
+use std::io::{Read, Write};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
+
+/// How long a wait may take before the test fails. Generous: CI machines are slow and busy.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+
+struct Seen {
+    parser: vt100::Parser,
+    raw: Vec<u8>,
+    /// When each piece of `raw` was read, and how long `raw` was then.
+    marks: Vec<(Instant, usize)>,
+    closed: bool,
+}
+
+/// A program under a PTY.
+pub struct Term {
+    child: Box<dyn Child + Send + Sync>,
+    /// `None`: the terminal was taken away.
+    master: Option<Box<dyn MasterPty + Send>>,
+    writer: Box<dyn Write + Send>,
+    /// Ends with the program, or after [`Self::hang_up`].
+    reader: Option<JoinHandle<()>>,
+    hung_up: Arc<AtomicBool>,
+    /// How the terminal was set before the program began.
+    before: String,
+    seen: Arc<(Mutex<Seen>, Condvar)>,
+    /// Held by the reader between two reads, and by whoever stalls the terminal.
+    gate: Arc<Mutex<()>>,
+}
+
+impl Term {
+    /// Starts `program` with exactly this environment (nothing is inherited).
+    ///
+    /// # Panics
+    /// When there is no PTY or the program cannot be started.
+    pub fn spawn(
+        program: &Path,
+        args: &[&str],
+        env: &[(String, String)],
+        dir: &Path,
+        cols: u16,
+        rows: u16,
+    ) -> Self {
+        let size = PtySize { rows, cols, pixel_width: 0, pixel_height: 0 };
+        let pair = native_pty_system().openpty(size).expect("a PTY");
+        let mut cmd = CommandBuilder::new(program);
+        cmd.env_clear();
+        for (k, v) in env {
+            cmd.env(k, v);
+        }
+        cmd.args(args);
+        cmd.cwd(dir);
+        let before = settings(&*pair.master);
+        let child = pair.slave.spawn_command(cmd).expect("the program starts");
+        drop(pair.slave);
+        let writer = pair.master.take_writer().expect("a writer");
+        let mut reader = pair.master.try_clone_reader().expect("a reader");
+        let seen = Arc::new((
+            Mutex::new(Seen {
+                parser: vt100::Parser::new(cells(rows), cells(cols), 0),
+                raw: Vec::new(),
+                marks: Vec::new(),
+                closed: false,
+            }),
+            Condvar::new(),
+        ));
+        let theirs = Arc::clone(&seen);
+        let gate = Arc::new(Mutex::new(()));
+        let their_gate = Arc::clone(&gate);
+        let hung_up = Arc::new(AtomicBool::new(false));
+        let over = Arc::clone(&hung_up);
+        let reader = std::thread::spawn(move || {
+            let mut buf = vec![0; 64 * 1024];
+            loop {
+                drop(their_gate.lock().unwrap_or_else(PoisonError::into_inner));
+                let n = reader.read(&mut buf).unwrap_or(0);
+                let n = if over.load(Ordering::SeqCst) { 0 } else { n };
+                let at = Instant::now();
+                let mut s = theirs.0.lock().unwrap_or_else(PoisonError::into_inner);
+                if n == 0 {
+                    s.closed = true;
+                } else {
+                    s.parser.process(&buf[..n]);
+                    s.raw.extend_from_slice(&buf[..n]);
+                    let length = s.raw.len();
+                    s.marks.push((at, length));
+                }
+                theirs.1.notify_all();
+                if n == 0 {
+                    return;
+                }
+            }
+        });
+        Self { child, master: Some(pair.master), writer, reader: Some(reader), hung_up, before, seen, gate }
+    }
+
+    /// Types. `\r` is Enter, `\x1b` Escape, `\x03` Ctrl-C.
+    pub fn keys(&mut self, keys: &str) {
+        self.bytes(keys.as_bytes());
+    }
+
+    /// Types bytes.
+    pub fn bytes(&mut self, bytes: &[u8]) {
+        // A program that has just ended closes the PTY; the next wait says so.
+        let _ = self.writer.write_all(bytes);
+        let _ = self.writer.flush();
+    }
+
+    /// Pastes, as terminals do in bracketed mode.
+    pub fn paste(&mut self, text: &str) {
+        self.keys(&format!("\x1b[200~{text}\x1b[201~"));
+    }
+
+    /// The screen now, rows joined by newlines, ends trimmed.
+    pub fn screen(&self) -> String {
+        trimmed(&self.seen.0.lock().unwrap_or_else(PoisonError::into_inner).parser.screen().contents())
+    }
+
+    /// The screen with its colours and marks, in a form that can be compared.
+    pub fn face(&self) -> String {
+        self.seen.0.lock().unwrap_or_else(PoisonError::into_inner).parser.screen().contents_formatted()
+    }
+
+    /// Row and column of the cursor, from 0.
+    pub fn cursor(&self) -> (u16, u16) {
+        self.seen.0.lock().unwrap_or_else(PoisonError::into_inner).parser.screen().cursor_position()
+    }
+
+    /// Every byte that the program has written.
+    pub fn raw(&self) -> Vec<u8> {
+        self.seen.0.lock().unwrap_or_else(PoisonError::into_inner).raw.clone()
+    }
+
+    /// When each piece of [`Self::raw`] was read, and how long `raw` was then: what a measurement replays.
+    pub fn marks(&self) -> Vec<(Instant, usize)> {
+        self.seen.0.lock().unwrap_or_else(PoisonError::into_inner).marks.clone()
+    }
+
+    /// How many bytes the program has written.
+    pub fn written(&self) -> usize {
+        self.seen.0.lock().unwrap_or_else(PoisonError::into_inner).raw.len()
+    }
+
+    /// Waits until the screen satisfies `until`.
+    ///
+    /// # Panics
+    /// After [`PATIENCE`], with the screen.
+    pub fn wait(&self, what: &str, until: impl Fn(&str) -> bool) -> String {
+        let end = Instant::now() + PATIENCE;
+        let mut s = self.seen.0.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            let screen = trimmed(&s.parser.screen().contents());
+            if until(&screen) {
+                return screen;
+            }
+            let left = end.saturating_duration_since(Instant::now());
+            assert!(
+                !left.is_zero() && !s.closed,
+                "waited for {what}; closed: {}; the screen was:\n{screen}",
+                s.closed
+            );
+            s = self.seen.1.wait_timeout(s, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// Waits until the emulator's screen, colours and all, satisfies `until`.
+    ///
+    /// # Panics
+    /// After [`PATIENCE`], with the screen.
+    pub fn wait_cells(&self, what: &str, until: impl Fn(&vt100::Screen) -> bool) {
+        let end = Instant::now() + PATIENCE;
+        let mut s = self.seen.0.lock().unwrap_or_else(PoisonError::into_inner);
+        while !until(s.parser.screen()) {
+            let left = end.saturating_duration_since(Instant::now());
+            assert!(
+                !left.is_zero() && !s.closed,
+                "waited for {what}; closed: {}; the screen was:\n{}",
+                s.closed,
+                trimmed(&s.parser.screen().contents())
+            );
+            s = self.seen.1.wait_timeout(s, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// Waits until `text` is on the screen.
+    pub fn wait_text(&self, text: &str) -> String {
+        self.wait(&format!("{text:?}"), |s| s.contains(text))
+    }
+
+    /// Waits until `text` is not on the screen.
+    pub fn wait_gone(&self, text: &str) -> String {
+        self.wait(&format!("{text:?} to go"), |s| !s.contains(text))
+    }
+
+    /// Stops reading what the program writes (after what is being read now), until the guard is dropped.
+    pub fn stall(&self) -> impl Drop + use<> {
+        struct Stalled(Option<std::sync::mpsc::Sender<()>>, Option<std::thread::JoinHandle<()>>);
+        impl Drop for Stalled {
+            fn drop(&mut self) {
+                self.0 = None;
+                if let Some(t) = self.1.take() {
+                    let _ = t.join();
+                }
+            }
+        }
+        let (over, wait) = std::sync::mpsc::channel::<()>();
+        let (held, told) = std::sync::mpsc::channel::<()>();
+        let gate = Arc::clone(&self.gate);
+        // It holds the lock until the guard's end of the channel is gone.
+        let thread = std::thread::spawn(move || {
+            let _gate = gate.lock().unwrap_or_else(PoisonError::into_inner);
+            let _ = held.send(());
+            let _ = wait.recv();
+        });
+        let _ = told.recv();
+        Stalled(Some(over), Some(thread))
+    }
+
+    /// Changes the size, as a window manager does.
+    ///
+    /// # Panics
+    /// When the PTY refuses.
+    pub fn resize(&mut self, cols: u16, rows: u16) {
+        self.seen
+            .0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .parser
+            .screen_mut()
+            .set_size(cells(rows), cells(cols));
+        let master = self.master.as_ref().expect("the terminal is there");
+        master
+            .resize(PtySize { rows: rows.max(1), cols: cols.max(1), pixel_width: 0, pixel_height: 0 })
+            .expect("the PTY takes the size");
+    }
+
+    /// Takes the terminal away, as closing its window does: every descriptor of this end is closed.
+    ///
+    /// # Panics
+    /// When the program neither writes nor ends.
+    pub fn hang_up(&mut self) {
+        self.hung_up.store(true, Ordering::SeqCst);
+        self.writer = Box::new(std::io::sink());
+        // The thread that reads is woken by what a new size makes the program draw.
+        let end = Instant::now() + PATIENCE;
+        let mut columns = 90;
+        while self.reader.as_ref().is_some_and(|r| !r.is_finished()) {
+            assert!(Instant::now() < end, "it draws nothing");
+            columns += 1;
+            self.resize(columns, 24);
+            let s = self.seen.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let _ = self.seen.1.wait_timeout(s, Duration::from_millis(20));
+        }
+        if let Some(r) = self.reader.take() {
+            let _ = r.join();
+        }
+        self.master = None;
+    }
+
+    /// What is still as the program wanted it, and not as it was before; empty when all is given back.
+    pub fn kept(&self) -> Vec<&'static str> {
+        let mut kept = Vec::new();
+        if self.master.as_ref().is_some_and(|m| settings(&**m) != self.before) {
+            kept.push("raw mode");
+        }
+        let s = self.seen.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let screen = s.parser.screen();
+        if screen.alternate_screen() {
+            kept.push("the other screen");
+        }
+        if screen.hide_cursor() {
+            kept.push("a hidden cursor");
+        }
+        if screen.bracketed_paste() {
+            kept.push("marked pastes");
+        }
+        if screen.mouse_protocol_mode() != vt100::MouseProtocolMode::None {
+            kept.push("the mouse");
+        }
+        // The emulator does not know these.
+        let raw = String::from_utf8_lossy(&s.raw);
+        for (on, off, what) in [
+            ("\x1b[?1004h", "\x1b[?1004l", "focus reports"),
+            ("\x1b[?2031h", "\x1b[?2031l", "colour reports"),
+            ("\x1b[>5u", "\x1b[<1u", "the keyboard mode"),
+            ("\x1b[22;0t", "\x1b[23;0t", "the title"),
+        ] {
+            if raw.rfind(on).is_some_and(|on| raw.rfind(off).is_none_or(|off| off < on)) {
+                kept.push(what);
+            }
+        }
+        kept
+    }
+
+    /// Process id.
+    pub fn pid(&self) -> Option<u32> {
+        self.child.process_id()
+    }
+
+    /// Waits until it has ended; its exit code (128 + n for a signal n is the program's own doing).
+    ///
+    /// # Panics
+    /// After [`PATIENCE`], with the screen.
+    pub fn wait_exit(&mut self) -> u32 {
+        let end = Instant::now() + PATIENCE;
+        loop {
+            if let Ok(Some(status)) = self.child.try_wait() {
+                return status.exit_code();
+            }
+            assert!(Instant::now() < end, "it did not end; the screen was:\n{}", self.screen());
+            let s = self.seen.0.lock().unwrap_or_else(PoisonError::into_inner);
+            // The reader is told of the end by the PTY; this only bounds the wait between two looks.
+            let _ = self.seen.1.wait_timeout(s, Duration::from_millis(20));
+        }
+    }
+
+    /// Kills it, as `kill -9` does.
+    pub fn kill(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+
+    /// Types one key after another, each time waiting until the screen has changed or a moment has gone by.
+    pub fn send(&mut self, keys: &[&str]) {
+        for k in keys {
+            let before = self.raw().len();
+            self.keys(k);
+            let end = Instant::now() + Duration::from_millis(300);
+            let mut s = self.seen.0.lock().unwrap_or_else(PoisonError::into_inner);
+            while s.raw.len() == before && Instant::now() < end {
+                s = self
+                    .seen
+                    .1
+                    .wait_timeout(s, Duration::from_millis(50))
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .0;
+            }
+        }
+    }
+}
+
+impl Drop for Term {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// The line settings of a terminal, in a form that can be compared.
+fn settings(master: &dyn MasterPty) -> String {
+    master.get_termios().map_or_else(String::new, |t| format!("{t:?}"))
+}
+
+fn cells(n: u16) -> std::num::NonZeroU16 {
+    std::num::NonZeroU16::new(n).unwrap_or(std::num::NonZeroU16::MIN)
+}
+
+fn trimmed(screen: &str) -> String {
+    screen.lines().map(str::trim_end).collect::<Vec<_>>().join("\n")
+}
