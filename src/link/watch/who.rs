@@ -70,6 +70,11 @@ impl Evidence {
         }
     }
 
+    /// Whether a write of this file was announced lately.
+    pub(crate) fn announced(&self, path: &Path) -> bool {
+        self.expected.contains_key(path)
+    }
+
     /// A command of an agent begins or ends.
     pub(crate) fn shell(&mut self, agent: &AgentId, what: &Arc<str>, running: bool, now: Instant) {
         let command = (agent.clone(), Arc::clone(what));

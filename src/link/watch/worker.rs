@@ -314,6 +314,7 @@ impl Worker {
         }
         // Whoever left a file as it was read just now had announced it before: that must be heard first.
         self.take_asks();
+        let changes = self.keep_rested(changes);
         // Texts are read for a handful of changes only.
         let few = changes.len() <= lines::SINGLE;
         let mut done = Vec::with_capacity(changes.len());
@@ -332,6 +333,21 @@ impl Worker {
         }
         let told = lines::word(&self.root, self.config.clock.now(), done);
         self.tell(told);
+    }
+
+    /// Leaves out announced files that were written again since they were looked at: what is known of them
+    /// now speaks of the newer content. They are judged once they rest.
+    fn keep_rested(&mut self, mut changes: Vec<(Diff, Trace)>) -> Vec<(Diff, Trace)> {
+        let now = Instant::now();
+        changes.retain(|(diff, trace)| {
+            let rested = !self.evidence.announced(&diff.path) || Meta::of(&diff.path) == diff.now;
+            if !rested {
+                self.tree.set(&diff.path, diff.before);
+                self.pending.mark(&diff.path, trace, now);
+            }
+            rested
+        });
+        changes
     }
 
     fn count_lines(&self, diff: &Diff) -> Option<(u32, u32)> {
