@@ -241,13 +241,7 @@ pub enum Sessions {
     /// One session, entry by entry
     Show { id: String },
     /// Find words in sessions
-    Search {
-        query: String,
-        #[arg(long)]
-        all: bool,
-        #[arg(long, default_value_t = 20)]
-        limit: u32,
-    },
+    Search(Search),
     /// Write a session as JSON lines
     Export {
         id: String,
@@ -276,4 +270,41 @@ pub enum By {
     Agent,
     Model,
     Day,
+}
+
+/// What `tiller sessions search` looks for.
+#[derive(Debug, clap::Args)]
+pub struct Search {
+    /// Words that must all be there; "a phrase"; -not
+    #[arg(required = true, allow_hyphen_values = true)]
+    pub query: Vec<String>,
+    /// In the sessions of every folder
+    #[arg(long)]
+    pub all: bool,
+    /// In the sessions of this folder
+    #[arg(long, value_name = "FOLDER", conflicts_with = "all")]
+    pub project: Option<PathBuf>,
+    /// Only in this session (an id or its beginning, or last)
+    #[arg(long, value_name = "ID")]
+    pub session: Option<String>,
+    /// Only what these said: user, assistant, tool, summary, note
+    #[arg(long, value_delimiter = ',', value_name = "ROLE")]
+    pub role: Vec<String>,
+    /// Only on the branch of this name
+    #[arg(long, value_name = "NAME")]
+    pub branch: Option<String>,
+    /// Only from this agent
+    #[arg(long, value_name = "NAME")]
+    pub agent: Option<String>,
+    /// From this time on: 2026-11-20, an RFC 3339 time, or 3d, 12h ago
+    #[arg(long, value_name = "TIME")]
+    pub since: Option<String>,
+    /// Before this time
+    #[arg(long, value_name = "TIME")]
+    pub until: Option<String>,
+    #[arg(long, default_value_t = 20)]
+    pub limit: u32,
+    /// Leave out so many hits: the pages before
+    #[arg(long, default_value_t = 0)]
+    pub offset: u32,
 }

@@ -32,6 +32,7 @@ impl Core {
             tx: self.tx.clone(),
             todo: Arc::clone(&self.todo),
             writes: self.watching.writes.clone(),
+            store: self.w.store.clone(),
         };
         let cx = ToolCx {
             session: self.s.id,

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use tiller_protocol::{AgentId, AskBody, AskReply, TodoItem};
+use tiller_protocol::{AgentId, AskBody, AskReply, SearchPage, SearchQuery, TodoItem};
+use tiller_store::Store;
 use tiller_tool::Ports;
 use tokio::sync::{mpsc, oneshot};
 
@@ -19,6 +20,7 @@ pub(crate) struct CallPorts {
     pub(crate) tx: mpsc::Sender<Msg>,
     pub(crate) todo: Arc<Mutex<Todo>>,
     pub(crate) writes: Writes,
+    pub(crate) store: Store,
 }
 
 const ENDED: &str = "Tiller is ending";
@@ -41,6 +43,12 @@ impl Ports for CallPorts {
         let (reply, done) = oneshot::channel();
         self.tx.send(Msg::Todos { items: todos, reply }).await.map_err(|_| ENDED.to_owned())?;
         done.await.map_err(|_| ENDED.to_owned())?
+    }
+
+    async fn search_sessions(&self, query: SearchQuery) -> Result<SearchPage, String> {
+        let store = self.store.clone();
+        let found = tokio::task::spawn_blocking(move || store.search(&query, u64::MAX)).await;
+        found.map_err(|_| "the search failed".to_owned())?.map_err(|e| e.notice().message)
     }
 
     fn writing(&self, agent: &AgentId, paths: &[PathBuf]) {

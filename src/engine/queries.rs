@@ -18,6 +18,8 @@ use crate::world::World;
 
 /// Rows of a list, at most.
 const ROWS: u32 = 1_000;
+/// Entries that are taken into the index before one search; a long history is taken in by and by.
+const INDEXED: u64 = 20_000;
 /// How long a local server may take to accept a connection.
 const PROBE: std::time::Duration = std::time::Duration::from_millis(200);
 
@@ -68,6 +70,11 @@ impl Core {
                 Ok(ReplyEvent::HistoryReply {
                     prompts: store.history(session, scope, &filter, limit.min(ROWS))?,
                 })
+            }),
+            Query::Search { mut query } => self.read(client, cause, move || {
+                query.limit = query.limit.min(ROWS);
+                let page = store.search(&query, INDEXED)?;
+                Ok(ReplyEvent::SearchReply { query, page })
             }),
             Query::ToolOutput { call_id } => {
                 let (spill, redact) = (self.spill(), Arc::clone(&self.w.redact));

@@ -10,6 +10,7 @@ mod link;
 mod prepare;
 mod printer;
 mod questions;
+mod search;
 mod sessions;
 mod show;
 mod trust;

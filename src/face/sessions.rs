@@ -51,24 +51,7 @@ pub(super) fn run(setup: &Setup, what: Sessions, json: bool) -> Result<Exit, Not
             say(&text)
         }
         Sessions::Show { id } => show(&store, setup.find_session(&store, &id)?, json),
-        Sessions::Search { query, all, limit } => {
-            let hits =
-                store.search(&query, (!all).then_some(project.as_str()), limit).map_err(|e| e.notice())?;
-            let mut text = String::new();
-            for h in hits {
-                if json {
-                    let row = json!({"session": h.session, "entry": h.entry, "role": h.kind, "time": h.time, "preview": h.preview});
-                    text.push_str(&json_line(&row));
-                } else {
-                    let (a, b) = h.mark;
-                    let part = |p: &str| one_line(p);
-                    let (before, hit, after) =
-                        (part(&h.preview[..a]), part(&h.preview[a..b]), part(&h.preview[b..]));
-                    text.push_str(&format!("{}  {:11}  {before}[{hit}]{after}\n", h.session, h.kind));
-                }
-            }
-            say(&text)
-        }
+        Sessions::Search(search) => super::search::run(setup, &store, &search, json),
         Sessions::Export { id, output } => {
             let id = setup.find_session(&store, &id)?;
             let mut bytes = Vec::new();
@@ -131,6 +114,9 @@ pub(super) fn run(setup: &Setup, what: Sessions, json: bool) -> Result<Exit, Not
         }
         Sessions::Gc => {
             let swept = store.sweep().wait().map_err(|e| e.notice())?;
+            if swept.sessions > 0 {
+                store.forget_index();
+            }
             let n = swept.sessions;
             let words = format!("Removed {n} session(s) that were thrown away more than 30 days ago.\n");
             told(json!({"sessions": n}), words)

@@ -7,6 +7,7 @@ use crate::ids::{AskId, CommandId, EntryId, QueueId, SessionId};
 use crate::message::Message;
 use crate::queue::SendMode;
 use crate::review::Reject;
+use crate::search::SearchQuery;
 use crate::todo::TodoStatus;
 use crate::view::{ModelRef, Profile};
 
@@ -233,6 +234,10 @@ pub enum Query {
         #[serde(default)]
         filter: String,
         limit: u32,
+    },
+    /// Words in sessions, answered by `search_reply`.
+    Search {
+        query: SearchQuery,
     },
     /// Full text of a tool result by call id.
     ToolOutput {

@@ -14,6 +14,7 @@ use crate::notice::Notice;
 use crate::op::Op;
 use crate::queue::Queued;
 use crate::review::Review;
+use crate::search::{SearchPage, SearchQuery};
 use crate::todo::TodoItem;
 use crate::tool::{Display, ToolOutcome};
 use crate::usage::{Cost, Usage};
@@ -297,6 +298,10 @@ pub enum ReplyEvent {
     },
     HistoryReply {
         prompts: Vec<String>,
+    },
+    SearchReply {
+        query: SearchQuery,
+        page: SearchPage,
     },
     ToolOutputReply {
         call_id: String,

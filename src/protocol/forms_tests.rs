@@ -32,8 +32,8 @@ variants!(context_command, CONTEXT_COMMANDS, ContextCommand: Compact CompactPrev
 variants!(todo_command, TODO_COMMANDS, TodoCommand: Add Edit Status Move);
 variants!(review_command, REVIEW_COMMANDS, ReviewCommand: Open Reject UndoReject);
 variants!(watch_command, WATCH_COMMANDS, WatchCommand: Pause Mute Diff);
-variants!(query, QUERIES, Query: Snapshot Page Sessions Models Mentions Audit Costs Ops History ToolOutput
-    Processes);
+variants!(query, QUERIES, Query: Snapshot Page Sessions Models Mentions Audit Costs Ops History Search
+    ToolOutput Processes);
 variants!(turn_event, TURN_EVENTS, TurnEvent: SessionStarted TurnStarted UserMessage TextDelta ThinkingDelta
     ToolCallBegun AssistantMessage EntryAdded Retrying RetryEnded Usage Compacted TurnFinished);
 variants!(tool_event, TOOL_EVENTS, ToolEvent: ToolStarted ToolProgress ToolFinished ShellLine);
@@ -42,8 +42,8 @@ variants!(state_event, STATE_EVENTS, StateEvent: TodoChanged AgentChanged QueueC
     GitChanged ModelChanged ProfileChanged TitleChanged HeadMoved CheckpointCreated Restored Notice Saving
     Lagged Stopped);
 variants!(reply_event, REPLIES, ReplyEvent: SnapshotReply PageReply SessionsReply ModelsReply MentionsReply
-    AuditReply CostsReply OpsReply HistoryReply ToolOutputReply ProcessesReply ContextReply
-    CompactPreviewReply ReviewReply RejectReply DiffReply AsideReply DoneReply ErrorReply);
+    AuditReply CostsReply OpsReply HistoryReply SearchReply ToolOutputReply ProcessesReply
+    ContextReply CompactPreviewReply ReviewReply RejectReply DiffReply AsideReply DoneReply ErrorReply);
 variants!(ask_body, ASKS, AskBody: Permission Clarify Trust Budget DeepTier SessionBusy NotSaving);
 variants!(ask_reply, ANSWERS, AskReply: Permission Choice Declined Never Yes Branch ReadOnly);
 

@@ -14,6 +14,7 @@
 //! | [`event`] | engine → client |
 //! | [`view`] | whole states that a client rebuilds itself from (snapshot, pages, lists) |
 //! | [`tool`], [`access`] | what a tool is called, and what one call of it touches |
+//! | [`search`] | the question to all sessions, and its hits |
 //! | [`todo`], [`ask`], [`agent`], [`feed`], [`queue`], [`review`] | the live concerns, one each |
 //! | [`usage`] | tokens and money |
 //! | [`notice`] | the only shape in which an error reaches a person |
@@ -32,6 +33,7 @@ pub mod notice;
 pub mod op;
 pub mod queue;
 pub mod review;
+pub mod search;
 pub mod todo;
 pub mod tool;
 pub mod usage;
@@ -50,6 +52,7 @@ pub use message::{Attachment, Block, Message, Origin, Part, StopReason, ToolCall
 pub use notice::{Notice, NoticeKind};
 pub use op::Op;
 pub use queue::{Queued, QueuedState, SendMode};
+pub use search::{SearchHit, SearchPage, SearchQuery, SearchRole};
 pub use todo::{TodoItem, TodoStatus};
 pub use tool::{ToolOutcome, ToolSpec, Touch};
 pub use usage::{Cost, Usage};

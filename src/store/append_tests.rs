@@ -211,29 +211,3 @@ fn history_drafts_rules_trust_and_facts() {
     store.set_meta("model", None).wait().unwrap();
     assert_eq!(store.meta("model").unwrap(), None);
 }
-
-#[test]
-fn search_marks_the_match() {
-    let (_dir, store) = scratch();
-    let s = session(&store, 1);
-    let texts = ["the QUICK \"brown\" fox", "Größe und ÄRGER, İstanbul", "50% off_sale"];
-    for (n, text) in texts.iter().enumerate() {
-        let parent = (n > 0).then(|| entry_id(n as u128));
-        let entries = vec![user(s, entry_id(n as u128 + 1), parent, text)];
-        store.append(Append::new(s, "main").entries(entries)).wait().unwrap();
-    }
-    for (query, entry, marked) in [
-        ("quick \"brown\"", 1, "QUICK \"brown\""),
-        ("ärger", 2, "ÄRGER"),
-        ("stanbul", 2, "stanbul"),
-        ("0% off_s", 3, "0% off_s"),
-    ] {
-        let hits = store.search(query, Some("/work/p"), 9).unwrap();
-        assert_eq!(hits.len(), 1, "{query}");
-        let (from, to) = hits[0].mark;
-        assert_eq!((hits[0].entry, &hits[0].preview[from..to]), (entry_id(entry), marked));
-    }
-    assert_eq!(store.search("message", None, 9).unwrap(), vec![]);
-    assert_eq!(store.search("  ", None, 9).unwrap(), vec![]);
-    assert_eq!(store.search("fox", Some("/elsewhere"), 9).unwrap(), vec![]);
-}

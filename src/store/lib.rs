@@ -18,7 +18,8 @@
 //! | `sessions`, `entries`, `append`, `path`, `heads`, `ops`, `todos` | the tree |
 //! | `audit`, `costs`, `queue`, `drafts`, `history`, `running`, `rules`, `trust`, `meta` | the rest, one file each |
 //! | `lease`, `process` | who has a session open |
-//! | `search`, `export`, `import`, `gc`, `doctor` | what the commands need |
+//! | `search`, `index` | full text, by a second database that can be thrown away |
+//! | `export`, `import`, `gc`, `doctor` | what the commands need |
 
 mod append;
 mod attempt;
@@ -37,6 +38,7 @@ mod heads;
 mod health;
 mod history;
 mod import;
+mod index;
 mod lease;
 mod meta;
 mod migrate;
@@ -77,7 +79,6 @@ pub use path::{ContextPath, Tail};
 pub use process::Process;
 pub use recover::Salvage;
 pub use running::Running;
-pub use search::Hit;
 pub use sessions::{Filter, NewSession, SessionRow};
 pub use ticket::Ticket;
 pub use trust::TrustRow;

@@ -14,6 +14,7 @@ use crate::connect::{self, Target};
 use crate::error::{Result, StoreError};
 use crate::folder::{self, Presence, Stamp};
 use crate::health::{self, Health};
+use crate::index::Index;
 use crate::migrate;
 use crate::recover;
 use crate::ticket::Ticket;
@@ -61,6 +62,7 @@ pub(crate) struct Inner {
     // Fields drop in this order: the writer ends before the readers and the presence go.
     writer: Option<Writer>,
     readers: Mutex<Vec<Connection>>,
+    pub(crate) index: Index,
     pub(crate) target: Target,
     pub(crate) options: Options,
     zone: OnceLock<TimeZone>,
@@ -199,6 +201,7 @@ impl Store {
             inner: Arc::new(Inner {
                 writer: None,
                 readers: Mutex::new(vec![conn]),
+                index: Index::default(),
                 identity: folder::identity(&path),
                 target,
                 zone: OnceLock::new(),
@@ -226,6 +229,7 @@ impl Store {
             inner: Arc::new(Inner {
                 writer: Some(writer),
                 readers: Mutex::new(Vec::new()),
+                index: Index::default(),
                 target,
                 zone: OnceLock::new(),
                 options,

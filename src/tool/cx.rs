@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use tiller_protocol::{AgentId, AskBody, AskReply, Clock, SessionId, TodoItem};
+use tiller_protocol::{AgentId, AskBody, AskReply, Clock, SearchPage, SearchQuery, SessionId, TodoItem};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -20,6 +20,8 @@ pub trait Ports: Send + Sync {
     fn todos(&self, agent: &AgentId) -> (Vec<TodoItem>, u32);
     /// Replaces the list (saved with the session, shown at once).
     async fn set_todos(&self, agent: &AgentId, todos: Vec<TodoItem>) -> Result<(), String>;
+    /// Looks for words in earlier sessions. `Err` says why it cannot.
+    async fn search_sessions(&self, query: SearchQuery) -> Result<SearchPage, String>;
     /// Marks paths as about to be written by this call, so that the watcher knows who it was.
     fn writing(&self, agent: &AgentId, paths: &[PathBuf]);
     /// The files under these paths changed (called after writing).

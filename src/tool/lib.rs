@@ -8,6 +8,7 @@ pub mod files;
 pub mod guard;
 pub mod output;
 pub mod plan;
+pub mod recall;
 pub mod registry;
 pub mod schema;
 pub mod shell;

@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use async_trait::async_trait;
 use serde_json::Value;
 use tiller_protocol::{
-    AgentId, AskBody, AskReply, IdSource, ManualClock, Part, SeqIds, SessionId, Time, TodoItem,
+    AgentId, AskBody, AskReply, IdSource, ManualClock, Part, SearchPage, SearchQuery, SeqIds, SessionId,
+    Time, TodoItem,
 };
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -31,6 +32,9 @@ pub struct FakePorts {
     pub writing: Mutex<Vec<PathBuf>>,
     /// Paths that were reported.
     pub wrote: Mutex<Vec<PathBuf>>,
+    /// What was looked for, and what each search gives.
+    pub searched: Mutex<Vec<SearchQuery>>,
+    pub found: Mutex<SearchPage>,
 }
 
 impl FakePorts {
@@ -54,6 +58,11 @@ impl Ports for FakePorts {
     async fn set_todos(&self, _agent: &AgentId, todos: Vec<TodoItem>) -> Result<(), String> {
         *lock(&self.todos) = (todos, 0);
         Ok(())
+    }
+
+    async fn search_sessions(&self, query: SearchQuery) -> Result<SearchPage, String> {
+        lock(&self.searched).push(query);
+        Ok(lock(&self.found).clone())
     }
 
     fn writing(&self, _agent: &AgentId, paths: &[PathBuf]) {

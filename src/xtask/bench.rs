@@ -17,6 +17,7 @@ mod model;
 mod place;
 mod process;
 mod replies;
+mod search;
 mod sessions;
 mod start;
 mod tools;
@@ -44,6 +45,7 @@ const CASES: &[Case] = &[
     ("flood", replies::flood),
     ("pace", replies::paced),
     ("tools", tools::calls),
+    ("search", search::search),
 ];
 
 /// What every case needs.

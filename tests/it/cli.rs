@@ -35,7 +35,8 @@ fn sessions_are_listed_shown_found_renamed_and_archived() {
     );
     let hits = place.lines(&["sessions", "search", "brown", "--json"]);
     assert!(hits.iter().any(|h| h["preview"].as_str().unwrap().contains("It is brown.")), "{hits:?}");
-    assert_eq!(place.ok(&["sessions", "search", "nowhere-to-be-found"]), "");
+    assert!(place.ok(&["sessions", "search", "nowhere-to-be-found"]).contains("Nothing was found"));
+    assert_eq!(place.ok(&["sessions", "search", "nowhere-to-be-found", "--json"]), "");
     place.ok(&["sessions", "rename", id, "The walnut\u{1b}[31m"]);
     let text = place.ok(&["sessions", "list"]);
     assert!(

@@ -77,9 +77,14 @@ impl Place {
         c
     }
 
-    /// The program without a screen.
+    /// A turn without a screen.
     pub(crate) fn headless(&self, prompt: &str) -> Command {
-        let mut c = self.command(&self.binary, &["exec", "--profile", "full", prompt]);
+        self.run(&["exec", "--profile", "full", prompt])
+    }
+
+    /// The program without a screen.
+    pub(crate) fn run(&self, args: &[&str]) -> Command {
+        let mut c = self.command(&self.binary, args);
         c.stdout(Stdio::piped()).stderr(Stdio::piped());
         c
     }

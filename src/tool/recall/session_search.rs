@@ -1,0 +1,173 @@
+//! `session_search`: what was said and done in earlier sessions.
+
+use async_trait::async_trait;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+use tiller_protocol::search::moment;
+use tiller_protocol::tool::Display;
+use tiller_protocol::{Access, SearchPage, SearchQuery, SearchRole, Time, ToolSpec, Touch};
+
+use crate::{Tool, ToolCx, ToolError, ToolOutput};
+
+/// Hits in a page, unless the call says otherwise; and at most.
+const LIMIT: u32 = 10;
+const MOST: u32 = 50;
+
+/// The tool.
+pub struct SessionSearch;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Args {
+    query: String,
+    /// user, assistant, tool, summary, note
+    #[serde(default)]
+    role_filter: Vec<String>,
+    #[serde(default)]
+    limit: Option<u32>,
+    #[serde(default)]
+    offset: u32,
+    /// 2026-11-20, or 3d
+    #[serde(default)]
+    since: Option<String>,
+    #[serde(default)]
+    until: Option<String>,
+    /// A folder or "all"; default: this one
+    #[serde(default)]
+    project: Option<String>,
+}
+
+impl Args {
+    fn parse(args: &Value) -> Result<Self, ToolError> {
+        crate::schema::read(args)
+    }
+
+    /// The folder whose sessions are meant; `None`: all.
+    fn place(&self, cx: &ToolCx) -> Option<String> {
+        match self.project.as_deref().map(str::trim) {
+            None | Some("" | "." | "this") => Some(cx.workspace.root.display().to_string()),
+            Some("all") => None,
+            Some(other) => Some(other.trim_end_matches('/').to_owned()),
+        }
+    }
+
+    fn query(&self, cx: &ToolCx) -> Result<SearchQuery, ToolError> {
+        let roles = self.role_filter.iter().map(|r| {
+            let names = SearchRole::ALL.map(SearchRole::name).join(", ");
+            SearchRole::parse(r)
+                .ok_or_else(|| ToolError::Tell(format!("role_filter: there is no role '{r}'; use {names}")))
+        });
+        let time = |field: &str, text: &Option<String>| -> Result<Option<Time>, ToolError> {
+            let Some(text) = text.as_deref().filter(|t| !t.trim().is_empty()) else { return Ok(None) };
+            moment(text, cx.clock.now(), &jiff::tz::TimeZone::system()).map(Some).ok_or_else(|| {
+                ToolError::Tell(format!(
+                    "{field}: '{text}' is no time; write 2026-11-20, an RFC 3339 time, or 3d"
+                ))
+            })
+        };
+        if self.query.trim().is_empty() {
+            return Err(ToolError::Tell("query is empty: give at least one word".into()));
+        }
+        Ok(SearchQuery {
+            text: self.query.clone(),
+            project: self.place(cx),
+            roles: roles.collect::<Result<_, _>>()?,
+            since: time("since", &self.since)?,
+            until: time("until", &self.until)?,
+            limit: self.limit.unwrap_or(LIMIT).clamp(1, MOST),
+            offset: self.offset,
+            ..SearchQuery::default()
+        })
+    }
+}
+
+#[async_trait]
+impl Tool for SessionSearch {
+    fn name(&self) -> &str {
+        "session_search"
+    }
+
+    fn spec(&self) -> ToolSpec {
+        crate::files::spec::<Args>(self.name(), include_str!("session_search.md"))
+    }
+
+    fn toolset(&self) -> &'static str {
+        "memory"
+    }
+
+    fn touch(&self) -> Touch {
+        Touch::Read
+    }
+
+    fn verb(&self) -> &'static str {
+        "recall"
+    }
+
+    fn target(&self, args: &Value) -> String {
+        let text = args.get("query").and_then(Value::as_str).unwrap_or_default();
+        match args.get("project").and_then(Value::as_str) {
+            None | Some("" | "." | "this") => format!("\"{text}\""),
+            Some("all") => format!("\"{text}\" in the sessions of every folder"),
+            Some(project) => format!("\"{text}\" in the sessions of {project}"),
+        }
+    }
+
+    fn access(&self, args: &Value, cx: &ToolCx) -> Result<Vec<Access>, ToolError> {
+        let args = Args::parse(args)?;
+        args.query(cx)?;
+        let place = args.place(cx).unwrap_or_else(|| "/".into());
+        if std::path::Path::new(&place) == cx.workspace.root {
+            return Ok(vec![Access::Free]);
+        }
+        // What was said about another folder is as private as its files.
+        Ok(vec![Access::Read { path: place, inside: false }])
+    }
+
+    async fn run(&self, args: Value, cx: &ToolCx) -> Result<ToolOutput, ToolError> {
+        let args = Args::parse(&args)?;
+        let query = args.query(cx)?;
+        let offset = query.offset;
+        let page = cx.ports.search_sessions(query).await.map_err(ToolError::Tell)?;
+        let hits = page.hits.len();
+        let measure = if hits == 1 { "1 hit".into() } else { format!("{hits} hits") };
+        Ok(ToolOutput::text(written(&page, offset)).show(Display::Measure { text: measure }))
+    }
+}
+
+fn written(page: &SearchPage, offset: u32) -> String {
+    if page.hits.is_empty() {
+        let hint =
+            if offset > 0 { "no more hits" } else { "no hits; try fewer or other words, or project \"all\"" };
+        return format!("{hint}\n");
+    }
+    let mut text = String::new();
+    for (n, h) in (offset + 1..).zip(&page.hits) {
+        let (a, b) = h.mark;
+        let marked = if a < b {
+            format!("{}**{}**{}", &h.preview[..a], &h.preview[a..b], &h.preview[b..])
+        } else {
+            h.preview.clone()
+        };
+        let when = &h.time.to_rfc3339()[..16];
+        let title = h.title.lines().next().unwrap_or_default();
+        text.push_str(&format!(
+            "{n}. {when} {} in \"{title}\" (session {}, {})\n",
+            h.role.name(),
+            h.session,
+            h.project
+        ));
+        text.push_str(&format!("   {marked}\n"));
+    }
+    if page.more {
+        text.push_str(&format!("more: offset {}\n", offset + page.hits.len() as u32));
+    }
+    if page.behind > 0 {
+        text.push_str(&format!("{} entries are not indexed yet\n", page.behind));
+    }
+    text
+}
+
+#[cfg(test)]
+#[path = "session_search_tests.rs"]
+mod tests;

@@ -1,0 +1,58 @@
+use serde_json::json;
+use tiller_protocol::{Clock, EntryId, IdSource, SearchHit, SeqIds, SessionId};
+
+use super::*;
+use crate::testing::Bench;
+
+fn hit(preview: &str, mark: (usize, usize)) -> SearchHit {
+    let ids = SeqIds::default();
+    SearchHit {
+        session: SessionId(ids.next(Time(0))),
+        title: "Mend the retries\nand more".into(),
+        project: "/work/p".into(),
+        entry: EntryId(ids.next(Time(0))),
+        role: SearchRole::Tool,
+        agent: "main".into(),
+        time: Time(1_795_291_200_000),
+        preview: preview.into(),
+        mark,
+    }
+}
+
+#[tokio::test]
+async fn a_search_is_passed_on_and_its_hits_are_told() {
+    let b = Bench::new();
+    *b.ports.found.lock().unwrap() =
+        SearchPage { hits: vec![hit("the old error E0308 came", (8, 19))], more: true, behind: 0 };
+    let args = json!({"query": "error", "role_filter": ["tool"], "since": "2d", "until": "2026-11-21", "limit": 1, "offset": 4});
+    let said = b.say(&SessionSearch, args).await;
+    assert!(said.starts_with("5. 2026-11-21T20:00 tool in \"Mend the retries\" (session "), "{said}");
+    assert!(said.contains("\n   the old **error E0308** came\nmore: offset 5\n"), "{said}");
+    let asked = b.ports.searched.lock().unwrap()[0].clone();
+    assert_eq!((asked.text.as_str(), asked.limit, asked.offset), ("error", 1, 4));
+    assert_eq!(asked.roles, [SearchRole::Tool]);
+    assert_eq!(asked.project, Some(b.root.display().to_string()), "this folder, unless told otherwise");
+    assert_eq!(asked.since, Some(Time(b.clock.now().millis() - 2 * 86_400_000)));
+    *b.ports.found.lock().unwrap() = SearchPage::default();
+    assert!(b.say(&SessionSearch, json!({"query": "x", "project": "all"})).await.contains("no hits"));
+    assert_eq!(b.ports.searched.lock().unwrap()[1].project, None);
+}
+
+#[tokio::test]
+async fn other_folders_are_a_read_outside_and_wrong_words_say_what_is_right() {
+    let b = Bench::new();
+    let access = |args| SessionSearch.access(&args, &b.cx);
+    assert_eq!(access(json!({"query": "x"})).unwrap(), [Access::Free]);
+    let outside = |path: &str| [Access::Read { path: path.into(), inside: false }];
+    assert_eq!(access(json!({"query": "x", "project": "/other/"})).unwrap(), outside("/other"));
+    assert_eq!(access(json!({"query": "x", "project": "all"})).unwrap(), outside("/"));
+    for (args, why) in [
+        (json!({"query": " "}), "at least one word"),
+        (json!({"query": "x", "role_filter": ["system"]}), "use user, assistant"),
+        (json!({"query": "x", "since": "soon"}), "is no time"),
+        (json!({"query": "x", "wrong": 1}), "wrong"),
+    ] {
+        let error = format!("{:?}", access(args).unwrap_err());
+        assert!(error.contains(why), "{error}");
+    }
+}
