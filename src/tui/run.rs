@@ -23,6 +23,9 @@ use crate::ui::{Exit, UiError, UiOptions};
 /// Least time between frames under load.
 const FRAME: Duration = Duration::from_millis(16);
 
+/// Words come in with a spacing of about a frame; see the pace of the engine's streams.
+const NEARLY: Duration = Duration::from_millis(2);
+
 /// Frames that may come faster after a pause, so that the first words are not kept waiting.
 const BURST: u32 = 3;
 
@@ -205,7 +208,8 @@ impl Loop {
             return None;
         }
         let since = self.clock.mono().saturating_sub(self.last);
-        FRAME.checked_sub(since).filter(|w| !w.is_zero())
+        // What is nearly due is not waited for: the wait would cost more than the frame.
+        FRAME.checked_sub(since).filter(|w| *w > NEARLY)
     }
 
     fn take(&mut self, msg: Msg) {

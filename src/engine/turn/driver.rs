@@ -1,25 +1,20 @@
 //! Does what a turn decides. Nothing here decides anything about the turn itself.
 
 use std::panic::AssertUnwindSafe;
-use std::sync::Arc;
 
-use futures_util::{FutureExt, StreamExt};
+use futures_util::FutureExt;
 use tiller_protocol::event::{StateEvent, TurnEvent, TurnStatus};
 use tiller_protocol::{AgentId, Block, Cost, EntryBody, EventBody, Notice, StopReason, Usage};
-use tiller_provider::{Provider, ProviderError, Request, retry};
+use tiller_provider::{ProviderError, retry};
 use tiller_store::Call;
-use tokio::sync::mpsc;
 use tokio_util::task::AbortOnDropHandle;
 
+use super::stream::stream;
 use super::{Delta, Effect, Input};
-use crate::clean::QUIET;
 use crate::context::request;
 use crate::core::Core;
 use crate::msg::Msg;
 use crate::saves::Then;
-
-/// Chunks that are handed over together when they are there already. None is ever waited for.
-const BATCH: usize = 256;
 
 impl Core {
     /// Gives the turn an input and does what it says.
@@ -306,49 +301,5 @@ impl Core {
 
     pub(crate) fn agent_id(&self) -> AgentId {
         AgentId::main()
-    }
-}
-
-async fn stream(
-    provider: Arc<dyn Provider>,
-    request: Request,
-    turn: u64,
-    n: u32,
-    tx: &mpsc::Sender<Msg>,
-) -> Result<(), ProviderError> {
-    let mut chunks = provider.stream(request).await?.ready_chunks(BATCH);
-    let mut quiet = true;
-    loop {
-        let next = if quiet {
-            chunks.next().await
-        } else if let Ok(next) = tokio::time::timeout(QUIET, chunks.next()).await {
-            next
-        } else {
-            // A word that is held back is to be seen when nothing more comes for now.
-            quiet = true;
-            if tx.send(Msg::Quiet { turn }).await.is_err() {
-                return Ok(());
-            }
-            continue;
-        };
-        let Some(batch) = next else { return Ok(()) };
-        quiet = false;
-        let mut good = Vec::with_capacity(batch.len());
-        let mut failed = None;
-        for chunk in batch {
-            match chunk {
-                Ok(c) => good.push(c),
-                Err(e) => {
-                    failed = Some(e);
-                    break;
-                }
-            }
-        }
-        if !good.is_empty() && tx.send(Msg::Chunks { turn, n, chunks: good }).await.is_err() {
-            return Ok(());
-        }
-        if let Some(e) = failed {
-            return Err(e);
-        }
     }
 }

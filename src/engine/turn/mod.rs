@@ -10,6 +10,7 @@ pub mod reply;
 mod slots;
 pub mod state;
 pub mod step;
+mod stream;
 
 pub use effect::{Delta, Effect, Input, Prepared};
 pub use state::{CallResult, Phase, Slot, SlotState, ToolTable, Turn, TurnLimits};

@@ -1,0 +1,109 @@
+//! A model's reply on its way to the engine's task: piece by piece at first, then gathered, because each piece that
+//! is handed over wakes the engine, the client and the terminal.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use tiller_provider::{Chunk, Provider, ProviderError, Request};
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+
+use crate::clean::QUIET;
+use crate::msg::Msg;
+
+/// Pieces that are handed over together at most.
+const BATCH: usize = 256;
+
+/// Least time between words that are handed over: nothing draws more often than at 60 Hz. The first words, and
+/// everything that is no word, go at once. Timers have steps of a millisecond.
+const PACE: Duration = Duration::from_millis(15);
+
+/// Pieces that wait for each other, and when they go. Reads no clock.
+#[derive(Default)]
+struct Pace {
+    waiting: Vec<Chunk>,
+    /// When words went last.
+    last: Option<Instant>,
+}
+
+/// Hands a whole reply over. Ends with it, or when nobody listens any more.
+pub(super) async fn stream(
+    provider: Arc<dyn Provider>,
+    request: Request,
+    turn: u64,
+    n: u32,
+    tx: &mpsc::Sender<Msg>,
+) -> Result<(), ProviderError> {
+    let mut chunks = provider.stream(request).await?.ready_chunks(BATCH);
+    let send = async |chunks: Vec<Chunk>| {
+        chunks.is_empty() || tx.send(Msg::Chunks { turn, n, chunks }).await.is_ok()
+    };
+    let mut pace = Pace::default();
+    let mut quiet = true;
+    loop {
+        let next = match pace.due() {
+            Some(due) => tokio::time::timeout_at(due, chunks.next()).await,
+            None if quiet => Ok(chunks.next().await),
+            None => tokio::time::timeout(QUIET, chunks.next()).await,
+        };
+        let Ok(next) = next else {
+            let heard = if pace.due().is_some() {
+                send(pace.take(Instant::now())).await
+            } else {
+                // A word that is held back is to be seen when nothing more comes for now.
+                quiet = true;
+                tx.send(Msg::Quiet { turn }).await.is_ok()
+            };
+            if heard { continue } else { return Ok(()) }
+        };
+        let Some(batch) = next else {
+            send(pace.take(Instant::now())).await;
+            return Ok(());
+        };
+        quiet = false;
+        for chunk in batch {
+            match chunk {
+                Ok(chunk) => pace.waiting.push(chunk),
+                Err(e) => {
+                    send(pace.take(Instant::now())).await;
+                    return Err(e);
+                }
+            }
+        }
+        let now = Instant::now();
+        if pace.may_go(now) && !send(pace.take(now)).await {
+            return Ok(());
+        }
+    }
+}
+
+fn words(chunk: &Chunk) -> bool {
+    matches!(chunk, Chunk::Text { .. } | Chunk::Thinking { .. })
+}
+
+impl Pace {
+    /// When the words that wait have to go; `None`: none wait.
+    fn due(&self) -> Option<Instant> {
+        self.last.filter(|_| !self.waiting.is_empty()).map(|last| last + PACE)
+    }
+
+    /// Whether what waits goes at once.
+    fn may_go(&self, now: Instant) -> bool {
+        self.waiting.len() >= BATCH
+            || !self.waiting.iter().all(words)
+            || self.last.is_none_or(|last| now.duration_since(last) >= PACE)
+    }
+
+    /// What goes now.
+    fn take(&mut self, now: Instant) -> Vec<Chunk> {
+        if self.waiting.iter().any(words) {
+            self.last = Some(now);
+        }
+        std::mem::take(&mut self.waiting)
+    }
+}
+
+#[cfg(test)]
+#[path = "stream_tests.rs"]
+mod tests;
