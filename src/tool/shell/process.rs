@@ -33,17 +33,15 @@ enum Action {
 #[derive(Debug, Deserialize, JsonSchema)]
 struct Input {
     action: Action,
-    /// p1, p2, ...; not for list.
     id: Option<String>,
-    /// For write.
     text: Option<String>,
-    /// Write: end with a line end. Default true.
+    /// write: with a line end; default true
     enter: Option<bool>,
-    /// Write: close standard input afterwards.
+    /// write: close the input afterwards
     close: Option<bool>,
-    /// Poll: seconds to wait for news.
+    /// poll: wait for news, seconds
     wait: Option<f64>,
-    /// Log: first line, from 1; without it the last page.
+    /// log: first line, from 1; default: the last page
     line: Option<usize>,
 }
 

@@ -20,20 +20,19 @@ use crate::{Tool, ToolCx, ToolError, ToolOutput, schema};
 /// Longest command.
 const LONGEST: usize = 256 << 10;
 
-/// Arguments.
+// No doc comment here: it would go to the model.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct Input {
-    /// The command, for bash.
     pub command: String,
-    /// Seconds until it is ended.
+    /// Seconds
     pub timeout: Option<f64>,
-    /// Return at once; the process goes on as p1, p2, ...
+    /// Return at once; it goes on as p1, p2, ...
     pub background: Option<bool>,
-    /// Run it in a terminal of 120x40.
+    /// In a real terminal of 120x40, for programs that need one
     pub pty: Option<bool>,
-    /// Folder for this call only.
+    /// Folder for this call only
     pub workdir: Option<String>,
-    /// A few words why, for the person.
+    /// A few words why, for the person
     #[expect(dead_code, reason = "read from the arguments by the approval dialog")]
     pub why: Option<String>,
 }
