@@ -55,6 +55,12 @@ pub enum Effect {
     },
     /// Set up a provider; what comes of it arrives in [`Panel::job`] as a `Result<Connected, String>`.
     Connect(Connect, Token),
+    /// Open a session, and show this entry of it, or go on from there on a branch of its own.
+    Visit {
+        session: tiller_protocol::SessionId,
+        entry: tiller_protocol::EntryId,
+        branch: bool,
+    },
     /// Open a session, and go on there on a branch of its own.
     Branch(tiller_protocol::SessionId),
     /// Shows this question, also when it was put aside.

@@ -7,11 +7,12 @@ use tiller_protocol::command::{Query, SessionCommand};
 use tiller_protocol::event::{ReplyEvent, StateEvent};
 use tiller_protocol::view::Snapshot;
 use tiller_protocol::{
-    Command, CommandBody, CommandId, Event, EventBody, Message, Notice, NoticeKind, SessionId,
+    Command, CommandBody, CommandId, EntryId, Event, EventBody, Message, Notice, NoticeKind, SessionId,
 };
 
 use crate::app::{App, Layer, Owner, Task};
 use crate::effect::{Effect, Token};
+use crate::panel::conversation::GoTo;
 use crate::panel::{Panel, Reply, View};
 
 /// Who waits for what.
@@ -21,8 +22,16 @@ pub(crate) struct Router {
     asked: HashMap<CommandId, (Owner, Token)>,
     jobs: HashMap<Token, (Owner, Token)>,
     snapshot: Option<CommandId>,
-    /// The session that is to be branched as soon as it is open.
-    branch: Option<(SessionId, CommandId)>,
+    /// The session where something is to be done as soon as it is open.
+    then: Option<(SessionId, CommandId, Then)>,
+}
+
+/// What is done in a session that was opened.
+#[derive(Clone, Copy)]
+enum Then {
+    /// Go on from here on another branch; `None`: from its end.
+    Branch(Option<EntryId>),
+    Show(EntryId),
 }
 
 impl Router {
@@ -91,7 +100,10 @@ impl App {
                 }
             }
             Effect::Setting { key, value } => self.setting(key, value),
-            Effect::Branch(id) => self.branch(id),
+            Effect::Branch(id) => self.visit(id, Then::Branch(None)),
+            Effect::Visit { session, entry, branch } => {
+                self.visit(session, if branch { Then::Branch(Some(entry)) } else { Then::Show(entry) });
+            }
             Effect::Answer(id) => {
                 if !self.open_this(id) {
                     self.say("that question is answered already");
@@ -104,28 +116,34 @@ impl App {
         }
     }
 
-    /// Branches a session at its end: at once when it is the open one.
-    fn branch(&mut self, id: SessionId) {
+    /// Opens a session, unless it is the open one, and does something there.
+    fn visit(&mut self, id: SessionId, then: Then) {
         let here = self.model.session.summary.as_ref().is_some_and(|s| s.id == id);
         let body = if here {
             CommandBody::Query(Query::Snapshot)
         } else {
             CommandBody::Session(SessionCommand::Open { id })
         };
-        self.router.branch = Some((id, self.send(body)));
+        self.router.then = Some((id, self.send(body), then));
     }
 
-    /// The state of a session is here: perhaps the one to be branched. One that is open elsewhere is
-    /// branched by the answer to the question that comes then.
-    fn branch_now(&mut self, s: &Snapshot) {
-        if self.router.branch.take_if(|(id, _)| *id == s.session.id).is_none() || s.read_only {
-            return;
-        }
-        match s.head {
-            Some(entry) => {
-                self.send(CommandBody::Session(SessionCommand::Fork { entry }));
+    /// The state of a session is here: perhaps the one where something is to be done. One that is open
+    /// elsewhere is branched by the answer to the question that comes then.
+    fn arrived(&mut self, s: &Snapshot) {
+        let Some((_, _, then)) = self.router.then.take_if(|(id, ..)| *id == s.session.id) else { return };
+        match then {
+            Then::Show(entry) => {
+                self.focus(View::Conversation);
+                self.effect(Owner::Shell, Effect::Tell(View::Conversation, Box::new(GoTo::Entry(entry))));
             }
-            None => self.say("nothing was said in it yet"),
+            Then::Branch(_) if s.read_only => {}
+            Then::Branch(at) => match at.or(s.head) {
+                Some(entry) => {
+                    self.send(CommandBody::Session(SessionCommand::Fork { entry }));
+                    self.focus(View::Composer);
+                }
+                None => self.say("nothing was said in it yet"),
+            },
         }
     }
 
@@ -279,11 +297,11 @@ impl App {
             EventBody::Turn(tiller_protocol::event::TurnEvent::SessionStarted { .. }) => self.ask_snapshot(),
             EventBody::Reply(r) => match r.as_ref() {
                 ReplyEvent::ErrorReply { notice } => {
-                    self.router.branch.take_if(|(_, asked)| event.cause == Some(*asked));
+                    self.router.then.take_if(|(_, asked, _)| event.cause == Some(*asked));
                     self.notice(notice.clone());
                     self.refused_early(event.cause);
                 }
-                ReplyEvent::SnapshotReply { snapshot } => self.branch_now(snapshot),
+                ReplyEvent::SnapshotReply { snapshot } => self.arrived(snapshot),
                 _ => {}
             },
             _ => {}

@@ -31,6 +31,7 @@ pub mod queue;
 pub mod recorder;
 pub mod reports;
 pub mod review;
+pub mod search;
 pub mod sessions;
 pub mod settings;
 pub mod text;
@@ -68,6 +69,7 @@ pub const OPENERS: &[Opener] = &[
     opens("profile.open", |_| Ok(Box::new(profile::open()))),
     opens("sessions.open", |_| Ok(Box::new(sessions::open()))),
     opens("history.open", |_| Ok(Box::new(history::open()))),
+    opens("search.open", |app| Ok(Box::new(search::open(&app.model)))),
     opens("context.open", |_| Ok(Box::new(reports::context()))),
     opens("cost.open", |_| Ok(Box::new(reports::cost()))),
     opens("audit.open", |_| Ok(Box::new(reports::audit()))),
@@ -96,6 +98,7 @@ pub const OPEN_ACTIONS: &[ActionSpec] = &[
     ActionSpec::new("profile.open", "permissions", "Choose what runs without asking"),
     ActionSpec::new("sessions.open", "sessions", "Pick another session"),
     ActionSpec::new("history.open", "history", "Find an earlier prompt"),
+    ActionSpec::new("search.open", "find", "Find words in everything that was said, in all sessions"),
     ActionSpec::new("context.open", "context", "Where the model's context goes"),
     ActionSpec::new("cost.open", "cost", "What it cost, by model, agent and day"),
     ActionSpec::new("audit.open", "audit", "What ran, who allowed it, how it ended"),
@@ -141,6 +144,7 @@ pub const SAMPLES: &[Sample] = &[
     ("review", || Box::new(review::sample())),
     ("on the side", || Box::new(aside::Aside::new("why is it so?"))),
     ("sessions", || Box::new(sessions::open())),
+    ("search", || Box::new(search::open(&Model::default()))),
     ("models", || Box::new(model::open())),
 ];
 

@@ -6,6 +6,8 @@ use unicode_width::UnicodeWidthStr;
 
 use super::{Item, Picker};
 use crate::panel::DrawCx;
+use crate::text::line::{Line, Look, Wrap};
+use crate::text::wrap::wrap;
 use crate::theme::Role;
 use crate::widget::{draw, input};
 
@@ -88,10 +90,19 @@ impl Picker {
             for y in preview.top()..preview.bottom() {
                 draw::put(buf, preview.x - 1, y, l.v, cx.theme.style(Role::Border));
             }
-            for (y, line) in text.lines().take(usize::from(preview.height)).enumerate() {
-                let row =
-                    Rect { x: preview.x + 1, width: preview.width - 1, y: preview.y + y as u16, height: 1 };
-                draw::text(buf, row, line, cx.theme.style(Role::Text));
+            let room = Rect { x: preview.x + 1, width: preview.width - 1, ..preview };
+            let lines: Vec<Line> = text
+                .lines()
+                .take(usize::from(room.height))
+                .map(|l| Line::strict(l, Look::of(Role::Text), Wrap::Word))
+                .collect();
+            let mut rows = Vec::new();
+            for (n, line) in lines.iter().enumerate() {
+                wrap(line, n, usize::from(room.width), &mut rows);
+            }
+            for (row, y) in rows.iter().zip(room.top()..room.bottom()) {
+                let words = &lines[row.line as usize].text()[row.start as usize..row.end as usize];
+                draw::text(buf, Rect { y, height: 1, ..room }, words, cx.theme.style(Role::Text));
             }
         }
     }

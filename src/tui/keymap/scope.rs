@@ -44,6 +44,7 @@ pub const SCOPES: &[Scope] = &[
     scope("report", Some("picker"), "Reports", true),
     scope("compact", None, "Compaction", false),
     scope("history", Some("picker"), "History search", true),
+    scope("search", Some("picker"), "Search in sessions", true),
     scope("help", Some("picker"), "Help", true),
     scope("errors", Some("picker"), "Error log", true),
     scope("confirm", None, "Confirm", false),

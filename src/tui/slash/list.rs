@@ -28,6 +28,7 @@ pub(super) const ALL: &[&dyn SlashCommand] = &[
     &queue::Queue,
     &Alias("quit", "Leave Tiller", "global.quit"),
     &rename::Rename,
+    &Alias("search", "Find words in everything that was said", "search.open"),
     &Alias("sessions", "Pick another session", "sessions.open"),
     &Alias("settings", "Change settings of the screen", "settings.open"),
     &Alias("setup", "Set up a model: key, server or demo", "setup.open"),

@@ -131,6 +131,7 @@ impl Panel for ConversationPanel {
             && let ReplyEvent::SnapshotReply { .. } = r.as_ref()
         {
             self.loading = false;
+            self.wanted = None;
             self.asked = None;
             self.selection = None;
             self.copy = self.copy.filter(|c| model.conversation.find(c.caret.key).is_some());
@@ -150,7 +151,11 @@ impl Panel for ConversationPanel {
             search.run(&model.conversation);
             search.whole &= page && model.conversation.earlier() > 0;
         }
-        if page { self.done(model) } else { Reply::done() }
+        match self.wanted {
+            _ if !page => Reply::done(),
+            Some(entry) => self.go_to(model, &GoTo::Entry(entry)),
+            None => self.done(model),
+        }
     }
 
     fn edited(&mut self, result: Result<(), String>, _model: &Model) -> Reply {

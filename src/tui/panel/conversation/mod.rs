@@ -82,6 +82,8 @@ pub struct ConversationPanel {
     pressed: Option<(Pos, u16, u16)>,
     /// Time and place of the last click.
     clicked: Option<(Duration, u16, u16)>,
+    /// An entry that is looked for in older pages, to be shown.
+    wanted: Option<tiller_protocol::EntryId>,
     loading: bool,
     /// The page that was asked for last: asked once only, whatever comes.
     asked: Option<tiller_protocol::EntryId>,
@@ -102,6 +104,7 @@ impl Default for ConversationPanel {
             selection: None,
             pressed: None,
             clicked: None,
+            wanted: None,
             loading: false,
             asked: None,
             file: None,
@@ -120,7 +123,7 @@ impl ConversationPanel {
     /// The next page, when what is visible comes near the top, or the search wants everything.
     fn page(&mut self, model: &Model) -> Vec<Effect> {
         let conv = &model.conversation;
-        let whole = self.search.as_ref().is_some_and(|s| s.whole);
+        let whole = self.wants_all();
         let near = conv.cells().len() < NEAR
             || (self.view.scroll != Scroll::End && self.view.visible.first().is_some_and(|s| s.index < NEAR));
         match conv.page_before() {
@@ -151,6 +154,11 @@ impl ConversationPanel {
         let (a, b) = self.range(model)?;
         let text = self.view.text_between(&model.conversation, a, b);
         (!text.is_empty()).then_some(text)
+    }
+
+    /// Whether older pages are wanted, whatever is on the screen.
+    fn wants_all(&self) -> bool {
+        self.wanted.is_some() || self.search.as_ref().is_some_and(|s| s.whole)
     }
 
     /// Everything that is loaded, as text.

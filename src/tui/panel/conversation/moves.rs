@@ -99,7 +99,8 @@ impl ConversationPanel {
         self.cursor_onto_screen(model);
     }
 
-    /// Puts an entry or a tool call at the top; what is not loaded any more is only said.
+    /// Puts an entry or a tool call at the top, after older pages were loaded where need be. What is not on this
+    /// path is only said.
     pub(super) fn go_to(&mut self, model: &Model, to: &GoTo) -> Reply {
         let conv = &model.conversation;
         let found = conv.cells().iter().position(|c| match (to, &c.body) {
@@ -107,8 +108,13 @@ impl ConversationPanel {
             (GoTo::Call(id), Body::Tool(t)) => t.call_id == *id,
             _ => false,
         });
+        self.wanted = None;
         let Some(n) = found else {
-            let text = "that is not loaded; scroll up to load it";
+            if let (GoTo::Entry(id), Some(_)) = (to, conv.page_before()) {
+                self.wanted = Some(*id);
+                return self.done(model);
+            }
+            let text = "that is not on this branch; the search's key for \"branch here\" goes there";
             return Reply::with(Effect::Toast(Notice::new(NoticeKind::Info, text)));
         };
         self.cursor = Some(conv.cells()[n].key);

@@ -1,0 +1,212 @@
+//! Find words in everything that was said, as one types: in this folder's sessions, everywhere, or in this one.
+//! Enter goes to the hit, one more key goes on from there on a branch of its own.
+
+use tiller_protocol::command::Query;
+use tiller_protocol::event::ReplyEvent;
+use tiller_protocol::{
+    CommandBody, Event, EventBody, SearchHit, SearchPage, SearchQuery, SearchRole, SessionId,
+};
+
+use super::picker::{Item, Outcome, Picker, Source};
+use super::sessions::ago;
+use crate::action::{Action, ActionSpec};
+use crate::effect::{Effect, Token};
+use crate::model::Model;
+use crate::panel::Hint;
+
+/// What it can do besides a picker's own.
+pub const ACTIONS: &[ActionSpec] = &[
+    ActionSpec::key_only(
+        "search.wider",
+        "wider",
+        "Look in this folder's sessions, everywhere, in this session",
+    ),
+    ActionSpec::key_only("search.role", "who", "Look in what everybody said, only people, models or tools"),
+    ActionSpec::key_only("search.branch", "branch here", "Go on from the hit on a branch of its own"),
+];
+
+/// Hits shown at most.
+const LIMIT: u32 = 200;
+
+/// Where it looks.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Project,
+    All,
+    Session,
+}
+
+struct Search {
+    text: String,
+    place: Place,
+    role: Option<SearchRole>,
+    project: String,
+    session: Option<SessionId>,
+    page: SearchPage,
+    /// An answer for the present words is here.
+    heard: bool,
+}
+
+/// Makes it.
+pub(crate) fn open(model: &Model) -> Picker {
+    let here = model.session.summary.as_ref();
+    Picker::new(Search {
+        text: String::new(),
+        place: Place::Project,
+        role: None,
+        project: here.map_or_else(String::new, |s| s.project.clone()),
+        session: here.map(|s| s.id),
+        page: SearchPage::default(),
+        heard: false,
+    })
+}
+
+impl Search {
+    fn query(&self) -> SearchQuery {
+        SearchQuery {
+            text: self.text.clone(),
+            project: (self.place == Place::Project).then(|| self.project.clone()),
+            session: self.session.filter(|_| self.place == Place::Session),
+            roles: self.role.into_iter().collect(),
+            limit: LIMIT,
+            ..SearchQuery::default()
+        }
+    }
+
+    fn look(&mut self) -> Vec<(CommandBody, Token)> {
+        self.heard = false;
+        if self.text.trim().is_empty() {
+            self.page = SearchPage::default();
+            return Vec::new();
+        }
+        vec![(CommandBody::Query(Query::Search { query: self.query() }), Token(1))]
+    }
+
+    fn again(&mut self) -> Outcome {
+        let effects = self.look().into_iter().map(|(body, token)| Effect::Ask(body, token)).collect();
+        Outcome::Stay { effects, reload: true }
+    }
+
+    fn hit(&self, item: &Item) -> Option<&SearchHit> {
+        self.page.hits.iter().find(|h| h.entry.to_string() == item.id)
+    }
+
+    fn visit(hit: &SearchHit, branch: bool) -> Vec<Effect> {
+        vec![Effect::Visit { session: hit.session, entry: hit.entry, branch }]
+    }
+}
+
+/// As in the conversation.
+fn mark(role: SearchRole) -> char {
+    match role {
+        SearchRole::User => '>',
+        SearchRole::Assistant => '*',
+        SearchRole::Tool => 'v',
+        SearchRole::Summary => '=',
+        SearchRole::Note => '-',
+    }
+}
+
+impl Source for Search {
+    fn title(&self) -> String {
+        let place = match self.place {
+            Place::Project => "this folder's sessions",
+            Place::All => "every session",
+            Place::Session => "this session",
+        };
+        let who = self.role.map_or_else(String::new, |r| format!(", {} only", r.name()));
+        let more = if self.page.more { format!(", the last {LIMIT}") } else { String::new() };
+        format!("find in {place}{who}{more}")
+    }
+
+    fn scope(&self) -> &'static str {
+        "search"
+    }
+
+    fn filter(&mut self, text: &str) -> Vec<(CommandBody, Token)> {
+        text.clone_into(&mut self.text);
+        self.look()
+    }
+
+    fn fuzzy(&self) -> bool {
+        false
+    }
+
+    fn reply(&mut self, _token: Token, event: &Event, _model: &Model) -> bool {
+        let EventBody::Reply(reply) = &event.body else { return false };
+        let ReplyEvent::SearchReply { query, page } = reply.as_ref() else { return false };
+        // An answer to words that were changed since.
+        if *query != self.query() {
+            return false;
+        }
+        self.page = page.clone();
+        self.heard = true;
+        true
+    }
+
+    fn items(&mut self, model: &Model) -> Vec<Item> {
+        let row = |h: &SearchHit| {
+            // The match is what one looks for: it stands near the beginning of the row.
+            let from = h.preview[..h.mark.0].char_indices().rev().nth(11).map_or(0, |(at, _)| at);
+            let text = format!("{} {}", mark(h.role), h.preview[from..].trim_start());
+            let elsewhere = self.place == Place::All && h.project != self.project;
+            let folder = if elsewhere { h.project.rsplit('/').next().unwrap_or_default() } else { "" };
+            Item::new(h.entry.to_string(), text).detail(format!("{folder} {}", ago(h.time, model.now)).trim())
+        };
+        self.page.hits.iter().map(row).collect()
+    }
+
+    fn choose(&mut self, item: &Item, _model: &Model) -> Vec<Effect> {
+        self.hit(item).map_or_else(Vec::new, |h| Self::visit(h, false))
+    }
+
+    fn act(&mut self, action: Action, item: Option<&Item>, _model: &Model) -> Option<Outcome> {
+        match action.0 {
+            "search.wider" => {
+                self.place = match self.place {
+                    Place::Project => Place::All,
+                    Place::All if self.session.is_some() => Place::Session,
+                    Place::All | Place::Session => Place::Project,
+                };
+                Some(self.again())
+            }
+            "search.role" => {
+                self.role = match self.role {
+                    None => Some(SearchRole::User),
+                    Some(SearchRole::User) => Some(SearchRole::Assistant),
+                    Some(SearchRole::Assistant) => Some(SearchRole::Tool),
+                    Some(_) => None,
+                };
+                Some(self.again())
+            }
+            "search.branch" => {
+                let hit = self.hit(item?)?;
+                Some(Outcome::Close(Self::visit(hit, true)))
+            }
+            _ => None,
+        }
+    }
+
+    fn hints(&self) -> Vec<Hint> {
+        vec![Hint::of("search.branch"), Hint::of("search.wider"), Hint::of("search.role")]
+    }
+
+    fn preview(&self, item: &Item) -> Option<String> {
+        let h = self.hit(item)?;
+        let when = h.time.to_rfc3339()[..16].replace('T', " ");
+        let who = if h.agent == "main" { String::new() } else { format!(" ({})", h.agent) };
+        Some(format!("{}\n{}\n{when}  {}{who}\n\n{}", h.title, h.project, h.role.name(), h.preview))
+    }
+
+    fn nothing(&self) -> &'static str {
+        match (self.text.trim().is_empty(), self.heard) {
+            (true, _) => "type what you look for: words, \"a phrase\", -not this",
+            (false, false) => "looking...",
+            (false, true) => "nothing was found here; the key for \"wider\" looks further",
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "search_tests.rs"]
+mod tests;

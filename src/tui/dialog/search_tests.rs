@@ -1,0 +1,109 @@
+//! The search, driven by the robot.
+
+use tiller_protocol::command::SessionCommand;
+use tiller_protocol::{EntryId, SeqIds, Time};
+
+use super::*;
+use crate::model::conversation::script::Script;
+use crate::msg::Msg;
+use crate::testing::{Robot, START};
+
+fn hits() -> Vec<SearchHit> {
+    let ids = SeqIds::default();
+    let preview =
+        "it said E0308 mismatched types\u{1b}[31m in src/client.rs, so the retry never came to its end";
+    let at = preview.find("mismatched").unwrap();
+    (0..3)
+        .map(|n| SearchHit {
+            session: SessionId::fresh(&ids, START),
+            title: format!("retry work {n}"),
+            project: "/home/ann/api".into(),
+            entry: EntryId::fresh(&ids, START),
+            role: SearchRole::ALL[n],
+            agent: "main".into(),
+            time: Time(START.0 - 7_200_000 * n as i64),
+            preview: preview.into(),
+            mark: (at, at + 10),
+        })
+        .collect()
+}
+
+fn asked(r: &Robot) -> Vec<SearchQuery> {
+    let searches = r.commands().into_iter().filter_map(|c| match c {
+        CommandBody::Query(Query::Search { query }) => Some(query.clone()),
+        _ => None,
+    });
+    searches.collect()
+}
+
+/// Opened, with words and their hits.
+fn found(w: u16, h: u16) -> (Robot, Vec<SearchHit>) {
+    let mut r = Robot::new(w, h);
+    r.run("ctrl-x F; m i s m");
+    let query = asked(&r).pop().unwrap();
+    let hits = hits();
+    r.reply(ReplyEvent::SearchReply {
+        query,
+        page: SearchPage { hits: hits.clone(), more: false, behind: 0 },
+    });
+    (r, hits)
+}
+
+#[test]
+fn looks_well() {
+    for (w, h) in [(118, 25), (80, 24)] {
+        let (r, _) = found(w, h);
+        insta::assert_snapshot!(format!("search_at_{w}x{h}"), r.screen());
+    }
+}
+
+#[test]
+fn each_key_looks_again_and_late_answers_are_dropped() {
+    let mut r = Robot::new(118, 25);
+    r.run("ctrl-x F");
+    assert!(r.screen().contains("type what you look for"), "{}", r.screen());
+    r.run("a b");
+    let queries = asked(&r);
+    assert_eq!(queries.iter().map(|q| q.text.as_str()).collect::<Vec<_>>(), ["a", "ab"]);
+    let page = SearchPage { hits: hits(), more: false, behind: 0 };
+    let late = r.asked(|c| matches!(c, CommandBody::Query(Query::Search { query }) if query.text == "a"));
+    let reply = ReplyEvent::SearchReply { query: queries[0].clone(), page: page.clone() };
+    r.cause(late, EventBody::Reply(Box::new(reply)));
+    assert!(!r.screen().contains("mismatched"), "an answer to other words: {}", r.screen());
+    r.reply(ReplyEvent::SearchReply { query: queries[1].clone(), page });
+    assert!(r.screen().contains("mismatched"), "{}", r.screen());
+    r.clear();
+    r.run("ctrl-t");
+    assert_eq!(asked(&r)[0].project, None);
+    r.run("ctrl-x w");
+    assert_eq!(asked(&r)[1].roles, [SearchRole::User]);
+    r.run("backspace backspace");
+    assert!(r.screen().contains("type what you look for"), "{}", r.screen());
+}
+
+#[test]
+fn enter_opens_the_session_of_the_hit_and_shows_it() {
+    let (mut r, hits) = found(118, 25);
+    r.clear();
+    r.run("down enter");
+    let open = |c: &&CommandBody| matches!(c, CommandBody::Session(SessionCommand::Open { id }) if *id == hits[1].session);
+    assert_eq!(r.commands().iter().filter(|c| open(c)).count(), 1, "{:?}", r.commands());
+    assert!(!r.screen().contains("find in"), "the list is gone: {}", r.screen());
+}
+
+#[test]
+fn one_key_branches_at_the_hit() {
+    let (mut r, hits) = found(118, 25);
+    r.clear();
+    r.run("ctrl-x f");
+    assert!(r.commands().iter().any(|c| matches!(c, CommandBody::Session(SessionCommand::Open { .. }))));
+    let mut event = Script::new().snapshot(Vec::new(), 0, false);
+    if let EventBody::Reply(reply) = &mut event.body
+        && let ReplyEvent::SnapshotReply { snapshot } = reply.as_mut()
+    {
+        snapshot.session.id = hits[0].session;
+    }
+    r.msg(Msg::Engine(Box::new(event)));
+    let fork = |c: &&CommandBody| matches!(c, CommandBody::Session(SessionCommand::Fork { entry }) if *entry == hits[0].entry);
+    assert_eq!(r.commands().iter().filter(|c| fork(c)).count(), 1, "{:?}", r.commands());
+}
