@@ -47,6 +47,58 @@ async fn an_edit_waits_for_the_persons_yes_and_shows_what_it_would_do() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_edit_that_cannot_be_made_fails_before_anybody_is_asked() {
+    let place = Place::new();
+    place.file("a.txt", "one\ntwo\n");
+    let edit = |id, old, new| calls(&[(id, "edit_file", json!({"path": "a.txt", "old": old, "new": new}))]);
+    let fake = Fake::new([
+        calls(&[("c1", "read_file", read_args("a.txt"))]),
+        says("Read."),
+        edit("c2", "two", "2"),
+        edit("c3", "three", "3"),
+        edit("c4", "two", "2"),
+        says("Done."),
+    ]);
+    let mut rig = place.start_with(&fake, ask_profile).await;
+    rig.turn("read").await;
+    place.file("a.txt", "one\ntwo\nand theirs\n");
+    rig.seen.clear();
+    rig.submit("edit");
+    let (id, output) = rig.tool_finished().await;
+    assert_eq!(id, "c2");
+    assert!(output.contains("changed by someone else") && output.contains("+and theirs"), "{output}");
+    let (id, output) = rig.tool_finished().await;
+    assert_eq!(id, "c3");
+    assert!(output.contains("a.txt"), "{output}");
+    assert!(!rig.kinds().contains(&"permission_asked".into()), "{:?}", rig.kinds());
+    let ask = rig.asked().await;
+    assert_eq!(ask.call.as_deref(), Some("c4"));
+    // What changes while the question is open is seen all the same.
+    place.file("a.txt", "one\ntwo\nand more\n");
+    rig.answer(&ask, AskReply::Permission { decision: Decision::Once, hash: permission(&ask).hash });
+    assert!(rig.tool_finished().await.1.contains("changed by someone else"));
+    assert_eq!(rig.finished().await.0, TurnStatus::Done);
+    assert_eq!(place.read("a.txt"), "one\ntwo\nand more\n");
+}
+
+/// Nobody said that the agent may read it: the refusal must not tell what is in it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_refused_edit_outside_the_workspace_shows_nothing_of_the_file() {
+    let place = Place::new();
+    let outside = place.tmp.path().canonicalize().unwrap().join("theirs.txt");
+    std::fs::write(&outside, "private words\n").unwrap();
+    let args = json!({"path": outside, "old": "guess", "new": "x"});
+    let fake = Fake::new([calls(&[("c1", "edit_file", args)]), says("I see.")]);
+    let mut rig = place.start_with(&fake, ask_profile).await;
+    rig.submit("edit");
+    let (_, output) = rig.tool_finished().await;
+    assert!(output.contains("was not read before"), "{output}");
+    assert!(!output.contains("private"), "{output}");
+    assert_eq!(rig.finished().await.0, TurnStatus::Done);
+    assert!(!rig.kinds().contains(&"permission_asked".into()), "{:?}", rig.kinds());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_no_with_a_comment_reaches_the_model_and_session_rules_hold() {
     let place = Place::new();
     let fake = Fake::new([
