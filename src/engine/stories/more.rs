@@ -145,3 +145,25 @@ async fn from_enter_to_request_and_from_call_to_request_is_short() {
     // Unoptimised, beside builds: a bound on the order of magnitude only. The bench has the budgets.
     assert!(enter[TIMED / 2] < Duration::from_millis(200) && call[TIMED / 2] < Duration::from_millis(200));
 }
+
+/// What a search had to leave out for the model is there for the person.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_long_result_can_be_read_whole() {
+    let place = Place::new();
+    for file in 0..3 {
+        let lines: String = (0..50).map(|n| format!("needle {file}.{n}. {}\n", "x".repeat(300))).collect();
+        place.file(&format!("hay{file}.txt"), &lines);
+    }
+    let args = serde_json::json!({"pattern": "needle"});
+    let fake = Fake::new([calls(&[("c1", "search", args)]), says("Found.")]);
+    let mut rig = place.start(&fake).await;
+    rig.submit("find");
+    let (_, output) = rig.tool_finished().await;
+    assert!(output.contains("lines left out") && !output.contains("needle 1.45."), "the model gets a part");
+    rig.finished().await;
+    let reply = rig.query(tiller_protocol::command::Query::ToolOutput { call_id: "c1".into() }).await;
+    let tiller_protocol::event::ReplyEvent::ToolOutputReply { text, .. } = reply else { panic!("{reply:?}") };
+    for (file, n) in (0..3).flat_map(|file| (0..50).map(move |n| (file, n))) {
+        assert!(text.contains(&format!("needle {file}.{n}. ")), "{file}.{n} of {} bytes", text.len());
+    }
+}

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use futures_util::{FutureExt, StreamExt};
 use tiller_protocol::event::{StateEvent, TurnEvent, TurnStatus};
-use tiller_protocol::{AgentId, Block, Cost, EntryBody, EventBody, Notice, StopReason, Usage};
+use tiller_protocol::{AgentId, Block, Cost, EntryBody, EventBody, Notice, StopReason, ToolOutcome, Usage};
 use tiller_provider::{Provider, ProviderError, Request, retry};
 use tiller_store::Call;
 use tokio::sync::mpsc;
@@ -259,10 +259,39 @@ impl Core {
             self.news.set("stopped", "the person stopped your last turn before it was done");
         }
         let text = self.redact(&text);
-        let event = self.finished_event(status, text, notice);
+        let mut events = Vec::new();
+        let note = self.ending_note(status, notice.as_ref());
         let mut append = self.append();
+        if let Some(text) = note {
+            let entry = self.s.grow(&self.w, EntryBody::Note { text });
+            if notice.is_none() {
+                let node = Box::new(entry.clone());
+                events.push((place.clone(), EventBody::Turn(TurnEvent::EntryAdded { node })));
+            }
+            append = self.append().entries(vec![entry]);
+        }
         append.running = Some(None);
-        self.save(append, vec![(place, event)], Then::TurnOver { turn, status });
+        events.push((place, self.finished_event(status, text, notice)));
+        self.save(append, events, Then::TurnOver { turn, status });
+    }
+
+    /// A line for whoever opens the session later, where no entry says that the turn did not end well. (Who is
+    /// there now is shown the notice itself.)
+    fn ending_note(&self, status: TurnStatus, notice: Option<&Notice>) -> Option<String> {
+        let told = match self.s.path.last().map(|e| &e.body) {
+            Some(EntryBody::Assistant { stop, .. }) => {
+                !matches!(stop, StopReason::EndTurn | StopReason::ToolUse)
+            }
+            Some(EntryBody::ToolResult { outcome, .. }) => *outcome == ToolOutcome::Interrupted,
+            _ => false,
+        };
+        match (status, notice) {
+            (TurnStatus::Done | TurnStatus::Refused, _) => None,
+            _ if told => None,
+            (TurnStatus::Interrupted, None) => Some("Stopped by you before the model answered.".into()),
+            (_, Some(notice)) => Some(format!("The turn ended early: {}", notice.message)),
+            (_, None) => None,
+        }
     }
 
     pub(crate) fn finished_event(
