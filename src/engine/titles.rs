@@ -20,9 +20,13 @@ impl Core {
             return;
         }
         let made = from_prompt(prompt);
-        let model = self.summariser();
+        // Not the session's model when only the fast one's budget is used up: a title is not worth that.
+        let fast = self.w.config().tiers.fast.clone().map(ModelRef);
+        let model = fast.filter(|f| self.provider(f).is_ok()).unwrap_or_else(|| self.s.model.clone());
         let provider = match self.provider(&model) {
-            Ok(p) if self.w.titles && !self.is_demo(&model) => p,
+            Ok(p) if self.w.titles && !self.is_demo(&model) && self.may_pay(&model, self.tier_of(&model)) => {
+                p
+            }
             _ => return self.title_found(self.s.id, &made, None),
         };
         let (tx, session) = (self.tx.clone(), self.s.id);
@@ -41,11 +45,9 @@ impl Core {
         let ours = session == self.s.id;
         if let Some((model, usage)) = spent {
             // Paid is paid, also when another session was opened meanwhile.
-            let call = if ours {
-                self.book(&model, "fast", usage)
-            } else {
-                self.book_elsewhere(&model, "fast", usage)
-            };
+            let tier = self.tier_of(&model);
+            let call =
+                if ours { self.book(&model, tier, usage) } else { self.book_elsewhere(&model, tier, usage) };
             let ticket = self.w.store.record_call(session, call);
             self.saves.push(ticket, After { events: Vec::new(), then: Then::Nothing });
         }

@@ -13,7 +13,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::{Delta, Effect, Input};
 use crate::clean::QUIET;
-use crate::context::request;
+use crate::context::{request, tokens};
 use crate::core::Core;
 use crate::msg::Msg;
 use crate::saves::Then;
@@ -53,7 +53,7 @@ impl Core {
             }
             Effect::AppendReply { blocks, stop, usage } => self.append_reply(blocks, stop, usage),
             Effect::Spent { usage } => {
-                let call = self.spend(usage);
+                let call = self.spend(usage, &[]);
                 let mut append = self.append();
                 append.calls.push(call);
                 self.save(append, Vec::new(), Then::Nothing);
@@ -162,7 +162,7 @@ impl Core {
 
     fn append_reply(&mut self, blocks: Vec<Block>, stop: StopReason, usage: Usage) {
         self.flush_deltas();
-        let call = self.spend(usage);
+        let call = self.spend(usage, &blocks);
         let body = EntryBody::Assistant { blocks, stop, model: self.s.model.clone(), usage, cost: call.cost };
         let entry = self.s.grow(&self.w, body);
         let blocks: &[Block] =
@@ -198,9 +198,14 @@ impl Core {
     }
 
     /// Books what a call of the session's model cost.
-    fn spend(&mut self, usage: Usage) -> Call {
+    fn spend(&mut self, usage: Usage, said: &[Block]) -> Call {
         let model = self.s.model.clone();
         let tier = self.tier();
+        if usage == Usage::default() {
+            // The server does not count: no cost is shown, but no limit is run past unseen either.
+            let (input, output) = (self.context_tokens().0, tokens::of_blocks(said));
+            self.guess(&model, tier, Usage { input, output, ..usage });
+        }
         let call = self.book(&model, tier, usage);
         if let Some(live) = &mut self.live {
             live.cost = call.cost.map(|c| live.cost.unwrap_or_default().plus(c)).or(live.cost);
