@@ -226,6 +226,32 @@ async fn the_cost_of_a_title_is_booked_where_it_was_asked_for() {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     assert_eq!(store.session(session).unwrap().summary.cost, Some(Cost::from_usd(0.24)));
+    let titled = || store.session(session).unwrap().summary.title == "A title";
+    while !titled() {
+        assert!(std::time::Instant::now() < end, "the title is given where it was asked for");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_persons_title_stays_and_an_early_end_leaves_one_too() {
+    for named in [true, false] {
+        let place = Place::new();
+        let title = |r: &tiller_provider::Request| r.system.starts_with("Give this");
+        let fake = Fake::with(move |_, r| if title(r) { vec![Step::Hang] } else { says("ok") });
+        let mut rig = place.start_with(&fake, |p| p.titles = true).await;
+        let session = rig.session();
+        rig.turn("make the retry logic honour the header").await;
+        fake.requested(2).await;
+        let store = Store::open(&place.db(), Options::default()).unwrap();
+        if named {
+            // In another process, which this one does not hear of.
+            store.set_title(session, "Mine", true, None).wait().unwrap();
+        }
+        rig.quit().await;
+        let want = if named { "Mine" } else { "make the retry logic honour the header" };
+        assert_eq!(store.session(session).unwrap().summary.title, want);
+    }
 }
 
 /// 2026-11-21T22:00:00Z.
