@@ -66,6 +66,20 @@ fn an_export_comes_back_as_it_was() {
     let id = place.lines(&["sessions", "list", "--json"])[0]["id"].as_str().unwrap().to_owned();
     assert_eq!(other.ok(&["sessions", "show", &id, "--json"]), entries);
     assert_eq!(other.ok(&["sessions", "export", &id]).as_bytes(), bytes, "byte for byte");
+    // Once more: it is there, and there is no second one.
+    let again = other.run(&["import", file.to_str().unwrap()]);
+    assert_eq!(again.code, Some(0), "{again:?}");
+    assert!(again.stdout.contains("is here already") && again.stdout.contains(&id), "{again:?}");
+    let count = |place: &Place| place.lines(&["sessions", "list", "--all", "--json"]).len();
+    assert_eq!((count(&other), other.ok(&["export", &id]).as_bytes() == bytes), (1, true));
+    // Gone on with in the meantime: what is here is not touched, and a copy can be had.
+    place.ok(&["exec", "--continue", "-m", "demo/demo", "and more"]);
+    place.ok(&["sessions", "export", &id, "-o", file.to_str().unwrap()]);
+    let newer = other.run(&["sessions", "import", file.to_str().unwrap()]);
+    assert_eq!(newer.code, Some(2), "{newer:?}");
+    assert!(newer.stderr.contains("is here already") && newer.stderr.contains("--copy"), "{newer:?}");
+    other.ok(&["sessions", "import", "--copy", file.to_str().unwrap()]);
+    assert_eq!(count(&other), 2);
     let piped = run(Place::new().tiller(&["sessions", "import", "-"]), &bytes);
     assert_eq!(piped.code, Some(0), "{piped:?}");
     let broken = run(other.tiller(&["sessions", "import", "-"]), b"{\"not\": \"ours\"}\n");
