@@ -102,6 +102,10 @@ impl Job {
 
     /// May it run? Asks the person where the rules say so; text that the person changed is judged anew.
     async fn decide(&mut self) -> Result<Decided, (Decided, CallResult)> {
+        for notice in self.permit.refresh() {
+            let event = tiller_protocol::event::StateEvent::Notice { notice };
+            self.bus.publish(&self.place, EventBody::State(event));
+        }
         // A bound on the way round: each needs a person's keystrokes.
         for _ in 0..20 {
             let access = match self.tool.access(&self.args, &self.cx) {

@@ -6,6 +6,7 @@ mod connect;
 mod costs;
 mod doctor;
 mod exec;
+mod keyboard;
 mod link;
 mod prepare;
 mod printer;

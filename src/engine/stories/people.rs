@@ -1,11 +1,14 @@
 //! What the person is asked while turns run, and what becomes of the answers.
 
+use std::sync::{Arc, Mutex};
+
 use serde_json::json;
 use tiller_protocol::command::{Query, SessionCommand, TodoCommand};
 use tiller_protocol::event::{AskEvent, ReplyEvent, StateEvent, ToolEvent, TurnEvent, TurnStatus};
-use tiller_protocol::{AskBody, AskReply, CommandBody, Decision, EventBody, Profile, Risk};
+use tiller_protocol::{AskBody, AskReply, CommandBody, Decision, EventBody, NoticeKind, Profile, Risk};
 
 use super::rig::*;
+use crate::world::lock;
 use crate::{Open, Parts};
 
 pub(super) fn ask_profile(p: &mut Parts) {
@@ -274,4 +277,38 @@ async fn always_holds_in_the_sessions_that_come_after_this_one() {
     rig.submit("again");
     assert_eq!(rig.finished().await.0, TurnStatus::Done, "not asked again");
     assert_eq!(fake.count(), 4);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn rules_that_are_changed_while_it_runs_hold_for_the_next_call() {
+    use tiller_permit::{Effect, Rule, Source};
+    let place = Place::new();
+    let fake = Fake::new([
+        write("c1", "a.txt", "1"),
+        write("c2", "b.txt", "2"),
+        write("c3", "c.txt", "3"),
+        says("Done."),
+    ]);
+    let file: Arc<Mutex<Vec<crate::judge::FreshRules>>> = Arc::default();
+    let read = Arc::clone(&file);
+    let mut rig = place
+        .start_with(&fake, move |p| p.permit = p.permit.clone().live(Arc::new(move || lock(&read).pop())))
+        .await;
+    let rule = |effect, text: &str| Rule::parse(effect, Source::User, text).unwrap();
+    lock(&file).push((Some(vec![rule(Effect::Deny, "write_file(a.txt)")]), Vec::new()));
+    rig.submit("go");
+    assert!(rig.tool_finished().await.1.contains("forbids"), "the first is denied");
+    rig.finished().await;
+    assert_eq!((place.read("b.txt"), place.work.join("a.txt").exists()), ("2".into(), false));
+    // In the place of the old ones; what is wrong in the file is told, and then the old ones hold.
+    fake.push(write("c4", "a.txt", "4"));
+    fake.push(write("c5", "c.txt", "5"));
+    fake.push(says("Done."));
+    lock(&file).push((None, vec![tiller_protocol::Notice::new(NoticeKind::Config, "line 3: no rule")]));
+    lock(&file).push((Some(vec![rule(Effect::Deny, "write_file(c.txt)")]), Vec::new()));
+    rig.submit("again");
+    rig.notice("line 3").await;
+    rig.finished().await;
+    assert_eq!((place.read("a.txt"), place.read("c.txt")), ("4".into(), "3".into()));
+    rig.quit().await;
 }
