@@ -111,6 +111,21 @@ pub enum Sub {
         #[arg(long, global = true)]
         json: bool,
     },
+    /// Write a session as JSON lines (as `sessions export`)
+    Export {
+        id: String,
+        /// File; standard output without it
+        #[arg(short, long, value_name = "FILE")]
+        output: Option<PathBuf>,
+    },
+    /// Read a session that was exported (as `sessions import`)
+    Import {
+        /// - reads standard input
+        file: PathBuf,
+        /// As another session, also when it is here already
+        #[arg(long)]
+        copy: bool,
+    },
     /// What ran, who allowed it, and how it ended
     Audit {
         /// Show only rows that contain this
@@ -250,7 +265,12 @@ pub enum Sessions {
         output: Option<PathBuf>,
     },
     /// Read a session that was exported; - reads standard input
-    Import { file: PathBuf },
+    Import {
+        file: PathBuf,
+        /// As another session, also when it is here already
+        #[arg(long)]
+        copy: bool,
+    },
     /// Give a session another title
     Rename { id: String, title: String },
     /// Put a session away (it can come back)
@@ -260,7 +280,7 @@ pub enum Sessions {
         #[arg(long)]
         undo: bool,
     },
-    /// Delete what was archived more than 30 days ago
+    /// Delete what was thrown away more than 30 days ago
     Gc,
 }
 

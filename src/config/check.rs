@@ -27,6 +27,60 @@ const LEAST: &[(&str, f64)] = &[
     ("providers.*.models.*.*", 0.0),
 ];
 
+/// Texts that the types allow and that mean nothing, by key: what they must be.
+const TEXTS: &[(&str, fn(&str) -> bool, &str)] = &[
+    ("model", is_model, "a model, as \"provider/model\""),
+    ("tiers.fast", is_model, "a model, as \"provider/model\""),
+    ("tiers.main", is_model, "a model, as \"provider/model\""),
+    ("tiers.deep", is_model, "a model, as \"provider/model\""),
+    ("providers.*.base_url", is_address, "an address that begins with https:// or http://"),
+    (
+        "providers.*.api_key_env",
+        is_variable,
+        "the name of a variable, for instance \"MY_API_KEY\", not the key itself",
+    ),
+    ("limits.env.*", is_variable, "the name of a variable"),
+];
+
+/// Sections whose names are ours, though the types allow any.
+const NAMES: &[(&str, &[&str])] = &[
+    ("budget.tiers", &["fast", "main", "deep"]),
+    ("context.layers", &["prompt", "project", "user", "session", "runtime"]),
+];
+
+/// Keys that people expect and that are called otherwise, by the end of the unknown one.
+const INSTEAD: &[(&str, &str)] = &[
+    (
+        "api_key",
+        "keys do not stand in this file: write api_key_env = \"NAME_OF_A_VARIABLE\", or enter the key with /setup",
+    ),
+    (
+        "key",
+        "keys do not stand in this file: write api_key_env = \"NAME_OF_A_VARIABLE\", or enter the key with /setup",
+    ),
+    ("url", "did you mean `base_url`?"),
+    ("type", "did you mean `kind`?"),
+];
+
+fn is_model(text: &str) -> bool {
+    text.split_once('/')
+        .is_some_and(|(provider, model)| !provider.trim().is_empty() && !model.trim().is_empty())
+}
+
+fn is_address(text: &str) -> bool {
+    let rest = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
+    rest.is_some_and(|r| !r.is_empty() && !r.starts_with(['/', ':', '?']) && !r.contains(char::is_whitespace))
+}
+
+fn is_variable(text: &str) -> bool {
+    let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    // Names are short; a key that was put here by mistake is told as one.
+    !text.is_empty()
+        && text.len() <= 64
+        && text.chars().all(word)
+        && !text.starts_with(|c: char| c.is_ascii_digit())
+}
+
 /// The JSON schema of the configuration, as `tiller config --schema` prints it.
 pub fn schema() -> Value {
     SCHEMA.clone()
@@ -102,10 +156,14 @@ impl Checker<'_> {
             }
             (Body::List(items), Some("array")) => {
                 for item in items {
+                    self.text(&format!("{path}.*"), path, item);
                     self.node(path, item, schema.get("items").unwrap_or(&Value::Null));
                 }
             }
-            (Body::Leaf(value), Some(kind)) => self.leaf(path, node, value, kind, &schema),
+            (Body::Leaf(value), Some(kind)) => {
+                self.text(path, path, node);
+                self.leaf(path, node, value, kind, &schema);
+            }
             (_, Some(kind)) => {
                 let message = format!("`{path}` must be {}, not {}", in_words(kind), of(&node.body));
                 self.wrong(node.value.start, path, message, None);
@@ -120,11 +178,20 @@ impl Checker<'_> {
         if let Some(inner) = known.and_then(|k| k.get(name)) {
             return self.node(&key, child, inner);
         }
+        if let Some((_, names)) = NAMES.iter().find(|(of, names)| *of == path && !names.contains(&name)) {
+            let hint = nearest(name, names.iter().copied()).map(|n| format!("did you mean `{n}`?"));
+            let message = format!("unknown key `{}`: there are {}", shown(&key), names.join(", "));
+            return self.wrong(child.key.start, &key, message, hint);
+        }
         if let Some(inner) = schema.get("additionalProperties").filter(|a| a.is_object()) {
             return self.node(&key, child, inner);
         }
         let names = known.into_iter().flat_map(|k| k.keys()).map(String::as_str);
-        let hint = nearest(name, names).map(|right| format!("did you mean `{}`?", join(path, right)));
+        let instead = INSTEAD.iter().find(|(n, _)| path.starts_with("providers.") && *n == name);
+        let hint = match instead {
+            Some((_, words)) => Some((*words).to_owned()),
+            None => nearest(name, names).map(|right| format!("did you mean `{}`?", join(path, right))),
+        };
         self.wrong(child.key.start, &key, format!("unknown key `{}`", shown(&key)), hint);
     }
 
@@ -151,6 +218,15 @@ impl Checker<'_> {
                 let message = format!("`{path}` must be one of {list}, not {}", of(other));
                 self.wrong(node.value.start, path, message, None);
             }
+        }
+    }
+
+    /// A text that must mean something. `key` is the pattern's, `path` the one that is told.
+    fn text(&mut self, key: &str, path: &str, node: &Node) {
+        let Body::Leaf(Value::String(text)) = &node.body else { return };
+        let rule = TEXTS.iter().find(|(pattern, ..)| matches(pattern, key));
+        if let Some((.., what)) = rule.filter(|(_, fits, _)| !fits(text)) {
+            self.wrong(node.value.start, path, format!("`{}` must be {what}", shown(path)), None);
         }
     }
 

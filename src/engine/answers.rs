@@ -81,7 +81,18 @@ impl Core {
                     self.feed(Input::Prepared(stop));
                 }
             }
-            About::Budget { .. } | About::Deep { .. } => {}
+            About::Unpriced { turn } if self.is_live(turn) => {
+                if yes.is_some() {
+                    self.s.unpriced_allowed.insert(self.s.model.clone());
+                } else if let Some(unpriced) = self.unpriced(&self.s.model, self.tier()) {
+                    let status = tiller_protocol::event::TurnStatus::Limit;
+                    let stop = Prepared::Stop { status, notice: unpriced.notice() };
+                    return self.feed(Input::Prepared(stop));
+                }
+                self.prepare(true);
+                self.pump();
+            }
+            About::Budget { .. } | About::Deep { .. } | About::Unpriced { .. } => {}
         }
     }
 }

@@ -37,6 +37,13 @@ impl Core {
             Some(Notice::new(NoticeKind::User, "there is no question"))
         } else if self.budget.over(self.spent).is_some() {
             Some(Notice::new(NoticeKind::Budget, "the budget is used up").hint("raise it with /budget"))
+        } else if let Some(limit) = self.tier_over(self.tier()) {
+            let why = format!("today's budget of the tier {} is used up: ${:.2}", self.tier(), limit.usd());
+            Some(Notice::new(NoticeKind::Budget, why).hint("choose another model with /model"))
+        } else if let Some(unpriced) =
+            self.unpriced(&model, self.tier()).filter(|u| !self.s.unpriced_allowed.contains(&u.model))
+        {
+            Some(unpriced.notice())
         } else if self.tier() == "deep" && !self.w.config().tiers.deep_allowed && !self.s.deep_allowed {
             let why = "the deep tier was not allowed in this session yet";
             Some(Notice::new(NoticeKind::Denied, why).hint("say something first: then it asks"))

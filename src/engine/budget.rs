@@ -124,6 +124,12 @@ impl Limits {
         None
     }
 
+    /// A hard limit that is set, and whose it is.
+    pub fn first_hard(&self) -> Option<(String, Cost)> {
+        let of = |which: Which, limit: Option<Cost>| limit.map(|l| (which.words().to_owned(), l));
+        of(Which::Session, self.session_hard).or_else(|| of(Which::Day, self.day_hard))
+    }
+
     /// What may still be spent; `None` without limits.
     pub fn left(&self, spent: Spent) -> Option<Cost> {
         let left = |limit: Option<Cost>, spent: Cost| limit.map(|l| Cost(l.0.saturating_sub(spent.0)));

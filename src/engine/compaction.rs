@@ -117,12 +117,16 @@ impl Core {
         (limit / 5).clamp(500, 20_000)
     }
 
-    /// The fast tier's model; without one, the session's.
+    /// The fast tier's model; the session's where there is none, or none that may be paid.
     pub(crate) fn summariser(&self) -> ModelRef {
-        match &self.w.config().tiers.fast {
-            Some(fast) if self.provider(&ModelRef(fast.clone())).is_ok() => ModelRef(fast.clone()),
-            _ => self.s.model.clone(),
-        }
+        let fast = self.w.config().tiers.fast.clone().map(ModelRef);
+        fast.filter(|f| self.provider(f).is_ok() && self.may_pay(f, "fast"))
+            .unwrap_or_else(|| self.s.model.clone())
+    }
+
+    /// The tier that a call on the side counts for.
+    pub(crate) fn tier_of(&self, model: &ModelRef) -> &'static str {
+        if *model == self.s.model { self.tier() } else { "fast" }
     }
 
     pub(crate) fn compacted(&mut self, done: Compacted) {
@@ -131,7 +135,7 @@ impl Core {
             None => !self.job_done(done.no),
         };
         if let Some((model, usage)) = done.spent {
-            let tier = if model == self.s.model { self.tier() } else { "fast" };
+            let tier = self.tier_of(&model);
             let call = self.book(&model, tier, usage);
             let mut append = self.append();
             append.calls.push(call);

@@ -104,6 +104,8 @@ pub(crate) struct Core {
     pub(crate) lines: HashMap<String, crate::shell_line::RunningLine>,
     /// Tasks that belong to no turn: titles, queries, lines of the person's. They end with the engine.
     pub(crate) tasks: tokio::task::JoinSet<()>,
+    /// Titles that are asked for, as the prompt alone would make them: for when the engine ends before.
+    pub(crate) titling: HashMap<tiller_protocol::SessionId, String>,
     pub(crate) quitting: Option<Place>,
     pub(crate) quit_presses: u32,
     pub(crate) stop: bool,

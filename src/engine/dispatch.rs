@@ -100,6 +100,8 @@ impl Core {
             "this session is open for reading only"
         } else if self.occupied() {
             "a turn is running: compact when it is done"
+        } else if let Some(over) = self.budget.over(self.spent) {
+            return self.refuse(client, cause, over.notice());
         } else {
             return self.compact(None, false, 1, focus, Some((client, cause)));
         };

@@ -102,6 +102,10 @@ impl Job {
 
     /// May it run? Asks the person where the rules say so; text that the person changed is judged anew.
     async fn decide(&mut self) -> Result<Decided, (Decided, CallResult)> {
+        for notice in self.permit.refresh() {
+            let event = tiller_protocol::event::StateEvent::Notice { notice };
+            self.bus.publish(&self.place, EventBody::State(event));
+        }
         // A bound on the way round: each needs a person's keystrokes.
         for _ in 0..20 {
             let access = match self.tool.access(&self.args, &self.cx) {
@@ -144,6 +148,10 @@ impl Job {
                 }
                 ask @ Verdict::Ask { .. } => ask,
             };
+            if let Err(e) = self.tool.ready(&self.args, &self.cx, self.readable(&access)).await {
+                let decided = Decided { decision: "none", by: "the tool, before anybody was asked".into() };
+                return Err((decided, failed(e)));
+            }
             let diff = self.tool.preview(&self.args, &self.cx).await;
             let Some(ask) = permission_ask(&question, verdict, diff) else { continue };
             let rule = ask.rule.clone();
@@ -161,6 +169,25 @@ impl Job {
         }
         let decided = Decided { decision: "deny", by: "changed too often".into() };
         Err((decided, CallResult::text(ToolOutcome::Denied, "Denied: the command was changed too often.")))
+    }
+
+    /// Whether the agent could read, unasked, what it declared to write.
+    fn readable(&self, access: &[Access]) -> bool {
+        access.iter().all(|a| {
+            let Access::Write { path, inside } = a else { return true };
+            let read = [Access::Read { path: path.clone(), inside: *inside }];
+            let question = Question {
+                agent: &self.cx.agent,
+                tool: "read_file",
+                verb: "read",
+                target: path,
+                touch: Touch::Read,
+                args: &Value::Null,
+                access: &read,
+                profile: self.profile,
+            };
+            matches!(self.permit.judge(&question), Verdict::Allow { .. })
+        })
     }
 
     /// What an answer means; `None`: the text was changed and is to be judged.

@@ -6,10 +6,16 @@ use serde_json::Value;
 use tiller_permit::approval::Call;
 use tiller_permit::{Effect, Policy, Request, Rule, RuleSet, Source, Verdict};
 use tiller_protocol::ask::PermissionAsk;
-use tiller_protocol::{Access, AgentId, Profile, Touch};
+use tiller_protocol::{Access, AgentId, Notice, Profile, Touch};
 
 /// Adds a pattern to the person's `permissions.yaml`.
 pub type AlwaysWriter = Arc<dyn Fn(&str) -> Result<(), String> + Send + Sync>;
+
+/// Rules of the person's file as it is now (`None`: those from before hold), and what is wrong in it.
+pub type FreshRules = (Option<Vec<Rule>>, Vec<Notice>);
+
+/// Looks at the person's `permissions.yaml`; `None`: it is as it was at the last look. May read the file.
+pub type RulesReader = Arc<dyn Fn() -> Option<FreshRules> + Send + Sync>;
 
 /// Shared by the engine and the calls that run.
 #[derive(Clone)]
@@ -18,6 +24,7 @@ pub struct Permit {
     /// The rules without those of the session.
     base: Arc<RwLock<RuleSet>>,
     always: AlwaysWriter,
+    reader: Option<RulesReader>,
 }
 
 /// One call, as it would run.
@@ -40,7 +47,28 @@ impl Permit {
             base: Arc::new(RwLock::new(policy.rules.clone())),
             policy: Arc::new(RwLock::new(policy)),
             always,
+            reader: None,
         }
+    }
+
+    /// With rules that are read again when their file changes.
+    #[must_use]
+    pub fn live(mut self, reader: RulesReader) -> Self {
+        self.reader = Some(reader);
+        self
+    }
+
+    /// Puts the rules of the person's file in force as they are now. Gives what is wrong in them. Blocks for as
+    /// long as a look at a file takes, or reading it when it was changed.
+    pub(crate) fn refresh(&self) -> Vec<Notice> {
+        let Some((rules, notices)) = self.reader.as_ref().and_then(|read| read()) else { return Vec::new() };
+        let Some(rules) = rules else { return notices };
+        self.base
+            .write()
+            .unwrap_or_else(PoisonError::into_inner)
+            .replace(Source::User, rules.iter().cloned());
+        self.policy.write().unwrap_or_else(PoisonError::into_inner).rules.replace(Source::User, rules);
+        notices
     }
 
     /// Whether somebody is there is not asked here: a question that nobody can answer is refused, with its

@@ -74,7 +74,7 @@ mod stories;
 
 pub use bus::{ClientId, EngineHandle, EventStream, SendError};
 pub use engine::{Engine, StartError};
-pub use judge::{AlwaysWriter, Permit};
+pub use judge::{AlwaysWriter, FreshRules, Permit, RulesReader};
 pub use keys::Keys;
 pub use settings::{Fresh, Settings};
 pub use trust::{Agreed, TrustOffer};

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use tiller_config::schema::ModelInfo;
-use tiller_protocol::{AgentId, Cost, ModelRef, Usage};
-use tiller_provider::{Provider, ProviderError, models};
+use tiller_protocol::{AgentId, Cost, ModelRef, Notice, NoticeKind, Usage};
+use tiller_provider::{Provider, ProviderError, models, registry};
 use tiller_store::{Call, StoreError};
 
 use crate::core::Core;
@@ -29,6 +29,33 @@ pub(crate) fn today(w: &World) -> Result<Today, StoreError> {
     Ok(Today { all: w.store.spent_on(&day, None)?.cost, day, tiers })
 }
 
+/// A hard limit that cannot be kept, because the model has no price.
+#[derive(Clone, Debug)]
+pub(crate) struct Unpriced {
+    pub(crate) model: ModelRef,
+    of: String,
+    limit: Cost,
+}
+
+impl Unpriced {
+    /// For people.
+    pub(crate) fn why(&self) -> String {
+        let Self { of, limit, .. } = self;
+        format!("its price is not known, so the budget of {of} (${:.2}) cannot be kept with it", limit.usd())
+    }
+
+    /// For where nobody can be asked, or the answer was no.
+    pub(crate) fn notice(&self) -> Notice {
+        let (name, id) = (self.model.provider(), self.model.model());
+        Notice::new(NoticeKind::Budget, format!("{} was not asked: {}", self.model, self.why()))
+            .hint(format!(
+                "say what it costs in config.toml, in dollars for a million tokens (0: nothing): under \
+                 [providers.{name}.models.\"{id}\"] write input = 3.0 and output = 15.0"
+            ))
+            .hint("or choose a model with a price, or leave the budget out")
+    }
+}
+
 impl Core {
     pub(crate) fn provider(&self, model: &ModelRef) -> Result<Arc<dyn Provider>, ProviderError> {
         self.w.providers.read().unwrap_or_else(std::sync::PoisonError::into_inner).get(model.provider())
@@ -45,6 +72,34 @@ impl Core {
             Some(p) => p.kind == ProviderKind::Demo,
             None => model.provider() == "demo",
         }
+    }
+
+    /// The hard limit that the tier has for today, when it is used up.
+    pub(crate) fn tier_over(&self, tier: &str) -> Option<Cost> {
+        let limit = Cost::from_usd(*self.w.config().budget.tiers.get(tier)?);
+        (self.tiers.get(tier).copied().unwrap_or_default() >= limit).then_some(limit)
+    }
+
+    /// A hard limit is set that `model` would run past unseen: what it costs is not known. Servers on this
+    /// machine charge nothing.
+    pub(crate) fn unpriced(&self, model: &ModelRef, tier: &str) -> Option<Unpriced> {
+        let config = self.w.config();
+        let limit = self.budget.first_hard().or_else(|| {
+            let usd = config.budget.tiers.get(tier)?;
+            Some((format!("the tier {tier}"), Cost::from_usd(*usd)))
+        });
+        let (of, limit) = limit?;
+        let local = registry::LOCALS.iter().any(|l| l.name == model.provider());
+        let one = Usage { input: 1, output: 1, ..Usage::default() };
+        let known = models::cost(&one, &self.model_info(model)).is_some();
+        (!local && !known && !self.is_demo(model)).then(|| Unpriced { model: model.clone(), of, limit })
+    }
+
+    /// Whether something on the side (a title, a shortened file) may be paid for: it never breaks a limit.
+    pub(crate) fn may_pay(&self, model: &ModelRef, tier: &str) -> bool {
+        self.budget.over(self.spent).is_none()
+            && self.tier_over(tier).is_none()
+            && self.unpriced(model, tier).is_none_or(|u| self.s.unpriced_allowed.contains(&u.model))
     }
 
     /// Counts a call of a model against session, day and tier.
@@ -77,6 +132,16 @@ impl Core {
             usage,
             cost,
         }
+    }
+
+    /// Holds a guess against the limits. It is in no book.
+    pub(crate) fn guess(&mut self, model: &ModelRef, tier: &'static str, usage: Usage) {
+        let Some(cost) = models::cost(&usage, &self.model_info(model)) else { return };
+        self.roll_day();
+        self.spent.session = self.spent.session.plus(cost);
+        self.spent.day = self.spent.day.plus(cost);
+        let t = self.tiers.entry(tier).or_default();
+        *t = t.plus(cost);
     }
 
     /// Whether anything of the day is limited.

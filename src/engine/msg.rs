@@ -101,6 +101,10 @@ pub(crate) enum About {
     Deep {
         turn: u64,
     },
+    /// A model whose price is not known, under a hard budget.
+    Unpriced {
+        turn: u64,
+    },
     Busy {
         session: SessionId,
     },

@@ -186,7 +186,13 @@ fn output(
     let EntryBody::ToolResult { content, display, .. } = entry.body else {
         return Err(StoreError::NotFound(format!("result of the call {call_id}")));
     };
-    if let Some(tiller_protocol::tool::Display::Output { full: Some(full), .. }) = &display
+    let text = text_of(&content);
+    let full = match &display {
+        Some(tiller_protocol::tool::Display::Output { full: Some(full), .. }) => Some(full.as_str()),
+        // Other tools name the file in the mark that stands where they cut.
+        _ => text.lines().find_map(tiller_tool::output::pointed_at),
+    };
+    if let Some(full) = full
         // Only files that we wrote ourselves.
         && Path::new(full).starts_with(spill)
         && let Ok(bytes) = std::fs::read(full)
@@ -197,5 +203,5 @@ fn output(
             text: redact(&String::from_utf8_lossy(&bytes)),
         });
     }
-    Ok(ReplyEvent::ToolOutputReply { call_id, text: text_of(&content) })
+    Ok(ReplyEvent::ToolOutputReply { call_id, text })
 }

@@ -76,6 +76,7 @@ impl Core {
     pub(crate) async fn end(mut self) {
         self.live = None;
         self.busy = None;
+        self.titles_at_the_end();
         self.tasks.shutdown().await;
         if tokio::time::timeout(CHILDREN, self.watching.stop()).await.is_err() {
             tracing::error!("the watcher did not end in time");

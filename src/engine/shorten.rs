@@ -41,7 +41,8 @@ impl Core {
     /// The fast tier, where the person has named one.
     pub(crate) fn fast(&self) -> Option<Fast> {
         let model = ModelRef(self.w.config().tiers.fast.clone()?);
-        let provider = self.provider(&model).ok().filter(|_| !self.is_demo(&model))?;
+        let provider =
+            self.provider(&model).ok().filter(|_| !self.is_demo(&model) && self.may_pay(&model, "fast"))?;
         let (w, bus, place) = (Arc::clone(&self.w), Arc::clone(&self.bus), self.place());
         Some(Fast { w, bus, place, provider, model })
     }

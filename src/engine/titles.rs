@@ -20,13 +20,18 @@ impl Core {
             return;
         }
         let made = from_prompt(prompt);
-        let model = self.summariser();
+        // Not the session's model when only the fast one's budget is used up: a title is not worth that.
+        let fast = self.w.config().tiers.fast.clone().map(ModelRef);
+        let model = fast.filter(|f| self.provider(f).is_ok()).unwrap_or_else(|| self.s.model.clone());
         let provider = match self.provider(&model) {
-            Ok(p) if self.w.titles && !self.is_demo(&model) => p,
+            Ok(p) if self.w.titles && !self.is_demo(&model) && self.may_pay(&model, self.tier_of(&model)) => {
+                p
+            }
             _ => return self.title_found(self.s.id, &made, None),
         };
         let (tx, session) = (self.tx.clone(), self.s.id);
         let text: String = prompt.chars().take(SEEN).collect();
+        self.titling.insert(session, made.clone());
         self.spawn(async move {
             let mut usage = Usage::default();
             let name = session.to_string();
@@ -41,22 +46,32 @@ impl Core {
         let ours = session == self.s.id;
         if let Some((model, usage)) = spent {
             // Paid is paid, also when another session was opened meanwhile.
-            let call = if ours {
-                self.book(&model, "fast", usage)
-            } else {
-                self.book_elsewhere(&model, "fast", usage)
-            };
+            let tier = self.tier_of(&model);
+            let call =
+                if ours { self.book(&model, tier, usage) } else { self.book_elsewhere(&model, tier, usage) };
             let ticket = self.w.store.record_call(session, call);
             self.saves.push(ticket, After { events: Vec::new(), then: Then::Nothing });
         }
-        if !ours || self.s.titled {
+        self.titling.remove(&session);
+        if ours && self.s.titled {
             return;
         }
         let title = self.redact(title);
-        self.s.title.clone_from(&title);
-        let ticket = self.w.store.set_title(session, &title, false, None);
-        let events = vec![(self.place_of(None), EventBody::State(StateEvent::TitleChanged { title }))];
+        let ticket = self.w.store.set_title_if_none(session, &title);
+        let mut events = Vec::new();
+        if ours {
+            self.s.title.clone_from(&title);
+            events.push((self.place_of(None), EventBody::State(StateEvent::TitleChanged { title })));
+        }
         self.saves.push(ticket, After { events, then: Then::Nothing });
+    }
+
+    /// Nobody waits for a model's title at the end: the prompt's own words do.
+    pub(crate) fn titles_at_the_end(&mut self) {
+        for (session, made) in std::mem::take(&mut self.titling) {
+            let ticket = self.w.store.set_title_if_none(session, &self.redact(&made));
+            self.saves.push(ticket, After { events: Vec::new(), then: Then::Nothing });
+        }
     }
 }
 
@@ -69,7 +84,15 @@ pub(crate) fn from_prompt(prompt: &str) -> String {
 /// One line without quotation marks and control characters.
 fn clean(text: &str) -> String {
     let line = text.lines().map(str::trim).find(|l| !l.is_empty()).unwrap_or_default();
-    let line: String = line.chars().filter(|c| !c.is_control()).take(LONGEST).collect();
+    // Models like to say what it is that they say.
+    let head = line.get(..6).filter(|h| h.eq_ignore_ascii_case("title:"));
+    let line = head.map_or(line, |h| &line[h.len()..]);
+    let line: String = line.chars().filter(|c| !c.is_control()).collect();
+    let line = match line.char_indices().nth(LONGEST) {
+        // Not in the middle of a word, where there are words.
+        Some((end, _)) => line[..end].rsplit_once(' ').map_or(&line[..end], |(head, _)| head),
+        None => &line,
+    };
     line.trim_matches(|c: char| "\"'`*#.“”„".contains(c) || c.is_whitespace()).to_owned()
 }
 
@@ -82,6 +105,8 @@ mod tests {
         assert_eq!(clean("\n\"Retry logic.\"\nsecond"), "Retry logic");
         assert_eq!(clean(&"x".repeat(500)).len(), LONGEST);
         assert_eq!(clean("a\u{1b}[31mb"), "a[31mb");
+        assert_eq!(clean("Title: **Retry logic**"), "Retry logic");
+        assert_eq!(clean(&"word ".repeat(20)), ["word"; 12].join(" "));
         assert_eq!(
             from_prompt("Make  the retry\nlogic honour the header and add tests please"),
             "Make the retry logic honour the header and"

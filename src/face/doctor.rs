@@ -3,10 +3,10 @@
 use serde::Serialize;
 use tiller_protocol::Notice;
 
-use super::{Exit, json_line, say};
-use crate::wire::Setup;
-use crate::wire::settings;
+use super::keyboard::{self, Keyboard};
+use super::{Exit, json_line, say, show};
 use crate::wire::setup::repository;
+use crate::wire::{Setup, agents, rules, settings};
 
 /// How a check came out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -83,6 +83,20 @@ const CHECKS: &[Named] = &[
         };
         (Health::Ok, route.into(), None)
     }),
+    ("terminal", "keyboard", |_| match keyboard::ask() {
+        Keyboard::Enhanced => (Health::Ok, "every key can be told apart (kitty protocol)".into(), None),
+        Keyboard::Legacy => (
+            Health::Ok,
+            "Shift-Enter and Ctrl-Enter look like Enter here; Ctrl-J makes a new line".into(),
+            None,
+        ),
+        Keyboard::Silent => (
+            Health::Warn,
+            "the terminal does not answer questions about itself".into(),
+            Some("Check TERM; over a slow line this can be wrong.".into()),
+        ),
+        Keyboard::NotAsked => (Health::Ok, "not asked: standard output is no terminal".into(), None),
+    }),
     ("terminal", "ambiguous", |s| {
         let columns = if s.config.config.ui.ambiguous_wide { 2 } else { 1 };
         (
@@ -91,15 +105,25 @@ const CHECKS: &[Named] = &[
             None,
         )
     }),
-    ("settings", "config", |s| match s.check_config() {
-        Ok(()) => (Health::Ok, s.places.config.display().to_string(), None),
-        Err(n) => {
-            (Health::Fail, n.message, Some("Mend the line; until then the last good value holds.".into()))
-        }
+    ("settings", "config", |s| {
+        let all: Vec<String> = s.config.problems.iter().map(ToString::to_string).collect();
+        let mend = "Mend it; until then a file with a mistake is left out as a whole.";
+        wrong(all, mend).unwrap_or_else(|| (Health::Ok, s.places.config.display().to_string(), None))
     }),
-    ("settings", "keys", |s| match tiller_tui::ui::load_keys(&s.config.config.ui, Some(&s.places.config)) {
-        Ok(_) => (Health::Ok, format!("preset {}", s.config.config.ui.keymap), None),
+    ("settings", "rules", |s| {
+        let all = rules::problems(&s.places.config).into_iter().map(|n| n.message).collect();
+        wrong(all, "Until it is mended, what the rule was about asks.")
+            .unwrap_or_else(|| (Health::Ok, "permissions.yaml is read without mistakes".into(), None))
+    }),
+    ("settings", "keys", |s| match show::key_table(s) {
+        Ok(map) => (Health::Ok, format!("preset {}", map.preset), None),
         Err(n) => (Health::Fail, n.message, n.hints.into_iter().next()),
+    }),
+    ("settings", "themes", |s| {
+        let (themes, bad) = show::all_themes(s);
+        wrong(bad, "Until it is mended, the theme ansi is shown in its place.").unwrap_or_else(|| {
+            (Health::Ok, format!("{}; {} to choose from", themes.choice(), themes.names().len()), None)
+        })
     }),
     ("models", "providers", |s| {
         let env = std::sync::Arc::clone(&s.env);
@@ -203,6 +227,18 @@ const CHECKS: &[Named] = &[
             ),
         }
     }),
+    ("tools", "agents", |s| {
+        let found = agents::found(&(s.env)("PATH").unwrap_or_default());
+        if found.is_empty() {
+            return (Health::Ok, "no agent program of another vendor is on PATH".into(), None);
+        }
+        let said = agents::versions(&found, &crate::wire::child_env(s), VERSIONS);
+        let each = found.iter().zip(said).map(|(agent, version)| match version {
+            Some(version) => format!("{} {version}", agent.name),
+            None => format!("{} (does not say its version)", agent.name),
+        });
+        (Health::Ok, each.collect::<Vec<_>>().join(", "), None)
+    }),
     ("tools", "sandbox", |_| {
         (
             Health::Warn,
@@ -211,6 +247,19 @@ const CHECKS: &[Named] = &[
         )
     }),
 ];
+
+/// How long an agent program may take to say its version.
+const VERSIONS: std::time::Duration = std::time::Duration::from_secs(3);
+
+/// A failed check of files: every mistake, then what to do. `None`: there is none.
+fn wrong(mut all: Vec<String>, remedy: &str) -> Option<Finding> {
+    if all.is_empty() {
+        return None;
+    }
+    let first = all.remove(0);
+    all.push(remedy.to_owned());
+    Some((Health::Fail, first, Some(all.join("\n"))))
+}
 
 fn screen_size() -> Option<(u16, u16)> {
     let size = rustix::termios::tcgetwinsize(std::io::stdout()).ok()?;
@@ -249,8 +298,8 @@ pub(super) fn run(setup: &Setup, json: bool) -> Result<Exit, Notice> {
             Health::Fail => "FAIL",
         };
         text.push_str(&format!("  {mark} {:10} {}\n", row.id, row.summary));
-        if let Some(r) = &row.remedy {
-            text.push_str(&format!("                  {r}\n"));
+        for line in row.remedy.iter().flat_map(|r| r.lines()) {
+            text.push_str(&format!("                  {}\n", super::sessions::one_line(line)));
         }
     }
     say(&text)?;

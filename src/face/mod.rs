@@ -6,6 +6,7 @@ mod connect;
 mod costs;
 mod doctor;
 mod exec;
+mod keyboard;
 mod link;
 mod prepare;
 mod printer;
@@ -104,6 +105,12 @@ fn dispatch(cli: Cli) -> Result<Exit, Notice> {
         Some(Sub::Resume { common }) => workbench::resume(common),
         Some(Sub::Exec(exec)) => exec::run(plain(&exec.common)?, &exec),
         Some(Sub::Sessions { what, json }) => sessions::run(&here()?, what, json),
+        Some(Sub::Export { id, output }) => {
+            sessions::run(&here()?, crate::cli::Sessions::Export { id, output }, false)
+        }
+        Some(Sub::Import { file, copy }) => {
+            sessions::run(&here()?, crate::cli::Sessions::Import { file, copy }, false)
+        }
         Some(Sub::Audit { filter, limit, json }) => audit::run(&here()?, filter.as_deref(), limit, json),
         Some(Sub::Costs { by, json }) => costs::run(&here()?, by, json),
         Some(Sub::Trust { dir, list, revoke, yes }) => trust::run(dir, list, revoke, yes),

@@ -8,9 +8,53 @@ use tiller_protocol::{Notice, NoticeKind};
 use super::{Exit, json_line, say};
 use crate::wire::Setup;
 
+/// Where a setting stands: file and line, or what gave it.
+fn place(setup: &Setup, key: &str) -> Option<String> {
+    let (file, line) = setup.config.origin.get(key)?.file.as_ref()?;
+    Some(format!("{}:{line}", file.display()))
+}
+
+/// The keys in force. A mistake names its file and line.
+pub(super) fn key_table(setup: &Setup) -> Result<tiller_tui::keymap::Keymap, Notice> {
+    tiller_tui::ui::load_keys(&setup.config.config.ui, Some(&setup.places.config)).map_err(|mut n| {
+        // The key room does not know where the setting came from.
+        if let Some(at) = place(setup, "ui.keymap") {
+            n.message = n.message.replacen("config.toml:1:", &format!("{at}:"), 1);
+        }
+        n
+    })
+}
+
+/// The themes, and what is wrong with those of the person's, and with the chosen ones.
+pub(super) fn all_themes(setup: &Setup) -> (tiller_tui::theme::Themes, Vec<String>) {
+    let ui = &setup.config.config.ui;
+    let depth = tiller_tui::theme::Depth::of_env(&*setup.env);
+    let folder = setup.places.config.join("themes");
+    let (mut themes, _) = tiller_tui::theme::Themes::new(ui, depth, Some(folder));
+    let mut bad = Vec::new();
+    for name in themes.names() {
+        bad.extend(themes.show(Some(&name), false).err());
+    }
+    for (key, name) in
+        [("theme", &ui.theme), ("theme_dark", &ui.theme_dark), ("theme_light", &ui.theme_light)]
+    {
+        // Those that are there were looked at above.
+        if name == "auto" || themes.names().contains(name) {
+            continue;
+        }
+        let at = place(setup, &format!("ui.{key}"))
+            .map_or_else(|| format!("ui.{key}"), |at| format!("{at}: ui.{key}"));
+        bad.extend(themes.show(Some(name), false).err().map(|why| format!("{at}: {why}")));
+    }
+    // The preview ends.
+    let _ = themes.show(None, false);
+    bad.dedup();
+    (themes, bad)
+}
+
 /// Every key, by section.
 pub(super) fn keys(setup: &Setup, json: bool) -> Result<Exit, Notice> {
-    let map = tiller_tui::ui::load_keys(&setup.config.config.ui, Some(&setup.places.config))?;
+    let map = key_table(setup)?;
     let mut text = String::new();
     let mut section = "";
     let table = map.table();
@@ -43,17 +87,15 @@ pub(super) fn themes(setup: &Setup, import: Option<&Path>, json: bool) -> Result
         })?;
         return say(&theme);
     }
-    let depth = tiller_tui::theme::Depth::of_env(&*setup.env);
-    let folder = Some(setup.places.config.join("themes"));
-    let (themes, wrong) = tiller_tui::theme::Themes::new(&setup.config.config.ui, depth, folder);
-    if let Some(why) = wrong {
-        return Err(Notice::new(NoticeKind::Config, format!("theme: {why}")));
-    }
+    let (themes, bad) = all_themes(setup);
     let names = themes.names();
-    if json {
-        return say(&json_line(&names));
-    }
-    say(&names.iter().map(|n| format!("{n}\n")).collect::<String>())
+    let text = if json { json_line(&names) } else { names.iter().map(|n| format!("{n}\n")).collect() };
+    let said = say(&text)?;
+    // The list is right all the same; what cannot be shown is told beside it.
+    let mut bad = bad.into_iter();
+    let Some(first) = bad.next() else { return Ok(said) };
+    let notice = Notice::new(NoticeKind::Config, format!("theme: {first}"));
+    Err(bad.fold(notice, Notice::hint).hint("Mend it, or choose another theme (ui.theme in config.toml)."))
 }
 
 /// Settings with or without their origin, or the schema.

@@ -109,7 +109,8 @@ pub(super) fn show(mut setup: Setup, open: cli::Open, first: Option<&'static str
     options.no_mouse = open.no_mouse;
     options.clock = Arc::clone(&setup.clock);
     options.editor = Some(Box::new(move |file, line| editor::open(&|name| env(name), file, line)));
-    options.statusline = Some(Arc::new(statusline::run));
+    let children = crate::wire::child_env(&setup);
+    options.statusline = Some(Arc::new(move |command, state| statusline::run(command, state, &children)));
     options.prompt = open.prompt.clone();
     options.first = first;
     let again = Arc::clone(&shared);

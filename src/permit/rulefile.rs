@@ -224,7 +224,10 @@ fn matches_example(rule: &Rule, example: &str) -> bool {
 }
 
 fn first_line(text: &str) -> String {
-    text.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned()
+    let line = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
+    // The line is told already.
+    let place = |head: &str| head.starts_with("line ") && head.contains(" column ");
+    line.split_once(": ").filter(|(head, _)| place(head)).map_or(line, |(_, rest)| rest).to_owned()
 }
 
 /// One line for the person's file, as "always" writes it.

@@ -303,6 +303,12 @@ impl RuleSet {
         self.add([rule], false);
     }
 
+    /// Puts rules in the place of all those of the same source.
+    pub fn replace(&mut self, source: Source, rules: impl IntoIterator<Item = Rule>) {
+        self.rules.retain(|r| r.source != source);
+        self.add(rules, false);
+    }
+
     /// A file that cannot be read: everything that it may have forbidden asks.
     pub fn ask_all(source: Source) -> Result<Rule, String> {
         Rule::parse(Effect::Ask, source, "*")

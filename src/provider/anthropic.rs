@@ -280,7 +280,7 @@ fn messages<'a>(provider: &str, request: &'a Request) -> Vec<Message<'a>> {
                 let result = Content::ToolResult {
                     tool_use_id: crate::request::wire_id(call_id),
                     is_error: !ok,
-                    content: parts(content),
+                    content: if *ok { parts(content) } else { texts(content) },
                     cache_control: None,
                 };
                 results = true;
@@ -312,6 +312,17 @@ fn parts(content: &[Part]) -> Vec<Content<'_>> {
             }),
         })
         .collect()
+}
+
+/// As [`parts`], for a failed call: the format takes nothing but text there.
+fn texts(content: &[Part]) -> Vec<Content<'_>> {
+    let mut out = parts(content);
+    for piece in &mut out {
+        if matches!(piece, Content::Image { .. }) {
+            *piece = Content::Text { text: "[image left out: the call failed]", cache_control: None };
+        }
+    }
+    out
 }
 
 /// `own`: the very model that is asked now wrote it; thoughts go back only to that one.

@@ -84,7 +84,8 @@ pub(crate) fn refusal(
             "Compact the conversation, or take a model with a larger window.",
         ));
     }
-    if matches!(status, 400 | 402 | 403 | 429) && (status == 402 || has(&all, SPENT) && !per_minute(&all)) {
+    let spent = status == 402 || has(&all, SPENT) && !per_minute(&all) && !(status == 429 && said.passes);
+    if matches!(status, 400 | 402 | 403 | 429) && spent {
         return ProviderError::Rejected(text(
             "has a limit on spending that is used up",
             "Raise it or add credit there, or choose another model.",
@@ -239,6 +240,8 @@ struct Said {
     code: String,
     text: String,
     delay: Option<Duration>,
+    /// A quota of a minute is used up, though the words are those of one that does not come back.
+    passes: bool,
 }
 
 fn words(body: &[u8]) -> Said {
@@ -267,12 +270,19 @@ fn words(body: &[u8]) -> Said {
     if let Some(raw) = error.pointer("/metadata/raw").and_then(Value::as_str) {
         code.push_str(raw);
     }
-    let delay = error.get("details").and_then(Value::as_array).and_then(|details| {
-        let text = details.iter().find_map(|d| d.get("retryDelay")?.as_str())?;
-        let seconds: f64 = text.strip_suffix('s')?.parse().ok()?;
+    let details = error.get("details").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let delay = details.iter().find_map(|d| {
+        let seconds: f64 = d.get("retryDelay")?.as_str()?.strip_suffix('s')?.parse().ok()?;
         Duration::try_from_secs_f64(seconds).ok()
     });
-    Said { code, text: clip(text), delay }
+    // Google says of every quota that plan and billing are to be checked; which one it was stands beside it.
+    let violations = details.iter().filter_map(|d| d.get("violations")?.as_array()).flatten();
+    let quotas: Vec<&str> = violations.filter_map(|v| v.get("quotaId")?.as_str()).collect();
+    let passes = (delay.is_some() || quotas.iter().any(|q| q.contains("PerMinute")))
+        && !quotas.iter().any(|q| q.contains("PerDay"))
+        // A plan that has none of it at all.
+        && !text.contains("limit: 0");
+    Said { code, text: clip(text), delay, passes }
 }
 
 /// Shortens a server's words, and makes one line of them.

@@ -3,6 +3,8 @@
 //! Nothing is stored at the vendor (`store: false`), so reasoning travels with us, encrypted, and goes
 //! back exactly as it came: the whole item stands in the block's signature.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use reqwest::header::HeaderMap;
 use serde::Serialize;
 use serde_json::Value;
@@ -17,7 +19,12 @@ use crate::request::{ChatMessage, Request, wire_id};
 use crate::wire::{Decoder, Wire};
 
 /// The format.
-pub(crate) struct OpenAiResponses;
+#[derive(Default)]
+pub(crate) struct OpenAiResponses {
+    /// The vendor gives summaries of thoughts to verified organisations only, and refuses the whole request to
+    /// others. Set when it did.
+    no_summary: AtomicBool,
+}
 
 #[derive(Serialize)]
 struct Body<'a> {
@@ -43,7 +50,8 @@ struct Body<'a> {
 struct Reasoning {
     #[serde(skip_serializing_if = "Option::is_none")]
     effort: Option<&'static str>,
-    summary: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    summary: Option<&'static str>,
 }
 
 #[derive(Serialize)]
@@ -115,7 +123,12 @@ impl Wire for OpenAiResponses {
             stream: true,
             store: false,
             include: if reasons { &["reasoning.encrypted_content"] } else { &[] },
-            reasoning: reasons.then(|| Reasoning { effort: effort(request.effort), summary: "auto" }),
+            reasoning: reasons
+                .then(|| Reasoning {
+                    effort: effort(request.effort),
+                    summary: (!self.no_summary.load(Ordering::Relaxed)).then_some("auto"),
+                })
+                .filter(|r| r.effort.is_some() || r.summary.is_some()),
             max_output_tokens: request.max_output,
             prompt_cache_key: &request.cache_key,
             instructions: request.system.trim_end(),
@@ -133,6 +146,13 @@ impl Wire for OpenAiResponses {
             input: items(provider, request, info.images != Some(false)),
         };
         serde_json::to_vec(&body).unwrap_or_default()
+    }
+
+    fn amend(&self, said: &str) -> bool {
+        let said = said.to_lowercase();
+        let summaries = said.contains("reasoning summar") || said.contains("reasoning.summary");
+        // Once: a server that goes on refusing is told as it is.
+        summaries && !self.no_summary.swap(true, Ordering::Relaxed)
     }
 
     fn decoder(&self, provider: &str) -> Box<dyn Decoder> {

@@ -319,7 +319,7 @@ impl Maker<'_> {
         let wire: Box<dyn Wire> = match kind {
             ProviderKind::Anthropic => Box::new(Anthropic { official: base == anthropic::BASE }),
             ProviderKind::OpenaiChat => Box::new(OpenAiChat { dialect: dialect(&base) }),
-            ProviderKind::OpenaiResponses => Box::new(OpenAiResponses),
+            ProviderKind::OpenaiResponses => Box::new(OpenAiResponses::default()),
             ProviderKind::Gemini => Box::new(Gemini),
             ProviderKind::Demo | ProviderKind::Replay => {
                 return Err("this kind has no address".into());

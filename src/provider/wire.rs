@@ -29,6 +29,11 @@ pub(crate) trait Wire: Send + Sync {
     /// The body. `provider` is the configured name; `info` what is known of the model.
     fn body(&self, provider: &str, request: &Request, info: &ModelInfo) -> Vec<u8>;
 
+    /// The server refused a request with these words. True: from now on the body leaves out what it did not like.
+    fn amend(&self, _said: &str) -> bool {
+        false
+    }
+
     /// Reads one reply.
     fn decoder(&self, provider: &str) -> Box<dyn Decoder>;
 
@@ -147,6 +152,14 @@ impl Provider for WireProvider {
                 self.key.forget();
                 Err(ProviderError::Auth(fault::without(&text, key.as_ref())))
             }
+            // The turn tries again, as after any failure that passes, and the next body is another one.
+            Err(ProviderError::Rejected(text)) if self.wire.amend(&text) => Err(ProviderError::Wait {
+                message: format!(
+                    "{} does not give everything that was asked for; asking for less",
+                    self.name
+                ),
+                after: Some(Duration::ZERO),
+            }),
             Err(e) => Err(fault::scrub(e, key.as_ref())),
             Ok(stream) => Ok(stream),
         }

@@ -1,7 +1,7 @@
 //! Reading a session back from JSONL. The file may come from anywhere: everything in it is checked, and all
 //! of it is added or nothing.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io::BufRead;
 
 use rusqlite::{Connection, params};
@@ -74,6 +74,16 @@ impl Store {
             Rows { conn, fresh: &fresh, todos: HashMap::new() }.add(&header.session, &lines)
         })
     }
+}
+
+/// What a file of an export is of: its session, and its entries. `None`: it is none.
+pub fn exported(bytes: &[u8]) -> Option<(SessionId, HashSet<EntryId>)> {
+    let (header, lines) = parse(&mut &bytes[..]).ok()?;
+    let entries = lines.iter().filter_map(|p| match &p.line {
+        Line::Entry(entry) => Some(EntryId(entry.id)),
+        _ => None,
+    });
+    Some((SessionId(header.session.id), entries.collect()))
 }
 
 fn wrong(line: usize, detail: impl std::fmt::Display) -> StoreError {

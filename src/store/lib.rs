@@ -72,7 +72,7 @@ pub use drafts::Draft;
 pub use error::{Result, StoreError};
 pub use gc::Swept;
 pub use health::Health;
-pub use import::{Imported, Keep};
+pub use import::{Imported, Keep, exported};
 pub use lease::{Lease, Take};
 pub use open::{Options, Store};
 pub use path::{ContextPath, Tail};

@@ -238,6 +238,17 @@ impl Store {
         })
     }
 
+    /// Gives a session a title where it has none: a model's title never takes the place of a person's, whichever
+    /// process that was given in.
+    pub fn set_title_if_none(&self, id: SessionId, title: &str) -> Ticket<()> {
+        let title = title.to_owned();
+        self.write(move |conn| {
+            conn.prepare_cached("UPDATE sessions SET title = ?2 WHERE id = ?1 AND title = ''")?
+                .execute(params![id.0, title])?;
+            Ok(())
+        })
+    }
+
     /// Puts a session away, or brings it back.
     pub fn set_archived(&self, id: SessionId, archived: bool, op: Option<Op>) -> Ticket<()> {
         self.write(move |conn| {

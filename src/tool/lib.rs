@@ -54,6 +54,16 @@ pub trait Tool: Send + Sync {
     /// [`ToolError::Tell`] when the arguments are wrong.
     fn access(&self, args: &Value, cx: &ToolCx) -> Result<Vec<Access>, ToolError>;
 
+    /// Whether the call could be done as things are now; looked at before anybody is asked to allow it, so that
+    /// no yes is spent on a call that fails anyway. `show`: the agent may be told what the files hold. Changes
+    /// nothing but what the agent knows.
+    ///
+    /// # Errors
+    /// As [`Tool::run`] would fail.
+    async fn ready(&self, _args: &Value, _cx: &ToolCx, _show: bool) -> Result<(), ToolError> {
+        Ok(())
+    }
+
     /// The exact difference that the call would make, for the approval dialog (unified).
     async fn preview(&self, _args: &Value, _cx: &ToolCx) -> Option<String> {
         None

@@ -87,6 +87,13 @@ pub fn bound(text: String, cx: &ToolCx) -> String {
     cut_middle(&text, limit, &pointer).unwrap_or(text)
 }
 
+/// The file that a line of [`cut_middle`] with a [`Spill::pointer`] names.
+pub fn pointed_at(line: &str) -> Option<&str> {
+    let mark = line.strip_prefix("[... ")?.strip_suffix(" ...]")?;
+    let (_, pointer) = mark.split_once(" lines left out; read_file can page the whole")?;
+    Some(pointer.split_once(": ")?.1)
+}
+
 /// `1.5 KB`, `12 MB`: for people and models, powers of 1,000.
 pub fn human(bytes: u64) -> String {
     const UNITS: [&str; 4] = ["KB", "MB", "GB", "TB"];

@@ -10,13 +10,15 @@
 //! | [`start`] | the engine on its own threads |
 //! | `logs` | the log file |
 //! | `folder` | changes of settings, keys and themes reach the screen |
+//! | `agents` | agent programs of other vendors on this machine |
 //! | `editor` | the person's editor |
 //! | `statusline` | the command of the person's status line |
 
+pub(crate) mod agents;
 pub(crate) mod editor;
 pub(crate) mod folder;
 mod logs;
-mod rules;
+pub(crate) mod rules;
 pub(crate) mod settings;
 pub mod setup;
 pub mod start;
@@ -25,4 +27,5 @@ mod trust;
 mod watch;
 
 pub use setup::Setup;
+pub(crate) use start::child_env;
 pub use start::{Running, Start};

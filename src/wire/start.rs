@@ -153,11 +153,7 @@ impl Running {
                 Arc::new(move |local: &Local| settings::keep_local(&file, local))
             },
         };
-        let child_env = tiller_permit::child_env(
-            std::env::vars_os().filter_map(utf8),
-            &config.limits.env,
-            &setup.secrets,
-        );
+        let child_env = child_env(&setup);
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
             .thread_name("engine")
@@ -218,6 +214,12 @@ impl Running {
         self.runtime.block_on(self.engine.shutdown());
         self.runtime.shutdown_timeout(Duration::from_millis(200));
     }
+}
+
+/// What every child sees of our environment.
+pub(crate) fn child_env(setup: &Setup) -> Vec<(String, String)> {
+    let all = std::env::vars_os().filter_map(utf8);
+    tiller_permit::child_env(all, &setup.config.config.limits.env, &setup.secrets)
 }
 
 /// Variables that are not UTF-8 are no child's business.

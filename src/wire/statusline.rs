@@ -12,18 +12,21 @@ const TIME: Duration = Duration::from_millis(300);
 /// Bytes of its output that are read.
 const MOST: u64 = 4096;
 
-/// Runs `command` with `state` on its standard input, and gives what it printed first.
+/// Runs `command` with `state` on its standard input and `env` as its whole environment (no key is in it), and
+/// gives what it printed first.
 ///
 /// # Errors
 /// A sentence: it could not be started, failed, or took too long.
-pub(crate) fn run(command: &str, state: &str) -> Result<String, String> {
-    within(TIME, command, state)
+pub(crate) fn run(command: &str, state: &str, env: &[(String, String)]) -> Result<String, String> {
+    within(TIME, command, state, env)
 }
 
-fn within(time: Duration, command: &str, state: &str) -> Result<String, String> {
+fn within(time: Duration, command: &str, state: &str, env: &[(String, String)]) -> Result<String, String> {
     let mut child = Command::new("/bin/sh")
         .arg("-c")
         .arg(command)
+        .env_clear()
+        .envs(env.iter().map(|(k, v)| (k, v)))
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
@@ -66,10 +69,26 @@ mod tests {
 
     const LONG: Duration = Duration::from_secs(20);
 
+    fn path() -> Vec<(String, String)> {
+        vec![("PATH".into(), "/usr/bin:/bin".into())]
+    }
+
+    #[test]
+    fn it_sees_the_listed_environment_only() {
+        let names = within(LONG, "env", "{}", &path()).unwrap();
+        let own = ["PATH", "PWD", "SHLVL", "_", "OLDPWD"];
+        for name in names.lines().filter_map(|l| l.split_once('=')).map(|(k, _)| k) {
+            assert!(own.contains(&name), "{name} leaked");
+        }
+    }
+
     #[test]
     fn it_gets_the_state_and_says_its_line() {
-        assert_eq!(within(LONG, "read line; echo \"<$line>\"", "{\"a\":1}\n").unwrap(), "<{\"a\":1}>\n");
-        assert!(within(LONG, "exit 3", "{}").unwrap_err().contains("3"));
+        assert_eq!(
+            within(LONG, "read line; echo \"<$line>\"", "{\"a\":1}\n", &path()).unwrap(),
+            "<{\"a\":1}>\n"
+        );
+        assert!(within(LONG, "exit 3", "{}", &path()).unwrap_err().contains("3"));
     }
 
     #[test]
@@ -77,7 +96,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("pid");
         let hang = format!("sleep 600 & echo $! > {}; wait", file.display());
-        let why = within(Duration::from_secs(5), &hang, "{}").unwrap_err();
+        let why = within(Duration::from_secs(5), &hang, "{}", &path()).unwrap_err();
         assert!(why.contains("longer than 5000 ms"), "{why}");
         let pid = std::fs::read_to_string(&file).unwrap();
         let end = std::time::Instant::now() + LONG;
@@ -93,7 +112,7 @@ mod tests {
 
     #[test]
     fn endless_output_is_cut() {
-        let text = within(LONG, "yes", "{}").unwrap();
+        let text = within(LONG, "yes", "{}", &path()).unwrap();
         assert_eq!(text.len() as u64, MOST);
     }
 }

@@ -67,6 +67,20 @@ fn an_export_comes_back_as_it_was() {
     let id = place.lines(&["sessions", "list", "--json"])[0]["id"].as_str().unwrap().to_owned();
     assert_eq!(other.ok(&["sessions", "show", &id, "--json"]), entries);
     assert_eq!(other.ok(&["sessions", "export", &id]).as_bytes(), bytes, "byte for byte");
+    // Once more: it is there, and there is no second one.
+    let again = other.run(&["import", file.to_str().unwrap()]);
+    assert_eq!(again.code, Some(0), "{again:?}");
+    assert!(again.stdout.contains("is here already") && again.stdout.contains(&id), "{again:?}");
+    let count = |place: &Place| place.lines(&["sessions", "list", "--all", "--json"]).len();
+    assert_eq!((count(&other), other.ok(&["export", &id]).as_bytes() == bytes), (1, true));
+    // Gone on with in the meantime: what is here is not touched, and a copy can be had.
+    place.ok(&["exec", "--continue", "-m", "demo/demo", "and more"]);
+    place.ok(&["sessions", "export", &id, "-o", file.to_str().unwrap()]);
+    let newer = other.run(&["sessions", "import", file.to_str().unwrap()]);
+    assert_eq!(newer.code, Some(2), "{newer:?}");
+    assert!(newer.stderr.contains("is here already") && newer.stderr.contains("--copy"), "{newer:?}");
+    other.ok(&["sessions", "import", "--copy", file.to_str().unwrap()]);
+    assert_eq!(count(&other), 2);
     let piped = run(Place::new().tiller(&["sessions", "import", "-"]), &bytes);
     assert_eq!(piped.code, Some(0), "{piped:?}");
     let broken = run(other.tiller(&["sessions", "import", "-"]), b"{\"not\": \"ours\"}\n");
@@ -121,6 +135,50 @@ fn settings_keys_and_themes_are_told_with_their_origin() {
     for name in ["ansi", "gruvbox-dark", "tokyonight"] {
         assert!(themes.iter().any(|t| t.contains(name)), "{name} in {themes:?}");
     }
+}
+
+/// Every mistake of every file, with file and line, at once; also in files that are not in use.
+#[test]
+fn mistakes_in_files_of_settings_are_told_in_full() {
+    let mut place = Place::new();
+    place.config("[ui]\ntheme = \"gruvbox\"\nkeymap = \"vi\"\n");
+    let config = place.home.join("config");
+    let write = |name: &str, text: &str| {
+        let path = config.join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    };
+    write("themes/mine.toml", "inherits = \"ansi\"\n[roles]\nbogus = 3\n");
+    write("themes/fine.toml", "inherits = \"ansi\"\n");
+    write("permissions.yaml", "deny:\n  - read_file(.env\n  - 'terminal('\n");
+    // An agent program of another vendor.
+    let program = place.work.join("codex");
+    write(program.to_str().unwrap(), "#!/bin/sh\necho codex-cli 1.2.3\n");
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let path = std::env::var("PATH").unwrap();
+    place.set("PATH", &format!("{}:{path}", place.work.display()));
+
+    let themes = place.run(&["themes"]);
+    assert_eq!(themes.code, Some(2));
+    assert!(themes.stdout.contains("mine\n") && themes.stdout.contains("tokyonight\n"), "{themes:?}");
+    for part in ["mine.toml:3", "config.toml:2", "did you mean 'gruvbox-"] {
+        assert!(themes.stderr.contains(part), "{part} in {themes:?}");
+    }
+    let keys = place.run(&["keys"]);
+    assert!(
+        keys.code == Some(2) && keys.stderr.contains("config.toml:3: there is no keymap 'vi'"),
+        "{keys:?}"
+    );
+    let doctor = place.run(&["doctor"]);
+    assert_eq!(doctor.code, Some(2));
+    for part in ["line 2", "line 3", "mine.toml:3", "config.toml:2", "config.toml:3", "keyboard"] {
+        assert!(doctor.stdout.contains(part), "{part} in {}", doctor.stdout);
+    }
+    assert!(doctor.stdout.contains("codex "), "{}", doctor.stdout);
+    place.config("modle = \"x\"\n[limits]\nturns = 0\n");
+    let doctor = place.run(&["doctor"]).stdout;
+    assert!(doctor.contains("config.toml:1") && doctor.contains("config.toml:3"), "{doctor}");
 }
 
 #[test]

@@ -232,3 +232,51 @@ fn s1_killed_with_a_screen_nothing_shown_is_lost() {
         on_screen(trial, moment % SPAN);
     }
 }
+
+/// Enter, a store that cannot be written just then, and a kill: the words are in the composer again.
+#[test]
+fn s2_killed_before_a_message_is_stored_the_words_come_back() {
+    let server = ScriptServer::start([Reply::script(Wire::Anthropic, &Script::new().text("All well."))]);
+    let place = Place::anthropic(&server);
+    let mut term = place.term(&[], 100, 30);
+    term.wait_text("Say what you want done");
+    // Somebody else writes, for as long as it takes.
+    let db = rusqlite::Connection::open(place.home.join("data/tiller.db")).unwrap();
+    db.busy_timeout(Duration::from_secs(60)).unwrap();
+    db.execute_batch("BEGIN IMMEDIATE").unwrap();
+    say(&mut term, "words that matter");
+    term.wait_gone("words that matter");
+    let kept = || {
+        let mut folders = vec![place.home.clone()];
+        while let Some(folder) = folders.pop() {
+            for file in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+                match file.file_type() {
+                    Ok(t) if t.is_dir() => folders.push(file.path()),
+                    _ if file.path().extension().is_some_and(|e| e == "json") => {
+                        let text = std::fs::read_to_string(file.path()).unwrap_or_default();
+                        if text.contains("\"sent\":[{") && text.contains("words that matter") {
+                            return Some(());
+                        }
+                    }
+                    _ => {}
+                }
+            }
+        }
+        None
+    };
+    assert!(poll(Duration::from_secs(60), kept).is_some(), "what was sent is kept until it is stored");
+    signal(term.pid().unwrap(), rustix::process::Signal::KILL);
+    term.wait_exit();
+    db.execute_batch("ROLLBACK").unwrap();
+    let mut term = place.term(&[], 100, 30);
+    term.wait_text("before it said that this was sent");
+    assert!(term.screen().contains("words that matter"), "{}", term.screen());
+    term.keys("\r");
+    term.wait_text("All well.");
+    idle(&term);
+    term.keys("\x04");
+    assert_eq!(term.wait_exit(), 0);
+    let stored: String =
+        place.lines(&["sessions", "show", "last", "--json"]).iter().map(Value::to_string).collect();
+    assert!(stored.contains("words that matter"), "{stored}");
+}

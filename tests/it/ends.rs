@@ -142,13 +142,13 @@ fn u5_stopped_and_let_go_on_in_every_state() {
     term.wait_text("Word after word");
     stop(&mut term, 2, "Word after word");
     idle(&term);
-    let args = json!({"path": "a.txt", "content": "B\n"});
+    let args = json!({"path": "new.txt", "content": "B\n"});
     model.push(Script::new().call("c1", "write_file", args));
     model.push(Script::new().text("So be it."));
     say(&mut term, "change it");
-    crate::screen::asked(&term, "a.txt");
+    crate::screen::asked(&term, "new.txt");
     stop(&mut term, 3, "approve?");
-    crate::screen::answer(&mut term, "a.txt", "n");
+    crate::screen::answer(&mut term, "new.txt", "n");
     term.wait_text("So be it.");
     idle(&term);
     term.keys("\x04");

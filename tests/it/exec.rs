@@ -112,6 +112,18 @@ fn limits_are_code_4() {
     let place = Place::anthropic(&server);
     let out = place.run(&["exec", "--max-cost", "0.000001", "go"]);
     assert_eq!((out.code, server.count()), (Some(4), 1), "{out:?}");
+    // Without a price the limit could not be kept: nothing is sent, and what to write is said.
+    let args = ["exec", "--max-cost", "5", "-m", "anthropic/nobody-knows-it", "go"];
+    let out = place.run(&args);
+    assert_eq!((out.code, server.count()), (Some(4), 1), "{out:?}");
+    assert!(out.stderr.contains("price is not known") && out.stderr.contains("$5.00"), "{}", out.stderr);
+    place.config(
+        "[providers.anthropic]\nkind = \"anthropic\"\n\
+         [providers.anthropic.models.\"nobody-knows-it\"]\ninput = 3.0\noutput = 15.0\n",
+    );
+    let out =
+        place.run(&["exec", "--max-turns", "1", "--max-cost", "5", "-m", "anthropic/nobody-knows-it", "go"]);
+    assert_eq!((out.code, server.count()), (Some(4), 2), "now the limit of turns: {out:?}");
 }
 
 #[test]

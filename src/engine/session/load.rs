@@ -1,6 +1,6 @@
 //! Reading a stored session, all at once, away from the engine's task.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 
 use tiller_protocol::{Ask, Cost, EntryBody, ModelRef, Profile, Queued, SessionId, TodoItem};
@@ -54,6 +54,7 @@ pub(crate) fn fresh(w: &World, model: ModelRef, profile: Profile, read_only: boo
         usage: tiller_protocol::Usage::default(),
         cost: None,
         deep_allowed: false,
+        unpriced_allowed: HashSet::new(),
         interrupted: None,
         titled: false,
     }
@@ -120,6 +121,7 @@ fn read(
         usage: usage(store, id)?,
         cost: (spent.calls > spent.unpriced).then_some(spent.cost),
         deep_allowed: false,
+        unpriced_allowed: HashSet::new(),
         interrupted: None,
         titled: !row.summary.title.is_empty(),
         head_name: row.head.clone(),

@@ -48,6 +48,8 @@ pub(crate) struct Session {
     pub(crate) cost: Option<Cost>,
     /// The person allowed the deep tier for this session.
     pub(crate) deep_allowed: bool,
+    /// Models without a price that the person allowed for this session, whatever the budget.
+    pub(crate) unpriced_allowed: HashSet<ModelRef>,
     /// The last turn ended before it was done, or was interrupted.
     pub(crate) interrupted: Option<String>,
     /// The person gave it its title.

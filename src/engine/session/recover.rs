@@ -12,6 +12,9 @@ use crate::turn::CallResult;
 /// What a call gets whose process ended before it was done.
 const ENDED: &str = "Interrupted: Tiller ended before this call was done. What it did up to then stands.";
 
+/// What the conversation says at that place from then on.
+const CRASHED: &str = "Interrupted: Tiller ended before this turn was done.";
+
 impl Core {
     /// Mends the open session after its last process ended.
     pub(crate) fn recover(&mut self, running: Option<Running>, asks: &[Ask]) {
@@ -46,6 +49,7 @@ impl Core {
             };
             entries.push(self.s.grow(&self.w, body));
         }
+        entries.push(self.s.grow(&self.w, EntryBody::Note { text: CRASHED.into() }));
         let mut append = self.append().entries(entries);
         append.running = Some(None);
         append.asks = Some(Vec::new());

@@ -14,6 +14,7 @@ use tokio::sync::Notify;
 
 use super::rig::*;
 use crate::Parts;
+use crate::world::lock;
 
 /// 120 tokens of each reply at a dollar for a thousand: 12 cents.
 fn priced(p: &mut Parts) {
@@ -52,6 +53,120 @@ async fn a_hard_budget_stops_and_asks() {
     rig.answer(&ask, AskReply::Yes { value: Some("5".into()) });
     assert_eq!(rig.finished().await.0, TurnStatus::Done);
     assert_eq!(fake.count(), 3);
+}
+
+/// A limit that cannot be kept is no limit: where nobody can be asked, nothing is sent.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_model_without_a_price_does_not_run_past_a_budget_unseen() {
+    type Limit = fn(&mut Parts);
+    let limits: [(&str, Limit); 4] = [
+        ("this session ($1.00)", |p| p.max_cost = Some(Cost::from_usd(1.0))),
+        ("this session ($2.00)", |p| p.config.budget.session_hard = Some(2.0)),
+        ("today ($3.00)", |p| p.config.budget.day_hard = Some(3.0)),
+        ("the tier main ($4.00)", |p| p.config.budget.tiers.extend([("main".to_owned(), 4.0)])),
+    ];
+    for (words, limit) in limits {
+        let place = Place::new();
+        let fake = Fake::with(|_, _| says("x"));
+        let mut rig = place
+            .start_with(&fake, |p| {
+                limit(p);
+                p.human = crate::Human::Absent;
+            })
+            .await;
+        rig.submit("go");
+        let (status, _, notice) = rig.finished().await;
+        assert_eq!(status, TurnStatus::Limit, "{words}");
+        let notice = notice.unwrap();
+        assert!(
+            notice.message.contains("price is not known") && notice.message.contains(words),
+            "{notice:?}"
+        );
+        assert!(notice.hints[0].contains("[providers.fake.models.\"m\"]"), "{notice:?}");
+        assert_eq!(fake.count(), 0, "{words}: nothing was sent");
+        rig.quit().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_person_may_allow_a_model_without_a_price_for_the_session() {
+    let place = Place::new();
+    let fake = Fake::with(|_, _| says("x"));
+    let mut rig = place
+        .start_with(&fake, |p| {
+            p.config.budget.session_hard = Some(1.0);
+            // What nobody allowed is not asked for a title either.
+            p.config.tiers.fast = Some("fake/fast".into());
+            p.titles = true;
+        })
+        .await;
+    rig.submit("one");
+    let ask = rig.asked().await;
+    assert!(
+        matches!(&ask.body, AskBody::DeepTier { model, why } if model == "fake/m" && why.contains("$1.00")),
+        "{ask:?}"
+    );
+    rig.answer(&ask, AskReply::Declined);
+    let (status, _, notice) = rig.finished().await;
+    assert_eq!(status, TurnStatus::Limit);
+    assert!(notice.unwrap().message.contains("price is not known"));
+    assert_eq!(fake.count(), 0);
+    rig.send(CommandBody::Turn(TurnCommand::Continue));
+    let ask = rig.asked().await;
+    rig.answer(&ask, AskReply::Yes { value: None });
+    assert_eq!(rig.finished().await.0, TurnStatus::Done);
+    assert_eq!(rig.turn("two").await.0, TurnStatus::Done, "asked once");
+    let seen: Vec<String> = lock(&fake.requests).iter().map(|r| r.model.clone()).collect();
+    assert!(seen.iter().all(|m| m == "m"), "the fast model was asked: {seen:?}");
+    rig.quit().await;
+}
+
+/// Servers that do not count are held against the limit by an estimate.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_says_nothing_of_usage_does_not_run_past_a_budget() {
+    let place = Place::new();
+    let fake = Fake::with(|_, _| {
+        let mut steps = words(0, "x");
+        steps.push(stop(tiller_protocol::StopReason::EndTurn));
+        steps
+    });
+    let mut rig = place
+        .start_with(&fake, |p| {
+            priced(p);
+            p.config.budget.session_hard = Some(0.01);
+            p.human = crate::Human::Absent;
+        })
+        .await;
+    assert_eq!(rig.turn("one").await.0, TurnStatus::Done);
+    assert_eq!(rig.turn("two").await.0, TurnStatus::Limit);
+    assert_eq!(fake.count(), 1);
+    assert_eq!(rig.snapshot().await.agents[0].cost, None, "a guess is not shown as a cost");
+    rig.quit().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_fast_tiers_budget_stops_titles() {
+    let place = Place::new();
+    let fake = Fake::with(|_, _| says("x"));
+    let mut rig = place
+        .start_with(&fake, |p| {
+            priced(p);
+            p.config.tiers.fast = Some("fake/fast".into());
+            let models = &mut p.config.providers.get_mut("fake").unwrap().models;
+            models.insert("fast".into(), models["m"].clone());
+            p.config.budget.tiers.insert("fast".into(), 0.0);
+            p.titles = true;
+        })
+        .await;
+    rig.turn("make the retry logic honour the header").await;
+    let title = rig
+        .until("a title", |e| match e {
+            EventBody::State(StateEvent::TitleChanged { title }) => Some(title.clone()),
+            _ => None,
+        })
+        .await;
+    assert_eq!(title, "make the retry logic honour the header");
+    assert_eq!(fake.count(), 1);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -111,6 +226,32 @@ async fn the_cost_of_a_title_is_booked_where_it_was_asked_for() {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     assert_eq!(store.session(session).unwrap().summary.cost, Some(Cost::from_usd(0.24)));
+    let titled = || store.session(session).unwrap().summary.title == "A title";
+    while !titled() {
+        assert!(std::time::Instant::now() < end, "the title is given where it was asked for");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_persons_title_stays_and_an_early_end_leaves_one_too() {
+    for named in [true, false] {
+        let place = Place::new();
+        let title = |r: &tiller_provider::Request| r.system.starts_with("Give this");
+        let fake = Fake::with(move |_, r| if title(r) { vec![Step::Hang] } else { says("ok") });
+        let mut rig = place.start_with(&fake, |p| p.titles = true).await;
+        let session = rig.session();
+        rig.turn("make the retry logic honour the header").await;
+        fake.requested(2).await;
+        let store = Store::open(&place.db(), Options::default()).unwrap();
+        if named {
+            // In another process, which this one does not hear of.
+            store.set_title(session, "Mine", true, None).wait().unwrap();
+        }
+        rig.quit().await;
+        let want = if named { "Mine" } else { "make the retry logic honour the header" };
+        assert_eq!(store.session(session).unwrap().summary.title, want);
+    }
 }
 
 /// 2026-11-21T22:00:00Z.

@@ -145,3 +145,20 @@ async fn from_enter_to_request_and_from_call_to_request_is_short() {
     // Unoptimised, beside builds: a bound on the order of magnitude only. The bench has the budgets.
     assert!(enter[TIMED / 2] < Duration::from_millis(200) && call[TIMED / 2] < Duration::from_millis(200));
 }
+
+/// What a search had to leave out for the model is there for the person.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_long_result_can_be_read_whole() {
+    let place = Place::new();
+    let name = |n: usize| format!("n{n}-{}.txt", "x".repeat(200));
+    (0..200).for_each(|n| place.file(&name(n), "x"));
+    let fake = Fake::new([calls(&[("c1", "search", json!({"glob": "*.txt"}))]), says("Found.")]);
+    let mut rig = place.start(&fake).await;
+    rig.submit("find");
+    let (_, output) = rig.tool_finished().await;
+    assert!(output.contains("lines left out"), "the model gets a part: {} bytes", output.len());
+    rig.finished().await;
+    let reply = rig.query(tiller_protocol::command::Query::ToolOutput { call_id: "c1".into() }).await;
+    let tiller_protocol::event::ReplyEvent::ToolOutputReply { text, .. } = reply else { panic!("{reply:?}") };
+    assert!((0..200).all(|n| text.contains(&name(n))), "{} bytes", text.len());
+}

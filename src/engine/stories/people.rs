@@ -1,11 +1,14 @@
 //! What the person is asked while turns run, and what becomes of the answers.
 
+use std::sync::{Arc, Mutex};
+
 use serde_json::json;
 use tiller_protocol::command::{Query, SessionCommand, TodoCommand};
 use tiller_protocol::event::{AskEvent, ReplyEvent, StateEvent, ToolEvent, TurnEvent, TurnStatus};
-use tiller_protocol::{AskBody, AskReply, CommandBody, Decision, EventBody, Profile, Risk};
+use tiller_protocol::{AskBody, AskReply, CommandBody, Decision, EventBody, NoticeKind, Profile, Risk};
 
 use super::rig::*;
+use crate::world::lock;
 use crate::{Open, Parts};
 
 pub(super) fn ask_profile(p: &mut Parts) {
@@ -44,6 +47,58 @@ async fn an_edit_waits_for_the_persons_yes_and_shows_what_it_would_do() {
     // It cannot be answered twice.
     rig.answer(&ask, AskReply::Permission { decision: Decision::Once, hash: p.hash });
     assert!(rig.refused().await.message.contains("not open"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_edit_that_cannot_be_made_fails_before_anybody_is_asked() {
+    let place = Place::new();
+    place.file("a.txt", "one\ntwo\n");
+    let edit = |id, old, new| calls(&[(id, "edit_file", json!({"path": "a.txt", "old": old, "new": new}))]);
+    let fake = Fake::new([
+        calls(&[("c1", "read_file", read_args("a.txt"))]),
+        says("Read."),
+        edit("c2", "two", "2"),
+        edit("c3", "three", "3"),
+        edit("c4", "two", "2"),
+        says("Done."),
+    ]);
+    let mut rig = place.start_with(&fake, ask_profile).await;
+    rig.turn("read").await;
+    place.file("a.txt", "one\ntwo\nand theirs\n");
+    rig.seen.clear();
+    rig.submit("edit");
+    let (id, output) = rig.tool_finished().await;
+    assert_eq!(id, "c2");
+    assert!(output.contains("changed by someone else") && output.contains("+and theirs"), "{output}");
+    let (id, output) = rig.tool_finished().await;
+    assert_eq!(id, "c3");
+    assert!(output.contains("a.txt"), "{output}");
+    assert!(!rig.kinds().contains(&"permission_asked".into()), "{:?}", rig.kinds());
+    let ask = rig.asked().await;
+    assert_eq!(ask.call.as_deref(), Some("c4"));
+    // What changes while the question is open is seen all the same.
+    place.file("a.txt", "one\ntwo\nand more\n");
+    rig.answer(&ask, AskReply::Permission { decision: Decision::Once, hash: permission(&ask).hash });
+    assert!(rig.tool_finished().await.1.contains("changed by someone else"));
+    assert_eq!(rig.finished().await.0, TurnStatus::Done);
+    assert_eq!(place.read("a.txt"), "one\ntwo\nand more\n");
+}
+
+/// Nobody said that the agent may read it: the refusal must not tell what is in it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_refused_edit_outside_the_workspace_shows_nothing_of_the_file() {
+    let place = Place::new();
+    let outside = place.tmp.path().canonicalize().unwrap().join("theirs.txt");
+    std::fs::write(&outside, "private words\n").unwrap();
+    let args = json!({"path": outside, "old": "guess", "new": "x"});
+    let fake = Fake::new([calls(&[("c1", "edit_file", args)]), says("I see.")]);
+    let mut rig = place.start_with(&fake, ask_profile).await;
+    rig.submit("edit");
+    let (_, output) = rig.tool_finished().await;
+    assert!(output.contains("was not read before"), "{output}");
+    assert!(!output.contains("private"), "{output}");
+    assert_eq!(rig.finished().await.0, TurnStatus::Done);
+    assert!(!rig.kinds().contains(&"permission_asked".into()), "{:?}", rig.kinds());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -222,4 +277,38 @@ async fn always_holds_in_the_sessions_that_come_after_this_one() {
     rig.submit("again");
     assert_eq!(rig.finished().await.0, TurnStatus::Done, "not asked again");
     assert_eq!(fake.count(), 4);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn rules_that_are_changed_while_it_runs_hold_for_the_next_call() {
+    use tiller_permit::{Effect, Rule, Source};
+    let place = Place::new();
+    let fake = Fake::new([
+        write("c1", "a.txt", "1"),
+        write("c2", "b.txt", "2"),
+        write("c3", "c.txt", "3"),
+        says("Done."),
+    ]);
+    let file: Arc<Mutex<Vec<crate::judge::FreshRules>>> = Arc::default();
+    let read = Arc::clone(&file);
+    let mut rig = place
+        .start_with(&fake, move |p| p.permit = p.permit.clone().live(Arc::new(move || lock(&read).pop())))
+        .await;
+    let rule = |effect, text: &str| Rule::parse(effect, Source::User, text).unwrap();
+    lock(&file).push((Some(vec![rule(Effect::Deny, "write_file(a.txt)")]), Vec::new()));
+    rig.submit("go");
+    assert!(rig.tool_finished().await.1.contains("forbids"), "the first is denied");
+    rig.finished().await;
+    assert_eq!((place.read("b.txt"), place.work.join("a.txt").exists()), ("2".into(), false));
+    // In the place of the old ones; what is wrong in the file is told, and then the old ones hold.
+    fake.push(write("c4", "a.txt", "4"));
+    fake.push(write("c5", "c.txt", "5"));
+    fake.push(says("Done."));
+    lock(&file).push((None, vec![tiller_protocol::Notice::new(NoticeKind::Config, "line 3: no rule")]));
+    lock(&file).push((Some(vec![rule(Effect::Deny, "write_file(c.txt)")]), Vec::new()));
+    rig.submit("again");
+    rig.notice("line 3").await;
+    rig.finished().await;
+    assert_eq!((place.read("a.txt"), place.read("c.txt")), ("4".into(), "3".into()));
+    rig.quit().await;
 }

@@ -12,6 +12,42 @@ use super::faults::{SOON, go_on};
 use super::rig::*;
 use super::tools::Naughty;
 
+const CRASHED: &str = "note Interrupted: Tiller ended before this turn was done.";
+
+/// Whoever opens the session later sees that a turn ended, and how, also when the model never said a word.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_turn_without_an_answer_says_so_in_the_stored_conversation() {
+    let place = Place::new();
+    let refused = Step::Refuse(tiller_provider::ProviderError::Auth("the key is wrong".into()));
+    let mut half = words(0, "half");
+    half.push(Step::Hang);
+    let fake = Fake::new([vec![Step::Hang], vec![refused], half]);
+    let mut rig = place.start(&fake).await;
+    let session = rig.session();
+    rig.submit("one");
+    fake.requested(1).await;
+    rig.interrupt(false);
+    assert_eq!(rig.finished().await.0, TurnStatus::Interrupted);
+    assert_eq!(rig.turn("two").await.0, TurnStatus::Failed);
+    rig.submit("three");
+    rig.until("text", |e| matches!(e, EventBody::Turn(TurnEvent::TextDelta { .. })).then_some(())).await;
+    rig.interrupt(false);
+    assert_eq!(rig.finished().await.0, TurnStatus::Interrupted);
+    rig.quit().await;
+    let fake = Fake::new([says("Four.")]);
+    let mut rig = place.start_with(&fake, |p| p.open = crate::Open::Session(session)).await;
+    let stored = shape(&rig.snapshot().await.entries);
+    let notes: Vec<&String> = stored.iter().filter(|e| e.starts_with("note")).collect();
+    assert_eq!(notes[0], "note Stopped by you before the model answered.");
+    assert!(notes[1].starts_with("note The turn ended early: "), "{notes:?}");
+    assert_eq!(notes.len(), 2, "the third has its half answer: {stored:?}");
+    assert_eq!(stored.last().unwrap(), "reply 1 Interrupted");
+    assert_eq!(rig.turn("four").await.0, TurnStatus::Done);
+    assert_valid(&fake.request(0));
+    assert!(!format!("{:?}", fake.request(0)).contains("ended early"), "notes are the person's");
+    rig.quit().await;
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn s1_a_session_that_was_killed_anywhere_goes_on_with_a_valid_history() {
     // Where the process ends: before the first word, in the text, while a tool runs, between replies.
@@ -67,6 +103,7 @@ async fn s1_a_session_that_was_killed_anywhere_goes_on_with_a_valid_history() {
         for entry in &shown {
             assert!(stored.contains(entry), "stage {stage}: {entry} was shown and is lost: {stored:?}");
         }
+        assert_eq!(stored.last().map(String::as_str), Some(CRASHED), "stage {stage}: {stored:?}");
         go_on(&mut rig);
         assert_eq!(rig.finished().await.0, TurnStatus::Done, "stage {stage}");
         assert_valid(&fake.request(0));

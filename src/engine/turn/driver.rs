@@ -4,14 +4,14 @@ use std::panic::AssertUnwindSafe;
 
 use futures_util::FutureExt;
 use tiller_protocol::event::{StateEvent, TurnEvent, TurnStatus};
-use tiller_protocol::{AgentId, Block, Cost, EntryBody, EventBody, Notice, StopReason, Usage};
+use tiller_protocol::{AgentId, Block, Cost, EntryBody, EventBody, Notice, StopReason, ToolOutcome, Usage};
 use tiller_provider::{ProviderError, retry};
 use tiller_store::Call;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::stream::stream;
 use super::{Delta, Effect, Input};
-use crate::context::request;
+use crate::context::{request, tokens};
 use crate::core::Core;
 use crate::msg::Msg;
 use crate::saves::Then;
@@ -48,7 +48,7 @@ impl Core {
             }
             Effect::AppendReply { blocks, stop, usage } => self.append_reply(blocks, stop, usage),
             Effect::Spent { usage } => {
-                let call = self.spend(usage);
+                let call = self.spend(usage, &[]);
                 let mut append = self.append();
                 append.calls.push(call);
                 self.save(append, Vec::new(), Then::Nothing);
@@ -157,7 +157,7 @@ impl Core {
 
     fn append_reply(&mut self, blocks: Vec<Block>, stop: StopReason, usage: Usage) {
         self.flush_deltas();
-        let call = self.spend(usage);
+        let call = self.spend(usage, &blocks);
         let body = EntryBody::Assistant { blocks, stop, model: self.s.model.clone(), usage, cost: call.cost };
         let entry = self.s.grow(&self.w, body);
         let blocks: &[Block] =
@@ -193,9 +193,14 @@ impl Core {
     }
 
     /// Books what a call of the session's model cost.
-    fn spend(&mut self, usage: Usage) -> Call {
+    fn spend(&mut self, usage: Usage, said: &[Block]) -> Call {
         let model = self.s.model.clone();
         let tier = self.tier();
+        if usage == Usage::default() {
+            // The server does not count: no cost is shown, but no limit is run past unseen either.
+            let (input, output) = (self.context_tokens().0, tokens::of_blocks(said));
+            self.guess(&model, tier, Usage { input, output, ..usage });
+        }
         let call = self.book(&model, tier, usage);
         if let Some(live) = &mut self.live {
             live.cost = call.cost.map(|c| live.cost.unwrap_or_default().plus(c)).or(live.cost);
@@ -254,10 +259,39 @@ impl Core {
             self.news.set("stopped", "the person stopped your last turn before it was done");
         }
         let text = self.redact(&text);
-        let event = self.finished_event(status, text, notice);
+        let mut events = Vec::new();
+        let note = self.ending_note(status, notice.as_ref());
         let mut append = self.append();
+        if let Some(text) = note {
+            let entry = self.s.grow(&self.w, EntryBody::Note { text });
+            if notice.is_none() {
+                let node = Box::new(entry.clone());
+                events.push((place.clone(), EventBody::Turn(TurnEvent::EntryAdded { node })));
+            }
+            append = self.append().entries(vec![entry]);
+        }
         append.running = Some(None);
-        self.save(append, vec![(place, event)], Then::TurnOver { turn, status });
+        events.push((place, self.finished_event(status, text, notice)));
+        self.save(append, events, Then::TurnOver { turn, status });
+    }
+
+    /// A line for whoever opens the session later, where no entry says that the turn did not end well. (Who is
+    /// there now is shown the notice itself.)
+    fn ending_note(&self, status: TurnStatus, notice: Option<&Notice>) -> Option<String> {
+        let told = match self.s.path.last().map(|e| &e.body) {
+            Some(EntryBody::Assistant { stop, .. }) => {
+                !matches!(stop, StopReason::EndTurn | StopReason::ToolUse)
+            }
+            Some(EntryBody::ToolResult { outcome, .. }) => *outcome == ToolOutcome::Interrupted,
+            _ => false,
+        };
+        match (status, notice) {
+            (TurnStatus::Done | TurnStatus::Refused, _) => None,
+            _ if told => None,
+            (TurnStatus::Interrupted, None) => Some("Stopped by you before the model answered.".into()),
+            (_, Some(notice)) => Some(format!("The turn ended early: {}", notice.message)),
+            (_, None) => None,
+        }
     }
 
     pub(crate) fn finished_event(

@@ -38,9 +38,8 @@ impl Core {
         }
         let config = self.w.config();
         let tiers = &config.tiers;
-        if let Some((tier, limit)) = self.tier_limit()
-            && self.tiers.get(tier).copied().unwrap_or_default() >= limit
-        {
+        let tier = self.tier();
+        if let Some(limit) = self.tier_over(tier) {
             let notice = Notice::new(
                 NoticeKind::Budget,
                 format!("today's budget of the tier {tier} is used up: ${:.2}", limit.usd()),
@@ -48,6 +47,16 @@ impl Core {
             .hint("choose another model with /model, then continue");
             let stop = Prepared::Stop { status: TurnStatus::Limit, notice };
             return self.inputs.push_back(Input::Prepared(stop));
+        }
+        if let Some(unpriced) =
+            self.unpriced(&self.s.model, tier).filter(|u| !self.s.unpriced_allowed.contains(&u.model))
+        {
+            if self.w.human == Human::Absent {
+                let stop = Prepared::Stop { status: TurnStatus::Limit, notice: unpriced.notice() };
+                return self.inputs.push_back(Input::Prepared(stop));
+            }
+            let body = AskBody::DeepTier { model: unpriced.model.0.clone(), why: unpriced.why() };
+            return self.ask_self(About::Unpriced { turn }, body);
         }
         if self.tier() == "deep" && !tiers.deep_allowed && !self.s.deep_allowed {
             if self.w.human == Human::Absent {
@@ -81,11 +90,6 @@ impl Core {
         } else {
             "main"
         }
-    }
-
-    fn tier_limit(&self) -> Option<(&'static str, Cost)> {
-        let tier = self.tier();
-        self.w.config().budget.tiers.get(tier).map(|usd| (tier, Cost::from_usd(*usd)))
     }
 
     pub(crate) fn window(&self) -> Option<u64> {

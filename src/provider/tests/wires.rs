@@ -206,10 +206,8 @@ async fn anthropic_sends_thoughts_results_marks_and_images() {
         json!({"type": "tool_result", "tool_use_id": "call_a", "content": [{"type": "text", "text": "result 0"}]})
     );
     assert_eq!(m[2]["content"][1]["is_error"], true);
-    assert_eq!(
-        m[2]["content"][1]["content"][1]["source"],
-        json!({"type": "base64", "media_type": "image/png", "data": "aWNvbg=="})
-    );
+    // Images only in results of calls that went well: see vendors.rs.
+    assert_eq!(m[2]["content"][1]["content"][1]["type"], "text");
     assert_eq!(m[2]["content"].as_array().unwrap().len(), 2, "the results of one reply stand together");
     let marks = body.to_string().matches("ephemeral").count();
     assert_eq!(marks, 4, "the vendor allows four");

@@ -6,6 +6,7 @@ use std::sync::{Arc, PoisonError};
 
 use super::diff;
 use super::encoding::{Text, hide_strays};
+use super::path::{Place, tell};
 use crate::cx::Seen;
 use crate::text::visible;
 use crate::{ToolCx, ToolError, Workspace};
@@ -68,6 +69,26 @@ pub(crate) fn check(cx: &ToolCx, path: &Path, name: &str, bytes: &[u8]) -> Resul
         }
     };
     Err(ToolError::Tell(why))
+}
+
+/// Where the agent may not be told what files hold (`show` is false): refuses, without a word of them, when it
+/// does not know one of `places` as it is. Otherwise [`check`] says it better.
+pub(crate) fn known_first(cx: &ToolCx, places: &[Place], show: bool) -> Result<(), ToolError> {
+    for place in places.iter().filter(|p| !show && p.exists) {
+        let bytes = super::apply::current(place, cx)?.bytes;
+        let hash = *blake3::hash(&bytes).as_bytes();
+        let known =
+            cx.workspace.seen.lock().unwrap_or_else(PoisonError::into_inner).get(&place.path).map(|s| s.hash);
+        let why = match known {
+            Some(known) if known == hash => continue,
+            // Too large for read_file to have held it: only the run itself can make it known.
+            None if bytes.len() as u64 > super::read::HELD => continue,
+            Some(_) => "was changed by someone else since you last saw it",
+            None => "exists and was not read before",
+        };
+        return tell(format!("{} {why}; nothing was changed. Read it with read_file first.", place.name));
+    }
+    Ok(())
 }
 
 fn head(text: &str) -> String {

@@ -21,7 +21,7 @@ use crate::text::is_binary;
 use crate::{Tool, ToolCx, ToolError, ToolOutput, schema};
 
 /// Files up to this size are read whole (and then known to the ledger).
-const HELD: u64 = 16 << 20;
+pub(super) const HELD: u64 = 16 << 20;
 
 /// The tool.
 pub struct ReadFile;

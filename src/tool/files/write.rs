@@ -56,6 +56,16 @@ impl Tool for WriteFile {
         Ok(vec![place.writes()])
     }
 
+    async fn ready(&self, args: &Value, cx: &ToolCx, show: bool) -> Result<(), ToolError> {
+        let args: Args = schema::read(args)?;
+        let cx = cx.clone();
+        blocking("write", move || {
+            ledger::known_first(&cx, &[to_write(&args.path, &cx)?], show)?;
+            if show { plan(&args, &cx, true).map(drop) } else { Ok(()) }
+        })
+        .await
+    }
+
     async fn preview(&self, args: &Value, cx: &ToolCx) -> Option<String> {
         let args: Args = schema::read(args).ok()?;
         let cx = cx.clone();

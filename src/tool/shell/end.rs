@@ -1,6 +1,6 @@
 //! Ending families of processes, and collecting the dead that came to us.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -28,13 +28,15 @@ pub(crate) async fn end(family: &Family, grace: Duration, hard: Option<&Cancella
     note(&living, &mut seen);
     let is_hard = || hard.is_some_and(CancellationToken::is_cancelled);
     if !is_hard() {
-        living.iter().for_each(|s| _ = procs::signal(s, Signal::TERM));
+        let mut told = HashSet::new();
+        signal_in_order(living.clone(), Signal::TERM, &mut told);
         group(family, Signal::TERM);
         let until = Instant::now() + grace;
         while !living.is_empty() && Instant::now() < until && !is_hard() {
             sleep(LOOK).await;
             living = family.living();
             note(&living, &mut seen);
+            signal_in_order(living.clone(), Signal::TERM, &mut told);
         }
     }
     let until = Instant::now() + GIVE_UP;
@@ -52,6 +54,17 @@ pub(crate) async fn end(family: &Family, grace: Duration, hard: Option<&Cancella
         }
     }
     living.len()
+}
+
+/// Signals each process once, parents first: a shell whose child dies before it has the signal itself would go
+/// on with the next part of its list.
+pub(crate) fn signal_in_order(mut living: Vec<Stat>, signal: Signal, told: &mut HashSet<(i32, u64)>) {
+    living.sort_by_key(|s| (s.start, s.pid));
+    for s in living {
+        if told.insert((s.pid, s.start)) {
+            procs::signal(&s, signal);
+        }
+    }
 }
 
 /// KILL, without waiting. For the last moment.

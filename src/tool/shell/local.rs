@@ -6,6 +6,7 @@
 //! folder and exports, so output cannot fake it, and everything written before it can be read without
 //! waiting: who still holds the output pipe afterwards is in the background and never blocks a turn.
 
+use std::collections::HashSet;
 use std::io::Write;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::OpenOptionsExt;
@@ -22,7 +23,7 @@ use tokio::time::sleep_until;
 use super::backend::{Backend, Ended, How, Line, Shell, ShellError, Sink, Start};
 use super::launch::{self, Exit, Launch, Leader, Sandbox};
 use super::leftover::{CHUNK, Got, LINGER, Leftover, read_now, read_ready};
-use super::{hints, procs, quiet, report::Report};
+use super::{end, hints, procs, quiet, report::Report};
 use crate::ToolCx;
 
 /// Until the first prompt.
@@ -238,6 +239,8 @@ impl Shell for LocalShell {
         let mut report = None;
         let mut waited = false;
         let mut stuck = 0;
+        // Who was sent TERM; what a shell with a trap of its own starts next gets one too.
+        let mut told = HashSet::new();
         let broken = self.send(b'U', &text).is_err();
         loop {
             if broken {
@@ -257,7 +260,7 @@ impl Shell for LocalShell {
                 }
                 () = line.cancel.cancelled(), if phase == Phase::Running => {
                     how = How::Stopped;
-                    signal_all(&self.family(since, &before), Signal::TERM);
+                    end::signal_in_order(self.family(since, &before).living(), Signal::TERM, &mut told);
                     phase = Phase::Asked(Instant::now() + line.grace);
                 }
                 ready = self.reports.readable(), if telling => {
@@ -296,7 +299,7 @@ impl Shell for LocalShell {
                             let family = self.family(since, &before);
                             waited = hints::someone_waits(&family.living());
                             how = How::TimedOut;
-                            signal_all(&family, Signal::TERM);
+                            end::signal_in_order(family.living(), Signal::TERM, &mut told);
                             phase = Phase::Asked(now + line.grace);
                         }
                         Phase::Running => {}
@@ -304,6 +307,9 @@ impl Shell for LocalShell {
                             let left = self.family(since, &before).living();
                             if left.is_empty() && self.leader.exited().is_some() {
                                 break;
+                            }
+                            if now < at && matches!(phase, Phase::Asked(_)) {
+                                end::signal_in_order(left.clone(), Signal::TERM, &mut told);
                             }
                             if now >= at && matches!(phase, Phase::Killed(_)) {
                                 stuck = left.len();
@@ -414,9 +420,7 @@ async fn rest(
 }
 
 fn signal_all(family: &procs::Family, signal: Signal) {
-    for s in family.living() {
-        procs::signal(&s, signal);
-    }
+    end::signal_in_order(family.living(), signal, &mut HashSet::new());
 }
 
 /// For systems without `/proc`: the group is all that can be reached.

@@ -45,6 +45,16 @@ fn running(args: &str) -> usize {
     lines.filter(|l| l == args.as_bytes()).count()
 }
 
+/// Whether a process with this command line runs that belongs to the session of `marker`.
+fn carries(args: &str, marker: &str) -> bool {
+    let args: String = args.split(' ').map(|a| format!("{a}\0")).collect();
+    let read = |pid, file| std::fs::read(format!("/proc/{pid}/{file}")).unwrap_or_default();
+    super::procs::all().iter().filter(|s| !s.dead()).any(|s| {
+        read(s.pid, "cmdline") == args.as_bytes()
+            && String::from_utf8_lossy(&read(s.pid, "environ")).contains(marker)
+    })
+}
+
 /// Waits until `check` holds.
 async fn until(what: &str, mut check: impl FnMut() -> bool) {
     let end = Instant::now() + DEADLINE;

@@ -74,6 +74,16 @@ impl Tool for Patch {
         Ok(places.iter().map(Place::writes).collect())
     }
 
+    async fn ready(&self, args: &Value, cx: &ToolCx, show: bool) -> Result<(), ToolError> {
+        let args: Args = schema::read(args)?;
+        let cx = cx.clone();
+        blocking("patch", move || {
+            ledger::known_first(&cx, &places(&sections(&args)?, &cx)?, show)?;
+            if show { plan(&args, &cx, true).map(drop) } else { Ok(()) }
+        })
+        .await
+    }
+
     async fn preview(&self, args: &Value, cx: &ToolCx) -> Option<String> {
         let args: Args = schema::read(args).ok()?;
         let cx = cx.clone();

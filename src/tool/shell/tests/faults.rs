@@ -59,6 +59,54 @@ async fn t1_a_stop_ends_it_and_a_second_one_at_once() {
     }
 }
 
+/// Ways to go on with the next part of a list when the one before it dies. `%` is what runs for long.
+const LISTS: [&str; 6] = [
+    "true && %; touch went-on; sleep 65",
+    "% || touch went-on",
+    "(%; touch went-on; sleep 65)",
+    "bash -c '%; touch went-on; sleep 65'; touch went-on",
+    "for i in 1 2 3; do %; touch went-on; done",
+    "% | cat; touch went-on; sleep 65",
+];
+
+/// A stop is meant for all that was typed, not for the part that runs just now.
+#[tokio::test]
+async fn t1_a_stop_ends_the_whole_list() {
+    for list in LISTS {
+        for pty in [false, true] {
+            let b = bench();
+            let cx = b.cx.clone();
+            let line = list.replace('%', "sleep 64");
+            let args = json!({ "command": line, "pty": pty });
+            let call = tokio::spawn(async move { crate::run_guarded(&Terminal, args, &cx).await });
+            let marker = b.cx.state.shells.session_marker().to_owned();
+            until("the part runs", || carries("sleep 64", &marker)).await;
+            b.cx.cancel.cancel();
+            let out = call.await.unwrap().unwrap();
+            assert_eq!(out.outcome, ToolOutcome::Interrupted, "{list}");
+            assert!(!b.root.join("went-on").exists(), "{list} pty {pty}");
+            assert_eq!(b.cx.state.shells.survivors(), Vec::<i32>::new(), "{list} pty {pty}");
+        }
+    }
+}
+
+/// A shell that catches the signal goes on: what it starts then is told to end too, within the grace.
+#[tokio::test]
+async fn t1_what_a_trap_goes_on_with_is_ended_too() {
+    for pty in [false, true] {
+        let b = Bench::new().limits(|l| l.grace = 3 * DEADLINE);
+        let cx = b.cx.clone();
+        let args = json!({ "command": "trap : TERM; sleep 64; sleep 65; sleep 66; exit", "pty": pty });
+        let call = tokio::spawn(async move { crate::run_guarded(&Terminal, args, &cx).await });
+        let marker = b.cx.state.shells.session_marker().to_owned();
+        until("the part runs", || carries("sleep 64", &marker)).await;
+        let begun = Instant::now();
+        b.cx.cancel.cancel();
+        assert_eq!(call.await.unwrap().unwrap().outcome, ToolOutcome::Interrupted);
+        assert!(begun.elapsed() < 2 * DEADLINE, "pty {pty}: it was killed only after the grace");
+    }
+}
+
 /// A timeout ends what this command started, and only that.
 #[tokio::test]
 async fn t1_background_of_earlier_commands_lives_on() {

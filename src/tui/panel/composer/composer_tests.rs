@@ -205,6 +205,77 @@ fn drafts_come_back_after_a_restart() {
     assert!(r.screen().contains("half a thought"));
 }
 
+/// S1: until the engine says that a message is on disk, it is on disk here.
+#[test]
+fn what_was_sent_is_kept_until_it_is_stored() {
+    let dir = tempfile::tempdir().unwrap();
+    let make = || {
+        let mut r = Robot::new(80, 24);
+        r.app.model.folders.draft = Some(dir.path().to_owned());
+        r.app.start();
+        r.size(80, 24);
+        r
+    };
+    let asked = |r: &Robot| r.asked(|c| matches!(c, CommandBody::Query(Query::History { .. })));
+    let known = |r: &mut Robot, prompts: Vec<String>| {
+        let id = asked(r);
+        r.cause(id, EventBody::Reply(Box::new(ReplyEvent::HistoryReply { prompts })));
+    };
+    // Killed before anything was heard: it comes back, and says why.
+    let mut r = make();
+    r.run("type words that matter; enter");
+    assert!(!r.screen().contains("words that matter"));
+    drop(r);
+    let mut r = make();
+    assert!(r.screen().contains("words that matter"), "{}", r.screen());
+    known(&mut r, vec!["other words".into()]);
+    assert!(r.screen().contains("before it said that this was sent"), "{}", r.screen());
+    // Killed again before it said so, but the words are among the stored prompts: they do not go out twice.
+    r.run("enter");
+    drop(r);
+    let mut r = make();
+    known(&mut r, vec!["words that matter".into()]);
+    assert!(!r.screen().contains("words that matter"), "{}", r.screen());
+    drop(r);
+    assert!(!make().screen().contains("words that matter"));
+    // Stored and told: nothing comes back.
+    let mut r = make();
+    r.run("type told; enter");
+    let id = r.asked(|c| matches!(c, CommandBody::Turn(_)));
+    let node = crate::model::conversation::script::Script::new().user("told");
+    r.cause(
+        id,
+        EventBody::Turn(TurnEvent::UserMessage { entry: node.id, text: "told".into(), node: Box::new(node) }),
+    );
+    drop(r);
+    assert!(!make().screen().contains("told"));
+    // Waiting in the queue: kept until it waits on disk.
+    let mut r = make();
+    running(&mut r);
+    r.run("type for later; enter");
+    let id = r.asked(|c| matches!(c, CommandBody::Turn(_)));
+    let queue = |state| {
+        let id = QueueId(SeqIds::default().next(START));
+        let queue = vec![Queued { id, message: Message::text("for later"), mode: SendMode::Steer, state }];
+        EventBody::State(StateEvent::QueueChanged { queue })
+    };
+    r.cause(id, queue(QueuedState::Queued));
+    let written = || {
+        std::fs::read_dir(dir.path())
+            .unwrap()
+            .flatten()
+            .any(|f| std::fs::read_to_string(f.path()).is_ok_and(|t| t.contains("for later")))
+    };
+    let end = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    while !written() {
+        assert!(std::time::Instant::now() < end, "it is kept while it is on its way");
+        std::thread::park_timeout(std::time::Duration::from_millis(10));
+    }
+    r.event(queue(QueuedState::Accepted));
+    drop(r);
+    assert!(!make().screen().contains("for later"));
+}
+
 #[test]
 fn what_a_chip_holds_can_be_looked_at() {
     let mut r = Robot::new(100, 24);

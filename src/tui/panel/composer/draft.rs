@@ -28,6 +28,8 @@ pub(crate) struct Draft {
     pub aside: Option<Message>,
     /// On its way back from the queue.
     pub taking: Option<(QueueId, Message)>,
+    /// Sent, but the engine has not said yet that it is on disk.
+    pub sent: Vec<Message>,
 }
 
 #[derive(Default)]
@@ -41,18 +43,41 @@ impl Draft {
     fn take_in(&mut self, other: Self) {
         let blank = |m: &Message| m.text.trim().is_empty() && m.attachments.is_empty();
         let taking = other.taking.map(|(_, message)| message);
-        let all = [Some(other.message), other.aside, taking];
-        for message in all.into_iter().flatten().filter(|m| !blank(m)) {
+        let all = [Some(other.message), other.aside, taking].into_iter().flatten().chain(other.sent);
+        for message in all.filter(|m| !blank(m)) {
             match &mut self.aside {
-                Some(there) => {
-                    there.text.push_str("\n\n");
-                    there.text.push_str(&message.text);
-                    there.attachments.extend(message.attachments);
-                }
+                Some(there) => join(there, message),
                 None => self.aside = Some(message),
             }
         }
     }
+
+    /// What was sent and perhaps never arrived: into the text, or aside where something was written since. Gives
+    /// it, so that it can go again when it turns out to have arrived.
+    pub(crate) fn unsent(&mut self) -> Vec<Message> {
+        let sent = std::mem::take(&mut self.sent);
+        let free = self.message == Message::default();
+        let mut all = if free { None } else { self.aside.take() };
+        for message in sent.iter().cloned() {
+            match &mut all {
+                Some(there) => join(there, message),
+                None => all = Some(message),
+            }
+        }
+        if free {
+            self.message = all.unwrap_or_default();
+        } else {
+            self.aside = all;
+        }
+        sent
+    }
+}
+
+/// Puts a message behind another.
+fn join(there: &mut Message, message: Message) {
+    there.text.push_str("\n\n");
+    there.text.push_str(&message.text);
+    there.attachments.extend(message.attachments);
 }
 
 /// Writes the latest draft to one file. Dropping it writes what is left and ends the thread.

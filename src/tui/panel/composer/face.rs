@@ -5,12 +5,12 @@ use std::any::Any;
 use crossterm::event::{KeyCode, KeyEvent, MouseButton, MouseEvent, MouseEventKind};
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
-use tiller_protocol::event::{ReplyEvent, StateEvent};
+use tiller_protocol::event::{ReplyEvent, StateEvent, TurnEvent};
 use tiller_protocol::{Attachment, Event, EventBody, Message, SendMode};
 
 use super::content::Content;
 use super::draft::Keeper;
-use super::recall::{self, Recall, Taking};
+use super::recall::{self, Recall};
 use super::vim::{Mode, Vim};
 use super::{ACTIONS, Composer, PASTED, TAKEN, draw, running_modes};
 use crate::action::{Action, ActionSpec};
@@ -67,10 +67,8 @@ impl Panel for Composer {
         if let Some(path) = &model.folders.draft {
             let mut keeper = Keeper::new(path.clone());
             let draft = keeper.load();
-            self.content = Content::of(&draft.message);
-            self.aside = draft.aside;
-            self.taking = draft.taking.map(|(id, message)| Taking { id, message, asked: false });
             self.keeper = Some(keeper);
+            return self.restore(draft);
         }
         Vec::new()
     }
@@ -227,6 +225,10 @@ impl Panel for Composer {
             EventBody::State(StateEvent::HeadMoved { draft: Some(message), .. }) => {
                 self.compose(message, true, model)
             }
+            EventBody::State(StateEvent::QueueChanged { queue }) => {
+                self.queue(queue);
+                Reply::Ignored
+            }
             EventBody::Reply(r) if matches!(**r, ReplyEvent::SnapshotReply { .. }) => {
                 self.whole_state(model);
                 Reply::Ignored
@@ -241,6 +243,8 @@ impl Panel for Composer {
                 self.taken(queue);
                 Reply::done()
             }
+            (sent, EventBody::State(StateEvent::QueueChanged { queue })) => self.waits(sent, queue),
+            (sent, EventBody::Turn(TurnEvent::UserMessage { .. })) => self.stored(sent),
             (_, EventBody::Reply(reply)) => self.answered(token, reply, model),
             _ => Reply::Ignored,
         }

@@ -23,8 +23,8 @@ use self::draft::{Draft, Keeper};
 use self::history::History;
 use self::popup::{Kind, Popup};
 pub use self::recall::Recall;
-use self::recall::Taking;
 pub(crate) use self::recall::waiting;
+use self::recall::{Sending, Taking};
 use self::submit::Sent;
 use self::vim::Vim;
 use crate::action::ActionSpec;
@@ -69,6 +69,7 @@ const MENTIONS: Token = Token(1);
 const EARLIER: Token = Token(2);
 const PASTED: Token = Token(3);
 const TAKEN: Token = Token(4);
+const ARRIVED: Token = Token(5);
 const SENT0: u64 = 1000;
 
 /// The panel.
@@ -84,7 +85,9 @@ pub struct Composer {
     /// A waiting message on its way back from the queue.
     taking: Option<Taking>,
     keeper: Option<Keeper>,
-    sent: VecDeque<(Token, Message)>,
+    sent: VecDeque<Sending>,
+    /// Sent by an earlier process that ended before it heard that they are on disk.
+    unsure: Vec<Message>,
     next: u64,
     /// The file that the external editor has.
     editing: Option<PathBuf>,
@@ -97,11 +100,17 @@ pub struct Composer {
 impl Composer {
     fn changed(&mut self) {
         self.notice = None;
+        self.keep();
+    }
+
+    /// Puts all that was typed, and is not surely on disk elsewhere, on disk.
+    fn keep(&mut self) {
         if let Some(k) = &mut self.keeper {
             k.keep(Draft {
                 message: self.content.message(),
                 aside: self.aside.clone(),
                 taking: self.taking.as_ref().map(|t| (t.id, t.message.clone())),
+                sent: self.sent.iter().map(|s| s.message.clone()).collect(),
             });
         }
     }
@@ -144,7 +153,7 @@ impl Composer {
             Sent::Message(command) => {
                 self.next += 1;
                 let token = Token(SENT0 + self.next);
-                self.sent.push_back((token, message));
+                self.sent.push_back(Sending { token, message, queued: None });
                 if self.sent.len() > SENT {
                     self.sent.pop_front();
                 }

@@ -7,9 +7,11 @@ use tiller_protocol::event::ReplyEvent;
 use tiller_protocol::{CommandBody, Message, QueueId, Queued, QueuedState};
 
 use super::content::Content;
-use super::{Composer, EARLIER, HISTORY, MENTIONS, TAKEN};
+use super::draft::Draft;
+use super::{ARRIVED, Composer, EARLIER, HISTORY, MENTIONS, TAKEN};
 use crate::effect::{Effect, Token};
 use crate::model::Model;
+use crate::model::conversation::Body;
 use crate::panel::Reply;
 
 /// What others want of the composer ([`Effect::Tell`]).
@@ -28,6 +30,15 @@ pub(super) struct Taking {
     pub(super) message: Message,
     /// This process asked for it; otherwise an earlier one did, and nobody knows how that ended.
     pub(super) asked: bool,
+}
+
+/// A message that the engine has not said yet to be on disk. Until then it is kept with the draft.
+#[derive(Clone, Debug)]
+pub(super) struct Sending {
+    pub(super) token: Token,
+    pub(super) message: Message,
+    /// Its place in the queue, when it waits there.
+    pub(super) queued: Option<QueueId>,
 }
 
 /// Messages that have not gone out yet, next one first.
@@ -121,6 +132,15 @@ impl Composer {
     /// process was taking back, and that still waits, was not taken.
     pub(super) fn whole_state(&mut self, model: &Model) {
         self.taken(&model.queue);
+        // After a gap nobody says any more that it arrived.
+        let last = model.conversation.cells().iter().rev().find_map(|c| match &c.body {
+            Body::User { text, .. } => Some(text.trim()),
+            _ => None,
+        });
+        let there = |m: &Message| last == Some(m.text.trim()) || model.queue.iter().any(|q| q.message == *m);
+        self.sent.retain(|s| !there(&s.message));
+        self.keep();
+        self.sure(there);
         if self.taking.take_if(|t| !t.asked).is_some() {
             self.changed();
         }
@@ -138,6 +158,74 @@ impl Composer {
         self.changed();
     }
 
+    /// Takes over what an earlier process left. What it sent last may be on disk or not: that is asked.
+    pub(super) fn restore(&mut self, mut draft: Draft) -> Vec<Effect> {
+        self.unsure = draft.unsent();
+        self.content = Content::of(&draft.message);
+        self.aside = draft.aside;
+        self.taking = draft.taking.map(|(id, message)| Taking { id, message, asked: false });
+        if self.unsure.is_empty() {
+            return Vec::new();
+        }
+        self.keep();
+        let limit = HISTORY;
+        let query = Query::History { scope: HistoryScope::Project, filter: String::new(), limit };
+        vec![Effect::Ask(CommandBody::Query(query), ARRIVED)]
+    }
+
+    /// The stored prompts came: what an earlier process sent may be among them.
+    fn arrived(&mut self, prompts: &[String]) {
+        if !self.sure(|m| prompts.iter().any(|p| p.trim() == m.text.trim())) && !self.unsure.is_empty() {
+            self.notice = Some("Tiller ended before it said that this was sent. Enter sends it.".into());
+        }
+    }
+
+    /// What an earlier process sent leaves the text again when it arrived: it must not go out twice. (It stands in
+    /// the conversation, in the queue or among the earlier prompts.)
+    fn sure(&mut self, arrived: impl Fn(&Message) -> bool) -> bool {
+        let sure = matches!(&self.unsure[..], [one] if arrived(one) && self.content.message() == *one);
+        if sure {
+            self.unsure.clear();
+            self.content = Content::default();
+            self.changed();
+        }
+        sure
+    }
+
+    /// The engine has the message of this token on disk.
+    pub(super) fn stored(&mut self, token: Token) -> Reply {
+        let before = self.sent.len();
+        self.sent.retain(|s| s.token != token);
+        if self.sent.len() < before {
+            self.keep();
+        }
+        Reply::done()
+    }
+
+    /// The message of this token waits: which one it is. It is on disk when the queue says so.
+    pub(super) fn waits(&mut self, token: Token, queue: &[Queued]) -> Reply {
+        let known: Vec<QueueId> = self.sent.iter().filter_map(|s| s.queued).collect();
+        let fresh = |q: &&Queued| q.state == QueuedState::Queued && !known.contains(&q.id);
+        if let Some(sending) = self.sent.iter_mut().find(|s| s.token == token && s.queued.is_none()) {
+            // As it was typed, or else (secrets are masked there) the latest.
+            let same = queue.iter().filter(fresh).find(|q| q.message == sending.message);
+            sending.queued = same.or_else(|| queue.iter().filter(fresh).last()).map(|q| q.id);
+        }
+        self.queue(queue);
+        Reply::done()
+    }
+
+    /// What waits is on disk, or has gone out.
+    pub(super) fn queue(&mut self, queue: &[Queued]) {
+        let before = self.sent.len();
+        self.sent.retain(|s| {
+            s.queued.is_none_or(|id| queue.iter().any(|q| q.id == id && q.state == QueuedState::Queued))
+        });
+        if self.sent.len() < before {
+            self.keep();
+        }
+    }
+
     pub(super) fn answered(&mut self, token: Token, reply: &ReplyEvent, model: &Model) -> Reply {
         match (token, reply) {
             (MENTIONS, ReplyEvent::MentionsReply { text, mentions }) => {
@@ -151,6 +239,7 @@ impl Composer {
                     return self.up(model);
                 }
             }
+            (ARRIVED, ReplyEvent::HistoryReply { prompts }) => self.arrived(prompts),
             (TAKEN, ReplyEvent::ErrorReply { notice }) => {
                 // It has gone out: it stands in the conversation.
                 self.taking = None;
@@ -158,8 +247,8 @@ impl Composer {
                 self.notice = Some(notice.message.clone());
             }
             (sent, ReplyEvent::ErrorReply { notice }) => {
-                let Some(i) = self.sent.iter().position(|(t, _)| *t == sent) else { return Reply::Ignored };
-                if let Some((_, message)) = self.sent.remove(i) {
+                let Some(i) = self.sent.iter().position(|s| s.token == sent) else { return Reply::Ignored };
+                if let Some(Sending { message, .. }) = self.sent.remove(i) {
                     self.bring_back(message);
                     self.notice = Some(notice.message.clone());
                 }
