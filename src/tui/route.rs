@@ -14,6 +14,9 @@ use crate::app::{App, Layer, Owner, Task};
 use crate::effect::{Effect, Token};
 use crate::panel::{Panel, Reply, View};
 
+/// Rows of the palette that are remembered.
+const RECENT: usize = 8;
+
 /// Who waits for what.
 #[derive(Default)]
 pub(crate) struct Router {
@@ -91,6 +94,14 @@ impl App {
                 }
             }
             Effect::Setting { key, value } => self.setting(key, value),
+            Effect::KeepModel(which) => self.keep_model(which),
+            Effect::Used(row) => {
+                self.keys.recent.retain(|r| *r != row);
+                self.keys.recent.insert(0, row);
+                self.keys.recent.truncate(RECENT);
+            }
+            Effect::Type(key) => self.typed_elsewhere(|p, m| p.key(&key, m)),
+            Effect::Paste(text) => self.typed_elsewhere(|p, m| p.paste(&text, m)),
             Effect::Branch(id) => self.branch(id),
             Effect::Answer(id) => {
                 if !self.open_this(id) {
@@ -172,9 +183,16 @@ impl App {
     /// Takes away the layer that asked for it, else the top one.
     fn pop(&mut self, from: Owner) {
         match from {
-            Owner::Layer(id) => self.layers.retain(|l| l.id != id),
+            Owner::Layer(id) => {
+                if let Some(at) = self.layers.iter().position(|l| l.id == id) {
+                    let layer = self.layers.remove(at);
+                    self.keep_ask(layer.panel);
+                }
+            }
             _ => {
-                self.layers.pop();
+                if let Some(layer) = self.layers.pop() {
+                    self.keep_ask(layer.panel);
+                }
             }
         }
         self.keys.pending.clear();
@@ -196,6 +214,8 @@ impl App {
             self.screen.zoom = crate::layout::Zoom::Normal;
         }
         self.screen.focus = view;
+        let more = self.with(Owner::View(view), Panel::focused);
+        self.effects(Owner::View(view), more.unwrap_or_default());
     }
 
     /// Puts words into the composer.
@@ -274,7 +294,10 @@ impl App {
                 let meaning = crate::dialog::profile::meaning(*profile);
                 self.say(format!("permission mode {}: {meaning}", profile.word()));
             }
-            EventBody::State(StateEvent::ModelChanged { .. }) => self.release(),
+            EventBody::State(StateEvent::ModelChanged { .. }) => {
+                self.model_chosen();
+                self.release();
+            }
             EventBody::State(StateEvent::Stopped {}) => self.tasks.push(Task::Quit),
             EventBody::Turn(tiller_protocol::event::TurnEvent::SessionStarted { .. }) => self.ask_snapshot(),
             EventBody::Reply(r) => match r.as_ref() {

@@ -58,9 +58,9 @@ pub(crate) fn lines(cx: &DrawCx<'_>, asks: usize, width: u16) -> Vec<Line> {
         let text = format!("~ try {} of {} in {left} s: {}", r.attempt, r.of, r.why);
         out.push(Line {
             text,
-            right: format!("{} stop", cx.key("global.escape")),
+            right: format!("{} now  {} stop", cx.key("global.try_now"), cx.key("global.escape")),
             role: Role::Waiting,
-            act: None,
+            act: Some("global.try_now"),
         });
     }
     queue(cx, &mut out);

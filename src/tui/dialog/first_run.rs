@@ -3,6 +3,7 @@
 //! drawn or logged. Servers that were found are listed; nothing is sent to them before the person's yes.
 
 use std::any::Any;
+use std::time::Duration;
 
 use crossterm::event::{KeyEvent, MouseEvent};
 use ratatui::buffer::Buffer;
@@ -20,7 +21,7 @@ use crate::keymap::Chord;
 use crate::ladder::Rung;
 use crate::model::Model;
 use crate::panel::rows::Rows;
-use crate::panel::{DrawCx, Hint, Panel, Place, Reply};
+use crate::panel::{DrawCx, Hint, Panel, Place, Reply, View};
 use crate::text::line::{Line, Look, Wrap};
 use crate::theme::Role;
 use crate::widget::edit::Edit;
@@ -74,16 +75,29 @@ pub struct FirstRun {
     /// The session had a model of its own when the set-up was asked for: the engine may give it one before
     /// the answer is here.
     had: bool,
+    /// It came by itself, then: keys that follow at once were meant for the composer.
+    came: Option<Duration>,
 }
 
 impl Default for FirstRun {
     fn default() -> Self {
         let (rows, field) = (Rows::default(), Edit::default());
-        Self { step: Step::Menu, rows, field, said: None, found: Vec::new(), had: false }
+        Self { step: Step::Menu, rows, field, said: None, found: Vec::new(), had: false, came: None }
     }
 }
 
 impl FirstRun {
+    /// Offered without being asked for.
+    pub(crate) fn by_itself(now: Duration) -> Self {
+        Self { came: Some(now), ..Self::default() }
+    }
+
+    /// Somebody types and has not seen it yet.
+    fn unseen(&self, model: &Model) -> bool {
+        let deaf = Duration::from_millis(model.ui.approval_deaf);
+        self.came.is_some_and(|t| model.mono.saturating_sub(t) < deaf)
+    }
+
     fn choices(&self, model: &Model) -> Vec<(Choice, String)> {
         match &self.step {
             Step::Menu => self.menu(model),
@@ -144,8 +158,8 @@ impl FirstRun {
             return Reply::done();
         };
         match choice {
-            Choice::Ready(model) | Choice::Model(model) => Reply::Done(vec![Effect::Pop, choose(model)]),
-            Choice::Demo => Reply::Done(vec![Effect::Pop, choose(ModelRef("demo/demo".into()))]),
+            Choice::Ready(model) | Choice::Model(model) => chosen(model),
+            Choice::Demo => chosen(ModelRef("demo/demo".into())),
             Choice::Key => self.go(Step::Provider),
             Choice::Url => self.go(Step::Url),
             Choice::Provider(p) => self.go(Step::Key(p)),
@@ -193,7 +207,10 @@ impl FirstRun {
         }
         let mut effects = vec![Effect::Pop, toast];
         if let Some(only) = models.pop() {
-            effects.push(choose(only));
+            effects.extend(choose(only));
+        } else if !self.had {
+            // The engine takes one of the provider's by itself.
+            effects.push(Effect::KeepModel(None));
         } else if self.had {
             // A provider was added to a session that has a model: it goes on, unless the person says so.
             effects.push(Effect::Act(Action("model.open")));
@@ -220,8 +237,14 @@ impl FirstRun {
     }
 }
 
-fn choose(model: ModelRef) -> Effect {
-    Effect::Send(CommandBody::Session(SessionCommand::SetModel { model }))
+/// From now on, and in later sessions.
+fn choose(model: ModelRef) -> [Effect; 2] {
+    let keep = Effect::KeepModel(Some(model.clone()));
+    [Effect::Send(CommandBody::Session(SessionCommand::SetModel { model })), keep]
+}
+
+fn chosen(model: ModelRef) -> Reply {
+    Reply::Done([Effect::Pop].into_iter().chain(choose(model)).collect())
 }
 
 /// Servers of this machine that answer and wait for a yes.
@@ -298,9 +321,13 @@ impl Panel for FirstRun {
                 Reply::done()
             }
             Some(c) => match c.to_digit(10).map(|d| d as usize) {
-                Some(d) if d >= 1 && d <= self.choices(model).len() => {
+                Some(d) if d >= 1 && d <= self.choices(model).len() && !self.unseen(model) => {
                     self.rows.chosen = d - 1;
                     self.open(model)
+                }
+                // Words are for the composer: nothing that is typed is lost, and this can be opened again.
+                _ if self.step == Step::Menu && (c != ' ' || self.unseen(model)) => {
+                    Reply::Done(vec![Effect::Focus(View::Composer), Effect::Type(*key)])
                 }
                 _ => Reply::Ignored,
             },
@@ -311,6 +338,11 @@ impl Panel for FirstRun {
     fn paste(&mut self, text: &str, _model: &Model) -> Reply {
         if self.writing() {
             self.field.insert(text.trim());
+        } else if text.trim().contains(char::is_whitespace) {
+            return Reply::Done(vec![Effect::Focus(View::Composer), Effect::Paste(text.to_owned())]);
+        } else {
+            // Perhaps a key: it must not stand in the composer for all to see.
+            self.said = Some("choose first what it is, then paste it again".into());
         }
         Reply::done()
     }

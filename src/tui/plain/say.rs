@@ -353,11 +353,11 @@ impl Plain {
             ReplyEvent::CostsReply { rows, total } => {
                 for r in rows {
                     let cost =
-                        r.cost.map_or_else(|| "price not known".into(), |c| format!("${:.2}", c.usd()));
+                        r.cost.map_or_else(|| "price not known".into(), |c| crate::header::money(c.usd()));
                     self.say(&format!("Cost: {}: {} calls, {cost}", r.key, r.calls));
                 }
                 if let Some(t) = total {
-                    self.say(&format!("Cost: ${:.2} in all.", t.usd()));
+                    self.say(&format!("Cost: {} in all.", crate::header::money(t.usd())));
                 }
             }
             ReplyEvent::ContextReply { report } => {

@@ -395,3 +395,20 @@ fn a_page_that_does_not_come_right_is_asked_for_once() {
     assert_eq!(pages, 1);
     assert!(!r.screen().contains("another branch"));
 }
+
+#[test]
+fn open_is_offered_only_where_there_is_more() {
+    let mut r = Robot::new(80, 24);
+    let mut s = Script::new();
+    let user = s.user("hello");
+    let e = s.snapshot(vec![user], 0, false);
+    send(&mut r, e);
+    r.run("alt-1");
+    assert!(!r.footer().contains("open"), "{}", r.footer());
+    let long: String = (0..40).map(|n| format!("line {n}\n")).collect();
+    for e in s.tool("t", "terminal", "shell", "make", &long, None) {
+        send(&mut r, e);
+    }
+    r.run("G");
+    assert!(r.footer().contains("enter open"), "{}", r.footer());
+}
