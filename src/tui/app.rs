@@ -368,9 +368,13 @@ impl App {
     /// Does an action: the panel on top has the first word, then the shell, then the view that owns it.
     /// `false`: nobody could do it now.
     pub(crate) fn act(&mut self, action: Action) -> bool {
+        // For Escape it counts what it ends.
+        let escape = action == Action("global.escape");
+        let running =
+            self.model.running && (!escape || crate::global::rung(self) == crate::ladder::Rung::Stop);
         let done = self.carry_out(action);
         if done {
-            self.model.tour.did(action);
+            self.model.tour.did(action, running);
         }
         done
     }

@@ -90,15 +90,21 @@ fn queue(cx: &DrawCx<'_>, out: &mut Vec<Line>) {
 /// The step of the guided tour: its title with the keys, and its text.
 fn tour(cx: &DrawCx<'_>, width: u16, out: &mut Vec<Line>) {
     let Some((step, at, of)) = cx.model.tour.step() else { return };
-    let keys: Vec<String> = step
-        .actions
-        .iter()
-        .filter_map(|a| crate::action::find(a))
-        .map(|s| format!("{} {}", cx.key(s.action.0), s.label))
-        .collect();
-    let keys = if keys.is_empty() { String::new() } else { format!("   {}", keys.join(", ")) };
     let right = format!("{} next  {} end", cx.key("tour.next"), cx.key("tour.end"));
-    let text = format!("tour {at}/{of}  {}{keys}", step.title);
+    let specs = || step.actions.iter().filter_map(|a| crate::action::find(&a.id));
+    let told = |labels: bool| -> String {
+        let key = |s: &crate::action::ActionSpec| match labels {
+            true => format!("{} {}", cx.key(s.action.0), s.label),
+            false => cx.key(s.action.0),
+        };
+        let keys: Vec<String> = specs().map(key).collect();
+        let keys = if keys.is_empty() { String::new() } else { format!("   {}", keys.join(", ")) };
+        format!("tour {at}/{of}  {}{keys}", step.title)
+    };
+    // A key is never cut: where there is too little room, the text below says what it does.
+    let whole = told(true);
+    let fits = whole.width() + right.width() + 4 <= usize::from(width);
+    let text = if fits { whole } else { told(false) };
     out.push(Line { text, right, role: Role::Strong, act: None });
     let width = usize::from(width).clamp(20, 102) - 2;
     let rows = crate::dialog::confirm::wrap(&step.text, width);

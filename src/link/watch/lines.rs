@@ -203,8 +203,8 @@ pub(crate) fn diff(
     }
     let (old, new) = (old.unwrap_or_default(), new.as_deref().unwrap_or_default());
     if old == new {
-        // What was known first may be no older than what is there now; an empty or committed text is.
-        return (committed.is_some() || first == Some("")).then(String::new);
+        // An empty file that is new: that is all there is to see.
+        return (committed.is_none() && first == Some("")).then(String::new);
     }
     let diff = TextDiff::configure().timeout(Duration::from_millis(500)).diff_lines(old, new);
     Some(

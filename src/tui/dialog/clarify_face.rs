@@ -31,6 +31,8 @@ impl Panel for Clarify {
         self.renew(model);
         self.deaf.restart();
         (self.said, self.escaped) = (None, None);
+        self.filter.take();
+        self.search();
     }
 
     fn leave(&self) -> Option<&'static str> {

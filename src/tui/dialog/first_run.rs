@@ -31,7 +31,8 @@ use crate::widget::{draw, input};
 pub const ACTIONS: &[ActionSpec] = &[ActionSpec::key_only("setup.send", "done", "Take what is written")];
 
 /// Names under which keys are kept, as the environment variables have them.
-const PROVIDERS: [&str; 7] = ["anthropic", "openai", "gemini", "openrouter", "xai", "groq", "deepseek"];
+pub(crate) const PROVIDERS: [&str; 7] =
+    ["anthropic", "openai", "gemini", "openrouter", "xai", "groq", "deepseek"];
 
 const CONNECT: Token = Token(1);
 const LOOK: Token = Token(2);

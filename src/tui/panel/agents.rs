@@ -239,7 +239,11 @@ fn agent_row(model: &Model, a: &AgentView, depth: usize, columns: usize) -> Line
 }
 
 fn process_row(p: &Process, columns: usize) -> Line {
-    let state = format!("~ {}", p.state.replace("running for ", "runs "));
+    let seconds =
+        p.state.strip_prefix("running for ").and_then(|s| s.strip_suffix(" s")?.parse::<i64>().ok());
+    let state =
+        seconds.map_or_else(|| p.state.clone(), |s| format!("runs {}", lasting(s.saturating_mul(1000))));
+    let state = format!("~ {state}");
     let said = if p.last.is_empty() { p.command.clone() } else { format!("{}: {}", p.command, p.last) };
     row(2, &p.id, &[(state, Role::Running)], &said, columns)
 }
@@ -251,8 +255,12 @@ fn tool_row(model: &Model, t: &ToolCell, columns: usize) -> Line {
         (_, State::Running) => (format!("~ running{since}"), Role::Running),
         _ => (". waits".to_owned(), Role::Dim),
     };
-    let verb = if t.verb.is_empty() { &t.name } else { &t.verb };
-    row(2, verb, &[(text, role)], &t.target, columns)
+    // After a restart only name and arguments are known.
+    let (verb, target) = match t.verb.as_str() {
+        "" => crate::cell::describe(&t.name, &t.arguments),
+        verb => (verb.to_owned(), t.target.clone()),
+    };
+    row(2, &verb, &[(text, role)], &target, columns)
 }
 
 impl Panel for Agents {

