@@ -61,6 +61,7 @@ mod session;
 pub mod settings;
 mod shell_line;
 mod shorten;
+mod symbols;
 mod titles;
 pub mod todo;
 pub mod trust;

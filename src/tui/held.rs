@@ -9,6 +9,7 @@ use tiller_protocol::{
 
 use crate::action::Action;
 use crate::app::{App, Owner, Task};
+use crate::dialog::first_run::AskedFor;
 use crate::effect::Token;
 use crate::model::Model;
 use crate::panel::{Panel, Reply, View};
@@ -53,9 +54,15 @@ impl App {
     fn wait_for_model(&mut self) {
         self.asking.held.waits = true;
         self.asking.first_run = false;
-        // It may be there already: offered by itself, at the start.
-        if !self.layers.iter().any(|l| l.panel.scope().starts_with("setup")) {
-            self.act(Action("setup.open"));
+        // It may be there already, offered by itself at the start; now it is asked for.
+        let there = self.layers.iter().find(|l| l.panel.scope().starts_with("setup")).map(|l| l.id);
+        match there {
+            Some(id) => {
+                let _ = self.with(Owner::Layer(id), |p, m| p.told(Box::new(AskedFor), m));
+            }
+            None => {
+                self.act(Action("setup.open"));
+            }
         }
     }
 
@@ -199,6 +206,9 @@ mod tests {
         assert_eq!(submitted(&r), ["from the shell"]);
         let id = r.asked(|c| matches!(c, CommandBody::Turn(_)));
         r.app.model.ready = true;
+        // It is offered by itself first.
+        r.app.asking.first_run = true;
+        r.run("wait 2000");
         let notice = Notice::new(NoticeKind::Config, "no model is set up yet, so nothing was sent");
         r.cause(id, EventBody::Reply(Box::new(ReplyEvent::ErrorReply { notice })));
         assert!(
@@ -206,6 +216,8 @@ mod tests {
             "{}",
             r.screen()
         );
+        r.clear().run("3");
+        assert_eq!(r.commands().len(), 1, "it is asked for now: a digit is an answer at once");
         r.clear();
         model(&mut r, "demo/demo");
         assert_eq!(submitted(&r), ["from the shell"]);

@@ -80,6 +80,9 @@ pub struct FirstRun {
     came: Option<Duration>,
 }
 
+/// Told to it when a message waits for it: then it did not come by itself.
+pub(crate) struct AskedFor;
+
 impl Default for FirstRun {
     fn default() -> Self {
         let (rows, field) = (Rows::default(), Edit::default());
@@ -278,6 +281,13 @@ impl Panel for FirstRun {
 
     fn opened(&mut self, _model: &Model) -> Vec<Effect> {
         vec![Effect::Ask(CommandBody::Query(Query::Models), LOOK)]
+    }
+
+    fn told(&mut self, what: Box<dyn Any>, _model: &Model) -> Reply {
+        if what.is::<AskedFor>() {
+            self.came = None;
+        }
+        Reply::done()
     }
 
     fn reply(&mut self, _token: Token, event: &Event, _model: &Model) -> Reply {
