@@ -53,6 +53,13 @@ pub(crate) fn lines(cx: &DrawCx<'_>, asks: usize, width: u16) -> Vec<Line> {
             act: Some("global.answer"),
         });
     }
+    if let Some(what) = m.session.summary.as_ref().and_then(|s| s.interrupted.as_ref())
+        && !m.running
+    {
+        let right = if m.session.read_only { String::new() } else { "/continue goes on".into() };
+        let text = format!("- unfinished: {} was interrupted", what.replace('\n', " "));
+        out.push(Line { text, right, role: Role::Waiting, act: None });
+    }
     if let Some(r) = &m.retry {
         let left = (r.until.millis() - cx.now.millis()).max(0).unsigned_abs().div_ceil(1000);
         let text = format!("~ try {} of {} in {left} s: {}", r.attempt, r.of, r.why);
@@ -119,6 +126,7 @@ pub(crate) fn title(cx: &DrawCx<'_>, shown: &[Option<&'static str>]) -> String {
         _ if m.tour.step().is_some() => "tour".into(),
         _ if m.not_saving.is_some() => "not saving".into(),
         _ if !m.asks.is_empty() => "waiting for you".into(),
+        _ if m.retry.is_none() => "unfinished".into(),
         _ => "next try".into(),
     }
 }

@@ -59,6 +59,8 @@ pub struct UiOptions {
     pub connect: Option<SetUp>,
     /// Keys that the environment holds, to be offered by name.
     pub found_keys: Vec<crate::effect::FoundKey>,
+    /// Names of agent programs that were found on the path.
+    pub found_agents: Vec<String>,
     /// No model was found: offer to set one up, once the engine has answered.
     pub first_run: bool,
     /// The folder brings settings or rules that are not trusted; read at the start and at each reload.
@@ -93,6 +95,7 @@ impl UiOptions {
             statusline: None,
             connect: None,
             found_keys: Vec::new(),
+            found_agents: Vec::new(),
             first_run: false,
             restricted: Arc::default(),
             prompt: None,
@@ -234,6 +237,7 @@ pub(crate) fn make_app(o: &UiOptions) -> (App, Vec<Notice>) {
     app.asking.first_run = o.first_run;
     app.model.restricted = o.restricted.load(Ordering::Acquire);
     app.model.found_keys.clone_from(&o.found_keys);
+    app.model.found_agents.clone_from(&o.found_agents);
     app.model.tour = crate::model::tour::Tour::new(&o.tour);
     (app, notices)
 }

@@ -132,9 +132,17 @@ impl FirstRun {
         keys.chain(fixed).chain(found).collect()
     }
 
-    fn words(&self) -> String {
+    fn words(&self, model: &Model) -> String {
         match &self.step {
-            Step::Menu => "No model is set up yet. What you have typed is kept.".into(),
+            Step::Menu => {
+                let mut words = "No model is set up yet. What you have typed is kept.".to_owned();
+                if !model.found_agents.is_empty() {
+                    // Named, not offered: nothing here can start them yet.
+                    let all = model.found_agents.join(", ");
+                    words.push_str(&format!(" Agent programs on this machine (not used yet): {all}."));
+                }
+                words
+            }
             Step::Provider => "Whose key is it?".into(),
             Step::Key(p) => format!(
                 "Paste the key of {p}. It is not shown. It is tried, and kept in a file that only you can read."
@@ -223,9 +231,9 @@ impl FirstRun {
     }
 
     /// Words, list or field, what was said.
-    fn parts(&self, area: Rect) -> [Rect; 3] {
+    fn parts(&self, area: Rect, model: &Model) -> [Rect; 3] {
         let lines = |text: &str| super::confirm::wrap(text, usize::from(area.width)).len() as u16;
-        let words = lines(&self.words()).min(area.height);
+        let words = lines(&self.words(model)).min(area.height);
         let said = self.said.as_deref().map_or(1, lines).clamp(1, 4).min(area.height - words);
         let row = |y: u16, height: u16| Rect { y: area.y + y, height, ..area };
         [row(0, words), row(words, area.height - words - said), row(area.height - said, said)]
@@ -359,7 +367,7 @@ impl Panel for FirstRun {
     }
 
     fn mouse(&mut self, event: &MouseEvent, area: Rect, model: &Model) -> Reply {
-        let [_, list, _] = self.parts(area);
+        let [_, list, _] = self.parts(area, model);
         if list.contains(Position::new(event.column, event.row)) && self.rows.mouse(event, list) {
             return self.open(model);
         }
@@ -387,13 +395,15 @@ impl Panel for FirstRun {
     }
 
     fn measure(&mut self, area: Rect, cx: &DrawCx<'_>) {
-        let [_, list, _] = self.parts(area);
+        let [_, list, _] = self.parts(area, cx.model);
         self.rows.set(self.list(cx.model), list);
     }
 
     fn draw(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
-        let [words, list, said] = self.parts(area);
-        for (n, row) in super::confirm::wrap(&self.words(), usize::from(words.width)).iter().enumerate() {
+        let [words, list, said] = self.parts(area, cx.model);
+        for (n, row) in
+            super::confirm::wrap(&self.words(cx.model), usize::from(words.width)).iter().enumerate()
+        {
             let spot = Rect { y: words.y + n as u16, height: u16::from((n as u16) < words.height), ..words };
             draw::text(buf, spot, row, cx.theme.style(Role::Strong));
         }
@@ -411,8 +421,8 @@ impl Panel for FirstRun {
         }
     }
 
-    fn cursor(&self, area: Rect, _model: &Model) -> Option<Position> {
-        let [_, list, _] = self.parts(area);
+    fn cursor(&self, area: Rect, model: &Model) -> Option<Position> {
+        let [_, list, _] = self.parts(area, model);
         if !self.writing() {
             return self.rows.cursor(list);
         }

@@ -221,3 +221,16 @@ fn what_is_typed_just_as_it_comes_is_no_answer() {
     r.run("wait 0; wait 401").clear().run("3");
     assert_eq!(r.commands().len(), 1);
 }
+
+#[test]
+fn agent_programs_of_this_machine_are_named() {
+    let mut r = Robot::new(80, 24);
+    r.app.model.found_agents = vec!["claude".into(), "codex".into()];
+    r.push(Box::new(FirstRun::default()));
+    assert!(
+        r.words().contains("Agent programs on this machine (not used yet): claude, codex."),
+        "{}",
+        r.screen()
+    );
+    assert!(r.screen().contains("1 Paste a key"), "{}", r.screen());
+}

@@ -60,6 +60,8 @@ pub struct Model {
     pub restricted: bool,
     /// Background processes of this session, as the engine told last.
     pub processes: Vec<Process>,
+    /// Names of agent programs that are installed here.
+    pub found_agents: Vec<String>,
     /// Keys of the environment that can be offered by name.
     pub found_keys: Vec<crate::effect::FoundKey>,
 }
@@ -174,7 +176,13 @@ impl Model {
 
     fn turn(&mut self, now: Time, e: &TurnEvent) {
         match e {
-            TurnEvent::TurnStarted {} => self.running = true,
+            TurnEvent::TurnStarted {} => {
+                self.running = true;
+                // Whatever had been left unfinished: it goes on, or something else begins.
+                if let Some(s) = &mut self.session.summary {
+                    s.interrupted = None;
+                }
+            }
             TurnEvent::Retrying { attempt, of, seconds, why, .. } => {
                 let until = Time(now.millis() + (seconds * 1000.0) as i64);
                 self.retry = Some(Retry { attempt: *attempt, of: *of, until, why: why.clone() });

@@ -103,6 +103,7 @@ pub(crate) fn run(
     plain.script = !std::io::stdin().is_terminal();
     plain.doors = Doors { connect: o.connect, save: o.save_setting, tx: Some(jobs), hidden: false };
     plain.model.found_keys = o.found_keys;
+    plain.model.found_agents = o.found_agents;
     plain.setup.offer = o.first_run && !plain.script;
     plain.say(&format!("Tiller in plain text, switched on by {why}. Type a message, or /help."));
     if let Some(text) = o.prompt {

@@ -64,6 +64,10 @@ impl Plain {
         let lines: Vec<String> =
             self.menu().into_iter().enumerate().map(|(n, (_, text))| format!("{}: {text}", n + 1)).collect();
         self.say(&format!("Set up a model. Type a number; /later leaves it.\n{}", lines.join("\n")));
+        if !self.model.found_agents.is_empty() {
+            let all = self.model.found_agents.join(", ");
+            self.say(&format!("Agent programs on this machine (not used yet): {all}."));
+        }
     }
 
     fn menu(&self) -> Vec<(Choice, String)> {
