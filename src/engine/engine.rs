@@ -119,6 +119,7 @@ impl Engine {
             max_requests,
             max_cost,
             lines: HashMap::new(),
+            asked: crate::comments::Asked::default(),
             tasks: tokio::task::JoinSet::new(),
             quitting: None,
             quit_presses: 0,

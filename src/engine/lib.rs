@@ -35,6 +35,7 @@ pub mod bus;
 mod busy;
 mod calls;
 mod clean;
+mod comments;
 mod compaction;
 mod compose;
 pub mod context;
