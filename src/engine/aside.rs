@@ -9,6 +9,8 @@ use crate::context::compact;
 use crate::core::Core;
 use crate::msg::Msg;
 use crate::saves::{After, Then};
+use crate::shell_line::RunningLine;
+use tokio_util::sync::CancellationToken;
 
 const PROMPT: &str = include_str!("../../assets/prompts/aside.md");
 /// Of the model's window, how much the conversation may fill, in percent; about 2.5 characters a token.
@@ -17,6 +19,9 @@ const FILL: u64 = 50;
 const WINDOW: u64 = 100_000;
 /// Tokens of the answer at most.
 const ANSWER: u64 = 4_000;
+
+/// What it is called where it is stopped.
+pub(crate) const LINE: &str = "aside";
 
 /// An answer, or why there is none.
 pub(crate) struct Aside {
@@ -62,19 +67,26 @@ impl Core {
         let most = usize::try_from(window / 100 * FILL * 5 / 2).unwrap_or(usize::MAX);
         let path = self.s.path.clone();
         let (tx, session) = (self.tx.clone(), self.s.id);
+        let (cancel, hard) = (CancellationToken::new(), CancellationToken::new());
+        let running = RunningLine { line: format!("/btw {question}"), cancel: cancel.clone(), hard };
+        self.lines.insert(format!("{LINE}-{}", cause.0), running);
         self.spawn(async move {
             let text = format!("{}\n\n[the question]\n{question}", compact::transcript(&path, None, most));
             let mut usage = Usage::default();
             let name = session.to_string();
-            let got =
-                crate::compaction::ask(&provider, &model, PROMPT, text, &name, Some(ANSWER), &mut usage)
-                    .await;
+            let ask =
+                crate::compaction::ask(&provider, &model, PROMPT, text, &name, Some(ANSWER), &mut usage);
+            let got = tokio::select! {
+                got = ask => Some(got),
+                () = cancel.cancelled() => None,
+            };
             let result = match got {
-                Ok(text) if text.trim().is_empty() => {
+                Some(Ok(text)) if text.trim().is_empty() => {
                     Err(Notice::new(NoticeKind::Network, "the answer came back empty"))
                 }
-                Ok(text) => Ok(text),
-                Err(e) => Err(crate::notices::provider(&e)),
+                Some(Ok(text)) => Ok(text),
+                Some(Err(e)) => Err(crate::notices::provider(&e)),
+                None => Err(Notice::new(NoticeKind::Info, "the question was stopped")),
             };
             let done = Aside { client, cause, session, model, question, result, usage };
             let _ = tx.send(Msg::Aside(Box::new(done))).await;
@@ -82,6 +94,7 @@ impl Core {
     }
 
     pub(crate) fn aside_done(&mut self, a: Aside) {
+        self.lines.remove(&format!("{LINE}-{}", a.cause.0));
         if a.usage != Usage::default() {
             // Paid is paid, also when another session was opened meanwhile.
             let tier = self.tier();

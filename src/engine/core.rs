@@ -101,6 +101,8 @@ pub(crate) struct Core {
     pub(crate) max_requests: Option<u32>,
     pub(crate) max_cost: Option<Cost>,
     /// The person's own commands that run.
+    /// Comments in files that asked for a turn.
+    pub(crate) asked: crate::comments::Asked,
     pub(crate) lines: HashMap<String, crate::shell_line::RunningLine>,
     /// Tasks that belong to no turn: titles, queries, lines of the person's. They end with the engine.
     pub(crate) tasks: tokio::task::JoinSet<()>,
@@ -197,6 +199,7 @@ impl Core {
                 );
             }
             Msg::Watch(seen) => self.seen(seen),
+            Msg::Comments(found) => self.comments_found(found),
             Msg::Quit => self.quit_pressed(),
         }
     }

@@ -120,6 +120,7 @@ impl Engine {
             max_cost,
             lines: HashMap::new(),
             titling: Default::default(),
+            asked: crate::comments::Asked::default(),
             tasks: tokio::task::JoinSet::new(),
             quitting: None,
             quit_presses: 0,

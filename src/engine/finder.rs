@@ -1,4 +1,4 @@
-//! Files for `@`. The workspace is walked once for all letters that are typed within some seconds; a question that
+//! Files and definitions for `@`. The workspace is walked once for all letters that are typed within some seconds; a question that
 //! a newer one overtook is given up. One thread at a time walks or compares.
 
 use std::path::{Path, PathBuf};
@@ -9,6 +9,9 @@ use std::time::{Duration, Instant};
 use tiller_protocol::view::Mention;
 use tokio::sync::Mutex;
 
+use crate::symbols::{self, Symbol};
+use crate::world::lock;
+
 /// Files looked at, at most.
 const FILES: usize = 200_000;
 /// Bytes of a preview.
@@ -17,6 +20,12 @@ const PREVIEW: usize = 2_000;
 const FRESH: Duration = Duration::from_secs(5);
 /// Names between two looks whether the work is still wanted.
 const LOOK: usize = 512;
+
+/// How long definitions are good for, how many are shown, after how many letters, and behind how many files.
+const SYMBOLS: Duration = Duration::from_secs(30);
+const DEFINED: usize = 20;
+const LETTERS: usize = 2;
+const BEST: usize = 3;
 
 /// Paths relative to the workspace, and whether each is a folder.
 type Names = Arc<Vec<(String, bool)>>;
@@ -32,8 +41,17 @@ pub(crate) struct Finder {
     over: Arc<AtomicBool>,
     /// Held while somebody walks or compares; the others wait without a thread.
     walked: Mutex<Option<(Instant, Names)>>,
+    /// Definitions, made beside the questions: until they are there, only files are found.
+    symbols: Arc<Symbols>,
     /// Walks so far, for tests.
     walks: AtomicU64,
+}
+
+/// The definitions, and whether somebody makes them anew.
+#[derive(Default)]
+struct Symbols {
+    made: std::sync::Mutex<Option<(Instant, Arc<Vec<Symbol>>)>>,
+    making: AtomicBool,
 }
 
 impl Drop for Finder {
@@ -50,6 +68,7 @@ impl Finder {
             stale: Arc::default(),
             over: Arc::default(),
             walked: Mutex::default(),
+            symbols: Arc::default(),
             walks: AtomicU64::new(0),
         }
     }
@@ -80,10 +99,41 @@ impl Finder {
             *walked = Some((Instant::now(), Arc::new(names)));
         }
         let Some(names) = walked.as_ref().map(|(_, names)| Arc::clone(names)) else { return Vec::new() };
+        self.make_symbols(&names);
         let (me, text) = (Arc::clone(self), text.to_owned());
         let found = tokio::task::spawn_blocking(move || me.best(number, &names, &text, limit)).await;
         drop(walked);
         found.unwrap_or_default()
+    }
+
+    /// Looks for definitions on a thread of its own, when those that are known are old.
+    fn make_symbols(&self, names: &Names) {
+        let old = lock(&self.symbols.made).as_ref().is_none_or(|(at, _)| at.elapsed() > SYMBOLS);
+        if !old || self.symbols.making.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let (root, over, names) = (self.root.clone(), Arc::clone(&self.over), Arc::clone(names));
+        let symbols = Arc::clone(&self.symbols);
+        tokio::task::spawn_blocking(move || {
+            let found = symbols::find(&root, &names, &over);
+            *lock(&symbols.made) = Some((Instant::now(), Arc::new(found)));
+            symbols.making.store(false, Ordering::Release);
+        });
+    }
+
+    /// The definitions whose names hold the text, the best first.
+    fn defined(&self, text: &str) -> Vec<Mention> {
+        let text = text.to_lowercase();
+        if text.chars().count() < LETTERS {
+            return Vec::new();
+        }
+        let Some(all) = lock(&self.symbols.made).as_ref().map(|(_, all)| Arc::clone(all)) else {
+            return Vec::new();
+        };
+        let mut found: Vec<(usize, &Symbol)> =
+            all.iter().filter_map(|s| Some((s.score(&text)?, s))).collect();
+        found.sort_by_key(|(score, _)| *score);
+        found.iter().take(DEFINED).map(|(_, s)| s.mention()).collect()
     }
 
     fn overtaken(&self, number: u64) -> bool {
@@ -102,11 +152,19 @@ impl Finder {
             );
         }
         found.sort_unstable();
-        found.truncate(limit);
+        // Definitions stand behind the best files.
+        let defined = self.defined(text);
+        let files = limit.saturating_sub(defined.len());
+        found.truncate(files);
+        let best = found.len().min(BEST);
         let row = |(i, (_, name, dir)): (usize, (usize, &str, bool))| {
             mention(&self.root, name.to_owned(), dir, i == 0)
         };
-        found.into_iter().enumerate().map(row).collect()
+        let mut all: Vec<Mention> = found.into_iter().enumerate().map(row).collect();
+        let rest = all.split_off(best);
+        all.extend(defined);
+        all.extend(rest);
+        all
     }
 }
 
@@ -197,6 +255,24 @@ mod tests {
         let number = finder.asked();
         assert_eq!(names(&finder.find(number, "bet", 9).await), ["bet2", "beta.rs"]);
         assert_eq!(finder.walks.load(Ordering::Relaxed), 2);
+    }
+
+    #[tokio::test]
+    async fn definitions_are_found_by_name_once_they_are_known() {
+        let tmp = tempfile::tempdir().unwrap();
+        std::fs::write(tmp.path().join("shop.rs"), "fn checkout() {\n    1;\n}\n").unwrap();
+        let finder = Arc::new(Finder::new(tmp.path()));
+        let begun = Instant::now();
+        let found = loop {
+            let found = finder.find(finder.asked(), "checkou", 9).await;
+            if !found.is_empty() || begun.elapsed() > Duration::from_secs(60) {
+                break found;
+            }
+            tokio::task::yield_now().await;
+        };
+        assert_eq!(names(&found), ["shop.rs:1-3"]);
+        assert_eq!(found[0].kind, "fn checkout");
+        assert!(found[0].preview.contains("fn checkout()"));
     }
 
     #[test]

@@ -87,6 +87,7 @@ pub(crate) enum Msg {
         by: String,
     },
     Watch(crate::watching::Seen),
+    Comments(Vec<crate::comments::Found>),
     /// The time that children had to end is over.
     Quit,
 }

@@ -7,7 +7,9 @@ use tiller_protocol::command::ReviewCommand;
 use tiller_protocol::event::{ReplyEvent, StateEvent};
 use tiller_protocol::review::{Reject, Review};
 use tiller_protocol::tool::{Display, FileDiff};
-use tiller_protocol::{CommandId, Entry, EntryBody, EntryId, EventBody, Notice, NoticeKind, Origin};
+use tiller_protocol::{
+    ChangeKind, CommandId, Entry, EntryBody, EntryId, EventBody, Notice, NoticeKind, Origin,
+};
 use tiller_tool::files::revert;
 
 use crate::before::{self, Saved};
@@ -205,8 +207,13 @@ pub fn changed_paths<'a>(entries: impl Iterator<Item = &'a Entry>) -> Vec<String
     for e in entries {
         if let EntryBody::ToolResult { display: Some(Display::Diff { files }), .. } = &e.body {
             for f in files {
-                if !out.contains(&f.path) {
-                    out.push(f.path.clone());
+                // What was moved is gone where it was.
+                let from =
+                    (f.kind == ChangeKind::Renamed).then(|| f.diff.lines().next()?.strip_prefix("--- a/"));
+                for path in from.flatten().into_iter().chain([f.path.as_str()]) {
+                    if !out.iter().any(|p| p == path) {
+                        out.push(path.to_owned());
+                    }
                 }
             }
         }

@@ -23,6 +23,7 @@ use crate::job::{WHAT, cut, failed, outcome_word, text_of};
 use crate::msg::Msg;
 use crate::saves::{After, Then};
 use crate::turn::Input;
+use crate::world::lock;
 
 /// Characters of output kept in the note of a private line.
 const NOTE: usize = 4_000;
@@ -154,13 +155,25 @@ impl Core {
 
     /// Background processes, as text rows.
     pub(crate) fn processes(&mut self, client: ClientId, cause: CommandId) {
-        self.process_tool(client, cause, json!({ "action": "list" }), |text| ReplyEvent::ProcessesReply {
-            rows: text.lines().map(str::to_owned).collect(),
+        let state = Arc::clone(&lock(&self.w.tool_state));
+        let (bus, place) = (Arc::clone(&self.bus), self.place_of(Some(cause)));
+        let redact = Arc::clone(&self.w.redact);
+        self.spawn(async move {
+            // Their last words may stand on a screen, which is read under a lock.
+            let rows = tokio::task::spawn_blocking(move || state.shells.rows()).await.unwrap_or_default();
+            let rows = rows.iter().map(|row| redact(row)).collect();
+            bus.reply(client, &place, ReplyEvent::ProcessesReply { rows });
         });
     }
 
     /// Ends a background process, or a line of the person's.
     pub(crate) fn stop_process(&mut self, client: ClientId, cause: CommandId, id: String) {
+        if id == crate::aside::LINE {
+            // Whichever are asked on the side now.
+            let asides = self.lines.iter().filter(|(name, _)| name.starts_with(crate::aside::LINE));
+            asides.for_each(|(_, line)| line.cancel.cancel());
+            return;
+        }
         if let Some(line) = self.lines.get(&id) {
             // The second time is harder.
             if line.cancel.is_cancelled() {
@@ -169,8 +182,8 @@ impl Core {
             line.cancel.cancel();
             return;
         }
-        self.process_tool(client, cause, json!({ "action": "kill", "id": id }), |text| {
-            ReplyEvent::ProcessesReply { rows: text.lines().map(str::to_owned).collect() }
+        self.process_tool(client, cause, json!({ "action": "kill", "id": id }), |said| {
+            ReplyEvent::DoneReply { said }
         });
     }
 

@@ -219,6 +219,7 @@ impl Core {
                     .set("storm", format!("{} files changed outside under {}", change.count, change.path));
             }
         }
+        self.look_for_comments(&seen.changes);
         self.feed.extend(seen.changes.iter().cloned());
         let over = self.feed.len().saturating_sub(FEED);
         self.feed.drain(..over);

@@ -1,5 +1,6 @@
 //! Between the screen and an engine that may not be there yet.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 
@@ -24,6 +25,8 @@ const EARLY: usize = 256;
 #[derive(Default)]
 pub(super) struct Link {
     handle: OnceLock<EngineHandle>,
+    /// What the folder brings is not in use; a yes to it ends that.
+    restricted: Arc<AtomicBool>,
     state: Mutex<State>,
     wake: Condvar,
 }
@@ -40,6 +43,10 @@ struct State {
 }
 
 impl Link {
+    pub(super) fn new(restricted: Arc<AtomicBool>) -> Self {
+        Self { restricted, ..Self::default() }
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -195,8 +202,11 @@ impl Link {
             titles: !demo,
             shared: Some(Arc::clone(shared)),
             on_trust: Some({
-                let screen = sender.clone();
-                Arc::new(move || screen.reload())
+                let (screen, restricted) = (sender.clone(), Arc::clone(&self.restricted));
+                Arc::new(move || {
+                    restricted.store(false, Ordering::Release);
+                    screen.reload();
+                })
             }),
             ..Start::headless(if open.session.is_some() || open.cont { which } else { Open::New })
         };

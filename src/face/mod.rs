@@ -1,5 +1,6 @@
 //! The faces without a screen, one file per subcommand, and the exit codes that scripts rely on.
 
+mod agents;
 mod audit;
 mod complete;
 mod connect;

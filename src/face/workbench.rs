@@ -1,6 +1,7 @@
 //! The full-screen workbench: the screen is drawn first, the engine starts behind it.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::thread;
 
 use tiller_config::Flags;
@@ -95,6 +96,10 @@ pub(super) fn show(mut setup: Setup, open: cli::Open, first: Option<&'static str
     {
         setup.trust_project();
     }
+    // Where the person has not said yes yet, or said no, the screen says so.
+    let restricted = !setup.brings.found.is_empty()
+        && !setup.open_store().is_ok_and(|store| setup.trust(&store).may_load());
+    let restricted = Arc::new(AtomicBool::new(restricted));
     let shared = Shared::new(&setup);
     let env = Arc::clone(&setup.env);
     let ui_env = Arc::clone(&env);
@@ -120,13 +125,17 @@ pub(super) fn show(mut setup: Setup, open: cli::Open, first: Option<&'static str
     options.save_setting = Some(Box::new(move |key, value| {
         tiller_config::set_value(&own, key, value).map_err(|e| e.to_string())
     }));
-    let link = Arc::new(Link::default());
+    options.restricted = Arc::clone(&restricted);
+    let link = Arc::new(Link::new(restricted));
     let connector = Connector { shared: Arc::clone(&shared), link: Arc::clone(&link), file };
     options.connect = Some(Arc::new(move |what| connector.connect(what)));
     options.found_keys = shared.found_keys();
+    options.found_agents = super::agents::found((setup.env)("PATH").as_deref().unwrap_or_default());
     // The demo was asked for; otherwise a session without a real model offers to set one up.
     // The demo is a choice of its own: nothing is to be set up for it.
-    options.first_run = first.is_none() && setup.common.model.as_deref() != Some("demo/demo");
+    // Kept in the settings it is a choice of an earlier day.
+    let demo = |m: &Option<String>| m.as_deref() == Some("demo/demo");
+    options.first_run = first.is_none() && !demo(&setup.common.model) && !demo(&setup.config.config.model);
     options.tour = tiller_provider::demo::tour()
         .iter()
         .map(|s| (s.title.clone(), s.text.clone(), s.key_hint.clone()))

@@ -70,6 +70,8 @@ pub(crate) struct Screen {
     pub(crate) main: View,
     pub(crate) zoom: Zoom,
     pub(crate) rail: bool,
+    /// The rail takes half of the screen.
+    pub(crate) half: bool,
     pub(crate) size: Rect,
     /// As drawn last; for the mouse and for moving the focus by direction.
     pub(crate) areas: Option<Areas>,
@@ -90,6 +92,8 @@ pub(crate) struct Keys {
     /// Everything that was asked for, for the tests of footer and keys.
     #[cfg(test)]
     pub(crate) log: Vec<Action>,
+    /// Rows of the palette that were chosen, the last one first.
+    pub(crate) recent: Vec<String>,
     /// For "repeat".
     pub(crate) last: Option<Action>,
     /// When Escape, Ctrl-C and any text key were pressed last.
@@ -102,6 +106,8 @@ pub(crate) struct Keys {
 #[derive(Default)]
 pub(crate) struct Asking {
     pub(crate) aside: HashSet<AskId>,
+    /// Their dialogs, with what was begun in them.
+    pub(crate) kept: Vec<(AskId, Box<dyn Panel>)>,
     pub(crate) deadlines: crate::deadline::Deadlines,
     /// The set-up is to be offered once.
     pub(crate) first_run: bool,
@@ -141,6 +147,7 @@ impl App {
                 main: View::Conversation,
                 zoom: Zoom::Normal,
                 rail: true,
+                half: false,
                 size: Rect::new(0, 0, 80, 24),
                 areas: None,
                 strip: Vec::new(),
@@ -155,6 +162,7 @@ impl App {
                 which: false,
                 #[cfg(test)]
                 log: Vec::new(),
+                recent: Vec::new(),
                 last: None,
                 escape: None,
                 breaks: None,
@@ -210,7 +218,12 @@ impl App {
             Msg::Engine(event) => self.event(&event),
             Msg::Notice(notice) => self.notice(*notice),
             Msg::Job(token, result) => self.job(token, result),
-            Msg::Tick => {}
+            Msg::Tick => {
+                for view in View::ALL {
+                    let more = self.with(Owner::View(view), Panel::tick);
+                    self.effects(Owner::View(view), more.unwrap_or_default());
+                }
+            }
             Msg::Reload => self.tasks.push(Task::Reload),
             Msg::Terminate(_) => self.tasks.push(Task::Quit),
             Msg::Stop => self.dirty = false,
@@ -355,9 +368,13 @@ impl App {
     /// Does an action: the panel on top has the first word, then the shell, then the view that owns it.
     /// `false`: nobody could do it now.
     pub(crate) fn act(&mut self, action: Action) -> bool {
+        // For Escape it counts what it ends.
+        let escape = action == Action("global.escape");
+        let running =
+            self.model.running && (!escape || crate::global::rung(self) == crate::ladder::Rung::Stop);
         let done = self.carry_out(action);
         if done {
-            self.model.tour.did(action);
+            self.model.tour.did(action, running);
         }
         done
     }

@@ -3,10 +3,13 @@
 
 use std::time::Duration;
 
-use tiller_protocol::AskId;
+use tiller_protocol::{AskId, Message};
 
-use crate::app::App;
+use crate::app::{App, Layer, Owner};
 use crate::dialog;
+use crate::effect::Effect;
+use crate::panel::composer::Recall;
+use crate::panel::{Panel, View};
 
 /// No question opens by itself within this time after a typed character.
 pub(crate) const QUIET: Duration = Duration::from_millis(1000);
@@ -14,9 +17,7 @@ pub(crate) const QUIET: Duration = Duration::from_millis(1000);
 impl App {
     /// Closes dialogs whose question is answered, and opens the next one when the moment is right.
     pub(crate) fn show_asks(&mut self) {
-        let open = |id| self.model.asks.iter().any(|a| a.id == id);
-        self.layers.retain(|l| l.panel.ask().is_none_or(open));
-        self.asking.aside.retain(|id| self.model.asks.iter().any(|a| a.id == *id));
+        self.drop_answered();
         if !self.layers.is_empty() || !self.keys.pending.is_empty() || self.typing() {
             return;
         }
@@ -27,7 +28,7 @@ impl App {
             return;
         }
         self.asking.first_run = false;
-        self.push(Box::new(dialog::first_run::FirstRun::default()));
+        self.push(Box::new(dialog::first_run::FirstRun::by_itself(self.model.mono)));
     }
 
     /// Says no to approvals whose time is over.
@@ -53,28 +54,67 @@ impl App {
     /// Opens the oldest question; `asked`: also one that was put aside. `false` when there is none.
     pub(crate) fn open_ask(&mut self, asked: bool) -> bool {
         let next = self.model.asks.iter().find(|a| asked || !self.asking.aside.contains(&a.id));
-        let Some(panel) = next.and_then(|a| dialog::for_ask(a, &self.model)) else { return false };
+        let Some(id) = next.map(|a| a.id) else { return false };
         if asked {
             self.asking.aside.clear();
         }
-        self.push(panel);
-        true
+        self.open_this(id)
     }
 
     /// Opens this question; `false` when it does not wait any more.
     pub(crate) fn open_this(&mut self, id: AskId) -> bool {
-        let ask = self.model.asks.iter().find(|a| a.id == id);
-        let Some(panel) = ask.and_then(|a| dialog::for_ask(a, &self.model)) else { return false };
+        let Some(ask) = self.model.asks.iter().find(|a| a.id == id) else { return false };
+        let kept = self.asking.kept.iter().position(|(i, _)| *i == id);
+        let panel = match kept.map(|at| self.asking.kept.swap_remove(at).1) {
+            Some(mut panel) => {
+                panel.back(&self.model);
+                panel
+            }
+            None => match dialog::for_ask(ask, &self.model) {
+                Some(panel) => panel,
+                None => return false,
+            },
+        };
         self.asking.aside.remove(&id);
         self.push(panel);
         true
+    }
+
+    /// Takes dialogs away whose question is answered. What was begun in them is not lost.
+    fn drop_answered(&mut self) {
+        let asks = &self.model.asks;
+        let open = |id: AskId| asks.iter().any(|a| a.id == id);
+        let (stay, gone): (Vec<Layer>, Vec<Layer>) =
+            std::mem::take(&mut self.layers).into_iter().partition(|l| l.panel.ask().is_none_or(open));
+        self.layers = stay;
+        let (stay, left): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.asking.kept).into_iter().partition(|(id, _)| open(*id));
+        self.asking.kept = stay;
+        self.asking.aside.retain(|id| open(*id));
+        let panels = gone.into_iter().map(|l| l.panel).chain(left.into_iter().map(|(_, panel)| panel));
+        for text in panels.filter_map(|p| p.begun()).collect::<Vec<_>>() {
+            let keep = Box::new(Recall::Keep(Message::text(text)));
+            self.effects(Owner::Shell, vec![Effect::Tell(View::Composer, keep)]);
+            self.say("the question is closed; what you had begun to write is in the composer's history");
+        }
+    }
+
+    /// Keeps the dialog of a question that still waits, as it is left.
+    pub(crate) fn keep_ask(&mut self, panel: Box<dyn Panel>) {
+        if let Some(id) = panel.ask() {
+            self.asking.kept.retain(|(i, _)| *i != id);
+            self.asking.kept.push((id, panel));
+        }
     }
 
     /// Takes question dialogs off the screen without answering them.
     pub(crate) fn put_asks_aside(&mut self) {
         let ids: Vec<_> = self.layers.iter().filter_map(|l| l.panel.ask()).collect();
         self.asking.aside.extend(ids);
-        self.layers.retain(|l| l.panel.ask().is_none());
+        let (stay, left): (Vec<Layer>, Vec<Layer>) =
+            std::mem::take(&mut self.layers).into_iter().partition(|l| l.panel.ask().is_none());
+        self.layers = stay;
+        left.into_iter().for_each(|l| self.keep_ask(l.panel));
     }
 
     /// Questions that wait and are not on the screen.

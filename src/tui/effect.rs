@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use crossterm::event::KeyEvent;
 use tiller_protocol::{CommandBody, ModelRef, Notice};
 
 use crate::action::Action;
@@ -61,6 +62,13 @@ pub enum Effect {
         entry: tiller_protocol::EntryId,
         branch: bool,
     },
+    /// Begin later sessions with this model as well, once it is in use; `None`: with whichever comes next.
+    KeepModel(Option<ModelRef>),
+    /// This key, or this pasted text, was meant for the composer.
+    Type(KeyEvent),
+    Paste(String),
+    /// This row of the palette was chosen: it comes first the next time.
+    Used(String),
     /// Open a session, and go on there on a branch of its own.
     Branch(tiller_protocol::SessionId),
     /// Shows this question, also when it was put aside.

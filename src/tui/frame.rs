@@ -49,7 +49,14 @@ impl App {
                 None => strip::title(cx, &self.screen.strip),
             };
             let here = view == Some(self.screen.focus) && self.layers.is_empty();
-            let look = cx.theme.style(if here { Role::Strong } else { Role::Dim });
+            // What needs the person, and what they have not seen yet, stands out.
+            let look = cx.theme.style(match view {
+                Some(View::Conversation | View::Composer) | None if !here => Role::Dim,
+                _ if here => Role::Strong,
+                _ if title.contains('!') => Role::Waiting,
+                _ if title.contains('+') => Role::Accent,
+                _ => Role::Dim,
+            });
             let room = Rect { x: r.x + 2, width: r.width.saturating_sub(4), ..r };
             draw::text(buf, room, &format!(" {title} "), look);
         }

@@ -8,6 +8,7 @@ use crate::app::{App, Owner, Task};
 use crate::dialog::confirm::Confirm;
 use crate::effect::{Effect, External};
 use crate::ladder::{self, Break, Rung, Standing};
+use crate::layout::{Class, Preset};
 use crate::model::conversation::Body;
 use crate::panel::{Panel, Reply, View};
 
@@ -23,6 +24,7 @@ pub const ACTIONS: &[ActionSpec] = &[
         "Copy a selection, else stop the turn, else clear the draft, else quit",
     ),
     ActionSpec::new("global.stop", "stop", "Stop the running turn"),
+    ActionSpec::new("global.try_now", "try now", "Do not wait for the next try of a failed request"),
     ActionSpec::new("global.quit", "quit", "Save and quit"),
     ActionSpec::new("global.suspend", "suspend", "Stop the program and go back to the shell"),
     ActionSpec::new("global.redraw", "redraw", "Draw the whole screen anew"),
@@ -53,6 +55,7 @@ pub const ACTIONS: &[ActionSpec] = &[
     ActionSpec::new("screen.zoom", "zoom", "Give the focused pane more room: normal, half, full"),
     ActionSpec::key_only("screen.unzoom", "unzoom", "Give the focused pane less room"),
     ActionSpec::new("screen.rail", "rail", "Show or hide the rail"),
+    ActionSpec::new("screen.layout", "layout", "Next layout: with rail, half and half, conversation alone"),
     ActionSpec::new("screen.reset", "reset layout", "Back to the normal layout"),
 ];
 
@@ -65,6 +68,10 @@ pub(crate) fn run(app: &mut App, action: Action) -> Option<Vec<Effect>> {
         "global.escape" => escape(app),
         "global.break" => break_(app),
         "global.stop" => stop(app)?,
+        "global.try_now" => {
+            app.model.retry.as_ref()?;
+            vec![Effect::Send(CommandBody::Turn(TurnCommand::SkipWait))]
+        }
         "global.quit" => quit(app)?,
         "global.suspend" => vec![Effect::Suspend(External::Stop)],
         "global.redraw" => vec![Effect::Repaint],
@@ -88,6 +95,7 @@ pub(crate) fn run(app: &mut App, action: Action) -> Option<Vec<Effect>> {
         "screen.zoom" => zoom(app, true),
         "screen.unzoom" => zoom(app, false),
         "screen.rail" => rail(app),
+        "screen.layout" => layout(app),
         "screen.reset" => reset(app),
         id => vec![Effect::Focus(view(id)?)],
     })
@@ -97,6 +105,7 @@ pub(crate) fn run(app: &mut App, action: Action) -> Option<Vec<Effect>> {
 pub(crate) fn disabled(app: &App, action: Action) -> Option<String> {
     let why = match action.0 {
         "global.stop" if !app.model.running => "nothing runs",
+        "global.try_now" if app.model.retry.is_none() => "no failed request waits for its next try",
         "global.answer" if app.model.asks.is_empty() => "nothing waits for an answer",
         "global.aside" if !app.layers.iter().any(|l| l.panel.ask().is_some()) => {
             "no question is on the screen"
@@ -107,7 +116,12 @@ pub(crate) fn disabled(app: &App, action: Action) -> Option<String> {
         "session.fork" if app.model.session.read_only => "this session is open read-only",
         "session.fork" if last_prompt(app).is_none() => "nothing was said yet",
         "global.profile" if app.model.session.read_only => "this session is open read-only",
-        "screen.reset" if app.screen.rail && app.screen.zoom == Default::default() => "nothing to reset",
+        "screen.layout" if !Class::of(app.screen.size.width, app.screen.size.height).wide() => {
+            "this screen shows one view at a time; layouts need 112 columns"
+        }
+        "screen.reset" if preset(app) == Preset::Normal && app.screen.zoom == Default::default() => {
+            "nothing to reset"
+        }
         _ => return None,
     };
     Some(why.into())
@@ -118,6 +132,7 @@ pub(crate) fn state(app: &App, action: Action) -> &'static str {
     match action.0 {
         "screen.rail" if app.screen.rail => "shown",
         "screen.rail" => "hidden",
+        "screen.layout" => preset(app).word(),
         "screen.zoom" => match app.screen.zoom {
             crate::layout::Zoom::Normal => "",
             crate::layout::Zoom::Half => "half",
@@ -247,11 +262,25 @@ fn quit(app: &mut App) -> Option<Vec<Effect>> {
         app.tasks.push(Task::Quit);
         return Some(Vec::new());
     }
-    if !app.model.running {
+    let background: Vec<&str> =
+        app.model.processes.iter().filter(|p| p.lives()).map(|p| p.command.as_str()).collect();
+    let mut text = String::new();
+    if app.model.running {
+        text.push_str("A turn is running. Quitting stops it; what has arrived is kept. ");
+    }
+    match background.as_slice() {
+        [] => {}
+        [one] => text.push_str(&format!("A process runs in the background and is ended: {one}")),
+        all => text.push_str(&format!(
+            "{} processes run in the background and are ended: {}",
+            all.len(),
+            all.join("; ")
+        )),
+    }
+    if text.is_empty() {
         return Some(go);
     }
-    let text = "A turn is running. Quitting stops it; what has arrived is kept.";
-    Some(vec![Effect::Push(Box::new(Confirm::new("quit?", text, "quit", go)))])
+    Some(vec![Effect::Push(Box::new(Confirm::new("quit?", text.trim_end(), "quit", go)))])
 }
 
 fn answer(app: &mut App) -> Vec<Effect> {
@@ -358,8 +387,32 @@ fn rail(app: &mut App) -> Vec<Effect> {
     if gone && !app.screen.rail { vec![Effect::Focus(View::Composer)] } else { Vec::new() }
 }
 
+/// What the layout is now.
+fn preset(app: &App) -> Preset {
+    match (app.screen.rail, app.screen.half) {
+        (false, _) => Preset::Alone,
+        (true, true) => Preset::Half,
+        (true, false) => Preset::Normal,
+    }
+}
+
+fn layout(app: &mut App) -> Vec<Effect> {
+    if let Some(why) = disabled(app, Action("screen.layout")) {
+        app.say(why);
+        return Vec::new();
+    }
+    let next = preset(app).next();
+    app.screen.zoom = Default::default();
+    app.screen.half = next == Preset::Half;
+    app.screen.rail = next != Preset::Alone;
+    app.say(format!("layout: {}", next.word()));
+    let gone = app.screen.areas.as_ref().is_some_and(|a| a.rail.iter().any(|p| p.view == app.screen.focus));
+    if gone && !app.screen.rail { vec![Effect::Focus(View::Composer)] } else { Vec::new() }
+}
+
 fn reset(app: &mut App) -> Vec<Effect> {
     app.screen.zoom = Default::default();
     app.screen.rail = true;
+    app.screen.half = false;
     vec![Effect::Focus(View::Composer)]
 }

@@ -117,6 +117,10 @@ fn pieces(cx: &DrawCx<'_>, facts: &HeaderFacts, class: Class) -> (Vec<Piece>, Ve
     if s.read_only {
         add("read-only".into(), Role::Waiting, 1);
     }
+    if m.restricted {
+        // Nothing that the folder brings is in use.
+        add("untrusted".into(), Role::Waiting, 2);
+    }
     add(context(cx, class), Role::Dim, 3);
     if class.wide() && s.usage != Default::default() {
         add(format!("in {} out {}", short(s.usage.context()), short(s.usage.output)), Role::Dim, 6);
@@ -124,7 +128,7 @@ fn pieces(cx: &DrawCx<'_>, facts: &HeaderFacts, class: Class) -> (Vec<Piece>, Ve
     if let Some(cost) = s.cost
         && s.model.provider() != "demo"
     {
-        add(format!("${:.2}", cost.usd()), Role::Text, 4);
+        add(money(cost.usd()), Role::Text, 4);
     }
     let mut right = Vec::new();
     let mut put = |text: String, brief: String, role: Role, rank: u8| {
@@ -199,6 +203,14 @@ fn context(cx: &DrawCx<'_>, class: Class) -> String {
     }
 }
 
+/// `$0.83`; small costs to a tenth of a cent, for `$0.00` would say that it was free.
+pub fn money(usd: f64) -> String {
+    if usd > 0.0 && usd < 0.0005 {
+        return "<$0.001".into();
+    }
+    if usd > 0.0 && usd < 0.0995 { format!("${usd:.3}") } else { format!("${usd:.2}") }
+}
+
 /// `182k`, `9k`, `740`.
 pub fn short(n: u64) -> String {
     match n {
@@ -206,5 +218,29 @@ pub fn short(n: u64) -> String {
         1_000..10_000 => format!("{:.1}k", n as f64 / 1e3),
         10_000..1_000_000 => format!("{}k", n / 1_000),
         _ => format!("{:.1}M", n as f64 / 1e6),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::Robot;
+
+    #[test]
+    fn small_costs_are_not_nothing() {
+        let said: Vec<String> = [0.0, 0.0001, 0.004, 0.0994, 0.0996, 0.83, 12.0].map(money).to_vec();
+        assert_eq!(said, ["$0.00", "<$0.001", "$0.004", "$0.099", "$0.10", "$0.83", "$12.00"]);
+    }
+
+    #[test]
+    fn a_folder_that_is_not_trusted_is_marked() {
+        for (width, height) in [(80, 24), (118, 25)] {
+            let mut r = Robot::new(width, height);
+            r.run("wait 0");
+            assert!(!r.screen().contains("untrusted"));
+            r.app.model.restricted = true;
+            r.run("wait 0");
+            assert!(r.screen().lines().next().is_some_and(|l| l.contains("untrusted")), "{}", r.screen());
+        }
     }
 }

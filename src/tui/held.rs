@@ -4,13 +4,15 @@
 use tiller_protocol::command::TurnCommand;
 use tiller_protocol::event::ReplyEvent;
 use tiller_protocol::{
-    AgentId, CommandBody, CommandId, Event, EventBody, Message, Notice, NoticeKind, SessionId,
+    AgentId, CommandBody, CommandId, Event, EventBody, Message, ModelRef, Notice, NoticeKind, SessionId,
 };
 
 use crate::action::Action;
-use crate::app::{App, Owner};
+use crate::app::{App, Owner, Task};
+use crate::dialog::first_run::AskedFor;
 use crate::effect::Token;
-use crate::panel::{Reply, View};
+use crate::model::Model;
+use crate::panel::{Panel, Reply, View};
 
 /// What waits for a model.
 #[derive(Default)]
@@ -19,6 +21,8 @@ pub(crate) struct Held {
     waits: bool,
     /// A message on its way to an engine that had not answered yet.
     early: Option<CommandId>,
+    /// The model that is in use next (this one, if one is named) is kept for later sessions.
+    keep: Option<Option<ModelRef>>,
 }
 
 const COMPOSER: Owner = Owner::View(View::Composer);
@@ -50,9 +54,15 @@ impl App {
     fn wait_for_model(&mut self) {
         self.asking.held.waits = true;
         self.asking.first_run = false;
-        // It may be there already: offered by itself, at the start.
-        if !self.layers.iter().any(|l| l.panel.scope().starts_with("setup")) {
-            self.act(Action("setup.open"));
+        // It may be there already, offered by itself at the start; now it is asked for.
+        let there = self.layers.iter().find(|l| l.panel.scope().starts_with("setup")).map(|l| l.id);
+        match there {
+            Some(id) => {
+                let _ = self.with(Owner::Layer(id), |p, m| p.told(Box::new(AskedFor), m));
+            }
+            None => {
+                self.act(Action("setup.open"));
+            }
         }
     }
 
@@ -85,6 +95,36 @@ impl App {
         }
     }
 
+    /// Keeps a model for later sessions: at once when it is in use, else when the engine has taken it.
+    pub(crate) fn keep_model(&mut self, which: Option<ModelRef>) {
+        self.asking.held.keep = Some(which);
+        self.model_chosen();
+    }
+
+    /// The session's model is another one, perhaps the one that is to be kept.
+    pub(crate) fn model_chosen(&mut self) {
+        let now = self.model.session.model.clone();
+        let wanted = match &self.asking.held.keep {
+            Some(Some(which)) => *which == now,
+            // The demo model is kept only when it was chosen by name.
+            Some(None) => !matches!(now.provider(), "" | "demo"),
+            None => false,
+        };
+        if wanted {
+            self.asking.held.keep = None;
+            self.tasks.push(Task::Setting { key: "model".into(), value: now.0.into() });
+        }
+    }
+
+    /// Words that were typed while something lay over the composer.
+    pub(crate) fn typed_elsewhere(&mut self, f: impl FnOnce(&mut dyn Panel, &Model) -> Reply) {
+        self.keys.typed = Some(self.model.mono);
+        self.unhold();
+        if let Some(Reply::Done(list)) = self.with(COMPOSER, f) {
+            self.effects(COMPOSER, list);
+        }
+    }
+
     fn send_composed(&mut self) {
         if let Some(Reply::Done(list)) = self.with(COMPOSER, |p, m| p.act(Action("composer.send"), m)) {
             self.effects(COMPOSER, list);
@@ -103,9 +143,9 @@ impl App {
 
 #[cfg(test)]
 mod tests {
+    use tiller_protocol::SendMode;
     use tiller_protocol::command::SessionCommand;
     use tiller_protocol::event::StateEvent;
-    use tiller_protocol::{ModelRef, SendMode};
 
     use super::*;
     use crate::testing::Robot;
@@ -166,6 +206,9 @@ mod tests {
         assert_eq!(submitted(&r), ["from the shell"]);
         let id = r.asked(|c| matches!(c, CommandBody::Turn(_)));
         r.app.model.ready = true;
+        // It is offered by itself first.
+        r.app.asking.first_run = true;
+        r.run("wait 2000");
         let notice = Notice::new(NoticeKind::Config, "no model is set up yet, so nothing was sent");
         r.cause(id, EventBody::Reply(Box::new(ReplyEvent::ErrorReply { notice })));
         assert!(
@@ -173,6 +216,8 @@ mod tests {
             "{}",
             r.screen()
         );
+        r.clear().run("3");
+        assert_eq!(r.commands().len(), 1, "it is asked for now: a digit is an answer at once");
         r.clear();
         model(&mut r, "demo/demo");
         assert_eq!(submitted(&r), ["from the shell"]);

@@ -60,6 +60,38 @@ impl Zoom {
     }
 }
 
+/// How conversation and rail share a wide screen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Preset {
+    /// A third for the rail.
+    #[default]
+    Normal,
+    /// Half for the rail: many agents, long plans.
+    Half,
+    /// The conversation alone.
+    Alone,
+}
+
+impl Preset {
+    /// The next one, round and round.
+    pub fn next(self) -> Self {
+        match self {
+            Self::Normal => Self::Half,
+            Self::Half => Self::Alone,
+            Self::Alone => Self::Normal,
+        }
+    }
+
+    /// In words.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Normal => "conversation and rail",
+            Self::Half => "half and half",
+            Self::Alone => "conversation alone",
+        }
+    }
+}
+
 /// One section of the rail.
 #[derive(Clone, Copy, Debug)]
 pub struct Section {
@@ -76,8 +108,9 @@ pub struct Wish {
     pub main: View,
     pub focus: View,
     pub zoom: Zoom,
-    /// The rail may be shown.
+    /// The rail may be shown, and takes half of the screen.
     pub rail: bool,
+    pub half: bool,
     /// Sections of the rail in their fixed order.
     pub sections: Vec<Section>,
     /// Rows of the composer (or of the dialog in its place), without its border.
@@ -241,7 +274,7 @@ fn single(w: &Wish, class: Class, full: bool) -> Areas {
 /// Columns of the rail.
 fn rail_width(w: &Wish) -> u16 {
     let normal = (w.screen.width / 3).clamp(36, 44);
-    if w.zoom == Zoom::Half && w.sections.iter().any(|s| s.view == w.focus) {
+    if w.half || w.zoom == Zoom::Half && w.sections.iter().any(|s| s.view == w.focus) {
         w.screen.width / 2
     } else {
         normal

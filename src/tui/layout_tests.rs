@@ -9,6 +9,7 @@ fn wish(width: u16, height: u16) -> Wish {
         focus: View::Composer,
         zoom: Zoom::Normal,
         rail: true,
+        half: false,
         sections: vec![
             section(View::Todo, 5),
             section(View::Agents, 5),
@@ -101,4 +102,15 @@ proptest! {
             prop_assert!(*x < width && from <= to && *to <= height);
         }
     }
+}
+
+#[test]
+fn half_and_half_gives_the_rail_half_of_the_screen() {
+    let mut w = wish(118, 25);
+    let rail = |w: &Wish| layout(w).rail.first().map_or(0, |p| p.title.width);
+    let normal = rail(&w);
+    w.half = true;
+    assert!(normal < 50 && rail(&w) >= 58, "{normal} {}", rail(&w));
+    w.rail = false;
+    assert_eq!(rail(&w), 0);
 }

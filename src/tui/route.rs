@@ -15,6 +15,9 @@ use crate::effect::{Effect, Token};
 use crate::panel::conversation::GoTo;
 use crate::panel::{Panel, Reply, View};
 
+/// Rows of the palette that are remembered.
+const RECENT: usize = 8;
+
 /// Who waits for what.
 #[derive(Default)]
 pub(crate) struct Router {
@@ -104,6 +107,14 @@ impl App {
             Effect::Visit { session, entry, branch } => {
                 self.visit(session, if branch { Then::Branch(Some(entry)) } else { Then::Show(entry) });
             }
+            Effect::KeepModel(which) => self.keep_model(which),
+            Effect::Used(row) => {
+                self.keys.recent.retain(|r| *r != row);
+                self.keys.recent.insert(0, row);
+                self.keys.recent.truncate(RECENT);
+            }
+            Effect::Type(key) => self.typed_elsewhere(|p, m| p.key(&key, m)),
+            Effect::Paste(text) => self.typed_elsewhere(|p, m| p.paste(&text, m)),
             Effect::Answer(id) => {
                 if !self.open_this(id) {
                     self.say("that question is answered already");
@@ -190,9 +201,16 @@ impl App {
     /// Takes away the layer that asked for it, else the top one.
     fn pop(&mut self, from: Owner) {
         match from {
-            Owner::Layer(id) => self.layers.retain(|l| l.id != id),
+            Owner::Layer(id) => {
+                if let Some(at) = self.layers.iter().position(|l| l.id == id) {
+                    let layer = self.layers.remove(at);
+                    self.keep_ask(layer.panel);
+                }
+            }
             _ => {
-                self.layers.pop();
+                if let Some(layer) = self.layers.pop() {
+                    self.keep_ask(layer.panel);
+                }
             }
         }
         self.keys.pending.clear();
@@ -214,6 +232,8 @@ impl App {
             self.screen.zoom = crate::layout::Zoom::Normal;
         }
         self.screen.focus = view;
+        let more = self.with(Owner::View(view), Panel::focused);
+        self.effects(Owner::View(view), more.unwrap_or_default());
     }
 
     /// Puts words into the composer.
@@ -292,7 +312,10 @@ impl App {
                 let meaning = crate::dialog::profile::meaning(*profile);
                 self.say(format!("permission mode {}: {meaning}", profile.word()));
             }
-            EventBody::State(StateEvent::ModelChanged { .. }) => self.release(),
+            EventBody::State(StateEvent::ModelChanged { .. }) => {
+                self.model_chosen();
+                self.release();
+            }
             EventBody::State(StateEvent::Stopped {}) => self.tasks.push(Task::Quit),
             EventBody::Turn(tiller_protocol::event::TurnEvent::SessionStarted { .. }) => self.ask_snapshot(),
             EventBody::Reply(r) => match r.as_ref() {

@@ -320,6 +320,9 @@ impl Loop {
                     if let Err(why) = kept {
                         self.app.say(format!("{key} is not kept: {why}"));
                     }
+                    if !key.starts_with("ui.") {
+                        continue;
+                    }
                     if let Err(n) = self.carry_out() {
                         self.app.notice(n);
                     }

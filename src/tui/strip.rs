@@ -53,14 +53,21 @@ pub(crate) fn lines(cx: &DrawCx<'_>, asks: usize, width: u16) -> Vec<Line> {
             act: Some("global.answer"),
         });
     }
+    if let Some(what) = m.session.summary.as_ref().and_then(|s| s.interrupted.as_ref())
+        && !m.running
+    {
+        let right = if m.session.read_only { String::new() } else { "/continue goes on".into() };
+        let text = format!("- unfinished: {} was interrupted", what.replace('\n', " "));
+        out.push(Line { text, right, role: Role::Waiting, act: None });
+    }
     if let Some(r) = &m.retry {
         let left = (r.until.millis() - cx.now.millis()).max(0).unsigned_abs().div_ceil(1000);
         let text = format!("~ try {} of {} in {left} s: {}", r.attempt, r.of, r.why);
         out.push(Line {
             text,
-            right: format!("{} stop", cx.key("global.escape")),
+            right: format!("{} now  {} stop", cx.key("global.try_now"), cx.key("global.escape")),
             role: Role::Waiting,
-            act: None,
+            act: Some("global.try_now"),
         });
     }
     queue(cx, &mut out);
@@ -90,15 +97,21 @@ fn queue(cx: &DrawCx<'_>, out: &mut Vec<Line>) {
 /// The step of the guided tour: its title with the keys, and its text.
 fn tour(cx: &DrawCx<'_>, width: u16, out: &mut Vec<Line>) {
     let Some((step, at, of)) = cx.model.tour.step() else { return };
-    let keys: Vec<String> = step
-        .actions
-        .iter()
-        .filter_map(|a| crate::action::find(a))
-        .map(|s| format!("{} {}", cx.key(s.action.0), s.label))
-        .collect();
-    let keys = if keys.is_empty() { String::new() } else { format!("   {}", keys.join(", ")) };
     let right = format!("{} next  {} end", cx.key("tour.next"), cx.key("tour.end"));
-    let text = format!("tour {at}/{of}  {}{keys}", step.title);
+    let specs = || step.actions.iter().filter_map(|a| crate::action::find(&a.id));
+    let told = |labels: bool| -> String {
+        let key = |s: &crate::action::ActionSpec| match labels {
+            true => format!("{} {}", cx.key(s.action.0), s.label),
+            false => cx.key(s.action.0),
+        };
+        let keys: Vec<String> = specs().map(key).collect();
+        let keys = if keys.is_empty() { String::new() } else { format!("   {}", keys.join(", ")) };
+        format!("tour {at}/{of}  {}{keys}", step.title)
+    };
+    // A key is never cut: where there is too little room, the text below says what it does.
+    let whole = told(true);
+    let fits = whole.width() + right.width() + 4 <= usize::from(width);
+    let text = if fits { whole } else { told(false) };
     out.push(Line { text, right, role: Role::Strong, act: None });
     let width = usize::from(width).clamp(20, 102) - 2;
     let rows = crate::dialog::confirm::wrap(&step.text, width);
@@ -113,6 +126,7 @@ pub(crate) fn title(cx: &DrawCx<'_>, shown: &[Option<&'static str>]) -> String {
         _ if m.tour.step().is_some() => "tour".into(),
         _ if m.not_saving.is_some() => "not saving".into(),
         _ if !m.asks.is_empty() => "waiting for you".into(),
+        _ if m.retry.is_none() => "unfinished".into(),
         _ => "next try".into(),
     }
 }

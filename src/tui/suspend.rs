@@ -158,6 +158,7 @@ impl Loop {
             Some(Err(n)) => wrong.push(n),
             None => {}
         }
+        self.app.model.restricted = o.restricted.load(std::sync::atomic::Ordering::Acquire);
         self.app.status_refresh();
         if let Err(e) = self.app.themes.reload(&self.app.model.ui) {
             wrong.push(Notice::new(NoticeKind::Config, format!("theme: {e}")));

@@ -172,6 +172,12 @@ impl Robot {
         text_of(&self.buf)
     }
 
+    /// The screen as running words, however they were cut into rows.
+    pub fn words(&self) -> String {
+        let no_frame = self.screen().replace(['│', '─'], " ");
+        no_frame.split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+
     /// The cells, for looks.
     pub fn buffer(&self) -> &Buffer {
         &self.buf

@@ -7,12 +7,16 @@ use ratatui::layout::Rect;
 use tiller_protocol::{Notice, NoticeKind};
 use unicode_width::UnicodeWidthStr;
 
+use crate::dialog::confirm::wrap;
 use crate::panel::DrawCx;
 use crate::theme::Role;
 use crate::widget::draw;
 
 /// How many are shown at once.
 const MOST: usize = 3;
+/// Rows and columns that one may take.
+const ROWS: usize = 5;
+const WIDEST: usize = 96;
 
 /// The toasts on screen.
 #[derive(Default)]
@@ -42,24 +46,40 @@ impl Toasts {
 
     /// Draws them at the bottom right of `area`, newest lowest.
     pub(crate) fn draw(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
-        for (i, (_, n)) in self.list.iter().rev().enumerate() {
-            let Some(y) = area.bottom().checked_sub(1 + i as u16).filter(|y| *y >= area.y) else { break };
+        let mut bottom = area.bottom();
+        for (_, n) in self.list.iter().rev() {
             let role = match n.kind {
                 NoticeKind::Info => Role::Strong,
                 NoticeKind::Budget | NoticeKind::Denied => Role::Waiting,
                 _ => Role::Error,
             };
-            let mut words = format!(" {}", n.message);
+            let mut words = n.message.clone();
             for h in &n.hints {
                 words.push_str(" - ");
                 words.push_str(h);
             }
-            let mut words = draw::cut(&words, usize::from(area.width.saturating_sub(2)));
-            words.push(' ');
-            let width = (words.width() as u16).min(area.width);
-            let spot = Rect { x: area.right() - width, y, width, height: 1 };
-            draw::clear(buf, spot, cx.theme.style(Role::Dialog));
-            draw::text(buf, spot, &words, cx.theme.style(Role::Dialog).patch(cx.theme.style(role)));
+            let columns = usize::from(area.width.saturating_sub(4)).min(WIDEST);
+            let room = usize::from(bottom.saturating_sub(area.y)).min(ROWS);
+            let mut rows = wrap(&words, columns);
+            if room == 0 {
+                break;
+            }
+            if rows.len() > room {
+                // The rest of it is in the log.
+                rows.truncate(room);
+                if let Some(last) = rows.last_mut() {
+                    *last = draw::cut(&format!("{last} ... {}", cx.key("errors.open")), columns);
+                }
+            }
+            let width = rows.iter().map(|r| r.width()).max().unwrap_or(0) as u16 + 2;
+            let width = width.min(area.width);
+            let style = cx.theme.style(Role::Dialog);
+            bottom -= rows.len() as u16;
+            for (y, row) in (bottom..).zip(&rows) {
+                let spot = Rect { x: area.right() - width, y, width, height: 1 };
+                draw::clear(buf, spot, style);
+                draw::text(buf, spot, &format!(" {row} "), style.patch(cx.theme.style(role)));
+            }
         }
     }
 }

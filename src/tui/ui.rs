@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::Duration;
 
@@ -58,8 +59,12 @@ pub struct UiOptions {
     pub connect: Option<SetUp>,
     /// Keys that the environment holds, to be offered by name.
     pub found_keys: Vec<crate::effect::FoundKey>,
+    /// Names of agent programs that were found on the path.
+    pub found_agents: Vec<String>,
     /// No model was found: offer to set one up, once the engine has answered.
     pub first_run: bool,
+    /// The folder brings settings or rules that are not trusted; read at the start and at each reload.
+    pub restricted: Arc<AtomicBool>,
     /// Sent as soon as the engine takes it.
     pub prompt: Option<String>,
     /// The folder in which drafts of this workspace are kept: each window has a file of its own there.
@@ -90,7 +95,9 @@ impl UiOptions {
             statusline: None,
             connect: None,
             found_keys: Vec::new(),
+            found_agents: Vec::new(),
             first_run: false,
+            restricted: Arc::default(),
             prompt: None,
             draft: None,
             scratch: std::env::temp_dir(),
@@ -228,7 +235,9 @@ pub(crate) fn make_app(o: &UiOptions) -> (App, Vec<Notice>) {
     app.model.folders.config.clone_from(&o.config_folder);
     app.status.runner.clone_from(&o.statusline);
     app.asking.first_run = o.first_run;
+    app.model.restricted = o.restricted.load(Ordering::Acquire);
     app.model.found_keys.clone_from(&o.found_keys);
+    app.model.found_agents.clone_from(&o.found_agents);
     app.model.tour = crate::model::tour::Tour::new(&o.tour);
     (app, notices)
 }

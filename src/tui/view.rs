@@ -128,6 +128,7 @@ impl App {
             focus: self.screen.focus,
             zoom: self.screen.zoom,
             rail: self.screen.rail,
+            half: self.screen.half,
             sections: if class.wide() {
                 RAIL.into_iter().map(|view| Section { view, rows: rows(view) }).collect()
             } else {

@@ -66,6 +66,7 @@ fn a_server_is_tried_kept_and_gets_the_prompt_that_waited() {
     // The yes is kept: the session goes on with that model.
     let config = std::fs::read_to_string(place.home.join("config/config.toml")).unwrap();
     assert!(config.contains("[providers.server]"), "{config}");
+    assert!(config.contains("model = \"server/nut-small\""), "{config}");
     assert_eq!(place.ok(&["exec", "--continue", "and now?"]), "A walnut on the table.\n");
     assert_eq!(server.bodies().last().unwrap()["model"], "nut-small");
 }
@@ -123,6 +124,15 @@ fn a_prompt_of_the_command_line_waits_for_the_demo_model_as_well() {
         let list = place.run(&["sessions", "search", "something", "--json"]);
         list.stdout.contains("tell me something")
     });
+    leave(&mut term);
+    // It was a choice: the next start asks nothing, and begins with it.
+    let mut term = place.term(&[], 100, 30);
+    let screen = term.wait("the demo model", |s| s.lines().next().is_some_and(|l| l.contains("demo")));
+    assert!(!screen.contains("No model is set up yet"), "{screen}");
+    say(&mut term, "what can you do?");
+    term.wait_text("built-in demo");
+    assert!(!term.screen().contains("No model is set up yet"), "{}", term.screen());
+    leave(&mut term);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //! without colours.
 
 use serde_json::json;
-use tiller_testkit::{Script, Wire};
+use tiller_testkit::{Recorded, Reply, Script, ScriptServer, Wire};
 
 use crate::common::{Place, run};
 use crate::screen::{answer, idle, say};
@@ -125,6 +125,52 @@ fn an_end_of_input_at_a_terminal_quits_at_once() {
     term.keys("\x04");
     assert_eq!(term.wait_exit(), 0);
     assert_eq!(crate::common::at_work(&place), []);
+}
+
+/// A key, a server, the demo: without a screen it is done by numbers, and the key is never shown.
+#[test]
+fn a_model_is_set_up_in_plain_text() {
+    let server = ScriptServer::with(|r: &Recorded, _| match r.method.as_str() {
+        "GET" if r.header("x-api-key") == Some("sk-ant-the-right-one-0123") => {
+            Reply::status(200).json(&json!({"data": []}))
+        }
+        "GET" => {
+            let error = json!({"type": "authentication_error", "message": "invalid x-api-key"});
+            Reply::status(401).json(&json!({"type": "error", "error": error}))
+        }
+        _ => crate::common::says("It is brown."),
+    });
+    let mut place = Place::new();
+    place.set("ANTHROPIC_BASE_URL", &server.url());
+    let mut term = place.term(&["--plain"], 90, 60);
+    term.wait_text("Set up a model. Type a number");
+    term.keys("which colour?\r");
+    term.wait_text("Kept: it is sent as soon as a model is set up.");
+    let mut enter = |key: &str, times: usize| {
+        term.wait("the list", |s| s.matches("1: type or paste a key").count() == times);
+        term.keys("1\r");
+        term.wait("the providers", |s| s.matches("Whose key is it?").count() == times);
+        term.keys("1\r");
+        term.wait("the key's turn", |s| s.matches("It is not shown.").count() == times);
+        term.keys(key);
+        term.keys("\r");
+    };
+    enter("sk-ant-a-wrong-one-0123", 1);
+    enter("sk-ant-the-right-one-0123", 2);
+    term.wait_text("Assistant: It is brown.");
+    term.wait_text("Done.");
+    // What is typed is shown again.
+    term.keys("/help");
+    term.wait_text("/help");
+    term.keys("\x03");
+    term.wait_text("Ctrl-C again quits");
+    term.keys("\x03");
+    assert_eq!(term.wait_exit(), 0);
+    let raw = String::from_utf8_lossy(&term.raw()).into_owned();
+    assert!(!raw.contains("right-one") && !raw.contains("wrong-one"), "a key is never shown: {raw}");
+    let config = std::fs::read_to_string(place.home.join("config/config.toml")).unwrap();
+    assert!(config.contains("model = \"anthropic/"), "the model is kept: {config}");
+    assert_eq!(place.ok(&["exec", "again?"]), "It is brown.\n");
 }
 
 /// The screen that the shell gets back, with or without the last exchange.

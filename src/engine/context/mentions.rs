@@ -46,10 +46,50 @@ pub fn freeze(message: &Message, root: &Path) -> Result<Vec<Part>, Notice> {
             },
         }
     }
+    for (path, lines) in typed(message, root) {
+        match read(&path, lines, root)? {
+            Content::Text(t) => {
+                let _ = write!(after, "\n\n{t}");
+            }
+            Content::Image(image) => images.push(image),
+        }
+    }
     text.push_str(&after);
     let mut parts = vec![Part::Text { text }];
     parts.extend(images);
     Ok(parts)
+}
+
+/// Words `@path` or `@path:10-40` that were written by hand, and name something that is there. Others are words.
+fn typed(message: &Message, root: &Path) -> Vec<(String, Option<(u32, u32)>)> {
+    let known = |label: &str| message.attachments.iter().any(|a| a.label() == label);
+    let mut found: Vec<(String, Option<(u32, u32)>)> = Vec::new();
+    for word in message.text.split_whitespace() {
+        let word = word.trim_start_matches(['(', '[', '{', '"', '\'']);
+        let whole = word.trim_end_matches([',', ';', '!', '?', ')', ']', '}', '"', '\'', '.', ':']);
+        let Some(name) = whole.strip_prefix('@').filter(|n| !n.is_empty()) else { continue };
+        let Some(this) = there(name, root) else { continue };
+        if !known(whole) && !found.contains(&this) {
+            found.push(this);
+        }
+    }
+    found
+}
+
+/// A path inside the workspace, with the lines behind it.
+fn there(name: &str, root: &Path) -> Option<(String, Option<(u32, u32)>)> {
+    let inside = |path: &str| {
+        let plain = |c| matches!(c, std::path::Component::Normal(_) | std::path::Component::CurDir);
+        let path = Path::new(path);
+        path.components().all(plain) && root.join(path).exists()
+    };
+    if inside(name) {
+        return Some((name.to_owned(), None));
+    }
+    let (path, lines) = name.rsplit_once(':')?;
+    let (from, to) = lines.split_once('-').unwrap_or((lines, lines));
+    let (from, to) = (from.parse::<u32>().ok()?, to.parse::<u32>().ok()?);
+    inside(path).then(|| (path.to_owned(), Some((from, to.max(from)))))
 }
 
 enum Content {

@@ -66,3 +66,26 @@ fn huge_files_are_cut_with_a_mark() {
     let got = send("x", vec![file("@big", "big", None)], tmp.path()).unwrap();
     assert!(text(&got).len() < 110 << 10 && text(&got).contains("of 1300000 bytes"));
 }
+
+#[test]
+fn what_is_written_by_hand_works_like_what_was_chosen() {
+    let tmp = tempfile::tempdir().unwrap();
+    std::fs::create_dir(tmp.path().join("src")).unwrap();
+    std::fs::write(tmp.path().join("src/a.rs"), "one\ntwo\nthree\n").unwrap();
+    let said =
+        send("look at @src/a.rs:2-3, (@src) and ann@src or @nobody. @src/a.rs:2-3!", vec![], tmp.path());
+    let said = said.unwrap();
+    assert_eq!(
+        text(&said).matches("<file path=\"src/a.rs\" lines=\"2-3\">\ntwo\nthree").count(),
+        1,
+        "{said:?}"
+    );
+    assert_eq!(text(&said).matches("<folder path=\"src\">").count(), 1, "{said:?}");
+    // Chosen from the list it is there already; nothing outside is taken.
+    let chosen = send("see @src/a.rs", vec![file("@src/a.rs", "src/a.rs", None)], tmp.path()).unwrap();
+    assert_eq!(text(&chosen).matches("<file").count(), 1);
+    let outside = send("see @../x @/etc/hostname @src/../src/a.rs", vec![], tmp.path()).unwrap();
+    assert!(!text(&outside).contains('<'), "{outside:?}");
+    // One that cannot be attached blocks the message, as a chosen one does.
+    assert!(send("see @src/a.rs:90-99", vec![], tmp.path()).is_err());
+}

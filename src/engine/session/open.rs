@@ -37,7 +37,8 @@ impl Core {
             return self.refuse(client, cause, notice);
         }
         let mut running = lock(&self.w.tool_state).shells.living();
-        running.extend(self.lines.values().map(|l| format!("! {}", l.line)));
+        let lines = self.lines.iter().filter(|(name, _)| !name.starts_with(crate::aside::LINE));
+        running.extend(lines.map(|(_, l)| format!("! {}", l.line)));
         if running.is_empty() || self.w.human == Human::Absent {
             return self.open_now(client, cause, id);
         }
@@ -192,7 +193,9 @@ impl Core {
             self.budget.set_session(limit);
         }
         self.told_left = self.budget.left(self.spent);
-        self.lines.values().for_each(|l| l.cancel.cancel());
+        // Questions on the side are answered all the same: they are paid for.
+        let lines = self.lines.iter().filter(|(name, _)| !name.starts_with(crate::aside::LINE));
+        lines.for_each(|(_, l)| l.cancel.cancel());
         let old = std::mem::take(&mut *lock(&self.w.tool_state));
         self.spawn(crate::watching::end_children(old));
         lock(&self.w.workspace.seen).clear();

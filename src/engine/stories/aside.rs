@@ -4,6 +4,7 @@ use tiller_protocol::CommandBody;
 use tiller_protocol::command::TurnCommand;
 use tiller_protocol::event::{ReplyEvent, TurnStatus};
 
+use super::fake::Step;
 use super::rig::{Fake, Place, message_text, says, shape};
 
 fn aside(question: &str) -> CommandBody {
@@ -47,4 +48,18 @@ async fn a_side_question_without_words_is_refused() {
     rig.send(aside("  "));
     assert!(rig.refused().await.message.contains("no question"));
     assert_eq!(fake.count(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_side_question_can_be_stopped() {
+    let place = Place::new();
+    let fake =
+        Fake::with(|_, r| if r.system.starts_with("A person works") { vec![Step::Hang] } else { says("ok") });
+    let mut rig = place.start(&fake).await;
+    rig.send(aside("why?"));
+    fake.requested(1).await;
+    rig.send(CommandBody::Turn(TurnCommand::StopTool { id: "aside".into() }));
+    assert!(rig.refused().await.message.contains("was stopped"));
+    // Nothing is left of it: a turn goes as ever.
+    assert_eq!(rig.turn("go on").await.0, TurnStatus::Done);
 }

@@ -240,3 +240,46 @@ async fn quitting_does_not_wait_for_a_watcher_that_reports_without_an_end() {
     rig.engine.take().unwrap().shutdown().await;
     assert!(begun.elapsed() < std::time::Duration::from_secs(8), "{:?}", begun.elapsed());
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_comment_in_a_file_starts_a_turn_once_where_that_is_switched_on() {
+    for on in [true, false] {
+        let place = Place::new();
+        let watcher = Arc::new(Scripted::default());
+        let given = Arc::clone(&watcher);
+        let fake = Fake::with(|_, _| says("Sorted."));
+        let mut rig = place
+            .start_with(&fake, |p| {
+                p.config.watch.comments = on;
+                p.watcher = Some(given);
+            })
+            .await;
+        place.file("a.rs", "// sort these, tiller!\nfn b() {}\nfn a() {}\n");
+        let change = |who| FileChange {
+            time: Time(1),
+            kind: ChangeKind::Modified,
+            path: "a.rs".into(),
+            who,
+            count: 1,
+            lines: None,
+        };
+        // Its own edits and git's ask for nothing.
+        watcher.sees(Seen { changes: vec![change(Who::Git)], ..Seen::default() });
+        watcher.sees(Seen { changes: vec![change(Who::You)], ..Seen::default() });
+        watcher.sees(Seen { changes: vec![change(Who::You)], ..Seen::default() });
+        if on {
+            fake.requested(1).await;
+            assert!(
+                message_text(&fake.request(0), 0).contains("line 1: sort these,"),
+                "{:?}",
+                fake.request(0)
+            );
+        }
+        // A turn by hand comes behind it, so that whatever else was to be asked has been asked.
+        rig.turn("go on").await;
+        let asked: Vec<String> = (0..fake.count())
+            .map(|n| message_text(&fake.request(n), fake.request(n).messages.len() - 1))
+            .collect();
+        assert_eq!(asked.iter().filter(|t| t.contains("sort these")).count(), usize::from(on), "{asked:?}");
+    }
+}

@@ -155,6 +155,16 @@ impl Texts {
         }
     }
 
+    /// The file was not there before: all that is in it is new.
+    pub(crate) fn born(&mut self, path: &Path) {
+        if let Some((first, newest)) = self.by_path.get_mut(path)
+            && first == newest
+        {
+            self.bytes -= first.len();
+            *first = "".into();
+        }
+    }
+
     pub(crate) fn newest(&self, path: &Path) -> Option<Arc<str>> {
         self.by_path.get(path).map(|(_, newest)| newest.clone())
     }
@@ -173,7 +183,8 @@ pub(crate) fn text(path: &Path) -> Option<Arc<str>> {
     String::from_utf8(std::fs::read(path).ok()?).ok().filter(|t| !t.contains('\0')).map(Into::into)
 }
 
-/// Unified difference against the committed text, else against `first`.
+/// Unified difference against the committed text, else against `first`; empty when there is none. `None`:
+/// nothing is known that it could be compared with.
 pub(crate) fn diff(
     repo: Option<&Repository>,
     full: &Path,
@@ -192,7 +203,8 @@ pub(crate) fn diff(
     }
     let (old, new) = (old.unwrap_or_default(), new.as_deref().unwrap_or_default());
     if old == new {
-        return None;
+        // An empty file that is new: that is all there is to see.
+        return (committed.is_none() && first == Some("")).then(String::new);
     }
     let diff = TextDiff::configure().timeout(Duration::from_millis(500)).diff_lines(old, new);
     Some(

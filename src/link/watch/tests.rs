@@ -183,6 +183,7 @@ fn pause_and_mute_silence_the_feed_but_not_the_agents() {
     b.write("logs/x", "1");
     b.write("y", "1");
     assert_eq!(b.line("y").kind, ChangeKind::Added);
+    assert!(b.watcher.diff("y").is_some_and(|d| d.contains("+1")), "all of a file that came is new");
     assert_eq!(b.rest(), []);
     assert!(!b.watcher.mute("logs"));
     b.watcher.pause(true);

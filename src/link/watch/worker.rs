@@ -354,7 +354,11 @@ impl Worker {
         let new = lines::text(&diff.path);
         let old = lock(&self.shared.texts).newest(&diff.path);
         if let Some(new) = &new {
-            lock(&self.shared.texts).put(&diff.path, new.clone());
+            let mut texts = lock(&self.shared.texts);
+            texts.put(&diff.path, new.clone());
+            if diff.before.is_none() {
+                texts.born(&diff.path);
+            }
         }
         match (old, new, diff.before) {
             (Some(old), Some(new), _) => Some(outside::count(&old, &new)),

@@ -133,6 +133,21 @@ impl Job {
         }
     }
 
+    /// The last line that it said and that is not blank.
+    pub(crate) fn last_line(&self) -> Option<String> {
+        const LAST: usize = 4 << 10;
+        let text = match self.screen() {
+            Some(screen) => lock(&screen).visible(),
+            None => {
+                let log = lock(&self.output.log);
+                let recent = &log.recent;
+                crate::text::clean(&recent[recent.len().saturating_sub(LAST)..])
+            }
+        };
+        let line = text.lines().rev().map(str::trim).find(|l| !l.is_empty())?;
+        Some(line.chars().take(200).collect())
+    }
+
     /// The screen, when it has one.
     pub(crate) fn screen(&self) -> Option<Arc<Mutex<Screen>>> {
         match &*lock(&self.kind) {

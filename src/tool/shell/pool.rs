@@ -310,6 +310,17 @@ impl ShellPool {
         lock(&self.jobs).values().filter(|j| j.exit.borrow().is_none()).map(row).collect()
     }
 
+    /// All of them for the person, oldest first: `p1: running for 12 s: COMMAND`, and on a line of its own what
+    /// it said last.
+    pub fn rows(&self) -> Vec<String> {
+        let row = |j: &Arc<Job>| {
+            let command: String = j.command.lines().next().unwrap_or_default().chars().take(100).collect();
+            let last = j.last_line().map_or_else(String::new, |l| format!("\n  {l}"));
+            format!("{}: {}: {command}{last}", j.id, j.state())
+        };
+        self.jobs().iter().map(row).collect()
+    }
+
     /// All of them, oldest first.
     pub(crate) fn jobs(&self) -> Vec<Arc<Job>> {
         lock(&self.jobs).values().cloned().collect()

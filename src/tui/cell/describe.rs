@@ -10,19 +10,35 @@ pub fn describe(name: &str, arguments: &Value) -> (String, String) {
         values.find_map(Value::as_str).unwrap_or_default().to_owned()
     };
     let path = || text("path").or_else(|| text("file")).unwrap_or_else(first);
+    let line = |key: &str| arguments.get(key).and_then(Value::as_u64);
     let (verb, target) = match name {
-        "read_file" => ("read", path()),
+        "read_file" => match (line("start"), line("end")) {
+            (None, None) => ("read", path()),
+            (from, to) => {
+                let to = to.map(|n| n.to_string()).unwrap_or_default();
+                ("read", format!("{}:{}-{to}", path(), from.unwrap_or(1)))
+            }
+        },
         "write_file" => ("write", path()),
         "edit_file" => ("edit", path()),
         "patch" => ("patch", patched(&text("patch").or_else(|| text("diff")).unwrap_or_default())),
-        "list_dir" => ("list", path()),
+        "list_dir" => ("list", Some(path()).filter(|p| !p.is_empty()).unwrap_or_else(|| ".".into())),
         "search" => {
-            ("search", text("pattern").or_else(|| text("query")).map_or_else(first, |p| format!("\"{p}\"")))
+            let words = |key: &str| text(key).filter(|t| !t.is_empty());
+            let what = words("pattern").or_else(|| words("glob")).unwrap_or_default();
+            ("search", words("path").map_or(what.clone(), |path| format!("{what} in {path}")))
         }
         "terminal" => ("shell", text("command").unwrap_or_else(first)),
-        "process" => ("process", text("action").unwrap_or_else(first)),
+        "process" => {
+            let words = [text("action"), text("id")];
+            ("process", words.into_iter().flatten().collect::<Vec<_>>().join(" "))
+        }
         "web_fetch" => ("fetch", text("url").unwrap_or_else(first)),
-        "todo_write" | "todo_read" => ("todo", String::new()),
+        "todo_write" => {
+            let n = arguments.get("todos").and_then(Value::as_array).map_or(0, Vec::len);
+            ("todo", if n == 1 { "1 item".into() } else { format!("{n} items") })
+        }
+        "todo_read" => ("todo", "read".into()),
         "clarify" => ("ask", text("question").unwrap_or_else(first)),
         other => (other, first()),
     };
@@ -31,11 +47,44 @@ pub fn describe(name: &str, arguments: &Value) -> (String, String) {
 
 /// The files that a patch names.
 fn patched(patch: &str) -> String {
-    let mut files: Vec<&str> = patch.lines().filter_map(|l| l.strip_prefix("+++ b/")).collect();
+    let named = |l: &'_ str| -> Option<String> {
+        let heads = ["*** Add File:", "*** Delete File:", "*** Update File:", "+++ b/"];
+        heads.iter().find_map(|h| l.strip_prefix(h)).map(|path| path.trim().to_owned())
+    };
+    let mut files: Vec<String> = patch.lines().filter_map(named).collect();
     files.dedup();
     match files.as_slice() {
         [] => String::new(),
-        [one] => (*one).to_owned(),
+        [one] => one.clone(),
         [first, rest @ ..] => format!("{first} and {} more", rest.len()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// As the tools themselves say it while they run.
+    #[test]
+    fn a_row_reads_after_a_restart_as_it_did_before() {
+        for (name, arguments, want) in [
+            ("todo_write", json!({"todos": [{}, {}, {}]}), ("todo", "3 items")),
+            ("todo_write", json!({"todos": [{}]}), ("todo", "1 item")),
+            ("todo_read", json!({}), ("todo", "read")),
+            ("process", json!({"action": "poll", "id": "p1"}), ("process", "poll p1")),
+            ("read_file", json!({"path": "a.rs", "start": 3}), ("read", "a.rs:3-")),
+            ("read_file", json!({"path": "a.rs"}), ("read", "a.rs")),
+            ("list_dir", json!({}), ("list", ".")),
+            ("search", json!({"pattern": "x", "path": "src"}), ("search", "x in src")),
+            (
+                "patch",
+                json!({"patch": "*** Begin Patch\n*** Add File: n\n+x\n*** Delete File: d\n"}),
+                ("patch", "n and 1 more"),
+            ),
+        ] {
+            assert_eq!(describe(name, &arguments), (want.0.to_owned(), want.1.to_owned()), "{name}");
+        }
     }
 }

@@ -10,6 +10,7 @@ use tiller_protocol::{CommandBody, Event, EventBody};
 
 use crate::action::{Action, ActionSpec};
 use crate::effect::{Effect, Token};
+use crate::ladder::Rung;
 use crate::model::Model;
 use crate::panel::{DrawCx, Hint, Panel, Place, Reply};
 use crate::text::line::{Line, Look, Wrap};
@@ -32,6 +33,14 @@ impl Aside {
     /// Asks this as soon as it is shown.
     pub fn new(question: &str) -> Self {
         Self { question: question.into(), answer: None, scroll: Scroll::default(), columns: None }
+    }
+
+    fn close(&self) -> Reply {
+        let mut all = vec![Effect::Pop];
+        if self.answer.is_none() {
+            all.push(Effect::Send(CommandBody::Turn(TurnCommand::StopTool { id: "aside".into() })));
+        }
+        Reply::Done(all)
     }
 
     fn lines(&self, columns: u16, ascii: bool) -> Vec<Line> {
@@ -71,6 +80,15 @@ impl Panel for Aside {
         vec![Effect::Ask(body, Token(1))]
     }
 
+    /// While the answer is waited for, leaving stops the question: nobody would see what it costs.
+    fn leave(&self) -> Option<&'static str> {
+        self.answer.is_none().then_some("stop")
+    }
+
+    fn escape(&mut self, _rung: Rung, _model: &Model) -> Reply {
+        self.close()
+    }
+
     fn place(&self, model: &Model) -> Place {
         let (width, height) = model.screen;
         Place::Center { width: 90.min(width.saturating_sub(4)), height: 20.min(height.saturating_sub(4)) }
@@ -79,7 +97,7 @@ impl Panel for Aside {
     fn act(&mut self, action: Action, _model: &Model) -> Reply {
         match (action.0, &self.answer) {
             ("list.copy", Some(Ok(text))) => Reply::with(Effect::Copy { text: text.clone(), what: "answer" }),
-            ("list.back", _) => Reply::with(Effect::Pop),
+            ("list.back", _) => self.close(),
             (id, _) if self.scroll.act(id) => Reply::done(),
             _ => Reply::Ignored,
         }
@@ -153,6 +171,21 @@ mod tests {
         r.run("esc");
         assert!(r.app.layers.is_empty() && r.app.model.running, "the turn goes on");
         assert_eq!(r.app.model.conversation.cells().len(), before);
+    }
+
+    #[test]
+    fn escape_stops_a_question_that_is_not_answered_yet() {
+        let mut r = Robot::new(80, 24);
+        r.run("type /btw why?; enter").clear();
+        assert!(r.footer().contains("esc stop"), "{}", r.footer());
+        r.run("esc");
+        let stop = CommandBody::Turn(TurnCommand::StopTool { id: "aside".into() });
+        assert!(r.commands() == [&stop] && r.app.layers.is_empty());
+        r.run("type /btw why?; enter");
+        let (question, model) = ("why?".into(), ModelRef("a/b".into()));
+        r.reply(ReplyEvent::AsideReply { question, answer: "so".into(), model });
+        r.clear().run("esc");
+        assert!(r.commands().is_empty() && r.app.layers.is_empty(), "it is over");
     }
 
     #[test]

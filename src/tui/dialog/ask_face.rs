@@ -19,6 +19,11 @@ impl Panel for Question {
         Some(self.ask.id)
     }
 
+    fn back(&mut self, _model: &Model) {
+        self.deaf.restart();
+        self.said = None;
+    }
+
     fn leave(&self) -> Option<&'static str> {
         Some(if self.escape.is_some() { "not now" } else { "later" })
     }

@@ -128,6 +128,15 @@ impl Clarify {
         }
     }
 
+    /// Takes another text under the same question in; what was written stays.
+    fn renew(&mut self, model: &Model) -> bool {
+        let now = model.asks.iter().find(|a| a.id == self.ask.id).filter(|a| **a != self.ask);
+        let Some(mut new) = now.and_then(Self::of) else { return false };
+        new.own = std::mem::take(&mut self.own);
+        *self = new;
+        true
+    }
+
     fn search(&mut self) {
         let text = self.filter.text().trim().to_lowercase();
         self.found =

@@ -22,6 +22,19 @@ impl Panel for Clarify {
         Some(self.ask.id)
     }
 
+    fn begun(&self) -> Option<String> {
+        let own = self.own.text().trim();
+        (!self.sent && !own.is_empty()).then(|| own.to_owned())
+    }
+
+    fn back(&mut self, model: &Model) {
+        self.renew(model);
+        self.deaf.restart();
+        (self.said, self.escaped) = (None, None);
+        self.filter.take();
+        self.search();
+    }
+
     fn leave(&self) -> Option<&'static str> {
         Some("decline")
     }
@@ -172,15 +185,7 @@ impl Panel for Clarify {
     }
 
     fn event(&mut self, _event: &Event, model: &Model) -> Reply {
-        if let Some(now) = model.asks.iter().find(|a| a.id == self.ask.id)
-            && *now != self.ask
-            && let Some(mut new) = Self::of(now)
-        {
-            new.own = std::mem::take(&mut self.own);
-            *self = new;
-            return Reply::done();
-        }
-        Reply::Ignored
+        if self.renew(model) { Reply::done() } else { Reply::Ignored }
     }
 
     fn reply(&mut self, _token: Token, event: &Event, _model: &Model) -> Reply {

@@ -126,3 +126,29 @@ fn without_choices_one_writes() {
     r.run("type 42; ctrl-j; type lines; enter");
     assert_eq!(replied(&r), choice(&["42\nlines"]));
 }
+
+#[test]
+fn an_answer_that_was_begun_is_there_again_or_in_the_history() {
+    let a = ask(false, true, &THREE);
+    let mut r = listening(80, 24, &a);
+    r.run("tab; type neither of; ctrl-x -");
+    assert!(!r.screen().contains("neither of"), "{}", r.screen());
+    r.run("ctrl-x a; type x");
+    assert!(
+        r.screen().contains("neither of") && !r.screen().contains("neither ofx"),
+        "deaf again: {}",
+        r.screen()
+    );
+    r.run("wait 401; type  them; enter");
+    assert_eq!(replied(&r), choice(&["neither of them"]));
+    // Declined, or answered elsewhere: the words come back with Up.
+    for keys in ["esc; esc; esc", "ctrl-x -"] {
+        let mut r = listening(80, 24, &a);
+        r.run("tab; type neither of").run(keys);
+        r.event(EventBody::Ask(AskEvent::QuestionAnswered { id: a.id, reply: AskReply::Declined }));
+        assert!(r.words().contains("composer's history"), "{keys}: {}", r.screen());
+        r.run("up");
+        r.reply(ReplyEvent::HistoryReply { prompts: Vec::new() });
+        assert!(r.screen().contains("neither of"), "{keys}: {}", r.screen());
+    }
+}

@@ -4,7 +4,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use tiller_protocol::command::ContextCommand;
 use tiller_protocol::event::ReplyEvent;
-use tiller_protocol::view::CompactPreview;
+use tiller_protocol::view::{CompactPreview, RoleTokens};
 use tiller_protocol::{CommandBody, Event, EventBody};
 
 use super::confirm;
@@ -41,8 +41,16 @@ impl Compact {
                 p.summarised, p.kept
             ),
             String::new(),
-            "What goes:".into(),
         ];
+        if !p.by_role.is_empty() {
+            let of = |r: &RoleTokens| {
+                let entries = if r.entries == 1 { "entry" } else { "entries" };
+                format!("{} {} {entries}, about {} tokens", r.role, r.entries, r.tokens)
+            };
+            lines.push(format!("By whom: {}.", p.by_role.iter().map(of).collect::<Vec<_>>().join("; ")));
+            lines.push(String::new());
+        }
+        lines.push("What goes:".into());
         lines.extend(p.goes.iter().map(|g| format!("  {g}")));
         lines
     }
@@ -127,5 +135,29 @@ impl Panel for Compact {
                 cx.theme.style(Role::Accent),
             );
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::Robot;
+
+    #[test]
+    fn what_goes_is_told_by_role() {
+        let mut r = Robot::new(118, 25);
+        r.run("ctrl-x c");
+        let role = |role: &str, entries, tokens| RoleTokens { role: role.into(), entries, tokens };
+        let preview = CompactPreview {
+            tokens_before: 9_000,
+            tokens_after: 1_200,
+            summarised: 7,
+            kept: 3,
+            goes: vec!["you: mend the tests".into()],
+            by_role: vec![role("you", 1, 40), role("result", 6, 8_000)],
+        };
+        r.reply(ReplyEvent::CompactPreviewReply { preview });
+        let words = r.words();
+        assert!(words.contains("you 1 entry, about 40 tokens; result 6 entries, about 8000"), "{words}");
     }
 }

@@ -3,6 +3,7 @@
 //! drawn or logged. Servers that were found are listed; nothing is sent to them before the person's yes.
 
 use std::any::Any;
+use std::time::Duration;
 
 use crossterm::event::{KeyEvent, MouseEvent};
 use ratatui::buffer::Buffer;
@@ -20,7 +21,7 @@ use crate::keymap::Chord;
 use crate::ladder::Rung;
 use crate::model::Model;
 use crate::panel::rows::Rows;
-use crate::panel::{DrawCx, Hint, Panel, Place, Reply};
+use crate::panel::{DrawCx, Hint, Panel, Place, Reply, View};
 use crate::text::line::{Line, Look, Wrap};
 use crate::theme::Role;
 use crate::widget::edit::Edit;
@@ -30,7 +31,8 @@ use crate::widget::{draw, input};
 pub const ACTIONS: &[ActionSpec] = &[ActionSpec::key_only("setup.send", "done", "Take what is written")];
 
 /// Names under which keys are kept, as the environment variables have them.
-const PROVIDERS: [&str; 7] = ["anthropic", "openai", "gemini", "openrouter", "xai", "groq", "deepseek"];
+pub(crate) const PROVIDERS: [&str; 7] =
+    ["anthropic", "openai", "gemini", "openrouter", "xai", "groq", "deepseek"];
 
 const CONNECT: Token = Token(1);
 const LOOK: Token = Token(2);
@@ -74,16 +76,32 @@ pub struct FirstRun {
     /// The session had a model of its own when the set-up was asked for: the engine may give it one before
     /// the answer is here.
     had: bool,
+    /// It came by itself, then: keys that follow at once were meant for the composer.
+    came: Option<Duration>,
 }
+
+/// Told to it when a message waits for it: then it did not come by itself.
+pub(crate) struct AskedFor;
 
 impl Default for FirstRun {
     fn default() -> Self {
         let (rows, field) = (Rows::default(), Edit::default());
-        Self { step: Step::Menu, rows, field, said: None, found: Vec::new(), had: false }
+        Self { step: Step::Menu, rows, field, said: None, found: Vec::new(), had: false, came: None }
     }
 }
 
 impl FirstRun {
+    /// Offered without being asked for.
+    pub(crate) fn by_itself(now: Duration) -> Self {
+        Self { came: Some(now), ..Self::default() }
+    }
+
+    /// Somebody types and has not seen it yet.
+    fn unseen(&self, model: &Model) -> bool {
+        let deaf = Duration::from_millis(model.ui.approval_deaf);
+        self.came.is_some_and(|t| model.mono.saturating_sub(t) < deaf)
+    }
+
     fn choices(&self, model: &Model) -> Vec<(Choice, String)> {
         match &self.step {
             Step::Menu => self.menu(model),
@@ -114,9 +132,17 @@ impl FirstRun {
         keys.chain(fixed).chain(found).collect()
     }
 
-    fn words(&self) -> String {
+    fn words(&self, model: &Model) -> String {
         match &self.step {
-            Step::Menu => "No model is set up yet. What you have typed is kept.".into(),
+            Step::Menu => {
+                let mut words = "No model is set up yet. What you have typed is kept.".to_owned();
+                if !model.found_agents.is_empty() {
+                    // Named, not offered: nothing here can start them yet.
+                    let all = model.found_agents.join(", ");
+                    words.push_str(&format!(" Agent programs on this machine (not used yet): {all}."));
+                }
+                words
+            }
             Step::Provider => "Whose key is it?".into(),
             Step::Key(p) => format!(
                 "Paste the key of {p}. It is not shown. It is tried, and kept in a file that only you can read."
@@ -144,8 +170,8 @@ impl FirstRun {
             return Reply::done();
         };
         match choice {
-            Choice::Ready(model) | Choice::Model(model) => Reply::Done(vec![Effect::Pop, choose(model)]),
-            Choice::Demo => Reply::Done(vec![Effect::Pop, choose(ModelRef("demo/demo".into()))]),
+            Choice::Ready(model) | Choice::Model(model) => chosen(model),
+            Choice::Demo => chosen(ModelRef("demo/demo".into())),
             Choice::Key => self.go(Step::Provider),
             Choice::Url => self.go(Step::Url),
             Choice::Provider(p) => self.go(Step::Key(p)),
@@ -193,7 +219,10 @@ impl FirstRun {
         }
         let mut effects = vec![Effect::Pop, toast];
         if let Some(only) = models.pop() {
-            effects.push(choose(only));
+            effects.extend(choose(only));
+        } else if !self.had {
+            // The engine takes one of the provider's by itself.
+            effects.push(Effect::KeepModel(None));
         } else if self.had {
             // A provider was added to a session that has a model: it goes on, unless the person says so.
             effects.push(Effect::Act(Action("model.open")));
@@ -202,9 +231,9 @@ impl FirstRun {
     }
 
     /// Words, list or field, what was said.
-    fn parts(&self, area: Rect) -> [Rect; 3] {
+    fn parts(&self, area: Rect, model: &Model) -> [Rect; 3] {
         let lines = |text: &str| super::confirm::wrap(text, usize::from(area.width)).len() as u16;
-        let words = lines(&self.words()).min(area.height);
+        let words = lines(&self.words(model)).min(area.height);
         let said = self.said.as_deref().map_or(1, lines).clamp(1, 4).min(area.height - words);
         let row = |y: u16, height: u16| Rect { y: area.y + y, height, ..area };
         [row(0, words), row(words, area.height - words - said), row(area.height - said, said)]
@@ -220,8 +249,14 @@ impl FirstRun {
     }
 }
 
-fn choose(model: ModelRef) -> Effect {
-    Effect::Send(CommandBody::Session(SessionCommand::SetModel { model }))
+/// From now on, and in later sessions.
+fn choose(model: ModelRef) -> [Effect; 2] {
+    let keep = Effect::KeepModel(Some(model.clone()));
+    [Effect::Send(CommandBody::Session(SessionCommand::SetModel { model })), keep]
+}
+
+fn chosen(model: ModelRef) -> Reply {
+    Reply::Done([Effect::Pop].into_iter().chain(choose(model)).collect())
 }
 
 /// Servers of this machine that answer and wait for a yes.
@@ -254,6 +289,13 @@ impl Panel for FirstRun {
 
     fn opened(&mut self, _model: &Model) -> Vec<Effect> {
         vec![Effect::Ask(CommandBody::Query(Query::Models), LOOK)]
+    }
+
+    fn told(&mut self, what: Box<dyn Any>, _model: &Model) -> Reply {
+        if what.is::<AskedFor>() {
+            self.came = None;
+        }
+        Reply::done()
     }
 
     fn reply(&mut self, _token: Token, event: &Event, _model: &Model) -> Reply {
@@ -298,9 +340,13 @@ impl Panel for FirstRun {
                 Reply::done()
             }
             Some(c) => match c.to_digit(10).map(|d| d as usize) {
-                Some(d) if d >= 1 && d <= self.choices(model).len() => {
+                Some(d) if d >= 1 && d <= self.choices(model).len() && !self.unseen(model) => {
                     self.rows.chosen = d - 1;
                     self.open(model)
+                }
+                // Words are for the composer: nothing that is typed is lost, and this can be opened again.
+                _ if self.step == Step::Menu && (c != ' ' || self.unseen(model)) => {
+                    Reply::Done(vec![Effect::Focus(View::Composer), Effect::Type(*key)])
                 }
                 _ => Reply::Ignored,
             },
@@ -311,12 +357,17 @@ impl Panel for FirstRun {
     fn paste(&mut self, text: &str, _model: &Model) -> Reply {
         if self.writing() {
             self.field.insert(text.trim());
+        } else if text.trim().contains(char::is_whitespace) {
+            return Reply::Done(vec![Effect::Focus(View::Composer), Effect::Paste(text.to_owned())]);
+        } else {
+            // Perhaps a key: it must not stand in the composer for all to see.
+            self.said = Some("choose first what it is, then paste it again".into());
         }
         Reply::done()
     }
 
     fn mouse(&mut self, event: &MouseEvent, area: Rect, model: &Model) -> Reply {
-        let [_, list, _] = self.parts(area);
+        let [_, list, _] = self.parts(area, model);
         if list.contains(Position::new(event.column, event.row)) && self.rows.mouse(event, list) {
             return self.open(model);
         }
@@ -344,13 +395,15 @@ impl Panel for FirstRun {
     }
 
     fn measure(&mut self, area: Rect, cx: &DrawCx<'_>) {
-        let [_, list, _] = self.parts(area);
+        let [_, list, _] = self.parts(area, cx.model);
         self.rows.set(self.list(cx.model), list);
     }
 
     fn draw(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
-        let [words, list, said] = self.parts(area);
-        for (n, row) in super::confirm::wrap(&self.words(), usize::from(words.width)).iter().enumerate() {
+        let [words, list, said] = self.parts(area, cx.model);
+        for (n, row) in
+            super::confirm::wrap(&self.words(cx.model), usize::from(words.width)).iter().enumerate()
+        {
             let spot = Rect { y: words.y + n as u16, height: u16::from((n as u16) < words.height), ..words };
             draw::text(buf, spot, row, cx.theme.style(Role::Strong));
         }
@@ -368,8 +421,8 @@ impl Panel for FirstRun {
         }
     }
 
-    fn cursor(&self, area: Rect, _model: &Model) -> Option<Position> {
-        let [_, list, _] = self.parts(area);
+    fn cursor(&self, area: Rect, model: &Model) -> Option<Position> {
+        let [_, list, _] = self.parts(area, model);
         if !self.writing() {
             return self.rows.cursor(list);
         }

@@ -147,3 +147,90 @@ fn a_refusal_is_shown_whole_and_the_way_back_is_open() {
     let text = r.screen().replace(['\n', '│'], " ").split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(text.contains("copied whole") && text.contains("1 Paste a key"), "{}", r.screen());
 }
+
+/// Settings that are to be kept.
+fn kept(r: &Robot) -> Vec<(String, serde_json::Value)> {
+    let setting = |t: &Task| match t {
+        Task::Setting { key, value } => Some((key.clone(), value.clone())),
+        _ => None,
+    };
+    r.tasks.iter().filter_map(setting).collect()
+}
+
+fn taken(r: &mut Robot, model: &str) {
+    let model = ModelRef(model.into());
+    r.event(EventBody::State(tiller_protocol::event::StateEvent::ModelChanged { model, window: None }));
+}
+
+#[test]
+fn the_model_is_kept_for_later_sessions_once_it_is_in_use() {
+    let mut r = opened();
+    r.clear().run("3");
+    assert!(kept(&r).is_empty(), "the engine has not taken it yet");
+    taken(&mut r, "other/one");
+    assert!(kept(&r).is_empty(), "another one was not asked for");
+    taken(&mut r, "demo/demo");
+    assert_eq!(kept(&r), [("model".to_owned(), "demo/demo".into())]);
+    taken(&mut r, "other/one");
+    assert_eq!(kept(&r).len(), 1, "what comes later is a choice for one session");
+    // With a key the engine takes a model by itself; it may have done so already.
+    for before in [true, false] {
+        let mut r = opened();
+        r.run("1; 1; paste sk-right; enter");
+        let to = token(&r);
+        if before {
+            taken(&mut r, "anthropic/a");
+        }
+        let done: Result<Connected, String> = Ok(Connected { said: "it works".into(), models: Vec::new() });
+        r.clear().msg(Msg::Job(to, Box::new(done)));
+        if !before {
+            taken(&mut r, "anthropic/a");
+        }
+        assert_eq!(kept(&r), [("model".to_owned(), "anthropic/a".into())], "{before}");
+    }
+}
+
+#[test]
+fn words_typed_or_pasted_into_it_go_to_the_composer() {
+    let mut r = opened();
+    r.clear().run("type , jq");
+    assert!(!r.screen().contains("set up a model"), "{}", r.screen());
+    assert!(r.screen().contains("my first prompt, jq"), "{}", r.screen());
+    let mut r = opened();
+    r.run("paste  and two words");
+    assert!(r.screen().contains("my first prompt and two words"), "{}", r.screen());
+    // One word may be a key: it is not shown.
+    let mut r = opened();
+    r.run("paste sk-secret");
+    assert!(r.screen().contains("choose first") && !r.screen().contains("sk-secret"), "{}", r.screen());
+}
+
+#[test]
+fn what_is_typed_just_as_it_comes_is_no_answer() {
+    let mut r = Robot::new(80, 24);
+    r.app.asking.first_run = true;
+    r.app.model.ready = true;
+    r.run("wait 0");
+    assert!(r.screen().contains("set up a model"), "{}", r.screen());
+    r.clear().run("type 3 files");
+    assert!(r.commands().is_empty() && r.screen().contains("3 files"), "{}", r.screen());
+    // Seen for a moment, a digit is an answer.
+    let mut r = Robot::new(80, 24);
+    r.app.asking.first_run = true;
+    r.app.model.ready = true;
+    r.run("wait 0; wait 401").clear().run("3");
+    assert_eq!(r.commands().len(), 1);
+}
+
+#[test]
+fn agent_programs_of_this_machine_are_named() {
+    let mut r = Robot::new(80, 24);
+    r.app.model.found_agents = vec!["claude".into(), "codex".into()];
+    r.push(Box::new(FirstRun::default()));
+    assert!(
+        r.words().contains("Agent programs on this machine (not used yet): claude, codex."),
+        "{}",
+        r.screen()
+    );
+    assert!(r.screen().contains("1 Paste a key"), "{}", r.screen());
+}

@@ -21,7 +21,12 @@ pub(crate) fn open(app: &App) -> Picker {
         let place = scope::find(row.scope).map_or(row.scope, |s| s.title);
         let label = action::find(row.action.0).map_or("", |s| s.label);
         let mut item = Item::new(row.action.0, format!("{:<16} {}", row.keys, row.help));
-        item.detail = if near.is_some() { String::new() } else { place.to_owned() };
+        if near.is_none() {
+            item.detail = place.to_owned();
+            // A key of another place does nothing here; what has a name in the palette can be done all the same.
+            let anywhere = action::find(row.action.0).is_some_and(|s| s.palette);
+            item.disabled = (!anywhere).then(|| format!("in: {place}"));
+        }
         item.more = format!("{} {label} {place}", row.action.0);
         rows.push((near.unwrap_or(usize::MAX), item));
     }

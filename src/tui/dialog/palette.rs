@@ -67,6 +67,9 @@ pub(crate) fn open(app: &App) -> Picker {
         item.disabled = c.run("", &app.model).err().filter(|_| !needs_words(*c));
         fixed.push(item);
     }
+    // What was used last comes first, below what waits for an answer.
+    let recent = |i: &Item| app.keys.recent.iter().position(|r| *r == i.id).unwrap_or(usize::MAX);
+    fixed.sort_by_key(recent);
     Picker::new(Everything {
         fixed,
         themes: app.themes.names(),
@@ -173,9 +176,16 @@ impl Source for Everything {
 
     fn choose(&mut self, item: &Item, model: &Model) -> Vec<Effect> {
         let Some((kind, id)) = item.id.split_once(' ') else { return Vec::new() };
+        let used = || Effect::Used(item.id.clone());
         match kind {
-            "action" => action::find(id).map(|s| Effect::Act(s.action)).into_iter().collect(),
-            "slash" => slash::find(id).map_or_else(Vec::new, |c| run(c, model)),
+            "action" => {
+                action::find(id).map(|s| [used(), Effect::Act(s.action)]).into_iter().flatten().collect()
+            }
+            "slash" => {
+                let mut all = slash::find(id).map_or_else(Vec::new, |c| run(c, model));
+                all.insert(0, used());
+                all
+            }
             "setting" => settings::change(id, &model.ui).into_iter().collect(),
             "agent" => vec![
                 Effect::Focus(View::Agents),

@@ -99,3 +99,54 @@ fn agents_are_in_it_and_choosing_one_goes_to_it() {
     let row = r.cursor().map(|c| usize::from(c.y)).and_then(|y| r.screen().lines().nth(y).map(str::to_owned));
     assert!(row.as_ref().is_some_and(|l| l.contains("tests")), "{row:?}\n{}", r.screen());
 }
+
+#[test]
+fn what_was_used_last_comes_first() {
+    let mut r = Robot::new(118, 25);
+    r.run("ctrl-p; type draw the whole; enter; ctrl-p");
+    let first = |r: &Robot| r.screen().lines().find(|l| l.contains("ctrl-l")).map(str::to_owned);
+    assert!(first(&r).is_some_and(|l| l.contains("Draw the whole screen anew")), "{}", r.screen());
+    let mut all = open(&r.app);
+    crate::panel::Panel::opened(&mut all, &r.app.model);
+    assert_eq!(all.rows()[0].id, "action global.redraw");
+}
+
+#[test]
+fn a_match_in_what_is_seen_comes_before_one_in_hidden_words() {
+    let mut r = Robot::new(118, 25);
+    r.run("ctrl-p; type quit");
+    let mut all = open(&r.app).filtered("quit");
+    crate::panel::Panel::opened(&mut all, &r.app.model);
+    assert!(all.chosen().is_some_and(|i| i.text.to_lowercase().contains("quit")), "{:?}", all.chosen());
+}
+
+#[test]
+fn keys_of_other_places_are_named_in_help_and_not_offered() {
+    let mut r = Robot::new(118, 40);
+    r.run("f1; type next hunk");
+    assert!(r.screen().contains("in: Diff review"), "{}", r.screen());
+    r.run("enter");
+    assert!(r.screen().contains("help: keys"), "it does nothing here: {}", r.screen());
+}
+
+#[test]
+fn a_wait_for_the_next_try_can_be_skipped_and_the_layout_changed_by_key() {
+    use tiller_protocol::event::TurnEvent;
+    let mut r = Robot::new(118, 25);
+    running(&mut r);
+    r.clear().run("ctrl-x R");
+    assert!(r.commands().is_empty(), "nothing waits");
+    let why = "the server is busy".into();
+    r.event(EventBody::Turn(TurnEvent::Retrying { attempt: 2, of: 5, seconds: 30.0, why, discard: false }));
+    assert!(r.screen().contains("ctrl-x R now"), "{}", r.screen());
+    r.run("ctrl-x R");
+    assert_eq!(r.commands(), [&CommandBody::Turn(TurnCommand::SkipWait)]);
+    r.run("ctrl-x L");
+    assert!(r.screen().contains("layout: half and half"), "{}", r.screen());
+    r.run("ctrl-x L");
+    assert!(r.screen().contains("conversation alone") && !r.screen().contains("3 agents"), "{}", r.screen());
+    r.run("ctrl-x L");
+    assert!(r.screen().contains("3 agents"), "{}", r.screen());
+    r.run("size 80x24; ctrl-x L");
+    assert!(r.screen().contains("one view at a time"), "{}", r.screen());
+}

@@ -47,6 +47,9 @@ pub const ACTIONS: &[ActionSpec] = &[
     ActionSpec::key_only("picker.send", "done", "Done with the words that were asked for"),
 ];
 
+/// What a match in the shown text is worth over one in the words beside it.
+const SEEN: u32 = 10_000;
+
 /// Words that an action of the source asked for; they are written in place of the filter.
 struct Words {
     label: String,
@@ -130,7 +133,13 @@ impl Picker {
             .needles
             .iter()
             .enumerate()
-            .filter_map(|(i, n)| Some((pattern.score(n.slice(..), &mut self.matcher)?, i)))
+            .filter_map(|(i, n)| {
+                let all = pattern.score(n.slice(..), &mut self.matcher)?;
+                // What is seen counts more than words that are only searched.
+                let text = Utf32String::from(self.items[i].text.as_str());
+                let seen = pattern.score(text.slice(..), &mut self.matcher);
+                Some((seen.map_or(all, |s| s.saturating_add(SEEN)), i))
+            })
             .collect();
         // Equal scores keep the source's order, so that the list does not jump.
         scored.sort_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(&b.1)));

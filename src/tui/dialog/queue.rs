@@ -52,7 +52,8 @@ pub struct Queue {
     /// Messages as listed, and the chosen one.
     ids: Vec<QueueId>,
     chosen: Option<QueueId>,
-    edit: Option<(QueueId, Edit)>,
+    /// The message whose words are changed, as it was, and the words.
+    edit: Option<(QueueId, Message, Edit)>,
     /// What was sent as a change and is not answered yet; it must not be lost.
     sent: Option<Message>,
 }
@@ -80,6 +81,21 @@ fn lines(model: &Model) -> Vec<Line> {
     waiting(model).enumerate().map(|(n, q)| line(n, q)).collect()
 }
 
+fn waits(q: &Queued) -> bool {
+    q.state != QueuedState::Delivered
+}
+
+/// Changed words that are sent nowhere go to the composer's history; unchanged ones are in the queue or out.
+fn changed(old: &Message, edit: &Edit) -> Option<Effect> {
+    let text = edit.text().trim_end();
+    if text.is_empty() || text == old.text {
+        return None;
+    }
+    let attachments = old.attachments.iter().filter(|a| text.contains(a.label())).cloned().collect();
+    let kept = Message { text: text.to_owned(), attachments };
+    Some(Effect::Tell(View::Composer, Box::new(Recall::Keep(kept))))
+}
+
 fn send(command: QueueCommand) -> Reply {
     Reply::with(Effect::Ask(CommandBody::Queue(command), CHANGE))
 }
@@ -105,7 +121,6 @@ impl Queue {
         // Places are those of the engine's list, in which delivered ones may still stand.
         let all = &model.queue;
         let Some(at) = all.iter().position(|q| q.id == id) else { return Reply::done() };
-        let waits = |q: &Queued| q.state != QueuedState::Delivered;
         let to = match down {
             true => (at + 1..all.len()).find(|i| waits(&all[*i])),
             false => (0..at).rev().find(|i| waits(&all[*i])),
@@ -120,10 +135,9 @@ impl Queue {
         }
     }
 
-    fn finish(&mut self, model: &Model) -> Reply {
-        let Some((id, edit)) = self.edit.take() else { return Reply::Ignored };
+    fn finish(&mut self) -> Reply {
+        let Some((id, old, edit)) = self.edit.take() else { return Reply::Ignored };
         let text = edit.text().trim_end().to_owned();
-        let old = model.queue.iter().find(|q| q.id == id).map(|q| q.message.clone()).unwrap_or_default();
         if text.trim().is_empty() || text == old.text {
             return Reply::done();
         }
@@ -141,11 +155,11 @@ impl Queue {
         ])
     }
 
-    fn field_act(&mut self, id: &str, model: &Model) -> Reply {
+    fn field_act(&mut self, id: &str) -> Reply {
         match (id, &mut self.edit) {
-            ("queue.send", _) => return self.finish(model),
-            ("queue.newline", Some((_, edit))) => edit.insert("\n"),
-            (id, Some((_, edit))) if id.starts_with("edit.") => {
+            ("queue.send", _) => return self.finish(),
+            ("queue.newline", Some((.., edit))) => edit.insert("\n"),
+            (id, Some((.., edit))) if id.starts_with("edit.") => {
                 edit.act(id);
             }
             _ => return Reply::Ignored,
@@ -155,7 +169,7 @@ impl Queue {
 
     fn parts(&self, area: Rect) -> (Rect, Rect) {
         let columns = area.width.saturating_sub(2);
-        let rows = self.edit.as_ref().map_or(0, |(_, e)| field::rows(e, columns).clamp(1, FIELD));
+        let rows = self.edit.as_ref().map_or(0, |(.., e)| field::rows(e, columns).clamp(1, FIELD));
         let rows = rows.min(area.height.saturating_sub(1));
         let list = Rect { height: area.height - rows, ..area };
         (list, Rect { x: area.x + 2, y: list.bottom(), width: columns, height: rows })
@@ -182,19 +196,19 @@ impl Panel for Queue {
 
     fn place(&self, model: &Model) -> Place {
         let columns = model.screen.0.saturating_sub(6).max(1);
-        let field = self.edit.as_ref().map_or(0, |(_, e)| field::rows(e, columns).clamp(1, FIELD));
+        let field = self.edit.as_ref().map_or(0, |(.., e)| field::rows(e, columns).clamp(1, FIELD));
         let need = Rows::height(lines(model), columns).saturating_add(field + 2).clamp(LEAST, MOST);
         if model.screen.0 < 60 || model.screen.1 < 16 { Place::Full } else { Place::Dock { height: need } }
     }
 
     fn act(&mut self, action: Action, model: &Model) -> Reply {
         if self.edit.is_some() {
-            return self.field_act(action.0, model);
+            return self.field_act(action.0);
         }
         match action.0 {
             "queue.edit" | "list.open" => {
                 if let Some(q) = self.current(model) {
-                    self.edit = Some((q.id, Edit::with(&q.message.text)));
+                    self.edit = Some((q.id, q.message.clone(), Edit::with(&q.message.text)));
                 }
             }
             "queue.up" => return self.shift(model, false),
@@ -230,17 +244,14 @@ impl Panel for Queue {
         }
         // What was typed is not lost by leaving the field.
         match self.edit.take() {
-            Some((_, edit)) if !edit.is_empty() => {
-                let kept = Message::text(edit.text());
-                Reply::with(Effect::Tell(View::Composer, Box::new(Recall::Keep(kept))))
-            }
-            _ => Reply::done(),
+            Some((_, old, edit)) => Reply::Done(changed(&old, &edit).into_iter().collect()),
+            None => Reply::done(),
         }
     }
 
     fn key(&mut self, key: &KeyEvent, _model: &Model) -> Reply {
         match (&mut self.edit, Chord::of(key).text()) {
-            (Some((_, edit)), Some(c)) => {
+            (Some((.., edit)), Some(c)) => {
                 edit.insert(c.encode_utf8(&mut [0; 4]));
                 Reply::done()
             }
@@ -249,7 +260,7 @@ impl Panel for Queue {
     }
 
     fn paste(&mut self, text: &str, _model: &Model) -> Reply {
-        if let Some((_, edit)) = &mut self.edit {
+        if let Some((.., edit)) = &mut self.edit {
             edit.insert(&text.replace("\r\n", "\n").replace('\r', "\n"));
         }
         Reply::done()
@@ -265,6 +276,22 @@ impl Panel for Queue {
     }
 
     fn event(&mut self, _event: &Event, model: &Model) -> Reply {
+        // It went out while its words were being changed: they must not be sent as if it still waited.
+        if let Some((_, old, edit)) =
+            self.edit.take_if(|(id, ..)| !model.queue.iter().any(|q| q.id == *id && waits(q)))
+        {
+            let mut all: Vec<Effect> = changed(&old, &edit).into_iter().collect();
+            let said = Notice::new(NoticeKind::Info, "the message has gone out as it was");
+            let said = match all.is_empty() {
+                true => said,
+                false => said.hint("your words are the last of the composer's history"),
+            };
+            all.push(Effect::Toast(said));
+            if waiting(model).next().is_none() {
+                all.push(Effect::Pop);
+            }
+            return Reply::Done(all);
+        }
         // Nothing waits any more: nothing is left to do here, unless words are being written.
         if waiting(model).next().is_none() && self.edit.is_none() && self.sent.is_none() {
             return Reply::with(Effect::Pop);
@@ -311,7 +338,7 @@ impl Panel for Queue {
             draw::text(buf, list, "nothing waits", cx.theme.style(Role::Dim));
         }
         self.rows.draw(cx, list, buf);
-        if let Some((_, edit)) = &self.edit {
+        if let Some((.., edit)) = &self.edit {
             draw::put(buf, area.x, words.y, ">", cx.theme.style(Role::Accent));
             field::draw(edit, words, buf, cx.theme);
         }
@@ -320,7 +347,7 @@ impl Panel for Queue {
     fn cursor(&self, area: Rect, _model: &Model) -> Option<Position> {
         let (list, words) = self.parts(area);
         match &self.edit {
-            Some((_, edit)) => Some(field::caret(edit, words)),
+            Some((.., edit)) => Some(field::caret(edit, words)),
             None => self.rows.cursor(list),
         }
     }

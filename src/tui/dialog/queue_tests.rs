@@ -233,3 +233,22 @@ fn on_a_low_screen_the_queue_folds_into_the_status_line() {
         assert!(r.screen().contains("first of all"), "{w}x{h}\n{}", r.screen());
     }
 }
+
+#[test]
+fn a_message_that_goes_out_while_it_is_changed_is_neither_lost_nor_sent_twice() {
+    for (typed, history) in [("type  and more", true), ("left", false)] {
+        let mut r = Robot::new(80, 24);
+        let queue = wait(&mut r, &THREE);
+        r.run("ctrl-x j; e").run(typed);
+        changed(&mut r, &queue[1..]);
+        let screen = r.words();
+        assert!(screen.contains("has gone out as it was"), "{screen}");
+        assert_eq!(screen.contains("composer's history"), history, "{screen}");
+        r.run("enter");
+        let edits = sent(&r).into_iter().filter(|c| matches!(c, QueueCommand::Edit { .. })).count();
+        assert_eq!(edits, 0, "{typed}");
+        r.run("esc; esc");
+        // All of it: the composer is empty, and Up brings what waits or was changed.
+        assert_eq!(r.app.model.queue.len(), 2);
+    }
+}

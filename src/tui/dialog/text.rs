@@ -150,7 +150,7 @@ impl Panel for Text {
 
     fn hints(&self, _model: &Model) -> Vec<Hint> {
         match &self.find {
-            Some((find, _)) if find.typing => Vec::new(),
+            Some((find, _)) if find.typing => vec![Hint::as_("input.done", "find")],
             Some(_) => vec![Hint::of("list.next"), Hint::of("list.previous")],
             None => vec![Hint::of("list.page_down"), Hint::of("list.copy"), Hint::of("list.search")],
         }

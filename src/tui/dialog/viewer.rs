@@ -300,7 +300,7 @@ impl Panel for Output {
 
     fn hints(&self, _model: &Model) -> Vec<Hint> {
         if self.typing {
-            return vec![Hint::as_("global.escape", "end search")];
+            return vec![Hint::as_("input.done", "find")];
         }
         ["list.search", "list.next", "list.copy", "viewer.dump", "viewer.edit"]
             .into_iter()

@@ -54,7 +54,7 @@ pub const SCOPES: &[Scope] = &[
     scope("trust", Some("question"), "Trust", false),
     scope("question", None, "Budget, sessions and the like", false),
     scope("question_text", Some("input"), "Budget, the new limit", true),
-    scope("setup", Some("list"), "Set up", false),
+    scope("setup", None, "Set up", false),
     scope("setup_text", Some("input"), "Set up, texts", true),
     scope("terminal", None, "Terminals", true),
 ];

@@ -56,6 +56,12 @@ pub struct Model {
     pub screen: (u16, u16),
     /// The engine has answered: a snapshot is here.
     pub ready: bool,
+    /// The folder brings settings or rules that are not trusted, and so not in use.
+    pub restricted: bool,
+    /// Background processes of this session, as the engine told last.
+    pub processes: Vec<Process>,
+    /// Names of agent programs that are installed here.
+    pub found_agents: Vec<String>,
     /// Keys of the environment that can be offered by name.
     pub found_keys: Vec<crate::effect::FoundKey>,
 }
@@ -72,6 +78,34 @@ pub struct SessionModel {
     pub cost: Option<Cost>,
     pub context: u64,
     pub window: Option<u64>,
+}
+
+/// A background process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Process {
+    /// `p1`.
+    pub id: String,
+    /// `running for 12 s`, `ended, exit 0`.
+    pub state: String,
+    pub command: String,
+    /// What it said last; empty: nothing.
+    pub last: String,
+}
+
+impl Process {
+    /// From the engine's row: `p1: running for 12 s: COMMAND`, then perhaps a line with what it said last.
+    pub fn read(row: &str) -> Option<Self> {
+        let (head, last) = row.split_once('\n').unwrap_or((row, ""));
+        let (id, rest) = head.split_once(": ")?;
+        let (state, command) = rest.split_once(": ").unwrap_or((rest, ""));
+        let text = |t: &str| crate::text::clean::plain(t.trim()).into_owned();
+        Some(Self { id: text(id), state: text(state), command: text(command), last: text(last) })
+    }
+
+    /// It has not ended.
+    pub fn lives(&self) -> bool {
+        self.state.starts_with("running")
+    }
 }
 
 /// Places of the screen's own files.
@@ -129,6 +163,12 @@ impl Model {
                     self.running = s.running;
                     self.ready = true;
                 }
+                if let ReplyEvent::ProcessesReply { rows } = r.as_ref() {
+                    self.processes = rows.iter().filter_map(|row| Process::read(row)).collect();
+                }
+                if let ReplyEvent::ProcessesReply { rows } = r.as_ref() {
+                    self.processes = rows.iter().filter_map(|row| Process::read(row)).collect();
+                }
             }
             EventBody::Tool(_) => {}
         }
@@ -136,7 +176,13 @@ impl Model {
 
     fn turn(&mut self, now: Time, e: &TurnEvent) {
         match e {
-            TurnEvent::TurnStarted {} => self.running = true,
+            TurnEvent::TurnStarted {} => {
+                self.running = true;
+                // Whatever had been left unfinished: it goes on, or something else begins.
+                if let Some(s) = &mut self.session.summary {
+                    s.interrupted = None;
+                }
+            }
             TurnEvent::Retrying { attempt, of, seconds, why, .. } => {
                 let until = Time(now.millis() + (seconds * 1000.0) as i64);
                 self.retry = Some(Retry { attempt: *attempt, of: *of, until, why: why.clone() });

@@ -7,8 +7,45 @@ use crate::action::Action;
 pub struct TourStep {
     pub title: String,
     pub text: String,
-    /// Ids of actions, such as `composer.send`; their keys are shown.
-    pub actions: Vec<String>,
+    /// Actions such as `composer.send`; their keys are shown.
+    pub actions: Vec<Try>,
+}
+
+/// An action that a step is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Try {
+    pub id: String,
+    pub goes_on: GoesOn,
+}
+
+/// When doing it goes on to the next step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GoesOn {
+    Always,
+    /// `!`: only where it does something to a turn that runs.
+    Running,
+    /// `?`: it only leads to the place where the step happens.
+    Never,
+}
+
+impl Try {
+    fn read(text: &str) -> Self {
+        let (id, goes_on) = match (text.strip_suffix('!'), text.strip_suffix('?')) {
+            (Some(id), _) => (id, GoesOn::Running),
+            (_, Some(id)) => (id, GoesOn::Never),
+            _ => (text, GoesOn::Always),
+        };
+        Self { id: id.to_owned(), goes_on }
+    }
+
+    fn is(&self, action: Action, running: bool) -> bool {
+        let now = match self.goes_on {
+            GoesOn::Always => true,
+            GoesOn::Running => running,
+            GoesOn::Never => false,
+        };
+        now && self.id == action.0
+    }
 }
 
 /// Steps and where it stands.
@@ -25,7 +62,7 @@ impl Tour {
         let step = |(title, text, actions): &(String, String, String)| TourStep {
             title: title.clone(),
             text: text.clone(),
-            actions: actions.split(',').map(|a| a.trim().to_owned()).filter(|a| !a.is_empty()).collect(),
+            actions: actions.split(',').map(str::trim).filter(|a| !a.is_empty()).map(Try::read).collect(),
         };
         Self { steps: steps.iter().map(step).collect(), at: 0, ended: true }
     }
@@ -62,13 +99,14 @@ impl Tour {
 
     /// The person did something: when it is what the step is about, the next one comes. A step that only
     /// tells something is passed over by who does already what the one behind it is about.
-    pub fn did(&mut self, action: Action) {
+    /// `running`: it was done to a turn that runs.
+    pub fn did(&mut self, action: Action, running: bool) {
         if self.ended {
             return;
         }
         let steps = || self.steps.iter().skip(self.at);
         let told = steps().take_while(|s| s.actions.is_empty()).count();
-        if steps().nth(told).is_some_and(|s| s.actions.iter().any(|a| a == action.0)) {
+        if steps().nth(told).is_some_and(|s| s.actions.iter().any(|a| a.is(action, running))) {
             self.at += told;
             self.next();
         }
@@ -84,16 +122,33 @@ mod tests {
         let step = |title: &str, actions: &str| (title.to_owned(), String::new(), actions.to_owned());
         let mut t = Tour::new(&[step("welcome", ""), step("ask", "composer.send"), step("end", "app.quit")]);
         let at = |t: &Tour| t.step().map(|(s, ..)| s.title.clone());
-        t.did(Action("composer.send"));
+        t.did(Action("composer.send"), false);
         assert_eq!(at(&t), None, "it has not begun");
         t.begin();
-        t.did(Action("app.quit"));
+        t.did(Action("app.quit"), false);
         assert_eq!(at(&t).as_deref(), Some("welcome"));
-        t.did(Action("composer.send"));
+        t.did(Action("composer.send"), false);
         assert_eq!(at(&t).as_deref(), Some("end"));
         t.begin();
         t.next();
-        t.did(Action("composer.send"));
+        t.did(Action("composer.send"), false);
         assert_eq!(at(&t).as_deref(), Some("end"));
+    }
+
+    #[test]
+    fn a_step_goes_on_only_when_what_it_says_was_done() {
+        let step = |actions: &str| (actions.to_owned(), String::new(), actions.to_owned());
+        let mut t = Tour::new(&[step("global.escape!"), step("view.conversation?, list.open"), step("x.y")]);
+        t.begin();
+        let at = |t: &Tour| t.step().map(|(_, at, _)| at);
+        t.did(Action("global.escape"), false);
+        assert_eq!(at(&t), Some(1), "it stopped nothing");
+        t.did(Action("global.escape"), true);
+        t.did(Action("view.conversation"), true);
+        assert_eq!(at(&t), Some(2), "that is only the way there");
+        t.did(Action("list.open"), false);
+        assert_eq!(at(&t), Some(3));
+        let ids: Vec<&str> = t.steps[1].actions.iter().map(|a| a.id.as_str()).collect();
+        assert_eq!(ids, ["view.conversation", "list.open"]);
     }
 }

@@ -6,18 +6,19 @@ use std::time::Duration;
 use crossterm::event::{KeyEvent, MouseEvent};
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
-use tiller_protocol::command::TurnCommand;
-use tiller_protocol::{AgentId, AgentState, AgentView, CommandBody, Notice, NoticeKind};
+use tiller_protocol::command::{Query, TurnCommand};
+use tiller_protocol::event::{ReplyEvent, ToolEvent, TurnEvent};
+use tiller_protocol::{AgentId, AgentState, AgentView, CommandBody, Event, EventBody, Notice, NoticeKind};
 
 use super::rows::{Rows, lasting};
 use super::{DrawCx, Hint, Panel, Reply, View};
 use crate::action::{Action, ActionSpec};
 use crate::dialog::confirm::Confirm;
-use crate::effect::Effect;
+use crate::effect::{Effect, Token};
 use crate::header::short;
 use crate::ladder::Rung;
-use crate::model::Model;
 use crate::model::conversation::{Body, State, ToolCell};
+use crate::model::{Model, Process};
 use crate::text::line::{Line, Look, Wrap};
 use crate::text::{clean, shorten_end, width};
 use crate::theme::Role;
@@ -46,7 +47,14 @@ const RECENT: usize = 200;
 enum What {
     Agent(AgentId),
     Tool(String),
+    /// A background process by its id.
+    Process(String),
 }
+
+const PROCESSES: Token = Token(1);
+const KILLED: Token = Token(2);
+/// How often living processes are looked at while the panel is on the screen.
+const LOOK: Duration = Duration::from_secs(3);
 
 /// The panel.
 #[derive(Default)]
@@ -54,6 +62,14 @@ pub struct Agents {
     rows: Rows,
     what: Vec<What>,
     stopped: Option<(What, Duration)>,
+    /// When the processes were asked for last, and whether the answer is still out.
+    asked: Duration,
+    asking: bool,
+}
+
+/// Processes that run, and those that ended since they were looked at last.
+fn processes(model: &Model) -> impl Iterator<Item = &Process> {
+    model.processes.iter().filter(|p| p.lives())
 }
 
 fn look(state: AgentState) -> (&'static str, &'static str, Role) {
@@ -150,6 +166,12 @@ impl Agents {
                     what.push(What::Tool(t.call_id.clone()));
                 }
             }
+            if depth == 0 && a.id == AgentId::main() {
+                for p in processes(model) {
+                    lines.push(process_row(p, columns));
+                    what.push(What::Process(p.id.clone()));
+                }
+            }
             stack.extend(children(Some(&a.id)).into_iter().rev().map(|c| (c, depth + 1)));
         }
         (lines, what)
@@ -167,6 +189,9 @@ impl Agents {
         let say = |text: &str| Reply::with(Effect::Toast(Notice::new(NoticeKind::Info, text)));
         match what {
             What::Tool(id) => Reply::with(Effect::Send(CommandBody::Turn(TurnCommand::StopTool { id }))),
+            What::Process(id) => {
+                Reply::with(Effect::Ask(CommandBody::Turn(TurnCommand::StopTool { id }), KILLED))
+            }
             What::Agent(id) if id != AgentId::main() => {
                 Reply::with(Effect::Send(CommandBody::Turn(TurnCommand::StopTool { id: id.0 })))
             }
@@ -175,6 +200,12 @@ impl Agents {
             }
             What::Agent(_) => say("nothing runs"),
         }
+    }
+
+    fn look(&mut self, model: &Model) -> Effect {
+        self.asked = model.mono;
+        self.asking = true;
+        Effect::Ask(CommandBody::Query(Query::Processes), PROCESSES)
     }
 
     fn stop_all(model: &Model) -> Reply {
@@ -199,12 +230,22 @@ fn agent_row(model: &Model, a: &AgentView, depth: usize, columns: usize) -> Line
     let demo = a.model.starts_with("demo/");
     let right = [
         (format!("{glyph} {word}{since}"), role),
-        (a.cost.filter(|_| !demo).map_or(String::new(), |c| format!("${:.2}", c.usd())), Role::Text),
+        (a.cost.filter(|_| !demo).map_or(String::new(), |c| crate::header::money(c.usd())), Role::Text),
         (if tokens > 0 { short(tokens) } else { String::new() }, Role::Dim),
         (share, Role::Dim),
     ];
     let name = if a.label.is_empty() { a.id.0.as_str() } else { a.label.as_str() };
     row(depth * 2, name, &right, &a.act, columns)
+}
+
+fn process_row(p: &Process, columns: usize) -> Line {
+    let seconds =
+        p.state.strip_prefix("running for ").and_then(|s| s.strip_suffix(" s")?.parse::<i64>().ok());
+    let state =
+        seconds.map_or_else(|| p.state.clone(), |s| format!("runs {}", lasting(s.saturating_mul(1000))));
+    let state = format!("~ {state}");
+    let said = if p.last.is_empty() { p.command.clone() } else { format!("{}: {}", p.command, p.last) };
+    row(2, &p.id, &[(state, Role::Running)], &said, columns)
 }
 
 fn tool_row(model: &Model, t: &ToolCell, columns: usize) -> Line {
@@ -214,8 +255,12 @@ fn tool_row(model: &Model, t: &ToolCell, columns: usize) -> Line {
         (_, State::Running) => (format!("~ running{since}"), Role::Running),
         _ => (". waits".to_owned(), Role::Dim),
     };
-    let verb = if t.verb.is_empty() { &t.name } else { &t.verb };
-    row(2, verb, &[(text, role)], &t.target, columns)
+    // After a restart only name and arguments are known.
+    let (verb, target) = match t.verb.as_str() {
+        "" => crate::cell::describe(&t.name, &t.arguments),
+        verb => (verb.to_owned(), t.target.clone()),
+    };
+    row(2, &verb, &[(text, role)], &target, columns)
 }
 
 impl Panel for Agents {
@@ -230,6 +275,10 @@ impl Panel for Agents {
         let mut title = "agents".to_owned();
         if n > 0 {
             title.push_str(&format!(" {n} live"));
+        }
+        let background = processes(model).count();
+        if background > 0 {
+            title.push_str(&format!(" {background} bg"));
         }
         if waits > 0 {
             title.push_str(&format!(" !{waits}"));
@@ -271,6 +320,37 @@ impl Panel for Agents {
             _ => return Reply::Ignored,
         }
         Reply::done()
+    }
+
+    /// Processes come and go with the tools that start and end them.
+    fn event(&mut self, event: &Event, model: &Model) -> Reply {
+        let stir = match &event.body {
+            EventBody::Tool(ToolEvent::ToolFinished { name, .. }) => name == "terminal" || name == "process",
+            EventBody::Turn(TurnEvent::SessionStarted { .. }) => true,
+            EventBody::Turn(TurnEvent::TurnFinished { .. }) => processes(model).next().is_some(),
+            _ => false,
+        };
+        if stir { Reply::with(self.look(model)) } else { Reply::Ignored }
+    }
+
+    fn reply(&mut self, token: Token, event: &Event, model: &Model) -> Reply {
+        if token == PROCESSES {
+            self.asking = false;
+            return Reply::done();
+        }
+        let said = match &event.body {
+            EventBody::Reply(r) => match r.as_ref() {
+                ReplyEvent::DoneReply { said } => clean::plain(said).into_owned(),
+                _ => return Reply::with(self.look(model)),
+            },
+            _ => return Reply::Ignored,
+        };
+        Reply::Done(vec![Effect::Toast(Notice::new(NoticeKind::Info, said)), self.look(model)])
+    }
+
+    fn tick(&mut self, model: &Model) -> Vec<Effect> {
+        let due = !self.asking && model.mono.saturating_sub(self.asked) >= LOOK;
+        if due && processes(model).next().is_some() { vec![self.look(model)] } else { Vec::new() }
     }
 
     fn rung(&self, _model: &Model) -> Option<Rung> {
@@ -335,7 +415,8 @@ impl Panel for Agents {
     }
 
     fn wake(&self, cx: &DrawCx<'_>) -> Option<Duration> {
-        cx.model.agents.iter().any(|a| a.since.is_some()).then_some(Duration::from_secs(1))
+        let second = cx.model.agents.iter().any(|a| a.since.is_some()).then_some(Duration::from_secs(1));
+        second.or_else(|| processes(cx.model).next().map(|_| LOOK))
     }
 }
 

@@ -98,3 +98,65 @@ fn enter_looks_inside() {
     r.run("alt-3; m");
     assert!(r.screen().contains("model"), "{}", r.screen());
 }
+
+fn process(r: &mut Robot, rows: &[&str]) {
+    let id = r.asked(|c| matches!(c, CommandBody::Query(Query::Processes)));
+    assert!(id.is_some(), "the processes were not asked for");
+    let rows = rows.iter().map(|row| (*row).to_owned()).collect();
+    r.clear().cause(id, EventBody::Reply(Box::new(ReplyEvent::ProcessesReply { rows })));
+}
+
+fn terminal_done(r: &mut Robot) {
+    let mut s = crate::model::conversation::script::Script::new();
+    for e in s.tool("t1", "terminal", "shell", "npm run dev &", "started", None) {
+        r.msg(crate::msg::Msg::Engine(Box::new(e)));
+    }
+}
+
+const ROWS: [&str; 2] =
+    ["p1: running for 12 s: npm run dev\n  ready on :3000", "p2: ended, exit 1: cargo run"];
+
+#[test]
+fn background_processes_have_rows_and_end_by_key() {
+    let mut r = Robot::new(80, 24);
+    r.event(EventBody::State(StateEvent::AgentChanged { view: agent("main", None, AgentState::Idle) }));
+    r.run("alt-3");
+    terminal_done(&mut r);
+    process(&mut r, &ROWS);
+    let screen = r.screen();
+    assert!(screen.contains("p1  npm run dev: ready on :3000") && screen.contains("runs 12s"), "{screen}");
+    assert!(!screen.contains("cargo run"), "what has ended is no row: {screen}");
+    // They are looked at while they live, and not otherwise.
+    r.run("wait 2000");
+    assert!(r.commands().is_empty());
+    r.run("wait 1000");
+    process(&mut r, &["p1: running for 15 s: npm run dev"]);
+    assert!(r.screen().contains("runs 15s"), "{}", r.screen());
+    r.clear().run("G k");
+    assert_eq!(sent(&r), [TurnCommand::StopTool { id: "p1".into() }]);
+    r.reply(ReplyEvent::DoneReply { said: "p1: ended, exit 143".into() });
+    assert!(r.screen().contains("p1: ended, exit 143"), "{}", r.screen());
+    process(&mut r, &["p1: ended, exit 143: npm run dev"]);
+    assert!(!r.screen().contains("npm run dev"), "{}", r.screen());
+    r.run("wait 9000");
+    assert!(r.commands().is_empty(), "nothing lives");
+}
+
+#[test]
+fn quitting_asks_while_a_process_runs_in_the_background() {
+    let mut r = Robot::new(80, 24);
+    r.app.model.ready = true;
+    terminal_done(&mut r);
+    process(&mut r, &ROWS);
+    r.clear().run("ctrl-d");
+    assert!(r.screen().contains("quit?") && r.screen().contains("npm run dev"), "{}", r.screen());
+    assert!(r.commands().is_empty());
+    r.run("y");
+    assert_eq!(r.commands().len(), 1);
+    let mut r = Robot::new(80, 24);
+    r.app.model.ready = true;
+    terminal_done(&mut r);
+    process(&mut r, &ROWS[1..]);
+    r.clear().run("ctrl-d");
+    assert_eq!(r.commands().len(), 1, "nothing runs: {}", r.screen());
+}

@@ -182,6 +182,20 @@ pub trait Panel: Any {
         Vec::new()
     }
 
+    /// It has got the focus as a view: what it needs from the engine now.
+    fn focused(&mut self, _model: &Model) -> Vec<Effect> {
+        Vec::new()
+    }
+
+    /// What was begun to be written in it and is sent nowhere; a question that goes away gives it to the
+    /// composer's history.
+    fn begun(&self) -> Option<String> {
+        None
+    }
+
+    /// A question that was put aside is on the screen again.
+    fn back(&mut self, _model: &Model) {}
+
     /// Where it lies when it is a layer.
     fn place(&self, _model: &Model) -> Place {
         Place::Full
@@ -252,6 +266,11 @@ pub trait Panel: Any {
     /// Takes a mouse event; `area` is where it was drawn.
     fn mouse(&mut self, _event: &MouseEvent, _area: Rect, _model: &Model) -> Reply {
         Reply::Ignored
+    }
+
+    /// A moment that a frame named has come ([`Panel::wake`]): what it needs from the engine now.
+    fn tick(&mut self, _model: &Model) -> Vec<Effect> {
+        Vec::new()
     }
 
     /// Sees every event after the model did.

@@ -97,7 +97,11 @@ impl Rows {
     /// Hints of a search, when there is one.
     pub(crate) fn find_hints(&self) -> Option<Vec<Hint>> {
         let find = self.find.as_ref()?;
-        Some(if find.typing { Vec::new() } else { vec![Hint::of("list.next"), Hint::of("list.previous")] })
+        Some(if find.typing {
+            vec![Hint::as_("input.done", "find")]
+        } else {
+            vec![Hint::of("list.next"), Hint::of("list.previous")]
+        })
     }
 
     /// Searches: `list.search`, `list.next`, `list.previous`, and editing while words are typed.

@@ -43,7 +43,13 @@ pub struct Watch {
     unseen: u64,
     paused: bool,
     focus: bool,
+    /// Paths that are not shown.
+    muted: Vec<String>,
 }
+
+/// What others want of the feed ([`Effect::Tell`]): this path is muted, or shown again when it was. Without a
+/// path, those that are muted are named.
+pub struct Mute(pub Option<String>);
 
 fn letter(kind: ChangeKind) -> (&'static str, Role) {
     match kind {
@@ -145,6 +151,24 @@ impl Watch {
         }
     }
 
+    /// The engine turns it round: what is muted is shown again.
+    fn mute(&mut self, path: String) -> Reply {
+        let shown = clean::plain(&path).into_owned();
+        let said = match self.muted.iter().position(|m| *m == path) {
+            Some(at) => {
+                self.muted.remove(at);
+                Notice::new(NoticeKind::Info, format!("{shown} is shown again"))
+            }
+            None => {
+                self.muted.push(path.clone());
+                Notice::new(NoticeKind::Info, format!("{shown} is not shown any more"))
+                    .hint(format!("/mute {shown} shows it again"))
+            }
+        };
+        let mute = CommandBody::Watch(WatchCommand::Mute { path });
+        Reply::Done(vec![Effect::Send(mute), Effect::Toast(said)])
+    }
+
     fn open(&self) -> Reply {
         match self.file() {
             Ok(c) => {
@@ -200,9 +224,7 @@ impl Panel for Watch {
                 return match self.file() {
                     Ok(c) => {
                         let path = c.path.clone();
-                        let said = Notice::new(NoticeKind::Info, format!("{path} is not shown any more"));
-                        let mute = CommandBody::Watch(WatchCommand::Mute { path });
-                        Reply::Done(vec![Effect::Send(mute), Effect::Toast(said)])
+                        self.mute(path)
                     }
                     Err(reply) => reply,
                 };
@@ -222,6 +244,18 @@ impl Panel for Watch {
             _ => return Reply::Ignored,
         }
         Reply::done()
+    }
+
+    fn told(&mut self, what: Box<dyn std::any::Any>, _model: &Model) -> Reply {
+        let Ok(mute) = what.downcast::<Mute>() else { return Reply::Ignored };
+        if let Some(path) = mute.0 {
+            return self.mute(path);
+        }
+        let said = match self.muted.as_slice() {
+            [] => "no path is muted".to_owned(),
+            all => clean::plain(&format!("not shown: {}", all.join(", "))).into_owned(),
+        };
+        Reply::with(Effect::Toast(Notice::new(NoticeKind::Info, said)))
     }
 
     fn reply(&mut self, token: Token, event: &Event, _model: &Model) -> Reply {

@@ -87,3 +87,16 @@ fn u9_odd_names_are_spelled_out_in_the_feed() {
     feed(&mut r);
     assert!(r.screen().contains("<U+202E>"), "{}", r.screen());
 }
+
+#[test]
+fn a_path_is_muted_and_shown_again_by_name() {
+    let mut r = Robot::new(118, 25);
+    r.run("type /mute target/; enter");
+    assert_eq!(sent(&r), [WatchCommand::Mute { path: "target".into() }]);
+    assert!(r.screen().contains("target is not shown any more"), "{}", r.screen());
+    r.run("type /mute; space; enter");
+    assert!(r.screen().contains("not shown: target"), "{}", r.screen());
+    r.clear().run("type /mute target; enter");
+    assert_eq!(sent(&r), [WatchCommand::Mute { path: "target".into() }], "the engine turns it round");
+    assert!(r.screen().contains("target is shown again"), "{}", r.screen());
+}

@@ -241,6 +241,24 @@ const ALL: &[Slash] = &[
         },
     },
     Slash {
+        name: "setup",
+        help: "set up a model: a key, a server or the demo",
+        run: |p, _| {
+            p.open_setup();
+            Ok(())
+        },
+    },
+    Slash {
+        name: "kill-process",
+        help: "kill-process ID: end a background process of /processes",
+        run: |p, text| {
+            if text.is_empty() {
+                return Err("the id of a process is needed: /processes lists them".into());
+            }
+            send(p, CommandBody::Turn(TurnCommand::StopTool { id: text.into() }))
+        },
+    },
+    Slash {
         name: "quit",
         help: "save and quit",
         run: |p, _| {
@@ -329,7 +347,14 @@ impl Plain {
     /// Takes a line that the person typed.
     pub(crate) fn line(&mut self, line: &str) {
         let line = line.trim_end();
-        if line.trim().is_empty() {
+        if !line.starts_with("/quit") {
+            self.stays();
+        }
+        let key = matches!(self.setup.step, Some(super::setup::Step::Key(_)));
+        if line.trim().is_empty() && !key {
+            return;
+        }
+        if self.setup_line(line) {
             return;
         }
         let done = if let Some(rest) = line.strip_prefix('/') {

@@ -2,7 +2,9 @@
 //! choices, nothing is ever drawn twice. Everything can be reached by `/` commands.
 
 mod command;
+mod leave;
 mod say;
+mod setup;
 #[cfg(test)]
 mod tests;
 
@@ -13,7 +15,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
 use std::time::Duration;
 
 use tiller_protocol::command::{AskCommand, ContextCommand, Query, TurnCommand};
-use tiller_protocol::event::{StateEvent, ToolEvent, TurnEvent};
+use tiller_protocol::event::{ReplyEvent, StateEvent, ToolEvent, TurnEvent};
 use tiller_protocol::{
     AskBody, AskReply, Clock, Command, CommandBody, CommandId, Event, EventBody, SessionSummary,
 };
@@ -57,9 +59,22 @@ pub(crate) struct Plain {
     script: bool,
     /// There will be no more lines.
     over: bool,
+    pub(crate) setup: setup::Setup,
+    pub(crate) leaving: leave::Leaving,
+    pub(crate) doors: Doors,
     /// Messages and `!` lines that the engine has not taken up yet, questions that it has not answered.
     owed: Vec<CommandId>,
     pub(crate) exit: Option<Exit>,
+}
+
+/// Ways out of this face: to set a model up, to keep a setting, to be told what came of a job.
+#[derive(Default)]
+pub(crate) struct Doors {
+    connect: Option<crate::ui::SetUp>,
+    save: Option<crate::ui::SaveSetting>,
+    tx: Option<SyncSender<Msg>>,
+    /// What is typed is not shown.
+    hidden: bool,
 }
 
 /// Runs until the end of input or `/quit`.
@@ -72,6 +87,7 @@ pub(crate) fn run(
     let signals = Signals::start(tx.clone())?;
     // No modes to put back: a stop may come at any moment.
     signals.away(true);
+    let jobs = tx.clone();
     // It holds a sender; it ends with its input, or with the process: a blocked read cannot be woken.
     std::thread::Builder::new().name("tiller-lines".into()).spawn(move || {
         for line in std::io::stdin().lock().lines() {
@@ -85,11 +101,17 @@ pub(crate) fn run(
     let mut plain = Plain::new(Box::new(std::io::stdout()), Arc::clone(&o.clock));
     plain.model.ui = Arc::new(o.config);
     plain.script = !std::io::stdin().is_terminal();
+    plain.doors = Doors { connect: o.connect, save: o.save_setting, tx: Some(jobs), hidden: false };
+    plain.model.found_keys = o.found_keys;
+    plain.model.found_agents = o.found_agents;
+    plain.setup.offer = o.first_run && !plain.script;
     plain.say(&format!("Tiller in plain text, switched on by {why}. Type a message, or /help."));
     if let Some(text) = o.prompt {
-        plain.line(&text);
+        // Where a model may have to be set up first, it waits for the engine's word.
+        if plain.setup.offer { plain.setup.held = Some(text) } else { plain.line(&text) }
     }
     plain.turns(&rx, &*commands);
+    plain.hide(false);
     Ok(plain.exit.unwrap_or(Exit::Quit))
 }
 
@@ -112,6 +134,9 @@ impl Plain {
             deadlines: crate::deadline::Deadlines::default(),
             sessions: Vec::new(),
             script: false,
+            setup: setup::Setup::default(),
+            leaving: leave::Leaving::default(),
+            doors: Doors::default(),
             over: false,
             owed: Vec::new(),
             exit: None,
@@ -159,13 +184,23 @@ impl Plain {
             Msg::Engine(event) => {
                 let ran = self.model.running;
                 self.model.apply(&event);
-                self.event(&event);
+                if !self.looked(&event) {
+                    self.event(&event);
+                }
                 match (ran, self.model.running) {
                     (false, true) => self.started = Some(self.model.mono),
                     (true, false) => self.started = None,
                     _ => {}
                 }
                 self.taken_up(&event);
+                match &event.body {
+                    EventBody::Reply(r) if matches!(**r, ReplyEvent::SnapshotReply { .. }) => {
+                        self.offer_setup();
+                        self.model_chosen();
+                    }
+                    EventBody::State(StateEvent::ModelChanged { .. }) => self.model_chosen(),
+                    _ => {}
+                }
                 self.wind_up();
             }
             Msg::Line(Some(line)) => {
@@ -178,8 +213,11 @@ impl Plain {
                 self.over = true;
                 self.wind_up();
             }
-            Msg::Line(None) => self.quit(),
+            // No more lines can come, so nothing can be asked.
+            Msg::Line(None) => self.leave(),
+            Msg::Terminate(signal_hook::consts::SIGINT) if !self.script => self.interrupt(),
             Msg::Terminate(n) => self.exit = Some(Exit::Signal(n)),
+            Msg::Job(_, result) => self.connected(result),
             Msg::Notice(n) => self.notice(&n),
             _ => {}
         }
@@ -246,7 +284,7 @@ impl Plain {
         let m = &self.model;
         let rests = m.ready && !m.running && m.queue.is_empty() && m.asks.is_empty();
         if rests && self.owed.is_empty() && self.outbox.is_empty() {
-            self.quit();
+            self.leave();
             self.over = false;
         }
     }
@@ -271,14 +309,5 @@ impl Plain {
     #[cfg(test)]
     pub(crate) fn waiting(&mut self) -> Vec<CommandBody> {
         self.outbox.drain(..).map(|c| c.body).collect()
-    }
-
-    pub(crate) fn quit(&mut self) {
-        use tiller_protocol::command::SessionCommand;
-        if self.model.ready {
-            self.send(CommandBody::Session(SessionCommand::Quit));
-        } else {
-            self.exit = Some(Exit::Quit);
-        }
     }
 }

@@ -82,7 +82,8 @@ impl Plain {
                     TurnStatus::Limit => "A budget or limit was reached",
                     TurnStatus::Store => "Stopped: the session cannot be saved",
                 };
-                let cost = cost_usd.map_or_else(String::new, |c| format!(" Cost so far ${c:.2}."));
+                let money = crate::header::money;
+                let cost = cost_usd.map_or_else(String::new, |c| format!(" Cost so far {}.", money(c)));
                 self.say(&format!("{word}.{cost}"));
                 if let Some(n) = error {
                     self.notice(n);
@@ -353,11 +354,11 @@ impl Plain {
             ReplyEvent::CostsReply { rows, total } => {
                 for r in rows {
                     let cost =
-                        r.cost.map_or_else(|| "price not known".into(), |c| format!("${:.2}", c.usd()));
+                        r.cost.map_or_else(|| "price not known".into(), |c| crate::header::money(c.usd()));
                     self.say(&format!("Cost: {}: {} calls, {cost}", r.key, r.calls));
                 }
                 if let Some(t) = total {
-                    self.say(&format!("Cost: ${:.2} in all.", t.usd()));
+                    self.say(&format!("Cost: {} in all.", crate::header::money(t.usd())));
                 }
             }
             ReplyEvent::ContextReply { report } => {
@@ -368,8 +369,16 @@ impl Plain {
                 }
             }
             ReplyEvent::CompactPreviewReply { preview } => self.say(&format!(
-                "Compacting would turn {} tokens into {}. {} entries would be summarised, {} kept.",
-                preview.tokens_before, preview.tokens_after, preview.summarised, preview.kept
+                "Compacting would turn {} tokens into {}. {} entries would be summarised, {} kept.{}",
+                preview.tokens_before,
+                preview.tokens_after,
+                preview.summarised,
+                preview.kept,
+                preview
+                    .by_role
+                    .iter()
+                    .map(|r| format!("\nBy {}: {} entries, {} tokens", r.role, r.entries, r.tokens))
+                    .collect::<String>()
             )),
             ReplyEvent::AuditReply { rows } => {
                 for r in rows {
@@ -400,6 +409,7 @@ impl Plain {
             ReplyEvent::AsideReply { answer, .. } => self.say(&format!("On the side:\n{answer}")),
             ReplyEvent::DiffReply { path, diff } => self.say(&format!("Difference of {path}:\n{diff}")),
             ReplyEvent::ErrorReply { notice } => self.notice(notice),
+            ReplyEvent::DoneReply { said } => self.say(said),
             _ => {}
         }
     }

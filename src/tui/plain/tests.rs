@@ -265,3 +265,137 @@ fn an_approval_that_nobody_answers_is_a_no_where_a_time_is_set() {
     assert!(matches!(decision, Decision::Deny { comment: Some(why) } if why.contains("within 60 s")));
     assert!(r.text().contains("no, as nobody answered within 60 s"), "{}", r.text());
 }
+
+impl Reader {
+    fn reply(&mut self, id: u64, reply: ReplyEvent) {
+        let session = SessionId::fresh(&SeqIds::default(), START);
+        let cause = Some(CommandId(id));
+        let body = EventBody::Reply(Box::new(reply));
+        let event = Event { seq: 1, time: START, session, agent: AgentId::main(), cause, body };
+        self.plain.take(Msg::Engine(Box::new(event)));
+    }
+
+    /// The engine has answered: there is no model.
+    fn no_model(&mut self) {
+        self.plain.model.ready = true;
+        self.plain.setup.offer = true;
+        self.plain.offer_setup();
+    }
+
+    fn model(&mut self, name: &str) {
+        let model = tiller_protocol::ModelRef(name.into());
+        self.event(EventBody::State(StateEvent::ModelChanged { model, window: None }));
+    }
+}
+
+fn set_model(name: &str) -> CommandBody {
+    let model = tiller_protocol::ModelRef(name.into());
+    CommandBody::Session(tiller_protocol::command::SessionCommand::SetModel { model })
+}
+
+fn submitted(text: &str) -> CommandBody {
+    CommandBody::Turn(TurnCommand::Submit { message: Message::text(text), mode: SendMode::Steer })
+}
+
+#[test]
+fn a_model_is_set_up_by_number_and_what_was_written_waits_for_it() {
+    let mut r = Reader::new();
+    r.no_model();
+    assert!(r.text().contains("1: type or paste a key") && r.text().contains("3: use the built-in demo"));
+    r.plain.line("what is here?");
+    r.plain.line("and there?");
+    assert!(r.text().contains("Kept: it is sent as soon as a model is set up."));
+    r.plain.line("3");
+    assert_eq!(r.plain.waiting(), [set_model("demo/demo")]);
+    r.model("demo/demo");
+    assert_eq!(r.plain.waiting(), [submitted("what is here?\nand there?")]);
+    // It was a choice: nothing is offered again, and later messages go out at once.
+    r.plain.line("3");
+    assert_eq!(r.plain.waiting(), [submitted("3")]);
+}
+
+#[test]
+fn the_way_out_of_the_set_up_is_named_and_a_server_needs_a_url() {
+    let mut r = Reader::new();
+    r.no_model();
+    for line in ["2", "localhost", "/later"] {
+        r.plain.line(line);
+    }
+    assert!(r.text().contains("begins with http") && r.text().contains("/setup opens it again"));
+    assert!(r.plain.waiting().is_empty());
+    // Without a model a message opens it again.
+    r.plain.line("hello");
+    assert!(r.plain.setup.step.is_some() && r.plain.waiting().is_empty());
+}
+
+#[test]
+fn several_models_of_a_server_are_chosen_by_number() {
+    let mut r = Reader::new();
+    r.no_model();
+    let models = ["s/a", "s/b"].map(|m| tiller_protocol::ModelRef(m.into())).to_vec();
+    let done: Result<crate::effect::Connected, String> =
+        Ok(crate::effect::Connected { said: "s is ready".into(), models });
+    r.plain.take(Msg::Job(crate::effect::Token(0), Box::new(done)));
+    assert!(r.text().contains("1: s/a\n2: s/b"), "{}", r.text());
+    r.plain.line("2");
+    assert_eq!(r.plain.waiting(), [set_model("s/b")]);
+    let refused: Result<crate::effect::Connected, String> = Err("the server does not answer".into());
+    r.plain.take(Msg::Job(crate::effect::Token(0), Box::new(refused)));
+    assert!(r.text().contains("Not done: the server does not answer"));
+}
+
+#[test]
+fn ctrl_c_stops_then_kills_and_on_idle_quits_at_the_second() {
+    let interrupt = |hard| CommandBody::Turn(TurnCommand::Interrupt { hard });
+    let quit = CommandBody::Session(tiller_protocol::command::SessionCommand::Quit);
+    let mut r = Reader::new();
+    r.plain.model.ready = true;
+    r.event(EventBody::Turn(TurnEvent::TurnStarted {}));
+    for hard in [false, true] {
+        r.plain.take(Msg::Terminate(signal_hook::consts::SIGINT));
+        assert_eq!(r.plain.waiting(), [interrupt(hard)]);
+    }
+    r.plain.model.running = false;
+    r.clock.advance(Duration::from_secs(3));
+    r.plain.take(Msg::Terminate(signal_hook::consts::SIGINT));
+    assert!(r.plain.waiting().is_empty() && r.text().contains("Ctrl-C again quits"));
+    r.plain.take(Msg::Terminate(signal_hook::consts::SIGINT));
+    assert_eq!(r.plain.waiting(), [CommandBody::Query(Query::Processes)]);
+    let id = r.plain.next;
+    r.reply(id, ReplyEvent::ProcessesReply { rows: Vec::new() });
+    assert_eq!(r.plain.waiting(), [quit]);
+    assert_eq!(r.plain.exit, None, "the engine says when all is saved");
+    // A script's end by signal is what it was.
+    let mut r = Reader::new();
+    r.plain.script = true;
+    r.plain.take(Msg::Terminate(signal_hook::consts::SIGINT));
+    assert!(r.plain.exit.is_some());
+}
+
+#[test]
+fn quitting_tells_what_runs_in_the_background_first() {
+    let quit = CommandBody::Session(tiller_protocol::command::SessionCommand::Quit);
+    let ask = |r: &mut Reader| {
+        r.plain.line("/quit");
+        assert_eq!(r.plain.waiting(), [CommandBody::Query(Query::Processes)]);
+        let rows = vec!["p1: running for 3 s: npm run dev\n  ready".into(), "p2: ended, exit 0: ls".into()];
+        let id = r.plain.next;
+        r.reply(id, ReplyEvent::ProcessesReply { rows });
+        assert!(
+            r.text().contains("p1 runs in the background; quitting ends it: npm run dev"),
+            "{}",
+            r.text()
+        );
+        assert!(!r.text().contains("p2"), "{}", r.text());
+        assert!(r.plain.waiting().is_empty());
+    };
+    let mut r = Reader::new();
+    r.plain.model.ready = true;
+    r.plain.model.session.model = tiller_protocol::ModelRef("a/b".into());
+    ask(&mut r);
+    // Going on takes the wish back.
+    r.plain.line("/agents");
+    ask(&mut r);
+    r.plain.line("/quit");
+    assert_eq!(r.plain.waiting(), [quit]);
+}

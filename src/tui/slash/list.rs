@@ -2,7 +2,8 @@
 
 use super::alias::Alias;
 use super::{
-    SlashCommand, btw, budget, compact, model, new, permissions, queue, rename, resume, stop, theme, todo,
+    SlashCommand, btw, budget, compact, model, mute, new, permissions, queue, rename, resume, stop, theme,
+    todo,
 };
 
 /// All commands, by name.
@@ -23,11 +24,13 @@ pub(super) const ALL: &[&dyn SlashCommand] = &[
     &Alias("history", "Find an earlier prompt", "history.open"),
     &Alias("keys", "Give an action another key", "keys.open"),
     &model::PickModel,
+    &mute::Mute,
     &new::New,
     &permissions::Permissions,
     &queue::Queue,
     &Alias("quit", "Leave Tiller", "global.quit"),
     &rename::Rename,
+    &Alias("retry", "Do not wait for the next try of a failed request", "global.try_now"),
     &Alias("search", "Find words in everything that was said", "search.open"),
     &Alias("sessions", "Pick another session", "sessions.open"),
     &Alias("settings", "Change settings of the screen", "settings.open"),

@@ -6,6 +6,7 @@ mod budget;
 mod compact;
 mod list;
 mod model;
+mod mute;
 mod new;
 mod permissions;
 mod queue;

@@ -1,5 +1,7 @@
 //! Unified differences, read back into hunks.
 
+use tiller_protocol::ChangeKind;
+
 /// What a line of a hunk is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -94,18 +96,19 @@ impl Hunk {
         (of(Kind::Added), of(Kind::Removed))
     }
 
-    /// This hunk alone as a unified difference of `path`.
-    pub fn to_patch(&self, path: &str) -> String {
-        self.keep(path, |_| true)
+    /// This hunk alone as a unified difference of `path`. `kind`: whether the file came or went by it, so that
+    /// its reverse takes the file away or brings it back.
+    pub fn to_patch(&self, path: &str, kind: ChangeKind) -> String {
+        self.keep(path, kind, |_| true)
     }
 
     /// Only the changes among lines `from..=to` (indices into `lines`), so that its reverse takes away
     /// exactly those: other additions stay in both files, other removals in neither.
-    pub fn part(&self, path: &str, from: usize, to: usize) -> String {
-        self.keep(path, |n| (from..=to).contains(&n))
+    pub fn part(&self, path: &str, kind: ChangeKind, from: usize, to: usize) -> String {
+        self.keep(path, kind, |n| (from..=to).contains(&n))
     }
 
-    fn keep(&self, path: &str, chosen: impl Fn(usize) -> bool) -> String {
+    fn keep(&self, path: &str, kind: ChangeKind, chosen: impl Fn(usize) -> bool) -> String {
         let mut body = String::new();
         let (mut old, mut new) = (0, 0);
         let mut said = false; // whether the last line was written: a remark belongs to it
@@ -135,7 +138,10 @@ impl Hunk {
             body.push('\n');
         }
         let header = format!("@@ -{},{old} +{},{new} @@", self.old_start, self.new_start);
-        format!("--- a/{path}\n+++ b/{path}\n{header}\n{body}")
+        let none = || "/dev/null".to_owned();
+        let a = if kind == ChangeKind::Added { none() } else { format!("a/{path}") };
+        let b = if kind == ChangeKind::Deleted { none() } else { format!("b/{path}") };
+        format!("--- {a}\n+++ {b}\n{header}\n{body}")
     }
 }
 
@@ -173,14 +179,23 @@ mod tests {
     #[test]
     fn a_hunk_alone_is_a_patch_again() {
         let p = Patch::read(DIFF);
-        let again = Patch::read(&p.hunks[0].to_patch("src/client.rs"));
+        let again = Patch::read(&p.hunks[0].to_patch("src/client.rs", ChangeKind::Modified));
         assert_eq!(again.hunks[0].lines, p.hunks[0].lines);
+    }
+
+    #[test]
+    fn a_file_that_came_or_went_is_named_so() {
+        let p = Patch::read("--- a/n\n+++ b/n\n@@ -0,0 +1,2 @@\n+one\n+two\n");
+        let text = p.hunks[0].to_patch("n", ChangeKind::Added);
+        assert!(text.starts_with("--- /dev/null\n+++ b/n\n@@ -0,0 +1,2 @@\n"), "{text}");
+        let text = p.hunks[0].to_patch("n", ChangeKind::Deleted);
+        assert!(text.starts_with("--- a/n\n+++ /dev/null\n"), "{text}");
     }
 
     #[test]
     fn a_part_keeps_other_changes_as_they_are() {
         let p = Patch::read(DIFF);
-        let part = Patch::read(&p.hunks[0].part("f", 3, 3));
+        let part = Patch::read(&p.hunks[0].part("f", ChangeKind::Modified, 3, 3));
         let signs: String = part.hunks[0]
             .lines
             .iter()

@@ -32,6 +32,7 @@ pub const ACTIONS: &[ActionSpec] = &[
     ActionSpec::key_only("edit.top", "text start", "Start of the text"),
     ActionSpec::key_only("edit.bottom", "text end", "End of the text"),
     ActionSpec::key_only("edit.redo", "redo", "Do the undone change again"),
+    ActionSpec::key_only("input.done", "done", "Done with the words"),
     ActionSpec::key_only("edit.undo", "undo", "Undo the last change of the text"),
 ];
 

@@ -32,6 +32,22 @@ impl Panel for Approval {
         Some(self.ask.id)
     }
 
+    fn begun(&self) -> Option<String> {
+        let comment = self.comment.text().trim();
+        if self.sent {
+            return None;
+        }
+        let changed = self.command.text() != self.p.shown && self.mode == Mode::Command;
+        let command = changed.then(|| self.command.text().trim());
+        command.or(Some(comment)).filter(|t| !t.is_empty()).map(str::to_owned)
+    }
+
+    fn back(&mut self, model: &Model) {
+        self.renew(model);
+        self.deaf.restart();
+        self.said = None;
+    }
+
     fn place(&self, model: &Model) -> Place {
         self.place_for(model)
     }
@@ -107,16 +123,7 @@ impl Panel for Approval {
     }
 
     fn event(&mut self, _event: &Event, model: &Model) -> Reply {
-        let Some(now) = model.asks.iter().find(|a| a.id == self.ask.id) else { return Reply::Ignored };
-        if *now == self.ask {
-            return Reply::Ignored;
-        }
-        // Another text under the same question: read it anew, from the start.
-        if let Some(mut new) = Self::of(now) {
-            new.comment = std::mem::take(&mut self.comment);
-            *self = new;
-        }
-        Reply::done()
+        if self.renew(model) { Reply::done() } else { Reply::Ignored }
     }
 
     fn reply(&mut self, _token: Token, event: &Event, _model: &Model) -> Reply {

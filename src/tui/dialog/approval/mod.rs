@@ -140,6 +140,15 @@ impl Approval {
         new
     }
 
+    /// Another text under the same question: it is read anew, from the start. A remark stays.
+    fn renew(&mut self, model: &Model) -> bool {
+        let now = model.asks.iter().find(|a| a.id == self.ask.id).filter(|a| **a != self.ask);
+        let Some(mut new) = now.and_then(Self::of) else { return false };
+        new.comment = std::mem::take(&mut self.comment);
+        *self = new;
+        true
+    }
+
     fn fill(&mut self) {
         let rule = self.pattern.as_deref().filter(|_| self.inside);
         let c = content::content(&self.p, rule);

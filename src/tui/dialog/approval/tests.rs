@@ -367,3 +367,25 @@ fn no_answer_within_the_set_time_is_a_no() {
     r.run("wait 90000000");
     assert!(r.commands().is_empty() && !r.screen().contains("no in"), "{}", r.screen());
 }
+
+#[test]
+fn a_remark_that_was_begun_is_there_again() {
+    let (mut r, a) = listening(80, 24, permission("git push origin docs", Risk::High));
+    r.run("c; type not to ori; ctrl-x -");
+    assert!(!r.screen().contains("not to ori"), "{}", r.screen());
+    r.run("ctrl-x a; type gin; enter");
+    let comment = Some("not to origin".to_owned());
+    assert_eq!(decided(&r).map(|d| d.0), Some(Decision::Deny { comment }));
+    // A no without it: the words are not lost.
+    let (mut r, b) = listening(80, 24, permission("git push origin docs", Risk::High));
+    r.run("c; type not now; esc; ctrl-x -");
+    r.event(EventBody::Ask(AskEvent::PermissionDecided {
+        id: Some(b.id),
+        tool: "terminal".into(),
+        what: String::new(),
+        decision: "deny".into(),
+        by: "nobody".into(),
+    }));
+    assert!(r.words().contains("composer's history"), "{}", r.screen());
+    let _ = a;
+}

@@ -8,9 +8,8 @@ mod talk;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
-use tiller_protocol::command::ReviewCommand;
 use tiller_protocol::event::TurnEvent;
-use tiller_protocol::{CommandBody, Event, EventBody, Notice, NoticeKind};
+use tiller_protocol::{Event, EventBody, Notice, NoticeKind};
 
 use crate::action::{Action, ActionSpec};
 use crate::effect::{Effect, Token};
@@ -73,6 +72,8 @@ pub struct Review {
     rows: usize,
     stamp: u64,
     changes: u64,
+    /// It has the focus.
+    here: bool,
 }
 
 impl Review {
@@ -89,6 +90,7 @@ impl Review {
             rows: 10,
             stamp: 0,
             changes: 1,
+            here: false,
         }
     }
 
@@ -128,6 +130,10 @@ impl Panel for Review {
         if self.layer { vec![self.load(None)] } else { Vec::new() }
     }
 
+    fn focused(&mut self, _model: &Model) -> Vec<Effect> {
+        if self.phase == Phase::Stale { vec![self.load(None)] } else { Vec::new() }
+    }
+
     fn place(&self, _model: &Model) -> Place {
         Place::Full
     }
@@ -140,7 +146,11 @@ impl Panel for Review {
         let over = matches!(&event.body, EventBody::Turn(TurnEvent::TurnFinished { .. }));
         // What the person is looking at is not taken away from them; a view that nobody used is asked anew.
         if over && !self.layer && self.state.comments.is_empty() {
+            self.changes += 1;
             self.phase = Phase::Stale;
+            if self.here {
+                return Reply::with(self.load(None));
+            }
         }
         Reply::Ignored
     }
@@ -171,6 +181,8 @@ impl Panel for Review {
         if self.phase != Phase::Ready {
             return match action.0 {
                 "list.open" | "review.load" if self.phase != Phase::Loading => Reply::with(self.load(None)),
+                "review.undo" if self.state.rejected > 0 => Self::undo(),
+                "review.send" if !self.state.comments.is_empty() => self.send(),
                 _ => Reply::Ignored,
             };
         }
@@ -218,16 +230,14 @@ impl Panel for Review {
             }
             "review.send" => return self.send(),
             "review.edit" | "list.open" => return self.edit(model),
-            "review.undo" => {
-                return Reply::with(Effect::Ask(CommandBody::Review(ReviewCommand::UndoReject), UNDO));
-            }
+            "review.undo" => return Self::undo(),
             "review.blanks" => s.show.ignore_blanks = !s.show.ignore_blanks,
             "review.less" => s.show.context = s.show.context.saturating_sub(1),
             "review.more" => s.show.context = (s.show.context + 1).min(3),
             "review.side" => s.show.side = Some(!s.show.side.unwrap_or(false)),
             "review.load" => return Reply::with(self.load(None)),
             "list.copy" => {
-                let text = s.hunk().zip(s.current()).map(|(h, f)| h.to_patch(&f.diff.path));
+                let text = s.hunk().zip(s.current()).map(|(h, f)| h.to_patch(&f.diff.path, f.diff.kind));
                 return text.map_or(Reply::Ignored, |text| Reply::with(Effect::Copy { text, what: "hunk" }));
             }
             _ => return Reply::Ignored,
@@ -288,10 +298,19 @@ impl Panel for Review {
 
     fn hints(&self, _model: &Model) -> Vec<Hint> {
         if self.typing.is_some() {
-            return Vec::new();
+            return vec![Hint::as_("input.done", "keep")];
         }
         if self.phase != Phase::Ready {
-            return vec![Hint::of("review.load")];
+            // Everything was taken back: that can be undone, and remarks wait to be sent.
+            let mut hints = Vec::new();
+            if self.state.rejected > 0 {
+                hints.push(Hint::of("review.undo"));
+            }
+            if !self.state.comments.is_empty() {
+                hints.push(Hint::of("review.send"));
+            }
+            hints.push(Hint::of("review.load"));
+            return hints;
         }
         let reject = if self.state.mark.is_some() { "reject lines" } else { "reject" };
         let mut hints =
@@ -309,7 +328,8 @@ impl Panel for Review {
         hints
     }
 
-    fn measure(&mut self, area: Rect, _cx: &DrawCx<'_>) {
+    fn measure(&mut self, area: Rect, cx: &DrawCx<'_>) {
+        self.here = cx.focus;
         let stamp =
             self.changes.wrapping_mul(1 << 20) + u64::from(area.width) * 1000 + u64::from(area.height);
         if stamp != self.stamp {

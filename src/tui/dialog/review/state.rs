@@ -1,9 +1,10 @@
 //! What is reviewed: files, hunks, the line that is chosen, comments. No drawing, no keys.
 
-use tiller_protocol::EntryId;
 use tiller_protocol::review::{Reject, Review};
 use tiller_protocol::tool::FileDiff;
+use tiller_protocol::{ChangeKind, EntryId};
 
+use crate::text::clean;
 use crate::text::diff::{DiffLine, Hunk, Kind, Patch};
 
 /// A remark for the agent, kept by what it is about, so that it survives a reload.
@@ -110,7 +111,8 @@ impl State {
     /// Number of the current hunk among all, and how many there are.
     pub(super) fn count(&self) -> (usize, usize) {
         let before: usize = self.files.iter().take(self.file).map(|f| f.hunks.len()).sum();
-        (before + self.hunk + 1, self.files.iter().map(|f| f.hunks.len()).sum())
+        let all = self.files.iter().map(|f| f.hunks.len()).sum();
+        ((before + self.hunk + 1).min(all), all)
     }
 
     /// To the first change of a hunk of this file.
@@ -173,14 +175,14 @@ impl State {
     /// What `r` sends back: the hunk, or the chosen lines of it.
     pub(super) fn reject_hunk(&self) -> Option<Vec<Reject>> {
         let (file, hunk) = (self.current()?, self.hunk()?);
-        let path = file.diff.path.clone();
+        let (path, kind) = (file.diff.path.clone(), file.diff.kind);
         let hunk = match self.mark {
             Some(_) => {
                 let (from, to) = self.chosen();
                 hunk.lines.get(from..=to)?.iter().find(|l| matches!(l.kind, Kind::Added | Kind::Removed))?;
-                hunk.part(&path, from, to)
+                hunk.part(&path, kind, from, to)
             }
-            None => hunk.to_patch(&path),
+            None => hunk.to_patch(&path, kind),
         };
         Some(vec![Reject { path, hunk }])
     }
@@ -188,10 +190,21 @@ impl State {
     /// What `R` sends back: every hunk of the file.
     pub(super) fn reject_file(&self) -> Option<Vec<Reject>> {
         let file = self.current()?;
-        let path = &file.diff.path;
+        let (path, kind) = (&file.diff.path, file.diff.kind);
         let all: Vec<Reject> =
-            file.hunks.iter().map(|h| Reject { path: path.clone(), hunk: h.to_patch(path) }).collect();
+            file.hunks.iter().map(|h| Reject { path: path.clone(), hunk: h.to_patch(path, kind) }).collect();
         (!all.is_empty()).then_some(all)
+    }
+
+    /// Why nothing of the current file can be taken back here, and what can be done instead.
+    pub(super) fn no_hunks(&self) -> Option<String> {
+        let file = self.current().filter(|f| f.hunks.is_empty())?;
+        let path = clean::plain(&file.diff.path);
+        let instead = match file.diff.kind {
+            ChangeKind::Added => format!("!rm {path} takes it away"),
+            _ => format!("!git restore {path} brings it back, where git knows it"),
+        };
+        Some(format!("{path} is not text, so it cannot be taken back here: {instead}"))
     }
 
     /// Where a comment would go.

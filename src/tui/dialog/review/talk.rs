@@ -27,11 +27,16 @@ impl Review {
             return say("this session is open read-only: nothing can be taken back");
         }
         let (Some(turn), Some(hunks)) = (self.state.turn, hunks) else {
-            return say("there is no change here to reject");
+            let why = self.state.no_hunks();
+            return say(why.as_deref().unwrap_or("there is no change here to reject"));
         };
         self.pending = hunks.iter().map(|h| h.path.clone()).collect();
         self.state.mark = None;
         Reply::with(Effect::Ask(CommandBody::Review(ReviewCommand::Reject { turn, hunks }), REJECT))
+    }
+
+    pub(super) fn undo() -> Reply {
+        Reply::with(Effect::Ask(CommandBody::Review(ReviewCommand::UndoReject), UNDO))
     }
 
     pub(super) fn send(&mut self) -> Reply {
@@ -55,12 +60,12 @@ impl Review {
     pub(super) fn answered(&mut self, token: Token, reply: &ReplyEvent) -> Reply {
         match (token, reply) {
             (OPEN, ReplyEvent::ReviewReply { review }) => {
-                self.phase = if review.files.is_empty() {
-                    Phase::None("this turn changed no files".into())
-                } else {
-                    Phase::Ready
-                };
                 self.state.load(review.clone());
+                self.phase = match review.files.is_empty() {
+                    false => Phase::Ready,
+                    true if self.state.rejected > 0 => Phase::None("nothing of this turn is left".into()),
+                    true => Phase::None("this turn changed no files".into()),
+                };
                 Reply::done()
             }
             (OPEN, ReplyEvent::ErrorReply { notice }) => {
@@ -72,25 +77,15 @@ impl Review {
                 let pending = std::mem::take(&mut self.pending);
                 for f in &mut self.state.files {
                     if pending.contains(&f.diff.path) {
-                        f.conflict = conflicts.contains(&f.diff.path);
+                        f.conflict = conflicts.iter().any(|c| about(c, &f.diff.path));
                     }
                 }
-                let mut effects = vec![self.load(self.state.turn)];
-                if let Some(first) = conflicts.first() {
-                    let text = format!(
-                        "{} changed since the turn: {} not taken back there, nothing was forced",
-                        clean::plain(first),
-                        if conflicts.len() == 1 { "a hunk was" } else { "hunks were" }
-                    );
-                    effects.push(Effect::Toast(
-                        Notice::new(NoticeKind::User, text).hint("edit the file by hand with e"),
-                    ));
-                }
-                Reply::Done(effects)
+                Reply::Done([self.load(self.state.turn)].into_iter().chain(stays(conflicts)).collect())
             }
-            (UNDO, ReplyEvent::RejectReply { .. }) => {
-                self.state.rejected = self.state.rejected.saturating_sub(1);
-                Reply::with(self.load(self.state.turn))
+            (UNDO, ReplyEvent::RejectReply { conflicts, .. }) => {
+                // What was rejected last comes back as a whole; nothing is left of it to undo.
+                self.state.rejected = 0;
+                Reply::Done([self.load(self.state.turn)].into_iter().chain(stays(conflicts)).collect())
             }
             (REJECT | UNDO, ReplyEvent::ErrorReply { notice }) => {
                 self.pending.clear();
@@ -99,6 +94,25 @@ impl Review {
             _ => Reply::Ignored,
         }
     }
+}
+
+/// Whether the engine's sentence is about this path.
+fn about(conflict: &str, path: &str) -> bool {
+    conflict.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with(": "))
+}
+
+/// Tells what stayed as it was, and why.
+fn stays(conflicts: &[String]) -> Option<Effect> {
+    let first = conflicts.first()?;
+    let more = match conflicts.len() {
+        1 => String::new(),
+        n => format!(" ({} more like it)", n - 1),
+    };
+    // The path is said once.
+    let twice = first.split_once(": ").filter(|(path, why)| why.starts_with(path));
+    let first = twice.map_or(first.as_str(), |(_, why)| why);
+    let text = format!("not changed, nothing was forced: {}{more}", clean::plain(first));
+    Some(Effect::Toast(Notice::new(NoticeKind::User, text).hint("edit the file by hand with e")))
 }
 
 pub(super) fn say(text: &str) -> Reply {

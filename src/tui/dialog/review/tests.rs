@@ -1,10 +1,10 @@
 use tiller_protocol::review::Review as Changes;
 use tiller_protocol::tool::FileDiff;
-use tiller_protocol::{ChangeKind, EntryId};
+use tiller_protocol::{ChangeKind, CommandBody, EntryId};
 
 use super::*;
 use crate::testing::Robot;
-use tiller_protocol::command::TurnCommand;
+use tiller_protocol::command::{ReviewCommand, TurnCommand};
 use tiller_protocol::event::ReplyEvent;
 
 fn changes() -> Changes {
@@ -27,6 +27,8 @@ fn changes() -> Changes {
         ],
     }
 }
+
+const CONFLICT: &str = "src/client.rs: src/client.rs is not as it was after the change any more";
 
 fn open(width: u16, height: u16) -> Robot {
     let mut r = Robot::new(width, height);
@@ -68,9 +70,75 @@ fn r_sends_the_hunk_and_a_conflict_is_shown() {
     let sent = rejects(&r);
     assert_eq!(sent.len(), 1);
     assert!(sent[0].hunk.contains("@@ -40,5 +40,6 @@\n") && sent[0].hunk.contains("-    sleep(wait)\n"));
-    r.reply(ReplyEvent::RejectReply { rejected: 0, conflicts: vec!["src/client.rs".into()] });
+    r.reply(ReplyEvent::RejectReply { rejected: 0, conflicts: vec![CONFLICT.into()] });
     r.reply(ReplyEvent::ReviewReply { review: changes() });
-    assert!(r.screen().contains("conflict"), "{}", r.screen());
+    assert!(r.screen().contains("conflict: the file has"), "{}", r.screen());
+    assert!(
+        r.words().contains("forced: src/client.rs is not as it was after the change any more"),
+        "the engine's reason: {}",
+        r.screen()
+    );
+}
+
+#[test]
+fn a_file_that_came_goes_and_one_that_went_comes_back() {
+    let mut r = Robot::new(80, 24);
+    r.run("ctrl-x d");
+    let mut all = changes();
+    all.files.remove(0);
+    let gone = "--- a/old.txt\n+++ b/old.txt\n@@ -1,2 +0,0 @@\n-a\n-b\n";
+    all.files[1] = FileDiff {
+        path: "old.txt".into(),
+        kind: ChangeKind::Deleted,
+        added: 0,
+        removed: 2,
+        diff: gone.into(),
+    };
+    r.reply(ReplyEvent::ReviewReply { review: all });
+    r.run("r; l; R");
+    let sent: Vec<String> = rejects(&r).into_iter().map(|h| h.hunk).collect();
+    assert!(sent[0].starts_with("--- /dev/null\n+++ b/tests/retry.rs\n"), "{sent:?}");
+    assert!(sent[1].starts_with("--- a/old.txt\n+++ /dev/null\n@@ -1,2 +0,0 @@\n"), "{sent:?}");
+}
+
+#[test]
+fn a_file_without_lines_says_what_can_be_done() {
+    let mut r = open(118, 25);
+    r.run("l; l; r");
+    assert!(rejects(&r).is_empty());
+    assert!(r.words().contains("!rm assets/logo.png"), "{}", r.screen());
+    let mut r = Robot::new(118, 25);
+    r.run("ctrl-x d");
+    let mut all = changes();
+    all.files.drain(..2);
+    all.files[0].kind = ChangeKind::Deleted;
+    r.reply(ReplyEvent::ReviewReply { review: all });
+    r.run("R");
+    assert!(r.words().contains("!git restore assets/logo.png"), "{}", r.screen());
+}
+
+#[test]
+fn what_was_taken_back_whole_can_be_undone_and_remarks_sent() {
+    let mut r = open(80, 24);
+    r.run("c; type keep the log; enter; R");
+    r.reply(ReplyEvent::RejectReply { rejected: 2, conflicts: Vec::new() });
+    r.reply(ReplyEvent::ReviewReply { review: Changes { files: Vec::new(), ..changes() } });
+    assert!(r.screen().contains("nothing of this turn is left"), "{}", r.screen());
+    assert!(r.footer().contains("z undo") && r.footer().contains("S send"), "{}", r.footer());
+    r.clear().run("z");
+    r.reply(ReplyEvent::RejectReply { rejected: 2, conflicts: Vec::new() });
+    r.reply(ReplyEvent::ReviewReply { review: changes() });
+    assert!(r.screen().contains("client.rs") && r.screen().contains("# keep the log"), "{}", r.screen());
+    assert!(!r.footer().contains("undo"), "{}", r.footer());
+    r.run("R");
+    r.reply(ReplyEvent::RejectReply { rejected: 2, conflicts: Vec::new() });
+    r.reply(ReplyEvent::ReviewReply { review: Changes { files: Vec::new(), ..changes() } });
+    r.clear().run("S");
+    assert!(
+        matches!(r.commands()[..], [CommandBody::Turn(TurnCommand::Submit { .. })]),
+        "{:?}",
+        r.commands()
+    );
 }
 
 #[test]
@@ -169,4 +237,28 @@ fn a_click_chooses_a_file_or_a_line_and_rejects_nothing() {
     assert!(r.screen().contains("fn caps()"), "{}", r.screen());
     r.clear().run("r");
     assert_eq!(rejects(&r).first().map(|h| h.path.as_str()), Some("tests/retry.rs"));
+}
+
+#[test]
+fn the_view_asks_when_it_gets_the_focus_and_again_when_a_turn_has_ended() {
+    let asked = |r: &Robot| {
+        let open = |c: &&CommandBody| matches!(c, CommandBody::Review(ReviewCommand::Open { .. }));
+        r.commands().into_iter().filter(open).count()
+    };
+    let mut r = Robot::new(118, 25);
+    r.run("alt-6");
+    assert_eq!(asked(&r), 1);
+    r.reply(ReplyEvent::ReviewReply { review: changes() });
+    assert!(r.screen().contains("fn retry()"), "{}", r.screen());
+    // Nothing has happened since: nothing is asked.
+    r.run("esc; alt-6");
+    assert_eq!(asked(&r), 1);
+    r.event(EventBody::Turn(TurnEvent::TurnFinished {
+        status: tiller_protocol::event::TurnStatus::Done,
+        text: String::new(),
+        usage: Default::default(),
+        cost_usd: None,
+        error: None,
+    }));
+    assert_eq!(asked(&r), 2, "it is being looked at");
 }

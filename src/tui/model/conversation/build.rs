@@ -7,7 +7,7 @@ use tiller_protocol::{
 };
 
 use super::cell::shortened;
-use super::{Body, Cell, Conversation, End, State, ToolCell};
+use super::{Body, Cell, Conversation, End, State, Tail, ToolCell};
 
 /// A result whose call is not (yet) known here.
 pub(super) struct Result {
@@ -49,6 +49,10 @@ impl Builder {
 
     /// Adds what `node` shows.
     pub(super) fn entry(&mut self, node: &Entry) {
+        if let Some(body) = shell(&node.body) {
+            self.turn += i64::from(matches!(node.body, EntryBody::User { .. }));
+            return self.add(node, body);
+        }
         match &node.body {
             EntryBody::Prefix { .. } => {}
             EntryBody::User { message, origin, content } => {
@@ -134,6 +138,24 @@ impl Builder {
             }
         }
     }
+}
+
+/// A stored `!` or `!!` line, as it was shown when it ran; `None`: it is something else.
+pub(super) fn shell(body: &EntryBody) -> Option<Body> {
+    let (line, output, shared) = match body {
+        EntryBody::User { message, origin: Origin::Shell, content } => {
+            let line = message.text.strip_prefix("! ")?.to_owned();
+            let said = words(content);
+            let output = said.split_once(&format!("$ {line}\n"))?.1.to_owned();
+            (line, output, true)
+        }
+        EntryBody::Note { text } => {
+            let (line, output) = text.strip_prefix("!! ")?.split_once('\n')?;
+            (line.to_owned(), output.to_owned(), false)
+        }
+        _ => return None,
+    };
+    Some(Body::Shell { line, output: Tail::of(&output), exit: None, shared })
 }
 
 /// Puts a result into its call.

@@ -257,6 +257,18 @@ impl Conversation {
         if self.cells.iter().rev().take(64).any(|c| c.entry == Some(node.id)) {
             return; // a snapshot had it already
         }
+        // What a line of the person's said is on the screen already: this is the same, on disk.
+        if let Some(Body::Shell { line, shared, .. }) = build::shell(&node.body)
+            && let Some(cell) = self.cells.iter_mut().rev().find(|c| {
+                let same =
+                    matches!(&c.body, Body::Shell { line: l, shared: s, .. } if *l == line && *s == shared);
+                c.entry.is_none() && same
+            })
+        {
+            cell.entry = Some(node.id);
+            cell.entries = 1;
+            return;
+        }
         self.close_open();
         let mut built = build::Builder::new(self.turn, &self.model, true);
         built.entry(node);

@@ -246,3 +246,46 @@ fn old_cells_go_when_nobody_looks_and_their_number_is_known() {
     }
     assert_eq!(c.cells().front().map(|c| c.key), first);
 }
+
+#[test]
+fn a_line_of_the_persons_is_shown_once_now_and_after_a_restart() {
+    let shells = |c: &Conversation| -> Vec<(String, String, bool)> {
+        c.cells()
+            .iter()
+            .map(|c| match &c.body {
+                Body::Shell { line, output, shared, .. } => (line.clone(), output.text().to_owned(), *shared),
+                other => panic!("{other:?}"),
+            })
+            .collect()
+    };
+    let (mut s, mut c) = (Script::new(), Conversation::default());
+    let shared = s.node(tiller_protocol::EntryBody::User {
+        message: tiller_protocol::Message::text("! ls"),
+        origin: tiller_protocol::Origin::Shell,
+        content: vec![tiller_protocol::Part::Text {
+            text: "I ran this command myself:\n$ ls\na.txt\n".into(),
+        }],
+    });
+    let private = s.node(tiller_protocol::EntryBody::Note { text: "!! id\nann\n".into() });
+    let want = vec![("ls".into(), "a.txt\n".into(), true), ("id".into(), "ann\n".into(), false)];
+    for (line, output, shared) in &want {
+        let e = ToolEvent::ShellLine {
+            line: String::clone(line),
+            output: String::clone(output),
+            exit: Some(0),
+            shared: *shared,
+        };
+        let e = s.event(EventBody::Tool(e));
+        c.apply(&e);
+    }
+    for node in [shared.clone(), private.clone()] {
+        let e = s.added(node);
+        c.apply(&e);
+    }
+    assert_eq!(shells(&c), want);
+    assert!(c.cells().iter().all(|c| c.entry.is_some() && c.entries == 1));
+    let mut again = Conversation::default();
+    let e = s.snapshot(vec![shared, private], 0, false);
+    again.apply(&e);
+    assert_eq!(shells(&again), want);
+}

@@ -90,6 +90,10 @@ impl Content {
 
     /// Remembers that `name` was taken from the `@` list.
     pub(crate) fn mention(&mut self, name: &str) {
+        // The lines of a definition stand behind the name of its file.
+        let digits = |s: &str| !s.is_empty() && s.bytes().all(|b| b.is_ascii_digit());
+        let range = |r: &str| r.split_once('-').is_some_and(|(a, b)| digits(a) && digits(b));
+        let name = name.rsplit_once(':').filter(|(_, r)| range(r)).map_or(name, |(path, _)| path);
         if !self.mentions.iter().any(|m| m == name) {
             self.mentions.push(name.to_owned());
         }
@@ -229,6 +233,14 @@ mod tests {
             ]
         );
         assert_eq!(Content::of(&c.message()).message(), c.message());
+    }
+
+    #[test]
+    fn a_definition_is_a_part_of_its_file() {
+        let mut c = Content::default();
+        c.mention("src/a.rs:10-40");
+        c.edit.insert("see @src/a.rs:10-40 ");
+        assert_eq!(c.mentioned(), [("@src/a.rs:10-40".into(), "src/a.rs".into(), Some((10, 40)))]);
     }
 
     #[test]

@@ -229,6 +229,10 @@ impl Composer {
     pub(super) fn answered(&mut self, token: Token, reply: &ReplyEvent, model: &Model) -> Reply {
         match (token, reply) {
             (MENTIONS, ReplyEvent::MentionsReply { text, mentions }) => {
+                // Written out by hand it is as good as chosen.
+                if mentions.iter().any(|m| m.name == *text) {
+                    self.content.mention(text);
+                }
                 if let Some(p) = &mut self.popup {
                     p.found(text, mentions);
                 }

@@ -168,9 +168,9 @@ impl Panel for ConversationPanel {
         }
     }
 
-    fn hints(&self, _model: &Model) -> Vec<Hint> {
+    fn hints(&self, model: &Model) -> Vec<Hint> {
         if self.search.as_ref().is_some_and(|s| s.typing) {
-            return vec![Hint::as_("global.escape", "end search")];
+            return vec![Hint::as_("input.done", "find")];
         }
         if self.copy.is_some() {
             return vec![
@@ -185,8 +185,8 @@ impl Panel for ConversationPanel {
         if self.search.is_some() {
             hints.extend([Hint::of("list.next"), Hint::of("list.previous")]);
         }
+        hints.extend(self.opens(model).then_some(Hint::of("list.open")));
         hints.extend([
-            Hint::of("list.open"),
             Hint::of("list.copy"),
             Hint::of("list.search"),
             Hint::of("conversation.turn_up"),

@@ -16,7 +16,10 @@ use tiller_protocol::Origin;
 
 /// Begins a turn.
 fn is_turn(c: &Cell) -> bool {
-    matches!(&c.body, Body::User { origin: Origin::Prompt | Origin::Shell, .. })
+    matches!(
+        &c.body,
+        Body::User { origin: Origin::Prompt | Origin::Shell, .. } | Body::Shell { shared: true, .. }
+    )
 }
 
 /// What Alt-Up and Alt-Down go by.
@@ -182,6 +185,11 @@ impl ConversationPanel {
 
     fn chosen<'a>(&self, model: &'a Model) -> Option<&'a Cell> {
         model.conversation.cells().get(model.conversation.find(self.cursor?)?)
+    }
+
+    /// Whether there is more of the chosen cell to be seen.
+    pub(super) fn opens(&self, model: &Model) -> bool {
+        self.copy.is_none() && self.chosen(model).is_some_and(cell::folds)
     }
 
     /// Unfolds a cell; Enter on one that is unfolded shows all of its output.

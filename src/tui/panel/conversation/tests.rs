@@ -395,3 +395,41 @@ fn a_page_that_does_not_come_right_is_asked_for_once() {
     assert_eq!(pages, 1);
     assert!(!r.screen().contains("another branch"));
 }
+
+#[test]
+fn open_is_offered_only_where_there_is_more() {
+    let mut r = Robot::new(80, 24);
+    let mut s = Script::new();
+    let user = s.user("hello");
+    let e = s.snapshot(vec![user], 0, false);
+    send(&mut r, e);
+    r.run("alt-1");
+    assert!(!r.footer().contains("open"), "{}", r.footer());
+    let long: String = (0..40).map(|n| format!("line {n}\n")).collect();
+    for e in s.tool("t", "terminal", "shell", "make", &long, None) {
+        send(&mut r, e);
+    }
+    r.run("G");
+    assert!(r.footer().contains("enter open"), "{}", r.footer());
+}
+
+#[test]
+fn a_turn_that_was_left_unfinished_is_told_until_it_goes_on() {
+    use tiller_protocol::event::TurnEvent;
+    let mut r = Robot::new(80, 24);
+    let mut s = Script::new();
+    let user = s.user("hello");
+    let mut e = s.snapshot(vec![user], 0, false);
+    if let EventBody::Reply(reply) = &mut e.body
+        && let ReplyEvent::SnapshotReply { snapshot } = reply.as_mut()
+    {
+        snapshot.session.interrupted = Some("a reply of vendor/model".into());
+    }
+    send(&mut r, e);
+    r.run("wait 60000");
+    let screen = r.screen();
+    assert!(screen.contains("unfinished: a reply of vendor/model was interrupted"), "{screen}");
+    assert!(screen.contains("/continue goes on"), "{screen}");
+    r.event(EventBody::Turn(TurnEvent::TurnStarted {}));
+    assert!(!r.screen().contains("unfinished"), "{}", r.screen());
+}

@@ -1,0 +1,94 @@
+//! Stopping and leaving: what Ctrl-C does, and what is asked before the end.
+
+use std::time::Duration;
+
+use tiller_protocol::command::{Query, SessionCommand, TurnCommand};
+use tiller_protocol::event::ReplyEvent;
+use tiller_protocol::{CommandBody, CommandId, Event, EventBody};
+
+use super::Plain;
+use crate::ui::Exit;
+
+/// The second Ctrl-C within this time is harder, or the end.
+const AGAIN: Duration = Duration::from_secs(2);
+
+/// How far the person is on the way out.
+#[derive(Default)]
+pub(crate) struct Leaving {
+    /// Processes are looked at before the end.
+    looks: Option<CommandId>,
+    /// What runs was told: the next wish to quit is meant so.
+    warned: bool,
+    /// When Ctrl-C was pressed last.
+    pressed: Option<Duration>,
+}
+
+impl Plain {
+    /// Ctrl-C, as on the full screen: stop what runs, else clear the line (the terminal does that), else quit.
+    pub(crate) fn interrupt(&mut self) {
+        let now = self.model.mono;
+        let again = self.leaving.pressed.replace(now).is_some_and(|t| now.saturating_sub(t) < AGAIN);
+        if self.doors.hidden {
+            self.hide(false);
+            self.leaving.pressed = None;
+            return self.open_setup();
+        }
+        if self.model.running {
+            self.say(if again { "Killing." } else { "Stopping. Ctrl-C again kills its commands." });
+            return self.send(CommandBody::Turn(TurnCommand::Interrupt { hard: again }));
+        }
+        if again {
+            return self.quit();
+        }
+        self.say("The line is cleared. Ctrl-C again quits.");
+    }
+
+    /// Quits, but asks first when something runs.
+    pub(crate) fn quit(&mut self) {
+        if !self.model.ready || self.leaving.warned || self.leaving.looks.is_some() {
+            return self.leave();
+        }
+        self.send(CommandBody::Query(Query::Processes));
+        self.leaving.looks = Some(CommandId(self.next));
+    }
+
+    /// Takes the answer to that look; `true`: it was one, and is not read out.
+    pub(crate) fn looked(&mut self, event: &Event) -> bool {
+        let EventBody::Reply(reply) = &event.body else { return false };
+        if self.leaving.looks.take_if(|id| event.cause == Some(*id)).is_none() {
+            return false;
+        }
+        let mut words = Vec::new();
+        if self.model.running {
+            words.push("A turn is running; quitting stops it.".to_owned());
+        }
+        if matches!(**reply, ReplyEvent::ProcessesReply { .. }) {
+            for p in self.model.processes.iter().filter(|p| p.lives()) {
+                words.push(format!("{} runs in the background; quitting ends it: {}", p.id, p.command));
+            }
+        }
+        if words.is_empty() {
+            self.leave();
+        } else {
+            self.leaving.warned = true;
+            words.push("/quit again quits.".into());
+            self.say(&words.join("\n"));
+        }
+        true
+    }
+
+    /// The person goes on: the next wish to quit is asked about anew.
+    pub(crate) fn stays(&mut self) {
+        self.leaving.warned = false;
+        self.leaving.pressed = None;
+    }
+
+    /// Saves and ends.
+    pub(crate) fn leave(&mut self) {
+        if self.model.ready {
+            self.send(CommandBody::Session(SessionCommand::Quit));
+        } else {
+            self.exit = Some(Exit::Quit);
+        }
+    }
+}

@@ -1,0 +1,284 @@
+//! Setting up a model in plain text: by number, with the key typed unseen. What was written before there is a
+//! model is kept and sent afterwards.
+
+use std::any::Any;
+
+use tiller_config::Secret;
+use tiller_protocol::command::SessionCommand;
+use tiller_protocol::{CommandBody, ModelRef};
+
+use super::Plain;
+use crate::dialog::first_run::PROVIDERS;
+use crate::effect::{Connect, Connected, Token};
+use crate::msg::Msg;
+
+/// Where it stands.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Step {
+    Menu,
+    Provider,
+    /// The next line is the key of this provider; it is not shown.
+    Key(&'static str),
+    Url,
+    Busy,
+    Model(Vec<ModelRef>),
+}
+
+/// What a number of the first list stands for.
+#[derive(Clone, Debug)]
+enum Choice {
+    Ready(ModelRef),
+    Variable(String),
+    Key,
+    Url,
+    Demo,
+}
+
+/// The set-up, while it is open, and what waits for it.
+#[derive(Default)]
+pub(crate) struct Setup {
+    pub(crate) step: Option<Step>,
+    /// It is to be offered once.
+    pub(crate) offer: bool,
+    /// Words that go out when there is a model.
+    pub(super) held: Option<String>,
+    /// The next model that is in use is kept for later sessions; named, or whichever it is.
+    keep: Option<Option<ModelRef>>,
+}
+
+impl Plain {
+    /// Offers it when there is no real model and nobody chose to go without.
+    pub(crate) fn offer_setup(&mut self) {
+        let model = &self.model.session.model;
+        if self.model.ready
+            && std::mem::take(&mut self.setup.offer)
+            && matches!(model.provider(), "" | "demo")
+        {
+            self.open_setup();
+        }
+    }
+
+    /// Reads the list out.
+    pub(crate) fn open_setup(&mut self) {
+        self.setup.step = Some(Step::Menu);
+        let lines: Vec<String> =
+            self.menu().into_iter().enumerate().map(|(n, (_, text))| format!("{}: {text}", n + 1)).collect();
+        self.say(&format!("Set up a model. Type a number; /later leaves it.\n{}", lines.join("\n")));
+        if !self.model.found_agents.is_empty() {
+            let all = self.model.found_agents.join(", ");
+            self.say(&format!("Agent programs on this machine (not used yet): {all}."));
+        }
+    }
+
+    fn menu(&self) -> Vec<(Choice, String)> {
+        let keys = self.model.found_keys.iter().map(|k| {
+            let choice = k.model.clone().map_or_else(|| Choice::Variable(k.variable.clone()), Choice::Ready);
+            (choice, format!("use the key in {} ({})", k.variable, k.provider))
+        });
+        let fixed = [
+            (Choice::Key, "type or paste a key of a model provider".to_owned()),
+            (Choice::Url, "use a server: its base URL (a local one needs no key)".into()),
+            (Choice::Demo, "use the built-in demo model: no key, no network, not a language model".into()),
+        ];
+        keys.chain(fixed).collect()
+    }
+
+    /// Takes a line while it is open; `false`: it is none of its business.
+    pub(crate) fn setup_line(&mut self, line: &str) -> bool {
+        let Some(step) = self.setup.step.clone() else {
+            // Nothing can be sent without a model: the words wait.
+            let message = !line.starts_with(['/', '!']) && self.asked.is_none();
+            if !message || !self.model.ready || !self.model.session.model.0.is_empty() || self.script {
+                return false;
+            }
+            self.hold(line);
+            self.open_setup();
+            return true;
+        };
+        let text = line.trim();
+        if text == "/later" {
+            self.hide(false);
+            self.setup.step = None;
+            self.say("Set-up left. /setup opens it again.");
+            return true;
+        }
+        match step {
+            Step::Key(provider) => {
+                self.hide(false);
+                if text.is_empty() {
+                    self.open_setup();
+                } else {
+                    let key = Secret::from(text.to_owned());
+                    self.connect(Connect::Key { provider: provider.into(), key }, "Trying the key");
+                }
+                return true;
+            }
+            _ if line.starts_with(['/', '!']) => return false,
+            Step::Menu | Step::Provider | Step::Model(_) => return self.setup_number(&step, text),
+            Step::Url if text.starts_with("http://") || text.starts_with("https://") => {
+                self.connect(Connect::Server { url: text.into() }, "Asking the server for its models");
+            }
+            Step::Url => self.say("A URL begins with http:// or https://. /later leaves the set-up."),
+            Step::Busy => self.hold(line),
+        }
+        true
+    }
+
+    fn setup_number(&mut self, step: &Step, text: &str) -> bool {
+        let Some(n) = text.parse::<usize>().ok().and_then(|n| n.checked_sub(1)) else {
+            self.hold(text);
+            return true;
+        };
+        match step {
+            Step::Provider => match PROVIDERS.get(n) {
+                Some(provider) => {
+                    self.say(&format!(
+                        "Type or paste the key of {provider} and press Enter. It is not shown. An empty line goes back."
+                    ));
+                    self.hide(true);
+                    self.setup.step = Some(Step::Key(provider));
+                }
+                None => self.say(&format!("A number from 1 to {} is needed.", PROVIDERS.len())),
+            },
+            Step::Model(models) => match models.get(n) {
+                Some(model) => self.choose_model(model.clone()),
+                None => self.say(&format!("A number from 1 to {} is needed.", models.len())),
+            },
+            _ => {
+                let menu = self.menu();
+                match menu.get(n).map(|(choice, _)| choice.clone()) {
+                    Some(choice) => self.setup_choice(choice),
+                    None => self.say(&format!("A number from 1 to {} is needed.", menu.len())),
+                }
+            }
+        }
+        true
+    }
+
+    fn setup_choice(&mut self, choice: Choice) {
+        match choice {
+            Choice::Ready(model) => self.choose_model(model),
+            Choice::Demo => self.choose_model(ModelRef("demo/demo".into())),
+            Choice::Variable(variable) => {
+                self.connect(Connect::Variable { variable }, "Trying the key");
+            }
+            Choice::Key => {
+                self.setup.step = Some(Step::Provider);
+                let lines: Vec<String> =
+                    PROVIDERS.iter().enumerate().map(|(n, p)| format!("{}: {p}", n + 1)).collect();
+                self.say(&format!("Whose key is it?\n{}", lines.join("\n")));
+            }
+            Choice::Url => {
+                self.setup.step = Some(Step::Url);
+                self.say("Type the server's base URL, for instance http://localhost:11434/v1");
+            }
+        }
+    }
+
+    fn connect(&mut self, what: Connect, doing: &str) {
+        let (Some(connect), Some(tx)) = (self.doors.connect.clone(), self.doors.tx.clone()) else {
+            self.say("Not done: providers are set up in config.toml here.");
+            return;
+        };
+        self.setup.step = Some(Step::Busy);
+        self.say(&format!("{doing}..."));
+        let job = move || {
+            let result: Result<Connected, String> = connect(what);
+            // Nobody hears it when the program has ended.
+            let _ = tx.send(Msg::Job(Token(0), Box::new(result)));
+        };
+        // It ends by itself, with an answer or with the connection's time limits.
+        if let Err(e) = std::thread::Builder::new().name("tiller-job".into()).spawn(job) {
+            self.say(&format!("Not done: no thread could be started: {e}."));
+        }
+    }
+
+    /// What came of it.
+    pub(crate) fn connected(&mut self, result: Box<dyn Any + Send>) {
+        let Ok(result) = result.downcast::<Result<Connected, String>>() else { return };
+        match *result {
+            Err(why) => {
+                self.say(&format!("Not done: {why}"));
+                self.open_setup();
+            }
+            Ok(done) => {
+                self.say(&done.said);
+                match done.models.as_slice() {
+                    [] => {
+                        self.setup.step = None;
+                        self.keep_model(None);
+                    }
+                    [only] => self.choose_model(only.clone()),
+                    models => {
+                        let lines: Vec<String> =
+                            models.iter().enumerate().map(|(n, m)| format!("{}: {m}", n + 1)).collect();
+                        self.say(&format!("Which model? Type a number.\n{}", lines.join("\n")));
+                        self.setup.step = Some(Step::Model(models.to_vec()));
+                    }
+                }
+            }
+        }
+    }
+
+    fn choose_model(&mut self, model: ModelRef) {
+        self.setup.step = None;
+        self.send(CommandBody::Session(SessionCommand::SetModel { model: model.clone() }));
+        self.keep_model(Some(model));
+    }
+
+    fn keep_model(&mut self, which: Option<ModelRef>) {
+        self.setup.keep = Some(which);
+        self.model_chosen();
+    }
+
+    /// The session's model is another one: perhaps the one that was chosen here.
+    pub(crate) fn model_chosen(&mut self) {
+        let now = self.model.session.model.clone();
+        let wanted = match &self.setup.keep {
+            Some(Some(which)) => *which == now,
+            Some(None) => !matches!(now.provider(), "" | "demo"),
+            None => false,
+        };
+        if wanted {
+            self.setup.keep = None;
+            self.say(&format!("Model: {now}."));
+            let kept = self.doors.save.as_ref().map(|save| save("model", &now.0.clone().into()));
+            if let Some(Err(why)) = kept {
+                self.say(&format!("It is not kept for later sessions: {why}"));
+            }
+        }
+        if !now.0.is_empty()
+            && let Some(text) = self.setup.held.take()
+        {
+            self.line(&text);
+        }
+    }
+
+    fn hold(&mut self, text: &str) {
+        match &mut self.setup.held {
+            Some(there) => {
+                there.push('\n');
+                there.push_str(text);
+            }
+            None => self.setup.held = Some(text.to_owned()),
+        }
+        self.say("Kept: it is sent as soon as a model is set up.");
+    }
+
+    /// Shows what is typed no more, or again. Nothing happens where there is no terminal.
+    pub(crate) fn hide(&mut self, hide: bool) {
+        if self.doors.hidden == hide {
+            return;
+        }
+        let stdin = std::io::stdin();
+        let Ok(mut modes) = rustix::termios::tcgetattr(&stdin) else { return };
+        modes.local_modes.set(rustix::termios::LocalModes::ECHO, !hide);
+        if rustix::termios::tcsetattr(&stdin, rustix::termios::OptionalActions::Now, &modes).is_ok() {
+            self.doors.hidden = hide;
+            if !hide {
+                // The Enter was not shown either.
+                self.say("");
+            }
+        }
+    }
+}
