@@ -33,10 +33,11 @@
 //! | `fill`, `fold`, `notes` | reading what changed, writing folders, saying what is covered |
 //! | `id`, `object`, `pack`, `objects`, `place` | git's format, packs, the store's folder and lock |
 //! | `view`, `compare`, `text` | what a snapshot knows, what differs, lines and merges |
-//! | `plan`, `restore`, `replace`, `journal`, `recover` | restoring |
+//! | `plan`, `restore`, `replace`, `journal`, `recover`, `amend` | restoring |
 //! | `collect` | age, quota, damage |
 //! | `steps` | the gate before each change, for tests |
 
+mod amend;
 mod cache;
 mod collect;
 mod compare;

@@ -94,11 +94,12 @@ impl Writer {
         self.steps.at("close pack")?;
         file.seek(SeekFrom::End(0))?;
         file.write_all(&hash.0)?;
+        let sync = sync && self.steps.durable();
+        let name = format!("pack-{hash}");
         if sync {
             self.steps.at("sync pack")?;
             file.sync_data()?;
         }
-        let name = format!("pack-{hash}");
         write_index(&self.dir, &name, &mut self.places, hash, sync, &self.steps)?;
         self.steps.at("name pack")?;
         std::fs::rename(&self.temp, self.dir.join(format!("{name}.pack")))?;

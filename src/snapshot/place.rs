@@ -140,6 +140,7 @@ pub(crate) fn write_quick(path: &Path, data: &[u8], steps: &Steps) -> Result<()>
 }
 
 fn put(path: &Path, data: &[u8], steps: &Steps, sync: bool) -> Result<()> {
+    let sync = sync && steps.durable();
     let dir = path.parent().unwrap_or(path);
     let temp = dir.join(format!("tmp_{}", path.file_name().unwrap_or_default().to_string_lossy()));
     let all = || -> io::Result<()> {

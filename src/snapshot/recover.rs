@@ -11,9 +11,9 @@ use crate::id::{Id, Sort};
 use crate::journal::{Journal, Phase};
 use crate::names;
 use crate::place::Lock;
-use crate::plan::{Goal, Left};
+use crate::plan::{Goal, Left, Step};
 use crate::replace::{Now, Replace};
-use crate::restore::is_leaf;
+use crate::restore::{is_leaf, sorted};
 use crate::shadow::Shadow;
 
 /// What became of an interrupted restore.
@@ -45,6 +45,11 @@ impl Recovered {
                 files(self.left.len())
             ),
         }
+    }
+
+    /// The restore as something that the session did, when it was finished.
+    pub fn step(&self) -> Option<Step> {
+        Some(Step { before: self.before, after: self.after? })
     }
 
     /// What undoes it, when it was finished.
@@ -92,10 +97,11 @@ pub(crate) fn run(shadow: &mut Shadow, lock: &Lock) -> Result<Option<Recovered>>
     for number in 0..journal.ops.len() {
         tidy(shadow, &replace, &journal, number)?;
     }
-    let (done, left) = shadow.finish(lock, root.as_fd(), staging.as_fd(), &journal)?;
-    recovered.after = Some(shadow.take(lock, None)?.id);
-    recovered.done = done.iter().map(|p| names::path(p)).collect();
-    recovered.left = left;
+    let fates = shadow.finish(lock, root.as_fd(), staging.as_fd(), &journal)?;
+    let seen = shadow.take(lock, None)?;
+    let after = shadow.amend(journal.before, seen, &journal.ops, &|n| !fates.contains_key(&n))?;
+    recovered.after = Some(after.id);
+    (recovered.done, recovered.left) = sorted(&journal.ops, &fates);
     Ok(Some(recovered))
 }
 

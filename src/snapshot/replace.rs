@@ -67,13 +67,14 @@ impl Replace<'_> {
                 Ok(next) => next,
                 Err(e) if e.kind() == io::ErrorKind::NotFound && make => {
                     self.steps.at("make folder")?;
-                    if let Err(e) = rustix::fs::mkdirat(here.as_fd(), part, Mode::RWXU) {
+                    let mode = (self.folder_mode)(&done);
+                    if let Err(e) = rustix::fs::mkdirat(here.as_fd(), part, bits(mode)) {
                         return Ok(Err(failed(e)));
                     }
                     let Ok(next) = disk::open_dir(here.as_fd(), part) else {
                         return Ok(Err(Why::InTheWay));
                     };
-                    if let Err(e) = permit(&next, (self.folder_mode)(&done)) {
+                    if let Err(e) = rustix::fs::fchmod(&next, bits(mode)) {
                         return Ok(Err(failed(e)));
                     }
                     next
@@ -123,14 +124,20 @@ impl Replace<'_> {
         Ok(Some(Why::ChangedSince))
     }
 
-    /// Whether nothing stands at a path whose folder cannot be opened.
+    /// Whether nothing stands at a path whose folder cannot be opened: what is no folder holds nothing.
     fn gone(&self, path: &[u8]) -> Outcome {
         let mut here = self.root.try_clone_to_owned().ok();
         for part in names::parts(path) {
-            let Some(dir) = here.take() else { return Some(Why::InTheWay) };
+            let dir = here.take()?;
             match disk::look(dir.as_fd(), part) {
-                Ok(None) => return None,
-                _ => here = disk::open_dir(dir.as_fd(), part).ok(),
+                Ok(Some(stamp)) if stamp.file_type() == rustix::fs::FileType::Directory => {
+                    here = disk::open_dir(dir.as_fd(), part).ok();
+                    if here.is_none() {
+                        return Some(Why::InTheWay);
+                    }
+                }
+                Ok(_) => return None,
+                Err(e) => return Some(Why::Failed(e.to_string())),
             }
         }
         Some(Why::InTheWay)
@@ -222,7 +229,7 @@ impl Replace<'_> {
 
     fn folder(&self, op: &Op, dir: BorrowedFd<'_>, name: &[u8], mode: u32) -> io::Result<Outcome> {
         self.steps.at("make folder")?;
-        let made = match rustix::fs::mkdirat(dir, name, Mode::RWXU) {
+        let made = match rustix::fs::mkdirat(dir, name, bits(mode)) {
             Ok(()) => true,
             Err(Errno::EXIST) => false,
             Err(e) => return Ok(Some(failed(e))),
@@ -231,26 +238,36 @@ impl Replace<'_> {
         // One that somebody else made keeps its permissions.
         if made || op.from.is_some_and(|f| f.kind == Kind::Folder) {
             self.steps.at("folder mode")?;
-            return Ok(permit(&here, mode).err().map(failed));
+            return Ok(rustix::fs::fchmod(&here, bits(mode)).err().map(failed));
         }
         Ok(None)
     }
 
-    /// Lays out a content under a number.
+    /// Lays out a content under a number. It gets the number when it is whole: what has it and is not ours
+    /// was swapped out, so half of ours must never be taken for somebody's.
     pub(crate) fn stage(&self, number: usize, to: Entry, data: &[u8]) -> io::Result<OwnedFd> {
-        let name = number.to_string();
+        let (name, half) = (number.to_string(), format!("{number}.new"));
+        let half = half.as_bytes();
         self.steps.at("stage")?;
-        if to.kind == Kind::Link {
-            rustix::fs::symlinkat(data, self.staging, name.as_bytes())?;
-            return Ok(self.staging.try_clone_to_owned()?);
+        match rustix::fs::unlinkat(self.staging, half, AtFlags::empty()) {
+            Ok(()) | Err(Errno::NOENT) => {}
+            Err(e) => return Err(e.into()),
         }
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let fd = rustix::fs::openat(self.staging, name.as_bytes(), flags, Mode::RUSR | Mode::WUSR)?;
-        let mut file = std::fs::File::from(fd);
-        self.steps.at("write staged")?;
-        io::Write::write_all(&mut file, data)?;
-        rustix::fs::fchmod(&file, Mode::from_raw_mode(to.mode as _))?;
-        Ok(file.into())
+        let fd = if to.kind == Kind::Link {
+            rustix::fs::symlinkat(data, self.staging, half)?;
+            self.staging.try_clone_to_owned()?
+        } else {
+            let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            let fd = rustix::fs::openat(self.staging, half, flags, Mode::RUSR | Mode::WUSR)?;
+            let mut file = std::fs::File::from(fd);
+            self.steps.at("write staged")?;
+            io::Write::write_all(&mut file, data)?;
+            rustix::fs::fchmod(&file, Mode::from_raw_mode(to.mode as _))?;
+            file.into()
+        };
+        self.steps.at("name staged")?;
+        rename_new(self.staging, half, self.staging, name.as_bytes())?;
+        Ok(fd)
     }
 
     /// Removes folders that became empty, upwards, while `ours` says that they should not be there.
@@ -269,9 +286,9 @@ impl Replace<'_> {
     }
 }
 
-/// Sets a folder's permissions; its owner can always work in it, or its files could not be restored.
-fn permit(dir: &OwnedFd, mode: u32) -> Result<(), Errno> {
-    rustix::fs::fchmod(dir, Mode::from_raw_mode((mode | 0o700) as _))
+/// A folder's permissions; its owner can always work in it, or its files could not be restored.
+fn bits(mode: u32) -> Mode {
+    Mode::from_raw_mode((mode | 0o700) as _)
 }
 
 /// How many names a file has.

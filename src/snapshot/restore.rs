@@ -16,7 +16,7 @@ use crate::names;
 use crate::object::{Entry, Kind};
 use crate::objects::Batch;
 use crate::place::Lock;
-use crate::plan::{Goal, Item, Left, Plan, Why};
+use crate::plan::{Goal, Item, Left, Plan, Step, Why};
 use crate::recover;
 use crate::replace::Replace;
 use crate::report::Snapshot;
@@ -41,7 +41,7 @@ pub enum Answer {
 pub struct Restored {
     /// The state before it; restoring this one undoes it.
     pub before: Snapshot,
-    /// The state after it.
+    /// The state that it made; what others changed while it ran is not in it.
     pub after: Snapshot,
     /// What changed.
     pub done: Vec<PathBuf>,
@@ -50,6 +50,11 @@ pub struct Restored {
 }
 
 impl Restored {
+    /// The restore as something that the session did.
+    pub fn step(&self) -> Step {
+        Step { before: self.before.id, after: self.after.id }
+    }
+
     /// What undoes it. What was changed since is a conflict, as always. To redo, undo the undo.
     pub fn undo(&self) -> Goal {
         Goal { to: self.before.id, base: self.after.id, steps: Vec::new(), select: Some(self.done.clone()) }
@@ -96,28 +101,23 @@ impl Shadow {
         }
         drop(now);
         batch.finish()?;
-        let (done, more) = self.carry_out(&lock, before.id, plan.to, ops)?;
-        left.extend(more);
-        let mut touched: Vec<Vec<u8>> = done.clone();
+        let fates = self.carry_out(&lock, before.id, plan.to, &ops)?;
+        let mut touched: Vec<Vec<u8>> = ops.iter().map(|op| op.path.clone()).collect();
         touched.extend(left.iter().filter_map(|l| names::relative(&self.workspace, &l.path).ok()));
-        let after = self.take(&lock, Some(&touched))?;
-        let done = done.iter().map(|p| names::path(p)).collect();
+        let seen = self.take(&lock, Some(&touched))?;
+        let after = self.amend(before.id, seen, &ops, &|n| !fates.contains_key(&n))?;
+        let (done, more) = sorted(&ops, &fates);
+        left.extend(more);
         Ok(Restored { before, after, done, left })
     }
 
-    /// Lays out, journals and changes. Gives what changed and what did not.
-    fn carry_out(
-        &mut self,
-        lock: &Lock,
-        before: Id,
-        to: Id,
-        ops: Vec<Op>,
-    ) -> Result<(Vec<Vec<u8>>, Vec<Left>)> {
+    /// Lays out, journals and changes. Gives which operations left their path as it was, and why.
+    fn carry_out(&self, lock: &Lock, before: Id, to: Id, ops: &[Op]) -> Result<Fates> {
         if ops.is_empty() {
-            return Ok((Vec::new(), Vec::new()));
+            return Ok(Fates::new());
         }
         let root = self.root_or_new()?;
-        let journal = Journal { staging: self.staging_name(&root)?, before, to, ops };
+        let journal = Journal { staging: self.staging_name(&root)?, before, to, ops: ops.to_vec() };
         journal.begin(&self.place.dir, &self.steps)?;
         match self.lay_out(root.as_fd(), &journal) {
             Ok(staging) => {
@@ -169,11 +169,11 @@ impl Shadow {
             let Some(to) = op.to.filter(|_| is_leaf(op.to)) else { continue };
             let data = self.objects.read(&to.id, Sort::Content)?;
             let file = replace.stage(number, to, &data).map_err(at(&path))?;
-            if staged <= FEW {
+            if staged <= FEW && self.steps.durable() {
                 rustix::fs::fsync(&file).map_err(|e| at(&path)(e.into()))?;
             }
         }
-        if staged > FEW {
+        if staged > FEW && self.steps.durable() {
             flush(staging.as_fd()).map_err(at(&path))?;
         }
         Ok(staging)
@@ -195,7 +195,7 @@ impl Shadow {
         root: BorrowedFd<'_>,
         staging: BorrowedFd<'_>,
         journal: &Journal,
-    ) -> Result<(Vec<Vec<u8>>, Vec<Left>)> {
+    ) -> Result<Fates> {
         let then = self.view(journal.to)?;
         let folder_mode = |path: &[u8]| match then.entry(path) {
             Ok(Some(Entry { kind: Kind::Folder, mode, .. })) => mode,
@@ -203,8 +203,8 @@ impl Shadow {
         };
         let replace = self.replace(root, staging, &folder_mode);
         let fail = at(&self.workspace);
-        let all = || -> io::Result<BTreeMap<usize, Why>> {
-            let mut left = BTreeMap::new();
+        let all = || -> io::Result<Fates> {
+            let mut left = Fates::new();
             // Deepest first: a folder is empty before it goes.
             for (number, op) in journal.ops.iter().enumerate().rev() {
                 if (op.to.is_none() || is_leaf(op.from) != is_leaf(op.to))
@@ -229,26 +229,27 @@ impl Shadow {
             Ok(left)
         };
         let left = all().map_err(fail)?;
-        let parents: BTreeSet<&[u8]> = journal.ops.iter().map(|op| names::split(&op.path).0).collect();
-        if parents.len() > FEW {
-            flush(root).map_err(at(&self.workspace))?;
-        } else {
-            for parent in parents {
-                if let Ok(dir) = disk::open_below(root, parent) {
-                    rustix::fs::fsync(dir).map_err(|e| at(&self.workspace)(e.into()))?;
-                }
-            }
-        }
+        self.flush_parents(root, journal)?;
         self.clear(root, staging, journal)?;
         Journal::end(&self.place.dir, Phase::Going, &self.steps)?;
-        let (mut done, mut kept) = (Vec::new(), Vec::new());
-        for (number, op) in journal.ops.iter().enumerate() {
-            match left.get(&number) {
-                None => done.push(op.path.clone()),
-                Some(why) => kept.push(Left { path: names::path(&op.path), why: why.clone() }),
+        Ok(left)
+    }
+
+    /// Waits until the new names survive a loss of power; only then the journal may go.
+    fn flush_parents(&self, root: BorrowedFd<'_>, journal: &Journal) -> Result<()> {
+        if !self.steps.durable() {
+            return Ok(());
+        }
+        let parents: BTreeSet<&[u8]> = journal.ops.iter().map(|op| names::split(&op.path).0).collect();
+        if parents.len() > FEW {
+            return flush(root).map_err(at(&self.workspace));
+        }
+        for parent in parents {
+            if let Ok(dir) = disk::open_below(root, parent) {
+                rustix::fs::fsync(dir).map_err(|e| at(&self.workspace)(e.into()))?;
             }
         }
-        Ok((done, kept))
+        Ok(())
     }
 
     /// Removes the folder where contents waited. Only names of ours go; what they hold is in the store.
@@ -259,13 +260,14 @@ impl Shadow {
         journal: &Journal,
     ) -> Result<()> {
         let path = self.workspace.join(&journal.staging);
-        for number in 0..journal.ops.len() {
-            for name in [number.to_string(), format!("{number}.old")] {
-                self.steps.at("clear staged").map_err(at(&path))?;
-                match rustix::fs::unlinkat(staging, name.as_bytes(), AtFlags::empty()) {
-                    Ok(()) | Err(rustix::io::Errno::NOENT) => {}
-                    Err(e) => return Err(at(&path)(e.into())),
-                }
+        for name in disk::list(staging).map_err(at(&path))? {
+            if !is_staged(&name) {
+                continue;
+            }
+            self.steps.at("clear staged").map_err(at(&path))?;
+            match rustix::fs::unlinkat(staging, name.as_slice(), AtFlags::empty()) {
+                Ok(()) | Err(rustix::io::Errno::NOENT) => {}
+                Err(e) => return Err(at(&path)(e.into())),
             }
         }
         self.steps.at("remove staging").map_err(at(&path))?;
@@ -273,6 +275,28 @@ impl Shadow {
         let _ = rustix::fs::unlinkat(root, journal.staging.as_bytes(), AtFlags::REMOVEDIR);
         Ok(())
     }
+}
+
+/// A number, or one with an ending of ours.
+fn is_staged(name: &[u8]) -> bool {
+    let number = name.strip_suffix(b".old").or_else(|| name.strip_suffix(b".new")).unwrap_or(name);
+    !number.is_empty() && number.iter().all(u8::is_ascii_digit)
+}
+
+/// Which operations left their path as it was, and why.
+pub(crate) type Fates = BTreeMap<usize, Why>;
+
+/// What changed, and what did not.
+pub(crate) fn sorted(ops: &[Op], fates: &Fates) -> (Vec<PathBuf>, Vec<Left>) {
+    let (mut done, mut left) = (Vec::new(), Vec::new());
+    for (number, op) in ops.iter().enumerate() {
+        let path = names::path(&op.path);
+        match fates.get(&number) {
+            None => done.push(path),
+            Some(why) => left.push(Left { path, why: why.clone() }),
+        }
+    }
+    (done, left)
 }
 
 /// A file or a link.
