@@ -17,8 +17,18 @@ pub(crate) struct Kept {
     pub(crate) named: Vec<Vec<u8>>,
 }
 
+impl Kept {
+    /// Whether both are the same state, seen alike.
+    pub(crate) fn same(&self, other: &Self) -> bool {
+        let (a, b) = (&self.snapshot, &other.snapshot);
+        (a.tree, a.mode, a.more) == (b.tree, b.mode, b.more)
+            && a.uncovered == b.uncovered
+            && self.named == other.named
+    }
+}
+
 /// The notes of a snapshot.
-pub(crate) fn write(mode: Mode, uncovered: &mut Vec<(Vec<u8>, Reason)>, named: &[Vec<u8>]) -> String {
+pub(crate) fn write(mode: Mode, uncovered: &mut [(Vec<u8>, Reason)], named: &[Vec<u8>]) -> String {
     let mut out = match mode {
         Mode::Full => "mode full\n".to_owned(),
         Mode::Named(Dear::Files(n)) => format!("mode named files {n}\n"),

@@ -136,7 +136,8 @@ impl Scan<'_> {
         match list {
             None => known.try_for_each(|(name, node)| judge(self, name, Some(node)))?,
             Some(mut names) => {
-                names.retain(|n| !is_git(n) && !(path.is_empty() && n.starts_with(names::STAGING)));
+                let ours = |n: &[u8]| path.is_empty() && n.starts_with(names::STAGING);
+                names.retain(|n| !is_git(n) && !ours(n));
                 names.sort_unstable();
                 let mut gone = false;
                 for name in names {

@@ -333,13 +333,11 @@ impl Shadow {
             let text = notes::write(self.mode, &mut uncovered, &named);
             let now = self.clock.now().millis();
             let mine = notes::read(Id([0; 32]), tree, now, &text);
-            if let Some(last) = &self.last {
-                let (id, time) = (last.snapshot.id, last.snapshot.time);
-                let mut same = mine.clone();
-                (same.snapshot.id, same.snapshot.time) = (id, time);
-                if same == *last && (0..REUSE).contains(&(now - time.millis())) {
-                    return Ok((last.snapshot.clone(), named, false));
-                }
+            if let Some(last) = &self.last
+                && mine.same(last)
+                && (0..REUSE).contains(&(now - last.snapshot.time.millis()))
+            {
+                return Ok((last.snapshot.clone(), named, false));
             }
             let id = batch.put(Sort::Snapshot, &object::snapshot(tree, now, &text))?;
             Ok((Snapshot { id, time: Time(now), ..mine.snapshot }, named, true))

@@ -4,4 +4,5 @@ mod basics;
 mod bench;
 mod git;
 mod kills;
+mod random;
 mod world;
