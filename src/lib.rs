@@ -10,8 +10,8 @@
 //!   exec  <--- Event -----  bus, turn,  <--- Chunk ----  (one file per wire format)
 //!                           context
 //!                          /    |    \
-//!                    permit   tool   store      link
-//!                    may it?  do it  keep it    files change, git moves
+//!                    permit   tool   store    snapshot        link
+//!                    may it?  do it  keep it  keep the files  files change, git moves
 //! ```
 //!
 //! | room | job | may use |
@@ -22,6 +22,7 @@
 //! | [`provider`] | model servers, and the built-in demo model | protocol, config |
 //! | [`tool`] | what the model can do, one file each | protocol |
 //! | [`permit`] | what may be done: rules, shell grammar, trust, redaction | protocol |
+//! | [`snapshot`] | states of the workspace's files, kept outside of it; restore without loss | protocol |
 //! | [`link`] | the outside world: file watcher, git | protocol, tool |
 //! | [`engine`] | bus, turn, context, sessions | all above |
 //! | [`tui`] | the screen | protocol, config |
@@ -61,6 +62,7 @@ pub use tiller_link as link;
 pub use tiller_permit as permit;
 pub use tiller_protocol as protocol;
 pub use tiller_provider as provider;
+pub use tiller_snapshot as snapshot;
 pub use tiller_store as store;
 pub use tiller_tool as tool;
 pub use tiller_tui as tui;

@@ -1,0 +1,306 @@
+//! Deleting what nobody needs any more, pack by pack, so that little room is needed for it; and looking
+//! whether everything is as it was written.
+
+use std::collections::{HashMap, HashSet};
+use std::fs;
+use std::time::Duration;
+
+use tiller_protocol::Time;
+
+use crate::error::{Result, SnapshotError, at};
+use crate::id::{Id, Sort};
+use crate::object::{self, Kind};
+use crate::pack::{Pack, Writer};
+use crate::shadow::Shadow;
+
+/// A snapshot younger than this, in milliseconds, is never collected: another process may be about to note it.
+const GRACE: i64 = 2 * 3_600_000;
+/// So many small packs are joined into one.
+const MANY: usize = 20;
+/// What counts as small.
+const SMALL: u64 = 8 << 20;
+
+/// What a collection did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Collected {
+    /// Snapshots that are gone: nobody needed them and they were old.
+    pub removed: usize,
+    /// Needed snapshots that had to go because of the quota, oldest first. They cannot be restored any more.
+    pub dropped: Vec<Id>,
+    /// Bytes before and after.
+    pub bytes_before: u64,
+    pub bytes_after: u64,
+}
+
+/// What a look at the whole store found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Verified {
+    pub objects: usize,
+    pub bytes: u64,
+    /// What is damaged, in words.
+    pub problems: Vec<String>,
+}
+
+/// Which objects stay, with how much room they take.
+struct Marks<'a> {
+    shadow: &'a Shadow,
+    sizes: HashMap<Id, u64>,
+    live: HashSet<Id>,
+}
+
+impl Marks<'_> {
+    /// Everything that a snapshot needs beyond what is marked, and its size.
+    fn of(&self, id: Id) -> Result<(Vec<Id>, u64)> {
+        let mut fresh = Vec::new();
+        let mut seen = HashSet::new();
+        let mut todo = vec![(id, Sort::Snapshot)];
+        while let Some((id, sort)) = todo.pop() {
+            if self.live.contains(&id) || !seen.insert(id) {
+                continue;
+            }
+            fresh.push(id);
+            match sort {
+                Sort::Snapshot => todo.push((self.shadow.kept(id)?.snapshot.tree, Sort::Folder)),
+                Sort::Folder => {
+                    for n in self.shadow.objects.folder(&id)? {
+                        let sort = if n.entry.kind == Kind::Folder { Sort::Folder } else { Sort::Content };
+                        todo.push((n.entry.id, sort));
+                    }
+                }
+                Sort::Content => {}
+            }
+        }
+        let size = fresh.iter().filter_map(|id| self.sizes.get(id)).sum();
+        Ok((fresh, size))
+    }
+}
+
+impl Shadow {
+    /// Every snapshot in the store with its time, oldest first.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn list(&self) -> Result<Vec<(Id, Time)>> {
+        self.objects.refresh(false)?;
+        let mut all = Vec::new();
+        for pack in self.objects.packs() {
+            let path = self.objects.dir.join(&pack.name);
+            for (id, offset, _) in pack.list().map_err(at(&path))? {
+                if pack.head(offset).map_err(at(&path))?.0 == Sort::Snapshot {
+                    let data = self.objects.read(&id, Sort::Snapshot)?;
+                    if let Some((_, millis, _)) = object::read_snapshot(&data) {
+                        all.push((id, Time(millis)));
+                    }
+                }
+            }
+        }
+        all.sort_by_key(|(id, time)| (*time, *id));
+        all.dedup();
+        Ok(all)
+    }
+
+    /// Bytes that the store takes on disk.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn bytes(&self) -> Result<u64> {
+        let dir = self.place.packs();
+        let mut sum = 0;
+        for item in fs::read_dir(&dir).map_err(at(&dir))? {
+            let item = item.map_err(at(&dir))?;
+            sum += item.metadata().map_or(0, |m| m.len());
+        }
+        Ok(sum)
+    }
+
+    /// Deletes snapshots that are not in `keep` and older than `max_age`; then, while more than `quota` bytes
+    /// are needed, the oldest others. The newest, and all of the last two hours, stay in any case.
+    ///
+    /// # Errors
+    /// When the store cannot be read or written. What was deleted so far is gone, the rest is whole.
+    pub fn collect(&mut self, keep: &[Id], max_age: Duration, quota: u64) -> Result<Collected> {
+        let _lock = self.lock()?;
+        self.place.sweep(&self.steps)?;
+        let now = self.clock.now().millis();
+        let oldest = now.saturating_sub(i64::try_from(max_age.as_millis()).unwrap_or(i64::MAX));
+        let needed: HashSet<Id> = keep.iter().copied().collect();
+        let mut out = Collected { bytes_before: self.bytes()?, ..Collected::default() };
+        let mut sizes = HashMap::new();
+        for pack in self.objects.packs() {
+            // With its place in the index.
+            let list = pack.list().map_err(at(self.objects.dir.join(&pack.name)))?;
+            sizes.extend(list.into_iter().map(|(id, _, len)| (id, u64::from(len) + 40)));
+        }
+        let mut order = self.list()?;
+        let newest = order.last().map(|(id, _)| *id);
+        // Best first: the last hours, then what is needed from new to old, then the rest from new to old.
+        order.reverse();
+        order.sort_by_key(|(id, time)| {
+            if time.millis() > now - GRACE || Some(*id) == newest {
+                0
+            } else if needed.contains(id) {
+                1
+            } else {
+                2
+            }
+        });
+        let mut marks = Marks { shadow: self, sizes, live: HashSet::new() };
+        let mut used = 0;
+        for (id, time) in order {
+            let safe = time.millis() > now - GRACE || Some(id) == newest;
+            if !safe && !needed.contains(&id) && time.millis() < oldest {
+                out.removed += 1;
+                continue;
+            }
+            let (fresh, size) = match marks.of(id) {
+                Ok(found) => found,
+                // A snapshot that lost an object cannot be restored; what it shares with others stays.
+                Err(SnapshotError::Missing(_) | SnapshotError::Damaged { .. }) if !safe => {
+                    out.removed += 1;
+                    continue;
+                }
+                Err(e) => return Err(e),
+            };
+            if used + size > quota && !safe {
+                if needed.contains(&id) {
+                    out.dropped.push(id);
+                } else {
+                    out.removed += 1;
+                }
+                continue;
+            }
+            used += size;
+            marks.live.extend(fresh);
+        }
+        out.dropped.reverse();
+        let live = marks.live;
+        self.sweep_packs(&live)?;
+        out.bytes_after = self.bytes()?;
+        Ok(out)
+    }
+
+    fn sweep_packs(&self, live: &HashSet<Id>) -> Result<()> {
+        let packs = self.objects.packs();
+        let join = packs.iter().filter(|p| p.len < SMALL).count() >= MANY;
+        // What a newer pack holds needs not be copied from an older one.
+        let mut seen = HashSet::new();
+        let mut writer: Option<Writer> = None;
+        let mut old = Vec::new();
+        for pack in packs.iter().rev() {
+            let path = self.objects.dir.join(&pack.name);
+            let list = pack.list().map_err(at(&path))?;
+            let total: u64 = list.iter().map(|(_, _, len)| u64::from(*len)).sum();
+            let stay: Vec<_> =
+                list.iter().filter(|(id, ..)| live.contains(id) && !seen.contains(id)).collect();
+            let kept: u64 = stay.iter().map(|(_, _, len)| u64::from(*len)).sum();
+            // A little waste is cheaper than writing everything anew.
+            if kept * 10 >= total * 9 && !(join && pack.len < SMALL) {
+                seen.extend(list.iter().map(|(id, ..)| *id));
+                continue;
+            }
+            for (id, offset, len) in &stay {
+                let out = match &mut writer {
+                    Some(out) => out,
+                    empty => empty
+                        .insert(Writer::new(&self.objects.dir, &self.steps).map_err(at(&self.objects.dir))?),
+                };
+                let bytes = pack.raw(*offset, *len).map_err(at(&path))?;
+                out.copy(*id, &bytes).map_err(at(&path))?;
+            }
+            seen.extend(stay.iter().map(|(id, ..)| *id));
+            old.push(pack);
+            // Closed in between, so that the old ones can go before all is copied.
+            if writer.as_ref().is_some_and(|w| w.len() > crate::pack::MOST / 4) {
+                self.replace_packs(writer.take(), &mut old)?;
+            }
+        }
+        self.replace_packs(writer, &mut old)
+    }
+
+    /// Closes the new pack, then deletes those whose objects it holds now.
+    fn replace_packs(&self, writer: Option<Writer>, old: &mut Vec<&std::sync::Arc<Pack>>) -> Result<()> {
+        let mut fresh = None;
+        if let Some(writer) = writer {
+            let name = writer.finish(true).map_err(at(&self.objects.dir))?;
+            self.objects.add(&name)?;
+            fresh = Some(name);
+        }
+        for pack in old.drain(..) {
+            if fresh.as_ref() == Some(&pack.name) {
+                continue;
+            }
+            // The pack first: an index alone is swept, a pack alone gets a new index.
+            for ending in ["pack", "idx"] {
+                let path = self.objects.dir.join(format!("{}.{ending}", pack.name));
+                self.steps.at("delete pack").map_err(at(&path))?;
+                fs::remove_file(&path).map_err(at(&path))?;
+            }
+        }
+        self.objects.refresh(false)
+    }
+
+    /// Joins many small packs, which keeps reading quick. For idle moments; [`Self::collect`] does it too.
+    ///
+    /// # Errors
+    /// When the store cannot be read or written.
+    pub fn tidy(&mut self) -> Result<()> {
+        let _lock = self.lock()?;
+        let packs = self.objects.packs();
+        if packs.iter().filter(|p| p.len < SMALL).count() < MANY {
+            return Ok(());
+        }
+        let mut all = HashSet::new();
+        for pack in packs {
+            let list = pack.list().map_err(at(self.objects.dir.join(&pack.name)))?;
+            all.extend(list.into_iter().map(|(id, ..)| id));
+        }
+        self.sweep_packs(&all)
+    }
+
+    /// Reads every object and looks whether it is what was written.
+    ///
+    /// # Errors
+    /// When the store cannot be read at all.
+    pub fn verify(&self) -> Result<Verified> {
+        let mut out = Verified::default();
+        let dir = self.place.packs();
+        let mut known = HashSet::new();
+        self.objects.refresh(false)?;
+        for item in fs::read_dir(&dir).map_err(at(&dir))? {
+            let name = item.map_err(at(&dir))?.file_name();
+            let Some(name) = name.to_str().and_then(|n| n.strip_suffix(".pack")) else { continue };
+            let result = Pack::open(&dir, name, None).and_then(|pack| {
+                if !pack.check()? {
+                    out.problems.push(format!("{name}: its content is not what was written"));
+                }
+                out.bytes += pack.len;
+                for (id, offset, _) in pack.list()? {
+                    match pack.read(offset) {
+                        Ok((sort, data)) if Id::of(sort, &data) == id => {
+                            known.insert(id);
+                        }
+                        _ => out.problems.push(format!("{name}: {} is damaged", id.short())),
+                    }
+                }
+                Ok(())
+            });
+            if let Err(e) = result {
+                out.problems.push(format!("{name}: {e}"));
+            }
+        }
+        out.objects = known.len();
+        for (id, _) in self.list().unwrap_or_default() {
+            let marks = Marks { shadow: self, sizes: HashMap::new(), live: HashSet::new() };
+            match marks.of(id) {
+                Ok((needs, _)) => {
+                    let lost = |n: &&Id| !known.contains(*n) && **n != object::empty_folder();
+                    if let Some(lost) = needs.iter().find(lost) {
+                        out.problems.push(format!("snapshot {} lost {}", id.short(), lost.short()));
+                    }
+                }
+                Err(e) => out.problems.push(format!("snapshot {}: {e}", id.short())),
+            }
+        }
+        Ok(out)
+    }
+}

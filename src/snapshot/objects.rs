@@ -1,0 +1,201 @@
+//! All objects of a store: its packs, looked through newest first.
+
+use std::collections::HashSet;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use flate2::Compression;
+use flate2::write::ZlibEncoder;
+
+use crate::error::{Result, SnapshotError, at};
+use crate::id::{Id, Sort};
+use crate::object::{self, Named};
+use crate::pack::{self, Pack, Writer};
+use crate::steps::Steps;
+
+/// The packs of a store. Reading needs no lock: a pack that another process replaced stays readable, and
+/// what is missed is looked for once more in the packs as they are now.
+#[derive(Debug)]
+pub(crate) struct Objects {
+    pub(crate) dir: PathBuf,
+    pub(crate) steps: Steps,
+    packs: Mutex<Vec<Arc<Pack>>>,
+}
+
+impl Objects {
+    pub(crate) fn new(dir: PathBuf, steps: Steps) -> Self {
+        Self { dir, steps, packs: Mutex::default() }
+    }
+
+    /// The packs that are known now.
+    pub(crate) fn packs(&self) -> Vec<Arc<Pack>> {
+        self.packs.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Looks which packs there are. `mend`: damaged indexes are made anew (the caller holds the lock).
+    pub(crate) fn refresh(&self, mend: bool) -> Result<()> {
+        let mut known = self.packs.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut names = Vec::new();
+        for item in std::fs::read_dir(&self.dir).map_err(at(&self.dir))? {
+            let item = item.map_err(at(&self.dir))?;
+            if let Some(name) = item.file_name().to_str().and_then(|n| n.strip_suffix(".pack")) {
+                names.push(name.to_owned());
+            }
+        }
+        known.retain(|p| names.contains(&p.name));
+        for name in names {
+            if known.iter().any(|p| p.name == name) {
+                continue;
+            }
+            match Pack::open(&self.dir, &name, mend.then_some(&self.steps)) {
+                Ok(pack) => known.push(Arc::new(pack)),
+                // Replaced meanwhile; its objects are in another pack.
+                Err(e) if e.kind() == io::ErrorKind::NotFound => {}
+                // One damaged pack does not hide the others; `verify` names it.
+                Err(e) if e.kind() == io::ErrorKind::InvalidData => {}
+                Err(e) => return Err(at(self.dir.join(name))(e)),
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn add(&self, name: &str) -> Result<()> {
+        let pack = Pack::open(&self.dir, name, None).map_err(at(self.dir.join(name)))?;
+        let mut known = self.packs.lock().unwrap_or_else(PoisonError::into_inner);
+        known.retain(|p| p.name != name);
+        known.push(Arc::new(pack));
+        Ok(())
+    }
+
+    fn find(&self, id: &Id) -> Result<Option<(Arc<Pack>, u32)>> {
+        for pack in self.packs().into_iter().rev() {
+            if let Some(offset) = pack.find(id).map_err(at(self.dir.join(&pack.name)))? {
+                return Ok(Some((pack, offset)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Whether an object is in a pack that is known now.
+    pub(crate) fn has(&self, id: &Id) -> Result<bool> {
+        Ok(self.find(id)?.is_some())
+    }
+
+    fn locate(&self, id: &Id) -> Result<(Arc<Pack>, u32)> {
+        if let Some(found) = self.find(id)? {
+            return Ok(found);
+        }
+        self.refresh(false)?;
+        self.find(id)?.ok_or(SnapshotError::Missing(*id))
+    }
+
+    /// How long an object's content is.
+    pub(crate) fn len(&self, id: &Id) -> Result<u64> {
+        let (pack, offset) = self.locate(id)?;
+        Ok(pack.head(offset).map_err(at(self.dir.join(&pack.name)))?.1 as u64)
+    }
+
+    /// An object's content, checked against its name.
+    pub(crate) fn read(&self, id: &Id, sort: Sort) -> Result<Vec<u8>> {
+        if sort == Sort::Folder && *id == object::empty_folder() {
+            return Ok(Vec::new());
+        }
+        let (pack, offset) = self.locate(id)?;
+        let path = self.dir.join(format!("{}.pack", pack.name));
+        let damaged = |detail: String| SnapshotError::Damaged { path: path.clone(), detail };
+        let (found, data) = pack.read(offset).map_err(|e| damaged(e.to_string()))?;
+        if found == sort && Id::of(sort, &data) == *id {
+            Ok(data)
+        } else {
+            Err(damaged(format!("{} is not what was written", id.short())))
+        }
+    }
+
+    /// The names in a folder.
+    pub(crate) fn folder(&self, id: &Id) -> Result<Vec<Named>> {
+        let data = self.read(id, Sort::Folder)?;
+        object::read_folder(&data).ok_or_else(|| SnapshotError::Damaged {
+            path: self.dir.clone(),
+            detail: format!("the folder {} is malformed", id.short()),
+        })
+    }
+}
+
+/// Compresses; folders hold mostly hashes, which do not get smaller.
+pub(crate) fn compress(sort: Sort, data: &[u8]) -> io::Result<Vec<u8>> {
+    let level = if sort == Sort::Folder { Compression::none() } else { Compression::fast() };
+    let mut out = ZlibEncoder::new(Vec::with_capacity(data.len() / 2 + 64), level);
+    out.write_all(data)?;
+    out.finish()
+}
+
+/// Objects that are written together. Nobody sees them before [`Batch::finish`].
+#[derive(Debug)]
+pub(crate) struct Batch<'a> {
+    objects: &'a Objects,
+    writer: Option<Writer>,
+    fresh: HashSet<Id>,
+    done: Vec<String>,
+    sync: bool,
+}
+
+impl<'a> Batch<'a> {
+    /// With `sync` it survives a loss of power once it is finished.
+    pub(crate) fn new(objects: &'a Objects, sync: bool) -> Self {
+        Self { objects, writer: None, fresh: HashSet::new(), done: Vec::new(), sync }
+    }
+
+    /// Whether an object needs not be written.
+    pub(crate) fn has(&self, id: &Id) -> Result<bool> {
+        Ok(self.fresh.contains(id) || self.objects.has(id)?)
+    }
+
+    /// Adds an object unless it is there.
+    pub(crate) fn put(&mut self, sort: Sort, data: &[u8]) -> Result<Id> {
+        let id = Id::of(sort, data);
+        if !self.has(&id)? {
+            let packed = compress(sort, data).map_err(at(&self.objects.dir))?;
+            self.put_packed(id, sort, data.len(), &packed)?;
+        }
+        Ok(id)
+    }
+
+    /// Adds an object that is known to be missing.
+    pub(crate) fn put_packed(&mut self, id: Id, sort: Sort, len: usize, packed: &[u8]) -> Result<()> {
+        let dir = &self.objects.dir;
+        if self.writer.as_ref().is_some_and(|w| w.len() + packed.len() as u64 > pack::MOST) {
+            self.close()?;
+        }
+        let writer = match &mut self.writer {
+            Some(writer) => writer,
+            empty => empty.insert(Writer::new(dir, &self.objects.steps).map_err(at(dir))?),
+        };
+        writer.add(id, sort, len, packed).map_err(at(dir))?;
+        self.fresh.insert(id);
+        Ok(())
+    }
+
+    fn close(&mut self) -> Result<()> {
+        if let Some(writer) = self.writer.take() {
+            let dir: &Path = &self.objects.dir;
+            let name = writer.finish(self.sync).map_err(at(dir))?;
+            self.objects.add(&name)?;
+            self.done.push(name);
+        }
+        Ok(())
+    }
+
+    /// Closes the packs; their names.
+    pub(crate) fn finish(mut self) -> Result<Vec<String>> {
+        self.close()?;
+        Ok(std::mem::take(&mut self.done))
+    }
+
+    /// Takes back what was written and not closed.
+    pub(crate) fn discard(mut self) {
+        if let Some(writer) = self.writer.take() {
+            writer.discard();
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! The store's folder: its format, its lock, what a kill left there.
+
+use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
+use std::io::{self, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use crate::error::{Result, SnapshotError, at};
+use crate::id::Id;
+use crate::names;
+use crate::steps::Steps;
+
+/// The format that this program writes. A store of a newer one is not touched.
+const FORMAT: u32 = 1;
+/// Between two looks whether the lock is free.
+const LOOK: Duration = Duration::from_millis(5);
+
+/// What git must know to read the store. Precious: git itself never collects it.
+const CONFIG: &str = "[core]\n\trepositoryformatversion = 1\n\tbare = true\n[extensions]\n\tobjectformat = sha256\n\tpreciousobjects = true\n[gc]\n\tauto = 0\n";
+
+/// Where things are in a store.
+#[derive(Clone, Debug)]
+pub(crate) struct Place {
+    pub(crate) dir: PathBuf,
+}
+
+impl Place {
+    /// Makes the store of a workspace, or looks whether the one that is there is its.
+    pub(crate) fn open(dir: &Path, workspace: &Path, steps: &Steps) -> Result<Self> {
+        let place = Self { dir: dir.to_owned() };
+        folder(dir)?;
+        let path = dir.join("format");
+        let mine =
+            format!("tiller snapshots {FORMAT}\n{}\n", names::escape(workspace.as_os_str().as_bytes()));
+        match std::fs::read_to_string(&path) {
+            Ok(text) => {
+                let words =
+                    || SnapshotError::NotOurs { path: path.clone(), detail: "its format is unknown".into() };
+                let found = text.lines().next().and_then(|l| l.strip_prefix("tiller snapshots "));
+                let found: u32 = found.and_then(|n| n.parse().ok()).ok_or_else(words)?;
+                if found > FORMAT {
+                    return Err(SnapshotError::Newer { path: dir.to_owned(), found, known: FORMAT });
+                }
+                if text != mine {
+                    let whose = text.lines().nth(1).unwrap_or_default();
+                    let detail = format!("it keeps those of {whose}");
+                    return Err(SnapshotError::NotOurs { path: dir.to_owned(), detail });
+                }
+            }
+            Err(e) if e.kind() == io::ErrorKind::NotFound => {
+                for sub in ["repo", "repo/objects", "repo/objects/pack", "repo/objects/info", "repo/refs"] {
+                    folder(&dir.join(sub))?;
+                }
+                write(&dir.join("repo/HEAD"), b"ref: refs/heads/none\n", steps)?;
+                write(&dir.join("repo/config"), CONFIG.as_bytes(), steps)?;
+                // Last: a store without it is made once more.
+                write(&path, mine.as_bytes(), steps)?;
+            }
+            Err(e) => return Err(at(&path)(e)),
+        }
+        Ok(place)
+    }
+
+    pub(crate) fn packs(&self) -> PathBuf {
+        self.dir.join("repo/objects/pack")
+    }
+
+    pub(crate) fn cache(&self) -> PathBuf {
+        self.dir.join("cache")
+    }
+
+    /// The snapshot that was taken last, by whatever process.
+    pub(crate) fn last(&self) -> Option<Id> {
+        std::fs::read_to_string(self.dir.join("last")).ok()?.trim().parse().ok()
+    }
+
+    pub(crate) fn set_last(&self, id: Id, steps: &Steps) -> Result<()> {
+        write_quick(&self.dir.join("last"), format!("{id}\n").as_bytes(), steps)
+    }
+
+    /// Waits for the lock. It is free again when its holder drops it or dies.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a lock of another process can be waited for in no other way that ends"
+    )]
+    pub(crate) fn lock(&self, wait: Duration) -> Result<Lock> {
+        let path = self.dir.join("lock");
+        let file = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&path);
+        let file = file.map_err(at(&path))?;
+        let end = Instant::now() + wait;
+        loop {
+            match file.try_lock() {
+                Ok(()) => return Ok(Lock { _file: file }),
+                Err(TryLockError::WouldBlock) if Instant::now() < end => std::thread::sleep(LOOK),
+                Err(TryLockError::WouldBlock) => return Err(SnapshotError::Busy { path: self.dir.clone() }),
+                Err(TryLockError::Error(e)) => return Err(at(&path)(e)),
+            }
+        }
+    }
+
+    /// Removes what a kill left half written. The caller holds the lock; the number of files.
+    pub(crate) fn sweep(&self, steps: &Steps) -> Result<usize> {
+        let mut swept = 0;
+        for dir in [self.dir.clone(), self.packs()] {
+            for item in std::fs::read_dir(&dir).map_err(at(&dir))? {
+                let path = item.map_err(at(&dir))?.path();
+                let name = path.file_name().unwrap_or_default().as_bytes();
+                let orphan = name.ends_with(b".idx") && !path.with_extension("pack").exists();
+                if name.starts_with(b"tmp_") || orphan {
+                    steps.at("sweep").map_err(at(&path))?;
+                    std::fs::remove_file(&path).map_err(at(&path))?;
+                    swept += 1;
+                }
+            }
+        }
+        Ok(swept)
+    }
+}
+
+/// The right to change the store, and the workspace by way of it.
+#[derive(Debug)]
+pub(crate) struct Lock {
+    _file: File,
+}
+
+fn folder(path: &Path) -> Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(at(path))
+}
+
+/// Writes a small file whole or not at all, durably.
+pub(crate) fn write(path: &Path, data: &[u8], steps: &Steps) -> Result<()> {
+    put(path, data, steps, true)
+}
+
+/// The same without waiting for the disk: after a loss of power it may be the old one, or damaged.
+pub(crate) fn write_quick(path: &Path, data: &[u8], steps: &Steps) -> Result<()> {
+    put(path, data, steps, false)
+}
+
+fn put(path: &Path, data: &[u8], steps: &Steps, sync: bool) -> Result<()> {
+    let sync = sync && steps.durable();
+    let dir = path.parent().unwrap_or(path);
+    let temp = dir.join(format!("tmp_{}", path.file_name().unwrap_or_default().to_string_lossy()));
+    let all = || -> io::Result<()> {
+        steps.at("write file")?;
+        let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&temp)?;
+        file.write_all(data)?;
+        if sync {
+            steps.at("sync file")?;
+            file.sync_all()?;
+        }
+        steps.at("name file")?;
+        std::fs::rename(&temp, path)?;
+        if sync { File::open(dir)?.sync_all() } else { Ok(()) }
+    };
+    all().map_err(at(path))
+}

@@ -1,0 +1,161 @@
+//! What callers are told: snapshots, what they do not cover, limits.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use tiller_protocol::Time;
+
+use crate::id::Id;
+
+/// Numbers that bound the work.
+#[derive(Clone, Debug)]
+pub struct Limits {
+    /// A larger file is not covered.
+    pub file_bytes: u64,
+    /// With more files than this, only named files are covered.
+    pub files: usize,
+    /// With more content than this, only named files are covered.
+    pub tree_bytes: u64,
+    /// When looking at all files takes longer, only named files are covered.
+    pub scan: Duration,
+    /// How long to wait for another process.
+    pub wait: Duration,
+    /// The person's home folder: it is never looked through as a whole, nor is anything above it.
+    pub home: Option<PathBuf>,
+    /// The person's own ignore file (`core.excludesFile`, usually `~/.config/git/ignore`).
+    pub global_ignore: Option<PathBuf>,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            file_bytes: 16 << 20,
+            files: 200_000,
+            tree_bytes: 4 << 30,
+            scan: Duration::from_secs(20),
+            wait: Duration::from_secs(30),
+            home: None,
+            global_ignore: None,
+        }
+    }
+}
+
+/// How much of the folder a snapshot looks at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// All that git would not ignore, and named files.
+    Full,
+    /// Named files only, because all would be too dear.
+    Named(Dear),
+}
+
+/// Why all files are too dear to look at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dear {
+    /// There are more files than this.
+    Files(usize),
+    /// They hold more than so many bytes.
+    Bytes(u64),
+    /// Looking took longer than so many seconds.
+    Slow(u64),
+    /// The folder is the person's home, or above it.
+    Home,
+}
+
+impl fmt::Display for Dear {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Files(n) => write!(f, "this folder holds more than {n} files"),
+            Self::Bytes(n) => write!(f, "this folder holds more than {} MiB", n >> 20),
+            Self::Slow(s) => write!(f, "looking at all files takes longer than {s} seconds"),
+            Self::Home => f.write_str("this is a home folder or above one"),
+        }
+    }
+}
+
+/// A path that a snapshot does not hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Uncovered {
+    pub path: PathBuf,
+    pub reason: Reason,
+}
+
+/// Why a path is not covered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Reason {
+    /// Larger than the limit for a file.
+    TooLarge,
+    /// We may not read it.
+    Unreadable,
+    /// A pipe, a socket or a device.
+    Special,
+    /// The folder of a repository without a work tree.
+    BareRepository,
+    /// On another file system.
+    OtherDisk,
+    /// A repository in the workspace: its files are covered, its history (`.git`) is not.
+    Repository,
+}
+
+impl Reason {
+    pub(crate) const ALL: [(Self, &'static str); 6] = [
+        (Self::TooLarge, "too-large"),
+        (Self::Unreadable, "unreadable"),
+        (Self::Special, "special"),
+        (Self::BareRepository, "bare-repository"),
+        (Self::OtherDisk, "other-disk"),
+        (Self::Repository, "repository"),
+    ];
+
+    pub(crate) fn word(self) -> &'static str {
+        Self::ALL.iter().find(|(r, _)| *r == self).map_or("", |(_, w)| w)
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::TooLarge => "too large",
+            Self::Unreadable => "cannot be read",
+            Self::Special => "a pipe, socket or device",
+            Self::BareRepository => "a bare repository",
+            Self::OtherDisk => "on another file system",
+            Self::Repository => "a repository of its own: its files are covered, its .git is not",
+        })
+    }
+}
+
+/// A state of the folder that was kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Snapshot {
+    /// Names it for ever.
+    pub id: Id,
+    /// Names its files: two snapshots with the same one are the same state.
+    pub tree: Id,
+    pub time: Time,
+    pub mode: Mode,
+    /// What it does not hold, sorted by path. Ignored files are not listed.
+    pub uncovered: Vec<Uncovered>,
+    /// How many more there are than the list shows.
+    pub more: usize,
+}
+
+impl Snapshot {
+    /// What a person should know once: that only named files are covered, and why.
+    pub fn notice(&self) -> Option<String> {
+        match self.mode {
+            Mode::Full => None,
+            Mode::Named(why) => Some(format!(
+                "Checkpoints cover only the files that agents edit here, because {why}. \
+                 What commands change cannot be restored."
+            )),
+        }
+    }
+
+    /// Why a path is not covered, when it is listed or lies in a folder that is.
+    pub fn uncovered(&self, path: &Path) -> Option<Reason> {
+        let hit = |u: &&Uncovered| u.reason != Reason::Repository && path.starts_with(&u.path);
+        self.uncovered.iter().find(hit).map(|u| u.reason)
+    }
+}

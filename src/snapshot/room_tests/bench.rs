@@ -1,0 +1,65 @@
+//! The budgets marked T that concern files. Run alone, on a calm machine, optimised:
+//! `cargo test --release -p tiller-snapshot --lib bench -- --ignored --nocapture`
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use super::world::{World, agent, sh, undo};
+use crate::{Goal, Shadow};
+
+fn timed<T>(what: &str, budget: &str, act: impl FnOnce() -> T) -> T {
+    let start = Instant::now();
+    let out = act();
+    println!("{what:44} {:>9.1} ms   budget {budget}", start.elapsed().as_secs_f64() * 1000.0);
+    out
+}
+
+#[test]
+#[ignore = "a benchmark; it prints and judges nothing"]
+fn bench() {
+    let w = World::new();
+    sh(
+        &w.work(),
+        "for d in $(seq 0 999); do mkdir -p p$((d % 40))/d$d; for f in $(seq 0 49); do \
+         seq $((d * f)) $((d * f + 150)) > p$((d % 40))/d$d/file$f.rs; done; done",
+    );
+    // As old as files usually are.
+    settle();
+    let mut s = w.open();
+    let first = timed("first snapshot, 50,000 files", "5 s", || s.snapshot().unwrap());
+    println!("{:44} {:>9.1} MiB", "store", s.bytes().unwrap() as f64 / f64::from(1 << 20));
+    for _ in 0..5 {
+        timed("snapshot, nothing changed", "100 ms", || s.snapshot().unwrap());
+    }
+    w.put("p1/d1/file1.rs", "changed");
+    timed("snapshot, one file changed", "-", || s.snapshot().unwrap());
+    for n in 0..5 {
+        w.put("p1/d1/file2.rs", format!("changed {n}"));
+        timed("snapshot of one named edit", "5 ms", || s.snapshot_touched(&["p1/d1/file2.rs"]).unwrap());
+    }
+    timed("settle", "-", || s.settle().unwrap());
+    s.save_cache();
+    drop(s);
+    let mut s: Shadow = timed("open, with what was remembered", "-", || w.open());
+    timed("first snapshot after that", "100 ms", || s.snapshot().unwrap());
+    let step = agent(&mut s, || {
+        sh(
+            &w.work(),
+            "for d in p3/d3 p3/d43 p3/d83 p3/d123; do for f in $d/*; do echo new > $f; done; done; \
+            for d in $(seq 4 40 844); do for f in p4/d$d/*; do echo new > $f; done; done; rm -r p5/d5 p5/d45 p5/d85 p5/d125; \
+            for d in $(seq 205 40 605); do rm -r p5/d$d; done",
+        );
+    });
+    let plan = timed("plan of a restore", "-", || s.plan(&Goal::back(first.id, vec![step])).unwrap());
+    println!("{:44} {:>9}", "files to restore", plan.items.len());
+    let done = timed("restore", "1 s for 2,000", || s.restore(&plan, &BTreeMap::new()).unwrap());
+    timed("undo, with its plan", "1 s for 2,000", || undo(&mut s, &done));
+    timed("collect", "-", || s.collect(&[first.id], Duration::ZERO, u64::MAX).unwrap());
+    timed("verify", "-", || s.verify().unwrap());
+}
+
+/// Until what was just written counts as at rest.
+#[expect(clippy::disallowed_methods, reason = "the file system's clock is real")]
+fn settle() {
+    std::thread::sleep(Duration::from_millis(200));
+}

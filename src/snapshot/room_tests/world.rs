@@ -1,0 +1,152 @@
+//! A workspace and its store in a scratch folder.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+
+use tiller_protocol::{ManualClock, Time};
+
+use crate::steps::Steps;
+use crate::{Change, Goal, Id, Limits, Restored, Shadow, Snapshot, Step};
+
+/// What a path is, for comparing folders: its kind, permissions and content.
+pub(super) type Tree = BTreeMap<PathBuf, (char, u32, Vec<u8>)>;
+
+pub(super) struct World {
+    _scratch: tempfile::TempDir,
+    pub(super) top: PathBuf,
+    pub(super) clock: Arc<ManualClock>,
+    pub(super) limits: Limits,
+}
+
+impl World {
+    pub(super) fn new() -> Self {
+        let scratch = tempfile::tempdir().unwrap();
+        let top = scratch.path().canonicalize().unwrap();
+        fs::create_dir(top.join("work")).unwrap();
+        let clock = Arc::new(ManualClock::new(Time(1_800_000_000_000)));
+        Self { _scratch: scratch, top, clock, limits: Limits::default() }
+    }
+
+    pub(super) fn work(&self) -> PathBuf {
+        self.top.join("work")
+    }
+
+    pub(super) fn store(&self) -> PathBuf {
+        self.top.join("store")
+    }
+
+    pub(super) fn open(&self) -> Shadow {
+        Shadow::open(&self.work(), &self.store(), self.limits.clone(), self.clock.clone()).unwrap()
+    }
+
+    pub(super) fn open_with(&self, steps: Steps) -> crate::Result<Shadow> {
+        Shadow::open_with(&self.work(), &self.store(), self.limits.clone(), self.clock.clone(), steps)
+    }
+
+    pub(super) fn put(&self, path: &str, text: impl AsRef<[u8]>) {
+        let path = self.work().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    pub(super) fn get(&self, path: &str) -> String {
+        String::from_utf8_lossy(&fs::read(self.work().join(path)).unwrap()).into_owned()
+    }
+
+    pub(super) fn remove(&self, path: &str) {
+        fs::remove_file(self.work().join(path)).unwrap();
+    }
+
+    /// Runs a line of shell in the workspace, without the person's git settings.
+    pub(super) fn sh(&self, line: &str) -> String {
+        sh(&self.work(), line)
+    }
+
+    pub(super) fn tree(&self) -> Tree {
+        tree(&self.work())
+    }
+}
+
+pub(super) fn sh(dir: &Path, line: &str) -> String {
+    let mut command = Command::new("sh");
+    command.args(["-ec", line]).current_dir(dir).env("HOME", "/nonexistent").env("GIT_CONFIG_NOSYSTEM", "1");
+    for (key, value) in [("NAME", "t"), ("EMAIL", "t@t")] {
+        command.env(format!("GIT_AUTHOR_{key}"), value).env(format!("GIT_COMMITTER_{key}"), value);
+    }
+    let out = command.output().unwrap();
+    let text = String::from_utf8_lossy(&out.stdout).into_owned();
+    assert!(out.status.success(), "{line}\n{text}{}", String::from_utf8_lossy(&out.stderr));
+    text
+}
+
+/// Everything in a folder, byte for byte. Pipes and sockets are not opened.
+pub(super) fn tree(dir: &Path) -> Tree {
+    let mut found = Tree::new();
+    let mut todo = vec![dir.to_path_buf()];
+    while let Some(here) = todo.pop() {
+        for item in fs::read_dir(&here).unwrap() {
+            let path = item.unwrap().path();
+            let meta = path.symlink_metadata().unwrap();
+            let kind = meta.file_type();
+            let mode = meta.permissions().mode() & 0o777;
+            let name = path.strip_prefix(dir).unwrap().to_path_buf();
+            if kind.is_dir() {
+                found.insert(name, ('d', mode, Vec::new()));
+                todo.push(path);
+            } else if kind.is_symlink() {
+                use std::os::unix::ffi::OsStringExt;
+                let target = fs::read_link(&path).unwrap().into_os_string().into_vec();
+                found.insert(name, ('l', 0, target));
+            } else if kind.is_file() {
+                // Huge ones are told apart by what a look shows.
+                let text = if meta.len() > 64 << 20 {
+                    format!("{} {}", meta.len(), meta.ino()).into_bytes()
+                } else {
+                    fs::read(&path).unwrap()
+                };
+                found.insert(name, ('f', mode, text));
+            } else {
+                found.insert(name, ('s', mode, Vec::new()));
+            }
+        }
+    }
+    found
+}
+
+/// `+a ~b -c`: what differs between two snapshots.
+pub(super) fn diff(shadow: &Shadow, a: Id, b: Id) -> String {
+    let sign = |c: Change| match c {
+        Change::Added => '+',
+        Change::Deleted => '-',
+        Change::Modified => '~',
+        Change::Mode => 'x',
+        Change::Type => 't',
+        Change::Unknown => '?',
+    };
+    let all = shadow.compare(a, b).unwrap();
+    let all: Vec<String> =
+        all.iter().map(|d| format!("{}{}", sign(d.change), d.path.to_string_lossy())).collect();
+    all.join(" ")
+}
+
+/// Something the agent does between two snapshots.
+pub(super) fn agent(shadow: &mut Shadow, act: impl FnOnce()) -> Step {
+    let before = shadow.snapshot().unwrap().id;
+    act();
+    Step { before, after: shadow.snapshot().unwrap().id }
+}
+
+/// Restores everything that is no conflict.
+pub(super) fn restore(shadow: &mut Shadow, to: &Snapshot, steps: &[Step]) -> Restored {
+    let plan = shadow.plan(&Goal::back(to.id, steps.to_vec())).unwrap();
+    shadow.restore(&plan, &BTreeMap::new()).unwrap()
+}
+
+pub(super) fn undo(shadow: &mut Shadow, restored: &Restored) -> Restored {
+    let plan = shadow.plan(&restored.undo()).unwrap();
+    shadow.restore(&plan, &BTreeMap::new()).unwrap()
+}

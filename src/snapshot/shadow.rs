@@ -1,0 +1,377 @@
+//! The snapshots of one workspace.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use tiller_protocol::{Clock, Time};
+
+use crate::cache;
+use crate::disk;
+use crate::error::{Result, SnapshotError, at};
+use crate::fill::fill;
+use crate::fold::Fold;
+use crate::id::{Id, Sort};
+use crate::model::{Dir, Node};
+use crate::names;
+use crate::notes::{self, Kept};
+use crate::object;
+use crate::objects::{Batch, Objects};
+use crate::place::{Lock, Place};
+use crate::recover::{self, Recovered};
+use crate::report::{Dear, Limits, Mode, Snapshot};
+use crate::rules;
+use crate::scan::{self, Scan};
+use crate::steps::Steps;
+
+/// An unchanged state gets the same snapshot again while that is younger than this, in milliseconds. An
+/// older one might be collected by another process before this one has noted that it needs it.
+const REUSE: i64 = 3_600_000;
+
+/// The snapshots of one workspace, in a folder outside of it. One process may have several, and several
+/// processes may have one each: whoever changes something waits for the others.
+pub struct Shadow {
+    pub(crate) workspace: PathBuf,
+    pub(crate) place: Place,
+    pub(crate) objects: Objects,
+    pub(crate) limits: Limits,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) steps: Steps,
+    mode: Mode,
+    /// What the folder was at the last look; `None` when that is not known.
+    model: Option<Dir>,
+    /// Paths that are covered although git would ignore them, because somebody named them.
+    pub(crate) named: BTreeSet<Vec<u8>>,
+    last: Option<Kept>,
+    /// The snapshot whose objects the model takes for written.
+    relies: Option<Id>,
+    /// The snapshot that the cache on disk belongs to.
+    cached: Option<Id>,
+    /// Something was written without waiting for the disk.
+    unsynced: bool,
+    recovered: Option<Recovered>,
+}
+
+impl std::fmt::Debug for Shadow {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Shadow").field("workspace", &self.workspace).finish_non_exhaustive()
+    }
+}
+
+impl Shadow {
+    /// Opens the store of a workspace, or makes it. A restore that was interrupted is finished or rolled
+    /// back first; [`Self::recovered`] says so.
+    ///
+    /// # Errors
+    /// When a folder cannot be used, or belongs to another workspace or to a newer program.
+    pub fn open(workspace: &Path, store: &Path, limits: Limits, clock: Arc<dyn Clock>) -> Result<Self> {
+        Self::open_with(workspace, store, limits, clock, Steps::default())
+    }
+
+    pub(crate) fn open_with(
+        workspace: &Path,
+        store: &Path,
+        limits: Limits,
+        clock: Arc<dyn Clock>,
+        steps: Steps,
+    ) -> Result<Self> {
+        let workspace = workspace.canonicalize().map_err(at(workspace))?;
+        let inside = store.canonicalize().unwrap_or_else(|_| store.to_owned());
+        if inside.starts_with(&workspace) {
+            return Err(SnapshotError::Inside { path: store.to_owned() });
+        }
+        let home = limits.home.as_deref().map(|h| h.canonicalize().unwrap_or_else(|_| h.to_owned()));
+        let above = workspace.parent().is_none() || home.is_some_and(|h| h.starts_with(&workspace));
+        let place = Place::open(store, &workspace, &steps)?;
+        let mut new = Self {
+            objects: Objects::new(place.packs(), steps.clone()),
+            mode: if above { Mode::Named(Dear::Home) } else { Mode::Full },
+            workspace,
+            place,
+            limits,
+            clock,
+            steps,
+            model: None,
+            named: BTreeSet::new(),
+            last: None,
+            relies: None,
+            cached: None,
+            unsynced: false,
+            recovered: None,
+        };
+        let lock = new.lock()?;
+        new.place.sweep(&new.steps)?;
+        new.remember();
+        new.recovered = recover::run(&mut new, &lock)?;
+        Ok(new)
+    }
+
+    /// Takes up what the last process knew. All of it may be missing.
+    fn remember(&mut self) {
+        if let Some(kept) = self.place.last().and_then(|id| self.kept(id).ok()) {
+            self.named = kept.named.iter().cloned().collect();
+            self.last = Some(kept);
+        }
+        // A tree that was too dear once is tried again: it may be smaller now.
+        if let Some((id, model)) = cache::load(&self.place.cache())
+            && self.kept(id).is_ok_and(|kept| kept.snapshot.mode == self.mode)
+        {
+            self.model = Some(model);
+            self.relies = Some(id);
+            self.cached = Some(id);
+        }
+    }
+
+    /// What became of a restore that had been interrupted, once.
+    pub fn recovered(&mut self) -> Option<Recovered> {
+        self.recovered.take()
+    }
+
+    /// The folder, its links resolved.
+    pub fn workspace(&self) -> &Path {
+        &self.workspace
+    }
+
+    /// How much the next snapshot looks at, as far as is known.
+    pub fn mode(&self) -> Mode {
+        self.mode
+    }
+
+    /// The last snapshot that this value took or found.
+    pub fn last(&self) -> Option<&Snapshot> {
+        self.last.as_ref().map(|k| &k.snapshot)
+    }
+
+    /// Keeps the state of the whole folder. A state that did not change gives the same snapshot again.
+    ///
+    /// # Errors
+    /// When it cannot be kept; then nothing was.
+    pub fn snapshot(&mut self) -> Result<Snapshot> {
+        let lock = self.lock()?;
+        self.take(&lock, None)
+    }
+
+    /// Keeps the state with a new look at named files only (absolute paths, or relative to the workspace), which is
+    /// quick; the rest is as it was at the last look. Call it before and after an edit of files that
+    /// [`Self::snapshot`] would not cover: from the first call on they are covered, though git ignores them.
+    /// It does not wait for the disk; [`Self::settle`] does. Paths outside of the workspace are passed over.
+    ///
+    /// # Errors
+    /// As [`Self::snapshot`].
+    pub fn snapshot_touched<P: AsRef<Path>>(&mut self, paths: &[P]) -> Result<Snapshot> {
+        let lock = self.lock()?;
+        let paths: Vec<Vec<u8>> =
+            paths.iter().filter_map(|p| names::relative(&self.workspace, p.as_ref()).ok()).collect();
+        self.take(&lock, Some(&paths))
+    }
+
+    /// Covers these paths from now on, though git ignores them.
+    pub fn cover<P: AsRef<Path>>(&mut self, paths: &[P]) {
+        let paths = paths.iter().filter_map(|p| names::relative(&self.workspace, p.as_ref()).ok());
+        self.named.extend(paths.filter(|p| !p.is_empty()));
+    }
+
+    /// Waits until everything kept so far survives a loss of power.
+    ///
+    /// # Errors
+    /// When the disk fails.
+    pub fn settle(&mut self) -> Result<()> {
+        if std::mem::take(&mut self.unsynced) {
+            let dir = self.place.packs();
+            for pack in self.objects.packs().iter().rev().take(64) {
+                for ending in ["pack", "idx"] {
+                    let path = dir.join(format!("{}.{ending}", pack.name));
+                    match std::fs::File::open(&path).and_then(|f| f.sync_data()) {
+                        Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(at(path)(e)),
+                        _ => {}
+                    }
+                }
+            }
+            std::fs::File::open(&dir).and_then(|d| d.sync_all()).map_err(at(&dir))?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn lock(&self) -> Result<Lock> {
+        let lock = self.place.lock(self.limits.wait)?;
+        self.objects.refresh(true)?;
+        Ok(lock)
+    }
+
+    /// Everything that a snapshot says of itself.
+    pub(crate) fn kept(&self, id: Id) -> Result<Kept> {
+        let data = self.objects.read(&id, Sort::Snapshot)?;
+        let damaged = || SnapshotError::Damaged {
+            path: self.place.dir.clone(),
+            detail: format!("snapshot {}", id.short()),
+        };
+        let (tree, millis, text) = object::read_snapshot(&data).ok_or_else(damaged)?;
+        Ok(notes::read(id, tree, millis, text))
+    }
+
+    /// A snapshot by its name.
+    ///
+    /// # Errors
+    /// When it was collected or is damaged.
+    pub fn find(&self, id: Id) -> Result<Snapshot> {
+        Ok(self.kept(id)?.snapshot)
+    }
+
+    /// The workspace, opened; `None` when it is gone.
+    pub(crate) fn root(&self) -> Result<Option<OwnedFd>> {
+        match disk::open_root(&self.workspace) {
+            Ok(fd) => Ok(Some(fd)),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(e) => Err(at(&self.workspace)(e)),
+        }
+    }
+
+    /// Takes a snapshot: of everything, or of named paths only.
+    pub(crate) fn take(&mut self, _lock: &Lock, paths: Option<&[Vec<u8>]>) -> Result<Snapshot> {
+        // Another process may have collected what we took last.
+        if let Some(id) = self.relies
+            && !self.objects.has(&id)?
+        {
+            (self.relies, self.model) = (None, None);
+        }
+        if let Some(last) = &self.last
+            && !self.objects.has(&last.snapshot.id)?
+        {
+            self.last = None;
+        }
+        // Whatever goes wrong, what was in memory may name objects that were not written.
+        let result = self.look(paths);
+        if result.is_err() {
+            self.model = None;
+        }
+        result
+    }
+
+    fn look(&mut self, paths: Option<&[Vec<u8>]>) -> Result<Snapshot> {
+        let root = self.root()?;
+        let mut model = self.model.take();
+        let mut jobs = Vec::new();
+        if let Some(root) = &root {
+            let stat = rustix::fs::fstat(root).map_err(|e| at(&self.workspace)(e.into()))?;
+            let end = self.clock.mono() + self.limits.scan;
+            let mut scan = Scan {
+                workspace: &self.workspace,
+                limits: &self.limits,
+                clock: &*self.clock,
+                end,
+                dev: stat.st_dev,
+                person: rules::person(&self.workspace, self.limits.global_ignore.as_deref()),
+                jobs: Vec::new(),
+                files: 0,
+                bytes: 0,
+            };
+            let outer = rules::outer(&self.workspace, self.limits.global_ignore.as_deref());
+            let mut again: Vec<Vec<u8>> = paths.map(<[_]>::to_vec).unwrap_or_default();
+            let known = model.is_some();
+            if self.mode == Mode::Full && (paths.is_none() || !known || again.iter().any(Vec::is_empty)) {
+                let mut old = model.take().unwrap_or_default();
+                self.named.iter().for_each(|p| scan::untouch(&mut old, p));
+                match scan.walk(root.as_fd(), &[], old, &outer) {
+                    Ok(Node::Dir(dir)) => model = Some(dir),
+                    Ok(_) => {
+                        let detail = "the folder cannot be read".into();
+                        return Err(SnapshotError::Io { path: self.workspace.clone(), detail });
+                    }
+                    Err(why) => {
+                        self.mode = Mode::Named(why);
+                        scan.jobs.clear();
+                    }
+                }
+                again.extend(self.named.iter().cloned());
+            }
+            let full = self.mode == Mode::Full;
+            if !full {
+                if paths.is_none() || !known {
+                    again.extend(self.named.iter().cloned());
+                }
+                self.named.extend(again.iter().filter(|p| !p.is_empty()).cloned());
+            }
+            let mut dir = model.take().unwrap_or_else(|| Dir { partial: true, ..Dir::default() });
+            for path in again.iter().filter(|p| !p.is_empty()) {
+                (scan.files, scan.bytes) = (0, 0);
+                // A named folder that is itself too dear stays out; its named files are named one by one.
+                if let Ok(ignored) = scan.touch(root.as_fd(), &mut dir, (&[], path), &outer, full)
+                    && (ignored || !full)
+                {
+                    self.named.insert(path.clone());
+                }
+            }
+            model = Some(dir);
+            jobs = scan.jobs;
+        } else {
+            model = Some(Dir::default());
+        }
+        let model = model.unwrap_or_default();
+        self.keep(root, model, &jobs, paths.is_none())
+    }
+
+    /// Writes what a look found, and remembers it.
+    fn keep(
+        &mut self,
+        root: Option<OwnedFd>,
+        mut model: Dir,
+        jobs: &[Vec<u8>],
+        sync: bool,
+    ) -> Result<Snapshot> {
+        let mut batch = Batch::new(&self.objects, sync);
+        let mut write = || -> Result<(Snapshot, Vec<Vec<u8>>, bool)> {
+            let done = match &root {
+                Some(root) => fill(root.as_fd(), jobs, self.limits.file_bytes, &self.objects, &mut batch)?,
+                None => Vec::new(),
+            };
+            let mut fold = Fold { batch: &mut batch, done, uncovered: Vec::new() };
+            let (tree, _) = fold.dir(&mut model, &[])?;
+            let mut uncovered = fold.uncovered;
+            let named: Vec<Vec<u8>> = self.named.iter().cloned().collect();
+            let text = notes::write(self.mode, &mut uncovered, &named);
+            let now = self.clock.now().millis();
+            let mine = notes::read(Id([0; 32]), tree, now, &text);
+            if let Some(last) = &self.last
+                && mine.same(last)
+                && (0..REUSE).contains(&(now - last.snapshot.time.millis()))
+            {
+                return Ok((last.snapshot.clone(), named, false));
+            }
+            let id = batch.put(Sort::Snapshot, &object::snapshot(tree, now, &text))?;
+            Ok((Snapshot { id, time: Time(now), ..mine.snapshot }, named, true))
+        };
+        let (snapshot, named, fresh) = match write() {
+            Ok(found) => found,
+            Err(e) => {
+                batch.discard();
+                return Err(e);
+            }
+        };
+        batch.finish()?;
+        self.unsynced |= fresh && !sync;
+        if fresh {
+            // Without it the next start only reads more.
+            let _ = self.place.set_last(snapshot.id, &self.steps);
+        }
+        self.model = Some(model);
+        self.relies = Some(snapshot.id);
+        self.last = Some(Kept { snapshot: snapshot.clone(), named });
+        // Only a help for the next start: what it misses is read again. So it is written for large changes.
+        if self.cached.is_none() || jobs.len() > 500 {
+            self.save_cache();
+        }
+        Ok(snapshot)
+    }
+
+    /// Writes down what is known of the folder, so that the next start needs not read all of it.
+    pub fn save_cache(&mut self) {
+        if let (Some(last), Some(model)) = (&self.last, &self.model)
+            && self.cached != Some(last.snapshot.id)
+            && cache::save(&self.place.cache(), last.snapshot.id, model, &self.steps).is_ok()
+        {
+            self.cached = Some(last.snapshot.id);
+        }
+    }
+}
