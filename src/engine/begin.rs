@@ -59,6 +59,7 @@ impl Core {
             over: false,
         });
         self.s.interrupted = None;
+        self.keep_points(&entries);
         let mut append = self.append().entries(entries);
         append.running = Some(Some(self.running(format!("a reply of {}", self.s.model))));
         append.prompt = history;

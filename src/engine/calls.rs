@@ -122,7 +122,10 @@ impl Core {
         self.agent_changed();
     }
 
-    pub(crate) fn tool_done(&mut self, call_id: &str, done: CallDone) {
+    pub(crate) fn tool_done(&mut self, call_id: &str, mut done: CallDone) {
+        if let Some(step) = done.step.take() {
+            self.keep_step(call_id, step);
+        }
         if let Some(live) = &mut self.live {
             live.calls.remove(call_id);
             live.audits.insert(call_id.to_owned(), done.audit);

@@ -326,6 +326,7 @@ impl Core {
             return self.feed(Input::Steered);
         }
         events.push((place, EventBody::State(StateEvent::QueueChanged { queue: self.queue.clone() })));
+        self.keep_points(&entries);
         let mut append = self.append().entries(entries);
         append.queue = Some(self.queue.clone());
         append.pending = Some(self.pending.clone());

@@ -96,6 +96,10 @@ pub(crate) struct Core {
     pub(crate) finder: Arc<crate::finder::Finder>,
     /// Shared with calls, which keep files as they were before they write.
     pub(crate) reviews: Arc<Mutex<crate::before::Reviews>>,
+    /// That the files of a moment were not kept was said.
+    pub(crate) files_failed: bool,
+    /// States that are being written down. Closed from the start: who waits for it waits for those of now.
+    pub(crate) keeping: tokio_util::task::TaskTracker,
     pub(crate) inputs: VecDeque<Input>,
     pub(crate) prefix: crate::compose::PrefixTask,
     pub(crate) max_requests: Option<u32>,
@@ -185,6 +189,9 @@ impl Core {
             Msg::Forked(f) => self.forked(*f),
             Msg::ShellDone(done) => self.shell_done(*done),
             Msg::Reviewed(r) => self.reviewed(*r),
+            Msg::NotKept(n) => self.not_kept(&n),
+            Msg::FilesRestored(r) => self.files_restored(*r),
+            Msg::FilesWords => self.files_words(),
             Msg::Decided { tool, what, decision, by } => {
                 let place = self.place();
                 self.bus.publish(

@@ -8,6 +8,7 @@ use tiller_protocol::{Command, CommandBody, CommandId, EventBody, Notice, Notice
 
 use crate::bus::ClientId;
 use crate::core::Core;
+use crate::files::back::Wishes;
 use crate::turn::Input;
 use crate::world::lock;
 
@@ -38,6 +39,11 @@ impl Core {
                     self.archive(client, id, session, archived)
                 }
                 SessionCommand::Fork { entry } => self.fork(client, id, entry),
+                SessionCommand::Checkpoint { name } => self.checkpoint(client, id, &name),
+                SessionCommand::Restore { entry, what, keep, force } => {
+                    self.restore(client, id, entry, what, Wishes { keep, force })
+                }
+                SessionCommand::UndoRestore { redo } => self.undo_restore(client, id, redo),
                 SessionCommand::SetModel { model } => self.set_model(client, id, model),
                 SessionCommand::SetProfile { profile } => self.set_profile(client, id, profile),
                 SessionCommand::SetBudget { usd } => self.set_budget(client, id, usd),

@@ -115,6 +115,8 @@ impl Engine {
             told_left: None,
             feed: VecDeque::new(),
             reviews: Arc::new(Mutex::new(Reviews::default())),
+            files_failed: false,
+            keeping: tokio_util::task::TaskTracker::new(),
             inputs: VecDeque::new(),
             max_requests,
             max_cost,
@@ -148,6 +150,8 @@ impl Engine {
         if let Some(offer) = trust {
             core.ask_trust(offer);
         }
+        core.keeping.close();
+        core.finish_restore();
         let session = core.s.id;
         let closing = Closing(Arc::clone(&core.bus));
         let task = tokio::spawn(async move {
@@ -214,5 +218,6 @@ fn world(parts: Parts) -> World {
         keys: parts.keys,
         settings: parts.settings,
         tool_state: Mutex::default(),
+        files: parts.files,
     }
 }

@@ -15,6 +15,7 @@ use tokio::sync::mpsc;
 
 use crate::before::{self, Reviews};
 use crate::bus::{Bus, Place};
+use crate::files::record;
 use crate::judge::{Permit, Question, permission_ask};
 use crate::msg::Msg;
 use crate::turn::CallResult;
@@ -31,6 +32,8 @@ const CHANGED: usize = 10_000;
 /// How a call ended, with its row for the audit.
 pub(crate) struct CallDone {
     pub(crate) result: CallResult,
+    /// What it did to the files, once that is known.
+    pub(crate) step: Option<crate::files::Waiting>,
     pub(crate) audit: AuditRow,
     /// What it ran with, where the person changed that.
     pub(crate) args: Option<Value>,
@@ -68,10 +71,12 @@ impl Job {
     pub(crate) async fn run(mut self) -> CallDone {
         let began = self.w.clock.mono();
         let time = self.w.clock.now();
+        let mut step = None;
         let (decided, mut result) = match self.decide().await {
             Ok(decided) => {
                 let start = self.w.clock.mono();
-                let mut result = self.execute().await;
+                let (mut result, kept) = self.execute().await;
+                step = kept;
                 result.seconds = self.w.since(start);
                 (decided, result)
             }
@@ -97,7 +102,7 @@ impl Job {
         }
         let args = self.changed.take().map(|_| self.args);
         self.writes.look(&self.cx.agent, &self.cx.workspace).await;
-        CallDone { result, audit, args }
+        CallDone { result, step, audit, args }
     }
 
     /// May it run? Asks the person where the rules say so; text that the person changed is judged anew.
@@ -281,7 +286,7 @@ impl Job {
     }
 
     /// Runs it. A tool that does not end after it was told to is left behind.
-    async fn execute(&self) -> CallResult {
+    async fn execute(&self) -> (CallResult, Option<crate::files::Waiting>) {
         let mut args = self.args.clone();
         if args.is_null() {
             args = Value::Object(serde_json::Map::new());
@@ -292,12 +297,24 @@ impl Job {
         if runs {
             self.writes.command(&self.cx.agent, &what, true);
         }
+        let before = self.files_before().await;
         let result = self.run_until_late(args).await;
+        let step = before.and_then(|before| Some(record::after(self.w.files.as_ref()?, before)));
         if runs {
             self.writes.command(&self.cx.agent, &what, false);
         }
         self.writes.known(&self.cx.workspace, &self.known);
-        result
+        (result, step)
+    }
+
+    /// Keeps the files as they are before the call changes them.
+    async fn files_before(&self) -> Option<record::Before> {
+        let what = match (self.tool.touch(), self.paths.is_empty()) {
+            (Touch::Execute, _) => record::What::All,
+            (_, false) => record::What::Paths(self.paths.clone()),
+            (_, true) => return None,
+        };
+        record::before(self.w.files.as_ref()?, what).await
     }
 
     /// Files as they are before the call writes them, for the review of the turn.

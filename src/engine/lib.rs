@@ -42,6 +42,7 @@ pub mod context;
 mod core;
 mod dispatch;
 pub mod engine;
+pub mod files;
 mod finder;
 mod job;
 mod judge;

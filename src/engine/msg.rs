@@ -80,6 +80,10 @@ pub(crate) enum Msg {
     Forked(Box<crate::session::fork::Forked>),
     ShellDone(Box<crate::shell_line::ShellDone>),
     Reviewed(Box<crate::review::Reviewed>),
+    NotKept(Box<crate::files::NotKept>),
+    FilesRestored(Box<crate::files::Restored>),
+    /// The snapshots have something to say.
+    FilesWords,
     Decided {
         tool: String,
         what: String,

@@ -76,6 +76,7 @@ impl Core {
                 let page = store.search(&query, INDEXED)?;
                 Ok(ReplyEvent::SearchReply { query, page })
             }),
+            Query::RestorePreview { entry } => self.restore_preview(client, cause, entry),
             Query::ToolOutput { call_id } => {
                 let (spill, redact) = (self.spill(), Arc::clone(&self.w.redact));
                 self.read(client, cause, move || output(&store, session, call_id, &spill, &redact));

@@ -78,6 +78,7 @@ impl Core {
         self.busy = None;
         self.titles_at_the_end();
         self.tasks.shutdown().await;
+        self.end_keeping().await;
         if tokio::time::timeout(CHILDREN, self.watching.stop()).await.is_err() {
             tracing::error!("the watcher did not end in time");
         }

@@ -66,6 +66,8 @@ pub struct Parts {
     /// How settings are read again while it runs. `None`: they stay as they are.
     pub settings: Option<crate::settings::Settings>,
     pub watcher: Option<Arc<dyn crate::watching::Watcher>>,
+    /// Keeps what the files were. `None`: nothing is kept, and nothing can be restored.
+    pub files: Option<crate::files::Keeper>,
     /// Scale of the waits before a failed request is tried again: 1 but for tests.
     pub retry: f64,
 }
@@ -91,6 +93,7 @@ pub(crate) struct World {
     pub(crate) settings: Option<crate::settings::Settings>,
     /// Shells and background processes; one set per session.
     pub(crate) tool_state: Mutex<Arc<ToolState>>,
+    pub(crate) files: Option<crate::files::Keeper>,
 }
 
 impl World {

@@ -6,6 +6,7 @@ use crate::ask::AskReply;
 use crate::ids::{AskId, CommandId, EntryId, QueueId, SessionId};
 use crate::message::Message;
 use crate::queue::SendMode;
+use crate::restore::RestoreWhat;
 use crate::review::Reject;
 use crate::search::SearchQuery;
 use crate::todo::TodoStatus;
@@ -107,6 +108,25 @@ pub enum SessionCommand {
     /// Continue the conversation from `entry` on (its text comes back as `branched`).
     Fork {
         entry: EntryId,
+    },
+    /// Name this moment: words and files.
+    Checkpoint {
+        name: String,
+    },
+    /// Go back to what was at `entry`: the conversation, the files, or both. What is there now is kept first, and
+    /// `UndoRestore` brings it back. Files that somebody else changed stay, unless `force` names them.
+    Restore {
+        entry: EntryId,
+        what: RestoreWhat,
+        /// Files that stay as they are.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        keep: Vec<String>,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        force: Vec<String>,
+    },
+    /// Take the last restore of files back; `redo`: do it again.
+    UndoRestore {
+        redo: bool,
     },
     SetModel {
         model: ModelRef,
@@ -238,6 +258,10 @@ pub enum Query {
     /// Words in sessions, answered by `search_reply`.
     Search {
         query: SearchQuery,
+    },
+    /// What going back to an entry would do to the files, answered by `restore_preview_reply`.
+    RestorePreview {
+        entry: EntryId,
     },
     /// Full text of a tool result by call id.
     ToolOutput {

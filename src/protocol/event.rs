@@ -13,6 +13,7 @@ use crate::message::Message;
 use crate::notice::Notice;
 use crate::op::Op;
 use crate::queue::Queued;
+use crate::restore::RestorePreview;
 use crate::review::Review;
 use crate::search::{SearchPage, SearchQuery};
 use crate::todo::TodoItem;
@@ -298,6 +299,10 @@ pub enum ReplyEvent {
     },
     HistoryReply {
         prompts: Vec<String>,
+    },
+    RestorePreviewReply {
+        entry: EntryId,
+        preview: RestorePreview,
     },
     SearchReply {
         query: SearchQuery,

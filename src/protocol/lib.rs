@@ -14,6 +14,7 @@
 //! | [`event`] | engine → client |
 //! | [`view`] | whole states that a client rebuilds itself from (snapshot, pages, lists) |
 //! | [`tool`], [`access`] | what a tool is called, and what one call of it touches |
+//! | [`restore`] | going back to what the files were |
 //! | [`search`] | the question to all sessions, and its hits |
 //! | [`todo`], [`ask`], [`agent`], [`feed`], [`queue`], [`review`] | the live concerns, one each |
 //! | [`usage`] | tokens and money |
@@ -32,6 +33,7 @@ pub mod message;
 pub mod notice;
 pub mod op;
 pub mod queue;
+pub mod restore;
 pub mod review;
 pub mod search;
 pub mod todo;
@@ -52,6 +54,7 @@ pub use message::{Attachment, Block, Message, Origin, Part, StopReason, ToolCall
 pub use notice::{Notice, NoticeKind};
 pub use op::Op;
 pub use queue::{Queued, QueuedState, SendMode};
+pub use restore::{RestoreDone, RestoreFile, RestorePreview, RestoreWhat};
 pub use search::{SearchHit, SearchPage, SearchQuery, SearchRole};
 pub use todo::{TodoItem, TodoStatus};
 pub use tool::{ToolOutcome, ToolSpec, Touch};

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::clock::Time;
 use crate::ids::{CommandId, EntryId, OpId, SessionId};
+use crate::restore::StepFile;
 
 /// One operation on a session's heads or properties.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -28,6 +29,15 @@ pub enum OpChange {
     Head { name: String, before: Option<EntryId>, after: Option<EntryId> },
     /// The session was renamed.
     Title { before: String, after: String },
+    /// Files went back to a state (or forth again): snapshots of before and after, and what changed.
+    Files {
+        before: String,
+        after: String,
+        files: Vec<StepFile>,
+        /// The restore that this one undoes or redoes.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        of: Option<OpId>,
+    },
     /// Archived or brought back.
     Archived { before: bool, after: bool },
 }

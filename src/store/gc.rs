@@ -16,6 +16,7 @@ pub(crate) const KEPT: Duration = Duration::from_secs(30 * 24 * 3600);
 const TABLES: &[&str] = &[
     "heads",
     "ops",
+    "steps",
     "todo_states",
     "audit",
     "queue",

@@ -15,7 +15,7 @@
 //! | --- | --- |
 //! | `open`, `check`, `folder`, `connect`, `migrate`, `recover`, `pages` | opening: modes, owner, versions, damage |
 //! | `writer`, `attempt`, `ticket`, `health` | the way of a write |
-//! | `sessions`, `entries`, `append`, `path`, `heads`, `ops`, `todos` | the tree |
+//! | `sessions`, `entries`, `append`, `path`, `heads`, `ops`, `todos`, `steps` | the tree |
 //! | `audit`, `costs`, `queue`, `drafts`, `history`, `running`, `rules`, `trust`, `meta` | the rest, one file each |
 //! | `lease`, `process` | who has a session open |
 //! | `search`, `index` | full text, by a second database that can be thrown away |
@@ -53,6 +53,7 @@ mod rules;
 mod running;
 mod search;
 mod sessions;
+mod steps;
 mod ticket;
 mod todos;
 mod trust;
@@ -80,6 +81,7 @@ pub use process::Process;
 pub use recover::Salvage;
 pub use running::Running;
 pub use sessions::{Filter, NewSession, SessionRow};
+pub use steps::{StepOf, StepRow};
 pub use ticket::Ticket;
 pub use trust::TrustRow;
 pub use writer::OnFailure;

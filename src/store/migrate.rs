@@ -12,8 +12,11 @@ use crate::error::{Result, StoreError};
 use crate::folder;
 
 /// One step from the version before it. The version is the position in the list, from 1.
-pub(crate) const MIGRATIONS: &[&str] =
-    &[include_str!("schema/0001_init.sql"), include_str!("schema/0002_heads.sql")];
+pub(crate) const MIGRATIONS: &[&str] = &[
+    include_str!("schema/0001_init.sql"),
+    include_str!("schema/0002_heads.sql"),
+    include_str!("schema/0003_steps.sql"),
+];
 
 /// So many versions ahead is damage, not the future.
 const IMPLAUSIBLE: u32 = 10_000;

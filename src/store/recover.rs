@@ -22,6 +22,7 @@ use crate::pages::{Pages, RowOf, Value};
 /// their own ways.)
 const COPIED: &[&str] = &[
     "ops",
+    "steps",
     "todo_states",
     "audit",
     "calls",
@@ -313,6 +314,7 @@ fn put_heads(conn: &Connection) -> Result<()> {
          DELETE FROM asks WHERE session NOT IN (SELECT id FROM sessions);
          DELETE FROM pending WHERE session NOT IN (SELECT id FROM sessions);
          DELETE FROM ops WHERE session NOT IN (SELECT id FROM sessions);
+         DELETE FROM steps WHERE session NOT IN (SELECT id FROM sessions);
          DELETE FROM todo_states WHERE session NOT IN (SELECT id FROM sessions);",
     )?;
     Ok(())

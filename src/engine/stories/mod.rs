@@ -4,6 +4,7 @@ mod aside;
 mod context;
 mod fake;
 mod faults;
+mod files;
 mod money;
 mod more;
 mod people;

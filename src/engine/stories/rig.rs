@@ -92,6 +92,7 @@ impl Place {
             keys: None,
             settings: None,
             watcher: None,
+            files: None,
             retry: 0.01,
         }
     }

@@ -317,6 +317,7 @@ impl Core {
         }
         let prompt = self.live.take().map(|l| l.prompt).unwrap_or_default();
         self.inputs.clear();
+        self.settle_files();
         self.agent_changed();
         if self.quitting.is_some() {
             return self.quit_now();

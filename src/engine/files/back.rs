@@ -1,0 +1,202 @@
+//! What going back to an entry means: the state of the files there, and what the session itself did since. Blocking,
+//! and the same for the workbench and for commands without a screen.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::PathBuf;
+
+use tiller_protocol::op::OpChange;
+use tiller_protocol::restore::StepFile;
+use tiller_protocol::{
+    ChangeKind, EntryBody, EntryId, Op, OpId, RestoreFile, RestorePreview, SessionId, Time,
+};
+use tiller_snapshot::{
+    Answer, Change, Conflict, FileDiff, Goal, Id, Item, Plan, Restored, Shadow, SnapshotError, Step,
+    TextChange,
+};
+use tiller_store::{Result, StepOf, StepRow, Store};
+
+/// How far up a path the last known state is looked for.
+const UP: u32 = 1000;
+/// Files that a preview lists, and bytes of one difference in it.
+const LISTED: usize = 300;
+const DIFF: usize = 64 << 10;
+/// Files that are named in a row of the log.
+pub const NAMED: usize = 200;
+
+/// A state that can be gone back to.
+#[derive(Clone, Debug)]
+pub struct Point {
+    pub snapshot: Id,
+    pub time: Time,
+    /// What the session did since, oldest first.
+    pub steps: Vec<Step>,
+}
+
+/// The state at an entry: the one that was kept there, else the last one before it on its path.
+///
+/// # Errors
+/// When the store cannot be read.
+pub fn point(store: &Store, session: SessionId, entry: EntryId) -> Result<Option<Point>> {
+    let rows = store.steps(session, 0)?;
+    let calls: HashMap<&str, &StepRow> = rows
+        .iter()
+        .filter_map(|r| if let StepOf::Call(call) = &r.of { Some((call.as_str(), r)) } else { None })
+        .collect();
+    let mut found = None;
+    for e in store.tail_at(entry, UP)?.entries.iter().rev() {
+        found = match &e.body {
+            EntryBody::ToolResult { call_id, .. } => calls.get(call_id.as_str()).map(|r| (*r).clone()),
+            _ => store.point(e.id)?,
+        };
+        if found.is_some() {
+            break;
+        }
+    }
+    let Some(row) = found else { return Ok(None) };
+    let Ok(snapshot) = row.after.parse() else { return Ok(None) };
+    let steps = rows.iter().filter(|r| r.id > row.id).filter_map(step).collect();
+    Ok(Some(Point { snapshot, time: row.time, steps }))
+}
+
+fn step(row: &StepRow) -> Option<Step> {
+    Some(Step { before: row.before.as_deref()?.parse().ok()?, after: row.after.parse().ok()? })
+}
+
+/// What the person wants of a restore, by path.
+#[derive(Clone, Debug, Default)]
+pub struct Wishes {
+    pub keep: Vec<String>,
+    pub force: Vec<String>,
+}
+
+/// Goes to a state.
+///
+/// # Errors
+/// As [`Shadow::restore`].
+pub fn go(shadow: &mut Shadow, goal: &Goal, wishes: &Wishes) -> Result<Restored, SnapshotError> {
+    let plan = shadow.plan(goal)?;
+    let mut answers = BTreeMap::new();
+    for item in &plan.items {
+        let name = shown(&item.diff.path);
+        if wishes.keep.contains(&name) {
+            answers.insert(item.diff.path.clone(), Answer::Keep);
+        } else if wishes.force.contains(&name) {
+            answers.insert(item.diff.path.clone(), Answer::Restore);
+        }
+    }
+    shadow.restore(&plan, &answers)
+}
+
+/// The preview of a plan.
+pub fn preview(shadow: &Shadow, plan: &Plan, title: String, time: Time) -> RestorePreview {
+    let file = |item: &Item| {
+        let (diff, added, removed) = match shadow.text(&item.diff) {
+            Ok(TextChange::Lines { diff, added, removed }) if diff.len() <= DIFF => (diff, added, removed),
+            Ok(TextChange::Lines { added, removed, .. }) => (String::new(), added, removed),
+            Ok(TextChange::Binary { .. }) | Err(_) => (String::new(), 0, 0),
+        };
+        RestoreFile {
+            path: shown(&item.diff.path),
+            kind: kind(item.diff.change),
+            added: u32::try_from(added).unwrap_or(u32::MAX),
+            removed: u32::try_from(removed).unwrap_or(u32::MAX),
+            diff,
+            conflict: item.conflict.as_ref().map(|c| match c {
+                Conflict::Changed { .. } => "changed since by you or another program".to_owned(),
+                Conflict::Links(n) => {
+                    format!("the file has {n} names (hard links); only this one would change")
+                }
+            }),
+        }
+    };
+    let mut notes: Vec<String> = plan.now.notice().into_iter().collect();
+    let uncovered = plan.now.uncovered.len() + plan.now.more;
+    if uncovered > 0 {
+        let some = plan.now.uncovered.iter().take(3);
+        let names: Vec<String> = some.map(|u| format!("{} ({})", shown(&u.path), u.reason)).collect();
+        notes.push(format!("Not covered: {}{}", names.join(", "), if uncovered > 3 { ", ..." } else { "" }));
+    }
+    RestorePreview {
+        title,
+        time: Some(time),
+        files: plan.items.iter().take(LISTED).map(file).collect(),
+        more: plan.items.len().saturating_sub(LISTED),
+        left: plan.left.iter().take(LISTED).map(|l| format!("{}: {}", shown(&l.path), l.why)).collect(),
+        notes,
+    }
+}
+
+/// The files of a difference, for a row of the log.
+pub fn named(diffs: &[FileDiff]) -> Vec<StepFile> {
+    let known = diffs.iter().filter(|d| d.change != Change::Unknown);
+    known.take(NAMED).map(|d| StepFile { path: shown(&d.path), kind: kind(d.change) }).collect()
+}
+
+/// A path as people see it.
+pub fn shown(path: &std::path::Path) -> String {
+    path.to_string_lossy().into_owned()
+}
+
+fn kind(change: Change) -> ChangeKind {
+    match change {
+        Change::Added => ChangeKind::Added,
+        Change::Deleted => ChangeKind::Deleted,
+        Change::Modified | Change::Mode | Change::Type | Change::Unknown => ChangeKind::Modified,
+    }
+}
+
+/// A restore that can be undone, or done again.
+#[derive(Clone, Debug)]
+pub struct Undoable {
+    /// The first operation of it.
+    pub root: OpId,
+    pub goal: Goal,
+    pub title: String,
+}
+
+/// The last restore that is in force (or, with `redo`, the one that was undone last).
+pub fn undoable(ops: &[Op], redo: bool) -> Option<Undoable> {
+    // Newest first: the first row of each root is its present state, and their number says which way it stands.
+    let mut roots: Vec<(OpId, usize, &Op)> = Vec::new();
+    for op in ops {
+        let OpChange::Files { of, .. } = &op.change else { continue };
+        let root = of.unwrap_or(op.id);
+        match roots.iter_mut().find(|(r, ..)| *r == root) {
+            Some((_, count, _)) => *count += 1,
+            None => roots.push((root, 1, op)),
+        }
+    }
+    let begun = |root: OpId| ops.iter().position(|op| op.id == root).unwrap_or(usize::MAX);
+    // An undo takes the restore that began last; a redo what was undone last.
+    let mut fitting: Vec<_> = roots.into_iter().filter(|(_, count, _)| (count % 2 == 0) == redo).collect();
+    if !redo {
+        fitting.sort_by_key(|(root, ..)| begun(*root));
+    }
+    let (root, _, op) = fitting.into_iter().next()?;
+    let OpChange::Files { before, after, files, .. } = &op.change else { return None };
+    let select = (files.len() < NAMED).then(|| files.iter().map(|f| PathBuf::from(&f.path)).collect());
+    let goal = Goal { to: before.parse().ok()?, base: after.parse().ok()?, steps: Vec::new(), select };
+    Some(Undoable { root, goal, title: op.title.clone() })
+}
+
+/// What a restore did, as a change of the log.
+pub fn change(done: &Restored, files: Vec<StepFile>, of: Option<OpId>) -> OpChange {
+    OpChange::Files { before: done.before.id.to_string(), after: done.after.id.to_string(), files, of }
+}
+
+/// In words: what changed and what stayed.
+pub fn sentence(done: &Restored) -> String {
+    let n = done.done.len();
+    let mut text = match n {
+        0 => "No file had to change".to_owned(),
+        1 => format!("{} is as it was", shown(&done.done[0])),
+        _ => format!("{n} files are as they were"),
+    };
+    if !done.left.is_empty() {
+        let some: Vec<String> =
+            done.left.iter().take(3).map(|l| format!("{} ({})", shown(&l.path), l.why)).collect();
+        let more = if done.left.len() > 3 { ", ..." } else { "" };
+        text.push_str(&format!("; left as they are: {}{more}", some.join(", ")));
+    }
+    text
+}

@@ -1,0 +1,18 @@
+//! What the workspace's files were: kept at each message and around each call that may change them, and brought
+//! back on demand. The work itself is the snapshot room's; here is when it happens and what it means.
+//!
+//! | file | job |
+//! | --- | --- |
+//! | `keeper` | the thread that owns the snapshots of this workspace |
+//! | `record` | points and steps of a session, as they come in |
+//! | `back` | what going back means: the state at an entry, and the session's own steps since |
+//! | `restore` | the commands: preview, restore, undo, checkpoint |
+
+pub mod back;
+pub mod keeper;
+pub(crate) mod record;
+mod restore;
+
+pub use keeper::{Keeper, Snapshots};
+pub(crate) use record::{NotKept, Waiting};
+pub(crate) use restore::Restored;

@@ -1,0 +1,316 @@
+//! The commands: what going back would do, going back, undoing that, and naming a moment.
+
+use std::sync::Arc;
+
+use tiller_protocol::event::{ReplyEvent, StateEvent};
+use tiller_protocol::restore::{RestorePreview, RestoreWhat, StepFile};
+use tiller_protocol::{CommandId, EntryBody, EntryId, EventBody, Notice, NoticeKind, OpId, SessionId};
+use tiller_snapshot::Goal;
+use tiller_store::{StepOf, StepRow, Store};
+
+use super::back::{self, Wishes};
+use super::keeper::Keeper;
+use crate::bus::ClientId;
+use crate::busy::Doing;
+use crate::core::Core;
+use crate::msg::Msg;
+use crate::saves::Then;
+use crate::session::load::blocking;
+
+/// Operations that are looked through for one that can be undone.
+const OPS: u32 = 1000;
+/// Files that the model is told of by name.
+const TOLD: usize = 20;
+
+/// A restore that was carried out, or could not be.
+pub(crate) struct Restored {
+    no: u64,
+    client: ClientId,
+    cause: CommandId,
+    session: SessionId,
+    /// In the log.
+    title: String,
+    of: Option<OpId>,
+    /// Where the conversation goes as well.
+    talk: Option<EntryId>,
+    entry: Option<EntryId>,
+    result: Result<(tiller_snapshot::Restored, Vec<StepFile>), Notice>,
+}
+
+fn off() -> Notice {
+    Notice::new(NoticeKind::User, "the files of this folder are not kept")
+        .hint("Set snapshots.enabled to true in config.toml, and start again.")
+}
+
+fn unknown() -> Notice {
+    Notice::new(NoticeKind::User, "the files of that moment were not kept")
+        .hint("Choose a later message, or go back in the conversation only.")
+}
+
+/// The first line of what stands at an entry.
+fn title(store: &Store, entry: EntryId) -> tiller_store::Result<String> {
+    let node = store.entry(entry)?;
+    let name = match &node.body {
+        EntryBody::Checkpoint { name } => name.clone(),
+        body => body.search_text(),
+    };
+    Ok(name.lines().find(|l| !l.trim().is_empty()).unwrap_or_default().trim().to_owned())
+}
+
+/// What to restore, with a name for the log.
+fn goal(
+    store: &Store,
+    session: SessionId,
+    entry: EntryId,
+) -> Result<(Goal, String, tiller_protocol::Time), Notice> {
+    let node = store.entry(entry).map_err(|e| e.notice())?;
+    if node.session != session {
+        return Err(Notice::new(NoticeKind::User, "that entry is of another session")
+            .hint("Open that session first."));
+    }
+    let point = back::point(store, session, entry).map_err(|e| e.notice())?.ok_or_else(unknown)?;
+    let title = title(store, entry).map_err(|e| e.notice())?;
+    Ok((Goal::back(point.snapshot, point.steps), title, point.time))
+}
+
+async fn off_thread<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Notice> + Send + 'static,
+) -> Result<T, Notice> {
+    let failed = |_| Err(Notice::new(NoticeKind::Internal, "the sessions could not be read"));
+    tokio::task::spawn_blocking(work).await.unwrap_or_else(failed)
+}
+
+async fn go(
+    keeper: &Keeper,
+    goal: Goal,
+    wishes: Wishes,
+) -> Result<(tiller_snapshot::Restored, Vec<StepFile>), Notice> {
+    let done = keeper
+        .run(move |s| {
+            let done = back::go(s, &goal, &wishes)?;
+            let files = back::named(&s.compare(done.before.id, done.after.id)?);
+            Ok((done, files))
+        })
+        .await;
+    done.map_err(|e| e.notice())
+}
+
+impl Core {
+    fn cannot_restore(&self) -> Option<Notice> {
+        let why = if self.s.read_only {
+            "this session is open for reading only"
+        } else if self.occupied() {
+            "a turn is running: stop it first"
+        } else {
+            return None;
+        };
+        Some(Notice::new(NoticeKind::User, why))
+    }
+
+    /// Resolves when everything that led up to now is on disk: states of the files, and the log.
+    fn written(&self) -> impl Future<Output = ()> + Send + use<> {
+        let (keeping, saves) = (self.keeping.clone(), self.saves.barrier());
+        async move {
+            keeping.wait().await;
+            saves.await;
+        }
+    }
+
+    pub(crate) fn restore_preview(&mut self, client: ClientId, cause: CommandId, entry: EntryId) {
+        let (bus, place, store, session) =
+            (Arc::clone(&self.bus), self.place_of(Some(cause)), self.w.store.clone(), self.s.id);
+        let (keeper, written) = (self.w.files.clone(), self.written());
+        self.spawn(async move {
+            written.await;
+            let made = async {
+                let title_of = store.clone();
+                let found = off_thread(move || goal(&store, session, entry)).await;
+                let (goal, title, time) = match (found, &keeper) {
+                    (Ok(found), Some(_)) => found,
+                    // The conversation can go back all the same.
+                    (Err(why), _) => {
+                        let title = blocking(move || title(&title_of, entry)).await.unwrap_or_default();
+                        let notes = vec![why.message];
+                        return Ok(RestorePreview { title, notes, ..RestorePreview::default() });
+                    }
+                    (Ok((_, title, _)), None) => {
+                        let notes = vec![off().message];
+                        return Ok(RestorePreview { title, notes, ..RestorePreview::default() });
+                    }
+                };
+                let Some(keeper) = keeper else { return Err(off()) };
+                let made = keeper.run(move |s| {
+                    let plan = s.plan(&goal)?;
+                    Ok(back::preview(s, &plan, title, time))
+                });
+                made.await.map_err(|e| e.notice())
+            };
+            let reply = match made.await {
+                Ok(preview) => ReplyEvent::RestorePreviewReply { entry, preview },
+                Err(notice) => ReplyEvent::ErrorReply { notice },
+            };
+            bus.reply(client, &place, reply);
+        });
+    }
+
+    pub(crate) fn restore(
+        &mut self,
+        client: ClientId,
+        cause: CommandId,
+        entry: EntryId,
+        what: RestoreWhat,
+        wishes: Wishes,
+    ) {
+        if let Some(why) = self.cannot_restore() {
+            return self.refuse(client, cause, why);
+        }
+        if !what.files() {
+            return self.fork(client, cause, entry);
+        }
+        let Some(keeper) = self.w.files.clone() else { return self.refuse(client, cause, off()) };
+        let (no, store, session) = (self.next_job(), self.w.store.clone(), self.s.id);
+        let (tx, written) = (self.tx.clone(), self.written());
+        let done = async move {
+            written.await;
+            let mut title = String::new();
+            let result = async {
+                let (goal, name, _) = off_thread(move || goal(&store, session, entry)).await?;
+                title = format!("restore files: {name}");
+                go(&keeper, goal, wishes).await
+            };
+            let result = result.await;
+            let talk = what.talk().then_some(entry);
+            let restored =
+                Restored { no, client, cause, session, title, of: None, talk, entry: Some(entry), result };
+            let _ = tx.send(Msg::FilesRestored(Box::new(restored))).await;
+        };
+        self.restoring(no, client, cause, done);
+    }
+
+    pub(crate) fn undo_restore(&mut self, client: ClientId, cause: CommandId, redo: bool) {
+        if let Some(why) = self.cannot_restore() {
+            return self.refuse(client, cause, why);
+        }
+        let Some(keeper) = self.w.files.clone() else { return self.refuse(client, cause, off()) };
+        let (no, store, session) = (self.next_job(), self.w.store.clone(), self.s.id);
+        let (tx, written) = (self.tx.clone(), self.written());
+        let done = async move {
+            written.await;
+            let (mut title, mut of) = (String::new(), None);
+            let result = async {
+                let found = off_thread(move || {
+                    let ops = store.ops(session, OPS).map_err(|e| e.notice())?;
+                    let none =
+                        if redo { "no restore was undone" } else { "no restore of files can be undone" };
+                    back::undoable(&ops, redo).ok_or_else(|| Notice::new(NoticeKind::User, none))
+                });
+                let found = found.await?;
+                let plain = found.title.trim_start_matches("undo ").trim_start_matches("redo ").to_owned();
+                title = format!("{} {plain}", if redo { "redo" } else { "undo" });
+                of = Some(found.root);
+                go(&keeper, found.goal, Wishes::default()).await
+            };
+            let result = result.await;
+            let restored =
+                Restored { no, client, cause, session, title, of, talk: None, entry: None, result };
+            let _ = tx.send(Msg::FilesRestored(Box::new(restored))).await;
+        };
+        self.restoring(no, client, cause, done);
+    }
+
+    /// No turn begins meanwhile. What is done is recorded, even when the person does not wait for it.
+    fn restoring(
+        &mut self,
+        no: u64,
+        client: ClientId,
+        cause: CommandId,
+        work: impl Future<Output = ()> + Send + 'static,
+    ) {
+        self.spawn(work);
+        let wait = tokio::spawn(std::future::pending());
+        self.busy_with(no, Doing::Other { client, cause }, wait);
+    }
+
+    pub(crate) fn files_restored(&mut self, r: Restored) {
+        self.files_words();
+        let waited = self.job_done(r.no);
+        let (done, files) = match r.result {
+            Ok(done) => done,
+            Err(notice) => return self.refuse(r.client, r.cause, notice),
+        };
+        let place = self.place_of(Some(r.cause));
+        let said = back::sentence(&done);
+        if done.before.id != done.after.id {
+            let op = self.op(r.session, r.cause, &r.title, back::change(&done, files.clone(), r.of));
+            let row = StepRow {
+                id: 0,
+                of: StepOf::Restore(op.id),
+                before: Some(done.before.id.to_string()),
+                after: done.after.id.to_string(),
+                files: files.clone(),
+                time: done.after.time,
+            };
+            let step = self.w.store.add_step(r.session, row);
+            let nothing = || crate::saves::After { events: Vec::new(), then: Then::Nothing };
+            self.saves.push(step, nothing());
+            // Another session may be open by now, when the person did not wait.
+            if r.session != self.s.id {
+                return;
+            }
+            let mut append = self.append();
+            append.op = Some(op);
+            let event = |entry| (place.clone(), EventBody::State(StateEvent::Restored { entry }));
+            let events = r.entry.or(self.s.head).map(event).into_iter().collect();
+            self.save(append, events, Then::Nothing);
+            self.tell_of_files(&files, r.talk.is_some());
+        }
+        self.bus.reply(r.client, &place, ReplyEvent::DoneReply { said });
+        if let Some(entry) = r.talk.filter(|_| waited) {
+            self.fork(r.client, r.cause, entry);
+        } else if waited {
+            self.next_queued(tiller_protocol::event::TurnStatus::Interrupted);
+        }
+    }
+
+    /// The model knows the files as it left them.
+    fn tell_of_files(&mut self, files: &[StepFile], back: bool) {
+        if back || files.is_empty() {
+            return;
+        }
+        let names: Vec<&str> = files.iter().take(TOLD).map(|f| f.path.as_str()).collect();
+        let more = if files.len() > TOLD { ", ..." } else { "" };
+        self.news
+            .add(format!("the person restored earlier states of these files: {}{more}", names.join(", ")));
+    }
+
+    /// Names this moment.
+    pub(crate) fn checkpoint(&mut self, client: ClientId, cause: CommandId, name: &str) {
+        let name = self.redact(name.trim());
+        let why = if name.is_empty() {
+            Some(Notice::new(NoticeKind::User, "a checkpoint needs a name"))
+        } else {
+            self.cannot_restore()
+        };
+        if let Some(why) = why {
+            return self.refuse(client, cause, why);
+        }
+        let entry = self.s.grow(&self.w, EntryBody::Checkpoint { name: name.clone() });
+        let place = self.place_of(Some(cause));
+        self.keep_points(std::slice::from_ref(&entry));
+        let id = entry.id;
+        let events = vec![
+            (place.clone(), Self::entry_event(&entry)),
+            (
+                place.clone(),
+                EventBody::State(StateEvent::CheckpointCreated { entry: id, name: name.clone() }),
+            ),
+        ];
+        let append = self.append().entries(vec![entry]);
+        self.save(append, events, Then::Nothing);
+        self.bus.reply(
+            client,
+            &place,
+            ReplyEvent::DoneReply { said: format!("Checkpoint \"{name}\" is made.") },
+        );
+    }
+}

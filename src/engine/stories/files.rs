@@ -1,0 +1,172 @@
+//! What the files were: kept at each message and around each call, shown, restored, undone.
+
+use serde_json::json;
+use tiller_protocol::command::{Query, SessionCommand};
+use tiller_protocol::event::{ReplyEvent, StateEvent};
+use tiller_protocol::{ChangeKind, CommandBody, EntryBody, EntryId, EventBody, RestorePreview, RestoreWhat};
+use tiller_store::{Options, StepOf, Store};
+
+use super::rig::*;
+use crate::Open;
+use crate::files::{Keeper, Snapshots};
+
+fn keeps(place: &Place, parts: &mut crate::Parts) {
+    let at = Snapshots {
+        workspace: place.work.clone(),
+        store: parts.places.data.join("snapshots/work"),
+        limits: tiller_snapshot::Limits::default(),
+    };
+    parts.files = Some(Keeper::new(at, std::sync::Arc::clone(&parts.clock)));
+}
+
+/// A file written, then one edited and one made by the shell, in two turns.
+fn model() -> std::sync::Arc<Fake> {
+    Fake::with(|n, _| match n {
+        0 => calls(&[("c0", "write_file", json!({"path": "a.txt", "content": "one\n"}))]),
+        1 => says("Written."),
+        2 => calls(&[(
+            "c1",
+            "terminal",
+            json!({"command": "printf two > b.txt; printf 'one\\nmore\\n' > a.txt"}),
+        )]),
+        _ => says("Done."),
+    })
+}
+
+async fn messages(rig: &mut Rig) -> Vec<EntryId> {
+    let entries = rig.snapshot().await.entries;
+    entries.iter().filter(|e| matches!(e.body, EntryBody::User { .. })).map(|e| e.id).collect()
+}
+
+async fn preview(rig: &mut Rig, entry: EntryId) -> RestorePreview {
+    match rig.query(Query::RestorePreview { entry }).await {
+        ReplyEvent::RestorePreviewReply { preview, .. } => preview,
+        other => panic!("{other:?}"),
+    }
+}
+
+async fn session_command(rig: &mut Rig, command: SessionCommand) -> String {
+    rig.send(CommandBody::Session(command));
+    match rig.reply().await {
+        ReplyEvent::DoneReply { said } => said,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn back(entry: EntryId, what: RestoreWhat) -> SessionCommand {
+    SessionCommand::Restore { entry, what, keep: Vec::new(), force: Vec::new() }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn files_and_talk_go_back_and_one_command_undoes_it() {
+    let place = Place::new();
+    place.file("mine.txt", "before\n");
+    let mut rig = place.start_with(&model(), |p| keeps(&place, p)).await;
+    rig.turn("write it").await;
+    rig.turn("more").await;
+    let said = messages(&mut rig).await;
+    let shown = preview(&mut rig, said[1]).await;
+    let files: Vec<_> = shown.files.iter().map(|f| (f.path.as_str(), f.kind, f.conflict.is_some())).collect();
+    assert_eq!(files, [("a.txt", ChangeKind::Modified, false), ("b.txt", ChangeKind::Deleted, false)]);
+    assert!(shown.files[0].diff.contains("-more"), "{}", shown.files[0].diff);
+    assert_eq!(shown.title, "more");
+    let told = session_command(&mut rig, back(said[1], RestoreWhat::Both)).await;
+    assert_eq!(told, "2 files are as they were");
+    let draft = rig
+        .until("the head moves", |e| match e {
+            EventBody::State(StateEvent::HeadMoved { draft, .. }) => Some(draft.clone()),
+            _ => None,
+        })
+        .await;
+    assert_eq!(draft.unwrap().text, "more", "the message is there to be written anew");
+    assert_eq!((place.read("a.txt").as_str(), place.read("mine.txt").as_str()), ("one\n", "before\n"));
+    assert!(!place.work.join("b.txt").exists());
+    assert_eq!(messages(&mut rig).await, said[..1]);
+    session_command(&mut rig, SessionCommand::UndoRestore { redo: false }).await;
+    assert_eq!((place.read("a.txt").as_str(), place.read("b.txt").as_str()), ("one\nmore\n", "two"));
+    session_command(&mut rig, SessionCommand::UndoRestore { redo: true }).await;
+    assert_eq!(place.read("a.txt"), "one\n");
+    session_command(&mut rig, SessionCommand::UndoRestore { redo: false }).await;
+    assert_eq!(place.read("b.txt"), "two");
+    rig.send(CommandBody::Session(SessionCommand::UndoRestore { redo: false }));
+    assert!(rig.refused().await.message.contains("can be undone"), "undo does not undo itself");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_the_person_changed_since_stays_unless_it_is_asked_for() {
+    let place = Place::new();
+    place.file("a.txt", "zero\n");
+    let mut rig = place.start_with(&model(), |p| keeps(&place, p)).await;
+    rig.turn("write it").await;
+    rig.turn("more").await;
+    let said = messages(&mut rig).await;
+    place.file("a.txt", "mine\n");
+    place.file("new.txt", "mine too\n");
+    let shown = preview(&mut rig, said[0]).await;
+    let conflict = |path: &str| shown.files.iter().find(|f| f.path == path).unwrap().conflict.is_some();
+    assert!(conflict("a.txt") && conflict("new.txt") && !conflict("b.txt"), "{shown:?}");
+    let told = session_command(&mut rig, back(said[0], RestoreWhat::Files)).await;
+    assert!(told.contains("b.txt is as it was") && told.contains("a.txt (kept as asked)"), "{told}");
+    assert_eq!((place.read("a.txt").as_str(), place.read("new.txt").as_str()), ("mine\n", "mine too\n"));
+    let force = SessionCommand::Restore {
+        entry: said[0],
+        what: RestoreWhat::Files,
+        keep: Vec::new(),
+        force: vec!["a.txt".into()],
+    };
+    session_command(&mut rig, force).await;
+    assert_eq!((place.read("a.txt").as_str(), place.read("new.txt").as_str()), ("zero\n", "mine too\n"));
+    session_command(&mut rig, SessionCommand::UndoRestore { redo: false }).await;
+    assert_eq!(place.read("a.txt"), "mine\n", "what was replaced had been kept");
+    assert_eq!(messages(&mut rig).await.len(), 2, "the conversation stayed");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn points_and_steps_outlive_the_engine() {
+    let place = Place::new();
+    let fake = model();
+    let mut rig = place.start_with(&fake, |p| keeps(&place, p)).await;
+    let session = rig.session();
+    rig.turn("write it").await;
+    let told = session_command(&mut rig, SessionCommand::Checkpoint { name: "written".into() }).await;
+    assert!(told.contains("written"));
+    rig.turn("more").await;
+    rig.quit().await;
+    let store = Store::open(&place.db(), Options::default()).unwrap();
+    let rows = store.steps(session, 0).unwrap();
+    let calls: Vec<_> = rows.iter().filter(|r| matches!(r.of, StepOf::Call(_))).collect();
+    assert_eq!((rows.len(), calls.len()), (5, 2), "two messages, a checkpoint, two calls: {rows:?}");
+    let names = |n: usize| calls[n].files.iter().map(|f| f.path.as_str()).collect::<Vec<_>>();
+    assert_eq!((names(0), names(1)), (vec!["a.txt"], vec!["a.txt", "b.txt"]));
+    drop(store);
+    let mut rig = place
+        .start_with(&fake, |p| {
+            keeps(&place, p);
+            p.open = Open::Session(session);
+        })
+        .await;
+    let entries = rig.snapshot().await.entries;
+    let named =
+        entries.iter().find(|e| matches!(&e.body, EntryBody::Checkpoint { name } if name == "written"));
+    session_command(&mut rig, back(named.unwrap().id, RestoreWhat::Files)).await;
+    assert_eq!(place.read("a.txt"), "one\n");
+    assert!(!place.work.join("b.txt").exists());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn without_snapshots_only_the_conversation_goes_back() {
+    let place = Place::new();
+    let mut rig = place.start(&model()).await;
+    rig.turn("write it").await;
+    let said = messages(&mut rig).await;
+    let shown = preview(&mut rig, said[0]).await;
+    assert!(shown.time.is_none() && shown.notes[0].contains("not kept"), "{shown:?}");
+    rig.send(CommandBody::Session(back(said[0], RestoreWhat::Files)));
+    assert!(rig.refused().await.message.contains("not kept"));
+    rig.send(CommandBody::Session(back(said[0], RestoreWhat::Talk)));
+    rig.until("the head moves", |e| {
+        matches!(e, EventBody::State(StateEvent::HeadMoved { .. })).then_some(())
+    })
+    .await;
+    assert_eq!(place.read("a.txt"), "one\n");
+}

@@ -1,0 +1,76 @@
+//! Going back to what the files were: the preview, and what is to be done.
+
+use serde::{Deserialize, Serialize};
+
+use crate::clock::Time;
+use crate::feed::ChangeKind;
+
+/// A file that something changed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StepFile {
+    /// Relative to the workspace; bytes that are no UTF-8 are replaced.
+    pub path: String,
+    pub kind: ChangeKind,
+}
+
+/// What is restored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RestoreWhat {
+    /// The conversation only.
+    Talk,
+    Files,
+    Both,
+}
+
+impl RestoreWhat {
+    /// Whether the files change.
+    pub fn files(self) -> bool {
+        self != Self::Talk
+    }
+
+    /// Whether the conversation goes back.
+    pub fn talk(self) -> bool {
+        self != Self::Files
+    }
+}
+
+/// What a restore would do. Nothing is changed yet.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RestorePreview {
+    /// The first line of what was said there, or the name of the checkpoint.
+    pub title: String,
+    /// When the state was kept; `None`: the files of that moment were not kept.
+    pub time: Option<Time>,
+    pub files: Vec<RestoreFile>,
+    /// More files than are listed.
+    pub more: usize,
+    /// What differs and stays as it is in any case: path and why.
+    pub left: Vec<String>,
+    /// What a person should know: what a checkpoint does not cover.
+    pub notes: Vec<String>,
+}
+
+/// One file of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RestoreFile {
+    pub path: String,
+    /// What would happen to it.
+    pub kind: ChangeKind,
+    pub added: u32,
+    pub removed: u32,
+    /// Unified, from now to then; empty when it is no text or too large.
+    pub diff: String,
+    /// Why it stays as it is unless the person says otherwise: somebody else changed it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conflict: Option<String>,
+}
+
+/// A restore that was done, in words for the person.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RestoreDone {
+    /// Files that changed.
+    pub files: Vec<StepFile>,
+    /// What stayed as it was: path and why.
+    pub left: Vec<String>,
+}
