@@ -23,6 +23,9 @@ const LEAST: &[(&str, f64)] = &[
     ("budget.day_hard", 0.0),
     ("budget.tiers.*", 0.0),
     ("ui.measure", 20.0),
+    ("snapshots.file_mb", 1.0),
+    ("snapshots.quota_mb", 1.0),
+    ("snapshots.files", 1.0),
     ("providers.*.timeouts.*", 0.001),
     ("providers.*.models.*.*", 0.0),
 ];

@@ -229,7 +229,9 @@ fn origins_show_no_secrets() {
 #[test]
 fn the_schema_names_every_section() {
     let schema = json_schema();
-    for section in ["model", "profile", "tiers", "providers", "budget", "limits", "context", "ui", "watch"] {
+    let sections =
+        ["model", "profile", "tiers", "providers", "budget", "limits", "context", "ui", "watch", "snapshots"];
+    for section in sections {
         assert!(schema["properties"].get(section).is_some(), "{section}");
     }
 }

@@ -25,6 +25,7 @@ const NEVER: &[(&str, &str)] = &[
     ("agents", "agents of a project live in .tiller/agents"),
     ("embeddings", "it could send your text to another server"),
     ("watch", "it could hide changes from you"),
+    ("snapshots", "it could leave your files without a way back"),
     ("context", "it could change what the model is told"),
 ];
 

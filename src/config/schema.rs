@@ -22,6 +22,7 @@ pub struct Config {
     pub context: Context,
     pub ui: Ui,
     pub watch: Watch,
+    pub snapshots: Snapshots,
 }
 
 /// Models by role, each `provider/model`.
@@ -258,6 +259,25 @@ impl Default for Ui {
             leave_last: false,
             measure: 100,
         }
+    }
+}
+
+/// What the workspace's files were, kept outside of it, so that they can be restored. Holds from the next start on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Snapshots {
+    pub enabled: bool,
+    /// MiB; a larger file is not covered.
+    pub file_mb: u64,
+    /// MiB that the snapshots of one folder may take; the oldest go first.
+    pub quota_mb: u64,
+    /// With more files than this, only files that an agent edits are covered.
+    pub files: usize,
+}
+
+impl Default for Snapshots {
+    fn default() -> Self {
+        Self { enabled: true, file_mb: 16, quota_mb: 2048, files: 200_000 }
     }
 }
 

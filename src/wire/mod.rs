@@ -16,6 +16,7 @@
 
 pub(crate) mod agents;
 pub(crate) mod editor;
+pub(crate) mod files;
 pub(crate) mod folder;
 mod logs;
 pub(crate) mod rules;

@@ -155,7 +155,7 @@ impl Running {
         };
         let child_env = child_env(&setup);
         let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(2)
+            .worker_threads(1)
             .thread_name("engine")
             .enable_all()
             .build()
@@ -187,6 +187,7 @@ impl Running {
             settings: Some(again),
             trust,
             watcher,
+            files: super::files::keeper(&setup),
             retry: 1.0,
             config,
         };

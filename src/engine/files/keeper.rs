@@ -5,6 +5,7 @@
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use tiller_protocol::Clock;
 use tiller_snapshot::{Limits, Shadow, SnapshotError};
@@ -23,6 +24,8 @@ pub struct Snapshots {
     /// The folder of the store, outside of it.
     pub store: PathBuf,
     pub limits: Limits,
+    /// Bytes that they may take; the oldest go first.
+    pub quota: u64,
 }
 
 /// What a person should hear once.
@@ -33,6 +36,9 @@ pub(crate) enum Word {
     /// What is not covered.
     Partly(String),
 }
+
+/// Between two collections.
+const COLLECT: Duration = Duration::from_secs(6 * 3600);
 
 type Result<T> = std::result::Result<T, SnapshotError>;
 type Work = Box<dyn FnOnce(&mut Opened) + Send>;
@@ -67,6 +73,19 @@ impl Keeper {
     /// Nothing is opened yet.
     pub fn new(place: Snapshots, clock: Arc<dyn Clock>) -> Self {
         Self { place: Arc::new(place), clock, work: Arc::default(), words: Arc::default() }
+    }
+
+    /// Bytes that the snapshots may take.
+    pub(crate) fn quota(&self) -> u64 {
+        self.place.quota
+    }
+
+    /// Whether it is time to collect what nobody needs: at most once in a while. Says so once.
+    pub(crate) fn collect_now(&self) -> bool {
+        let mark = self.place.store.join("collected");
+        let age = mark.metadata().and_then(|m| m.modified()).ok().and_then(|t| t.elapsed().ok());
+        let due = self.place.store.exists() && age.is_none_or(|age| age >= COLLECT);
+        due && std::fs::write(&mark, "").is_ok()
     }
 
     /// Whether a restore was interrupted, so that opening at once is worth it.

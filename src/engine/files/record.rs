@@ -23,6 +23,8 @@ pub(crate) enum What {
     All,
 }
 
+/// Snapshots that no session knows are kept so long.
+const UNNEEDED: Duration = Duration::from_secs(7 * 24 * 3600);
 /// Until the last states must be written down.
 const LAST: Duration = Duration::from_secs(1);
 
@@ -170,8 +172,19 @@ impl Core {
 
     /// Lets the disk have everything, once nobody waits for anything.
     pub(crate) fn settle_files(&self) {
-        if let Some(keeper) = &self.w.files {
-            drop(keeper.submit(tiller_snapshot::Shadow::settle));
-        }
+        let Some(keeper) = &self.w.files else { return };
+        let (store, quota, mine) = (self.w.store.clone(), keeper.quota(), keeper.clone());
+        let project = self.w.workspace.root.display().to_string();
+        drop(keeper.submit(move |s| {
+            s.settle()?;
+            if mine.collect_now() {
+                // When the sessions cannot be read, nothing is taken for unneeded.
+                let Ok(used) = store.snapshots_in_use(&project) else { return Ok(()) };
+                let keep: Vec<Id> = used.iter().filter_map(|id| id.parse().ok()).collect();
+                let done = s.collect(&keep, UNNEEDED, quota)?;
+                tracing::info!(?done, "collected snapshots");
+            }
+            Ok(())
+        }));
     }
 }

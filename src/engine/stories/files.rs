@@ -15,6 +15,7 @@ fn keeps(place: &Place, parts: &mut crate::Parts) {
         workspace: place.work.clone(),
         store: parts.places.data.join("snapshots/work"),
         limits: tiller_snapshot::Limits::default(),
+        quota: 1 << 30,
     };
     parts.files = Some(Keeper::new(at, std::sync::Arc::clone(&parts.clock)));
 }
