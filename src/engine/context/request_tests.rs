@@ -223,7 +223,7 @@ fn tokens_are_the_providers_where_it_counted_and_estimates_after_that() {
     assert!(compact::due(&p.entries, &settings, None));
     let settings = tiller_config::schema::Context { compact_tokens: Some(715), ..Default::default() };
     assert!(!compact::due(&p.entries, &settings, None));
-    assert!(compact::due(&p.entries, &Default::default(), Some(900)), "80 % of the window");
+    assert!(compact::due(&p.entries, &Default::default(), Some(890)), "80 % of the window");
     let settings = tiller_config::schema::Context { compact_messages: Some(2), ..Default::default() };
     assert!(compact::due(&p.entries, &settings, None));
     p.compact(None);
