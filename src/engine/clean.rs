@@ -15,6 +15,8 @@ use crate::world::Redact;
 pub(crate) const QUIET: Duration = Duration::from_millis(200);
 /// Longest text that a stream holds back.
 const HELD: usize = 4 << 10;
+/// Longest field that is looked at together with its name.
+const NAMED: usize = 512;
 /// Longest text that is looked at again while it grows.
 const WINDOW: usize = 16 << 10;
 
@@ -87,12 +89,28 @@ pub(crate) fn blocks(redact: &Redact, blocks: &mut [Block]) {
     }
 }
 
-/// Every text in it; the names of fields stay.
+/// Every text in it; the names of fields stay. A name may say that its value is a secret, so both are looked at
+/// together, too.
 pub(crate) fn value(redact: &Redact, v: &mut Value) {
     match v {
         Value::String(s) => text(redact, s),
         Value::Array(items) => items.iter_mut().for_each(|i| value(redact, i)),
-        Value::Object(fields) => fields.values_mut().for_each(|f| value(redact, f)),
+        Value::Object(fields) => fields.iter_mut().for_each(|(name, f)| match f {
+            Value::String(s) => {
+                let before = s.clone();
+                text(redact, s);
+                let head = format!("{name}: ");
+                let both = format!("{head}{before:?}");
+                // What is long is no password, and looked at once is enough.
+                if *s == before && both.len() <= NAMED {
+                    let masked = redact(&both);
+                    if masked != both && masked.starts_with(&head) {
+                        *s = "[redacted secret]".into();
+                    }
+                }
+            }
+            other => value(redact, other),
+        }),
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }

@@ -73,3 +73,14 @@ fn signed_thinking_and_the_names_of_fields_stay() {
     value(&r, &mut v);
     assert!(!v.to_string().contains(KNOWN) && v["cwd"] == "src" && v["command"][1] == 1, "{v}");
 }
+
+/// `{"password": "..."}`: neither half is a secret by itself.
+#[test]
+fn a_name_makes_a_secret_of_its_value() {
+    let redactor = tiller_permit::Redactor::new([]);
+    let r: Redact = std::sync::Arc::new(move |t: &str| redactor.redact(t).into_owned());
+    let mut v = serde_json::json!({"db": [{"password": "tr0ub4dor&3", "user": "me"}], "path": "a.rs"});
+    value(&r, &mut v);
+    assert!(!v.to_string().contains("tr0ub4dor"), "{v}");
+    assert_eq!((&v["db"][0]["user"], &v["path"]), (&"me".into(), &"a.rs".into()));
+}

@@ -71,6 +71,7 @@ impl Engine {
         let max_cost = parts.max_cost;
         let watcher = parts.watcher.clone();
         let trust = parts.trust.clone();
+        let notices = parts.notices.clone();
         let w = Arc::new(world(parts));
         let id = match open {
             Open::New => None,
@@ -147,6 +148,9 @@ impl Engine {
             core.notice(notice);
         }
         core.announce(None, resumed);
+        for notice in notices {
+            core.notice(notice);
+        }
         if let Some(offer) = trust {
             core.ask_trust(offer);
         }

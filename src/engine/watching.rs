@@ -21,6 +21,8 @@ use crate::world::lock;
 const FEED: usize = 200;
 /// How often, and after which pause, a report is offered to an engine that is behind.
 const TRIES: u32 = 200;
+/// Characters of a command beside a change.
+const DURING: usize = 120;
 const PAUSE: std::time::Duration = std::time::Duration::from_millis(5);
 
 /// What the watcher saw, after its quiet time.
@@ -189,7 +191,7 @@ impl Watching {
 }
 
 impl Core {
-    pub(crate) fn seen(&mut self, seen: Seen) {
+    pub(crate) fn seen(&mut self, mut seen: Seen) {
         if let Some(notice) = seen.notice {
             self.notice(notice);
         }
@@ -207,6 +209,12 @@ impl Core {
         }
         if seen.changes.is_empty() {
             return;
+        }
+        for change in &mut seen.changes {
+            // One line of the command, without secrets.
+            change.during = change.during.take().map(|d| {
+                crate::job::cut(&self.redact(&d).split_whitespace().collect::<Vec<_>>().join(" "), DURING)
+            });
         }
         if seen.changes.iter().any(|c| c.kind != ChangeKind::Modified) {
             self.finder.stir();

@@ -61,6 +61,8 @@ pub struct Parts {
     pub redact: Redact,
     /// What the folder brings, if the person is to be asked about it.
     pub trust: Option<crate::trust::TrustOffer>,
+    /// What was found wrong before the start, to be told as events. (The screen tells it itself.)
+    pub notices: Vec<tiller_protocol::Notice>,
     /// How keys that the person enters are kept. `None`: they cannot be.
     pub keys: Option<crate::keys::Keys>,
     /// How settings are read again while it runs. `None`: they stay as they are.

@@ -45,13 +45,12 @@ pub(super) fn run(setup: Setup, exec: &Exec) -> Result<Exit, Notice> {
         max_turns: exec.max_turns,
         max_cost: exec.max_cost,
         trust: exec.trust,
+        announce: exec.json,
         ..Start::headless(open)
     };
     let mut engine = Running::start(setup, store, start)?;
     for notice in std::mem::take(&mut engine.notices) {
-        if !exec.json {
-            super::fail(&notice);
-        }
+        super::fail(&notice);
     }
     let mut events = engine.events();
     let handle = engine.handle();

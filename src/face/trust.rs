@@ -1,16 +1,32 @@
 //! `tiller trust`: what a folder brings, and the person's yes to exactly that.
 
 use std::io::{IsTerminal, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use tiller_config::Flags;
-use tiller_permit::trust::{Change, Status};
+use tiller_permit::trust::{Change, Choice, Status, Stored, discover, status};
 use tiller_protocol::{Notice, NoticeKind};
+use tiller_store::TrustRow;
 
 use super::sessions::one_line;
 use super::{Exit, say};
 use crate::cli::Common;
 use crate::wire::Setup;
+
+/// What has become of a folder since the yes to it.
+fn standing(row: &TrustRow) -> &'static str {
+    let folder = Path::new(&row.folder);
+    if !folder.is_dir() {
+        return "gone   ";
+    }
+    let items = row.items.iter().map(|i| (i.path.clone(), i.hash.clone())).collect();
+    match status(&discover(folder), Some(&Stored { choice: Choice::Trust, items })) {
+        Status::Trusted => "trusted",
+        Status::Nothing => "empty  ",
+        // Nothing of it is loaded until there is a yes to the new form.
+        _ => "changed",
+    }
+}
 
 /// Shows, lists, revokes, or asks.
 pub(super) fn run(
@@ -25,12 +41,8 @@ pub(super) fn run(
         let text: String = rows
             .iter()
             .map(|r| {
-                format!(
-                    "{}  {}  {}\n",
-                    if r.trusted { "trusted" } else { "never  " },
-                    &r.time.to_rfc3339()[..10],
-                    one_line(&r.folder)
-                )
+                let stands = if r.trusted { standing(r) } else { "never  " };
+                format!("{stands}  {}  {}\n", &r.time.to_rfc3339()[..10], one_line(&r.folder))
             })
             .collect();
         return say(if text.is_empty() { "No folder has been decided on.\n" } else { &text });

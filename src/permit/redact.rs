@@ -104,7 +104,8 @@ static ASSIGN: LazyLock<Option<Regex>> = LazyLock::new(|| {
     regex(concat!(
         r"(?i:passw(?:or)?d|passphrase|pwd|secret|token|api[_-]?key|access[_-]?key|private[_-]?key|signing[_-]?key|",
         r"encryption[_-]?key|account[_-]?key|auth[_-]?key|credentials?|client[_-]?key)",
-        r#"(?P<rest>[A-Za-z0-9_.-]{0,30})["'\]]{0,2}\s{0,3}(?:=>|:=|=|:)\s{0,3}(?:[a-z]?"(?P<d>[^"\n]{6,400})"|'(?P<s>[^'\n]{6,400})'|(?P<b>[^\s"',;&<>(){}\[\]]{8,400}))"#,
+        // Behind backslashes: JSON as a text of JSON.
+        r#"(?P<rest>[A-Za-z0-9_.-]{0,30})(?:\\{0,7}["'\]]){0,2}\s{0,3}(?:=>|:=|=|:)\s{0,3}(?:[a-z]?"(?P<d>[^"\n]{6,400})"|'(?P<s>[^'\n]{6,400})'|\\{1,7}"(?P<e>[^"\\\n]{6,400})|(?P<b>[^\s"',;&<>(){}\[\]]{8,400}))"#,
     ))
 });
 
@@ -278,7 +279,7 @@ fn assigned(text: &str, found: &mut Vec<(Range<usize>, &'static str)>) {
         if rest.starts_with(|c: char| c.is_ascii_lowercase()) && !rest.starts_with("_") {
             continue;
         }
-        let quoted = group(text, &c, "d").or_else(|| group(text, &c, "s"));
+        let quoted = ["d", "s", "e"].into_iter().find_map(|name| group(text, &c, name));
         let is_quoted = quoted.is_some();
         let Some((span, value)) = quoted.or_else(|| group(text, &c, "b")) else { continue };
         let whole = c.get(0).and_then(|m| text.get(range(text, m))).unwrap_or_default().to_lowercase();

@@ -114,6 +114,7 @@ fn events_have_a_stable_form() {
                 who: Who::Shell { agent: AgentId::main() },
                 count: 1,
                 lines: Some((3, 1)),
+                during: Some("cargo test".into()),
             }],
         })),
         event(EventBody::State(StateEvent::Notice { notice: Notice::new(NoticeKind::Info, "News.") })),

@@ -110,6 +110,10 @@ pub fn human(bytes: u64) -> String {
 }
 
 /// A file (0600, in the session's spill folder, 0700) that holds the raw bytes of an output up to a cap.
+///
+/// Secrets in it are not masked here. It may be binary, it is paged and searched by byte while it grows, and a
+/// key may be cut by any piece that comes; so it is masked wherever it is read instead: for the model, for the
+/// screen, for exports. It never leaves this machine.
 #[derive(Debug)]
 pub struct Spill {
     file: File,

@@ -65,7 +65,15 @@ fn todo(n: usize, content: &str, status: TodoStatus) -> TodoItem {
 }
 
 fn change(path: &str, kind: ChangeKind, who: Who) -> FileChange {
-    FileChange { time: Time(START.0 - 60_000), kind, path: path.into(), who, count: 1, lines: None }
+    FileChange {
+        time: Time(START.0 - 60_000),
+        kind,
+        path: path.into(),
+        who,
+        count: 1,
+        lines: None,
+        during: None,
+    }
 }
 
 /// The scene, with its question put aside.

@@ -31,6 +31,8 @@ pub struct Start {
     pub watch: bool,
     /// Make titles with a model.
     pub titles: bool,
+    /// What is wrong in files is told as events, too.
+    pub announce: bool,
     /// The settings, where the screen shares them.
     pub(crate) shared: Option<Arc<Shared>>,
     /// What the screen does after a yes to the folder.
@@ -52,6 +54,7 @@ impl Start {
             ask_trust: false,
             watch: false,
             titles: false,
+            announce: false,
             shared: None,
             on_trust: None,
         }
@@ -105,7 +108,12 @@ impl Running {
             notices.push(
                 Notice::new(
                     NoticeKind::Info,
-                    "This folder brings settings or rules of its own; they are not loaded.",
+                    match status {
+                        Status::Changed(_) => {
+                            "Settings or rules of this folder changed since you trusted them; they are not loaded."
+                        }
+                        _ => "This folder brings settings or rules of its own; they are not loaded.",
+                    },
                 )
                 .hint("See them, and trust them or not, with `tiller trust`."),
             );
@@ -186,6 +194,7 @@ impl Running {
             keys: Some(keys),
             settings: Some(again),
             trust,
+            notices: if start.announce { notices.clone() } else { Vec::new() },
             watcher,
             files: super::files::keeper(&setup),
             retry: 1.0,

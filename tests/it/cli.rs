@@ -210,11 +210,18 @@ fn trust_is_given_to_one_form_only_and_taken_back() {
     assert_eq!(out.code, Some(3), "nobody is there to say yes: {out:?}");
     assert!(out.stdout.contains(".tiller/permissions.yaml"), "{}", out.stdout);
     assert!(place.run(&["exec", "hi"]).stderr.contains("not loaded"));
+    // Also for who reads events only.
+    let out = place.run(&["exec", "--json", "-m", "demo/demo", "hi"]);
+    assert!(out.stderr.contains("not loaded"), "{out:?}");
+    let told = json_lines(&out.stdout).into_iter().find(|l| l["type"] == "notice").unwrap();
+    assert!(told["notice"]["message"].as_str().unwrap().contains("not loaded"), "{told}");
     place.ok(&["trust", "--yes"]);
     assert!(place.ok(&["trust"]).contains("Trusted, in exactly this form"));
     assert!(place.ok(&["trust", "--list"]).contains("trusted"));
     assert!(!place.run(&["exec", "hi"]).stderr.contains("not loaded"));
     place.file(".tiller/permissions.yaml", "deny: []\n");
+    let list = place.ok(&["trust", "--list"]);
+    assert!(list.contains("changed") && !list.contains("trusted"), "{list}");
     let out = place.run(&["trust"]);
     assert!(out.code == Some(3) && out.stdout.contains("changed: .tiller/permissions.yaml"), "{out:?}");
     place.ok(&["trust", "--revoke", "."]);

@@ -8,6 +8,7 @@
     reason = "tests fail loudly, and say what they skip"
 )]
 
+mod advice;
 mod cli;
 mod common;
 mod crash;

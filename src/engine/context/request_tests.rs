@@ -217,12 +217,13 @@ fn tokens_are_the_providers_where_it_counted_and_estimates_after_that() {
         cost: None,
     });
     p.user(&"x".repeat(250));
-    assert_eq!(tokens::of_path(&live(&p.entries)), (650 + 100, true));
-    let settings = tiller_config::schema::Context { compact_tokens: Some(749), ..Default::default() };
+    // 1,004 were guessed where 650 were counted, so 100 guessed ones are taken for 64.
+    assert_eq!(tokens::of_path(&live(&p.entries)), (650 + 64, true));
+    let settings = tiller_config::schema::Context { compact_tokens: Some(713), ..Default::default() };
     assert!(compact::due(&p.entries, &settings, None));
-    let settings = tiller_config::schema::Context { compact_tokens: Some(751), ..Default::default() };
+    let settings = tiller_config::schema::Context { compact_tokens: Some(715), ..Default::default() };
     assert!(!compact::due(&p.entries, &settings, None));
-    assert!(compact::due(&p.entries, &Default::default(), Some(900)), "80 % of the window");
+    assert!(compact::due(&p.entries, &Default::default(), Some(890)), "80 % of the window");
     let settings = tiller_config::schema::Context { compact_messages: Some(2), ..Default::default() };
     assert!(compact::due(&p.entries, &settings, None));
     p.compact(None);

@@ -54,6 +54,17 @@ pub fn of_entry(entry: &Entry) -> u64 {
     }
 }
 
+/// An estimate, put right by what a server counted where the estimate was `guessed`. Within reason: a count that
+/// is far off says more of the server than of the text.
+fn scaled(estimate: u64, counted: u64, guessed: u64) -> u64 {
+    if guessed == 0 {
+        return estimate;
+    }
+    let (least, most) = (estimate / 3, estimate.saturating_mul(3));
+    let right = u128::from(estimate) * u128::from(counted) / u128::from(guessed);
+    u64::try_from(right).unwrap_or(u64::MAX).clamp(least, most)
+}
+
 /// Tokens of the next request along `path`, and whether the greater part is the provider's own count.
 /// `path` is as [`super::request::live`] gives it.
 pub fn of_path(path: &[&Arc<Entry>]) -> (u64, bool) {
@@ -70,7 +81,8 @@ pub fn of_path(path: &[&Arc<Entry>]) -> (u64, bool) {
     });
     match counted {
         Some((i, tokens)) if i != usize::MAX => {
-            let rest: u64 = path[i + 1..].iter().map(|e| of_entry(e)).sum();
+            let guess = |part: &[&Arc<Entry>]| part.iter().map(|e| of_entry(e)).sum::<u64>();
+            let rest = scaled(guess(&path[i + 1..]), tokens, guess(&path[..=i]));
             (tokens.saturating_add(rest), true)
         }
         _ => (path.iter().map(|e| of_entry(e)).sum(), false),

@@ -89,6 +89,7 @@ impl Place {
             titles: false,
             redact: Arc::new(str::to_owned),
             trust: None,
+            notices: Vec::new(),
             keys: None,
             settings: None,
             watcher: None,

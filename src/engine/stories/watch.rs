@@ -77,6 +77,7 @@ fn change(path: &str, who: Who) -> FileChange {
         who,
         count: 1,
         lines: Some((2, 1)),
+        during: None,
     }
 }
 

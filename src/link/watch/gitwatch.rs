@@ -8,6 +8,7 @@ use tiller_protocol::{ChangeKind, FileChange, Who};
 
 use super::gitstate::{self, Facts};
 use super::tree::Meta;
+use super::who::runs_git;
 use super::worker::Worker;
 use super::{Report, lock};
 use crate::git::Repository;
@@ -116,7 +117,9 @@ impl Worker {
             }
             git.facts = Some(facts);
             if !news.is_empty() {
-                let shell = self.evidence.trace(now).shell;
+                // A person's git beside an agent's command that does not run it is the person's.
+                let shell = self.evidence.trace(now).shell.filter(|(_, what)| runs_git(what));
+                let during = shell.as_ref().map(|(_, what)| what.to_string());
                 let who = shell.map_or(Who::Git, |(agent, _)| Who::Shell { agent });
                 let time = self.config.clock.now();
                 let line = |path| FileChange {
@@ -126,6 +129,7 @@ impl Worker {
                     who: who.clone(),
                     count: 1,
                     lines: None,
+                    during: during.clone(),
                 };
                 self.tell(news.into_iter().map(line).collect());
             }

@@ -25,6 +25,8 @@ pub(crate) struct Change {
     pub diff: Diff,
     pub who: Who,
     pub lines: Option<(u32, u32)>,
+    /// The agent's command that ran at the time.
+    pub during: Option<Arc<str>>,
 }
 
 /// Words the changes of one moment. Few become a line each, many one line for each who.
@@ -40,28 +42,30 @@ pub(crate) fn word(root: &Path, time: Time, changes: Vec<Change>) -> Vec<FileCha
                 who: c.who,
                 count: 1,
                 lines: c.lines,
+                during: c.during.map(|d| d.to_string()),
             })
             .collect();
     }
-    let mut groups: BTreeMap<String, (Who, PathBuf, u64)> = BTreeMap::new();
+    let mut groups: BTreeMap<String, (Who, PathBuf, u64, Option<Arc<str>>)> = BTreeMap::new();
     for (c, _) in &changes {
         let folder = c.diff.path.parent().unwrap_or(root);
         groups
-            .entry(format!("{:?}", c.who))
-            .and_modify(|(_, common, n)| {
+            .entry(format!("{:?} {:?}", c.who, c.during))
+            .and_modify(|(_, common, n, _)| {
                 while !folder.starts_with(&*common) {
                     common.pop();
                 }
                 *n += 1;
             })
-            .or_insert((c.who.clone(), folder.to_owned(), 1));
+            .or_insert((c.who.clone(), folder.to_owned(), 1, c.during.clone()));
     }
     groups
         .into_values()
-        .map(|(who, folder, count)| {
+        .map(|(who, folder, count, during)| {
             let path = relative(root, &folder);
             let path = if path.is_empty() { ".".into() } else { path };
-            FileChange { time, kind: ChangeKind::Storm, path, who, count, lines: None }
+            let during = during.map(|d| d.to_string());
+            FileChange { time, kind: ChangeKind::Storm, path, who, count, lines: None, during }
         })
         .collect()
 }
@@ -250,7 +254,7 @@ mod tests {
     }
 
     fn change(path: &str, before: Option<Meta>, now: Option<Meta>) -> Change {
-        Change { diff: Diff { path: path.into(), before, now }, who: Who::You, lines: None }
+        Change { diff: Diff { path: path.into(), before, now }, who: Who::You, lines: None, during: None }
     }
 
     #[test]

@@ -156,7 +156,9 @@ fn agents_and_their_commands_are_named() {
     let path = b.root().join("f");
     b.watcher.shell_running(&agent, "make", true);
     b.write("f", "by a command");
-    assert_eq!(b.line("f").who, Who::Shell { agent: agent.clone() });
+    let line = b.line("f");
+    assert_eq!(line.who, Who::Shell { agent: agent.clone() });
+    assert!(line.during.is_some_and(|d| !d.is_empty()), "the command is named");
     b.watcher.shell_running(&agent, "make", false);
     std::thread::park_timeout(QUIET);
     b.write("f", "by hand");

@@ -38,6 +38,13 @@ pub(crate) struct Trace {
     pub shell: Option<Command>,
 }
 
+/// Whether a command says that it runs git, or what stands upon it. A script that does so without a word of it
+/// is taken for somebody else: git itself is named then, which is true in any case.
+pub(crate) fn runs_git(command: &str) -> bool {
+    let word = |w: &str| matches!(w, "git" | "gh" | "hub" | "jj" | "tig" | "lazygit" | "stg" | "gitk");
+    command.split(|c: char| !(c.is_alphanumeric() || c == '-' || c == '_')).any(word)
+}
+
 /// The evidence.
 #[derive(Debug, Default)]
 pub(crate) struct Evidence {
@@ -108,7 +115,8 @@ impl Evidence {
             return e.who.clone();
         }
         match trace {
-            // Git that an agent runs is the agent's command.
+            // Git that an agent runs is the agent's command; beside another command it is somebody else's.
+            Trace { shell: Some((_, what)), git: true } if !runs_git(what) => Who::Git,
             Trace { shell: Some((agent, _)), .. } => Who::Shell { agent: agent.clone() },
             Trace { git: true, .. } => Who::Git,
             _ => Who::You,
@@ -167,11 +175,18 @@ mod tests {
         e.git(true, now);
         let trace = e.trace(now + Duration::from_secs(9));
         assert_eq!(e.judge(Path::new("/a"), meta(1), &trace), Who::Git);
+        // The person commits while an agent builds.
         let make = Arc::from("make");
         e.shell(&AgentId::main(), &make, true, now);
         let trace = e.trace(now);
-        assert_eq!(e.judge(Path::new("/a"), meta(1), &trace), Who::Shell { agent: AgentId::main() });
+        assert_eq!(e.judge(Path::new("/a"), meta(1), &trace), Who::Git);
         e.shell(&AgentId::main(), &make, false, now);
+        let later = now + TAIL;
+        let pull = Arc::from("cd x && /usr/bin/git pull");
+        e.shell(&AgentId::main(), &pull, true, later);
+        let trace = e.trace(later);
+        assert_eq!(e.judge(Path::new("/a"), meta(1), &trace), Who::Shell { agent: AgentId::main() });
+        e.shell(&AgentId::main(), &pull, false, later);
         e.git(false, now);
         assert!(!e.trace(now + TAIL).git);
     }

@@ -324,9 +324,9 @@ impl Worker {
                 (Who::Shell { .. }, Some((_, what))) => Some(Arc::clone(what)),
                 _ => None,
             };
-            lock(&self.shared.log).note(&diff.path, &who, during);
+            lock(&self.shared.log).note(&diff.path, &who, during.clone());
             let lines = if few { self.count_lines(&diff) } else { None };
-            done.push(Change { diff, who, lines });
+            done.push(Change { diff, who, lines, during });
         }
         if let Some(git) = &mut self.git {
             git.touched(Instant::now());

@@ -32,6 +32,8 @@ pub const ACTIONS: &[ActionSpec] = &[
 const DIFF: Token = Token(1);
 /// Changes of one path by one hand within this time are one row.
 const BURST: i64 = 10_000;
+/// Characters of the command that ran at the time.
+const DURING: usize = 24;
 
 /// The panel.
 #[derive(Default)]
@@ -68,6 +70,11 @@ fn who(change: &FileChange, long: bool) -> String {
         true => format!("{word} {agent}"),
         false => word.to_owned(),
     };
+    if let (Who::Shell { .. }, Some(command), true) = (&change.who, &change.during, long) {
+        // Who wrote it is not known, only what ran.
+        let short: String = clean::plain(command).chars().take(DURING).collect();
+        return format!("during {short}{}", if command.chars().count() > DURING { "..." } else { "" });
+    }
     match &change.who {
         Who::You => "you".into(),
         Who::Agent { agent } => of("agent", agent),

@@ -7,7 +7,15 @@ use crate::testing::{Robot, START};
 
 pub(crate) fn change(seconds: i64, kind: ChangeKind, path: &str, who: Who, count: u64) -> FileChange {
     let lines = (kind == ChangeKind::Modified).then_some((18, 4));
-    FileChange { time: Time(START.millis() + seconds * 1000), kind, path: path.into(), who, count, lines }
+    FileChange {
+        time: Time(START.millis() + seconds * 1000),
+        kind,
+        path: path.into(),
+        who,
+        count,
+        lines,
+        during: None,
+    }
 }
 
 fn feed(r: &mut Robot) {

@@ -202,13 +202,14 @@ impl Plain {
                         ChangeKind::Storm => "many files changed",
                         ChangeKind::Git => "git",
                     };
-                    let who = match &c.who {
-                        Who::You => "you",
-                        Who::Agent { .. } => "agent",
-                        Who::Shell { .. } => "a command",
-                        Who::Git => "git",
+                    let who = match (&c.who, &c.during) {
+                        (Who::Shell { .. }, Some(command)) => format!("during {command}"),
+                        (Who::Shell { .. }, None) => "by a command".into(),
+                        (Who::You, _) => "by you".into(),
+                        (Who::Agent { .. }, _) => "by agent".into(),
+                        (Who::Git, _) => "by git".into(),
                     };
-                    self.say(&format!("File {kind} by {who}: {}", c.path));
+                    self.say(&format!("File {kind} {who}: {}", c.path));
                 }
                 if changes.len() > CHANGES {
                     self.say(&format!("Files: {} more changed.", changes.len() - CHANGES));

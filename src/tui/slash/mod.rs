@@ -53,6 +53,11 @@ pub(crate) fn parse(text: &str) -> Option<(&str, &str)> {
     word.then(|| (name, args.trim()))
 }
 
+/// Whether there is a command of this name.
+pub fn exists(name: &str) -> bool {
+    find(name).is_some()
+}
+
 /// By its exact name.
 pub(crate) fn find(name: &str) -> Option<&'static dyn SlashCommand> {
     all().iter().copied().find(|c| c.name() == name)

@@ -37,7 +37,7 @@ pub(crate) fn submit(message: &Message, mode: SendMode, model: &Model) -> Sent {
     }
     if model.session.read_only {
         return Sent::Stay(
-            "This session is open read-only, so nothing can be sent. Branch it with /fork first.".into(),
+            "This session is open read-only, so nothing can be sent. In /sessions it can be forked: then go on there.".into(),
         );
     }
     Sent::Message(CommandBody::Turn(TurnCommand::Submit { message: message.clone(), mode }))
