@@ -48,6 +48,7 @@ mod judge;
 pub mod keys;
 mod money;
 mod msg;
+mod named;
 mod nearest;
 pub mod news;
 mod notices;
