@@ -20,6 +20,7 @@ use crate::context::mentions;
 use crate::core::Core;
 use crate::money::{self, Today};
 use crate::msg::Msg;
+use crate::named;
 use crate::saves::{After, Then};
 use crate::shorten::{self, Paid, Prefix};
 use crate::turn::Input;
@@ -112,17 +113,33 @@ impl Core {
             }
         };
         let no = if doing.is_some() { self.next_job() } else { 0 };
+        let messages: Vec<_> = messages
+            .into_iter()
+            .map(|(id, message)| {
+                let mut files = message.clone();
+                let texts = self.texts(named::take(&mut files, &root));
+                (id, message, files, texts)
+            })
+            .collect();
+        let store = self.w.store.clone();
         let task = async move {
             let mut items = Vec::new();
-            for (id, message) in messages {
-                let reads = message.attachments.iter().any(|a| matches!(a, Attachment::File { .. }));
+            for (id, message, files, texts) in messages {
+                // What was written by hand may name a file as well.
+                let reads = files.text.contains('@')
+                    || files.attachments.iter().any(|a| matches!(a, Attachment::File { .. }));
                 let content = if reads {
-                    let (m, root) = (message.clone(), root.clone());
-                    tokio::task::spawn_blocking(move || mentions::freeze(&m, &root)).await.unwrap_or_else(
-                        |_| Err(Notice::new(NoticeKind::Internal, "the attachments could not be read")),
-                    )
+                    let (root, store) = (root.clone(), store.clone());
+                    let read = move || {
+                        let mut parts = mentions::freeze(&files, &root)?;
+                        named::attach(&mut parts, &texts, &store)?;
+                        Ok(parts)
+                    };
+                    tokio::task::spawn_blocking(read).await.unwrap_or_else(|_| {
+                        Err(Notice::new(NoticeKind::Internal, "the attachments could not be read"))
+                    })
                 } else {
-                    mentions::freeze(&message, &root)
+                    mentions::freeze(&files, &root)
                 };
                 items.push(Item { id, message, content });
             }

@@ -49,6 +49,7 @@ mod judge;
 pub mod keys;
 mod money;
 mod msg;
+mod named;
 mod nearest;
 pub mod news;
 mod notices;

@@ -38,8 +38,13 @@ impl Core {
             Query::Mentions { text, limit } => {
                 let (finder, bus) = (Arc::clone(&self.finder), Arc::clone(&self.bus));
                 let number = finder.asked();
+                let offers = self.offers(&text);
                 self.spawn(async move {
-                    let mentions = finder.find(number, &text, limit.min(ROWS) as usize).await;
+                    let mut mentions = finder.find(number, &text, limit.min(ROWS) as usize).await;
+                    if let Some(look) = offers {
+                        let more = tokio::task::spawn_blocking(look).await.unwrap_or_default();
+                        mentions.splice(0..0, more);
+                    }
                     bus.reply(client, &place, ReplyEvent::MentionsReply { text, mentions });
                 });
             }

@@ -42,7 +42,7 @@ impl Core {
     }
 
     /// The turn that an entry belongs to, as a range of the tail.
-    fn turn_entries(&self, turn: Option<EntryId>) -> Option<(EntryId, String, Vec<Arc<Entry>>)> {
+    pub(crate) fn turn_entries(&self, turn: Option<EntryId>) -> Option<(EntryId, String, Vec<Arc<Entry>>)> {
         let tail: Vec<&Arc<Entry>> = self.s.tail.iter().collect();
         let begins = |e: &Entry| matches!(&e.body, EntryBody::User { origin: Origin::Prompt, .. });
         let starts: Vec<usize> = (0..tail.len()).filter(|i| begins(tail[*i])).collect();

@@ -253,7 +253,7 @@ pub struct CostRow {
 /// A file or other thing that `@` can name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mention {
-    /// `file`, `folder`; for a definition what it is: `fn parse`.
+    /// `file`, `folder`; for a definition what it is: `fn parse`; for others a few words.
     pub kind: String,
     /// What stands behind the `@`.
     pub name: String,

@@ -198,8 +198,7 @@ fn on_screen(trial: u32, delay: u64) {
     }
     term.wait_text("All is written.");
     idle(&term);
-    term.keys("\x04");
-    assert_eq!(term.wait_exit(), 0);
+    assert_eq!(crate::screen::quit(&mut term), 0);
     assert_sound(&place, &server, before, trial);
 }
 

@@ -130,7 +130,7 @@ fn a_prompt_of_the_command_line_waits_for_the_demo_model_as_well() {
     let screen = term.wait("the demo model", |s| s.lines().next().is_some_and(|l| l.contains("demo")));
     assert!(!screen.contains("No model is set up yet"), "{screen}");
     say(&mut term, "what can you do?");
-    term.wait_text("built-in demo");
+    term.wait_text("a script, not a language model");
     assert!(!term.screen().contains("No model is set up yet"), "{}", term.screen());
     leave(&mut term);
 }

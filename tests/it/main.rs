@@ -16,6 +16,7 @@ mod ends;
 mod exec;
 mod first;
 mod footer;
+mod keys;
 mod plain;
 mod published;
 mod repo;

@@ -68,6 +68,20 @@ pub(crate) fn idle(term: &Term) -> String {
     term.wait("the end of the turn", |s| s.lines().last().is_some_and(|l| l.starts_with(" shift-tab mode")))
 }
 
+/// Quits; says yes where processes run in the background. The exit code.
+pub(crate) fn quit(term: &mut Term) -> u32 {
+    term.keys("\x04");
+    // Either the question is there, or the terminal is given back.
+    let asks = crate::common::poll(std::time::Duration::from_secs(60), || {
+        let asks = term.screen().contains("[y] quit");
+        (asks || term.kept().is_empty()).then_some(asks)
+    });
+    if asks == Some(true) {
+        term.keys("y");
+    }
+    term.wait_exit()
+}
+
 /// What a screen says, without what differs from run to run: times, measures of width, the watcher's feed,
 /// the header and the hints. How far the todo list is comes first.
 pub(crate) fn key_lines(screen: &str) -> String {

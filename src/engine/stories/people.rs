@@ -312,3 +312,56 @@ async fn rules_that_are_changed_while_it_runs_hold_for_the_next_call() {
     assert_eq!((place.read("a.txt"), place.read("c.txt")), ("4".into(), "3".into()));
     rig.quit().await;
 }
+
+/// `@diff` and `@session/ID`, chosen or written by hand, bring their texts; one that is not there stops the send.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_last_changes_and_other_sessions_can_be_named() {
+    use tiller_protocol::command::TurnCommand;
+    use tiller_protocol::{Message, SendMode};
+    let place = Place::new();
+    place.file("a.txt", "one\n");
+    let fake = Fake::with(|n, _| match n {
+        0 => calls(&[("c0", "read_file", read_args("a.txt"))]),
+        1 => calls(&[("c1", "edit_file", serde_json::json!({"path": "a.txt", "old": "one", "new": "ONE"}))]),
+        _ => says("The walnut is brown."),
+    });
+    let mut rig = place.start(&fake).await;
+    let first = rig.session();
+    rig.send(CommandBody::Turn(TurnCommand::Submit {
+        message: Message::text("look at @diff"),
+        mode: SendMode::Steer,
+    }));
+    assert!(rig.refused().await.message.contains("@diff cannot be attached: no turn has changed a file"));
+    rig.turn("edit it").await;
+    let mentions = async |rig: &mut Rig, text: &str| {
+        rig.send(CommandBody::Query(Query::Mentions { text: text.into(), limit: 9 }));
+        let ReplyEvent::MentionsReply { mentions, .. } = rig.reply().await else { panic!("no list") };
+        mentions
+    };
+    let diff = mentions(&mut rig, "dif").await;
+    assert_eq!(diff[0].name, "diff");
+    assert!(diff[0].preview.contains("+ONE") && diff[0].tokens.is_some(), "{diff:?}");
+    rig.turn("is @diff right?").await;
+    let said = |fake: &Fake| {
+        let last = fake.request(fake.count() - 1);
+        message_text(&last, last.messages.len() - 1)
+    };
+    assert!(
+        said(&fake).contains("<attached name=\"diff\">") && said(&fake).contains("+ONE"),
+        "{}",
+        said(&fake)
+    );
+    // From another session.
+    rig.quit().await;
+    let mut rig = place.start(&fake).await;
+    let list = mentions(&mut rig, "sess").await;
+    let id: String = first.to_string().chars().take(13).collect();
+    assert_eq!(list[0].name, format!("session/{id}"));
+    let name = list[0].name.clone();
+    let file =
+        tiller_protocol::Attachment::File { label: format!("@{name}"), path: name.clone(), lines: None };
+    let message = Message { text: format!("go on as in @{name}"), attachments: vec![file] };
+    rig.send(CommandBody::Turn(TurnCommand::Submit { message, mode: SendMode::Steer }));
+    fake.requested(fake.count() + 1).await;
+    assert_eq!(said(&fake).matches("The walnut is brown.").count(), 2, "{}", said(&fake));
+}

@@ -12,6 +12,9 @@ use crate::dialog::first_run::PROVIDERS;
 use crate::effect::{Connect, Connected, Token};
 use crate::msg::Msg;
 
+/// A word of so many letters looks like a key.
+const LIKE_A_KEY: usize = 16;
+
 /// Where it stands.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Step {
@@ -132,10 +135,11 @@ impl Plain {
         match step {
             Step::Provider => match PROVIDERS.get(n) {
                 Some(provider) => {
+                    // Before it is asked for: who answers at once must not be seen either.
+                    self.hide(true);
                     self.say(&format!(
                         "Type or paste the key of {provider} and press Enter. It is not shown. An empty line goes back."
                     ));
-                    self.hide(true);
                     self.setup.step = Some(Step::Key(provider));
                 }
                 None => self.say(&format!("A number from 1 to {} is needed.", PROVIDERS.len())),
@@ -202,8 +206,11 @@ impl Plain {
                 self.open_setup();
             }
             Ok(done) => {
-                self.say(&done.said);
+                if !done.models.is_empty() {
+                    self.say(&done.said);
+                }
                 match done.models.as_slice() {
+                    // A key: the engine has said so itself.
                     [] => {
                         self.setup.step = None;
                         self.keep_model(None);
@@ -241,7 +248,6 @@ impl Plain {
         };
         if wanted {
             self.setup.keep = None;
-            self.say(&format!("Model: {now}."));
             let kept = self.doors.save.as_ref().map(|save| save("model", &now.0.clone().into()));
             if let Some(Err(why)) = kept {
                 self.say(&format!("It is not kept for later sessions: {why}"));
@@ -255,6 +261,11 @@ impl Plain {
     }
 
     fn hold(&mut self, text: &str) {
+        // One long word at this place is most likely a key; it must not become a message.
+        if self.setup.step.is_some() && text.len() >= LIKE_A_KEY && !text.contains(char::is_whitespace) {
+            return self
+                .say("Not kept: that looks like a key. Choose first whose it is, then type it unseen.");
+        }
         match &mut self.setup.held {
             Some(there) => {
                 there.push('\n');

@@ -303,6 +303,8 @@ fn a_model_is_set_up_by_number_and_what_was_written_waits_for_it() {
     r.no_model();
     assert!(r.text().contains("1: type or paste a key") && r.text().contains("3: use the built-in demo"));
     r.plain.line("what is here?");
+    r.plain.line("sk-ant-0123456789abcdef");
+    assert!(r.text().contains("Not kept: that looks like a key."));
     r.plain.line("and there?");
     assert!(r.text().contains("Kept: it is sent as soon as a model is set up."));
     r.plain.line("3");

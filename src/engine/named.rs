@@ -1,0 +1,179 @@
+//! What `@` names besides files and definitions: `@diff`, what the last turn changed, and `@session/ID`, what was
+//! said in another session of this project. A file of that name comes first.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use tiller_protocol::tool::Display;
+use tiller_protocol::view::Mention;
+use tiller_protocol::{Attachment, Entry, EntryBody, Message, Notice, NoticeKind, Part};
+use tiller_store::{Filter, Store};
+
+use crate::context::compact;
+use crate::core::Core;
+
+/// The words behind the `@`.
+const DIFF: &str = "diff";
+const SESSION: &str = "session/";
+/// Letters of `session/` after which sessions are offered, and how many are.
+const LETTERS: usize = 2;
+const OFFERED: u32 = 10;
+/// Letters of an id that name a session: its time to the millisecond.
+const ID: usize = 13;
+/// Characters of a difference, and of what was said, that are attached.
+const MOST: usize = 100_000;
+const SAID: usize = 40_000;
+/// Characters of a preview.
+const PREVIEW: usize = 600;
+
+/// Looks for them; reads the store, so it may block.
+pub(crate) type Look = Box<dyn FnOnce() -> Vec<Mention> + Send>;
+
+/// What a message names.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Named {
+    Diff,
+    /// By the beginning of its id.
+    Session(String),
+}
+
+/// The text of it, to be attached.
+pub(crate) type Texts = Vec<(Named, Option<String>)>;
+
+fn named(path: &str, root: &Path) -> Option<Named> {
+    let what = match path.strip_prefix(SESSION) {
+        Some(id) if id.len() >= 8 && id.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-') => {
+            Named::Session(id.to_owned())
+        }
+        None if path == DIFF => Named::Diff,
+        _ => return None,
+    };
+    (!root.join(path).exists()).then_some(what)
+}
+
+/// Takes what it names out of a message's attachments, also what was written by hand.
+pub(crate) fn take(message: &mut Message, root: &Path) -> Vec<Named> {
+    let mut all = Vec::new();
+    let mut add = |what: Named| {
+        if !all.contains(&what) {
+            all.push(what);
+        }
+    };
+    message.attachments.retain(|a| match a {
+        Attachment::File { path, .. } => match named(path, root) {
+            Some(what) => {
+                add(what);
+                false
+            }
+            None => true,
+        },
+        _ => true,
+    });
+    for word in message.text.split_whitespace().filter_map(|w| w.strip_prefix('@')) {
+        let word = word.trim_end_matches([',', ';', '!', '?', ')', '.', ':']);
+        if let Some(what) = named(word, root) {
+            add(what);
+        }
+    }
+    all
+}
+
+/// The differences that calls made, as they showed them.
+fn diff_of(entries: &[Arc<Entry>]) -> String {
+    let mut out = String::new();
+    for e in entries {
+        if let EntryBody::ToolResult { display: Some(Display::Diff { files }), .. } = &e.body {
+            files.iter().for_each(|f| out.push_str(&f.diff));
+        }
+    }
+    cut(out, MOST)
+}
+
+fn cut(mut text: String, most: usize) -> String {
+    if text.len() > most {
+        text.truncate(text.floor_char_boundary(most));
+        text.push_str("\n[... cut ...]");
+    }
+    text
+}
+
+fn tokens(bytes: usize) -> Option<u64> {
+    Some((bytes as u64).saturating_mul(2).div_ceil(5))
+}
+
+/// What was said in a session, from its last compaction on. Blocks.
+fn said(store: &Store, id: &str) -> Result<String, String> {
+    let id = store.find_session(id).map_err(|e| e.to_string())?;
+    let head = store.session(id).map_err(|e| e.to_string())?.head;
+    let path = store.context_path(id, &head).map_err(|e| e.to_string())?;
+    let entries: Vec<Arc<Entry>> =
+        path.compaction.into_iter().chain(path.kept).chain(path.after).map(Arc::new).collect();
+    Ok(compact::transcript(&entries, None, SAID))
+}
+
+/// Puts their texts behind the message. Blocks.
+///
+/// # Errors
+/// When one cannot be read; nothing is sent then.
+pub(crate) fn attach(parts: &mut [Part], texts: &Texts, store: &Store) -> Result<(), Notice> {
+    for (what, text) in texts {
+        let (name, text) = match what {
+            Named::Diff => (DIFF.to_owned(), text.clone().ok_or_else(|| "no turn has changed a file".into())),
+            Named::Session(id) => (format!("{SESSION}{id}"), said(store, id)),
+        };
+        let text = text.map_err(|why: String| {
+            Notice::new(NoticeKind::User, format!("@{name} cannot be attached: {why}"))
+                .hint("take the mention out or mend it, and send again")
+        })?;
+        if let Some(Part::Text { text: all }) = parts.first_mut() {
+            all.push_str(&format!("\n\n<attached name=\"{name}\">\n{}\n</attached>", text.trim_end()));
+        }
+    }
+    Ok(())
+}
+
+impl Core {
+    fn last_diff(&self) -> Option<String> {
+        self.turn_entries(None).map(|(_, _, entries)| diff_of(&entries))
+    }
+
+    /// Reads what it can of it now; the rest is read away from the engine's task.
+    pub(crate) fn texts(&self, named: Vec<Named>) -> Texts {
+        named.into_iter().map(|n| if n == Named::Diff { (n, self.last_diff()) } else { (n, None) }).collect()
+    }
+
+    /// What the list offers for these letters; `None`: nothing.
+    pub(crate) fn offers(&self, text: &str) -> Option<Look> {
+        let text = text.to_lowercase();
+        if !text.is_empty() && DIFF.starts_with(&text) {
+            let diff = self.last_diff()?;
+            let mention = Mention {
+                kind: "what the last turn changed".into(),
+                name: DIFF.into(),
+                size: Some(diff.len() as u64),
+                tokens: tokens(diff.len()),
+                preview: cut(diff, PREVIEW),
+            };
+            return Some(Box::new(move || vec![mention]));
+        }
+        let begun = text.len() >= LETTERS && SESSION.starts_with(&text);
+        let rest = text.strip_prefix(SESSION);
+        if !begun && rest.is_none() {
+            return None;
+        }
+        let (store, words, own) = (self.w.store.clone(), rest.unwrap_or_default().to_owned(), self.s.id);
+        let project = self.w.workspace.root.display().to_string();
+        Some(Box::new(move || {
+            let filter = Filter { project: Some(project), text: words, limit: OFFERED, ..Filter::default() };
+            let rows = store.sessions(&filter).unwrap_or_default();
+            let row = |s: tiller_protocol::SessionSummary| Mention {
+                kind: format!("session \"{}\"", s.title),
+                name: format!("{SESSION}{}", s.id.to_string().chars().take(ID).collect::<String>()),
+                size: None,
+                tokens: None,
+                preview: s.preview,
+            };
+            rows.into_iter().filter(|s| s.id != own).map(row).collect()
+        }))
+    }
+}
