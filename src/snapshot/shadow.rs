@@ -84,7 +84,7 @@ impl Shadow {
         }
         let home = limits.home.as_deref().map(|h| h.canonicalize().unwrap_or_else(|_| h.to_owned()));
         let above = workspace.parent().is_none() || home.is_some_and(|h| h.starts_with(&workspace));
-        let place = Place::open(store, &workspace, &steps)?;
+        let place = Place::open(store, &workspace, limits.wait, &steps)?;
         let mut new = Self {
             objects: Objects::new(place.packs(), steps.clone()),
             mode: if above { Mode::Named(Dear::Home) } else { Mode::Full },
