@@ -84,6 +84,26 @@ impl tiller_protocol::Clock for Late {
 }
 
 #[test]
+fn a_folder_that_grows_too_large_under_a_named_path_is_not_taken_for_deleted() {
+    let mut w = World::new();
+    w.limits.files = 30;
+    w.put("code", "0");
+    w.put("old/x", "0");
+    let mut s = w.open();
+    let first = s.snapshot_touched(&["code", "old"]).unwrap();
+    assert_eq!(first.mode, Mode::Full);
+    for n in 0..40 {
+        w.put(&format!("old/{n}"), "0");
+    }
+    let second = s.snapshot_touched(&["old"]).unwrap();
+    assert_eq!(second.mode, Mode::Named(Dear::Files(30)));
+    assert_eq!(diff(&s, first.id, second.id), "?code ?old/x");
+    let plan = s.plan(&Goal::back(first.id, vec![])).unwrap();
+    assert_eq!(plan.items, []);
+    assert_eq!(w.tree().len(), 43);
+}
+
+#[test]
 fn a_home_folder_is_never_looked_through() {
     let mut w = World::new();
     w.put(".profile", "0");
