@@ -9,6 +9,7 @@ use tiller_protocol::Time;
 
 use crate::error::{Result, SnapshotError, at};
 use crate::id::{Id, Sort};
+use crate::journal::Journal;
 use crate::object::{self, Kind};
 use crate::pack::{Pack, Writer};
 use crate::shadow::Shadow;
@@ -287,6 +288,11 @@ impl Shadow {
             if let Err(e) = result {
                 out.problems.push(format!("{name}: {e}"));
             }
+        }
+        let journal = Journal::damaged(&self.place.dir);
+        if journal.exists() {
+            let path = journal.display();
+            out.problems.push(format!("a restore was interrupted and its journal is damaged: {path}"));
         }
         out.objects = known.len();
         for (id, _) in self.list().unwrap_or_default() {

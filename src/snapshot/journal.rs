@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::error::{Result, SnapshotError, at};
+use crate::error::{Result, at};
 use crate::id::Id;
 use crate::names;
 use crate::object::Entry;
@@ -59,6 +59,11 @@ fn get(text: &str) -> Option<Option<Entry>> {
     Entry::from_bits(u32::from_str_radix(bits, 8).ok()?, id.parse().ok()?).map(Some)
 }
 
+fn put_aside(path: &Path, dir: &Path, steps: &Steps) -> Result<()> {
+    steps.at("put journal aside").map_err(at(path))?;
+    std::fs::rename(path, Journal::damaged(dir)).map_err(at(path))
+}
+
 impl Journal {
     fn text(&self) -> String {
         let mut out = format!("tiller-restore 1\n{}\n{}\n{}\n", self.staging, self.before, self.to);
@@ -110,19 +115,30 @@ impl Journal {
     pub(crate) fn end(dir: &Path, phase: Phase, steps: &Steps) -> Result<()> {
         let path = file(dir, phase);
         steps.at("journal ends").map_err(at(&path))?;
-        std::fs::remove_file(&path).map_err(at(path))
+        std::fs::remove_file(&path).map_err(at(path))?;
+        if !steps.durable() {
+            return Ok(());
+        }
+        // One that came back after a loss of power would be carried out once more.
+        std::fs::File::open(dir).and_then(|d| d.sync_all()).map_err(at(dir))
     }
 
-    /// The restore that was interrupted, if one was.
-    pub(crate) fn find(dir: &Path) -> Result<Option<(Self, Phase)>> {
+    /// Where a journal goes that cannot be read; `verify` speaks of it.
+    pub(crate) fn damaged(dir: &Path) -> PathBuf {
+        dir.join("journal.damaged")
+    }
+
+    /// The restore that was interrupted, if one was. One that cannot be read is put aside: it must not keep
+    /// everything else from working.
+    pub(crate) fn find(dir: &Path, steps: &Steps) -> Result<Option<(Self, Phase)>> {
         for phase in [Phase::Going, Phase::Staging] {
             let path = file(dir, phase);
             match std::fs::read_to_string(&path) {
-                Ok(text) => {
-                    let damaged =
-                        || SnapshotError::Damaged { path: path.clone(), detail: "it is cut".into() };
-                    return Ok(Some((Self::parse(&text).ok_or_else(damaged)?, phase)));
-                }
+                Ok(text) => match Self::parse(&text) {
+                    Some(journal) => return Ok(Some((journal, phase))),
+                    None => put_aside(&path, dir, steps)?,
+                },
+                Err(e) if e.kind() == std::io::ErrorKind::InvalidData => put_aside(&path, dir, steps)?,
                 Err(e) if e.kind() == std::io::ErrorKind::NotFound => {}
                 Err(e) => return Err(at(path)(e)),
             }

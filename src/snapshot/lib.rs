@@ -73,6 +73,7 @@ pub use collect::{Collected, Verified};
 pub use compare::{Change, FileDiff};
 pub use error::{Result, SnapshotError};
 pub use id::{BadId, Id};
+pub use names::STAGING_PREFIX;
 pub use object::{Entry, Kind};
 pub use plan::{Conflict, Goal, Item, Left, Plan, Step, Why};
 pub use recover::Recovered;

@@ -7,8 +7,10 @@ use std::path::{Component, Path, PathBuf};
 use crate::error::{Result, SnapshotError};
 use crate::object::is_git;
 
-/// Names with this beginning are ours, while a restore runs.
-pub(crate) const STAGING: &[u8] = b".tiller-restore-";
+/// A name with this beginning in the root of the workspace is ours, while a restore runs. No snapshot holds it,
+/// and a watcher should pass it over.
+pub const STAGING_PREFIX: &str = ".tiller-restore-";
+pub(crate) const STAGING: &[u8] = STAGING_PREFIX.as_bytes();
 
 /// A name or path on one line of UTF-8.
 pub(crate) fn escape(bytes: &[u8]) -> String {

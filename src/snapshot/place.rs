@@ -28,39 +28,48 @@ pub(crate) struct Place {
 
 impl Place {
     /// Makes the store of a workspace, or looks whether the one that is there is its.
-    pub(crate) fn open(dir: &Path, workspace: &Path, steps: &Steps) -> Result<Self> {
+    pub(crate) fn open(dir: &Path, workspace: &Path, wait: Duration, steps: &Steps) -> Result<Self> {
         let place = Self { dir: dir.to_owned() };
-        folder(dir)?;
-        let path = dir.join("format");
         let mine =
             format!("tiller snapshots {FORMAT}\n{}\n", names::escape(workspace.as_os_str().as_bytes()));
-        match std::fs::read_to_string(&path) {
-            Ok(text) => {
-                let words =
-                    || SnapshotError::NotOurs { path: path.clone(), detail: "its format is unknown".into() };
-                let found = text.lines().next().and_then(|l| l.strip_prefix("tiller snapshots "));
-                let found: u32 = found.and_then(|n| n.parse().ok()).ok_or_else(words)?;
-                if found > FORMAT {
-                    return Err(SnapshotError::Newer { path: dir.to_owned(), found, known: FORMAT });
-                }
-                if text != mine {
-                    let whose = text.lines().nth(1).unwrap_or_default();
-                    let detail = format!("it keeps those of {whose}");
-                    return Err(SnapshotError::NotOurs { path: dir.to_owned(), detail });
-                }
-            }
-            Err(e) if e.kind() == io::ErrorKind::NotFound => {
-                for sub in ["repo", "repo/objects", "repo/objects/pack", "repo/objects/info", "repo/refs"] {
-                    folder(&dir.join(sub))?;
-                }
-                write(&dir.join("repo/HEAD"), b"ref: refs/heads/none\n", steps)?;
-                write(&dir.join("repo/config"), CONFIG.as_bytes(), steps)?;
-                // Last: a store without it is made once more.
-                write(&path, mine.as_bytes(), steps)?;
-            }
-            Err(e) => return Err(at(&path)(e)),
+        if place.is_of(&mine)? {
+            return Ok(place);
         }
+        folder(dir)?;
+        // Two processes may come at once; the second finds what the first made.
+        let _lock = place.lock(wait)?;
+        if place.is_of(&mine)? {
+            return Ok(place);
+        }
+        for sub in ["repo", "repo/objects", "repo/objects/pack", "repo/objects/info", "repo/refs"] {
+            folder(&dir.join(sub))?;
+        }
+        write(&dir.join("repo/HEAD"), b"ref: refs/heads/none\n", steps)?;
+        write(&dir.join("repo/config"), CONFIG.as_bytes(), steps)?;
+        // Last: a store without it is made once more.
+        write(&dir.join("format"), mine.as_bytes(), steps)?;
         Ok(place)
+    }
+
+    /// Whether the store is made and of this workspace; another one's, or a newer one, is an error.
+    fn is_of(&self, mine: &str) -> Result<bool> {
+        let path = self.dir.join("format");
+        let text = match std::fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(false),
+            Err(e) => return Err(at(&path)(e)),
+        };
+        let bad = |detail: String| SnapshotError::NotOurs { path: self.dir.clone(), detail };
+        let found = text.lines().next().and_then(|l| l.strip_prefix("tiller snapshots "));
+        let found: u32 =
+            found.and_then(|n| n.parse().ok()).ok_or_else(|| bad("its format is unknown".into()))?;
+        if found > FORMAT {
+            return Err(SnapshotError::Newer { path: self.dir.clone(), found, known: FORMAT });
+        }
+        if text != mine {
+            return Err(bad(format!("it keeps those of {}", text.lines().nth(1).unwrap_or_default())));
+        }
+        Ok(true)
     }
 
     pub(crate) fn packs(&self) -> PathBuf {

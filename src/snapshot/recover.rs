@@ -65,7 +65,7 @@ fn files(n: usize) -> String {
 
 /// Finishes or takes back what the journal says, if there is one.
 pub(crate) fn run(shadow: &mut Shadow, lock: &Lock) -> Result<Option<Recovered>> {
-    let Some((journal, phase)) = Journal::find(&shadow.place.dir)? else { return Ok(None) };
+    let Some((journal, phase)) = Journal::find(&shadow.place.dir, &shadow.steps)? else { return Ok(None) };
     let mut recovered =
         Recovered { before: journal.before, to: journal.to, after: None, done: Vec::new(), left: Vec::new() };
     if phase == Phase::Staging {

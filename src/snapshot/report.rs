@@ -32,7 +32,7 @@ impl Default for Limits {
         Self {
             file_bytes: 16 << 20,
             files: 200_000,
-            tree_bytes: 4 << 30,
+            tree_bytes: 2 << 30,
             scan: Duration::from_secs(20),
             wait: Duration::from_secs(30),
             home: None,

@@ -84,7 +84,7 @@ impl Shadow {
         }
         let home = limits.home.as_deref().map(|h| h.canonicalize().unwrap_or_else(|_| h.to_owned()));
         let above = workspace.parent().is_none() || home.is_some_and(|h| h.starts_with(&workspace));
-        let place = Place::open(store, &workspace, &steps)?;
+        let place = Place::open(store, &workspace, limits.wait, &steps)?;
         let mut new = Self {
             objects: Objects::new(place.packs(), steps.clone()),
             mode: if above { Mode::Named(Dear::Home) } else { Mode::Full },
@@ -296,11 +296,20 @@ impl Shadow {
             let mut dir = model.take().unwrap_or_else(|| Dir { partial: true, ..Dir::default() });
             for path in again.iter().filter(|p| !p.is_empty()) {
                 (scan.files, scan.bytes) = (0, 0);
-                // A named folder that is itself too dear stays out; its named files are named one by one.
-                if let Ok(ignored) = scan.touch(root.as_fd(), &mut dir, (&[], path), &outer, full)
-                    && (ignored || !full)
-                {
-                    self.named.insert(path.clone());
+                match scan.touch(root.as_fd(), &mut dir, (&[], path), &outer, full) {
+                    Ok(ignored) if ignored || !full => {
+                        self.named.insert(path.clone());
+                    }
+                    Ok(_) => {}
+                    // What is new under one name is too much: from now on names only.
+                    Err(why) if full => {
+                        self.mode = Mode::Named(why);
+                        return self.look(paths);
+                    }
+                    // A named folder that is itself too dear stays out; its files can be named one by one.
+                    Err(_) => {
+                        self.named.remove(path);
+                    }
                 }
             }
             model = Some(dir);

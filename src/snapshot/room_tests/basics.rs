@@ -354,3 +354,20 @@ fn empty_folders_come_and_go() {
     undo(&mut s, &done);
     assert!(w.work().join("a/b").is_dir());
 }
+
+#[test]
+fn a_damaged_journal_keeps_nobody_from_working_and_is_named() {
+    let w = World::new();
+    drop(w.open());
+    fs::write(w.store().join("journal"), b"tiller-restore 1\n\xff").unwrap();
+    let mut s = w.open();
+    assert!(s.recovered().is_none());
+    assert!(s.snapshot().is_ok());
+    assert_eq!(s.verify().unwrap().problems.len(), 1);
+}
+
+#[test]
+fn it_can_be_moved_to_another_thread() {
+    fn send<T: Send>() {}
+    send::<crate::Shadow>();
+}

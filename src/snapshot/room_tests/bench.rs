@@ -18,11 +18,11 @@ fn timed<T>(what: &str, budget: &str, act: impl FnOnce() -> T) -> T {
 #[ignore = "a benchmark; it prints and judges nothing"]
 fn bench() {
     let w = World::new();
-    sh(
-        &w.work(),
-        "for d in $(seq 0 999); do mkdir -p p$((d % 40))/d$d; for f in $(seq 0 49); do \
-         seq $((d * f)) $((d * f + 150)) > p$((d % 40))/d$d/file$f.rs; done; done",
-    );
+    for n in 0..50_000 {
+        let (d, f) = (n / 50, n % 50);
+        let text: String = (d * f..d * f + 150).map(|line| format!("line {line}\n")).collect();
+        w.put(&format!("p{}/d{d}/file{f}.rs", d % 40), text);
+    }
     // As old as files usually are.
     settle();
     let mut s = w.open();

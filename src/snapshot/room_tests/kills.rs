@@ -346,5 +346,5 @@ fn a_large_restore_that_is_killed_is_finished() {
 #[test]
 #[ignore = "minutes: many places of a restore of 2,000 files"]
 fn a_large_restore_that_is_killed_at_many_places_is_finished() {
-    large(400);
+    large(60);
 }

@@ -2,7 +2,9 @@
 
 mod basics;
 mod bench;
+mod collecting;
 mod git;
 mod kills;
 mod random;
+mod scale;
 mod world;

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use proptest::prelude::*;
-use proptest::test_runner::{Config, TestRunner};
+use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
 use super::kills::{Fuse, clean};
 use super::world::{World, undo};
@@ -58,7 +58,8 @@ fn edit() -> impl Strategy<Value = Edit> {
 }
 
 fn act() -> impl Strategy<Value = Act> {
-    let race = proptest::option::of((0..40_usize, 0..PATHS.len()));
+    // Not the ignored one: nobody keeps that for the racer who overwrites it.
+    let race = proptest::option::of((0..40_usize, 0..PATHS.len() - 1));
     let kill = proptest::option::weighted(0.4, 0..60_usize);
     prop_oneof![
         4 => edit().prop_map(Act::Person),
@@ -302,9 +303,11 @@ impl Story {
     }
 }
 
-fn run(cases: u32) {
+fn run(cases: u32, seed: u8) {
     let config = Config { cases, failure_persistence: None, max_shrink_iters: 400, ..Config::default() };
-    let mut runner = TestRunner::new(config);
+    // The same ones each time: a failure here is a failure everywhere.
+    let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &[seed; 32]);
+    let mut runner = TestRunner::new_with_rng(config, rng);
     let result = runner.run(&proptest::collection::vec(act(), 4..16), |acts| {
         let mut story = Story::new();
         for act in &acts {
@@ -321,13 +324,13 @@ fn run(cases: u32) {
 
 #[test]
 fn no_byte_of_anybodys_is_lost() {
-    run(300);
+    run(300, 1);
 }
 
 #[test]
 #[ignore = "an hour or less: ten thousand interleavings"]
 fn no_byte_of_anybodys_is_lost_in_ten_thousand_interleavings() {
-    run(10_000);
+    run(10_000, 2);
 }
 
 #[test]
