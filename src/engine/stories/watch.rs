@@ -263,6 +263,7 @@ async fn a_comment_in_a_file_starts_a_turn_once_where_that_is_switched_on() {
             who,
             count: 1,
             lines: None,
+            during: None,
         };
         // Its own edits and git's ask for nothing.
         watcher.sees(Seen { changes: vec![change(Who::Git)], ..Seen::default() });
