@@ -65,6 +65,7 @@ pub const GROUPS: &[(&str, &[ActionSpec])] = &[
     ("Error log", dialog::errors::ACTIONS),
     ("Session picker", dialog::sessions::ACTIONS),
     ("History search", dialog::history::ACTIONS),
+    ("Go back", dialog::restore::ACTIONS),
     ("Search in sessions", dialog::search::ACTIONS),
     ("Queue", dialog::queue::ACTIONS),
     ("Reports", dialog::reports::ACTIONS),

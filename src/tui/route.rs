@@ -277,6 +277,12 @@ impl App {
         {
             self.effects(owner, list);
         }
+        // What was done for nobody in particular is told.
+        if let (None, EventBody::Reply(reply)) = (found, &event.body)
+            && let ReplyEvent::DoneReply { said } = reply.as_ref()
+        {
+            self.say(said.clone());
+        }
     }
 
     /// Brings a job's result to whoever asked.

@@ -30,6 +30,7 @@ pub(crate) mod profile;
 pub mod queue;
 pub mod recorder;
 pub mod reports;
+pub(crate) mod restore;
 pub mod review;
 pub mod search;
 pub mod sessions;
@@ -144,6 +145,7 @@ pub const SAMPLES: &[Sample] = &[
     ("review", || Box::new(review::sample())),
     ("on the side", || Box::new(aside::Aside::new("why is it so?"))),
     ("sessions", || Box::new(sessions::open())),
+    ("restore", || Box::new(restore::sample())),
     ("search", || Box::new(search::open(&Model::default()))),
     ("models", || Box::new(model::open())),
 ];

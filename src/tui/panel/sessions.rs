@@ -16,6 +16,7 @@ use super::conversation::GoTo;
 use super::rows::{Rows, clock};
 use super::{DrawCx, Hint, Panel, Reply, View};
 use crate::action::{Action, ActionSpec};
+use crate::dialog::restore::Restore;
 use crate::dialog::text::Text;
 use crate::effect::{Effect, Token};
 use crate::ladder::Rung;
@@ -27,11 +28,18 @@ use crate::theme::Role;
 use crate::widget::draw;
 
 /// What it can do besides a list.
-pub const ACTIONS: &[ActionSpec] = &[ActionSpec::key_only(
-    "tree.fork",
-    "fork here",
-    "Go another way from before this message; nothing is lost",
-)];
+pub const ACTIONS: &[ActionSpec] = &[
+    ActionSpec::key_only(
+        "tree.fork",
+        "fork here",
+        "Go another way from before this message; nothing is lost",
+    ),
+    ActionSpec::key_only(
+        "tree.restore",
+        "go back",
+        "Bring files, conversation or both back to what they were here; shows first what would change",
+    ),
+];
 
 /// One turn of the path.
 struct Turn {
@@ -167,6 +175,13 @@ impl Tree {
         }
     }
 
+    fn restore(&self) -> Reply {
+        match self.chosen() {
+            What::Turn(entry) | What::Left(entry) => Reply::with(Effect::Push(Box::new(Restore::to(entry)))),
+            What::Nothing => Reply::done(),
+        }
+    }
+
     fn fork(&self, model: &Model) -> Reply {
         let say = |text: &str| Reply::with(Effect::Toast(Notice::new(NoticeKind::Info, text)));
         match self.chosen() {
@@ -226,6 +241,7 @@ impl Panel for Tree {
         match action.0 {
             "list.open" => return self.open(),
             "tree.fork" => return self.fork(model),
+            "tree.restore" => return self.restore(),
             "list.back" => return Reply::with(Effect::Focus(View::Composer)),
             id if self.rows.act(id) => self.moved = self.rows.chosen != self.now(),
             _ => return Reply::Ignored,
@@ -260,7 +276,7 @@ impl Panel for Tree {
         if let Some(hints) = self.rows.find_hints() {
             return hints;
         }
-        vec![Hint::as_("list.open", "look"), Hint::of("tree.fork")]
+        vec![Hint::as_("list.open", "look"), Hint::of("tree.restore"), Hint::of("tree.fork")]
     }
 
     fn measure(&mut self, area: Rect, cx: &DrawCx<'_>) {

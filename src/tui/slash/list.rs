@@ -2,8 +2,8 @@
 
 use super::alias::Alias;
 use super::{
-    SlashCommand, btw, budget, compact, model, mute, new, permissions, queue, rename, resume, stop, theme,
-    todo,
+    SlashCommand, btw, budget, checkpoint, compact, model, mute, new, permissions, queue, rename, resume,
+    stop, theme, todo, undo,
 };
 
 /// All commands, by name.
@@ -12,6 +12,7 @@ pub(super) const ALL: &[&dyn SlashCommand] = &[
     &Alias("audit", "What ran, who allowed it, how it ended", "audit.open"),
     &btw::Btw,
     &budget::Budget,
+    &checkpoint::Checkpoint,
     &compact::Compact,
     &Alias("context", "Where the model's context goes", "context.open"),
     &resume::Continue,
@@ -29,8 +30,10 @@ pub(super) const ALL: &[&dyn SlashCommand] = &[
     &permissions::Permissions,
     &queue::Queue,
     &Alias("quit", "Leave Tiller", "global.quit"),
+    &undo::Undo(true),
     &rename::Rename,
     &Alias("retry", "Do not wait for the next try of a failed request", "global.try_now"),
+    &Alias("rewind", "Go back to an earlier message: words, files or both", "view.sessions"),
     &Alias("search", "Find words in everything that was said", "search.open"),
     &Alias("sessions", "Pick another session", "sessions.open"),
     &Alias("settings", "Change settings of the screen", "settings.open"),
@@ -39,5 +42,7 @@ pub(super) const ALL: &[&dyn SlashCommand] = &[
     &theme::Theme,
     &todo::Todo,
     &Alias("tour", "Begin the guided tour", "tour.open"),
+    &Alias("tree", "Show the tree of this session", "view.sessions"),
+    &undo::Undo(false),
     &Alias("view", "Read the conversation in the full viewer", "viewer.open"),
 ];

@@ -3,6 +3,7 @@
 mod alias;
 mod btw;
 mod budget;
+mod checkpoint;
 mod compact;
 mod list;
 mod model;
@@ -15,6 +16,7 @@ mod resume;
 mod stop;
 mod theme;
 mod todo;
+mod undo;
 
 use crate::effect::Effect;
 use crate::model::Model;

@@ -1,0 +1,33 @@
+//! `/checkpoint`.
+
+use tiller_protocol::CommandBody;
+use tiller_protocol::command::SessionCommand;
+
+use super::SlashCommand;
+use crate::effect::Effect;
+use crate::model::Model;
+
+/// `/checkpoint`
+pub(super) struct Checkpoint;
+
+impl SlashCommand for Checkpoint {
+    fn name(&self) -> &'static str {
+        "checkpoint"
+    }
+
+    fn help(&self) -> &'static str {
+        "Name this moment, to come back to it: words and files"
+    }
+
+    fn usage(&self) -> &'static str {
+        "/checkpoint NAME"
+    }
+
+    fn run(&self, args: &str, _model: &Model) -> Result<Vec<Effect>, String> {
+        if args.is_empty() {
+            return Err("Write a name behind it: /checkpoint NAME".into());
+        }
+        let name = args.to_owned();
+        Ok(vec![Effect::Send(CommandBody::Session(SessionCommand::Checkpoint { name }))])
+    }
+}
