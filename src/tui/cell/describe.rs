@@ -28,6 +28,14 @@ pub fn describe(name: &str, arguments: &Value) -> (String, String) {
             let what = words("pattern").or_else(|| words("glob")).unwrap_or_default();
             ("search", words("path").map_or(what.clone(), |path| format!("{what} in {path}")))
         }
+        "session_search" => {
+            let place = match text("project").as_deref() {
+                None | Some("" | "." | "this") => String::new(),
+                Some("all") => " in the sessions of every folder".into(),
+                Some(other) => format!(" in the sessions of {other}"),
+            };
+            ("recall", format!("\"{}\"{place}", text("query").unwrap_or_default()))
+        }
         "terminal" => ("shell", text("command").unwrap_or_else(first)),
         "process" => {
             let words = [text("action"), text("id")];
@@ -77,6 +85,12 @@ mod tests {
             ("read_file", json!({"path": "a.rs", "start": 3}), ("read", "a.rs:3-")),
             ("read_file", json!({"path": "a.rs"}), ("read", "a.rs")),
             ("list_dir", json!({}), ("list", ".")),
+            ("session_search", json!({"query": "old"}), ("recall", "\"old\"")),
+            (
+                "session_search",
+                json!({"query": "a", "project": "/p"}),
+                ("recall", "\"a\" in the sessions of /p"),
+            ),
             ("search", json!({"pattern": "x", "path": "src"}), ("search", "x in src")),
             (
                 "patch",

@@ -146,8 +146,10 @@ impl Source for Search {
 
     fn items(&mut self, model: &Model) -> Vec<Item> {
         let row = |h: &SearchHit| {
-            // The match is what one looks for: it stands near the beginning of the row.
-            let from = h.preview[..h.mark.0].char_indices().rev().nth(11).map_or(0, |(at, _)| at);
+            // The match is what one looks for: it stands near the beginning of the row, after a whole word.
+            let before = &h.preview[..h.mark.0];
+            let near = before.char_indices().rev().nth(15).map_or(0, |(at, _)| at);
+            let from = if near == 0 { 0 } else { near + before[near..].find(' ').map_or(0, |at| at + 1) };
             let text = format!("{} {}", mark(h.role), h.preview[from..].trim_start());
             let elsewhere = self.place == Place::All && h.project != self.project;
             let folder = if elsewhere { h.project.rsplit('/').next().unwrap_or_default() } else { "" };

@@ -226,11 +226,13 @@ impl Panel for Tree {
     }
 
     fn empty(&self, model: &Model) -> bool {
-        !model
-            .conversation
-            .cells()
-            .iter()
-            .any(|c| matches!(c.body, Body::User { origin: Origin::Prompt, .. }))
+        // Who went back to the very beginning still finds what was left.
+        self.left.is_empty()
+            && !model
+                .conversation
+                .cells()
+                .iter()
+                .any(|c| matches!(c.body, Body::User { origin: Origin::Prompt, .. }))
     }
 
     fn rows(&self, width: u16, model: &Model) -> Option<u16> {
