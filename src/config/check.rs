@@ -30,8 +30,11 @@ const LEAST: &[(&str, f64)] = &[
     ("providers.*.models.*.*", 0.0),
 ];
 
+/// Key, what fits, and that in words.
+type Meaning = (&'static str, fn(&str) -> bool, &'static str);
+
 /// Texts that the types allow and that mean nothing, by key: what they must be.
-const TEXTS: &[(&str, fn(&str) -> bool, &str)] = &[
+const TEXTS: &[Meaning] = &[
     ("model", is_model, "a model, as \"provider/model\""),
     ("tiers.fast", is_model, "a model, as \"provider/model\""),
     ("tiers.main", is_model, "a model, as \"provider/model\""),

@@ -25,12 +25,12 @@ fn s10_a_dead_holder_is_replaced_and_a_living_one_is_not() {
     child.kill().unwrap();
     let began = Instant::now();
     let mut lease = store.acquire(s, "main", Take::IfFree).wait();
-    while lease.is_err() && began.elapsed() < Duration::from_secs(2) {
+    while lease.is_err() && began.elapsed() < Duration::from_secs(20) {
         std::thread::park_timeout(Duration::from_millis(5));
         lease = store.acquire(s, "main", Take::IfFree).wait();
     }
     let lease = lease.unwrap();
-    assert!(began.elapsed() < Duration::from_secs(2));
+    assert!(began.elapsed() < Duration::from_secs(20));
     child.wait().unwrap();
 
     // The path is one line: whoever wrote, wrote after the one before.

@@ -105,7 +105,7 @@ fn trials(messages: u128, damages: u64) {
             other => other.unwrap_or_else(|e| panic!("seed {seed} {kind}: {e}")),
         };
         let took = began.elapsed();
-        assert!(took < Duration::from_secs(5), "seed {seed} {kind}: {took:?}");
+        assert!(took < Duration::from_secs(60), "seed {seed} {kind}: {took:?}");
         let salvaged = !store.notices().is_empty();
         found += u32::from(salvaged);
         for id in &must {

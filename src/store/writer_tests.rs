@@ -195,7 +195,7 @@ fn s13_moved_away_acknowledgements_stop() {
     std::fs::rename(&path, &away).unwrap();
     let began = Instant::now();
     eventually("the banner", || !store.health().borrow().ok());
-    assert!(began.elapsed() < Duration::from_secs(2));
+    assert!(began.elapsed() < Duration::from_secs(20));
     assert_eq!(*store.health().borrow(), Health::Failing(StoreError::Moved { path: path.clone() }));
     assert_eq!(store.check(), Err(StoreError::Moved { path: path.clone() }));
     let then = acknowledged.load(Ordering::SeqCst);

@@ -113,7 +113,8 @@ pub fn human(bytes: u64) -> String {
 ///
 /// Secrets in it are not masked here. It may be binary, it is paged and searched by byte while it grows, and a
 /// key may be cut by any piece that comes; so it is masked wherever it is read instead: for the model, for the
-/// screen, for exports. It never leaves this machine.
+/// screen, for exports. It never leaves this machine, and goes some
+/// time after its session.
 #[derive(Debug)]
 pub struct Spill {
     file: File,

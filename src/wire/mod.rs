@@ -12,6 +12,7 @@
 //! | `folder` | changes of settings, keys and themes reach the screen |
 //! | `agents` | agent programs of other vendors on this machine |
 //! | `editor` | the person's editor |
+//! | `spill` | full outputs of sessions that are gone |
 //! | `statusline` | the command of the person's status line |
 
 pub(crate) mod agents;
@@ -22,6 +23,7 @@ mod logs;
 pub(crate) mod rules;
 pub(crate) mod settings;
 pub mod setup;
+pub(crate) mod spill;
 pub mod start;
 pub(crate) mod statusline;
 mod trust;

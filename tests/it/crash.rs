@@ -239,8 +239,14 @@ fn s2_killed_before_a_message_is_stored_the_words_come_back() {
     let place = Place::anthropic(&server);
     let mut term = place.term(&[], 100, 30);
     term.wait_text("Say what you want done");
+    // The screen may be there before the store.
+    let open = || {
+        let flags = rusqlite::OpenFlags::SQLITE_OPEN_READ_WRITE;
+        let db = rusqlite::Connection::open_with_flags(place.home.join("data/tiller.db"), flags).ok()?;
+        db.query_row("SELECT count(*) FROM sessions", [], |_| Ok(())).ok().map(|()| db)
+    };
     // Somebody else writes, for as long as it takes.
-    let db = rusqlite::Connection::open(place.home.join("data/tiller.db")).unwrap();
+    let db = poll(Duration::from_secs(60), open).unwrap();
     db.busy_timeout(Duration::from_secs(60)).unwrap();
     db.execute_batch("BEGIN IMMEDIATE").unwrap();
     say(&mut term, "words that matter");

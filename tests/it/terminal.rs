@@ -12,7 +12,7 @@ use crate::screen::{idle, say};
 use crate::story::Model;
 
 /// How long an end may take. The promise is 2 s on an idle machine.
-const END: Duration = Duration::from_secs(6);
+const END: Duration = Duration::from_secs(30);
 
 fn sleepers(place: &Place) -> usize {
     at_work(place).iter().filter(|(_, line)| line.starts_with("sleep")).count()

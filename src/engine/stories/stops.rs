@@ -98,7 +98,7 @@ async fn s1_a_session_that_was_killed_anywhere_goes_on_with_a_valid_history() {
             })
             .await;
         rig.notice("was interrupted").await;
-        assert!(began.elapsed() < Duration::from_secs(2), "usable soon: {:?}", began.elapsed());
+        assert!(began.elapsed() < SOON, "usable soon: {:?}", began.elapsed());
         let stored = shape(&rig.snapshot().await.entries);
         for entry in &shown {
             assert!(stored.contains(entry), "stage {stage}: {entry} was shown and is lost: {stored:?}");
@@ -178,9 +178,10 @@ async fn a_tool_that_ignores_its_end_is_left_behind_after_the_second_stop() {
     rig.interrupt(true);
     let began = Instant::now();
     assert_eq!(rig.finished().await.0, TurnStatus::Interrupted);
-    assert!(began.elapsed() < Duration::from_secs(4), "{:?}", began.elapsed());
+    // The grace of the first stop alone is longer.
+    assert!(began.elapsed() < Duration::from_secs(6), "{:?}", began.elapsed());
     let end = Instant::now();
     let seen = rig.quit().await;
-    assert!(end.elapsed() < Duration::from_secs(2), "{:?}", end.elapsed());
+    assert!(end.elapsed() < SOON, "{:?}", end.elapsed());
     assert!(matches!(seen.last().unwrap().body, EventBody::State(StateEvent::Stopped {})));
 }

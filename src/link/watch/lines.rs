@@ -46,7 +46,9 @@ pub(crate) fn word(root: &Path, time: Time, changes: Vec<Change>) -> Vec<FileCha
             })
             .collect();
     }
-    let mut groups: BTreeMap<String, (Who, PathBuf, u64, Option<Arc<str>>)> = BTreeMap::new();
+    /// Who, the common folder, how many, and what ran.
+    type Group = (Who, PathBuf, u64, Option<Arc<str>>);
+    let mut groups: BTreeMap<String, Group> = BTreeMap::new();
     for (c, _) in &changes {
         let folder = c.diff.path.parent().unwrap_or(root);
         groups

@@ -209,7 +209,7 @@ impl Composer {
         if let Some(sending) = self.sent.iter_mut().find(|s| s.token == token && s.queued.is_none()) {
             // As it was typed, or else (secrets are masked there) the latest.
             let same = queue.iter().filter(fresh).find(|q| q.message == sending.message);
-            sending.queued = same.or_else(|| queue.iter().filter(fresh).last()).map(|q| q.id);
+            sending.queued = same.or_else(|| queue.iter().rfind(fresh)).map(|q| q.id);
         }
         self.queue(queue);
         Reply::done()
