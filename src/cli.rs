@@ -295,8 +295,8 @@ pub enum By {
 /// What `tiller sessions search` looks for.
 #[derive(Debug, clap::Args)]
 pub struct Search {
-    /// Words that must all be there; "a phrase"; -not
-    #[arg(required = true, allow_hyphen_values = true)]
+    /// Words that must all be there; "a phrase"; -not this (in quotes with the rest)
+    #[arg(required = true)]
     pub query: Vec<String>,
     /// In the sessions of every folder
     #[arg(long)]

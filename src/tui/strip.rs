@@ -7,6 +7,7 @@ use tiller_protocol::{Ask, AskBody, QueuedState};
 use unicode_width::UnicodeWidthStr;
 
 use crate::dialog::queue;
+use crate::ladder::Rung;
 use crate::panel::DrawCx;
 use crate::panel::composer::waiting;
 use crate::theme::Role;
@@ -99,9 +100,14 @@ fn tour(cx: &DrawCx<'_>, width: u16, out: &mut Vec<Line>) {
     let Some((step, at, of)) = cx.model.tour.step() else { return };
     let right = format!("{} next  {} end", cx.key("tour.next"), cx.key("tour.end"));
     let specs = || step.actions.iter().filter_map(|a| crate::action::find(&a.id));
+    // Escape has many names; in a tour it is the one that the step is about.
+    let label = |s: &crate::action::ActionSpec| match s.action.0 {
+        "global.escape" => Rung::Stop.label().unwrap_or(s.label),
+        _ => s.label,
+    };
     let told = |labels: bool| -> String {
         let key = |s: &crate::action::ActionSpec| match labels {
-            true => format!("{} {}", cx.key(s.action.0), s.label),
+            true => format!("{} {}", cx.key(s.action.0), label(s)),
             false => cx.key(s.action.0),
         };
         let keys: Vec<String> = specs().map(key).collect();

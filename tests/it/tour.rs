@@ -82,3 +82,78 @@ fn the_demo_at_80x24() {
 fn the_demo_at_118x25() {
     demo(118, 25);
 }
+
+/// Each step of the guided tour is done as it says, with the key that it names, and leads to the next one.
+#[test]
+fn the_guided_tour_can_be_done_as_it_says() {
+    let place = Place::new();
+    let at = place.user.join("sample");
+    let mut term = place.term(&["demo", "--at", at.to_str().unwrap()], 118, 25);
+    let step = |term: &Term, n: usize| term.wait_text(&format!("tour {n}/11"));
+    // A key right behind Escape would be one with Alt.
+    let escape = |term: &mut Term| {
+        term.keys("\x1b");
+        crate::common::let_pass(std::time::Duration::from_millis(300));
+    };
+    step(&term, 1);
+    // Whoever does what comes next passes over the welcome.
+    say(&mut term, "fix the failing test");
+    step(&term, 3);
+    loop {
+        let screen = term
+            .wait("a question or the end", |s| s.contains("[y] yes") || s.contains("All tests pass now."));
+        if screen.contains("All tests pass now.") {
+            break;
+        }
+        let screen = crate::screen::asked(&term, "[y] yes");
+        let lines: Vec<&str> = screen.lines().skip_while(|l| !l.contains("approve?")).collect();
+        let first = lines[1].trim_matches(['│', '|', ' ']).to_owned();
+        answer(&mut term, &first, "y");
+    }
+    step(&term, 4);
+    idle(&term);
+    term.keys("\x1b6");
+    term.wait_text("op_sub()");
+    step(&term, 5);
+    escape(&mut term);
+    idle(&term);
+    say(&mut term, "run sleep 600");
+    term.wait_text("~ shell");
+    step(&term, 5);
+    say(&mut term, "and then this");
+    step(&term, 6);
+    escape(&mut term);
+    step(&term, 7);
+    // What was to steer waits: it comes back to be edited.
+    term.wait_text("stopped");
+    term.keys("\x1b[A");
+    term.wait_gone("steer 1: and then this");
+    term.keys("\x15");
+    term.keys("\x1b1");
+    term.wait("the keys of the conversation", |s| hints(s).contains("enter open"));
+    step(&term, 7);
+    crate::common::let_pass(std::time::Duration::from_millis(300));
+    term.keys("\r");
+    step(&term, 8);
+    escape(&mut term);
+    idle(&term);
+    say(&mut term, "ask me something");
+    term.wait_text("question from main");
+    // The question is deaf at first.
+    crate::common::let_pass(std::time::Duration::from_millis(900));
+    term.keys("3");
+    step(&term, 9);
+    idle(&term);
+    std::fs::write(at.join("mine.txt"), "by hand\n").unwrap();
+    term.wait_text("mine.txt");
+    term.keys("\x1b4");
+    step(&term, 10);
+    escape(&mut term);
+    idle(&term);
+    term.keys("\x10");
+    step(&term, 11);
+    escape(&mut term);
+    idle(&term);
+    term.keys("\x04");
+    assert_eq!(term.wait_exit(), 0);
+}

@@ -5,7 +5,7 @@
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use tiller_protocol::Clock;
 use tiller_snapshot::{Limits, Shadow, SnapshotError};
@@ -85,7 +85,9 @@ impl Keeper {
         let mark = self.place.store.join("collected");
         let age = mark.metadata().and_then(|m| m.modified()).ok().and_then(|t| t.elapsed().ok());
         let due = self.place.store.exists() && age.is_none_or(|age| age >= COLLECT);
-        due && std::fs::write(&mark, "").is_ok()
+        let mut options = std::fs::OpenOptions::new();
+        let ours = std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        due && ours.write(true).create(true).truncate(true).open(&mark).is_ok_and(|f| f.set_modified(SystemTime::now()).is_ok())
     }
 
     /// Whether a restore was interrupted, so that opening at once is worth it.

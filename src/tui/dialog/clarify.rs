@@ -186,7 +186,8 @@ impl Clarify {
             return Some(Reply::done());
         }
         self.chosen = self.found.iter().position(|f| *f == choice)?;
-        Some(self.choose())
+        // As if it had been chosen by key: who counts what was done sees it, too.
+        Some(Reply::with(Effect::Act(Action("clarify.choose"))))
     }
 
     fn deaf(&self, model: &Model) -> bool {

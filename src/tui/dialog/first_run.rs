@@ -135,7 +135,7 @@ impl FirstRun {
     fn words(&self, model: &Model) -> String {
         match &self.step {
             Step::Menu => {
-                let mut words = "No model is set up yet. What you have typed is kept.".to_owned();
+                let mut words = "No model is set up yet. What you type is kept.".to_owned();
                 if !model.found_agents.is_empty() {
                     // Named, not offered: nothing here can start them yet.
                     let all = model.found_agents.join(", ");
