@@ -1,6 +1,6 @@
 //! What a snapshot knows of a path: its state, that nothing was there, or nothing at all.
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
 use std::path::Path;
 use std::rc::Rc;
@@ -37,15 +37,16 @@ impl State {
     }
 }
 
-/// One snapshot, with what was read of it so far.
+/// One snapshot, with what was read of it so far. Making one is cheap: a plan makes two for each step.
 pub(crate) struct View<'a> {
     objects: &'a Objects,
     workspace: &'a Path,
     pub(crate) kept: Kept,
     repositories: Vec<Vec<u8>>,
     hidden: Vec<Vec<u8>>,
-    person: Arc<Rules>,
-    outer: Arc<Rules>,
+    global: Option<&'a Path>,
+    person: OnceCell<Arc<Rules>>,
+    outer: OnceCell<Arc<Rules>>,
     folders: RefCell<HashMap<Id, Rc<Vec<Named>>>>,
     rules: RefCell<HashMap<Vec<u8>, Arc<Rules>>>,
 }
@@ -67,8 +68,9 @@ impl Shadow {
             kept,
             repositories,
             hidden,
-            person: rules::person(&self.workspace, global),
-            outer: rules::outer(&self.workspace, global),
+            global,
+            person: OnceCell::new(),
+            outer: OnceCell::new(),
             folders: RefCell::default(),
             rules: RefCell::default(),
         })
@@ -153,9 +155,10 @@ impl View<'_> {
         }
         let here = rules::absolute(self.workspace, folder);
         let above = if folder.is_empty() {
-            self.outer.clone()
+            self.outer.get_or_init(|| rules::outer(self.workspace, self.global)).clone()
         } else if self.repositories.iter().any(|r| r == folder) {
-            rules::excluded(&self.person, &here, &here.join(".git"))
+            let person = self.person.get_or_init(|| rules::person(self.workspace, self.global));
+            rules::excluded(person, &here, &here.join(".git"))
         } else {
             self.rules(names::split(folder).0)?
         };

@@ -293,6 +293,54 @@ fn who_is_quicker_than_a_restore_keeps_what_they_wrote() {
     }
 }
 
+/// Somebody writes just before their file is swapped out, and the kill comes just after: what lies in the
+/// staging folder is all there is of it.
+#[test]
+fn what_was_swapped_out_when_the_kill_came_goes_back() {
+    for (moment, next, path) in [
+        ("exchange", "exchange back", "edited"),
+        ("move old", "move back", "made"),
+        ("place new", "-", "gone"),
+    ] {
+        let w = World::new();
+        w.put("edited", "0");
+        w.put("gone", "0");
+        let armed = Arc::new(AtomicUsize::new(0));
+        let (arm, target) = (armed.clone(), w.work().join(path));
+        let steps = Steps::with(move |what| match arm.load(Ordering::SeqCst) {
+            1 if what == moment => {
+                arm.store(2, Ordering::SeqCst);
+                fs::write(&target, "person").unwrap();
+                Ok(())
+            }
+            2 if what == next => {
+                arm.store(3, Ordering::SeqCst);
+                Err(io::Error::from(io::ErrorKind::Interrupted))
+            }
+            3 => Err(io::Error::from(io::ErrorKind::Interrupted)),
+            _ => Ok(()),
+        });
+        let mut s = w.open_with(steps).unwrap();
+        let first = s.snapshot().unwrap();
+        let step = agent(&mut s, || {
+            w.put("edited", "1");
+            w.put("made", "1");
+            w.remove("gone");
+        });
+        let plan = s.plan(&Goal::back(first.id, vec![step])).unwrap();
+        armed.store(1, Ordering::SeqCst);
+        let result = s.restore(&plan, &BTreeMap::new());
+        assert_eq!(result.is_err(), next != "-");
+        drop(s);
+        let mut s = w.open();
+        assert_eq!(w.get(path), "person", "{moment}");
+        if let Some(recovered) = s.recovered() {
+            assert!(recovered.left.iter().any(|l| l.path == Path::new(path)), "{recovered:?}");
+        }
+        clean(&w);
+    }
+}
+
 /// W2: 2,000 files, killed at sampled places; `all` of them in the long run.
 fn large(places: usize) {
     let w = World::new();

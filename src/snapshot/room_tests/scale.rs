@@ -65,7 +65,8 @@ fn too_much_content_and_too_much_time_are_limits_too() {
     assert_eq!(w.open().snapshot().unwrap().mode, Mode::Full);
     let late = std::sync::Arc::new(Late::default());
     w.limits.scan = Duration::from_secs(1);
-    let mut s = crate::Shadow::open(&w.work(), &w.store(), w.limits.clone(), late).unwrap();
+    let (work, store) = (w.work(), w.store());
+    let mut s = crate::Shadow::open(&work, &store, w.limits, late).unwrap();
     assert_eq!(s.snapshot().unwrap().mode, Mode::Named(Dear::Slow(1)));
 }
 
