@@ -87,7 +87,12 @@ impl Keeper {
         let due = self.place.store.exists() && age.is_none_or(|age| age >= COLLECT);
         let mut options = std::fs::OpenOptions::new();
         let ours = std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        due && ours.write(true).create(true).truncate(true).open(&mark).is_ok_and(|f| f.set_modified(SystemTime::now()).is_ok())
+        due && ours
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .open(&mark)
+            .is_ok_and(|f| f.set_modified(SystemTime::now()).is_ok())
     }
 
     /// Whether a restore was interrupted, so that opening at once is worth it.
