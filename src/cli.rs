@@ -126,6 +126,8 @@ pub enum Sub {
         #[arg(long)]
         copy: bool,
     },
+    /// What the files were: list, name, compare, restore, undo
+    Checkpoint(Checkpoint),
     /// What ran, who allowed it, and how it ended
     Audit {
         /// Show only rows that contain this
@@ -327,4 +329,47 @@ pub struct Search {
     /// Leave out so many hits: the pages before
     #[arg(long, default_value_t = 0)]
     pub offset: u32,
+}
+
+/// `tiller checkpoint`.
+#[derive(Debug, clap::Args)]
+pub struct Checkpoint {
+    #[command(subcommand)]
+    pub what: CheckpointWhat,
+    /// Of this session (an id or its beginning) instead of the last one of this folder
+    #[arg(long, global = true, value_name = "ID")]
+    pub session: Option<String>,
+    #[arg(long, global = true)]
+    pub json: bool,
+}
+
+/// What is done with them.
+#[derive(Debug, Subcommand)]
+pub enum CheckpointWhat {
+    /// Moments that can be gone back to; named ones have a *
+    List,
+    /// Name this moment
+    Create { name: String },
+    /// What restoring would change
+    Diff {
+        /// A name, or an entry's id or its beginning
+        point: String,
+    },
+    /// Bring files back. What is there now is kept first; what you changed yourself stays
+    Restore {
+        /// A name, or an entry's id or its beginning
+        point: String,
+        /// Only these files and folders
+        #[arg(long, value_name = "PATH")]
+        path: Vec<String>,
+        /// Also what you or another program changed since
+        #[arg(long)]
+        force: bool,
+    },
+    /// Take the last restore back
+    Undo {
+        /// Do it again instead
+        #[arg(long)]
+        redo: bool,
+    },
 }

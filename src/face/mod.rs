@@ -2,6 +2,7 @@
 
 mod agents;
 mod audit;
+mod checkpoint;
 mod complete;
 mod connect;
 mod costs;
@@ -112,6 +113,7 @@ fn dispatch(cli: Cli) -> Result<Exit, Notice> {
         Some(Sub::Import { file, copy }) => {
             sessions::run(&here()?, crate::cli::Sessions::Import { file, copy }, false)
         }
+        Some(Sub::Checkpoint(what)) => checkpoint::run(&here()?, &what),
         Some(Sub::Audit { filter, limit, json }) => audit::run(&here()?, filter.as_deref(), limit, json),
         Some(Sub::Costs { by, json }) => costs::run(&here()?, by, json),
         Some(Sub::Trust { dir, list, revoke, yes }) => trust::run(dir, list, revoke, yes),

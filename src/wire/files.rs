@@ -23,6 +23,11 @@ pub(crate) fn store(data: &Path, project: &Path) -> PathBuf {
 
 /// Keeps them for this setup; `None` when that is switched off.
 pub(crate) fn keeper(setup: &Setup) -> Option<Keeper> {
+    Some(Keeper::new(place(setup)?, Arc::clone(&setup.clock)))
+}
+
+/// Where they are kept for this setup; `None` when that is switched off.
+pub(crate) fn place(setup: &Setup) -> Option<Snapshots> {
     let c = &setup.config.config.snapshots;
     if !c.enabled {
         return None;
@@ -37,14 +42,12 @@ pub(crate) fn keeper(setup: &Setup) -> Option<Keeper> {
         home,
         ..Limits::default()
     };
-    let quota = c.quota_mb.saturating_mul(1 << 20);
-    let place = Snapshots {
+    Some(Snapshots {
         workspace: setup.project.clone(),
         store: store(&setup.places.data, &setup.project),
         limits,
-        quota,
-    };
-    Some(Keeper::new(place, Arc::clone(&setup.clock)))
+        quota: c.quota_mb.saturating_mul(1 << 20),
+    })
 }
 
 #[cfg(test)]

@@ -304,3 +304,47 @@ fn doctor_tells_which_of_two_keys_is_used() {
     write("this is no TOML");
     assert_eq!((check().0.as_str(), check().2), ("fail", Some(2)));
 }
+
+#[test]
+fn checkpoints_are_listed_named_compared_restored_and_undone() {
+    let server = ScriptServer::start([
+        calls("c1", "write_file", serde_json::json!({"path": "a.txt", "content": "of the agent\n"})),
+        says("Written."),
+        calls("c2", "terminal", serde_json::json!({"command": "echo more >> a.txt; echo new > b.txt"})),
+        says("Done."),
+    ]);
+    let place = Place::anthropic(&server);
+    place.file("mine.txt", "mine\n");
+    place.ok(&["exec", "--profile", "full", "write it"]);
+    assert!(place.ok(&["checkpoint", "create", "written"]).contains("written"));
+    place.ok(&["exec", "--profile", "full", "--continue", "more"]);
+    let list = place.lines(&["checkpoint", "list", "--json"]);
+    let names: Vec<&str> = list.iter().map(|p| p["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["write it", "written", "more"]);
+    assert!(place.ok(&["checkpoint", "diff", "written"]).contains("-more"));
+    let done = place.lines(&["checkpoint", "restore", "written", "--json"]);
+    assert_eq!(done[0]["files"].as_array().unwrap().len(), 2, "{done:?}");
+    assert_eq!((place.read("a.txt").as_str(), place.read("mine.txt").as_str()), ("of the agent\n", "mine\n"));
+    assert!(!place.work.join("b.txt").exists());
+    place.ok(&["checkpoint", "undo"]);
+    assert_eq!(
+        (place.read("a.txt").as_str(), place.read("b.txt").as_str()),
+        ("of the agent\nmore\n", "new\n")
+    );
+    place.ok(&["checkpoint", "undo", "--redo"]);
+    assert_eq!(place.read("a.txt"), "of the agent\n");
+    place.ok(&["checkpoint", "undo"]);
+    // What the person changed since stays, unless told otherwise.
+    place.file("a.txt", "by hand\n");
+    let first = list[0]["entry"].as_str().unwrap();
+    place.ok(&["checkpoint", "restore", &first[..first.len() - 2]]);
+    assert_eq!(place.read("a.txt"), "by hand\n");
+    assert!(!place.work.join("b.txt").exists());
+    place.ok(&["checkpoint", "restore", first, "--force", "--path", "a.txt"]);
+    assert!(!place.work.join("a.txt").exists());
+    place.ok(&["checkpoint", "undo"]);
+    assert_eq!(place.read("a.txt"), "by hand\n");
+    for wrong in [&["checkpoint", "restore", "nothing"][..], &["checkpoint", "create", " "]] {
+        assert_eq!(place.run(wrong).code, Some(2), "{wrong:?}");
+    }
+}

@@ -1,0 +1,284 @@
+//! `tiller checkpoint`: what the files were, without a screen. The same operations as in the workbench.
+
+use serde_json::json;
+use tiller_engine::files::back::{self, Wishes};
+use tiller_protocol::{
+    Entry, EntryBody, EntryId, IdSource, Notice, NoticeKind, Op, OpId, RestorePreview, SessionId,
+};
+use tiller_snapshot::{Goal, Shadow};
+use tiller_store::{Append, Lease, StepOf, StepRow, Store, Take};
+
+use super::sessions::one_line;
+use super::{Exit, json_line, say};
+use crate::cli::{Checkpoint, CheckpointWhat};
+use crate::wire::{Setup, files};
+
+/// Operations that are looked through for one that can be undone.
+const OPS: u32 = 1000;
+
+/// A session, and the snapshots of its folder.
+struct Here<'a> {
+    setup: &'a Setup,
+    store: Store,
+    session: SessionId,
+    head: String,
+    shadow: Shadow,
+}
+
+/// Runs one subcommand.
+pub(super) fn run(setup: &Setup, what: &Checkpoint) -> Result<Exit, Notice> {
+    let store = setup.open_store()?;
+    let session = setup.find_session(&store, what.session.as_deref().unwrap_or("last"))?;
+    let row = store.session(session).map_err(|e| e.notice())?;
+    if row.summary.project != setup.project_name() {
+        return Err(Notice::new(NoticeKind::User, format!("That session is of {}.", row.summary.project))
+            .hint("Run this command in that folder: files are only restored where you are."));
+    }
+    let place = files::place(setup).ok_or_else(|| {
+        Notice::new(NoticeKind::User, "The files of this folder are not kept.")
+            .hint("Set snapshots.enabled to true in config.toml.")
+    })?;
+    let shadow =
+        Shadow::open(&place.workspace, &place.store, place.limits, std::sync::Arc::clone(&setup.clock))
+            .map_err(|e| e.notice())?;
+    let mut here = Here { setup, store, session, head: row.head, shadow };
+    if let Some(recovered) = here.shadow.recovered() {
+        eprint_line(&recovered.sentence());
+    }
+    match &what.what {
+        CheckpointWhat::List => here.list(what.json),
+        CheckpointWhat::Create { name } => here.create(name, what.json),
+        CheckpointWhat::Diff { point } => here.diff(point, what.json),
+        CheckpointWhat::Restore { point, path, force } => here.restore(point, path, *force, what.json),
+        CheckpointWhat::Undo { redo } => here.undo(*redo, what.json),
+    }
+}
+
+fn eprint_line(text: &str) {
+    use std::io::Write;
+    // Standard error may be gone.
+    let _ = writeln!(std::io::stderr().lock(), "tiller: {}", one_line(text));
+}
+
+/// What a point is called.
+fn title(entry: &Entry) -> String {
+    let text = match &entry.body {
+        EntryBody::Checkpoint { name } => name.clone(),
+        body => body.search_text(),
+    };
+    one_line(text.trim())
+}
+
+impl Here<'_> {
+    /// The points of the session: messages and named moments, oldest first.
+    fn points(&self) -> Result<Vec<(Entry, StepRow)>, Notice> {
+        let mut points = Vec::new();
+        for row in self.store.steps(self.session, 0).map_err(|e| e.notice())? {
+            // An entry that is damaged or gone is no way back.
+            if let StepOf::Point(id) = row.of
+                && let Ok(entry) = self.store.entry(id)
+            {
+                points.push((entry, row));
+            }
+        }
+        Ok(points)
+    }
+
+    fn list(&self, json: bool) -> Result<Exit, Notice> {
+        let mut text = String::new();
+        for (entry, row) in self.points()? {
+            let named = matches!(entry.body, EntryBody::Checkpoint { .. });
+            if json {
+                text.push_str(&json_line(&json!({
+                    "entry": entry.id, "name": title(&entry), "named": named, "time": row.time,
+                    "snapshot": row.after,
+                })));
+            } else {
+                let when = row.time.to_rfc3339()[..16].replace('T', " ");
+                let mark = if named { "*" } else { " " };
+                text.push_str(&format!("{}  {when} {mark} {}\n", entry.id, title(&entry)));
+            }
+        }
+        if text.is_empty() && !json {
+            text = "The files were not kept in this session yet.\n".into();
+        }
+        say(&text)
+    }
+
+    /// By its name, or by an entry's id or the beginning of one.
+    fn find(&self, text: &str) -> Result<(Goal, EntryId, String), Notice> {
+        let points = self.points()?;
+        let named = points
+            .iter()
+            .rev()
+            .find(|(e, _)| matches!(&e.body, EntryBody::Checkpoint { name } if name == text));
+        let mut by_id = points.iter().filter(|(e, _)| text.len() >= 6 && e.id.to_string().starts_with(text));
+        let found = match (named, by_id.next(), by_id.next()) {
+            (Some(found), ..) | (None, Some(found), None) => found,
+            (None, Some(_), Some(_)) => {
+                return Err(Notice::new(
+                    NoticeKind::User,
+                    format!("Several checkpoints begin with '{text}'."),
+                )
+                .hint("Write more of the id."));
+            }
+            (None, None, _) => {
+                return Err(Notice::new(
+                    NoticeKind::User,
+                    format!("There is no checkpoint '{}'.", one_line(text)),
+                )
+                .hint("`tiller checkpoint list` shows them."));
+            }
+        };
+        let (id, title) = (found.0.id, title(&found.0));
+        let point = back::point(&self.store, self.session, id).map_err(|e| e.notice())?;
+        let point =
+            point.ok_or_else(|| Notice::new(NoticeKind::User, "The files of that moment were not kept."))?;
+        Ok((Goal::back(point.snapshot, point.steps), id, title))
+    }
+
+    fn preview(&mut self, goal: &Goal, title: String) -> Result<RestorePreview, Notice> {
+        let plan = self.shadow.plan(goal).map_err(|e| e.notice())?;
+        Ok(back::preview(&self.shadow, &plan, title, self.setup.clock.now()))
+    }
+
+    fn diff(&mut self, point: &str, json: bool) -> Result<Exit, Notice> {
+        let (goal, _, title) = self.find(point)?;
+        let preview = self.preview(&goal, title)?;
+        if json {
+            return say(&json_line(&preview));
+        }
+        let mut text = String::new();
+        for f in &preview.files {
+            let why =
+                f.conflict.as_deref().map(|c| format!("  ({c}: stays, unless --force)")).unwrap_or_default();
+            text.push_str(&format!("{:?} {}  +{} -{}{why}\n", f.kind, one_line(&f.path), f.added, f.removed));
+            text.push_str(&tiller_tui::text::clean::plain_lines(&f.diff));
+        }
+        for line in preview.left.iter().chain(&preview.notes) {
+            text.push_str(&format!("{}\n", one_line(line)));
+        }
+        say(if text.is_empty() { "No file differs.\n" } else { &text })
+    }
+
+    /// Nobody else may be at work on this branch meanwhile.
+    fn lease(&self) -> Result<Lease, Notice> {
+        self.store
+            .acquire(self.session, &self.head, Take::IfFree)
+            .wait()
+            .map_err(|e| e.notice().hint("Do it there: Escape Escape, or /checkpoint and /undo."))
+    }
+
+    fn create(&mut self, name: &str, json: bool) -> Result<Exit, Notice> {
+        let name = one_line(name.trim());
+        if name.is_empty() {
+            return Err(Notice::new(NoticeKind::User, "A checkpoint needs a name."));
+        }
+        let lease = self.lease()?;
+        let now = self.setup.clock.now();
+        let parent = self.store.head(self.session, &self.head).map_err(|e| e.notice())?;
+        let id = EntryId::fresh(self.ids(), now);
+        let entry = Entry {
+            id,
+            parent,
+            session: self.session,
+            agent: tiller_protocol::AgentId::main(),
+            time: now,
+            body: EntryBody::Checkpoint { name: name.clone() },
+            snapshot: None,
+        };
+        let kept = self.shadow.snapshot().map_err(|e| e.notice())?;
+        let mut append = Append::new(self.session, self.head.clone()).entries(vec![entry]);
+        append.lease = Some(lease.clone());
+        self.store.append(append).wait().map_err(|e| e.notice())?;
+        let row = StepRow {
+            id: 0,
+            of: StepOf::Point(id),
+            before: None,
+            after: kept.id.to_string(),
+            files: Vec::new(),
+            time: kept.time,
+        };
+        self.store.add_step(self.session, row).wait().map_err(|e| e.notice())?;
+        self.store.release(lease).wait().map_err(|e| e.notice())?;
+        let words = format!("Checkpoint \"{name}\" is made ({id}).\n");
+        say(&if json {
+            json_line(&json!({"entry": id, "name": name, "snapshot": kept.id.to_string()}))
+        } else {
+            words
+        })
+    }
+
+    fn restore(&mut self, point: &str, paths: &[String], force: bool, json: bool) -> Result<Exit, Notice> {
+        let (mut goal, _, title) = self.find(point)?;
+        if !paths.is_empty() {
+            goal.select = Some(paths.iter().map(std::path::PathBuf::from).collect());
+        }
+        let mut wishes = Wishes::default();
+        if force {
+            let preview = self.preview(&goal, title.clone())?;
+            wishes.force =
+                preview.files.into_iter().filter(|f| f.conflict.is_some()).map(|f| f.path).collect();
+        }
+        self.go(&goal, &wishes, &format!("restore files: {title}"), None, json)
+    }
+
+    fn undo(&mut self, redo: bool, json: bool) -> Result<Exit, Notice> {
+        let ops = self.store.ops(self.session, OPS).map_err(|e| e.notice())?;
+        let none = if redo { "No restore was undone." } else { "No restore of files can be undone." };
+        let found = back::undoable(&ops, redo).ok_or_else(|| Notice::new(NoticeKind::User, none))?;
+        let plain = found.title.trim_start_matches("undo ").trim_start_matches("redo ").to_owned();
+        let title = format!("{} {plain}", if redo { "redo" } else { "undo" });
+        self.go(&found.goal, &Wishes::default(), &title, Some(found.root), json)
+    }
+
+    fn go(
+        &mut self,
+        goal: &Goal,
+        wishes: &Wishes,
+        title: &str,
+        of: Option<OpId>,
+        json: bool,
+    ) -> Result<Exit, Notice> {
+        let lease = self.lease()?;
+        let done = back::go(&mut self.shadow, goal, wishes).map_err(|e| e.notice())?;
+        let diffs = self.shadow.compare(done.before.id, done.after.id).map_err(|e| e.notice())?;
+        let named = back::named(&diffs);
+        if done.before.id != done.after.id {
+            let now = self.setup.clock.now();
+            let op = Op {
+                id: OpId::fresh(self.ids(), now),
+                session: self.session,
+                time: now,
+                parent: None,
+                cause: None,
+                title: title.into(),
+                change: back::change(&done, named.clone(), of),
+            };
+            let row = StepRow {
+                id: 0,
+                of: StepOf::Restore(op.id),
+                before: Some(done.before.id.to_string()),
+                after: done.after.id.to_string(),
+                files: named.clone(),
+                time: done.after.time,
+            };
+            self.store.add_step(self.session, row).wait().map_err(|e| e.notice())?;
+            let mut append = Append::new(self.session, self.head.clone());
+            append.op = Some(op);
+            append.lease = Some(lease.clone());
+            self.store.append(append).wait().map_err(|e| e.notice())?;
+        }
+        self.store.release(lease).wait().map_err(|e| e.notice())?;
+        let left: Vec<String> =
+            done.left.iter().map(|l| format!("{}: {}", back::shown(&l.path), l.why)).collect();
+        if json {
+            return say(&json_line(&json!({"files": named, "left": left})));
+        }
+        say(&format!("{}.\n", one_line(&back::sentence(&done))))
+    }
+
+    fn ids(&self) -> &dyn IdSource {
+        self.setup.ids.as_ref()
+    }
+}
