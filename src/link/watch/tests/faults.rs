@@ -53,7 +53,7 @@ fn f1_a_storm_is_one_line_and_cheap() {
     // A file that is looked at between its truncation and its new bytes counts twice.
     assert!(told < STORM as u64 + 100, "{told}");
     // One for each quiet period; a loaded machine may make more than one of them.
-    assert!(lines <= 100, "{lines}");
+    assert!(lines <= 500, "{lines}");
     assert!(begun.elapsed() < Duration::from_secs(90), "{:?}", begun.elapsed());
     // All watchers of this test run count; the row gives 5 s for 100,000.
     let ticks = cpu("tiller-watch") - before;
