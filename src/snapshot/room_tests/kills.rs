@@ -388,7 +388,7 @@ fn large(places: usize) {
 
 #[test]
 fn a_large_restore_that_is_killed_is_finished() {
-    large(6);
+    large(4);
 }
 
 #[test]
