@@ -137,7 +137,7 @@ fn tidy(shadow: &Shadow, replace: &Replace<'_>, journal: &Journal, number: usize
         Err(e) => return Err(fail()(e.into())),
     }
     let data = shadow.objects.read(&to.id, Sort::Content)?;
-    replace.stage(number, to, &data).map_err(fail())?;
+    replace.stage_again(number, to, &data).map_err(fail())?;
     Ok(())
 }
 

@@ -243,31 +243,34 @@ impl Replace<'_> {
         Ok(None)
     }
 
-    /// Lays out a content under a number. It gets the number when it is whole: what has it and is not ours
-    /// was swapped out, so half of ours must never be taken for somebody's.
-    pub(crate) fn stage(&self, number: usize, to: Entry, data: &[u8]) -> io::Result<OwnedFd> {
-        let (name, half) = (number.to_string(), format!("{number}.new"));
-        let half = half.as_bytes();
+    /// Lays out a content under a name.
+    pub(crate) fn stage(&self, name: &[u8], to: Entry, data: &[u8]) -> io::Result<OwnedFd> {
         self.steps.at("stage")?;
-        match rustix::fs::unlinkat(self.staging, half, AtFlags::empty()) {
+        if to.kind == Kind::Link {
+            rustix::fs::symlinkat(data, self.staging, name)?;
+            return self.staging.try_clone_to_owned();
+        }
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let fd = rustix::fs::openat(self.staging, name, flags, Mode::RUSR | Mode::WUSR)?;
+        let mut file = std::fs::File::from(fd);
+        self.steps.at("write staged")?;
+        io::Write::write_all(&mut file, data)?;
+        rustix::fs::fchmod(&file, Mode::from_raw_mode(to.mode as _))?;
+        Ok(file.into())
+    }
+
+    /// Lays out a content under a number when files have changed already. It gets the number when it is whole:
+    /// what has it and is not ours was swapped out, so half of ours must never be taken for somebody's.
+    pub(crate) fn stage_again(&self, number: usize, to: Entry, data: &[u8]) -> io::Result<()> {
+        let (name, half) = (number.to_string(), format!("{number}.new"));
+        self.steps.at("clear half")?;
+        match rustix::fs::unlinkat(self.staging, half.as_bytes(), AtFlags::empty()) {
             Ok(()) | Err(Errno::NOENT) => {}
             Err(e) => return Err(e.into()),
         }
-        let fd = if to.kind == Kind::Link {
-            rustix::fs::symlinkat(data, self.staging, half)?;
-            self.staging.try_clone_to_owned()?
-        } else {
-            let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-            let fd = rustix::fs::openat(self.staging, half, flags, Mode::RUSR | Mode::WUSR)?;
-            let mut file = std::fs::File::from(fd);
-            self.steps.at("write staged")?;
-            io::Write::write_all(&mut file, data)?;
-            rustix::fs::fchmod(&file, Mode::from_raw_mode(to.mode as _))?;
-            file.into()
-        };
+        self.stage(half.as_bytes(), to, data)?;
         self.steps.at("name staged")?;
-        rename_new(self.staging, half, self.staging, name.as_bytes())?;
-        Ok(fd)
+        Ok(rename_new(self.staging, half.as_bytes(), self.staging, name.as_bytes())?)
     }
 
     /// Removes folders that became empty, upwards, while `ours` says that they should not be there.

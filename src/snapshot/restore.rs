@@ -156,7 +156,7 @@ impl Shadow {
         })
     }
 
-    /// All that needs space happens here, before any file changes.
+    /// All that needs space happens here, before any file changes. What a kill leaves is swept as a whole.
     fn lay_out(&self, root: BorrowedFd<'_>, journal: &Journal) -> Result<OwnedFd> {
         let name = journal.staging.as_bytes();
         let path = self.workspace.join(&journal.staging);
@@ -168,7 +168,7 @@ impl Shadow {
         for (number, op) in journal.ops.iter().enumerate() {
             let Some(to) = op.to.filter(|_| is_leaf(op.to)) else { continue };
             let data = self.objects.read(&to.id, Sort::Content)?;
-            let file = replace.stage(number, to, &data).map_err(at(&path))?;
+            let file = replace.stage(number.to_string().as_bytes(), to, &data).map_err(at(&path))?;
             if staged <= FEW && self.steps.durable() {
                 rustix::fs::fsync(&file).map_err(|e| at(&path)(e.into()))?;
             }

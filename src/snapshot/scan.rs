@@ -93,7 +93,8 @@ impl Scan<'_> {
         let id = old.id;
         let mut known = old.nodes.into_iter().peekable();
         let mut judge = |scan: &mut Self, name: Vec<u8>, prev: Option<Node>| -> Result<(), Dear> {
-            let full = names::join(path, &name);
+            // Most names are as they were: their path is only put together where it is needed.
+            let full = || names::join(path, &name);
             let found = disk::look(fd, &name);
             let Ok(Some(stamp)) = found else {
                 same &= prev.is_none();
@@ -109,7 +110,7 @@ impl Scan<'_> {
                 Node::Skip(stamp, _) => stamp.file_type() == FileType::Directory,
             });
             let judged = same_rules && was_dir == Some(is_dir);
-            if !judged && rules.ignores(&rules::absolute(scan.workspace, &full), is_dir) {
+            if !judged && rules.ignores(&rules::absolute(scan.workspace, &full()), is_dir) {
                 same &= prev.is_none();
                 return Ok(());
             }
@@ -123,11 +124,11 @@ impl Scan<'_> {
                 };
                 same &= inner.stamp.perms() == stamp.perms();
                 match disk::open_dir(fd, &name) {
-                    Ok(child) => scan.walk(child.as_fd(), &full, inner, &rules)?,
+                    Ok(child) => scan.walk(child.as_fd(), &full(), inner, &rules)?,
                     Err(_) => Node::Skip(stamp, Reason::Unreadable),
                 }
             } else {
-                scan.leaf(&full, stamp, prev, &mut same)?
+                scan.leaf((path, &name), stamp, prev, &mut same)?
             };
             same &= !matches!(node, Node::Skip(..)) || was_dir.is_some();
             new.nodes.push((name, node));
@@ -181,7 +182,13 @@ impl Scan<'_> {
     }
 
     /// A name that is no folder. `same` becomes false unless its content is known and as it was.
-    fn leaf(&mut self, path: &[u8], stamp: Stamp, prev: Option<Node>, same: &mut bool) -> Result<Node, Dear> {
+    fn leaf(
+        &mut self,
+        (folder, name): (&[u8], &[u8]),
+        stamp: Stamp,
+        prev: Option<Node>,
+        same: &mut bool,
+    ) -> Result<Node, Dear> {
         self.count(stamp.size)?;
         let kind = match stamp.file_type() {
             FileType::RegularFile => Kind::File,
@@ -200,7 +207,7 @@ impl Scan<'_> {
             _ => {
                 *same = false;
                 let job = u32::try_from(self.jobs.len()).map_err(|_| Dear::Files(self.jobs.len()))?;
-                self.jobs.push(path.to_vec());
+                self.jobs.push(names::join(folder, name));
                 Ok(Node::Leaf(Leaf { stamp, settled: false, kind, content: Content::Job(job) }))
             }
         }
@@ -247,7 +254,7 @@ impl Scan<'_> {
         let ignored = rules.ignores(&rules::absolute(self.workspace, &path), is_dir);
         let prev = dir.take(name);
         if !is_dir {
-            let node = self.leaf(&path, stamp, prev, &mut false)?;
+            let node = self.leaf((here, name), stamp, prev, &mut false)?;
             dir.set(name, node);
             return Ok(ignored);
         }
