@@ -1,6 +1,5 @@
 //! The faces without a screen, one file per subcommand, and the exit codes that scripts rely on.
 
-mod agents;
 mod audit;
 mod checkpoint;
 mod complete;

@@ -130,7 +130,8 @@ pub(super) fn show(mut setup: Setup, open: cli::Open, first: Option<&'static str
     let connector = Connector { shared: Arc::clone(&shared), link: Arc::clone(&link), file };
     options.connect = Some(Arc::new(move |what| connector.connect(what)));
     options.found_keys = shared.found_keys();
-    options.found_agents = super::agents::found((setup.env)("PATH").as_deref().unwrap_or_default());
+    let agents = crate::wire::agents::found((setup.env)("PATH").as_deref().unwrap_or_default());
+    options.found_agents = agents.iter().map(|a| a.name.to_owned()).collect();
     // The demo was asked for; otherwise a session without a real model offers to set one up.
     // The demo is a choice of its own: nothing is to be set up for it.
     // Kept in the settings it is a choice of an earlier day.

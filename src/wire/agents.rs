@@ -15,6 +15,14 @@ const KNOWN: &[(&str, &str)] = &[
     ("gemini", "Gemini CLI"),
     ("aider", "aider"),
     ("opencode", "OpenCode"),
+    ("goose", "goose"),
+    ("cursor-agent", "Cursor"),
+    ("amp", "Amp"),
+    ("qwen", "Qwen Code"),
+    ("crush", "Crush"),
+    ("copilot", "GitHub Copilot"),
+    ("kiro-cli", "Kiro"),
+    ("grok", "Grok"),
 ];
 
 /// Bytes of an answer that are read.
