@@ -258,8 +258,8 @@ impl Here<'_> {
             let row = StepRow {
                 id: 0,
                 of: StepOf::Restore(op.id),
-                before: Some(done.before.id.to_string()),
-                after: done.after.id.to_string(),
+                before: Some(done.step().before.to_string()),
+                after: done.step().after.to_string(),
                 files: named.clone(),
                 time: done.after.time,
             };

@@ -62,7 +62,7 @@ fn it_is_sqlite_s_safest_setting_and_ours() {
         ("synchronous", "2"),
         ("foreign_keys", "1"),
         ("mmap_size", "0"),
-        ("user_version", "2"),
+        ("user_version", &migrate::latest().to_string()),
         ("application_id", "1414286418"),
     ] {
         let found: String = pragma(name);

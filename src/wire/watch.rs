@@ -25,9 +25,12 @@ impl Watch {
         own: Vec<PathBuf>,
         clock: Arc<dyn Clock>,
     ) -> Self {
+        // What a restore lays out for a moment, in the folder itself.
+        let staged = format!("/{}*", tiller_snapshot::STAGING_PREFIX);
+        let ignore = settings.ignore.iter().cloned().chain([staged]).collect();
         let config = Config {
             debounce: Duration::from_millis(settings.debounce),
-            ignore: settings.ignore.clone(),
+            ignore,
             poll: settings.poll,
             own,
             ..Config::new(clock)

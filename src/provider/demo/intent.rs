@@ -10,6 +10,8 @@ pub(crate) enum Intent {
     /// Describe the project, or one file.
     Explain(Option<String>),
     Search(String),
+    /// Find words in what was said before.
+    Recall(String),
     Run(String),
     /// Run beside the conversation.
     Start(String),
@@ -65,6 +67,12 @@ pub(crate) fn read(prompt: &str) -> Intent {
     }
     if matches!(first, "start" | "watch") {
         return Intent::Start(bare(&after_word(prompt)));
+    }
+    if matches!(first, "recall" | "remember") {
+        let what = bare(&after_word(prompt));
+        if !what.is_empty() {
+            return Intent::Recall(what);
+        }
     }
     if matches!(first, "search" | "find" | "grep") || low.starts_with("where is ") {
         let what = after_word(prompt);
@@ -183,6 +191,7 @@ mod tests {
             ("search for op_add", Intent::Search(s("op_add"))),
             ("grep `check`", Intent::Search(s("check"))),
             ("where is op_div", Intent::Search(s("op_div"))),
+            ("recall the walnut", Intent::Recall(s("the walnut"))),
             ("run ls -l", Intent::Run(s("ls -l"))),
             ("run `sh test.sh`", Intent::Run(s("sh test.sh"))),
             ("run sleep 60 in the background", Intent::Start(s("sleep 60"))),

@@ -198,6 +198,8 @@ async fn it_drives_every_tool() {
     assert!(started.contains("has ended"), "{started} {:?}", w.messages.last());
     let fetched = w.turn(&format!("fetch {}/page", server.url())).await;
     assert!(fetched.contains("Words of the page"), "{fetched}");
+    let recalled = w.turn("recall walnut").await;
+    assert!(recalled.contains("no hits"), "{recalled}");
     let all: BTreeSet<String> = registry::ALL.iter().map(|t| t.name().to_owned()).collect();
     assert_eq!(w.used, all);
 }

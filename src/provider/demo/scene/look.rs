@@ -103,6 +103,13 @@ pub(super) fn search(turn: &Turn<'_>, what: &str) -> Step {
     }
 }
 
+pub(super) fn recall(turn: &Turn<'_>, what: &str) -> Step {
+    match turn.last("session_search") {
+        None => Step::call("", "session_search", json!({"query": what})),
+        Some(hits) => Step::say(format!("In earlier sessions:\n\n{}", tail(&hits.text, true))),
+    }
+}
+
 /// Some lines of output as a code block; empty when there are none.
 fn tail(output: &str, first: bool) -> String {
     let lines: Vec<&str> = output.lines().filter(|l| !l.trim().is_empty()).collect();

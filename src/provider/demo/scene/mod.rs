@@ -35,6 +35,7 @@ pub(crate) fn next(request: &Request) -> Step {
         Intent::Add(what) => add::next(&turn, what),
         Intent::Explain(file) => look::explain(&turn, file.as_deref()),
         Intent::Search(what) => look::search(&turn, what),
+        Intent::Recall(what) => look::recall(&turn, what),
         Intent::Run(command) => look::run(&turn, command),
         Intent::Start(command) => look::start(&turn, command),
         Intent::Fetch(url) => look::fetch(&turn, url),

@@ -16,7 +16,7 @@ I am the built-in demo: a small planner with a few rules, not a language model. 
 - `fix the failing test`: run the tests, look for the cause, mend it if it is a wrong operator\n\
 - `add a max operation` (in the sample), or `add notes.md with TEXT`\n\
 - `explain` the project, or `explain FILE`\n\
-- `search TEXT`, `rename A to B`, `replace A with B in FILE`, `edit FILE`\n\
+- `search TEXT`, `recall TEXT` (in earlier sessions), `rename A to B`, `replace A with B in FILE`, `edit FILE`\n\
 - `run COMMAND`, `start COMMAND` (beside the conversation)\n\
 - `plan: one, two, three` and `ask me something`\n\
 - a web address: I fetch it\n\
