@@ -142,7 +142,7 @@ impl Restore {
         let room = columns.saturating_sub(width(&head) + width(&tail));
         let mut line = Line::new(Wrap::Cut);
         line.push(&head, Look::of(if marked { Role::Accent } else { Role::Dim }));
-        let path = shorten_end(&clean::plain(&file.path), room, draw::ascii()).to_string();
+        let path = shorten_end(&clean::plain(&file.path), room, draw::ascii());
         line.push_strict(&path, Look::of(Role::Text));
         let role = if file.conflict.is_some() { Role::Waiting } else { Role::Dim };
         line.pad_to(columns.saturating_sub(width(&tail)), Look::of(Role::Text));
