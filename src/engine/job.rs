@@ -297,7 +297,11 @@ impl Job {
         if runs {
             self.writes.command(&self.cx.agent, &what, true);
         }
-        let before = self.files_before().await;
+        // The first look at a large folder takes seconds: a stop does not wait for it.
+        let before = tokio::select! {
+            before = self.files_before() => before,
+            () = self.cx.cancel.cancelled() => None,
+        };
         let result = self.run_until_late(args).await;
         let step = before.and_then(|before| Some(record::after(self.w.files.as_ref()?, before)));
         if runs {

@@ -1,12 +1,15 @@
 //! `tiller doctor`: what this machine and setup can do, and what to mend. Nothing secret is printed.
 
+use std::sync::Arc;
+
 use serde::Serialize;
 use tiller_protocol::Notice;
+use tiller_snapshot::Shadow;
 
 use super::keyboard::{self, Keyboard};
 use super::{Exit, json_line, say, show};
 use crate::wire::setup::repository;
-use crate::wire::{Setup, agents, rules, settings};
+use crate::wire::{Setup, agents, files, rules, settings};
 
 /// How a check came out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -183,6 +186,30 @@ const CHECKS: &[Named] = &[
                 }
             }
             Err(n) => (Health::Fail, n.message, n.hints.into_iter().next()),
+        }
+    }),
+    ("store", "snapshots", |s| {
+        let Some(place) = files::place(s) else {
+            return (Health::Ok, "switched off (snapshots.enabled)".into(), None);
+        };
+        if !place.store.exists() {
+            return (Health::Ok, "nothing of this folder is kept yet".into(), None);
+        }
+        let looked = Shadow::open(&place.workspace, &place.store, place.limits, Arc::clone(&s.clock))
+            .and_then(|shadow| shadow.verify());
+        match looked {
+            Ok(v) if v.problems.is_empty() => {
+                (Health::Ok, format!("{} objects, {} KB, all as they were written", v.objects, v.bytes / 1024), None)
+            }
+            Ok(v) => (
+                Health::Fail,
+                v.problems.join("; "),
+                Some("What is damaged cannot be restored; the rest can. A new snapshot is made at your next message.".into()),
+            ),
+            Err(e) => {
+                let notice = e.notice();
+                (Health::Fail, notice.message, notice.hints.into_iter().next())
+            }
         }
     }),
     ("project", "git", |s| match repository(&s.project) {

@@ -106,7 +106,7 @@ fn doctor_says_what_is_wrong_and_leaks_nothing() {
     let (_server, place) = lived_in();
     let rows = place.lines(&["doctor", "--json"]);
     let of = |id: &str| rows.iter().find(|r| r["id"] == id).unwrap();
-    for id in ["config", "keys", "providers", "database", "git", "shell"] {
+    for id in ["config", "keys", "providers", "database", "snapshots", "git", "shell"] {
         assert_eq!(of(id)["status"], "ok", "{}", of(id));
     }
     assert!(!place.ok(&["doctor"]).contains(crate::common::KEY));
