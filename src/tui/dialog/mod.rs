@@ -74,6 +74,7 @@ pub const OPENERS: &[Opener] = &[
     opens("context.open", |_| Ok(Box::new(reports::context()))),
     opens("cost.open", |_| Ok(Box::new(reports::cost()))),
     opens("audit.open", |_| Ok(Box::new(reports::audit()))),
+    opens("ops.open", |_| Ok(Box::new(reports::ops()))),
     opens("compact.open", |app| {
         if app.model.running {
             Err("a turn runs; stop it first".into())
@@ -103,6 +104,7 @@ pub const OPEN_ACTIONS: &[ActionSpec] = &[
     ActionSpec::new("context.open", "context", "Where the model's context goes"),
     ActionSpec::new("cost.open", "cost", "What it cost, by model, agent and day"),
     ActionSpec::new("audit.open", "audit", "What ran, who allowed it, how it ended"),
+    ActionSpec::new("ops.open", "operations", "What moved the conversation, the files or a title, and when"),
     ActionSpec::new("compact.open", "compact", "Summarise the conversation to make room"),
 ];
 

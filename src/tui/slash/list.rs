@@ -27,6 +27,7 @@ pub(super) const ALL: &[&dyn SlashCommand] = &[
     &model::PickModel,
     &mute::Mute,
     &new::New,
+    &Alias("ops", "What moved the conversation or the files, and when", "ops.open"),
     &permissions::Permissions,
     &queue::Queue,
     &Alias("quit", "Leave Tiller", "global.quit"),
