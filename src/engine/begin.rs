@@ -59,7 +59,7 @@ impl Core {
             over: false,
         });
         self.s.interrupted = None;
-        self.keep_points(&entries);
+        let spoken = Self::spoken(&entries);
         let mut append = self.append().entries(entries);
         append.running = Some(Some(self.running(format!("a reply of {}", self.s.model))));
         append.prompt = history;
@@ -69,6 +69,7 @@ impl Core {
             append.queue = Some(self.queue.clone());
         }
         self.save(append, events, Then::StartTurn(no));
+        self.keep_points(spoken);
     }
 
     /// The words are on disk: the turn goes.

@@ -343,12 +343,13 @@ impl Core {
             return self.feed(Input::Steered);
         }
         events.push((place, EventBody::State(StateEvent::QueueChanged { queue: self.queue.clone() })));
-        self.keep_points(&entries);
+        let spoken = Self::spoken(&entries);
         let mut append = self.append().entries(entries);
         append.queue = Some(self.queue.clone());
         append.pending = Some(self.pending.clone());
         append.prompt = (!prompts.is_empty()).then(|| prompts.join("\n"));
         self.save(append, events, Then::Steered(turn));
+        self.keep_points(spoken);
     }
 
     /// Words of the engine's to the model, in the middle of a turn.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use tiller_protocol::restore::StepFile;
-use tiller_protocol::{Entry, EntryBody, Notice, NoticeKind, Origin};
+use tiller_protocol::{Entry, EntryBody, EntryId, Notice, NoticeKind, Origin};
 use tiller_snapshot::{Id, Snapshot, SnapshotError};
 use tiller_store::{StepOf, StepRow};
 use tokio::sync::oneshot;
@@ -77,19 +77,35 @@ pub(crate) fn after(keeper: &Keeper, (before, what): Before) -> Waiting {
 }
 
 impl Core {
-    /// Keeps the files as they are when the person speaks: each message is a checkpoint.
-    pub(crate) fn keep_points(&mut self, entries: &[Entry]) {
-        let Some(keeper) = self.w.files.clone() else { return };
+    /// Entries that are a checkpoint: what the person said, and moments with a name.
+    pub(crate) fn spoken(entries: &[Entry]) -> Vec<EntryId> {
         let spoke = |e: &&Entry| {
             matches!(
                 &e.body,
                 EntryBody::User { origin: Origin::Prompt | Origin::Steer, .. } | EntryBody::Checkpoint { .. }
             )
         };
-        for entry in entries.iter().filter(spoke) {
-            // Handed over now, so that it comes before whatever the turn does.
-            let kept = keeper.submit(tiller_snapshot::Shadow::snapshot);
-            let of = StepOf::Point(entry.id);
+        entries.iter().filter(spoke).map(|e| e.id).collect()
+    }
+
+    /// Keeps the files as they are when the person speaks. Called when the entries are on their way to the disk.
+    pub(crate) fn keep_points(&mut self, entries: Vec<EntryId>) {
+        let Some(keeper) = self.w.files.clone() else { return };
+        for entry in entries {
+            // Handed over now, so that it comes before whatever the turn does; done once the words are on disk,
+            // so that the two do not wait for the same disk.
+            let (open, gate) = std::sync::mpsc::channel::<()>();
+            let saved = self.saves.barrier();
+            self.spawn(async move {
+                saved.await;
+                drop(open);
+            });
+            let kept = keeper.submit(move |s| {
+                // Closed, never sent to.
+                let _ = gate.recv();
+                s.snapshot()
+            });
+            let of = StepOf::Point(entry);
             self.record(of, async { Some(kept.await.ok()?.map(|s| (None, s, Vec::new()))) });
         }
     }

@@ -296,7 +296,6 @@ impl Core {
         }
         let entry = self.s.grow(&self.w, EntryBody::Checkpoint { name: name.clone() });
         let place = self.place_of(Some(cause));
-        self.keep_points(std::slice::from_ref(&entry));
         let id = entry.id;
         let events = vec![
             (place.clone(), Self::entry_event(&entry)),
@@ -307,6 +306,7 @@ impl Core {
         ];
         let append = self.append().entries(vec![entry]);
         self.save(append, events, Then::Nothing);
+        self.keep_points(vec![id]);
         self.bus.reply(
             client,
             &place,

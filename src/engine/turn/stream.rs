@@ -19,12 +19,17 @@ const BATCH: usize = 256;
 /// everything that is no word, go at once. Timers have steps of a millisecond.
 const PACE: Duration = Duration::from_millis(15);
 
+/// Pieces with words that go at once: the first word is held back until what follows shows that it is whole.
+const EARLY: u32 = 3;
+
 /// Pieces that wait for each other, and when they go. Reads no clock.
 #[derive(Default)]
 struct Pace {
     waiting: Vec<Chunk>,
     /// When words went last.
     last: Option<Instant>,
+    /// How often words went.
+    gone: u32,
 }
 
 /// Hands a whole reply over. Ends with it, or when nobody listens any more.
@@ -85,12 +90,13 @@ fn words(chunk: &Chunk) -> bool {
 impl Pace {
     /// When the words that wait have to go; `None`: none wait.
     fn due(&self) -> Option<Instant> {
-        self.last.filter(|_| !self.waiting.is_empty()).map(|last| last + PACE)
+        self.last.filter(|_| self.gone >= EARLY && !self.waiting.is_empty()).map(|last| last + PACE)
     }
 
     /// Whether what waits goes at once.
     fn may_go(&self, now: Instant) -> bool {
-        self.waiting.len() >= BATCH
+        self.gone < EARLY
+            || self.waiting.len() >= BATCH
             || !self.waiting.iter().all(words)
             || self.last.is_none_or(|last| now.duration_since(last) >= PACE)
     }
@@ -99,6 +105,7 @@ impl Pace {
     fn take(&mut self, now: Instant) -> Vec<Chunk> {
         if self.waiting.iter().any(words) {
             self.last = Some(now);
+            self.gone = self.gone.saturating_add(1);
         }
         std::mem::take(&mut self.waiting)
     }
