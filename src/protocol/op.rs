@@ -40,4 +40,10 @@ pub enum OpChange {
     },
     /// Archived or brought back.
     Archived { before: bool, after: bool },
+    /// Branch `name` was given a name by the person; empty: none.
+    Label { name: String, before: String, after: String },
+    /// Branch `name` was put away or brought back.
+    BranchArchived { name: String, before: bool, after: bool },
+    /// Tag `name` was put on another entry, or taken off.
+    Tag { name: String, before: Option<EntryId>, after: Option<EntryId> },
 }

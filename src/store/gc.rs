@@ -14,6 +14,7 @@ pub(crate) const KEPT: Duration = Duration::from_secs(30 * 24 * 3600);
 
 /// Everything that belongs to a session, children first.
 const TABLES: &[&str] = &[
+    "tags",
     "heads",
     "ops",
     "steps",

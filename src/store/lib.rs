@@ -15,7 +15,7 @@
 //! | --- | --- |
 //! | `open`, `check`, `folder`, `connect`, `migrate`, `recover`, `pages` | opening: modes, owner, versions, damage |
 //! | `writer`, `attempt`, `ticket`, `health` | the way of a write |
-//! | `sessions`, `entries`, `append`, `path`, `heads`, `ops`, `todos`, `steps` | the tree |
+//! | `sessions`, `entries`, `append`, `path`, `heads`, `branches`, `ops`, `todos`, `steps` | the tree |
 //! | `audit`, `costs`, `queue`, `drafts`, `history`, `running`, `rules`, `trust`, `meta` | the rest, one file each |
 //! | `lease`, `process` | who has a session open |
 //! | `search`, `index` | full text, by a second database that can be thrown away |
@@ -24,6 +24,7 @@
 mod append;
 mod attempt;
 mod audit;
+mod branches;
 mod check;
 mod connect;
 mod costs;
@@ -67,6 +68,7 @@ mod kill_tests;
 mod testing;
 
 pub use append::Append;
+pub use branches::{BranchRow, TagRow};
 pub use costs::{Call, Spent};
 pub use doctor::Doctor;
 pub use drafts::Draft;

@@ -23,6 +23,7 @@ use crate::pages::{Pages, RowOf, Value};
 const COPIED: &[&str] = &[
     "ops",
     "steps",
+    "tags",
     "todo_states",
     "audit",
     "calls",
@@ -315,6 +316,8 @@ fn put_heads(conn: &Connection) -> Result<()> {
          DELETE FROM pending WHERE session NOT IN (SELECT id FROM sessions);
          DELETE FROM ops WHERE session NOT IN (SELECT id FROM sessions);
          DELETE FROM steps WHERE session NOT IN (SELECT id FROM sessions);
+         DELETE FROM tags WHERE entry NOT IN (SELECT id FROM entries)
+           OR session NOT IN (SELECT id FROM sessions);
          DELETE FROM todo_states WHERE session NOT IN (SELECT id FROM sessions);",
     )?;
     Ok(())

@@ -280,6 +280,11 @@ impl Store {
             OpChange::Head { name, before, .. } => self.set_head(undone.session, name, *before, Some(op)),
             OpChange::Title { before, .. } => self.set_title(undone.session, before, true, Some(op)),
             OpChange::Archived { before, .. } => self.set_archived(undone.session, *before, Some(op)),
+            OpChange::Label { name, before, .. } => self.set_label(undone.session, name, before, Some(op)),
+            OpChange::BranchArchived { name, before, .. } => {
+                self.set_branch_archived(undone.session, name, *before, Some(op))
+            }
+            OpChange::Tag { name, before, .. } => self.set_tag(undone.session, name, *before, Some(op)),
             // Files are the business of whoever has the snapshots.
             OpChange::Files { .. } => {
                 Ticket::ready(Err(StoreError::Conflict("files are brought back by a restore".into())))

@@ -129,6 +129,13 @@ fn op_row(op: &Op) -> Item {
         OpChange::Archived { after, .. } => {
             ((if *after { "put away" } else { "back" }).into(), String::new())
         }
+        OpChange::Label { before, after, .. } => ("branch".into(), format!("{before}\n-> {after}")),
+        OpChange::BranchArchived { after, .. } => {
+            ((if *after { "put away" } else { "back" }).into(), "A branch of this session.".into())
+        }
+        OpChange::Tag { after, .. } => {
+            ("tag".into(), if after.is_some() { String::new() } else { "It was taken off.".into() })
+        }
         OpChange::Files { files, .. } => {
             let names: Vec<&str> = files.iter().map(|f| f.path.as_str()).collect();
             let n = if names.len() == 1 { "1 file".into() } else { format!("{} files", names.len()) };
