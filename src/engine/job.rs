@@ -59,6 +59,7 @@ pub(crate) struct Job {
     pub(crate) turn: Option<EntryId>,
     pub(crate) reviews: Arc<Mutex<Reviews>>,
     pub(crate) writes: Writes,
+    pub(crate) watched: crate::files::Watched,
     /// Paths that the call declared to write.
     pub(crate) paths: Vec<PathBuf>,
     /// And those that it declared to read or write.
@@ -319,7 +320,7 @@ impl Job {
             (_, false) => record::What::Paths(self.paths.clone()),
             (_, true) => return None,
         };
-        record::before(self.w.files.as_ref()?, what).await
+        record::before(self.w.files.as_ref()?, what, self.watched.clone(), self.cx.call_id.clone()).await
     }
 
     /// Whether it is a command that leaves nothing to keep. Were that wrong, the next message keeps it all the same.

@@ -58,7 +58,11 @@ pub fn point(store: &Store, session: SessionId, entry: EntryId) -> Result<Option
     Ok(Some(Point { snapshot, time: row.time, steps }))
 }
 
+/// What the session itself did.
 fn step(row: &StepRow) -> Option<Step> {
+    if !matches!(row.of, StepOf::Call(_) | StepOf::Restore(_)) {
+        return None;
+    }
     Some(Step { before: row.before.as_deref()?.parse().ok()?, after: row.after.parse().ok()? })
 }
 
@@ -129,7 +133,7 @@ pub fn preview(shadow: &Shadow, plan: &Plan, title: String, time: Time) -> Resto
 /// The files of a difference, for a row of the log.
 pub fn named(diffs: &[FileDiff]) -> Vec<StepFile> {
     let known = diffs.iter().filter(|d| d.change != Change::Unknown);
-    known.take(NAMED).map(|d| StepFile { path: shown(&d.path), kind: kind(d.change) }).collect()
+    known.take(NAMED).map(|d| StepFile { path: shown(&d.path), kind: kind(d.change), by: None }).collect()
 }
 
 /// A path as people see it.

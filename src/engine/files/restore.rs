@@ -10,6 +10,7 @@ use tiller_store::{StepOf, StepRow, Store};
 
 use super::back::{self, Wishes};
 use super::keeper::Keeper;
+use super::others::Watched;
 use crate::bus::ClientId;
 use crate::busy::Doing;
 use crate::core::Core;
@@ -28,13 +29,21 @@ pub(crate) struct Restored {
     client: ClientId,
     cause: CommandId,
     session: SessionId,
+    op: OpId,
     /// In the log.
     title: String,
     of: Option<OpId>,
     /// Where the conversation goes as well.
     talk: Option<EntryId>,
     entry: Option<EntryId>,
-    result: Result<(tiller_snapshot::Restored, Vec<StepFile>), Notice>,
+    result: Result<Gone, Notice>,
+}
+
+/// What was done, which files changed, and what somebody else had changed before.
+struct Gone {
+    done: tiller_snapshot::Restored,
+    files: Vec<StepFile>,
+    others: Option<StepRow>,
 }
 
 fn off() -> Notice {
@@ -80,16 +89,14 @@ async fn off_thread<T: Send + 'static>(
     tokio::task::spawn_blocking(work).await.unwrap_or_else(failed)
 }
 
-async fn go(
-    keeper: &Keeper,
-    goal: Goal,
-    wishes: Wishes,
-) -> Result<(tiller_snapshot::Restored, Vec<StepFile>), Notice> {
+async fn go(keeper: &Keeper, goal: Goal, wishes: Wishes, watched: Watched, op: OpId) -> Result<Gone, Notice> {
     let done = keeper
         .run(move |s| {
             let done = back::go(s, &goal, &wishes)?;
+            let others = watched.others(s, &done.before, StepOf::OthersBeforeRestore(op));
+            watched.own(&done.after);
             let files = back::named(&s.compare(done.before.id, done.after.id)?);
-            Ok((done, files))
+            Ok(Gone { done, files, others })
         })
         .await;
     done.map_err(|e| e.notice())
@@ -169,19 +176,30 @@ impl Core {
         }
         let Some(keeper) = self.w.files.clone() else { return self.refuse(client, cause, off()) };
         let (no, store, session) = (self.next_job(), self.w.store.clone(), self.s.id);
-        let (tx, written) = (self.tx.clone(), self.written());
+        let (tx, written, watched) = (self.tx.clone(), self.written(), self.watched());
+        let op = OpId::fresh(&*self.w.ids, self.w.clock.now());
         let done = async move {
             written.await;
             let mut title = String::new();
             let result = async {
                 let (goal, name, _) = off_thread(move || goal(&store, session, entry)).await?;
                 title = format!("restore files: {name}");
-                go(&keeper, goal, wishes).await
+                go(&keeper, goal, wishes, watched, op).await
             };
             let result = result.await;
             let talk = what.talk().then_some(entry);
-            let restored =
-                Restored { no, client, cause, session, title, of: None, talk, entry: Some(entry), result };
+            let restored = Restored {
+                no,
+                client,
+                cause,
+                session,
+                op,
+                title,
+                of: None,
+                talk,
+                entry: Some(entry),
+                result,
+            };
             let _ = tx.send(Msg::FilesRestored(Box::new(restored))).await;
         };
         self.restoring(no, client, cause, done);
@@ -193,7 +211,8 @@ impl Core {
         }
         let Some(keeper) = self.w.files.clone() else { return self.refuse(client, cause, off()) };
         let (no, store, session) = (self.next_job(), self.w.store.clone(), self.s.id);
-        let (tx, written) = (self.tx.clone(), self.written());
+        let (tx, written, watched) = (self.tx.clone(), self.written(), self.watched());
+        let op = OpId::fresh(&*self.w.ids, self.w.clock.now());
         let done = async move {
             written.await;
             let (mut title, mut of) = (String::new(), None);
@@ -208,11 +227,11 @@ impl Core {
                 let plain = found.title.trim_start_matches("undo ").trim_start_matches("redo ").to_owned();
                 title = format!("{} {plain}", if redo { "redo" } else { "undo" });
                 of = Some(found.root);
-                go(&keeper, found.goal, Wishes::default()).await
+                go(&keeper, found.goal, Wishes::default(), watched, op).await
             };
             let result = result.await;
             let restored =
-                Restored { no, client, cause, session, title, of, talk: None, entry: None, result };
+                Restored { no, client, cause, session, op, title, of, talk: None, entry: None, result };
             let _ = tx.send(Msg::FilesRestored(Box::new(restored))).await;
         };
         self.restoring(no, client, cause, done);
@@ -234,14 +253,20 @@ impl Core {
     pub(crate) fn files_restored(&mut self, r: Restored) {
         self.files_words();
         let waited = self.job_done(r.no);
-        let (done, files) = match r.result {
-            Ok(done) => done,
+        let Gone { done, files, others } = match r.result {
+            Ok(gone) => gone,
             Err(notice) => return self.refuse(r.client, r.cause, notice),
         };
         let place = self.place_of(Some(r.cause));
         let said = back::sentence(&done);
+        let nothing = || crate::saves::After { events: Vec::new(), then: Then::Nothing };
+        if let Some(row) = others {
+            let step = self.w.store.add_step(r.session, row);
+            self.saves.push(step, nothing());
+        }
         if done.before.id != done.after.id {
-            let op = self.op(r.session, r.cause, &r.title, back::change(&done, files.clone(), r.of));
+            let change = back::change(&done, files.clone(), r.of);
+            let op = tiller_protocol::Op { id: r.op, ..self.op(r.session, r.cause, &r.title, change) };
             let row = StepRow {
                 id: 0,
                 of: StepOf::Restore(op.id),
@@ -251,7 +276,6 @@ impl Core {
                 time: done.after.time,
             };
             let step = self.w.store.add_step(r.session, row);
-            let nothing = || crate::saves::After { events: Vec::new(), then: Then::Nothing };
             self.saves.push(step, nothing());
             // Another session may be open by now, when the person did not wait.
             if r.session != self.s.id {

@@ -225,7 +225,8 @@ mod tests {
             title: title.into(),
             change,
         };
-        let files = vec![StepFile { path: "src/a\u{1b}[31m.rs".into(), kind: ChangeKind::Modified }];
+        let files =
+            vec![StepFile { path: "src/a\u{1b}[31m.rs".into(), kind: ChangeKind::Modified, by: None }];
         let restored = OpChange::Files { before: "s1".into(), after: "s2".into(), files, of: None };
         let ops = vec![
             op("restore files: start", restored),
