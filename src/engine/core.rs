@@ -178,6 +178,7 @@ impl Core {
             | Msg::WaitOver { .. }
             | Msg::ToolDone { .. } => {}
             Msg::Compacted(done) => self.compacted(*done),
+            Msg::Carried(done) => self.carried(*done),
             Msg::Composed(c) => self.composed(*c),
             Msg::Ask { agent, call, body, reply } => self.ask(agent, call, body, reply),
             Msg::Answered { about, reply } => self.answered(about, reply),

@@ -39,6 +39,7 @@ impl Core {
                     self.archive(client, id, session, archived)
                 }
                 SessionCommand::Fork { entry } => self.fork(client, id, entry),
+                SessionCommand::CarryOver { from, focus } => self.carry_over(client, id, from, focus),
                 SessionCommand::Checkpoint { name } => self.checkpoint(client, id, &name),
                 SessionCommand::Restore { entry, what, keep, force } => {
                     self.restore(client, id, entry, what, Wishes { keep, force })

@@ -109,6 +109,13 @@ pub enum SessionCommand {
     Fork {
         entry: EntryId,
     },
+    /// Say in few words what was done on the branch that ends at `from`, since it parted from the open one, and
+    /// add that here. `focus`: what to keep above all. Answered by `done_reply` or `error_reply`.
+    CarryOver {
+        from: EntryId,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        focus: Option<String>,
+    },
     /// Name this moment: words and files.
     Checkpoint {
         name: String,

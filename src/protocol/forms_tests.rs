@@ -26,7 +26,7 @@ macro_rules! variants {
 variants!(turn_command, TURN_COMMANDS, TurnCommand: Submit Interrupt Continue SkipWait Shell Aside StopTool);
 variants!(queue_command, QUEUE_COMMANDS, QueueCommand: Edit Remove Move Mode);
 variants!(ask_command, ASK_COMMANDS, AskCommand: Answer);
-variants!(session_command, SESSION_COMMANDS, SessionCommand: New Open Rename Archive Trash Fork Checkpoint
+variants!(session_command, SESSION_COMMANDS, SessionCommand: New Open Rename Archive Trash Fork CarryOver Checkpoint
     Restore UndoRestore SetModel SetProfile
     SetBudget StoreKey Reload Quit);
 variants!(context_command, CONTEXT_COMMANDS, ContextCommand: Compact CompactPreview Report);

@@ -1,5 +1,6 @@
 //! The open session: its settings, and the path from the root to its head.
 
+pub(crate) mod carry;
 pub(crate) mod fork;
 mod held;
 pub(crate) mod load;
