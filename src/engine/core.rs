@@ -190,6 +190,7 @@ impl Core {
             Msg::KeyTried(tried) => self.key_tried(*tried),
             Msg::SettingsRead(read) => self.settings_read(*read),
             Msg::Forked(f) => self.forked(*f),
+            Msg::Went(w) => self.went(*w),
             Msg::ShellDone(done) => self.shell_done(*done),
             Msg::Reviewed(r) => self.reviewed(*r),
             Msg::NotKept(n) => self.not_kept(&n),

@@ -40,6 +40,12 @@ impl Core {
                 }
                 SessionCommand::Fork { entry } => self.fork(client, id, entry),
                 SessionCommand::CarryOver { from, focus } => self.carry_over(client, id, from, focus),
+                SessionCommand::OpenBranch { head } => self.open_branch(client, id, head),
+                SessionCommand::LabelBranch { head, label } => self.label_branch(client, id, head, &label),
+                SessionCommand::ArchiveBranch { head, archived } => {
+                    self.archive_branch(client, id, head, archived)
+                }
+                SessionCommand::Tag { name, entry } => self.tag(client, id, &name, entry),
                 SessionCommand::Checkpoint { name } => self.checkpoint(client, id, &name),
                 SessionCommand::Restore { entry, what, keep, force } => {
                     self.restore(client, id, entry, what, Wishes { keep, force })

@@ -81,6 +81,7 @@ pub(crate) enum Msg {
     KeyTried(Box<crate::keys::Tried>),
     SettingsRead(Box<crate::settings::Read>),
     Forked(Box<crate::session::fork::Forked>),
+    Went(Box<crate::session::branch::Went>),
     ShellDone(Box<crate::shell_line::ShellDone>),
     Reviewed(Box<crate::review::Reviewed>),
     NotKept(Box<crate::files::NotKept>),
@@ -115,6 +116,8 @@ pub(crate) enum About {
     },
     Busy {
         session: SessionId,
+        /// The branch of it.
+        head: String,
     },
     /// Another session (`None`: a fresh one) is to be opened, and what runs in this one would end.
     Leave {

@@ -71,6 +71,7 @@ impl Core {
             Query::Ops { limit } => self.read(client, cause, move || {
                 Ok(ReplyEvent::OpsReply { ops: store.ops(session, limit.min(ROWS))? })
             }),
+            Query::Branches => self.branches(client, cause),
             Query::History { scope, filter, limit } => self.read(client, cause, move || {
                 Ok(ReplyEvent::HistoryReply {
                     prompts: store.history(session, scope, &filter, limit.min(ROWS))?,
@@ -90,7 +91,7 @@ impl Core {
     }
 
     /// Answers from a thread that may block.
-    fn read(
+    pub(crate) fn read(
         &mut self,
         client: ClientId,
         cause: CommandId,

@@ -35,6 +35,12 @@ pub(crate) enum Then {
         client: ClientId,
         cause: CommandId,
     },
+    /// As `Told`; a branch has this name from then on.
+    Named {
+        client: ClientId,
+        cause: CommandId,
+        label: Option<tiller_protocol::BranchName>,
+    },
 }
 
 /// One answer.

@@ -42,6 +42,7 @@ impl Core {
         }
         match after.then {
             Then::Nothing | Then::Told { .. } => {}
+            Then::Named { label, .. } => self.named_now(label),
             Then::StartTurn(turn) if self.is_live(turn) => self.turn_started(),
             Then::Steered(turn) if self.is_live(turn) => self.feed(Input::Steered),
             Then::StartTurn(_) | Then::Steered(_) => {}
@@ -58,7 +59,9 @@ impl Core {
     /// A write failed for good: nothing that was to be shown because of it is shown.
     fn save_failed(&mut self, error: &StoreError, then: &Then) {
         let mut notice = error.notice();
-        if let (Then::Told { client, cause }, false) = (then, error.is_trouble()) {
+        if let (Then::Told { client, cause } | Then::Named { client, cause, .. }, false) =
+            (then, error.is_trouble())
+        {
             return self.refuse(*client, *cause, notice);
         }
         if let StoreError::Held { .. } = error {

@@ -253,6 +253,8 @@ impl Here<'_> {
                 parent: None,
                 cause: None,
                 title: title.into(),
+                of: None,
+                with: None,
                 change: back::change(&done, named.clone(), of),
             };
             let row = StepRow {

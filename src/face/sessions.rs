@@ -181,6 +181,8 @@ fn op(setup: &Setup, session: SessionId, title: &str, change: OpChange) -> Op {
         parent: None,
         cause: None::<CommandId>,
         title: title.into(),
+        of: None,
+        with: None,
         change,
     }
 }

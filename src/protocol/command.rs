@@ -116,6 +116,25 @@ pub enum SessionCommand {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         focus: Option<String>,
     },
+    /// Go to branch `head`, which is there, and continue it. The one that is left stays.
+    OpenBranch {
+        head: String,
+    },
+    /// Give branch `head` a name.
+    LabelBranch {
+        head: String,
+        label: String,
+    },
+    /// Put branch `head` away, or bring it back. Not the one that is open.
+    ArchiveBranch {
+        head: String,
+        archived: bool,
+    },
+    /// Give an entry the name `name`; `None`: take it off.
+    Tag {
+        name: String,
+        entry: Option<EntryId>,
+    },
     /// Name this moment: words and files.
     Checkpoint {
         name: String,
@@ -255,6 +274,8 @@ pub enum Query {
     Ops {
         limit: u32,
     },
+    /// Branches and tags of the session that is open, answered by `branches_reply`.
+    Branches,
     /// Earlier prompts of this session, project or everywhere.
     History {
         scope: HistoryScope,

@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use crate::agent::AgentView;
 use crate::ask::{Ask, AskReply};
+use crate::branch::{BranchName, BranchView, TagView};
 use crate::clock::Time;
 use crate::entry::Entry;
 use crate::feed::FileChange;
@@ -241,6 +242,23 @@ pub enum StateEvent {
     HeadMoved {
         head: Option<EntryId>,
         draft: Option<Message>,
+        /// The branch that it stands on.
+        #[serde(default, skip_serializing_if = "BranchName::is_empty")]
+        branch: BranchName,
+    },
+    /// A branch was given a name, or lost it.
+    BranchNamed {
+        branch: BranchName,
+    },
+    /// A branch was put away or brought back.
+    BranchArchived {
+        head: String,
+        archived: bool,
+    },
+    /// A name was given to an entry, or taken off.
+    TagChanged {
+        name: String,
+        entry: Option<EntryId>,
     },
     CheckpointCreated {
         entry: EntryId,
@@ -296,6 +314,10 @@ pub enum ReplyEvent {
     },
     OpsReply {
         ops: Vec<Op>,
+    },
+    BranchesReply {
+        branches: Vec<BranchView>,
+        tags: Vec<TagView>,
     },
     HistoryReply {
         prompts: Vec<String>,

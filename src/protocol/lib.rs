@@ -10,6 +10,7 @@
 //! | [`message`] | what people and models say: blocks, attachments, tool calls |
 //! | [`entry`] | one node of the session tree |
 //! | [`op`] | one row of the operation log |
+//! | [`branch`] | branches and tags |
 //! | [`command`] | client → engine |
 //! | [`event`] | engine → client |
 //! | [`view`] | whole states that a client rebuilds itself from (snapshot, pages, lists) |
@@ -23,6 +24,7 @@
 pub mod access;
 pub mod agent;
 pub mod ask;
+pub mod branch;
 pub mod clock;
 pub mod command;
 pub mod entry;
@@ -44,6 +46,7 @@ pub mod view;
 pub use access::Access;
 pub use agent::{AgentState, AgentView};
 pub use ask::{Ask, AskBody, AskReply, Decision, Risk};
+pub use branch::{BranchName, BranchView, TagView};
 pub use clock::{Clock, ManualClock, SystemClock, Time};
 pub use command::{Command, CommandBody};
 pub use entry::{Entry, EntryBody};

@@ -61,7 +61,14 @@ fn fill(store: &Store, shape: &[(usize, u8, String)]) -> SessionId {
             parent: None,
             cause: None,
             title: text.clone(),
-            change: tiller_protocol::op::OpChange::Head { name: "x".into(), before: parent, after: None },
+            of: None,
+            with: None,
+            change: tiller_protocol::op::OpChange::Head {
+                name: "x".into(),
+                before: parent,
+                after: None,
+                from: None,
+            },
         });
         append.prompt = (kind % 6 == 0).then(|| text.clone());
         append.calls = vec![Call {

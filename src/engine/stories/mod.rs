@@ -1,6 +1,7 @@
 //! Whole turns: a scripted model, the real store, the real tools, in a scratch folder.
 
 mod aside;
+mod branches;
 mod context;
 mod fake;
 mod faults;

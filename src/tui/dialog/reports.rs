@@ -125,6 +125,9 @@ fn op_row(op: &Op) -> Item {
         OpChange::Head { .. } => {
             ("conversation".into(), "The path that was left is in the session tree.".into())
         }
+        OpChange::Compaction { .. } => {
+            ("summary".into(), "What was said before stays in the session tree.".into())
+        }
         OpChange::Title { before, after } => ("title".into(), format!("{before}\n-> {after}")),
         OpChange::Archived { after, .. } => {
             ((if *after { "put away" } else { "back" }).into(), String::new())
@@ -223,6 +226,8 @@ mod tests {
             parent: None,
             cause: None,
             title: title.into(),
+            of: None,
+            with: None,
             change,
         };
         let files =
