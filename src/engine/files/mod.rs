@@ -6,9 +6,11 @@
 //! | `keeper` | the thread that owns the snapshots of this workspace |
 //! | `record` | points and steps of a session, as they come in |
 //! | `back` | what going back means: the state at an entry, and the session's own steps since |
+//! | `did` | between which states an entry stands |
 //! | `restore` | the commands: preview, restore, undo, checkpoint |
 
 pub mod back;
+pub(crate) mod did;
 pub mod keeper;
 pub(crate) mod record;
 mod restore;

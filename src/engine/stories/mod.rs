@@ -16,6 +16,7 @@ mod settings;
 mod stops;
 mod tools;
 mod trash;
+mod tree;
 mod trust;
 mod turns;
 mod waiting;
