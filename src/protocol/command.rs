@@ -10,6 +10,7 @@ use crate::restore::RestoreWhat;
 use crate::review::Reject;
 use crate::search::SearchQuery;
 use crate::todo::TodoStatus;
+use crate::tree::TreeQuery;
 use crate::view::{ModelRef, Profile};
 
 /// One request. Everything that it causes carries `id` as `cause`.
@@ -297,6 +298,10 @@ pub enum Query {
     },
     /// Running background processes, as text rows.
     Processes,
+    /// For the browser of trees, answered by `tree_reply`.
+    Tree {
+        query: TreeQuery,
+    },
 }
 
 /// How costs are grouped.

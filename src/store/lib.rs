@@ -16,6 +16,7 @@
 //! | `open`, `check`, `folder`, `connect`, `migrate`, `recover`, `pages` | opening: modes, owner, versions, damage |
 //! | `writer`, `attempt`, `ticket`, `health` | the way of a write |
 //! | `sessions`, `entries`, `append`, `path`, `heads`, `branches`, `ops`, `todos`, `steps` | the tree |
+//! | `tree`, `tree_words`, `tree_find` | the tree as a browser shows it |
 //! | `audit`, `costs`, `queue`, `drafts`, `history`, `running`, `rules`, `trust`, `meta` | the rest, one file each |
 //! | `lease`, `process` | who has a session open |
 //! | `search`, `index` | full text, by a second database that can be thrown away |
@@ -57,6 +58,9 @@ mod sessions;
 mod steps;
 mod ticket;
 mod todos;
+mod tree;
+mod tree_find;
+mod tree_words;
 mod trust;
 mod writer;
 

@@ -7,9 +7,11 @@
 //! | `record` | points and steps of a session, as they come in |
 //! | `others` | what somebody else changed in between |
 //! | `back` | what going back means: the state at an entry, and the session's own steps since |
+//! | `did` | between which states an entry stands |
 //! | `restore` | the commands: preview, restore, undo, checkpoint |
 
 pub mod back;
+pub(crate) mod did;
 pub mod keeper;
 mod others;
 pub(crate) mod record;

@@ -115,7 +115,7 @@ impl Core {
     }
 
     /// Resolves when everything that led up to now is on disk: states of the files, and the log.
-    fn written(&self) -> impl Future<Output = ()> + Send + use<> {
+    pub(crate) fn written(&self) -> impl Future<Output = ()> + Send + use<> {
         let (keeping, saves) = (self.keeping.clone(), self.saves.barrier());
         async move {
             keeping.wait().await;

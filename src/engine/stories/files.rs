@@ -10,7 +10,7 @@ use super::rig::*;
 use crate::Open;
 use crate::files::{Keeper, Snapshots};
 
-fn keeps(place: &Place, parts: &mut crate::Parts) {
+pub(crate) fn keeps(place: &Place, parts: &mut crate::Parts) {
     let at = Snapshots {
         workspace: place.work.clone(),
         store: parts.places.data.join("snapshots/work"),
@@ -21,7 +21,7 @@ fn keeps(place: &Place, parts: &mut crate::Parts) {
 }
 
 /// A file written, then one edited and one made by the shell, in two turns.
-fn model() -> std::sync::Arc<Fake> {
+pub(crate) fn model() -> std::sync::Arc<Fake> {
     Fake::with(|n, _| match n {
         0 => calls(&[("c0", "write_file", json!({"path": "a.txt", "content": "one\n"}))]),
         1 => says("Written."),
