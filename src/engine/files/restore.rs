@@ -40,10 +40,10 @@ pub(crate) struct Restored {
 }
 
 /// What was done, which files changed, and what somebody else had changed before.
-struct Gone {
-    done: tiller_snapshot::Restored,
-    files: Vec<StepFile>,
-    others: Option<StepRow>,
+pub(crate) struct Gone {
+    pub(super) done: tiller_snapshot::Restored,
+    pub(super) files: Vec<StepFile>,
+    pub(super) others: Option<StepRow>,
 }
 
 fn off() -> Notice {
@@ -67,7 +67,7 @@ fn title(store: &Store, entry: EntryId) -> tiller_store::Result<String> {
 }
 
 /// What to restore, with a name for the log.
-fn goal(
+pub(super) fn goal(
     store: &Store,
     session: SessionId,
     entry: EntryId,
@@ -82,14 +82,20 @@ fn goal(
     Ok((Goal::back(point.snapshot, point.steps), title, point.time))
 }
 
-async fn off_thread<T: Send + 'static>(
+pub(super) async fn off_thread<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Notice> + Send + 'static,
 ) -> Result<T, Notice> {
     let failed = |_| Err(Notice::new(NoticeKind::Internal, "the sessions could not be read"));
     tokio::task::spawn_blocking(work).await.unwrap_or_else(failed)
 }
 
-async fn go(keeper: &Keeper, goal: Goal, wishes: Wishes, watched: Watched, op: OpId) -> Result<Gone, Notice> {
+pub(super) async fn go(
+    keeper: &Keeper,
+    goal: Goal,
+    wishes: Wishes,
+    watched: Watched,
+    op: OpId,
+) -> Result<Gone, Notice> {
     let done = keeper
         .run(move |s| {
             let done = back::go(s, &goal, &wishes)?;
@@ -330,7 +336,7 @@ impl Core {
         ];
         let append = self.append().entries(vec![entry]);
         self.save(append, events, Then::Nothing);
-        self.keep_points(vec![id]);
+        self.keep_points(vec![(id, None)]);
         self.bus.reply(
             client,
             &place,
