@@ -69,6 +69,8 @@ mod titles;
 pub mod todo;
 pub mod trust;
 pub mod turn;
+pub mod undo;
+mod undoing;
 mod view;
 pub mod watching;
 mod world;

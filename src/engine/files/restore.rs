@@ -16,6 +16,8 @@ use crate::core::Core;
 use crate::msg::Msg;
 use crate::saves::Then;
 use crate::session::load::blocking;
+use crate::undo::Next;
+use crate::undoing::Rest;
 
 /// Operations that are looked through for one that can be undone.
 const OPS: u32 = 1000;
@@ -34,6 +36,8 @@ pub(crate) struct Restored {
     /// Where the conversation goes as well.
     talk: Option<EntryId>,
     entry: Option<EntryId>,
+    /// What is undone after it.
+    rest: Option<Rest>,
     result: Result<(tiller_snapshot::Restored, Vec<StepFile>), Notice>,
 }
 
@@ -96,7 +100,7 @@ async fn go(
 }
 
 impl Core {
-    fn cannot_restore(&self) -> Option<Notice> {
+    pub(crate) fn cannot_restore(&self) -> Option<Notice> {
         let why = if self.s.read_only {
             "this session is open for reading only"
         } else if self.occupied() {
@@ -165,7 +169,7 @@ impl Core {
             return self.refuse(client, cause, why);
         }
         if !what.files() {
-            return self.fork(client, cause, entry);
+            return self.fork(client, cause, entry, None);
         }
         let Some(keeper) = self.w.files.clone() else { return self.refuse(client, cause, off()) };
         let (no, store, session) = (self.next_job(), self.w.store.clone(), self.s.id);
@@ -180,8 +184,8 @@ impl Core {
             };
             let result = result.await;
             let talk = what.talk().then_some(entry);
-            let restored =
-                Restored { no, client, cause, session, title, of: None, talk, entry: Some(entry), result };
+            let (of, entry, rest) = (None, Some(entry), None);
+            let restored = Restored { no, client, cause, session, title, of, talk, entry, rest, result };
             let _ = tx.send(Msg::FilesRestored(Box::new(restored))).await;
         };
         self.restoring(no, client, cause, done);
@@ -191,28 +195,53 @@ impl Core {
         if let Some(why) = self.cannot_restore() {
             return self.refuse(client, cause, why);
         }
+        let store = self.w.store.clone();
+        let session = self.s.id;
+        let found = move || {
+            let ops = store.ops(session, OPS).map_err(|e| e.notice())?;
+            let none = if redo { "no restore was undone" } else { "no restore of files can be undone" };
+            let found = back::undoable(&ops, redo).ok_or_else(|| Notice::new(NoticeKind::User, none))?;
+            let title = format!("{} {}", if redo { "redo" } else { "undo" }, found.title);
+            Ok((found.goal, found.root, title))
+        };
+        self.undoing_files(client, cause, found, None);
+    }
+
+    /// Takes a restore back (or does it again) that the log says is next.
+    pub(crate) fn undo_files(
+        &mut self,
+        client: ClientId,
+        cause: CommandId,
+        next: &Next,
+        title: String,
+        rest: Option<Rest>,
+    ) {
+        let (goal, root) = (back::reverse(&next.row), next.root);
+        let found = move || Ok((goal.ok_or_else(unknown)?, root, title));
+        self.undoing_files(client, cause, found, rest);
+    }
+
+    fn undoing_files(
+        &mut self,
+        client: ClientId,
+        cause: CommandId,
+        found: impl FnOnce() -> Result<(Goal, OpId, String), Notice> + Send + 'static,
+        rest: Option<Rest>,
+    ) {
         let Some(keeper) = self.w.files.clone() else { return self.refuse(client, cause, off()) };
-        let (no, store, session) = (self.next_job(), self.w.store.clone(), self.s.id);
+        let (no, session) = (self.next_job(), self.s.id);
         let (tx, written) = (self.tx.clone(), self.written());
         let done = async move {
             written.await;
             let (mut title, mut of) = (String::new(), None);
             let result = async {
-                let found = off_thread(move || {
-                    let ops = store.ops(session, OPS).map_err(|e| e.notice())?;
-                    let none =
-                        if redo { "no restore was undone" } else { "no restore of files can be undone" };
-                    back::undoable(&ops, redo).ok_or_else(|| Notice::new(NoticeKind::User, none))
-                });
-                let found = found.await?;
-                let plain = found.title.trim_start_matches("undo ").trim_start_matches("redo ").to_owned();
-                title = format!("{} {plain}", if redo { "redo" } else { "undo" });
-                of = Some(found.root);
-                go(&keeper, found.goal, Wishes::default()).await
+                let (goal, root, name) = off_thread(found).await?;
+                (title, of) = (name, Some(root));
+                go(&keeper, goal, Wishes::default()).await
             };
             let result = result.await;
-            let restored =
-                Restored { no, client, cause, session, title, of, talk: None, entry: None, result };
+            let (talk, entry) = (None, None);
+            let restored = Restored { no, client, cause, session, title, of, talk, entry, rest, result };
             let _ = tx.send(Msg::FilesRestored(Box::new(restored))).await;
         };
         self.restoring(no, client, cause, done);
@@ -239,9 +268,14 @@ impl Core {
             Err(notice) => return self.refuse(r.client, r.cause, notice),
         };
         let place = self.place_of(Some(r.cause));
-        let said = back::sentence(&done);
+        let mut said = back::sentence(&done);
+        if r.of.is_some() {
+            said = crate::undoing::said(&r.title, &format!("; {said}"));
+        }
+        let mut with = None;
         if done.before.id != done.after.id {
             let op = self.op(r.session, r.cause, &r.title, back::change(&done, files.clone(), r.of));
+            with = Some(op.id);
             let row = StepRow {
                 id: 0,
                 of: StepOf::Restore(op.id),
@@ -266,7 +300,9 @@ impl Core {
         }
         self.bus.reply(r.client, &place, ReplyEvent::DoneReply { said });
         if let Some(entry) = r.talk.filter(|_| waited) {
-            self.fork(r.client, r.cause, entry);
+            self.fork(r.client, r.cause, entry, with);
+        } else if let Some(rest) = r.rest.filter(|_| waited) {
+            self.undo_rest(r.client, r.cause, rest);
         } else if waited {
             self.next_queued(tiller_protocol::event::TurnStatus::Interrupted);
         }

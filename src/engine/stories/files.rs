@@ -10,7 +10,7 @@ use super::rig::*;
 use crate::Open;
 use crate::files::{Keeper, Snapshots};
 
-fn keeps(place: &Place, parts: &mut crate::Parts) {
+pub(super) fn keeps(place: &Place, parts: &mut crate::Parts) {
     let at = Snapshots {
         workspace: place.work.clone(),
         store: parts.places.data.join("snapshots/work"),
@@ -21,7 +21,7 @@ fn keeps(place: &Place, parts: &mut crate::Parts) {
 }
 
 /// A file written, then one edited and one made by the shell, in two turns.
-fn model() -> std::sync::Arc<Fake> {
+pub(super) fn model() -> std::sync::Arc<Fake> {
     Fake::with(|n, _| match n {
         0 => calls(&[("c0", "write_file", json!({"path": "a.txt", "content": "one\n"}))]),
         1 => says("Written."),
@@ -34,7 +34,7 @@ fn model() -> std::sync::Arc<Fake> {
     })
 }
 
-async fn messages(rig: &mut Rig) -> Vec<EntryId> {
+pub(super) async fn messages(rig: &mut Rig) -> Vec<EntryId> {
     let entries = rig.snapshot().await.entries;
     entries.iter().filter(|e| matches!(e.body, EntryBody::User { .. })).map(|e| e.id).collect()
 }
@@ -46,7 +46,7 @@ async fn preview(rig: &mut Rig, entry: EntryId) -> RestorePreview {
     }
 }
 
-async fn session_command(rig: &mut Rig, command: SessionCommand) -> String {
+pub(super) async fn session_command(rig: &mut Rig, command: SessionCommand) -> String {
     rig.send(CommandBody::Session(command));
     match rig.reply().await {
         ReplyEvent::DoneReply { said } => said,
@@ -54,7 +54,7 @@ async fn session_command(rig: &mut Rig, command: SessionCommand) -> String {
     }
 }
 
-fn back(entry: EntryId, what: RestoreWhat) -> SessionCommand {
+pub(super) fn back(entry: EntryId, what: RestoreWhat) -> SessionCommand {
     SessionCommand::Restore { entry, what, keep: Vec::new(), force: Vec::new() }
 }
 

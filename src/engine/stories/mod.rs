@@ -19,5 +19,6 @@ mod tools;
 mod trash;
 mod trust;
 mod turns;
+mod undo;
 mod waiting;
 mod watch;
