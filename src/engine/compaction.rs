@@ -7,7 +7,7 @@ use tiller_protocol::event::TurnEvent;
 use tiller_protocol::op::OpChange;
 use tiller_protocol::view::LayerCost;
 use tiller_protocol::{
-    Block, EntryBody, EventBody, Message, ModelRef, Notice, NoticeKind, Origin, Part, Usage,
+    Block, Entry, EntryBody, EventBody, Message, ModelRef, Notice, NoticeKind, Origin, Part, Usage,
 };
 use tiller_provider::{Assembler, ChatMessage, Effort, Provider, ProviderError, Request, retry};
 use tokio_util::task::AbortOnDropHandle;
@@ -29,7 +29,7 @@ const KEEP: [u64; 3] = [8_000, 2_000, 0];
 /// Of the summariser's window, how much the transcript may fill, in percent.
 const FILL: u64 = 60;
 /// Where its window is not known.
-const WINDOW: u64 = 100_000;
+pub(crate) const WINDOW: u64 = 100_000;
 /// Tries with an ever shorter transcript, when the summariser says that it is too long.
 const TRIES: u32 = 3;
 
@@ -82,7 +82,8 @@ impl Core {
                             &p,
                             &model,
                             window,
-                            plan,
+                            compact::PROMPT,
+                            &plan.goes,
                             focus.as_deref(),
                             &session,
                             scale,
@@ -218,11 +219,12 @@ impl Core {
 }
 
 #[expect(clippy::too_many_arguments, reason = "one call, and a struct for it would only rename them")]
-async fn summarise(
+pub(crate) async fn summarise(
     provider: &Arc<dyn Provider>,
     model: &ModelRef,
     window: u64,
-    plan: &Plan,
+    prompt: &str,
+    entries: &[Arc<Entry>],
     focus: Option<&str>,
     session: &str,
     scale: f64,
@@ -233,8 +235,8 @@ async fn summarise(
     let mut tries = 0;
     loop {
         tries += 1;
-        let text = compact::transcript(&plan.goes, focus, most);
-        let ask = ask(provider, model, compact::PROMPT, text, session, Some(4_000), usage).await;
+        let text = compact::transcript(entries, focus, most);
+        let ask = ask(provider, model, prompt, text, session, Some(4_000), usage).await;
         match ask {
             Ok(summary) if summary.trim().is_empty() => {
                 return Err(Notice::new(NoticeKind::Network, "the summary came back empty"));

@@ -96,6 +96,8 @@ pub(crate) struct Core {
     pub(crate) finder: Arc<crate::finder::Finder>,
     /// Shared with calls, which keep files as they were before they write.
     pub(crate) reviews: Arc<Mutex<crate::before::Reviews>>,
+    /// The state of the files that the open session knows.
+    pub(crate) last_state: crate::files::LastState,
     /// That the files of a moment were not kept was said.
     pub(crate) files_failed: bool,
     /// States that are being written down. Closed from the start: who waits for it waits for those of now.
@@ -176,6 +178,7 @@ impl Core {
             | Msg::WaitOver { .. }
             | Msg::ToolDone { .. } => {}
             Msg::Compacted(done) => self.compacted(*done),
+            Msg::Carried(done) => self.carried(*done),
             Msg::Composed(c) => self.composed(*c),
             Msg::Ask { agent, call, body, reply } => self.ask(agent, call, body, reply),
             Msg::Answered { about, reply } => self.answered(about, reply),

@@ -39,6 +39,7 @@ impl Core {
                     self.archive(client, id, session, archived)
                 }
                 SessionCommand::Fork { entry } => self.fork(client, id, entry, None),
+                SessionCommand::CarryOver { from, focus } => self.carry_over(client, id, from, focus),
                 SessionCommand::OpenBranch { head } => self.open_branch(client, id, head),
                 SessionCommand::LabelBranch { head, label } => self.label_branch(client, id, head, &label),
                 SessionCommand::ArchiveBranch { head, archived } => {

@@ -6,7 +6,7 @@
 //! | [`mod@engine`], `world`, `quit` | starting, what is given from outside, ending |
 //! | `core` | the one task that owns all state |
 //! | `msg`, `busy` | what its tasks report; what is done between turns |
-//! | `dispatch`, `queries`, `finder`, `view` | commands, questions, whole states |
+//! | `dispatch`, `queries`, `tree`, `finder`, `view` | commands, questions, whole states |
 //! | [`turn`] | one turn as a pure machine, and its driver |
 //! | `queue`, `compose`, `begin` | messages on their way to a turn |
 //! | `calls`, `job`, `ports`, `judge` | tool calls |
@@ -67,6 +67,7 @@ mod shorten;
 mod symbols;
 mod titles;
 pub mod todo;
+mod tree;
 pub mod trust;
 pub mod turn;
 pub mod undo;

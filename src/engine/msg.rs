@@ -9,6 +9,7 @@ use crate::bus::ClientId;
 use crate::compaction::Compacted;
 use crate::compose::Composed;
 use crate::job::CallDone;
+use crate::session::carry::Carried;
 use crate::session::load::Loaded;
 
 /// Reports that may wait; a task that has more waits itself.
@@ -41,6 +42,8 @@ pub(crate) enum Msg {
         done: Box<CallDone>,
     },
     Compacted(Box<Compacted>),
+    /// A branch was summarised.
+    Carried(Box<Carried>),
     Composed(Box<Composed>),
     Ask {
         agent: AgentId,

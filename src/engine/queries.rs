@@ -19,7 +19,7 @@ use crate::world::World;
 /// Rows of a list, at most.
 const ROWS: u32 = 1_000;
 /// Entries that are taken into the index before one search; a long history is taken in by and by.
-const INDEXED: u64 = 20_000;
+pub(crate) const INDEXED: u64 = 20_000;
 /// How long a local server may take to accept a connection.
 const PROBE: std::time::Duration = std::time::Duration::from_millis(200);
 
@@ -90,6 +90,7 @@ impl Core {
                 Ok(ReplyEvent::SearchReply { query, page })
             }),
             Query::RestorePreview { entry } => self.restore_preview(client, cause, entry),
+            Query::Tree { query } => self.tree_query(client, cause, query),
             Query::ToolOutput { call_id } => {
                 let (spill, redact) = (self.spill(), Arc::clone(&self.w.redact));
                 self.read(client, cause, move || output(&store, session, call_id, &spill, &redact));

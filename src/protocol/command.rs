@@ -10,6 +10,7 @@ use crate::restore::RestoreWhat;
 use crate::review::Reject;
 use crate::search::SearchQuery;
 use crate::todo::TodoStatus;
+use crate::tree::TreeQuery;
 use crate::view::{ModelRef, Profile};
 
 /// One request. Everything that it causes carries `id` as `cause`.
@@ -108,6 +109,13 @@ pub enum SessionCommand {
     /// Continue the conversation from `entry` on (its text comes back as `branched`).
     Fork {
         entry: EntryId,
+    },
+    /// Say in few words what was done on the branch that ends at `from`, since it parted from the open one, and
+    /// add that here. `focus`: what to keep above all. Answered by `done_reply` or `error_reply`.
+    CarryOver {
+        from: EntryId,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        focus: Option<String>,
     },
     /// Go to branch `head`, which is there, and continue it. The one that is left stays.
     OpenBranch {
@@ -294,6 +302,10 @@ pub enum Query {
     },
     /// Running background processes, as text rows.
     Processes,
+    /// For the browser of trees, answered by `tree_reply`.
+    Tree {
+        query: TreeQuery,
+    },
 }
 
 /// How costs are grouped.

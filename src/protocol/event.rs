@@ -19,6 +19,7 @@ use crate::review::Review;
 use crate::search::{SearchPage, SearchQuery};
 use crate::todo::TodoItem;
 use crate::tool::{Display, ToolOutcome};
+use crate::tree::TreeReply;
 use crate::usage::{Cost, Usage};
 use crate::view::{
     AuditRow, CompactPreview, ContextReport, CostRow, GitState, Mention, ModelChoice, ModelRef, Profile,
@@ -365,6 +366,9 @@ pub enum ReplyEvent {
         question: String,
         answer: String,
         model: ModelRef,
+    },
+    TreeReply {
+        reply: TreeReply,
     },
     /// What was asked for is done; a sentence for the person.
     DoneReply {

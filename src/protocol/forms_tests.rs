@@ -26,7 +26,7 @@ macro_rules! variants {
 variants!(turn_command, TURN_COMMANDS, TurnCommand: Submit Interrupt Continue SkipWait Shell Aside StopTool);
 variants!(queue_command, QUEUE_COMMANDS, QueueCommand: Edit Remove Move Mode);
 variants!(ask_command, ASK_COMMANDS, AskCommand: Answer);
-variants!(session_command, SESSION_COMMANDS, SessionCommand: New Open Rename Archive Trash Fork OpenBranch LabelBranch
+variants!(session_command, SESSION_COMMANDS, SessionCommand: New Open Rename Archive Trash Fork CarryOver OpenBranch LabelBranch
     ArchiveBranch Tag Checkpoint
     Restore UndoRestore UndoOp SetModel SetProfile
     SetBudget StoreKey Reload Quit);
@@ -36,7 +36,7 @@ variants!(review_command, REVIEW_COMMANDS, ReviewCommand: Open Reject UndoReject
 variants!(watch_command, WATCH_COMMANDS, WatchCommand: Pause Mute Diff);
 variants!(query, QUERIES, Query: Snapshot Page Sessions Models Mentions Audit Costs Ops Branches History Search
     RestorePreview
-    ToolOutput Processes);
+    ToolOutput Processes Tree);
 variants!(turn_event, TURN_EVENTS, TurnEvent: SessionStarted TurnStarted UserMessage TextDelta ThinkingDelta
     ToolCallBegun AssistantMessage EntryAdded Retrying RetryEnded Usage Compacted TurnFinished);
 variants!(tool_event, TOOL_EVENTS, ToolEvent: ToolStarted ToolProgress ToolFinished ShellLine);
@@ -46,7 +46,8 @@ variants!(state_event, STATE_EVENTS, StateEvent: TodoChanged AgentChanged QueueC
     Lagged Stopped);
 variants!(reply_event, REPLIES, ReplyEvent: SnapshotReply PageReply SessionsReply ModelsReply MentionsReply
     AuditReply CostsReply OpsReply BranchesReply HistoryReply RestorePreviewReply SearchReply ToolOutputReply ProcessesReply
-    ContextReply CompactPreviewReply ReviewReply RejectReply DiffReply AsideReply DoneReply ErrorReply);
+    ContextReply CompactPreviewReply ReviewReply RejectReply DiffReply AsideReply TreeReply
+    DoneReply ErrorReply);
 variants!(ask_body, ASKS, AskBody: Permission Clarify Trust Budget DeepTier SessionBusy NotSaving);
 variants!(ask_reply, ANSWERS, AskReply: Permission Choice Declined Never Yes Branch ReadOnly);
 

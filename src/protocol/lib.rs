@@ -17,6 +17,7 @@
 //! | [`tool`], [`access`] | what a tool is called, and what one call of it touches |
 //! | [`restore`] | going back to what the files were |
 //! | [`search`] | the question to all sessions, and its hits |
+//! | [`tree`] | a session as a tree to browse |
 //! | [`todo`], [`ask`], [`agent`], [`feed`], [`queue`], [`review`] | the live concerns, one each |
 //! | [`usage`] | tokens and money |
 //! | [`notice`] | the only shape in which an error reaches a person |
@@ -40,6 +41,7 @@ pub mod review;
 pub mod search;
 pub mod todo;
 pub mod tool;
+pub mod tree;
 pub mod usage;
 pub mod view;
 
@@ -61,6 +63,7 @@ pub use restore::{RestoreDone, RestoreFile, RestorePreview, RestoreWhat};
 pub use search::{SearchHit, SearchPage, SearchQuery, SearchRole};
 pub use todo::{TodoItem, TodoStatus};
 pub use tool::{ToolOutcome, ToolSpec, Touch};
+pub use tree::{SessionTree, TreeQuery, TreeReply};
 pub use usage::{Cost, Usage};
 pub use view::{ModelRef, Profile, SessionSummary, Snapshot};
 

@@ -10,6 +10,7 @@ use tiller_store::{StepOf, StepRow, Store};
 
 use super::back::{self, Wishes};
 use super::keeper::Keeper;
+use super::others::Watched;
 use crate::bus::ClientId;
 use crate::busy::Doing;
 use crate::core::Core;
@@ -30,6 +31,7 @@ pub(crate) struct Restored {
     client: ClientId,
     cause: CommandId,
     session: SessionId,
+    op: OpId,
     /// In the log.
     title: String,
     of: Option<OpId>,
@@ -38,7 +40,14 @@ pub(crate) struct Restored {
     entry: Option<EntryId>,
     /// What is undone after it.
     rest: Option<Rest>,
-    result: Result<(tiller_snapshot::Restored, Vec<StepFile>), Notice>,
+    result: Result<Gone, Notice>,
+}
+
+/// What was done, which files changed, and what somebody else had changed before.
+struct Gone {
+    done: tiller_snapshot::Restored,
+    files: Vec<StepFile>,
+    others: Option<StepRow>,
 }
 
 fn off() -> Notice {
@@ -84,16 +93,14 @@ async fn off_thread<T: Send + 'static>(
     tokio::task::spawn_blocking(work).await.unwrap_or_else(failed)
 }
 
-async fn go(
-    keeper: &Keeper,
-    goal: Goal,
-    wishes: Wishes,
-) -> Result<(tiller_snapshot::Restored, Vec<StepFile>), Notice> {
+async fn go(keeper: &Keeper, goal: Goal, wishes: Wishes, watched: Watched, op: OpId) -> Result<Gone, Notice> {
     let done = keeper
         .run(move |s| {
             let done = back::go(s, &goal, &wishes)?;
+            let others = watched.others(s, &done.before, StepOf::OthersBeforeRestore(op));
+            watched.own(&done.after);
             let files = back::named(&s.compare(done.before.id, done.after.id)?);
-            Ok((done, files))
+            Ok(Gone { done, files, others })
         })
         .await;
     done.map_err(|e| e.notice())
@@ -112,7 +119,7 @@ impl Core {
     }
 
     /// Resolves when everything that led up to now is on disk: states of the files, and the log.
-    fn written(&self) -> impl Future<Output = ()> + Send + use<> {
+    pub(crate) fn written(&self) -> impl Future<Output = ()> + Send + use<> {
         let (keeping, saves) = (self.keeping.clone(), self.saves.barrier());
         async move {
             keeping.wait().await;
@@ -173,19 +180,31 @@ impl Core {
         }
         let Some(keeper) = self.w.files.clone() else { return self.refuse(client, cause, off()) };
         let (no, store, session) = (self.next_job(), self.w.store.clone(), self.s.id);
-        let (tx, written) = (self.tx.clone(), self.written());
+        let (tx, written, watched) = (self.tx.clone(), self.written(), self.watched());
+        let op = OpId::fresh(&*self.w.ids, self.w.clock.now());
         let done = async move {
             written.await;
             let mut title = String::new();
             let result = async {
                 let (goal, name, _) = off_thread(move || goal(&store, session, entry)).await?;
                 title = format!("restore files: {name}");
-                go(&keeper, goal, wishes).await
+                go(&keeper, goal, wishes, watched, op).await
             };
             let result = result.await;
             let talk = what.talk().then_some(entry);
-            let (of, entry, rest) = (None, Some(entry), None);
-            let restored = Restored { no, client, cause, session, title, of, talk, entry, rest, result };
+            let restored = Restored {
+                no,
+                client,
+                cause,
+                session,
+                op,
+                title,
+                of: None,
+                talk,
+                entry: Some(entry),
+                rest: None,
+                result,
+            };
             let _ = tx.send(Msg::FilesRestored(Box::new(restored))).await;
         };
         self.restoring(no, client, cause, done);
@@ -230,18 +249,19 @@ impl Core {
     ) {
         let Some(keeper) = self.w.files.clone() else { return self.refuse(client, cause, off()) };
         let (no, session) = (self.next_job(), self.s.id);
-        let (tx, written) = (self.tx.clone(), self.written());
+        let (tx, written, watched) = (self.tx.clone(), self.written(), self.watched());
+        let op = OpId::fresh(&*self.w.ids, self.w.clock.now());
         let done = async move {
             written.await;
             let (mut title, mut of) = (String::new(), None);
             let result = async {
                 let (goal, root, name) = off_thread(found).await?;
                 (title, of) = (name, Some(root));
-                go(&keeper, goal, Wishes::default()).await
+                go(&keeper, goal, Wishes::default(), watched, op).await
             };
             let result = result.await;
             let (talk, entry) = (None, None);
-            let restored = Restored { no, client, cause, session, title, of, talk, entry, rest, result };
+            let restored = Restored { no, client, cause, session, op, title, of, talk, entry, rest, result };
             let _ = tx.send(Msg::FilesRestored(Box::new(restored))).await;
         };
         self.restoring(no, client, cause, done);
@@ -263,8 +283,8 @@ impl Core {
     pub(crate) fn files_restored(&mut self, r: Restored) {
         self.files_words();
         let waited = self.job_done(r.no);
-        let (done, files) = match r.result {
-            Ok(done) => done,
+        let Gone { done, files, others } = match r.result {
+            Ok(gone) => gone,
             Err(notice) => return self.refuse(r.client, r.cause, notice),
         };
         let place = self.place_of(Some(r.cause));
@@ -273,8 +293,14 @@ impl Core {
             said = crate::undoing::said(&r.title, &format!("; {said}"));
         }
         let mut with = None;
+        let nothing = || crate::saves::After { events: Vec::new(), then: Then::Nothing };
+        if let Some(row) = others {
+            let step = self.w.store.add_step(r.session, row);
+            self.saves.push(step, nothing());
+        }
         if done.before.id != done.after.id {
-            let op = self.op(r.session, r.cause, &r.title, back::change(&done, files.clone(), r.of));
+            let change = back::change(&done, files.clone(), r.of);
+            let op = tiller_protocol::Op { id: r.op, ..self.op(r.session, r.cause, &r.title, change) };
             with = Some(op.id);
             let row = StepRow {
                 id: 0,
@@ -285,7 +311,6 @@ impl Core {
                 time: done.after.time,
             };
             let step = self.w.store.add_step(r.session, row);
-            let nothing = || crate::saves::After { events: Vec::new(), then: Then::Nothing };
             self.saves.push(step, nothing());
             // Another session may be open by now, when the person did not wait.
             if r.session != self.s.id {

@@ -1,6 +1,7 @@
 //! The open session: its settings, and the path from the root to its head.
 
 pub(crate) mod branch;
+pub(crate) mod carry;
 pub(crate) mod fork;
 mod held;
 pub(crate) mod load;

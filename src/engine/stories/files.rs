@@ -10,7 +10,7 @@ use super::rig::*;
 use crate::Open;
 use crate::files::{Keeper, Snapshots};
 
-pub(super) fn keeps(place: &Place, parts: &mut crate::Parts) {
+pub(crate) fn keeps(place: &Place, parts: &mut crate::Parts) {
     let at = Snapshots {
         workspace: place.work.clone(),
         store: parts.places.data.join("snapshots/work"),
@@ -21,7 +21,7 @@ pub(super) fn keeps(place: &Place, parts: &mut crate::Parts) {
 }
 
 /// A file written, then one edited and one made by the shell, in two turns.
-pub(super) fn model() -> std::sync::Arc<Fake> {
+pub(crate) fn model() -> std::sync::Arc<Fake> {
     Fake::with(|n, _| match n {
         0 => calls(&[("c0", "write_file", json!({"path": "a.txt", "content": "one\n"}))]),
         1 => says("Written."),
@@ -152,6 +152,88 @@ async fn points_and_steps_outlive_the_engine() {
     session_command(&mut rig, back(named.unwrap().id, RestoreWhat::Files)).await;
     assert_eq!(place.read("a.txt"), "one\n");
     assert!(!place.work.join("b.txt").exists());
+}
+
+/// Rows of what others did: the files, and who.
+fn others(rows: &[tiller_store::StepRow]) -> Vec<(String, tiller_protocol::restore::By)> {
+    let of = |r: &&tiller_store::StepRow| {
+        matches!(r.of, StepOf::OthersBefore(_) | StepOf::OthersBeforeCall(_) | StepOf::OthersBeforeRestore(_))
+    };
+    let files = rows.iter().filter(of).flat_map(|r| r.files.clone());
+    files.map(|f| (f.path, f.by.unwrap())).collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_others_changed_in_between_is_known_with_its_author() {
+    use tiller_protocol::restore::By;
+    let place = Place::new();
+    let fake = Fake::with(|n, _| match n {
+        0 => calls(&[("c0", "write_file", json!({"path": "a.txt", "content": "one\n"}))]),
+        2 => calls(&[("c2", "terminal", json!({"command": "sleep 300", "background": true}))]),
+        _ => says("Done."),
+    });
+    let mut rig = place.start_with(&fake, |p| keeps(&place, p)).await;
+    let session = rig.session();
+    rig.turn("write it").await;
+    place.file("by-hand.txt", "mine\n");
+    rig.turn("start something").await;
+    place.file("built.txt", "by whom?\n");
+    rig.turn("and now").await;
+    let store = Store::open(&place.db(), Options::default()).unwrap();
+    let wanted = [
+        ("by-hand.txt".to_owned(), By::Outside),
+        ("built.txt".to_owned(), By::Background { commands: "p1: sleep 300".into() }),
+    ];
+    let until = std::time::Instant::now() + std::time::Duration::from_secs(30);
+    while others(&store.steps(session, 0).unwrap()) != wanted && std::time::Instant::now() < until {
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    }
+    let rows = store.steps(session, 0).unwrap();
+    assert_eq!(others(&rows), wanted, "{rows:?}");
+    let said = messages(&mut rig).await;
+    let before: Vec<_> = rows
+        .iter()
+        .filter_map(|r| match r.of {
+            StepOf::OthersBefore(entry) => Some(entry),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(before, said[1..], "each stands before the message that came next");
+    rig.quit().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn another_session_of_the_folder_is_told_apart_from_the_person() {
+    use tiller_protocol::restore::By;
+    let place = Place::new();
+    let quiet = Fake::with(|_, _| says("Seen."));
+    let mut first = place.start_with(&quiet, |p| keeps(&place, p)).await;
+    let session = first.session();
+    first.turn("look").await;
+    first.quit().await;
+    let writer = Fake::with(|n, _| match n {
+        0 => calls(&[("c0", "write_file", json!({"path": "theirs.txt", "content": "one\n"}))]),
+        _ => says("Done."),
+    });
+    let mut second = place.start_with(&writer, |p| keeps(&place, p)).await;
+    let theirs = second.session();
+    second.turn("write it").await;
+    second.quit().await;
+    place.file("mine.txt", "by hand\n");
+    let mut first = place
+        .start_with(&quiet, |p| {
+            keeps(&place, p);
+            p.open = Open::Session(session);
+        })
+        .await;
+    first.turn("and now?").await;
+    first.quit().await;
+    let store = Store::open(&place.db(), Options::default()).unwrap();
+    let found = others(&store.steps(session, 0).unwrap());
+    let by = |path: &str| found.iter().find(|f| f.0 == path).map(|f| f.1.clone());
+    assert_eq!(by("mine.txt"), Some(By::Outside));
+    assert!(matches!(by("theirs.txt"), Some(By::Session { session, .. }) if session == theirs), "{found:?}");
+    assert_eq!(found.len(), 2);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -17,6 +17,7 @@ mod settings;
 mod stops;
 mod tools;
 mod trash;
+mod tree;
 mod trust;
 mod turns;
 mod undo;

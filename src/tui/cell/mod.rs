@@ -128,9 +128,7 @@ pub fn lay(cell: &Cell, cx: &CellCx<'_>, old: Option<Laid>) -> Laid {
         Body::Reply { text } => reply::lay(text, cell.open, cx, old),
         Body::Thinking { text, seconds } => thinking::lay(text, *seconds, cell.open, cx),
         Body::Tool(t) => tool::lay(t, cx),
-        Body::Summary { summary, focus, before, after } => {
-            summary::lay(summary, focus.as_deref(), (*before, *after), cx)
-        }
+        Body::Summary { summary, focus, tokens } => summary::lay(summary, focus.as_deref(), *tokens, cx),
         Body::Checkpoint { name } => note::checkpoint(name, cx),
         Body::Note { text } => note::lay(text, cx),
         Body::Shell { line, output, exit, shared } => shell::lay(line, output, *exit, *shared, cx),

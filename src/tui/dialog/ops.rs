@@ -122,7 +122,8 @@ mod tests {
             with: None,
             change,
         };
-        let files = vec![StepFile { path: "src/a\u{1b}[31m.rs".into(), kind: ChangeKind::Modified }];
+        let files =
+            vec![StepFile { path: "src/a\u{1b}[31m.rs".into(), kind: ChangeKind::Modified, by: None }];
         let restored = OpChange::Files { before: "s1".into(), after: "s2".into(), files, of: None };
         let title = |a: &str, b: &str| OpChange::Title { before: a.into(), after: b.into() };
         let rename = op("rename", None, title("old", "new"));
