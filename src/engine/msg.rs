@@ -81,6 +81,8 @@ pub(crate) enum Msg {
     KeyTried(Box<crate::keys::Tried>),
     SettingsRead(Box<crate::settings::Read>),
     Forked(Box<crate::session::fork::Forked>),
+    /// What an undo would take back.
+    Undo(Box<crate::undoing::Found>),
     Went(Box<crate::session::branch::Went>),
     ShellDone(Box<crate::shell_line::ShellDone>),
     Reviewed(Box<crate::review::Reviewed>),

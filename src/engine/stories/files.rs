@@ -34,7 +34,7 @@ pub(crate) fn model() -> std::sync::Arc<Fake> {
     })
 }
 
-async fn messages(rig: &mut Rig) -> Vec<EntryId> {
+pub(super) async fn messages(rig: &mut Rig) -> Vec<EntryId> {
     let entries = rig.snapshot().await.entries;
     entries.iter().filter(|e| matches!(e.body, EntryBody::User { .. })).map(|e| e.id).collect()
 }
@@ -46,7 +46,7 @@ async fn preview(rig: &mut Rig, entry: EntryId) -> RestorePreview {
     }
 }
 
-async fn session_command(rig: &mut Rig, command: SessionCommand) -> String {
+pub(super) async fn session_command(rig: &mut Rig, command: SessionCommand) -> String {
     rig.send(CommandBody::Session(command));
     match rig.reply().await {
         ReplyEvent::DoneReply { said } => said,
@@ -54,7 +54,7 @@ async fn session_command(rig: &mut Rig, command: SessionCommand) -> String {
     }
 }
 
-fn back(entry: EntryId, what: RestoreWhat) -> SessionCommand {
+pub(super) fn back(entry: EntryId, what: RestoreWhat) -> SessionCommand {
     SessionCommand::Restore { entry, what, keep: Vec::new(), force: Vec::new() }
 }
 
