@@ -1,122 +1,17 @@
-//! A session as JSONL: a header line, then one line for each row: `{"entry":{"id":...}}`. Without loss.
-//!
-//! | row | fields |
-//! | --- | --- |
-//! | (header) | `tiller: "session"`, `version`, `session` |
-//! | `todo` | `n` (named by entries and heads), `entry`, `list` |
-//! | `entry` | `id`, `parent`, `agent`, `time`, `snapshot`, `todo`, `body` (as in the protocol) |
-//! | `head` | `name`, `entry`, `todo` |
-//! | `op` | `body` |
-//! | `queued`, `ask`, `pending` | `body`, `head` (missing in old files: the current one) |
-//! | `audit`, `call`, `prompt`, `rule`, `draft` | the columns |
-//!
-//! Parents come before their children. Readers ignore fields that they do not know. What belongs to this
-//! machine (leases, the turn in flight) is left out.
+//! A session as JSONL, written from one state of the database. The format is in [`crate::lines`].
 
 use std::io::{BufWriter, Write};
 
-use rusqlite::{Connection, OptionalExtension, Row, params};
-use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
-use tiller_protocol::SessionId;
-use uuid::Uuid;
-
 use crate::entries::{COLUMNS, Raw};
 use crate::error::{Result, StoreError};
+use crate::lines::{
+    AuditLine, CallLine, EntryLine, HeadLine, Header, Line, SessionLine, StepLine, TagLine, VERSION, Waiting,
+};
 use crate::open::Store;
-
-/// Of the format.
-pub(crate) const VERSION: u32 = 1;
-
-#[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Header {
-    pub(crate) tiller: String,
-    pub(crate) version: u32,
-    pub(crate) session: SessionLine,
-}
-
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct SessionLine {
-    pub(crate) id: Uuid,
-    pub(crate) project: String,
-    pub(crate) title: String,
-    pub(crate) created: i64,
-    pub(crate) used: i64,
-    pub(crate) model: String,
-    pub(crate) profile: String,
-    pub(crate) head: String,
-    pub(crate) budget: Option<i64>,
-    pub(crate) archived: i64,
-    pub(crate) spawned_by: Option<Uuid>,
-    pub(crate) cost: Option<i64>,
-    pub(crate) preview: String,
-}
-
-/// All lines but the first.
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Line {
-    Todo { n: i64, entry: Option<Uuid>, list: Box<RawValue> },
-    Entry(EntryLine),
-    Head { name: String, entry: Option<Uuid>, todo: Option<i64> },
-    Op { body: Box<RawValue> },
-    Queued(Waiting),
-    Ask(Waiting),
-    Pending(Waiting),
-    Audit(AuditLine),
-    Call(CallLine),
-    Prompt { time: i64, text: String },
-    Rule { time: i64, text: String },
-    Draft { project: String, body: Box<RawValue> },
-}
-
-/// Something that waits on a head.
-#[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Waiting {
-    pub(crate) body: Box<RawValue>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) head: Option<String>,
-}
-
-#[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct EntryLine {
-    pub(crate) id: Uuid,
-    pub(crate) parent: Option<Uuid>,
-    pub(crate) agent: String,
-    pub(crate) time: i64,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) snapshot: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) todo: Option<i64>,
-    pub(crate) body: Box<RawValue>,
-    /// The text of a damaged entry, whose body then is a note.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) damaged: Option<String>,
-}
-
-#[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct AuditLine {
-    pub(crate) time: i64,
-    pub(crate) agent: String,
-    pub(crate) tool: String,
-    pub(crate) what: String,
-    pub(crate) decision: String,
-    pub(crate) by: String,
-    pub(crate) seconds: f64,
-    pub(crate) outcome: String,
-}
-
-#[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct CallLine {
-    pub(crate) agent: String,
-    pub(crate) model: String,
-    pub(crate) tier: String,
-    pub(crate) day: String,
-    pub(crate) time: i64,
-    /// input, output, cache_read, cache_write, reasoning
-    pub(crate) tokens: [i64; 5],
-    pub(crate) cost: Option<i64>,
-}
+use rusqlite::{Connection, OptionalExtension, Row, params};
+use serde::Serialize;
+use serde_json::value::RawValue;
+use tiller_protocol::SessionId;
 
 fn raw(text: String) -> Result<Box<RawValue>> {
     Ok(RawValue::from_string(text)?)
@@ -173,12 +68,24 @@ impl Store {
             lines.all(
                 conn,
                 session,
-                "SELECT name, entry, todo FROM heads WHERE session = ?1 ORDER BY name",
-                |r| Ok(Line::Head { name: r.get(0)?, entry: r.get(1)?, todo: r.get(2)? }),
+                "SELECT name, entry, todo, label, archived FROM heads WHERE session = ?1 ORDER BY name",
+                head_line,
+            )?;
+            lines.all(
+                conn,
+                session,
+                "SELECT name, entry, time FROM tags WHERE session = ?1 ORDER BY name",
+                |r| Ok(Line::Tag(TagLine { name: r.get(0)?, entry: r.get(1)?, time: r.get(2)? })),
             )?;
             lines.all(conn, session, "SELECT body FROM ops WHERE session = ?1 ORDER BY seq", |r| {
                 Ok(Line::Op { body: raw(r.get(0)?)? })
             })?;
+            lines.all(
+                conn,
+                session,
+                "SELECT kind, entry, call, op, before, after, files, time FROM steps WHERE session = ?1 ORDER BY id",
+                step_line,
+            )?;
             let waiting = |table: &str| {
                 format!("SELECT body, head FROM {table} WHERE session = ?1 ORDER BY head, place")
             };
@@ -268,6 +175,29 @@ fn entry_line(row: &Row<'_>) -> Result<Line> {
         todo: row.get(8)?,
         body,
         damaged,
+    }))
+}
+
+fn head_line(r: &Row<'_>) -> Result<Line> {
+    Ok(Line::Head(HeadLine {
+        name: r.get(0)?,
+        entry: r.get(1)?,
+        todo: r.get(2)?,
+        label: r.get(3)?,
+        archived: r.get(4)?,
+    }))
+}
+
+fn step_line(r: &Row<'_>) -> Result<Line> {
+    Ok(Line::Step(StepLine {
+        kind: r.get(0)?,
+        entry: r.get(1)?,
+        call: r.get(2)?,
+        op: r.get(3)?,
+        before: r.get(4)?,
+        after: r.get(5)?,
+        files: raw(r.get(6)?)?,
+        time: r.get(7)?,
     }))
 }
 

@@ -1,17 +1,61 @@
 use proptest::prelude::*;
+use tiller_protocol::op::OpChange;
+use tiller_protocol::restore::StepFile;
 use tiller_protocol::{
-    AgentId, Block, Cost, EntryBody, Message, ModelRef, Op, OpId, Origin, QueueId, Queued, QueuedState,
-    SendMode, StopReason, Time, TodoItem, TodoStatus, ToolCall, Usage,
+    AgentId, Block, ChangeKind, Cost, EntryBody, Message, ModelRef, Op, OpId, Origin, Part, QueueId, Queued,
+    QueuedState, SendMode, StopReason, Time, TodoItem, TodoStatus, ToolCall, ToolOutcome, Usage,
 };
+use uuid::Uuid;
 
 use super::*;
 use crate::testing::*;
-use crate::{Append, Call, Draft, Imported, Keep};
+use crate::{Append, Call, Draft, Imported, Keep, StepOf, StepRow};
 
 fn text_of(store: &Store, session: SessionId) -> String {
     let mut out = Vec::new();
     store.export(session, &mut out).unwrap();
     String::from_utf8(out).unwrap()
+}
+
+/// Branches with names, some put away, tags, and what the files were.
+fn name_things(store: &Store, s: SessionId, id: u128, kind: u8, text: &str) {
+    let step = |of, before: Option<&str>| StepRow {
+        id: 0,
+        of,
+        before: before.map(Into::into),
+        after: text.into(),
+        files: vec![StepFile { path: text.into(), kind: ChangeKind::Modified, by: None }],
+        time: Time(i64::from(kind)),
+    };
+    let of = match kind % 3 {
+        0 => StepOf::Point(entry_id(id)),
+        1 => StepOf::Call(text.into()),
+        _ => StepOf::Restore(OpId(Uuid::from_u128(id))),
+    };
+    let before = if kind.is_multiple_of(3) { None } else { Some(text) };
+    store.add_step(s, step(of, before)).wait().unwrap();
+    if kind.is_multiple_of(5) {
+        let name = format!("b{id} {text}");
+        store.set_head(s, &name, Some(entry_id(id)), None).wait().unwrap();
+        store.set_label(s, &name, &format!("{text} {id}"), None).wait().unwrap();
+        store.set_branch_archived(s, &name, kind.is_multiple_of(2), None).wait().unwrap();
+    }
+    if kind % 4 == 1 {
+        let change =
+            OpChange::Tag { name: text.into(), before: Some(entry_id(id)), after: Some(entry_id(id)) };
+        let op = Op {
+            id: OpId(Uuid::from_u128(id << 32)),
+            session: s,
+            time: NOW,
+            parent: None,
+            cause: None,
+            title: text.into(),
+            of: Some(OpId(Uuid::from_u128(id))),
+            with: Some(OpId(Uuid::from_u128(id))),
+            change,
+        };
+        store.set_tag(s, text, Some(entry_id(id)), Some(op)).wait().unwrap();
+    }
 }
 
 /// A session with some of everything, its shape chosen by `shape`: for each entry its parent (backwards) and
@@ -21,16 +65,21 @@ fn fill(store: &Store, shape: &[(usize, u8, String)]) -> SessionId {
     for (n, (back, kind, text)) in shape.iter().enumerate() {
         let id = n as u128 + 1;
         let parent = (n > 0).then(|| entry_id(id - 1 - (*back % n) as u128));
-        let body = match kind % 5 {
+        let body = match kind % 7 {
             0 => EntryBody::User { message: Message::text(text), origin: Origin::Steer, content: vec![] },
             1 => EntryBody::Assistant {
-                blocks: vec![Block::ToolCall(ToolCall {
-                    id: text.clone(),
-                    name: "x".into(),
-                    arguments: serde_json::json!({ text: 0.1 + f64::from(*kind) }),
-                    malformed: None,
-                    vendor: None,
-                })],
+                blocks: vec![
+                    Block::Thinking { text: text.clone(), signature: Some(text.clone()) },
+                    Block::Redacted { data: text.clone() },
+                    Block::Unknown { provider: text.clone(), raw: serde_json::json!([text, null, 1e300]) },
+                    Block::ToolCall(ToolCall {
+                        id: text.clone(),
+                        name: "x".into(),
+                        arguments: serde_json::json!({ text: 0.1 + f64::from(*kind) }),
+                        malformed: None,
+                        vendor: None,
+                    }),
+                ],
                 stop: StopReason::Cut(text.clone()),
                 model: ModelRef(text.clone()),
                 usage: Usage { input: 3, ..Usage::default() },
@@ -42,6 +91,18 @@ fn fill(store: &Store, shape: &[(usize, u8, String)]) -> SessionId {
                 kept_from: parent,
                 tokens_before: 1,
                 tokens_after: 1,
+            },
+            5 => EntryBody::Checkpoint { name: text.clone() },
+            6 => EntryBody::ToolResult {
+                call_id: text.clone(),
+                name: "x".into(),
+                outcome: ToolOutcome::TimedOut,
+                content: vec![
+                    Part::Text { text: text.clone() },
+                    Part::Image { media_type: "image/png".into(), data: "AA==".into() },
+                ],
+                display: Some(tiller_protocol::tool::Display::Measure { text: text.clone() }),
+                seconds: 0.1 * f64::from(*kind),
             },
             3 => EntryBody::Prefix { system: text.clone(), tools: vec![], layers: vec![] },
             _ => EntryBody::Note { text: text.clone() },
@@ -80,6 +141,7 @@ fn fill(store: &Store, shape: &[(usize, u8, String)]) -> SessionId {
             cost: Some(Cost(n as u64)),
         }];
         store.append(append).wait().unwrap();
+        name_things(store, s, id, *kind, text);
     }
     let queued = Queued {
         id: QueueId(Uuid::from_u128(7)),
@@ -100,7 +162,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn export_and_import_lose_nothing(shape in prop::collection::vec((0_usize..9, any::<u8>(), ".{0,12}"), 0..16)) {
+    fn export_and_import_lose_nothing(shape in prop::collection::vec((0_usize..9, any::<u8>(), "(?s).{0,12}"), 0..16)) {
         let store = Store::not_saving("test", options()).unwrap();
         let s = fill(&store, &shape);
         let text = text_of(&store, s);
@@ -126,6 +188,10 @@ proptest! {
         let (one, two) = (other.context_path(s, "main").unwrap(), other.context_path(copy, "main").unwrap());
         prop_assert_eq!(one.after.len(), two.after.len());
         prop_assert_eq!(one.kept.len(), two.kept.len());
+        for tag in other.tags(copy).unwrap() {
+            prop_assert_eq!(other.entry(tag.entry).unwrap().session, copy);
+        }
+        prop_assert_eq!(other.steps(copy, 0).unwrap().len(), shape.len());
         let olds: Vec<String> = (0..shape.len()).map(|n| entry_id(n as u128 + 1).to_string()).collect();
         for old in olds {
             prop_assert!(!copied.contains(&old), "an old id is left: {}", old);
@@ -159,7 +225,7 @@ fn a_bad_line_is_named_and_nothing_is_added() {
     let orphan: String =
         text.lines().filter(|l| !l.contains("\"text\":\"a\"")).map(|l| format!("{l}\n")).collect();
     assert!(matches!(import(&orphan), Err(StoreError::Import { .. })), "{:?}", import(&orphan));
-    let newer = text.replacen("\"version\":1", "\"version\":9", 1);
+    let newer = text.replacen("\"version\":2", "\"version\":9", 1);
     assert!(matches!(import(&newer), Err(StoreError::Import { line: 1, .. })));
     assert!(matches!(import(""), Err(StoreError::Import { line: 1, .. })));
     let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
@@ -170,4 +236,44 @@ fn a_bad_line_is_named_and_nothing_is_added() {
     let more = text.replacen("{\"head\":{", "{\"head\":{\"colour\":\"red\",", 1);
     assert_eq!(import(&more).unwrap().session, s);
     assert_eq!(store.export(session_id(9), &mut Vec::new()), Err(StoreError::NoSession(session_id(9))));
+}
+
+/// A file of version 1: no names, no tags, no steps.
+#[test]
+fn an_old_file_is_read() {
+    let (_dir, store) = scratch();
+    let s = fill(&store, &[(0, 0, "a".into()), (0, 1, "b".into())]);
+    let old: String = text_of(&store, s)
+        .replacen("\"version\":2", "\"version\":1", 1)
+        .lines()
+        .filter(|l| !l.starts_with("{\"tag\"") && !l.starts_with("{\"step\"") && !l.contains("\"label\""))
+        .map(|l| format!("{l}\n"))
+        .collect();
+    let (_other_dir, other) = scratch();
+    other.import(&mut old.as_bytes(), Keep::Ids).wait().unwrap();
+    let branches = other.branches(s).unwrap();
+    assert!(!branches.is_empty() && branches.iter().all(|b| b.label.is_empty() && !b.archived));
+}
+
+/// Nothing in a file leads into a session that it does not hold, and a step says what it is about.
+#[test]
+fn a_file_cannot_point_elsewhere() {
+    let (_dir, store) = scratch();
+    let there = session(&store, 7);
+    grow(&store, there, 1, 1);
+    let (_other_dir, other) = scratch();
+    let s = session(&other, 1);
+    other.append(Append::new(s, "main").entries(vec![user(s, entry_id(5), None, "x")])).wait().unwrap();
+    let text = text_of(&other, s);
+    let foreign = entry_id(1);
+    for line in [
+        format!("{{\"head\":{{\"name\":\"h\",\"entry\":\"{foreign}\",\"todo\":null}}}}"),
+        format!("{{\"tag\":{{\"name\":\"t\",\"entry\":\"{foreign}\",\"time\":1}}}}"),
+        "{\"step\":{\"kind\":\"restore\",\"after\":\"x\",\"files\":[],\"time\":1}}".into(),
+        "{\"step\":{\"kind\":\"sleep\",\"after\":\"x\",\"files\":[],\"time\":1}}".into(),
+    ] {
+        let came = store.import(&mut format!("{text}{line}\n").as_bytes(), Keep::Ids).wait();
+        assert!(matches!(came, Err(StoreError::Import { .. })), "{line}: {came:?}");
+        assert_eq!(store.session(s), Err(StoreError::NoSession(s)));
+    }
 }

@@ -7,18 +7,16 @@ use std::io::BufRead;
 use rusqlite::{Connection, params};
 use serde_json::value::RawValue;
 use tiller_protocol::op::OpChange;
+use tiller_protocol::restore::StepFile;
 use tiller_protocol::{Ask, EntryBody, EntryId, Op, OpId, Queued, SessionId, Time, TodoItem};
 use uuid::Uuid;
 
 use crate::drafts::Draft;
-use crate::entries::{self, Raw, read_body};
+use crate::entries::{self, Raw};
 use crate::error::{Result, StoreError};
-use crate::export::{Header, Line, SessionLine, VERSION, Waiting};
+use crate::lines::{Line, Parsed, SessionLine, StepLine, Waiting, entries_of, parse, wrong};
 use crate::open::Store;
 use crate::ticket::Ticket;
-
-/// Bytes of one line at most.
-const LINE: u64 = 256 * 1024 * 1024;
 
 /// Which identifiers an imported session gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,13 +32,6 @@ pub enum Keep {
 pub struct Imported {
     pub session: SessionId,
     pub entries: u64,
-}
-
-/// A line, and an entry's body where it is one.
-struct Parsed {
-    line: Line,
-    number: usize,
-    body: Option<EntryBody>,
 }
 
 impl Store {
@@ -71,66 +62,18 @@ impl Store {
             }
         }
         self.write(move |conn| {
-            Rows { conn, fresh: &fresh, todos: HashMap::new() }.add(&header.session, &lines)
+            Rows { conn, fresh: &fresh, ours: entries_of(&lines), todos: HashMap::new() }
+                .add(&header.session, &lines)
         })
     }
-}
-
-/// What a file of an export is of: its session, and its entries. `None`: it is none.
-pub fn exported(bytes: &[u8]) -> Option<(SessionId, HashSet<EntryId>)> {
-    let (header, lines) = parse(&mut &bytes[..]).ok()?;
-    let entries = lines.iter().filter_map(|p| match &p.line {
-        Line::Entry(entry) => Some(EntryId(entry.id)),
-        _ => None,
-    });
-    Some((SessionId(header.session.id), entries.collect()))
-}
-
-fn wrong(line: usize, detail: impl std::fmt::Display) -> StoreError {
-    StoreError::Import { line, detail: detail.to_string() }
-}
-
-fn parse(input: &mut dyn BufRead) -> Result<(Header, Vec<Parsed>)> {
-    use std::io::Read;
-    let mut header: Option<Header> = None;
-    let mut lines = Vec::new();
-    let mut text = String::new();
-    for number in 1.. {
-        text.clear();
-        let read = (&mut *input).take(LINE).read_line(&mut text).map_err(|e| wrong(number, e))?;
-        if read == 0 {
-            break;
-        }
-        if !text.ends_with('\n') && text.len() as u64 >= LINE {
-            return Err(wrong(number, "the line is too long"));
-        }
-        let line = text.trim();
-        if line.is_empty() {
-            continue;
-        }
-        if header.is_none() {
-            let first: Header = serde_json::from_str(line)
-                .map_err(|e| wrong(number, format!("not the beginning of an exported session: {e}")))?;
-            if first.tiller != "session" || first.version > VERSION {
-                return Err(wrong(number, format!("version {} is newer than {VERSION}", first.version)));
-            }
-            header = Some(first);
-            continue;
-        }
-        let line: Line = serde_json::from_str(line).map_err(|e| wrong(number, e))?;
-        let body = match &line {
-            Line::Entry(entry) => Some(read_body(entry.body.get()).map_err(|e| wrong(number, e))?),
-            _ => None,
-        };
-        lines.push(Parsed { line, number, body });
-    }
-    Ok((header.ok_or_else(|| wrong(1, "the file is empty"))?, lines))
 }
 
 struct Rows<'a> {
     conn: &'a Connection,
     /// Old identifiers → new ones; empty when they stay.
     fresh: &'a HashMap<Uuid, Uuid>,
+    /// The entries of the file, by their old identifiers.
+    ours: HashSet<Uuid>,
     /// Numbers of todo states in the file → in the database.
     todos: HashMap<i64, i64>,
 }
@@ -138,6 +81,11 @@ struct Rows<'a> {
 impl Rows<'_> {
     fn id(&self, old: Uuid) -> Uuid {
         self.fresh.get(&old).copied().unwrap_or(old)
+    }
+
+    /// Where a head or a tag may point: another session's entry is none of its business.
+    fn ours(&self, old: Uuid) -> Result<Uuid> {
+        if self.ours.contains(&old) { Ok(self.id(old)) } else { Err(StoreError::NoEntry(EntryId(old))) }
     }
 
     fn entry_id(&self, old: EntryId) -> EntryId {
@@ -209,9 +157,19 @@ impl Rows<'_> {
                 raw.sum = raw.checksum();
                 entries::insert(conn, &raw, body, self.todo(line.todo))?;
             }
-            Line::Head { name, entry, todo } => {
-                crate::heads::put(conn, session, name, entry.map(|e| self.id(e)), self.todo(*todo))?;
+            Line::Head(head) => {
+                let entry = head.entry.map(|e| self.ours(e)).transpose()?;
+                crate::heads::put(conn, session, &head.name, entry, self.todo(head.todo))?;
+                conn.prepare_cached(
+                    "UPDATE heads SET label = ?3, archived = ?4 WHERE session = ?1 AND name = ?2",
+                )?
+                .execute(params![session.0, head.name, head.label, head.archived])?;
             }
+            Line::Tag(tag) => {
+                conn.prepare_cached("INSERT INTO tags(session, name, entry, time) VALUES(?1, ?2, ?3, ?4)")?
+                    .execute(params![session.0, tag.name, self.ours(tag.entry)?, tag.time])?;
+            }
+            Line::Step(step) => self.step(session, step)?,
             Line::Op { body } => {
                 let op: Op = serde_json::from_str(body.get())?;
                 crate::ops::insert(conn, &self.op(op, session))?;
@@ -274,6 +232,36 @@ impl Rows<'_> {
         Ok(())
     }
 
+    fn step(&self, session: SessionId, step: &StepLine) -> Result<()> {
+        let about = match step.kind.as_str() {
+            "point" => step.entry.is_some() && step.before.is_none(),
+            "call" => step.call.is_some(),
+            "restore" => step.op.is_some(),
+            _ => false,
+        };
+        if !about {
+            return Err(StoreError::Record(format!("a step of kind {} lacks what it is about", step.kind)));
+        }
+        let files = check::<Vec<StepFile>>(&step.files)?;
+        self.conn
+            .prepare_cached(
+                "INSERT INTO steps(session, kind, entry, call, op, before, after, files, time)
+                 VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+            )?
+            .execute(params![
+                session.0,
+                step.kind,
+                step.entry.map(|e| self.id(e)),
+                step.call,
+                step.op.map(|o| self.id(o)),
+                step.before,
+                step.after,
+                files,
+                step.time
+            ])?;
+        Ok(())
+    }
+
     fn todo(&self, n: Option<i64>) -> Option<i64> {
         n.and_then(|n| self.todos.get(&n).copied())
     }
@@ -314,7 +302,10 @@ impl Rows<'_> {
             OpChange::Files { before, after, files, of } => {
                 OpChange::Files { before, after, files, of: of.map(|o| OpId(self.id(o.0))) }
             }
-            other => other,
+            OpChange::Title { .. }
+            | OpChange::Archived { .. }
+            | OpChange::Label { .. }
+            | OpChange::BranchArchived { .. } => op.change,
         };
         Op {
             id: OpId(self.id(op.id.0)),

@@ -20,7 +20,8 @@
 //! | `audit`, `costs`, `queue`, `drafts`, `history`, `running`, `rules`, `trust`, `meta` | the rest, one file each |
 //! | `lease`, `process` | who has a session open |
 //! | `search`, `index` | full text, by a second database that can be thrown away |
-//! | `export`, `import`, `gc`, `doctor` | what the commands need |
+//! | `export`, `import`, `lines` | a session as JSONL |
+//! | `gc`, `doctor` | what the commands need |
 
 mod append;
 mod attempt;
@@ -42,6 +43,7 @@ mod history;
 mod import;
 mod index;
 mod lease;
+mod lines;
 mod meta;
 mod migrate;
 mod open;
@@ -79,8 +81,9 @@ pub use drafts::Draft;
 pub use error::{Result, StoreError};
 pub use gc::Swept;
 pub use health::Health;
-pub use import::{Imported, Keep, exported};
+pub use import::{Imported, Keep};
 pub use lease::{Lease, Take};
+pub use lines::exported;
 pub use open::{Options, Store};
 pub use path::{ContextPath, Tail};
 pub use process::Process;

@@ -342,6 +342,7 @@ fn copy_tables(
     folder::prepare_file(&work, options.uid)?;
     match Connection::open(&work) {
         Ok(damaged) => {
+            update(&damaged, options);
             for table in COPIED.iter().chain(&["heads"]) {
                 match copy_table(conn, &damaged, table) {
                     Ok(true) => {}
@@ -360,32 +361,51 @@ fn copy_tables(
     Ok(())
 }
 
+/// Brings the working copy of an older program's database to our tables, where the damage lets it.
+fn update(damaged: &Connection, options: &Options) {
+    let older = match migrate::versions(damaged) {
+        Ok((version, _)) if version > 0 && version < migrate::latest() => version,
+        _ => return,
+    };
+    let standing = Standing::Older(older);
+    if let Err(error) = migrate::migrate(damaged, None, standing, migrate::MIGRATIONS, options.clock.now()) {
+        tracing::warn!(%error, older, "a damaged database is read as it is");
+    }
+}
+
 /// True when the whole table could be read.
 fn copy_table(conn: &Connection, damaged: &Connection, table: &str) -> Result<bool> {
-    let width: u32 =
-        conn.query_row(&format!("SELECT count(*) FROM pragma_table_info('{table}')"), [], |r| r.get(0))?;
+    let columns = |conn: &Connection| -> Result<Vec<String>> {
+        let mut statement = conn.prepare("SELECT name FROM pragma_table_info(?1)")?;
+        let rows = statement.query_map([table], |r| r.get(0))?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
+    };
+    // An older program's table lacks the newest columns; they get what is usual.
+    let theirs = columns(damaged)?;
+    let ours: Vec<String> = columns(conn)?.into_iter().filter(|c| theirs.contains(c)).collect();
+    if ours.is_empty() {
+        return Ok(false);
+    }
     let key: String = conn.query_row(
         &format!("SELECT group_concat('\"' || name || '\" DIR', ', ') FROM (SELECT name FROM pragma_table_info('{table}') WHERE pk > 0 ORDER BY pk)"),
         [],
         |r| r.get(0),
     )?;
+    let width = ours.len();
+    let names = ours.iter().map(|c| format!("\"{c}\"")).collect::<Vec<_>>().join(", ");
     let marks = (1..=width).map(|n| format!("?{n}")).collect::<Vec<_>>().join(", ");
-    let mut insert = conn.prepare(&format!("INSERT OR IGNORE INTO {table} VALUES({marks})"))?;
+    let mut insert = conn.prepare(&format!("INSERT OR IGNORE INTO {table}({names}) VALUES({marks})"))?;
     for direction in ["ASC", "DESC"] {
         let mut select = damaged.prepare(&format!(
-            "SELECT * FROM {table} NOT INDEXED ORDER BY {}",
+            "SELECT {names} FROM {table} NOT INDEXED ORDER BY {}",
             key.replace("DIR", direction)
         ))?;
-        if select.column_count() < width as usize {
-            return Ok(false);
-        }
         let mut rows = select.query([])?;
         let whole = loop {
             match rows.next() {
                 Ok(Some(row)) => {
-                    let values = (0..width as usize)
-                        .map(|n| row.get::<_, Sql>(n))
-                        .collect::<rusqlite::Result<Vec<_>>>();
+                    let values =
+                        (0..width).map(|n| row.get::<_, Sql>(n)).collect::<rusqlite::Result<Vec<_>>>();
                     // A row that breaks a rule of its table is damage, too.
                     match values.and_then(|values| insert.execute(params_from_iter(values))) {
                         Ok(_) | Err(rusqlite::Error::Utf8Error(..)) => {}

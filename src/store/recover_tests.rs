@@ -42,6 +42,9 @@ fn build(path: &Path, messages: u128) {
         .append(Append::new(b, "main").entries(vec![user(b, entry_id(9_000_000), None, "other")]))
         .wait()
         .unwrap();
+    store.set_label(a, "branch", "plan b", None).wait().unwrap();
+    store.set_branch_archived(a, "branch", true, None).wait().unwrap();
+    store.set_tag(a, "good", Some(entry_id(10)), None).wait().unwrap();
     store.set_todos(a, "main", vec![]).wait().unwrap();
     store.set_meta("kept", Some("yes".into())).wait().unwrap();
 }
@@ -199,6 +202,60 @@ fn s7_a_damaged_log_gives_up_what_it_holds() {
     let middle = 32 + (24 + 4096) * (bytes.len() / (24 + 4096) / 2);
     broken[middle..middle + 24 + 4096].fill(0);
     assert!(stored(&broken).len() + 3 >= all.len(), "{} of {}", stored(&broken).len(), all.len());
+}
+
+/// Blanks the last page of entries' texts, which no other table needs, and opens: a salvage.
+fn salvaged(path: &Path) -> Store {
+    let page = {
+        let conn = Connection::open(path).unwrap();
+        conn.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)").unwrap();
+        let bytes = std::fs::read(path).unwrap();
+        let word = b"long long long";
+        bytes.windows(word.len()).position(|w| w == word).unwrap() / 4096
+    };
+    let mut bytes = std::fs::read(path).unwrap();
+    bytes[page * 4096..(page + 1) * 4096].fill(0);
+    std::fs::write(path, &bytes).unwrap();
+    std::fs::write(folder::beside(path, ".suspect"), "").unwrap();
+    let store = Store::open(path, options()).unwrap();
+    assert!(store.notices()[0].message.contains("damaged"), "{:?}", store.notices());
+    store
+}
+
+#[test]
+fn s7_names_of_branches_tags_and_what_is_put_away_are_salvaged() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("tiller.db");
+    build(&path, 100);
+    let store = salvaged(&path);
+    let branches = store.branches(session_id(1)).unwrap();
+    assert_eq!((branches[0].label.as_str(), branches[0].archived), ("plan b", true));
+    assert_eq!(branches[0].entry, Some(entry_id(10)));
+    assert_eq!((branches[1].label.as_str(), branches[1].archived), ("", false));
+    assert_eq!(store.tags(session_id(1)).unwrap()[0].entry, entry_id(10));
+}
+
+#[test]
+fn s7_heads_of_an_older_program_are_salvaged() {
+    for version in [2, 3] {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("tiller.db");
+        build(&path, 100);
+        let conn = Connection::open(&path).unwrap();
+        conn.execute_batch(&format!(
+            "DROP TABLE tags; ALTER TABLE heads DROP COLUMN label; ALTER TABLE heads DROP COLUMN archived;
+             DROP INDEX entries_session; CREATE INDEX entries_session ON entries(session, seq);
+             PRAGMA user_version={version};"
+        ))
+        .unwrap();
+        if version < 3 {
+            conn.execute_batch("DROP TABLE steps").unwrap();
+        }
+        drop(conn);
+        let store = salvaged(&path);
+        assert_eq!(store.head(session_id(1), "branch").unwrap(), Some(entry_id(10)), "version {version}");
+        assert_eq!(store.branches(session_id(1)).unwrap().len(), 2);
+    }
 }
 
 #[test]

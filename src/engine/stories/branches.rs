@@ -105,7 +105,13 @@ async fn a_fork_without_words_of_its_own_leaves_nothing_behind() {
     let empty = fork(&mut rig, entries[3].id).await;
     let b = fork(&mut rig, entries[1].id).await;
     assert_ne!(empty, b);
-    let (rows, _) = branches(&mut rig).await;
+    // It goes behind the news of the new branch.
+    let until = std::time::Instant::now() + std::time::Duration::from_secs(30);
+    let mut rows = branches(&mut rig).await.0;
+    while names(&rows).len() != 2 && std::time::Instant::now() < until {
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        rows = branches(&mut rig).await.0;
+    }
     assert_eq!(names(&rows), [b.as_str(), "main"]);
     // A named one stays.
     session(&mut rig, SessionCommand::LabelBranch { head: b.clone(), label: " plan\n b ".into() });

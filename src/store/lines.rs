@@ -1,0 +1,223 @@
+//! A session as JSONL: a header line, then one line for each row: `{"entry":{"id":...}}`. Without loss.
+//!
+//! | row | fields |
+//! | --- | --- |
+//! | (header) | `tiller: "session"`, `version`, `session` |
+//! | `todo` | `n` (named by entries and heads), `entry`, `list` |
+//! | `entry` | `id`, `parent`, `agent`, `time`, `snapshot`, `todo`, `body` (as in the protocol) |
+//! | `head` | `name`, `entry`, `todo`, `label`, `archived` |
+//! | `tag` | `name`, `entry`, `time` |
+//! | `step` | the columns: what the workspace's files were |
+//! | `op` | `body` |
+//! | `queued`, `ask`, `pending` | `body`, `head` (missing in old files: the current one) |
+//! | `audit`, `call`, `prompt`, `rule`, `draft` | the columns |
+//!
+//! Parents come before their children. Readers ignore fields that they do not know. What belongs to this
+//! machine (leases, the turn in flight) is left out. Version 1 had no tags, no steps and no names of branches.
+
+use std::collections::HashSet;
+use std::io::BufRead;
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use tiller_protocol::{EntryBody, EntryId, SessionId};
+use uuid::Uuid;
+
+use crate::entries::read_body;
+use crate::error::{Result, StoreError};
+
+/// Of the format.
+pub(crate) const VERSION: u32 = 2;
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Header {
+    pub(crate) tiller: String,
+    pub(crate) version: u32,
+    pub(crate) session: SessionLine,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct SessionLine {
+    pub(crate) id: Uuid,
+    pub(crate) project: String,
+    pub(crate) title: String,
+    pub(crate) created: i64,
+    pub(crate) used: i64,
+    pub(crate) model: String,
+    pub(crate) profile: String,
+    pub(crate) head: String,
+    pub(crate) budget: Option<i64>,
+    pub(crate) archived: i64,
+    pub(crate) spawned_by: Option<Uuid>,
+    pub(crate) cost: Option<i64>,
+    pub(crate) preview: String,
+}
+
+/// All lines but the first.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Line {
+    Todo { n: i64, entry: Option<Uuid>, list: Box<RawValue> },
+    Entry(EntryLine),
+    Head(HeadLine),
+    Tag(TagLine),
+    Step(StepLine),
+    Op { body: Box<RawValue> },
+    Queued(Waiting),
+    Ask(Waiting),
+    Pending(Waiting),
+    Audit(AuditLine),
+    Call(CallLine),
+    Prompt { time: i64, text: String },
+    Rule { time: i64, text: String },
+    Draft { project: String, body: Box<RawValue> },
+}
+
+/// Something that waits on a head.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Waiting {
+    pub(crate) body: Box<RawValue>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) head: Option<String>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct HeadLine {
+    pub(crate) name: String,
+    pub(crate) entry: Option<Uuid>,
+    pub(crate) todo: Option<i64>,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub(crate) label: String,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) archived: bool,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct TagLine {
+    pub(crate) name: String,
+    pub(crate) entry: Uuid,
+    pub(crate) time: i64,
+}
+
+/// What it is about stands in the field of its kind: `entry` of a point, `call`, `op` of a restore.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct StepLine {
+    pub(crate) kind: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) entry: Option<Uuid>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) call: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) op: Option<Uuid>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) before: Option<String>,
+    pub(crate) after: String,
+    pub(crate) files: Box<RawValue>,
+    pub(crate) time: i64,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct EntryLine {
+    pub(crate) id: Uuid,
+    pub(crate) parent: Option<Uuid>,
+    pub(crate) agent: String,
+    pub(crate) time: i64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) snapshot: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) todo: Option<i64>,
+    pub(crate) body: Box<RawValue>,
+    /// The text of a damaged entry, whose body then is a note.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) damaged: Option<String>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct AuditLine {
+    pub(crate) time: i64,
+    pub(crate) agent: String,
+    pub(crate) tool: String,
+    pub(crate) what: String,
+    pub(crate) decision: String,
+    pub(crate) by: String,
+    pub(crate) seconds: f64,
+    pub(crate) outcome: String,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct CallLine {
+    pub(crate) agent: String,
+    pub(crate) model: String,
+    pub(crate) tier: String,
+    pub(crate) day: String,
+    pub(crate) time: i64,
+    /// input, output, cache_read, cache_write, reasoning
+    pub(crate) tokens: [i64; 5],
+    pub(crate) cost: Option<i64>,
+}
+
+/// Bytes of one line at most.
+const LINE: u64 = 256 * 1024 * 1024;
+
+/// A line, and an entry's body where it is one.
+pub(crate) struct Parsed {
+    pub(crate) line: Line,
+    pub(crate) number: usize,
+    pub(crate) body: Option<EntryBody>,
+}
+
+/// What a file of an export is of: its session, and its entries. `None`: it is none.
+pub fn exported(bytes: &[u8]) -> Option<(SessionId, HashSet<EntryId>)> {
+    let (header, lines) = parse(&mut &bytes[..]).ok()?;
+    let entries = entries_of(&lines).into_iter().map(EntryId).collect();
+    Some((SessionId(header.session.id), entries))
+}
+
+/// The identifiers of all entries.
+pub(crate) fn entries_of(lines: &[Parsed]) -> HashSet<Uuid> {
+    let ids =
+        lines.iter().filter_map(|p| if let Line::Entry(entry) = &p.line { Some(entry.id) } else { None });
+    ids.collect()
+}
+
+pub(crate) fn wrong(line: usize, detail: impl std::fmt::Display) -> StoreError {
+    StoreError::Import { line, detail: detail.to_string() }
+}
+
+/// Reads a whole file and checks each line by itself.
+pub(crate) fn parse(input: &mut dyn BufRead) -> Result<(Header, Vec<Parsed>)> {
+    use std::io::Read;
+    let mut header: Option<Header> = None;
+    let mut lines = Vec::new();
+    let mut text = String::new();
+    for number in 1.. {
+        text.clear();
+        let read = (&mut *input).take(LINE).read_line(&mut text).map_err(|e| wrong(number, e))?;
+        if read == 0 {
+            break;
+        }
+        if !text.ends_with('\n') && text.len() as u64 >= LINE {
+            return Err(wrong(number, "the line is too long"));
+        }
+        let line = text.trim();
+        if line.is_empty() {
+            continue;
+        }
+        if header.is_none() {
+            let first: Header = serde_json::from_str(line)
+                .map_err(|e| wrong(number, format!("not the beginning of an exported session: {e}")))?;
+            if first.tiller != "session" || first.version > VERSION {
+                return Err(wrong(number, format!("version {} is newer than {VERSION}", first.version)));
+            }
+            header = Some(first);
+            continue;
+        }
+        let line: Line = serde_json::from_str(line).map_err(|e| wrong(number, e))?;
+        let body = match &line {
+            Line::Entry(entry) => Some(read_body(entry.body.get()).map_err(|e| wrong(number, e))?),
+            _ => None,
+        };
+        lines.push(Parsed { line, number, body });
+    }
+    Ok((header.ok_or_else(|| wrong(1, "the file is empty"))?, lines))
+}
