@@ -52,6 +52,7 @@ pub const GROUPS: &[(&str, &[ActionSpec])] = &[
     ("Agents", panel::agents::ACTIONS),
     ("Watch", panel::watch::ACTIONS),
     ("Session tree", panel::sessions::ACTIONS),
+    ("Tree of all sessions", dialog::tree::ACTIONS),
     ("Viewer", dialog::viewer::ACTIONS),
     ("Diff review", dialog::review::ACTIONS),
     ("Lists", widget::list::ACTIONS),

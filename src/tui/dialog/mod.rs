@@ -38,6 +38,7 @@ pub mod sessions;
 pub mod settings;
 pub mod text;
 pub mod theme;
+pub(crate) mod tree;
 pub mod viewer;
 pub(crate) mod which_key;
 
@@ -70,6 +71,7 @@ pub const OPENERS: &[Opener] = &[
     opens("model.open", |_| Ok(Box::new(model::open()))),
     opens("profile.open", |_| Ok(Box::new(profile::open()))),
     opens("sessions.open", |_| Ok(Box::new(sessions::open()))),
+    opens("tree.open", |app| Ok(Box::new(tree::open(app)))),
     opens("history.open", |_| Ok(Box::new(history::open()))),
     opens("search.open", |app| Ok(Box::new(search::open(&app.model)))),
     opens("context.open", |_| Ok(Box::new(reports::context()))),
@@ -100,6 +102,7 @@ pub const OPEN_ACTIONS: &[ActionSpec] = &[
     ActionSpec::new("model.open", "model", "Choose the model"),
     ActionSpec::new("profile.open", "permissions", "Choose what runs without asking"),
     ActionSpec::new("sessions.open", "sessions", "Pick another session"),
+    ActionSpec::new("tree.open", "tree", "All sessions as trees: look, branch, go back, name, filter"),
     ActionSpec::new("history.open", "history", "Find an earlier prompt"),
     ActionSpec::new("search.open", "find", "Find words in everything that was said, in all sessions"),
     ActionSpec::new("context.open", "context", "Where the model's context goes"),
@@ -149,6 +152,7 @@ pub const SAMPLES: &[Sample] = &[
     ("on the side", || Box::new(aside::Aside::new("why is it so?"))),
     ("sessions", || Box::new(sessions::open())),
     ("restore", || Box::new(restore::sample())),
+    ("tree", || Box::new(tree::sample())),
     ("search", || Box::new(search::open(&Model::default()))),
     ("models", || Box::new(model::open())),
 ];

@@ -33,6 +33,7 @@ pub const SCOPES: &[Scope] = &[
     scope("agents", Some("list"), "Agents", false),
     scope("watch", Some("list"), "Watch", false),
     scope("sessions", Some("list"), "Session tree", false),
+    scope("tree", Some("list"), "Tree of all sessions", false),
     scope("diff", Some("list"), "Diff review", false),
     scope("queue", Some("list"), "Queue", false),
     scope("queue_text", Some("input"), "Queue, words", true),

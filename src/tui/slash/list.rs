@@ -43,7 +43,7 @@ pub(super) const ALL: &[&dyn SlashCommand] = &[
     &theme::Theme,
     &todo::Todo,
     &Alias("tour", "Begin the guided tour", "tour.open"),
-    &Alias("tree", "Show the tree of this session", "view.sessions"),
+    &Alias("tree", "Browse all sessions as trees", "tree.open"),
     &undo::Undo(false),
     &Alias("view", "Read the conversation in the full viewer", "viewer.open"),
 ];
