@@ -65,6 +65,7 @@ pub const GROUPS: &[(&str, &[ActionSpec])] = &[
     ("Confirm", dialog::confirm::ACTIONS),
     ("Error log", dialog::errors::ACTIONS),
     ("Session picker", dialog::sessions::ACTIONS),
+    ("Branches", dialog::branches::ACTIONS),
     ("History search", dialog::history::ACTIONS),
     ("Go back", dialog::restore::ACTIONS),
     ("Search in sessions", dialog::search::ACTIONS),

@@ -42,6 +42,7 @@ pub const SCOPES: &[Scope] = &[
     scope("picker_text", Some("input"), "Pickers, words", true),
     scope("palette", Some("picker"), "Palette", true),
     scope("resume", Some("picker"), "Session picker", true),
+    scope("branches", Some("picker"), "Branches", true),
     scope("report", Some("picker"), "Reports", true),
     scope("compact", None, "Compaction", false),
     scope("history", Some("picker"), "History search", true),

@@ -2,14 +2,15 @@
 
 use super::alias::Alias;
 use super::{
-    SlashCommand, btw, budget, checkpoint, compact, model, mute, new, permissions, queue, rename, resume,
-    stop, theme, todo, undo,
+    SlashCommand, branch, btw, budget, checkpoint, compact, model, mute, new, permissions, queue, rename,
+    resume, stop, theme, todo, undo,
 };
 
 /// All commands, by name.
 pub(super) const ALL: &[&dyn SlashCommand] = &[
     &Alias("agents", "Show the agents and what runs", "view.agents"),
     &Alias("audit", "What ran, who allowed it, how it ended", "audit.open"),
+    &branch::Branch,
     &btw::Btw,
     &budget::Budget,
     &checkpoint::Checkpoint,
