@@ -51,7 +51,6 @@ impl Store {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::Append;
     use crate::testing::{entry_id, grow, scratch, session, user};
 

@@ -16,6 +16,7 @@ pub mod aside;
 pub mod ask;
 pub mod clarify;
 pub(crate) mod compact;
+pub mod compare;
 pub mod confirm;
 pub(crate) mod deaf;
 pub mod errors;
@@ -76,6 +77,7 @@ pub const OPENERS: &[Opener] = &[
     opens("cost.open", |_| Ok(Box::new(reports::cost()))),
     opens("audit.open", |_| Ok(Box::new(reports::audit()))),
     opens("ops.open", |_| Ok(Box::new(reports::ops()))),
+    opens("compare.open", |_| Ok(Box::new(compare::pick::open()))),
     opens("compact.open", |app| {
         if app.model.running {
             Err("a turn runs; stop it first".into())
@@ -106,6 +108,7 @@ pub const OPEN_ACTIONS: &[ActionSpec] = &[
     ActionSpec::new("cost.open", "cost", "What it cost, by model, agent and day"),
     ActionSpec::new("audit.open", "audit", "What ran, who allowed it, how it ended"),
     ActionSpec::new("ops.open", "operations", "What moved the conversation, the files or a title, and when"),
+    ActionSpec::new("compare.open", "compare", "Compare this branch with another, side by side"),
     ActionSpec::new("compact.open", "compact", "Summarise the conversation to make room"),
 ];
 
@@ -148,6 +151,7 @@ pub const SAMPLES: &[Sample] = &[
     ("review", || Box::new(review::sample())),
     ("on the side", || Box::new(aside::Aside::new("why is it so?"))),
     ("sessions", || Box::new(sessions::open())),
+    ("compare", || Box::new(compare::sample())),
     ("restore", || Box::new(restore::sample())),
     ("search", || Box::new(search::open(&Model::default()))),
     ("models", || Box::new(model::open())),
