@@ -72,6 +72,7 @@ pub const GROUPS: &[(&str, &[ActionSpec])] = &[
     ("Queue", dialog::queue::ACTIONS),
     ("Reports", dialog::reports::ACTIONS),
     ("Compaction", dialog::compact::ACTIONS),
+    ("Compare", dialog::compare::ACTIONS),
 ];
 
 /// Every action with its group.

@@ -152,8 +152,11 @@ fn content(shadow: &Shadow, entry: Option<Entry>) -> Result<Option<String>, Snap
     }
 }
 
+/// Names in the header may hold anything; they are not needed.
 fn apply(text: &str, hunk: &str) -> Option<String> {
-    diffy::apply(text, &diffy::Patch::from_str(hunk).ok()?).ok()
+    let from = if hunk.starts_with("@@ ") { 0 } else { hunk.find("\n@@ ")? + 1 };
+    let patch = format!("--- a\n+++ b\n{}", &hunk[from..]);
+    diffy::apply(text, &diffy::Patch::from_str(&patch).ok()?).ok()
 }
 
 fn merged(merged: Merged) -> Fate {

@@ -17,6 +17,7 @@ pub mod ask;
 pub(crate) mod branches;
 pub mod clarify;
 pub(crate) mod compact;
+pub mod compare;
 pub mod confirm;
 pub(crate) mod deaf;
 pub mod errors;
@@ -80,6 +81,7 @@ pub const OPENERS: &[Opener] = &[
     opens("cost.open", |_| Ok(Box::new(reports::cost()))),
     opens("audit.open", |_| Ok(Box::new(reports::audit()))),
     opens("ops.open", |_| Ok(Box::new(reports::ops()))),
+    opens("compare.open", |_| Ok(Box::new(compare::pick::open()))),
     opens("compact.open", |app| {
         if app.model.running {
             Err("a turn runs; stop it first".into())
@@ -112,6 +114,7 @@ pub const OPEN_ACTIONS: &[ActionSpec] = &[
     ActionSpec::new("cost.open", "cost", "What it cost, by model, agent and day"),
     ActionSpec::new("audit.open", "audit", "What ran, who allowed it, how it ended"),
     ActionSpec::new("ops.open", "operations", "What moved the conversation, the files or a title, and when"),
+    ActionSpec::new("compare.open", "compare", "Compare this branch with another, side by side"),
     ActionSpec::new("compact.open", "compact", "Summarise the conversation to make room"),
 ];
 
@@ -155,6 +158,7 @@ pub const SAMPLES: &[Sample] = &[
     ("on the side", || Box::new(aside::Aside::new("why is it so?"))),
     ("sessions", || Box::new(sessions::open())),
     ("branches", || Box::new(branches::sample())),
+    ("compare", || Box::new(compare::sample())),
     ("restore", || Box::new(restore::sample())),
     ("tree", || Box::new(tree::sample())),
     ("search", || Box::new(search::open(&Model::default()))),

@@ -49,6 +49,7 @@ pub const SCOPES: &[Scope] = &[
     scope("search", Some("picker"), "Search in sessions", true),
     scope("help", Some("picker"), "Help", true),
     scope("errors", Some("picker"), "Error log", true),
+    scope("compare", Some("list"), "Compare", false),
     scope("restore", Some("list"), "Go back", false),
     scope("confirm", None, "Confirm", false),
     scope("approval", None, "Approval", false),

@@ -2,8 +2,8 @@
 
 use super::alias::Alias;
 use super::{
-    SlashCommand, branch, btw, budget, checkpoint, compact, model, mute, new, permissions, queue, rename,
-    resume, stop, theme, todo, undo,
+    SlashCommand, branch, btw, budget, checkpoint, compact, compare, model, mute, new, permissions, queue,
+    rename, resume, stop, theme, todo, undo,
 };
 
 /// All commands, by name.
@@ -15,6 +15,7 @@ pub(super) const ALL: &[&dyn SlashCommand] = &[
     &budget::Budget,
     &checkpoint::Checkpoint,
     &compact::Compact,
+    &compare::Compare,
     &Alias("context", "Where the model's context goes", "context.open"),
     &resume::Continue,
     &Alias("cost", "What it cost, by model, agent and day", "cost.open"),

@@ -6,6 +6,7 @@ mod btw;
 mod budget;
 mod checkpoint;
 mod compact;
+mod compare;
 mod list;
 mod model;
 mod mute;
