@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use tiller_protocol::Profile;
 
+use crate::face::Export;
+
 /// Pair programming with AI agents, in the terminal.
 #[derive(Debug, Parser)]
 #[command(
@@ -111,13 +113,8 @@ pub enum Sub {
         #[arg(long, global = true)]
         json: bool,
     },
-    /// Write a session as JSON lines (as `sessions export`)
-    Export {
-        id: String,
-        /// File; standard output without it
-        #[arg(short, long, value_name = "FILE")]
-        output: Option<PathBuf>,
-    },
+    /// Write a session as JSON lines, Markdown or a page (as `sessions export`)
+    Export(Export),
     /// Read a session that was exported (as `sessions import`)
     Import {
         /// - reads standard input
@@ -259,13 +256,8 @@ pub enum Sessions {
     Show { id: String },
     /// Find words in sessions
     Search(Search),
-    /// Write a session as JSON lines
-    Export {
-        id: String,
-        /// File; standard output without it
-        #[arg(short, long, value_name = "FILE")]
-        output: Option<PathBuf>,
-    },
+    /// Write a session: JSON lines to keep or move it, Markdown or an HTML page to read it
+    Export(Export),
     /// Read a session that was exported; - reads standard input
     Import {
         file: PathBuf,

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use futures_util::StreamExt;
 use tiller_protocol::event::TurnEvent;
+use tiller_protocol::op::OpChange;
 use tiller_protocol::view::LayerCost;
 use tiller_protocol::{
     Block, Entry, EntryBody, EventBody, Message, ModelRef, Notice, NoticeKind, Origin, Part, Usage,
@@ -186,6 +187,7 @@ impl Core {
         let place = self.place();
         let tokens_after = plan.tokens_kept + tokens::of_text(&summary);
         let (tokens_before, kept_from) = (plan.tokens_before, plan.kept_from);
+        let before = self.s.head;
         let body = EntryBody::Compaction { summary, focus, kept_from, tokens_before, tokens_after };
         let node = self.s.grow(&self.w, body);
         let entry = node.id;
@@ -204,7 +206,9 @@ impl Core {
         events.push((place, EventBody::Turn(TurnEvent::Compacted { entry, tokens_before, tokens_after })));
         // What the model read before is gone from its sight, but files that it read still count as read.
         self.s.trim();
-        let append = self.append().entries(entries);
+        let change = OpChange::Compaction { name: self.s.head_name.clone(), before, after: entry };
+        let mut append = self.append().entries(entries);
+        append.op = Some(self.op(self.s.id, self.place().cause, "compact", change));
         self.save(append, events, Then::Nothing);
     }
 

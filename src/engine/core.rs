@@ -96,6 +96,8 @@ pub(crate) struct Core {
     pub(crate) finder: Arc<crate::finder::Finder>,
     /// Shared with calls, which keep files as they were before they write.
     pub(crate) reviews: Arc<Mutex<crate::before::Reviews>>,
+    /// Moments that the agent named, until their entries are in place.
+    pub(crate) named: Vec<crate::files::by_tool::Named>,
     /// The state of the files that the open session knows.
     pub(crate) last_state: crate::files::LastState,
     /// That the files of a moment were not kept was said.
@@ -191,10 +193,12 @@ impl Core {
             Msg::SettingsRead(read) => self.settings_read(*read),
             Msg::Forked(f) => self.forked(*f),
             Msg::Went(w) => self.went(*w),
+            Msg::Undo(found) => self.undo_found(*found),
             Msg::ShellDone(done) => self.shell_done(*done),
             Msg::Reviewed(r) => self.reviewed(*r),
             Msg::NotKept(n) => self.not_kept(&n),
             Msg::FilesRestored(r) => self.files_restored(*r),
+            Msg::Files(asked) => self.files_asked(asked),
             Msg::FilesWords => self.files_words(),
             Msg::Decided { tool, what, decision, by } => {
                 let place = self.place();

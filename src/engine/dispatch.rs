@@ -38,7 +38,7 @@ impl Core {
                 SessionCommand::Archive { id: session, archived } => {
                     self.archive(client, id, session, archived)
                 }
-                SessionCommand::Fork { entry } => self.fork(client, id, entry),
+                SessionCommand::Fork { entry } => self.fork(client, id, entry, None),
                 SessionCommand::CarryOver { from, focus } => self.carry_over(client, id, from, focus),
                 SessionCommand::OpenBranch { head } => self.open_branch(client, id, head),
                 SessionCommand::LabelBranch { head, label } => self.label_branch(client, id, head, &label),
@@ -51,6 +51,7 @@ impl Core {
                     self.restore(client, id, entry, what, Wishes { keep, force })
                 }
                 SessionCommand::UndoRestore { redo } => self.undo_restore(client, id, redo),
+                SessionCommand::UndoOp { redo } => self.undo_op(client, id, redo),
                 SessionCommand::SetModel { model } => self.set_model(client, id, model),
                 SessionCommand::SetProfile { profile } => self.set_profile(client, id, profile),
                 SessionCommand::SetBudget { usd } => self.set_budget(client, id, usd),

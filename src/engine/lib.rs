@@ -70,6 +70,8 @@ pub mod todo;
 mod tree;
 pub mod trust;
 pub mod turn;
+pub mod undo;
+mod undoing;
 mod view;
 pub mod watching;
 mod world;

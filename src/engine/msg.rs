@@ -81,11 +81,15 @@ pub(crate) enum Msg {
     KeyTried(Box<crate::keys::Tried>),
     SettingsRead(Box<crate::settings::Read>),
     Forked(Box<crate::session::fork::Forked>),
+    /// What an undo would take back.
+    Undo(Box<crate::undoing::Found>),
     Went(Box<crate::session::branch::Went>),
     ShellDone(Box<crate::shell_line::ShellDone>),
     Reviewed(Box<crate::review::Reviewed>),
     NotKept(Box<crate::files::NotKept>),
     FilesRestored(Box<crate::files::Restored>),
+    /// A tool names a moment of the files, or goes back to one.
+    Files(crate::files::by_tool::Asked),
     /// The snapshots have something to say.
     FilesWords,
     Decided {

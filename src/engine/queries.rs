@@ -68,9 +68,16 @@ impl Core {
                 let total = rows.iter().any(|r| r.cost.is_some()).then(|| known.fold(Cost(0), Cost::plus));
                 Ok(ReplyEvent::CostsReply { rows, total })
             }),
-            Query::Ops { limit } => self.read(client, cause, move || {
-                Ok(ReplyEvent::OpsReply { ops: store.ops(session, limit.min(ROWS))? })
-            }),
+            Query::Ops { limit } => {
+                let head = self.s.head_name.clone();
+                self.read(client, cause, move || {
+                    let mut ops = store.ops(session, ROWS)?;
+                    let next = |redo| crate::undo::next(&ops, redo, |op| crate::undo::fits(op, &head));
+                    let (undo, redo) = (next(false).map(|n| n.root), next(true).map(|n| n.root));
+                    ops.truncate(limit.min(ROWS) as usize);
+                    Ok(ReplyEvent::OpsReply { ops, undo, redo })
+                })
+            }
             Query::Branches => self.branches(client, cause),
             Query::History { scope, filter, limit } => self.read(client, cause, move || {
                 Ok(ReplyEvent::HistoryReply {

@@ -1,7 +1,7 @@
 //! Handing writes over, and what is done when they are answered.
 
 use tiller_protocol::EventBody;
-use tiller_protocol::event::{StateEvent, TurnStatus};
+use tiller_protocol::event::{ReplyEvent, StateEvent, TurnStatus};
 use tiller_store::{Append, Health, StoreError};
 
 use crate::bus::Place;
@@ -42,7 +42,12 @@ impl Core {
         }
         match after.then {
             Then::Nothing | Then::Told { .. } => {}
-            Then::Named { label, .. } => self.named_now(label),
+            Then::Named { client, cause, label, said } => {
+                self.named_now(label);
+                if let Some(said) = said {
+                    self.bus.reply(client, &self.place_of(Some(cause)), ReplyEvent::DoneReply { said });
+                }
+            }
             Then::StartTurn(turn) if self.is_live(turn) => self.turn_started(),
             Then::Steered(turn) if self.is_live(turn) => self.feed(Input::Steered),
             Then::StartTurn(_) | Then::Steered(_) => {}

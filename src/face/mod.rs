@@ -7,6 +7,7 @@ mod connect;
 mod costs;
 mod doctor;
 mod exec;
+mod export;
 mod keyboard;
 mod link;
 mod prepare;
@@ -17,6 +18,8 @@ mod sessions;
 mod show;
 mod trust;
 mod workbench;
+
+pub use export::{Export, Format};
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -106,9 +109,7 @@ fn dispatch(cli: Cli) -> Result<Exit, Notice> {
         Some(Sub::Resume { common }) => workbench::resume(common),
         Some(Sub::Exec(exec)) => exec::run(plain(&exec.common)?, &exec),
         Some(Sub::Sessions { what, json }) => sessions::run(&here()?, what, json),
-        Some(Sub::Export { id, output }) => {
-            sessions::run(&here()?, crate::cli::Sessions::Export { id, output }, false)
-        }
+        Some(Sub::Export(what)) => sessions::run(&here()?, crate::cli::Sessions::Export(what), false),
         Some(Sub::Import { file, copy }) => {
             sessions::run(&here()?, crate::cli::Sessions::Import { file, copy }, false)
         }

@@ -52,20 +52,7 @@ pub(super) fn run(setup: &Setup, what: Sessions, json: bool) -> Result<Exit, Not
         }
         Sessions::Show { id } => show(&store, setup.find_session(&store, &id)?, json),
         Sessions::Search(search) => super::search::run(setup, &store, &search, json),
-        Sessions::Export { id, output } => {
-            let id = setup.find_session(&store, &id)?;
-            let mut bytes = Vec::new();
-            store.export(id, &mut bytes).map_err(|e| e.notice())?;
-            match output {
-                None => say(&String::from_utf8_lossy(&bytes)),
-                Some(path) => {
-                    write_private(&path, &bytes)?;
-                    let lines = bytes.iter().filter(|b| **b == b'\n').count();
-                    let row = json!({"session": id, "lines": lines, "file": path.display().to_string()});
-                    told(row, format!("Wrote {lines} lines to {}.\n", path.display()))
-                }
-            }
-        }
+        Sessions::Export(what) => super::export::run(setup, &store, &what, json),
         Sessions::Import { file, copy } => {
             let mut bytes = Vec::new();
             let read = if file.as_os_str() == "-" {
@@ -226,21 +213,4 @@ fn show(store: &Store, id: SessionId, json: bool) -> Result<Exit, Notice> {
 /// First line, without anything that a terminal would act on.
 pub(super) fn one_line(text: &str) -> String {
     tiller_tui::text::clean::plain(text.lines().next().unwrap_or("")).into_owned()
-}
-
-/// Writes a file that only its owner can read: exports hold whole conversations.
-fn write_private(path: &std::path::Path, bytes: &[u8]) -> Result<(), Notice> {
-    use std::io::Write;
-    use std::os::unix::fs::OpenOptionsExt;
-    std::fs::OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(0o600)
-        .open(path)
-        .and_then(|mut f| f.write_all(bytes).and_then(|()| f.sync_all()))
-        .map_err(|e| {
-            Notice::new(NoticeKind::User, format!("{} could not be written: {e}.", path.display()))
-                .hint("Name another file with -o, or leave it out to print.")
-        })
 }

@@ -155,6 +155,10 @@ pub enum SessionCommand {
     UndoRestore {
         redo: bool,
     },
+    /// Take the last operation back, whatever it was; `redo`: do again what was undone last.
+    UndoOp {
+        redo: bool,
+    },
     SetModel {
         model: ModelRef,
     },

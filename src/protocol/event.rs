@@ -9,7 +9,7 @@ use crate::branch::{BranchName, BranchView, TagView};
 use crate::clock::Time;
 use crate::entry::Entry;
 use crate::feed::FileChange;
-use crate::ids::{AgentId, AskId, CommandId, EntryId, SessionId};
+use crate::ids::{AgentId, AskId, CommandId, EntryId, OpId, SessionId};
 use crate::message::Message;
 use crate::notice::Notice;
 use crate::op::Op;
@@ -313,8 +313,13 @@ pub enum ReplyEvent {
         rows: Vec<CostRow>,
         total: Option<Cost>,
     },
+    /// Newest first, and which of them an undo and a redo would be about now.
     OpsReply {
         ops: Vec<Op>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        undo: Option<OpId>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        redo: Option<OpId>,
     },
     BranchesReply {
         branches: Vec<BranchView>,

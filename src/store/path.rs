@@ -70,6 +70,20 @@ fn one(conn: &Connection, id: Uuid) -> Result<Option<Raw>> {
 }
 
 impl Store {
+    /// Every entry of a session, parents before their children. Damaged ones stand as notes.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub fn all_entries(&self, session: SessionId) -> Result<Vec<Entry>> {
+        self.read(|conn| {
+            let mut statement = conn
+                .prepare_cached(&format!("SELECT {COLUMNS} FROM entries WHERE session = ?1 ORDER BY seq"))?;
+            let rows =
+                statement.query_map(params![session.0], |r| Ok(Raw::from_row(r)?.decode_or_note().0))?;
+            Ok(rows.collect::<rusqlite::Result<_>>()?)
+        })
+    }
+
     /// The last `limit` entries of a head's path. Costs the same at any length of the session.
     ///
     /// # Errors

@@ -87,6 +87,29 @@ fn an_export_comes_back_as_it_was() {
     assert_ne!(broken.code, Some(0));
 }
 
+/// The form goes by the ending of the file's name, or by a flag.
+#[test]
+fn an_export_can_be_read_as_markdown_and_as_a_page() {
+    let (_server, place) = lived_in();
+    for (name, first, holds) in [
+        ("out.md", "# what is here?", "> There is a walnut."),
+        ("out.html", "<!doctype html>", "<p>There is a walnut.</p>"),
+    ] {
+        let file = place.work.join(name);
+        let said = &place.lines(&["sessions", "export", "last", "-o", file.to_str().unwrap(), "--json"])[0];
+        assert_eq!(said["format"], if name == "out.md" { "markdown" } else { "html" });
+        let text = std::fs::read_to_string(&file).unwrap();
+        assert!(text.starts_with(first) && text.contains(holds), "{text}");
+        let format = said["format"].as_str().unwrap();
+        assert_eq!(place.ok(&["sessions", "export", "last", "--format", format, "--branch", "main"]), text);
+    }
+    let none = place.run(&["sessions", "export", "last", "--format", "html", "--branch", "x"]);
+    assert_eq!(none.code, Some(2));
+    assert!(none.stderr.contains("no branch 'x'") && none.stderr.contains("Its branches: main"), "{none:?}");
+    let whole = place.run(&["sessions", "export", "last", "--branch", "main"]);
+    assert!(whole.code == Some(2) && whole.stderr.contains("--format markdown"), "{whole:?}");
+}
+
 #[test]
 fn audit_and_costs_tell_what_happened() {
     let (_server, place) = lived_in();

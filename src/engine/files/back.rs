@@ -15,6 +15,8 @@ use tiller_snapshot::{
 };
 use tiller_store::{Result, StepOf, StepRow, Store};
 
+use crate::undo;
+
 /// How far up a path the last known state is looked for.
 const UP: u32 = 1000;
 /// Files that a preview lists, and bytes of one difference in it.
@@ -166,27 +168,15 @@ pub struct Undoable {
 
 /// The last restore that is in force (or, with `redo`, the one that was undone last).
 pub fn undoable(ops: &[Op], redo: bool) -> Option<Undoable> {
-    // Newest first: the first row of each root is its present state, and their number says which way it stands.
-    let mut roots: Vec<(OpId, usize, &Op)> = Vec::new();
-    for op in ops {
-        let OpChange::Files { of, .. } = &op.change else { continue };
-        let root = of.unwrap_or(op.id);
-        match roots.iter_mut().find(|(r, ..)| *r == root) {
-            Some((_, count, _)) => *count += 1,
-            None => roots.push((root, 1, op)),
-        }
-    }
-    let begun = |root: OpId| ops.iter().position(|op| op.id == root).unwrap_or(usize::MAX);
-    // An undo takes the restore that began last; a redo what was undone last.
-    let mut fitting: Vec<_> = roots.into_iter().filter(|(_, count, _)| (count % 2 == 0) == redo).collect();
-    if !redo {
-        fitting.sort_by_key(|(root, ..)| begun(*root));
-    }
-    let (root, _, op) = fitting.into_iter().next()?;
+    let next = undo::next(ops, redo, |op| matches!(op.change, OpChange::Files { .. }))?;
+    Some(Undoable { root: next.root, goal: reverse(&next.row)?, title: next.title })
+}
+
+/// Where the files were before a row of the log.
+pub fn reverse(op: &Op) -> Option<Goal> {
     let OpChange::Files { before, after, files, .. } = &op.change else { return None };
     let select = (files.len() < NAMED).then(|| files.iter().map(|f| PathBuf::from(&f.path)).collect());
-    let goal = Goal { to: before.parse().ok()?, base: after.parse().ok()?, steps: Vec::new(), select };
-    Some(Undoable { root, goal, title: op.title.clone() })
+    Some(Goal { to: before.parse().ok()?, base: after.parse().ok()?, steps: Vec::new(), select })
 }
 
 /// What a restore did, as a change of the log.

@@ -17,6 +17,8 @@ use crate::core::Core;
 use crate::msg::Msg;
 use crate::saves::Then;
 use crate::session::load::blocking;
+use crate::undo::Next;
+use crate::undoing::Rest;
 
 /// Operations that are looked through for one that can be undone.
 const OPS: u32 = 1000;
@@ -36,14 +38,16 @@ pub(crate) struct Restored {
     /// Where the conversation goes as well.
     talk: Option<EntryId>,
     entry: Option<EntryId>,
+    /// What is undone after it.
+    rest: Option<Rest>,
     result: Result<Gone, Notice>,
 }
 
 /// What was done, which files changed, and what somebody else had changed before.
-struct Gone {
-    done: tiller_snapshot::Restored,
-    files: Vec<StepFile>,
-    others: Option<StepRow>,
+pub(crate) struct Gone {
+    pub(super) done: tiller_snapshot::Restored,
+    pub(super) files: Vec<StepFile>,
+    pub(super) others: Option<StepRow>,
 }
 
 fn off() -> Notice {
@@ -67,7 +71,7 @@ fn title(store: &Store, entry: EntryId) -> tiller_store::Result<String> {
 }
 
 /// What to restore, with a name for the log.
-fn goal(
+pub(super) fn goal(
     store: &Store,
     session: SessionId,
     entry: EntryId,
@@ -82,14 +86,20 @@ fn goal(
     Ok((Goal::back(point.snapshot, point.steps), title, point.time))
 }
 
-async fn off_thread<T: Send + 'static>(
+pub(super) async fn off_thread<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Notice> + Send + 'static,
 ) -> Result<T, Notice> {
     let failed = |_| Err(Notice::new(NoticeKind::Internal, "the sessions could not be read"));
     tokio::task::spawn_blocking(work).await.unwrap_or_else(failed)
 }
 
-async fn go(keeper: &Keeper, goal: Goal, wishes: Wishes, watched: Watched, op: OpId) -> Result<Gone, Notice> {
+pub(super) async fn go(
+    keeper: &Keeper,
+    goal: Goal,
+    wishes: Wishes,
+    watched: Watched,
+    op: OpId,
+) -> Result<Gone, Notice> {
     let done = keeper
         .run(move |s| {
             let done = back::go(s, &goal, &wishes)?;
@@ -103,7 +113,7 @@ async fn go(keeper: &Keeper, goal: Goal, wishes: Wishes, watched: Watched, op: O
 }
 
 impl Core {
-    fn cannot_restore(&self) -> Option<Notice> {
+    pub(crate) fn cannot_restore(&self) -> Option<Notice> {
         let why = if self.s.read_only {
             "this session is open for reading only"
         } else if self.occupied() {
@@ -172,7 +182,7 @@ impl Core {
             return self.refuse(client, cause, why);
         }
         if !what.files() {
-            return self.fork(client, cause, entry);
+            return self.fork(client, cause, entry, None);
         }
         let Some(keeper) = self.w.files.clone() else { return self.refuse(client, cause, off()) };
         let (no, store, session) = (self.next_job(), self.w.store.clone(), self.s.id);
@@ -198,6 +208,7 @@ impl Core {
                 of: None,
                 talk,
                 entry: Some(entry),
+                rest: None,
                 result,
             };
             let _ = tx.send(Msg::FilesRestored(Box::new(restored))).await;
@@ -209,29 +220,54 @@ impl Core {
         if let Some(why) = self.cannot_restore() {
             return self.refuse(client, cause, why);
         }
+        let store = self.w.store.clone();
+        let session = self.s.id;
+        let found = move || {
+            let ops = store.ops(session, OPS).map_err(|e| e.notice())?;
+            let none = if redo { "no restore was undone" } else { "no restore of files can be undone" };
+            let found = back::undoable(&ops, redo).ok_or_else(|| Notice::new(NoticeKind::User, none))?;
+            let title = format!("{} {}", if redo { "redo" } else { "undo" }, found.title);
+            Ok((found.goal, found.root, title))
+        };
+        self.undoing_files(client, cause, found, None);
+    }
+
+    /// Takes a restore back (or does it again) that the log says is next.
+    pub(crate) fn undo_files(
+        &mut self,
+        client: ClientId,
+        cause: CommandId,
+        next: &Next,
+        title: String,
+        rest: Option<Rest>,
+    ) {
+        let (goal, root) = (back::reverse(&next.row), next.root);
+        let found = move || Ok((goal.ok_or_else(unknown)?, root, title));
+        self.undoing_files(client, cause, found, rest);
+    }
+
+    fn undoing_files(
+        &mut self,
+        client: ClientId,
+        cause: CommandId,
+        found: impl FnOnce() -> Result<(Goal, OpId, String), Notice> + Send + 'static,
+        rest: Option<Rest>,
+    ) {
         let Some(keeper) = self.w.files.clone() else { return self.refuse(client, cause, off()) };
-        let (no, store, session) = (self.next_job(), self.w.store.clone(), self.s.id);
+        let (no, session) = (self.next_job(), self.s.id);
         let (tx, written, watched) = (self.tx.clone(), self.written(), self.watched());
         let op = OpId::fresh(&*self.w.ids, self.w.clock.now());
         let done = async move {
             written.await;
             let (mut title, mut of) = (String::new(), None);
             let result = async {
-                let found = off_thread(move || {
-                    let ops = store.ops(session, OPS).map_err(|e| e.notice())?;
-                    let none =
-                        if redo { "no restore was undone" } else { "no restore of files can be undone" };
-                    back::undoable(&ops, redo).ok_or_else(|| Notice::new(NoticeKind::User, none))
-                });
-                let found = found.await?;
-                let plain = found.title.trim_start_matches("undo ").trim_start_matches("redo ").to_owned();
-                title = format!("{} {plain}", if redo { "redo" } else { "undo" });
-                of = Some(found.root);
-                go(&keeper, found.goal, Wishes::default(), watched, op).await
+                let (goal, root, name) = off_thread(found).await?;
+                (title, of) = (name, Some(root));
+                go(&keeper, goal, Wishes::default(), watched, op).await
             };
             let result = result.await;
-            let restored =
-                Restored { no, client, cause, session, op, title, of, talk: None, entry: None, result };
+            let (talk, entry) = (None, None);
+            let restored = Restored { no, client, cause, session, op, title, of, talk, entry, rest, result };
             let _ = tx.send(Msg::FilesRestored(Box::new(restored))).await;
         };
         self.restoring(no, client, cause, done);
@@ -258,7 +294,11 @@ impl Core {
             Err(notice) => return self.refuse(r.client, r.cause, notice),
         };
         let place = self.place_of(Some(r.cause));
-        let said = back::sentence(&done);
+        let mut said = back::sentence(&done);
+        if r.of.is_some() {
+            said = crate::undoing::said(&r.title, &format!("; {said}"));
+        }
+        let mut with = None;
         let nothing = || crate::saves::After { events: Vec::new(), then: Then::Nothing };
         if let Some(row) = others {
             let step = self.w.store.add_step(r.session, row);
@@ -267,6 +307,7 @@ impl Core {
         if done.before.id != done.after.id {
             let change = back::change(&done, files.clone(), r.of);
             let op = tiller_protocol::Op { id: r.op, ..self.op(r.session, r.cause, &r.title, change) };
+            with = Some(op.id);
             let row = StepRow {
                 id: 0,
                 of: StepOf::Restore(op.id),
@@ -290,7 +331,9 @@ impl Core {
         }
         self.bus.reply(r.client, &place, ReplyEvent::DoneReply { said });
         if let Some(entry) = r.talk.filter(|_| waited) {
-            self.fork(r.client, r.cause, entry);
+            self.fork(r.client, r.cause, entry, with);
+        } else if let Some(rest) = r.rest.filter(|_| waited) {
+            self.undo_rest(r.client, r.cause, rest);
         } else if waited {
             self.next_queued(tiller_protocol::event::TurnStatus::Interrupted);
         }
@@ -330,7 +373,7 @@ impl Core {
         ];
         let append = self.append().entries(vec![entry]);
         self.save(append, events, Then::Nothing);
-        self.keep_points(vec![id]);
+        self.keep_points(vec![(id, None)]);
         self.bus.reply(
             client,
             &place,

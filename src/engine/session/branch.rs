@@ -17,6 +17,7 @@ use crate::core::Core;
 use crate::msg::{About, Msg};
 use crate::saves::{After, Then};
 use crate::todo::Todo;
+use crate::undoing::Rest;
 use crate::world::lock;
 
 /// Where to go, and what the log says of it.
@@ -29,6 +30,8 @@ pub(crate) struct Going {
     pub(crate) of: Option<OpId>,
     /// Where the branch begins when it is not there any more.
     pub(crate) at: Option<Option<EntryId>>,
+    /// What is undone after it.
+    pub(crate) rest: Option<Rest>,
 }
 
 /// A branch, as the store gives it.
@@ -51,7 +54,7 @@ impl Core {
             let notice = Notice::new(NoticeKind::User, "you are on that branch");
             return self.refuse(client, cause, notice);
         }
-        self.go(client, cause, Going { head, title: "open branch".into(), of: None, at: None });
+        self.go(client, cause, Going { head, title: "open branch".into(), of: None, at: None, rest: None });
     }
 
     /// Goes there, when nothing is under way.
@@ -98,12 +101,12 @@ impl Core {
                 let error = StoreError::Held { holder: holder.clone() };
                 self.refuse(client, cause, error.notice());
             }
-            _ => self.enter_branch(cause, going, loaded),
+            _ => self.enter_branch(client, cause, going, loaded),
         }
     }
 
     /// Takes its place. What belongs to the session as a whole (its settings, what it cost, what runs) stays.
-    fn enter_branch(&mut self, cause: CommandId, going: Going, loaded: Loaded) {
+    fn enter_branch(&mut self, client: ClientId, cause: CommandId, going: Going, loaded: Loaded) {
         let Loaded { session: there, held, todos, queue, asks, pending, running, holder, .. } = loaded;
         let (left, was, wrote) = (self.s.head_name.clone(), self.s.head, !self.s.read_only);
         self.leave();
@@ -151,7 +154,12 @@ impl Core {
             self.ask_self(about, AskBody::SessionBusy { holder });
         } else if !self.s.read_only {
             self.recover(running, &asks);
-            self.next_queued(tiller_protocol::event::TurnStatus::Interrupted);
+            if going.rest.is_none() {
+                self.next_queued(tiller_protocol::event::TurnStatus::Interrupted);
+            }
+            if going.of.is_some() {
+                self.undone_move(client, cause, &going.title, going.rest);
+            }
         }
     }
 

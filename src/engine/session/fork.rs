@@ -20,6 +20,7 @@ use crate::core::Core;
 use crate::msg::Msg;
 use crate::saves::Then;
 use crate::todo::Todo;
+use crate::undoing::Rest;
 use crate::world::lock;
 
 /// A branch, as the store gives it.
@@ -35,8 +36,12 @@ pub(crate) struct Forked {
 struct How {
     title: String,
     of: Option<OpId>,
+    /// It was done in one with this operation.
+    with: Option<OpId>,
     /// `None`: a new one.
     head: Option<String>,
+    /// What is undone after it.
+    rest: Option<Rest>,
 }
 
 #[derive(Default)]
@@ -50,7 +55,8 @@ struct Branch {
 
 impl Core {
     /// The text of a message of the person's comes back as the draft; its branch begins before it.
-    pub(crate) fn fork(&mut self, client: ClientId, cause: CommandId, entry: EntryId) {
+    /// `with`: the operation that it belongs to.
+    pub(crate) fn fork(&mut self, client: ClientId, cause: CommandId, entry: EntryId, with: Option<OpId>) {
         let why = if self.s.read_only {
             Some("this session is open for reading only")
         } else if self.occupied() {
@@ -61,7 +67,7 @@ impl Core {
         if let Some(why) = why {
             return self.refuse(client, cause, Notice::new(NoticeKind::User, why));
         }
-        let how = How { title: "fork".into(), of: None, head: None };
+        let how = How { title: "fork".into(), of: None, with, head: None, rest: None };
         let (store, session) = (self.w.store.clone(), self.s.id);
         self.branch_off(client, cause, how, move || read(&store, session, entry));
     }
@@ -77,7 +83,8 @@ impl Core {
         let head = Some(going.head).filter(|h| !h.is_empty());
         let store = self.w.store.clone();
         let work = move || at.map_or(Ok(Branch::default()), |at| read_at(&store, at, None));
-        self.branch_off(client, cause, How { title: going.title, of: going.of, head }, work);
+        let how = How { title: going.title, of: going.of, with: None, head, rest: going.rest };
+        self.branch_off(client, cause, how, work);
     }
 
     fn branch_off(
@@ -113,7 +120,7 @@ impl Core {
         let (from, before) = (Some(self.s.head_name.clone()), self.s.head);
         let change = OpChange::Head { name: name.clone(), before, after: branch.head, from: from.clone() };
         let mut op = self.op(self.s.id, f.cause, &f.how.title, change);
-        op.of = f.how.of;
+        (op.of, op.with) = (f.how.of, f.how.with);
         self.s.path = branch.path;
         self.s.earlier = branch.tail.earlier;
         self.s.tail = branch.tail.entries.into_iter().map(Arc::new).collect();
@@ -134,7 +141,12 @@ impl Core {
             self.save(along, Vec::new(), Then::Nothing);
         }
         self.close_calls();
-        self.next_queued(tiller_protocol::event::TurnStatus::Interrupted);
+        if f.how.rest.is_none() {
+            self.next_queued(tiller_protocol::event::TurnStatus::Interrupted);
+        }
+        if f.how.of.is_some() {
+            self.undone_move(f.client, f.cause, &f.how.title, f.how.rest);
+        }
     }
 
     /// A branch that begins between a call and its result gets a result, so that it is valid for the API.

@@ -12,7 +12,13 @@ use crate::saves::{After, Then};
 
 impl Core {
     /// For the log of operations. The store knows which one was the last.
-    pub(crate) fn op(&self, session: SessionId, cause: CommandId, title: &str, change: OpChange) -> Op {
+    pub(crate) fn op(
+        &self,
+        session: SessionId,
+        cause: impl Into<Option<CommandId>>,
+        title: &str,
+        change: OpChange,
+    ) -> Op {
         let time = self.w.clock.now();
         let id = OpId::fresh(&*self.w.ids, time);
         Op {
@@ -20,7 +26,7 @@ impl Core {
             session,
             time,
             parent: None,
-            cause: Some(cause),
+            cause: cause.into(),
             title: title.into(),
             of: None,
             with: None,

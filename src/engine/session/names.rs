@@ -91,7 +91,7 @@ impl Core {
     fn named(&mut self, ticket: Ticket<()>, client: ClientId, cause: CommandId, event: StateEvent) {
         let label = if let StateEvent::BranchNamed { branch } = &event { Some(branch.clone()) } else { None };
         let events = vec![(self.place_of(Some(cause)), EventBody::State(event))];
-        self.saves.push(ticket, After { events, then: Then::Named { client, cause, label } });
+        self.saves.push(ticket, After { events, then: Then::Named { client, cause, label, said: None } });
     }
 
     /// It is on disk.

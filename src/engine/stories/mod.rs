@@ -20,5 +20,6 @@ mod trash;
 mod tree;
 mod trust;
 mod turns;
+mod undo;
 mod waiting;
 mod watch;

@@ -41,7 +41,7 @@ async fn a_fork_gives_the_words_back_and_leaves_the_old_path() {
     );
     let store = tiller_store::Store::open(&place.db(), Default::default()).unwrap();
     assert_eq!(store.path_tail(rig.session(), "main", 100).unwrap().entries, snap.entries);
-    let ReplyEvent::OpsReply { ops } = rig.query(tiller_protocol::command::Query::Ops { limit: 5 }).await
+    let ReplyEvent::OpsReply { ops, .. } = rig.query(tiller_protocol::command::Query::Ops { limit: 5 }).await
     else {
         panic!()
     };

@@ -23,6 +23,7 @@ pub mod first_run;
 pub mod help;
 pub mod history;
 pub(crate) mod model;
+mod ops;
 pub mod palette;
 pub mod picker;
 pub mod picture;

@@ -79,7 +79,10 @@ fn branches_that_were_left_are_in_the_tree_and_one_can_go_back() {
         change: OpChange::Head { name: "b".into(), before: Some(tip.id), after: Some(from), from: None },
     };
     let asked = r.asked(|c| matches!(c, CommandBody::Query(Query::Ops { .. })));
-    r.cause(asked, EventBody::Reply(Box::new(ReplyEvent::OpsReply { ops: vec![op] })));
+    r.cause(
+        asked,
+        EventBody::Reply(Box::new(ReplyEvent::OpsReply { ops: vec![op], undo: None, redo: None })),
+    );
     let asked = r.asked(|c| *c == CommandBody::Query(Query::Page { before: tip.id, count: 100 }));
     let page = ReplyEvent::PageReply { entries: vec![said], earlier: 0 };
     r.cause(asked, EventBody::Reply(Box::new(page)));

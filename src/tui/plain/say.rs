@@ -402,7 +402,7 @@ impl Plain {
             ReplyEvent::ProcessesReply { rows } => {
                 self.say(&format!("Processes: {}\n{}", rows.len(), rows.join("\n")))
             }
-            ReplyEvent::OpsReply { ops } => {
+            ReplyEvent::OpsReply { ops, .. } => {
                 let lines: Vec<&str> = ops.iter().map(|o| o.title.as_str()).collect();
                 self.say(&format!("Operations:\n{}", lines.join("\n")));
             }
