@@ -67,6 +67,8 @@ mod child;
 #[cfg(test)]
 mod kill_tests;
 #[cfg(test)]
+mod power_tests;
+#[cfg(test)]
 mod testing;
 
 pub use append::Append;
