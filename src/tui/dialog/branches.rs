@@ -13,7 +13,7 @@ use crate::model::Model;
 use crate::panel::Hint;
 
 /// What it can do besides a picker's own.
-pub const ACTIONS: &[ActionSpec] = &[
+pub(crate) const ACTIONS: &[ActionSpec] = &[
     ActionSpec::key_only(
         "branches.new",
         "new",
