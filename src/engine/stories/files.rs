@@ -195,7 +195,12 @@ async fn the_agent_names_a_moment_and_goes_back_to_it_after_a_yes() {
     assert!(results(4).contains("nothing to do"), "{}", results(4));
     let kinds = shape(&rig.snapshot().await.entries);
     assert!(kinds.iter().any(|k| k.contains("checkpoint before the rewrite")), "{kinds:?}");
-    // It is a restore like any other.
+    // The call knows what it changed, and it is a restore like any other.
+    let store = Store::open(&place.db(), Options::default()).unwrap();
+    let rows = store.steps(rig.session(), 0).unwrap();
+    let of = |call: &str| rows.iter().find(|r| r.of == StepOf::Call(call.into())).map(|r| r.files.len());
+    assert_eq!((of("c3"), of("c4")), (Some(2), None), "{rows:?}");
+    drop(store);
     session_command(&mut rig, SessionCommand::UndoRestore { redo: false }).await;
     assert_eq!(place.read("b.txt"), "new");
     rig.quit().await;
