@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use tiller_protocol::Profile;
 
+use crate::face::{Export, Import};
+
 /// Pair programming with AI agents, in the terminal.
 #[derive(Debug, Parser)]
 #[command(
@@ -111,21 +113,10 @@ pub enum Sub {
         #[arg(long, global = true)]
         json: bool,
     },
-    /// Write a session as JSON lines (as `sessions export`)
-    Export {
-        id: String,
-        /// File; standard output without it
-        #[arg(short, long, value_name = "FILE")]
-        output: Option<PathBuf>,
-    },
-    /// Read a session that was exported (as `sessions import`)
-    Import {
-        /// - reads standard input
-        file: PathBuf,
-        /// As another session, also when it is here already
-        #[arg(long)]
-        copy: bool,
-    },
+    /// Write a session as JSON lines, Markdown or a page (as `sessions export`)
+    Export(Export),
+    /// Read sessions: exported ones, and transcripts of other programs (as `sessions import`)
+    Import(Import),
     /// What the files were: list, name, compare, restore, undo
     Checkpoint(Checkpoint),
     /// What ran, who allowed it, and how it ended
@@ -259,20 +250,10 @@ pub enum Sessions {
     Show { id: String },
     /// Find words in sessions
     Search(Search),
-    /// Write a session as JSON lines
-    Export {
-        id: String,
-        /// File; standard output without it
-        #[arg(short, long, value_name = "FILE")]
-        output: Option<PathBuf>,
-    },
-    /// Read a session that was exported; - reads standard input
-    Import {
-        file: PathBuf,
-        /// As another session, also when it is here already
-        #[arg(long)]
-        copy: bool,
-    },
+    /// Write a session: JSON lines to keep or move it, Markdown or an HTML page to read it
+    Export(Export),
+    /// Read sessions: exported ones, and transcripts of Claude Code, Codex and Pi
+    Import(Import),
     /// Give a session another title
     Rename { id: String, title: String },
     /// Put a session away (it can come back)

@@ -96,6 +96,8 @@ pub(crate) struct Core {
     pub(crate) finder: Arc<crate::finder::Finder>,
     /// Shared with calls, which keep files as they were before they write.
     pub(crate) reviews: Arc<Mutex<crate::before::Reviews>>,
+    /// Moments that the agent named, until their entries are in place.
+    pub(crate) named: Vec<crate::files::by_tool::Named>,
     /// The state of the files that the open session knows.
     pub(crate) last_state: crate::files::LastState,
     /// That the files of a moment were not kept was said.
@@ -197,6 +199,7 @@ impl Core {
             Msg::Reviewed(r) => self.reviewed(*r),
             Msg::NotKept(n) => self.not_kept(&n),
             Msg::FilesRestored(r) => self.files_restored(*r),
+            Msg::Files(asked) => self.files_asked(asked),
             Msg::FilesWords => self.files_words(),
             Msg::Decided { tool, what, decision, by } => {
                 let place = self.place();

@@ -116,6 +116,7 @@ impl Engine {
             told_left: None,
             feed: VecDeque::new(),
             reviews: Arc::new(Mutex::new(Reviews::default())),
+            named: Vec::new(),
             last_state: crate::files::LastState::default(),
             files_failed: false,
             keeping: tokio_util::task::TaskTracker::new(),

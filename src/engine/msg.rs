@@ -90,6 +90,8 @@ pub(crate) enum Msg {
     Reviewed(Box<crate::review::Reviewed>),
     NotKept(Box<crate::files::NotKept>),
     FilesRestored(Box<crate::files::Restored>),
+    /// A tool names a moment of the files, or goes back to one.
+    Files(crate::files::by_tool::Asked),
     /// The snapshots have something to say.
     FilesWords,
     Decided {

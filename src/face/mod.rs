@@ -7,6 +7,8 @@ mod connect;
 mod costs;
 mod doctor;
 mod exec;
+mod export;
+mod import;
 mod keyboard;
 mod link;
 mod prepare;
@@ -17,6 +19,9 @@ mod sessions;
 mod show;
 mod trust;
 mod workbench;
+
+pub use export::{Export, Format};
+pub use import::Import;
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -106,12 +111,8 @@ fn dispatch(cli: Cli) -> Result<Exit, Notice> {
         Some(Sub::Resume { common }) => workbench::resume(common),
         Some(Sub::Exec(exec)) => exec::run(plain(&exec.common)?, &exec),
         Some(Sub::Sessions { what, json }) => sessions::run(&here()?, what, json),
-        Some(Sub::Export { id, output }) => {
-            sessions::run(&here()?, crate::cli::Sessions::Export { id, output }, false)
-        }
-        Some(Sub::Import { file, copy }) => {
-            sessions::run(&here()?, crate::cli::Sessions::Import { file, copy }, false)
-        }
+        Some(Sub::Export(what)) => sessions::run(&here()?, crate::cli::Sessions::Export(what), false),
+        Some(Sub::Import(what)) => sessions::run(&here()?, crate::cli::Sessions::Import(what), false),
         Some(Sub::Checkpoint(what)) => checkpoint::run(&here()?, &what),
         Some(Sub::Audit { filter, limit, json }) => audit::run(&here()?, filter.as_deref(), limit, json),
         Some(Sub::Costs { by, json }) => costs::run(&here()?, by, json),

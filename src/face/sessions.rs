@@ -1,11 +1,9 @@
 //! `tiller sessions`: what the workbench can do with sessions, without a screen.
 
-use std::io::Read;
-
 use serde_json::json;
 use tiller_protocol::op::OpChange;
-use tiller_protocol::{CommandId, EntryBody, Notice, NoticeKind, Op, OpId, Profile, SessionId};
-use tiller_store::{Filter, Keep, Store, StoreError};
+use tiller_protocol::{CommandId, EntryBody, Notice, Op, OpId, SessionId};
+use tiller_store::{Filter, Store};
 
 use super::{Exit, json_line, say};
 use crate::cli::Sessions;
@@ -52,55 +50,8 @@ pub(super) fn run(setup: &Setup, what: Sessions, json: bool) -> Result<Exit, Not
         }
         Sessions::Show { id } => show(&store, setup.find_session(&store, &id)?, json),
         Sessions::Search(search) => super::search::run(setup, &store, &search, json),
-        Sessions::Export { id, output } => {
-            let id = setup.find_session(&store, &id)?;
-            let mut bytes = Vec::new();
-            store.export(id, &mut bytes).map_err(|e| e.notice())?;
-            match output {
-                None => say(&String::from_utf8_lossy(&bytes)),
-                Some(path) => {
-                    write_private(&path, &bytes)?;
-                    let lines = bytes.iter().filter(|b| **b == b'\n').count();
-                    let row = json!({"session": id, "lines": lines, "file": path.display().to_string()});
-                    told(row, format!("Wrote {lines} lines to {}.\n", path.display()))
-                }
-            }
-        }
-        Sessions::Import { file, copy } => {
-            let mut bytes = Vec::new();
-            let read = if file.as_os_str() == "-" {
-                std::io::stdin().lock().read_to_end(&mut bytes).map(|_| ())
-            } else {
-                std::fs::read(&file).map(|b| bytes = b)
-            };
-            read.map_err(|e| {
-                Notice::new(NoticeKind::User, format!("{} could not be read: {e}.", file.display()))
-                    .hint("Name a file that 'tiller sessions export' wrote, or - for standard input.")
-            })?;
-            let keep = if copy { Keep::Nothing } else { Keep::Ids };
-            if !copy && let Some(there) = there(&store, &bytes)? {
-                let There { id, here, file: whole, missing: 0 } = there else {
-                    return Err(there.notice(&file));
-                };
-                let row = json!({"session": id, "entries": 0, "here": here});
-                let words = format!(
-                    "Session {id} is here already with all {whole} entries of the file. Nothing was imported.\n"
-                );
-                return told(row, words);
-            }
-            let done = store.import(&mut &bytes[..], keep).wait().map_err(|e| e.notice())?;
-            // What was allowed elsewhere is not allowed here: no rules, no open questions, the asking profile.
-            let quiet = store
-                .clear_rules(done.session)
-                .wait()
-                .and_then(|()| store.clear_asks(done.session).wait())
-                .and_then(|()| store.set_profile(done.session, Profile::Ask).wait());
-            quiet.map_err(|e| e.notice())?;
-            told(
-                json!({"session": done.session, "entries": done.entries}),
-                format!("Imported session {} with {} entries.\n", done.session, done.entries),
-            )
-        }
+        Sessions::Export(what) => super::export::run(setup, &store, &what, json),
+        Sessions::Import(what) => super::import::run(setup, &store, &what, json),
         Sessions::Rename { id, title } => {
             let id = setup.find_session(&store, &id)?;
             let before = store.session(id).map_err(|e| e.notice())?.summary.title;
@@ -133,43 +84,6 @@ pub(super) fn run(setup: &Setup, what: Sessions, json: bool) -> Result<Exit, Not
             told(json!({"sessions": n}), words)
         }
     }
-}
-
-/// A session that is here already, compared with a file of it.
-struct There {
-    id: SessionId,
-    /// Entries that are here, that the file has, and that only the file has.
-    here: u64,
-    file: usize,
-    missing: usize,
-}
-
-impl There {
-    fn notice(&self, file: &std::path::Path) -> Notice {
-        let Self { id, here, file: whole, missing } = self;
-        let message = format!(
-            "Session {id} is here already with {here} entries; {missing} of the file's {whole} are not among them. \
-             Nothing was imported."
-        );
-        Notice::new(NoticeKind::User, message).hint(format!(
-            "`tiller sessions import --copy {}` reads it as a session of its own.",
-            file.display()
-        ))
-    }
-}
-
-/// `None`: the session of the file is not here, or it is no file of ours (which importing it says better).
-fn there(store: &Store, bytes: &[u8]) -> Result<Option<There>, Notice> {
-    let Some((id, file)) = tiller_store::exported(bytes) else { return Ok(None) };
-    let here = match store.session(id) {
-        Ok(row) => row.summary.entries,
-        Err(StoreError::NoSession(_)) => return Ok(None),
-        Err(e) => return Err(e.notice()),
-    };
-    let mut own = Vec::new();
-    store.export(id, &mut own).map_err(|e| e.notice())?;
-    let own = tiller_store::exported(&own).map(|(_, entries)| entries).unwrap_or_default();
-    Ok(Some(There { id, here, file: file.len(), missing: file.difference(&own).count() }))
 }
 
 fn op(setup: &Setup, session: SessionId, title: &str, change: OpChange) -> Op {
@@ -226,21 +140,4 @@ fn show(store: &Store, id: SessionId, json: bool) -> Result<Exit, Notice> {
 /// First line, without anything that a terminal would act on.
 pub(super) fn one_line(text: &str) -> String {
     tiller_tui::text::clean::plain(text.lines().next().unwrap_or("")).into_owned()
-}
-
-/// Writes a file that only its owner can read: exports hold whole conversations.
-fn write_private(path: &std::path::Path, bytes: &[u8]) -> Result<(), Notice> {
-    use std::io::Write;
-    use std::os::unix::fs::OpenOptionsExt;
-    std::fs::OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(0o600)
-        .open(path)
-        .and_then(|mut f| f.write_all(bytes).and_then(|()| f.sync_all()))
-        .map_err(|e| {
-            Notice::new(NoticeKind::User, format!("{} could not be written: {e}.", path.display()))
-                .hint("Name another file with -o, or leave it out to print.")
-        })
 }

@@ -288,7 +288,6 @@ pub enum StateEvent {
 /// Answers to queries. Sent only to the client that asked.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-#[expect(clippy::large_enum_variant, reason = "always boxed, in EventBody::Reply")]
 pub enum ReplyEvent {
     SnapshotReply {
         snapshot: Snapshot,

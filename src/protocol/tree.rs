@@ -88,6 +88,7 @@ pub enum NodeKind {
     Assistant,
     ToolResult,
     Compaction,
+    BranchSummary,
     Checkpoint,
     /// Notes, and kinds of later versions.
     Note,
@@ -102,6 +103,7 @@ impl NodeKind {
             "assistant" => Self::Assistant,
             "tool_result" => Self::ToolResult,
             "compaction" => Self::Compaction,
+            "branch_summary" => Self::BranchSummary,
             "checkpoint" => Self::Checkpoint,
             _ => Self::Note,
         }

@@ -72,6 +72,8 @@ mod child;
 #[cfg(test)]
 mod kill_tests;
 #[cfg(test)]
+mod power_tests;
+#[cfg(test)]
 mod testing;
 
 pub use apart::Apart;

@@ -170,34 +170,31 @@ fn call_of(
     let mut at = parent.map(|p| p.0);
     for _ in 0..UP {
         let Some(id) = at else { break };
-        if !replies.contains_key(&id) {
-            let row = conn
-                .prepare_cached("SELECT kind, parent FROM entries WHERE id = ?1")?
-                .query_row(params![id], |r| Ok((r.get::<_, String>(0)?, r.get::<_, Option<Uuid>>(1)?)))
-                .optional()?;
-            match row {
-                Some((kind, parent)) if kind != "assistant" && kind != "user" => {
-                    at = parent;
-                    continue;
-                }
-                Some((kind, _)) if kind == "assistant" => {}
-                _ => break,
-            }
-            let payload: String = conn
-                .prepare_cached("SELECT payload FROM entries WHERE id = ?1")?
-                .query_row(params![id], |r| r.get(0))?;
-            let calls = match read_body(&payload) {
-                Ok(EntryBody::Assistant { blocks, .. }) => blocks
-                    .into_iter()
-                    .filter_map(|b| if let Block::ToolCall(c) = b { Some(c) } else { None })
-                    .collect(),
-                _ => Vec::new(),
-            };
-            replies.insert(id, calls);
+        if let Some(calls) = replies.get(&id) {
+            return Ok(calls.iter().find(|c| c.id == call_id).cloned());
         }
-        return Ok(replies[&id].iter().find(|c| c.id == call_id).cloned());
+        let row = conn
+            .prepare_cached("SELECT kind, parent FROM entries WHERE id = ?1")?
+            .query_row(params![id], |r| Ok((r.get::<_, String>(0)?, r.get::<_, Option<Uuid>>(1)?)))
+            .optional()?;
+        match row {
+            Some((kind, _)) if kind == "assistant" => drop(replies.insert(id, calls(conn, id)?)),
+            Some((kind, parent)) if kind != "user" => at = parent,
+            _ => break,
+        }
     }
     Ok(None)
+}
+
+/// The calls of a reply.
+fn calls(conn: &Connection, id: Uuid) -> Result<Vec<ToolCall>> {
+    let payload: String = conn
+        .prepare_cached("SELECT payload FROM entries WHERE id = ?1")?
+        .query_row(params![id], |r| r.get(0))?;
+    // A damaged one is told of where it stands.
+    let Ok(EntryBody::Assistant { blocks, .. }) = read_body(&payload) else { return Ok(Vec::new()) };
+    let call = |b| if let Block::ToolCall(c) = b { Some(c) } else { None };
+    Ok(blocks.into_iter().filter_map(call).collect())
 }
 
 /// Arguments with their long texts cut.

@@ -28,4 +28,5 @@ mod session;
 mod story;
 mod terminal;
 mod tour;
+mod tree;
 mod two;

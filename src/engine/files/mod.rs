@@ -8,9 +8,11 @@
 //! | `others` | what somebody else changed in between |
 //! | `back` | what going back means: the state at an entry, and the session's own steps since |
 //! | `did` | between which states an entry stands |
+//! | `by_tool` | the same, asked by the agent in the middle of a turn |
 //! | `restore` | the commands: preview, restore, undo, checkpoint |
 
 pub mod back;
+pub(crate) mod by_tool;
 pub(crate) mod did;
 pub mod keeper;
 mod others;

@@ -31,14 +31,17 @@ const UNNEEDED: Duration = Duration::from_secs(7 * 24 * 3600);
 const LAST: Duration = Duration::from_secs(1);
 
 /// One state that was kept, or one change.
-struct Kept {
+pub(crate) struct Kept {
     /// What somebody else had changed before it.
-    others: Option<StepRow>,
+    pub(super) others: Option<StepRow>,
     /// None for a point.
-    before: Option<Id>,
-    after: Snapshot,
-    files: Vec<StepFile>,
+    pub(super) before: Option<Id>,
+    pub(super) after: Snapshot,
+    pub(super) files: Vec<StepFile>,
 }
+
+/// An entry that is a checkpoint, and its name where it has one.
+pub(crate) type Spoken = (EntryId, Option<String>);
 
 /// The state after a call is being kept.
 pub(crate) struct Waiting(oneshot::Receiver<Result<Kept, SnapshotError>>);
@@ -91,20 +94,25 @@ pub(crate) fn after(keeper: &Keeper, b: Before) -> Waiting {
 
 impl Core {
     /// Entries that are a checkpoint: what the person said, and moments with a name.
-    pub(crate) fn spoken(entries: &[Entry]) -> Vec<EntryId> {
-        let spoke = |e: &&Entry| {
-            matches!(
-                &e.body,
-                EntryBody::User { origin: Origin::Prompt | Origin::Steer, .. } | EntryBody::Checkpoint { .. }
-            )
+    pub(crate) fn spoken(entries: &[Entry]) -> Vec<Spoken> {
+        let spoke = |e: &Entry| match &e.body {
+            EntryBody::User { origin: Origin::Prompt | Origin::Steer, .. } => Some((e.id, None)),
+            EntryBody::Checkpoint { name } => Some((e.id, Some(name.clone()))),
+            _ => None,
         };
-        entries.iter().filter(spoke).map(|e| e.id).collect()
+        entries.iter().filter_map(spoke).collect()
     }
 
     /// Keeps the files as they are when the person speaks. Called when the entries are on their way to the disk.
-    pub(crate) fn keep_points(&mut self, entries: Vec<EntryId>) {
+    pub(crate) fn keep_points(&mut self, entries: Vec<Spoken>) {
         let Some(keeper) = self.w.files.clone() else { return };
-        for entry in entries {
+        for (entry, name) in entries {
+            if let Some(at) = self.named.iter().position(|n| Some(&n.name) == name.as_ref()) {
+                // The agent named it: it was kept then.
+                let kept = self.named.remove(at).kept;
+                self.record(StepOf::Point(entry), async { kept.await.ok() });
+                continue;
+            }
             // Handed over now, so that it comes before whatever the turn does; done once the words are on disk,
             // so that the two do not wait for the same disk.
             let (open, gate) = std::sync::mpsc::channel::<()>();

@@ -80,7 +80,7 @@ fn title(store: &Store, entry: EntryId) -> tiller_store::Result<String> {
 }
 
 /// What to restore, with a name for the log.
-fn goal(
+pub(super) fn goal(
     store: &Store,
     session: SessionId,
     entry: EntryId,
@@ -102,7 +102,13 @@ pub(crate) async fn off_thread<T: Send + 'static>(
     tokio::task::spawn_blocking(work).await.unwrap_or_else(failed)
 }
 
-async fn go(keeper: &Keeper, goal: Goal, wishes: Wishes, watched: Watched, op: OpId) -> Result<Gone, Notice> {
+pub(super) async fn go(
+    keeper: &Keeper,
+    goal: Goal,
+    wishes: Wishes,
+    watched: Watched,
+    op: OpId,
+) -> Result<Gone, Notice> {
     let done = keeper
         .run(move |s| {
             let done = back::go(s, &goal, &wishes)?;
@@ -406,7 +412,7 @@ impl Core {
         ];
         let append = self.append().entries(vec![entry]);
         self.save(append, events, Then::Nothing);
-        self.keep_points(vec![id]);
+        self.keep_points(vec![(id, None)]);
         self.bus.reply(
             client,
             &place,

@@ -173,6 +173,7 @@ impl Core {
         } = loaded;
         self.s = session;
         self.last_state = crate::files::LastState::default();
+        self.named.clear();
         self.s.lease = held.take();
         if self.s.model.0.is_empty() {
             self.s.model = self.w.default_model();

@@ -164,6 +164,44 @@ fn others(rows: &[tiller_store::StepRow]) -> Vec<(String, tiller_protocol::resto
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_agent_names_a_moment_and_goes_back_to_it_after_a_yes() {
+    let place = Place::new();
+    place.file("a.txt", "zero\n");
+    let fake = Fake::with(|n, _| match n {
+        // In one reply: what comes after the checkpoint is not part of it.
+        0 => calls(&[
+            ("c0", "checkpoint", json!({"name": "before the rewrite"})),
+            ("c1", "terminal", json!({"command": "printf 'one\\n' > a.txt; printf new > b.txt"})),
+        ]),
+        1 => calls(&[("c2", "restore", json!({"name": "nothing like it"}))]),
+        2 => calls(&[("c3", "restore", json!({"name": "before the rewrite"}))]),
+        3 => calls(&[("c4", "restore", json!({"name": "before the rewrite"}))]),
+        _ => says("Done."),
+    });
+    let mut rig = place.start_with(&fake, |p| keeps(&place, p)).await;
+    rig.submit("try it");
+    let ask = rig.asked().await;
+    place.file("mine.txt", "by hand\n");
+    assert_eq!(place.read("a.txt"), "one\n", "nothing happens before the yes");
+    let tiller_protocol::AskBody::Clarify { question, .. } = &ask.body else { panic!("{ask:?}") };
+    assert!(question.contains("D b.txt") && question.contains("M a.txt"), "{question}");
+    rig.answer(&ask, tiller_protocol::AskReply::Choice { answers: vec!["bring them back".into()] });
+    rig.finished().await;
+    assert_eq!((place.read("a.txt").as_str(), place.read("mine.txt").as_str()), ("zero\n", "by hand\n"));
+    assert!(!place.work.join("b.txt").exists());
+    let results = |n: usize| message_text(&fake.request(n), fake.request(n).messages.len() - 1);
+    assert!(results(2).contains("there are: before the rewrite"), "{}", results(2));
+    assert!(results(3).contains("2 files are as they were"), "{}", results(3));
+    assert!(results(4).contains("nothing to do"), "{}", results(4));
+    let kinds = shape(&rig.snapshot().await.entries);
+    assert!(kinds.iter().any(|k| k.contains("checkpoint before the rewrite")), "{kinds:?}");
+    // It is a restore like any other.
+    session_command(&mut rig, SessionCommand::UndoRestore { redo: false }).await;
+    assert_eq!(place.read("b.txt"), "new");
+    rig.quit().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_others_changed_in_between_is_known_with_its_author() {
     use tiller_protocol::restore::By;
     let place = Place::new();

@@ -1,7 +1,7 @@
 //! How one block of the conversation looks: one file per look. A cell is laid out for a width once
 //! per change; drawing takes rows from that.
 
-mod describe;
+pub(crate) mod describe;
 pub mod diff;
 mod end;
 mod note;

@@ -2,14 +2,15 @@
 
 use super::alias::Alias;
 use super::{
-    SlashCommand, btw, budget, checkpoint, compact, compare, model, mute, new, permissions, queue, rename,
-    resume, stop, theme, todo, undo,
+    SlashCommand, branch, btw, budget, checkpoint, compact, compare, model, mute, new, permissions, queue,
+    rename, resume, stop, theme, todo, undo,
 };
 
 /// All commands, by name.
 pub(super) const ALL: &[&dyn SlashCommand] = &[
     &Alias("agents", "Show the agents and what runs", "view.agents"),
     &Alias("audit", "What ran, who allowed it, how it ended", "audit.open"),
+    &branch::Branch,
     &btw::Btw,
     &budget::Budget,
     &checkpoint::Checkpoint,
@@ -44,7 +45,7 @@ pub(super) const ALL: &[&dyn SlashCommand] = &[
     &theme::Theme,
     &todo::Todo,
     &Alias("tour", "Begin the guided tour", "tour.open"),
-    &Alias("tree", "Show the tree of this session", "view.sessions"),
+    &Alias("tree", "Browse all sessions as trees", "tree.open"),
     &undo::Undo(false),
     &Alias("view", "Read the conversation in the full viewer", "viewer.open"),
 ];

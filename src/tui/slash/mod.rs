@@ -1,6 +1,7 @@
 //! The `/` commands: one file each, listed in [`list`]. They do the same as keys and palette.
 
 mod alias;
+mod branch;
 mod btw;
 mod budget;
 mod checkpoint;

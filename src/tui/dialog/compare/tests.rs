@@ -8,7 +8,7 @@ use crate::testing::Robot;
 fn open(w: u16, h: u16) -> Robot {
     let mut r = Robot::new(w, h);
     let made = sample();
-    let (pair, compared) = (made.pair.clone(), made.compared.clone().unwrap());
+    let (pair, compared) = (made.pair.clone(), made.compared.unwrap());
     r.push(Box::new(Compare::of(pair.clone())));
     r.reply(ReplyEvent::CompareReply { pair, compared });
     r.clear();

@@ -1,0 +1,226 @@
+//! An entry in the pieces that every format draws: who, when, and prose, code, folds.
+
+use serde_json::Value;
+use tiller_protocol::tool::Display;
+use tiller_protocol::{Attachment, Block, Entry, EntryBody, Origin, Part, StopReason, ToolCall, ToolOutcome};
+use tiller_tui::text::clean::{self, Mode, Piece};
+
+use super::book::Book;
+
+/// Characters of a call's arguments in its one line.
+const LINE: usize = 100;
+
+/// How an entry is introduced.
+pub(super) struct Told {
+    /// `You`, a model, ... Empty: it has no heading of its own (results of tools).
+    pub(super) who: String,
+    /// Tokens, money, why it ended: whatever is known.
+    pub(super) facts: Vec<String>,
+    pub(super) bits: Vec<Bit>,
+    /// The name of its look.
+    pub(super) class: &'static str,
+}
+
+/// A piece. All text in it is still foreign: each format cleans and escapes it.
+pub(super) enum Bit {
+    /// Markdown, as models write it.
+    Prose(String),
+    /// Words as they are.
+    Plain(String),
+    Code {
+        /// Name of a language, ours.
+        lang: &'static str,
+        text: String,
+    },
+    Image {
+        media_type: String,
+        data: String,
+    },
+    /// Folded to one line.
+    Fold {
+        line: String,
+        bits: Vec<Self>,
+    },
+}
+
+/// Foreign text with everything invisible, controlling or turning spelled out. Lines and tabs stay.
+pub(super) fn cleaned(text: &str, mode: Mode) -> String {
+    let mut out = String::with_capacity(text.len());
+    for (n, line) in clean::lines(text).enumerate() {
+        if n > 0 {
+            out.push('\n');
+        }
+        clean::pieces(line, mode, |piece| match piece {
+            Piece::Text(t) | Piece::Mark(t) => out.push_str(t),
+            Piece::Tab => out.push('\t'),
+        });
+    }
+    out
+}
+
+/// In one line: blanks for line ends.
+pub(super) fn one_line(text: &str) -> String {
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    clean::plain(&words).into_owned()
+}
+
+/// `None`: nothing of it is for people.
+pub(super) fn told(book: &Book, entry: &Entry) -> Option<Told> {
+    let plain = |who: &str, class, bits| Some(Told { who: who.into(), facts: Vec::new(), bits, class });
+    match &entry.body {
+        EntryBody::Prefix { system, tools, .. } => {
+            let names: Vec<&str> = tools.iter().map(|t| t.name.as_str()).collect();
+            let bits = vec![
+                Bit::Code { lang: "text", text: system.clone() },
+                Bit::Plain(format!("Tools: {}", names.join(", "))),
+            ];
+            let line = format!("System prompt and {} tools", tools.len());
+            plain("", "prefix", vec![Bit::Fold { line, bits }])
+        }
+        EntryBody::User { message, origin, .. } => {
+            let mut bits = vec![Bit::Plain(message.text.clone())];
+            for attachment in &message.attachments {
+                bits.push(attached(attachment));
+            }
+            let (who, class) = match origin {
+                Origin::Prompt => ("You", "you"),
+                Origin::Steer => ("You, in the middle of a turn", "you"),
+                Origin::Shell => ("You ran", "you"),
+                Origin::Engine => ("Tiller, to the model", "note"),
+            };
+            plain(who, class, bits)
+        }
+        EntryBody::Assistant { blocks, stop, model, usage, cost } => {
+            let mut facts = Vec::new();
+            if usage.context() + usage.output > 0 {
+                facts.push(format!("{} in, {} out", usage.context(), usage.output));
+            }
+            facts.extend(cost.map(|c| format!("${:.4}", c.usd())));
+            facts.extend(ended(stop));
+            let bits = blocks.iter().filter_map(|b| block(book, b)).collect();
+            let model = if model.0.trim().is_empty() { "A model" } else { &model.0 };
+            let who =
+                if entry.agent.0 == "main" { model.into() } else { format!("{} ({model})", entry.agent.0) };
+            Some(Told { who, facts, bits, class: "model" })
+        }
+        EntryBody::ToolResult { call_id, name, outcome, content, display, seconds } => {
+            let mut bits = Vec::new();
+            let call = book.calls.get(call_id);
+            if let Some(call) = call {
+                bits.extend(arguments(call));
+            }
+            match display {
+                Some(Display::Diff { files }) => {
+                    for f in files {
+                        let text = format!("{} +{} -{}\n{}", f.path, f.added, f.removed, f.diff);
+                        bits.push(Bit::Code { lang: "diff", text });
+                    }
+                }
+                Some(Display::Measure { .. } | Display::Output { .. }) | None => {}
+            }
+            bits.extend(content.iter().map(part));
+            let how = match outcome {
+                ToolOutcome::Ok => "ok",
+                ToolOutcome::Error => "failed",
+                ToolOutcome::Denied => "denied",
+                ToolOutcome::Interrupted => "interrupted",
+                ToolOutcome::TimedOut => "timed out",
+            };
+            let line = format!("{name} {} · {how}, {seconds:.1} s", call.map(in_short).unwrap_or_default());
+            plain("", if outcome.ok() { "tool" } else { "tool bad" }, vec![Bit::Fold { line, bits }])
+        }
+        EntryBody::Compaction { summary, tokens_before, tokens_after, .. } => {
+            let facts = vec![format!("{tokens_before} to {tokens_after} tokens")];
+            let bits = vec![Bit::Prose(summary.clone())];
+            Some(Told { who: "Summary of what came before".into(), facts, bits, class: "note" })
+        }
+        EntryBody::BranchSummary { summary, .. } => {
+            plain("Summary of a branch that was left", "note", vec![Bit::Prose(summary.clone())])
+        }
+        EntryBody::Checkpoint { name } => plain("Checkpoint", "mark", vec![Bit::Plain(name.clone())]),
+        EntryBody::Note { text } => plain("Note", "note", vec![Bit::Plain(text.clone())]),
+    }
+}
+
+fn ended(stop: &StopReason) -> Option<String> {
+    match stop {
+        StopReason::EndTurn | StopReason::ToolUse => None,
+        StopReason::MaxTokens => Some("cut at its limit".into()),
+        StopReason::Refusal(why) => Some(format!("declined {}", one_line(why))),
+        StopReason::Interrupted => Some("interrupted".into()),
+        StopReason::Cut(why) => Some(format!("broken off {}", one_line(why))),
+    }
+}
+
+fn block(book: &Book, block: &Block) -> Option<Bit> {
+    match block {
+        Block::Text { text } => (!text.trim().is_empty()).then(|| Bit::Prose(text.clone())),
+        Block::Thinking { text, .. } => (!text.trim().is_empty())
+            .then(|| Bit::Fold { line: "Thinking".into(), bits: vec![Bit::Prose(text.clone())] }),
+        Block::Redacted { .. } => Some(Bit::Plain("(Thinking that the vendor keeps to itself.)".into())),
+        // With its result.
+        Block::ToolCall(call) if book.answered.contains(&call.id) => None,
+        Block::ToolCall(call) => {
+            let line = format!("{} {} · no result", call.name, in_short(call));
+            Some(Bit::Fold { line, bits: arguments(call).into_iter().collect() })
+        }
+        Block::Unknown { provider, raw } => Some(Bit::Fold {
+            line: format!("Something of {provider}'s"),
+            bits: vec![Bit::Code { lang: "json", text: pretty(raw) }],
+        }),
+    }
+}
+
+fn attached(attachment: &Attachment) -> Bit {
+    match attachment {
+        Attachment::Paste { label, text } => {
+            Bit::Fold { line: label.clone(), bits: vec![Bit::Code { lang: "text", text: text.clone() }] }
+        }
+        Attachment::Image { media_type, data, .. } => {
+            Bit::Image { media_type: media_type.clone(), data: data.clone() }
+        }
+        Attachment::File { path, lines, .. } => Bit::Plain(match lines {
+            Some((from, to)) => format!("Attached: {path}, lines {from} to {to}"),
+            None => format!("Attached: {path}"),
+        }),
+    }
+}
+
+fn part(part: &Part) -> Bit {
+    match part {
+        Part::Text { text } => Bit::Code { lang: "text", text: text.clone() },
+        Part::Image { media_type, data } => Bit::Image { media_type: media_type.clone(), data: data.clone() },
+    }
+}
+
+fn pretty(value: &Value) -> String {
+    serde_json::to_string_pretty(value).unwrap_or_default()
+}
+
+/// Whole arguments, unless the line says them all.
+fn arguments(call: &ToolCall) -> Option<Bit> {
+    if let Some(text) = &call.malformed {
+        return Some(Bit::Code { lang: "text", text: text.clone() });
+    }
+    let whole = call.arguments.to_string();
+    (whole.chars().count() > LINE || whole.contains("\\n"))
+        .then(|| Bit::Code { lang: "json", text: pretty(&call.arguments) })
+}
+
+/// The arguments in a line: a single one by its value alone.
+fn in_short(call: &ToolCall) -> String {
+    let text = match call.arguments.as_object() {
+        Some(map) if map.len() == 1 => match map.values().next() {
+            Some(Value::String(s)) => s.clone(),
+            Some(other) => other.to_string(),
+            None => String::new(),
+        },
+        Some(map) if map.is_empty() => String::new(),
+        _ => call.arguments.to_string(),
+    };
+    let text = one_line(&text);
+    match text.char_indices().nth(LINE) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
+}

@@ -1,0 +1,249 @@
+//! A session as Markdown. Nothing that was said can leave its place: words stand in quotes line by line, output in
+//! fences that are longer than any inside, and no HTML of theirs is HTML here.
+
+use std::collections::HashSet;
+use std::fmt::Write as _;
+
+use tiller_protocol::EntryBody;
+use tiller_tui::text::clean::Mode;
+
+use super::bits::{Bit, cleaned, one_line, told};
+use super::book::{Book, called};
+use super::prose::{OPTIONS, harmless};
+
+/// The current branch; with `all` every branch, each from where it parts.
+pub(super) fn write(book: &Book, all: bool) -> String {
+    let mut out = String::new();
+    head(book, &mut out);
+    let mut said = HashSet::new();
+    let ends = book.ends();
+    let mut left = 0;
+    for (n, (branch, end)) in ends.iter().enumerate() {
+        let path = book.path(Some(*end));
+        let new: Vec<usize> = path.into_iter().filter(|at| !said.contains(at)).collect();
+        // The first is the current one.
+        if n > 0 && !all {
+            left += usize::from(!new.is_empty());
+            said.extend(new);
+            continue;
+        }
+        let Some(first) = new.first() else { continue };
+        if n > 0 {
+            let from =
+                match book.path(book.entries[*first].parent).iter().rev().find(|at| is_message(book, **at)) {
+                    Some(at) => format!("from: {}", escape(&one_line(book.first_words(*at)))),
+                    None => "from the beginning".into(),
+                };
+            let name = branch.map_or("without a name".into(), |b| escape(&one_line(called(b))));
+            let _ = write!(out, "\n---\n\n## Branch {name}\n\n{from}\n");
+        }
+        for at in new {
+            said.insert(at);
+            entry(book, at, &mut out);
+        }
+    }
+    if left > 0 {
+        let _ = write!(out, "\n---\n\n{left} more branch(es) are not shown; `--all` writes them too.\n");
+    }
+    out
+}
+
+fn is_message(book: &Book, at: usize) -> bool {
+    matches!(book.entries[at].body, EntryBody::User { .. } | EntryBody::Checkpoint { .. })
+}
+
+fn head(book: &Book, out: &mut String) {
+    let s = &book.row.summary;
+    let (usage, cost) = book.totals();
+    let title = if s.title.is_empty() { "Session".into() } else { escape(&one_line(&s.title)) };
+    let _ = write!(out, "# {title}\n\n");
+    let _ = writeln!(out, "- session `{}`", s.id);
+    let _ = writeln!(out, "- folder {}", code(&one_line(&s.project)));
+    let _ = writeln!(out, "- from {} to {} UTC", minute(s.created), minute(s.used));
+    let money = cost.map_or("cost not known".into(), |c| format!("${:.4}", c.usd()));
+    let _ = writeln!(
+        out,
+        "- {} entries, {} tokens in, {} out, {money}",
+        book.entries.len(),
+        usage.context(),
+        usage.output
+    );
+    if book.branches.len() > 1 {
+        let names: Vec<String> = book
+            .branches
+            .iter()
+            .map(|b| {
+                let mark = if b.name == book.row.head { " (current)" } else { "" };
+                format!("{}{mark}", code(&one_line(called(b))))
+            })
+            .collect();
+        let _ = writeln!(out, "- branches: {}", names.join(", "));
+    }
+}
+
+fn minute(time: tiller_protocol::Time) -> String {
+    time.to_rfc3339()[..16].replace('T', " ")
+}
+
+fn entry(book: &Book, at: usize, out: &mut String) {
+    let entry = &book.entries[at];
+    let Some(told) = told(book, entry) else { return };
+    if !told.who.is_empty() {
+        let mut facts = vec![entry.time.to_rfc3339()[..19].replace('T', " ")];
+        facts.extend(told.facts.iter().map(|f| escape(&one_line(f))));
+        facts.extend(book.tags_at(entry.id).map(|t| format!("tag {}", code(&one_line(&t.name)))));
+        let _ = write!(out, "\n### {} · {}\n", escape(&one_line(&told.who)), facts.join(" · "));
+    }
+    for bit in &told.bits {
+        put(bit, out);
+    }
+}
+
+fn put(bit: &Bit, out: &mut String) {
+    match bit {
+        Bit::Prose(text) => quote(&tamed(&untabbed(&cleaned(text, Mode::Prose))), out),
+        Bit::Plain(text) => {
+            // Two blanks at the end keep the lines apart.
+            let lines: Vec<String> = cleaned(text, Mode::Prose).lines().map(escape).collect();
+            quote(&lines.join("  \n"), out);
+        }
+        Bit::Code { lang, text } => {
+            let text = cleaned(text, Mode::Strict);
+            let fence = "`".repeat(longest_run(&text, '`').max(2) + 1);
+            let _ = write!(out, "\n{fence}{lang}\n{text}\n{fence}\n");
+        }
+        Bit::Image { media_type, data } => {
+            let kind = one_line(media_type);
+            let _ = write!(out, "\n> (image, {}, {} KiB)\n", escape(&kind), data.len() * 3 / 4 / 1024 + 1);
+        }
+        Bit::Fold { line, bits } => {
+            let _ = write!(out, "\n<details><summary>{}</summary>\n", super::prose::text(&one_line(line)));
+            for bit in bits {
+                put(bit, out);
+            }
+            out.push_str("\n</details>\n");
+        }
+    }
+}
+
+/// Every line behind a mark of quotation.
+fn quote(text: &str, out: &mut String) {
+    out.push('\n');
+    for line in text.lines() {
+        let _ = writeln!(out, "> {line}");
+    }
+}
+
+/// Blanks for tabs: behind a mark of quotation a tab is less wide, and what was code would be none.
+fn untabbed(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut column = 0;
+    for c in text.chars() {
+        match c {
+            '\t' => {
+                let wide = 4 - column % 4;
+                out.extend(std::iter::repeat_n(' ', wide));
+                column += wide;
+                continue;
+            }
+            '\n' => column = 0,
+            _ => column += 1,
+        }
+        out.push(c);
+    }
+    out
+}
+
+/// Rounds of [`tamed`]: what was hidden in a comment may come to life when the comment does not.
+const ROUNDS: usize = 8;
+
+/// Markdown of a model's in which HTML stands as text, and pictures and odd links do too: a viewer must fetch nothing.
+fn tamed(text: &str) -> String {
+    let mut text = text.to_owned();
+    for _ in 0..ROUNDS {
+        let wild = wild(&text);
+        if wild.is_empty() {
+            return text;
+        }
+        let mut out = String::with_capacity(text.len() + wild.len());
+        let mut from = 0;
+        for at in wild {
+            out.push_str(&text[from..at]);
+            out.push('\\');
+            from = at;
+        }
+        out.push_str(&text[from..]);
+        text = out;
+    }
+    text.lines().map(escape).collect::<Vec<_>>().join("  \n")
+}
+
+/// Where a sign must be made plain. Every `<` outside of code is, HTML or not: programs differ in what they take for it.
+fn wild(text: &str) -> Vec<usize> {
+    use pulldown_cmark::{Event, Parser, Tag, TagEnd};
+    let (mut at, mut code) = (Vec::new(), false);
+    for (event, range) in Parser::new_ext(text, OPTIONS).into_offset_iter() {
+        match event {
+            Event::Start(Tag::CodeBlock(_)) => code = true,
+            Event::End(TagEnd::CodeBlock) => code = false,
+            Event::Html(_) | Event::InlineHtml(_) | Event::Text(_) if !code => {
+                let signs = text[range.clone()].match_indices('<').map(|(n, _)| range.start + n);
+                at.extend(signs.filter(|n| {
+                    let before = text[..*n].bytes().rev().take_while(|b| *b == b'\\').count();
+                    before % 2 == 0
+                }));
+            }
+            Event::Start(Tag::Image { .. }) => at.push(range.start),
+            Event::Start(Tag::Link { dest_url, .. }) if !harmless(&dest_url) => at.push(range.start),
+            _ => {}
+        }
+    }
+    at.sort_unstable();
+    at.dedup();
+    at
+}
+
+/// Plain words: no sign of them is Markdown.
+fn escape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 8);
+    let indent = text.len() - text.trim_start().len();
+    // Deep indentation would be code; blanks that do not break keep it.
+    out.extend(text[..indent].chars().map(|_| '\u{a0}'));
+    let text = &text[indent..];
+    let numbered = text.trim_start_matches(|c: char| c.is_ascii_digit());
+    let number = text.len() - numbered.len();
+    let list = if number > 0 && numbered.starts_with(['.', ')']) { Some(number) } else { None };
+    for (n, c) in text.char_indices() {
+        let sign = match c {
+            // Inside of a word it means nothing.
+            '_' => {
+                let letter = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
+                !(letter(text[..n].chars().next_back()) && letter(text[n + 1..].chars().next()))
+            }
+            '\\' | '`' | '*' | '[' | ']' | '<' | '&' | '~' | '|' => true,
+            '#' | '>' | '-' | '+' | '=' => n == 0,
+            _ => Some(n) == list,
+        };
+        if sign {
+            out.push('\\');
+        }
+        out.push(c);
+    }
+    out
+}
+
+/// As a span of code.
+fn code(text: &str) -> String {
+    let ticks = "`".repeat(longest_run(text, '`') + 1);
+    let pad = if text.contains('`') || text.is_empty() { " " } else { "" };
+    format!("{ticks}{pad}{text}{pad}{ticks}")
+}
+
+fn longest_run(text: &str, of: char) -> usize {
+    let (mut longest, mut run) = (0, 0);
+    for c in text.chars() {
+        run = if c == of { run + 1 } else { 0 };
+        longest = longest.max(run);
+    }
+    longest
+}
