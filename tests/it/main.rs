@@ -9,6 +9,7 @@
 )]
 
 mod advice;
+mod branches;
 mod cli;
 mod common;
 mod crash;
