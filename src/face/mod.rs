@@ -19,7 +19,7 @@ mod show;
 mod trust;
 mod workbench;
 
-pub use export::{Export, Format};
+pub use export::{Export, Format, to_file as export_file};
 
 use std::io::Write;
 use std::process::ExitCode;

@@ -119,7 +119,8 @@ impl Browser {
             "tree.name" => return self.name(),
             "tree.tag" => return self.tag(),
             "tree.archive" => return self.archive(),
-            "tree.undo" => return Reply::with(send(SessionCommand::UndoRestore { redo: false })),
+            "tree.export" => return self.export(),
+            "tree.undo" => return Reply::with(send(SessionCommand::UndoOp { redo: false })),
             _ => return Reply::Ignored,
         }
         Reply::Done(self.wants())
@@ -347,6 +348,16 @@ impl Browser {
         }
     }
 
+    fn export(&mut self) -> Reply {
+        let Some(at) = self.at() else { return Reply::done() };
+        let words = |c: char| if c.is_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
+        let name: String = at.tree.title.chars().take(40).map(words).collect();
+        let name = name.split('-').filter(|p| !p.is_empty()).collect::<Vec<_>>().join("-");
+        let name = if name.is_empty() { "session".into() } else { name };
+        self.field = Field::Export(at.tree.session, Edit::with(&format!("{name}.md")));
+        Reply::done()
+    }
+
     /// Words were typed or erased.
     pub(super) fn field_changed(&mut self) -> Reply {
         if let Field::Find(edit) = &self.field {
@@ -370,6 +381,10 @@ impl Browser {
                     self.forest.trees[n].title.clone_from(&title);
                 }
                 SessionCommand::Rename { id, title }
+            }
+            Field::Export(id, edit) => {
+                let file = edit.text().trim().to_owned();
+                SessionCommand::Export { id, file }
             }
             Field::Tag(entry, edit) => {
                 let name = edit.text().trim().to_owned();
@@ -434,6 +449,7 @@ impl Browser {
             Field::Find(_) => return vec![Hint::as_("input.done", "to the rows")],
             Field::Title(..) | Field::Branch(..) => return vec![Hint::as_("input.done", "give the name")],
             Field::Tag(..) => return vec![Hint::as_("input.done", "give the name")],
+            Field::Export(..) => return vec![Hint::as_("input.done", "write it")],
         }
         let Some(at) = self.at() else { return vec![Hint::of("tree.everywhere")] };
         let here = self.is_here(at.tree.session);
@@ -449,7 +465,11 @@ impl Browser {
             let mut hints = vec![enter, fold];
             hints.dedup();
             if !at.tree.nested {
-                hints.extend([Hint::as_("tree.name", "title"), Hint::as_("tree.archive", away)]);
+                hints.extend([
+                    Hint::as_("tree.name", "title"),
+                    Hint::as_("tree.archive", away),
+                    Hint::of("tree.export"),
+                ]);
             }
             hints.push(Hint::of("list.search"));
             return hints;

@@ -266,6 +266,12 @@ fn names_are_given_and_things_put_away() {
         "{}",
         r.screen()
     );
+    r.clear().run("g; E");
+    assert!(r.screen().contains("better.md"), "{}", r.screen());
+    r.run("enter");
+    assert_eq!(commands(&r), [SessionCommand::Export { id, file: "better.md".into() }]);
+    r.clear().run("u");
+    assert_eq!(commands(&r), [SessionCommand::UndoOp { redo: false }]);
     r.clear().run("G; a");
     assert!(r.screen().contains("put away"), "{}", r.screen());
 }
