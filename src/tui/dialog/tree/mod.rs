@@ -314,7 +314,9 @@ impl Browser {
                 Vec::new()
             }
             Some(n) if self.forest.trees[n].shape().is_some() => vec![self.load(n)],
-            _ => Vec::new(),
+            // It had nothing in it so far.
+            Some(n) => vec![self.list_query(), self.load(n)],
+            None => Vec::new(),
         }
     }
 }
@@ -336,7 +338,9 @@ impl Panel for Browser {
     }
 
     fn opened(&mut self, _model: &Model) -> Vec<Effect> {
-        vec![self.list_query()]
+        // The open session's tree does not wait for the list.
+        let tree = self.here.map(|id| self.forest.ready(id)).map(|n| self.load(n));
+        std::iter::once(self.list_query()).chain(tree).collect()
     }
 
     fn place(&self, _model: &Model) -> Place {
@@ -347,7 +351,8 @@ impl Panel for Browser {
         match &event.body {
             EventBody::Turn(TurnEvent::SessionStarted { .. }) => {
                 self.here = Some(event.session);
-                Reply::with(self.list_query())
+                let n = self.forest.ready(event.session);
+                Reply::Done(vec![self.list_query(), self.load(n)])
             }
             EventBody::Turn(
                 TurnEvent::UserMessage { .. } | TurnEvent::TurnFinished { .. } | TurnEvent::Compacted { .. },
