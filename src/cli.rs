@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use tiller_protocol::Profile;
 
-use crate::face::Export;
+use crate::face::{Export, Import};
 
 /// Pair programming with AI agents, in the terminal.
 #[derive(Debug, Parser)]
@@ -115,14 +115,8 @@ pub enum Sub {
     },
     /// Write a session as JSON lines, Markdown or a page (as `sessions export`)
     Export(Export),
-    /// Read a session that was exported (as `sessions import`)
-    Import {
-        /// - reads standard input
-        file: PathBuf,
-        /// As another session, also when it is here already
-        #[arg(long)]
-        copy: bool,
-    },
+    /// Read sessions: exported ones, and transcripts of other programs (as `sessions import`)
+    Import(Import),
     /// What the files were: list, name, compare, restore, undo
     Checkpoint(Checkpoint),
     /// What ran, who allowed it, and how it ended
@@ -258,13 +252,8 @@ pub enum Sessions {
     Search(Search),
     /// Write a session: JSON lines to keep or move it, Markdown or an HTML page to read it
     Export(Export),
-    /// Read a session that was exported; - reads standard input
-    Import {
-        file: PathBuf,
-        /// As another session, also when it is here already
-        #[arg(long)]
-        copy: bool,
-    },
+    /// Read sessions: exported ones, and transcripts of Claude Code, Codex and Pi
+    Import(Import),
     /// Give a session another title
     Rename { id: String, title: String },
     /// Put a session away (it can come back)

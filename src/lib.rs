@@ -53,6 +53,7 @@
 //! | look of an entry | `src/tui/cell/x.rs` | the match in `src/tui/cell/mod.rs` |
 //! | theme, keymap | `themes/x.toml`, `keymaps/x.toml` | the built-in list (user folders need none) |
 //! | subcommand | `src/face/x.rs` | `src/face/mod.rs` |
+//! | transcript to import | `src/face/import/x.rs` | `FORMATS` in its `mod.rs` |
 //! | migration | `src/store/schema/000N_x.sql` | the list in `src/store/migrate.rs`; old ones never change |
 //! | test story | `tests/it/x.rs` | `mod x;` in `tests/it/main.rs` (`cargo xtask tidy` fails if forgotten) |
 

@@ -1,7 +1,7 @@
 //! One line per command.
 
 use tiller_protocol::command::{
-    AskCommand, ContextCommand, SessionCommand, TodoCommand, TurnCommand, WatchCommand,
+    AskCommand, CompareCommand, ContextCommand, SessionCommand, TodoCommand, TurnCommand, WatchCommand,
 };
 use tiller_protocol::event::StateEvent;
 use tiller_protocol::{Command, CommandBody, CommandId, EventBody, Notice, NoticeKind};
@@ -67,6 +67,8 @@ impl Core {
             },
             CommandBody::Todo(c) => self.todo_command(client, id, &c),
             CommandBody::Review(c) => self.review_command(client, id, c),
+            CommandBody::Compare(CompareCommand::Take { pair, parts }) => self.take(client, id, pair, parts),
+            CommandBody::Compare(CompareCommand::Run { pair, line }) => self.run_both(client, id, pair, line),
             CommandBody::Watch(c) => match c {
                 WatchCommand::Pause { paused } => self.watching.pause(paused),
                 WatchCommand::Mute { path } => self.watching.mute(&path),

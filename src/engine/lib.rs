@@ -37,6 +37,7 @@ mod calls;
 mod clean;
 mod comments;
 mod compaction;
+pub mod compare;
 mod compose;
 pub mod context;
 mod core;

@@ -81,6 +81,8 @@ pub(crate) enum Msg {
     KeyTried(Box<crate::keys::Tried>),
     SettingsRead(Box<crate::settings::Read>),
     Forked(Box<crate::session::fork::Forked>),
+    /// A line has run on both sides.
+    RanBoth(Box<tiller_protocol::view::AuditRow>),
     /// What an undo would take back.
     Undo(Box<crate::undoing::Found>),
     Went(Box<crate::session::branch::Went>),

@@ -78,6 +78,7 @@ impl Core {
                     Ok(ReplyEvent::OpsReply { ops, undo, redo })
                 })
             }
+            Query::Compare { pair } => self.compare(client, cause, pair),
             Query::Branches => self.branches(client, cause),
             Query::History { scope, filter, limit } => self.read(client, cause, move || {
                 Ok(ReplyEvent::HistoryReply {

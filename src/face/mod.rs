@@ -8,6 +8,7 @@ mod costs;
 mod doctor;
 mod exec;
 mod export;
+mod import;
 mod keyboard;
 mod link;
 mod prepare;
@@ -20,6 +21,7 @@ mod trust;
 mod workbench;
 
 pub use export::{Export, Format, to_file as export_file};
+pub use import::Import;
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -110,9 +112,7 @@ fn dispatch(cli: Cli) -> Result<Exit, Notice> {
         Some(Sub::Exec(exec)) => exec::run(plain(&exec.common)?, &exec),
         Some(Sub::Sessions { what, json }) => sessions::run(&here()?, what, json),
         Some(Sub::Export(what)) => sessions::run(&here()?, crate::cli::Sessions::Export(what), false),
-        Some(Sub::Import { file, copy }) => {
-            sessions::run(&here()?, crate::cli::Sessions::Import { file, copy }, false)
-        }
+        Some(Sub::Import(what)) => sessions::run(&here()?, crate::cli::Sessions::Import(what), false),
         Some(Sub::Checkpoint(what)) => checkpoint::run(&here()?, &what),
         Some(Sub::Audit { filter, limit, json }) => audit::run(&here()?, filter.as_deref(), limit, json),
         Some(Sub::Costs { by, json }) => costs::run(&here()?, by, json),

@@ -1,11 +1,9 @@
 //! `tiller sessions`: what the workbench can do with sessions, without a screen.
 
-use std::io::Read;
-
 use serde_json::json;
 use tiller_protocol::op::OpChange;
-use tiller_protocol::{CommandId, EntryBody, Notice, NoticeKind, Op, OpId, Profile, SessionId};
-use tiller_store::{Filter, Keep, Store, StoreError};
+use tiller_protocol::{CommandId, EntryBody, Notice, Op, OpId, SessionId};
+use tiller_store::{Filter, Store};
 
 use super::{Exit, json_line, say};
 use crate::cli::Sessions;
@@ -53,41 +51,7 @@ pub(super) fn run(setup: &Setup, what: Sessions, json: bool) -> Result<Exit, Not
         Sessions::Show { id } => show(&store, setup.find_session(&store, &id)?, json),
         Sessions::Search(search) => super::search::run(setup, &store, &search, json),
         Sessions::Export(what) => super::export::run(setup, &store, &what, json),
-        Sessions::Import { file, copy } => {
-            let mut bytes = Vec::new();
-            let read = if file.as_os_str() == "-" {
-                std::io::stdin().lock().read_to_end(&mut bytes).map(|_| ())
-            } else {
-                std::fs::read(&file).map(|b| bytes = b)
-            };
-            read.map_err(|e| {
-                Notice::new(NoticeKind::User, format!("{} could not be read: {e}.", file.display()))
-                    .hint("Name a file that 'tiller sessions export' wrote, or - for standard input.")
-            })?;
-            let keep = if copy { Keep::Nothing } else { Keep::Ids };
-            if !copy && let Some(there) = there(&store, &bytes)? {
-                let There { id, here, file: whole, missing: 0 } = there else {
-                    return Err(there.notice(&file));
-                };
-                let row = json!({"session": id, "entries": 0, "here": here});
-                let words = format!(
-                    "Session {id} is here already with all {whole} entries of the file. Nothing was imported.\n"
-                );
-                return told(row, words);
-            }
-            let done = store.import(&mut &bytes[..], keep).wait().map_err(|e| e.notice())?;
-            // What was allowed elsewhere is not allowed here: no rules, no open questions, the asking profile.
-            let quiet = store
-                .clear_rules(done.session)
-                .wait()
-                .and_then(|()| store.clear_asks(done.session).wait())
-                .and_then(|()| store.set_profile(done.session, Profile::Ask).wait());
-            quiet.map_err(|e| e.notice())?;
-            told(
-                json!({"session": done.session, "entries": done.entries}),
-                format!("Imported session {} with {} entries.\n", done.session, done.entries),
-            )
-        }
+        Sessions::Import(what) => super::import::run(setup, &store, &what, json),
         Sessions::Rename { id, title } => {
             let id = setup.find_session(&store, &id)?;
             let before = store.session(id).map_err(|e| e.notice())?.summary.title;
@@ -120,43 +84,6 @@ pub(super) fn run(setup: &Setup, what: Sessions, json: bool) -> Result<Exit, Not
             told(json!({"sessions": n}), words)
         }
     }
-}
-
-/// A session that is here already, compared with a file of it.
-struct There {
-    id: SessionId,
-    /// Entries that are here, that the file has, and that only the file has.
-    here: u64,
-    file: usize,
-    missing: usize,
-}
-
-impl There {
-    fn notice(&self, file: &std::path::Path) -> Notice {
-        let Self { id, here, file: whole, missing } = self;
-        let message = format!(
-            "Session {id} is here already with {here} entries; {missing} of the file's {whole} are not among them. \
-             Nothing was imported."
-        );
-        Notice::new(NoticeKind::User, message).hint(format!(
-            "`tiller sessions import --copy {}` reads it as a session of its own.",
-            file.display()
-        ))
-    }
-}
-
-/// `None`: the session of the file is not here, or it is no file of ours (which importing it says better).
-fn there(store: &Store, bytes: &[u8]) -> Result<Option<There>, Notice> {
-    let Some((id, file)) = tiller_store::exported(bytes) else { return Ok(None) };
-    let here = match store.session(id) {
-        Ok(row) => row.summary.entries,
-        Err(StoreError::NoSession(_)) => return Ok(None),
-        Err(e) => return Err(e.notice()),
-    };
-    let mut own = Vec::new();
-    store.export(id, &mut own).map_err(|e| e.notice())?;
-    let own = tiller_store::exported(&own).map(|(_, entries)| entries).unwrap_or_default();
-    Ok(Some(There { id, here, file: file.len(), missing: file.difference(&own).count() }))
 }
 
 fn op(setup: &Setup, session: SessionId, title: &str, change: OpChange) -> Op {

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::ask::AskReply;
+use crate::compare::{Pair, TakePart};
 use crate::ids::{AskId, CommandId, EntryId, QueueId, SessionId};
 use crate::message::Message;
 use crate::queue::SendMode;
@@ -31,6 +32,7 @@ pub enum CommandBody {
     Context(ContextCommand),
     Todo(TodoCommand),
     Review(ReviewCommand),
+    Compare(CompareCommand),
     Watch(WatchCommand),
     Query(Query),
 }
@@ -231,6 +233,18 @@ pub enum ReviewCommand {
     UndoReject,
 }
 
+/// Two branches side by side; looking at them is [`Query::Compare`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum CompareCommand {
+    /// Bring files, or hunks of them, from the right side into the workspace: a three-way merge. What is there is
+    /// kept first, and `UndoOp` brings it back. Where both changed the same lines the file stays as it is.
+    Take { pair: Pair, parts: Vec<TakePart> },
+    /// Run a line of the person's on the files of each side, in folders of their own that go again afterwards.
+    /// Answered by `compare_run_reply`.
+    Run { pair: Pair, line: String },
+}
+
 /// The watcher.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
@@ -284,6 +298,10 @@ pub enum Query {
     },
     Ops {
         limit: u32,
+    },
+    /// Two sides, answered by `compare_reply`.
+    Compare {
+        pair: Pair,
     },
     /// Branches and tags of the session that is open, answered by `branches_reply`.
     Branches,

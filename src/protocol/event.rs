@@ -7,6 +7,7 @@ use crate::agent::AgentView;
 use crate::ask::{Ask, AskReply};
 use crate::branch::{BranchName, BranchView, TagView};
 use crate::clock::Time;
+use crate::compare::{Compared, NotTaken, Pair, SideRun};
 use crate::entry::Entry;
 use crate::feed::FileChange;
 use crate::ids::{AgentId, AskId, CommandId, EntryId, OpId, SessionId};
@@ -287,7 +288,6 @@ pub enum StateEvent {
 /// Answers to queries. Sent only to the client that asked.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-#[expect(clippy::large_enum_variant, reason = "always boxed, in EventBody::Reply")]
 pub enum ReplyEvent {
     SnapshotReply {
         snapshot: Snapshot,
@@ -320,6 +320,23 @@ pub enum ReplyEvent {
         undo: Option<OpId>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         redo: Option<OpId>,
+    },
+    CompareReply {
+        pair: Pair,
+        compared: Compared,
+    },
+    /// What was taken from the right side, in a sentence, and what was not.
+    TakeReply {
+        said: String,
+        conflicts: Vec<NotTaken>,
+    },
+    CompareRunReply {
+        line: String,
+        left: SideRun,
+        right: SideRun,
+        /// What a person should know.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        notes: Vec<String>,
     },
     BranchesReply {
         branches: Vec<BranchView>,

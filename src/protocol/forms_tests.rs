@@ -33,8 +33,9 @@ variants!(session_command, SESSION_COMMANDS, SessionCommand: New Open Rename Arc
 variants!(context_command, CONTEXT_COMMANDS, ContextCommand: Compact CompactPreview Report);
 variants!(todo_command, TODO_COMMANDS, TodoCommand: Add Edit Status Move);
 variants!(review_command, REVIEW_COMMANDS, ReviewCommand: Open Reject UndoReject);
+variants!(compare_command, COMPARE_COMMANDS, CompareCommand: Take Run);
 variants!(watch_command, WATCH_COMMANDS, WatchCommand: Pause Mute Diff);
-variants!(query, QUERIES, Query: Snapshot Page Sessions Models Mentions Audit Costs Ops Branches History Search
+variants!(query, QUERIES, Query: Snapshot Page Sessions Models Mentions Audit Costs Ops Compare Branches History Search
     RestorePreview
     ToolOutput Processes Tree);
 variants!(turn_event, TURN_EVENTS, TurnEvent: SessionStarted TurnStarted UserMessage TextDelta ThinkingDelta
@@ -45,7 +46,7 @@ variants!(state_event, STATE_EVENTS, StateEvent: TodoChanged AgentChanged QueueC
     GitChanged ModelChanged ProfileChanged TitleChanged HeadMoved BranchNamed BranchArchived TagChanged CheckpointCreated Restored Notice Saving
     Lagged Stopped);
 variants!(reply_event, REPLIES, ReplyEvent: SnapshotReply PageReply SessionsReply ModelsReply MentionsReply
-    AuditReply CostsReply OpsReply BranchesReply HistoryReply RestorePreviewReply SearchReply ToolOutputReply ProcessesReply
+    AuditReply CostsReply OpsReply CompareReply TakeReply CompareRunReply BranchesReply HistoryReply RestorePreviewReply SearchReply ToolOutputReply ProcessesReply
     ContextReply CompactPreviewReply ReviewReply RejectReply DiffReply AsideReply TreeReply
     DoneReply ErrorReply);
 variants!(ask_body, ASKS, AskBody: Permission Clarify Trust Budget DeepTier SessionBusy NotSaving);
@@ -69,6 +70,7 @@ fn every_command_keeps_its_form() {
             CommandBody::Context(c) => context_command(c),
             CommandBody::Todo(c) => todo_command(c),
             CommandBody::Review(c) => review_command(c),
+            CommandBody::Compare(c) => compare_command(c),
             CommandBody::Watch(c) => watch_command(c),
             CommandBody::Query(c) => query(c),
         });
@@ -84,6 +86,7 @@ fn every_command_keeps_its_form() {
         CONTEXT_COMMANDS,
         TODO_COMMANDS,
         REVIEW_COMMANDS,
+        COMPARE_COMMANDS,
         WATCH_COMMANDS,
         QUERIES,
         ANSWERS,

@@ -10,6 +10,7 @@
 //! | [`message`] | what people and models say: blocks, attachments, tool calls |
 //! | [`entry`] | one node of the session tree |
 //! | [`op`] | one row of the operation log |
+//! | [`compare`] | two branches side by side |
 //! | [`branch`] | branches and tags |
 //! | [`command`] | client → engine |
 //! | [`event`] | engine → client |
@@ -28,6 +29,7 @@ pub mod ask;
 pub mod branch;
 pub mod clock;
 pub mod command;
+pub mod compare;
 pub mod entry;
 pub mod event;
 pub mod feed;

@@ -23,6 +23,7 @@
 //! | `export`, `import`, `lines` | a session as JSONL |
 //! | `gc`, `doctor` | what the commands need |
 
+mod apart;
 mod append;
 mod attempt;
 mod audit;
@@ -71,8 +72,11 @@ mod child;
 #[cfg(test)]
 mod kill_tests;
 #[cfg(test)]
+mod power_tests;
+#[cfg(test)]
 mod testing;
 
+pub use apart::Apart;
 pub use append::Append;
 pub use branches::{BranchRow, TagRow};
 pub use costs::{Call, Spent};

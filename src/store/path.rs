@@ -5,7 +5,6 @@ use rusqlite::{Connection, OptionalExtension, params};
 use tiller_protocol::{Entry, EntryId, SessionId};
 use uuid::Uuid;
 
-use crate::append::optional;
 use crate::entries::{self, COLUMNS, Raw};
 use crate::error::{Result, StoreError};
 use crate::heads;
@@ -103,33 +102,6 @@ impl Store {
     pub fn tail_at(&self, entry: EntryId, limit: u32) -> Result<Tail> {
         let raws = self.read(|conn| walk(conn, entry.0, i64::from(limit.max(1)), -1))?;
         if raws.is_empty() { Err(StoreError::NoEntry(entry)) } else { Ok(tail(raws)) }
-    }
-
-    /// What stands on the path to `tip` after it parted from the path to `other`, oldest first.
-    ///
-    /// # Errors
-    /// [`StoreError::NoEntry`], or when the database cannot be read.
-    pub fn path_apart(&self, tip: EntryId, other: Option<EntryId>) -> Result<Vec<Entry>> {
-        let raws = self.read(|conn| {
-            let met: Option<i64> = conn
-                .prepare_cached(
-                    "WITH RECURSIVE
-                       a(id) AS (SELECT ?1 UNION ALL
-                         SELECT e.parent FROM a JOIN entries e ON e.id = a.id WHERE e.parent IS NOT NULL),
-                       b(id) AS (SELECT ?2 UNION ALL
-                         SELECT e.parent FROM b JOIN entries e ON e.id = b.id WHERE e.parent IS NOT NULL)
-                     SELECT max(e.depth) FROM entries e WHERE e.id IN (SELECT id FROM a INTERSECT SELECT id FROM b)",
-                )?
-                .query_row(params![tip.0, optional(other)], |r| r.get(0))?;
-            // They may have never met.
-            let met = met.unwrap_or(-1);
-            let rows = walk(conn, tip.0, i64::MAX, met + 1)?;
-            if rows.is_empty() {
-                return Err(StoreError::NoEntry(tip));
-            }
-            Ok(rows.into_iter().filter(|(_, depth)| *depth > met).collect::<Vec<_>>())
-        })?;
-        Ok(tail(raws).entries)
     }
 
     /// `count` entries of the path before `before` (which is not among them).

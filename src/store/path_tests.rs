@@ -38,13 +38,6 @@ fn a_branch_has_its_own_path() {
     store.append(Append::new(session, "b").entries(more)).wait().unwrap();
     assert_eq!(ids(&store.path_tail(session, "b", 9).unwrap().entries), vec![1, 2, 10]);
     assert_eq!(ids(&store.path_tail(session, "main", 9).unwrap().entries), vec![1, 2, 3, 4]);
-    let apart = |a: u128, b: Option<u128>| ids(&store.path_apart(entry_id(a), b.map(entry_id)).unwrap());
-    assert_eq!((apart(4, Some(10)), apart(10, Some(4))), (vec![3, 4], vec![10]));
-    assert_eq!(
-        (apart(4, None), apart(2, Some(4)), apart(4, Some(2))),
-        (vec![1, 2, 3, 4], vec![], vec![3, 4])
-    );
-    assert!(store.path_apart(entry_id(99), None).is_err());
     assert_eq!(
         store.heads(session).unwrap(),
         vec![("b".into(), Some(entry_id(10))), ("main".into(), Some(entry_id(4)))]

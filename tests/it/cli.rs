@@ -110,6 +110,51 @@ fn an_export_can_be_read_as_markdown_and_as_a_page() {
     assert!(whole.code == Some(2) && whole.stderr.contains("--format markdown"), "{whole:?}");
 }
 
+/// A transcript of another program is found by a search, and the person goes on with it: the model is given a history
+/// in which each call has its result.
+#[test]
+fn transcripts_of_other_programs_come_in_and_go_on() {
+    let server = ScriptServer::start([says("Then water it.")]);
+    let place = Place::anthropic(&server);
+    let from = concat!(env!("CARGO_MANIFEST_DIR"), "/src/face/import/fixtures");
+    place.file("old/.claude/claude.jsonl", &std::fs::read_to_string(format!("{from}/claude.jsonl")).unwrap());
+    place.file(
+        "old/.codex/2026/codex.jsonl",
+        &std::fs::read_to_string(format!("{from}/codex.jsonl")).unwrap(),
+    );
+    place.file("old/.pi/pi.jsonl", &std::fs::read_to_string(format!("{from}/pi.jsonl")).unwrap());
+    place.file("old/other.jsonl", "{\"a\":1}\n");
+    place.file("old/notes.txt", "no transcript");
+    let out = place.run(&["sessions", "import", "old"]);
+    assert_eq!(out.code, Some(2), "one file is of nobody: {out:?}");
+    for words in [
+        "from Claude Code",
+        "from Codex",
+        "from Pi",
+        "Line 11 could not be read",
+        "3 imported, 0 here already, 1 not",
+    ] {
+        assert!(out.stdout.contains(words), "{words}: {}", out.stdout);
+    }
+    let again = place.run(&["sessions", "import", "old", "--json"]);
+    let rows = json_lines(&again.stdout);
+    assert_eq!((rows.len(), rows.iter().filter(|r| r["entries"] == 0).count()), (4, 3), "{rows:?}");
+    let hits = place.lines(&["sessions", "search", "tongs", "--all", "--json"]);
+    assert_eq!((hits.len(), &hits[0]["title"]), (1, &Value::from("shell the almonds [image]")), "{hits:?}");
+
+    let pi = rows.iter().find(|r| r["program"] == "Pi").unwrap()["session"].as_str().unwrap().to_owned();
+    let said = place.ok(&["exec", "--session", &pi, "-m", "anthropic/claude-sonnet-4-5", "and now?"]);
+    assert!(said.contains("Then water it."), "{said}");
+    let asked = server.requests();
+    let messages = asked[0].json()["messages"].to_string();
+    for words in ["A chestnut needs clay.", "water it", "and now?"] {
+        assert!(messages.contains(words), "{words}: {messages}");
+    }
+    std::fs::create_dir(place.work.join("none")).unwrap();
+    let none = place.run(&["sessions", "import", "none"]);
+    assert!(none.code == Some(2) && none.stderr.contains("~/.claude/projects"), "{none:?}");
+}
+
 #[test]
 fn audit_and_costs_tell_what_happened() {
     let (_server, place) = lived_in();

@@ -8,6 +8,8 @@
 //! [`Script`] is one reply of a model, independent of the wire format: thinking, text, tool calls, usage.
 //! It turns into the body that a vendor would send.
 //!
+//! [`power`] replays losses of power over what a process wrote.
+//!
 //! [`Term`] is a person at a terminal: the real program under a PTY, its screen read by an independent emulator.
 //!
 //! ```
@@ -38,6 +40,7 @@ mod anthropic;
 mod gemini;
 mod openai_chat;
 mod openai_responses;
+pub mod power;
 mod pty;
 mod reply;
 mod script;

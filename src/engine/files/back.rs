@@ -149,7 +149,7 @@ pub fn shown(path: &std::path::Path) -> String {
     path.to_string_lossy().into_owned()
 }
 
-fn kind(change: Change) -> ChangeKind {
+pub(crate) fn kind(change: Change) -> ChangeKind {
     match change {
         Change::Added => ChangeKind::Added,
         Change::Deleted => ChangeKind::Deleted,

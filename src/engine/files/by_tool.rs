@@ -136,7 +136,7 @@ impl Core {
         title: &str,
         gone: Result<Gone, String>,
     ) -> Result<String, String> {
-        let Gone { done, files, others } = gone?;
+        let Gone { done, files, others, .. } = gone?;
         let place = self.place();
         let change = back::change(&done, files.clone(), None);
         let logged = self.op(self.s.id, CommandId(0), title, change);

@@ -22,4 +22,4 @@ mod restore;
 pub use keeper::{Keeper, Snapshots};
 pub(crate) use others::{LastState, Watched};
 pub(crate) use record::{NotKept, Waiting};
-pub(crate) use restore::Restored;
+pub(crate) use restore::{Gone, Restored, Took, off, off_thread, unknown};

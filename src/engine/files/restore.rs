@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use tiller_protocol::compare::NotTaken;
 use tiller_protocol::event::{ReplyEvent, StateEvent};
 use tiller_protocol::restore::{RestorePreview, RestoreWhat, StepFile};
 use tiller_protocol::{CommandId, EntryBody, EntryId, EventBody, Notice, NoticeKind, OpId, SessionId};
@@ -45,17 +46,25 @@ pub(crate) struct Restored {
 
 /// What was done, which files changed, and what somebody else had changed before.
 pub(crate) struct Gone {
-    pub(super) done: tiller_snapshot::Restored,
-    pub(super) files: Vec<StepFile>,
-    pub(super) others: Option<StepRow>,
+    pub(crate) done: tiller_snapshot::Restored,
+    pub(crate) files: Vec<StepFile>,
+    pub(crate) others: Option<StepRow>,
+    /// It was taken from another branch.
+    pub(crate) took: Option<Took>,
 }
 
-fn off() -> Notice {
+/// What was taken, and what was not.
+pub(crate) struct Took {
+    pub(crate) from: String,
+    pub(crate) not: Vec<NotTaken>,
+}
+
+pub(crate) fn off() -> Notice {
     Notice::new(NoticeKind::User, "the files of this folder are not kept")
         .hint("Set snapshots.enabled to true in config.toml, and start again.")
 }
 
-fn unknown() -> Notice {
+pub(crate) fn unknown() -> Notice {
     Notice::new(NoticeKind::User, "the files of that moment were not kept")
         .hint("Choose a later message, or go back in the conversation only.")
 }
@@ -86,7 +95,7 @@ pub(super) fn goal(
     Ok((Goal::back(point.snapshot, point.steps), title, point.time))
 }
 
-pub(super) async fn off_thread<T: Send + 'static>(
+pub(crate) async fn off_thread<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Notice> + Send + 'static,
 ) -> Result<T, Notice> {
     let failed = |_| Err(Notice::new(NoticeKind::Internal, "the sessions could not be read"));
@@ -106,7 +115,7 @@ pub(super) async fn go(
             let others = watched.others(s, &done.before, StepOf::OthersBeforeRestore(op));
             watched.own(&done.after);
             let files = back::named(&s.compare(done.before.id, done.after.id)?);
-            Ok(Gone { done, files, others })
+            Ok(Gone { done, files, others, took: None })
         })
         .await;
     done.map_err(|e| e.notice())
@@ -273,6 +282,29 @@ impl Core {
         self.restoring(no, client, cause, done);
     }
 
+    /// Changes files by `work`, which gives the title for the log as well.
+    pub(crate) fn change_files(
+        &mut self,
+        client: ClientId,
+        cause: CommandId,
+        work: impl Future<Output = Result<(Gone, String), Notice>> + Send + 'static,
+        op: OpId,
+    ) {
+        let (no, session) = (self.next_job(), self.s.id);
+        let (tx, written) = (self.tx.clone(), self.written());
+        let done = async move {
+            written.await;
+            let (result, title) = match work.await {
+                Ok((gone, title)) => (Ok(gone), title),
+                Err(notice) => (Err(notice), String::new()),
+            };
+            let (of, talk, entry, rest) = (None, None, None, None);
+            let restored = Restored { no, client, cause, session, op, title, of, talk, entry, rest, result };
+            let _ = tx.send(Msg::FilesRestored(Box::new(restored))).await;
+        };
+        self.restoring(no, client, cause, done);
+    }
+
     /// No turn begins meanwhile. What is done is recorded, even when the person does not wait for it.
     fn restoring(
         &mut self,
@@ -289,7 +321,7 @@ impl Core {
     pub(crate) fn files_restored(&mut self, r: Restored) {
         self.files_words();
         let waited = self.job_done(r.no);
-        let Gone { done, files, others } = match r.result {
+        let Gone { done, files, others, took } = match r.result {
             Ok(gone) => gone,
             Err(notice) => return self.refuse(r.client, r.cause, notice),
         };
@@ -327,9 +359,13 @@ impl Core {
             let event = |entry| (place.clone(), EventBody::State(StateEvent::Restored { entry }));
             let events = r.entry.or(self.s.head).map(event).into_iter().collect();
             self.save(append, events, Then::Nothing);
-            self.tell_of_files(&files, r.talk.is_some());
+            self.tell_of_files(&files, r.talk.is_some(), took.as_ref());
         }
-        self.bus.reply(r.client, &place, ReplyEvent::DoneReply { said });
+        let reply = match took {
+            Some(took) => crate::compare::take::reply(&done, took),
+            None => ReplyEvent::DoneReply { said },
+        };
+        self.bus.reply(r.client, &place, reply);
         if let Some(entry) = r.talk.filter(|_| waited) {
             self.fork(r.client, r.cause, entry, with);
         } else if let Some(rest) = r.rest.filter(|_| waited) {
@@ -340,14 +376,17 @@ impl Core {
     }
 
     /// The model knows the files as it left them.
-    fn tell_of_files(&mut self, files: &[StepFile], back: bool) {
+    fn tell_of_files(&mut self, files: &[StepFile], back: bool, took: Option<&Took>) {
         if back || files.is_empty() {
             return;
         }
         let names: Vec<&str> = files.iter().take(TOLD).map(|f| f.path.as_str()).collect();
         let more = if files.len() > TOLD { ", ..." } else { "" };
-        self.news
-            .add(format!("the person restored earlier states of these files: {}{more}", names.join(", ")));
+        let did = match took {
+            Some(took) => format!("took from the branch {} what it has of", took.from),
+            None => "restored earlier states of".to_owned(),
+        };
+        self.news.add(format!("the person {did} these files: {}{more}", names.join(", ")));
     }
 
     /// Names this moment.

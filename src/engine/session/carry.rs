@@ -62,7 +62,12 @@ impl Core {
                 if tip.session != session {
                     return Err(tiller_store::StoreError::NoEntry(from));
                 }
-                store.path_apart(from, head)
+                let own = match head {
+                    Some(head) => store.apart(from, head)?.left,
+                    None => u64::MAX,
+                };
+                let most = u32::try_from(own).unwrap_or(u32::MAX);
+                Ok(if own == 0 { Vec::new() } else { store.tail_at(from, most)?.entries })
             });
             let mut spent = None;
             let result = match read.await.map(said) {

@@ -2,6 +2,7 @@
 
 mod aside;
 mod branches;
+mod compare;
 mod context;
 mod fake;
 mod faults;

@@ -1,6 +1,7 @@
 //! The browser, driven by the robot.
 
 use tiller_protocol::command::{Query, SessionCommand};
+use tiller_protocol::compare::{Pair, Side};
 use tiller_protocol::event::ReplyEvent;
 use tiller_protocol::restore::RestoreFile;
 use tiller_protocol::tree::{EntryPreview, SessionTree, TreeMarks, TreeQuery, TreeReply};
@@ -267,7 +268,20 @@ fn names_are_given_and_things_put_away() {
         "{}",
         r.screen()
     );
-    r.clear().run("g; E");
+    r.clear().run("c");
+    let compared = |r: &Robot| {
+        r.commands().iter().find_map(|c| match c {
+            CommandBody::Query(Query::Compare { pair }) => Some(pair.clone()),
+            _ => None,
+        })
+    };
+    let side = Side::Branch("branch-1".into());
+    assert_eq!(compared(&r), Some(Pair { left: Side::Branch("main".into()), right: side }));
+    let marked = Side::Entry(bushy().nodes[0].id);
+    r.run("q").clear().run("g; j; space; n; c");
+    let pair = compared(&r).unwrap();
+    assert_eq!(pair.left, marked, "{}", r.screen());
+    r.run("q").clear().run("g; E");
     assert!(r.screen().contains("better.md"), "{}", r.screen());
     r.run("enter");
     assert_eq!(commands(&r), [SessionCommand::Export { id, file: "better.md".into() }]);

@@ -1,0 +1,158 @@
+//! What a transcript of another program says, before it becomes a session of ours. Readers of formats only say what
+//! they saw; [`super::build`] makes a sound tree of it.
+
+use std::collections::HashMap;
+
+use serde_json::Value;
+use tiller_protocol::{AgentId, EntryBody, Message, Origin, Part, Time};
+
+/// One conversation of theirs.
+#[derive(Default)]
+pub(super) struct Talk {
+    /// Their name for it.
+    pub(super) id: String,
+    /// The folder it was held in.
+    pub(super) project: String,
+    pub(super) title: String,
+    /// `provider/model`, the last that was used.
+    pub(super) model: String,
+    pub(super) items: Vec<Item>,
+    /// Names that the person gave: name and key of an item.
+    pub(super) tags: Vec<(String, String)>,
+    /// What is no part of the conversation, as it stood.
+    pub(super) records: Vec<Record>,
+    /// Key of the item where the person was last.
+    pub(super) end: Option<String>,
+    /// Keys of what is no item of its own: whose place it takes, for those below it.
+    alias: HashMap<String, Option<String>>,
+    keys: HashMap<String, usize>,
+    /// Of the last line that had a time.
+    now: Time,
+}
+
+/// Something that was said or done.
+pub(super) struct Item {
+    pub(super) key: String,
+    /// Key of what came before; it may name an alias or nothing at all.
+    pub(super) parent: Option<String>,
+    pub(super) time: Time,
+    pub(super) agent: AgentId,
+    pub(super) body: EntryBody,
+    /// Of a compaction: the key of the first item that stayed.
+    pub(super) kept: Option<String>,
+}
+
+/// A line that is kept beside the conversation.
+pub(super) struct Record {
+    pub(super) line: usize,
+    pub(super) time: Time,
+    pub(super) kind: String,
+    /// The text, where it was no JSON, with the reason.
+    pub(super) body: Result<Value, (String, String)>,
+}
+
+impl Talk {
+    /// Notes the time of a line; what has none happened with the line before.
+    pub(super) fn at(&mut self, time: Option<Time>) -> Time {
+        if let Some(time) = time {
+            self.now = time;
+        }
+        self.now
+    }
+
+    /// Adds an item. False: its key is there already, and nothing was added.
+    pub(super) fn add(&mut self, key: &str, parent: Option<&str>, body: EntryBody) -> bool {
+        if self.keys.contains_key(key) {
+            return false;
+        }
+        self.keys.insert(key.to_owned(), self.items.len());
+        self.items.push(Item {
+            key: key.to_owned(),
+            parent: parent.map(Into::into),
+            time: self.now,
+            agent: AgentId::main(),
+            body,
+            kept: None,
+        });
+        true
+    }
+
+    /// Whether a key names something already.
+    pub(super) fn knows(&self, key: &str) -> bool {
+        self.keys.contains_key(key) || self.alias.contains_key(key)
+    }
+
+    /// The item that was added last.
+    pub(super) fn last(&mut self) -> Option<&mut Item> {
+        self.items.last_mut()
+    }
+
+    /// The item with this key.
+    pub(super) fn get(&mut self, key: &str) -> Option<&mut Item> {
+        let at = *self.keys.get(key)?;
+        self.items.get_mut(at)
+    }
+
+    /// What hangs below `key` hangs below `at` (`None`: at the root).
+    pub(super) fn stands_for(&mut self, key: &str, at: Option<&str>) {
+        if !self.keys.contains_key(key) {
+            self.alias.insert(key.to_owned(), at.map(Into::into));
+        }
+    }
+
+    /// Keeps a line as it is.
+    pub(super) fn keep(&mut self, line: usize, kind: &str, raw: &Value) {
+        let record = Record { line, time: self.now, kind: kind.to_owned(), body: Ok(raw.clone()) };
+        self.records.push(record);
+    }
+
+    /// Keeps what could not be read.
+    pub(super) fn broken(&mut self, line: usize, text: &str, why: &str) {
+        let body = Err((text.to_owned(), why.to_owned()));
+        self.records.push(Record { line, time: self.now, kind: "broken line".into(), body });
+    }
+
+    /// The place of the item that `key` leads to. `None`: the root; `Err`: nowhere.
+    pub(super) fn place(&self, key: Option<&str>) -> Result<Option<usize>, ()> {
+        let mut next = key;
+        // An alias may lead in a circle.
+        for _ in 0..=self.alias.len() {
+            let Some(key) = next else { return Ok(None) };
+            if let Some(at) = self.keys.get(key) {
+                return Ok(Some(*at));
+            }
+            next = self.alias.get(key).ok_or(())?.as_deref();
+        }
+        Err(())
+    }
+}
+
+/// Text of a field; empty where it is none.
+pub(super) fn text<'a>(value: &'a Value, field: &str) -> &'a str {
+    value.get(field).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// A count in a field; 0 where it is none.
+pub(super) fn number(value: &Value, field: &str) -> u64 {
+    value.get(field).and_then(Value::as_u64).unwrap_or_default()
+}
+
+/// A time in a field: RFC 3339, or milliseconds since 1970.
+pub(super) fn moment(value: &Value, field: &str) -> Option<Time> {
+    match value.get(field)? {
+        Value::String(s) => Time::parse(s).ok(),
+        other => other.as_i64().map(Time),
+    }
+}
+
+/// Words of a person's (or of the program's to the model).
+pub(super) fn said(origin: Origin, parts: Vec<Part>) -> EntryBody {
+    let words: Vec<&str> = parts
+        .iter()
+        .map(|p| match p {
+            Part::Text { text } => text.as_str(),
+            Part::Image { .. } => "[image]",
+        })
+        .collect();
+    EntryBody::User { message: Message::text(words.join("\n")), origin, content: parts }
+}

@@ -1,0 +1,360 @@
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use tiller_protocol::{
+    Block, Cost, Entry, EntryBody, ManualClock, Part, SearchQuery, SeqIds, Time, ToolOutcome,
+};
+use tiller_store::{Imported, Options};
+
+use super::*;
+
+const CLAUDE: &str = include_str!("fixtures/claude.jsonl");
+const CODEX: &str = include_str!("fixtures/codex.jsonl");
+const PI: &str = include_str!("fixtures/pi.jsonl");
+
+fn store() -> Store {
+    let options = Options {
+        clock: Arc::new(ManualClock::new(Time(1_795_291_200_000))),
+        ids: Arc::new(SeqIds::default()),
+        network: |_| None,
+        ..Options::default()
+    };
+    Store::not_saving("a test", options).unwrap()
+}
+
+/// The transcript as a session of a store.
+fn import(store: &Store, text: &str) -> (Imported, Report) {
+    let format = format_of(text.as_bytes()).unwrap();
+    let (lines, report) = translate(format, text.as_bytes(), "/here");
+    let lines = lines.unwrap();
+    let came =
+        store.import(&mut lines.as_bytes(), Keep::Ids).wait().unwrap_or_else(|e| panic!("{e}\n{lines}"));
+    (came, report)
+}
+
+fn path(store: &Store, session: SessionId, head: &str) -> Vec<Entry> {
+    store.path_tail(session, head, 999).unwrap().entries
+}
+
+/// One line for each entry of a path.
+fn outline(entries: &[Entry]) -> Vec<String> {
+    let parts = |content: &[Part]| -> String {
+        content
+            .iter()
+            .map(|p| match p {
+                Part::Text { text } => text.replace('\n', " "),
+                Part::Image { media_type, .. } => format!("[{media_type}]"),
+            })
+            .collect::<Vec<_>>()
+            .join("+")
+    };
+    entries
+        .iter()
+        .map(|e| match &e.body {
+            EntryBody::User { origin, content, .. } => format!("{origin:?}: {}", parts(content)),
+            EntryBody::Assistant { blocks, .. } => {
+                let bits: Vec<String> = blocks
+                    .iter()
+                    .map(|b| match b {
+                        Block::Text { text } => text.clone(),
+                        Block::Thinking { text, .. } => format!("({text})"),
+                        Block::ToolCall(c) => format!("{}#{}", c.name, c.id),
+                        other => format!("{other:?}"),
+                    })
+                    .collect();
+                format!("reply: {}", bits.join(" "))
+            }
+            EntryBody::ToolResult { call_id, outcome, content, .. } => {
+                format!("result {call_id} {outcome:?}: {}", parts(content))
+            }
+            EntryBody::Compaction { summary, .. } => format!("summary: {summary}"),
+            EntryBody::Note { text } => format!("note: {}", text.replace('\n', " ")),
+            other => other.kind().to_owned(),
+        })
+        .collect()
+}
+
+/// What every API asks for: behind a reply with calls stand exactly their results.
+fn assert_valid(entries: &[Entry]) {
+    let mut open: HashSet<&str> = HashSet::new();
+    let mut ever: HashSet<&str> = HashSet::new();
+    for entry in entries {
+        if let EntryBody::ToolResult { call_id, .. } = &entry.body {
+            assert!(open.remove(call_id.as_str()), "a result of no open call: {call_id}");
+            continue;
+        }
+        assert!(open.is_empty(), "calls without results: {open:?}");
+        if let EntryBody::Assistant { blocks, .. } = &entry.body {
+            for block in blocks {
+                if let Block::ToolCall(c) = block {
+                    assert!(ever.insert(&c.id), "a call twice: {}", c.id);
+                    open.insert(&c.id);
+                }
+            }
+        }
+    }
+    assert!(open.is_empty(), "calls without results: {open:?}");
+}
+
+#[test]
+fn claude_code_s_tree_comes_whole() {
+    let store = store();
+    let (came, report) = import(&store, CLAUDE);
+    let s = came.session;
+    let row = store.session(s).unwrap();
+    assert_eq!((row.summary.title.as_str(), row.summary.project.as_str()), ("Counting nuts", "/work/nuts"));
+    assert_eq!(row.summary.model.0, "anthropic/claude-test-1");
+    let main = path(&store, s, "main");
+    assert_eq!(
+        outline(&main),
+        [
+            "Prompt: count the nuts",
+            "reply: (two bowls) Bash#t1 Bash#t2",
+            "result t1 Ok: walnut hazelnut",
+            "result t2 Error: no such bowl",
+            "reply: Two nuts, one bowl.",
+            "Prompt: roast them",
+            "reply: Oven#t3",
+            "result t3 Interrupted: The transcript holds no result of this call.",
+            "summary: Nuts were counted and put into the oven.",
+        ]
+    );
+    let EntryBody::Assistant { usage, blocks, .. } = &main[1].body else { panic!() };
+    assert_eq!(
+        (usage.input, usage.output, usage.cache_read, usage.cache_write),
+        (10, 30, 100, 5),
+        "counted once"
+    );
+    assert!(matches!(&blocks[0], Block::Thinking { signature: Some(s), .. } if s == "c2ln"));
+    assert_eq!(main[1].time, Time::parse("2026-11-20T09:00:01Z").unwrap());
+    assert!(matches!(&main[8].body, EntryBody::Compaction { tokens_before: 1234, .. }));
+    let branches = store.branches(s).unwrap();
+    let all: Vec<_> = branches.iter().map(|b| (b.name.as_str(), b.label.as_str(), b.archived)).collect();
+    assert_eq!(
+        all,
+        [
+            ("branch-2", "", false),
+            ("branch-3", "subagent 3", false),
+            ("main", "", false),
+            ("records", "Claude Code (not part of the conversation)", true),
+        ]
+    );
+    assert_eq!(outline(&path(&store, s, "branch-2"))[5], "Prompt: and in this picture?+[image/png]");
+    assert_eq!(outline(&path(&store, s, "branch-3")), ["Prompt: look for acorns", "reply: No acorns."]);
+    for branch in &branches {
+        assert_valid(&path(&store, s, &branch.name));
+    }
+    // Nothing is dropped: four lines are kept as they were, the broken one by its number.
+    let kept: Vec<(&str, usize)> = report.kept.iter().map(|(k, n)| (k.as_str(), *n)).collect();
+    assert_eq!(kept, [("attachment", 1), ("queue-operation", 1), ("summary", 1), ("system", 1)]);
+    assert_eq!(report.broken.iter().map(|(n, _)| *n).collect::<Vec<_>>(), [11]);
+    let records = path(&store, s, "records");
+    assert_eq!(records.len(), 5);
+    assert!(outline(&records)[2].contains("this line was cut by a cra"), "{:?}", outline(&records));
+    let EntryBody::Assistant { blocks, .. } = &records[1].body else { panic!() };
+    let raw: Value = serde_json::from_str(CLAUDE.lines().nth(2).unwrap()).unwrap();
+    assert_eq!(blocks[..], [Block::Unknown { provider: "Claude Code".into(), raw }]);
+}
+
+#[test]
+fn codex_s_way_comes_whole() {
+    let store = store();
+    let (came, report) = import(&store, CODEX);
+    let main = path(&store, came.session, "main");
+    assert_eq!(
+        outline(&main),
+        [
+            "Prompt: shell the almonds+[image/png]",
+            "reply: (a hammer first) I fetch a hammer. shell#call_1 shell#call_2",
+            "result call_2 Error: failed to parse",
+            "result call_1 Ok: hammer tongs",
+            "reply: apply_patch#call_3",
+            "result call_3 Ok: Success",
+            "note: A result of a tool without a call: of nobody",
+            "summary: Almonds are shelled.",
+            "reply: Done.",
+        ]
+    );
+    assert_valid(&main);
+    let EntryBody::Assistant { usage, model, blocks, .. } = &main[1].body else { panic!() };
+    assert_eq!((usage.input, usage.cache_read, usage.output, usage.reasoning), (100, 800, 40, 10));
+    assert_eq!(model.0, "openai-responses/gpt-test");
+    assert!(matches!(&blocks[3], Block::ToolCall(c) if c.malformed.as_deref() == Some("not json")));
+    let row = store.session(came.session).unwrap();
+    assert_eq!(
+        (row.summary.title.as_str(), row.summary.project.as_str()),
+        ("shell the almonds [image]", "/work/nuts")
+    );
+    // The encrypted thought, what Codex told its model, and the doubles of the screen.
+    assert_eq!(report.kept["response_item/message"], 2);
+    assert_eq!(report.kept["response_item/reasoning"], 1);
+    assert_eq!(report.kept["event_msg/user_message"], 1);
+    assert_eq!(report.broken, [(19, "it is no object".to_owned())]);
+    assert_eq!(path(&store, came.session, "records").len(), 9);
+}
+
+#[test]
+fn pi_s_tree_comes_whole() {
+    let store = store();
+    let (came, report) = import(&store, PI);
+    let s = came.session;
+    let main = path(&store, s, "main");
+    assert_eq!(
+        outline(&main),
+        [
+            "Prompt: plant a chestnut",
+            "reply: (soil?) Looking for soil. bash#k1",
+            "result k1 Ok: clay",
+            "reply: It is clay.",
+            "Engine: Summary of the branch that was left: Sand did not hold.",
+            "Shell: I ran this command myself: $ ls spade",
+            "summary: A chestnut needs clay.",
+            "Prompt: water it",
+        ]
+    );
+    // The same id of a call twice, and one that has no result.
+    let side = path(&store, s, "branch-2");
+    assert_eq!(
+        outline(&side)[4..],
+        [
+            "Prompt: use sand",
+            "reply: bash#k1#2",
+            "result k1#2 Interrupted: The transcript holds no result of this call."
+        ]
+    );
+    assert_valid(&main);
+    assert_valid(&side);
+    let EntryBody::Assistant { usage, cost, .. } = &main[1].body else { panic!() };
+    assert_eq!((usage.context(), usage.output, *cost), (55, 9, Some(Cost(2_000))));
+    let tags = store.tags(s).unwrap();
+    assert_eq!((tags.len(), tags[0].name.as_str(), tags[0].entry), (1, "clay", main[3].id));
+    let row = store.session(s).unwrap();
+    assert_eq!(
+        (row.summary.title.as_str(), row.summary.model.0.as_str()),
+        ("Chestnut", "anthropic/claude-test-1")
+    );
+    assert_eq!(report.kept["garden"], 1);
+    assert!(report.broken.is_empty());
+    let EntryBody::Compaction { kept_from, tokens_before, .. } = &main[6].body else { panic!() };
+    assert_eq!((*kept_from, *tokens_before), (Some(side[4].id), 500));
+}
+
+#[test]
+fn a_second_import_changes_nothing_and_a_search_finds_it() {
+    for (text, word) in [(CLAUDE, "hazelnut"), (CODEX, "tongs"), (PI, "clay")] {
+        let store = store();
+        let (came, _) = import(&store, text);
+        let mut before = Vec::new();
+        store.export(came.session, &mut before).unwrap();
+        let (lines, _) = translate(format_of(text.as_bytes()).unwrap(), text.as_bytes(), "/elsewhere");
+        let there = there(&store, lines.unwrap().as_bytes()).unwrap().unwrap();
+        assert_eq!((there.id, there.missing, there.here), (came.session, 0, came.entries));
+        let mut after = Vec::new();
+        store.export(came.session, &mut after).unwrap();
+        assert_eq!(before, after);
+        let query = SearchQuery { text: word.into(), limit: 10, ..SearchQuery::default() };
+        let hits = store.search(&query, u64::MAX).unwrap().hits;
+        assert!(!hits.is_empty() && hits.iter().all(|h| h.session == came.session), "{word}");
+        assert_eq!(store.doctor().unwrap().problems, Vec::<String>::new());
+    }
+}
+
+/// A transcript that went on keeps the identifiers of what was there.
+#[test]
+fn a_transcript_that_grew_is_known() {
+    let store = store();
+    let short: String = PI.lines().take(6).map(|l| format!("{l}\n")).collect();
+    let (came, _) = import(&store, &short);
+    let (lines, _) = translate(format_of(PI.as_bytes()).unwrap(), PI.as_bytes(), "/here");
+    let there = there(&store, lines.unwrap().as_bytes()).unwrap().unwrap();
+    assert_eq!(there.id, came.session);
+    assert_eq!(there.missing, there.file - usize::try_from(came.entries).unwrap());
+    assert!(there.notice(Path::new("f")).hints[0].contains("--copy"));
+}
+
+#[test]
+fn formats_are_told_apart() {
+    let name = |text: &str| format_of(text.as_bytes()).map(|f| f.name);
+    assert_eq!([name(CLAUDE), name(CODEX), name(PI)], [Some("Claude Code"), Some("Codex"), Some("Pi")]);
+    assert_eq!(name("{\"tiller\":\"session\",\"version\":2}\n"), None);
+    assert_eq!(
+        name("{\"id\":\"x\",\"timestamp\":\"2025-05-01T00:00:00Z\",\"instructions\":null}\n"),
+        Some("Codex")
+    );
+    assert_eq!(name("no json\n{\"a\":1}\n"), None);
+    let (lines, report) = translate(&FORMATS[2], b"{\"type\":\"mode\",\"sessionId\":\"x\"}\n", "/here");
+    assert_eq!((lines, report.kept.len()), (None, 1));
+}
+
+/// Pi's first files: no links, one way.
+#[test]
+fn files_without_links_are_one_way() {
+    let text = "{\"type\":\"session\",\"id\":\"old\",\"timestamp\":\"2025-01-01T00:00:00Z\",\"cwd\":\"relative\"}\n\
+        {\"type\":\"message\",\"message\":{\"role\":\"user\",\"content\":\"one\"}}\n\
+        {\"type\":\"thinking_level_change\",\"thinkingLevel\":\"low\"}\n\
+        {\"type\":\"message\",\"message\":{\"role\":\"user\",\"content\":\"two\"}}\n";
+    let store = store();
+    let (came, _) = import(&store, text);
+    assert_eq!(outline(&path(&store, came.session, "main")), ["Prompt: one", "Prompt: two"]);
+    assert_eq!(store.session(came.session).unwrap().summary.project, "/here");
+}
+
+/// Lines as hostile as they come: doubled ids, circles, parents that never come, results before calls.
+fn line() -> impl Strategy<Value = Value> {
+    let key = || prop::sample::select(vec!["a", "b", "c", "d", "e", "f", ""]);
+    let call = || prop::sample::select(vec!["k1", "k2", "k3", ""]);
+    let kind = 0..7_u8;
+    (kind, key(), prop::option::of(key()), call(), call()).prop_map(|(kind, id, parent, one, two)| {
+        let message = match kind {
+            0 => json!({"role": "user", "content": "words"}),
+            1 => json!({"role": "assistant", "content": [{"type": "toolCall", "id": one, "name": "x", "arguments": {}},
+                {"type": "toolCall", "id": two, "name": "x", "arguments": 7}], "provider": "p", "model": "m"}),
+            2 => json!({"role": "assistant", "content": [{"type": "text", "text": "so"}], "provider": "p", "model": "m"}),
+            3 | 4 => json!({"role": "toolResult", "toolCallId": one, "toolName": "x", "content": [{"type": "text", "text": "out"}]}),
+            5 => json!({"role": "assistant", "content": 3}),
+            _ => json!("nothing"),
+        };
+        if kind == 6 {
+            return json!({"type": "compaction", "id": id, "parentId": parent, "summary": "s", "firstKeptEntryId": one});
+        }
+        json!({"type": "message", "id": id, "parentId": parent, "message": message})
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn whatever_comes_the_history_is_valid(lines in prop::collection::vec(line(), 1..24)) {
+        let mut text = json!({"type": "session", "id": "s", "cwd": "/w", "timestamp": 5}).to_string() + "\n";
+        for line in &lines {
+            text.push_str(&format!("{line}\n"));
+        }
+        let (file, report) = translate(&FORMATS[0], text.as_bytes(), "/here");
+        let Some(file) = file else { return Ok(()) };
+        let store = store();
+        let came = store.import(&mut file.as_bytes(), Keep::Ids).wait();
+        prop_assert!(came.is_ok(), "{:?}\n{}", came, file);
+        let session = came.unwrap().session;
+        for branch in store.branches(session).unwrap() {
+            assert_valid(&path(&store, session, &branch.name));
+        }
+        // Each line became an entry or a record.
+        let theirs = store.all_entries(session).unwrap().iter().filter(|e| {
+            !matches!(&e.body, EntryBody::ToolResult { outcome: ToolOutcome::Interrupted, .. })
+        }).count();
+        prop_assert_eq!(theirs, lines.len() + 1);
+        prop_assert!(report.broken.is_empty());
+    }
+
+    #[test]
+    fn no_line_ends_a_reader(lines in prop::collection::vec(".{0,40}|\\{\"type\":\"(user|assistant|message|response_item|summary)\",\"(uuid|payload|message|sessionId)\":(\\{\\}|\"x\"|7|null)\\}", 0..12)) {
+        for format in FORMATS {
+            let (file, _) = translate(format, lines.join("\n").as_bytes(), "/here");
+            if let Some(file) = file {
+                prop_assert!(store().import(&mut file.as_bytes(), Keep::Ids).wait().is_ok(), "{}", file);
+            }
+        }
+    }
+}
