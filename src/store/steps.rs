@@ -172,6 +172,22 @@ impl Store {
         Ok(changed)
     }
 
+    /// What a tool call did, the newest should there be several; `None`: it changed nothing.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub fn step_of_call(&self, session: SessionId, call: &str) -> Result<Option<StepRow>> {
+        self.read(|conn| {
+            Ok(conn
+                .prepare_cached(&format!(
+                    "SELECT {COLUMNS} FROM steps WHERE session = ?1 AND kind = 'call' AND call = ?2
+                     ORDER BY id DESC LIMIT 1"
+                ))?
+                .query_row(params![session.0, call], read)
+                .optional()?)
+        })
+    }
+
     /// Every snapshot that some session of `project` refers to.
     ///
     /// # Errors
