@@ -79,7 +79,7 @@ fn two_approaches_are_tried_compared_and_joined() {
     term.wait_text("Taken from main: a.txt");
     assert_eq!(place.read("a.txt"), "way a\n");
     term.keys("jj");
-    term.wait_text("+nine");
+    term.wait("the change in it", |s| s.contains("+nine") || s.contains("+ nine"));
     term.keys("T");
     term.wait_text("Taken from main: shared.txt");
     assert_eq!(place.read("shared.txt"), TEN.replace("9\n", "nine\n").replace("2\n", "two\n"));
