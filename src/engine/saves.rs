@@ -35,6 +35,12 @@ pub(crate) enum Then {
         client: ClientId,
         cause: CommandId,
     },
+    /// This client hears it when it is done.
+    Tell {
+        client: ClientId,
+        cause: CommandId,
+        reply: Box<tiller_protocol::event::ReplyEvent>,
+    },
     /// As `Told`; a branch has this name from then on, and the client hears that it is done.
     Named {
         client: ClientId,

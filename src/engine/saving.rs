@@ -42,6 +42,9 @@ impl Core {
         }
         match after.then {
             Then::Nothing | Then::Told { .. } => {}
+            Then::Tell { client, cause, reply } => {
+                self.bus.reply(client, &self.place_of(Some(cause)), *reply);
+            }
             Then::Named { client, cause, label, said } => {
                 self.named_now(label);
                 if let Some(said) = said {

@@ -2,6 +2,7 @@
 
 mod audit;
 mod checkpoint;
+mod compare;
 mod complete;
 mod connect;
 mod costs;

@@ -50,6 +50,7 @@ pub(super) fn run(setup: &Setup, what: Sessions, json: bool) -> Result<Exit, Not
         }
         Sessions::Show { id } => show(&store, setup.find_session(&store, &id)?, json),
         Sessions::Search(search) => super::search::run(setup, &store, &search, json),
+        Sessions::Compare(what) => super::compare::run(setup, &store, &what, json),
         Sessions::Export(what) => super::export::run(setup, &store, &what, json),
         Sessions::Import(what) => super::import::run(setup, &store, &what, json),
         Sessions::Rename { id, title } => {

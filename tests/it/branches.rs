@@ -15,6 +15,13 @@ fn command(term: &mut Term, line: &str) {
     term.keys("\r");
 }
 
+/// The head that is not `main`, as the export tells.
+fn branch(place: &Place) -> String {
+    let exported = place.ok(&["sessions", "export", "last"]);
+    let at = exported.find("branch-").unwrap();
+    exported[at..at + "branch-00000000".len()].to_owned()
+}
+
 /// A turn that writes a file and changes a line of another.
 fn way(model: &Model, name: &str, sed: &str) {
     let write = json!({"path": format!("{name}.txt"), "content": format!("way {name}\n")});
@@ -45,7 +52,7 @@ fn two_approaches_are_tried_compared_and_joined() {
     term.keys("\x18r");
     term.wait("the keys of the tree", |s| s.lines().last().is_some_and(|l| l.contains(" R ")));
     term.keys("R");
-    term.wait("what would change", |s| s.contains("go back?") && s.contains("a.txt"));
+    term.wait("what would change", |s| s.contains("go back?") && s.contains("[x] D a.txt"));
     term.keys("\r");
     wait("the files as they were", || !place.work.join("a.txt").exists() && place.read("shared.txt") == TEN);
     term.wait_text("on branch-");
@@ -79,7 +86,7 @@ fn two_approaches_are_tried_compared_and_joined() {
     term.wait_text("Taken from main: a.txt");
     assert_eq!(place.read("a.txt"), "way a\n");
     term.keys("jj");
-    term.wait("the change in it", |s| s.contains("+nine") || s.contains("+ nine"));
+    term.wait_text("+ nine");
     term.keys("T");
     term.wait_text("Taken from main: shared.txt");
     assert_eq!(place.read("shared.txt"), TEN.replace("9\n", "nine\n").replace("2\n", "two\n"));
@@ -88,21 +95,31 @@ fn two_approaches_are_tried_compared_and_joined() {
 
     command(&mut term, "/undo");
     wait("the file as it was", || place.read("shared.txt") == TEN.replace("2\n", "two\n"));
-    term.wait_text("Undone: take files from main");
+    term.wait_text("Undone: take files from main; shared.txt is as it was");
     command(&mut term, "/undo");
-    wait("the file gone", || !place.work.join("a.txt").exists());
+    term.wait_text("Undone: take files from main; a.txt is as it was");
+    assert!(!place.work.join("a.txt").exists());
     command(&mut term, "/redo");
-    wait("the file again", || place.work.join("a.txt").exists());
     term.wait_text("Done again: take files from main");
+    assert!(place.work.join("a.txt").exists());
     command(&mut term, "/ops");
     let log = term.wait("the log", |s| s.contains("redo take files from main") && s.contains("fork"));
-    assert!(log.contains("restore files: do it as A"), "{log}");
+    assert!(log.contains("restore files: do it as"), "{log}");
     term.keys("\x1b");
     term.wait_gone("operations, newest first");
     idle(&term);
     // What stands in the log counts, and the tree holds both ways.
     term.keys("\x04");
     assert_eq!(term.wait_exit(), 0);
+    let compared = place.lines(&["sessions", "compare", "--json", "main", &branch(&place)]);
+    let paths: Vec<&str> =
+        compared[0]["files"].as_array().unwrap().iter().filter_map(|f| f["path"].as_str()).collect();
+    assert_eq!(paths, ["a.txt", "b.txt", "shared.txt"]);
+    assert_eq!(compared[0]["left"]["said"][0]["text"], "do it as A");
+    let text = place.ok(&["sessions", "compare", "main", &branch(&place)]);
+    assert!(text.contains("> ") && text.contains("Way b is done.") && text.contains("+two"), "{text}");
+    let wrong = place.run(&["sessions", "compare", "main", "nothing"]);
+    assert!(wrong.code != Some(0) && wrong.stderr.contains("no branch, tag or entry 'nothing'"), "{wrong:?}");
     let exported = place.ok(&["sessions", "export", "last"]);
     assert!(exported.contains("Way a is done.") && exported.contains("Way b is done."), "{exported}");
     assert_eq!(std::fs::read(place.work.join(".git/index")).unwrap(), index, "their git is not touched");

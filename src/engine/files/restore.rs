@@ -330,6 +330,14 @@ impl Core {
         if r.of.is_some() {
             said = crate::undoing::said(&r.title, &format!("; {said}"));
         }
+        let (client, cause) = (r.client, r.cause);
+        let tell = |took: Option<Took>| {
+            let reply = match took {
+                Some(took) => crate::compare::take::reply(&done, took),
+                None => ReplyEvent::DoneReply { said },
+            };
+            Then::Tell { client, cause, reply: Box::new(reply) }
+        };
         let mut with = None;
         let nothing = || crate::saves::After { events: Vec::new(), then: Then::Nothing };
         if let Some(row) = others {
@@ -358,14 +366,12 @@ impl Core {
             append.op = Some(op);
             let event = |entry| (place.clone(), EventBody::State(StateEvent::Restored { entry }));
             let events = r.entry.or(self.s.head).map(event).into_iter().collect();
-            self.save(append, events, Then::Nothing);
             self.tell_of_files(&files, r.talk.is_some(), took.as_ref());
+            // Told when it is in the log, so that who hears of it can undo it.
+            self.save(append, events, tell(took));
+        } else {
+            self.saves.push_after(crate::saves::After { events: Vec::new(), then: tell(took) });
         }
-        let reply = match took {
-            Some(took) => crate::compare::take::reply(&done, took),
-            None => ReplyEvent::DoneReply { said },
-        };
-        self.bus.reply(r.client, &place, reply);
         if let Some(entry) = r.talk.filter(|_| waited) {
             self.fork(r.client, r.cause, entry, with);
         } else if let Some(rest) = r.rest.filter(|_| waited) {
