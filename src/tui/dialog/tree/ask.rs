@@ -211,8 +211,13 @@ impl Browser {
                 if *everywhere == self.everywhere && !self.typed.trim().is_empty() {
                     self.filter.text.clone_from(text);
                     self.forest.found(Some(found));
-                    self.found = Some(found.clone());
+                    let behind = self.found.replace(found.clone()).map_or(u64::MAX, |f| f.behind);
                     self.rebuild();
+                    // The index takes a long history in by and by; each time some of it is looked at more.
+                    if found.behind > 0 && found.behind < behind && *text == self.typed.trim() {
+                        self.finding = Some(text.clone());
+                        all.push(ask(TreeQuery::Find { text: text.clone(), everywhere: *everywhere }, FIND));
+                    }
                 }
             }
             TreeReply::Preview { preview } => {

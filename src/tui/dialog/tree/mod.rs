@@ -192,6 +192,7 @@ impl Browser {
     /// Names stand at their entry's row, or at the nearest one above that is shown.
     fn name_rows(&mut self) {
         self.badges.clear();
+        let filtered = self.filter.active();
         let mut shown: HashMap<u32, Vec<bool>> = HashMap::new();
         for row in &self.rows {
             let Some(shape) = self.forest.trees[row.tree as usize].shape() else { continue };
@@ -205,7 +206,9 @@ impl Browser {
             let mut put = |node: Option<u32>, badge: Badge| {
                 let mut at = node;
                 while let Some(n) = at.filter(|n| !shown[*n as usize]) {
-                    at = nodes[n as usize].parent;
+                    // A filter leaves out what lies between: there a name goes no further up than its turn.
+                    let turn = shape.turn[n as usize];
+                    at = if filtered { Some(turn).filter(|t| *t != n) } else { nodes[n as usize].parent };
                 }
                 if let Some(n) = at {
                     self.badges.entry((tree, n)).or_default().push(badge);

@@ -195,6 +195,7 @@ fn words_filter_while_they_are_typed_and_escape_ends_it() {
     assert!(screen.contains("words of entry 3") && screen.contains("words of entry 7"), "{screen}");
     assert!(screen.contains("2 found") && !screen.contains("words of entry 0"), "{screen}");
     assert!(screen.contains("the parser"), "its title has the words: {screen}");
+    assert!(!screen.contains(" now"), "a name goes to no row that it does not belong to: {screen}");
     r.run("enter; esc");
     serve(&mut r);
     assert!(r.screen().contains("words of entry 0") && !r.app.layers.is_empty(), "{}", r.screen());
