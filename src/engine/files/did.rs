@@ -1,12 +1,15 @@
 //! What an entry did to the files: the two states between which it stands. Reads the entry's own turn, however long
 //! the session is. Blocking.
 
+use tiller_protocol::restore::By;
 use tiller_protocol::{Entry, EntryBody, EntryId};
 use tiller_snapshot::Id;
-use tiller_store::{Result, StepRow, Store};
+use tiller_store::{Result, StepOf, StepRow, Store};
 
 /// Entries of one turn that are walked at most.
 const LONG: usize = 5_000;
+/// Files of others that are named.
+const NAMED: usize = 10;
 
 /// The states around a tool result's own call; of other entries from the start of the turn to it, and to the turn's
 /// end for the message that begins it. `None`: they were not kept.
@@ -33,6 +36,29 @@ pub(crate) fn states(store: &Store, entry: &Entry) -> Result<Option<(Id, Id)>> {
         }
     }
     Ok(Some((from, from)))
+}
+
+/// What somebody else changed right before it, in sentences.
+pub(crate) fn others(store: &Store, entry: &Entry) -> Result<Vec<String>> {
+    let of = match &entry.body {
+        EntryBody::ToolResult { call_id, .. } => StepOf::OthersBeforeCall(call_id.clone()),
+        _ => StepOf::OthersBefore(entry.id),
+    };
+    let Some(row) = store.others_before(entry.session, &of)? else { return Ok(Vec::new()) };
+    let mut by: Vec<(String, Vec<&str>)> = Vec::new();
+    for file in &row.files {
+        let who = file.by.as_ref().unwrap_or(&By::Outside).to_string();
+        match by.iter_mut().find(|(w, _)| *w == who) {
+            Some((_, paths)) => paths.push(&file.path),
+            None => by.push((who, vec![&file.path])),
+        }
+    }
+    let sentence = |(who, paths): (String, Vec<&str>)| {
+        let more = paths.len().saturating_sub(NAMED);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        format!("before it, changed by {who}: {}{more}", paths[..paths.len().min(NAMED)].join(", "))
+    };
+    Ok(by.into_iter().map(sentence).collect())
 }
 
 fn after(row: &StepRow) -> Option<Id> {

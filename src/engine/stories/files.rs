@@ -242,6 +242,14 @@ async fn what_others_changed_in_between_is_known_with_its_author() {
         })
         .collect();
     assert_eq!(before, said[1..], "each stands before the message that came next");
+    // A browser of the tree says so.
+    let query = tiller_protocol::tree::TreeQuery::Preview { entry: said[1] };
+    let ReplyEvent::TreeReply { reply: tiller_protocol::tree::TreeReply::Preview { preview } } =
+        rig.query(Query::Tree { query }).await
+    else {
+        panic!()
+    };
+    assert_eq!(preview.notes, ["before it, changed by you or another program: by-hand.txt"]);
     rig.quit().await;
 }
 
