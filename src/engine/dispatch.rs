@@ -52,6 +52,7 @@ impl Core {
                 }
                 SessionCommand::UndoRestore { redo } => self.undo_restore(client, id, redo),
                 SessionCommand::UndoOp { redo } => self.undo_op(client, id, redo),
+                SessionCommand::Export { id: session, file } => self.export(client, id, session, &file),
                 SessionCommand::SetModel { model } => self.set_model(client, id, model),
                 SessionCommand::SetProfile { profile } => self.set_profile(client, id, profile),
                 SessionCommand::SetBudget { usd } => self.set_budget(client, id, usd),

@@ -223,6 +223,7 @@ fn world(parts: Parts) -> World {
         redact: parts.redact,
         keys: parts.keys,
         settings: parts.settings,
+        exporter: parts.exporter,
         tool_state: Mutex::default(),
         files: parts.files,
     }

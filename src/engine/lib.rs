@@ -6,7 +6,7 @@
 //! | [`mod@engine`], `world`, `quit` | starting, what is given from outside, ending |
 //! | `core` | the one task that owns all state |
 //! | `msg`, `busy` | what its tasks report; what is done between turns |
-//! | `dispatch`, `queries`, `tree`, `finder`, `view` | commands, questions, whole states |
+//! | `dispatch`, `queries`, `tree`, `export`, `finder`, `view` | commands, questions, whole states |
 //! | [`turn`] | one turn as a pure machine, and its driver |
 //! | `queue`, `compose`, `begin` | messages on their way to a turn |
 //! | `calls`, `job`, `ports`, `judge` | tool calls |
@@ -43,6 +43,7 @@ pub mod context;
 mod core;
 mod dispatch;
 pub mod engine;
+mod export;
 pub mod files;
 mod finder;
 mod job;
@@ -82,6 +83,7 @@ mod stories;
 
 pub use bus::{ClientId, EngineHandle, EventStream, SendError};
 pub use engine::{Engine, StartError};
+pub use export::Exporter;
 pub use judge::{AlwaysWriter, FreshRules, Permit, RulesReader};
 pub use keys::Keys;
 pub use settings::{Fresh, Settings};

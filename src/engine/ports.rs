@@ -76,7 +76,8 @@ impl Ports for CallPorts {
     }
 
     async fn restore(&self, entry: EntryId) -> Result<String, String> {
-        self.files(|reply| Asked::Restore { entry, reply }).await
+        let call = self.call.clone().unwrap_or_default();
+        self.files(|reply| Asked::Restore { entry, call, reply }).await
     }
 
     fn writing(&self, agent: &AgentId, paths: &[PathBuf]) {

@@ -113,6 +113,7 @@ fn words(store: &Store, id: EntryId, project: &str) -> Result<(EntryPreview, Opt
         preview.notes.push(format!("its files are those of {elsewhere}: start Tiller there to compare them"));
         return Ok((preview, None));
     }
+    preview.notes = did::others(store, &entry)?;
     let states = did::states(store, &entry)?;
     if states.is_none() {
         preview.notes.push("the files of that moment were not kept".into());

@@ -21,7 +21,7 @@ mod show;
 mod trust;
 mod workbench;
 
-pub use export::{Export, Format};
+pub use export::{Export, Format, to_file as export_file};
 pub use import::Import;
 
 use std::io::Write;

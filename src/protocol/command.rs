@@ -161,6 +161,12 @@ pub enum SessionCommand {
     UndoOp {
         redo: bool,
     },
+    /// Write a session to a new file; its name is relative to the workspace, and its ending says how: `.md`,
+    /// `.html`, else JSON lines. Answered by `done_reply`.
+    Export {
+        id: SessionId,
+        file: String,
+    },
     SetModel {
         model: ModelRef,
     },

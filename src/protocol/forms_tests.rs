@@ -28,7 +28,7 @@ variants!(queue_command, QUEUE_COMMANDS, QueueCommand: Edit Remove Move Mode);
 variants!(ask_command, ASK_COMMANDS, AskCommand: Answer);
 variants!(session_command, SESSION_COMMANDS, SessionCommand: New Open Rename Archive Trash Fork CarryOver OpenBranch LabelBranch
     ArchiveBranch Tag Checkpoint
-    Restore UndoRestore UndoOp SetModel SetProfile
+    Restore UndoRestore UndoOp Export SetModel SetProfile
     SetBudget StoreKey Reload Quit);
 variants!(context_command, CONTEXT_COMMANDS, ContextCommand: Compact CompactPreview Report);
 variants!(todo_command, TODO_COMMANDS, TodoCommand: Add Edit Status Move);

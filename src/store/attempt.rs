@@ -14,7 +14,8 @@ use crate::writer::Job;
 
 /// Pages in the log after which it is copied back, between commits.
 const CHECKPOINT_PAGES: i64 = 1000;
-/// Pages after which a checkpoint also waits for readers, so that the log starts again from its beginning.
+/// Pages of the log, copied back or not, after which a checkpoint also waits for readers, so that the log starts again
+/// from its beginning. Where there is always a reader, it would never do so by itself.
 const RESTART_PAGES: i64 = 8000;
 
 /// The writer's connection and what is known of its last commit.
@@ -31,6 +32,8 @@ pub(crate) struct Attempt {
     /// What each job of the batch said in the last try that reached its commit.
     outcomes: Vec<Result<()>>,
     seed: u64,
+    /// Pages at which the log is to start again.
+    restart_at: i64,
 }
 
 impl Attempt {
@@ -46,6 +49,7 @@ impl Attempt {
             retried: false,
             outcomes: Vec::new(),
             seed: id.as_u64_pair().1 | 1,
+            restart_at: RESTART_PAGES,
             target,
         }
     }
@@ -153,16 +157,24 @@ impl Attempt {
 
     /// Copies a long log back into the database. After the acknowledgements, so that nobody waits for it; a
     /// failure shows at the next commit.
-    pub(crate) fn checkpoint(&self) {
+    pub(crate) fn checkpoint(&mut self) {
         let (Some(conn), true) = (&self.conn, self.target.is_file()) else { return };
-        let run = |mode: &str| -> rusqlite::Result<i64> {
+        // Whether somebody was in the way, pages in the log, pages of them that were copied back.
+        let run = |mode: &str| -> rusqlite::Result<(bool, i64, i64)> {
             conn.prepare_cached(&format!("PRAGMA wal_checkpoint({mode})"))?
-                .query_row([], |r| Ok(r.get::<_, i64>(1)? - r.get::<_, i64>(2)?.max(0)))
+                .query_row([], |r| Ok((r.get(0)?, r.get(1)?, r.get::<_, i64>(2)?.max(0))))
         };
-        let outcome = run("NOOP").and_then(|pages| match pages {
-            RESTART_PAGES.. => run("RESTART"),
-            CHECKPOINT_PAGES.. => run("PASSIVE"),
-            _ => Ok(0),
+        let outcome = run("NOOP").and_then(|(_, log, done)| {
+            if log >= self.restart_at {
+                // A reader that holds on makes each try a long one: the next comes when the log has grown as much again.
+                let (busy, ..) = run("RESTART")?;
+                self.restart_at = if busy { log + RESTART_PAGES } else { RESTART_PAGES };
+            } else if log - done >= CHECKPOINT_PAGES {
+                run("PASSIVE")?;
+            } else if log < RESTART_PAGES {
+                self.restart_at = RESTART_PAGES;
+            }
+            Ok(())
         });
         if let Err(error) = outcome {
             tracing::debug!(%error, "checkpoint");

@@ -237,6 +237,7 @@ impl Rows<'_> {
             "point" => step.entry.is_some() && step.before.is_none(),
             "call" => step.call.is_some(),
             "restore" => step.op.is_some(),
+            "others" => step.entry.is_some() || step.call.is_some() || step.op.is_some(),
             _ => false,
         };
         if !about {

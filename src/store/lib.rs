@@ -70,6 +70,8 @@ mod writer;
 #[cfg(test)]
 mod child;
 #[cfg(test)]
+mod fault_tests;
+#[cfg(test)]
 mod kill_tests;
 #[cfg(test)]
 mod power_tests;

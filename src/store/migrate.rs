@@ -131,11 +131,24 @@ pub(crate) fn migrate(
     }
 }
 
-/// Copies the database as it stands to `to` (0600).
+/// Copies the database as it stands to `to` (0600). The name appears when the copy is whole and on disk.
 pub(crate) fn backup(conn: &Connection, to: &Path) -> Result<()> {
-    folder::prepare_file(to, rustix::process::geteuid().as_raw())?;
+    let half = folder::beside(to, ".half");
+    let io = |e: std::io::Error| StoreError::from_io(&e, to);
+    // Of a copy that a kill cut short.
+    match std::fs::remove_file(&half) {
+        Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(io(e)),
+        _ => {}
+    }
+    folder::prepare_file(&half, rustix::process::geteuid().as_raw())?;
     let sql = |e: rusqlite::Error| StoreError::from_sql(&e, to);
-    let mut copy = Connection::open(to).map_err(sql)?;
+    let mut copy = Connection::open(&half).map_err(sql)?;
     copy.execute_batch("PRAGMA synchronous=FULL").map_err(sql)?;
-    Backup::new(conn, &mut copy).and_then(|b| b.run_to_completion(4096, Duration::ZERO, None)).map_err(sql)
+    Backup::new(conn, &mut copy)
+        .and_then(|b| b.run_to_completion(4096, Duration::ZERO, None))
+        .map_err(sql)?;
+    copy.close().map_err(|(_, e)| sql(e))?;
+    std::fs::rename(&half, to).map_err(io)?;
+    let dir = to.parent().unwrap_or(to);
+    std::fs::File::open(dir).and_then(|d| d.sync_all()).map_err(io)
 }

@@ -2,7 +2,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tiller_protocol::op::OpChange;
-use tiller_protocol::{ManualClock, OpId};
+use tiller_protocol::{Clock, ManualClock, OpId};
 
 use super::*;
 use crate::testing::*;
@@ -44,6 +44,71 @@ fn s14_the_list_is_in_the_order_of_acts_however_the_clock_jumps() {
     // Entries stay in the order of their links.
     let tail = store.path_tail(a, "main", 9).unwrap();
     assert_eq!(tail.entries.iter().map(|e| e.id).collect::<Vec<_>>(), vec![entry_id(1), entry_id(4)]);
+}
+
+/// A thousand jumps of up to a day, there and back: order is that of acts, in lists, on paths, in searches, in what is
+/// exported; nothing is counted twice, and nothing is swept before its time.
+#[test]
+fn s14_a_thousand_jumps_of_the_clock_change_no_order() {
+    const DAY: i64 = 24 * 3600 * 1000;
+    let clock = Arc::new(ManualClock::new(NOW));
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("tiller.db");
+    let store = Store::open(&path, Options { clock: clock.clone(), ..options() }).unwrap();
+    let sessions: Vec<_> = (1..=3).map(|n| session(&store, n)).collect();
+    let thrown = session(&store, 4);
+    say(&store, thrown, 900_000, "thrown away");
+    store.set_trashed(thrown, true).wait().unwrap();
+    let mut dice = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut order: Vec<u128> = Vec::new();
+    for n in 1..=1_000_u128 {
+        dice ^= dice << 13;
+        dice ^= dice >> 7;
+        dice ^= dice << 17;
+        let by = i64::try_from(dice % (2 * DAY as u64)).unwrap() - DAY;
+        clock.jump(Time(NOW.0 + by));
+        let which = u128::from(dice >> 40) % 3;
+        let s = sessions[usize::try_from(which).unwrap()];
+        let parent = store.head(s, "main").unwrap();
+        let mut entry = user(s, entry_id(n), parent, &format!("word{n} jump"));
+        entry.time = clock.now();
+        let call = crate::Call {
+            agent: tiller_protocol::AgentId::main(),
+            model: tiller_protocol::ModelRef("m".into()),
+            tier: "main".into(),
+            time: clock.now(),
+            usage: tiller_protocol::Usage { input: 1, ..Default::default() },
+            cost: Some(tiller_protocol::Cost(1)),
+        };
+        let append = Append { calls: vec![call], ..Append::new(s, "main").entries(vec![entry]) };
+        store.append(append).wait().unwrap();
+        order.retain(|o| *o != which + 1);
+        order.insert(0, which + 1);
+        if n % 100 == 0 {
+            assert_eq!(listed(&store, &Filter::default()), order, "after {n} jumps");
+            assert_eq!(store.sweep().wait().unwrap(), crate::Swept::default(), "nothing is 30 days old");
+        }
+    }
+    let mut all = 0;
+    for s in &sessions {
+        let tail = store.path_tail(*s, "main", 2_000).unwrap().entries;
+        assert!(tail.windows(2).all(|w| w[0].id < w[1].id), "a path is in the order of its links");
+        all += tail.len();
+    }
+    assert_eq!(all, 1_000);
+    let query = tiller_protocol::SearchQuery { text: "jump".into(), limit: 1_000, ..Default::default() };
+    let hits = store.search(&query, u64::MAX).unwrap().hits;
+    assert!(hits.len() == 1_000 && hits.windows(2).all(|w| w[0].entry > w[1].entry), "newest first, by acts");
+    let days = store.costs(None, tiller_protocol::command::CostBy::Day).unwrap();
+    assert_eq!(days.iter().map(|d| d.calls).sum::<u64>(), 1_000, "each call is of one day");
+    let mut out = Vec::new();
+    store.export(sessions[0], &mut out).unwrap();
+    let other = Store::not_saving("test", options()).unwrap();
+    other.import(&mut &out[..], crate::Keep::Ids).wait().unwrap();
+    let mut again = Vec::new();
+    other.export(sessions[0], &mut again).unwrap();
+    assert!(out == again);
+    assert_eq!(store.doctor().unwrap().problems, Vec::<String>::new());
 }
 
 #[test]

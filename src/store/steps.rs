@@ -172,6 +172,43 @@ impl Store {
         Ok(changed)
     }
 
+    /// What a tool call did, the newest should there be several; `None`: it changed nothing.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub fn step_of_call(&self, session: SessionId, call: &str) -> Result<Option<StepRow>> {
+        self.read(|conn| {
+            Ok(conn
+                .prepare_cached(&format!(
+                    "SELECT {COLUMNS} FROM steps WHERE session = ?1 AND kind = 'call' AND call = ?2
+                     ORDER BY id DESC LIMIT 1"
+                ))?
+                .query_row(params![session.0, call], read)
+                .optional()?)
+        })
+    }
+
+    /// What somebody else changed right before an entry, or before a call of a session.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub fn others_before(&self, session: SessionId, of: &StepOf) -> Result<Option<StepRow>> {
+        let (entry, call) = match of {
+            StepOf::OthersBefore(entry) => (Some(entry.0), None),
+            StepOf::OthersBeforeCall(call) => (None, Some(call.as_str())),
+            _ => return Ok(None),
+        };
+        self.read(|conn| {
+            Ok(conn
+                .prepare_cached(&format!(
+                    "SELECT {COLUMNS} FROM steps WHERE session = ?1 AND kind = 'others' AND entry IS ?2 AND call IS ?3
+                     ORDER BY id DESC LIMIT 1"
+                ))?
+                .query_row(params![session.0, entry, call], read)
+                .optional()?)
+        })
+    }
+
     /// Every snapshot that some session of `project` refers to.
     ///
     /// # Errors
@@ -232,6 +269,10 @@ mod tests {
         assert_eq!(store.point(entry_id(2)).unwrap(), None);
         let last = store.last_step(s).unwrap().unwrap();
         assert_eq!((last.of, last.after.as_str()), (StepOf::OthersBeforeCall("c9".into()), "s4"));
+        let before = |of: StepOf| store.others_before(s, &of).unwrap().map(|row| row.after);
+        assert_eq!(before(StepOf::OthersBefore(entry_id(2))), Some("s3".into()));
+        assert_eq!(before(StepOf::OthersBeforeCall("c9".into())), Some("s4".into()));
+        assert_eq!(before(StepOf::OthersBefore(entry_id(1))), None);
         // Another session of the folder knows who it was; what others did there is not that session's doing.
         let other = session(&store, 2);
         let found = store.changed_elsewhere(other, NOW).unwrap();

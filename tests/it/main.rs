@@ -18,6 +18,7 @@ mod exec;
 mod first;
 mod footer;
 mod keys;
+mod long;
 mod plain;
 mod published;
 mod repo;

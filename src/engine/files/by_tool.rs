@@ -32,16 +32,24 @@ pub(crate) enum Asked {
     },
     Restore {
         entry: EntryId,
+        call: String,
         reply: Answer<String>,
     },
     /// It was done, or could not be.
     Gone {
-        entry: EntryId,
-        op: OpId,
-        title: String,
+        back: Back,
         gone: Box<Result<Gone, String>>,
         reply: Answer<String>,
     },
+}
+
+/// A way back that a tool goes.
+pub(crate) struct Back {
+    entry: EntryId,
+    call: String,
+    op: OpId,
+    /// In the log.
+    title: String,
 }
 
 /// A state that was kept when the agent named it. Its entry comes at the next safe place.
@@ -59,9 +67,9 @@ impl Core {
                 let _ = reply.send(self.name_moment(&name, call));
             }
             Asked::Preview { name, reply } => self.preview_for_tool(name, reply),
-            Asked::Restore { entry, reply } => self.restore_for_tool(entry, reply),
-            Asked::Gone { entry, op, title, gone, reply } => {
-                let _ = reply.send(self.gone_for_tool(entry, op, &title, *gone));
+            Asked::Restore { entry, call, reply } => self.restore_for_tool(entry, call, reply),
+            Asked::Gone { back, gone, reply } => {
+                let _ = reply.send(self.gone_for_tool(back, *gone));
             }
         }
     }
@@ -110,40 +118,35 @@ impl Core {
         });
     }
 
-    fn restore_for_tool(&mut self, entry: EntryId, reply: Answer<String>) {
+    fn restore_for_tool(&mut self, entry: EntryId, call: String, reply: Answer<String>) {
         let (keeper, store, session) = (self.w.files.clone(), self.w.store.clone(), self.s.id);
         let (tx, written, watched) = (self.tx.clone(), self.written(), self.watched());
         let op = OpId::fresh(&*self.w.ids, self.w.clock.now());
         self.spawn(async move {
             written.await;
-            let mut title = String::new();
+            let mut back = Back { entry, call, op, title: String::new() };
             let result = async {
                 let keeper = keeper.ok_or(OFF)?;
                 let (goal, name, _) =
                     off_thread(move || goal(&store, session, entry)).await.map_err(|n| n.message)?;
-                title = format!("restore files: {name}");
+                back.title = format!("restore files: {name}");
                 go(&keeper, goal, Wishes::default(), watched, op).await.map_err(|n| n.message)
             };
             let gone = Box::new(result.await);
-            let _ = tx.send(Msg::Files(Asked::Gone { entry, op, title, gone, reply })).await;
+            let _ = tx.send(Msg::Files(Asked::Gone { back, gone, reply })).await;
         });
     }
 
-    fn gone_for_tool(
-        &mut self,
-        entry: EntryId,
-        op: OpId,
-        title: &str,
-        gone: Result<Gone, String>,
-    ) -> Result<String, String> {
+    fn gone_for_tool(&mut self, way: Back, gone: Result<Gone, String>) -> Result<String, String> {
         let Gone { done, files, others, .. } = gone?;
         let place = self.place();
         let change = back::change(&done, files.clone(), None);
-        let logged = self.op(self.s.id, CommandId(0), title, change);
-        let op = Op { id: op, cause: place.cause, ..logged };
+        let logged = self.op(self.s.id, CommandId(0), &way.title, change);
+        let op = Op { id: way.op, cause: place.cause, ..logged };
         let own = (done.before.id != done.after.id).then(|| StepRow {
             id: 0,
-            of: StepOf::Restore(op.id),
+            // It belongs to the call as well: whoever looks at the call finds what it changed.
+            of: StepOf::Call(way.call),
             before: Some(done.step().before.to_string()),
             after: done.step().after.to_string(),
             files,
@@ -157,7 +160,7 @@ impl Core {
         if changed {
             let mut append = self.append();
             append.op = Some(op);
-            let events = vec![(place, EventBody::State(StateEvent::Restored { entry }))];
+            let events = vec![(place, EventBody::State(StateEvent::Restored { entry: way.entry }))];
             self.save(append, events, Then::Nothing);
         }
         Ok(back::sentence(&done))

@@ -195,7 +195,12 @@ async fn the_agent_names_a_moment_and_goes_back_to_it_after_a_yes() {
     assert!(results(4).contains("nothing to do"), "{}", results(4));
     let kinds = shape(&rig.snapshot().await.entries);
     assert!(kinds.iter().any(|k| k.contains("checkpoint before the rewrite")), "{kinds:?}");
-    // It is a restore like any other.
+    // The call knows what it changed, and it is a restore like any other.
+    let store = Store::open(&place.db(), Options::default()).unwrap();
+    let rows = store.steps(rig.session(), 0).unwrap();
+    let of = |call: &str| rows.iter().find(|r| r.of == StepOf::Call(call.into())).map(|r| r.files.len());
+    assert_eq!((of("c3"), of("c4")), (Some(2), None), "{rows:?}");
+    drop(store);
     session_command(&mut rig, SessionCommand::UndoRestore { redo: false }).await;
     assert_eq!(place.read("b.txt"), "new");
     rig.quit().await;
@@ -237,6 +242,14 @@ async fn what_others_changed_in_between_is_known_with_its_author() {
         })
         .collect();
     assert_eq!(before, said[1..], "each stands before the message that came next");
+    // A browser of the tree says so.
+    let query = tiller_protocol::tree::TreeQuery::Preview { entry: said[1] };
+    let ReplyEvent::TreeReply { reply: tiller_protocol::tree::TreeReply::Preview { preview } } =
+        rig.query(Query::Tree { query }).await
+    else {
+        panic!()
+    };
+    assert_eq!(preview.notes, ["before it, changed by you or another program: by-hand.txt"]);
     rig.quit().await;
 }
 

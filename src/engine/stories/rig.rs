@@ -94,6 +94,7 @@ impl Place {
             settings: None,
             watcher: None,
             files: None,
+            exporter: None,
             retry: 0.01,
         }
     }

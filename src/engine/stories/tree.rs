@@ -106,3 +106,25 @@ async fn a_preview_says_why_there_is_nothing_to_compare() {
     let refused = rig.query(Query::Tree { query: TreeQuery::Preview { entry: gone } }).await;
     assert!(matches!(refused, ReplyEvent::ErrorReply { .. }), "{refused:?}");
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_session_is_written_to_the_file_that_was_named() {
+    let place = Place::new();
+    let fake = Fake::new([says("one")]);
+    let mut rig = place
+        .start_with(&fake, |p| {
+            p.exporter = Some(std::sync::Arc::new(|store, id, path| {
+                let tree = store.tree(id).map_err(|e| e.notice())?;
+                Ok(format!("{} to {}", tree.nodes.len(), path.display()))
+            }));
+        })
+        .await;
+    rig.turn("hello").await;
+    let id = rig.session();
+    let file = |file: &str| CommandBody::Session(SessionCommand::Export { id, file: file.into() });
+    rig.send(file(" a b.md "));
+    let ReplyEvent::DoneReply { said } = rig.reply().await else { panic!() };
+    assert_eq!(said, format!("3 to {}", place.work.join("a b.md").display()), "what was said is in it");
+    rig.send(file(" "));
+    assert!(rig.refused().await.message.contains("name of a file"));
+}

@@ -38,7 +38,7 @@ fn sent(r: &Robot) -> Vec<SessionCommand> {
         CommandBody::Session(s) => Some(s.clone()),
         _ => None,
     };
-    r.commands().into_iter().filter_map(|c| session(c)).collect()
+    r.commands().into_iter().filter_map(session).collect()
 }
 
 #[test]

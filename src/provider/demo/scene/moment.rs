@@ -9,6 +9,6 @@ use crate::demo::turn::Turn;
 pub(super) fn named(turn: &Turn<'_>, tool: &'static str, name: &str) -> Step {
     match turn.last(tool) {
         None => Step::call("", tool, json!({"name": name})),
-        Some(done) => Step::say(shorten(&done.text, 400)),
+        Some(done) => Step::say(shorten(done.text.lines().next().unwrap_or_default(), 400)),
     }
 }

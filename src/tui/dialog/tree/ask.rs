@@ -6,6 +6,7 @@ use tiller_protocol::event::ReplyEvent;
 use tiller_protocol::tree::{TreeQuery, TreeReply};
 use tiller_protocol::{CommandBody, EntryId, SessionId};
 
+use super::filter::Only;
 use super::forest::{State, What};
 use super::{Browser, Copying};
 use crate::effect::{Effect, Token};
@@ -142,8 +143,10 @@ impl Browser {
             (LIST, ReplyEvent::SessionsReply { sessions }) => {
                 self.heard = true;
                 self.forest.list(sessions);
-                self.open_here();
                 self.rebuild();
+                if let Some(here) = self.here {
+                    self.show_now(here);
+                }
             }
             (_, ReplyEvent::TreeReply { reply }) => self.tree_answered(reply, &mut all),
             (_, ReplyEvent::ErrorReply { notice }) => {
@@ -193,7 +196,10 @@ impl Browser {
             }
             TreeReply::Marks { session, marks } => {
                 self.forest.mark(*session, marks);
-                self.rebuild();
+                // Else they change what stands in rows, not which rows there are.
+                if matches!(self.filter.only, Only::Changes | Only::Errors) {
+                    self.rebuild();
+                }
             }
             TreeReply::Lines { lines } => {
                 self.lines_asked = false;
@@ -205,8 +211,13 @@ impl Browser {
                 if *everywhere == self.everywhere && !self.typed.trim().is_empty() {
                     self.filter.text.clone_from(text);
                     self.forest.found(Some(found));
-                    self.found = Some(found.clone());
+                    let behind = self.found.replace(found.clone()).map_or(u64::MAX, |f| f.behind);
                     self.rebuild();
+                    // The index takes a long history in by and by; each time some of it is looked at more.
+                    if found.behind > 0 && found.behind < behind && *text == self.typed.trim() {
+                        self.finding = Some(text.clone());
+                        all.push(ask(TreeQuery::Find { text: text.clone(), everywhere: *everywhere }, FIND));
+                    }
                 }
             }
             TreeReply::Preview { preview } => {
@@ -221,21 +232,13 @@ impl Browser {
         }
     }
 
-    /// The open session's tree is unfolded from the start.
-    fn open_here(&mut self) {
-        let here = self.here.and_then(|id| self.forest.find(id));
-        if let Some(n) = here.filter(|_| !self.placed) {
-            self.forest.trees[n].open = true;
-        }
-    }
-
     /// The first time, the choice is where the person is.
     fn show_now(&mut self, session: SessionId) {
         if self.placed || Some(session) != self.here {
             return;
         }
-        self.placed = true;
         let Some(at) = self.now_row() else { return };
+        self.placed = true;
         self.list.chosen = at;
         self.list.top = at.saturating_sub(self.page.saturating_sub(3));
     }

@@ -62,7 +62,11 @@ impl Filter {
     pub(super) fn of<'a>(&'a self, tree: &'a Tree, shape: &'a Shape) -> Shown<'a> {
         let agent = self.agent.as_ref().map(|a| shape.tree.agents.iter().position(|n| n == a));
         let words = self.text.trim().to_lowercase();
-        Shown { filter: self, tree, shape, agent, words }
+        let has = |name: &str| !words.is_empty() && name.to_lowercase().contains(&words);
+        let tags = shape.tree.tags.iter().filter(|t| has(&t.name)).map(|t| t.node);
+        let heads = shape.tree.heads.iter().filter(|h| has(&h.label)).filter_map(|h| h.node);
+        let called = tags.chain(heads).collect();
+        Shown { filter: self, tree, shape, agent, typed: !words.is_empty(), called }
     }
 }
 
@@ -73,7 +77,10 @@ pub(super) struct Shown<'a> {
     shape: &'a Shape,
     /// The agent's place; `Some(None)`: it is not in this tree.
     agent: Option<Option<usize>>,
-    words: String,
+    /// Words are looked for.
+    typed: bool,
+    /// Nodes with a name that holds them: a few.
+    called: Vec<u32>,
 }
 
 impl Shown<'_> {
@@ -87,13 +94,13 @@ impl Shown<'_> {
             return false;
         }
         let kind = match self.filter.only {
-            Only::All if self.words.is_empty() => self.unfolded(n),
+            Only::All if !self.typed => self.unfolded(n),
             Only::All => node.kind != NodeKind::Prefix,
             Only::Named => node.kind == NodeKind::Checkpoint || self.named(n),
             Only::Changes => self.shape.changed[n] && self.unfolded(n),
             Only::Errors => self.shape.failed[n],
         };
-        kind && (self.words.is_empty() || self.found(n))
+        kind && (!self.typed || self.found(n))
     }
 
     fn unfolded(&self, n: usize) -> bool {
@@ -110,12 +117,6 @@ impl Shown<'_> {
 
     /// The words stand in the entry, or in a name of it.
     fn found(&self, n: usize) -> bool {
-        if self.tree.hits.as_ref().is_some_and(|hits| hits[n]) {
-            return true;
-        }
-        let (tree, at) = (&self.shape.tree, n as u32);
-        let has = |name: &str| name.to_lowercase().contains(&self.words);
-        let tagged = self.shape.tags.get(&at).is_some_and(|t| t.iter().any(|t| has(&tree.tags[*t].name)));
-        tagged || self.shape.heads.get(&at).is_some_and(|h| h.iter().any(|h| has(&tree.heads[*h].label)))
+        self.tree.hits.as_ref().is_some_and(|hits| hits[n]) || self.called.contains(&(n as u32))
     }
 }

@@ -97,6 +97,16 @@ impl Forest {
         n
     }
 
+    /// The place of a session, known or not, unfolded.
+    pub(super) fn ready(&mut self, session: SessionId) -> usize {
+        let n = match self.find(session) {
+            Some(n) => n,
+            None => self.add(fresh(session)) as usize,
+        };
+        self.trees[n].open = true;
+        n
+    }
+
     /// Takes the list of sessions; what is known of them stays.
     pub(super) fn list(&mut self, sessions: &[SessionSummary]) {
         self.roots.clear();

@@ -1,6 +1,7 @@
 //! What keys do on a row, and which of them are told of in the footer.
 
 use tiller_protocol::command::SessionCommand;
+use tiller_protocol::compare::{Pair, Side};
 use tiller_protocol::tree::NodeKind;
 use tiller_protocol::{CommandBody, EntryId, Notice, NoticeKind, SessionId};
 
@@ -8,6 +9,7 @@ use super::forest::{Row, State, Tree, What};
 use super::shape::Shape;
 use super::{Browser, Copying, Field};
 use crate::action::Action;
+use crate::dialog::compare::Compare;
 use crate::dialog::restore::Restore;
 use crate::effect::{Effect, Visit};
 use crate::header::short;
@@ -119,7 +121,9 @@ impl Browser {
             "tree.name" => return self.name(),
             "tree.tag" => return self.tag(),
             "tree.archive" => return self.archive(),
-            "tree.undo" => return Reply::with(send(SessionCommand::UndoRestore { redo: false })),
+            "tree.compare" => return self.compare(),
+            "tree.export" => return self.export(),
+            "tree.undo" => return Reply::with(send(SessionCommand::UndoOp { redo: false })),
             _ => return Reply::Ignored,
         }
         Reply::Done(self.wants())
@@ -347,6 +351,42 @@ impl Browser {
         }
     }
 
+    /// With the marked entry; without one, with the open branch.
+    fn compare(&self) -> Reply {
+        let Some(at) = self.at() else { return Reply::done() };
+        let Some((shape, n, entry)) = at.node else { return say("choose an entry of it first") };
+        if !self.is_here(at.tree.session) {
+            return say("open that session first; then its branches can be compared");
+        }
+        let marked = self.marked.filter(|(session, e)| *session == at.tree.session && *e != entry);
+        let heads = &shape.tree.heads;
+        let left = match (marked, heads.iter().find(|h| h.current)) {
+            (Some((_, entry)), _) => Side::Entry(entry),
+            (None, Some(h)) => Side::Branch(h.name.clone()),
+            (None, None) => return say("mark another entry first, to compare this one with it"),
+        };
+        if marked.is_none() && self.ends_here(&at) {
+            return say("that is the open branch itself: choose another row, or mark one first");
+        }
+        let right = match self.tip(&at) {
+            Some(h) if heads[h].node.is_some_and(|tip| shape.turn[tip as usize] == n) => {
+                Side::Branch(heads[h].name.clone())
+            }
+            _ => Side::Entry(entry),
+        };
+        Reply::with(Effect::Push(Box::new(Compare::of(Pair { left, right }))))
+    }
+
+    fn export(&mut self) -> Reply {
+        let Some(at) = self.at() else { return Reply::done() };
+        let words = |c: char| if c.is_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
+        let name: String = at.tree.title.chars().take(40).map(words).collect();
+        let name = name.split('-').filter(|p| !p.is_empty()).collect::<Vec<_>>().join("-");
+        let name = if name.is_empty() { "session".into() } else { name };
+        self.field = Field::Export(at.tree.session, Edit::with(&format!("{name}.md")));
+        Reply::done()
+    }
+
     /// Words were typed or erased.
     pub(super) fn field_changed(&mut self) -> Reply {
         if let Field::Find(edit) = &self.field {
@@ -370,6 +410,10 @@ impl Browser {
                     self.forest.trees[n].title.clone_from(&title);
                 }
                 SessionCommand::Rename { id, title }
+            }
+            Field::Export(id, edit) => {
+                let file = edit.text().trim().to_owned();
+                SessionCommand::Export { id, file }
             }
             Field::Tag(entry, edit) => {
                 let name = edit.text().trim().to_owned();
@@ -434,6 +478,7 @@ impl Browser {
             Field::Find(_) => return vec![Hint::as_("input.done", "to the rows")],
             Field::Title(..) | Field::Branch(..) => return vec![Hint::as_("input.done", "give the name")],
             Field::Tag(..) => return vec![Hint::as_("input.done", "give the name")],
+            Field::Export(..) => return vec![Hint::as_("input.done", "write it")],
         }
         let Some(at) = self.at() else { return vec![Hint::of("tree.everywhere")] };
         let here = self.is_here(at.tree.session);
@@ -449,7 +494,11 @@ impl Browser {
             let mut hints = vec![enter, fold];
             hints.dedup();
             if !at.tree.nested {
-                hints.extend([Hint::as_("tree.name", "title"), Hint::as_("tree.archive", away)]);
+                hints.extend([
+                    Hint::as_("tree.name", "title"),
+                    Hint::as_("tree.archive", away),
+                    Hint::of("tree.export"),
+                ]);
             }
             hints.push(Hint::of("list.search"));
             return hints;
@@ -468,7 +517,11 @@ impl Browser {
         if !model.running {
             hints.push(Hint::of("tree.fork"));
         }
-        hints.extend([Hint::of("tree.restore"), fold, Hint::of("list.search")]);
+        hints.push(Hint::of("tree.restore"));
+        if here && (self.marked.is_some() || !self.ends_here(&at)) {
+            hints.push(Hint::of("tree.compare"));
+        }
+        hints.extend([fold, Hint::of("list.search")]);
         let preview = if self.side_shown { "no preview" } else { "preview" };
         hints.push(Hint::as_("tree.preview", preview));
         if here {

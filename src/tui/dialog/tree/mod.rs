@@ -53,6 +53,16 @@ pub(crate) const ACTIONS: &[ActionSpec] = &[
     ActionSpec::key_only("tree.name", "name", "Give the branch of this row a name, or the session a title"),
     ActionSpec::key_only("tree.tag", "tag", "Give this entry a name of its own; an empty one takes it off"),
     ActionSpec::key_only("tree.archive", "put away", "Put the branch or the session away, or bring it back"),
+    ActionSpec::key_only(
+        "tree.compare",
+        "compare",
+        "Compare this row with the marked one, else with the open branch",
+    ),
+    ActionSpec::key_only(
+        "tree.export",
+        "export",
+        "Write this session to a file: Markdown, HTML or JSON lines",
+    ),
     ActionSpec::key_only("tree.undo", "undo", "Take the last operation of the open session back"),
 ];
 
@@ -73,6 +83,8 @@ enum Field {
     Branch(String, Edit),
     Title(SessionId, Edit),
     Tag(EntryId, Edit),
+    /// The file that a session is written to.
+    Export(SessionId, Edit),
 }
 
 /// A name at a row.
@@ -180,6 +192,7 @@ impl Browser {
     /// Names stand at their entry's row, or at the nearest one above that is shown.
     fn name_rows(&mut self) {
         self.badges.clear();
+        let filtered = self.filter.active();
         let mut shown: HashMap<u32, Vec<bool>> = HashMap::new();
         for row in &self.rows {
             let Some(shape) = self.forest.trees[row.tree as usize].shape() else { continue };
@@ -193,7 +206,9 @@ impl Browser {
             let mut put = |node: Option<u32>, badge: Badge| {
                 let mut at = node;
                 while let Some(n) = at.filter(|n| !shown[*n as usize]) {
-                    at = nodes[n as usize].parent;
+                    // A filter leaves out what lies between: there a name goes no further up than its turn.
+                    let turn = shape.turn[n as usize];
+                    at = if filtered { Some(turn).filter(|t| *t != n) } else { nodes[n as usize].parent };
                 }
                 if let Some(n) = at {
                     self.badges.entry((tree, n)).or_default().push(badge);
@@ -249,15 +264,18 @@ impl Browser {
             Field::Branch(_, edit) => ("name of the branch: ", Some(edit)),
             Field::Title(_, edit) => ("title: ", Some(edit)),
             Field::Tag(_, edit) => ("name of the entry: ", Some(edit)),
+            Field::Export(_, edit) => ("new file (.md, .html, .jsonl): ", Some(edit)),
         }
     }
 
     fn editing(&mut self) -> Option<&mut Edit> {
         match &mut self.field {
             Field::None => None,
-            Field::Find(edit) | Field::Branch(_, edit) | Field::Title(_, edit) | Field::Tag(_, edit) => {
-                Some(edit)
-            }
+            Field::Find(edit)
+            | Field::Branch(_, edit)
+            | Field::Title(_, edit)
+            | Field::Tag(_, edit)
+            | Field::Export(_, edit) => Some(edit),
         }
     }
 
@@ -304,7 +322,9 @@ impl Browser {
                 Vec::new()
             }
             Some(n) if self.forest.trees[n].shape().is_some() => vec![self.load(n)],
-            _ => Vec::new(),
+            // It had nothing in it so far.
+            Some(n) => vec![self.list_query(), self.load(n)],
+            None => Vec::new(),
         }
     }
 }
@@ -326,7 +346,9 @@ impl Panel for Browser {
     }
 
     fn opened(&mut self, _model: &Model) -> Vec<Effect> {
-        vec![self.list_query()]
+        // The open session's tree does not wait for the list.
+        let tree = self.here.map(|id| self.forest.ready(id)).map(|n| self.load(n));
+        std::iter::once(self.list_query()).chain(tree).collect()
     }
 
     fn place(&self, _model: &Model) -> Place {
@@ -337,7 +359,8 @@ impl Panel for Browser {
         match &event.body {
             EventBody::Turn(TurnEvent::SessionStarted { .. }) => {
                 self.here = Some(event.session);
-                Reply::with(self.list_query())
+                let n = self.forest.ready(event.session);
+                Reply::Done(vec![self.list_query(), self.load(n)])
             }
             EventBody::Turn(
                 TurnEvent::UserMessage { .. } | TurnEvent::TurnFinished { .. } | TurnEvent::Compacted { .. },
@@ -345,6 +368,7 @@ impl Panel for Browser {
             | EventBody::State(
                 StateEvent::HeadMoved { .. }
                 | StateEvent::CheckpointCreated { .. }
+                | StateEvent::Restored { .. }
                 | StateEvent::BranchNamed { .. }
                 | StateEvent::BranchArchived { .. }
                 | StateEvent::TagChanged { .. },
@@ -373,17 +397,20 @@ impl Panel for Browser {
     }
 
     fn rung(&self, _model: &Model) -> Option<Rung> {
-        let some = self.field_shown() || self.filter.active();
-        some.then_some(Rung::Search)
+        match self.field {
+            Field::None | Field::Find(_) => {
+                (self.field_shown() || self.filter.active()).then_some(Rung::Search)
+            }
+            _ => Some(Rung::Popup),
+        }
     }
 
     fn escape(&mut self, rung: Rung, _model: &Model) -> Reply {
-        if rung != Rung::Search {
+        if rung == Rung::Layer {
             return Reply::with(Effect::Pop);
         }
-        let naming = !matches!(self.field, Field::None | Field::Find(_));
         self.field = Field::None;
-        if !naming {
+        if rung == Rung::Search {
             self.typed.clear();
             self.found = None;
             self.filter.only = Only::All;

@@ -1,6 +1,7 @@
 //! The browser, driven by the robot.
 
 use tiller_protocol::command::{Query, SessionCommand};
+use tiller_protocol::compare::{Pair, Side};
 use tiller_protocol::event::ReplyEvent;
 use tiller_protocol::restore::RestoreFile;
 use tiller_protocol::tree::{EntryPreview, SessionTree, TreeMarks, TreeQuery, TreeReply};
@@ -117,7 +118,8 @@ fn opened(w: u16, h: u16) -> Robot {
     r.app.model.session.summary = Some(summary(1, "retry work", 0));
     r.run("ctrl-x T");
     let rows = vec![summary(1, "retry work", 0), summary(2, "the parser", 30), summary(3, "old", 60)];
-    r.reply(ReplyEvent::SessionsReply { sessions: rows });
+    let list = r.asked(|c| matches!(c, CommandBody::Query(Query::Sessions { .. })));
+    r.cause(list, EventBody::Reply(Box::new(ReplyEvent::SessionsReply { sessions: rows })));
     serve(&mut r);
     r.clear();
     r
@@ -193,6 +195,7 @@ fn words_filter_while_they_are_typed_and_escape_ends_it() {
     assert!(screen.contains("words of entry 3") && screen.contains("words of entry 7"), "{screen}");
     assert!(screen.contains("2 found") && !screen.contains("words of entry 0"), "{screen}");
     assert!(screen.contains("the parser"), "its title has the words: {screen}");
+    assert!(!screen.contains(" now"), "a name goes to no row that it does not belong to: {screen}");
     r.run("enter; esc");
     serve(&mut r);
     assert!(r.screen().contains("words of entry 0") && !r.app.layers.is_empty(), "{}", r.screen());
@@ -266,6 +269,25 @@ fn names_are_given_and_things_put_away() {
         "{}",
         r.screen()
     );
+    r.clear().run("c");
+    let compared = |r: &Robot| {
+        r.commands().iter().find_map(|c| match c {
+            CommandBody::Query(Query::Compare { pair }) => Some(pair.clone()),
+            _ => None,
+        })
+    };
+    let side = Side::Branch("branch-1".into());
+    assert_eq!(compared(&r), Some(Pair { left: Side::Branch("main".into()), right: side }));
+    let marked = Side::Entry(bushy().nodes[0].id);
+    r.run("q").clear().run("g; j; space; n; c");
+    let pair = compared(&r).unwrap();
+    assert_eq!(pair.left, marked, "{}", r.screen());
+    r.run("q").clear().run("g; E");
+    assert!(r.screen().contains("better.md"), "{}", r.screen());
+    r.run("enter");
+    assert_eq!(commands(&r), [SessionCommand::Export { id, file: "better.md".into() }]);
+    r.clear().run("u");
+    assert_eq!(commands(&r), [SessionCommand::UndoOp { redo: false }]);
     r.clear().run("G; a");
     assert!(r.screen().contains("put away"), "{}", r.screen());
 }
@@ -299,4 +321,39 @@ fn what_changes_while_one_looks_is_read_again() {
     assert!(asked.iter().any(|(_, q)| matches!(q, TreeQuery::Nodes { .. })), "{asked:?}");
     serve(&mut r);
     assert!(r.screen().contains("now"), "{}", r.screen());
+}
+
+#[test]
+fn a_tree_that_comes_before_the_list_and_one_that_is_not_there_yet() {
+    let mut r = Robot::new(80, 24);
+    r.app.model.session.summary = Some(summary(1, "retry work", 0));
+    r.run("ctrl-x T");
+    let list = r.asked(|c| matches!(c, CommandBody::Query(Query::Sessions { .. })));
+    serve(&mut r);
+    let rows = ReplyEvent::SessionsReply { sessions: vec![summary(1, "retry work", 0)] };
+    r.cause(list, EventBody::Reply(Box::new(rows.clone())));
+    serve(&mut r);
+    assert!(r.screen().contains("words of entry 10"), "{}", r.screen());
+    // Nothing was said yet: the store does not know the session.
+    let mut r = Robot::new(80, 24);
+    r.app.model.session.summary = Some(summary(1, "", 0));
+    r.run("ctrl-x T");
+    let list = r.asked(|c| matches!(c, CommandBody::Query(Query::Sessions { .. })));
+    let asked = pending(&r);
+    let notice = tiller_protocol::Notice::new(tiller_protocol::NoticeKind::User, "no such session");
+    r.cause(Some(asked[0].0), EventBody::Reply(Box::new(ReplyEvent::ErrorReply { notice })));
+    r.cause(list, EventBody::Reply(Box::new(ReplyEvent::SessionsReply { sessions: Vec::new() })));
+    assert!(r.screen().contains("no session yet"), "{}", r.screen());
+    r.clear().event(EventBody::Turn(TurnEvent::TurnFinished {
+        status: tiller_protocol::event::TurnStatus::Done,
+        text: String::new(),
+        usage: Default::default(),
+        cost_usd: None,
+        error: None,
+    }));
+    let list = r.asked(|c| matches!(c, CommandBody::Query(Query::Sessions { .. })));
+    assert!(list.is_some(), "it is asked for once there is something");
+    r.cause(list, EventBody::Reply(Box::new(rows)));
+    serve(&mut r);
+    assert!(r.screen().contains("words of entry 10"), "{}", r.screen());
 }
