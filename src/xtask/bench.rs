@@ -11,6 +11,7 @@
     reason = "figures for people, on standard output"
 )]
 
+mod branches;
 mod figures;
 mod keys;
 mod model;
@@ -48,6 +49,7 @@ const CASES: &[Case] = &[
     ("tools", tools::calls),
     ("search", search::search),
     ("tree", tree::browse),
+    ("branches", branches::moves),
 ];
 
 /// What every case needs.

@@ -80,17 +80,22 @@ fn end(store: &Store, session: SessionId, side: &Side) -> Result<End, Notice> {
     Ok(End { name, entry, count: 0, state })
 }
 
-/// The state at the last entry of both; without one, that of the left side's first message.
+/// The state at the last entry of both; where none was kept, the first that was kept on either side since.
 pub fn base_state(store: &Store, session: SessionId, ends: &Ends) -> tiller_store::Result<Option<Id>> {
-    let point = |entry| Ok(back::point(store, session, entry)?.map(|p| p.snapshot));
-    if let Some(base) = ends.base
-        && let Some(state) = point(base)?
-    {
-        return Ok(Some(state));
+    let there = ends.base.map(|base| back::point(store, session, base)).transpose()?.flatten();
+    if let Some(point) = there {
+        return Ok(Some(point.snapshot));
     }
-    let all = since(store, &ends.left)?;
-    let first = all.iter().find(|e| matches!(e.body, EntryBody::User { .. }));
-    first.map_or(Ok(None), |e| point(e.id))
+    let mut first: Option<tiller_store::StepRow> = None;
+    for end in [&ends.left, &ends.right] {
+        for entry in since(store, end)?.iter().filter(|e| matches!(e.body, EntryBody::User { .. })) {
+            if let Some(row) = store.point(entry.id)? {
+                first = first.filter(|f| f.id < row.id).or(Some(row));
+                break;
+            }
+        }
+    }
+    Ok(first.and_then(|row| row.after.parse().ok()))
 }
 
 fn since(store: &Store, end: &End) -> tiller_store::Result<Vec<Entry>> {

@@ -198,7 +198,8 @@ impl Compare {
         for (right, side) in [(false, &c.left), (true, &c.right)] {
             let chosen = self.right == right && self.view != View::Files;
             let role = if chosen { Role::Accent } else { Role::Strong };
-            let text = told(if right { "right" } else { "left" }, side);
+            let mark = if chosen { "> " } else { "" };
+            let text = format!("{mark}{}", told(if right { "right" } else { "left" }, side));
             let text = shorten_middle(&text, usize::from(head.width).saturating_sub(1), cx.ascii);
             draw::text(buf, row(u16::from(right)), &text, cx.theme.style(role));
         }
