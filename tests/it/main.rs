@@ -18,6 +18,7 @@ mod first;
 mod footer;
 mod keys;
 mod plain;
+mod power;
 mod published;
 mod repo;
 mod screen;

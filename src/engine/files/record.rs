@@ -128,6 +128,17 @@ impl Core {
                 // A call that changed nothing is no step.
                 Ok((Some(before), after, _)) if before == after.id => {}
                 Ok((before, after, files)) => {
+                    // A row that survives a loss of power must not name a state that does not.
+                    let _order = match &keeper {
+                        Some(k) => Some(k.rows.lock().await),
+                        None => None,
+                    };
+                    if let Some(keeper) = &keeper
+                        && let Ok(new) = keeper.run(|s| Ok(s.unsettled())).await
+                        && let Ok(Err(error)) = tokio::task::spawn_blocking(|| new.settle()).await
+                    {
+                        return drop(tx.send(Msg::NotKept(Box::new(NotKept(error)))).await);
+                    }
                     let row = StepRow {
                         id: 0,
                         of,
