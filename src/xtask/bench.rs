@@ -21,6 +21,7 @@ mod search;
 mod sessions;
 mod start;
 mod tools;
+mod transfer;
 
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
@@ -46,6 +47,7 @@ const CASES: &[Case] = &[
     ("pace", replies::paced),
     ("tools", tools::calls),
     ("search", search::search),
+    ("transfer", transfer::transfer),
 ];
 
 /// What every case needs.
