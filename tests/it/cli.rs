@@ -45,8 +45,15 @@ fn sessions_are_listed_shown_found_renamed_and_archived() {
     );
     place.ok(&["sessions", "archive", id]);
     assert_eq!(place.lines(&["sessions", "list", "--json"]).len(), 0);
+    let away = place.ok(&["sessions", "list", "--archived"]);
+    assert!(away.contains(id) && away.contains("archived"), "what is put away can be found: {away}");
+    assert!(place.ok(&["sessions", "list"]).contains("--archived"));
     place.ok(&["sessions", "archive", "--undo", id]);
     assert_eq!(place.lines(&["sessions", "list", "--json"]).len(), 1);
+    let unnamed = place.run(&["sessions", "rename", id, " "]);
+    assert!(unnamed.code == Some(2) && unnamed.stderr.contains("A title needs a word"), "{unnamed:?}");
+    let other = place.run(&["sessions", "import", "walnut.txt"]);
+    assert!(other.code == Some(2) && other.stderr.contains("walnut.txt is no session"), "{other:?}");
     assert_eq!(place.run(&["sessions", "show", "nonsense"]).code, Some(2));
 }
 
