@@ -412,7 +412,8 @@ fn checkpoints_are_listed_named_compared_restored_and_undone() {
     // What the person changed since stays, unless told otherwise.
     place.file("a.txt", "by hand\n");
     let first = list[0]["entry"].as_str().unwrap();
-    place.ok(&["checkpoint", "restore", &first[..first.len() - 2]]);
+    let kept = place.ok(&["checkpoint", "restore", &first[..first.len() - 2]]);
+    assert!(kept.contains("a.txt") && kept.contains("--force"), "{kept}");
     assert_eq!(place.read("a.txt"), "by hand\n");
     assert!(!place.work.join("b.txt").exists());
     place.ok(&["checkpoint", "restore", first, "--force", "--path", "a.txt"]);
