@@ -169,6 +169,20 @@ impl Core {
                         files,
                         time: after.time,
                     });
+                    if others.is_none() && own.is_none() {
+                        return;
+                    }
+                    // A row that survives a loss of power must not name a state that does not.
+                    let _order = match &keeper {
+                        Some(k) => Some(k.rows.lock().await),
+                        None => None,
+                    };
+                    if let Some(keeper) = &keeper
+                        && let Ok(new) = keeper.run(|s| Ok(s.unsettled())).await
+                        && let Ok(Err(error)) = tokio::task::spawn_blocking(|| new.settle()).await
+                    {
+                        return drop(tx.send(Msg::NotKept(Box::new(NotKept(error)))).await);
+                    }
                     for row in others.into_iter().chain(own) {
                         if let Err(error) = store.add_step(session, row).await {
                             tracing::warn!(%error, "a step was not recorded");
