@@ -2,6 +2,8 @@
 
 use serde_json::json;
 use tiller_engine::files::back::{self, Wishes};
+use tiller_protocol::op::OpChange;
+use tiller_protocol::restore::StepFile;
 use tiller_protocol::{
     Entry, EntryBody, EntryId, IdSource, Notice, NoticeKind, Op, OpId, RestorePreview, SessionId,
 };
@@ -44,6 +46,7 @@ pub(super) fn run(setup: &Setup, what: &Checkpoint) -> Result<Exit, Notice> {
     let mut here = Here { setup, store, session, head: row.head, shadow };
     if let Some(recovered) = here.shadow.recovered() {
         eprint_line(&recovered.sentence());
+        here.log_finished(&recovered)?;
     }
     match &what.what {
         CheckpointWhat::List => here.list(what.json),
@@ -231,6 +234,51 @@ impl Here<'_> {
         self.go(&found.goal, &Wishes::default(), &title, Some(found.root), json)
     }
 
+    /// A restore goes into the log, and its states among the session's own steps.
+    fn log(
+        &self,
+        lease: &Lease,
+        title: &str,
+        (before, after): (tiller_snapshot::Id, tiller_snapshot::Id),
+        files: Vec<StepFile>,
+        of: Option<OpId>,
+    ) -> Result<(), Notice> {
+        let now = self.setup.clock.now();
+        let (before, after) = (before.to_string(), after.to_string());
+        let op = Op {
+            id: OpId::fresh(self.ids(), now),
+            session: self.session,
+            time: now,
+            parent: None,
+            cause: None,
+            title: title.into(),
+            of: None,
+            with: None,
+            change: OpChange::Files {
+                before: before.clone(),
+                after: after.clone(),
+                files: files.clone(),
+                of,
+            },
+        };
+        let row =
+            StepRow { id: 0, of: StepOf::Restore(op.id), before: Some(before), after, files, time: now };
+        self.store.add_step(self.session, row).wait().map_err(|e| e.notice())?;
+        let mut append = Append::new(self.session, self.head.clone());
+        append.op = Some(op);
+        append.lease = Some(lease.clone());
+        self.store.append(append).wait().map_err(|e| e.notice())
+    }
+
+    /// What a kill had interrupted was finished when the states were opened: it can be undone like any other.
+    fn log_finished(&self, recovered: &tiller_snapshot::Recovered) -> Result<(), Notice> {
+        let Some(step) = recovered.step() else { return Ok(()) };
+        let files = back::named(&self.shadow.compare(step.before, step.after).map_err(|e| e.notice())?);
+        let lease = self.lease()?;
+        self.log(&lease, "restore files, finished at the start", (step.before, step.after), files, None)?;
+        self.store.release(lease).wait().map_err(|e| e.notice())
+    }
+
     fn go(
         &mut self,
         goal: &Goal,
@@ -244,31 +292,8 @@ impl Here<'_> {
         let diffs = self.shadow.compare(done.before.id, done.after.id).map_err(|e| e.notice())?;
         let named = back::named(&diffs);
         if done.before.id != done.after.id {
-            let now = self.setup.clock.now();
-            let op = Op {
-                id: OpId::fresh(self.ids(), now),
-                session: self.session,
-                time: now,
-                parent: None,
-                cause: None,
-                title: title.into(),
-                of: None,
-                with: None,
-                change: back::change(&done, named.clone(), of),
-            };
-            let row = StepRow {
-                id: 0,
-                of: StepOf::Restore(op.id),
-                before: Some(done.step().before.to_string()),
-                after: done.step().after.to_string(),
-                files: named.clone(),
-                time: done.after.time,
-            };
-            self.store.add_step(self.session, row).wait().map_err(|e| e.notice())?;
-            let mut append = Append::new(self.session, self.head.clone());
-            append.op = Some(op);
-            append.lease = Some(lease.clone());
-            self.store.append(append).wait().map_err(|e| e.notice())?;
+            let states = (done.step().before, done.step().after);
+            self.log(&lease, title, states, named.clone(), of)?;
         }
         self.store.release(lease).wait().map_err(|e| e.notice())?;
         let left: Vec<String> =

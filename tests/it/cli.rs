@@ -380,6 +380,38 @@ fn doctor_tells_which_of_two_keys_is_used() {
     assert_eq!((check().0.as_str(), check().2), ("fail", Some(2)));
 }
 
+/// W2, as a person meets it: a restore is killed, and the next command says what became of it.
+#[test]
+fn w2_a_restore_that_was_killed_is_finished_and_can_be_undone() {
+    let many = "mkdir d; cd d; seq 1500 | split -l 1 -a 4 - n; cd ..";
+    let server =
+        ScriptServer::start([calls("c1", "terminal", serde_json::json!({"command": many})), says("Done.")]);
+    let place = Place::anthropic(&server);
+    place.file("mine.txt", "mine\n");
+    assert!(place.ok(&["exec", "--profile", "full", "many files"]).contains("Done."));
+    let list = place.lines(&["checkpoint", "list", "--json"]);
+    let first = list[0]["entry"].as_str().unwrap().to_owned();
+    let journals = || {
+        let stores = std::fs::read_dir(place.home.join("data/snapshots")).unwrap();
+        stores.filter(|s| s.as_ref().is_ok_and(|s| s.path().join("journal").exists())).count()
+    };
+    let left = || std::fs::read_dir(place.work.join("d")).map_or(0, Iterator::count);
+    assert_eq!(left(), 1500);
+    let mut child = place.tiller(&["checkpoint", "restore", &first]).spawn().unwrap();
+    crate::common::wait("the restore to be on its way", || left() < 1500);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    if journals() == 0 {
+        // The restore was quicker than the kill: nothing was interrupted.
+        return;
+    }
+    let undone = place.run(&["checkpoint", "undo"]);
+    assert_eq!(undone.code, Some(0), "{undone:?}");
+    assert!(undone.stderr.contains("It was finished now"), "{undone:?}");
+    assert_eq!(left(), 1500, "{undone:?}");
+    assert_eq!((place.read("d/naaaa").as_str(), place.read("mine.txt").as_str()), ("1\n", "mine\n"));
+}
+
 #[test]
 fn checkpoints_are_listed_named_compared_restored_and_undone() {
     let server = ScriptServer::start([

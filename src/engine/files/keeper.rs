@@ -8,9 +8,11 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
 use tiller_protocol::Clock;
-use tiller_snapshot::{Limits, Shadow, SnapshotError};
+use tiller_protocol::restore::StepFile;
+use tiller_snapshot::{Id, Limits, Shadow, SnapshotError};
 use tokio::sync::oneshot;
 
+use super::back;
 use crate::world::lock;
 
 /// Work that may wait. A turn has a handful.
@@ -31,10 +33,18 @@ pub struct Snapshots {
 /// What a person should hear once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Word {
-    /// A restore had been interrupted.
-    Recovered(String),
+    /// A restore had been interrupted. When it was finished now: the states before and after, and what changed.
+    Recovered { text: String, step: Option<Finished> },
     /// What is not covered.
     Partly(String),
+}
+
+/// A restore that was finished at the start.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Finished {
+    pub(crate) before: Id,
+    pub(crate) after: Id,
+    pub(crate) files: Vec<StepFile>,
 }
 
 /// Between two collections.
@@ -196,7 +206,12 @@ impl Opened {
             let mut shadow =
                 Shadow::open(&place.workspace, &place.store, place.limits.clone(), Arc::clone(&self.clock))?;
             if let Some(recovered) = shadow.recovered() {
-                lock(&self.words).push(Word::Recovered(recovered.sentence()));
+                let step = recovered.step().map(|s| {
+                    let files =
+                        shadow.compare(s.before, s.after).map(|d| back::named(&d)).unwrap_or_default();
+                    Finished { before: s.before, after: s.after, files }
+                });
+                lock(&self.words).push(Word::Recovered { text: recovered.sentence(), step });
             }
             self.shadow = Some(shadow);
         }

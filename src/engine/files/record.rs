@@ -4,17 +4,19 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use tiller_protocol::op::OpChange;
 use tiller_protocol::restore::StepFile;
-use tiller_protocol::{Entry, EntryBody, EntryId, Notice, NoticeKind, Origin, SessionId};
+use tiller_protocol::{CommandId, Entry, EntryBody, EntryId, Notice, NoticeKind, Origin, SessionId};
 use tiller_snapshot::{Id, Snapshot, SnapshotError};
 use tiller_store::{StepOf, StepRow, Store};
 use tokio::sync::oneshot;
 
 use super::back;
-use super::keeper::{Keeper, Word};
+use super::keeper::{Finished, Keeper, Word};
 use super::others::Watched;
 use crate::core::Core;
 use crate::msg::Msg;
+use crate::saves::{After, Then};
 use crate::world::lock;
 
 /// What is kept around one call.
@@ -232,11 +234,45 @@ impl Core {
         let words = self.w.files.as_ref().map(Keeper::words).unwrap_or_default();
         for word in words {
             let (kind, text) = match word {
-                Word::Recovered(text) => (NoticeKind::Store, text),
+                Word::Recovered { text, step } => {
+                    if let Some(step) = step {
+                        self.finished_restore(step);
+                    }
+                    (NoticeKind::Store, text)
+                }
                 Word::Partly(text) => (NoticeKind::Info, text),
             };
             self.notice(Notice::new(kind, text));
         }
+    }
+
+    /// A restore that a kill had interrupted is one like any other: it can be undone.
+    fn finished_restore(&mut self, done: Finished) {
+        if self.s.read_only {
+            return;
+        }
+        let (before, after) = (done.before.to_string(), done.after.to_string());
+        let change = OpChange::Files {
+            before: before.clone(),
+            after: after.clone(),
+            files: done.files.clone(),
+            of: None,
+        };
+        let op = self.op(self.s.id, CommandId(0), "restore files, finished at the start", change);
+        let op = tiller_protocol::Op { cause: None, ..op };
+        let row = StepRow {
+            id: 0,
+            of: StepOf::Restore(op.id),
+            before: Some(before),
+            after,
+            files: done.files,
+            time: op.time,
+        };
+        let ticket = self.w.store.add_step(self.s.id, row);
+        self.saves.push(ticket, After { events: Vec::new(), then: Then::Nothing });
+        let mut append = self.append();
+        append.op = Some(op);
+        self.save(append, Vec::new(), Then::Nothing);
     }
 
     /// Opens the snapshots at once where a restore was interrupted, and tells what became of it.
