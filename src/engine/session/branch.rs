@@ -52,6 +52,7 @@ struct There {
     /// Who has it open, when that is not us.
     holder: Option<String>,
     label: String,
+    archived: bool,
     path: Vec<Arc<Entry>>,
     tail: Tail,
     todos: Vec<TodoItem>,
@@ -85,6 +86,7 @@ async fn there(
         let running = store.interrupted(session, &head)?;
         Ok(Some(There {
             label: row.label,
+            archived: row.archived,
             path: super::path_of(store.context_path(session, &head)?),
             tail: store.path_tail(session, &head, u32::try_from(super::TAIL).unwrap_or(u32::MAX))?,
             todos: store.todos(session, &head)?,
@@ -158,7 +160,7 @@ impl Core {
 
     /// Takes its place. What belongs to the session as a whole (its settings, what it cost, what runs) stays.
     fn enter_branch(&mut self, client: ClientId, cause: CommandId, going: Going, there: There) {
-        let There { held, label, path, tail, todos, queue, asks, pending, running, holder } = there;
+        let There { held, label, archived, path, tail, todos, queue, asks, pending, running, holder } = there;
         let (left, was, wrote) = (self.s.head_name.clone(), self.s.head, !self.s.read_only);
         self.leave();
         self.s.lease = held.take();
@@ -180,6 +182,10 @@ impl Core {
         *lock(&self.reviews) = Reviews::default();
         lock(&self.w.workspace.seen).clear();
         let head = self.s.head;
+        if archived && !self.s.read_only && going.of.is_none() {
+            // Who goes on with it wants to see it in the list.
+            self.archive_branch(client, cause, going.head.clone(), false);
+        }
         if !self.s.read_only {
             let (name, from) =
                 (self.s.head_name.clone(), Some(left.clone()).filter(|l| *l != self.s.head_name));
