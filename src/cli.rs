@@ -245,6 +245,9 @@ pub enum Sessions {
         /// Of all folders
         #[arg(long)]
         all: bool,
+        /// Also those that were put away
+        #[arg(long)]
+        archived: bool,
     },
     /// One session, entry by entry
     Show { id: String },

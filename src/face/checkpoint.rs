@@ -276,7 +276,13 @@ impl Here<'_> {
         if json {
             return say(&json_line(&json!({"files": named, "left": left})));
         }
-        say(&format!("{}.\n", one_line(&back::sentence(&done))))
+        let kept = done.left.iter().any(|l| matches!(l.why, tiller_snapshot::Why::Asked));
+        let more = if kept && of.is_none() {
+            "What you or another program changed since stays; --force brings that back too (it is kept first).\n"
+        } else {
+            ""
+        };
+        say(&format!("{}.\n{more}", one_line(&back::sentence(&done))))
     }
 
     fn ids(&self) -> &dyn IdSource {

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use tiller_protocol::op::OpChange;
-use tiller_protocol::{CommandId, EntryBody, Notice, Op, OpId, SessionId};
+use tiller_protocol::{CommandId, EntryBody, Notice, NoticeKind, Op, OpId, SessionId};
 use tiller_store::{Filter, Store};
 
 use super::{Exit, json_line, say};
@@ -16,20 +16,24 @@ pub(super) fn run(setup: &Setup, what: Sessions, json: bool) -> Result<Exit, Not
     let store = setup.open_store()?;
     let project = setup.project_name();
     match what {
-        Sessions::List { all } => {
-            let filter = Filter { project: (!all).then_some(project), ..Filter::default() };
+        Sessions::List { all, archived } => {
+            let filter = Filter { project: (!all).then_some(project), archived, ..Filter::default() };
             let rows = store.sessions(&filter).map_err(|e| e.notice())?;
             if json {
                 return say(&rows.iter().map(json_line).collect::<String>());
             }
             if rows.is_empty() {
                 let place = if all { "anywhere" } else { "for this folder (try --all)" };
-                return say(&format!("There is no session yet {place}.\n"));
+                let more = if archived { "" } else { " --archived also lists those that were put away." };
+                return say(&format!("There is no session yet {place}.{more}\n"));
             }
             let mut text = String::new();
             for s in rows {
                 let cost = s.cost.map_or("-".into(), |c| format!("${:.2}", c.usd()));
                 let mut marks = String::new();
+                if s.archived {
+                    marks.push_str("  archived");
+                }
                 if let Some(pid) = &s.open_in {
                     marks.push_str(&format!("  open in process {pid}"));
                 }
@@ -54,6 +58,10 @@ pub(super) fn run(setup: &Setup, what: Sessions, json: bool) -> Result<Exit, Not
         Sessions::Export(what) => super::export::run(setup, &store, &what, json),
         Sessions::Import(what) => super::import::run(setup, &store, &what, json),
         Sessions::Rename { id, title } => {
+            if title.trim().is_empty() {
+                return Err(Notice::new(NoticeKind::User, "A title needs a word.")
+                    .hint("`tiller sessions rename ID \"what it was about\"`"));
+            }
             let id = setup.find_session(&store, &id)?;
             let before = store.session(id).map_err(|e| e.notice())?.summary.title;
             let op = op(setup, id, "rename", OpChange::Title { before, after: title.clone() });

@@ -34,6 +34,7 @@
 //! | `id`, `object`, `pack`, `objects`, `place` | git's format, packs, the store's folder and lock |
 //! | `view`, `compare`, `text` | what a snapshot knows, what differs, lines and merges |
 //! | `plan`, `restore`, `replace`, `journal`, `recover`, `amend` | restoring |
+//! | `settle` | flushing |
 //! | `collect` | age, quota, damage |
 //! | `steps` | the gate before each change, for tests |
 
@@ -61,6 +62,7 @@ mod report;
 mod restore;
 mod rules;
 mod scan;
+mod settle;
 mod shadow;
 mod steps;
 mod text;
@@ -79,6 +81,7 @@ pub use plan::{Conflict, Goal, Item, Left, Plan, Step, Why};
 pub use recover::Recovered;
 pub use report::{Dear, Limits, Mode, Reason, Snapshot, Uncovered};
 pub use restore::{Answer, Restored};
+pub use settle::Unsettled;
 pub use shadow::Shadow;
 pub use text::{Merged, TextChange, merge};
 pub use view::State;

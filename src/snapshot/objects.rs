@@ -53,7 +53,7 @@ impl Objects {
                 // Replaced meanwhile; its objects are in another pack.
                 Err(e) if e.kind() == io::ErrorKind::NotFound => {}
                 // One damaged pack does not hide the others; `verify` names it.
-                Err(e) if e.kind() == io::ErrorKind::InvalidData => {}
+                Err(e) if matches!(e.kind(), io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof) => {}
                 Err(e) => return Err(at(self.dir.join(name))(e)),
             }
         }

@@ -33,6 +33,8 @@ impl Place {
         let mine =
             format!("tiller snapshots {FORMAT}\n{}\n", names::escape(workspace.as_os_str().as_bytes()));
         if place.is_of(&mine)? {
+            // An empty folder may be lost with the power.
+            folder(&place.packs())?;
             return Ok(place);
         }
         folder(dir)?;

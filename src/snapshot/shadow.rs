@@ -5,6 +5,7 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use tiller_protocol::{Clock, Time};
 
@@ -24,6 +25,7 @@ use crate::recover::{self, Recovered};
 use crate::report::{Dear, Limits, Mode, Snapshot};
 use crate::rules;
 use crate::scan::{self, Scan};
+use crate::settle::Unsettled;
 use crate::steps::Steps;
 
 /// An unchanged state gets the same snapshot again while that is younger than this, in milliseconds. An
@@ -49,8 +51,9 @@ pub struct Shadow {
     relies: Option<Id>,
     /// The snapshot that the cache on disk belongs to.
     cached: Option<Id>,
-    /// Something was written without waiting for the disk.
-    unsynced: bool,
+    /// How many times something was written without waiting for the disk, and how many of them the disk has.
+    written: u64,
+    settled: Arc<AtomicU64>,
     recovered: Option<Recovered>,
 }
 
@@ -98,7 +101,8 @@ impl Shadow {
             last: None,
             relies: None,
             cached: None,
-            unsynced: false,
+            written: 0,
+            settled: Arc::default(),
             recovered: None,
         };
         let lock = new.lock()?;
@@ -178,20 +182,20 @@ impl Shadow {
     /// # Errors
     /// When the disk fails.
     pub fn settle(&mut self) -> Result<()> {
-        if std::mem::take(&mut self.unsynced) {
-            let dir = self.place.packs();
-            for pack in self.objects.packs().iter().rev().take(64) {
-                for ending in ["pack", "idx"] {
-                    let path = dir.join(format!("{}.{ending}", pack.name));
-                    match std::fs::File::open(&path).and_then(|f| f.sync_data()) {
-                        Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(at(path)(e)),
-                        _ => {}
-                    }
-                }
-            }
-            std::fs::File::open(&dir).and_then(|d| d.sync_all()).map_err(at(&dir))?;
-        }
-        Ok(())
+        self.unsettled().settle()
+    }
+
+    /// What must be flushed before everything kept so far survives a loss of power. Taking it is quick; the waiting may
+    /// be done elsewhere.
+    pub fn unsettled(&self) -> Unsettled {
+        let dir = self.place.packs();
+        let upto = self.written;
+        let new = upto.saturating_sub(self.settled.load(Ordering::Acquire));
+        // Packs of other processes may stand among ours; flushing what is flushed costs next to nothing.
+        let count = if new == 0 { 0 } else { usize::try_from(new).unwrap_or(usize::MAX).max(64) };
+        let packs = self.objects.packs();
+        let packs = packs.iter().rev().take(count).map(|p| dir.join(&p.name)).collect();
+        Unsettled { packs, dir, upto, settled: self.settled.clone() }
     }
 
     pub(crate) fn lock(&self) -> Result<Lock> {
@@ -359,7 +363,9 @@ impl Shadow {
             }
         };
         batch.finish()?;
-        self.unsynced |= fresh && !sync;
+        if fresh && !sync {
+            self.written += 1;
+        }
         if fresh {
             // Without it the next start only reads more.
             let _ = self.place.set_last(snapshot.id, &self.steps);

@@ -149,8 +149,9 @@ impl Setup {
         let filter = Filter { project: Some(self.project_name()), limit: 1, ..Filter::default() };
         let rows = store.sessions(&filter).map_err(|e| e.notice())?;
         rows.first().map(|row| row.id).ok_or_else(|| {
-            Notice::new(NoticeKind::User, "There is no session yet for this folder.")
-                .hint("`tiller sessions list --all` shows those of other folders.")
+            Notice::new(NoticeKind::User, "There is no session yet for this folder.").hint(
+                "`tiller sessions list --all --archived` shows those of other folders, and those put away.",
+            )
         })
     }
 

@@ -22,6 +22,7 @@ mod search;
 mod sessions;
 mod start;
 mod tools;
+mod transfer;
 mod tree;
 
 use std::cell::Cell;
@@ -50,6 +51,7 @@ const CASES: &[Case] = &[
     ("search", search::search),
     ("tree", tree::browse),
     ("branches", branches::moves),
+    ("transfer", transfer::transfer),
 ];
 
 /// What every case needs.

@@ -45,8 +45,15 @@ fn sessions_are_listed_shown_found_renamed_and_archived() {
     );
     place.ok(&["sessions", "archive", id]);
     assert_eq!(place.lines(&["sessions", "list", "--json"]).len(), 0);
+    let away = place.ok(&["sessions", "list", "--archived"]);
+    assert!(away.contains(id) && away.contains("archived"), "what is put away can be found: {away}");
+    assert!(place.ok(&["sessions", "list"]).contains("--archived"));
     place.ok(&["sessions", "archive", "--undo", id]);
     assert_eq!(place.lines(&["sessions", "list", "--json"]).len(), 1);
+    let unnamed = place.run(&["sessions", "rename", id, " "]);
+    assert!(unnamed.code == Some(2) && unnamed.stderr.contains("A title needs a word"), "{unnamed:?}");
+    let other = place.run(&["sessions", "import", "walnut.txt"]);
+    assert!(other.code == Some(2) && other.stderr.contains("walnut.txt is no session"), "{other:?}");
     assert_eq!(place.run(&["sessions", "show", "nonsense"]).code, Some(2));
 }
 
@@ -405,7 +412,8 @@ fn checkpoints_are_listed_named_compared_restored_and_undone() {
     // What the person changed since stays, unless told otherwise.
     place.file("a.txt", "by hand\n");
     let first = list[0]["entry"].as_str().unwrap();
-    place.ok(&["checkpoint", "restore", &first[..first.len() - 2]]);
+    let kept = place.ok(&["checkpoint", "restore", &first[..first.len() - 2]]);
+    assert!(kept.contains("a.txt") && kept.contains("--force"), "{kept}");
     assert_eq!(place.read("a.txt"), "by hand\n");
     assert!(!place.work.join("b.txt").exists());
     place.ok(&["checkpoint", "restore", first, "--force", "--path", "a.txt"]);

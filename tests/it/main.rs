@@ -20,6 +20,7 @@ mod footer;
 mod keys;
 mod long;
 mod plain;
+mod power;
 mod published;
 mod repo;
 mod screen;

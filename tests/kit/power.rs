@@ -13,8 +13,7 @@ const SECTOR: usize = 512;
 
 /// Words for `strace` that make it write what [`Recording::read`] needs to `log`.
 pub fn tracer(log: &Path) -> Vec<String> {
-    let calls =
-        "openat,write,pwrite64,ftruncate,fsync,fdatasync,syncfs,rename,renameat,renameat2,unlink,unlinkat";
+    let calls = "openat,write,pwrite64,ftruncate,fsync,fdatasync,syncfs,rename,renameat,renameat2,unlink,unlinkat,mkdir,mkdirat";
     let words = ["strace", "-f", "-y", "-qq", "-xx", "-s", "16777216", "-e"];
     let mut words: Vec<String> = words.map(Into::into).to_vec();
     words.extend([
@@ -41,6 +40,7 @@ enum Act {
     SyncAll,
     Rename(PathBuf, PathBuf),
     Unlink(PathBuf),
+    Folder(PathBuf),
     /// Said on standard output.
     Said(String),
 }
@@ -53,13 +53,21 @@ pub struct Recording {
 }
 
 /// One state of the disk.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct State {
     files: BTreeMap<PathBuf, Vec<u8>>,
+    folders: Vec<PathBuf>,
     /// What the process had said before the power went.
     pub said: Vec<String>,
     /// Of the recording's acts, how many were done.
     pub after: usize,
+}
+
+impl std::fmt::Debug for State {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let files = self.files.iter().map(|(path, bytes)| (path, bytes.len()));
+        f.debug_map().entries(files).finish()
+    }
 }
 
 impl State {
@@ -69,6 +77,9 @@ impl State {
     /// When a file cannot be written.
     pub fn write(&self, to: &Path) -> std::io::Result<()> {
         std::fs::create_dir_all(to)?;
+        for folder in &self.folders {
+            std::fs::create_dir_all(to.join(folder))?;
+        }
         for (path, bytes) in &self.files {
             let path = to.join(path);
             if let Some(dir) = path.parent() {
@@ -154,7 +165,9 @@ struct Reader {
 impl Reader {
     fn call(&mut self, line: &str) {
         let Some((name, rest)) = line.split_once('(') else { return };
-        let Some((args, result)) = rest.rsplit_once(") = ") else { return };
+        // The tracer pads short lines.
+        let Some((args, result)) = rest.rsplit_once(" = ") else { return };
+        let Some(args) = args.trim_end().strip_suffix(')') else { return };
         if result.starts_with('-') {
             return;
         }
@@ -198,6 +211,8 @@ impl Reader {
             "syncfs" => self.acts.push(Act::SyncAll),
             "rename" => self.rename(of(0), of(1)),
             "renameat" | "renameat2" => self.rename(of(1), of(3)),
+            "mkdir" => self.folder(of(0)),
+            "mkdirat" => self.folder(of(1)),
             "unlink" => self.unlink(of(0)),
             "unlinkat" => self.unlink(of(1)),
             _ => {}
@@ -218,6 +233,13 @@ impl Reader {
             self.known.remove(&from);
             self.known.insert(to.clone(), ());
             self.acts.push(Act::Rename(from, to));
+        }
+    }
+
+    fn folder(&mut self, name: &str) {
+        let path = path(&bytes(name));
+        if path.starts_with(&self.root) {
+            self.acts.push(Act::Folder(path));
         }
     }
 
@@ -312,6 +334,7 @@ struct Disk {
     safe: BTreeMap<PathBuf, usize>,
     /// Of each folder, since it was flushed.
     since: BTreeMap<PathBuf, Vec<Name>>,
+    folders: Vec<PathBuf>,
     said: Vec<String>,
 }
 
@@ -363,6 +386,7 @@ impl Disk {
                 self.names.remove(path);
                 self.name(path, Name::Remove(path.clone()));
             }
+            Act::Folder(path) => self.folders.push(path.clone()),
             Act::Said(text) => self.said.push(text.clone()),
         }
     }
@@ -402,7 +426,9 @@ impl Disk {
                 files.insert(path.to_owned(), bytes);
             }
         }
-        State { files, said: self.said.clone(), after }
+        let folders =
+            self.folders.iter().filter_map(|f| Some(f.strip_prefix(root).ok()?.to_owned())).collect();
+        State { files, folders, said: self.said.clone(), after }
     }
 }
 
@@ -443,7 +469,7 @@ mod tests {
              7 pwrite64(3<{f}>, \"{1}\", 3, 0) = 3\n\
              7 fsync(3<{f}> <unfinished ...>\n\
              8 write(1<{2}>, \"{3}\", 4) = 4\n\
-             7 <... fsync resumed>) = 0\n\
+             7 <... fsync resumed>)              = 0\n\
              7 fsync(4<{0}>) = 0\n\
              7 pwrite64(3<{f}>, \"{4}\", 3, 3) = 3\n\
              7 rename(\"{f}\", \"{g}\") = 0\n\

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use tiller_protocol::restore::StepFile;
-use tiller_protocol::{Entry, EntryBody, EntryId, Notice, NoticeKind, Origin};
+use tiller_protocol::{Entry, EntryBody, EntryId, Notice, NoticeKind, Origin, SessionId};
 use tiller_snapshot::{Id, Snapshot, SnapshotError};
-use tiller_store::{StepOf, StepRow};
+use tiller_store::{StepOf, StepRow, Store};
 use tokio::sync::oneshot;
 
 use super::back;
@@ -92,6 +92,35 @@ pub(crate) fn after(keeper: &Keeper, b: Before) -> Waiting {
     }))
 }
 
+/// Writes rows down, in the order of their states.
+async fn put(
+    store: &Store,
+    session: SessionId,
+    keeper: Option<&Keeper>,
+    rows: Vec<StepRow>,
+) -> Result<(), SnapshotError> {
+    if rows.is_empty() {
+        return Ok(());
+    }
+    let _order = match keeper {
+        Some(k) => Some(k.rows.lock().await),
+        None => None,
+    };
+    // A row that survives a loss of power must not name a state that does not.
+    if let Some(keeper) = keeper
+        && let Ok(new) = keeper.run(|s| Ok(s.unsettled())).await
+        && let Ok(settled) = tokio::task::spawn_blocking(|| new.settle()).await
+    {
+        settled?;
+    }
+    for row in rows {
+        if let Err(error) = store.add_step(session, row).await {
+            tracing::warn!(%error, "a step was not recorded");
+        }
+    }
+    Ok(())
+}
+
 impl Core {
     /// Entries that are a checkpoint: what the person said, and moments with a name.
     pub(crate) fn spoken(entries: &[Entry]) -> Vec<Spoken> {
@@ -169,10 +198,9 @@ impl Core {
                         files,
                         time: after.time,
                     });
-                    for row in others.into_iter().chain(own) {
-                        if let Err(error) = store.add_step(session, row).await {
-                            tracing::warn!(%error, "a step was not recorded");
-                        }
+                    let rows: Vec<StepRow> = others.into_iter().chain(own).collect();
+                    if let Err(error) = put(&store, session, keeper.as_ref(), rows).await {
+                        let _ = tx.send(Msg::NotKept(Box::new(NotKept(error)))).await;
                     }
                 }
                 Err(error) => drop(tx.send(Msg::NotKept(Box::new(NotKept(error)))).await),

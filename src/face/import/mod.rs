@@ -161,6 +161,10 @@ fn one(setup: &Setup, store: &Store, file: &Path, copy: bool) -> Result<Came, No
             .hint("It holds settings of that program, but no conversation."));
         };
         (bytes, report) = (lines.into_bytes(), Some(told));
+    } else if !ours(&bytes) {
+        let name = if file.as_os_str() == "-" { "standard input".into() } else { file.display().to_string() };
+        return Err(Notice::new(NoticeKind::User, format!("{name} is no session that can be read."))
+            .hint("It must come from 'tiller sessions export' (JSON lines), or be a transcript of Claude Code, Codex or Pi."));
     }
     if !copy && let Some(there) = there(store, &bytes)? {
         let There { id, here, missing: 0, .. } = there else { return Err(there.notice(file)) };
@@ -176,6 +180,12 @@ fn one(setup: &Setup, store: &Store, file: &Path, copy: bool) -> Result<Came, No
         .and_then(|()| store.set_profile(done.session, Profile::Ask).wait());
     quiet.map_err(|e| e.notice())?;
     Ok(Came { session: done.session, entries: done.entries, here: None, report })
+}
+
+/// Whether it begins as our exports do. What is wrong further on is told with its line.
+fn ours(bytes: &[u8]) -> bool {
+    let first = bytes.split(|b| *b == b'\n').find(|l| !l.trim_ascii().is_empty()).unwrap_or_default();
+    serde_json::from_slice::<Value>(first).is_ok_and(|v| v.get("tiller").is_some())
 }
 
 /// `None`: a file of ours, or of nobody that we know.
