@@ -83,7 +83,7 @@ impl Engine {
             }
         };
         let loaded: Option<Loaded> = match id {
-            Some(id) => Some(load::load(&w, id, None, read_only).await?),
+            Some(id) => Some(load::load(&w, id, read_only).await?),
             None => None,
         };
         let books = Arc::clone(&w);

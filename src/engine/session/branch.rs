@@ -5,11 +5,13 @@ use std::sync::Arc;
 use tiller_protocol::event::{ReplyEvent, StateEvent};
 use tiller_protocol::op::OpChange;
 use tiller_protocol::{
-    AskBody, BranchName, CommandId, EntryId, EventBody, Notice, NoticeKind, OpId, QueuedState,
+    Ask, AskBody, BranchName, CommandId, Entry, EntryBody, EntryId, EventBody, Notice, NoticeKind, OpId,
+    Queued, QueuedState, SessionId, TodoItem,
 };
-use tiller_store::StoreError;
+use tiller_store::{Running, Store, StoreError, Tail};
 
-use super::load::{Loaded, blocking, load};
+use super::held::Held;
+use super::load::blocking;
 use crate::before::Reviews;
 use crate::bus::ClientId;
 use crate::busy::Doing;
@@ -41,7 +43,63 @@ pub(crate) struct Went {
     cause: CommandId,
     going: Going,
     /// `Ok(None)`: there is no such branch any more.
-    result: Result<Option<Loaded>, StoreError>,
+    result: Result<Option<There>, StoreError>,
+}
+
+/// What belongs to a branch alone.
+struct There {
+    held: Held,
+    /// Who has it open, when that is not us.
+    holder: Option<String>,
+    label: String,
+    archived: bool,
+    path: Vec<Arc<Entry>>,
+    tail: Tail,
+    todos: Vec<TodoItem>,
+    queue: Vec<Queued>,
+    asks: Vec<Ask>,
+    pending: Vec<EntryBody>,
+    running: Option<Running>,
+}
+
+/// Takes and reads it; `None`: it is not there.
+async fn there(
+    store: &Store,
+    session: SessionId,
+    head: &str,
+    look_only: bool,
+) -> Result<Option<There>, StoreError> {
+    let (reads, name) = (store.clone(), head.to_owned());
+    let row = blocking(move || Ok(reads.branches(session)?.into_iter().find(|b| b.name == name))).await?;
+    let Some(row) = row else { return Ok(None) };
+    let (held, holder) = if look_only {
+        (Held::default(), None)
+    } else {
+        match Held::acquire(store, session, head).await {
+            Ok(held) => (held, None),
+            Err(StoreError::Held { holder }) => (Held::default(), Some(holder)),
+            Err(error) => return Err(error),
+        }
+    };
+    let (store, head) = (store.clone(), head.to_owned());
+    let read = move || {
+        let running = store.interrupted(session, &head)?;
+        Ok(Some(There {
+            label: row.label,
+            archived: row.archived,
+            path: super::path_of(store.context_path(session, &head)?),
+            tail: store.path_tail(session, &head, u32::try_from(super::TAIL).unwrap_or(u32::MAX))?,
+            todos: store.todos(session, &head)?,
+            queue: store.queue(session, &head)?,
+            asks: store.asks(session, &head)?,
+            pending: store.pending(session, &head)?,
+            // Another process works on it: nothing is interrupted.
+            running: running.filter(|_| holder.is_none()),
+            held,
+            holder,
+        }))
+    };
+    blocking(read).await
 }
 
 impl Core {
@@ -64,18 +122,13 @@ impl Core {
                 .hint("stop it first, or wait until it is done");
             return self.refuse(client, cause, notice);
         }
-        let (no, w, session, look_only) = (self.next_job(), Arc::clone(&self.w), self.s.id, self.look_only);
+        let (no, session, look_only) = (self.next_job(), self.s.id, self.look_only);
+        let store = self.w.store.clone();
         let (tx, saves) = (self.tx.clone(), self.saves.barrier());
         let task = tokio::spawn(async move {
             // What is there may just be on its way to the disk.
             saves.await;
-            let (store, head) = (w.store.clone(), going.head.clone());
-            let there = blocking(move || Ok(store.heads(session)?.iter().any(|(name, _)| *name == head)));
-            let result = match there.await {
-                Ok(true) => load(&w, session, Some(going.head.clone()), look_only).await.map(Some),
-                Ok(false) => Ok(None),
-                Err(error) => Err(error),
-            };
+            let result = there(&store, session, &going.head, look_only).await;
             let _ = tx.send(Msg::Went(Box::new(Went { no, client, cause, going, result }))).await;
         });
         self.busy_with(no, Doing::Other { client, cause }, task);
@@ -86,8 +139,8 @@ impl Core {
             return;
         }
         let Went { client, cause, going, result, .. } = went;
-        let loaded = match (result, going.at) {
-            (Ok(Some(loaded)), _) => loaded,
+        let there = match (result, going.at) {
+            (Ok(Some(there)), _) => there,
             (Ok(None), Some(at)) => return self.begin_branch(client, cause, going, at),
             (Ok(None), None) => {
                 let notice = Notice::new(NoticeKind::User, format!("there is no branch {}", going.head))
@@ -96,29 +149,29 @@ impl Core {
             }
             (Err(error), _) => return self.refuse(client, cause, error.notice()),
         };
-        match &loaded.holder {
+        match &there.holder {
             Some(holder) if going.of.is_some() => {
                 let error = StoreError::Held { holder: holder.clone() };
                 self.refuse(client, cause, error.notice());
             }
-            _ => self.enter_branch(client, cause, going, loaded),
+            _ => self.enter_branch(client, cause, going, there),
         }
     }
 
     /// Takes its place. What belongs to the session as a whole (its settings, what it cost, what runs) stays.
-    fn enter_branch(&mut self, client: ClientId, cause: CommandId, going: Going, loaded: Loaded) {
-        let Loaded { session: there, held, todos, queue, asks, pending, running, holder, .. } = loaded;
+    fn enter_branch(&mut self, client: ClientId, cause: CommandId, going: Going, there: There) {
+        let There { held, label, archived, path, tail, todos, queue, asks, pending, running, holder } = there;
         let (left, was, wrote) = (self.s.head_name.clone(), self.s.head, !self.s.read_only);
         self.leave();
         self.s.lease = held.take();
-        self.s.head_name = there.head_name;
-        self.s.label = there.label;
-        self.s.head = there.head;
-        self.s.path = there.path;
-        self.s.tail = there.tail;
-        self.s.earlier = there.earlier;
+        self.s.head_name.clone_from(&going.head);
+        self.s.label = label;
+        self.s.head = tail.entries.last().map(|e| e.id);
+        self.s.path = path;
+        self.s.earlier = tail.earlier;
+        self.s.tail = tail.entries.into_iter().map(Arc::new).collect();
         self.s.interrupted = None;
-        self.s.read_only = there.read_only;
+        self.s.read_only = self.look_only || holder.is_some();
         *lock(&self.todo) = Todo::new(todos.clone());
         self.queue = queue;
         self.queue.iter_mut().for_each(|q| q.state = QueuedState::Accepted);
@@ -129,6 +182,10 @@ impl Core {
         *lock(&self.reviews) = Reviews::default();
         lock(&self.w.workspace.seen).clear();
         let head = self.s.head;
+        if archived && !self.s.read_only && going.of.is_none() {
+            // Who goes on with it wants to see it in the list.
+            self.archive_branch(client, cause, going.head.clone(), false);
+        }
         if !self.s.read_only {
             let (name, from) =
                 (self.s.head_name.clone(), Some(left.clone()).filter(|l| *l != self.s.head_name));

@@ -61,18 +61,10 @@ pub(crate) fn fresh(w: &World, model: ModelRef, profile: Profile, read_only: boo
     }
 }
 
-/// Takes and reads a stored session, at `head` or where the person spoke last.
-pub(crate) async fn load(
-    w: &Arc<World>,
-    id: SessionId,
-    head: Option<String>,
-    look_only: bool,
-) -> Result<Loaded, StoreError> {
+/// Takes and reads a stored session, where the person spoke last.
+pub(crate) async fn load(w: &Arc<World>, id: SessionId, look_only: bool) -> Result<Loaded, StoreError> {
     let store = w.store.clone();
-    let mut row = blocking(move || store.session(id)).await?;
-    if let Some(head) = head {
-        row.head = head;
-    }
+    let row = blocking(move || store.session(id)).await?;
     let (held, holder) = if look_only {
         (Held::default(), None)
     } else {

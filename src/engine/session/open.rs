@@ -83,7 +83,7 @@ impl Core {
         let (w, tx, look_only) = (Arc::clone(&self.w), self.tx.clone(), self.look_only);
         let task = tokio::spawn(async move {
             // Stopped meanwhile: what was loaded is dropped, and its lease with it.
-            let result = load(&w, id, None, look_only).await;
+            let result = load(&w, id, look_only).await;
             let _ = tx.send(Msg::Opened { no, client, cause, result: Box::new(result) }).await;
         });
         self.busy_with(no, Doing::Other { client, cause }, task);

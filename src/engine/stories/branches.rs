@@ -151,6 +151,16 @@ async fn names_are_refused_with_a_reason_and_branches_are_put_away() {
     }
     session(&mut rig, SessionCommand::ArchiveBranch { head: "main".into(), archived: true });
     changed(&mut rig).await;
+    // Who goes on with it brings it back; that is undone after the way there is.
+    open(&mut rig, "main").await;
+    let away = |rows: &[BranchView]| rows.iter().any(|r| r.archived);
+    assert!(!away(&branches(&mut rig).await.0));
+    for _ in 0..2 {
+        session(&mut rig, SessionCommand::UndoOp { redo: false });
+        assert!(matches!(rig.reply().await, ReplyEvent::DoneReply { .. }));
+    }
+    assert!(away(&branches(&mut rig).await.0));
+    assert_eq!(rig.snapshot().await.branch.head, b);
     let tag = |name: &str, entry| SessionCommand::Tag { name: name.into(), entry };
     session(&mut rig, tag("good", Some(entries[1].id)));
     changed(&mut rig).await;
