@@ -253,6 +253,8 @@ pub enum Sessions {
     Show { id: String },
     /// Find words in sessions
     Search(Search),
+    /// Two branches side by side: what was said, what it cost, which files differ
+    Compare(Compare),
     /// Write a session: JSON lines to keep or move it, Markdown or an HTML page to read it
     Export(Export),
     /// Read sessions: exported ones, and transcripts of Claude Code, Codex and Pi
@@ -276,6 +278,17 @@ pub enum By {
     Agent,
     Model,
     Day,
+}
+
+/// What `tiller sessions compare` puts side by side.
+#[derive(Debug, clap::Args)]
+pub struct Compare {
+    /// A branch or a tag by its name, or an entry by its id
+    pub left: String,
+    pub right: String,
+    /// Of this session (an id or its beginning, or last)
+    #[arg(long, value_name = "ID")]
+    pub session: Option<String>,
 }
 
 /// What `tiller sessions search` looks for.

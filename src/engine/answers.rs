@@ -41,7 +41,7 @@ impl Core {
             _ => None,
         };
         match about {
-            About::Busy { session } => self.busy_answered(session, &reply),
+            About::Busy { session, head } => self.busy_answered(session, &head, &reply),
             About::Leave { client, cause, id } => self.leave_answered(client, cause, id, &reply),
             About::Budget { turn, which } if self.is_live(turn) => {
                 if let Some(value) = yes {

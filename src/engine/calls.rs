@@ -99,6 +99,7 @@ impl Core {
             turn: self.live.as_ref().and_then(|l| l.root),
             reviews: Arc::clone(&self.reviews),
             writes: self.watching.writes.clone(),
+            watched: self.watched(),
             paths: Vec::new(),
             known: Vec::new(),
             changed: None,

@@ -41,7 +41,7 @@ pub(crate) fn entry(redact: &Redact, mut body: EntryBody) -> EntryBody {
                 None => {}
             }
         }
-        EntryBody::Compaction { summary, focus, .. } => {
+        EntryBody::Compaction { summary, focus, .. } | EntryBody::BranchSummary { summary, focus, .. } => {
             text(redact, summary);
             focus.iter_mut().for_each(|f| text(redact, f));
         }

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use futures_util::StreamExt;
 use tiller_protocol::event::TurnEvent;
+use tiller_protocol::op::OpChange;
 use tiller_protocol::view::LayerCost;
 use tiller_protocol::{
-    Block, EntryBody, EventBody, Message, ModelRef, Notice, NoticeKind, Origin, Part, Usage,
+    Block, Entry, EntryBody, EventBody, Message, ModelRef, Notice, NoticeKind, Origin, Part, Usage,
 };
 use tiller_provider::{Assembler, ChatMessage, Effort, Provider, ProviderError, Request, retry};
 use tokio_util::task::AbortOnDropHandle;
@@ -28,7 +29,7 @@ const KEEP: [u64; 3] = [8_000, 2_000, 0];
 /// Of the summariser's window, how much the transcript may fill, in percent.
 const FILL: u64 = 60;
 /// Where its window is not known.
-const WINDOW: u64 = 100_000;
+pub(crate) const WINDOW: u64 = 100_000;
 /// Tries with an ever shorter transcript, when the summariser says that it is too long.
 const TRIES: u32 = 3;
 
@@ -81,7 +82,8 @@ impl Core {
                             &p,
                             &model,
                             window,
-                            plan,
+                            compact::PROMPT,
+                            &plan.goes,
                             focus.as_deref(),
                             &session,
                             scale,
@@ -185,6 +187,7 @@ impl Core {
         let place = self.place();
         let tokens_after = plan.tokens_kept + tokens::of_text(&summary);
         let (tokens_before, kept_from) = (plan.tokens_before, plan.kept_from);
+        let before = self.s.head;
         let body = EntryBody::Compaction { summary, focus, kept_from, tokens_before, tokens_after };
         let node = self.s.grow(&self.w, body);
         let entry = node.id;
@@ -203,7 +206,9 @@ impl Core {
         events.push((place, EventBody::Turn(TurnEvent::Compacted { entry, tokens_before, tokens_after })));
         // What the model read before is gone from its sight, but files that it read still count as read.
         self.s.trim();
-        let append = self.append().entries(entries);
+        let change = OpChange::Compaction { name: self.s.head_name.clone(), before, after: entry };
+        let mut append = self.append().entries(entries);
+        append.op = Some(self.op(self.s.id, self.place().cause, "compact", change));
         self.save(append, events, Then::Nothing);
     }
 
@@ -214,11 +219,12 @@ impl Core {
 }
 
 #[expect(clippy::too_many_arguments, reason = "one call, and a struct for it would only rename them")]
-async fn summarise(
+pub(crate) async fn summarise(
     provider: &Arc<dyn Provider>,
     model: &ModelRef,
     window: u64,
-    plan: &Plan,
+    prompt: &str,
+    entries: &[Arc<Entry>],
     focus: Option<&str>,
     session: &str,
     scale: f64,
@@ -229,8 +235,8 @@ async fn summarise(
     let mut tries = 0;
     loop {
         tries += 1;
-        let text = compact::transcript(&plan.goes, focus, most);
-        let ask = ask(provider, model, compact::PROMPT, text, session, Some(4_000), usage).await;
+        let text = compact::transcript(entries, focus, most);
+        let ask = ask(provider, model, prompt, text, session, Some(4_000), usage).await;
         match ask {
             Ok(summary) if summary.trim().is_empty() => {
                 return Err(Notice::new(NoticeKind::Network, "the summary came back empty"));

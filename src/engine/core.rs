@@ -96,6 +96,10 @@ pub(crate) struct Core {
     pub(crate) finder: Arc<crate::finder::Finder>,
     /// Shared with calls, which keep files as they were before they write.
     pub(crate) reviews: Arc<Mutex<crate::before::Reviews>>,
+    /// Moments that the agent named, until their entries are in place.
+    pub(crate) named: Vec<crate::files::by_tool::Named>,
+    /// The state of the files that the open session knows.
+    pub(crate) last_state: crate::files::LastState,
     /// That the files of a moment were not kept was said.
     pub(crate) files_failed: bool,
     /// States that are being written down. Closed from the start: who waits for it waits for those of now.
@@ -176,6 +180,7 @@ impl Core {
             | Msg::WaitOver { .. }
             | Msg::ToolDone { .. } => {}
             Msg::Compacted(done) => self.compacted(*done),
+            Msg::Carried(done) => self.carried(*done),
             Msg::Composed(c) => self.composed(*c),
             Msg::Ask { agent, call, body, reply } => self.ask(agent, call, body, reply),
             Msg::Answered { about, reply } => self.answered(about, reply),
@@ -187,10 +192,14 @@ impl Core {
             Msg::KeyTried(tried) => self.key_tried(*tried),
             Msg::SettingsRead(read) => self.settings_read(*read),
             Msg::Forked(f) => self.forked(*f),
+            Msg::Went(w) => self.went(*w),
+            Msg::RanBoth(audit) => self.ran_both(*audit),
+            Msg::Undo(found) => self.undo_found(*found),
             Msg::ShellDone(done) => self.shell_done(*done),
             Msg::Reviewed(r) => self.reviewed(*r),
             Msg::NotKept(n) => self.not_kept(&n),
             Msg::FilesRestored(r) => self.files_restored(*r),
+            Msg::Files(asked) => self.files_asked(asked),
             Msg::FilesWords => self.files_words(),
             Msg::Decided { tool, what, decision, by } => {
                 let place = self.place();

@@ -1,7 +1,7 @@
 //! One line per command.
 
 use tiller_protocol::command::{
-    AskCommand, ContextCommand, SessionCommand, TodoCommand, TurnCommand, WatchCommand,
+    AskCommand, CompareCommand, ContextCommand, SessionCommand, TodoCommand, TurnCommand, WatchCommand,
 };
 use tiller_protocol::event::StateEvent;
 use tiller_protocol::{Command, CommandBody, CommandId, EventBody, Notice, NoticeKind};
@@ -38,12 +38,21 @@ impl Core {
                 SessionCommand::Archive { id: session, archived } => {
                     self.archive(client, id, session, archived)
                 }
-                SessionCommand::Fork { entry } => self.fork(client, id, entry),
+                SessionCommand::Fork { entry } => self.fork(client, id, entry, None),
+                SessionCommand::CarryOver { from, focus } => self.carry_over(client, id, from, focus),
+                SessionCommand::OpenBranch { head } => self.open_branch(client, id, head),
+                SessionCommand::LabelBranch { head, label } => self.label_branch(client, id, head, &label),
+                SessionCommand::ArchiveBranch { head, archived } => {
+                    self.archive_branch(client, id, head, archived)
+                }
+                SessionCommand::Tag { name, entry } => self.tag(client, id, &name, entry),
                 SessionCommand::Checkpoint { name } => self.checkpoint(client, id, &name),
                 SessionCommand::Restore { entry, what, keep, force } => {
                     self.restore(client, id, entry, what, Wishes { keep, force })
                 }
                 SessionCommand::UndoRestore { redo } => self.undo_restore(client, id, redo),
+                SessionCommand::UndoOp { redo } => self.undo_op(client, id, redo),
+                SessionCommand::Export { id: session, file } => self.export(client, id, session, &file),
                 SessionCommand::SetModel { model } => self.set_model(client, id, model),
                 SessionCommand::SetProfile { profile } => self.set_profile(client, id, profile),
                 SessionCommand::SetBudget { usd } => self.set_budget(client, id, usd),
@@ -58,6 +67,8 @@ impl Core {
             },
             CommandBody::Todo(c) => self.todo_command(client, id, &c),
             CommandBody::Review(c) => self.review_command(client, id, c),
+            CommandBody::Compare(CompareCommand::Take { pair, parts }) => self.take(client, id, pair, parts),
+            CommandBody::Compare(CompareCommand::Run { pair, line }) => self.run_both(client, id, pair, line),
             CommandBody::Watch(c) => match c {
                 WatchCommand::Pause { paused } => self.watching.pause(paused),
                 WatchCommand::Mute { path } => self.watching.mute(&path),

@@ -83,7 +83,7 @@ impl Engine {
             }
         };
         let loaded: Option<Loaded> = match id {
-            Some(id) => Some(load::load(&w, id, read_only).await?),
+            Some(id) => Some(load::load(&w, id, None, read_only).await?),
             None => None,
         };
         let books = Arc::clone(&w);
@@ -116,6 +116,8 @@ impl Engine {
             told_left: None,
             feed: VecDeque::new(),
             reviews: Arc::new(Mutex::new(Reviews::default())),
+            named: Vec::new(),
+            last_state: crate::files::LastState::default(),
             files_failed: false,
             keeping: tokio_util::task::TaskTracker::new(),
             inputs: VecDeque::new(),
@@ -221,6 +223,7 @@ fn world(parts: Parts) -> World {
         redact: parts.redact,
         keys: parts.keys,
         settings: parts.settings,
+        exporter: parts.exporter,
         tool_state: Mutex::default(),
         files: parts.files,
     }

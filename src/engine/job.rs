@@ -59,6 +59,7 @@ pub(crate) struct Job {
     pub(crate) turn: Option<EntryId>,
     pub(crate) reviews: Arc<Mutex<Reviews>>,
     pub(crate) writes: Writes,
+    pub(crate) watched: crate::files::Watched,
     /// Paths that the call declared to write.
     pub(crate) paths: Vec<PathBuf>,
     /// And those that it declared to read or write.
@@ -314,11 +315,17 @@ impl Job {
     /// Keeps the files as they are before the call changes them.
     async fn files_before(&self) -> Option<record::Before> {
         let what = match (self.tool.touch(), self.paths.is_empty()) {
+            (Touch::Execute, _) if self.only_looks() => return None,
             (Touch::Execute, _) => record::What::All,
             (_, false) => record::What::Paths(self.paths.clone()),
             (_, true) => return None,
         };
-        record::before(self.w.files.as_ref()?, what).await
+        record::before(self.w.files.as_ref()?, what, self.watched.clone(), self.cx.call_id.clone()).await
+    }
+
+    /// Whether it is a command that leaves nothing to keep. Were that wrong, the next message keeps it all the same.
+    fn only_looks(&self) -> bool {
+        self.tool.access(&self.args, &self.cx).is_ok_and(|access| self.permit.only_looks(&access))
     }
 
     /// Files as they are before the call writes them, for the review of the turn.

@@ -71,6 +71,12 @@ impl Permit {
         notices
     }
 
+    /// Whether a call that touches these changes no file, as far as is known.
+    pub(crate) fn only_looks(&self, access: &[Access]) -> bool {
+        let policy = self.policy.read().unwrap_or_else(PoisonError::into_inner);
+        access.iter().all(|a| tiller_permit::only_looks(&policy, a))
+    }
+
     /// Whether somebody is there is not asked here: a question that nobody can answer is refused, with its
     /// reason, where questions are put.
     pub(crate) fn judge(&self, q: &Question<'_>) -> Verdict {

@@ -6,7 +6,7 @@
 //! | [`mod@engine`], `world`, `quit` | starting, what is given from outside, ending |
 //! | `core` | the one task that owns all state |
 //! | `msg`, `busy` | what its tasks report; what is done between turns |
-//! | `dispatch`, `queries`, `finder`, `view` | commands, questions, whole states |
+//! | `dispatch`, `queries`, `tree`, `export`, `finder`, `view` | commands, questions, whole states |
 //! | [`turn`] | one turn as a pure machine, and its driver |
 //! | `queue`, `compose`, `begin` | messages on their way to a turn |
 //! | `calls`, `job`, `ports`, `judge` | tool calls |
@@ -37,11 +37,13 @@ mod calls;
 mod clean;
 mod comments;
 mod compaction;
+pub mod compare;
 mod compose;
 pub mod context;
 mod core;
 mod dispatch;
 pub mod engine;
+mod export;
 pub mod files;
 mod finder;
 mod job;
@@ -67,8 +69,11 @@ mod shorten;
 mod symbols;
 mod titles;
 pub mod todo;
+mod tree;
 pub mod trust;
 pub mod turn;
+pub mod undo;
+mod undoing;
 mod view;
 pub mod watching;
 mod world;
@@ -78,6 +83,7 @@ mod stories;
 
 pub use bus::{ClientId, EngineHandle, EventStream, SendError};
 pub use engine::{Engine, StartError};
+pub use export::Exporter;
 pub use judge::{AlwaysWriter, FreshRules, Permit, RulesReader};
 pub use keys::Keys;
 pub use settings::{Fresh, Settings};

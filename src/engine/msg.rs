@@ -9,6 +9,7 @@ use crate::bus::ClientId;
 use crate::compaction::Compacted;
 use crate::compose::Composed;
 use crate::job::CallDone;
+use crate::session::carry::Carried;
 use crate::session::load::Loaded;
 
 /// Reports that may wait; a task that has more waits itself.
@@ -41,6 +42,8 @@ pub(crate) enum Msg {
         done: Box<CallDone>,
     },
     Compacted(Box<Compacted>),
+    /// A branch was summarised.
+    Carried(Box<Carried>),
     Composed(Box<Composed>),
     Ask {
         agent: AgentId,
@@ -78,10 +81,17 @@ pub(crate) enum Msg {
     KeyTried(Box<crate::keys::Tried>),
     SettingsRead(Box<crate::settings::Read>),
     Forked(Box<crate::session::fork::Forked>),
+    /// A line has run on both sides.
+    RanBoth(Box<tiller_protocol::view::AuditRow>),
+    /// What an undo would take back.
+    Undo(Box<crate::undoing::Found>),
+    Went(Box<crate::session::branch::Went>),
     ShellDone(Box<crate::shell_line::ShellDone>),
     Reviewed(Box<crate::review::Reviewed>),
     NotKept(Box<crate::files::NotKept>),
     FilesRestored(Box<crate::files::Restored>),
+    /// A tool names a moment of the files, or goes back to one.
+    Files(crate::files::by_tool::Asked),
     /// The snapshots have something to say.
     FilesWords,
     Decided {
@@ -112,6 +122,8 @@ pub(crate) enum About {
     },
     Busy {
         session: SessionId,
+        /// The branch of it.
+        head: String,
     },
     /// Another session (`None`: a fresh one) is to be opened, and what runs in this one would end.
     Leave {

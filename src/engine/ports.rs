@@ -4,11 +4,14 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use tiller_protocol::{AgentId, AskBody, AskReply, SearchPage, SearchQuery, TodoItem};
+use tiller_protocol::{
+    AgentId, AskBody, AskReply, EntryId, RestorePreview, SearchPage, SearchQuery, TodoItem,
+};
 use tiller_store::Store;
 use tiller_tool::Ports;
 use tokio::sync::{mpsc, oneshot};
 
+use crate::files::by_tool::Asked;
 use crate::msg::Msg;
 use crate::todo::Todo;
 use crate::watching::Writes;
@@ -24,6 +27,17 @@ pub(crate) struct CallPorts {
 }
 
 const ENDED: &str = "Tiller is ending";
+
+impl CallPorts {
+    async fn files<T>(
+        &self,
+        asked: impl FnOnce(oneshot::Sender<Result<T, String>>) -> Asked,
+    ) -> Result<T, String> {
+        let (reply, done) = oneshot::channel();
+        self.tx.send(Msg::Files(asked(reply))).await.map_err(|_| ENDED.to_owned())?;
+        done.await.map_err(|_| ENDED.to_owned())?
+    }
+}
 
 #[async_trait]
 impl Ports for CallPorts {
@@ -49,6 +63,21 @@ impl Ports for CallPorts {
         let store = self.store.clone();
         let found = tokio::task::spawn_blocking(move || store.search(&query, u64::MAX)).await;
         found.map_err(|_| "the search failed".to_owned())?.map_err(|e| e.notice().message)
+    }
+
+    async fn checkpoint(&self, name: &str) -> Result<String, String> {
+        let (name, call) = (name.to_owned(), self.call.clone().unwrap_or_default());
+        self.files(|reply| Asked::Name { name, call, reply }).await
+    }
+
+    async fn restore_preview(&self, name: &str) -> Result<(EntryId, RestorePreview), String> {
+        let name = name.to_owned();
+        self.files(|reply| Asked::Preview { name, reply }).await
+    }
+
+    async fn restore(&self, entry: EntryId) -> Result<String, String> {
+        let call = self.call.clone().unwrap_or_default();
+        self.files(|reply| Asked::Restore { entry, call, reply }).await
     }
 
     fn writing(&self, agent: &AgentId, paths: &[PathBuf]) {

@@ -19,7 +19,7 @@ use crate::world::World;
 /// Rows of a list, at most.
 const ROWS: u32 = 1_000;
 /// Entries that are taken into the index before one search; a long history is taken in by and by.
-const INDEXED: u64 = 20_000;
+pub(crate) const INDEXED: u64 = 20_000;
 /// How long a local server may take to accept a connection.
 const PROBE: std::time::Duration = std::time::Duration::from_millis(200);
 
@@ -68,9 +68,18 @@ impl Core {
                 let total = rows.iter().any(|r| r.cost.is_some()).then(|| known.fold(Cost(0), Cost::plus));
                 Ok(ReplyEvent::CostsReply { rows, total })
             }),
-            Query::Ops { limit } => self.read(client, cause, move || {
-                Ok(ReplyEvent::OpsReply { ops: store.ops(session, limit.min(ROWS))? })
-            }),
+            Query::Ops { limit } => {
+                let head = self.s.head_name.clone();
+                self.read(client, cause, move || {
+                    let mut ops = store.ops(session, ROWS)?;
+                    let next = |redo| crate::undo::next(&ops, redo, |op| crate::undo::fits(op, &head));
+                    let (undo, redo) = (next(false).map(|n| n.root), next(true).map(|n| n.root));
+                    ops.truncate(limit.min(ROWS) as usize);
+                    Ok(ReplyEvent::OpsReply { ops, undo, redo })
+                })
+            }
+            Query::Compare { pair } => self.compare(client, cause, pair),
+            Query::Branches => self.branches(client, cause),
             Query::History { scope, filter, limit } => self.read(client, cause, move || {
                 Ok(ReplyEvent::HistoryReply {
                     prompts: store.history(session, scope, &filter, limit.min(ROWS))?,
@@ -82,6 +91,7 @@ impl Core {
                 Ok(ReplyEvent::SearchReply { query, page })
             }),
             Query::RestorePreview { entry } => self.restore_preview(client, cause, entry),
+            Query::Tree { query } => self.tree_query(client, cause, query),
             Query::ToolOutput { call_id } => {
                 let (spill, redact) = (self.spill(), Arc::clone(&self.w.redact));
                 self.read(client, cause, move || output(&store, session, call_id, &spill, &redact));
@@ -90,7 +100,7 @@ impl Core {
     }
 
     /// Answers from a thread that may block.
-    fn read(
+    pub(crate) fn read(
         &mut self,
         client: ClientId,
         cause: CommandId,

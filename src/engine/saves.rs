@@ -35,6 +35,19 @@ pub(crate) enum Then {
         client: ClientId,
         cause: CommandId,
     },
+    /// This client hears it when it is done.
+    Tell {
+        client: ClientId,
+        cause: CommandId,
+        reply: Box<tiller_protocol::event::ReplyEvent>,
+    },
+    /// As `Told`; a branch has this name from then on, and the client hears that it is done.
+    Named {
+        client: ClientId,
+        cause: CommandId,
+        label: Option<tiller_protocol::BranchName>,
+        said: Option<String>,
+    },
 }
 
 /// One answer.
@@ -67,8 +80,12 @@ impl Saves {
 
     /// Shows these when everything handed over before them is on disk and shown.
     pub(crate) fn push_events(&mut self, events: Vec<(Place, EventBody)>) {
+        self.push_after(After { events, then: Then::Nothing });
+    }
+
+    /// Does this when everything handed over before it is on disk and shown.
+    pub(crate) fn push_after(&mut self, after: After) {
         self.submitted += 1;
-        let after = After { events, then: Then::Nothing };
         self.waiting.push_back(Box::pin(std::future::ready(Saved { result: Ok(()), after })));
     }
 

@@ -1,7 +1,7 @@
 //! Handing writes over, and what is done when they are answered.
 
 use tiller_protocol::EventBody;
-use tiller_protocol::event::{StateEvent, TurnStatus};
+use tiller_protocol::event::{ReplyEvent, StateEvent, TurnStatus};
 use tiller_store::{Append, Health, StoreError};
 
 use crate::bus::Place;
@@ -42,6 +42,15 @@ impl Core {
         }
         match after.then {
             Then::Nothing | Then::Told { .. } => {}
+            Then::Tell { client, cause, reply } => {
+                self.bus.reply(client, &self.place_of(Some(cause)), *reply);
+            }
+            Then::Named { client, cause, label, said } => {
+                self.named_now(label);
+                if let Some(said) = said {
+                    self.bus.reply(client, &self.place_of(Some(cause)), ReplyEvent::DoneReply { said });
+                }
+            }
             Then::StartTurn(turn) if self.is_live(turn) => self.turn_started(),
             Then::Steered(turn) if self.is_live(turn) => self.feed(Input::Steered),
             Then::StartTurn(_) | Then::Steered(_) => {}
@@ -58,7 +67,9 @@ impl Core {
     /// A write failed for good: nothing that was to be shown because of it is shown.
     fn save_failed(&mut self, error: &StoreError, then: &Then) {
         let mut notice = error.notice();
-        if let (Then::Told { client, cause }, false) = (then, error.is_trouble()) {
+        if let (Then::Told { client, cause } | Then::Named { client, cause, .. }, false) =
+            (then, error.is_trouble())
+        {
             return self.refuse(*client, *cause, notice);
         }
         if let StoreError::Held { .. } = error {

@@ -80,6 +80,7 @@ impl Core {
             profile: self.s.profile,
             read_only: self.s.read_only,
             head: self.head_id(),
+            branch: self.branch(),
             entries: self.s.tail.iter().skip(skip).map(|e| (**e).clone()).collect(),
             earlier: self.s.earlier + skip as u64,
             partial: self.partial(),

@@ -70,6 +70,8 @@ pub struct Parts {
     pub watcher: Option<Arc<dyn crate::watching::Watcher>>,
     /// Keeps what the files were. `None`: nothing is kept, and nothing can be restored.
     pub files: Option<crate::files::Keeper>,
+    /// Writes sessions to files. `None`: they cannot be exported from here.
+    pub exporter: Option<crate::export::Exporter>,
     /// Scale of the waits before a failed request is tried again: 1 but for tests.
     pub retry: f64,
 }
@@ -93,6 +95,7 @@ pub(crate) struct World {
     pub(crate) redact: Redact,
     pub(crate) keys: Option<crate::keys::Keys>,
     pub(crate) settings: Option<crate::settings::Settings>,
+    pub(crate) exporter: Option<crate::export::Exporter>,
     /// Shells and background processes; one set per session.
     pub(crate) tool_state: Mutex<Arc<ToolState>>,
     pub(crate) files: Option<crate::files::Keeper>,

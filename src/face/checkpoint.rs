@@ -227,8 +227,7 @@ impl Here<'_> {
         let ops = self.store.ops(self.session, OPS).map_err(|e| e.notice())?;
         let none = if redo { "No restore was undone." } else { "No restore of files can be undone." };
         let found = back::undoable(&ops, redo).ok_or_else(|| Notice::new(NoticeKind::User, none))?;
-        let plain = found.title.trim_start_matches("undo ").trim_start_matches("redo ").to_owned();
-        let title = format!("{} {plain}", if redo { "redo" } else { "undo" });
+        let title = format!("{} {}", if redo { "redo" } else { "undo" }, found.title);
         self.go(&found.goal, &Wishes::default(), &title, Some(found.root), json)
     }
 
@@ -253,6 +252,8 @@ impl Here<'_> {
                 parent: None,
                 cause: None,
                 title: title.into(),
+                of: None,
+                with: None,
                 change: back::change(&done, named.clone(), of),
             };
             let row = StepRow {

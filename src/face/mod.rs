@@ -2,6 +2,7 @@
 
 mod audit;
 mod checkpoint;
+mod compare;
 mod complete;
 mod connect;
 mod costs;
@@ -20,7 +21,7 @@ mod show;
 mod trust;
 mod workbench;
 
-pub use export::{Export, Format};
+pub use export::{Export, Format, to_file as export_file};
 pub use import::Import;
 
 use std::io::Write;

@@ -54,6 +54,7 @@ pub(super) fn run(setup: &Setup, what: Sessions, json: bool) -> Result<Exit, Not
         }
         Sessions::Show { id } => show(&store, setup.find_session(&store, &id)?, json),
         Sessions::Search(search) => super::search::run(setup, &store, &search, json),
+        Sessions::Compare(what) => super::compare::run(setup, &store, &what, json),
         Sessions::Export(what) => super::export::run(setup, &store, &what, json),
         Sessions::Import(what) => super::import::run(setup, &store, &what, json),
         Sessions::Rename { id, title } => {
@@ -103,6 +104,8 @@ fn op(setup: &Setup, session: SessionId, title: &str, change: OpChange) -> Op {
         parent: None,
         cause: None::<CommandId>,
         title: title.into(),
+        of: None,
+        with: None,
         change,
     }
 }

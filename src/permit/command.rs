@@ -66,6 +66,15 @@ pub(crate) fn judge(
     ask("none matches".into(), always)
 }
 
+/// Whether a command, run in `folder`, is known to only look at the workspace.
+pub(crate) fn looks(policy: &Policy, text: &str, folder: &Path) -> bool {
+    let analysis = analyse(text);
+    let places = folders(&policy.roots, &analysis, folder);
+    analysis.unclear.is_none()
+        && danger::dangers(&analysis).is_empty()
+        && harmless(&analysis, &policy.roots, &places)
+}
+
 /// The deny rule that the command meets: on the raw text, on crude pieces of it, on every spelling of
 /// every part, and on the files it reads or writes.
 fn denied<'a>(

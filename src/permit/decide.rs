@@ -305,6 +305,18 @@ pub(crate) fn folders(roots: &Roots, analysis: &crate::shell::Analysis, folder: 
     roots.folders(analysis, folder)
 }
 
+/// Whether an access is known to change no file: a read, or a command that only looks. For deciding whether the
+/// files are to be kept around a call, not for permission.
+pub fn only_looks(policy: &Policy, access: &Access) -> bool {
+    match access {
+        Access::Free | Access::Read { .. } => true,
+        Access::Run { command, folder, background: false } => {
+            command::looks(policy, command, Path::new(folder))
+        }
+        _ => false,
+    }
+}
+
 /// The pattern that "always" would allow for a command that starts in the workspace. For a text that the
 /// person edited in the dialog.
 pub fn always_pattern(policy: &Policy, text: &str) -> Option<String> {

@@ -151,3 +151,24 @@ fn x12_nobody_to_answer_is_a_no_with_its_reason() {
     assert_eq!(rule, "none matches");
     assert!(reason.contains("nobody can answer"), "{reason}");
 }
+
+#[test]
+fn what_only_looks_is_told_from_what_may_change_files() {
+    let policy = Policy::new(roots());
+    let looks = |command: &str, background| {
+        let folder = policy.roots.workspace.display().to_string();
+        only_looks(&policy, &Access::Run { command: command.into(), folder, background })
+    };
+    for quiet in ["true", "ls -l", "grep -n x a.rs | head", "git status", "cat a.rs && wc -l b.rs"] {
+        assert!(looks(quiet, false), "{quiet}");
+    }
+    for other in
+        ["cargo test", "ls > out", "ls; rm a", "git checkout .", "f() { rm a; }; f", "$(x)", "cat a | sh"]
+    {
+        assert!(!looks(other, false), "{other}");
+    }
+    assert!(!looks("ls", true), "what stays in the background may do more later");
+    assert!(only_looks(&policy, &Access::Free));
+    assert!(!only_looks(&policy, &Access::Write { path: "/w/a".into(), inside: true }));
+    assert!(!only_looks(&policy, &Access::Process { what: "p1".into() }));
+}

@@ -41,7 +41,7 @@ pub mod trust;
 
 pub use approval::Call;
 pub use child_env::child_env;
-pub use decide::{Human, Policy, Request, Verdict, always_pattern, decide};
+pub use decide::{Human, Policy, Request, Verdict, always_pattern, decide, only_looks};
 pub use paths::Roots;
 pub use protected::Protected;
 pub use redact::{RedactStream, Redactor};

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::ask::AskReply;
+use crate::compare::{Pair, TakePart};
 use crate::ids::{AskId, CommandId, EntryId, QueueId, SessionId};
 use crate::message::Message;
 use crate::queue::SendMode;
@@ -10,6 +11,7 @@ use crate::restore::RestoreWhat;
 use crate::review::Reject;
 use crate::search::SearchQuery;
 use crate::todo::TodoStatus;
+use crate::tree::TreeQuery;
 use crate::view::{ModelRef, Profile};
 
 /// One request. Everything that it causes carries `id` as `cause`.
@@ -30,6 +32,7 @@ pub enum CommandBody {
     Context(ContextCommand),
     Todo(TodoCommand),
     Review(ReviewCommand),
+    Compare(CompareCommand),
     Watch(WatchCommand),
     Query(Query),
 }
@@ -109,6 +112,32 @@ pub enum SessionCommand {
     Fork {
         entry: EntryId,
     },
+    /// Say in few words what was done on the branch that ends at `from`, since it parted from the open one, and
+    /// add that here. `focus`: what to keep above all. Answered by `done_reply` or `error_reply`.
+    CarryOver {
+        from: EntryId,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        focus: Option<String>,
+    },
+    /// Go to branch `head`, which is there, and continue it. The one that is left stays.
+    OpenBranch {
+        head: String,
+    },
+    /// Give branch `head` a name.
+    LabelBranch {
+        head: String,
+        label: String,
+    },
+    /// Put branch `head` away, or bring it back. Not the one that is open.
+    ArchiveBranch {
+        head: String,
+        archived: bool,
+    },
+    /// Give an entry the name `name`; `None`: take it off.
+    Tag {
+        name: String,
+        entry: Option<EntryId>,
+    },
     /// Name this moment: words and files.
     Checkpoint {
         name: String,
@@ -127,6 +156,16 @@ pub enum SessionCommand {
     /// Take the last restore of files back; `redo`: do it again.
     UndoRestore {
         redo: bool,
+    },
+    /// Take the last operation back, whatever it was; `redo`: do again what was undone last.
+    UndoOp {
+        redo: bool,
+    },
+    /// Write a session to a new file; its name is relative to the workspace, and its ending says how: `.md`,
+    /// `.html`, else JSON lines. Answered by `done_reply`.
+    Export {
+        id: SessionId,
+        file: String,
     },
     SetModel {
         model: ModelRef,
@@ -194,6 +233,18 @@ pub enum ReviewCommand {
     UndoReject,
 }
 
+/// Two branches side by side; looking at them is [`Query::Compare`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum CompareCommand {
+    /// Bring files, or hunks of them, from the right side into the workspace: a three-way merge. What is there is
+    /// kept first, and `UndoOp` brings it back. Where both changed the same lines the file stays as it is.
+    Take { pair: Pair, parts: Vec<TakePart> },
+    /// Run a line of the person's on the files of each side, in folders of their own that go again afterwards.
+    /// Answered by `compare_run_reply`.
+    Run { pair: Pair, line: String },
+}
+
 /// The watcher.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
@@ -248,6 +299,12 @@ pub enum Query {
     Ops {
         limit: u32,
     },
+    /// Two sides, answered by `compare_reply`.
+    Compare {
+        pair: Pair,
+    },
+    /// Branches and tags of the session that is open, answered by `branches_reply`.
+    Branches,
     /// Earlier prompts of this session, project or everywhere.
     History {
         scope: HistoryScope,
@@ -269,6 +326,10 @@ pub enum Query {
     },
     /// Running background processes, as text rows.
     Processes,
+    /// For the browser of trees, answered by `tree_reply`.
+    Tree {
+        query: TreeQuery,
+    },
 }
 
 /// How costs are grouped.

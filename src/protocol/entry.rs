@@ -79,7 +79,15 @@ pub enum EntryBody {
         tokens_before: u64,
         tokens_after: u64,
     },
-    /// A named point (its files come with the Tree issue).
+    /// What was done on another branch of the session, up to `from`, carried over in few words.
+    BranchSummary {
+        summary: String,
+        from: EntryId,
+        /// What the person asked it to keep above all.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        focus: Option<String>,
+    },
+    /// A named point: words and files.
     Checkpoint { name: String },
     /// A line for the person that is never sent to a model (a private `!!` command, a switch of model).
     Note { text: String },
@@ -94,6 +102,7 @@ impl EntryBody {
             Self::Assistant { .. } => "assistant",
             Self::ToolResult { .. } => "tool_result",
             Self::Compaction { .. } => "compaction",
+            Self::BranchSummary { .. } => "branch_summary",
             Self::Checkpoint { .. } => "checkpoint",
             Self::Note { .. } => "note",
         }
@@ -124,7 +133,7 @@ impl EntryBody {
                 .collect::<Vec<_>>()
                 .join("\n"),
             Self::ToolResult { content, .. } => parts(content),
-            Self::Compaction { summary, .. } => summary.clone(),
+            Self::Compaction { summary, .. } | Self::BranchSummary { summary, .. } => summary.clone(),
             Self::Checkpoint { name } => name.clone(),
             Self::Note { text } => text.clone(),
         }

@@ -5,10 +5,12 @@ use serde_json::Value;
 
 use crate::agent::AgentView;
 use crate::ask::{Ask, AskReply};
+use crate::branch::{BranchName, BranchView, TagView};
 use crate::clock::Time;
+use crate::compare::{Compared, NotTaken, Pair, SideRun};
 use crate::entry::Entry;
 use crate::feed::FileChange;
-use crate::ids::{AgentId, AskId, CommandId, EntryId, SessionId};
+use crate::ids::{AgentId, AskId, CommandId, EntryId, OpId, SessionId};
 use crate::message::Message;
 use crate::notice::Notice;
 use crate::op::Op;
@@ -18,6 +20,7 @@ use crate::review::Review;
 use crate::search::{SearchPage, SearchQuery};
 use crate::todo::TodoItem;
 use crate::tool::{Display, ToolOutcome};
+use crate::tree::TreeReply;
 use crate::usage::{Cost, Usage};
 use crate::view::{
     AuditRow, CompactPreview, ContextReport, CostRow, GitState, Mention, ModelChoice, ModelRef, Profile,
@@ -241,6 +244,23 @@ pub enum StateEvent {
     HeadMoved {
         head: Option<EntryId>,
         draft: Option<Message>,
+        /// The branch that it stands on.
+        #[serde(default, skip_serializing_if = "BranchName::is_empty")]
+        branch: BranchName,
+    },
+    /// A branch was given a name, or lost it.
+    BranchNamed {
+        branch: BranchName,
+    },
+    /// A branch was put away or brought back.
+    BranchArchived {
+        head: String,
+        archived: bool,
+    },
+    /// A name was given to an entry, or taken off.
+    TagChanged {
+        name: String,
+        entry: Option<EntryId>,
     },
     CheckpointCreated {
         entry: EntryId,
@@ -268,7 +288,6 @@ pub enum StateEvent {
 /// Answers to queries. Sent only to the client that asked.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-#[expect(clippy::large_enum_variant, reason = "always boxed, in EventBody::Reply")]
 pub enum ReplyEvent {
     SnapshotReply {
         snapshot: Snapshot,
@@ -294,8 +313,34 @@ pub enum ReplyEvent {
         rows: Vec<CostRow>,
         total: Option<Cost>,
     },
+    /// Newest first, and which of them an undo and a redo would be about now.
     OpsReply {
         ops: Vec<Op>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        undo: Option<OpId>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        redo: Option<OpId>,
+    },
+    CompareReply {
+        pair: Pair,
+        compared: Compared,
+    },
+    /// What was taken from the right side, in a sentence, and what was not.
+    TakeReply {
+        said: String,
+        conflicts: Vec<NotTaken>,
+    },
+    CompareRunReply {
+        line: String,
+        left: SideRun,
+        right: SideRun,
+        /// What a person should know.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        notes: Vec<String>,
+    },
+    BranchesReply {
+        branches: Vec<BranchView>,
+        tags: Vec<TagView>,
     },
     HistoryReply {
         prompts: Vec<String>,
@@ -338,6 +383,9 @@ pub enum ReplyEvent {
         question: String,
         answer: String,
         model: ModelRef,
+    },
+    TreeReply {
+        reply: TreeReply,
     },
     /// What was asked for is done; a sentence for the person.
     DoneReply {

@@ -26,25 +26,29 @@ macro_rules! variants {
 variants!(turn_command, TURN_COMMANDS, TurnCommand: Submit Interrupt Continue SkipWait Shell Aside StopTool);
 variants!(queue_command, QUEUE_COMMANDS, QueueCommand: Edit Remove Move Mode);
 variants!(ask_command, ASK_COMMANDS, AskCommand: Answer);
-variants!(session_command, SESSION_COMMANDS, SessionCommand: New Open Rename Archive Trash Fork Checkpoint
-    Restore UndoRestore SetModel SetProfile
+variants!(session_command, SESSION_COMMANDS, SessionCommand: New Open Rename Archive Trash Fork CarryOver OpenBranch LabelBranch
+    ArchiveBranch Tag Checkpoint
+    Restore UndoRestore UndoOp Export SetModel SetProfile
     SetBudget StoreKey Reload Quit);
 variants!(context_command, CONTEXT_COMMANDS, ContextCommand: Compact CompactPreview Report);
 variants!(todo_command, TODO_COMMANDS, TodoCommand: Add Edit Status Move);
 variants!(review_command, REVIEW_COMMANDS, ReviewCommand: Open Reject UndoReject);
+variants!(compare_command, COMPARE_COMMANDS, CompareCommand: Take Run);
 variants!(watch_command, WATCH_COMMANDS, WatchCommand: Pause Mute Diff);
-variants!(query, QUERIES, Query: Snapshot Page Sessions Models Mentions Audit Costs Ops History Search RestorePreview
-    ToolOutput Processes);
+variants!(query, QUERIES, Query: Snapshot Page Sessions Models Mentions Audit Costs Ops Compare Branches History Search
+    RestorePreview
+    ToolOutput Processes Tree);
 variants!(turn_event, TURN_EVENTS, TurnEvent: SessionStarted TurnStarted UserMessage TextDelta ThinkingDelta
     ToolCallBegun AssistantMessage EntryAdded Retrying RetryEnded Usage Compacted TurnFinished);
 variants!(tool_event, TOOL_EVENTS, ToolEvent: ToolStarted ToolProgress ToolFinished ShellLine);
 variants!(ask_event, ASK_EVENTS, AskEvent: PermissionAsked PermissionDecided QuestionAsked QuestionAnswered);
 variants!(state_event, STATE_EVENTS, StateEvent: TodoChanged AgentChanged QueueChanged WorkspaceChanged
-    GitChanged ModelChanged ProfileChanged TitleChanged HeadMoved CheckpointCreated Restored Notice Saving
+    GitChanged ModelChanged ProfileChanged TitleChanged HeadMoved BranchNamed BranchArchived TagChanged CheckpointCreated Restored Notice Saving
     Lagged Stopped);
 variants!(reply_event, REPLIES, ReplyEvent: SnapshotReply PageReply SessionsReply ModelsReply MentionsReply
-    AuditReply CostsReply OpsReply HistoryReply RestorePreviewReply SearchReply ToolOutputReply ProcessesReply
-    ContextReply CompactPreviewReply ReviewReply RejectReply DiffReply AsideReply DoneReply ErrorReply);
+    AuditReply CostsReply OpsReply CompareReply TakeReply CompareRunReply BranchesReply HistoryReply RestorePreviewReply SearchReply ToolOutputReply ProcessesReply
+    ContextReply CompactPreviewReply ReviewReply RejectReply DiffReply AsideReply TreeReply
+    DoneReply ErrorReply);
 variants!(ask_body, ASKS, AskBody: Permission Clarify Trust Budget DeepTier SessionBusy NotSaving);
 variants!(ask_reply, ANSWERS, AskReply: Permission Choice Declined Never Yes Branch ReadOnly);
 
@@ -66,6 +70,7 @@ fn every_command_keeps_its_form() {
             CommandBody::Context(c) => context_command(c),
             CommandBody::Todo(c) => todo_command(c),
             CommandBody::Review(c) => review_command(c),
+            CommandBody::Compare(c) => compare_command(c),
             CommandBody::Watch(c) => watch_command(c),
             CommandBody::Query(c) => query(c),
         });
@@ -81,6 +86,7 @@ fn every_command_keeps_its_form() {
         CONTEXT_COMMANDS,
         TODO_COMMANDS,
         REVIEW_COMMANDS,
+        COMPARE_COMMANDS,
         WATCH_COMMANDS,
         QUERIES,
         ANSWERS,

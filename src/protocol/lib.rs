@@ -10,12 +10,15 @@
 //! | [`message`] | what people and models say: blocks, attachments, tool calls |
 //! | [`entry`] | one node of the session tree |
 //! | [`op`] | one row of the operation log |
+//! | [`compare`] | two branches side by side |
+//! | [`branch`] | branches and tags |
 //! | [`command`] | client → engine |
 //! | [`event`] | engine → client |
 //! | [`view`] | whole states that a client rebuilds itself from (snapshot, pages, lists) |
 //! | [`tool`], [`access`] | what a tool is called, and what one call of it touches |
 //! | [`restore`] | going back to what the files were |
 //! | [`search`] | the question to all sessions, and its hits |
+//! | [`tree`] | a session as a tree to browse |
 //! | [`todo`], [`ask`], [`agent`], [`feed`], [`queue`], [`review`] | the live concerns, one each |
 //! | [`usage`] | tokens and money |
 //! | [`notice`] | the only shape in which an error reaches a person |
@@ -23,8 +26,10 @@
 pub mod access;
 pub mod agent;
 pub mod ask;
+pub mod branch;
 pub mod clock;
 pub mod command;
+pub mod compare;
 pub mod entry;
 pub mod event;
 pub mod feed;
@@ -38,12 +43,14 @@ pub mod review;
 pub mod search;
 pub mod todo;
 pub mod tool;
+pub mod tree;
 pub mod usage;
 pub mod view;
 
 pub use access::Access;
 pub use agent::{AgentState, AgentView};
 pub use ask::{Ask, AskBody, AskReply, Decision, Risk};
+pub use branch::{BranchName, BranchView, TagView};
 pub use clock::{Clock, ManualClock, SystemClock, Time};
 pub use command::{Command, CommandBody};
 pub use entry::{Entry, EntryBody};
@@ -58,6 +65,7 @@ pub use restore::{RestoreDone, RestoreFile, RestorePreview, RestoreWhat};
 pub use search::{SearchHit, SearchPage, SearchQuery, SearchRole};
 pub use todo::{TodoItem, TodoStatus};
 pub use tool::{ToolOutcome, ToolSpec, Touch};
+pub use tree::{SessionTree, TreeQuery, TreeReply};
 pub use usage::{Cost, Usage};
 pub use view::{ModelRef, Profile, SessionSummary, Snapshot};
 

@@ -18,15 +18,38 @@ pub struct Op {
     pub cause: Option<CommandId>,
     /// In words, for `/ops`.
     pub title: String,
+    /// The operation that this one undoes or redoes: the first of its kind, never an undo itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub of: Option<OpId>,
+    /// It was done in one with this operation, which stands before it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub with: Option<OpId>,
     pub change: OpChange,
+}
+
+impl Op {
+    /// The operation that this one is about: itself, or the one that it undoes or redoes.
+    pub fn root(&self) -> OpId {
+        let within = if let OpChange::Files { of, .. } = &self.change { *of } else { None };
+        self.of.or(within).unwrap_or(self.id)
+    }
 }
 
 /// What an operation changed; holds enough to be inverted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum OpChange {
-    /// Head `name` moved.
-    Head { name: String, before: Option<EntryId>, after: Option<EntryId> },
+    /// The conversation goes on at head `name`, which stands at `after`; before, it stood at `before`.
+    Head {
+        name: String,
+        before: Option<EntryId>,
+        after: Option<EntryId>,
+        /// The head that was left, when it is another one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        from: Option<String>,
+    },
+    /// What was said up to `before` on head `name` was summarised at `after`.
+    Compaction { name: String, before: Option<EntryId>, after: EntryId },
     /// The session was renamed.
     Title { before: String, after: String },
     /// Files went back to a state (or forth again): snapshots of before and after, and what changed.

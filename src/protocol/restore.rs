@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::clock::Time;
 use crate::feed::ChangeKind;
+use crate::ids::SessionId;
 
 /// A file that something changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -11,6 +12,32 @@ pub struct StepFile {
     /// Relative to the workspace; bytes that are no UTF-8 are replaced.
     pub path: String,
     pub kind: ChangeKind,
+    /// Who changed it, where that is not what the whole list is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<By>,
+}
+
+/// Who changed a file between two states that a session saw, when the session's own calls did not.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "by", rename_all = "snake_case")]
+pub enum By {
+    /// The person, or a program of theirs.
+    Outside,
+    /// That too, or these commands of this session, which ran in the background.
+    Background { commands: String },
+    /// A call of another session.
+    Session { session: SessionId, title: String },
+}
+
+impl std::fmt::Display for By {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Outside => f.write_str("you or another program"),
+            Self::Background { commands } => write!(f, "you, or what ran in the background: {commands}"),
+            Self::Session { title, .. } if title.is_empty() => f.write_str("another session"),
+            Self::Session { title, .. } => write!(f, "the session {title}"),
+        }
+    }
 }
 
 /// What is restored.

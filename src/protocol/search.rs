@@ -44,7 +44,7 @@ pub enum SearchRole {
     User,
     Assistant,
     Tool,
-    /// Summaries of compactions.
+    /// Summaries: of compactions, and of other branches.
     Summary,
     /// Checkpoints and notes.
     Note,
@@ -77,7 +77,7 @@ impl SearchRole {
             "user" => Some(Self::User),
             "assistant" => Some(Self::Assistant),
             "tool_result" => Some(Self::Tool),
-            "compaction" => Some(Self::Summary),
+            "compaction" | "branch_summary" => Some(Self::Summary),
             "checkpoint" | "note" => Some(Self::Note),
             _ => None,
         }

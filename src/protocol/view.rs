@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::agent::AgentView;
 use crate::ask::Ask;
+use crate::branch::BranchName;
 use crate::clock::Time;
 use crate::entry::Entry;
 use crate::feed::FileChange;
@@ -189,6 +190,9 @@ pub struct Snapshot {
     /// True when this process may only look.
     pub read_only: bool,
     pub head: Option<EntryId>,
+    /// The branch that is open.
+    #[serde(default, skip_serializing_if = "BranchName::is_empty")]
+    pub branch: BranchName,
     /// The last entries of the path, oldest first.
     pub entries: Vec<Entry>,
     /// How many entries of the path come before them.

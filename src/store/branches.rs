@@ -69,10 +69,12 @@ impl Store {
     pub fn set_label(&self, session: SessionId, head: &str, label: &str, op: Option<Op>) -> Ticket<()> {
         let (head, label) = (head.to_owned(), label.to_owned());
         self.write(move |conn| {
-            let taken: bool = conn.prepare_cached(
-                "SELECT exists(SELECT 1 FROM heads WHERE session = ?1 AND name <> ?2 AND label = ?3 AND ?3 <> '')",
-            )?
-            .query_row(params![session.0, head, label], |r| r.get(0))?;
+            let taken: bool = conn
+                .prepare_cached(
+                    "SELECT exists(SELECT 1 FROM heads
+                   WHERE session = ?1 AND name <> ?2 AND ?3 <> '' AND (label = ?3 OR name = ?3))",
+                )?
+                .query_row(params![session.0, head, label], |r| r.get(0))?;
             if taken {
                 return Err(StoreError::Conflict(format!("another branch is called {label}")));
             }
@@ -125,11 +127,29 @@ impl Store {
 
     /// Puts a tag on an entry (`None`: takes it off). One that is there moves. What `op` says of the place before is
     /// put right.
+    ///
+    /// The ticket's error is [`StoreError::NotFound`] when there is none to be taken off.
     pub fn set_tag(
         &self,
         session: SessionId,
         name: &str,
         entry: Option<EntryId>,
+        op: Option<Op>,
+    ) -> Ticket<()> {
+        self.tag(session, name, entry, true, op)
+    }
+
+    /// As [`Self::set_tag`], for a new one: the ticket's error is [`StoreError::Conflict`] when another entry has it.
+    pub fn add_tag(&self, session: SessionId, name: &str, entry: EntryId, op: Option<Op>) -> Ticket<()> {
+        self.tag(session, name, Some(entry), false, op)
+    }
+
+    fn tag(
+        &self,
+        session: SessionId,
+        name: &str,
+        entry: Option<EntryId>,
+        may_move: bool,
         op: Option<Op>,
     ) -> Ticket<()> {
         let (name, now) = (name.to_owned(), self.now().millis());
@@ -138,6 +158,12 @@ impl Store {
                 .prepare_cached("SELECT entry FROM tags WHERE session = ?1 AND name = ?2")?
                 .query_row(params![session.0, name], |r| r.get::<_, Uuid>(0))
                 .optional()?;
+            if !may_move && was.is_some() && was != entry.map(|e| e.0) {
+                return Err(StoreError::Conflict(format!("another message is called {name}")));
+            }
+            if was.is_none() && entry.is_none() {
+                return Err(StoreError::NotFound(format!("tag {name}")));
+            }
             match entry {
                 Some(id) => {
                     let here: bool = conn
@@ -196,7 +222,17 @@ mod tests {
 
     fn op(session: SessionId, n: u128, change: OpChange) -> Option<Op> {
         let id = OpId(Uuid::from_u128(n));
-        Some(Op { id, session, time: NOW, parent: None, cause: None, title: "t".into(), change })
+        Some(Op {
+            id,
+            session,
+            time: NOW,
+            parent: None,
+            cause: None,
+            title: "t".into(),
+            of: None,
+            with: None,
+            change,
+        })
     }
 
     #[test]
@@ -214,6 +250,7 @@ mod tests {
         store.set_label(s, "branch-2", "plan b", op(s, 2, label("", "plan b"))).wait().unwrap();
         let taken = store.set_label(s, "main", "plan b", None).wait();
         assert!(matches!(taken, Err(StoreError::Conflict(_))), "{taken:?}");
+        assert!(store.set_label(s, "branch-2", "main", None).wait().is_err(), "a head has that name");
         let away = OpChange::BranchArchived { name: "branch-2".into(), before: false, after: true };
         store.set_branch_archived(s, "branch-2", true, op(s, 3, away)).wait().unwrap();
         let rows = store.branches(s).unwrap();
@@ -240,7 +277,10 @@ mod tests {
             OpChange::Tag { name: "good".into(), before: Some(entry_id(1)), after: Some(entry_id(2)) };
         assert_eq!(store.ops(s, 1).unwrap()[0].change, moved);
         assert!(store.set_tag(s, "no", Some(entry_id(9)), None).wait().is_err());
+        let taken = store.add_tag(s, "good", entry_id(1), None).wait();
+        assert!(matches!(taken, Err(StoreError::Conflict(_))), "{taken:?}");
         store.set_tag(s, "good", None, None).wait().unwrap();
+        assert!(store.set_tag(s, "good", None, None).wait().is_err());
         assert_eq!(store.tags(s).unwrap(), []);
         assert!(store.set_label(s, "gone", "x", None).wait().is_err());
     }

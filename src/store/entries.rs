@@ -243,6 +243,19 @@ impl Store {
         raw.decode()
     }
 
+    /// What an entry is, by [`EntryBody::kind`]; `None`: it is not there.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub fn kind(&self, id: EntryId) -> Result<Option<String>> {
+        self.read(|conn| {
+            Ok(conn
+                .prepare_cached("SELECT kind FROM entries WHERE id = ?1")?
+                .query_row(params![id.0], |r| r.get(0))
+                .optional()?)
+        })
+    }
+
     /// Entries right below one (where branches part), oldest first.
     ///
     /// # Errors

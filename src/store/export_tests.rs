@@ -1,6 +1,6 @@
 use proptest::prelude::*;
 use tiller_protocol::op::OpChange;
-use tiller_protocol::restore::StepFile;
+use tiller_protocol::restore::{By, StepFile};
 use tiller_protocol::{
     AgentId, Block, ChangeKind, Cost, EntryBody, Message, ModelRef, Op, OpId, Origin, Part, QueueId, Queued,
     QueuedState, SendMode, StopReason, Time, TodoItem, TodoStatus, ToolCall, ToolOutcome, Usage,
@@ -24,15 +24,18 @@ fn name_things(store: &Store, s: SessionId, id: u128, kind: u8, text: &str) {
         of,
         before: before.map(Into::into),
         after: text.into(),
-        files: vec![StepFile { path: text.into(), kind: ChangeKind::Modified }],
+        files: vec![StepFile { path: text.into(), kind: ChangeKind::Modified, by: Some(By::Outside) }],
         time: Time(i64::from(kind)),
     };
-    let of = match kind % 3 {
+    let of = match kind % 6 {
         0 => StepOf::Point(entry_id(id)),
         1 => StepOf::Call(text.into()),
+        2 => StepOf::OthersBefore(entry_id(id)),
+        3 => StepOf::OthersBeforeCall(text.into()),
+        4 => StepOf::OthersBeforeRestore(OpId(Uuid::from_u128(id))),
         _ => StepOf::Restore(OpId(Uuid::from_u128(id))),
     };
-    let before = if kind.is_multiple_of(3) { None } else { Some(text) };
+    let before = if kind.is_multiple_of(6) { None } else { Some(text) };
     store.add_step(s, step(of, before)).wait().unwrap();
     if kind.is_multiple_of(5) {
         let name = format!("b{id} {text}");
@@ -50,6 +53,8 @@ fn name_things(store: &Store, s: SessionId, id: u128, kind: u8, text: &str) {
             parent: None,
             cause: None,
             title: text.into(),
+            of: Some(OpId(Uuid::from_u128(id))),
+            with: Some(OpId(Uuid::from_u128(id))),
             change,
         };
         store.set_tag(s, text, Some(entry_id(id)), Some(op)).wait().unwrap();
@@ -120,7 +125,14 @@ fn fill(store: &Store, shape: &[(usize, u8, String)]) -> SessionId {
             parent: None,
             cause: None,
             title: text.clone(),
-            change: tiller_protocol::op::OpChange::Head { name: "x".into(), before: parent, after: None },
+            of: None,
+            with: None,
+            change: tiller_protocol::op::OpChange::Head {
+                name: "x".into(),
+                before: parent,
+                after: None,
+                from: None,
+            },
         });
         append.prompt = (kind % 6 == 0).then(|| text.clone());
         append.calls = vec![Call {

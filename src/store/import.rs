@@ -237,6 +237,7 @@ impl Rows<'_> {
             "point" => step.entry.is_some() && step.before.is_none(),
             "call" => step.call.is_some(),
             "restore" => step.op.is_some(),
+            "others" => step.entry.is_some() || step.call.is_some() || step.op.is_some(),
             _ => false,
         };
         if !about {
@@ -283,10 +284,16 @@ impl Rows<'_> {
 
     fn op(&self, op: Op, session: SessionId) -> Op {
         let change = match op.change {
-            OpChange::Head { name, before, after } => OpChange::Head {
+            OpChange::Head { name, before, after, from } => OpChange::Head {
                 name,
                 before: before.map(|e| self.entry_id(e)),
                 after: after.map(|e| self.entry_id(e)),
+                from,
+            },
+            OpChange::Compaction { name, before, after } => OpChange::Compaction {
+                name,
+                before: before.map(|e| self.entry_id(e)),
+                after: self.entry_id(after),
             },
             OpChange::Tag { name, before, after } => OpChange::Tag {
                 name,
@@ -305,6 +312,8 @@ impl Rows<'_> {
             id: OpId(self.id(op.id.0)),
             session,
             parent: op.parent.map(|p| OpId(self.id(p.0))),
+            of: op.of.map(|o| OpId(self.id(o.0))),
+            with: op.with.map(|o| OpId(self.id(o.0))),
             change,
             ..op
         }

@@ -16,12 +16,14 @@
 //! | `open`, `check`, `folder`, `connect`, `migrate`, `recover`, `pages` | opening: modes, owner, versions, damage |
 //! | `writer`, `attempt`, `ticket`, `health` | the way of a write |
 //! | `sessions`, `entries`, `append`, `path`, `heads`, `branches`, `ops`, `todos`, `steps` | the tree |
+//! | `tree`, `tree_words`, `tree_find` | the tree as a browser shows it |
 //! | `audit`, `costs`, `queue`, `drafts`, `history`, `running`, `rules`, `trust`, `meta` | the rest, one file each |
 //! | `lease`, `process` | who has a session open |
 //! | `search`, `index` | full text, by a second database that can be thrown away |
 //! | `export`, `import`, `lines` | a session as JSONL |
 //! | `gc`, `doctor` | what the commands need |
 
+mod apart;
 mod append;
 mod attempt;
 mod audit;
@@ -59,6 +61,9 @@ mod sessions;
 mod steps;
 mod ticket;
 mod todos;
+mod tree;
+mod tree_find;
+mod tree_words;
 mod trust;
 mod writer;
 
@@ -73,6 +78,7 @@ mod power_tests;
 #[cfg(test)]
 mod testing;
 
+pub use apart::Apart;
 pub use append::Append;
 pub use branches::{BranchRow, TagRow};
 pub use costs::{Call, Spent};

@@ -100,7 +100,7 @@ fn bounds(query: &SearchQuery) -> (i64, i64) {
 }
 
 /// The query, taken apart.
-struct Words {
+pub(crate) struct Words {
     /// Words and phrases that must be there, as written; the last may be unfinished.
     with: Vec<String>,
     without: Vec<String>,
@@ -109,7 +109,7 @@ struct Words {
 }
 
 impl Words {
-    fn parse(text: &str) -> Self {
+    pub(crate) fn parse(text: &str) -> Self {
         let mut words = Self { with: Vec::new(), without: Vec::new(), open: false };
         let mut rest = text.trim_start();
         while !rest.is_empty() {
@@ -136,12 +136,12 @@ impl Words {
         words
     }
 
-    fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.with.is_empty()
     }
 
     /// The word that narrows a scan best: the longest part without marks that JSON escapes.
-    fn plainest(&self) -> &str {
+    pub(crate) fn plainest(&self) -> &str {
         let parts = self
             .with
             .iter()
@@ -150,7 +150,7 @@ impl Words {
     }
 
     /// For the index; `None` when it cannot answer.
-    fn query(&self, query: &SearchQuery) -> Option<String> {
+    pub(crate) fn query(&self, query: &SearchQuery) -> Option<String> {
         let known = |w: &String| w.chars().any(char::is_alphanumeric) && !w.chars().any(unspaced);
         if !self.with.iter().chain(&self.without).all(known) {
             return None;

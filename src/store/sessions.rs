@@ -285,9 +285,9 @@ impl Store {
                 self.set_branch_archived(undone.session, name, *before, Some(op))
             }
             OpChange::Tag { name, before, .. } => self.set_tag(undone.session, name, *before, Some(op)),
-            // Files are the business of whoever has the snapshots.
-            OpChange::Files { .. } => {
-                Ticket::ready(Err(StoreError::Conflict("files are brought back by a restore".into())))
+            // Files are the business of whoever has the snapshots, and a new branch of whoever opens it.
+            OpChange::Files { .. } | OpChange::Compaction { .. } => {
+                Ticket::ready(Err(StoreError::Conflict("this is not undone by a row alone".into())))
             }
         }
     }

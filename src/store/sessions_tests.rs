@@ -154,6 +154,8 @@ fn settings_and_operations_are_kept_and_reversed() {
         parent: None,
         cause: None,
         title: "rename".into(),
+        of: None,
+        with: None,
         change,
     };
     let rename = op(1, OpChange::Title { before: "session 1".into(), after: "new".into() });

@@ -1,5 +1,7 @@
 //! What a session saw of the workspace's files: ids of the snapshot store, in order.
 
+use std::collections::HashMap;
+
 use rusqlite::{OptionalExtension, Row, params};
 use tiller_protocol::restore::StepFile;
 use tiller_protocol::{EntryId, OpId, SessionId, Time};
@@ -18,6 +20,12 @@ pub enum StepOf {
     Call(String),
     /// What a restore did.
     Restore(OpId),
+    /// What somebody else changed before a point: an entry's.
+    OthersBefore(EntryId),
+    /// What somebody else changed before a tool call.
+    OthersBeforeCall(String),
+    /// What somebody else changed before a restore.
+    OthersBeforeRestore(OpId),
 }
 
 /// One state, or one change from a state to the next.
@@ -40,6 +48,11 @@ fn read(row: &Row<'_>) -> rusqlite::Result<StepRow> {
     let of = match row.get::<_, String>(1)?.as_str() {
         "point" => StepOf::Point(EntryId(row.get(2)?)),
         "call" => StepOf::Call(row.get(3)?),
+        "others" => match (row.get(3)?, row.get(4)?) {
+            (Some(call), _) => StepOf::OthersBeforeCall(call),
+            (None, Some(op)) => StepOf::OthersBeforeRestore(OpId(op)),
+            (None, None) => StepOf::OthersBefore(EntryId(row.get(2)?)),
+        },
         _ => StepOf::Restore(OpId(row.get(4)?)),
     };
     let files: String = row.get(7)?;
@@ -62,6 +75,9 @@ impl Store {
                 StepOf::Point(entry) => ("point", Some(entry.0), None, None),
                 StepOf::Call(call) => ("call", None, Some(call.as_str()), None),
                 StepOf::Restore(op) => ("restore", None, None, Some(op.0)),
+                StepOf::OthersBefore(entry) => ("others", Some(entry.0), None, None),
+                StepOf::OthersBeforeCall(call) => ("others", None, Some(call.as_str()), None),
+                StepOf::OthersBeforeRestore(op) => ("others", None, None, Some(op.0)),
             };
             conn.prepare_cached(
                 "INSERT INTO steps(session, kind, entry, call, op, before, after, files, time)
@@ -103,8 +119,92 @@ impl Store {
     pub fn point(&self, entry: EntryId) -> Result<Option<StepRow>> {
         self.read(|conn| {
             Ok(conn
-                .prepare_cached(&format!("SELECT {COLUMNS} FROM steps WHERE entry = ?1 ORDER BY id LIMIT 1"))?
+                .prepare_cached(&format!(
+                    "SELECT {COLUMNS} FROM steps WHERE entry = ?1 AND kind = 'point' ORDER BY id LIMIT 1"
+                ))?
                 .query_row([entry.0], read)
+                .optional()?)
+        })
+    }
+
+    /// The last row of a session: the state that it knows.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub fn last_step(&self, session: SessionId) -> Result<Option<StepRow>> {
+        self.read(|conn| {
+            Ok(conn
+                .prepare_cached(&format!(
+                    "SELECT {COLUMNS} FROM steps WHERE session = ?1 ORDER BY id DESC LIMIT 1"
+                ))?
+                .query_row([session.0], read)
+                .optional()?)
+        })
+    }
+
+    /// Files that calls and restores of other sessions of the same folder changed from `since` on, each with the
+    /// session that did it last and its title.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub fn changed_elsewhere(
+        &self,
+        session: SessionId,
+        since: Time,
+    ) -> Result<HashMap<String, (SessionId, String)>> {
+        let rows: Vec<(SessionId, String, String)> = self.read(|conn| {
+            let mut statement = conn.prepare_cached(
+                "SELECT s.id, s.title, st.files FROM sessions s JOIN steps st ON st.session = s.id
+                 WHERE s.project = (SELECT project FROM sessions WHERE id = ?1) AND s.id <> ?1
+                   AND st.time >= ?2 AND st.kind IN ('call', 'restore') ORDER BY st.id",
+            )?;
+            let rows = statement.query_map(params![session.0, since.millis()], |r| {
+                Ok((SessionId(r.get(0)?), r.get(1)?, r.get(2)?))
+            })?;
+            Ok(rows.collect::<rusqlite::Result<_>>()?)
+        })?;
+        let mut changed = HashMap::new();
+        for (id, title, files) in rows {
+            for file in serde_json::from_str::<Vec<StepFile>>(&files).unwrap_or_default() {
+                changed.insert(file.path, (id, title.clone()));
+            }
+        }
+        Ok(changed)
+    }
+
+    /// What a tool call did, the newest should there be several; `None`: it changed nothing.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub fn step_of_call(&self, session: SessionId, call: &str) -> Result<Option<StepRow>> {
+        self.read(|conn| {
+            Ok(conn
+                .prepare_cached(&format!(
+                    "SELECT {COLUMNS} FROM steps WHERE session = ?1 AND kind = 'call' AND call = ?2
+                     ORDER BY id DESC LIMIT 1"
+                ))?
+                .query_row(params![session.0, call], read)
+                .optional()?)
+        })
+    }
+
+    /// What somebody else changed right before an entry, or before a call of a session.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub fn others_before(&self, session: SessionId, of: &StepOf) -> Result<Option<StepRow>> {
+        let (entry, call) = match of {
+            StepOf::OthersBefore(entry) => (Some(entry.0), None),
+            StepOf::OthersBeforeCall(call) => (None, Some(call.as_str())),
+            _ => return Ok(None),
+        };
+        self.read(|conn| {
+            Ok(conn
+                .prepare_cached(&format!(
+                    "SELECT {COLUMNS} FROM steps WHERE session = ?1 AND kind = 'others' AND entry IS ?2 AND call IS ?3
+                     ORDER BY id DESC LIMIT 1"
+                ))?
+                .query_row(params![session.0, entry, call], read)
                 .optional()?)
         })
     }
@@ -143,7 +243,7 @@ mod tests {
             of,
             before: before.map(Into::into),
             after: after.into(),
-            files: vec![StepFile { path: "a".into(), kind: ChangeKind::Added }],
+            files: vec![StepFile { path: "a".into(), kind: ChangeKind::Added, by: None }],
             time: NOW,
         };
         let point = store.add_step(s, row(StepOf::Point(entry_id(1)), None, "s0")).wait().unwrap();
@@ -163,5 +263,21 @@ mod tests {
         used.sort();
         assert_eq!(used, ["later", "s0", "s1"]);
         assert!(store.snapshots_in_use("/elsewhere").unwrap().is_empty());
+        // What others did before an entry is no state at it.
+        store.add_step(s, row(StepOf::OthersBefore(entry_id(2)), Some("s0"), "s3")).wait().unwrap();
+        store.add_step(s, row(StepOf::OthersBeforeCall("c9".into()), Some("s3"), "s4")).wait().unwrap();
+        assert_eq!(store.point(entry_id(2)).unwrap(), None);
+        let last = store.last_step(s).unwrap().unwrap();
+        assert_eq!((last.of, last.after.as_str()), (StepOf::OthersBeforeCall("c9".into()), "s4"));
+        let before = |of: StepOf| store.others_before(s, &of).unwrap().map(|row| row.after);
+        assert_eq!(before(StepOf::OthersBefore(entry_id(2))), Some("s3".into()));
+        assert_eq!(before(StepOf::OthersBeforeCall("c9".into())), Some("s4".into()));
+        assert_eq!(before(StepOf::OthersBefore(entry_id(1))), None);
+        // Another session of the folder knows who it was; what others did there is not that session's doing.
+        let other = session(&store, 2);
+        let found = store.changed_elsewhere(other, NOW).unwrap();
+        assert_eq!(found["a"], (s, "session 1".to_owned()));
+        assert!(store.changed_elsewhere(other, Time(NOW.millis() + 1)).unwrap().is_empty());
+        assert!(store.changed_elsewhere(s, NOW).unwrap().is_empty());
     }
 }

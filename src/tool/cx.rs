@@ -7,7 +7,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use tiller_protocol::{AgentId, AskBody, AskReply, Clock, SearchPage, SearchQuery, SessionId, TodoItem};
+use tiller_protocol::{
+    AgentId, AskBody, AskReply, Clock, EntryId, RestorePreview, SearchPage, SearchQuery, SessionId, TodoItem,
+};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -22,6 +24,12 @@ pub trait Ports: Send + Sync {
     async fn set_todos(&self, agent: &AgentId, todos: Vec<TodoItem>) -> Result<(), String>;
     /// Looks for words in earlier sessions. `Err` says why it cannot.
     async fn search_sessions(&self, query: SearchQuery) -> Result<SearchPage, String>;
+    /// Names this state of the files and this place of the conversation; a sentence comes back.
+    async fn checkpoint(&self, name: &str) -> Result<String, String>;
+    /// What going back to the last checkpoint of this name would do to the files.
+    async fn restore_preview(&self, name: &str) -> Result<(EntryId, RestorePreview), String>;
+    /// Brings the files back to what they were at an entry, but for those that others changed. A sentence comes back.
+    async fn restore(&self, entry: EntryId) -> Result<String, String>;
     /// Marks paths as about to be written by this call, so that the watcher knows who it was.
     fn writing(&self, agent: &AgentId, paths: &[PathBuf]);
     /// The files under these paths changed (called after writing).

@@ -6,6 +6,7 @@
 pub mod cx;
 pub mod files;
 pub mod guard;
+pub mod moment;
 pub mod output;
 pub mod plan;
 pub mod recall;

@@ -2,7 +2,7 @@
 
 use tiller_protocol::ToolSpec;
 
-use crate::{Tool, files, plan, recall, web};
+use crate::{Tool, files, moment, plan, recall, web};
 
 /// All built-in tools.
 pub static ALL: &[&dyn Tool] = &[
@@ -15,6 +15,8 @@ pub static ALL: &[&dyn Tool] = &[
     &plan::TodoWrite,
     &plan::TodoRead,
     &plan::Clarify,
+    &moment::Checkpoint,
+    &moment::Restore,
     &recall::SessionSearch,
     &web::WebFetch,
     &crate::shell::Process,

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use async_trait::async_trait;
 use serde_json::Value;
 use tiller_protocol::{
-    AgentId, AskBody, AskReply, IdSource, ManualClock, Part, SearchPage, SearchQuery, SeqIds, SessionId,
-    Time, TodoItem,
+    AgentId, AskBody, AskReply, EntryId, IdSource, ManualClock, Part, RestorePreview, SearchPage,
+    SearchQuery, SeqIds, SessionId, Time, TodoItem,
 };
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -35,6 +35,10 @@ pub struct FakePorts {
     /// What was looked for, and what each search gives.
     pub searched: Mutex<Vec<SearchQuery>>,
     pub found: Mutex<SearchPage>,
+    /// What going back would do; `None`: there is no such checkpoint.
+    pub preview: Mutex<Option<(EntryId, RestorePreview)>>,
+    /// How often it was done.
+    pub restored: Mutex<u32>,
 }
 
 impl FakePorts {
@@ -63,6 +67,19 @@ impl Ports for FakePorts {
     async fn search_sessions(&self, query: SearchQuery) -> Result<SearchPage, String> {
         lock(&self.searched).push(query);
         Ok(lock(&self.found).clone())
+    }
+
+    async fn checkpoint(&self, name: &str) -> Result<String, String> {
+        Ok(format!("named {name}"))
+    }
+
+    async fn restore_preview(&self, name: &str) -> Result<(EntryId, RestorePreview), String> {
+        lock(&self.preview).clone().ok_or_else(|| format!("there is no checkpoint {name}"))
+    }
+
+    async fn restore(&self, _entry: EntryId) -> Result<String, String> {
+        *lock(&self.restored) += 1;
+        Ok("restored".into())
     }
 
     fn writing(&self, _agent: &AgentId, paths: &[PathBuf]) {

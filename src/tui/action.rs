@@ -52,6 +52,7 @@ pub const GROUPS: &[(&str, &[ActionSpec])] = &[
     ("Agents", panel::agents::ACTIONS),
     ("Watch", panel::watch::ACTIONS),
     ("Session tree", panel::sessions::ACTIONS),
+    ("Tree of all sessions", dialog::tree::ACTIONS),
     ("Viewer", dialog::viewer::ACTIONS),
     ("Diff review", dialog::review::ACTIONS),
     ("Lists", widget::list::ACTIONS),
@@ -64,12 +65,14 @@ pub const GROUPS: &[(&str, &[ActionSpec])] = &[
     ("Confirm", dialog::confirm::ACTIONS),
     ("Error log", dialog::errors::ACTIONS),
     ("Session picker", dialog::sessions::ACTIONS),
+    ("Branches", dialog::branches::ACTIONS),
     ("History search", dialog::history::ACTIONS),
     ("Go back", dialog::restore::ACTIONS),
     ("Search in sessions", dialog::search::ACTIONS),
     ("Queue", dialog::queue::ACTIONS),
     ("Reports", dialog::reports::ACTIONS),
     ("Compaction", dialog::compact::ACTIONS),
+    ("Compare", dialog::compare::ACTIONS),
 ];
 
 /// Every action with its group.

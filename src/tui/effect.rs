@@ -56,11 +56,11 @@ pub enum Effect {
     },
     /// Set up a provider; what comes of it arrives in [`Panel::job`] as a `Result<Connected, String>`.
     Connect(Connect, Token),
-    /// Open a session, and show this entry of it, or go on from there on a branch of its own.
+    /// Open a session, and do something at this entry of it.
     Visit {
         session: tiller_protocol::SessionId,
         entry: tiller_protocol::EntryId,
-        branch: bool,
+        then: Visit,
     },
     /// Begin later sessions with this model as well, once it is in use; `None`: with whichever comes next.
     KeepModel(Option<ModelRef>),
@@ -80,6 +80,17 @@ pub enum Effect {
     /// Draw everything anew, as after Ctrl-L.
     Repaint,
     Quit,
+}
+
+/// What is done at an entry of a session that was opened for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Visit {
+    /// Show it.
+    Show,
+    /// Go on from there on a branch of its own.
+    Branch,
+    /// Ask what is to go back to it.
+    Restore,
 }
 
 /// A provider that the person sets up.

@@ -106,6 +106,12 @@ fn pieces(cx: &DrawCx<'_>, facts: &HeaderFacts, class: Class) -> (Vec<Piece>, Ve
         let said = |n| format!("{}{changed}{way}", draw::cut_middle(&g.branch, n));
         put(said(24), said(10), Role::Dim, 4);
     }
+    // Who never branched need not know that there are branches.
+    if !s.branch.is_empty() && s.branch.word() != "main" {
+        let word = crate::text::clean::plain(s.branch.word());
+        let said = |n| format!("on {}", draw::cut_middle(&word, n));
+        put(said(24), said(10), Role::Accent, 4);
+    }
     if s.model.provider() == "demo" {
         put("demo".into(), "demo".into(), Role::Demo, 1);
     } else {
@@ -241,6 +247,27 @@ mod tests {
             r.app.model.restricted = true;
             r.run("wait 0");
             assert!(r.screen().lines().next().is_some_and(|l| l.contains("untrusted")), "{}", r.screen());
+        }
+    }
+
+    #[test]
+    fn the_branch_is_named_as_soon_as_there_is_another_than_the_first() {
+        use tiller_protocol::event::StateEvent;
+        use tiller_protocol::{BranchName, EventBody};
+        for (width, height) in [(80, 24), (118, 25)] {
+            let mut r = Robot::new(width, height);
+            let moved = |head: &str| {
+                let branch = BranchName { head: head.into(), label: String::new() };
+                EventBody::State(StateEvent::HeadMoved { head: None, draft: None, branch })
+            };
+            let first = |r: &Robot| r.screen().lines().next().unwrap_or_default().to_owned();
+            r.event(moved("main"));
+            assert!(!first(&r).contains("on main"), "{}", first(&r));
+            r.event(moved("branch-1f"));
+            assert!(first(&r).contains("on branch-1f"), "{}", first(&r));
+            let branch = BranchName { head: "branch-1f".into(), label: "try\u{1b} b".into() };
+            r.event(EventBody::State(StateEvent::BranchNamed { branch }));
+            assert!(first(&r).contains("on try") && !first(&r).contains('\u{1b}'), "{}", first(&r));
         }
     }
 }

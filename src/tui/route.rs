@@ -11,7 +11,7 @@ use tiller_protocol::{
 };
 
 use crate::app::{App, Layer, Owner, Task};
-use crate::effect::{Effect, Token};
+use crate::effect::{Effect, Token, Visit};
 use crate::panel::conversation::GoTo;
 use crate::panel::{Panel, Reply, View};
 
@@ -35,6 +35,8 @@ enum Then {
     /// Go on from here on another branch; `None`: from its end.
     Branch(Option<EntryId>),
     Show(EntryId),
+    /// Ask what is to go back to it.
+    Restore(EntryId),
 }
 
 impl Router {
@@ -104,9 +106,14 @@ impl App {
             }
             Effect::Setting { key, value } => self.setting(key, value),
             Effect::Branch(id) => self.visit(id, Then::Branch(None)),
-            Effect::Visit { session, entry, branch } => {
-                self.visit(session, if branch { Then::Branch(Some(entry)) } else { Then::Show(entry) });
-            }
+            Effect::Visit { session, entry, then } => self.visit(
+                session,
+                match then {
+                    Visit::Show => Then::Show(entry),
+                    Visit::Branch => Then::Branch(Some(entry)),
+                    Visit::Restore => Then::Restore(entry),
+                },
+            ),
             Effect::KeepModel(which) => self.keep_model(which),
             Effect::Used(row) => {
                 self.keys.recent.retain(|r| *r != row);
@@ -147,6 +154,7 @@ impl App {
                 self.focus(View::Conversation);
                 self.effect(Owner::Shell, Effect::Tell(View::Conversation, Box::new(GoTo::Entry(entry))));
             }
+            Then::Restore(entry) => self.push(Box::new(crate::dialog::restore::Restore::to(entry))),
             Then::Branch(_) if s.read_only => {}
             Then::Branch(at) => match at.or(s.head) {
                 Some(entry) => {

@@ -155,6 +155,11 @@ impl Robot {
         self.commands.iter().map(|(_, c)| c).collect()
     }
 
+    /// The same with their ids.
+    pub fn sent(&self) -> Vec<(CommandId, CommandBody)> {
+        self.commands.clone()
+    }
+
     /// Id of the last command that `which` likes.
     pub fn asked(&self, which: impl Fn(&CommandBody) -> bool) -> Option<CommandId> {
         self.commands.iter().rev().find(|(_, c)| which(c)).map(|(id, _)| *id)

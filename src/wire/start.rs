@@ -202,6 +202,7 @@ impl Running {
             notices: if start.announce { notices.clone() } else { Vec::new() },
             watcher,
             files: super::files::keeper(&setup),
+            exporter: Some(Arc::new(crate::face::export_file)),
             retry: 1.0,
             config,
         };

@@ -22,6 +22,7 @@ mod sessions;
 mod start;
 mod tools;
 mod transfer;
+mod tree;
 
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
@@ -48,6 +49,7 @@ const CASES: &[Case] = &[
     ("tools", tools::calls),
     ("search", search::search),
     ("transfer", transfer::transfer),
+    ("tree", tree::browse),
 ];
 
 /// What every case needs.

@@ -118,12 +118,15 @@ fn a_prompt_of_the_command_line_waits_for_the_demo_model_as_well() {
     let mut term = place.term(&["tell me something"], 100, 30);
     term.wait_text("No model is set up yet");
     term.wait_text("tell me something");
+    // What is typed right when it comes is meant for the composer.
+    crate::common::let_pass(std::time::Duration::from_millis(900));
     term.keys("3");
     term.wait_gone("No model is set up yet");
     wait("the turn", || {
         let list = place.run(&["sessions", "search", "something", "--json"]);
         list.stdout.contains("tell me something")
     });
+    term.wait_text("For anything else choose a real model.");
     leave(&mut term);
     // It was a choice: the next start asks nothing, and begins with it.
     let mut term = place.term(&[], 100, 30);

@@ -135,6 +135,7 @@ fn promise(state: &str, label: &str) -> Option<fn(&str) -> bool> {
         ("watch", "mention") => |s| s.contains("@lib/ops.sh"),
         ("watch", "mute") => |s| s.contains("lib/ops.sh is not shown any more"),
         ("watch", "pause") => |s| hints(s).iter().any(|h| h.1 == "go on"),
+        ("tree", "all sessions") => |s| opened(s, "tree of this project"),
         ("tree", "look") => |s| hints(s).iter().any(|h| h.1 == "copy mode"),
         ("tree", "fork here") => |s| {
             s.lines().rev().nth(2).is_some()

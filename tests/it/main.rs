@@ -9,6 +9,7 @@
 )]
 
 mod advice;
+mod branches;
 mod cli;
 mod common;
 mod crash;
@@ -17,6 +18,7 @@ mod exec;
 mod first;
 mod footer;
 mod keys;
+mod long;
 mod plain;
 mod power;
 mod published;
@@ -28,4 +30,5 @@ mod session;
 mod story;
 mod terminal;
 mod tour;
+mod tree;
 mod two;

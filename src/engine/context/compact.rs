@@ -136,6 +136,7 @@ fn role(body: &EntryBody) -> &'static str {
         EntryBody::Assistant { .. } => "agent",
         EntryBody::ToolResult { .. } => "result",
         EntryBody::Compaction { .. } => "earlier summary",
+        EntryBody::BranchSummary { .. } => "summary of a branch",
         EntryBody::Prefix { .. } | EntryBody::Checkpoint { .. } | EntryBody::Note { .. } => "note",
     }
 }
@@ -173,6 +174,9 @@ pub fn transcript(entries: &[Arc<Entry>], focus: Option<&str>, most: usize) -> S
         // Writing to a string cannot fail.
         let _ = match &e.body {
             EntryBody::Compaction { summary, .. } => writeln!(out, "[earlier summary]\n{summary}\n"),
+            EntryBody::BranchSummary { summary, .. } => {
+                writeln!(out, "[summary of another branch]\n{summary}\n")
+            }
             EntryBody::User { content, .. } => writeln!(out, "[person]\n{}\n", cut(&words(content), WORDS)),
             EntryBody::Assistant { blocks, .. } => {
                 for b in blocks {

@@ -28,7 +28,13 @@ pub fn live(path: &[Arc<Entry>]) -> Vec<&Arc<Entry>> {
 
 /// Whether a model sees it as a message of its own.
 pub fn is_message(entry: &Entry) -> bool {
-    matches!(entry.body, EntryBody::User { .. } | EntryBody::Assistant { .. } | EntryBody::ToolResult { .. })
+    matches!(
+        entry.body,
+        EntryBody::User { .. }
+            | EntryBody::Assistant { .. }
+            | EntryBody::ToolResult { .. }
+            | EntryBody::BranchSummary { .. }
+    )
 }
 
 /// The first entry that must be in memory for requests along `path`; all before it may be left on disk.
@@ -81,6 +87,9 @@ fn message(entry: &Entry) -> Option<ChatMessage> {
         EntryBody::Compaction { summary, .. } => {
             Some(ChatMessage::User { content: vec![Part::Text { text: recall(summary, entry.id) }] })
         }
+        EntryBody::BranchSummary { summary, .. } => {
+            Some(ChatMessage::User { content: vec![Part::Text { text: carried(summary) }] })
+        }
         _ => None,
     }
 }
@@ -92,6 +101,13 @@ fn answers(blocks: &[Block]) -> bool {
         Block::ToolCall(_) => true,
         _ => false,
     })
+}
+
+fn carried(summary: &str) -> String {
+    format!(
+        "Another way was tried before, on a branch of this conversation that was left. This is its summary. The \
+         files are as they are here, which may not be as they were there.\n\n{summary}"
+    )
 }
 
 fn recall(summary: &str, id: EntryId) -> String {

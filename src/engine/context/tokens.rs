@@ -49,7 +49,7 @@ pub fn of_entry(entry: &Entry) -> u64 {
         EntryBody::Prefix { system, tools, .. } => of_text(system) + of_tools(tools),
         EntryBody::User { content, .. } | EntryBody::ToolResult { content, .. } => of_parts(content),
         EntryBody::Assistant { blocks, .. } => of_blocks(blocks),
-        EntryBody::Compaction { summary, .. } => of_text(summary),
+        EntryBody::Compaction { summary, .. } | EntryBody::BranchSummary { summary, .. } => of_text(summary),
         EntryBody::Checkpoint { .. } | EntryBody::Note { .. } => 0,
     }
 }

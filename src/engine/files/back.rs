@@ -15,10 +15,12 @@ use tiller_snapshot::{
 };
 use tiller_store::{Result, StepOf, StepRow, Store};
 
+use crate::undo;
+
 /// How far up a path the last known state is looked for.
 const UP: u32 = 1000;
 /// Files that a preview lists, and bytes of one difference in it.
-const LISTED: usize = 300;
+pub(crate) const LISTED: usize = 300;
 const DIFF: usize = 64 << 10;
 /// Files that are named in a row of the log.
 pub const NAMED: usize = 200;
@@ -58,7 +60,11 @@ pub fn point(store: &Store, session: SessionId, entry: EntryId) -> Result<Option
     Ok(Some(Point { snapshot, time: row.time, steps }))
 }
 
+/// What the session itself did.
 fn step(row: &StepRow) -> Option<Step> {
+    if !matches!(row.of, StepOf::Call(_) | StepOf::Restore(_)) {
+        return None;
+    }
     Some(Step { before: row.before.as_deref()?.parse().ok()?, after: row.after.parse().ok()? })
 }
 
@@ -87,27 +93,33 @@ pub fn go(shadow: &mut Shadow, goal: &Goal, wishes: &Wishes) -> Result<Restored,
     shadow.restore(&plan, &answers)
 }
 
+/// A file that differs, with its lines where it is text and not too long.
+pub fn compared(shadow: &Shadow, file: &FileDiff) -> RestoreFile {
+    let (diff, added, removed) = match shadow.text(file) {
+        Ok(TextChange::Lines { diff, added, removed }) if diff.len() <= DIFF => (diff, added, removed),
+        Ok(TextChange::Lines { added, removed, .. }) => (String::new(), added, removed),
+        Ok(TextChange::Binary { .. }) | Err(_) => (String::new(), 0, 0),
+    };
+    RestoreFile {
+        path: shown(&file.path),
+        kind: kind(file.change),
+        added: u32::try_from(added).unwrap_or(u32::MAX),
+        removed: u32::try_from(removed).unwrap_or(u32::MAX),
+        diff,
+        conflict: None,
+    }
+}
+
 /// The preview of a plan.
 pub fn preview(shadow: &Shadow, plan: &Plan, title: String, time: Time) -> RestorePreview {
-    let file = |item: &Item| {
-        let (diff, added, removed) = match shadow.text(&item.diff) {
-            Ok(TextChange::Lines { diff, added, removed }) if diff.len() <= DIFF => (diff, added, removed),
-            Ok(TextChange::Lines { added, removed, .. }) => (String::new(), added, removed),
-            Ok(TextChange::Binary { .. }) | Err(_) => (String::new(), 0, 0),
-        };
-        RestoreFile {
-            path: shown(&item.diff.path),
-            kind: kind(item.diff.change),
-            added: u32::try_from(added).unwrap_or(u32::MAX),
-            removed: u32::try_from(removed).unwrap_or(u32::MAX),
-            diff,
-            conflict: item.conflict.as_ref().map(|c| match c {
-                Conflict::Changed { .. } => "changed since by you or another program".to_owned(),
-                Conflict::Links(n) => {
-                    format!("the file has {n} names (hard links); only this one would change")
-                }
-            }),
-        }
+    let file = |item: &Item| RestoreFile {
+        conflict: item.conflict.as_ref().map(|c| match c {
+            Conflict::Changed { .. } => "changed since by you or another program".to_owned(),
+            Conflict::Links(n) => {
+                format!("the file has {n} names (hard links); only this one would change")
+            }
+        }),
+        ..compared(shadow, &item.diff)
     };
     let mut notes: Vec<String> = plan.now.notice().into_iter().collect();
     let uncovered = plan.now.uncovered.len() + plan.now.more;
@@ -129,7 +141,7 @@ pub fn preview(shadow: &Shadow, plan: &Plan, title: String, time: Time) -> Resto
 /// The files of a difference, for a row of the log.
 pub fn named(diffs: &[FileDiff]) -> Vec<StepFile> {
     let known = diffs.iter().filter(|d| d.change != Change::Unknown);
-    known.take(NAMED).map(|d| StepFile { path: shown(&d.path), kind: kind(d.change) }).collect()
+    known.take(NAMED).map(|d| StepFile { path: shown(&d.path), kind: kind(d.change), by: None }).collect()
 }
 
 /// A path as people see it.
@@ -137,7 +149,7 @@ pub fn shown(path: &std::path::Path) -> String {
     path.to_string_lossy().into_owned()
 }
 
-fn kind(change: Change) -> ChangeKind {
+pub(crate) fn kind(change: Change) -> ChangeKind {
     match change {
         Change::Added => ChangeKind::Added,
         Change::Deleted => ChangeKind::Deleted,
@@ -156,27 +168,15 @@ pub struct Undoable {
 
 /// The last restore that is in force (or, with `redo`, the one that was undone last).
 pub fn undoable(ops: &[Op], redo: bool) -> Option<Undoable> {
-    // Newest first: the first row of each root is its present state, and their number says which way it stands.
-    let mut roots: Vec<(OpId, usize, &Op)> = Vec::new();
-    for op in ops {
-        let OpChange::Files { of, .. } = &op.change else { continue };
-        let root = of.unwrap_or(op.id);
-        match roots.iter_mut().find(|(r, ..)| *r == root) {
-            Some((_, count, _)) => *count += 1,
-            None => roots.push((root, 1, op)),
-        }
-    }
-    let begun = |root: OpId| ops.iter().position(|op| op.id == root).unwrap_or(usize::MAX);
-    // An undo takes the restore that began last; a redo what was undone last.
-    let mut fitting: Vec<_> = roots.into_iter().filter(|(_, count, _)| (count % 2 == 0) == redo).collect();
-    if !redo {
-        fitting.sort_by_key(|(root, ..)| begun(*root));
-    }
-    let (root, _, op) = fitting.into_iter().next()?;
+    let next = undo::next(ops, redo, |op| matches!(op.change, OpChange::Files { .. }))?;
+    Some(Undoable { root: next.root, goal: reverse(&next.row)?, title: next.title })
+}
+
+/// Where the files were before a row of the log.
+pub fn reverse(op: &Op) -> Option<Goal> {
     let OpChange::Files { before, after, files, .. } = &op.change else { return None };
     let select = (files.len() < NAMED).then(|| files.iter().map(|f| PathBuf::from(&f.path)).collect());
-    let goal = Goal { to: before.parse().ok()?, base: after.parse().ok()?, steps: Vec::new(), select };
-    Some(Undoable { root, goal, title: op.title.clone() })
+    Some(Goal { to: before.parse().ok()?, base: after.parse().ok()?, steps: Vec::new(), select })
 }
 
 /// What a restore did, as a change of the log.

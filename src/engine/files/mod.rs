@@ -5,14 +5,21 @@
 //! | --- | --- |
 //! | `keeper` | the thread that owns the snapshots of this workspace |
 //! | `record` | points and steps of a session, as they come in |
+//! | `others` | what somebody else changed in between |
 //! | `back` | what going back means: the state at an entry, and the session's own steps since |
+//! | `did` | between which states an entry stands |
+//! | `by_tool` | the same, asked by the agent in the middle of a turn |
 //! | `restore` | the commands: preview, restore, undo, checkpoint |
 
 pub mod back;
+pub(crate) mod by_tool;
+pub(crate) mod did;
 pub mod keeper;
+mod others;
 pub(crate) mod record;
 mod restore;
 
 pub use keeper::{Keeper, Snapshots};
+pub(crate) use others::{LastState, Watched};
 pub(crate) use record::{NotKept, Waiting};
-pub(crate) use restore::Restored;
+pub(crate) use restore::{Gone, Restored, Took, off, off_thread, unknown};

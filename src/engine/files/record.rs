@@ -12,8 +12,10 @@ use tokio::sync::oneshot;
 
 use super::back;
 use super::keeper::{Keeper, Word};
+use super::others::Watched;
 use crate::core::Core;
 use crate::msg::Msg;
+use crate::world::lock;
 
 /// What is kept around one call.
 pub(crate) enum What {
@@ -28,14 +30,21 @@ const UNNEEDED: Duration = Duration::from_secs(7 * 24 * 3600);
 /// Until the last states must be written down.
 const LAST: Duration = Duration::from_secs(1);
 
-/// The state before (none for a point), the one after, and what changed.
-type Kept = Result<(Option<Id>, Snapshot, Vec<StepFile>), SnapshotError>;
+/// One state that was kept, or one change.
+pub(crate) struct Kept {
+    /// What somebody else had changed before it.
+    pub(super) others: Option<StepRow>,
+    /// None for a point.
+    pub(super) before: Option<Id>,
+    pub(super) after: Snapshot,
+    pub(super) files: Vec<StepFile>,
+}
 
-/// What a call did to the files, once that is known.
-pub(crate) type Change = (Id, Snapshot, Vec<StepFile>);
+/// An entry that is a checkpoint, and its name where it has one.
+pub(crate) type Spoken = (EntryId, Option<String>);
 
 /// The state after a call is being kept.
-pub(crate) struct Waiting(oneshot::Receiver<Result<Change, SnapshotError>>);
+pub(crate) struct Waiting(oneshot::Receiver<Result<Kept, SnapshotError>>);
 
 /// A state could not be kept.
 pub(crate) struct NotKept(SnapshotError);
@@ -48,14 +57,20 @@ fn look(shadow: &mut tiller_snapshot::Shadow, what: &What) -> Result<Snapshot, S
 }
 
 /// The state before a call, and what is to be looked at after it.
-pub(crate) type Before = (Id, What);
+pub(crate) struct Before {
+    id: Id,
+    others: Option<StepRow>,
+    what: What,
+    watched: Watched,
+}
 
 /// Keeps the state before a call. Waited for: the call must not change anything before.
-pub(crate) async fn before(keeper: &Keeper, what: What) -> Option<Before> {
+pub(crate) async fn before(keeper: &Keeper, what: What, watched: Watched, call: String) -> Option<Before> {
     let kept = keeper
         .run(move |s| {
             let before = look(s, &what)?;
-            Ok((before.id, what))
+            let others = watched.others(s, &before, StepOf::OthersBeforeCall(call));
+            Ok(Before { id: before.id, others, what, watched })
         })
         .await;
     match kept {
@@ -68,30 +83,36 @@ pub(crate) async fn before(keeper: &Keeper, what: What) -> Option<Before> {
 }
 
 /// Keeps the state after it. Not waited for: what comes next keeps its own, in order.
-pub(crate) fn after(keeper: &Keeper, (before, what): Before) -> Waiting {
+pub(crate) fn after(keeper: &Keeper, b: Before) -> Waiting {
     Waiting(keeper.submit(move |s| {
-        let after = look(s, &what)?;
-        let files = if after.id == before { Vec::new() } else { back::named(&s.compare(before, after.id)?) };
-        Ok((before, after, files))
+        let after = look(s, &b.what)?;
+        b.watched.own(&after);
+        let files = if after.id == b.id { Vec::new() } else { back::named(&s.compare(b.id, after.id)?) };
+        Ok(Kept { others: b.others, before: Some(b.id), after, files })
     }))
 }
 
 impl Core {
     /// Entries that are a checkpoint: what the person said, and moments with a name.
-    pub(crate) fn spoken(entries: &[Entry]) -> Vec<EntryId> {
-        let spoke = |e: &&Entry| {
-            matches!(
-                &e.body,
-                EntryBody::User { origin: Origin::Prompt | Origin::Steer, .. } | EntryBody::Checkpoint { .. }
-            )
+    pub(crate) fn spoken(entries: &[Entry]) -> Vec<Spoken> {
+        let spoke = |e: &Entry| match &e.body {
+            EntryBody::User { origin: Origin::Prompt | Origin::Steer, .. } => Some((e.id, None)),
+            EntryBody::Checkpoint { name } => Some((e.id, Some(name.clone()))),
+            _ => None,
         };
-        entries.iter().filter(spoke).map(|e| e.id).collect()
+        entries.iter().filter_map(spoke).collect()
     }
 
     /// Keeps the files as they are when the person speaks. Called when the entries are on their way to the disk.
-    pub(crate) fn keep_points(&mut self, entries: Vec<EntryId>) {
+    pub(crate) fn keep_points(&mut self, entries: Vec<Spoken>) {
         let Some(keeper) = self.w.files.clone() else { return };
-        for entry in entries {
+        for (entry, name) in entries {
+            if let Some(at) = self.named.iter().position(|n| Some(&n.name) == name.as_ref()) {
+                // The agent named it: it was kept then.
+                let kept = self.named.remove(at).kept;
+                self.record(StepOf::Point(entry), async { kept.await.ok() });
+                continue;
+            }
             // Handed over now, so that it comes before whatever the turn does; done once the words are on disk,
             // so that the two do not wait for the same disk.
             let (open, gate) = std::sync::mpsc::channel::<()>();
@@ -100,55 +121,70 @@ impl Core {
                 saved.await;
                 drop(open);
             });
+            let watched = self.watched();
             let kept = keeper.submit(move |s| {
                 // Closed, never sent to.
                 let _ = gate.recv();
-                s.snapshot()
+                let after = s.snapshot()?;
+                let others = watched.others(s, &after, StepOf::OthersBefore(entry));
+                Ok(Kept { others, before: None, after, files: Vec::new() })
             });
-            let of = StepOf::Point(entry);
-            self.record(of, async { Some(kept.await.ok()?.map(|s| (None, s, Vec::new()))) });
+            self.record(StepOf::Point(entry), async { kept.await.ok() });
         }
     }
 
     /// A call is over; what it did to the files comes later.
     pub(crate) fn keep_step(&mut self, call_id: &str, waiting: Waiting) {
-        let of = StepOf::Call(call_id.to_owned());
-        self.record(of, async {
-            Some(waiting.0.await.ok()?.map(|(b, after, files)| (Some(b), after, files)))
-        });
+        self.record(StepOf::Call(call_id.to_owned()), async { waiting.0.await.ok() });
+    }
+
+    /// The open session, for telling its own changes from others'.
+    pub(crate) fn watched(&self) -> Watched {
+        Watched {
+            last: self.last_state.clone(),
+            store: self.w.store.clone(),
+            session: self.s.id,
+            background: lock(&self.w.tool_state).shells.living(),
+        }
     }
 
     /// Writes down what comes, also when the engine is about to end: [`crate::quit`] waits for it.
-    fn record(&mut self, of: StepOf, kept: impl Future<Output = Option<Kept>> + Send + 'static) {
+    fn record(
+        &mut self,
+        of: StepOf,
+        kept: impl Future<Output = Option<Result<Kept, SnapshotError>>> + Send + 'static,
+    ) {
         let (tx, session, store) = (self.tx.clone(), self.s.id, self.w.store.clone());
         let keeper = self.w.files.clone();
         self.keeping.spawn(async move {
             let Some(kept) = kept.await else { return };
             match kept {
-                // A call that changed nothing is no step.
-                Ok((Some(before), after, _)) if before == after.id => {}
-                Ok((before, after, files)) => {
-                    // A row that survives a loss of power must not name a state that does not.
-                    let _order = match &keeper {
-                        Some(k) => Some(k.rows.lock().await),
-                        None => None,
-                    };
-                    if let Some(keeper) = &keeper
-                        && let Ok(new) = keeper.run(|s| Ok(s.unsettled())).await
-                        && let Ok(Err(error)) = tokio::task::spawn_blocking(|| new.settle()).await
-                    {
-                        return drop(tx.send(Msg::NotKept(Box::new(NotKept(error)))).await);
-                    }
-                    let row = StepRow {
+                Ok(Kept { others, before, after, files }) => {
+                    // A call that changed nothing is no step.
+                    let own = (before != Some(after.id)).then(|| StepRow {
                         id: 0,
                         of,
                         before: before.map(|b| b.to_string()),
                         after: after.id.to_string(),
                         files,
                         time: after.time,
+                    });
+                    let rows: Vec<StepRow> = others.into_iter().chain(own).collect();
+                    // A row that survives a loss of power must not name a state that does not.
+                    let _order = match &keeper {
+                        Some(k) if !rows.is_empty() => Some(k.rows.lock().await),
+                        _ => None,
                     };
-                    if let Err(error) = store.add_step(session, row).await {
-                        tracing::warn!(%error, "a step was not recorded");
+                    if let Some(keeper) = keeper.as_ref().filter(|_| !rows.is_empty())
+                        && let Ok(new) = keeper.run(|s| Ok(s.unsettled())).await
+                        && let Ok(Err(error)) = tokio::task::spawn_blocking(|| new.settle()).await
+                    {
+                        return drop(tx.send(Msg::NotKept(Box::new(NotKept(error)))).await);
+                    }
+                    for row in rows {
+                        if let Err(error) = store.add_step(session, row).await {
+                            tracing::warn!(%error, "a step was not recorded");
+                        }
                     }
                 }
                 Err(error) => drop(tx.send(Msg::NotKept(Box::new(NotKept(error)))).await),

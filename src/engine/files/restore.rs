@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use tiller_protocol::compare::NotTaken;
 use tiller_protocol::event::{ReplyEvent, StateEvent};
 use tiller_protocol::restore::{RestorePreview, RestoreWhat, StepFile};
 use tiller_protocol::{CommandId, EntryBody, EntryId, EventBody, Notice, NoticeKind, OpId, SessionId};
@@ -10,12 +11,15 @@ use tiller_store::{StepOf, StepRow, Store};
 
 use super::back::{self, Wishes};
 use super::keeper::Keeper;
+use super::others::Watched;
 use crate::bus::ClientId;
 use crate::busy::Doing;
 use crate::core::Core;
 use crate::msg::Msg;
 use crate::saves::Then;
 use crate::session::load::blocking;
+use crate::undo::Next;
+use crate::undoing::Rest;
 
 /// Operations that are looked through for one that can be undone.
 const OPS: u32 = 1000;
@@ -28,21 +32,39 @@ pub(crate) struct Restored {
     client: ClientId,
     cause: CommandId,
     session: SessionId,
+    op: OpId,
     /// In the log.
     title: String,
     of: Option<OpId>,
     /// Where the conversation goes as well.
     talk: Option<EntryId>,
     entry: Option<EntryId>,
-    result: Result<(tiller_snapshot::Restored, Vec<StepFile>), Notice>,
+    /// What is undone after it.
+    rest: Option<Rest>,
+    result: Result<Gone, Notice>,
 }
 
-fn off() -> Notice {
+/// What was done, which files changed, and what somebody else had changed before.
+pub(crate) struct Gone {
+    pub(crate) done: tiller_snapshot::Restored,
+    pub(crate) files: Vec<StepFile>,
+    pub(crate) others: Option<StepRow>,
+    /// It was taken from another branch.
+    pub(crate) took: Option<Took>,
+}
+
+/// What was taken, and what was not.
+pub(crate) struct Took {
+    pub(crate) from: String,
+    pub(crate) not: Vec<NotTaken>,
+}
+
+pub(crate) fn off() -> Notice {
     Notice::new(NoticeKind::User, "the files of this folder are not kept")
         .hint("Set snapshots.enabled to true in config.toml, and start again.")
 }
 
-fn unknown() -> Notice {
+pub(crate) fn unknown() -> Notice {
     Notice::new(NoticeKind::User, "the files of that moment were not kept")
         .hint("Choose a later message, or go back in the conversation only.")
 }
@@ -58,7 +80,7 @@ fn title(store: &Store, entry: EntryId) -> tiller_store::Result<String> {
 }
 
 /// What to restore, with a name for the log.
-fn goal(
+pub(super) fn goal(
     store: &Store,
     session: SessionId,
     entry: EntryId,
@@ -73,30 +95,34 @@ fn goal(
     Ok((Goal::back(point.snapshot, point.steps), title, point.time))
 }
 
-async fn off_thread<T: Send + 'static>(
+pub(crate) async fn off_thread<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Notice> + Send + 'static,
 ) -> Result<T, Notice> {
     let failed = |_| Err(Notice::new(NoticeKind::Internal, "the sessions could not be read"));
     tokio::task::spawn_blocking(work).await.unwrap_or_else(failed)
 }
 
-async fn go(
+pub(super) async fn go(
     keeper: &Keeper,
     goal: Goal,
     wishes: Wishes,
-) -> Result<(tiller_snapshot::Restored, Vec<StepFile>), Notice> {
+    watched: Watched,
+    op: OpId,
+) -> Result<Gone, Notice> {
     let done = keeper
         .run(move |s| {
             let done = back::go(s, &goal, &wishes)?;
+            let others = watched.others(s, &done.before, StepOf::OthersBeforeRestore(op));
+            watched.own(&done.after);
             let files = back::named(&s.compare(done.before.id, done.after.id)?);
-            Ok((done, files))
+            Ok(Gone { done, files, others, took: None })
         })
         .await;
     done.map_err(|e| e.notice())
 }
 
 impl Core {
-    fn cannot_restore(&self) -> Option<Notice> {
+    pub(crate) fn cannot_restore(&self) -> Option<Notice> {
         let why = if self.s.read_only {
             "this session is open for reading only"
         } else if self.occupied() {
@@ -108,7 +134,7 @@ impl Core {
     }
 
     /// Resolves when everything that led up to now is on disk: states of the files, and the log.
-    fn written(&self) -> impl Future<Output = ()> + Send + use<> {
+    pub(crate) fn written(&self) -> impl Future<Output = ()> + Send + use<> {
         let (keeping, saves) = (self.keeping.clone(), self.saves.barrier());
         async move {
             keeping.wait().await;
@@ -165,23 +191,35 @@ impl Core {
             return self.refuse(client, cause, why);
         }
         if !what.files() {
-            return self.fork(client, cause, entry);
+            return self.fork(client, cause, entry, None);
         }
         let Some(keeper) = self.w.files.clone() else { return self.refuse(client, cause, off()) };
         let (no, store, session) = (self.next_job(), self.w.store.clone(), self.s.id);
-        let (tx, written) = (self.tx.clone(), self.written());
+        let (tx, written, watched) = (self.tx.clone(), self.written(), self.watched());
+        let op = OpId::fresh(&*self.w.ids, self.w.clock.now());
         let done = async move {
             written.await;
             let mut title = String::new();
             let result = async {
                 let (goal, name, _) = off_thread(move || goal(&store, session, entry)).await?;
                 title = format!("restore files: {name}");
-                go(&keeper, goal, wishes).await
+                go(&keeper, goal, wishes, watched, op).await
             };
             let result = result.await;
             let talk = what.talk().then_some(entry);
-            let restored =
-                Restored { no, client, cause, session, title, of: None, talk, entry: Some(entry), result };
+            let restored = Restored {
+                no,
+                client,
+                cause,
+                session,
+                op,
+                title,
+                of: None,
+                talk,
+                entry: Some(entry),
+                rest: None,
+                result,
+            };
             let _ = tx.send(Msg::FilesRestored(Box::new(restored))).await;
         };
         self.restoring(no, client, cause, done);
@@ -191,28 +229,77 @@ impl Core {
         if let Some(why) = self.cannot_restore() {
             return self.refuse(client, cause, why);
         }
+        let store = self.w.store.clone();
+        let session = self.s.id;
+        let found = move || {
+            let ops = store.ops(session, OPS).map_err(|e| e.notice())?;
+            let none = if redo { "no restore was undone" } else { "no restore of files can be undone" };
+            let found = back::undoable(&ops, redo).ok_or_else(|| Notice::new(NoticeKind::User, none))?;
+            let title = format!("{} {}", if redo { "redo" } else { "undo" }, found.title);
+            Ok((found.goal, found.root, title))
+        };
+        self.undoing_files(client, cause, found, None);
+    }
+
+    /// Takes a restore back (or does it again) that the log says is next.
+    pub(crate) fn undo_files(
+        &mut self,
+        client: ClientId,
+        cause: CommandId,
+        next: &Next,
+        title: String,
+        rest: Option<Rest>,
+    ) {
+        let (goal, root) = (back::reverse(&next.row), next.root);
+        let found = move || Ok((goal.ok_or_else(unknown)?, root, title));
+        self.undoing_files(client, cause, found, rest);
+    }
+
+    fn undoing_files(
+        &mut self,
+        client: ClientId,
+        cause: CommandId,
+        found: impl FnOnce() -> Result<(Goal, OpId, String), Notice> + Send + 'static,
+        rest: Option<Rest>,
+    ) {
         let Some(keeper) = self.w.files.clone() else { return self.refuse(client, cause, off()) };
-        let (no, store, session) = (self.next_job(), self.w.store.clone(), self.s.id);
-        let (tx, written) = (self.tx.clone(), self.written());
+        let (no, session) = (self.next_job(), self.s.id);
+        let (tx, written, watched) = (self.tx.clone(), self.written(), self.watched());
+        let op = OpId::fresh(&*self.w.ids, self.w.clock.now());
         let done = async move {
             written.await;
             let (mut title, mut of) = (String::new(), None);
             let result = async {
-                let found = off_thread(move || {
-                    let ops = store.ops(session, OPS).map_err(|e| e.notice())?;
-                    let none =
-                        if redo { "no restore was undone" } else { "no restore of files can be undone" };
-                    back::undoable(&ops, redo).ok_or_else(|| Notice::new(NoticeKind::User, none))
-                });
-                let found = found.await?;
-                let plain = found.title.trim_start_matches("undo ").trim_start_matches("redo ").to_owned();
-                title = format!("{} {plain}", if redo { "redo" } else { "undo" });
-                of = Some(found.root);
-                go(&keeper, found.goal, Wishes::default()).await
+                let (goal, root, name) = off_thread(found).await?;
+                (title, of) = (name, Some(root));
+                go(&keeper, goal, Wishes::default(), watched, op).await
             };
             let result = result.await;
-            let restored =
-                Restored { no, client, cause, session, title, of, talk: None, entry: None, result };
+            let (talk, entry) = (None, None);
+            let restored = Restored { no, client, cause, session, op, title, of, talk, entry, rest, result };
+            let _ = tx.send(Msg::FilesRestored(Box::new(restored))).await;
+        };
+        self.restoring(no, client, cause, done);
+    }
+
+    /// Changes files by `work`, which gives the title for the log as well.
+    pub(crate) fn change_files(
+        &mut self,
+        client: ClientId,
+        cause: CommandId,
+        work: impl Future<Output = Result<(Gone, String), Notice>> + Send + 'static,
+        op: OpId,
+    ) {
+        let (no, session) = (self.next_job(), self.s.id);
+        let (tx, written) = (self.tx.clone(), self.written());
+        let done = async move {
+            written.await;
+            let (result, title) = match work.await {
+                Ok((gone, title)) => (Ok(gone), title),
+                Err(notice) => (Err(notice), String::new()),
+            };
+            let (of, talk, entry, rest) = (None, None, None, None);
+            let restored = Restored { no, client, cause, session, op, title, of, talk, entry, rest, result };
             let _ = tx.send(Msg::FilesRestored(Box::new(restored))).await;
         };
         self.restoring(no, client, cause, done);
@@ -234,14 +321,33 @@ impl Core {
     pub(crate) fn files_restored(&mut self, r: Restored) {
         self.files_words();
         let waited = self.job_done(r.no);
-        let (done, files) = match r.result {
-            Ok(done) => done,
+        let Gone { done, files, others, took } = match r.result {
+            Ok(gone) => gone,
             Err(notice) => return self.refuse(r.client, r.cause, notice),
         };
         let place = self.place_of(Some(r.cause));
-        let said = back::sentence(&done);
+        let mut said = back::sentence(&done);
+        if r.of.is_some() {
+            said = crate::undoing::said(&r.title, &format!("; {said}"));
+        }
+        let (client, cause) = (r.client, r.cause);
+        let tell = |took: Option<Took>| {
+            let reply = match took {
+                Some(took) => crate::compare::take::reply(&done, took),
+                None => ReplyEvent::DoneReply { said },
+            };
+            Then::Tell { client, cause, reply: Box::new(reply) }
+        };
+        let mut with = None;
+        let nothing = || crate::saves::After { events: Vec::new(), then: Then::Nothing };
+        if let Some(row) = others {
+            let step = self.w.store.add_step(r.session, row);
+            self.saves.push(step, nothing());
+        }
         if done.before.id != done.after.id {
-            let op = self.op(r.session, r.cause, &r.title, back::change(&done, files.clone(), r.of));
+            let change = back::change(&done, files.clone(), r.of);
+            let op = tiller_protocol::Op { id: r.op, ..self.op(r.session, r.cause, &r.title, change) };
+            with = Some(op.id);
             let row = StepRow {
                 id: 0,
                 of: StepOf::Restore(op.id),
@@ -251,7 +357,6 @@ impl Core {
                 time: done.after.time,
             };
             let step = self.w.store.add_step(r.session, row);
-            let nothing = || crate::saves::After { events: Vec::new(), then: Then::Nothing };
             self.saves.push(step, nothing());
             // Another session may be open by now, when the person did not wait.
             if r.session != self.s.id {
@@ -261,26 +366,33 @@ impl Core {
             append.op = Some(op);
             let event = |entry| (place.clone(), EventBody::State(StateEvent::Restored { entry }));
             let events = r.entry.or(self.s.head).map(event).into_iter().collect();
-            self.save(append, events, Then::Nothing);
-            self.tell_of_files(&files, r.talk.is_some());
+            self.tell_of_files(&files, r.talk.is_some(), took.as_ref());
+            // Told when it is in the log, so that who hears of it can undo it.
+            self.save(append, events, tell(took));
+        } else {
+            self.saves.push_after(crate::saves::After { events: Vec::new(), then: tell(took) });
         }
-        self.bus.reply(r.client, &place, ReplyEvent::DoneReply { said });
         if let Some(entry) = r.talk.filter(|_| waited) {
-            self.fork(r.client, r.cause, entry);
+            self.fork(r.client, r.cause, entry, with);
+        } else if let Some(rest) = r.rest.filter(|_| waited) {
+            self.undo_rest(r.client, r.cause, rest);
         } else if waited {
             self.next_queued(tiller_protocol::event::TurnStatus::Interrupted);
         }
     }
 
     /// The model knows the files as it left them.
-    fn tell_of_files(&mut self, files: &[StepFile], back: bool) {
+    fn tell_of_files(&mut self, files: &[StepFile], back: bool, took: Option<&Took>) {
         if back || files.is_empty() {
             return;
         }
         let names: Vec<&str> = files.iter().take(TOLD).map(|f| f.path.as_str()).collect();
         let more = if files.len() > TOLD { ", ..." } else { "" };
-        self.news
-            .add(format!("the person restored earlier states of these files: {}{more}", names.join(", ")));
+        let did = match took {
+            Some(took) => format!("took from the branch {} what it has of", took.from),
+            None => "restored earlier states of".to_owned(),
+        };
+        self.news.add(format!("the person {did} these files: {}{more}", names.join(", ")));
     }
 
     /// Names this moment.
@@ -306,7 +418,7 @@ impl Core {
         ];
         let append = self.append().entries(vec![entry]);
         self.save(append, events, Then::Nothing);
-        self.keep_points(vec![id]);
+        self.keep_points(vec![(id, None)]);
         self.bus.reply(
             client,
             &place,

@@ -5,10 +5,12 @@ use std::sync::Arc;
 use tiller_protocol::event::StateEvent;
 use tiller_protocol::op::OpChange;
 use tiller_protocol::{
-    CommandId, Entry, EntryBody, EntryId, Message, Notice, NoticeKind, SessionId, TodoItem, ToolOutcome,
+    BranchName, CommandId, Entry, EntryBody, EntryId, Message, Notice, NoticeKind, OpId, SessionId, TodoItem,
+    ToolOutcome,
 };
 use tiller_store::{Result, Store, StoreError, Tail};
 
+use super::branch::Going;
 use super::load::blocking;
 use super::recover::dangling;
 use super::{TAIL, path_of};
@@ -18,6 +20,7 @@ use crate::core::Core;
 use crate::msg::Msg;
 use crate::saves::Then;
 use crate::todo::Todo;
+use crate::undoing::Rest;
 use crate::world::lock;
 
 /// A branch, as the store gives it.
@@ -25,7 +28,20 @@ pub(crate) struct Forked {
     no: u64,
     client: ClientId,
     cause: CommandId,
+    how: How,
     result: Result<Branch>,
+}
+
+/// What the log says of a branch that begins.
+struct How {
+    title: String,
+    of: Option<OpId>,
+    /// It was done in one with this operation.
+    with: Option<OpId>,
+    /// `None`: a new one.
+    head: Option<String>,
+    /// What is undone after it.
+    rest: Option<Rest>,
 }
 
 #[derive(Default)]
@@ -39,7 +55,8 @@ struct Branch {
 
 impl Core {
     /// The text of a message of the person's comes back as the draft; its branch begins before it.
-    pub(crate) fn fork(&mut self, client: ClientId, cause: CommandId, entry: EntryId) {
+    /// `with`: the operation that it belongs to.
+    pub(crate) fn fork(&mut self, client: ClientId, cause: CommandId, entry: EntryId, with: Option<OpId>) {
         let why = if self.s.read_only {
             Some("this session is open for reading only")
         } else if self.occupied() {
@@ -50,11 +67,37 @@ impl Core {
         if let Some(why) = why {
             return self.refuse(client, cause, Notice::new(NoticeKind::User, why));
         }
-        let (no, store, session) = (self.next_job(), self.w.store.clone(), self.s.id);
-        let tx = self.tx.clone();
+        let how = How { title: "fork".into(), of: None, with, head: None, rest: None };
+        let (store, session) = (self.w.store.clone(), self.s.id);
+        self.branch_off(client, cause, how, move || read(&store, session, entry));
+    }
+
+    /// A branch that is not there any more begins again where it stood.
+    pub(super) fn begin_branch(
+        &mut self,
+        client: ClientId,
+        cause: CommandId,
+        going: Going,
+        at: Option<EntryId>,
+    ) {
+        let head = Some(going.head).filter(|h| !h.is_empty());
+        let store = self.w.store.clone();
+        let work = move || at.map_or(Ok(Branch::default()), |at| read_at(&store, at, None));
+        let how = How { title: going.title, of: going.of, with: None, head, rest: going.rest };
+        self.branch_off(client, cause, how, work);
+    }
+
+    fn branch_off(
+        &mut self,
+        client: ClientId,
+        cause: CommandId,
+        how: How,
+        work: impl FnOnce() -> Result<Branch> + Send + 'static,
+    ) {
+        let (no, tx) = (self.next_job(), self.tx.clone());
         let task = tokio::spawn(async move {
-            let result = blocking(move || read(&store, session, entry)).await;
-            let _ = tx.send(Msg::Forked(Box::new(Forked { no, client, cause, result }))).await;
+            let result = blocking(work).await;
+            let _ = tx.send(Msg::Forked(Box::new(Forked { no, client, cause, how, result }))).await;
         });
         self.busy_with(no, Doing::Other { client, cause }, task);
     }
@@ -73,19 +116,23 @@ impl Core {
         left.asks = Some(Vec::new());
         left.pending = Some(Vec::new());
         self.save(left, Vec::new(), Then::Nothing);
-        let name = self.branch_name();
-        let change = OpChange::Head { name: name.clone(), before: self.s.head, after: branch.head };
-        let op = self.op(self.s.id, f.cause, "fork", change);
+        let name = f.how.head.unwrap_or_else(|| self.branch_name());
+        let (from, before) = (Some(self.s.head_name.clone()), self.s.head);
+        let change = OpChange::Head { name: name.clone(), before, after: branch.head, from: from.clone() };
+        let mut op = self.op(self.s.id, f.cause, &f.how.title, change);
+        (op.of, op.with) = (f.how.of, f.how.with);
         self.s.path = branch.path;
         self.s.earlier = branch.tail.earlier;
         self.s.tail = branch.tail.entries.into_iter().map(Arc::new).collect();
         self.s.head = branch.head;
         *lock(&self.todo) = Todo::new(branch.todos.clone());
+        let on = BranchName { head: name.clone(), label: String::new() };
         let events = vec![
-            StateEvent::HeadMoved { head: branch.head, draft: branch.draft },
+            StateEvent::HeadMoved { head: branch.head, draft: branch.draft, branch: on },
             StateEvent::TodoChanged { todos: branch.todos, by_person: true },
         ];
         self.go_to_branch(name, Some(f.cause), Some(op), events);
+        from.into_iter().for_each(|left| self.left_behind(&left));
         if !(self.queue.is_empty() && self.asks.is_empty() && self.pending.is_empty()) {
             let mut along = self.append();
             along.queue = Some(self.queue.clone());
@@ -94,7 +141,12 @@ impl Core {
             self.save(along, Vec::new(), Then::Nothing);
         }
         self.close_calls();
-        self.next_queued(tiller_protocol::event::TurnStatus::Interrupted);
+        if f.how.rest.is_none() {
+            self.next_queued(tiller_protocol::event::TurnStatus::Interrupted);
+        }
+        if f.how.of.is_some() {
+            self.undone_move(f.client, f.cause, &f.how.title, f.how.rest);
+        }
     }
 
     /// A branch that begins between a call and its result gets a result, so that it is valid for the API.
@@ -131,9 +183,15 @@ fn read(store: &Store, session: SessionId, entry: EntryId) -> Result<Branch> {
         EntryBody::User { message, .. } => (node.parent, Some(message)),
         _ => (Some(node.id), None),
     };
-    let Some(at) = head else { return Ok(Branch { draft, ..Branch::default() }) };
+    match head {
+        Some(at) => read_at(store, at, draft),
+        None => Ok(Branch { draft, ..Branch::default() }),
+    }
+}
+
+fn read_at(store: &Store, at: EntryId, draft: Option<Message>) -> Result<Branch> {
     Ok(Branch {
-        head,
+        head: Some(at),
         draft,
         path: path_of(store.context_at(at)?),
         tail: store.tail_at(at, u32::try_from(TAIL).unwrap_or(u32::MAX))?,

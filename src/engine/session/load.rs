@@ -47,6 +47,7 @@ pub(crate) fn fresh(w: &World, model: ModelRef, profile: Profile, read_only: boo
         read_only,
         lease: None,
         head_name: "main".into(),
+        label: String::new(),
         head: None,
         path: Vec::new(),
         tail: VecDeque::new(),
@@ -60,10 +61,18 @@ pub(crate) fn fresh(w: &World, model: ModelRef, profile: Profile, read_only: boo
     }
 }
 
-/// Takes and reads a stored session.
-pub(crate) async fn load(w: &Arc<World>, id: SessionId, look_only: bool) -> Result<Loaded, StoreError> {
+/// Takes and reads a stored session, at `head` or where the person spoke last.
+pub(crate) async fn load(
+    w: &Arc<World>,
+    id: SessionId,
+    head: Option<String>,
+    look_only: bool,
+) -> Result<Loaded, StoreError> {
     let store = w.store.clone();
-    let row = blocking(move || store.session(id)).await?;
+    let mut row = blocking(move || store.session(id)).await?;
+    if let Some(head) = head {
+        row.head = head;
+    }
     let (held, holder) = if look_only {
         (Held::default(), None)
     } else {
@@ -103,6 +112,7 @@ fn read(
     let damaged = context.damaged;
     let model = if row.summary.model.0.is_empty() { ModelRef::default() } else { row.summary.model.clone() };
     let spent = store.spent_in(id)?;
+    let label = store.branches(id)?.into_iter().find(|b| b.name == row.head).map(|b| b.label);
     let foreign = row.summary.project != w.workspace.root.display().to_string();
     let session = Session {
         id,
@@ -125,6 +135,7 @@ fn read(
         interrupted: None,
         titled: !row.summary.title.is_empty(),
         head_name: row.head.clone(),
+        label: label.unwrap_or_default(),
     };
     Ok(Loaded {
         todos: store.todos(id, &row.head)?,

@@ -12,14 +12,30 @@ use crate::saves::{After, Then};
 
 impl Core {
     /// For the log of operations. The store knows which one was the last.
-    pub(crate) fn op(&self, session: SessionId, cause: CommandId, title: &str, change: OpChange) -> Op {
+    pub(crate) fn op(
+        &self,
+        session: SessionId,
+        cause: impl Into<Option<CommandId>>,
+        title: &str,
+        change: OpChange,
+    ) -> Op {
         let time = self.w.clock.now();
         let id = OpId::fresh(&*self.w.ids, time);
-        Op { id, session, time, parent: None, cause: Some(cause), title: title.into(), change }
+        Op {
+            id,
+            session,
+            time,
+            parent: None,
+            cause: cause.into(),
+            title: title.into(),
+            of: None,
+            with: None,
+            change,
+        }
     }
 
     /// Why a session's own row must not be written from here.
-    fn cannot_change(&self, id: SessionId) -> Option<Notice> {
+    pub(super) fn cannot_change(&self, id: SessionId) -> Option<Notice> {
         let ours = id == self.s.id;
         (self.look_only || (ours && self.s.read_only)).then(|| {
             Notice::new(NoticeKind::User, "this session is open for reading only")

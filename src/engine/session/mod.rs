@@ -1,9 +1,12 @@
 //! The open session: its settings, and the path from the root to its head.
 
+pub(crate) mod branch;
+pub(crate) mod carry;
 pub(crate) mod fork;
 mod held;
 pub(crate) mod load;
 pub(crate) mod manage;
+mod names;
 pub(crate) mod open;
 pub(crate) mod recover;
 
@@ -37,6 +40,8 @@ pub(crate) struct Session {
     pub(crate) lease: Option<Lease>,
     /// Name of the head that entries are added to.
     pub(crate) head_name: String,
+    /// What the person calls it; empty: nothing.
+    pub(crate) label: String,
     pub(crate) head: Option<EntryId>,
     /// What requests are made of (see [`request::live`]).
     pub(crate) path: Vec<Arc<Entry>>,

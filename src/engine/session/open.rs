@@ -83,7 +83,7 @@ impl Core {
         let (w, tx, look_only) = (Arc::clone(&self.w), self.tx.clone(), self.look_only);
         let task = tokio::spawn(async move {
             // Stopped meanwhile: what was loaded is dropped, and its lease with it.
-            let result = load(&w, id, look_only).await;
+            let result = load(&w, id, None, look_only).await;
             let _ = tx.send(Msg::Opened { no, client, cause, result: Box::new(result) }).await;
         });
         self.busy_with(no, Doing::Other { client, cause }, task);
@@ -172,6 +172,8 @@ impl Core {
             refused,
         } = loaded;
         self.s = session;
+        self.last_state = crate::files::LastState::default();
+        self.named.clear();
         self.s.lease = held.take();
         if self.s.model.0.is_empty() {
             self.s.model = self.w.default_model();
@@ -219,8 +221,8 @@ impl Core {
             self.notice(notice);
         }
         if let Some(holder) = holder {
-            let session = self.s.id;
-            self.ask_self(About::Busy { session }, AskBody::SessionBusy { holder });
+            let about = About::Busy { session: self.s.id, head: self.s.head_name.clone() };
+            self.ask_self(about, AskBody::SessionBusy { holder });
         } else if !self.s.read_only {
             // What waited for a yes in another folder is not run in this one.
             self.recover(running, if foreign { &[] } else { &asks });
@@ -250,8 +252,8 @@ impl Core {
             resumed,
         };
         self.bus.publish(&place, EventBody::Turn(event));
-        let head = self.s.head;
-        self.bus.publish(&place, EventBody::State(StateEvent::HeadMoved { head, draft: None }));
+        let moved = StateEvent::HeadMoved { head: self.s.head, draft: None, branch: self.branch() };
+        self.bus.publish(&place, EventBody::State(moved));
         self.agent_changed();
     }
 
@@ -264,8 +266,9 @@ impl Core {
     }
 
     /// The session is open elsewhere: a branch beside it, or only looking.
-    pub(crate) fn busy_answered(&mut self, session: SessionId, reply: &Result<AskReply, String>) {
-        if session != self.s.id || !matches!(reply, Ok(AskReply::Branch)) {
+    pub(crate) fn busy_answered(&mut self, session: SessionId, head: &str, reply: &Result<AskReply, String>) {
+        let still = (session, head) == (self.s.id, self.s.head_name.as_str()) && self.s.read_only;
+        if !still || !matches!(reply, Ok(AskReply::Branch)) {
             return;
         }
         self.s.read_only = false;
@@ -292,11 +295,12 @@ impl Core {
     ) {
         self.leave();
         self.s.head_name = name;
+        self.s.label = String::new();
         let (id, head) = (self.s.id, self.s.head);
         let ticket = self.w.store.set_head(id, &self.s.head_name, head, op);
         // Clients take a new snapshot: it can be written again.
-        let mut shown =
-            vec![(self.place_of(cause), EventBody::State(StateEvent::HeadMoved { head, draft: None }))];
+        let moved = StateEvent::HeadMoved { head, draft: None, branch: self.branch() };
+        let mut shown = vec![(self.place_of(cause), EventBody::State(moved))];
         if !events.is_empty() {
             shown = events.into_iter().map(|e| (self.place_of(cause), EventBody::State(e))).collect();
         }

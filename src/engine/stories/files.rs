@@ -10,7 +10,7 @@ use super::rig::*;
 use crate::Open;
 use crate::files::{Keeper, Snapshots};
 
-fn keeps(place: &Place, parts: &mut crate::Parts) {
+pub(crate) fn keeps(place: &Place, parts: &mut crate::Parts) {
     let at = Snapshots {
         workspace: place.work.clone(),
         store: parts.places.data.join("snapshots/work"),
@@ -21,7 +21,7 @@ fn keeps(place: &Place, parts: &mut crate::Parts) {
 }
 
 /// A file written, then one edited and one made by the shell, in two turns.
-fn model() -> std::sync::Arc<Fake> {
+pub(crate) fn model() -> std::sync::Arc<Fake> {
     Fake::with(|n, _| match n {
         0 => calls(&[("c0", "write_file", json!({"path": "a.txt", "content": "one\n"}))]),
         1 => says("Written."),
@@ -34,7 +34,7 @@ fn model() -> std::sync::Arc<Fake> {
     })
 }
 
-async fn messages(rig: &mut Rig) -> Vec<EntryId> {
+pub(super) async fn messages(rig: &mut Rig) -> Vec<EntryId> {
     let entries = rig.snapshot().await.entries;
     entries.iter().filter(|e| matches!(e.body, EntryBody::User { .. })).map(|e| e.id).collect()
 }
@@ -46,7 +46,7 @@ async fn preview(rig: &mut Rig, entry: EntryId) -> RestorePreview {
     }
 }
 
-async fn session_command(rig: &mut Rig, command: SessionCommand) -> String {
+pub(super) async fn session_command(rig: &mut Rig, command: SessionCommand) -> String {
     rig.send(CommandBody::Session(command));
     match rig.reply().await {
         ReplyEvent::DoneReply { said } => said,
@@ -54,7 +54,7 @@ async fn session_command(rig: &mut Rig, command: SessionCommand) -> String {
     }
 }
 
-fn back(entry: EntryId, what: RestoreWhat) -> SessionCommand {
+pub(super) fn back(entry: EntryId, what: RestoreWhat) -> SessionCommand {
     SessionCommand::Restore { entry, what, keep: Vec::new(), force: Vec::new() }
 }
 
@@ -152,6 +152,139 @@ async fn points_and_steps_outlive_the_engine() {
     session_command(&mut rig, back(named.unwrap().id, RestoreWhat::Files)).await;
     assert_eq!(place.read("a.txt"), "one\n");
     assert!(!place.work.join("b.txt").exists());
+}
+
+/// Rows of what others did: the files, and who.
+fn others(rows: &[tiller_store::StepRow]) -> Vec<(String, tiller_protocol::restore::By)> {
+    let of = |r: &&tiller_store::StepRow| {
+        matches!(r.of, StepOf::OthersBefore(_) | StepOf::OthersBeforeCall(_) | StepOf::OthersBeforeRestore(_))
+    };
+    let files = rows.iter().filter(of).flat_map(|r| r.files.clone());
+    files.map(|f| (f.path, f.by.unwrap())).collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_agent_names_a_moment_and_goes_back_to_it_after_a_yes() {
+    let place = Place::new();
+    place.file("a.txt", "zero\n");
+    let fake = Fake::with(|n, _| match n {
+        // In one reply: what comes after the checkpoint is not part of it.
+        0 => calls(&[
+            ("c0", "checkpoint", json!({"name": "before the rewrite"})),
+            ("c1", "terminal", json!({"command": "printf 'one\\n' > a.txt; printf new > b.txt"})),
+        ]),
+        1 => calls(&[("c2", "restore", json!({"name": "nothing like it"}))]),
+        2 => calls(&[("c3", "restore", json!({"name": "before the rewrite"}))]),
+        3 => calls(&[("c4", "restore", json!({"name": "before the rewrite"}))]),
+        _ => says("Done."),
+    });
+    let mut rig = place.start_with(&fake, |p| keeps(&place, p)).await;
+    rig.submit("try it");
+    let ask = rig.asked().await;
+    place.file("mine.txt", "by hand\n");
+    assert_eq!(place.read("a.txt"), "one\n", "nothing happens before the yes");
+    let tiller_protocol::AskBody::Clarify { question, .. } = &ask.body else { panic!("{ask:?}") };
+    assert!(question.contains("D b.txt") && question.contains("M a.txt"), "{question}");
+    rig.answer(&ask, tiller_protocol::AskReply::Choice { answers: vec!["bring them back".into()] });
+    rig.finished().await;
+    assert_eq!((place.read("a.txt").as_str(), place.read("mine.txt").as_str()), ("zero\n", "by hand\n"));
+    assert!(!place.work.join("b.txt").exists());
+    let results = |n: usize| message_text(&fake.request(n), fake.request(n).messages.len() - 1);
+    assert!(results(2).contains("there are: before the rewrite"), "{}", results(2));
+    assert!(results(3).contains("2 files are as they were"), "{}", results(3));
+    assert!(results(4).contains("nothing to do"), "{}", results(4));
+    let kinds = shape(&rig.snapshot().await.entries);
+    assert!(kinds.iter().any(|k| k.contains("checkpoint before the rewrite")), "{kinds:?}");
+    // The call knows what it changed, and it is a restore like any other.
+    let store = Store::open(&place.db(), Options::default()).unwrap();
+    let rows = store.steps(rig.session(), 0).unwrap();
+    let of = |call: &str| rows.iter().find(|r| r.of == StepOf::Call(call.into())).map(|r| r.files.len());
+    assert_eq!((of("c3"), of("c4")), (Some(2), None), "{rows:?}");
+    drop(store);
+    session_command(&mut rig, SessionCommand::UndoRestore { redo: false }).await;
+    assert_eq!(place.read("b.txt"), "new");
+    rig.quit().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_others_changed_in_between_is_known_with_its_author() {
+    use tiller_protocol::restore::By;
+    let place = Place::new();
+    let fake = Fake::with(|n, _| match n {
+        0 => calls(&[("c0", "write_file", json!({"path": "a.txt", "content": "one\n"}))]),
+        2 => calls(&[("c2", "terminal", json!({"command": "sleep 300", "background": true}))]),
+        _ => says("Done."),
+    });
+    let mut rig = place.start_with(&fake, |p| keeps(&place, p)).await;
+    let session = rig.session();
+    rig.turn("write it").await;
+    place.file("by-hand.txt", "mine\n");
+    rig.turn("start something").await;
+    place.file("built.txt", "by whom?\n");
+    rig.turn("and now").await;
+    let store = Store::open(&place.db(), Options::default()).unwrap();
+    let wanted = [
+        ("by-hand.txt".to_owned(), By::Outside),
+        ("built.txt".to_owned(), By::Background { commands: "p1: sleep 300".into() }),
+    ];
+    let until = std::time::Instant::now() + std::time::Duration::from_secs(30);
+    while others(&store.steps(session, 0).unwrap()) != wanted && std::time::Instant::now() < until {
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    }
+    let rows = store.steps(session, 0).unwrap();
+    assert_eq!(others(&rows), wanted, "{rows:?}");
+    let said = messages(&mut rig).await;
+    let before: Vec<_> = rows
+        .iter()
+        .filter_map(|r| match r.of {
+            StepOf::OthersBefore(entry) => Some(entry),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(before, said[1..], "each stands before the message that came next");
+    // A browser of the tree says so.
+    let query = tiller_protocol::tree::TreeQuery::Preview { entry: said[1] };
+    let ReplyEvent::TreeReply { reply: tiller_protocol::tree::TreeReply::Preview { preview } } =
+        rig.query(Query::Tree { query }).await
+    else {
+        panic!()
+    };
+    assert_eq!(preview.notes, ["before it, changed by you or another program: by-hand.txt"]);
+    rig.quit().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn another_session_of_the_folder_is_told_apart_from_the_person() {
+    use tiller_protocol::restore::By;
+    let place = Place::new();
+    let quiet = Fake::with(|_, _| says("Seen."));
+    let mut first = place.start_with(&quiet, |p| keeps(&place, p)).await;
+    let session = first.session();
+    first.turn("look").await;
+    first.quit().await;
+    let writer = Fake::with(|n, _| match n {
+        0 => calls(&[("c0", "write_file", json!({"path": "theirs.txt", "content": "one\n"}))]),
+        _ => says("Done."),
+    });
+    let mut second = place.start_with(&writer, |p| keeps(&place, p)).await;
+    let theirs = second.session();
+    second.turn("write it").await;
+    second.quit().await;
+    place.file("mine.txt", "by hand\n");
+    let mut first = place
+        .start_with(&quiet, |p| {
+            keeps(&place, p);
+            p.open = Open::Session(session);
+        })
+        .await;
+    first.turn("and now?").await;
+    first.quit().await;
+    let store = Store::open(&place.db(), Options::default()).unwrap();
+    let found = others(&store.steps(session, 0).unwrap());
+    let by = |path: &str| found.iter().find(|f| f.0 == path).map(|f| f.1.clone());
+    assert_eq!(by("mine.txt"), Some(By::Outside));
+    assert!(matches!(by("theirs.txt"), Some(By::Session { session, .. }) if session == theirs), "{found:?}");
+    assert_eq!(found.len(), 2);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

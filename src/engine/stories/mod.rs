@@ -1,6 +1,8 @@
 //! Whole turns: a scripted model, the real store, the real tools, in a scratch folder.
 
 mod aside;
+mod branches;
+mod compare;
 mod context;
 mod fake;
 mod faults;
@@ -16,7 +18,9 @@ mod settings;
 mod stops;
 mod tools;
 mod trash;
+mod tree;
 mod trust;
 mod turns;
+mod undo;
 mod waiting;
 mod watch;

@@ -94,6 +94,7 @@ impl Place {
             settings: None,
             watcher: None,
             files: None,
+            exporter: None,
             retry: 0.01,
         }
     }
@@ -283,6 +284,7 @@ pub(crate) fn shape(entries: &[Entry]) -> Vec<String> {
             B::Assistant { blocks, stop, .. } => format!("reply {} {stop:?}", blocks.len()),
             B::ToolResult { call_id, outcome, .. } => format!("result {call_id} {outcome:?}"),
             B::Compaction { .. } => "compaction".into(),
+            B::BranchSummary { .. } => "branch summary".into(),
             B::Checkpoint { name } => format!("checkpoint {name}"),
             B::Note { text } => format!("note {text}"),
         })

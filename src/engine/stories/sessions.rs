@@ -41,11 +41,53 @@ async fn a_fork_gives_the_words_back_and_leaves_the_old_path() {
     );
     let store = tiller_store::Store::open(&place.db(), Default::default()).unwrap();
     assert_eq!(store.path_tail(rig.session(), "main", 100).unwrap().entries, snap.entries);
-    let ReplyEvent::OpsReply { ops } = rig.query(tiller_protocol::command::Query::Ops { limit: 5 }).await
+    let ReplyEvent::OpsReply { ops, .. } = rig.query(tiller_protocol::command::Query::Ops { limit: 5 }).await
     else {
         panic!()
     };
     assert_eq!(ops[0].title, "fork");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_left_branch_brought_is_carried_over() {
+    let place = Place::new();
+    let fake =
+        Fake::new([says("one"), says("two, on the way that failed"), says("## Tried\nA retry."), says("ok")]);
+    let mut rig = place.start(&fake).await;
+    rig.turn("first").await;
+    rig.turn("second").await;
+    let snap = rig.snapshot().await;
+    let (second, tip) = (snap.entries[3].id, snap.entries[4].id);
+    rig.send(CommandBody::Session(SessionCommand::Fork { entry: second }));
+    rig.until("the branch", |e| matches!(e, EventBody::State(StateEvent::HeadMoved { .. })).then_some(()))
+        .await;
+    let carry = |from| {
+        let focus = Some("the error text".to_owned());
+        CommandBody::Session(SessionCommand::CarryOver { from, focus })
+    };
+    rig.send(carry(tip));
+    assert!(matches!(rig.reply().await, ReplyEvent::DoneReply { .. }));
+    // The summariser saw that branch alone, and what the person wants of it.
+    let asked = message_text(&fake.request(2), 0);
+    assert!(
+        asked.contains("second") && asked.contains("two, on the way") && asked.contains("the error text")
+    );
+    assert!(!asked.contains("first"), "{asked}");
+    rig.turn("instead").await;
+    let now = rig.snapshot().await;
+    assert_eq!(
+        shape(&now.entries)[1..],
+        ["user Prompt first", "reply 1 EndTurn", "branch summary", "user Prompt instead", "reply 1 EndTurn"]
+    );
+    let (before, after) = (fake.request(0), fake.request(3));
+    assert_eq!((before.system, before.tools), (after.system.clone(), after.tools.clone()));
+    let told = message_text(&after, 2);
+    assert!(told.contains("## Tried\nA retry.") && told.contains("Another way was tried"), "{told}");
+    // Nothing of the own path is carried over, and nothing of nowhere.
+    rig.send(carry(now.entries[2].id));
+    assert!(rig.refused().await.message.contains("nothing was said on that branch"));
+    rig.send(carry(tiller_protocol::EntryId(uuid::Uuid::nil())));
+    rig.refused().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

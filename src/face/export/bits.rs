@@ -134,6 +134,9 @@ pub(super) fn told(book: &Book, entry: &Entry) -> Option<Told> {
             let bits = vec![Bit::Prose(summary.clone())];
             Some(Told { who: "Summary of what came before".into(), facts, bits, class: "note" })
         }
+        EntryBody::BranchSummary { summary, .. } => {
+            plain("Summary of a branch that was left", "note", vec![Bit::Prose(summary.clone())])
+        }
         EntryBody::Checkpoint { name } => plain("Checkpoint", "mark", vec![Bit::Plain(name.clone())]),
         EntryBody::Note { text } => plain("Note", "note", vec![Bit::Plain(text.clone())]),
     }

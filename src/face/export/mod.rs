@@ -80,7 +80,7 @@ pub(super) fn run(setup: &Setup, store: &Store, what: &Export, json: bool) -> Re
         Format::Html => html::write(&open(store, id, what.branch.as_deref())?).into_bytes(),
     };
     let Some(path) = &what.output else { return say(&String::from_utf8_lossy(&bytes)) };
-    write_private(path, &bytes)?;
+    write_private(path, &bytes, false)?;
     let lines = bytes.iter().filter(|b| **b == b'\n').count();
     let name = path.display().to_string();
     if json {
@@ -88,6 +88,28 @@ pub(super) fn run(setup: &Setup, store: &Store, what: &Export, json: bool) -> Re
         return say(&json_line(&json!({"session": id, "lines": lines, "file": name, "format": format})));
     }
     say(&format!("Wrote {lines} lines to {}.\n", super::sessions::one_line(&name)))
+}
+
+/// Writes a whole session to a file that is not there yet; how, its ending says.
+///
+/// # Errors
+/// When the file is there, or cannot be written, or the session not be read.
+pub fn to_file(store: &Store, id: SessionId, path: &Path) -> Result<String, Notice> {
+    if path.exists() {
+        return Err(Notice::new(NoticeKind::User, format!("{} is there already", path.display()))
+            .hint("Name another file; nothing is written over."));
+    }
+    let bytes = match Format::of(path) {
+        Format::Jsonl => {
+            let mut bytes = Vec::new();
+            store.export(id, &mut bytes).map_err(|e| e.notice())?;
+            bytes
+        }
+        Format::Markdown => markdown::write(&open(store, id, None)?, true).into_bytes(),
+        Format::Html => html::write(&open(store, id, None)?).into_bytes(),
+    };
+    write_private(path, &bytes, true)?;
+    Ok(format!("The session is in {}", path.display()))
 }
 
 fn open(store: &Store, id: SessionId, branch: Option<&str>) -> Result<Book, Notice> {
@@ -102,14 +124,15 @@ fn open(store: &Store, id: SessionId, branch: Option<&str>) -> Result<Book, Noti
         .hint(format!("Its branches: {}.", names.join(", "))))
 }
 
-/// Writes a file that only its owner can read: exports hold whole conversations.
-fn write_private(path: &Path, bytes: &[u8]) -> Result<(), Notice> {
+/// Writes a file that only its owner can read: exports hold whole conversations. `fresh`: it is not there yet.
+fn write_private(path: &Path, bytes: &[u8], fresh: bool) -> Result<(), Notice> {
     use std::io::Write;
     use std::os::unix::fs::OpenOptionsExt;
     std::fs::OpenOptions::new()
         .write(true)
         .create(true)
-        .truncate(true)
+        .create_new(fresh)
+        .truncate(!fresh)
         .mode(0o600)
         .open(path)
         .and_then(|mut f| f.write_all(bytes).and_then(|()| f.sync_all()))

@@ -13,6 +13,9 @@ pub(crate) enum Intent {
     /// Find words in what was said before.
     Recall(String),
     Run(String),
+    /// Name this moment, or go back to one.
+    Checkpoint(String),
+    Restore(String),
     /// Run beside the conversation.
     Start(String),
     Fetch(String),
@@ -72,6 +75,12 @@ pub(crate) fn read(prompt: &str) -> Intent {
         let what = bare(&after_word(prompt));
         if !what.is_empty() {
             return Intent::Recall(what);
+        }
+    }
+    if matches!(first, "checkpoint" | "restore") {
+        let name = bare(&after_word(prompt));
+        if !name.is_empty() {
+            return if first == "checkpoint" { Intent::Checkpoint(name) } else { Intent::Restore(name) };
         }
     }
     if matches!(first, "search" | "find" | "grep") || low.starts_with("where is ") {
@@ -192,6 +201,8 @@ mod tests {
             ("grep `check`", Intent::Search(s("check"))),
             ("where is op_div", Intent::Search(s("op_div"))),
             ("recall the walnut", Intent::Recall(s("the walnut"))),
+            ("checkpoint before it", Intent::Checkpoint(s("before it"))),
+            ("restore `good`", Intent::Restore(s("good"))),
             ("run ls -l", Intent::Run(s("ls -l"))),
             ("run `sh test.sh`", Intent::Run(s("sh test.sh"))),
             ("run sleep 60 in the background", Intent::Start(s("sleep 60"))),

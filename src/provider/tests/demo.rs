@@ -200,6 +200,10 @@ async fn it_drives_every_tool() {
     assert!(fetched.contains("Words of the page"), "{fetched}");
     let recalled = w.turn("recall walnut").await;
     assert!(recalled.contains("no hits"), "{recalled}");
+    let named = w.turn("checkpoint halfway").await;
+    assert_eq!(named, "named halfway");
+    let none = w.turn("restore nowhere").await;
+    assert!(none.contains("there is no checkpoint nowhere"), "{none}");
     let all: BTreeSet<String> = registry::ALL.iter().map(|t| t.name().to_owned()).collect();
     assert_eq!(w.used, all);
 }

@@ -28,11 +28,11 @@ pub(crate) struct Input {
     pub timeout: Option<f64>,
     /// Return at once; it goes on as p1, p2, ...
     pub background: Option<bool>,
-    /// In a real terminal of 120x40, for programs that need one
+    /// In a real terminal (120x40)
     pub pty: Option<bool>,
     /// Folder for this call only
     pub workdir: Option<String>,
-    /// A few words why, for the person
+    /// Why, for the person
     #[expect(dead_code, reason = "read from the arguments by the approval dialog")]
     pub why: Option<String>,
 }

@@ -46,6 +46,8 @@ pub fn describe(name: &str, arguments: &Value) -> (String, String) {
             let n = arguments.get("todos").and_then(Value::as_array).map_or(0, Vec::len);
             ("todo", if n == 1 { "1 item".into() } else { format!("{n} items") })
         }
+        "checkpoint" => ("checkpoint", text("name").unwrap_or_else(first)),
+        "restore" => ("restore", text("name").unwrap_or_else(first)),
         "todo_read" => ("todo", "read".into()),
         "clarify" => ("ask", text("question").unwrap_or_else(first)),
         other => (other, first()),

@@ -1,7 +1,7 @@
 //! How one block of the conversation looks: one file per look. A cell is laid out for a width once
 //! per change; drawing takes rows from that.
 
-mod describe;
+pub(crate) mod describe;
 pub mod diff;
 mod end;
 mod note;
@@ -128,9 +128,7 @@ pub fn lay(cell: &Cell, cx: &CellCx<'_>, old: Option<Laid>) -> Laid {
         Body::Reply { text } => reply::lay(text, cell.open, cx, old),
         Body::Thinking { text, seconds } => thinking::lay(text, *seconds, cell.open, cx),
         Body::Tool(t) => tool::lay(t, cx),
-        Body::Summary { summary, focus, before, after } => {
-            summary::lay(summary, focus.as_deref(), (*before, *after), cx)
-        }
+        Body::Summary { summary, focus, tokens } => summary::lay(summary, focus.as_deref(), *tokens, cx),
         Body::Checkpoint { name } => note::checkpoint(name, cx),
         Body::Note { text } => note::lay(text, cx),
         Body::Shell { line, output, exit, shared } => shell::lay(line, output, *exit, *shared, cx),

@@ -82,7 +82,7 @@ pub fn plain_lines(cell: &Cell, columns: usize) -> Vec<String> {
             }
             out
         }
-        Body::Summary { summary, before, after, .. } => labelled(
+        Body::Summary { summary, tokens: Some((before, after)), .. } => labelled(
             &format!(
                 "The conversation was summarised, from {} to {} tokens:",
                 summary::thousands(*before),
@@ -90,6 +90,9 @@ pub fn plain_lines(cell: &Cell, columns: usize) -> Vec<String> {
             ),
             summary,
         ),
+        Body::Summary { summary, tokens: None, .. } => {
+            labelled("Summary of a branch that was left:", summary)
+        }
         Body::Checkpoint { name } => vec![format!("Checkpoint {}.", clean::plain(name))],
         Body::Note { text } => labelled("Note:", text),
         Body::Shell { line, output, exit, shared } => {

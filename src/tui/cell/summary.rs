@@ -5,8 +5,11 @@ use crate::text::clean::lines;
 use crate::text::line::{Line, Look, Wrap};
 use crate::theme::Role;
 
-pub(super) fn lay(summary: &str, focus: Option<&str>, tokens: (u64, u64), cx: &CellCx<'_>) -> Laid {
-    let head = format!("compacted {} to {} tokens", thousands(tokens.0), thousands(tokens.1));
+pub(super) fn lay(summary: &str, focus: Option<&str>, tokens: Option<(u64, u64)>, cx: &CellCx<'_>) -> Laid {
+    let head = match tokens {
+        Some((before, after)) => format!("compacted {} to {} tokens", thousands(before), thousands(after)),
+        None => "summary of a branch that was left".to_owned(),
+    };
     let mut line = Line::strict(&head, Look::of(Role::Strong), Wrap::Word);
     if let Some(focus) = focus {
         line.push(" with focus: ", Look::of(Role::Dim));

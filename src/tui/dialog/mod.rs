@@ -14,8 +14,10 @@ use crate::panel::Panel;
 pub mod approval;
 pub mod aside;
 pub mod ask;
+pub(crate) mod branches;
 pub mod clarify;
 pub(crate) mod compact;
+pub mod compare;
 pub mod confirm;
 pub(crate) mod deaf;
 pub mod errors;
@@ -23,6 +25,7 @@ pub mod first_run;
 pub mod help;
 pub mod history;
 pub(crate) mod model;
+mod ops;
 pub mod palette;
 pub mod picker;
 pub mod picture;
@@ -37,6 +40,7 @@ pub mod sessions;
 pub mod settings;
 pub mod text;
 pub mod theme;
+pub(crate) mod tree;
 pub mod viewer;
 pub(crate) mod which_key;
 
@@ -69,12 +73,15 @@ pub const OPENERS: &[Opener] = &[
     opens("model.open", |_| Ok(Box::new(model::open()))),
     opens("profile.open", |_| Ok(Box::new(profile::open()))),
     opens("sessions.open", |_| Ok(Box::new(sessions::open()))),
+    opens("branches.open", |_| Ok(Box::new(branches::open()))),
+    opens("tree.open", |app| Ok(Box::new(tree::open(app)))),
     opens("history.open", |_| Ok(Box::new(history::open()))),
     opens("search.open", |app| Ok(Box::new(search::open(&app.model)))),
     opens("context.open", |_| Ok(Box::new(reports::context()))),
     opens("cost.open", |_| Ok(Box::new(reports::cost()))),
     opens("audit.open", |_| Ok(Box::new(reports::audit()))),
     opens("ops.open", |_| Ok(Box::new(reports::ops()))),
+    opens("compare.open", |_| Ok(Box::new(compare::pick::open()))),
     opens("compact.open", |app| {
         if app.model.running {
             Err("a turn runs; stop it first".into())
@@ -99,12 +106,15 @@ pub const OPEN_ACTIONS: &[ActionSpec] = &[
     ActionSpec::new("model.open", "model", "Choose the model"),
     ActionSpec::new("profile.open", "permissions", "Choose what runs without asking"),
     ActionSpec::new("sessions.open", "sessions", "Pick another session"),
+    ActionSpec::new("branches.open", "branches", "Branches of this session: go to one, name it, put it away"),
+    ActionSpec::new("tree.open", "tree", "All sessions as trees: look, branch, go back, name, filter"),
     ActionSpec::new("history.open", "history", "Find an earlier prompt"),
     ActionSpec::new("search.open", "find", "Find words in everything that was said, in all sessions"),
     ActionSpec::new("context.open", "context", "Where the model's context goes"),
     ActionSpec::new("cost.open", "cost", "What it cost, by model, agent and day"),
     ActionSpec::new("audit.open", "audit", "What ran, who allowed it, how it ended"),
     ActionSpec::new("ops.open", "operations", "What moved the conversation, the files or a title, and when"),
+    ActionSpec::new("compare.open", "compare", "Compare this branch with another, side by side"),
     ActionSpec::new("compact.open", "compact", "Summarise the conversation to make room"),
 ];
 
@@ -147,7 +157,10 @@ pub const SAMPLES: &[Sample] = &[
     ("review", || Box::new(review::sample())),
     ("on the side", || Box::new(aside::Aside::new("why is it so?"))),
     ("sessions", || Box::new(sessions::open())),
+    ("branches", || Box::new(branches::sample())),
+    ("compare", || Box::new(compare::sample())),
     ("restore", || Box::new(restore::sample())),
+    ("tree", || Box::new(tree::sample())),
     ("search", || Box::new(search::open(&Model::default()))),
     ("models", || Box::new(model::open())),
 ];

@@ -3,16 +3,14 @@
 
 use tiller_protocol::command::{ContextCommand, CostBy, Query};
 use tiller_protocol::event::ReplyEvent;
-use tiller_protocol::op::OpChange;
 use tiller_protocol::view::{AuditRow, ContextReport, CostRow};
-use tiller_protocol::{CommandBody, Event, EventBody, Op};
+use tiller_protocol::{CommandBody, Event, EventBody};
 
 use super::picker::{Item, Outcome, Picker, Source};
 use crate::action::{Action, ActionSpec};
 use crate::effect::{Effect, Token};
 use crate::model::Model;
 use crate::panel::Hint;
-use crate::panel::rows::clock;
 
 /// What they can do besides a picker's own.
 pub const ACTIONS: &[ActionSpec] =
@@ -57,7 +55,7 @@ pub(crate) fn audit() -> Picker {
 /// `/ops`.
 pub(crate) fn ops() -> Picker {
     report("operations, newest first", CommandBody::Query(Query::Ops { limit: OPS }), |r| match r {
-        ReplyEvent::OpsReply { ops } => Some(ops.iter().map(op_row).collect()),
+        ReplyEvent::OpsReply { ops, undo, redo } => Some(super::ops::rows(ops, *undo, *redo)),
         _ => None,
     })
 }
@@ -120,32 +118,6 @@ fn audit_row(r: &AuditRow) -> Item {
     }
 }
 
-fn op_row(op: &Op) -> Item {
-    let (detail, more) = match &op.change {
-        OpChange::Head { .. } => {
-            ("conversation".into(), "The path that was left is in the session tree.".into())
-        }
-        OpChange::Title { before, after } => ("title".into(), format!("{before}\n-> {after}")),
-        OpChange::Archived { after, .. } => {
-            ((if *after { "put away" } else { "back" }).into(), String::new())
-        }
-        OpChange::Label { before, after, .. } => ("branch".into(), format!("{before}\n-> {after}")),
-        OpChange::BranchArchived { after, .. } => {
-            ((if *after { "put away" } else { "back" }).into(), "A branch of this session.".into())
-        }
-        OpChange::Tag { after, .. } => {
-            ("tag".into(), if after.is_some() { String::new() } else { "It was taken off.".into() })
-        }
-        OpChange::Files { files, .. } => {
-            let names: Vec<&str> = files.iter().map(|f| f.path.as_str()).collect();
-            let n = if names.len() == 1 { "1 file".into() } else { format!("{} files", names.len()) };
-            (n, format!("{}\n\n/undo takes the last one back, /redo does it again.", names.join("\n")))
-        }
-    };
-    let text = format!("{} {}", clock(op.time), op.title);
-    Item { more, ..Item::new(op.id.to_string(), text).detail(detail) }
-}
-
 impl Source for Report {
     fn title(&self) -> String {
         self.title.into()
@@ -202,42 +174,5 @@ impl Source for Report {
 
     fn nothing(&self) -> &'static str {
         if self.heard { "nothing yet" } else { "looking..." }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use tiller_protocol::restore::StepFile;
-    use tiller_protocol::{ChangeKind, IdSource, OpId, SeqIds, SessionId};
-
-    use super::*;
-    use crate::testing::{Robot, START};
-
-    #[test]
-    fn operations_are_told_with_what_they_changed() {
-        let ids = SeqIds::default();
-        let op = |title: &str, change| Op {
-            id: OpId(ids.next(START)),
-            session: SessionId(ids.next(START)),
-            time: START,
-            parent: None,
-            cause: None,
-            title: title.into(),
-            change,
-        };
-        let files = vec![StepFile { path: "src/a\u{1b}[31m.rs".into(), kind: ChangeKind::Modified }];
-        let restored = OpChange::Files { before: "s1".into(), after: "s2".into(), files, of: None };
-        let ops = vec![
-            op("restore files: start", restored),
-            op("rename", OpChange::Title { before: "old".into(), after: "new".into() }),
-        ];
-        let mut r = Robot::new(118, 25);
-        r.run("type /ops; enter");
-        r.reply(ReplyEvent::OpsReply { ops });
-        let screen = r.screen();
-        assert!(screen.contains("restore files: start") && screen.contains("1 file"), "{screen}");
-        assert!(screen.contains("/undo takes the last one back") && !screen.contains('\u{1b}'), "{screen}");
-        r.run("down");
-        assert!(r.screen().contains("-> new"), "{}", r.screen());
     }
 }

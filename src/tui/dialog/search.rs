@@ -10,7 +10,7 @@ use tiller_protocol::{
 use super::picker::{Item, Outcome, Picker, Source};
 use super::sessions::ago;
 use crate::action::{Action, ActionSpec};
-use crate::effect::{Effect, Token};
+use crate::effect::{Effect, Token, Visit};
 use crate::model::Model;
 use crate::panel::Hint;
 
@@ -92,7 +92,8 @@ impl Search {
     }
 
     fn visit(hit: &SearchHit, branch: bool) -> Vec<Effect> {
-        vec![Effect::Visit { session: hit.session, entry: hit.entry, branch }]
+        let then = if branch { Visit::Branch } else { Visit::Show };
+        vec![Effect::Visit { session: hit.session, entry: hit.entry, then }]
     }
 }
 

@@ -96,6 +96,7 @@ impl Bench {
             profile: Default::default(),
             read_only: false,
             head: None,
+            branch: Default::default(),
             entries,
             earlier: n.saturating_sub(200) as u64,
             partial: Vec::new(),

@@ -11,8 +11,8 @@ use tiller_protocol::agent::AgentView;
 use tiller_protocol::event::{AskEvent, ReplyEvent, StateEvent, TurnEvent};
 use tiller_protocol::view::GitState;
 use tiller_protocol::{
-    Ask, AskId, Cost, Event, EventBody, FileChange, ModelRef, Notice, Profile, Queued, SessionSummary, Time,
-    TodoItem, Usage,
+    Ask, AskId, BranchName, Cost, Event, EventBody, FileChange, ModelRef, Notice, Profile, Queued,
+    SessionSummary, Time, TodoItem, Usage,
 };
 
 /// The whole view-model. Each field belongs to one concern.
@@ -73,6 +73,8 @@ pub struct SessionModel {
     pub model: ModelRef,
     pub profile: Profile,
     pub read_only: bool,
+    /// The branch of the session that is open.
+    pub branch: BranchName,
     pub git: Option<GitState>,
     pub usage: Usage,
     pub cost: Option<Cost>,
@@ -147,6 +149,7 @@ impl Model {
                     self.session.model = s.model;
                     self.session.profile = s.profile;
                     self.session.read_only = s.read_only;
+                    self.session.branch = s.branch;
                     self.session.git = s.git;
                     self.session.usage = s.usage;
                     self.session.cost = s.cost;
@@ -230,6 +233,12 @@ impl Model {
                 if let Some(s) = &mut self.session.summary {
                     s.title.clone_from(title);
                 }
+            }
+            StateEvent::HeadMoved { branch, .. } if !branch.is_empty() => {
+                self.session.branch = branch.clone()
+            }
+            StateEvent::BranchNamed { branch } if branch.head == self.session.branch.head => {
+                self.session.branch = branch.clone();
             }
             StateEvent::Notice { notice } => self.notices.push((now, notice.clone())),
             StateEvent::Saving { ok, why } => self.not_saving = (!ok).then(|| why.clone()),

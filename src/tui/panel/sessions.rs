@@ -278,7 +278,12 @@ impl Panel for Tree {
         if let Some(hints) = self.rows.find_hints() {
             return hints;
         }
-        vec![Hint::as_("list.open", "look"), Hint::of("tree.restore"), Hint::of("tree.fork")]
+        vec![
+            Hint::as_("list.open", "look"),
+            Hint::of("tree.restore"),
+            Hint::of("tree.fork"),
+            Hint::as_("tree.open", "all sessions"),
+        ]
     }
 
     fn measure(&mut self, area: Rect, cx: &DrawCx<'_>) {

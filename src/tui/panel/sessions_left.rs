@@ -44,7 +44,7 @@ pub(super) fn ask() -> Vec<Effect> {
 /// Takes an answer in; what is to be asked next.
 pub(super) fn answered(list: &mut Vec<Left>, token: Token, reply: &ReplyEvent) -> Vec<Effect> {
     match (token, reply) {
-        (LIST, ReplyEvent::OpsReply { ops }) => {
+        (LIST, ReplyEvent::OpsReply { ops, .. }) => {
             list.clear();
             // The newest stands first.
             for op in ops {

@@ -62,7 +62,11 @@ fn branches_that_were_left_are_in_the_tree_and_one_can_go_back() {
         r.app.model.conversation.cells().iter().filter_map(|c| c.entry).find(|e| *e != ids[0]).unwrap();
     let said = s.user("try it with a library");
     let tip = s.assistant(vec![text("the library does it")], StopReason::EndTurn);
-    r.clear().event(EventBody::State(StateEvent::HeadMoved { head: None, draft: None }));
+    r.clear().event(EventBody::State(StateEvent::HeadMoved {
+        head: None,
+        draft: None,
+        branch: Default::default(),
+    }));
     let op = Op {
         id: OpId(SeqIds::default().next(crate::testing::START)),
         session: said.session,
@@ -70,10 +74,15 @@ fn branches_that_were_left_are_in_the_tree_and_one_can_go_back() {
         parent: None,
         cause: None,
         title: "fork".into(),
-        change: OpChange::Head { name: "b".into(), before: Some(tip.id), after: Some(from) },
+        of: None,
+        with: None,
+        change: OpChange::Head { name: "b".into(), before: Some(tip.id), after: Some(from), from: None },
     };
     let asked = r.asked(|c| matches!(c, CommandBody::Query(Query::Ops { .. })));
-    r.cause(asked, EventBody::Reply(Box::new(ReplyEvent::OpsReply { ops: vec![op] })));
+    r.cause(
+        asked,
+        EventBody::Reply(Box::new(ReplyEvent::OpsReply { ops: vec![op], undo: None, redo: None })),
+    );
     let asked = r.asked(|c| *c == CommandBody::Query(Query::Page { before: tip.id, count: 100 }));
     let page = ReplyEvent::PageReply { entries: vec![said], earlier: 0 };
     r.cause(asked, EventBody::Reply(Box::new(page)));

@@ -402,9 +402,33 @@ impl Plain {
             ReplyEvent::ProcessesReply { rows } => {
                 self.say(&format!("Processes: {}\n{}", rows.len(), rows.join("\n")))
             }
-            ReplyEvent::OpsReply { ops } => {
+            ReplyEvent::OpsReply { ops, .. } => {
                 let lines: Vec<&str> = ops.iter().map(|o| o.title.as_str()).collect();
                 self.say(&format!("Operations:\n{}", lines.join("\n")));
+            }
+            ReplyEvent::BranchesReply { branches, .. } => {
+                let line = |b: &tiller_protocol::BranchView| {
+                    format!("{}{}: {}", b.name.word(), if b.open { " (open)" } else { "" }, b.words)
+                };
+                let lines: Vec<String> = branches.iter().map(line).collect();
+                self.say(&format!("Branches:\n{}", lines.join("\n")));
+            }
+            ReplyEvent::CompareReply { compared, .. } => {
+                let (left, right) = (&compared.left, &compared.right);
+                self.say(&format!(
+                    "Comparing {} ({} entries) with {} ({} entries).",
+                    left.name, left.entries, right.name, right.entries
+                ));
+                for f in &compared.files {
+                    self.say(&format!("{}: plus {} minus {}\n{}", f.path, f.added, f.removed, f.diff));
+                }
+            }
+            ReplyEvent::TakeReply { said, .. } => self.say(said),
+            ReplyEvent::CompareRunReply { line, left, right, .. } => {
+                for side in [left, right] {
+                    let exit = side.exit.map_or("it was ended".into(), |n| format!("exit {n}"));
+                    self.say(&format!("{line} on {}: {exit}\n{}", side.name, side.tail));
+                }
             }
             ReplyEvent::ToolOutputReply { text, .. } => self.say(text),
             ReplyEvent::AsideReply { answer, .. } => self.say(&format!("On the side:\n{answer}")),

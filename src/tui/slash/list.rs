@@ -2,18 +2,20 @@
 
 use super::alias::Alias;
 use super::{
-    SlashCommand, btw, budget, checkpoint, compact, model, mute, new, permissions, queue, rename, resume,
-    stop, theme, todo, undo,
+    SlashCommand, branch, btw, budget, checkpoint, compact, compare, model, mute, new, permissions, queue,
+    rename, resume, stop, theme, todo, undo,
 };
 
 /// All commands, by name.
 pub(super) const ALL: &[&dyn SlashCommand] = &[
     &Alias("agents", "Show the agents and what runs", "view.agents"),
     &Alias("audit", "What ran, who allowed it, how it ended", "audit.open"),
+    &branch::Branch,
     &btw::Btw,
     &budget::Budget,
     &checkpoint::Checkpoint,
     &compact::Compact,
+    &compare::Compare,
     &Alias("context", "Where the model's context goes", "context.open"),
     &resume::Continue,
     &Alias("cost", "What it cost, by model, agent and day", "cost.open"),
@@ -43,7 +45,7 @@ pub(super) const ALL: &[&dyn SlashCommand] = &[
     &theme::Theme,
     &todo::Todo,
     &Alias("tour", "Begin the guided tour", "tour.open"),
-    &Alias("tree", "Show the tree of this session", "view.sessions"),
+    &Alias("tree", "Browse all sessions as trees", "tree.open"),
     &undo::Undo(false),
     &Alias("view", "Read the conversation in the full viewer", "viewer.open"),
 ];

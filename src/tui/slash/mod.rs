@@ -1,10 +1,12 @@
 //! The `/` commands: one file each, listed in [`list`]. They do the same as keys and palette.
 
 mod alias;
+mod branch;
 mod btw;
 mod budget;
 mod checkpoint;
 mod compact;
+mod compare;
 mod list;
 mod model;
 mod mute;

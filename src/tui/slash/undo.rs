@@ -1,4 +1,4 @@
-//! `/undo` and `/redo`: the last restore of files.
+//! `/undo` and `/redo`: the last operation, of any kind.
 
 use tiller_protocol::CommandBody;
 use tiller_protocol::command::SessionCommand;
@@ -16,10 +16,14 @@ impl SlashCommand for Undo {
     }
 
     fn help(&self) -> &'static str {
-        if self.0 { "Restore the files again, after /undo" } else { "Take the last restore of files back" }
+        if self.0 {
+            "Do again what /undo took back"
+        } else {
+            "Take the last branch, restore, name or summary back"
+        }
     }
 
     fn run(&self, _args: &str, _model: &Model) -> Result<Vec<Effect>, String> {
-        Ok(vec![Effect::Send(CommandBody::Session(SessionCommand::UndoRestore { redo: self.0 }))])
+        Ok(vec![Effect::Send(CommandBody::Session(SessionCommand::UndoOp { redo: self.0 }))])
     }
 }

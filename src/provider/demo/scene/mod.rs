@@ -4,6 +4,7 @@ mod add;
 mod change;
 mod fix;
 mod look;
+mod moment;
 mod talk;
 
 use super::Step;
@@ -36,6 +37,8 @@ pub(crate) fn next(request: &Request) -> Step {
         Intent::Explain(file) => look::explain(&turn, file.as_deref()),
         Intent::Search(what) => look::search(&turn, what),
         Intent::Recall(what) => look::recall(&turn, what),
+        Intent::Checkpoint(name) => moment::named(&turn, "checkpoint", name),
+        Intent::Restore(name) => moment::named(&turn, "restore", name),
         Intent::Run(command) => look::run(&turn, command),
         Intent::Start(command) => look::start(&turn, command),
         Intent::Fetch(url) => look::fetch(&turn, url),

@@ -87,10 +87,13 @@ impl Builder {
                 Body::Summary {
                     summary: summary.clone(),
                     focus: focus.clone(),
-                    before: *tokens_before,
-                    after: *tokens_after,
+                    tokens: Some((*tokens_before, *tokens_after)),
                 },
             ),
+            EntryBody::BranchSummary { summary, focus, .. } => {
+                let (summary, focus) = (summary.clone(), focus.clone());
+                self.add(node, Body::Summary { summary, focus, tokens: None });
+            }
             EntryBody::Checkpoint { name } => self.add(node, Body::Checkpoint { name: name.clone() }),
             EntryBody::Note { text } => self.add(node, Body::Note { text: text.clone() }),
         }

@@ -49,8 +49,8 @@ pub enum Body {
     Summary {
         summary: String,
         focus: Option<String>,
-        before: u64,
-        after: u64,
+        /// Of a compaction: before and after. `None`: of a branch that was left.
+        tokens: Option<(u64, u64)>,
     },
     Checkpoint {
         name: String,

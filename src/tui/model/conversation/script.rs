@@ -143,6 +143,7 @@ impl Script {
             profile: Default::default(),
             read_only: false,
             head: None,
+            branch: Default::default(),
             entries,
             earlier,
             partial: Vec::new(),

@@ -1,0 +1,254 @@
+//! What was said on each side since they parted, what it cost, and which files differ. Blocking, and the same for the
+//! workbench and for commands without a screen.
+
+use tiller_protocol::compare::{Compared, ComparedSide, Pair, SaidLine, Side};
+use tiller_protocol::event::ReplyEvent;
+use tiller_protocol::{
+    CommandId, Cost, Entry, EntryBody, EntryId, Notice, NoticeKind, Origin, RestoreFile, SessionId,
+};
+use tiller_snapshot::{Change, FileDiff, Id, Shadow, TextChange};
+use tiller_store::Store;
+
+use crate::bus::ClientId;
+use crate::core::Core;
+use crate::files::back;
+
+/// Entries of a side that are read, and lines that are told of it.
+const READ: u64 = 20_000;
+const SAID: usize = 300;
+/// Characters of a line.
+const LONG: usize = 600;
+/// Files that are listed, and bytes of one difference.
+const LISTED: usize = 500;
+const DIFF: usize = 256 << 10;
+
+/// Where the two sides stand.
+#[derive(Clone, Debug)]
+pub struct Ends {
+    pub left: End,
+    pub right: End,
+    pub base: Option<EntryId>,
+}
+
+/// One of them.
+#[derive(Clone, Debug)]
+pub struct End {
+    pub name: String,
+    pub entry: EntryId,
+    /// Entries since the base.
+    pub count: u64,
+    /// The state of the files there; `None`: it was not kept.
+    pub state: Option<Id>,
+}
+
+fn plain(message: impl Into<String>) -> Notice {
+    Notice::new(NoticeKind::User, message)
+}
+
+/// Finds both.
+///
+/// # Errors
+/// When there is no such branch or entry in the session, or the store cannot be read.
+pub fn ends(store: &Store, session: SessionId, pair: &Pair) -> Result<Ends, Notice> {
+    let (left, right) = (end(store, session, &pair.left)?, end(store, session, &pair.right)?);
+    let apart = store.apart(left.entry, right.entry).map_err(|e| e.notice())?;
+    Ok(Ends {
+        left: End { count: apart.left, ..left },
+        right: End { count: apart.right, ..right },
+        base: apart.base,
+    })
+}
+
+fn end(store: &Store, session: SessionId, side: &Side) -> Result<End, Notice> {
+    let (name, entry) = match side {
+        Side::Branch(head) => {
+            let rows = store.branches(session).map_err(|e| e.notice())?;
+            let row = rows.into_iter().find(|b| b.name == *head);
+            let row = row.ok_or_else(|| plain(format!("there is no branch {head}")))?;
+            let name = if row.label.is_empty() { row.name } else { row.label };
+            (name.clone(), row.entry.ok_or_else(|| plain(format!("nothing was said on {name} yet")))?)
+        }
+        Side::Entry(id) => {
+            let node = store.entry(*id).map_err(|e| e.notice())?;
+            if node.session != session {
+                return Err(plain("that entry is of another session").hint("Open that session first."));
+            }
+            (first_line(&node), *id)
+        }
+    };
+    let state = back::point(store, session, entry).map_err(|e| e.notice())?.map(|p| p.snapshot);
+    Ok(End { name, entry, count: 0, state })
+}
+
+/// The state at the last entry of both; without one, that of the left side's first message.
+pub fn base_state(store: &Store, session: SessionId, ends: &Ends) -> tiller_store::Result<Option<Id>> {
+    let point = |entry| Ok(back::point(store, session, entry)?.map(|p| p.snapshot));
+    if let Some(base) = ends.base
+        && let Some(state) = point(base)?
+    {
+        return Ok(Some(state));
+    }
+    let all = since(store, &ends.left)?;
+    let first = all.iter().find(|e| matches!(e.body, EntryBody::User { .. }));
+    first.map_or(Ok(None), |e| point(e.id))
+}
+
+fn since(store: &Store, end: &End) -> tiller_store::Result<Vec<Entry>> {
+    if end.count == 0 {
+        return Ok(Vec::new());
+    }
+    let most = u32::try_from(end.count.min(READ)).unwrap_or(u32::MAX);
+    Ok(store.tail_at(end.entry, most)?.entries)
+}
+
+fn first_line(entry: &Entry) -> String {
+    let text = match &entry.body {
+        EntryBody::Checkpoint { name } => name.clone(),
+        body => body.search_text(),
+    };
+    cut(text.lines().find(|l| !l.trim().is_empty()).unwrap_or_default().trim(), 60)
+}
+
+fn cut(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+fn said(entry: &Entry) -> Option<SaidLine> {
+    let (who, text) = match &entry.body {
+        EntryBody::User { origin: Origin::Engine, .. } | EntryBody::Prefix { .. } => return None,
+        EntryBody::User { message, .. } => ("you".to_owned(), message.text.clone()),
+        EntryBody::Assistant { .. } => ("agent".to_owned(), entry.body.search_text()),
+        EntryBody::ToolResult { name, .. } => (name.clone(), entry.body.search_text()),
+        EntryBody::Compaction { summary, .. } | EntryBody::BranchSummary { summary, .. } => {
+            ("summary".to_owned(), summary.clone())
+        }
+        EntryBody::Checkpoint { name } => ("checkpoint".to_owned(), name.clone()),
+        EntryBody::Note { text } => ("note".to_owned(), text.clone()),
+    };
+    let text = text.trim();
+    (!text.is_empty()).then(|| SaidLine { entry: entry.id, who, text: cut(text, LONG) })
+}
+
+/// The conversation and the cost of a side.
+fn talk(store: &Store, end: &End) -> tiller_store::Result<ComparedSide> {
+    let entries = since(store, end)?;
+    let mut side = ComparedSide {
+        name: end.name.clone(),
+        entry: Some(end.entry),
+        entries: end.count,
+        ..ComparedSide::default()
+    };
+    for e in &entries {
+        if let EntryBody::Assistant { usage, cost, .. } = &e.body {
+            side.usage.add(usage);
+            side.cost = match (side.cost, cost) {
+                (Some(sum), Some(cost)) => Some(Cost::plus(sum, *cost)),
+                (sum, cost) => sum.or(*cost),
+            };
+        }
+    }
+    let lines: Vec<SaidLine> = entries.iter().filter_map(said).collect();
+    side.said = lines[lines.len().saturating_sub(SAID)..].to_vec();
+    Ok(side)
+}
+
+/// Everything that needs only the store.
+///
+/// # Errors
+/// When the store cannot be read.
+pub fn words(store: &Store, ends: &Ends) -> Result<Compared, Notice> {
+    let read = || -> tiller_store::Result<Compared> {
+        let base_line = ends.base.map(|b| store.entry(b)).transpose()?;
+        Ok(Compared {
+            base: ends.base,
+            base_line: base_line.as_ref().map(first_line).unwrap_or_default(),
+            left: talk(store, &ends.left)?,
+            right: talk(store, &ends.right)?,
+            ..Compared::default()
+        })
+    };
+    read().map_err(|e| e.notice())
+}
+
+/// Adds what the files say. `base`: the state where both began.
+///
+/// # Errors
+/// When a state cannot be read.
+pub fn files(
+    shadow: &Shadow,
+    compared: &mut Compared,
+    ends: &Ends,
+    base: Option<Id>,
+) -> Result<(), tiller_snapshot::SnapshotError> {
+    let (Some(left), Some(right)) = (ends.left.state, ends.right.state) else {
+        compared.notes.push("the files of one side were not kept, so they cannot be compared".into());
+        return Ok(());
+    };
+    if let Some(base) = base {
+        compared.left.files = back::named(&shadow.compare(base, left)?);
+        compared.right.files = back::named(&shadow.compare(base, right)?);
+    }
+    let diffs = shadow.compare(left, right)?;
+    let unknown = diffs.iter().filter(|d| d.change == Change::Unknown).count();
+    if unknown > 0 {
+        compared.notes.push(format!("{unknown} files are covered on one side only, and are not compared"));
+    }
+    let known: Vec<FileDiff> = diffs.into_iter().filter(|d| d.change != Change::Unknown).collect();
+    compared.more = known.len().saturating_sub(LISTED);
+    compared.files = known.iter().take(LISTED).map(|d| file(shadow, d)).collect();
+    Ok(())
+}
+
+fn file(shadow: &Shadow, diff: &FileDiff) -> RestoreFile {
+    let (text, added, removed) = match shadow.text(diff) {
+        Ok(TextChange::Lines { diff, added, removed }) if diff.len() <= DIFF => (diff, added, removed),
+        Ok(TextChange::Lines { added, removed, .. }) => (String::new(), added, removed),
+        Ok(TextChange::Binary { .. }) | Err(_) => (String::new(), 0, 0),
+    };
+    RestoreFile {
+        path: back::shown(&diff.path),
+        kind: back::kind(diff.change),
+        added: u32::try_from(added).unwrap_or(u32::MAX),
+        removed: u32::try_from(removed).unwrap_or(u32::MAX),
+        diff: text,
+        conflict: None,
+    }
+}
+
+impl Core {
+    /// Answers `Query::Compare`.
+    pub(crate) fn compare(&mut self, client: ClientId, cause: CommandId, pair: Pair) {
+        let (bus, place) = (std::sync::Arc::clone(&self.bus), self.place_of(Some(cause)));
+        let (store, session, keeper) = (self.w.store.clone(), self.s.id, self.w.files.clone());
+        let written = self.written();
+        self.spawn(async move {
+            written.await;
+            let asked = pair.clone();
+            let made = async {
+                let (mut compared, ends, base) = crate::files::off_thread(move || {
+                    let ends = ends(&store, session, &asked)?;
+                    let base = base_state(&store, session, &ends).map_err(|e| e.notice())?;
+                    Ok((words(&store, &ends)?, ends, base))
+                })
+                .await?;
+                let Some(keeper) = keeper else {
+                    compared.notes.push("the files of this folder are not kept".into());
+                    return Ok(compared);
+                };
+                let look = move |s: &mut Shadow| {
+                    files(s, &mut compared, &ends, base)?;
+                    Ok(compared)
+                };
+                keeper.run(look).await.map_err(|e| e.notice())
+            };
+            let reply = match made.await {
+                Ok(compared) => ReplyEvent::CompareReply { pair, compared },
+                Err(notice) => ReplyEvent::ErrorReply { notice },
+            };
+            bus.reply(client, &place, reply);
+        });
+    }
+}

@@ -1,0 +1,13 @@
+//! Two branches side by side.
+//!
+//! | file | job |
+//! | --- | --- |
+//! | `look` | what was said on each side, what it cost, which files differ |
+//! | `take` | files and hunks of the other side, merged into the workspace |
+//! | `scratch` | the files of a state in a folder of their own |
+//! | `run` | a command on both |
+
+pub mod look;
+mod run;
+pub mod scratch;
+pub(crate) mod take;

@@ -1,0 +1,163 @@
+//! A line of the person's on the files of each side. Each runs in a folder of its own, one after the other, so that
+//! neither takes the other's time; the folders go again.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tiller_protocol::compare::{Pair, SideRun};
+use tiller_protocol::event::ReplyEvent;
+use tiller_protocol::tool::Display;
+use tiller_protocol::view::AuditRow;
+use tiller_protocol::{CommandId, Notice, NoticeKind, ToolOutcome};
+use tiller_tool::shell::run_line;
+use tiller_tool::state::ToolState;
+use tiller_tool::{ToolCx, Workspace};
+
+use super::look::{self, End};
+use super::scratch::{Scratch, lay_out};
+use crate::bus::ClientId;
+use crate::core::Core;
+use crate::files::{off, off_thread, unknown};
+use crate::job::{WHAT, cut, failed, text_of};
+use crate::shell_line::RunningLine;
+
+/// Characters of the end of an output.
+const TAIL: usize = 8_000;
+/// A scratch folder of that age was left by a process that was killed.
+const OLD: Duration = Duration::from_secs(24 * 3600);
+/// The name under which it is stopped.
+pub(crate) const LINE: &str = "compare";
+
+impl Core {
+    pub(crate) fn run_both(&mut self, client: ClientId, cause: CommandId, pair: Pair, line: String) {
+        let off_limits = self.w.tool("terminal").is_none();
+        let why = if off_limits {
+            Some("commands are switched off")
+        } else if self.s.read_only {
+            Some("this session is open for reading only")
+        } else if line.trim().is_empty() {
+            Some("there is nothing to run")
+        } else if self.lines.contains_key(LINE) {
+            Some("a command already runs on both sides: stop it first")
+        } else {
+            None
+        };
+        if let Some(why) = why {
+            return self.refuse(client, cause, Notice::new(NoticeKind::User, why));
+        }
+        let Some(keeper) = self.w.files.clone() else { return self.refuse(client, cause, off()) };
+        let (cx, live) = self.tool_cx(LINE, None);
+        let running = RunningLine { line: line.clone(), cancel: cx.cancel.clone(), hard: cx.hard.clone() };
+        self.lines.insert(LINE.into(), running);
+        let (store, session, w) = (self.w.store.clone(), self.s.id, Arc::clone(&self.w));
+        let folder = self.w.places.cache.join("compare");
+        let name = format!("{}-{}", std::process::id(), cause.0);
+        let (bus, place, tx) = (Arc::clone(&self.bus), self.place_of(Some(cause)), self.tx.clone());
+        let written = self.written();
+        self.spawn(async move {
+            written.await;
+            // Its output is shown when both are done.
+            drop(live);
+            let made = async {
+                let at = folder.clone();
+                let ends = off_thread(move || {
+                    sweep(&at);
+                    look::ends(&store, session, &pair)
+                })
+                .await?;
+                let mut ran = Vec::new();
+                for (n, end) in [&ends.left, &ends.right].into_iter().enumerate() {
+                    let state = end.state.ok_or_else(unknown)?;
+                    let scratch =
+                        Scratch::new(folder.join(format!("{name}-{n}"))).map_err(|e| no_room(&e))?;
+                    lay_out(&keeper, state, scratch.path()).await?;
+                    let began = w.clock.mono();
+                    let run = side(&cx, &scratch, end, &line, || w.since(began)).await?;
+                    // Much may lie in it by now.
+                    let _ = tokio::task::spawn_blocking(move || drop(scratch)).await;
+                    ran.push(run);
+                }
+                let (Some(right), Some(left)) = (ran.pop(), ran.pop()) else { return Err(unknown()) };
+                Ok((left, right))
+            };
+            let result = made.await;
+            let audit = AuditRow {
+                time: w.clock.now(),
+                session,
+                agent: "you".into(),
+                tool: LINE.into(),
+                what: cut(&(w.redact)(&line), WHAT),
+                decision: "allow".into(),
+                by: "the person's own line".into(),
+                seconds: result.as_ref().map_or(0.0, |(a, b)| a.seconds + b.seconds),
+                outcome: if result.is_ok() { "ok" } else { "error" }.into(),
+            };
+            // The engine may have ended.
+            let _ = tx.send(crate::msg::Msg::RanBoth(Box::new(audit))).await;
+            let reply = match result {
+                Ok((mut left, mut right)) => {
+                    for side in [&mut left, &mut right] {
+                        side.tail = (w.redact)(&side.tail);
+                    }
+                    let notes =
+                        vec!["what is ignored (build folders, dependencies) was not there".to_owned()];
+                    ReplyEvent::CompareRunReply { line: (w.redact)(&line), left, right, notes }
+                }
+                Err(notice) => ReplyEvent::ErrorReply { notice },
+            };
+            bus.reply(client, &place, reply);
+        });
+    }
+
+    /// It is over.
+    pub(crate) fn ran_both(&mut self, audit: AuditRow) {
+        self.lines.remove(LINE);
+        let after = crate::saves::After { events: Vec::new(), then: crate::saves::Then::Nothing };
+        self.saves.push(self.w.store.record_audit(audit), after);
+    }
+}
+
+fn no_room(error: &std::io::Error) -> Notice {
+    Notice::new(NoticeKind::Internal, format!("no folder for the files could be made: {error}"))
+}
+
+/// Removes what a process that was killed left.
+fn sweep(folder: &PathBuf) {
+    let Ok(all) = std::fs::read_dir(folder) else { return };
+    for entry in all.flatten() {
+        let age = entry.metadata().and_then(|m| m.modified()).ok().and_then(|t| t.elapsed().ok());
+        if age.is_some_and(|age| age > OLD) {
+            // The next time tries again.
+            let _ = std::fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
+/// Runs it in one folder, in a shell of its own.
+async fn side(
+    cx: &ToolCx,
+    scratch: &Scratch,
+    end: &End,
+    line: &str,
+    seconds: impl Fn() -> f64,
+) -> Result<SideRun, Notice> {
+    let workspace = Workspace::new(scratch.path()).map_err(|e| no_room(&e))?;
+    let state = Arc::new(ToolState::default());
+    let cx = ToolCx { workspace: Arc::new(workspace), state: Arc::clone(&state), ..cx.clone() };
+    let (text, exit, outcome) = match run_line(&cx, line).await {
+        Ok(out) => {
+            let exit = if let Some(Display::Output { exit, .. }) = &out.display { *exit } else { None };
+            (text_of(&out.content), exit, out.outcome)
+        }
+        Err(error) => {
+            let failed = failed(error);
+            (text_of(&failed.content), None, failed.outcome)
+        }
+    };
+    let seconds = seconds();
+    crate::watching::end_children(state).await;
+    let from = text.char_indices().rev().nth(TAIL - 1).map_or(0, |(at, _)| at);
+    let outcome = if cx.cancel.is_cancelled() { ToolOutcome::Interrupted } else { outcome };
+    Ok(SideRun { name: end.name.clone(), outcome, exit, seconds, tail: text[from..].to_owned() })
+}

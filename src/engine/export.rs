@@ -1,0 +1,56 @@
+//! A session written to a file that the person names. How it is written is given from outside.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use tiller_protocol::event::ReplyEvent;
+use tiller_protocol::{CommandId, Notice, NoticeKind, SessionId};
+use tiller_store::Store;
+
+use crate::bus::ClientId;
+use crate::core::Core;
+
+/// Writes a session to a new file; a sentence for the person comes back. Blocking.
+pub type Exporter = Arc<dyn Fn(&Store, SessionId, &Path) -> Result<String, Notice> + Send + Sync>;
+
+/// The file, from what was typed.
+fn place(root: &Path, home: Option<&str>, file: &str) -> Result<PathBuf, Notice> {
+    let file = file.trim();
+    if file.is_empty() {
+        return Err(Notice::new(NoticeKind::User, "an export needs the name of a file")
+            .hint("Name one that ends in .md, .html or .jsonl."));
+    }
+    Ok(match (file.strip_prefix("~/"), home) {
+        (Some(rest), Some(home)) => Path::new(home).join(rest),
+        _ => root.join(file),
+    })
+}
+
+impl Core {
+    pub(crate) fn export(&mut self, client: ClientId, cause: CommandId, id: SessionId, file: &str) {
+        let Some(exporter) = self.w.exporter.clone() else {
+            let notice = Notice::new(NoticeKind::User, "sessions cannot be exported from here");
+            return self.refuse(client, cause, notice.hint("Use 'tiller sessions export'."));
+        };
+        let home = self.w.child_env.iter().find(|(n, _)| n == "HOME").map(|(_, v)| v.as_str());
+        let path = match place(&self.w.workspace.root, home, file) {
+            Ok(path) => path,
+            Err(why) => return self.refuse(client, cause, why),
+        };
+        let (bus, place, store) = (Arc::clone(&self.bus), self.place_of(Some(cause)), self.w.store.clone());
+        let written = self.written();
+        self.spawn(async move {
+            // All that was said is in it.
+            written.await;
+            let done = tokio::task::spawn_blocking(move || exporter(&store, id, &path)).await;
+            let reply = match done {
+                Ok(Ok(said)) => ReplyEvent::DoneReply { said },
+                Ok(Err(notice)) => ReplyEvent::ErrorReply { notice },
+                Err(_) => ReplyEvent::ErrorReply {
+                    notice: Notice::new(NoticeKind::Internal, "the session could not be exported"),
+                },
+            };
+            bus.reply(client, &place, reply);
+        });
+    }
+}

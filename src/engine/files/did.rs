@@ -1,0 +1,95 @@
+//! What an entry did to the files: the two states between which it stands. Reads the entry's own turn, however long
+//! the session is. Blocking.
+
+use tiller_protocol::restore::By;
+use tiller_protocol::{Entry, EntryBody, EntryId};
+use tiller_snapshot::Id;
+use tiller_store::{Result, StepOf, StepRow, Store};
+
+/// Entries of one turn that are walked at most.
+const LONG: usize = 5_000;
+/// Files of others that are named.
+const NAMED: usize = 10;
+
+/// The states around a tool result's own call; of other entries from the start of the turn to it, and to the turn's
+/// end for the message that begins it. `None`: they were not kept.
+pub(crate) fn states(store: &Store, entry: &Entry) -> Result<Option<(Id, Id)>> {
+    let begins = matches!(entry.body, EntryBody::User { .. });
+    let turn = if begins { down(store, entry.id)? } else { up(store, entry)? };
+    let Some(start) = turn.first() else { return Ok(None) };
+    let Some(from) = store.point(*start)?.and_then(|row| after(&row)) else { return Ok(None) };
+    if let EntryBody::ToolResult { call_id, .. } = &entry.body {
+        // A call that changed nothing has no step.
+        let step = store.step_of_call(entry.session, call_id)?;
+        let ends = step.and_then(|s| Some((s.before.as_deref()?.parse().ok()?, after(&s)?)));
+        return Ok(ends.or(Some((from, from))));
+    }
+    for id in turn.iter().skip(1).rev() {
+        let there = store.entry(*id)?;
+        let row = match &there.body {
+            EntryBody::ToolResult { call_id, .. } => store.step_of_call(there.session, call_id)?,
+            EntryBody::Checkpoint { .. } => store.point(*id)?,
+            _ => None,
+        };
+        if let Some(to) = row.and_then(|row| after(&row)) {
+            return Ok(Some((from, to)));
+        }
+    }
+    Ok(Some((from, from)))
+}
+
+/// What somebody else changed right before it, in sentences.
+pub(crate) fn others(store: &Store, entry: &Entry) -> Result<Vec<String>> {
+    let of = match &entry.body {
+        EntryBody::ToolResult { call_id, .. } => StepOf::OthersBeforeCall(call_id.clone()),
+        _ => StepOf::OthersBefore(entry.id),
+    };
+    let Some(row) = store.others_before(entry.session, &of)? else { return Ok(Vec::new()) };
+    let mut by: Vec<(String, Vec<&str>)> = Vec::new();
+    for file in &row.files {
+        let who = file.by.as_ref().unwrap_or(&By::Outside).to_string();
+        match by.iter_mut().find(|(w, _)| *w == who) {
+            Some((_, paths)) => paths.push(&file.path),
+            None => by.push((who, vec![&file.path])),
+        }
+    }
+    let sentence = |(who, paths): (String, Vec<&str>)| {
+        let more = paths.len().saturating_sub(NAMED);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        format!("before it, changed by {who}: {}{more}", paths[..paths.len().min(NAMED)].join(", "))
+    };
+    Ok(by.into_iter().map(sentence).collect())
+}
+
+fn after(row: &StepRow) -> Option<Id> {
+    row.after.parse().ok()
+}
+
+/// The turn that begins here, on the way that was gone last.
+fn down(store: &Store, start: EntryId) -> Result<Vec<EntryId>> {
+    let mut turn = vec![start];
+    while let Some(next) = turn.last().filter(|_| turn.len() < LONG) {
+        let Some(next) = store.children(*next)?.pop() else { break };
+        if matches!(store.kind(next)?.as_deref(), None | Some("user")) {
+            break;
+        }
+        turn.push(next);
+    }
+    Ok(turn)
+}
+
+/// The turn up to here, its message first; empty when there is none.
+fn up(store: &Store, entry: &Entry) -> Result<Vec<EntryId>> {
+    let mut turn = vec![entry.id];
+    let mut at = entry.parent;
+    while let Some(id) = at.filter(|_| turn.len() < LONG) {
+        turn.push(id);
+        let above = store.entry(id)?;
+        if matches!(above.body, EntryBody::User { .. }) {
+            turn.reverse();
+            return Ok(turn);
+        }
+        at = above.parent;
+    }
+    Ok(Vec::new())
+}

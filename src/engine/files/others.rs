@@ -1,0 +1,76 @@
+//! What somebody else changed between two states that a session saw: the person, another program, a command that
+//! runs in the background, another session of this folder.
+
+use std::sync::{Arc, Mutex};
+
+use tiller_protocol::restore::By;
+use tiller_protocol::{SessionId, Time};
+use tiller_snapshot::{Id, Shadow, Snapshot};
+use tiller_store::{StepOf, StepRow, Store};
+
+use super::back;
+use crate::world::lock;
+
+/// The state that a session knows last. Read and moved on the thread of the snapshots only, so in their order.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct LastState(Arc<Mutex<Last>>);
+
+#[derive(Debug, Default)]
+enum Last {
+    /// What is stored counts.
+    #[default]
+    Stored,
+    At(Id, Time),
+}
+
+/// Whose state is looked at.
+#[derive(Clone)]
+pub(crate) struct Watched {
+    pub(crate) last: LastState,
+    pub(crate) store: Store,
+    pub(crate) session: SessionId,
+    /// Commands of the session that run in the background.
+    pub(crate) background: Vec<String>,
+}
+
+impl Watched {
+    /// Moves to `now`. What changed since the last state was not the session's doing: a row for `of`.
+    pub(crate) fn others(&self, shadow: &Shadow, now: &Snapshot, of: StepOf) -> Option<StepRow> {
+        let (before, since) = match std::mem::replace(&mut *lock(&self.last.0), Last::At(now.id, now.time)) {
+            Last::At(id, time) => (id, time),
+            Last::Stored => {
+                let row = self.store.last_step(self.session).ok()??;
+                (row.after.parse().ok()?, row.time)
+            }
+        };
+        if before == now.id {
+            return None;
+        }
+        // A state that was collected meanwhile cannot be compared with.
+        let mut files = back::named(&shadow.compare(before, now.id).ok()?);
+        if files.is_empty() {
+            return None;
+        }
+        let elsewhere = self.store.changed_elsewhere(self.session, since).unwrap_or_default();
+        for file in &mut files {
+            file.by = Some(match elsewhere.get(&file.path) {
+                Some((session, title)) => By::Session { session: *session, title: title.clone() },
+                None if self.background.is_empty() => By::Outside,
+                None => By::Background { commands: self.background.join(", ") },
+            });
+        }
+        Some(StepRow {
+            id: 0,
+            of,
+            before: Some(before.to_string()),
+            after: now.id.to_string(),
+            files,
+            time: now.time,
+        })
+    }
+
+    /// Moves to `now`, which the session's own act led to.
+    pub(crate) fn own(&self, now: &Snapshot) {
+        *lock(&self.last.0) = Last::At(now.id, now.time);
+    }
+}

@@ -1,0 +1,166 @@
+//! The person's names for branches and entries, and branches that are put away.
+
+use tiller_protocol::event::StateEvent;
+use tiller_protocol::op::OpChange;
+use tiller_protocol::{
+    BranchName, BranchView, CommandId, EntryBody, EntryId, EventBody, Notice, NoticeKind, Origin, SessionId,
+    TagView,
+};
+use tiller_store::{Result, Store, Ticket};
+use unicode_width::UnicodeWidthChar;
+
+use crate::bus::ClientId;
+use crate::core::Core;
+use crate::saves::{After, Then};
+
+/// Cells of a name.
+const CELLS: usize = 60;
+/// Entries of a branch in which words of the person's are looked for, and characters that are shown of them.
+const BACK: u32 = 50;
+const WORDS: usize = 80;
+
+/// One line without controls and marks that cannot be seen.
+fn plain(text: &str) -> String {
+    let seen = |c: &char| {
+        !c.is_control()
+            && !matches!(c, '\u{ad}' | '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
+                | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}')
+    };
+    let spaced: String = text.chars().map(|c| if c.is_whitespace() { ' ' } else { c }).filter(seen).collect();
+    spaced.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// A name as it is kept.
+fn name(text: &str) -> std::result::Result<String, Notice> {
+    let name = plain(text);
+    let cells: usize = name.chars().map(|c| c.width().unwrap_or(0)).sum();
+    if name.is_empty() {
+        return Err(Notice::new(NoticeKind::User, "a name needs at least one letter"));
+    }
+    if cells > CELLS {
+        let notice = Notice::new(NoticeKind::User, format!("that name is {cells} cells wide"));
+        return Err(notice.hint(format!("a name has at most {CELLS}")));
+    }
+    Ok(name)
+}
+
+/// The branches of a session and its tags. `ours`: the one that is open here, with a lease or not.
+pub(crate) fn rows(
+    store: &Store,
+    session: SessionId,
+    ours: &str,
+    lease: bool,
+) -> Result<(Vec<BranchView>, Vec<TagView>)> {
+    let mut branches = Vec::new();
+    for row in store.branches(session)? {
+        let open = row.name == ours;
+        branches.push(BranchView {
+            words: row.entry.map_or(Ok(String::new()), |tip| words(store, tip))?,
+            open_in: row.open_in.filter(|_| !(open && lease)).map(|pid| pid.to_string()),
+            name: BranchName { head: row.name, label: row.label },
+            entry: row.entry,
+            time: row.time,
+            archived: row.archived,
+            open,
+        });
+    }
+    let tags = store.tags(session)?;
+    Ok((branches, tags.into_iter().map(|t| TagView { name: t.name, entry: t.entry }).collect()))
+}
+
+/// What the person said last at or before an entry.
+fn words(store: &Store, tip: EntryId) -> Result<String> {
+    let tail = store.tail_at(tip, BACK)?;
+    let said = tail.entries.iter().rev().find_map(|e| match &e.body {
+        EntryBody::User { message, origin: Origin::Prompt, .. } => Some(plain(&message.text)),
+        _ => None,
+    });
+    let mut said = said.unwrap_or_default();
+    if let Some((end, _)) = said.char_indices().nth(WORDS) {
+        said.truncate(end);
+        said.push_str("...");
+    }
+    Ok(said)
+}
+
+impl Core {
+    fn may_name(&self) -> std::result::Result<(), Notice> {
+        self.cannot_change(self.s.id).map_or(Ok(()), Err)
+    }
+
+    fn named(&mut self, ticket: Ticket<()>, client: ClientId, cause: CommandId, event: StateEvent) {
+        let label = if let StateEvent::BranchNamed { branch } = &event { Some(branch.clone()) } else { None };
+        let events = vec![(self.place_of(Some(cause)), EventBody::State(event))];
+        self.saves.push(ticket, After { events, then: Then::Named { client, cause, label, said: None } });
+    }
+
+    /// It is on disk.
+    pub(crate) fn named_now(&mut self, branch: Option<BranchName>) {
+        if let Some(branch) = branch.filter(|b| b.head == self.s.head_name) {
+            self.s.label = branch.label;
+        }
+    }
+
+    pub(crate) fn label_branch(&mut self, client: ClientId, cause: CommandId, head: String, label: &str) {
+        let label = match self.may_name().and_then(|()| name(&self.redact(label))) {
+            Ok(label) => label,
+            Err(why) => return self.refuse(client, cause, why),
+        };
+        // What it was called before, the store knows.
+        let change = OpChange::Label { name: head.clone(), before: String::new(), after: label.clone() };
+        let op = self.op(self.s.id, cause, &format!("name branch: {label}"), change);
+        let ticket = self.w.store.set_label(self.s.id, &head, &label, Some(op));
+        let branch = BranchName { head, label };
+        self.named(ticket, client, cause, StateEvent::BranchNamed { branch });
+    }
+
+    pub(crate) fn archive_branch(
+        &mut self,
+        client: ClientId,
+        cause: CommandId,
+        head: String,
+        archived: bool,
+    ) {
+        let open = (archived && head == self.s.head_name).then(|| {
+            Notice::new(NoticeKind::User, "the branch that is open cannot be put away")
+                .hint("go to another one first")
+        });
+        if let Some(why) = open.or_else(|| self.may_name().err()) {
+            return self.refuse(client, cause, why);
+        }
+        let change = OpChange::BranchArchived { name: head.clone(), before: !archived, after: archived };
+        let title = if archived { "put branch away" } else { "bring branch back" };
+        let op = self.op(self.s.id, cause, &format!("{title}: {head}"), change);
+        let ticket = self.w.store.set_branch_archived(self.s.id, &head, archived, Some(op));
+        self.named(ticket, client, cause, StateEvent::BranchArchived { head, archived });
+    }
+
+    pub(crate) fn tag(&mut self, client: ClientId, cause: CommandId, text: &str, entry: Option<EntryId>) {
+        let name = match self.may_name().and_then(|()| name(&self.redact(text))) {
+            Ok(name) => name,
+            Err(why) => return self.refuse(client, cause, why),
+        };
+        let change = OpChange::Tag { name: name.clone(), before: None, after: entry };
+        let title = if entry.is_some() { "tag" } else { "take tag off" };
+        let op = self.op(self.s.id, cause, &format!("{title}: {name}"), change);
+        let (store, session) = (&self.w.store, self.s.id);
+        let ticket = match entry {
+            Some(entry) => store.add_tag(session, &name, entry, Some(op)),
+            None => store.set_tag(session, &name, None, Some(op)),
+        };
+        self.named(ticket, client, cause, StateEvent::TagChanged { name, entry });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_one_short_plain_line() {
+        assert_eq!(name("  plan\n b\u{202e}\u{200b}\u{1b} ").unwrap(), "plan b");
+        assert!(name(" \u{200b}\n").unwrap_err().message.contains("letter"));
+        assert!(name(&"x".repeat(CELLS)).is_ok());
+        assert!(name(&"\u{6f22}".repeat(CELLS)).unwrap_err().message.contains("120 cells"));
+    }
+}

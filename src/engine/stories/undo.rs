@@ -1,0 +1,166 @@
+//! Undo and redo of operations of every kind.
+
+use tiller_protocol::command::{ContextCommand, Query, SessionCommand};
+use tiller_protocol::event::{ReplyEvent, StateEvent, TurnEvent};
+use tiller_protocol::op::OpChange;
+use tiller_protocol::{CommandBody, EventBody, Op, OpId, RestoreWhat};
+
+use super::branches::{branches, fork, open, session};
+use super::files::{back, keeps, messages, model, session_command};
+use super::rig::*;
+
+async fn undo(rig: &mut Rig) -> String {
+    session_command(rig, SessionCommand::UndoOp { redo: false }).await
+}
+
+async fn redo(rig: &mut Rig) -> String {
+    session_command(rig, SessionCommand::UndoOp { redo: true }).await
+}
+
+async fn ops(rig: &mut Rig) -> (Vec<Op>, Option<OpId>, Option<OpId>) {
+    match rig.query(Query::Ops { limit: 100 }).await {
+        ReplyEvent::OpsReply { ops, undo, redo } => (ops, undo, redo),
+        other => panic!("{other:?}"),
+    }
+}
+
+async fn head(rig: &mut Rig) -> String {
+    rig.snapshot().await.branch.head
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_fork_and_a_jump_are_undone_and_done_again() {
+    let place = Place::new();
+    let fake = Fake::new([says("one"), says("two"), says("other"), says("four")]);
+    let mut rig = place.start(&fake).await;
+    rig.turn("first").await;
+    rig.turn("second").await;
+    let main = rig.snapshot().await;
+    let b = fork(&mut rig, main.entries[3].id).await;
+    // Nothing was said on it: it goes with the undo, and comes back where it stood.
+    assert_eq!(undo(&mut rig).await, "Undone: fork: you are on the branch main");
+    assert_eq!(branches(&mut rig).await.0.len(), 1);
+    assert_eq!(rig.snapshot().await.entries, main.entries);
+    assert_eq!(redo(&mut rig).await, format!("Done again: fork: you are on the branch {b}"));
+    assert_eq!(rig.snapshot().await.entries, main.entries[..3]);
+    rig.turn("instead").await;
+    let on_b = rig.snapshot().await.entries;
+    open(&mut rig, "main").await;
+    // The jump first, then the fork.
+    assert!(undo(&mut rig).await.contains("open branch"));
+    assert_eq!((head(&mut rig).await, rig.snapshot().await.entries), (b.clone(), on_b.clone()));
+    assert!(undo(&mut rig).await.contains("fork"));
+    assert_eq!(head(&mut rig).await, "main");
+    rig.send(CommandBody::Session(SessionCommand::UndoOp { redo: false }));
+    assert!(rig.refused().await.message.contains("nothing can be undone"));
+    assert!(redo(&mut rig).await.contains("fork"));
+    assert_eq!(rig.snapshot().await.entries, on_b);
+    assert!(redo(&mut rig).await.contains("open branch"));
+    assert_eq!(head(&mut rig).await, "main");
+    rig.send(CommandBody::Session(SessionCommand::UndoOp { redo: true }));
+    assert!(rig.refused().await.message.contains("nothing was undone"));
+    let (log, next, again) = ops(&mut rig).await;
+    assert_eq!((log.len(), again), (8, None), "the log only grows");
+    assert_eq!(next, log.iter().find(|o| o.title == "open branch").map(|o| o.id));
+    // And it still writes there.
+    rig.turn("third").await;
+    assert!(shape(&rig.snapshot().await.entries).iter().any(|s| s.contains("third")));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn names_tags_titles_and_what_was_put_away_are_undone() {
+    let place = Place::new();
+    let fake = Fake::new([says("one"), says("two")]);
+    let mut rig = place.start(&fake).await;
+    rig.turn("first").await;
+    let entries = rig.snapshot().await.entries;
+    let id = rig.session();
+    fork(&mut rig, entries[1].id).await;
+    rig.turn("instead").await;
+    let label = |label: &str| SessionCommand::LabelBranch { head: "main".into(), label: label.into() };
+    session(&mut rig, label("plan a"));
+    session(&mut rig, label("plan z"));
+    session(&mut rig, SessionCommand::ArchiveBranch { head: "main".into(), archived: true });
+    session(&mut rig, SessionCommand::Tag { name: "good".into(), entry: Some(entries[2].id) });
+    session(&mut rig, SessionCommand::Rename { id, title: "Mine".into() });
+    rig.until("the title", |e| matches!(e, EventBody::State(StateEvent::TitleChanged { .. })).then_some(()))
+        .await;
+    let state = async |rig: &mut Rig| {
+        let (rows, tags) = branches(rig).await;
+        let main = rows.into_iter().find(|b| b.name.head == "main").unwrap();
+        (rig.snapshot().await.session.title, tags.len(), main.archived, main.name.label)
+    };
+    let is =
+        |title: &str, tags: usize, away: bool, name: &str| (title.to_owned(), tags, away, name.to_owned());
+    let steps = [
+        is("Mine", 1, true, "plan z"),
+        is("first", 1, true, "plan z"),
+        is("first", 0, true, "plan z"),
+        is("first", 0, false, "plan z"),
+        is("first", 0, false, "plan a"),
+        is("first", 0, false, ""),
+    ];
+    assert_eq!(state(&mut rig).await, steps[0]);
+    let said = ["rename", "tag: good", "put branch away: main", "name branch: plan z", "name branch: plan a"];
+    for (what, after) in said.iter().zip(&steps[1..]) {
+        assert_eq!(undo(&mut rig).await, format!("Undone: {what}"));
+        assert_eq!(state(&mut rig).await, *after);
+    }
+    for (what, after) in said.iter().rev().zip(steps.iter().rev().skip(1)) {
+        assert_eq!(redo(&mut rig).await, format!("Done again: {what}"));
+        assert_eq!(state(&mut rig).await, *after);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_restore_of_talk_and_files_is_undone_in_one() {
+    let place = Place::new();
+    let mut rig = place.start_with(&model(), |p| keeps(&place, p)).await;
+    rig.turn("write it").await;
+    rig.turn("more").await;
+    let said = messages(&mut rig).await;
+    session_command(&mut rig, back(said[1], RestoreWhat::Both)).await;
+    rig.until("the branch", |e| matches!(e, EventBody::State(StateEvent::HeadMoved { .. })).then_some(()))
+        .await;
+    assert_eq!((place.read("a.txt").as_str(), messages(&mut rig).await.len()), ("one\n", 1));
+    assert!(undo(&mut rig).await.contains("you are on the branch main"));
+    let files = match rig.reply().await {
+        ReplyEvent::DoneReply { said } => said,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(files, "Undone: restore files: more; 2 files are as they were");
+    assert_eq!((place.read("a.txt").as_str(), messages(&mut rig).await.len()), ("one\nmore\n", 2));
+    assert!(redo(&mut rig).await.contains("Done again: restore files: more"));
+    assert!(matches!(rig.reply().await, ReplyEvent::DoneReply { said } if said.contains("fork")));
+    assert_eq!((place.read("a.txt").as_str(), messages(&mut rig).await.len()), ("one\n", 1));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_compaction_is_in_the_log_and_undone_on_a_branch() {
+    let place = Place::new();
+    let fake = Fake::new((0..6).map(|i| says(&format!("reply {i}"))).collect::<Vec<_>>());
+    let mut rig = place.start_with(&fake, |p| p.config.context.compact_tokens = Some(1_000_000)).await;
+    for i in 0..6 {
+        rig.turn(&format!("question {i} {}", "x".repeat(20_000))).await;
+    }
+    let before = rig.snapshot().await.entries;
+    fake.push(says("## Goal\nTHE SUMMARY"));
+    rig.send(CommandBody::Context(ContextCommand::Compact { focus: None }));
+    rig.until("compaction", |e| matches!(e, EventBody::Turn(TurnEvent::Compacted { .. })).then_some(()))
+        .await;
+    let (log, next, _) = ops(&mut rig).await;
+    assert_eq!((log[0].title.as_str(), next), ("compact", Some(log[0].id)));
+    assert!(matches!(log[0].change, OpChange::Compaction { .. }));
+    assert!(undo(&mut rig).await.starts_with("Undone: compact: you are on the branch branch-"));
+    assert_eq!(rig.snapshot().await.entries, before);
+    fake.push(says("After."));
+    rig.turn("go on").await;
+    let last = fake.request(fake.count() - 1);
+    let all = format!("{:?}", last.messages);
+    assert!(all.contains("question 0") && !all.contains("THE SUMMARY"));
+    assert_valid(&last);
+    assert_eq!(redo(&mut rig).await, "Done again: compact: you are on the branch main");
+    fake.push(says("Again."));
+    rig.turn("go on").await;
+    assert!(message_text(&fake.request(fake.count() - 1), 0).contains("THE SUMMARY"));
+}

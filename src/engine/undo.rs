@@ -1,0 +1,144 @@
+//! Undo and redo of operations of every kind. The log only grows: an undo is a row that names the operation that it
+//! undoes. How many rows an operation has says how it stands: an odd number, it is in force; an even one, it is
+//! undone. So an undo of an undo makes no chain.
+//!
+//! ```text
+//! log:   fork   rename   undo rename   redo rename   undo rename
+//! rows:  1      1        2             3             4
+//! ```
+
+use tiller_protocol::op::OpChange;
+use tiller_protocol::{Op, OpId};
+
+/// What comes next.
+#[derive(Clone, Debug)]
+pub struct Next {
+    /// The operation.
+    pub root: OpId,
+    /// Its last row: what is to be inverted.
+    pub row: Op,
+    /// What it is called.
+    pub title: String,
+    /// Goes with it.
+    pub with: Option<OpId>,
+}
+
+/// The operation that began last of those in force (or, with `redo`, the one that was undone last).
+/// `ops` are newest first; those that do not `fit` are passed over.
+pub fn next(ops: &[Op], redo: bool, fit: impl Fn(&Op) -> bool) -> Option<Next> {
+    let mut found: Vec<(usize, Next)> = Vec::new();
+    for (began, root) in ops.iter().enumerate().filter(|(_, op)| op.root() == op.id) {
+        let mut rows = ops.iter().filter(|op| op.root() == root.id);
+        let Some(last) = rows.next() else { continue };
+        let undone = rows.count() % 2 == 1;
+        if undone == redo && fit(last) {
+            let next = Next { root: root.id, row: last.clone(), title: root.title.clone(), with: root.with };
+            let at = if redo { ops.iter().position(|op| op.id == last.id).unwrap_or(began) } else { began };
+            found.push((at, next));
+        }
+    }
+    let (_, mut next) = found.iter().min_by_key(|(at, _)| *at).cloned()?;
+    if redo {
+        // What was done in one with it stands behind it in the log.
+        let partner = |(_, n): &&(usize, Next)| n.with == Some(next.root);
+        next.with = found.iter().find(partner).map(|(_, n)| n.root).or(next.with);
+    }
+    Some(next)
+}
+
+/// The last row of operation `root`, when it stands so that it can be undone (or redone).
+pub fn of(ops: &[Op], root: OpId, redo: bool) -> Option<Next> {
+    let next = next(ops, redo, |op| op.root() == root)?;
+    Some(Next { with: None, ..next })
+}
+
+/// Whether a row can be inverted from branch `head`. Where the conversation goes on is the business of the window
+/// that moved it.
+pub fn fits(op: &Op, head: &str) -> bool {
+    match &op.change {
+        OpChange::Head { name, .. } | OpChange::Compaction { name, .. } => name == head,
+        _ => true,
+    }
+}
+
+/// The opposite of a change that is only a value.
+pub fn inverse(change: &OpChange) -> Option<OpChange> {
+    Some(match change.clone() {
+        OpChange::Title { before, after } => OpChange::Title { before: after, after: before },
+        OpChange::Archived { before, after } => OpChange::Archived { before: after, after: before },
+        OpChange::Label { name, before, after } => OpChange::Label { name, before: after, after: before },
+        OpChange::BranchArchived { name, before, after } => {
+            OpChange::BranchArchived { name, before: after, after: before }
+        }
+        OpChange::Tag { name, before, after } => OpChange::Tag { name, before: after, after: before },
+        OpChange::Head { .. } | OpChange::Compaction { .. } | OpChange::Files { .. } => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use tiller_protocol::{SessionId, Time};
+    use uuid::Uuid;
+
+    use super::*;
+
+    fn op(n: u128, of: Option<u128>) -> Op {
+        let id = |n: u128| OpId(Uuid::from_u128(n));
+        Op {
+            id: id(n),
+            session: SessionId(Uuid::from_u128(99)),
+            time: Time(0),
+            parent: None,
+            cause: None,
+            title: format!("op {n}"),
+            of: of.map(id),
+            with: None,
+            change: OpChange::Title { before: "a".into(), after: "b".into() },
+        }
+    }
+
+    /// The titles of what is undone and redone next, after these rows (each with what it undoes).
+    fn both(rows: &[(u128, Option<u128>)]) -> (String, String) {
+        let ops: Vec<Op> = rows.iter().rev().map(|(n, of)| op(*n, *of)).collect();
+        let title = |redo| next(&ops, redo, |_| true).map_or("-".to_owned(), |n| n.title);
+        (title(false), title(true))
+    }
+
+    #[test]
+    fn undo_walks_back_and_redo_forth_and_neither_makes_a_chain() {
+        let is = |rows: &[(u128, Option<u128>)], undo: &str, redo: &str| {
+            assert_eq!(both(rows), (undo.to_owned(), redo.to_owned()), "{rows:?}");
+        };
+        is(&[], "-", "-");
+        is(&[(1, None), (2, None)], "op 2", "-");
+        is(&[(1, None), (2, None), (3, Some(2))], "op 1", "op 2");
+        is(&[(1, None), (2, None), (3, Some(2)), (4, Some(1))], "-", "op 1");
+        is(&[(1, None), (2, None), (3, Some(2)), (4, Some(1)), (5, Some(1))], "op 1", "op 2");
+        is(&[(1, None), (2, None), (3, Some(2)), (4, Some(2))], "op 2", "-");
+        is(&[(1, None), (2, None), (3, Some(2)), (6, None)], "op 6", "op 2");
+        // The beginning of it is not in sight: how it stands is not known.
+        is(&[(5, Some(1))], "-", "-");
+    }
+
+    #[test]
+    fn what_was_done_in_one_is_undone_in_one() {
+        let (first, mut second) = (op(1, None), op(2, None));
+        second.with = Some(first.id);
+        let ops = [second.clone(), first.clone()];
+        let undo = next(&ops, false, |_| true).unwrap();
+        assert_eq!((undo.root, undo.with), (second.id, Some(first.id)));
+        let ops = [op(4, Some(1)), op(3, Some(2)), second.clone(), first.clone()];
+        let redo = next(&ops, true, |_| true).unwrap();
+        assert_eq!((redo.root, redo.with), (first.id, Some(second.id)));
+        assert_eq!(of(&ops, second.id, true).unwrap().row.id, op(3, None).id);
+        assert!(of(&ops, second.id, false).is_none());
+    }
+
+    #[test]
+    fn a_window_takes_back_only_its_own_moves() {
+        let mut fork = op(1, None);
+        fork.change =
+            OpChange::Head { name: "b".into(), before: None, after: None, from: Some("main".into()) };
+        assert!(fits(&fork, "b") && !fits(&fork, "main") && fits(&op(2, None), "main"));
+    }
+}

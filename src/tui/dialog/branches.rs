@@ -1,0 +1,247 @@
+//! The branches of the session: go to one, name it, put it away, begin another, bring over what one was about.
+
+use tiller_protocol::branch::BranchView;
+use tiller_protocol::command::{Query, SessionCommand};
+use tiller_protocol::event::ReplyEvent;
+use tiller_protocol::{CommandBody, Event, EventBody, Notice, NoticeKind};
+
+use super::picker::{self, Item, Outcome, Picker, Source};
+use super::sessions::ago;
+use crate::action::{Action, ActionSpec};
+use crate::effect::{Effect, Token};
+use crate::model::Model;
+use crate::panel::Hint;
+
+/// What it can do besides a picker's own.
+pub(crate) const ACTIONS: &[ActionSpec] = &[
+    ActionSpec::key_only(
+        "branches.new",
+        "new",
+        "Begin another branch where you are; this one stays as it is",
+    ),
+    ActionSpec::key_only("branches.name", "name", "Give the branch a name"),
+    ActionSpec::key_only("branches.archive", "put away", "Put the branch away, or bring it back"),
+    ActionSpec::key_only("branches.archived", "show all", "Show also branches that were put away, or not"),
+    ActionSpec::key_only(
+        "branches.carry",
+        "summary",
+        "Bring a summary of that branch over to this one: what was tried and found there",
+    ),
+];
+
+/// Of the list; changes have others.
+const LIST: Token = Token(1);
+const CHANGE: Token = Token(2);
+
+/// What the words are for that the person writes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Wanted {
+    #[default]
+    Name,
+    Focus,
+}
+
+#[derive(Default)]
+struct Branches {
+    rows: Vec<BranchView>,
+    archived: bool,
+    wanted: Wanted,
+    heard: bool,
+}
+
+/// Makes it.
+pub(crate) fn open() -> Picker {
+    Picker::new(Branches::default())
+}
+
+/// With rows, for the tests that walk all dialogs.
+pub(super) fn sample() -> Picker {
+    let row = |head: &str, words: &str, open| BranchView {
+        name: tiller_protocol::BranchName { head: head.into(), label: String::new() },
+        words: words.into(),
+        open,
+        ..BranchView::default()
+    };
+    let rows = vec![row("main", "make it retry", true), row("branch-1a2b3c4d", "try with a library", false)];
+    Picker::new(Branches { rows, heard: true, ..Branches::default() })
+}
+
+fn toast(text: &str) -> Outcome {
+    let said = Notice::new(NoticeKind::Info, text);
+    Outcome::Stay { effects: vec![Effect::Toast(said)], reload: false }
+}
+
+impl Branches {
+    fn row(&self, item: Option<&Item>) -> Option<&BranchView> {
+        let head = &item?.id;
+        self.rows.iter().find(|b| b.name.head == *head)
+    }
+
+    /// A change, and then the list anew.
+    fn change(command: SessionCommand) -> Outcome {
+        let effects = vec![
+            Effect::Ask(CommandBody::Session(command), CHANGE),
+            Effect::Ask(CommandBody::Query(Query::Branches), LIST),
+        ];
+        Outcome::Stay { effects, reload: false }
+    }
+}
+
+impl Source for Branches {
+    fn title(&self) -> String {
+        if self.archived { "branches, also put away".into() } else { "branches of this session".into() }
+    }
+
+    fn scope(&self) -> &'static str {
+        "branches"
+    }
+
+    fn actions(&self) -> &'static [ActionSpec] {
+        picker::ACTIONS
+    }
+
+    fn ask(&mut self) -> Vec<(CommandBody, Token)> {
+        vec![(CommandBody::Query(Query::Branches), LIST)]
+    }
+
+    fn reply(&mut self, token: Token, event: &Event, _model: &Model) -> bool {
+        let EventBody::Reply(reply) = &event.body else { return false };
+        match reply.as_ref() {
+            ReplyEvent::BranchesReply { branches, .. } if token == LIST => {
+                self.heard = true;
+                self.rows.clone_from(branches);
+                // The open one first, then the newest.
+                self.rows.sort_by_key(|b| (!b.open, std::cmp::Reverse(b.time)));
+                true
+            }
+            _ => false,
+        }
+    }
+
+    fn items(&mut self, model: &Model) -> Vec<Item> {
+        let shown = self.rows.iter().filter(|b| self.archived || !b.archived);
+        let item = |b: &BranchView| {
+            let mark = match &b.open_in {
+                _ if b.open => "> ",
+                Some(_) => "* ",
+                None => "  ",
+            };
+            let words = if b.words.is_empty() { "(nothing was said on it)" } else { &b.words };
+            let name = if b.name.label.is_empty() && b.name.head != "main" {
+                String::new()
+            } else {
+                format!("[{}] ", b.name.word())
+            };
+            let away = if b.archived { "put away  " } else { "" };
+            let when = b.time.map_or(String::new(), |t| ago(t, model.now));
+            Item {
+                more: b.name.head.clone(),
+                ..Item::new(&b.name.head, format!("{mark}{name}{words}")).detail(format!("{away}{when}"))
+            }
+        };
+        shown.map(item).collect()
+    }
+
+    fn choose(&mut self, item: &Item, _model: &Model) -> Vec<Effect> {
+        match self.row(Some(item)) {
+            Some(b) if !b.open => {
+                let head = b.name.head.clone();
+                vec![Effect::Send(CommandBody::Session(SessionCommand::OpenBranch { head }))]
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    fn act(&mut self, action: Action, item: Option<&Item>, model: &Model) -> Option<Outcome> {
+        match action.0 {
+            "branches.archived" => {
+                self.archived = !self.archived;
+                Some(Outcome::Stay { effects: Vec::new(), reload: true })
+            }
+            "branches.new" => {
+                let tip = self.rows.iter().find(|b| b.open).and_then(|b| b.entry);
+                Some(match tip {
+                    _ if model.running => toast("a turn runs; stop it first"),
+                    None => toast("nothing was said yet: there is nothing to branch from"),
+                    Some(entry) => {
+                        let fork = SessionCommand::Fork { entry };
+                        Outcome::Close(vec![Effect::Send(CommandBody::Session(fork))])
+                    }
+                })
+            }
+            "branches.name" => {
+                let text = self.row(item)?.name.label.clone();
+                self.wanted = Wanted::Name;
+                Some(Outcome::Words { label: "name", text })
+            }
+            "branches.archive" => {
+                let b = self.row(item)?;
+                let (head, archived) = (b.name.head.clone(), !b.archived);
+                Some(if b.open {
+                    toast("you are on that branch: go to another one first")
+                } else {
+                    Self::change(SessionCommand::ArchiveBranch { head, archived })
+                })
+            }
+            "branches.carry" => Some(match self.row(item)? {
+                b if b.open => toast("you are on that branch"),
+                b if b.entry.is_none() => toast("nothing was said on it"),
+                _ if model.running => toast("a turn runs; stop it first"),
+                _ => {
+                    self.wanted = Wanted::Focus;
+                    Outcome::Words { label: "keep above all (or nothing)", text: String::new() }
+                }
+            }),
+            _ => None,
+        }
+    }
+
+    fn words(&mut self, item: &Item, text: &str, _model: &Model) -> Outcome {
+        let nothing = Outcome::Stay { effects: Vec::new(), reload: false };
+        let Some(b) = self.row(Some(item)) else { return nothing };
+        match (self.wanted, b.entry) {
+            (Wanted::Name, _) if text.is_empty() || text == b.name.label => nothing,
+            (Wanted::Name, _) => Self::change(SessionCommand::LabelBranch {
+                head: b.name.head.clone(),
+                label: text.to_owned(),
+            }),
+            (Wanted::Focus, Some(from)) => {
+                let focus = Some(text.to_owned()).filter(|t| !t.is_empty());
+                let carry = SessionCommand::CarryOver { from, focus };
+                Outcome::Close(vec![Effect::Send(CommandBody::Session(carry))])
+            }
+            (Wanted::Focus, None) => nothing,
+        }
+    }
+
+    fn hints(&self) -> Vec<Hint> {
+        let all = if self.archived { "hide put away" } else { "show all" };
+        vec![
+            Hint::of("branches.new"),
+            Hint::of("branches.name"),
+            Hint::of("branches.carry"),
+            Hint::of("branches.archive"),
+            Hint::as_("branches.archived", all),
+        ]
+    }
+
+    fn preview(&self, item: &Item) -> Option<String> {
+        let b = self.row(Some(item))?;
+        let mut text = format!("{}\n", b.name.head);
+        if b.open {
+            text.push_str("you are here\n");
+        }
+        if let Some(pid) = &b.open_in {
+            text.push_str(&format!("open in process {pid}\n"));
+        }
+        Some(format!("{text}\n{}", b.words))
+    }
+
+    fn nothing(&self) -> &'static str {
+        if self.heard { "no branch matches" } else { "looking..." }
+    }
+}
+
+#[cfg(test)]
+#[path = "branches_tests.rs"]
+mod tests;

@@ -1,0 +1,99 @@
+//! The list of branches, driven by the robot.
+
+use tiller_protocol::{BranchName, EntryId, SeqIds, Time};
+
+use super::*;
+use crate::testing::{Robot, START};
+
+fn rows() -> Vec<BranchView> {
+    let ids = SeqIds::default();
+    let row = |head: &str, label: &str, words: &str, hours: i64| BranchView {
+        name: BranchName { head: head.into(), label: label.into() },
+        entry: Some(EntryId::fresh(&ids, START)),
+        time: Some(Time(START.0 - hours * 3_600_000)),
+        archived: head == "branch-3",
+        open: head == "main",
+        open_in: (head == "branch-2").then(|| "4711".into()),
+        words: words.into(),
+    };
+    vec![
+        row("branch-2", "plan b", "with a library", 5),
+        row("branch-3", "", "an old\u{1b}[31m idea", 30),
+        row("branch-4", "", "by hand", 1),
+        row("main", "", "make it retry", 2),
+    ]
+}
+
+fn opened(w: u16, h: u16) -> Robot {
+    let mut r = Robot::new(w, h);
+    r.run("type /branch; enter");
+    assert!(matches!(r.commands()[..], [CommandBody::Query(Query::Branches)]));
+    r.reply(ReplyEvent::BranchesReply { branches: rows(), tags: Vec::new() });
+    r.clear();
+    r
+}
+
+fn sent(r: &Robot) -> Vec<SessionCommand> {
+    let session = |c: &CommandBody| match c {
+        CommandBody::Session(s) => Some(s.clone()),
+        _ => None,
+    };
+    r.commands().into_iter().filter_map(session).collect()
+}
+
+#[test]
+fn looks_well() {
+    for (w, h) in [(118, 25), (80, 24)] {
+        insta::assert_snapshot!(format!("branches_at_{w}x{h}"), opened(w, h).screen());
+    }
+}
+
+#[test]
+fn enter_goes_there_and_the_open_one_stays() {
+    let mut r = opened(118, 25);
+    r.run("down; enter");
+    assert_eq!(sent(&r), [SessionCommand::OpenBranch { head: "branch-4".into() }]);
+    let mut r = opened(118, 25);
+    r.run("enter");
+    assert!(sent(&r).is_empty() && r.app.layers.is_empty());
+}
+
+#[test]
+fn names_archives_and_begins_anew() {
+    let mut r = opened(118, 25);
+    r.run("down; ctrl-x r; type by hand; enter");
+    let label = SessionCommand::LabelBranch { head: "branch-4".into(), label: "by hand".into() };
+    assert_eq!(sent(&r), [label]);
+    r.clear().run("ctrl-x x");
+    assert_eq!(sent(&r), [SessionCommand::ArchiveBranch { head: "branch-4".into(), archived: true }]);
+    assert!(!r.screen().contains("an old"), "{}", r.screen());
+    r.clear().run("ctrl-t; type old; ctrl-x x");
+    assert_eq!(sent(&r), [SessionCommand::ArchiveBranch { head: "branch-3".into(), archived: false }]);
+    let mut r = opened(118, 25);
+    r.run("ctrl-x x");
+    assert!(sent(&r).is_empty() && r.screen().contains("you are on that branch"), "{}", r.screen());
+    r.run("ctrl-x f");
+    assert_eq!(sent(&r), [SessionCommand::Fork { entry: rows()[3].entry.unwrap() }]);
+}
+
+#[test]
+fn a_summary_comes_over_with_or_without_a_wish() {
+    let from = rows()[2].entry.unwrap();
+    for (keys, focus) in [("enter", None), ("type the error; enter", Some("the error".to_owned()))] {
+        let mut r = opened(80, 24);
+        r.run("down; ctrl-x s").run(keys);
+        assert_eq!(sent(&r), [SessionCommand::CarryOver { from, focus }]);
+        assert!(r.app.layers.is_empty());
+    }
+}
+
+#[test]
+fn the_command_names_the_open_branch() {
+    let mut r = Robot::new(80, 24);
+    r.run("type /branch plan a; enter");
+    assert!(sent(&r).is_empty(), "nothing is open yet: {:?}", sent(&r));
+    r.run("ctrl-u");
+    r.app.model.session.branch = BranchName { head: "main".into(), label: String::new() };
+    r.run("type /branch plan a; enter");
+    assert_eq!(sent(&r), [SessionCommand::LabelBranch { head: "main".into(), label: "plan a".into() }]);
+}

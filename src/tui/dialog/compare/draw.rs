@@ -1,0 +1,273 @@
+//! Two columns where it is wide: files and their difference, or the two sides; one of them where it is narrow.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Position, Rect};
+use tiller_protocol::RestoreFile;
+use tiller_protocol::compare::{ComparedSide, SideRun};
+
+use super::{Compare, Ran, View};
+use crate::cell::diff;
+use crate::panel::DrawCx;
+use crate::text::line::{Line, Look, Wrap};
+use crate::text::paint;
+use crate::text::{clean, shorten_middle, width};
+use crate::theme::Role;
+use crate::widget::draw;
+
+/// From this width on there are two columns.
+const TWO: u16 = 90;
+/// Rows of the head: names, what was said and paid.
+const HEAD: u16 = 3;
+
+/// Parts of the dialog.
+pub(super) struct Parts {
+    pub(super) wide: bool,
+    head: Rect,
+    pub(super) left: Rect,
+    pub(super) right: Rect,
+    /// The command that is being written.
+    field: Rect,
+}
+
+impl Compare {
+    pub(super) fn parts(&self, area: Rect) -> Parts {
+        let wide = area.width >= TWO;
+        let field_rows = u16::from(self.typing.is_some()).min(area.height);
+        let head_rows = HEAD.min(area.height - field_rows);
+        let field = Rect { y: area.bottom() - field_rows, height: field_rows, ..area };
+        let head = Rect { height: head_rows, ..area };
+        let body = Rect { y: head.bottom(), height: area.height - field_rows - head_rows, ..area };
+        let (left, right) = match (self.view, wide) {
+            (View::Files, true) => split(body, (area.width / 3).clamp(24, 50)),
+            (View::Files, false) => {
+                let files = self.compared.as_ref().map_or(0, |c| c.files.len()) as u16;
+                let rows = files.clamp(1, (body.height / 3).max(1)).min(body.height);
+                let below = Rect { y: body.y + rows, height: body.height - rows, ..body };
+                (Rect { height: rows, ..body }, below)
+            }
+            (_, true) => split(body, area.width / 2),
+            (_, false) => (body, body),
+        };
+        Parts { wide, head, left, right, field }
+    }
+
+    pub(super) fn lay(&mut self, area: Rect) {
+        let parts = self.parts(area);
+        if self.view == View::Files {
+            let columns = usize::from(parts.left.width);
+            let files = self.compared.as_ref().map_or(&[][..], |c| &c.files);
+            let lines = files
+                .iter()
+                .map(|f| row(f, self.conflicts.iter().any(|n| n.path == f.path), columns))
+                .collect();
+            self.files.set(lines, parts.left);
+            if self.stale || self.width != area.width {
+                let (lines, at) = self.difference(usize::from(parts.right.width));
+                self.diff.set(lines);
+                self.diff.measure(parts.right.width.into(), parts.right.height.into(), true);
+                self.diff.go(at);
+            }
+            self.diff.measure(parts.right.width.into(), parts.right.height.into(), true);
+        } else {
+            for (right, area) in [(false, parts.left), (true, parts.right)] {
+                let n = usize::from(right);
+                if self.stale {
+                    let lines = match self.view {
+                        View::Talk => self.talk(right),
+                        _ => self.output(right),
+                    };
+                    self.sides[n].set(lines);
+                }
+                self.sides[n].measure(area.width.into(), area.height.into(), true);
+            }
+        }
+        self.stale = false;
+        self.width = area.width;
+    }
+
+    /// The difference of the chosen file, and the line at which the chosen hunk begins.
+    fn difference(&self, columns: usize) -> (Vec<Line>, usize) {
+        let (mut lines, mut at) = (Vec::new(), 0);
+        let say = |text: &str, role| Line::strict(text, Look::of(role), Wrap::Word);
+        let Some(file) = self.file() else { return (lines, at) };
+        if let Some(not) = self.conflicts.iter().find(|n| n.path == file.path) {
+            lines.push(say(&format!("not taken: {}", not.why), Role::Error));
+            lines.extend(not.marked.lines().map(|l| Line::strict(l, Look::of(Role::Text), Wrap::Hard)));
+            lines.push(say("", Role::Text));
+        }
+        let shown = lines.len();
+        if self.hunks.is_empty() {
+            lines.push(say("(no lines to show: it is no text, it is empty, or it is large)", Role::Dim));
+        }
+        for (n, hunk) in self.hunks.iter().enumerate() {
+            if n == self.hunk {
+                at = if n == 0 && shown > 0 { 0 } else { lines.len() };
+            }
+            let mark = if n == self.hunk { "> " } else { "  " };
+            let role = if n == self.hunk { Role::Accent } else { Role::Hunk };
+            lines.push(say(&format!("{mark}{}", hunk.header), role));
+            lines
+                .extend(diff::hunk(hunk, columns, columns >= diff::SIDE_BY_SIDE).into_iter().map(|(l, _)| l));
+        }
+        (lines, at)
+    }
+
+    fn talk(&self, right: bool) -> Vec<Line> {
+        let Some(c) = &self.compared else { return Vec::new() };
+        let side = if right { &c.right } else { &c.left };
+        let mut lines = Vec::new();
+        for said in &side.said {
+            let role = if said.who == "you" { Role::User } else { Role::Dim };
+            lines.push(Line::strict(&said.who, Look::of(role), Wrap::Word));
+            for text in said.text.lines() {
+                lines.push(Line::strict(text, Look::of(Role::Text), Wrap::Word));
+            }
+            lines.push(Line::new(Wrap::Word));
+        }
+        if lines.is_empty() {
+            lines.push(Line::strict("(nothing was said here since)", Look::of(Role::Dim), Wrap::Word));
+        }
+        lines
+    }
+
+    fn output(&self, right: bool) -> Vec<Line> {
+        let say = |text: &str, role| Line::strict(text, Look::of(role), Wrap::Word);
+        match &self.ran {
+            Ran::Not => vec![say("no command was run on both yet", Role::Dim)],
+            Ran::Running(line) => vec![say(&format!("$ {line}"), Role::Strong), say("running...", Role::Dim)],
+            Ran::Done { line, left, right: other, notes } => {
+                let run = if right { other } else { left };
+                let mut lines = vec![say(&format!("$ {line}"), Role::Strong), ended(run)];
+                let text = clean::plain_lines(&run.tail);
+                lines.extend(text.lines().map(|l| Line::strict(l, Look::of(Role::Text), Wrap::Hard)));
+                lines.push(Line::new(Wrap::Word));
+                lines.extend(notes.iter().map(|n| say(&format!("({n})"), Role::Dim)));
+                lines
+            }
+        }
+    }
+
+    pub(super) fn paint(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
+        let parts = self.parts(area);
+        let Some(c) = &self.compared else {
+            let words =
+                self.failed.as_ref().map_or("comparing...".into(), |w| format!("it cannot be compared: {w}"));
+            let role = if self.failed.is_some() { Role::Error } else { Role::Dim };
+            draw::text(buf, Rect { height: 1.min(area.height), ..area }, &words, cx.theme.style(role));
+            return;
+        };
+        self.paint_head(cx, c, &parts, buf);
+        if self.view == View::Files {
+            self.files.draw(cx, parts.left, buf);
+            if c.files.is_empty() {
+                let words = "no file differs";
+                draw::text(buf, first(parts.left), words, cx.theme.style(Role::Dim));
+            }
+            self.diff.draw(parts.right, buf, cx.theme);
+        } else if parts.wide {
+            self.sides[0].draw(parts.left, buf, cx.theme);
+            self.sides[1].draw(parts.right, buf, cx.theme);
+        } else {
+            self.sides[usize::from(self.right)].draw(parts.left, buf, cx.theme);
+        }
+        if parts.wide {
+            let bar = if cx.ascii { "|" } else { "│" };
+            for y in parts.right.y..parts.right.bottom() {
+                let place = paint::Place { x: parts.right.x - 1, y, columns: 1 };
+                paint::text(buf, place, bar, cx.theme.style(Role::Border));
+            }
+        }
+        if let Some(edit) = &self.typing {
+            let f = parts.field;
+            draw::clear(buf, f, cx.theme.style(Role::Bar));
+            let used = draw::text(buf, f, LABEL, cx.theme.style(Role::Accent));
+            let field = Rect { x: f.x + used, width: f.width - used, ..f };
+            crate::widget::input::draw(edit, field, buf, cx.theme.style(Role::Bar));
+        }
+    }
+
+    fn paint_head(
+        &self,
+        cx: &DrawCx<'_>,
+        c: &tiller_protocol::compare::Compared,
+        parts: &Parts,
+        buf: &mut Buffer,
+    ) {
+        let head = parts.head;
+        let row = |n: u16| Rect { y: head.y + n, height: u16::from(n < head.height), ..head };
+        for (right, side) in [(false, &c.left), (true, &c.right)] {
+            let chosen = self.right == right && self.view != View::Files;
+            let role = if chosen { Role::Accent } else { Role::Strong };
+            let text = told(if right { "right" } else { "left" }, side);
+            let text = shorten_middle(&text, usize::from(head.width).saturating_sub(1), cx.ascii);
+            draw::text(buf, row(u16::from(right)), &text, cx.theme.style(role));
+        }
+        let views = [(View::Files, "files"), (View::Talk, "what was said"), (View::Run, "command")];
+        let names: Vec<String> = views
+            .iter()
+            .map(|(v, n)| if *v == self.view { format!("[{n}]") } else { format!(" {n} ") })
+            .collect();
+        let more =
+            if c.more > 0 { format!("  ({} more files are not listed)", c.more) } else { String::new() };
+        let base = clean::plain(&c.base_line);
+        let notes = c.notes.first().map_or_else(
+            || if base.is_empty() { String::new() } else { format!("  since \"{base}\"") },
+            |n| format!("  {n}"),
+        );
+        draw::text(buf, row(2), &format!("{}{more}{notes}", names.join("")), cx.theme.style(Role::Dim));
+    }
+
+    pub(super) fn cursor_at(&self, area: Rect) -> Option<Position> {
+        let edit = self.typing.as_ref()?;
+        let f = self.parts(area).field;
+        let used = width(LABEL) as u16;
+        let field = Rect { x: f.x + used, width: f.width.saturating_sub(used), ..f };
+        Some(crate::widget::input::caret(edit, field))
+    }
+}
+
+const LABEL: &str = "run on both: ";
+
+fn first(area: Rect) -> Rect {
+    Rect { height: 1.min(area.height), ..area }
+}
+
+/// Two parts with a column for the line between them.
+fn split(body: Rect, left: u16) -> (Rect, Rect) {
+    let left = left.min(body.width.saturating_sub(1));
+    let right = Rect { x: body.x + left + 1, width: body.width - left - 1, ..body };
+    (Rect { width: left, ..body }, right)
+}
+
+/// `left: main, 4 entries, in 1200 out 300, $0.02, 3 files`.
+fn told(which: &str, side: &ComparedSide) -> String {
+    let files = if side.files.len() == 1 { "1 file".into() } else { format!("{} files", side.files.len()) };
+    let cost = side.cost.map_or(String::new(), |c| format!(", ${:.4}", c.usd()));
+    format!(
+        "{which}: {}, {} entries, in {} out {}{cost}, {files}",
+        clean::plain(&side.name),
+        side.entries,
+        side.usage.context(),
+        side.usage.output
+    )
+}
+
+fn ended(run: &SideRun) -> Line {
+    let (words, role) = match run.exit {
+        Some(0) => ("exit 0".to_owned(), Role::Ok),
+        Some(n) => (format!("exit {n}"), Role::Error),
+        None => ("it was ended".to_owned(), Role::Error),
+    };
+    Line::strict(&format!("{words} after {:.1} s", run.seconds), Look::of(role), Wrap::Word)
+}
+
+fn row(file: &RestoreFile, conflict: bool, columns: usize) -> Line {
+    let state = if conflict { "!" } else { diff::letter(file.kind) };
+    let counts = format!(" +{} -{}", file.added, file.removed);
+    let room = columns.saturating_sub(counts.len() + 3);
+    let mut line = Line::new(Wrap::Cut);
+    line.push(&format!("{state} "), Look::of(if conflict { Role::Error } else { Role::Accent }));
+    line.push_strict(&shorten_middle(&clean::plain(&file.path), room, draw::ascii()), Look::of(Role::Text));
+    line.push(&counts, Look::of(Role::Dim));
+    line
+}

@@ -1,0 +1,61 @@
+//! Which measures of a row there is room for. They give way one by one, so that the words keep theirs.
+
+/// Columns that the words keep.
+const WORDS: u16 = 36;
+
+/// What stands right of the words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Measure {
+    Time,
+    Model,
+    Tokens,
+    Cost,
+    Files,
+}
+
+impl Measure {
+    /// In the order of the screen, each with its width, a blank before it included.
+    pub(super) const ALL: [(Self, u16); 5] =
+        [(Self::Time, 7), (Self::Model, 15), (Self::Tokens, 7), (Self::Cost, 8), (Self::Files, 6)];
+
+    /// The first to go stands first.
+    const GOES: [Self; 5] = [Self::Model, Self::Tokens, Self::Time, Self::Cost, Self::Files];
+
+    pub(super) fn title(self) -> &'static str {
+        match self {
+            Self::Time => "time",
+            Self::Model => "model",
+            Self::Tokens => "tokens",
+            Self::Cost => "cost",
+            Self::Files => "files",
+        }
+    }
+}
+
+/// Those that fit beside the words.
+pub(super) fn fit(width: u16) -> Vec<(Measure, u16)> {
+    let mut all = Measure::ALL.to_vec();
+    for goes in Measure::GOES {
+        let used: u16 = all.iter().map(|(_, w)| w).sum();
+        if used + WORDS <= width {
+            break;
+        }
+        all.retain(|(m, _)| *m != goes);
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn measures_give_way_and_words_do_not() {
+        let shown = |w| fit(w).iter().map(|(m, _)| m.title()).collect::<Vec<_>>().join(" ");
+        assert_eq!(shown(116), "time model tokens cost files");
+        assert_eq!(shown(67), "time tokens cost files");
+        assert_eq!(shown(58), "time cost files");
+        assert_eq!(shown(50), "cost files");
+        assert_eq!(shown(40), "");
+    }
+}

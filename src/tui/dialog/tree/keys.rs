@@ -1,0 +1,533 @@
+//! What keys do on a row, and which of them are told of in the footer.
+
+use tiller_protocol::command::SessionCommand;
+use tiller_protocol::compare::{Pair, Side};
+use tiller_protocol::tree::NodeKind;
+use tiller_protocol::{CommandBody, EntryId, Notice, NoticeKind, SessionId};
+
+use super::forest::{Row, State, Tree, What};
+use super::shape::Shape;
+use super::{Browser, Copying, Field};
+use crate::action::Action;
+use crate::dialog::compare::Compare;
+use crate::dialog::restore::Restore;
+use crate::effect::{Effect, Visit};
+use crate::header::short;
+use crate::model::Model;
+use crate::panel::{Hint, Reply, View};
+use crate::text::clean;
+use crate::widget::edit::Edit;
+
+fn say(text: &str) -> Reply {
+    Reply::with(Effect::Toast(Notice::new(NoticeKind::Info, text)))
+}
+
+fn send(command: SessionCommand) -> Effect {
+    Effect::Send(CommandBody::Session(command))
+}
+
+/// The chosen row, with what it stands for.
+struct At<'a> {
+    row: Row,
+    tree: &'a Tree,
+    /// The entry, where it is one.
+    node: Option<(&'a Shape, u32, EntryId)>,
+}
+
+impl Browser {
+    fn at(&self) -> Option<At<'_>> {
+        let row = self.chosen()?;
+        let tree = &self.forest.trees[row.tree as usize];
+        let node = match (row.what, tree.shape()) {
+            (What::Node(n), Some(shape)) => Some((shape, n, shape.tree.nodes[n as usize].id)),
+            _ => None,
+        };
+        Some(At { row, tree, node })
+    }
+
+    fn is_here(&self, session: SessionId) -> bool {
+        self.here == Some(session)
+    }
+
+    /// The branch whose end is at this row, but for the open one.
+    fn tip(&self, at: &At<'_>) -> Option<usize> {
+        let (shape, n, _) = at.node?;
+        let badges = self.badges.get(&(at.row.tree, n))?;
+        badges.iter().filter_map(|b| b.head).find(|h| !shape.tree.heads[*h].current)
+    }
+
+    /// The branch that the row is on: the open one, else the one that went on last.
+    fn branch(&self, at: &At<'_>) -> Option<usize> {
+        let (shape, n, _) = at.node?;
+        let heads = shape.tree.heads.iter().enumerate();
+        let through = |tip: u32| {
+            let mut at = Some(tip);
+            while let Some(m) = at.filter(|m| *m > n) {
+                at = shape.tree.nodes[m as usize].parent;
+            }
+            at == Some(n)
+        };
+        let on = heads.filter(|(_, h)| h.node.is_some_and(through));
+        on.max_by_key(|(_, h)| (h.current, !h.archived, h.node)).map(|(i, _)| i)
+    }
+
+    pub(super) fn act_on_row(&mut self, action: Action, model: &Model) -> Reply {
+        let (len, page) = (self.rows.len(), self.page.max(1));
+        match action.0 {
+            id if self.list.act(id, len, page) => {
+                self.list.show(len, page);
+            }
+            "list.search" => self.field = Field::Find(Edit::with(&self.typed)),
+            "list.next" => self.jump(true),
+            "list.previous" => self.jump(false),
+            "list.back" => return Reply::with(Effect::Pop),
+            "list.open" => return self.go(model),
+            "list.mark" => {
+                let entry = self.at().and_then(|at| Some((at.tree.session, at.node?.2)));
+                self.marked = if self.marked == entry { None } else { entry };
+            }
+            "list.copy" => return self.copy(),
+            "tree.unfold" => self.unfold(),
+            "tree.fold" => self.fold(),
+            "tree.all" => {
+                self.filter.all = !self.filter.all;
+                self.rebuild();
+            }
+            "tree.only" => {
+                self.filter.only = self.filter.only.next();
+                self.rebuild();
+            }
+            "tree.agent" => self.next_agent(),
+            "tree.archived" => {
+                self.filter.archived = !self.filter.archived;
+                self.rebuild();
+            }
+            "tree.everywhere" => {
+                self.everywhere = !self.everywhere;
+                self.found = None;
+                self.filter.text.clear();
+                self.forest.found(None);
+                return Reply::Done([vec![self.list_query()], self.wants()].into_iter().flatten().collect());
+            }
+            "tree.preview" => {
+                self.side.wanted = Some(!self.side_shown);
+                // What is asked for must know that it is seen; the next frame may say otherwise.
+                self.side_shown = !self.side_shown;
+            }
+            "tree.side_down" => self.side.scroll(true),
+            "tree.side_up" => self.side.scroll(false),
+            "tree.fork" => return self.fork(model),
+            "tree.restore" => return self.restore(),
+            "tree.name" => return self.name(),
+            "tree.tag" => return self.tag(),
+            "tree.archive" => return self.archive(),
+            "tree.compare" => return self.compare(),
+            "tree.export" => return self.export(),
+            "tree.undo" => return Reply::with(send(SessionCommand::UndoOp { redo: false })),
+            _ => return Reply::Ignored,
+        }
+        Reply::Done(self.wants())
+    }
+
+    /// To the next entry when something is filtered, else to the next branch.
+    fn jump(&mut self, down: bool) {
+        let active = self.filter.active();
+        let fits = |r: &Row| match r.what {
+            What::Node(n) => active || r.first || self.badges.contains_key(&(r.tree, n)),
+            _ => false,
+        };
+        let at = self.list.chosen;
+        let found = if down {
+            let after = self.rows.iter().enumerate().skip(at + 1);
+            after.chain(self.rows.iter().enumerate()).find(|(_, r)| fits(r))
+        } else {
+            let before = self.rows[..at.min(self.rows.len())].iter().enumerate().rev();
+            before.chain(self.rows.iter().enumerate().rev()).find(|(_, r)| fits(r))
+        };
+        if let Some((n, _)) = found {
+            self.list.chosen = n;
+            self.list.show(self.rows.len(), self.page.max(1));
+        }
+    }
+
+    /// Opens or continues here.
+    fn go(&mut self, model: &Model) -> Reply {
+        let Some(at) = self.at() else { return Reply::done() };
+        let session = at.tree.session;
+        let Some((shape, n, entry)) = at.node else {
+            return match at.row.what {
+                _ if at.tree.nested => {
+                    self.unfold();
+                    Reply::Done(self.wants())
+                }
+                _ if self.is_here(session) => Reply::with(Effect::Focus(View::Composer)),
+                _ if model.running => say("a turn runs; stop it first"),
+                _ => Reply::Done(vec![
+                    send(SessionCommand::Open { id: session }),
+                    Effect::Focus(View::Composer),
+                ]),
+            };
+        };
+        if !self.is_here(session) {
+            if model.running {
+                return say("a turn runs; stop it first");
+            }
+            return Reply::with(Effect::Visit { session, entry, then: Visit::Show });
+        }
+        if let Some(head) = self.tip(&at).filter(|_| !self.ends_here(&at)) {
+            if model.running {
+                return say("a turn runs; stop it first");
+            }
+            let head = shape.tree.heads[head].name.clone();
+            return Reply::Done(vec![
+                send(SessionCommand::OpenBranch { head }),
+                Effect::Focus(View::Composer),
+            ]);
+        }
+        if shape.path[n as usize] {
+            return Reply::with(Effect::Visit { session, entry, then: Visit::Show });
+        }
+        say("that is on a branch that was left: fork here, or open the branch at its end")
+    }
+
+    /// The open branch ends at this row.
+    fn ends_here(&self, at: &At<'_>) -> bool {
+        let Some((shape, n, _)) = at.node else { return false };
+        let badges = self.badges.get(&(at.row.tree, n)).into_iter().flatten();
+        badges.filter_map(|b| b.head).any(|h| shape.tree.heads[h].current)
+    }
+
+    fn fork(&self, model: &Model) -> Reply {
+        let Some(at) = self.at() else { return Reply::done() };
+        let Some((_, _, entry)) = at.node else { return say("choose an entry of it first") };
+        let session = at.tree.session;
+        match () {
+            () if model.running => say("a turn runs; stop it first"),
+            () if !self.is_here(session) => {
+                Reply::with(Effect::Visit { session, entry, then: Visit::Branch })
+            }
+            () if model.session.read_only => say("this session is open read-only"),
+            () => Reply::Done(vec![send(SessionCommand::Fork { entry }), Effect::Focus(View::Composer)]),
+        }
+    }
+
+    fn restore(&self) -> Reply {
+        let Some(at) = self.at() else { return Reply::done() };
+        let Some((_, _, entry)) = at.node else { return say("choose an entry of it first") };
+        let session = at.tree.session;
+        if self.is_here(session) {
+            return Reply::with(Effect::Push(Box::new(Restore::to(entry))));
+        }
+        Reply::with(Effect::Visit { session, entry, then: Visit::Restore })
+    }
+
+    fn copy(&mut self) -> Reply {
+        let Some(entry) = self.chosen_entry() else {
+            let text = self.at().map_or_else(String::new, |at| at.tree.session.to_string());
+            return Reply::with(Effect::Copy { text, what: "id of the session" });
+        };
+        if let Some(p) = self.side.of(entry) {
+            return Reply::with(Effect::Copy { text: p.text.clone(), what: "entry" });
+        }
+        self.copying = Copying::Wanted(entry);
+        Reply::Done(self.wants())
+    }
+
+    fn unfold(&mut self) {
+        let Some(row) = self.chosen() else { return };
+        let tree = &mut self.forest.trees[row.tree as usize];
+        match (row.what, &tree.state) {
+            (What::Title, State::Failed(_)) => (tree.open, tree.state) = (true, State::Away),
+            (What::Title, _) => tree.open = true,
+            (What::Node(n), State::Here(shape)) if !tree.folded.contains(&n) => {
+                tree.turns.insert(shape.turn[n as usize]);
+            }
+            (What::Node(n), _) => drop(tree.folded.remove(&n)),
+            _ => {}
+        }
+        self.rebuild();
+    }
+
+    fn fold(&mut self) {
+        let Some(row) = self.chosen() else { return };
+        let above = self.rows[..self.list.chosen].iter().rposition(|r| {
+            r.tree == row.tree
+                && (r.what == What::Title || r.depth < row.depth || (r.depth == row.depth && r.first))
+        });
+        let tree = &mut self.forest.trees[row.tree as usize];
+        let node = match (row.what, tree.shape()) {
+            (What::Node(n), Some(shape)) => Some((n, shape.turn[n as usize], shape.first[n as usize])),
+            _ => None,
+        };
+        let folds = match node {
+            None => row.what == What::Title && std::mem::take(&mut tree.open),
+            Some((n, turn, first)) => {
+                tree.turns.remove(&turn) || (first && row.first && tree.folded.insert(n))
+            }
+        };
+        if folds {
+            self.rebuild();
+        } else if let Some(above) = above {
+            self.list.chosen = above;
+            self.list.show(self.rows.len(), self.page.max(1));
+        }
+    }
+
+    fn next_agent(&mut self) {
+        let mut agents: Vec<&str> = self
+            .forest
+            .trees
+            .iter()
+            .filter_map(Tree::shape)
+            .flat_map(|s| &s.tree.agents)
+            .map(|a| a.as_str())
+            .collect();
+        agents.sort_unstable();
+        agents.dedup();
+        let next = match &self.filter.agent {
+            None => agents.first(),
+            Some(now) => agents.iter().find(|a| **a > now.as_str()),
+        };
+        self.filter.agent = next.map(|a| (*a).to_owned());
+        self.rebuild();
+    }
+
+    fn name(&mut self) -> Reply {
+        let Some(at) = self.at() else { return Reply::done() };
+        if at.node.is_none() {
+            self.field = Field::Title(at.tree.session, Edit::with(&clean::plain(&at.tree.title)));
+            return Reply::done();
+        }
+        if !self.is_here(at.tree.session) {
+            return say("open that session first; then its branches can be named");
+        }
+        let Some((shape, _, _)) = at.node else { return Reply::done() };
+        let Some(head) = self.branch(&at).map(|h| &shape.tree.heads[h]) else {
+            return say("no branch ends below this entry; fork here, or give the entry a name");
+        };
+        self.field = Field::Branch(head.name.clone(), Edit::with(&clean::plain(&head.label)));
+        Reply::done()
+    }
+
+    fn tag(&mut self) -> Reply {
+        let Some(at) = self.at() else { return Reply::done() };
+        let Some((shape, n, entry)) = at.node else { return say("choose an entry of it first") };
+        if !self.is_here(at.tree.session) {
+            return say("open that session first; then its entries can be named");
+        }
+        let tag = shape.tags.get(&n).and_then(|t| t.first()).map(|t| shape.tree.tags[*t].name.clone());
+        self.field = Field::Tag(entry, Edit::with(&clean::plain(&tag.unwrap_or_default())));
+        Reply::done()
+    }
+
+    fn archive(&mut self) -> Reply {
+        let Some(at) = self.at() else { return Reply::done() };
+        let id = at.tree.session;
+        let Some((shape, _, _)) = at.node else {
+            if at.tree.nested {
+                return say("a subagent's session goes with the one that it hangs off");
+            }
+            let archived = !at.tree.archived;
+            let archive = send(SessionCommand::Archive { id, archived });
+            // Shown at once, so that the same key brings it back; a refusal is told.
+            if let Some(n) = self.forest.find(id) {
+                self.forest.trees[n].archived = archived;
+            }
+            self.filter.archived |= archived;
+            self.rebuild();
+            return Reply::Done(vec![archive]);
+        };
+        if !self.is_here(id) {
+            return say("open that session first; then its branches can be put away");
+        }
+        match self.branch(&at).map(|h| &shape.tree.heads[h]) {
+            None => say("no branch ends below this entry"),
+            Some(h) if h.current => say("the open branch cannot be put away; open another one first"),
+            Some(h) => {
+                let (head, archived) = (h.name.clone(), !h.archived);
+                self.filter.archived |= archived;
+                Reply::with(send(SessionCommand::ArchiveBranch { head, archived }))
+            }
+        }
+    }
+
+    /// With the marked entry; without one, with the open branch.
+    fn compare(&self) -> Reply {
+        let Some(at) = self.at() else { return Reply::done() };
+        let Some((shape, n, entry)) = at.node else { return say("choose an entry of it first") };
+        if !self.is_here(at.tree.session) {
+            return say("open that session first; then its branches can be compared");
+        }
+        let marked = self.marked.filter(|(session, e)| *session == at.tree.session && *e != entry);
+        let heads = &shape.tree.heads;
+        let left = match (marked, heads.iter().find(|h| h.current)) {
+            (Some((_, entry)), _) => Side::Entry(entry),
+            (None, Some(h)) => Side::Branch(h.name.clone()),
+            (None, None) => return say("mark another entry first, to compare this one with it"),
+        };
+        if marked.is_none() && self.ends_here(&at) {
+            return say("that is the open branch itself: choose another row, or mark one first");
+        }
+        let right = match self.tip(&at) {
+            Some(h) if heads[h].node.is_some_and(|tip| shape.turn[tip as usize] == n) => {
+                Side::Branch(heads[h].name.clone())
+            }
+            _ => Side::Entry(entry),
+        };
+        Reply::with(Effect::Push(Box::new(Compare::of(Pair { left, right }))))
+    }
+
+    fn export(&mut self) -> Reply {
+        let Some(at) = self.at() else { return Reply::done() };
+        let words = |c: char| if c.is_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
+        let name: String = at.tree.title.chars().take(40).map(words).collect();
+        let name = name.split('-').filter(|p| !p.is_empty()).collect::<Vec<_>>().join("-");
+        let name = if name.is_empty() { "session".into() } else { name };
+        self.field = Field::Export(at.tree.session, Edit::with(&format!("{name}.md")));
+        Reply::done()
+    }
+
+    /// Words were typed or erased.
+    pub(super) fn field_changed(&mut self) -> Reply {
+        if let Field::Find(edit) = &self.field {
+            self.typed = edit.text().to_owned();
+            return Reply::Done(self.wants());
+        }
+        Reply::done()
+    }
+
+    /// Enter in the field.
+    pub(super) fn field_done(&mut self) -> Reply {
+        let command = match std::mem::replace(&mut self.field, Field::None) {
+            Field::None | Field::Find(_) => return Reply::Done(self.wants()),
+            Field::Branch(head, edit) => {
+                let label = edit.text().trim().to_owned();
+                SessionCommand::LabelBranch { head, label }
+            }
+            Field::Title(id, edit) => {
+                let title = edit.text().trim().to_owned();
+                if let Some(n) = self.forest.find(id).filter(|_| !title.is_empty()) {
+                    self.forest.trees[n].title.clone_from(&title);
+                }
+                SessionCommand::Rename { id, title }
+            }
+            Field::Export(id, edit) => {
+                let file = edit.text().trim().to_owned();
+                SessionCommand::Export { id, file }
+            }
+            Field::Tag(entry, edit) => {
+                let name = edit.text().trim().to_owned();
+                let known = self.tag_of(entry);
+                match (name.is_empty(), known) {
+                    (true, None) => return Reply::done(),
+                    (true, Some(name)) => SessionCommand::Tag { name, entry: None },
+                    (false, _) => SessionCommand::Tag { name, entry: Some(entry) },
+                }
+            }
+        };
+        Reply::with(send(command))
+    }
+
+    fn tag_of(&self, entry: EntryId) -> Option<String> {
+        let shape = self.forest.trees[self.forest.find(self.here?)?].shape()?;
+        let tag = shape.tree.tags.iter().find(|t| shape.tree.nodes[t.node as usize].id == entry)?;
+        Some(tag.name.clone())
+    }
+
+    /// What is known of the chosen entry besides its words.
+    pub(super) fn facts(&self) -> Vec<String> {
+        let Some(at) = self.at() else { return Vec::new() };
+        let Some((shape, n, _)) = at.node else { return Vec::new() };
+        let node = &shape.tree.nodes[n as usize];
+        let what = match node.kind {
+            NodeKind::Prefix => "system prompt and tools",
+            NodeKind::User => "message",
+            NodeKind::Assistant => "reply",
+            NodeKind::ToolResult => "result of a call",
+            NodeKind::Compaction => "summary of what was before",
+            NodeKind::BranchSummary => "summary of a branch",
+            NodeKind::Checkpoint => "checkpoint",
+            NodeKind::Note => "note",
+        };
+        let zone = crate::zone::local();
+        let time = jiff::Timestamp::from_millisecond(node.time.millis())
+            .map_or_else(|_| String::new(), |t| t.to_zoned(zone).strftime("%Y-%m-%d %H:%M:%S").to_string());
+        let mut facts = vec![format!("{what}, {time}")];
+        let agent = shape.tree.agents.get(usize::from(node.agent)).map_or("", String::as_str);
+        let model = shape.sums[n as usize].model.and_then(|m| shape.tree.models.get(usize::from(m)));
+        let mut more = Vec::new();
+        more.extend((agent != "main").then(|| format!("agent {agent}")));
+        more.extend(model.cloned());
+        let sum = shape.sums[n as usize];
+        more.extend((sum.tokens > 0).then(|| format!("{} tokens", short(sum.tokens))));
+        more.extend(sum.cost.map(|c| format!("${:.4}", c.usd())));
+        if !more.is_empty() {
+            facts.push(more.join(", "));
+        }
+        let badges = self.badges.get(&(at.row.tree, n)).into_iter().flatten();
+        let names: Vec<&str> = badges.map(|b| b.text.as_str()).collect();
+        if !names.is_empty() {
+            facts.push(names.join(" "));
+        }
+        facts
+    }
+
+    pub(super) fn row_hints(&self, model: &Model) -> Vec<Hint> {
+        match &self.field {
+            Field::None => {}
+            Field::Find(_) => return vec![Hint::as_("input.done", "to the rows")],
+            Field::Title(..) | Field::Branch(..) => return vec![Hint::as_("input.done", "give the name")],
+            Field::Tag(..) => return vec![Hint::as_("input.done", "give the name")],
+            Field::Export(..) => return vec![Hint::as_("input.done", "write it")],
+        }
+        let Some(at) = self.at() else { return vec![Hint::of("tree.everywhere")] };
+        let here = self.is_here(at.tree.session);
+        let Some((shape, n, _)) = at.node else {
+            let open = at.tree.open;
+            let fold = if open { Hint::of("tree.fold") } else { Hint::of("tree.unfold") };
+            let enter = match (here, at.tree.nested) {
+                (_, true) => fold,
+                (true, _) => Hint::as_("list.open", "back to it"),
+                (false, _) => Hint::as_("list.open", "open"),
+            };
+            let away = if at.tree.archived { "bring back" } else { "put away" };
+            let mut hints = vec![enter, fold];
+            hints.dedup();
+            if !at.tree.nested {
+                hints.extend([
+                    Hint::as_("tree.name", "title"),
+                    Hint::as_("tree.archive", away),
+                    Hint::of("tree.export"),
+                ]);
+            }
+            hints.push(Hint::of("list.search"));
+            return hints;
+        };
+        let enter = match () {
+            () if !here => Hint::as_("list.open", "open there"),
+            () if self.tip(&at).is_some() && !self.ends_here(&at) => Hint::as_("list.open", "go on with it"),
+            () => Hint::as_("list.open", "look"),
+        };
+        let unfolded = at.tree.turns.contains(&shape.turn[n as usize]);
+        let fold = if unfolded { Hint::of("tree.fold") } else { Hint::of("tree.unfold") };
+        let mut hints = Vec::new();
+        if !here || shape.path[n as usize] || self.tip(&at).is_some() {
+            hints.push(enter);
+        }
+        if !model.running {
+            hints.push(Hint::of("tree.fork"));
+        }
+        hints.push(Hint::of("tree.restore"));
+        if here && (self.marked.is_some() || !self.ends_here(&at)) {
+            hints.push(Hint::of("tree.compare"));
+        }
+        hints.extend([fold, Hint::of("list.search")]);
+        let preview = if self.side_shown { "no preview" } else { "preview" };
+        hints.push(Hint::as_("tree.preview", preview));
+        if here {
+            hints.extend([Hint::as_("tree.name", "name branch"), Hint::of("tree.tag")]);
+        }
+        hints.extend([Hint::of("tree.only"), Hint::of("tree.all"), Hint::of("tree.everywhere")]);
+        hints
+    }
+}

@@ -1,0 +1,137 @@
+//! The pane beside the rows: what the chosen entry says, and what it changed.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use tiller_protocol::EntryId;
+use tiller_protocol::tool::FileDiff;
+use tiller_protocol::tree::EntryPreview;
+
+use crate::cell::diff;
+use crate::panel::DrawCx;
+use crate::text::line::{Line, Look, Wrap};
+use crate::text::sheet::Sheet;
+use crate::text::{clean, paint};
+use crate::theme::Role;
+use crate::widget::draw;
+
+/// Lines of differences that are laid out at most.
+const LINES: usize = 2_000;
+
+/// The pane.
+#[derive(Debug, Default)]
+pub(super) struct Side {
+    /// Shown or hidden by the person; else where there is room.
+    pub wanted: Option<bool>,
+    pub preview: Option<EntryPreview>,
+    /// What is asked for and not answered.
+    pub asked: Option<EntryId>,
+    /// It could not be had.
+    pub failed: Option<(EntryId, String)>,
+    /// Facts of the entry, above its words.
+    facts: Vec<String>,
+    sheet: Sheet,
+    /// What the sheet was made for.
+    made: Option<(EntryId, u16, usize)>,
+    top: usize,
+    page: usize,
+}
+
+impl Side {
+    /// The answer.
+    pub(super) fn put(&mut self, preview: EntryPreview) {
+        if self.preview.as_ref().is_none_or(|p| p.entry != preview.entry) {
+            self.top = 0;
+        }
+        self.made = None;
+        self.preview = Some(preview);
+    }
+
+    /// Forgets what is known: something has changed.
+    pub(super) fn stale(&mut self) {
+        self.preview = None;
+        self.failed = None;
+    }
+
+    pub(super) fn of(&self, entry: EntryId) -> Option<&EntryPreview> {
+        self.preview.as_ref().filter(|p| p.entry == entry)
+    }
+
+    pub(super) fn scroll(&mut self, down: bool) {
+        let by = (self.page / 2).max(1);
+        let last = self.sheet.rows.len().saturating_sub(self.page);
+        self.top = if down { (self.top + by).min(last) } else { self.top.saturating_sub(by) };
+    }
+
+    /// Lays it out for an area.
+    pub(super) fn measure(&mut self, area: Rect, entry: EntryId, facts: Vec<String>) {
+        self.page = usize::from(area.height);
+        self.facts = facts;
+        let shown = self.of(entry).is_some();
+        let mark = (entry, area.width, self.facts.len() + usize::from(shown) * 1000);
+        if self.made == Some(mark) {
+            return;
+        }
+        self.made = Some(mark);
+        self.sheet = Sheet::new(self.lines(entry, area.width), usize::from(area.width).max(1));
+        self.top = self.top.min(self.sheet.rows.len().saturating_sub(self.page));
+    }
+
+    fn lines(&self, entry: EntryId, columns: u16) -> Vec<Line> {
+        let dim = |text: &str| Line::strict(text, Look::of(Role::Dim), Wrap::Word);
+        let mut lines: Vec<Line> = self.facts.iter().map(|f| dim(f)).collect();
+        lines.push(Line::new(Wrap::Word));
+        let Some(p) = self.of(entry) else {
+            let failed = self.failed.as_ref().filter(|(e, _)| *e == entry);
+            lines.push(dim(failed.map_or("reading...", |(_, why)| why)));
+            return lines;
+        };
+        let text = |l: &str| Line::strict(l, Look::of(Role::Text), Wrap::Word);
+        lines.extend(clean::lines(&p.text).map(text));
+        if p.cut {
+            lines.push(dim("(there is more: open it in the conversation)"));
+        }
+        lines.push(Line::new(Wrap::Word));
+        lines.extend(p.notes.iter().map(|n| dim(n)));
+        let columns = usize::from(columns);
+        if !p.files.is_empty() {
+            let s = if p.files.len() + p.more == 1 { "" } else { "s" };
+            let title = format!("{} file{s} changed", p.files.len() + p.more);
+            lines.push(Line::strict(&title, Look::of(Role::Strong), Wrap::Word));
+        } else if p.notes.is_empty() {
+            lines.push(dim("no file changed"));
+        }
+        for f in &p.files {
+            let file = FileDiff {
+                path: f.path.clone(),
+                kind: f.kind,
+                added: f.added,
+                removed: f.removed,
+                diff: f.diff.clone(),
+            };
+            if lines.len() < LINES {
+                lines.extend(diff::file(&file, columns, draw::ascii()));
+            } else {
+                lines.push(diff::title(&file, columns, draw::ascii()));
+            }
+        }
+        if p.more > 0 {
+            lines.push(dim(&format!("and {} more files", p.more)));
+        }
+        lines
+    }
+
+    pub(super) fn draw(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
+        for (n, row) in self.sheet.rows.iter().enumerate().skip(self.top).take(usize::from(area.height)) {
+            let Some(line) = self.sheet.lines.get(row.line as usize) else { continue };
+            let place = paint::Place { x: area.x, y: area.y + (n - self.top) as u16, columns: area.width };
+            paint::row(buf, place, line, *row, cx.theme, &[]);
+        }
+        let below = self.sheet.rows.len().saturating_sub(self.top + usize::from(area.height));
+        if below > 0 && area.height > 0 {
+            let text = format!(" {below} rows below ");
+            let width = (text.len() as u16).min(area.width);
+            let spot = Rect { x: area.right() - width, y: area.bottom() - 1, width, height: 1 };
+            draw::text(buf, spot, &text, cx.theme.style(Role::Bar));
+        }
+    }
+}

@@ -1,0 +1,38 @@
+//! `/branch`.
+
+use tiller_protocol::CommandBody;
+use tiller_protocol::command::SessionCommand;
+
+use super::SlashCommand;
+use crate::dialog::branches;
+use crate::effect::Effect;
+use crate::model::Model;
+
+/// `/branch`
+pub(super) struct Branch;
+
+impl SlashCommand for Branch {
+    fn name(&self) -> &'static str {
+        "branch"
+    }
+
+    fn help(&self) -> &'static str {
+        "Show the branches of this session; with a name: call this one so"
+    }
+
+    fn usage(&self) -> &'static str {
+        "/branch [NAME]"
+    }
+
+    fn run(&self, args: &str, model: &Model) -> Result<Vec<Effect>, String> {
+        if args.is_empty() {
+            return Ok(vec![Effect::Push(Box::new(branches::open()))]);
+        }
+        let head = model.session.branch.head.clone();
+        if head.is_empty() {
+            return Err("Nothing was said yet: there is no branch to name.".into());
+        }
+        let label = args.to_owned();
+        Ok(vec![Effect::Send(CommandBody::Session(SessionCommand::LabelBranch { head, label }))])
+    }
+}

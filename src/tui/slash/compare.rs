@@ -1,0 +1,27 @@
+//! `/compare`.
+
+use super::SlashCommand;
+use crate::dialog::compare::pick;
+use crate::effect::Effect;
+use crate::model::Model;
+
+/// `/compare`
+pub(super) struct Compare;
+
+impl SlashCommand for Compare {
+    fn name(&self) -> &'static str {
+        "compare"
+    }
+
+    fn help(&self) -> &'static str {
+        "Put this branch beside another: words, files, cost, a command on both"
+    }
+
+    fn usage(&self) -> &'static str {
+        "/compare [BRANCH]"
+    }
+
+    fn run(&self, args: &str, _model: &Model) -> Result<Vec<Effect>, String> {
+        Ok(vec![Effect::Push(Box::new(pick::open().filtered(args)))])
+    }
+}

@@ -1,0 +1,111 @@
+//! S16: a session of 50,000 messages is opened, scrolled and browsed like a small one.
+
+use tiller::protocol::{
+    AgentId, Block, Clock, Entry, EntryBody, EntryId, IdSource, Message, ModelRef, Origin, Part, Profile,
+    RandomIds, SessionId, StopReason, SystemClock, Usage,
+};
+use tiller::store::{Append, NewSession, Options, Store};
+use tiller_testkit::{Term, Wire};
+
+use crate::common::Place;
+use crate::screen::{idle, say};
+use crate::story::Model;
+
+/// Messages in it.
+const MESSAGES: usize = 50_000;
+/// Entries in one commit.
+const AT_ONCE: usize = 5_000;
+
+/// Questions and answers in turn, written straight into the store.
+fn make(place: &Place) {
+    let store = Store::open(&place.home.join("data/tiller.db"), Options::default()).unwrap();
+    let now = SystemClock::default().now();
+    let session = SessionId(RandomIds.next(now));
+    let model = ModelRef("anthropic/claude-sonnet-4-5".into());
+    let new = NewSession {
+        id: session,
+        project: place.work.display().to_string(),
+        title: "a long one".into(),
+        model: model.clone(),
+        profile: Profile::Ask,
+        spawned_by: None,
+    };
+    store.create_session(new).wait().unwrap();
+    let mut parent = None;
+    for from in (0..MESSAGES).step_by(AT_ONCE) {
+        let mut entries = Vec::new();
+        for n in from + 1..=from + AT_ONCE {
+            let text = format!("{} {n} of many words", if n % 2 == 1 { "question" } else { "answer" });
+            let body = if n % 2 == 1 {
+                EntryBody::User {
+                    message: Message::text(text.clone()),
+                    origin: Origin::Prompt,
+                    content: vec![Part::Text { text }],
+                }
+            } else {
+                EntryBody::Assistant {
+                    blocks: vec![Block::Text { text }],
+                    stop: StopReason::EndTurn,
+                    model: model.clone(),
+                    usage: Usage::default(),
+                    cost: None,
+                }
+            };
+            let id = EntryId(RandomIds.next(now));
+            entries.push(Entry {
+                id,
+                parent,
+                session,
+                agent: AgentId::main(),
+                time: now,
+                body,
+                snapshot: None,
+            });
+            parent = Some(id);
+        }
+        store.append(Append::new(session, "main").entries(entries)).wait().unwrap();
+    }
+}
+
+/// The most memory that it ever had, in MiB.
+fn peak(term: &Term) -> Option<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", term.pid()?)).ok()?;
+    let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:"))?;
+    Some(line.trim().trim_end_matches(" kB").parse::<u64>().ok()? / 1024)
+}
+
+#[test]
+fn s16_fifty_thousand_messages_are_opened_scrolled_and_browsed() {
+    let model = Model::new(Wire::Anthropic);
+    let mut place = Place::new();
+    place.wire(Wire::Anthropic, &model.server);
+    make(&place);
+    let mut term = place.term(&["-c"], 100, 30);
+    term.wait_text("answer 50000 of many words");
+    idle(&term);
+    // Further up than what was loaded at first.
+    for _ in 0..40 {
+        term.keys("\x1b[5~");
+    }
+    term.wait("older messages", |s| s.contains("question 49") && !s.contains("answer 50000"));
+    term.keys("\x1b[1;5F");
+    term.wait_text("answer 50000 of many words");
+    say(&mut term, "/tree");
+    term.wait_text("question 49999 of many words now");
+    term.keys("g");
+    term.wait_text("question 1 of many words");
+    term.keys("tG");
+    term.wait("everything unfolded", |s| s.contains("answer 50000") && s.contains("all calls"));
+    term.keys("t/");
+    term.keys("12345");
+    term.wait("what was found", |s| s.contains("question 12345 of many words") && s.contains("1 found"));
+    term.keys("\r\x1b");
+    let peak = peak(&term);
+    assert!(peak.is_none_or(|mib| mib < 300), "{peak:?} MiB");
+    // An escape that another key follows at once would be Alt.
+    term.wait_gone("1 found");
+    term.keys("q");
+    idle(&term);
+    term.keys("\x04");
+    assert_eq!(term.wait_exit(), 0);
+}

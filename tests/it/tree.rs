@@ -1,0 +1,147 @@
+//! The tree browser, used as a person does: look, filter, branch from there, go back from there, and go to an entry
+//! of another session.
+
+use serde_json::json;
+use tiller_testkit::{Script, Term, Wire};
+
+use crate::common::Place;
+use crate::screen::{idle, say};
+use crate::story::Model;
+
+/// A turn that writes one word into a file.
+fn writes(model: &Model, term: &mut Term, word: &str) {
+    model.push(Script::new().call(
+        word,
+        "write_file",
+        json!({"path": "a.txt", "content": format!("{word}\n")}),
+    ));
+    model.push(Script::new().text(&format!("The file says {word}.")));
+    say(term, &format!("write {word}"));
+    term.wait_text(&format!("The file says {word}."));
+    idle(term);
+}
+
+fn tree(term: &mut Term) -> String {
+    say(term, "/tree");
+    term.wait("the tree", |s| s.contains("tree of this project,") && s.contains(" now "))
+}
+
+/// The words of the message that is gone back before stand in the composer; they are taken away.
+fn drafted(term: &mut Term, words: &str) {
+    let sends = |s: &str| s.lines().last().is_some_and(|l| l.contains("enter send"));
+    term.wait("the draft", |s| sends(s) && s.contains(words) && !s.contains("tree of this project"));
+    term.keys("\x15");
+    idle(term);
+}
+
+/// Rows of the tree, without what stands beside them.
+fn rows(screen: &str) -> Vec<String> {
+    let row =
+        |l: &str| l.trim_start_matches('│').split("  ").next().unwrap_or_default().trim_end().to_owned();
+    screen.lines().skip(3).take_while(|l| l.starts_with('│')).map(row).filter(|l| !l.is_empty()).collect()
+}
+
+fn browse(cols: u16, lines: u16) {
+    let model = Model::new(Wire::Anthropic);
+    let mut place = Place::new();
+    place.wire(Wire::Anthropic, &model.server);
+    let mut term = place.term(&["--profile", "full"], cols, lines);
+    term.wait_text("Say what you want done");
+    writes(&model, &mut term, "one");
+    writes(&model, &mut term, "two");
+
+    // Messages alone, each with the files that its turn changed; the chosen one is the last.
+    tree(&mut term);
+    let screen = term.wait("the measures", |s| {
+        s.lines().any(|l| l.contains("> write two now") && l.trim_end_matches('│').contains(" 1"))
+    });
+    assert_eq!(rows(&screen)[1..], [" > write one", " > write two now"], "{screen}");
+    if cols < 100 {
+        assert!(!screen.contains("+two"));
+        term.keys("p");
+    }
+    term.wait("the preview", |s| s.contains("1 file changed") && s.contains("- one") && s.contains("+ two"));
+    if cols < 100 {
+        term.keys("p");
+        term.wait_gone("1 file changed");
+    }
+    // The calls, folded again by the same key.
+    term.keys("t");
+    term.wait_text("write   a.txt");
+    term.keys("t");
+    term.wait_gone("write   a.txt");
+    // Words, as one types.
+    term.keys("/");
+    term.keys("says one");
+    term.wait("what was found", |s| s.contains("1 found") && s.contains("* The file says one."));
+    assert!(!term.screen().contains("> write two"), "{}", term.screen());
+    term.keys("\r");
+    term.keys("\x1b");
+    term.wait_text("> write two");
+
+    // Another way from before the second message.
+    term.keys("G");
+    term.keys("f");
+    drafted(&mut term, "write two");
+    writes(&model, &mut term, "three");
+    let screen = tree(&mut term);
+    assert_eq!(
+        rows(&screen)[1..],
+        [" > write one", " ├─> write two [main]", " > write three [branch] now"],
+        "{screen}"
+    );
+    // Back to before it, words and files.
+    assert_eq!(place.read("a.txt"), "three\n");
+    term.keys("R");
+    term.wait("what would change", |s| s.contains("go back?") && s.contains("a.txt"));
+    term.keys("\r");
+    term.wait_gone("go back?");
+    crate::common::wait("the file as it was", || place.read("a.txt") == "two\n");
+    drafted(&mut term, "write three");
+
+    // The branch that was left is gone on with from its row.
+    idle(&term);
+    say(&mut term, "/tree");
+    term.wait("the branch", |s| s.contains("write two [main]"));
+    // The names are walked through: the open branch's first.
+    term.keys("gnn");
+    term.wait("its row", |s| s.lines().last().is_some_and(|l| l.contains("go on with it")));
+    term.keys("\r");
+    term.wait_gone("tree of this project");
+    term.wait_text("The file says two.");
+
+    // From a new session to an entry of the first one.
+    say(&mut term, "/new");
+    term.wait_gone("The file says two.");
+    model.push(Script::new().text("Good day."));
+    say(&mut term, "hello");
+    term.wait_text("Good day.");
+    idle(&term);
+    let screen = tree(&mut term);
+    assert!(screen.contains("2 sessions") && !screen.contains("write one"), "{screen}");
+    term.keys("G");
+    term.keys("\x1b[C");
+    term.wait_text("> write one");
+    term.keys("j");
+    term.wait("its row", |s| s.lines().last().is_some_and(|l| l.contains("open there")));
+    term.keys("R");
+    term.wait("what would change there", |s| s.contains("go back?") && s.contains("before \"write one\""));
+    term.keys("\x1b");
+    term.wait_gone("go back?");
+    term.keys("q");
+    term.wait_text("The file says two.");
+    idle(&term);
+    assert_eq!(place.read("a.txt"), "two\n", "only looked at");
+    term.keys("\x04");
+    assert_eq!(term.wait_exit(), 0);
+}
+
+#[test]
+fn the_tree_at_118x25() {
+    browse(118, 25);
+}
+
+#[test]
+fn the_tree_at_80x24() {
+    browse(80, 24);
+}
