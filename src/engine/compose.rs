@@ -273,7 +273,7 @@ impl Core {
         let mut entries = Vec::new();
         let mut events = Vec::new();
         for body in bodies {
-            let entry = self.s.grow(&self.w, body);
+            let entry = self.grow_pending(body);
             events.push((place.clone(), Self::added(&entry)));
             entries.push(entry);
         }
@@ -310,7 +310,7 @@ impl Core {
         let mut events = Vec::new();
         let mut prompts = Vec::new();
         for body in std::mem::take(&mut self.pending) {
-            let entry = self.s.grow(&self.w, body);
+            let entry = self.grow_pending(body);
             events.push((place.clone(), Self::added(&entry)));
             entries.push(entry);
         }

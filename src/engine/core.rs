@@ -96,6 +96,8 @@ pub(crate) struct Core {
     pub(crate) finder: Arc<crate::finder::Finder>,
     /// Shared with calls, which keep files as they were before they write.
     pub(crate) reviews: Arc<Mutex<crate::before::Reviews>>,
+    /// Closed when the last state that is being recorded is written down.
+    pub(crate) recorded: Option<tokio::sync::oneshot::Receiver<()>>,
     /// Moments that the agent named, until their entries are in place.
     pub(crate) named: Vec<crate::files::by_tool::Named>,
     /// The state of the files that the open session knows.

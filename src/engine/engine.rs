@@ -116,6 +116,7 @@ impl Engine {
             told_left: None,
             feed: VecDeque::new(),
             reviews: Arc::new(Mutex::new(Reviews::default())),
+            recorded: None,
             named: Vec::new(),
             last_state: crate::files::LastState::default(),
             files_failed: false,

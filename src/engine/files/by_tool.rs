@@ -3,9 +3,8 @@
 
 use tiller_protocol::event::StateEvent;
 use tiller_protocol::{
-    CommandId, EntryBody, EntryId, EventBody, Notice, NoticeKind, Op, OpId, RestorePreview, SessionId,
+    CommandId, Entry, EntryBody, EntryId, EventBody, Notice, NoticeKind, Op, OpId, RestorePreview, SessionId,
 };
-use tiller_snapshot::SnapshotError;
 use tiller_store::{StepOf, StepRow, Store};
 use tokio::sync::oneshot;
 
@@ -52,10 +51,11 @@ pub(crate) struct Back {
     title: String,
 }
 
-/// A state that was kept when the agent named it. Its entry comes at the next safe place.
+/// A moment that the agent named. Its state is kept already; its entry comes at the next safe place.
 pub(crate) struct Named {
     pub(crate) name: String,
-    pub(crate) kept: oneshot::Receiver<Result<Kept, SnapshotError>>,
+    /// The id that the entry will have.
+    pub(crate) entry: EntryId,
 }
 
 const OFF: &str = "the files of this folder are not kept: snapshots.enabled is false in config.toml";
@@ -84,7 +84,10 @@ impl Core {
             let others = watched.others(s, &after, StepOf::OthersBeforeCall(call));
             Ok(Kept { others, before: None, after, files: Vec::new() })
         });
-        self.named.push(Named { name: name.clone(), kept });
+        // Its row stands before those of what comes next, so the entry has its id from now on.
+        let entry = EntryId::fresh(&*self.w.ids, self.w.clock.now());
+        self.record(StepOf::Point(entry), async { kept.await.ok() });
+        self.named.push(Named { name: name.clone(), entry });
         self.pending.push(EntryBody::Checkpoint { name: name.clone() });
         let mut append = self.append();
         append.pending = Some(self.pending.clone());
@@ -93,6 +96,18 @@ impl Core {
             self.feed(Input::Steer(true));
         }
         Ok(format!("This moment is the checkpoint \"{name}\"."))
+    }
+
+    /// What waited finds its place.
+    pub(crate) fn grow_pending(&mut self, body: EntryBody) -> Entry {
+        let id = match &body {
+            EntryBody::Checkpoint { name } => self.named.iter().find(|n| n.name == *name).map(|n| n.entry),
+            _ => None,
+        };
+        match id {
+            Some(id) => self.s.grow_as(&self.w, id, body),
+            None => self.s.grow(&self.w, body),
+        }
     }
 
     fn preview_for_tool(&mut self, name: String, reply: Answer<(EntryId, RestorePreview)>) {

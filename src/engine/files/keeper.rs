@@ -61,8 +61,6 @@ pub struct Keeper {
     /// The thread holds the other end; `None` until it is needed.
     work: Arc<Mutex<Option<SyncSender<Work>>>>,
     words: Arc<Mutex<Vec<Word>>>,
-    /// Held while a row that names a state is on its way to the database: rows come in the order of the states.
-    pub(crate) rows: Arc<tokio::sync::Mutex<()>>,
 }
 
 /// The snapshots, opened by the first work that needs them.
@@ -84,13 +82,7 @@ impl std::fmt::Debug for Keeper {
 impl Keeper {
     /// Nothing is opened yet.
     pub fn new(place: Snapshots, clock: Arc<dyn Clock>) -> Self {
-        Self {
-            place: Arc::new(place),
-            clock,
-            work: Arc::default(),
-            words: Arc::default(),
-            rows: Arc::default(),
-        }
+        Self { place: Arc::new(place), clock, work: Arc::default(), words: Arc::default() }
     }
 
     /// Bytes that the snapshots may take.

@@ -42,9 +42,6 @@ pub(crate) struct Kept {
     pub(super) files: Vec<StepFile>,
 }
 
-/// An entry that is a checkpoint, and its name where it has one.
-pub(crate) type Spoken = (EntryId, Option<String>);
-
 /// The state after a call is being kept.
 pub(crate) struct Waiting(oneshot::Receiver<Result<Kept, SnapshotError>>);
 
@@ -104,10 +101,6 @@ async fn put(
     if rows.is_empty() {
         return Ok(());
     }
-    let _order = match keeper {
-        Some(k) => Some(k.rows.lock().await),
-        None => None,
-    };
     // A row that survives a loss of power must not name a state that does not.
     if let Some(keeper) = keeper
         && let Ok(new) = keeper.run(|s| Ok(s.unsettled())).await
@@ -125,23 +118,23 @@ async fn put(
 
 impl Core {
     /// Entries that are a checkpoint: what the person said, and moments with a name.
-    pub(crate) fn spoken(entries: &[Entry]) -> Vec<Spoken> {
-        let spoke = |e: &Entry| match &e.body {
-            EntryBody::User { origin: Origin::Prompt | Origin::Steer, .. } => Some((e.id, None)),
-            EntryBody::Checkpoint { name } => Some((e.id, Some(name.clone()))),
-            _ => None,
+    pub(crate) fn spoken(entries: &[Entry]) -> Vec<EntryId> {
+        let spoke = |e: &&Entry| {
+            matches!(
+                &e.body,
+                EntryBody::User { origin: Origin::Prompt | Origin::Steer, .. } | EntryBody::Checkpoint { .. }
+            )
         };
-        entries.iter().filter_map(spoke).collect()
+        entries.iter().filter(spoke).map(|e| e.id).collect()
     }
 
     /// Keeps the files as they are when the person speaks. Called when the entries are on their way to the disk.
-    pub(crate) fn keep_points(&mut self, entries: Vec<Spoken>) {
+    pub(crate) fn keep_points(&mut self, entries: Vec<EntryId>) {
         let Some(keeper) = self.w.files.clone() else { return };
-        for (entry, name) in entries {
-            if let Some(at) = self.named.iter().position(|n| Some(&n.name) == name.as_ref()) {
+        for entry in entries {
+            if let Some(at) = self.named.iter().position(|n| n.entry == entry) {
                 // The agent named it: it was kept then.
-                let kept = self.named.remove(at).kept;
-                self.record(StepOf::Point(entry), async { kept.await.ok() });
+                self.named.remove(at);
                 continue;
             }
             // Handed over now, so that it comes before whatever the turn does; done once the words are on disk,
@@ -179,16 +172,25 @@ impl Core {
         }
     }
 
-    /// Writes down what comes, also when the engine is about to end: [`crate::quit`] waits for it.
-    fn record(
+    /// Writes down what comes, also when the engine is about to end: [`crate::quit`] waits for it. Rows come in the
+    /// order in which they were asked for: which changes came after a point is read from it.
+    pub(super) fn record(
         &mut self,
         of: StepOf,
         kept: impl Future<Output = Option<Result<Kept, SnapshotError>>> + Send + 'static,
     ) {
         let (tx, session, store) = (self.tx.clone(), self.s.id, self.w.store.clone());
         let keeper = self.w.files.clone();
+        let (written, next) = oneshot::channel::<()>();
+        let before = self.recorded.replace(next);
         self.keeping.spawn(async move {
-            let Some(kept) = kept.await else { return };
+            // Closed when this row is written, or will never be.
+            let _written = written;
+            let kept = kept.await;
+            if let Some(before) = before {
+                let _ = before.await;
+            }
+            let Some(kept) = kept else { return };
             match kept {
                 Ok(Kept { others, before, after, files }) => {
                     // A call that changed nothing is no step.

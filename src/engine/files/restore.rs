@@ -418,7 +418,7 @@ impl Core {
         ];
         let append = self.append().entries(vec![entry]);
         self.save(append, events, Then::Nothing);
-        self.keep_points(vec![(id, None)]);
+        self.keep_points(vec![id]);
         self.bus.reply(
             client,
             &place,

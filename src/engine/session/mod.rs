@@ -71,10 +71,16 @@ impl Session {
     /// A fresh entry at the head, which moves there. It is not on disk yet. Secrets are masked in it here,
     /// so that the requests to come repeat what is stored.
     pub(crate) fn grow(&mut self, w: &World, body: EntryBody) -> Entry {
+        let id = EntryId::fresh(&*w.ids, w.clock.now());
+        self.grow_as(w, id, body)
+    }
+
+    /// The same, with an id that was given before.
+    pub(crate) fn grow_as(&mut self, w: &World, id: EntryId, body: EntryBody) -> Entry {
         let body = crate::clean::entry(&w.redact, body);
         let now = w.clock.now();
         let entry = Entry {
-            id: EntryId::fresh(&*w.ids, now),
+            id,
             parent: self.head,
             session: self.id,
             agent: AgentId::main(),

@@ -218,8 +218,12 @@ async fn what_others_changed_in_between_is_known_with_its_author() {
     let mut rig = place.start_with(&fake, |p| keeps(&place, p)).await;
     let session = rig.session();
     rig.turn("write it").await;
+    // What is written while the state after a call is being looked at counts for the call: wait for it.
+    let first = messages(&mut rig).await[0];
+    preview(&mut rig, first).await;
     place.file("by-hand.txt", "mine\n");
     rig.turn("start something").await;
+    preview(&mut rig, first).await;
     place.file("built.txt", "by whom?\n");
     rig.turn("and now").await;
     let store = Store::open(&place.db(), Options::default()).unwrap();
