@@ -21,9 +21,10 @@ fn writes(model: &Model, term: &mut Term, word: &str) {
     idle(term);
 }
 
-fn tree(term: &mut Term) -> String {
+/// Opens it, and waits until the words of this row are there: they come after the nodes.
+fn tree(term: &mut Term, row: &str) -> String {
     say(term, "/tree");
-    term.wait("the tree", |s| s.contains("tree of this project,") && s.contains(" now "))
+    term.wait("the tree", |s| s.contains("tree of this project,") && s.contains(row))
 }
 
 /// The words of the message that is gone back before stand in the composer; they are taken away.
@@ -51,7 +52,7 @@ fn browse(cols: u16, lines: u16) {
     writes(&model, &mut term, "two");
 
     // Messages alone, each with the files that its turn changed; the chosen one is the last.
-    tree(&mut term);
+    tree(&mut term, "> write two now");
     let screen = term.wait("the measures", |s| {
         s.lines().any(|l| l.contains("> write two now") && l.trim_end_matches('│').contains(" 1"))
     });
@@ -84,7 +85,7 @@ fn browse(cols: u16, lines: u16) {
     term.keys("f");
     drafted(&mut term, "write two");
     writes(&model, &mut term, "three");
-    let screen = tree(&mut term);
+    let screen = tree(&mut term, "> write three [branch] now");
     assert_eq!(
         rows(&screen)[1..],
         [" > write one", " ├─> write two [main]", " > write three [branch] now"],
@@ -117,7 +118,7 @@ fn browse(cols: u16, lines: u16) {
     say(&mut term, "hello");
     term.wait_text("Good day.");
     idle(&term);
-    let screen = tree(&mut term);
+    let screen = tree(&mut term, "> hello now");
     assert!(screen.contains("2 sessions") && !screen.contains("write one"), "{screen}");
     term.keys("G");
     term.keys("\x1b[C");

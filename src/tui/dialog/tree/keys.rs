@@ -251,8 +251,8 @@ impl Browser {
     fn fold(&mut self) {
         let Some(row) = self.chosen() else { return };
         let above = self.rows[..self.list.chosen].iter().rposition(|r| {
-            r.tree == row.tree
-                && (r.what == What::Title || r.depth < row.depth || (r.depth == row.depth && r.first))
+            let starts = r.what == What::Title || (r.depth == row.depth && r.first);
+            r.depth < row.depth || (r.tree == row.tree && starts)
         });
         let tree = &mut self.forest.trees[row.tree as usize];
         let node = match (row.what, tree.shape()) {
