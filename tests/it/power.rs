@@ -86,7 +86,7 @@ fn losses(turns: usize, states: usize) {
             let bad: Vec<&String> = whole
                 .problems
                 .iter()
-                .filter(|p| ids.iter().any(|id| p.contains(&id.short().to_string())))
+                .filter(|p| ids.iter().any(|id| p.contains(&id.short())))
                 .collect();
             assert!(bad.is_empty(), "{at}: {bad:?}");
             found += ids.len();
