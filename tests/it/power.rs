@@ -83,11 +83,8 @@ fn losses(turns: usize, states: usize) {
                 shadow.find(*id).unwrap_or_else(|e| panic!("{at}: snapshot {id}: {e}"));
             }
             let whole = shadow.verify().unwrap();
-            let bad: Vec<&String> = whole
-                .problems
-                .iter()
-                .filter(|p| ids.iter().any(|id| p.contains(id.short().as_str())))
-                .collect();
+            let bad: Vec<&String> =
+                whole.problems.iter().filter(|p| ids.iter().any(|id| p.contains(&id.short()))).collect();
             assert!(bad.is_empty(), "{at}: {bad:?}");
             found += ids.len();
         } else {
