@@ -177,7 +177,7 @@ fn s12_quick_readers_that_never_rest_do_not_let_the_log_grow() {
 
 #[test]
 #[ignore = "the full figures take minutes"]
-fn s12_a_gigabyte_under_readers_that_never_rest() {
+fn s12_half_a_gigabyte_under_readers_that_never_rest() {
     assert!(log_under_readers(1 << 29) < 64 << 20);
 }
 
