@@ -31,8 +31,60 @@ fn way(model: &Model, name: &str, sed: &str) {
     model.push(Script::new().text(&format!("Way {name} is done.")));
 }
 
+/// A repository with a submodule in it and another repository that nobody registered, both with changes that are
+/// not committed.
+fn crowded(place: &Place) {
+    let other = place.home.join("other");
+    let at = other.display().to_string();
+    std::fs::create_dir_all(&other).unwrap();
+    std::fs::write(other.join("part.txt"), "a part\n").unwrap();
+    for args in [&["init", "-q"][..], &["add", "."], &["commit", "-qm", "part"]] {
+        place.git(&[&["-C", &at], args].concat());
+    }
+    place.git(&["-c", "protocol.file.allow=always", "submodule", "--quiet", "add", &at, "sub"]);
+    place.git(&["commit", "-qm", "with a part"]);
+    place.file("nested/inner.txt", "inner\n");
+    place.git(&["-C", "nested", "init", "-q"]);
+    place.git(&["-C", "nested", "add", "."]);
+    place.git(&["-C", "nested", "commit", "-qm", "inner"]);
+    place.file("sub/part.txt", "a part, changed\n");
+    place.file("nested/inner.txt", "inner, changed\n");
+}
+
+/// What no act of Tiller's may touch: every file of every repository's own, and what lies in the inner ones.
+fn untouched(place: &Place) -> Vec<(std::path::PathBuf, Vec<u8>)> {
+    fn walk(dir: &std::path::Path, all: &mut Vec<(std::path::PathBuf, Vec<u8>)>) {
+        for entry in std::fs::read_dir(dir).unwrap().flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                walk(&path, all);
+            } else {
+                all.push((path.clone(), std::fs::read(&path).unwrap()));
+            }
+        }
+    }
+    let mut all = Vec::new();
+    for name in [".git", "sub", "nested"] {
+        let dir = place.work.join(name);
+        if dir.exists() {
+            walk(&dir, &mut all);
+        }
+    }
+    all.sort();
+    all
+}
+
 #[test]
 fn two_approaches_are_tried_compared_and_joined() {
+    story(false);
+}
+
+#[test]
+fn the_same_in_a_repository_with_a_submodule_and_a_nested_one() {
+    story(true);
+}
+
+fn story(inner: bool) {
     let model = Model::new(Wire::Anthropic);
     let mut place = Place::new();
     place.wire(Wire::Anthropic, &model.server);
@@ -40,7 +92,10 @@ fn two_approaches_are_tried_compared_and_joined() {
     for args in [&["init", "-q"][..], &["add", "."], &["commit", "-qm", "start"]] {
         place.git(args);
     }
-    let index = std::fs::read(place.work.join(".git/index")).unwrap();
+    if inner {
+        crowded(&place);
+    }
+    let theirs = untouched(&place);
     let mut term = place.term(&["--profile", "full"], 118, 34);
     term.wait_text("Say what you want done");
     way(&model, "a", "s/9/nine/");
@@ -108,19 +163,29 @@ fn two_approaches_are_tried_compared_and_joined() {
     term.keys("\x1b");
     term.wait_gone("operations, newest first");
     idle(&term);
+    let second = branch(&place);
+    // An old word is found, and another way begins where it was said.
+    term.keys("\x18F");
+    term.wait_text("find in");
+    term.keys("done a");
+    term.wait_text("Way a is");
+    term.keys("\x18f");
+    term.wait_gone("find in");
+    term.wait("the end of the first way", |s| s.contains("Way a is done.") && !s.contains("Way b is done."));
+    idle(&term);
     // What stands in the log counts, and the tree holds both ways.
     term.keys("\x04");
     assert_eq!(term.wait_exit(), 0);
-    let compared = place.lines(&["sessions", "compare", "--json", "main", &branch(&place)]);
+    let compared = place.lines(&["sessions", "compare", "--json", "main", &second]);
     let paths: Vec<&str> =
         compared[0]["files"].as_array().unwrap().iter().filter_map(|f| f["path"].as_str()).collect();
     assert_eq!(paths, ["a.txt", "b.txt", "shared.txt"]);
     assert_eq!(compared[0]["left"]["said"][0]["text"], "do it as A");
-    let text = place.ok(&["sessions", "compare", "main", &branch(&place)]);
+    let text = place.ok(&["sessions", "compare", "main", &second]);
     assert!(text.contains("> ") && text.contains("Way b is done.") && text.contains("+two"), "{text}");
     let wrong = place.run(&["sessions", "compare", "main", "nothing"]);
     assert!(wrong.code != Some(0) && wrong.stderr.contains("no branch, tag or entry 'nothing'"), "{wrong:?}");
     let exported = place.ok(&["sessions", "export", "last"]);
     assert!(exported.contains("Way a is done.") && exported.contains("Way b is done."), "{exported}");
-    assert_eq!(std::fs::read(place.work.join(".git/index")).unwrap(), index, "their git is not touched");
+    assert!(untouched(&place) == theirs, "their repositories are not touched");
 }
