@@ -301,7 +301,7 @@ impl Here<'_> {
         if json {
             return say(&json_line(&json!({"files": named, "left": left})));
         }
-        let kept = done.left.iter().any(|l| matches!(l.why, tiller_snapshot::Why::Asked));
+        let kept = done.left.iter().any(|l| matches!(l.why, tiller_snapshot::Why::Conflict));
         let more = if kept && of.is_none() {
             "What you or another program changed since stays; --force brings that back too (it is kept first).\n"
         } else {

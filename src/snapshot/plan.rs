@@ -91,6 +91,8 @@ pub enum Why {
     Repository,
     /// The answer was to keep it.
     Asked,
+    /// It is a conflict, and nobody said what to do.
+    Conflict,
     /// It changed after the plan was shown.
     ChangedSince,
     /// A folder on its way is a link or a file now.
@@ -110,6 +112,7 @@ impl std::fmt::Display for Why {
             Self::UnknownNow => "it is not covered now, so it could not be brought back",
             Self::Repository => "it is a repository that the checkpoint does not have",
             Self::Asked => "kept as asked",
+            Self::Conflict => "you or another program changed it since",
             Self::ChangedSince => "somebody changed it meanwhile",
             Self::InTheWay => "a folder on its way is a link or a file now",
             Self::NotEmpty => "the folder holds other files",

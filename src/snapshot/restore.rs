@@ -16,7 +16,7 @@ use crate::names;
 use crate::object::{Entry, Kind};
 use crate::objects::Batch;
 use crate::place::Lock;
-use crate::plan::{Goal, Item, Left, Plan, Step, Why};
+use crate::plan::{Conflict, Goal, Item, Left, Plan, Step, Why};
 use crate::recover;
 use crate::replace::Replace;
 use crate::report::Snapshot;
@@ -80,7 +80,8 @@ impl Shadow {
             let path = names::relative(&self.workspace, &item.diff.path)?;
             let why = match answers.get(&item.diff.path) {
                 Some(Answer::Keep) => Some(Why::Asked),
-                None if item.conflict.is_some() => Some(Why::Asked),
+                None if matches!(item.conflict, Some(Conflict::Links(_))) => Some(Why::Links),
+                None if item.conflict.is_some() => Some(Why::Conflict),
                 _ if !unchanged(now.entry(&path)?, item.diff.before) => Some(Why::ChangedSince),
                 _ => None,
             };

@@ -107,7 +107,11 @@ async fn what_the_person_changed_since_stays_unless_it_is_asked_for() {
     let conflict = |path: &str| shown.files.iter().find(|f| f.path == path).unwrap().conflict.is_some();
     assert!(conflict("a.txt") && conflict("new.txt") && !conflict("b.txt"), "{shown:?}");
     let told = session_command(&mut rig, back(said[0], RestoreWhat::Files)).await;
-    assert!(told.contains("b.txt is as it was") && told.contains("a.txt (kept as asked)"), "{told}");
+    assert!(
+        told.contains("b.txt is as it was")
+            && told.contains("a.txt (you or another program changed it since)"),
+        "{told}"
+    );
     assert_eq!((place.read("a.txt").as_str(), place.read("new.txt").as_str()), ("mine\n", "mine too\n"));
     let force = SessionCommand::Restore {
         entry: said[0],

@@ -62,7 +62,7 @@ fn what_somebody_else_changed_is_a_conflict_and_stays() {
     assert_eq!(w.get("mine.txt"), "0");
     assert_eq!(w.get("both.txt"), "agent, then person");
     assert_eq!(w.get("found.txt"), "person's new file");
-    assert!(done.left.iter().all(|l| l.why == Why::Asked));
+    assert!(done.left.iter().all(|l| l.why == Why::Conflict));
     // Asked for by name, they go; and come back.
     let plan = s.plan(&Goal::back(first.id, vec![one, two])).unwrap();
     let answers: BTreeMap<_, _> = plan.items.iter().map(|i| (i.diff.path.clone(), Answer::Restore)).collect();
