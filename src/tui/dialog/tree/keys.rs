@@ -1,8 +1,7 @@
-//! What keys do on a row, and which of them are told of in the footer.
+//! What keys do on a row.
 
 use tiller_protocol::command::SessionCommand;
 use tiller_protocol::compare::{Pair, Side};
-use tiller_protocol::tree::NodeKind;
 use tiller_protocol::{CommandBody, EntryId, Notice, NoticeKind, SessionId};
 
 use super::forest::{Row, State, Tree, What};
@@ -12,30 +11,28 @@ use crate::action::Action;
 use crate::dialog::compare::Compare;
 use crate::dialog::restore::Restore;
 use crate::effect::{Effect, Visit};
-use crate::header::short;
 use crate::model::Model;
-use crate::panel::{Hint, Reply, View};
-use crate::text::clean;
+use crate::panel::{Reply, View};
 use crate::widget::edit::Edit;
 
-fn say(text: &str) -> Reply {
+pub(super) fn say(text: &str) -> Reply {
     Reply::with(Effect::Toast(Notice::new(NoticeKind::Info, text)))
 }
 
-fn send(command: SessionCommand) -> Effect {
+pub(super) fn send(command: SessionCommand) -> Effect {
     Effect::Send(CommandBody::Session(command))
 }
 
 /// The chosen row, with what it stands for.
-struct At<'a> {
-    row: Row,
-    tree: &'a Tree,
+pub(super) struct At<'a> {
+    pub(super) row: Row,
+    pub(super) tree: &'a Tree,
     /// The entry, where it is one.
-    node: Option<(&'a Shape, u32, EntryId)>,
+    pub(super) node: Option<(&'a Shape, u32, EntryId)>,
 }
 
 impl Browser {
-    fn at(&self) -> Option<At<'_>> {
+    pub(super) fn at(&self) -> Option<At<'_>> {
         let row = self.chosen()?;
         let tree = &self.forest.trees[row.tree as usize];
         let node = match (row.what, tree.shape()) {
@@ -45,19 +42,19 @@ impl Browser {
         Some(At { row, tree, node })
     }
 
-    fn is_here(&self, session: SessionId) -> bool {
+    pub(super) fn is_here(&self, session: SessionId) -> bool {
         self.here == Some(session)
     }
 
     /// The branch whose end is at this row, but for the open one.
-    fn tip(&self, at: &At<'_>) -> Option<usize> {
+    pub(super) fn tip(&self, at: &At<'_>) -> Option<usize> {
         let (shape, n, _) = at.node?;
         let badges = self.badges.get(&(at.row.tree, n))?;
         badges.iter().filter_map(|b| b.head).find(|h| !shape.tree.heads[*h].current)
     }
 
     /// The branch that the row is on: the open one, else the one that went on last.
-    fn branch(&self, at: &At<'_>) -> Option<usize> {
+    pub(super) fn branch(&self, at: &At<'_>) -> Option<usize> {
         let (shape, n, _) = at.node?;
         let heads = shape.tree.heads.iter().enumerate();
         let through = |tip: u32| {
@@ -191,7 +188,7 @@ impl Browser {
     }
 
     /// The open branch ends at this row.
-    fn ends_here(&self, at: &At<'_>) -> bool {
+    pub(super) fn ends_here(&self, at: &At<'_>) -> bool {
         let Some((shape, n, _)) = at.node else { return false };
         let badges = self.badges.get(&(at.row.tree, n)).into_iter().flatten();
         badges.filter_map(|b| b.head).any(|h| shape.tree.heads[h].current)
@@ -292,65 +289,6 @@ impl Browser {
         self.rebuild();
     }
 
-    fn name(&mut self) -> Reply {
-        let Some(at) = self.at() else { return Reply::done() };
-        if at.node.is_none() {
-            self.field = Field::Title(at.tree.session, Edit::with(&clean::plain(&at.tree.title)));
-            return Reply::done();
-        }
-        if !self.is_here(at.tree.session) {
-            return say("open that session first; then its branches can be named");
-        }
-        let Some((shape, _, _)) = at.node else { return Reply::done() };
-        let Some(head) = self.branch(&at).map(|h| &shape.tree.heads[h]) else {
-            return say("no branch ends below this entry; fork here, or give the entry a name");
-        };
-        self.field = Field::Branch(head.name.clone(), Edit::with(&clean::plain(&head.label)));
-        Reply::done()
-    }
-
-    fn tag(&mut self) -> Reply {
-        let Some(at) = self.at() else { return Reply::done() };
-        let Some((shape, n, entry)) = at.node else { return say("choose an entry of it first") };
-        if !self.is_here(at.tree.session) {
-            return say("open that session first; then its entries can be named");
-        }
-        let tag = shape.tags.get(&n).and_then(|t| t.first()).map(|t| shape.tree.tags[*t].name.clone());
-        self.field = Field::Tag(entry, Edit::with(&clean::plain(&tag.unwrap_or_default())));
-        Reply::done()
-    }
-
-    fn archive(&mut self) -> Reply {
-        let Some(at) = self.at() else { return Reply::done() };
-        let id = at.tree.session;
-        let Some((shape, _, _)) = at.node else {
-            if at.tree.nested {
-                return say("a subagent's session goes with the one that it hangs off");
-            }
-            let archived = !at.tree.archived;
-            let archive = send(SessionCommand::Archive { id, archived });
-            // Shown at once, so that the same key brings it back; a refusal is told.
-            if let Some(n) = self.forest.find(id) {
-                self.forest.trees[n].archived = archived;
-            }
-            self.filter.archived |= archived;
-            self.rebuild();
-            return Reply::Done(vec![archive]);
-        };
-        if !self.is_here(id) {
-            return say("open that session first; then its branches can be put away");
-        }
-        match self.branch(&at).map(|h| &shape.tree.heads[h]) {
-            None => say("no branch ends below this entry"),
-            Some(h) if h.current => say("the open branch cannot be put away; open another one first"),
-            Some(h) => {
-                let (head, archived) = (h.name.clone(), !h.archived);
-                self.filter.archived |= archived;
-                Reply::with(send(SessionCommand::ArchiveBranch { head, archived }))
-            }
-        }
-    }
-
     /// With the marked entry; without one, with the open branch.
     fn compare(&self) -> Reply {
         let Some(at) = self.at() else { return Reply::done() };
@@ -375,159 +313,5 @@ impl Browser {
             _ => Side::Entry(entry),
         };
         Reply::with(Effect::Push(Box::new(Compare::of(Pair { left, right }))))
-    }
-
-    fn export(&mut self) -> Reply {
-        let Some(at) = self.at() else { return Reply::done() };
-        let words = |c: char| if c.is_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
-        let name: String = at.tree.title.chars().take(40).map(words).collect();
-        let name = name.split('-').filter(|p| !p.is_empty()).collect::<Vec<_>>().join("-");
-        let name = if name.is_empty() { "session".into() } else { name };
-        self.field = Field::Export(at.tree.session, Edit::with(&format!("{name}.md")));
-        Reply::done()
-    }
-
-    /// Words were typed or erased.
-    pub(super) fn field_changed(&mut self) -> Reply {
-        if let Field::Find(edit) = &self.field {
-            self.typed = edit.text().to_owned();
-            return Reply::Done(self.wants());
-        }
-        Reply::done()
-    }
-
-    /// Enter in the field.
-    pub(super) fn field_done(&mut self) -> Reply {
-        let command = match std::mem::replace(&mut self.field, Field::None) {
-            Field::None | Field::Find(_) => return Reply::Done(self.wants()),
-            Field::Branch(head, edit) => {
-                let label = edit.text().trim().to_owned();
-                SessionCommand::LabelBranch { head, label }
-            }
-            Field::Title(id, edit) => {
-                let title = edit.text().trim().to_owned();
-                if let Some(n) = self.forest.find(id).filter(|_| !title.is_empty()) {
-                    self.forest.trees[n].title.clone_from(&title);
-                }
-                SessionCommand::Rename { id, title }
-            }
-            Field::Export(id, edit) => {
-                let file = edit.text().trim().to_owned();
-                SessionCommand::Export { id, file }
-            }
-            Field::Tag(entry, edit) => {
-                let name = edit.text().trim().to_owned();
-                let known = self.tag_of(entry);
-                match (name.is_empty(), known) {
-                    (true, None) => return Reply::done(),
-                    (true, Some(name)) => SessionCommand::Tag { name, entry: None },
-                    (false, _) => SessionCommand::Tag { name, entry: Some(entry) },
-                }
-            }
-        };
-        Reply::with(send(command))
-    }
-
-    fn tag_of(&self, entry: EntryId) -> Option<String> {
-        let shape = self.forest.trees[self.forest.find(self.here?)?].shape()?;
-        let tag = shape.tree.tags.iter().find(|t| shape.tree.nodes[t.node as usize].id == entry)?;
-        Some(tag.name.clone())
-    }
-
-    /// What is known of the chosen entry besides its words.
-    pub(super) fn facts(&self) -> Vec<String> {
-        let Some(at) = self.at() else { return Vec::new() };
-        let Some((shape, n, _)) = at.node else { return Vec::new() };
-        let node = &shape.tree.nodes[n as usize];
-        let what = match node.kind {
-            NodeKind::Prefix => "system prompt and tools",
-            NodeKind::User => "message",
-            NodeKind::Assistant => "reply",
-            NodeKind::ToolResult => "result of a call",
-            NodeKind::Compaction => "summary of what was before",
-            NodeKind::BranchSummary => "summary of a branch",
-            NodeKind::Checkpoint => "checkpoint",
-            NodeKind::Note => "note",
-        };
-        let zone = crate::zone::local();
-        let time = jiff::Timestamp::from_millisecond(node.time.millis())
-            .map_or_else(|_| String::new(), |t| t.to_zoned(zone).strftime("%Y-%m-%d %H:%M:%S").to_string());
-        let mut facts = vec![format!("{what}, {time}")];
-        let agent = shape.tree.agents.get(usize::from(node.agent)).map_or("", String::as_str);
-        let model = shape.sums[n as usize].model.and_then(|m| shape.tree.models.get(usize::from(m)));
-        let mut more = Vec::new();
-        more.extend((agent != "main").then(|| format!("agent {agent}")));
-        more.extend(model.cloned());
-        let sum = shape.sums[n as usize];
-        more.extend((sum.tokens > 0).then(|| format!("{} tokens", short(sum.tokens))));
-        more.extend(sum.cost.map(|c| format!("${:.4}", c.usd())));
-        if !more.is_empty() {
-            facts.push(more.join(", "));
-        }
-        let badges = self.badges.get(&(at.row.tree, n)).into_iter().flatten();
-        let names: Vec<&str> = badges.map(|b| b.text.as_str()).collect();
-        if !names.is_empty() {
-            facts.push(names.join(" "));
-        }
-        facts
-    }
-
-    pub(super) fn row_hints(&self, model: &Model) -> Vec<Hint> {
-        match &self.field {
-            Field::None => {}
-            Field::Find(_) => return vec![Hint::as_("input.done", "to the rows")],
-            Field::Title(..) | Field::Branch(..) => return vec![Hint::as_("input.done", "give the name")],
-            Field::Tag(..) => return vec![Hint::as_("input.done", "give the name")],
-            Field::Export(..) => return vec![Hint::as_("input.done", "write it")],
-        }
-        let Some(at) = self.at() else { return vec![Hint::of("tree.everywhere")] };
-        let here = self.is_here(at.tree.session);
-        let Some((shape, n, _)) = at.node else {
-            let open = at.tree.open;
-            let fold = if open { Hint::of("tree.fold") } else { Hint::of("tree.unfold") };
-            let enter = match (here, at.tree.nested) {
-                (_, true) => fold,
-                (true, _) => Hint::as_("list.open", "back to it"),
-                (false, _) => Hint::as_("list.open", "open"),
-            };
-            let away = if at.tree.archived { "bring back" } else { "put away" };
-            let mut hints = vec![enter, fold];
-            hints.dedup();
-            if !at.tree.nested {
-                hints.extend([
-                    Hint::as_("tree.name", "title"),
-                    Hint::as_("tree.archive", away),
-                    Hint::of("tree.export"),
-                ]);
-            }
-            hints.push(Hint::of("list.search"));
-            return hints;
-        };
-        let enter = match () {
-            () if !here => Hint::as_("list.open", "open there"),
-            () if self.tip(&at).is_some() && !self.ends_here(&at) => Hint::as_("list.open", "go on with it"),
-            () => Hint::as_("list.open", "look"),
-        };
-        let unfolded = at.tree.turns.contains(&shape.turn[n as usize]);
-        let fold = if unfolded { Hint::of("tree.fold") } else { Hint::of("tree.unfold") };
-        let mut hints = Vec::new();
-        if !here || shape.path[n as usize] || self.tip(&at).is_some() {
-            hints.push(enter);
-        }
-        if !model.running {
-            hints.push(Hint::of("tree.fork"));
-        }
-        hints.push(Hint::of("tree.restore"));
-        if here && (self.marked.is_some() || !self.ends_here(&at)) {
-            hints.push(Hint::of("tree.compare"));
-        }
-        hints.extend([fold, Hint::of("list.search")]);
-        let preview = if self.side_shown { "no preview" } else { "preview" };
-        hints.push(Hint::as_("tree.preview", preview));
-        if here {
-            hints.extend([Hint::as_("tree.name", "name branch"), Hint::of("tree.tag")]);
-        }
-        hints.extend([Hint::of("tree.only"), Hint::of("tree.all"), Hint::of("tree.everywhere")]);
-        hints
     }
 }

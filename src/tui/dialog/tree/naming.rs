@@ -1,0 +1,128 @@
+//! Names that the person gives: to a branch, a session, an entry, a file to write.
+
+use tiller_protocol::EntryId;
+use tiller_protocol::command::SessionCommand;
+
+use super::keys::{say, send};
+use super::{Browser, Field};
+use crate::panel::Reply;
+use crate::text::clean;
+use crate::widget::edit::Edit;
+
+impl Browser {
+    pub(super) fn name(&mut self) -> Reply {
+        let Some(at) = self.at() else { return Reply::done() };
+        if at.node.is_none() {
+            self.field = Field::Title(at.tree.session, Edit::with(&clean::plain(&at.tree.title)));
+            return Reply::done();
+        }
+        if !self.is_here(at.tree.session) {
+            return say("open that session first; then its branches can be named");
+        }
+        let Some((shape, _, _)) = at.node else { return Reply::done() };
+        let Some(head) = self.branch(&at).map(|h| &shape.tree.heads[h]) else {
+            return say("no branch ends below this entry; fork here, or give the entry a name");
+        };
+        self.field = Field::Branch(head.name.clone(), Edit::with(&clean::plain(&head.label)));
+        Reply::done()
+    }
+
+    pub(super) fn tag(&mut self) -> Reply {
+        let Some(at) = self.at() else { return Reply::done() };
+        let Some((shape, n, entry)) = at.node else { return say("choose an entry of it first") };
+        if !self.is_here(at.tree.session) {
+            return say("open that session first; then its entries can be named");
+        }
+        let tag = shape.tags.get(&n).and_then(|t| t.first()).map(|t| shape.tree.tags[*t].name.clone());
+        self.field = Field::Tag(entry, Edit::with(&clean::plain(&tag.unwrap_or_default())));
+        Reply::done()
+    }
+
+    pub(super) fn archive(&mut self) -> Reply {
+        let Some(at) = self.at() else { return Reply::done() };
+        let id = at.tree.session;
+        let Some((shape, _, _)) = at.node else {
+            if at.tree.nested {
+                return say("a subagent's session goes with the one that it hangs off");
+            }
+            let archived = !at.tree.archived;
+            let archive = send(SessionCommand::Archive { id, archived });
+            // Shown at once, so that the same key brings it back; a refusal is told.
+            if let Some(n) = self.forest.find(id) {
+                self.forest.trees[n].archived = archived;
+            }
+            self.filter.archived |= archived;
+            self.rebuild();
+            return Reply::Done(vec![archive]);
+        };
+        if !self.is_here(id) {
+            return say("open that session first; then its branches can be put away");
+        }
+        match self.branch(&at).map(|h| &shape.tree.heads[h]) {
+            None => say("no branch ends below this entry"),
+            Some(h) if h.current => say("the open branch cannot be put away; open another one first"),
+            Some(h) => {
+                let (head, archived) = (h.name.clone(), !h.archived);
+                self.filter.archived |= archived;
+                Reply::with(send(SessionCommand::ArchiveBranch { head, archived }))
+            }
+        }
+    }
+
+    pub(super) fn export(&mut self) -> Reply {
+        let Some(at) = self.at() else { return Reply::done() };
+        let words = |c: char| if c.is_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
+        let name: String = at.tree.title.chars().take(40).map(words).collect();
+        let name = name.split('-').filter(|p| !p.is_empty()).collect::<Vec<_>>().join("-");
+        let name = if name.is_empty() { "session".into() } else { name };
+        self.field = Field::Export(at.tree.session, Edit::with(&format!("{name}.md")));
+        Reply::done()
+    }
+
+    /// Words were typed or erased.
+    pub(super) fn field_changed(&mut self) -> Reply {
+        if let Field::Find(edit) = &self.field {
+            self.typed = edit.text().to_owned();
+            return Reply::Done(self.wants());
+        }
+        Reply::done()
+    }
+
+    /// Enter in the field.
+    pub(super) fn field_done(&mut self) -> Reply {
+        let command = match std::mem::replace(&mut self.field, Field::None) {
+            Field::None | Field::Find(_) => return Reply::Done(self.wants()),
+            Field::Branch(head, edit) => {
+                let label = edit.text().trim().to_owned();
+                SessionCommand::LabelBranch { head, label }
+            }
+            Field::Title(id, edit) => {
+                let title = edit.text().trim().to_owned();
+                if let Some(n) = self.forest.find(id).filter(|_| !title.is_empty()) {
+                    self.forest.trees[n].title.clone_from(&title);
+                }
+                SessionCommand::Rename { id, title }
+            }
+            Field::Export(id, edit) => {
+                let file = edit.text().trim().to_owned();
+                SessionCommand::Export { id, file }
+            }
+            Field::Tag(entry, edit) => {
+                let name = edit.text().trim().to_owned();
+                let known = self.tag_of(entry);
+                match (name.is_empty(), known) {
+                    (true, None) => return Reply::done(),
+                    (true, Some(name)) => SessionCommand::Tag { name, entry: None },
+                    (false, _) => SessionCommand::Tag { name, entry: Some(entry) },
+                }
+            }
+        };
+        Reply::with(send(command))
+    }
+
+    fn tag_of(&self, entry: EntryId) -> Option<String> {
+        let shape = self.forest.trees[self.forest.find(self.here?)?].shape()?;
+        let tag = shape.tree.tags.iter().find(|t| shape.tree.nodes[t.node as usize].id == entry)?;
+        Some(tag.name.clone())
+    }
+}
