@@ -144,7 +144,7 @@ impl Core {
             (Ok(None), Some(at)) => return self.begin_branch(client, cause, going, at),
             (Ok(None), None) => {
                 let notice = Notice::new(NoticeKind::User, format!("there is no branch {}", going.head))
-                    .hint("/branches lists them");
+                    .hint("/branch lists them");
                 return self.refuse(client, cause, notice);
             }
             (Err(error), _) => return self.refuse(client, cause, error.notice()),

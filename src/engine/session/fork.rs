@@ -111,11 +111,14 @@ impl Core {
             Err(error) => return self.refuse(f.client, f.cause, error.notice()),
         };
         // What waits goes along.
-        let mut left = self.append();
-        left.queue = Some(Vec::new());
-        left.asks = Some(Vec::new());
-        left.pending = Some(Vec::new());
-        self.save(left, Vec::new(), Then::Nothing);
+        let waits = !(self.queue.is_empty() && self.asks.is_empty() && self.pending.is_empty());
+        if waits {
+            let mut left = self.append();
+            left.queue = Some(Vec::new());
+            left.asks = Some(Vec::new());
+            left.pending = Some(Vec::new());
+            self.save(left, Vec::new(), Then::Nothing);
+        }
         let name = f.how.head.unwrap_or_else(|| self.branch_name());
         let (from, before) = (Some(self.s.head_name.clone()), self.s.head);
         let change = OpChange::Head { name: name.clone(), before, after: branch.head, from: from.clone() };
@@ -133,7 +136,7 @@ impl Core {
         ];
         self.go_to_branch(name, Some(f.cause), Some(op), events);
         from.into_iter().for_each(|left| self.left_behind(&left));
-        if !(self.queue.is_empty() && self.asks.is_empty() && self.pending.is_empty()) {
+        if waits {
             let mut along = self.append();
             along.queue = Some(self.queue.clone());
             along.asks = Some(self.asks_to_keep());

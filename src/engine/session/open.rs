@@ -293,7 +293,6 @@ impl Core {
         op: Option<tiller_protocol::Op>,
         events: Vec<StateEvent>,
     ) {
-        self.leave();
         self.s.head_name = name;
         self.s.label = String::new();
         let (id, head) = (self.s.id, self.s.head);
@@ -305,6 +304,8 @@ impl Core {
             shown = events.into_iter().map(|e| (self.place_of(cause), EventBody::State(e))).collect();
         }
         self.saves.push(ticket, After { events: shown, then: Then::Nothing });
+        // After it, so that the person does not wait for two commits.
+        self.leave();
         // As for a fresh session: nobody else can know this head yet.
         let lease = self.w.store.acquire(id, &self.s.head_name, Take::IfFree);
         self.saves.push_lease(lease);
