@@ -172,18 +172,19 @@ impl Store {
         Ok(changed)
     }
 
-    /// What a tool call did, the newest should there be several; `None`: it changed nothing.
+    /// What a tool call did whose result came at `time`; `None`: it changed nothing. Ids of calls are unique on a path,
+    /// and two branches may use one twice: the row is the nearest in time.
     ///
     /// # Errors
     /// When the database cannot be read.
-    pub fn step_of_call(&self, session: SessionId, call: &str) -> Result<Option<StepRow>> {
+    pub fn step_of_call(&self, session: SessionId, call: &str, time: Time) -> Result<Option<StepRow>> {
         self.read(|conn| {
             Ok(conn
                 .prepare_cached(&format!(
                     "SELECT {COLUMNS} FROM steps WHERE session = ?1 AND kind = 'call' AND call = ?2
-                     ORDER BY id DESC LIMIT 1"
+                     ORDER BY abs(time - ?3) LIMIT 1"
                 ))?
-                .query_row(params![session.0, call], read)
+                .query_row(params![session.0, call, time.millis()], read)
                 .optional()?)
         })
     }

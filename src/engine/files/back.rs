@@ -1,7 +1,7 @@
 //! What going back to an entry means: the state of the files there, and what the session itself did since. Blocking,
 //! and the same for the workbench and for commands without a screen.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use tiller_protocol::op::OpChange;
@@ -40,14 +40,15 @@ pub struct Point {
 /// When the store cannot be read.
 pub fn point(store: &Store, session: SessionId, entry: EntryId) -> Result<Option<Point>> {
     let rows = store.steps(session, 0)?;
-    let calls: HashMap<&str, &StepRow> = rows
-        .iter()
-        .filter_map(|r| if let StepOf::Call(call) = &r.of { Some((call.as_str(), r)) } else { None })
-        .collect();
+    // Ids of calls are unique on a path; two branches may use one twice. The row of this call is the nearest in time.
+    let of_call = |call: &str, time: Time| {
+        let same = rows.iter().filter(|r| matches!(&r.of, StepOf::Call(c) if c == call));
+        same.min_by_key(|r| r.time.millis().abs_diff(time.millis())).cloned()
+    };
     let mut found = None;
     for e in store.tail_at(entry, UP)?.entries.iter().rev() {
         found = match &e.body {
-            EntryBody::ToolResult { call_id, .. } => calls.get(call_id.as_str()).map(|r| (*r).clone()),
+            EntryBody::ToolResult { call_id, .. } => of_call(call_id, e.time),
             _ => store.point(e.id)?,
         };
         if found.is_some() {

@@ -20,14 +20,16 @@ pub(crate) fn states(store: &Store, entry: &Entry) -> Result<Option<(Id, Id)>> {
     let Some(from) = store.point(*start)?.and_then(|row| after(&row)) else { return Ok(None) };
     if let EntryBody::ToolResult { call_id, .. } = &entry.body {
         // A call that changed nothing has no step.
-        let step = store.step_of_call(entry.session, call_id)?;
+        let step = store.step_of_call(entry.session, call_id, entry.time)?;
         let ends = step.and_then(|s| Some((s.before.as_deref()?.parse().ok()?, after(&s)?)));
         return Ok(ends.or(Some((from, from))));
     }
     for id in turn.iter().skip(1).rev() {
         let there = store.entry(*id)?;
         let row = match &there.body {
-            EntryBody::ToolResult { call_id, .. } => store.step_of_call(there.session, call_id)?,
+            EntryBody::ToolResult { call_id, .. } => {
+                store.step_of_call(there.session, call_id, there.time)?
+            }
             EntryBody::Checkpoint { .. } => store.point(*id)?,
             _ => None,
         };

@@ -158,6 +158,37 @@ async fn points_and_steps_outlive_the_engine() {
     assert!(!place.work.join("b.txt").exists());
 }
 
+/// Servers that count their calls from one give the same id on two branches.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_id_of_a_call_on_two_branches_means_two_states() {
+    let place = Place::new();
+    let fake = Fake::with(|n, _| match n {
+        0 => calls(&[("c0", "write_file", json!({"path": "a.txt", "content": "one\n"}))]),
+        2 => calls(&[("c0", "write_file", json!({"path": "b.txt", "content": "two\n"}))]),
+        _ => says("Done."),
+    });
+    let mut rig = place.start_with(&fake, |p| keeps(&place, p)).await;
+    let session = rig.session();
+    rig.turn("a").await;
+    let first = messages(&mut rig).await[0];
+    let tip = rig.snapshot().await.entries.last().unwrap().id;
+    rig.send(CommandBody::Session(SessionCommand::Fork { entry: first }));
+    rig.until("the branch", |e| matches!(e, EventBody::State(StateEvent::HeadMoved { .. })).then_some(()))
+        .await;
+    rig.turn("b").await;
+    let now = messages(&mut rig).await[0];
+    preview(&mut rig, now).await;
+    let store = Store::open(&place.db(), Options::default()).unwrap();
+    let (left, right) = (
+        crate::files::back::point(&store, session, tip).unwrap().unwrap(),
+        crate::files::back::point(&store, session, rig.snapshot().await.entries.last().unwrap().id)
+            .unwrap()
+            .unwrap(),
+    );
+    assert_ne!(left.snapshot, right.snapshot);
+    rig.quit().await;
+}
+
 /// Rows of what others did: the files, and who.
 fn others(rows: &[tiller_store::StepRow]) -> Vec<(String, tiller_protocol::restore::By)> {
     let of = |r: &&tiller_store::StepRow| {
