@@ -74,6 +74,7 @@ impl Core {
                 WatchCommand::Mute { path } => self.watching.mute(&path),
                 WatchCommand::Diff { path } => self.watch_diff(client, id, path),
             },
+            CommandBody::Agent(c) => self.agent_command(client, id, c),
             CommandBody::Query(q) => self.query(client, id, q),
         }
     }

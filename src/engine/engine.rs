@@ -187,7 +187,7 @@ impl Engine {
 
     /// Saves, ends every child, and ends. At most a few seconds, usually milliseconds.
     pub async fn shutdown(self) {
-        let quit = Command { id: CommandId(u64::MAX), body: CommandBody::Session(SessionCommand::Quit) };
+        let quit = Command::new(CommandId(u64::MAX), CommandBody::Session(SessionCommand::Quit));
         // A full queue of commands cannot keep it alive: then it is dropped below.
         let _ = self.handle.send(quit);
         let mut task = self.task;

@@ -41,6 +41,7 @@ pub mod compare;
 mod compose;
 pub mod context;
 mod core;
+mod crew;
 mod dispatch;
 pub mod engine;
 mod export;

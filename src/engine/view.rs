@@ -44,6 +44,7 @@ impl Core {
             context: self.context_tokens().0,
             window: self.window(),
             since: self.live.as_ref().map(|l| l.since),
+            child: None,
         }
     }
 

@@ -104,7 +104,7 @@ enum Stopped {
 impl Follow<'_> {
     fn send(&self, id: u64, body: CommandBody) -> Result<(), Notice> {
         self.handle
-            .send(Command { id: CommandId(id), body })
+            .send(Command::new(CommandId(id), body))
             .map_err(|e| Notice::new(NoticeKind::Internal, format!("The engine takes no command: {e}.")))
     }
 

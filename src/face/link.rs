@@ -88,7 +88,7 @@ impl Link {
         };
         let mut events = handle.subscribe();
         let id = CommandId(1);
-        let command = Command { id, body: CommandBody::Session(what) };
+        let command = Command::new(id, CommandBody::Session(what));
         handle.send(command).map_err(|e| format!("{e}. Try again in a moment."))?;
         while let Some(event) = events.recv() {
             let EventBody::Reply(reply) = &event.body else { continue };
@@ -110,7 +110,7 @@ impl Link {
         let Some(handle) = self.handle.get().map(EngineHandle::client) else { return };
         let body = CommandBody::Session(SessionCommand::Reload);
         // Full or ended: then they are read at the next change, or not any more.
-        let _ = handle.send(Command { id: CommandId(1), body });
+        let _ = handle.send(Command::new(CommandId(1), body));
     }
 
     /// The screen is gone.
@@ -287,7 +287,7 @@ mod tests {
     use super::*;
 
     fn query(id: u64) -> Command {
-        Command { id: CommandId(id), body: CommandBody::Query(Query::Snapshot) }
+        Command::new(CommandId(id), CommandBody::Query(Query::Snapshot))
     }
 
     #[expect(clippy::disallowed_methods, reason = "polls with a deadline")]
@@ -312,7 +312,7 @@ mod tests {
 
     fn answer(link: &Link, id: AskId, reply: AskReply) -> bool {
         let body = CommandBody::Ask(AskCommand::Answer { id, reply });
-        link.send(Command { id: CommandId(9), body })
+        link.send(Command::new(CommandId(9), body))
     }
 
     #[test]

@@ -2,9 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::agent::AgentCommand;
 use crate::ask::AskReply;
 use crate::compare::{Pair, TakePart};
-use crate::ids::{AskId, CommandId, EntryId, QueueId, SessionId};
+use crate::ids::{AgentId, AskId, CommandId, EntryId, QueueId, SessionId};
 use crate::message::Message;
 use crate::queue::SendMode;
 use crate::restore::RestoreWhat;
@@ -18,7 +19,18 @@ use crate::view::{ModelRef, Profile};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Command {
     pub id: CommandId,
+    /// Whom it is for; `None`: the main agent. Commands that are about the crew, or about answers to questions, are
+    /// taken by the main agent whoever is named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<AgentId>,
     pub body: CommandBody,
+}
+
+impl Command {
+    /// For the main agent.
+    pub fn new(id: CommandId, body: CommandBody) -> Self {
+        Self { id, agent: None, body }
+    }
 }
 
 /// By concern.
@@ -34,6 +46,7 @@ pub enum CommandBody {
     Review(ReviewCommand),
     Compare(CompareCommand),
     Watch(WatchCommand),
+    Agent(AgentCommand),
     Query(Query),
 }
 

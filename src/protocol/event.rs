@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::agent::AgentView;
+use crate::agent::{AgentView, Receipt};
 use crate::ask::{Ask, AskReply};
 use crate::branch::{BranchName, BranchView, TagView};
 use crate::clock::Time;
@@ -220,6 +220,10 @@ pub enum StateEvent {
     },
     AgentChanged {
         view: AgentView,
+    },
+    /// A message to an agent: `agent` of the event is who it is for, `cause` the command that sent it.
+    Receipt {
+        receipt: Receipt,
     },
     QueueChanged {
         queue: Vec<Queued>,

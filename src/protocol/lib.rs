@@ -48,7 +48,7 @@ pub mod usage;
 pub mod view;
 
 pub use access::Access;
-pub use agent::{AgentState, AgentView};
+pub use agent::{AgentCommand, AgentLimits, AgentState, AgentView, ChildView, Receipt};
 pub use ask::{Ask, AskBody, AskReply, Decision, Risk};
 pub use branch::{BranchName, BranchView, TagView};
 pub use clock::{Clock, ManualClock, SystemClock, Time};

@@ -186,7 +186,7 @@ impl App {
     /// Sends a command and says its id.
     pub(crate) fn send(&mut self, body: CommandBody) -> CommandId {
         let id = CommandId(self.router.fresh());
-        self.tasks.push(Task::Send(Command { id, body }));
+        self.tasks.push(Task::Send(Command::new(id, body)));
         id
     }
 

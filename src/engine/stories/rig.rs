@@ -128,7 +128,7 @@ impl Rig {
     pub(crate) fn send(&mut self, body: CommandBody) -> CommandId {
         let id = CommandId(self.next);
         self.next += 1;
-        self.handle.send(Command { id, body }).unwrap();
+        self.handle.send(Command::new(id, body)).unwrap();
         id
     }
 

@@ -19,6 +19,7 @@ fn agent(id: &str, parent: Option<&str>, state: AgentState) -> AgentView {
         context: 82_000,
         window: Some(200_000),
         since: Some(Time(START.millis() - 125_000)).filter(|_| state == AgentState::Running),
+        child: None,
     }
 }
 

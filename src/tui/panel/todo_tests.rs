@@ -20,7 +20,12 @@ pub(crate) fn plan(r: &mut Robot, n: usize) {
         "gone",
     ];
     let todos = (0..n)
-        .map(|i| TodoItem { id: i.to_string(), content: names[i % 8].into(), status: states[i % 8] })
+        .map(|i| TodoItem {
+            id: i.to_string(),
+            content: names[i % 8].into(),
+            status: states[i % 8],
+            agent: None,
+        })
         .collect();
     r.event(EventBody::State(StateEvent::TodoChanged { todos, by_person: false }));
 }

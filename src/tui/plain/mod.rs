@@ -302,7 +302,7 @@ impl Plain {
         if answered {
             self.owed.push(CommandId(self.next));
         }
-        self.outbox.push_back(Command { id: CommandId(self.next), body });
+        self.outbox.push_back(Command::new(CommandId(self.next), body));
     }
 
     /// Commands not yet taken by the engine.
