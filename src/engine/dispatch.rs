@@ -18,6 +18,10 @@ impl Core {
         if self.quitting.is_some() {
             return;
         }
+        let everybodys = matches!(command.body, CommandBody::Agent(_) | CommandBody::Ask(_));
+        if let Some(agent) = command.agent.clone().filter(|a| *a != self.me.id && !everybodys) {
+            return self.to_agent(client, &agent, command);
+        }
         match command.body {
             CommandBody::Turn(c) => match c {
                 TurnCommand::Submit { message, mode } => self.submit(client, id, message, mode),

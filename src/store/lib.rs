@@ -23,6 +23,7 @@
 //! | `export`, `import`, `lines` | a session as JSONL |
 //! | `gc`, `doctor` | what the commands need |
 
+mod agents;
 mod apart;
 mod append;
 mod attempt;
@@ -78,6 +79,7 @@ mod power_tests;
 #[cfg(test)]
 mod testing;
 
+pub use agents::AgentRow;
 pub use apart::Apart;
 pub use append::Append;
 pub use branches::{BranchRow, TagRow};

@@ -28,6 +28,8 @@ pub(crate) const TAIL: usize = 200;
 #[derive(Debug)]
 pub(crate) struct Session {
     pub(crate) id: SessionId,
+    /// Whose it is.
+    pub(crate) agent: AgentId,
     pub(crate) title: String,
     pub(crate) project: String,
     pub(crate) created: Time,
@@ -83,7 +85,7 @@ impl Session {
             id,
             parent: self.head,
             session: self.id,
-            agent: AgentId::main(),
+            agent: self.agent.clone(),
             time: now,
             body,
             snapshot: None,
