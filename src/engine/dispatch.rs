@@ -47,8 +47,8 @@ impl Core {
                 }
                 SessionCommand::Tag { name, entry } => self.tag(client, id, &name, entry),
                 SessionCommand::Checkpoint { name } => self.checkpoint(client, id, &name),
-                SessionCommand::Restore { entry, what, keep, force } => {
-                    self.restore(client, id, entry, what, Wishes { keep, force })
+                SessionCommand::Restore { entry, what, keep, force, parts } => {
+                    self.restore(client, id, entry, what, Wishes { keep, force, parts })
                 }
                 SessionCommand::UndoRestore { redo } => self.undo_restore(client, id, redo),
                 SessionCommand::UndoOp { redo } => self.undo_op(client, id, redo),

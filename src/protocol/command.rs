@@ -143,7 +143,7 @@ pub enum SessionCommand {
         name: String,
     },
     /// Go back to what was at `entry`: the conversation, the files, or both. What is there now is kept first, and
-    /// `UndoRestore` brings it back. Files that somebody else changed stay, unless `force` names them.
+    /// `UndoRestore` brings it back. Files that somebody else changed stay, unless `force` or `parts` names them.
     Restore {
         entry: EntryId,
         what: RestoreWhat,
@@ -152,6 +152,9 @@ pub enum SessionCommand {
         keep: Vec<String>,
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         force: Vec<String>,
+        /// Of these files only these hunks of the preview's difference; the rest of the file stays as it is.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        parts: Vec<TakePart>,
     },
     /// Take the last restore of files back; `redo`: do it again.
     UndoRestore {

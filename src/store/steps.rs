@@ -244,7 +244,7 @@ mod tests {
             of,
             before: before.map(Into::into),
             after: after.into(),
-            files: vec![StepFile { path: "a".into(), kind: ChangeKind::Added, by: None }],
+            files: vec![StepFile { path: "a".into(), kind: ChangeKind::Added, by: None, partly: false }],
             time: NOW,
         };
         let point = store.add_step(s, row(StepOf::Point(entry_id(1)), None, "s0")).wait().unwrap();

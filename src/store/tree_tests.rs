@@ -61,7 +61,12 @@ fn grown() -> (tempfile::TempDir, Store, SessionId) {
     let more = vec![user(s, entry_id(6), Some(entry_id(4)), "instead")];
     store.append(Append::new(s, "branch-2").entries(more)).wait().unwrap();
     for (call, paths) in [("c1", &["a", "b"][..]), (odd, &["b"])] {
-        let files = paths.iter().map(|p| StepFile { path: (*p).into(), kind: ChangeKind::Added, by: None });
+        let files = paths.iter().map(|p| StepFile {
+            path: (*p).into(),
+            kind: ChangeKind::Added,
+            by: None,
+            partly: false,
+        });
         let row = StepRow {
             id: 0,
             of: StepOf::Call(call.into()),
