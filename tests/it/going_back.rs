@@ -1,4 +1,4 @@
-//! Going back by parts: some hunks of a file, in the dialog, as a person does.
+//! Going back by parts, and what is offered when a branch is left, as a person does it.
 
 use serde_json::json;
 use tiller_testkit::{Script, Wire};
@@ -62,4 +62,67 @@ fn some_hunks_at_118x25() {
 #[test]
 fn some_hunks_at_80x24() {
     by_hunk(80, 24);
+}
+
+fn leave(cols: u16, lines: u16) {
+    let model = Model::new(Wire::Anthropic);
+    let mut place = Place::new();
+    place.wire(Wire::Anthropic, &model.server);
+    let mut term = place.term(&["--profile", "full"], cols, lines);
+    term.wait_text("Say what you want done");
+    for (ask, answer) in [("first", "One."), ("second", "The library is too old.")] {
+        model.push(Script::new().text(answer));
+        say(&mut term, ask);
+        term.wait_text(answer);
+        idle(&term);
+    }
+    let fork = |term: &mut tiller_testkit::Term, row: &str| {
+        say(term, "/tree");
+        term.wait("the tree", |s| s.contains("tree of this") && s.contains(row));
+        term.keys("f");
+        term.wait("the question", |s| {
+            s.contains("bring over a summary?") && s.contains("[no summary]") && !s.contains("tree of this")
+        });
+    };
+    // The way was gone already; no summary is what Enter says, and the words are there to be sent.
+    fork(&mut term, "> second now");
+    term.keys("\r");
+    term.wait("the draft", |s| !s.contains("bring over") && s.contains("second"));
+    assert_eq!(model.left(), 0);
+    model.push(Script::new().text("Done by hand."));
+    term.keys("\r");
+    term.wait_text("Done by hand.");
+    idle(&term);
+    // With instructions: it is asked for with them, and stands on the new branch.
+    fork(&mut term, "> second [branch] now");
+    term.keys("\t");
+    term.wait_text("[summary]");
+    term.keys("\t");
+    term.wait_text("[with instructions]");
+    term.keys("\r");
+    term.wait_text("keep above all:");
+    let before = model.server.requests().len();
+    term.keys("the versions");
+    term.wait_text("the versions");
+    term.keys("\r");
+    term.wait_text("The summary of that branch stands here now.");
+    let asked = model.server.requests()[before..].iter().any(|r| r.text().contains("the versions"));
+    assert!(asked, "the instructions go to the summariser");
+    term.wait("the draft", |s| s.lines().last().is_some_and(|l| l.contains("enter send")));
+    term.keys("\x15");
+    idle(&term);
+    let exported = place.ok(&["sessions", "export", "last"]);
+    assert!(exported.contains("branch_summary") && exported.contains("the versions"), "{exported}");
+    term.keys("\x04");
+    assert_eq!(term.wait_exit(), 0);
+}
+
+#[test]
+fn a_summary_of_what_is_left_is_offered_at_118x25() {
+    leave(118, 25);
+}
+
+#[test]
+fn a_summary_of_what_is_left_is_offered_at_80x24() {
+    leave(80, 24);
 }

@@ -205,3 +205,49 @@ async fn a_branch_that_another_window_works_on_is_only_looked_at_until_the_perso
     second.turn("beside it").await;
     assert!(shape(&first.snapshot().await.entries).iter().all(|s| !s.contains("beside it")));
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_left_is_told_after_the_way_was_gone_so_that_a_summary_can_be_offered() {
+    let place = Place::new();
+    let fake = Fake::new([says("one"), says("two"), says("other")]);
+    let mut rig = place.start(&fake).await;
+    rig.turn("first").await;
+    rig.turn("second").await;
+    let before = rig.snapshot().await;
+    let (entries, tip) = (before.entries, before.head.unwrap());
+    session(&mut rig, SessionCommand::Fork { entry: entries[2].id });
+    // The head moves first: nothing waits for what is looked up.
+    let order = std::cell::RefCell::new(Vec::new());
+    let (from, name, count) = rig
+        .until("what was left", |e| match e {
+            EventBody::State(StateEvent::HeadMoved { .. }) => {
+                order.borrow_mut().push("moved");
+                None
+            }
+            EventBody::State(StateEvent::BranchLeft { from, name, entries }) => {
+                Some((*from, name.head.clone(), *entries))
+            }
+            _ => None,
+        })
+        .await;
+    let order = order.into_inner();
+    assert!(order.ends_with(&["moved"]), "{order:?}");
+    assert_eq!((from, name.as_str(), count), (tip, "main", 2));
+    // Nothing was answered on a branch that is only begun, and an undo asks nothing.
+    let silent = |e: &EventBody| match e {
+        EventBody::State(StateEvent::BranchLeft { .. }) => panic!("{e:?}"),
+        EventBody::State(StateEvent::HeadMoved { branch, .. }) => Some(branch.head.clone()),
+        _ => None,
+    };
+    session(&mut rig, SessionCommand::UndoOp { redo: false });
+    assert_eq!(rig.until("back", silent).await, "main");
+    session(&mut rig, SessionCommand::Fork { entry: tip });
+    let b = rig.until("another", silent).await;
+    rig.turn("instead").await;
+    session(&mut rig, SessionCommand::OpenBranch { head: "main".into() });
+    let told = |e: &EventBody| match e {
+        EventBody::State(StateEvent::BranchLeft { name, entries, .. }) => Some((name.head.clone(), *entries)),
+        _ => None,
+    };
+    assert_eq!(rig.until("what was left", told).await, (b, 2));
+}
