@@ -125,16 +125,25 @@ pub enum SessionCommand {
     },
     /// Give branch `head` a name.
     LabelBranch {
+        /// `None`: the session that is open.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        session: Option<SessionId>,
         head: String,
         label: String,
     },
     /// Put branch `head` away, or bring it back. Not the one that is open.
     ArchiveBranch {
+        /// `None`: the session that is open.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        session: Option<SessionId>,
         head: String,
         archived: bool,
     },
     /// Give an entry the name `name`; `None`: take it off.
     Tag {
+        /// `None`: the session that is open.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        session: Option<SessionId>,
         name: String,
         entry: Option<EntryId>,
     },

@@ -65,6 +65,7 @@ mod tree;
 mod tree_find;
 mod tree_words;
 mod trust;
+mod whose;
 mod writer;
 
 #[cfg(test)]

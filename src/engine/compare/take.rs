@@ -199,8 +199,9 @@ impl Core {
                     let apart = store.apart(here, ends.right.entry).map_err(|e| e.notice())?;
                     to_here.base = apart.base;
                     (to_here.left.entry, to_here.left.count) = (here, apart.left);
+                    to_here.left.session = session;
                 }
-                let base = look::base_state(&store, session, &to_here).map_err(|e| e.notice())?;
+                let base = look::base_state(&store, &to_here).map_err(|e| e.notice())?;
                 let left = ends.left.state.ok_or_else(unknown)?;
                 let right = ends.right.state.ok_or_else(unknown)?;
                 Ok((States { base, left, right }, ends.right.name))

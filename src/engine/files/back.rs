@@ -42,15 +42,16 @@ pub struct Point {
 /// When the store cannot be read.
 pub fn point(store: &Store, session: SessionId, entry: EntryId) -> Result<Option<Point>> {
     let rows = store.steps(session, 0)?;
-    // Ids of calls are unique on a path; two branches may use one twice. The row of this call is the nearest in time.
-    let of_call = |call: &str, time: Time| {
-        let same = rows.iter().filter(|r| matches!(&r.of, StepOf::Call(c) if c == call));
-        same.min_by_key(|r| r.time.millis().abs_diff(time.millis())).cloned()
-    };
+    // Most calls have no row: they changed nothing.
+    let of_call =
+        |call: &str, time: Time| match rows.iter().any(|r| matches!(&r.of, StepOf::Call(c) if c == call)) {
+            true => store.step_of_call(session, call, time),
+            false => Ok(None),
+        };
     let mut found = None;
     for e in store.tail_at(entry, UP)?.entries.iter().rev() {
         found = match &e.body {
-            EntryBody::ToolResult { call_id, .. } => of_call(call_id, e.time),
+            EntryBody::ToolResult { call_id, .. } => of_call(call_id, e.time)?,
             _ => store.point(e.id)?,
         };
         if found.is_some() {

@@ -185,7 +185,7 @@ impl Core {
         let head = self.s.head;
         if archived && !self.s.read_only && going.of.is_none() {
             // Who goes on with it wants to see it in the list.
-            self.archive_branch(client, cause, going.head.clone(), false);
+            self.archive_branch(client, cause, None, going.head.clone(), false);
         }
         if !self.s.read_only {
             let (name, from) =

@@ -114,7 +114,10 @@ async fn a_fork_without_words_of_its_own_leaves_nothing_behind() {
     }
     assert_eq!(names(&rows), [b.as_str(), "main"]);
     // A named one stays.
-    session(&mut rig, SessionCommand::LabelBranch { head: b.clone(), label: " plan\n b ".into() });
+    session(
+        &mut rig,
+        SessionCommand::LabelBranch { session: None, head: b.clone(), label: " plan\n b ".into() },
+    );
     changed(&mut rig).await;
     assert_eq!(rig.snapshot().await.branch.label, "plan b");
     open(&mut rig, "main").await;
@@ -134,8 +137,11 @@ async fn names_are_refused_with_a_reason_and_branches_are_put_away() {
     let entries = rig.snapshot().await.entries;
     let b = fork(&mut rig, entries[1].id).await;
     rig.turn("instead").await;
-    let label =
-        |head: &str, label: &str| SessionCommand::LabelBranch { head: head.into(), label: label.into() };
+    let label = |head: &str, label: &str| SessionCommand::LabelBranch {
+        session: None,
+        head: head.into(),
+        label: label.into(),
+    };
     session(&mut rig, label(&b, "try b"));
     changed(&mut rig).await;
     for (command, why) in [
@@ -143,13 +149,16 @@ async fn names_are_refused_with_a_reason_and_branches_are_put_away() {
         (label("main", " \n "), "at least one letter"),
         (label("main", &"x".repeat(61)), "61 cells"),
         (label("gone", "x"), "no branch gone"),
-        (SessionCommand::ArchiveBranch { head: b.clone(), archived: true }, "cannot be put away"),
+        (
+            SessionCommand::ArchiveBranch { session: None, head: b.clone(), archived: true },
+            "cannot be put away",
+        ),
     ] {
         session(&mut rig, command);
         let said = rig.refused().await.message;
         assert!(said.contains(why), "{said}");
     }
-    session(&mut rig, SessionCommand::ArchiveBranch { head: "main".into(), archived: true });
+    session(&mut rig, SessionCommand::ArchiveBranch { session: None, head: "main".into(), archived: true });
     changed(&mut rig).await;
     // Who goes on with it brings it back; that is undone after the way there is.
     open(&mut rig, "main").await;
@@ -161,7 +170,7 @@ async fn names_are_refused_with_a_reason_and_branches_are_put_away() {
     }
     assert!(away(&branches(&mut rig).await.0));
     assert_eq!(rig.snapshot().await.branch.head, b);
-    let tag = |name: &str, entry| SessionCommand::Tag { name: name.into(), entry };
+    let tag = |name: &str, entry| SessionCommand::Tag { session: None, name: name.into(), entry };
     session(&mut rig, tag("good", Some(entries[1].id)));
     changed(&mut rig).await;
     session(&mut rig, tag("good", Some(entries[2].id)));
