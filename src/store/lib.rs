@@ -42,6 +42,7 @@ mod heads;
 mod health;
 mod history;
 mod import;
+mod import_more;
 mod index;
 mod lease;
 mod lines;
