@@ -197,6 +197,16 @@ pub enum EnterWhileRunning {
     Queue,
 }
 
+/// Whether a branch that is left is summed up on the one that is gone to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum BranchSummary {
+    #[default]
+    Ask,
+    Never,
+    Always,
+}
+
 /// The screen.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -208,6 +218,8 @@ pub struct Ui {
     /// Keymap preset: default, vim, emacs.
     pub keymap: String,
     pub enter_while_running: EnterWhileRunning,
+    /// A summary of what was done on a branch, when it is left: `ask`, `never`, `always`.
+    pub branch_summary: BranchSummary,
     /// Linear text without redraws.
     pub plain: bool,
     pub reduced_motion: bool,
@@ -244,6 +256,7 @@ impl Default for Ui {
             theme_light: "ansi".into(),
             keymap: "default".into(),
             enter_while_running: EnterWhileRunning::Steer,
+            branch_summary: BranchSummary::Ask,
             plain: false,
             reduced_motion: false,
             ascii: false,

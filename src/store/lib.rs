@@ -43,6 +43,7 @@ mod heads;
 mod health;
 mod history;
 mod import;
+mod import_more;
 mod index;
 mod lease;
 mod lines;
@@ -66,6 +67,7 @@ mod tree;
 mod tree_find;
 mod tree_words;
 mod trust;
+mod whose;
 mod writer;
 
 #[cfg(test)]

@@ -17,6 +17,7 @@ mod ends;
 mod exec;
 mod first;
 mod footer;
+mod going_back;
 mod keys;
 mod long;
 mod plain;

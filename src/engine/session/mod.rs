@@ -4,6 +4,7 @@ pub(crate) mod branch;
 pub(crate) mod carry;
 pub(crate) mod fork;
 mod held;
+mod leaving;
 pub(crate) mod load;
 pub(crate) mod manage;
 mod names;
