@@ -1,0 +1,8 @@
+//! Adapters: what is particular to one vendor's program, as data. A new program is a new file.
+
+mod schema;
+
+pub use schema::{
+    Acp, Adapter, Auth, Dialog, DialogOption, Env, Format, Headless, Kind, Means, MissingFile, Pattern,
+    Program, Pty, Rule,
+};
