@@ -56,6 +56,8 @@ pub struct Env {
     pub set: BTreeMap<String, String>,
     /// Set when we run as root.
     pub root: BTreeMap<String, String>,
+    /// Set when it may not do everything unasked.
+    pub careful: BTreeMap<String, String>,
 }
 
 /// How to know whether it is logged in. It is when any of these holds, or when nothing is listed.
@@ -88,17 +90,29 @@ pub enum Format {
     Text,
 }
 
-/// Its mode without a screen.
+/// How the prompt gets to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PromptBy {
+    /// Of any length.
+    Stdin,
+    /// `{prompt}` in the arguments; the system allows about 128 KB.
+    Argument,
+}
+
+/// Its mode without a screen. The order is `args`, `resume`, `options`, `model`, `auto` or `careful`, `last`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Headless {
     pub format: Format,
+    pub prompt: PromptBy,
+    #[serde(default)]
     pub args: Vec<String>,
-    /// Put before the rest when a session is resumed; stands in for `args` when `resume_replaces`.
+    /// To go on with a session. Empty: it cannot.
     #[serde(default)]
     pub resume: Vec<String>,
     #[serde(default)]
-    pub resume_replaces: bool,
+    pub options: Vec<String>,
     #[serde(default)]
     pub model: Vec<String>,
     /// When it may do everything unasked.
@@ -107,7 +121,6 @@ pub struct Headless {
     /// When it may not.
     #[serde(default)]
     pub careful: Vec<String>,
-    /// After all others, for instance the prompt.
     #[serde(default)]
     pub last: Vec<String>,
     /// Of plain text: lines that are chatter, not answer.
@@ -115,6 +128,10 @@ pub struct Headless {
     pub drop: Vec<Pattern>,
     /// Of plain text: a line that tells of an edited file (group 1).
     pub edited: Option<Pattern>,
+    /// Of plain text: tokens sent and received (groups 1 and 2).
+    pub tokens: Option<Pattern>,
+    /// Of plain text: a line that tells of a failure, when nothing follows it.
+    pub failed: Option<Pattern>,
 }
 
 /// What the program is told when it reads a file that is not there.
@@ -273,6 +290,12 @@ impl Pattern {
     /// Whether `text` holds it.
     pub fn found(&self, text: &str) -> bool {
         self.0.is_match(text)
+    }
+
+    /// Its first two groups in `text`.
+    pub fn pair<'a>(&self, text: &'a str) -> Option<(&'a str, &'a str)> {
+        let found = self.0.captures(text)?;
+        Some((found.get(1)?.as_str(), found.get(2)?.as_str()))
     }
 
     /// Its first group in `text`, or all of it.
