@@ -6,15 +6,28 @@
 //! | file | its job |
 //! | --- | --- |
 //! | `job`, `said`, `control` | the seam: what is asked, what is told, what can be done meanwhile |
+//! | `adapter` | what is particular to one program, as data (`assets/adapters`) |
+//! | `environment` | what the program sees: of keys only its own vendor's |
+//! | `run`, `out` | starting, the one ending, the sending side |
+//! | `pipes` | its streams: lines of bounded length |
+//! | `headless` | one process a turn, its records |
+//! | `tools` | one look for the tools of all vendors |
 
 pub mod adapter;
 mod control;
+mod environment;
+mod headless;
 mod job;
+mod out;
+mod pipes;
+mod run;
 mod said;
+mod tools;
 
 pub use adapter::Adapter;
 pub use control::{Control, Receipt};
 pub use job::{FileError, Files, Job, Limits, Lookup, StartError, Transport};
+pub use run::start;
 pub use said::{
     Answer, Ask, Choice, ChoiceKind, Doing, Ending, FileDiff, Guess, Question, Said, Source, Status, ToolUse,
 };

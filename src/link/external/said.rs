@@ -76,7 +76,8 @@ pub struct FileDiff {
     pub path: String,
     /// `None`: a new file, or not told.
     pub old: Option<String>,
-    pub new: String,
+    /// `None`: only that it changed was told.
+    pub new: Option<String>,
 }
 
 /// It waits for an answer.
