@@ -7,6 +7,7 @@
 //! | --- | --- |
 //! | `job`, `said`, `control` | the seam: what is asked, what is told, what can be done meanwhile |
 //! | `adapter` | what is particular to one program, as data (`assets/adapters`) |
+//! | `check` | preflight: there, new enough, logged in? |
 //! | `environment` | what the program sees: of keys only its own vendor's |
 //! | `run`, `out` | starting, the one ending, the sending side |
 //! | `pipes` | its streams: lines of bounded length |
@@ -14,6 +15,7 @@
 //! | `tools` | one look for the tools of all vendors |
 
 pub mod adapter;
+mod check;
 mod control;
 mod environment;
 mod headless;
@@ -24,7 +26,8 @@ mod run;
 mod said;
 mod tools;
 
-pub use adapter::Adapter;
+pub use adapter::{Adapter, Adapters};
+pub use check::{Checker, Ready};
 pub use control::{Control, Receipt};
 pub use job::{FileError, Files, Job, Limits, Lookup, StartError, Transport};
 pub use run::start;
