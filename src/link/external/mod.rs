@@ -12,12 +12,17 @@
 //! | `run`, `out` | starting, the one ending, the sending side |
 //! | `pipes` | its streams: lines of bounded length |
 //! | `headless` | one process a turn, its records |
+//! | `acp` | Agent Client Protocol; `choice`: which option an answer means |
 //! | `tools` | one look for the tools of all vendors |
 
+mod acp;
 pub mod adapter;
 mod check;
+mod choice;
 mod control;
 mod environment;
+#[cfg(test)]
+mod fake;
 mod headless;
 mod job;
 mod out;

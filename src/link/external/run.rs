@@ -7,10 +7,10 @@ use tokio::sync::mpsc;
 
 use super::control::{Control, Order, Reins};
 use super::environment::environment;
-use super::headless;
 use super::job::{Job, StartError, Transport};
 use super::out::Out;
 use super::said::{Ending, Said, Status};
+use super::{acp, headless};
 
 /// What waits for the engine: enough for a burst, small enough that a flood is slowed.
 const ROOM: usize = 256;
@@ -35,7 +35,8 @@ pub fn start(job: Job, host: &Host) -> Result<(Control, mpsc::Receiver<Said>), S
     let run = Run { job, launch, host: host.clone(), out, reins, missed: Vec::new() };
     let task = match transport {
         Transport::Headless => tokio::spawn(headless::run(run)),
-        Transport::Acp | Transport::Pty => {
+        Transport::Acp => tokio::spawn(acp::run(run)),
+        Transport::Pty => {
             let why = "this build has no such transport".into();
             return Err(StartError::NoTransport { agent: run.job.adapter.title.clone(), transport, why });
         }
@@ -87,7 +88,7 @@ impl Ending {
 fn choose(job: &Job) -> Result<(Transport, Launch), StartError> {
     let order = match job.transport {
         Some(one) => vec![one],
-        None => vec![Transport::Headless],
+        None => vec![Transport::Acp, Transport::Headless],
     };
     let mut first = None;
     for transport in order {
@@ -123,7 +124,11 @@ fn plan(job: &Job, transport: Transport) -> Result<Launch, StartError> {
             let args = headless::arguments(h, job, &job.prompt, job.resume.as_deref());
             (&own.command, &own.install, args, environment(job, []))
         }
-        Transport::Acp | Transport::Pty => return Err(none()),
+        Transport::Acp => {
+            let a = adapter.acp.as_ref().ok_or_else(none)?;
+            (&a.command, a.install.as_ref().unwrap_or(&own.install), a.args.clone(), environment(job, &a.set))
+        }
+        Transport::Pty => return Err(none()),
     };
     if args.iter().any(|a| a.len() > ARGUMENT) {
         let why = "its command line takes no message of more than 120 KB; put it into a file".into();

@@ -1,13 +1,11 @@
-use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
 use std::sync::Arc;
 
 use tiller_tool::shell::Host;
-use tokio::sync::mpsc;
 
 use super::*;
-use crate::external::adapter::{Adapter, Adapters, parse};
-use crate::external::{Limits, Receipt, StartError, start};
+use crate::external::adapter::Adapters;
+use crate::external::fake::{Fake, all};
+use crate::external::{Receipt, StartError, start};
 
 /// The stream as lines.
 fn lines(said: &[Said]) -> String {
@@ -61,63 +59,6 @@ fn gemini_may_say_it_all_in_one_object_after_chatter() {
     assert!(lines(&said).contains("usage in 7 out 3 cached 2"), "{}", lines(&said));
 }
 
-/// A program of the test: a shell script behind an adapter.
-struct Fake {
-    tmp: tempfile::TempDir,
-    adapter: Arc<Adapter>,
-}
-
-impl Fake {
-    fn new(format: &str, more: &str, script: &str) -> Self {
-        let tmp = tempfile::tempdir().unwrap();
-        let program = tmp.path().join("fake");
-        std::fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
-        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
-        let text = format!(
-            "name = \"fake\"\ntitle = \"Fake\"\n[program]\ncommand = \"{}\"\ninstall = \"x\"\n[auth]\nmissing = ['Not logged in']\nfix = \"log in\"\n[headless]\nformat = \"{format}\"\nprompt = \"stdin\"\n{more}",
-            program.display()
-        );
-        Self { adapter: Arc::new(parse(Path::new("fake.toml"), &text).unwrap()), tmp }
-    }
-
-    fn job(&self, prompt: &str) -> Job {
-        Job {
-            adapter: self.adapter.clone(),
-            transport: Some(Transport::Headless),
-            prompt: prompt.into(),
-            cwd: self.tmp.path().into(),
-            model: None,
-            resume: None,
-            env: vec![("PATH".into(), std::env::var("PATH").unwrap())],
-            lookup: Arc::new(|_| None),
-            auto_approve: true,
-            stay: false,
-            size: (80, 24),
-            limits: Limits { grace: Duration::from_millis(200), ..Limits::default() },
-            files: None,
-        }
-    }
-
-    async fn ending(&self, job: Job) -> Ending {
-        let (_control, said) = start(job, &Host::default()).unwrap();
-        all(said).await.1
-    }
-}
-
-/// Everything, and the one ending.
-async fn all(mut said: mpsc::Receiver<Said>) -> (Vec<Said>, Ending) {
-    let mut before = Vec::new();
-    let collect = async {
-        while let Some(s) = said.recv().await {
-            before.push(s);
-        }
-    };
-    timeout(Duration::from_secs(60), collect).await.expect("the stream is stuck");
-    let Some(Said::Ended(ending)) = before.pop() else { panic!("no ending: {before:?}") };
-    assert!(!before.iter().any(|s| matches!(s, Said::Ended(_))));
-    (before, ending)
-}
-
 const DONE: &str = r#"echo '{"type":"result","subtype":"success","result":"fine","session_id":"s"}'"#;
 
 #[tokio::test]
@@ -139,7 +80,7 @@ async fn what_goes_wrong_is_an_ending_never_a_stuck_stream() {
             "error_max_turns",
         ),
     ] {
-        let fake = Fake::new("claude", "", &script);
+        let fake = Fake::headless("claude", "", &script);
         let ending = fake.ending(fake.job("hello")).await;
         assert_eq!(ending.status, status, "{what}: {ending:?}");
         assert!(ending.why.contains(why), "{what}: {ending:?}");
@@ -148,26 +89,26 @@ async fn what_goes_wrong_is_an_ending_never_a_stuck_stream() {
 
 #[tokio::test]
 async fn hanging_and_flooding_end_at_the_limits() {
-    let fake = Fake::new("claude", "", "sleep 3000 & wait");
+    let fake = Fake::headless("claude", "", "sleep 3000 & wait");
     let mut job = fake.job("x");
     job.limits.idle = Duration::from_millis(300);
     let ending = fake.ending(job).await;
     assert_eq!(ending.status, Status::TimedOut, "{ending:?}");
     assert!(ending.why.contains("nothing"), "{ending:?}");
 
-    let fake = Fake::new("claude", "", "while :; do echo '{\"type\":\"user\"}'; done");
+    let fake = Fake::headless("claude", "", "while :; do echo '{\"type\":\"user\"}'; done");
     let mut job = fake.job("x");
     job.limits.wall = Duration::from_millis(500);
     assert_eq!(fake.ending(job).await.status, Status::TimedOut);
 
-    let fake = Fake::new("claude", "", "yes '{\"type\":\"user\"}'");
+    let fake = Fake::headless("claude", "", "yes '{\"type\":\"user\"}'");
     let mut job = fake.job("x");
     job.limits.output = 3 << 20;
     let ending = fake.ending(job).await;
     assert!(ending.why.contains("more than 3 MB"), "{ending:?}");
 
     let script = format!("head -c 3000000 /dev/zero | tr '\\0' x; echo; {DONE}");
-    let fake = Fake::new("claude", "", &script);
+    let fake = Fake::headless("claude", "", &script);
     let mut job = fake.job("x");
     job.limits.line = 100_000;
     let (_control, said) = start(job, &Host::default()).unwrap();
@@ -179,8 +120,11 @@ async fn hanging_and_flooding_end_at_the_limits() {
 #[tokio::test]
 async fn stopping_ends_the_whole_group_and_dropping_does_too() {
     for hard in [None, Some(false), Some(true)] {
-        let fake =
-            Fake::new("claude", "", "trap '' TERM; (sleep 3000; echo) & echo $! >child; wait; sleep 3000");
+        let fake = Fake::headless(
+            "claude",
+            "",
+            "trap '' TERM; (sleep 3000; echo) & echo $! >child; wait; sleep 3000",
+        );
         let (control, mut said) = start(fake.job("x"), &Host::default()).unwrap();
         let child = fake.tmp.path().join("child");
         let until = Instant::now() + Duration::from_secs(30);
@@ -216,7 +160,7 @@ async fn messages_are_the_next_turn_or_are_told_as_missed() {
     let echo = r#"text=$(cat); echo "$*" >>args; echo '{"type":"system","subtype":"init","session_id":"s7"}'
 while [ ! -e go ]; do sleep 0.02; done
 printf '{"type":"result","subtype":"success","result":"%s"}\n' "$text""#;
-    let fake = Fake::new("claude", "args = [\"-p\"]\nresume = [\"--resume\", \"{session}\"]\n", echo);
+    let fake = Fake::headless("claude", "args = [\"-p\"]\nresume = [\"--resume\", \"{session}\"]\n", echo);
     let (control, said) = start(fake.job("--first {model}"), &Host::default()).unwrap();
     let Receipt::Queued { id } = control.say("second").await else { panic!("queued") };
     std::fs::write(fake.tmp.path().join("go"), "").unwrap();
@@ -226,7 +170,7 @@ printf '{"type":"result","subtype":"success","result":"%s"}\n' "$text""#;
     let args = std::fs::read_to_string(fake.tmp.path().join("args")).unwrap();
     assert_eq!(args, "-p\n-p --resume s7\n");
 
-    let fake = Fake::new("text", "", "cat; while [ ! -e go ]; do sleep 0.02; done");
+    let fake = Fake::headless("text", "", "cat; while [ ! -e go ]; do sleep 0.02; done");
     let (control, said) = start(fake.job("one"), &Host::default()).unwrap();
     let Receipt::Queued { id } = control.say("two").await else { panic!("queued") };
     std::fs::write(fake.tmp.path().join("go"), "").unwrap();
@@ -239,7 +183,7 @@ printf '{"type":"result","subtype":"success","result":"%s"}\n' "$text""#;
 #[tokio::test]
 async fn one_that_stays_waits_for_more() {
     let script = "t=$(cat); echo '{\"type\":\"system\",\"subtype\":\"init\",\"session_id\":\"s\"}'; printf '{\"type\":\"result\",\"result\":\"%s\"}\\n' \"$t\"";
-    let fake = Fake::new("claude", "resume = [\"-r\", \"{session}\"]\n", script);
+    let fake = Fake::headless("claude", "resume = [\"-r\", \"{session}\"]\n", script);
     let (control, mut said) = start(Job { stay: true, ..fake.job("a") }, &Host::default()).unwrap();
     let mut turns = Vec::new();
     let talk = async {
@@ -265,7 +209,7 @@ async fn one_that_stays_waits_for_more() {
 
 #[tokio::test]
 async fn what_is_missing_is_said_before_anything_starts() {
-    let fake = Fake::new("claude", "", "exit 0");
+    let fake = Fake::headless("claude", "", "exit 0");
     let all = Adapters::load(&[]);
     for name in ["goose", "droid"] {
         let job = Job { adapter: all.get(name).unwrap(), transport: None, ..fake.job("x") };
