@@ -91,11 +91,8 @@ impl Conversation {
         self.epoch
     }
 
-    /// Takes one event in. Other agents' events are theirs.
+    /// Takes one event of its agent's in.
     pub fn apply(&mut self, event: &Event) {
-        if event.agent.0.contains('/') {
-            return;
-        }
         match &event.body {
             EventBody::Turn(e) => self.turn_event(event.time, e),
             EventBody::Tool(e) => self.tool_event(event.time, e),
