@@ -64,6 +64,7 @@ pub const GROUPS: &[(&str, &[ActionSpec])] = &[
     ("Trust, budget and the like", dialog::ask::ACTIONS),
     ("Set up", dialog::first_run::ACTIONS),
     ("Confirm", dialog::confirm::ACTIONS),
+    ("Words", dialog::words::ACTIONS),
     ("Error log", dialog::errors::ACTIONS),
     ("Session picker", dialog::sessions::ACTIONS),
     ("Branches", dialog::branches::ACTIONS),

@@ -22,6 +22,8 @@ pub enum Effect {
     AskOf(AgentId, CommandBody, Token),
     /// Show this agent's conversation, and write to it.
     Show(AgentId),
+    /// The same, and do this when its conversation is here.
+    ShowFor(AgentId, Action),
     /// Put a layer on top.
     Push(Box<dyn Panel>),
     /// Take the top layer away.

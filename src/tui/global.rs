@@ -272,8 +272,13 @@ fn quit(app: &mut App) -> Option<Vec<Effect>> {
     let background: Vec<&str> =
         app.model.processes.iter().filter(|p| p.lives()).map(|p| p.command.as_str()).collect();
     let mut text = String::new();
-    if app.model.running {
+    if app.model.main_runs() {
         text.push_str("A turn is running. Quitting stops it; what has arrived is kept. ");
+    }
+    match app.model.agents.iter().filter(|a| !a.id.is_main() && a.state.at_work()).count() {
+        0 => {}
+        1 => text.push_str("An agent is at work; it is interrupted, and can be continued. "),
+        n => text.push_str(&format!("{n} agents are at work; they are interrupted, and can be continued. ")),
     }
     match background.as_slice() {
         [] => {}

@@ -83,6 +83,7 @@ impl App {
                 self.asks(id, from, token);
             }
             Effect::Show(agent) => self.show_agent(&agent),
+            Effect::ShowFor(agent, action) => self.show_for(&agent, action),
             Effect::Push(panel) => self.push(panel),
             Effect::Pop => self.pop(from),
             Effect::Focus(view) => self.focus(view),
@@ -367,7 +368,8 @@ impl App {
                     self.notice(notice.clone());
                     self.refused_early(event.cause);
                 }
-                ReplyEvent::SnapshotReply { snapshot } if event.agent.is_main() => {
+                ReplyEvent::SnapshotReply { .. } if !event.agent.is_main() => self.agent_here(),
+                ReplyEvent::SnapshotReply { snapshot } => {
                     self.agents_changed();
                     self.arrived(snapshot);
                 }

@@ -16,18 +16,23 @@ use crate::panel::{self, Panel, Reply, View};
 pub const ACTIONS: &[ActionSpec] =
     &[ActionSpec::new("crew.home", "back to main", "Go back to the main agent; the other one goes on")];
 
-/// Panels of agents that are not on the screen.
+/// What is not on the screen.
 #[derive(Default)]
-pub(crate) struct Stage(Vec<(AgentId, View, Box<dyn Panel>)>);
+pub(crate) struct Stage {
+    /// Panels of agents that are not shown.
+    parked: Vec<(AgentId, View, Box<dyn Panel>)>,
+    /// What is done as soon as the conversation of this agent is here.
+    then: Option<(AgentId, Action)>,
+}
 
 impl Stage {
     fn take(&mut self, agent: &AgentId, view: View) -> Option<Box<dyn Panel>> {
-        let at = self.0.iter().position(|(a, v, _)| a == agent && *v == view)?;
-        Some(self.0.swap_remove(at).2)
+        let at = self.parked.iter().position(|(a, v, _)| a == agent && *v == view)?;
+        Some(self.parked.swap_remove(at).2)
     }
 
     fn find(&mut self, agent: &AgentId, view: View) -> Option<&mut dyn Panel> {
-        self.0.iter_mut().find(|(a, v, _)| a == agent && *v == view).map(|(_, _, p)| p.as_mut())
+        self.parked.iter_mut().find(|(a, v, _)| a == agent && *v == view).map(|(_, _, p)| p.as_mut())
     }
 }
 
@@ -116,7 +121,7 @@ impl App {
                 }
                 // What was written is kept; the rest of a conversation is read anew, but for the main one's.
                 if view == View::Composer || now.is_main() {
-                    self.stage.0.push((now.clone(), view, next));
+                    self.stage.parked.push((now.clone(), view, next));
                 }
                 if fresh {
                     let list = self.with(Owner::View(view), Panel::opened).unwrap_or_default();
@@ -128,6 +133,25 @@ impl App {
             }
         }
         self.focus(View::Composer);
+    }
+
+    /// Shows an agent's conversation, and does something there.
+    pub(crate) fn show_for(&mut self, agent: &AgentId, action: Action) {
+        let here = *agent == self.model.agent();
+        self.show_agent(agent);
+        if here {
+            self.effects(Owner::Shell, vec![Effect::Act(action)]);
+        } else if *agent == self.model.agent() {
+            self.stage.then = Some((agent.clone(), action));
+        }
+    }
+
+    /// The conversation of the agent on the screen is here.
+    pub(crate) fn agent_here(&mut self) {
+        let now = self.model.agent();
+        if let Some((_, action)) = self.stage.then.take().filter(|(agent, _)| *agent == now) {
+            self.effects(Owner::Shell, vec![Effect::Act(action)]);
+        }
     }
 
     /// As [`App::with`], for a panel of an agent that may not be on the screen any more.
@@ -167,7 +191,7 @@ impl App {
         if gone {
             self.show_agent(&AgentId::main());
         }
-        self.stage.0.retain(|(agent, _, _)| agent.is_main() || self.model.row(agent).is_some());
+        self.stage.parked.retain(|(agent, _, _)| agent.is_main() || self.model.row(agent).is_some());
     }
 }
 

@@ -51,6 +51,7 @@ pub const SCOPES: &[Scope] = &[
     scope("errors", Some("picker"), "Error log", true),
     scope("compare", Some("list"), "Compare", false),
     scope("restore", Some("list"), "Go back", false),
+    scope("words", Some("input"), "Words for an agent", true),
     scope("confirm", None, "Confirm", false),
     scope("approval", None, "Approval", false),
     scope("approval_text", Some("input"), "Approval, texts", true),
