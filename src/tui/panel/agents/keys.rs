@@ -136,6 +136,7 @@ impl Agents {
             "agents.model" => self.model(model),
             "agents.diff" => self.diff(model),
             "agents.branch" => self.branch(model),
+            "agents.todo" => self.todo(model),
             "agents.pause" | "agents.resume" | "agents.retry" | "agents.raise" | "agents.background" => {
                 let Some(a) = self.agent(model) else { return Some(Reply::done()) };
                 if a.id.is_main() {
@@ -260,6 +261,17 @@ impl Agents {
             }
             _ => Reply::with(Effect::Act(Action("review.open"))),
         }
+    }
+
+    /// To its item of the plan, which is its parent's: the one on the screen.
+    fn todo(&self, model: &Model) -> Reply {
+        let Some(a) = self.agent(model) else { return Reply::done() };
+        if model.todo.iter().any(|i| i.agent.as_ref() == Some(&a.id)) {
+            let tell = Effect::Tell(View::Todo, Box::new(a.id.clone()));
+            return Reply::Done(vec![Effect::Focus(View::Todo), tell]);
+        }
+        let name = model.name_of(&a.id);
+        say(format!("no item of this plan is {name}'s"))
     }
 
     /// Another way from before its last message. It is shown for that.

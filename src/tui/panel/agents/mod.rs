@@ -60,6 +60,7 @@ pub const ACTIONS: &[ActionSpec] = &[
         "background",
         "Let the chosen agent work on while its parent goes on",
     ),
+    ActionSpec::key_only("agents.todo", "its item", "To the item of the plan that the chosen agent works at"),
     ActionSpec::key_only("agents.next", "next waiting", "To the next agent that waits for you"),
 ];
 
