@@ -358,6 +358,7 @@ impl App {
                 self.model_chosen();
                 self.release();
             }
+            EventBody::State(StateEvent::Receipt { receipt }) => self.receipt(event, receipt),
             EventBody::State(StateEvent::Stopped {}) => self.tasks.push(Task::Quit),
             EventBody::Turn(tiller_protocol::event::TurnEvent::SessionStarted { .. }) => {
                 self.ask_everything()

@@ -2,14 +2,19 @@
 //! place; the main one's panels are put by as they are, so that going back shows them at once. Each agent keeps
 //! its draft.
 
-use tiller_protocol::command::{Query, SessionCommand};
+use std::collections::VecDeque;
+
+use tiller_protocol::command::{Query, SessionCommand, TurnCommand};
 use tiller_protocol::event::StateEvent;
-use tiller_protocol::{AgentId, Command, CommandBody, CommandId, Event, EventBody};
+use tiller_protocol::{
+    AgentId, Command, CommandBody, CommandId, Event, EventBody, Message, Notice, NoticeKind, Receipt,
+};
 
 use crate::action::{Action, ActionSpec};
 use crate::app::{App, Owner, Task};
 use crate::effect::Effect;
 use crate::model::{Model, Whose};
+use crate::panel::composer::Recall;
 use crate::panel::{self, Panel, Reply, View};
 
 /// What can be done from everywhere.
@@ -23,7 +28,12 @@ pub(crate) struct Stage {
     parked: Vec<(AgentId, View, Box<dyn Panel>)>,
     /// What is done as soon as the conversation of this agent is here.
     then: Option<(AgentId, Action)>,
+    /// Messages to agents that may still be missed.
+    sent: VecDeque<(CommandId, Message)>,
 }
+
+/// Messages that are kept until their receipts come.
+const SENT: usize = 64;
 
 impl Stage {
     fn take(&mut self, agent: &AgentId, view: View) -> Option<Box<dyn Panel>> {
@@ -96,6 +106,12 @@ impl App {
     pub(crate) fn send_to(&mut self, agent: Option<AgentId>, body: CommandBody) -> CommandId {
         let id = CommandId(self.router.fresh());
         let agent = agent.filter(|a| !a.is_main());
+        if let (Some(_), CommandBody::Turn(TurnCommand::Submit { message, .. })) = (&agent, &body) {
+            self.stage.sent.push_back((id, message.clone()));
+            if self.stage.sent.len() > SENT {
+                self.stage.sent.pop_front();
+            }
+        }
         self.tasks.push(Task::Send(Command { id, agent, body }));
         id
     }
@@ -183,6 +199,24 @@ impl App {
         {
             self.effects(Owner::Shell, list);
         }
+    }
+
+    /// A message to an agent was delivered, or was not: then its words come back, and the person is told.
+    pub(crate) fn receipt(&mut self, event: &Event, receipt: &Receipt) {
+        let at = self.stage.sent.iter().position(|(id, _)| Some(*id) == event.cause);
+        let message = match receipt {
+            Receipt::Queued => return,
+            _ => at.and_then(|at| self.stage.sent.remove(at)).map(|(_, message)| message),
+        };
+        let Receipt::Missed { why } = receipt else { return };
+        let name = self.model.name_of(&event.agent);
+        let mut notice = Notice::new(NoticeKind::User, format!("{name} did not read your message: {why}"));
+        if let Some(message) = message {
+            notice = notice.hint("your words are the last of the composer's history");
+            let keep = Effect::Tell(View::Composer, Box::new(Recall::Keep(message)));
+            self.effects(Owner::Shell, vec![keep]);
+        }
+        self.notice(notice);
     }
 
     /// Another session is open now: its agents are others.

@@ -1,8 +1,7 @@
 //! Another agent on the screen, driven by the robot.
 
-use tiller_protocol::command::TurnCommand;
 use tiller_protocol::event::{ReplyEvent, StateEvent, TurnEvent};
-use tiller_protocol::{AgentState, AgentView, ChildView, Message, SendMode, SessionId};
+use tiller_protocol::{AgentState, AgentView, ChildView, SendMode, SessionId};
 
 use super::*;
 use crate::model::conversation::script::Script;
@@ -172,4 +171,35 @@ fn another_session_brings_the_main_agent_back() {
     r.of("main", None, EventBody::Reply(reply));
     assert!(r.app.model.shown.is_none(), "its agents are others");
     assert!(r.app.stage.parked.is_empty());
+}
+
+#[test]
+fn a_message_has_a_receipt_and_a_missed_one_comes_back() {
+    let mut r = crew(118, 25);
+    r.run("alt-3; j; s; type use short words; enter");
+    let id = r.asked(|c| matches!(c, CommandBody::Turn(_)));
+    let receipt = |r: &mut Robot, receipt| {
+        r.of("main/a1", id, EventBody::State(StateEvent::Receipt { receipt }));
+        r.screen()
+    };
+    let screen = receipt(&mut r, Receipt::Queued);
+    assert!(screen.contains("msg queued") && !screen.contains("message to a1"), "{screen}");
+    let screen = receipt(&mut r, Receipt::Delivered { step: 5 });
+    assert!(screen.contains("msg at step 5"), "{screen}");
+    // It stands in its conversation, too.
+    show(&mut r, "main/a1");
+    let screen = receipt(&mut r, Receipt::Delivered { step: 6 });
+    assert!(screen.contains("your message was delivered at step 6"), "{screen}");
+    r.run("esc; alt-3; j; s; type and this; enter");
+    let id = r.asked(|c| matches!(c, CommandBody::Turn(_)));
+    let missed = Receipt::Missed { why: "it ended before".into() };
+    r.of("main/a1", id, EventBody::State(StateEvent::Receipt { receipt: missed }));
+    let screen = r.screen();
+    assert!(
+        screen.contains("msg missed") && screen.contains("a1 tests did not read your message"),
+        "{screen}"
+    );
+    r.run("esc; up").reply(ReplyEvent::HistoryReply { prompts: Vec::new() });
+    r.run("up");
+    assert!(r.screen().contains("and this"), "{}", r.screen());
 }

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tiller_protocol::agent::AgentView;
+use tiller_protocol::agent::{AgentView, Receipt};
 use tiller_protocol::event::{ReplyEvent, StateEvent, TurnEvent};
 use tiller_protocol::view::{GitState, Snapshot};
 use tiller_protocol::{
@@ -32,6 +32,8 @@ pub struct Model {
     pub conversation: conversation::Conversation,
     pub todo: Vec<TodoItem>,
     pub agents: Vec<AgentView>,
+    /// How far the last message to each agent has come.
+    pub receipts: HashMap<AgentId, Receipt>,
     pub feed: Vec<FileChange>,
     pub queue: Vec<Queued>,
     /// Open questions, oldest first.
@@ -178,6 +180,8 @@ impl Model {
         self.running = s.running;
         if event.agent.is_main() {
             self.agents = s.agents;
+            let known: Vec<&AgentId> = self.agents.iter().map(|a| &a.id).collect();
+            self.receipts.retain(|id, _| known.contains(&id));
             self.asks = s.asks;
             self.feed = s.feed;
             self.ready = true;

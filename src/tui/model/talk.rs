@@ -133,6 +133,9 @@ impl Model {
         if let EventBody::Ask(e) = &event.body {
             return self.asked(event, e);
         }
+        if let EventBody::State(StateEvent::Receipt { receipt }) = &event.body {
+            self.receipts.insert(event.agent.clone(), receipt.clone());
+        }
         match self.whose(event) {
             Whose::Shown => self.take_in(event),
             Whose::Home => {
@@ -187,6 +190,7 @@ fn everybodys(event: &Event) -> bool {
         EventBody::State(e) => matches!(
             e,
             StateEvent::AgentChanged { .. }
+                | StateEvent::Receipt { .. }
                 | StateEvent::Notice { .. }
                 | StateEvent::WorkspaceChanged { .. }
                 | StateEvent::GitChanged { .. }

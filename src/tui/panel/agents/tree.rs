@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use tiller_protocol::{AgentId, AgentState, AgentView, ChildView, Cost};
+use tiller_protocol::{AgentId, AgentState, AgentView, ChildView, Cost, Receipt};
 
 use super::What;
 use crate::header::{money, short};
@@ -196,6 +196,7 @@ impl<'a> Tree<'a> {
         let who = if columns < WIDE { String::new() } else { draw::cut_middle(&who, 18) };
         let right = [
             (state.trim_end().to_owned(), role),
+            receipt(model, a),
             (cost(a, sum), Role::Text),
             (tokens, Role::Dim),
             (share, Role::Dim),
@@ -226,6 +227,16 @@ fn name(model: &Model, a: &AgentView) -> String {
     let shown = if model.shown.as_ref() == Some(&a.id) { "> " } else { "" };
     let behind = if a.child.as_ref().is_some_and(|c| c.background) && !ended(a.state) { " bg" } else { "" };
     format!("{shown}{name}{behind}")
+}
+
+/// How far the last message to it has come.
+fn receipt(model: &Model, a: &AgentView) -> (String, Role) {
+    match model.receipts.get(&a.id) {
+        Some(Receipt::Queued) => ("msg queued".into(), Role::Waiting),
+        Some(Receipt::Delivered { step }) if !ended(a.state) => (format!("msg at step {step}"), Role::Ok),
+        Some(Receipt::Missed { .. }) => ("msg missed".into(), Role::Error),
+        _ => (String::new(), Role::Dim),
+    }
 }
 
 /// What it does now; when it has ended, what came out.
