@@ -119,6 +119,11 @@ pub enum Sub {
     Import(Import),
     /// What the files were: list, name, compare, restore, undo
     Checkpoint(Checkpoint),
+    /// Kinds of agents: built in, yours, and the project's
+    Agents {
+        #[command(subcommand)]
+        what: Agents,
+    },
     /// What ran, who allowed it, and how it ended
     Audit {
         /// Show only rows that contain this
@@ -270,6 +275,17 @@ pub enum Sessions {
     },
     /// Delete what was thrown away more than 30 days ago
     Gc,
+}
+
+/// `tiller agents`.
+#[derive(Debug, Subcommand)]
+pub enum Agents {
+    /// Every definition: where it is from, when to use it, its model and tools
+    List {
+        /// One JSON object a line on standard output
+        #[arg(long)]
+        json: bool,
+    },
 }
 
 /// How costs are grouped.

@@ -10,7 +10,7 @@ use tiller_snapshot::Shadow;
 use super::keyboard::{self, Keyboard};
 use super::{Exit, json_line, say, show};
 use crate::wire::setup::repository;
-use crate::wire::{Setup, agents, files, rules, settings};
+use crate::wire::{Setup, agents, definitions, files, rules, settings};
 
 /// How a check came out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -118,6 +118,13 @@ const CHECKS: &[Named] = &[
         let all = rules::problems(&s.places.config).into_iter().map(|n| n.message).collect();
         wrong(all, "Until it is mended, what the rule was about asks.")
             .unwrap_or_else(|| (Health::Ok, "permissions.yaml is read without mistakes".into(), None))
+    }),
+    ("settings", "agents", |s| {
+        let trusted = s.open_store().is_ok_and(|store| s.trust(&store).may_load());
+        let (all, wrong_ones) = definitions::read(&s.places.config, &s.brings, trusted);
+        let told = wrong_ones.iter().map(ToString::to_string).collect();
+        wrong(told, "A file with a mistake is left out as a whole.")
+            .unwrap_or_else(|| (Health::Ok, format!("{} kinds of agents", all.iter().count()), None))
     }),
     ("settings", "keys", |s| match show::key_table(s) {
         Ok(map) => (Health::Ok, format!("preset {}", map.preset), None),

@@ -1,5 +1,6 @@
 //! The faces without a screen, one file per subcommand, and the exit codes that scripts rely on.
 
+mod agents;
 mod audit;
 mod checkpoint;
 mod compare;
@@ -115,6 +116,7 @@ fn dispatch(cli: Cli) -> Result<Exit, Notice> {
         Some(Sub::Export(what)) => sessions::run(&here()?, crate::cli::Sessions::Export(what), false),
         Some(Sub::Import(what)) => sessions::run(&here()?, crate::cli::Sessions::Import(what), false),
         Some(Sub::Checkpoint(what)) => checkpoint::run(&here()?, &what),
+        Some(Sub::Agents { what }) => agents::run(&here()?, &what),
         Some(Sub::Audit { filter, limit, json }) => audit::run(&here()?, filter.as_deref(), limit, json),
         Some(Sub::Costs { by, json }) => costs::run(&here()?, by, json),
         Some(Sub::Trust { dir, list, revoke, yes }) => trust::run(dir, list, revoke, yes),

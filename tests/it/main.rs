@@ -9,6 +9,7 @@
 )]
 
 mod advice;
+mod agents;
 mod branches;
 mod cli;
 mod common;

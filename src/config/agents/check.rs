@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use serde_saphyr::{Location, Spanned};
-use tiller_protocol::{Cost, Profile};
+use tiller_protocol::{AgentLimits, Cost, Profile};
 
-use super::form::{AgentLimits, Definition, Narrowing, Origin, Pick, Tier, Tools};
+use super::form::{Definition, Narrowing, Origin, Pick, Tier, Tools};
 use super::front::{self, Pairs, Parts, Value};
 use super::words::{ALL, Known, LAYERS, SETS};
 use crate::nearest::nearest;

@@ -1,9 +1,9 @@
 use std::path::Path;
 
-use tiller_protocol::{Cost, Profile};
+use tiller_protocol::{AgentLimits, Cost, Profile};
 
 use super::check::definition;
-use super::{AgentLimits, Definition, Known, Origin, Pick, Tier, Tools};
+use super::{Definition, Known, Origin, Pick, Tier, Tools};
 
 fn rule(text: &str) -> Result<(), String> {
     if text.contains('(') == text.ends_with(')') {

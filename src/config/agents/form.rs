@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use serde::Serialize;
-use tiller_protocol::{Cost, Profile};
+use tiller_protocol::{AgentLimits, Profile};
 
 /// One kind of agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -22,6 +22,7 @@ pub struct Definition {
     /// Names of skills that it starts with.
     pub skills: Vec<String>,
     pub permissions: Narrowing,
+    /// `None` of them: what the settings say. A cost of 0: nothing may be spent.
     pub limits: AgentLimits,
     /// A program of another vendor that does the work.
     pub cli: Option<String>,
@@ -135,17 +136,4 @@ pub struct Narrowing {
     /// Rules, each `tool(argument)`.
     pub ask: Vec<String>,
     pub deny: Vec<String>,
-}
-
-/// When it ends; `None`: what the settings say.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct AgentLimits {
-    /// Requests to its model.
-    pub turns: Option<u32>,
-    /// Of work, without waiting for the person.
-    pub seconds: Option<u64>,
-    /// Read and written, cached ones too.
-    pub tokens: Option<u64>,
-    /// Micro-dollars. 0: nothing may be spent.
-    pub cost: Option<Cost>,
 }

@@ -33,7 +33,7 @@ mod front;
 mod load;
 mod words;
 
-pub use form::{AgentLimits, Definition, Narrowing, Origin, Pick, Tier, Tools};
+pub use form::{Definition, Narrowing, Origin, Pick, Tier, Tools};
 pub use load::{Definitions, ProjectFile};
 pub use words::{Known, SETS, set_of};
 

@@ -44,6 +44,7 @@ pub mod theme;
 pub(crate) mod tree;
 pub mod viewer;
 pub(crate) mod which_key;
+pub mod words;
 
 /// An action that puts a dialog on the screen.
 pub struct Opener {
@@ -83,6 +84,7 @@ pub const OPENERS: &[Opener] = &[
     opens("audit.open", |_| Ok(Box::new(reports::audit()))),
     opens("ops.open", |_| Ok(Box::new(reports::ops()))),
     opens("compare.open", |_| Ok(Box::new(compare::pick::open()))),
+    opens("spawn.open", |_| Ok(Box::new(crate::panel::agents::spawn()))),
     opens("compact.open", |app| {
         if app.model.running {
             Err("a turn runs; stop it first".into())
@@ -116,6 +118,7 @@ pub const OPEN_ACTIONS: &[ActionSpec] = &[
     ActionSpec::new("audit.open", "audit", "What ran, who allowed it, how it ended"),
     ActionSpec::new("ops.open", "operations", "What moved the conversation, the files or a title, and when"),
     ActionSpec::new("compare.open", "compare", "Compare this branch with another, side by side"),
+    ActionSpec::new("spawn.open", "start an agent", "Start an agent by hand; it works in the background"),
     ActionSpec::new("compact.open", "compact", "Summarise the conversation to make room"),
 ];
 
@@ -154,6 +157,7 @@ pub const SAMPLES: &[Sample] = &[
     ("session busy", || ask::sample(3)),
     ("not saving", || ask::sample(4)),
     ("confirm", || Box::new(confirm::sample())),
+    ("words", || Box::new(words::sample())),
     ("picker", || Box::new(picker::sample())),
     ("review", || Box::new(review::sample())),
     ("on the side", || Box::new(aside::Aside::new("why is it so?"))),

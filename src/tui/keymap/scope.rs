@@ -52,6 +52,7 @@ pub const SCOPES: &[Scope] = &[
     scope("compare", Some("list"), "Compare", false),
     scope("leave", None, "Branch that was left", false),
     scope("restore", Some("list"), "Go back", false),
+    scope("words", Some("input"), "Words for an agent", true),
     scope("confirm", None, "Confirm", false),
     scope("approval", None, "Approval", false),
     scope("approval_text", Some("input"), "Approval, texts", true),

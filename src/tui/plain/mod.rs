@@ -183,7 +183,12 @@ impl Plain {
         match msg {
             Msg::Engine(event) => {
                 let ran = self.model.running;
+                let was = self.model.row(&event.agent).map(|a| a.state);
                 self.model.apply(&event);
+                if !event.agent.is_main() {
+                    self.of_another(&event, was);
+                    return self.wind_up();
+                }
                 if !self.looked(&event) {
                     self.event(&event);
                 }

@@ -15,6 +15,7 @@ mod permissions;
 mod queue;
 mod rename;
 mod resume;
+mod spawn;
 mod stop;
 mod theme;
 mod todo;
