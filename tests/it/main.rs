@@ -8,6 +8,7 @@
     reason = "tests fail loudly, and say what they skip"
 )]
 
+mod acp;
 mod advice;
 mod agents;
 mod branches;
