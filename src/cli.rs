@@ -105,6 +105,11 @@ pub enum Sub {
     },
     /// Run one turn without a screen
     Exec(Box<Exec>),
+    /// Serve editors and other hosts of agents, over the Agent Client Protocol on standard input and output
+    Acp {
+        #[command(flatten)]
+        common: Common,
+    },
     /// List, show, rename, archive, export and import sessions
     Sessions {
         #[command(subcommand)]

@@ -288,9 +288,7 @@ impl Here<'_> {
         json: bool,
     ) -> Result<Exit, Notice> {
         let lease = self.lease()?;
-        let done = back::go(&mut self.shadow, goal, wishes).map_err(|e| e.notice())?;
-        let diffs = self.shadow.compare(done.before.id, done.after.id).map_err(|e| e.notice())?;
-        let named = back::named(&diffs);
+        let (done, named) = back::go(&mut self.shadow, goal, wishes).map_err(|e| e.notice())?;
         if done.before.id != done.after.id {
             let states = (done.step().before, done.step().after);
             self.log(&lease, title, states, named.clone(), of)?;
@@ -307,7 +305,7 @@ impl Here<'_> {
         } else {
             ""
         };
-        say(&format!("{}.\n{more}", one_line(&back::sentence(&done))))
+        say(&format!("{}.\n{more}", one_line(&back::sentence(&done, &named))))
     }
 
     fn ids(&self) -> &dyn IdSource {

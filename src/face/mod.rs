@@ -1,5 +1,6 @@
 //! The faces without a screen, one file per subcommand, and the exit codes that scripts rely on.
 
+mod acp;
 mod agents;
 mod audit;
 mod checkpoint;
@@ -111,6 +112,7 @@ fn dispatch(cli: Cli) -> Result<Exit, Notice> {
         None => workbench::run(cli.open),
         Some(Sub::Demo(demo)) => workbench::demo(demo),
         Some(Sub::Resume { common }) => workbench::resume(common),
+        Some(Sub::Acp { common }) => acp::run(&common),
         Some(Sub::Exec(exec)) => exec::run(plain(&exec.common)?, &exec),
         Some(Sub::Sessions { what, json }) => sessions::run(&here()?, what, json),
         Some(Sub::Export(what)) => sessions::run(&here()?, crate::cli::Sessions::Export(what), false),

@@ -42,6 +42,11 @@ impl Printer {
         Ok(Self { tx: Some(tx), done: Some(done) })
     }
 
+    /// Another way in. The printer ends when this one is dropped, too. `None`: finished.
+    pub(super) fn sender(&self) -> Option<mpsc::Sender<String>> {
+        self.tx.clone()
+    }
+
     /// Waits for room for one text. Err: the reader is gone.
     pub(super) async fn room(&self) -> Result<mpsc::Permit<'_, String>, ()> {
         match &self.tx {

@@ -69,7 +69,8 @@ pub(super) fn reply(body: &AskBody, answer: &str) -> AskReply {
     }
 }
 
-fn describe(body: &AskBody) -> String {
+/// A question with yes and no, in a line. Empty for those that are more.
+pub(super) fn describe(body: &AskBody) -> String {
     match body {
         AskBody::Trust { folder, brings, .. } => format!(
             "{} brings {} thing(s) that could run or loosen rules. Trust it?",

@@ -138,16 +138,25 @@ pub enum SessionCommand {
     },
     /// Give branch `head` a name.
     LabelBranch {
+        /// `None`: the session that is open.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        session: Option<SessionId>,
         head: String,
         label: String,
     },
     /// Put branch `head` away, or bring it back. Not the one that is open.
     ArchiveBranch {
+        /// `None`: the session that is open.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        session: Option<SessionId>,
         head: String,
         archived: bool,
     },
     /// Give an entry the name `name`; `None`: take it off.
     Tag {
+        /// `None`: the session that is open.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        session: Option<SessionId>,
         name: String,
         entry: Option<EntryId>,
     },
@@ -156,7 +165,7 @@ pub enum SessionCommand {
         name: String,
     },
     /// Go back to what was at `entry`: the conversation, the files, or both. What is there now is kept first, and
-    /// `UndoRestore` brings it back. Files that somebody else changed stay, unless `force` names them.
+    /// `UndoRestore` brings it back. Files that somebody else changed stay, unless `force` or `parts` names them.
     Restore {
         entry: EntryId,
         what: RestoreWhat,
@@ -165,6 +174,9 @@ pub enum SessionCommand {
         keep: Vec<String>,
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         force: Vec<String>,
+        /// Of these files only these hunks of the preview's difference; the rest of the file stays as it is.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        parts: Vec<TakePart>,
     },
     /// Take the last restore of files back; `redo`: do it again.
     UndoRestore {

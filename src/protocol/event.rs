@@ -252,6 +252,13 @@ pub enum StateEvent {
         #[serde(default, skip_serializing_if = "BranchName::is_empty")]
         branch: BranchName,
     },
+    /// The person went to another branch, and something was answered on `name`, up to `from`, that is not here:
+    /// `CarryOver` would bring a summary of it over. `entries`: how many are not here.
+    BranchLeft {
+        from: EntryId,
+        name: BranchName,
+        entries: u64,
+    },
     /// A branch was given a name, or lost it.
     BranchNamed {
         branch: BranchName,

@@ -16,6 +16,7 @@
 //! | [`event`] | engine → client |
 //! | [`view`] | whole states that a client rebuilds itself from (snapshot, pages, lists) |
 //! | [`tool`], [`access`] | what a tool is called, and what one call of it touches |
+//! | [`grid`] | the screen of a program in a terminal of ours |
 //! | [`restore`] | going back to what the files were |
 //! | [`search`] | the question to all sessions, and its hits |
 //! | [`tree`] | a session as a tree to browse |
@@ -33,6 +34,7 @@ pub mod compare;
 pub mod entry;
 pub mod event;
 pub mod feed;
+pub mod grid;
 pub mod ids;
 pub mod message;
 pub mod notice;
@@ -56,6 +58,7 @@ pub use command::{Command, CommandBody};
 pub use entry::{Entry, EntryBody};
 pub use event::{Delivery, Event, EventBody};
 pub use feed::{ChangeKind, FileChange, Who};
+pub use grid::{Grid, GridRun, GridStyle, Hue};
 pub use ids::{AgentId, AskId, CommandId, EntryId, IdSource, OpId, QueueId, RandomIds, SeqIds, SessionId};
 pub use message::{Attachment, Block, Message, Origin, Part, StopReason, ToolCall};
 pub use notice::{Notice, NoticeKind};

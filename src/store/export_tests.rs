@@ -24,7 +24,12 @@ fn name_things(store: &Store, s: SessionId, id: u128, kind: u8, text: &str) {
         of,
         before: before.map(Into::into),
         after: text.into(),
-        files: vec![StepFile { path: text.into(), kind: ChangeKind::Modified, by: Some(By::Outside) }],
+        files: vec![StepFile {
+            path: text.into(),
+            kind: ChangeKind::Modified,
+            by: Some(By::Outside),
+            partly: false,
+        }],
         time: Time(i64::from(kind)),
     };
     let of = match kind % 6 {

@@ -347,6 +347,9 @@ impl App {
                 }
                 self.ask_everything();
             }
+            EventBody::State(StateEvent::BranchLeft { from, name, entries }) => {
+                self.branch_left(*from, name, *entries);
+            }
             EventBody::State(StateEvent::Notice { notice }) => {
                 self.toasts.push(self.model.mono, notice.clone());
             }

@@ -8,6 +8,7 @@
     reason = "tests fail loudly, and say what they skip"
 )]
 
+mod acp;
 mod advice;
 mod agents;
 mod branches;
@@ -18,6 +19,7 @@ mod ends;
 mod exec;
 mod first;
 mod footer;
+mod going_back;
 mod keys;
 mod long;
 mod plain;

@@ -46,6 +46,7 @@ fn browse(cols: u16, lines: u16) {
     let model = Model::new(Wire::Anthropic);
     let mut place = Place::new();
     place.wire(Wire::Anthropic, &model.server);
+    place.config("[ui]\nbranch_summary = \"never\"\n");
     let mut term = place.term(&["--profile", "full"], cols, lines);
     term.wait_text("Say what you want done");
     writes(&model, &mut term, "one");

@@ -154,6 +154,7 @@ impl Core {
 
     fn gone_for_tool(&mut self, way: Back, gone: Result<Gone, String>) -> Result<String, String> {
         let Gone { done, files, others, .. } = gone?;
+        let said = back::sentence(&done, &files);
         let place = self.place();
         let change = back::change(&done, files.clone(), None);
         let logged = self.op(self.s.id, CommandId(0), &way.title, change);
@@ -178,7 +179,7 @@ impl Core {
             let events = vec![(place, EventBody::State(StateEvent::Restored { entry: way.entry }))];
             self.save(append, events, Then::Nothing);
         }
-        Ok(back::sentence(&done))
+        Ok(said)
     }
 }
 

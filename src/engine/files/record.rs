@@ -202,6 +202,11 @@ impl Core {
                         files,
                         time: after.time,
                     });
+                    if let Some(own) = &own {
+                        // What a command changed counts as the agent's work.
+                        let files = own.files.iter().map(|f| f.path.clone()).collect();
+                        let _ = tx.try_send(Msg::Touched(files));
+                    }
                     let rows: Vec<StepRow> = others.into_iter().chain(own).collect();
                     if let Err(error) = put(&store, session, keeper.as_ref(), rows).await {
                         let _ = tx.send(Msg::NotKept(Box::new(NotKept(error)))).await;

@@ -111,10 +111,9 @@ pub(super) async fn go(
 ) -> Result<Gone, Notice> {
     let done = keeper
         .run(move |s| {
-            let done = back::go(s, &goal, &wishes)?;
+            let (done, files) = back::go(s, &goal, &wishes)?;
             let others = watched.others(s, &done.before, StepOf::OthersBeforeRestore(op));
             watched.own(&done.after);
-            let files = back::named(&s.compare(done.before.id, done.after.id)?);
             Ok(Gone { done, files, others, took: None })
         })
         .await;
@@ -326,7 +325,7 @@ impl Core {
             Err(notice) => return self.refuse(r.client, r.cause, notice),
         };
         let place = self.place_of(Some(r.cause));
-        let mut said = back::sentence(&done);
+        let mut said = back::sentence(&done, &files);
         if r.of.is_some() {
             said = crate::undoing::said(&r.title, &format!("; {said}"));
         }

@@ -133,6 +133,7 @@ impl Core {
             return;
         }
         self.s.profile = profile;
+        self.tell_profile();
         if self.has_words() {
             self.news.set("profile", format!("the permission profile is now {}", profile.name()));
         }

@@ -4,6 +4,8 @@ mod aside;
 mod branches;
 mod compare;
 mod context;
+mod crew;
+mod crew_person;
 mod fake;
 mod faults;
 mod files;

@@ -85,7 +85,7 @@ impl Core {
         }
     }
 
-    pub(super) fn with_live(&mut self, f: impl FnOnce(&mut crate::core::Live)) {
+    pub(crate) fn with_live(&mut self, f: impl FnOnce(&mut crate::core::Live)) {
         if let Some(live) = &mut self.live {
             f(live);
         }
@@ -129,7 +129,7 @@ impl Core {
         self.show(self.place(), EventBody::Turn(event));
     }
 
-    fn request(&mut self, n: u32) {
+    pub(crate) fn request(&mut self, n: u32) {
         let Some(turn) = self.live.as_ref().map(|l| l.no) else { return };
         let provider = self.provider(&self.s.model);
         let request = request::build(&self.s.path, &self.settings());
@@ -202,6 +202,7 @@ impl Core {
             self.guess(&model, tier, Usage { input, output, ..usage });
         }
         let call = self.book(&model, tier, usage);
+        self.child_spent(usage, call.cost);
         if let Some(live) = &mut self.live {
             live.cost = call.cost.map(|c| live.cost.unwrap_or_default().plus(c)).or(live.cost);
             live.unpriced |= call.cost.is_none();
@@ -255,6 +256,9 @@ impl Core {
             None => (status, notice),
         };
         let place = live.place.clone();
+        let why = notice.clone();
+        live.text.clone_from(&text);
+        live.why = why;
         if status == TurnStatus::Interrupted {
             self.news.set("stopped", "the person stopped your last turn before it was done");
         }
@@ -315,7 +319,7 @@ impl Core {
         if !self.is_live(turn) {
             return;
         }
-        let prompt = self.live.take().map(|l| l.prompt).unwrap_or_default();
+        let (prompt, text, why) = self.live.take().map(|l| (l.prompt, l.text, l.why)).unwrap_or_default();
         self.inputs.clear();
         self.settle_files();
         self.agent_changed();
@@ -326,15 +330,21 @@ impl Core {
             self.title_after(&prompt);
         }
         self.next_queued(status);
+        if !self.occupied() {
+            self.child_over(status, text, why);
+        }
     }
 
     /// A fact for the agents panel.
-    pub(crate) fn agent_changed(&self) {
+    pub(crate) fn agent_changed(&mut self) {
         let view = self.agent_view();
+        if self.me.child.is_some() {
+            return self.tell_view(view);
+        }
         self.bus.publish(&self.place(), EventBody::State(StateEvent::AgentChanged { view }));
     }
 
     pub(crate) fn agent_id(&self) -> AgentId {
-        AgentId::main()
+        self.me.id.clone()
     }
 }

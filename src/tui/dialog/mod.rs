@@ -24,6 +24,7 @@ pub mod errors;
 pub mod first_run;
 pub mod help;
 pub mod history;
+pub(crate) mod leave;
 pub(crate) mod model;
 mod ops;
 pub mod palette;
@@ -164,6 +165,7 @@ pub const SAMPLES: &[Sample] = &[
     ("branches", || Box::new(branches::sample())),
     ("compare", || Box::new(compare::sample())),
     ("restore", || Box::new(restore::sample())),
+    ("leave", || Box::new(leave::sample())),
     ("tree", || Box::new(tree::sample())),
     ("search", || Box::new(search::open(&Model::default()))),
     ("models", || Box::new(model::open())),

@@ -50,6 +50,7 @@ pub const SCOPES: &[Scope] = &[
     scope("help", Some("picker"), "Help", true),
     scope("errors", Some("picker"), "Error log", true),
     scope("compare", Some("list"), "Compare", false),
+    scope("leave", None, "Branch that was left", false),
     scope("restore", Some("list"), "Go back", false),
     scope("words", Some("input"), "Words for an agent", true),
     scope("confirm", None, "Confirm", false),

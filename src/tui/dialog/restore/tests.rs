@@ -36,6 +36,7 @@ fn what_the_person_changed_stays_unless_it_is_marked() {
         what: RestoreWhat::Both,
         keep: keep.iter().map(|s| (*s).to_owned()).collect(),
         force: force.iter().map(|s| (*s).to_owned()).collect(),
+        parts: Vec::new(),
     };
     assert_eq!(sent(&r), [all(&[], &[])]);
     r.run("enter");
@@ -73,4 +74,27 @@ fn without_kept_files_only_the_talk_goes_back_and_an_error_stays_on_the_screen()
     r.run("enter");
     r.reply(ReplyEvent::ErrorReply { notice: Notice::new(NoticeKind::User, "the disk is full") });
     assert!(r.screen().contains("the disk is full") && r.screen().contains("go back?"), "{}", r.screen());
+}
+
+#[test]
+fn some_hunks_of_a_file_go_back_and_the_rest_of_it_stays() {
+    let mut r = open(118, 25);
+    r.run("] x");
+    let screen = r.screen();
+    assert!(screen.contains("[~] M src/client.rs") && screen.contains("1 of 2 hunks"), "{screen}");
+    insta::assert_snapshot!("restore_some_hunks", screen);
+    // One of what somebody else changed, too; the whole file when both are marked.
+    r.run("down down ] x");
+    assert_eq!(r.screen().matches("1 of 2 hunks").count(), 2, "{}", r.screen());
+    r.run("enter");
+    let [SessionCommand::Restore { keep, force, parts, .. }] = &sent(&r)[..] else { panic!() };
+    assert_eq!((keep.len(), force.len()), (0, 0));
+    let parts: Vec<_> = parts.iter().map(|p| (p.path.as_str(), p.hunk.as_deref().unwrap())).collect();
+    assert_eq!(parts.iter().map(|p| p.0).collect::<Vec<_>>(), ["src/client.rs", "notes.md"]);
+    assert!(parts[0].1.contains("-two") && !parts[0].1.contains("+more"), "{parts:?}");
+    assert!(parts[1].1.contains("+more") && !parts[1].1.contains("-two"), "{parts:?}");
+    let mut r = open(80, 24);
+    r.run("down down x ] x [ x x enter");
+    let [SessionCommand::Restore { force, parts, .. }] = &sent(&r)[..] else { panic!() };
+    assert_eq!((force.as_slice(), parts.len()), (&["notes.md".to_owned()][..], 0));
 }

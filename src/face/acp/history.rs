@@ -1,0 +1,54 @@
+//! What was said and done before, as the updates that it would have been.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+use tiller_protocol::{AgentId, Attachment, Block, Entry, EntryBody, Message, Origin};
+
+use super::{call, view};
+
+/// The updates for entries of a path, oldest first.
+pub(super) fn replay(root: &Path, entries: &[Entry]) -> Vec<Value> {
+    entries.iter().filter(|e| e.agent == AgentId::main()).flat_map(|e| entry(root, e)).collect()
+}
+
+fn entry(root: &Path, entry: &Entry) -> Vec<Value> {
+    match &entry.body {
+        EntryBody::User { message, origin, .. } if *origin != Origin::Engine => person(message),
+        EntryBody::Assistant { blocks, .. } => blocks.iter().filter_map(|b| block(root, b)).collect(),
+        EntryBody::ToolResult { call_id, outcome, content, display, .. } => {
+            vec![call::ended(root, call_id, *outcome, content, display.as_ref())]
+        }
+        EntryBody::BranchSummary { summary, .. } => vec![view::thought(summary)],
+        _ => Vec::new(),
+    }
+}
+
+fn person(message: &Message) -> Vec<Value> {
+    let mut text = message.text.clone();
+    let mut out = Vec::new();
+    for a in &message.attachments {
+        match a {
+            Attachment::Paste { label, text: pasted } => text = text.replacen(label, pasted, 1),
+            Attachment::Image { label, media_type, data, .. } => {
+                text = text.replacen(label, "", 1);
+                let content = json!({"type": "image", "mimeType": media_type, "data": data});
+                out.push(json!({"sessionUpdate": "user_message_chunk", "content": content}));
+            }
+            Attachment::File { .. } => {}
+        }
+    }
+    if !text.trim().is_empty() {
+        out.insert(0, view::chunk("user_message_chunk", text.trim_end()));
+    }
+    out
+}
+
+fn block(root: &Path, block: &Block) -> Option<Value> {
+    match block {
+        Block::Text { text } if !text.is_empty() => Some(view::said(text)),
+        Block::Thinking { text, .. } if !text.is_empty() => Some(view::thought(text)),
+        Block::ToolCall(c) => Some(call::begun(root, &c.id, &c.name, &c.arguments, "pending")),
+        _ => None,
+    }
+}

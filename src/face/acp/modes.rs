@@ -1,0 +1,106 @@
+//! What a client can choose: the permission profile, as modes and as an option, and the model.
+
+use serde_json::{Value, json};
+use tiller_config::Config;
+use tiller_protocol::{ModelRef, Profile};
+
+use super::rpc::Error;
+
+/// The names of the options.
+pub(super) const MODE: &str = "mode";
+pub(super) const MODEL: &str = "model";
+
+/// What is chosen, and what else there is.
+#[derive(Clone, Debug)]
+pub(super) struct Choices {
+    pub(super) profile: Profile,
+    pub(super) model: ModelRef,
+    models: Vec<ModelRef>,
+}
+
+impl Choices {
+    /// Models are those of the settings: servers are not asked for theirs before the person speaks to them.
+    pub(super) fn new(profile: Profile, model: ModelRef, config: &Config) -> Self {
+        let set = [&config.model, &config.tiers.main, &config.tiers.fast, &config.tiers.deep];
+        let mut models = vec![model.clone()];
+        for m in set.into_iter().flatten().map(|m| ModelRef(m.clone())) {
+            if !models.contains(&m) {
+                models.push(m);
+            }
+        }
+        models.retain(|m| !m.0.is_empty());
+        Self { profile, model, models }
+    }
+
+    /// The model is another one now.
+    pub(super) fn chose(&mut self, model: &ModelRef) {
+        if !self.models.contains(model) {
+            self.models.push(model.clone());
+        }
+        self.model = model.clone();
+    }
+
+    /// For clients that know modes only.
+    pub(super) fn modes(&self) -> Value {
+        let modes: Vec<Value> = Profile::ALL
+            .into_iter()
+            .map(|p| json!({"id": p.name(), "name": name(p), "description": about(p)}))
+            .collect();
+        json!({"currentModeId": self.profile.name(), "availableModes": modes})
+    }
+
+    /// The whole state of every option.
+    pub(super) fn options(&self) -> Value {
+        let profiles: Vec<Value> = Profile::ALL
+            .into_iter()
+            .map(|p| json!({"value": p.name(), "name": name(p), "description": about(p)}))
+            .collect();
+        let models: Vec<Value> = self
+            .models
+            .iter()
+            .map(|m| json!({"value": m, "name": m.model(), "description": m.provider()}))
+            .collect();
+        let mut options = vec![json!({
+            "id": MODE,
+            "name": "Permissions",
+            "category": "mode",
+            "type": "select",
+            "currentValue": self.profile.name(),
+            "options": profiles,
+        })];
+        if !models.is_empty() {
+            options.push(json!({
+                "id": MODEL,
+                "name": "Model",
+                "category": "model",
+                "type": "select",
+                "currentValue": self.model,
+                "options": models,
+            }));
+        }
+        options.into()
+    }
+}
+
+/// The profile of this id.
+pub(super) fn profile(id: &str) -> Result<Profile, Error> {
+    id.parse().map_err(Error::params)
+}
+
+fn name(p: Profile) -> &'static str {
+    match p {
+        Profile::ReadOnly => "Read only",
+        Profile::Ask => "Ask",
+        Profile::AutoEdit => "Edit",
+        Profile::Full => "Auto",
+    }
+}
+
+fn about(p: Profile) -> &'static str {
+    match p {
+        Profile::ReadOnly => "Nothing is written, nothing runs",
+        Profile::Ask => "Reads are free, the rest asks",
+        Profile::AutoEdit => "Edits in the folder are free, commands ask",
+        Profile::Full => "Everything runs but what is denied, protected or dangerous",
+    }
+}

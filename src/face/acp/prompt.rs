@@ -1,0 +1,176 @@
+//! What the client sends, as a message of ours. What cannot be sent whole is not sent at all.
+
+use std::path::Path;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde::Deserialize;
+use serde_json::Value;
+use tiller_protocol::{Attachment, Message};
+
+use super::rpc::Error;
+
+/// Bytes of a picture.
+const IMAGE: usize = 8 << 20;
+
+#[derive(Debug, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Block {
+    Text {
+        text: String,
+    },
+    #[serde(rename_all = "camelCase")]
+    Image {
+        data: String,
+    },
+    ResourceLink {
+        uri: String,
+        name: String,
+    },
+    Resource {
+        resource: Resource,
+    },
+}
+
+#[derive(Debug, Deserialize)]
+struct Resource {
+    uri: String,
+    text: Option<String>,
+    blob: Option<String>,
+}
+
+/// Reads the blocks of a prompt. `root`: the session's folder.
+pub(super) fn message(root: &Path, blocks: Vec<Value>) -> Result<Message, Error> {
+    let mut message = Message::default();
+    for block in blocks {
+        let kind = block.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
+        match serde_json::from_value(block) {
+            Ok(block) => add(&mut message, root, block)?,
+            Err(_) if kind == "audio" => return Err(Error::params("a prompt cannot hold sound")),
+            Err(e) => return Err(Error::params(format!("a part of the prompt cannot be read: {e}"))),
+        }
+    }
+    if message.text.trim().is_empty() && message.attachments.is_empty() {
+        return Err(Error::params("the prompt is empty"));
+    }
+    Ok(message)
+}
+
+fn add(message: &mut Message, root: &Path, block: Block) -> Result<(), Error> {
+    match block {
+        Block::Text { text } => message.text.push_str(&text),
+        Block::Image { data } => image(message, data)?,
+        Block::ResourceLink { uri, name } => link(message, root, &uri, &name),
+        Block::Resource { resource: Resource { uri, text: Some(text), .. } } => {
+            let shown = shown(root, &uri);
+            // Its words follow where the label stands.
+            let pasted = format!("\n<resource uri=\"{}\">\n{text}\n</resource>\n", plain(&uri));
+            attach(message, "resource", &shown, |label| Attachment::Paste { label, text: pasted });
+        }
+        Block::Resource { resource: Resource { uri, blob: Some(blob), .. } } => {
+            image(message, blob).map_err(|_| {
+                Error::params(format!("{} is neither text nor a picture that models take", plain(&uri)))
+            })?;
+        }
+        Block::Resource { .. } => return Err(Error::params("a resource has text or a blob")),
+    }
+    Ok(())
+}
+
+/// Adds it with a label that stands for it in the text, and nowhere else in it.
+fn attach(message: &mut Message, what: &str, about: &str, make: impl FnOnce(String) -> Attachment) {
+    let mut n = message.attachments.len() + 1;
+    let mut label = format!("[{what} {n}: {about}]");
+    while message.text.contains(&label) {
+        n += 1;
+        label = format!("[{what} {n}: {about}]");
+    }
+    message.text.push_str(&label);
+    message.attachments.push(make(label));
+}
+
+fn image(message: &mut Message, data: String) -> Result<(), Error> {
+    let bytes =
+        STANDARD.decode(data.as_bytes()).map_err(|_| Error::params("the data of a picture is not base64"))?;
+    if bytes.len() > IMAGE {
+        return Err(Error::params("a picture may have 8 MB"));
+    }
+    let (media_type, width, height) = tiller_tool::image_info(&bytes)
+        .ok_or_else(|| Error::params("a picture is PNG, JPEG, GIF or WebP"))?;
+    attach(message, "image", &format!("{width}x{height}"), |label| Attachment::Image {
+        label,
+        media_type: media_type.into(),
+        data,
+        width,
+        height,
+    });
+    Ok(())
+}
+
+/// A file of the folder is read when the message goes out; anything else is named.
+fn link(message: &mut Message, root: &Path, uri: &str, name: &str) {
+    let Some((path, lines)) = file(uri) else {
+        message.text.push_str(&format!("[{}]({})", plain(name), plain(uri)));
+        return;
+    };
+    let Some(inside) = Path::new(&path).strip_prefix(root).ok().and_then(Path::to_str) else {
+        message.text.push_str(&plain(&path));
+        return;
+    };
+    let inside = if inside.is_empty() { "." } else { inside };
+    let label = match lines {
+        Some((a, b)) => format!("@{inside}:{a}-{b}"),
+        None => format!("@{inside}"),
+    };
+    message.text.push_str(&label);
+    message.attachments.push(Attachment::File { label, path: inside.to_owned(), lines });
+}
+
+/// How a resource is called in a label.
+fn shown(root: &Path, uri: &str) -> String {
+    let path = file(uri).map(|(p, _)| p);
+    let inside = path.as_deref().and_then(|p| Path::new(p).strip_prefix(root).ok()?.to_str());
+    plain(inside.or(path.as_deref()).unwrap_or(uri))
+}
+
+/// The path of a `file:` address, and its lines (`#L3`, `#L3-9`, `#L3:9`).
+fn file(uri: &str) -> Option<(String, Option<(u32, u32)>)> {
+    let rest = uri.strip_prefix("file://")?;
+    let rest = rest.strip_prefix("localhost").unwrap_or(rest);
+    let (path, fragment) = rest.split_once('#').map_or((rest, None), |(p, f)| (p, Some(f)));
+    let path = decoded(path)?;
+    if !path.starts_with('/') {
+        return None;
+    }
+    let lines = fragment.and_then(|f| {
+        let f = f.strip_prefix('L')?;
+        let (a, b) = f.split_once(['-', ':']).unwrap_or((f, f));
+        let (a, b): (u32, u32) = (a.parse().ok()?, b.trim_start_matches('L').parse().ok()?);
+        (a >= 1 && a <= b).then_some((a, b))
+    });
+    Some((path, lines))
+}
+
+/// `%41` is `A`. `None`: what comes out is no text.
+fn decoded(text: &str) -> Option<String> {
+    let mut out = Vec::with_capacity(text.len());
+    let mut bytes = text.bytes();
+    while let Some(b) = bytes.next() {
+        if b == b'%' {
+            let pair = [bytes.next()?, bytes.next()?];
+            let hex = std::str::from_utf8(&pair).ok().filter(|h| h.bytes().all(|b| b.is_ascii_hexdigit()))?;
+            out.push(u8::from_str_radix(hex, 16).ok()?);
+        } else {
+            out.push(b);
+        }
+    }
+    String::from_utf8(out).ok().filter(|t| !t.contains('\0'))
+}
+
+fn plain(text: &str) -> String {
+    text.chars().filter(|c| !c.is_control() && !"[]<>\"".contains(*c)).take(300).collect()
+}
+
+#[cfg(test)]
+#[path = "prompt_tests.rs"]
+mod tests;

@@ -1,0 +1,537 @@
+//! One session: prompts go in, updates and answers go out, until its door closes.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use tiller_engine::{EngineHandle, EventStream};
+use tiller_protocol::command::{AskCommand, Query, SessionCommand, TurnCommand};
+use tiller_protocol::event::{AskEvent, ReplyEvent, StateEvent, TurnEvent, TurnStatus};
+use tiller_protocol::view::Snapshot;
+use tiller_protocol::{
+    Ask, AskId, AskReply, Command, CommandBody, CommandId, Event, EventBody, Message, ModelRef, Notice,
+    NoticeKind, Profile, SendMode, SessionId, StopReason,
+};
+use tiller_store::Store;
+use tokio::sync::mpsc;
+
+use super::ask::{self, Put};
+use super::open::{self, Opened};
+use super::rpc::{Error, Outlet};
+use super::view::{self, View};
+use super::{history, slash};
+
+/// What the hub asks of it. `id`: the client's request.
+pub(super) enum Ordered {
+    Prompt {
+        id: Value,
+        blocks: Vec<Value>,
+    },
+    Cancel,
+    /// The client takes a request back.
+    Withdraw {
+        id: Value,
+    },
+    Mode {
+        id: Value,
+        profile: Profile,
+    },
+    Model {
+        id: Value,
+        model: ModelRef,
+        options: bool,
+    },
+    /// The mode as an option: the answer is the state of all options.
+    Option {
+        id: Value,
+        profile: Profile,
+    },
+    /// Tell everything once more.
+    Load {
+        id: Value,
+        replay: bool,
+    },
+    /// The client's answer to request `n`.
+    Answer {
+        n: u64,
+        result: Option<Value>,
+    },
+    Close {
+        id: Value,
+    },
+}
+
+/// A prompt that waits for the end of its turn.
+struct Prompt {
+    id: Value,
+    /// The command that carries it.
+    command: CommandId,
+    /// It is a command, which has no turn.
+    slash: bool,
+    cancelled: bool,
+}
+
+/// Who waits for a change, by the command that makes it.
+enum Waiting {
+    Nothing { id: Value },
+    Options { id: Value },
+}
+
+/// A question that the client was asked.
+struct Asked {
+    ask: Ask,
+    answered: bool,
+}
+
+/// One session.
+pub(super) struct Session {
+    id: SessionId,
+    handle: EngineHandle,
+    store: Store,
+    out: Outlet,
+    view: View,
+    /// The client has forms.
+    forms: bool,
+    prompt: Option<Prompt>,
+    waiting: HashMap<CommandId, Waiting>,
+    /// Questions that the client was asked, by our number.
+    asked: HashMap<u64, Asked>,
+    /// A question that was put as words.
+    worded: Option<AskId>,
+    /// What the person should know, told with the next words.
+    notes: Vec<String>,
+    commands: u64,
+    requests: u64,
+}
+
+impl Session {
+    /// `notes`: told with the first words.
+    pub(super) fn new(opened: &Opened, store: Store, out: Outlet, forms: bool, notes: Vec<String>) -> Self {
+        Self {
+            id: opened.snapshot.session.id,
+            handle: opened.handle.clone(),
+            store,
+            out,
+            view: View::new(opened.root.clone(), opened.choices.clone()),
+            forms,
+            prompt: None,
+            waiting: HashMap::new(),
+            asked: HashMap::new(),
+            worded: None,
+            notes,
+            commands: open::LOOK.0,
+            requests: 0,
+        }
+    }
+
+    /// What a client is told of it when it opens.
+    pub(super) fn state(&self) -> Value {
+        json!({"modes": self.view.choices.modes(), "configOptions": self.view.choices.options()})
+    }
+
+    /// Tells what was said before, and what is open.
+    pub(super) async fn replay(&mut self, snapshot: &Snapshot) -> Result<(), Error> {
+        let (store, wanted) = (self.store.clone(), snapshot.clone());
+        let entries = tokio::task::spawn_blocking(move || open::path(&store, &wanted))
+            .await
+            .unwrap_or_else(|_| Err(Notice::new(NoticeKind::Internal, "the history could not be read")))?;
+        self.view.last = entries.last().map(|e| e.id);
+        for update in history::replay(&self.view.root, &entries) {
+            self.update(update).await;
+        }
+        if !snapshot.todo.is_empty() {
+            self.update(view::plan(&snapshot.todo)).await;
+        }
+        Ok(())
+    }
+
+    /// Runs until the door closes or the engine ends.
+    pub(super) async fn run(
+        mut self,
+        mut orders: mpsc::Receiver<Ordered>,
+        mut events: EventStream,
+        snapshot: Snapshot,
+        engine: open::Kept,
+    ) -> SessionId {
+        self.update(slash::offered()).await;
+        for ask in snapshot.asks {
+            self.ask(ask).await;
+        }
+        let mut closing = None;
+        loop {
+            tokio::select! {
+                order = orders.recv() => match order {
+                    Some(Ordered::Close { id }) => {
+                        closing = Some(id);
+                        break;
+                    }
+                    Some(order) => self.order(order).await,
+                    None => break,
+                },
+                event = events.next() => match event {
+                    Some(event) => self.event(&event).await,
+                    None => break,
+                },
+            }
+        }
+        // Nobody is there to answer any more: a question that is open ends with its turn.
+        self.send(CommandBody::Turn(TurnCommand::Interrupt { hard: false }));
+        engine.stop().await;
+        if let Some(prompt) = self.prompt.take() {
+            self.out.answer(&prompt.id, Ok(json!({"stopReason": "cancelled"}))).await;
+        }
+        if let Some(id) = closing {
+            self.out.answer(&id, Ok(json!({}))).await;
+        }
+        self.id
+    }
+
+    async fn update(&self, update: Value) {
+        let params = json!({"sessionId": self.id, "update": update});
+        self.out.notify("session/update", &params).await;
+    }
+
+    fn next(&mut self) -> CommandId {
+        self.commands += 1;
+        CommandId(self.commands)
+    }
+
+    /// Hands a command over; its number.
+    fn send(&mut self, body: CommandBody) -> CommandId {
+        let id = self.next();
+        if let Err(e) = self.handle.send(Command { id, body }) {
+            // An engine that ended is noticed by its events.
+            tracing::warn!(%e, "a command was not taken");
+        }
+        id
+    }
+
+    async fn order(&mut self, order: Ordered) {
+        match order {
+            Ordered::Prompt { id, blocks } => self.prompt(id, blocks).await,
+            Ordered::Cancel => self.cancel(),
+            Ordered::Withdraw { id } => {
+                if self.prompt.as_ref().is_some_and(|p| p.id == id) {
+                    self.cancel();
+                }
+            }
+            Ordered::Mode { id, profile } => self.mode(profile, Waiting::Nothing { id }).await,
+            Ordered::Option { id, profile } => self.mode(profile, Waiting::Options { id }).await,
+            Ordered::Model { id, model, options } => {
+                let waiting = if options { Waiting::Options { id } } else { Waiting::Nothing { id } };
+                if model == self.view.choices.model {
+                    return self.changed(waiting, Ok(())).await;
+                }
+                let n = self.send(CommandBody::Session(SessionCommand::SetModel { model }));
+                self.waiting.insert(n, waiting);
+            }
+            Ordered::Load { id, replay } => self.load(id, replay).await,
+            Ordered::Answer { n, result } => self.answered(n, result.as_ref()),
+            Ordered::Close { .. } => {}
+        }
+    }
+
+    async fn mode(&mut self, profile: Profile, waiting: Waiting) {
+        if profile == self.view.choices.profile {
+            return self.changed(waiting, Ok(())).await;
+        }
+        let n = self.send(CommandBody::Session(SessionCommand::SetProfile { profile }));
+        self.waiting.insert(n, waiting);
+    }
+
+    async fn changed(&self, waiting: Waiting, result: Result<(), Error>) {
+        let (id, value) = match waiting {
+            Waiting::Nothing { id } => (id, json!({})),
+            Waiting::Options { id } => (id, json!({"configOptions": self.view.choices.options()})),
+        };
+        self.out.answer(&id, result.map(|()| value)).await;
+    }
+
+    /// The client came once more for a session that is open.
+    async fn load(&mut self, id: Value, replay: bool) {
+        if replay {
+            let (store, session) = (self.store.clone(), self.id);
+            let read = tokio::task::spawn_blocking(move || {
+                let row = store.session(session).map_err(|e| e.notice())?;
+                store.path_tail(session, &row.head, u32::MAX).map_err(|e| e.notice())
+            });
+            let entries = match read.await {
+                Ok(Ok(tail)) => tail.entries,
+                Ok(Err(notice)) => return self.out.answer(&id, Err(notice.into())).await,
+                Err(_) => {
+                    return self.out.answer(&id, Err(open::broken("the history could not be read"))).await;
+                }
+            };
+            for update in history::replay(&self.view.root, &entries) {
+                self.update(update).await;
+            }
+        }
+        self.out.answer(&id, Ok(self.state())).await;
+    }
+
+    async fn prompt(&mut self, id: Value, blocks: Vec<Value>) {
+        if self.prompt.is_some() {
+            let error = Error::invalid("a prompt runs in this session: wait for its end, or cancel it");
+            return self.out.answer(&id, Err(error)).await;
+        }
+        let message = match super::prompt::message(&self.view.root, blocks) {
+            Ok(message) => message,
+            Err(error) => return self.out.answer(&id, Err(error)).await,
+        };
+        self.tell_notes().await;
+        let (body, slash) = self.body(message);
+        let command = self.send(body);
+        self.prompt = Some(Prompt { id, command, slash, cancelled: false });
+    }
+
+    /// What a prompt is: the answer to a question, a command, or words for the model.
+    fn body(&mut self, message: Message) -> (CommandBody, bool) {
+        if let Some(id) = self.worded.take() {
+            let reply = AskReply::Choice { answers: vec![message.text] };
+            return (CommandBody::Ask(AskCommand::Answer { id, reply }), false);
+        }
+        if message.attachments.is_empty()
+            && let Some(command) = slash::read(&message.text)
+        {
+            return (command, true);
+        }
+        (CommandBody::Turn(TurnCommand::Submit { message, mode: SendMode::Steer }), false)
+    }
+
+    async fn tell_notes(&mut self) {
+        for note in std::mem::take(&mut self.notes) {
+            self.update(view::said(&format!("{note}\n\n"))).await;
+        }
+    }
+
+    fn cancel(&mut self) {
+        if let Some(prompt) = &mut self.prompt {
+            prompt.cancelled = true;
+        }
+        self.worded = None;
+        self.send(CommandBody::Turn(TurnCommand::Interrupt { hard: false }));
+    }
+
+    /// Ends the prompt in flight.
+    async fn finish(&mut self, result: Result<&str, Error>) {
+        for update in self.view.over() {
+            self.update(update).await;
+        }
+        let Some(prompt) = self.prompt.take() else { return };
+        let reason = if prompt.cancelled { Ok("cancelled") } else { result };
+        self.out.answer(&prompt.id, reason.map(|r| json!({"stopReason": r}))).await;
+    }
+
+    async fn event(&mut self, event: &Arc<Event>) {
+        for update in self.view.event(event) {
+            self.update(update).await;
+        }
+        let waiting = event.cause.and_then(|c| self.waiting.remove(&c));
+        match (&event.body, waiting) {
+            (
+                EventBody::State(StateEvent::ProfileChanged { .. } | StateEvent::ModelChanged { .. }),
+                Some(w),
+            ) => {
+                self.changed(w, Ok(())).await;
+            }
+            (EventBody::Reply(r), Some(w)) => {
+                let error = match r.as_ref() {
+                    ReplyEvent::ErrorReply { notice } => notice.clone().into(),
+                    _ => Error::params("this names a server: name one of its models, too"),
+                };
+                self.changed(w, Err(error)).await;
+            }
+            (_, Some(w)) => {
+                // Something else of the same command: the end is still to come.
+                if let Some(cause) = event.cause {
+                    self.waiting.insert(cause, w);
+                }
+            }
+            (EventBody::Turn(turn), None) => self.turn(turn, event.cause).await,
+            (EventBody::Ask(asked), None) => self.asking(asked).await,
+            (EventBody::Reply(reply), None) => self.replied(reply, event.cause).await,
+            (EventBody::State(StateEvent::Notice { notice }), None) => self.notice(notice).await,
+            (EventBody::State(StateEvent::Lagged { .. }), None) => {
+                self.send(CommandBody::Query(Query::Snapshot));
+            }
+            _ => {}
+        }
+    }
+
+    async fn turn(&mut self, event: &TurnEvent, cause: Option<CommandId>) {
+        match event {
+            TurnEvent::TurnFinished { status, error, .. } => {
+                let result = self.ending(*status, error.as_ref()).await;
+                self.finish(result).await;
+            }
+            TurnEvent::Compacted { .. } if self.ours(cause) => self.finish(Ok("end_turn")).await,
+            _ => {}
+        }
+    }
+
+    /// The prompt in flight is a command, and this is its end.
+    fn ours(&self, cause: Option<CommandId>) -> bool {
+        self.prompt.as_ref().is_some_and(|p| p.slash && Some(p.command) == cause)
+    }
+
+    async fn ending(&self, status: TurnStatus, error: Option<&Notice>) -> Result<&'static str, Error> {
+        let reason = match (status, &self.view.stop) {
+            (TurnStatus::Interrupted, _) => return Ok("cancelled"),
+            (TurnStatus::Failed | TurnStatus::Store, stop) if *stop != Some(StopReason::MaxTokens) => {
+                let unknown = || Notice::new(NoticeKind::Network, "the turn ended early");
+                let error: Error = error.cloned().unwrap_or_else(unknown).into();
+                return Err(error);
+            }
+            (TurnStatus::Refused, _) | (_, Some(StopReason::Refusal(_))) => "refusal",
+            (_, Some(StopReason::MaxTokens)) => "max_tokens",
+            (TurnStatus::Limit, _) => "max_turn_requests",
+            _ => "end_turn",
+        };
+        if let Some(notice) = error {
+            self.update(view::said(&format!("\n\n{}", words(notice)))).await;
+        }
+        Ok(reason)
+    }
+
+    async fn replied(&mut self, reply: &ReplyEvent, cause: Option<CommandId>) {
+        match reply {
+            // We were too slow once: what was missed is told now.
+            ReplyEvent::SnapshotReply { snapshot } => self.catch_up(snapshot).await,
+            ReplyEvent::DoneReply { said } if self.ours(cause) => {
+                self.update(view::said(said)).await;
+                self.finish(Ok("end_turn")).await;
+            }
+            ReplyEvent::ErrorReply { notice } if self.ours(cause) => {
+                self.update(view::said(&words(notice))).await;
+                self.finish(Ok("end_turn")).await;
+            }
+            ReplyEvent::ErrorReply { notice }
+                if self.prompt.as_ref().is_some_and(|p| Some(p.command) == cause) =>
+            {
+                self.finish(Err(notice.clone().into())).await;
+            }
+            _ => {}
+        }
+    }
+
+    async fn catch_up(&mut self, snapshot: &Snapshot) {
+        let missed: Vec<_> = snapshot
+            .entries
+            .iter()
+            .filter(|e| self.view.last.is_none_or(|last| e.id > last))
+            .cloned()
+            .collect();
+        self.view.last = snapshot.entries.last().map(|e| e.id).or(self.view.last);
+        let updates = history::replay(&self.view.root, &missed);
+        for update in updates.into_iter().filter(|u| u["sessionUpdate"] != "user_message_chunk") {
+            self.update(update).await;
+        }
+        self.update(view::plan(&snapshot.todo)).await;
+        self.asked.retain(|_, a| snapshot.asks.iter().any(|b| b.id == a.ask.id));
+        for ask in &snapshot.asks {
+            if self.worded != Some(ask.id) && !self.asked.values().any(|a| a.ask.id == ask.id) {
+                self.ask(ask.clone()).await;
+            }
+        }
+        if !snapshot.running {
+            self.finish(Ok("end_turn")).await;
+        }
+    }
+
+    /// Told in the turn, or with the next words when there is none.
+    async fn notice(&mut self, notice: &Notice) {
+        if notice.kind == NoticeKind::Info {
+            return;
+        }
+        let text = words(notice);
+        if self.prompt.is_some() {
+            self.update(view::thought(&format!("{text}\n"))).await;
+        } else {
+            self.notes.push(text);
+        }
+    }
+
+    async fn asking(&mut self, event: &AskEvent) {
+        match event {
+            AskEvent::PermissionAsked { ask } | AskEvent::QuestionAsked { ask } => {
+                self.ask(ask.clone()).await
+            }
+            AskEvent::PermissionDecided { id: Some(id), decision, .. } => {
+                let allowed = matches!(decision.as_str(), "once" | "session" | "always" | "edit");
+                let call = self.closed(*id).await;
+                if let Some(call) = call.filter(|_| allowed) {
+                    self.update(view::status(&call, "in_progress")).await;
+                }
+            }
+            AskEvent::QuestionAnswered { id, .. } => {
+                self.closed(*id).await;
+            }
+            AskEvent::PermissionDecided { id: None, .. } => {}
+        }
+    }
+
+    async fn ask(&mut self, ask: Ask) {
+        self.requests += 1;
+        let n = self.requests;
+        let (session, id) = (self.id.to_string(), self.request_id(n));
+        match ask::put(&session, &self.view.root, &ask, self.forms) {
+            Put::Choice(params) => {
+                self.out.request(&id, "session/request_permission", &params).await;
+                self.asked.insert(n, Asked { ask, answered: false });
+            }
+            Put::Form(params) => {
+                self.out.request(&id, "elicitation/create", &params).await;
+                self.asked.insert(n, Asked { ask, answered: false });
+            }
+            Put::Words(question) => {
+                self.worded = Some(ask.id);
+                self.update(view::said(&format!("\n\n{question}"))).await;
+                // The turn waits; the client's next prompt is the answer.
+                let Some(prompt) = self.prompt.take() else { return };
+                self.out.answer(&prompt.id, Ok(json!({"stopReason": "end_turn"}))).await;
+            }
+        }
+    }
+
+    /// Names our request `n`: the hub finds the session by it.
+    fn request_id(&self, n: u64) -> String {
+        format!("{}/{n}", self.id)
+    }
+
+    fn answered(&mut self, n: u64, result: Option<&Value>) {
+        let Some(asked) = self.asked.get_mut(&n) else { return };
+        asked.answered = true;
+        // A turn that is being stopped takes its questions with it.
+        if self.prompt.as_ref().is_some_and(|p| p.cancelled) {
+            return;
+        }
+        let ask = &asked.ask;
+        let reply = ask::reply(ask, result).unwrap_or_else(|| ask::unanswered(ask));
+        let id = ask.id;
+        self.send(CommandBody::Ask(AskCommand::Answer { id, reply }));
+    }
+
+    /// A question is not open any more; its call. The client is told, when it did not answer.
+    async fn closed(&mut self, id: AskId) -> Option<String> {
+        if self.worded == Some(id) {
+            self.worded = None;
+        }
+        let n = *self.asked.iter().find(|(_, a)| a.ask.id == id)?.0;
+        let Asked { ask, answered } = self.asked.remove(&n)?;
+        if !answered {
+            let id = json!({"requestId": self.request_id(n)});
+            self.out.notify("$/cancel_request", &id).await;
+        }
+        ask.call
+    }
+}
+
+/// What happened, and what to do.
+pub(super) fn words(notice: &Notice) -> String {
+    let mut text = notice.message.clone();
+    for hint in &notice.hints {
+        text.push(' ');
+        text.push_str(hint);
+    }
+    text
+}

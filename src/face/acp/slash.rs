@@ -1,0 +1,61 @@
+//! Commands that a prompt may be, told to the client so that it can offer them.
+
+use serde_json::{Value, json};
+use tiller_protocol::CommandBody;
+use tiller_protocol::command::{ContextCommand, SessionCommand};
+
+/// Name, what it does, and what may stand behind it.
+const ALL: &[(&str, &str, Option<&str>)] = &[
+    ("checkpoint", "Name this moment: words and files", Some("name")),
+    ("compact", "Summarise the conversation so far", Some("what to keep above all")),
+    ("redo", "Do again what was undone last", None),
+    ("undo", "Take the last operation back: a restore, a branch, a compaction, a name", None),
+];
+
+/// The update that tells them.
+pub(super) fn offered() -> Value {
+    let commands: Vec<Value> = ALL
+        .iter()
+        .map(|(name, about, input)| {
+            let mut command = json!({"name": name, "description": about});
+            if let Some(hint) = input {
+                command["input"] = json!({"hint": hint});
+            }
+            command
+        })
+        .collect();
+    json!({"sessionUpdate": "available_commands_update", "availableCommands": commands})
+}
+
+/// The command that the text is, if it is one. Everything else is for the model.
+pub(super) fn read(text: &str) -> Option<CommandBody> {
+    let (name, rest) =
+        text.trim().strip_prefix('/').map(|t| t.split_once(char::is_whitespace).unwrap_or((t, "")))?;
+    let rest = rest.trim();
+    let session = |c| Some(CommandBody::Session(c));
+    match name {
+        "checkpoint" => session(SessionCommand::Checkpoint { name: rest.to_owned() }),
+        "compact" => {
+            let focus = (!rest.is_empty()).then(|| rest.to_owned());
+            Some(CommandBody::Context(ContextCommand::Compact { focus }))
+        }
+        "redo" if rest.is_empty() => session(SessionCommand::UndoOp { redo: true }),
+        "undo" if rest.is_empty() => session(SessionCommand::UndoOp { redo: false }),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_offered_is_understood_and_the_rest_is_words() {
+        for (name, ..) in ALL {
+            assert!(read(&format!(" /{name} ")).is_some(), "{name}");
+        }
+        for text in ["undo", "/undo the last change", "/etc/passwd is what?", "/", "", "/nothing"] {
+            assert_eq!(read(text), None, "{text}");
+        }
+    }
+}

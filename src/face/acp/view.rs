@@ -1,0 +1,214 @@
+//! What happens in a session, as updates for its client.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+use tiller_protocol::event::{StateEvent, ToolEvent, TurnEvent};
+use tiller_protocol::{
+    AgentId, EntryBody, EntryId, Event, EventBody, StopReason, Time, TodoItem, TodoStatus,
+};
+
+use super::{call, modes};
+
+/// Bytes of live output that are shown; the end of it.
+const TAIL: usize = 8 << 10;
+/// Milliseconds between two looks at live output: each repeats the tail.
+const BEAT: i64 = 250;
+
+/// What the client knows by now.
+pub(super) struct View {
+    pub(super) root: PathBuf,
+    pub(super) choices: modes::Choices,
+    /// Why the last reply ended.
+    pub(super) stop: Option<StopReason>,
+    /// The last entry that was told.
+    pub(super) last: Option<EntryId>,
+    /// Calls that have begun and not ended.
+    open: HashMap<String, Live>,
+    /// Words of the reply in flight went out already.
+    spoken: bool,
+}
+
+/// Output of a call that runs.
+#[derive(Default)]
+struct Live {
+    tail: String,
+    told: Option<Time>,
+}
+
+impl View {
+    pub(super) fn new(root: PathBuf, choices: modes::Choices) -> Self {
+        Self { root, choices, stop: None, last: None, open: HashMap::new(), spoken: false }
+    }
+
+    /// The updates for one event.
+    pub(super) fn event(&mut self, event: &Event) -> Vec<Value> {
+        let main = event.agent == AgentId::main();
+        match &event.body {
+            EventBody::Turn(turn) if main => self.turn(turn),
+            EventBody::Tool(tool) if main => self.tool(event.time, tool),
+            EventBody::State(state) => self.state(event.time, state),
+            _ => Vec::new(),
+        }
+    }
+
+    fn turn(&mut self, event: &TurnEvent) -> Vec<Value> {
+        match event {
+            TurnEvent::TextDelta { text } => {
+                self.spoken = true;
+                vec![said(text)]
+            }
+            TurnEvent::ThinkingDelta { text } => vec![thought(text)],
+            TurnEvent::UserMessage { entry, .. } => {
+                self.last = Some(*entry);
+                Vec::new()
+            }
+            TurnEvent::AssistantMessage { entry, text, node } => {
+                self.last = Some(*entry);
+                if let EntryBody::Assistant { stop, .. } = &node.body {
+                    self.stop = Some(stop.clone());
+                }
+                let whole = !std::mem::take(&mut self.spoken) && !text.is_empty();
+                whole.then(|| said(text)).into_iter().collect()
+            }
+            TurnEvent::Retrying { seconds, why, discard, .. } => {
+                let why = call::line(why);
+                let cut = std::mem::take(&mut self.spoken) && *discard;
+                let mut out = Vec::new();
+                if cut {
+                    // What was said cannot be taken back.
+                    out.push(said("\n\n(The reply broke off here and begins again.)\n\n"));
+                }
+                out.push(thought(&format!("The model is asked again in {seconds:.0} s: {why}\n")));
+                out
+            }
+            TurnEvent::Usage { cost_usd, context, window: Some(window), .. } => {
+                let mut update = json!({"sessionUpdate": "usage_update", "used": context, "size": window});
+                if let Some(usd) = cost_usd {
+                    update["cost"] = json!({"amount": usd, "currency": "USD"});
+                }
+                vec![update]
+            }
+            TurnEvent::Compacted { tokens_before, tokens_after, .. } => vec![thought(&format!(
+                "The conversation was summarised: about {tokens_before} tokens became {tokens_after}.\n"
+            ))],
+            _ => Vec::new(),
+        }
+    }
+
+    fn tool(&mut self, time: Time, event: &ToolEvent) -> Vec<Value> {
+        match event {
+            ToolEvent::ToolStarted { call_id, name, arguments, .. } => {
+                // A call that asked before a restart may be known already.
+                self.open.insert(call_id.clone(), Live::default());
+                vec![call::begun(&self.root, call_id, name, arguments, "in_progress")]
+            }
+            ToolEvent::ToolProgress { call_id, text } => self.progress(time, call_id, text),
+            ToolEvent::ToolFinished { call_id, name, arguments, outcome, display, node, .. } => {
+                self.last = Some(node.id);
+                let mut out = Vec::new();
+                if self.open.remove(call_id).is_none() {
+                    out.push(call::begun(&self.root, call_id, name, arguments, "pending"));
+                }
+                let EntryBody::ToolResult { content, .. } = &node.body else { return out };
+                out.push(call::ended(&self.root, call_id, *outcome, content, display.as_ref()));
+                out
+            }
+            ToolEvent::ShellLine { .. } => Vec::new(),
+        }
+    }
+
+    fn progress(&mut self, time: Time, id: &str, text: &str) -> Vec<Value> {
+        let Some(live) = self.open.get_mut(id) else { return Vec::new() };
+        live.tail.push_str(text);
+        if live.tail.len() > 2 * TAIL {
+            let from = live.tail.ceil_char_boundary(live.tail.len() - TAIL);
+            live.tail.drain(..from);
+        }
+        if live.told.is_some_and(|t| time.millis() - t.millis() < BEAT) {
+            return Vec::new();
+        }
+        live.told = Some(time);
+        let from = live.tail.ceil_char_boundary(live.tail.len().saturating_sub(TAIL));
+        vec![json!({
+            "sessionUpdate": "tool_call_update",
+            "toolCallId": id,
+            "content": [call::words(&call::fenced(&live.tail[from..]))],
+        })]
+    }
+
+    fn state(&mut self, time: Time, event: &StateEvent) -> Vec<Value> {
+        match event {
+            StateEvent::TodoChanged { todos, .. } => vec![plan(todos)],
+            StateEvent::TitleChanged { title } => vec![json!({
+                "sessionUpdate": "session_info_update",
+                "title": call::line(title),
+                "updatedAt": time,
+            })],
+            StateEvent::ProfileChanged { profile } => {
+                self.choices.profile = *profile;
+                vec![
+                    json!({"sessionUpdate": "current_mode_update", "currentModeId": profile.name()}),
+                    self.options(),
+                ]
+            }
+            StateEvent::ModelChanged { model, .. } => {
+                self.choices.chose(model);
+                vec![self.options()]
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    fn options(&self) -> Value {
+        json!({"sessionUpdate": "config_option_update", "configOptions": self.choices.options()})
+    }
+
+    /// The turn is over: what never ended is told as failed.
+    pub(super) fn over(&mut self) -> Vec<Value> {
+        self.spoken = false;
+        let open = std::mem::take(&mut self.open).into_keys();
+        open.map(|id| status(&id, "failed")).collect()
+    }
+}
+
+/// Where a call stands.
+pub(super) fn status(id: &str, status: &str) -> Value {
+    json!({"sessionUpdate": "tool_call_update", "toolCallId": id, "status": status})
+}
+
+/// The agent's words.
+pub(super) fn said(text: &str) -> Value {
+    chunk("agent_message_chunk", text)
+}
+
+/// What it thinks, and what is done behind its words.
+pub(super) fn thought(text: &str) -> Value {
+    chunk("agent_thought_chunk", text)
+}
+
+pub(super) fn chunk(kind: &str, text: &str) -> Value {
+    json!({"sessionUpdate": kind, "content": {"type": "text", "text": text}})
+}
+
+/// The todo list. Order is priority: what comes first matters most.
+pub(super) fn plan(todos: &[TodoItem]) -> Value {
+    let entries: Vec<Value> = todos
+        .iter()
+        .filter(|t| t.status != TodoStatus::Cancelled)
+        .map(|t| {
+            let status = match t.status {
+                TodoStatus::Pending => "pending",
+                TodoStatus::InProgress => "in_progress",
+                TodoStatus::Completed | TodoStatus::Cancelled => "completed",
+            };
+            json!({"content": t.content, "priority": "medium", "status": status})
+        })
+        .collect();
+    json!({"sessionUpdate": "plan", "entries": entries})
+}
+
+#[cfg(test)]
+#[path = "view_tests.rs"]
+mod tests;

@@ -1,0 +1,8 @@
+//! `tiller acp`, driven by a client over standard input and output: with the demo model and with scripted ones.
+
+mod client;
+mod ends;
+mod questions;
+mod sessions;
+mod turns;
+mod wire;
