@@ -270,9 +270,11 @@ type Kinds = Arc<dyn Fn(bool) + Send + Sync>;
 
 fn kinds(setup: &Setup, sender: &UiSender) -> Kinds {
     let (config, brings, sender) = (setup.places.config.clone(), setup.brings.clone(), sender.clone());
+    let first = AtomicBool::new(true);
     Arc::new(move |trusted| {
         let (all, wrong) = definitions::read(&config, &brings, trusted);
-        if let Some(notice) = definitions::told(&wrong) {
+        // What is wrong at the start is told with everything else that is.
+        if let Some(notice) = definitions::told(&wrong).filter(|_| !first.swap(false, Ordering::AcqRel)) {
             tell(&sender, EventBody::State(StateEvent::Notice { notice }));
         }
         let kind = |d: &Arc<Definition>| AgentKind { name: d.name.clone(), about: d.description.clone() };
