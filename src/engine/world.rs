@@ -1,6 +1,6 @@
 //! What the engine is given from outside. Everything that differs from run to run comes in here.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
@@ -32,8 +32,9 @@ pub enum Open {
 /// Masks known secrets in a text.
 pub type Redact = Arc<dyn Fn(&str) -> String + Send + Sync>;
 
-/// Makes a git worktree of the first folder at the second, which is not there yet. Blocks. Errors are in words.
-pub type Folders = Arc<dyn Fn(&Path, &Path) -> Result<(), String> + Send + Sync>;
+/// Makes a git worktree of the first folder at the second, which is not there yet; gives the folder in it that stands
+/// for the first. Blocks. Errors are in words.
+pub type Folders = Arc<dyn Fn(&Path, &Path) -> Result<PathBuf, String> + Send + Sync>;
 
 /// What [`crate::Engine::start`] needs.
 pub struct Parts {

@@ -186,6 +186,12 @@ impl Follow<'_> {
     }
 
     async fn event(&mut self, event: &Event) -> Result<Option<Exit>, Notice> {
+        if !event.agent.is_main() {
+            if !self.json {
+                progress_of(event);
+            }
+            return Ok(None);
+        }
         match &event.body {
             EventBody::Turn(TurnEvent::TurnFinished { status, text, error, .. }) => {
                 if !self.json && !text.is_empty() {
@@ -331,6 +337,24 @@ impl Stop {
 }
 
 /// One line on standard error for what takes time or matters.
+/// What an agent of the crew does: its calls, and its end.
+fn progress_of(event: &Event) {
+    let name = event.agent.name();
+    let line = match &event.body {
+        EventBody::Tool(ToolEvent::ToolStarted { verb, target, .. }) => {
+            format!("~ {name}: {verb} {}", one_line(target))
+        }
+        EventBody::State(StateEvent::AgentChanged { view })
+            if !view.state.at_work() && view.since.is_none() =>
+        {
+            let label = one_line(&view.label);
+            format!("  {name} {label}: {}", view.state.word())
+        }
+        _ => return,
+    };
+    let _ = writeln!(std::io::stderr().lock(), "{line}");
+}
+
 fn progress(body: &EventBody) {
     let line = match body {
         EventBody::Tool(ToolEvent::ToolStarted { verb, target, .. }) => {

@@ -6,5 +6,6 @@ pub mod external;
 pub mod folder;
 pub mod git;
 pub mod watch;
+pub mod worktree;
 
 pub use watch::{Config, Outside, Report, Watcher};

@@ -12,7 +12,7 @@ use tiller_tool::Workspace;
 use tokio::runtime::Runtime;
 
 use super::settings::{self, Shared};
-use super::{Setup, logs, rules, trust, watch};
+use super::{Setup, definitions, logs, rules, trust, watch};
 
 /// How this run differs from others.
 pub struct Start {
@@ -35,6 +35,8 @@ pub struct Start {
     pub announce: bool,
     /// The settings, where the screen shares them.
     pub(crate) shared: Option<Arc<Shared>>,
+    /// The kind of agent that the main one is.
+    pub(crate) role: Option<String>,
     /// What the screen does after a yes to the folder.
     pub(crate) on_trust: Option<trust::OnTrust>,
 }
@@ -56,6 +58,7 @@ impl Start {
             titles: false,
             announce: false,
             shared: None,
+            role: None,
             on_trust: None,
         }
     }
@@ -125,6 +128,14 @@ impl Running {
             .ok();
         let (permit, policy, wrong) = rules::permit(&setup, trusted, &start.allow, &start.deny)?;
         notices.extend(wrong);
+        let (roles, wrong) = definitions::read(&setup.places.config, &setup.brings, trusted);
+        notices.extend(definitions::told(&wrong));
+        let role = match &start.role {
+            Some(name) => Some(roles.get(name).cloned().ok_or_else(|| {
+                Notice::new(NoticeKind::User, roles.no_such(name)).hint("see `tiller agents list`")
+            })?),
+            None => None,
+        };
         let config = setup.config.config.clone();
         let providers = shared.providers();
         let workspace = Workspace::new(&setup.project)
@@ -193,6 +204,9 @@ impl Running {
             max_requests: start.max_turns,
             max_cost: start.max_cost.map(Cost::from_usd),
             tools: tiller_tool::registry::ALL.to_vec(),
+            roles,
+            role,
+            folders: Some(Arc::new(tiller_link::worktree::make)),
             permit,
             titles: start.titles,
             redact,

@@ -47,7 +47,7 @@ impl Core {
         let (root, tx, permit) = (self.w.workspace.root.clone(), self.tx.clone(), self.w.permit.clone());
         self.spawn(async move {
             let work = move || {
-                make(&root, &place)?;
+                let place = make(&root, &place)?;
                 let folder = Workspace::new(&place).map_err(|e| e.to_string())?;
                 let inside = permit.protection(&folder.root);
                 Ok(folder.protect(inside))

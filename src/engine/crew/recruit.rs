@@ -114,7 +114,7 @@ impl Core {
 }
 
 /// The limits of a fresh agent: the stricter ones of the settings and its role.
-fn limits(caps: &Agents, role: Option<&tiller_config::agents::AgentLimits>) -> AgentLimits {
+fn limits(caps: &Agents, role: Option<&AgentLimits>) -> AgentLimits {
     fn least<T: Ord>(a: Option<T>, b: Option<T>) -> Option<T> {
         match (a, b) {
             (Some(a), Some(b)) => Some(a.min(b)),

@@ -80,7 +80,7 @@ pub(crate) fn plan(items: &[Value]) -> Vec<TodoItem> {
             (Some("cancelled"), _) => TodoStatus::Cancelled,
             _ => TodoStatus::Pending,
         };
-        Some(TodoItem { id: (n + 1).to_string(), content, status })
+        Some(TodoItem { id: (n + 1).to_string(), content, status, agent: None })
     };
     items.iter().enumerate().filter_map(item).take(200).collect()
 }
