@@ -233,6 +233,10 @@ impl App {
                 }
             }
             Msg::Reload => self.tasks.push(Task::Reload),
+            Msg::Kinds(kinds) => {
+                self.model.kinds = kinds;
+                self.dirty = before;
+            }
             Msg::Terminate(_) => self.tasks.push(Task::Quit),
             Msg::Stop => self.dirty = false,
             Msg::Continued => self.tasks.push(Task::Repaint),

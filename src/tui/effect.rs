@@ -139,6 +139,14 @@ pub struct FoundKey {
     pub model: Option<ModelRef>,
 }
 
+/// A kind of agent that can be started by hand, by its definition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AgentKind {
+    pub name: String,
+    /// When to use it, in a line.
+    pub about: String,
+}
+
 /// Names who waits for a reply or a job. Each panel chooses its own numbers; the shell keeps those of
 /// different panels apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

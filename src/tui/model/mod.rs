@@ -71,6 +71,8 @@ pub struct Model {
     pub restricted: bool,
     /// Background processes of this session, as the engine told last.
     pub processes: Vec<Process>,
+    /// Kinds of agents that can be started by hand.
+    pub kinds: Vec<crate::effect::AgentKind>,
     /// Names of agent programs that are installed here.
     pub found_agents: Vec<String>,
     /// Keys of the environment that can be offered by name.
