@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tiller_protocol::command::SessionCommand;
-use tiller_protocol::{Command, CommandBody, CommandId, Notice, SessionId};
+use tiller_protocol::{Command, CommandBody, CommandId, Notice, Profile, SessionId};
 use tiller_store::StoreError;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -139,6 +139,9 @@ impl Engine {
                     loaded.session.model = model;
                 }
                 if let Some(profile) = profile {
+                    if profile == Profile::Plan && loaded.session.profile != profile {
+                        loaded.session.before_plan = Some(loaded.session.profile);
+                    }
                     loaded.session.profile = profile;
                 }
                 core.enter(loaded);

@@ -21,6 +21,7 @@ mod footer;
 mod keys;
 mod long;
 mod plain;
+mod planning;
 mod power;
 mod published;
 mod repo;

@@ -10,6 +10,7 @@ mod files;
 mod money;
 mod more;
 mod people;
+mod planning;
 mod review;
 mod rig;
 mod secrets;
