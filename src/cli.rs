@@ -74,6 +74,8 @@ pub struct Common {
 pub enum ProfileArg {
     /// Nothing is written, nothing runs
     ReadOnly,
+    /// Nothing is written or run until a plan is approved
+    Plan,
     /// Reads are free, the rest asks
     Ask,
     /// Edits in the folder are free, commands ask
@@ -86,6 +88,7 @@ impl From<ProfileArg> for Profile {
     fn from(p: ProfileArg) -> Self {
         match p {
             ProfileArg::ReadOnly => Self::ReadOnly,
+            ProfileArg::Plan => Self::Plan,
             ProfileArg::Ask => Self::Ask,
             ProfileArg::AutoEdit => Self::AutoEdit,
             ProfileArg::Full => Self::Full,
