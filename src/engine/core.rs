@@ -229,6 +229,7 @@ impl Core {
             Msg::Comments(found) => self.comments_found(found),
             Msg::Quit => self.quit_pressed(),
             Msg::Crew(msg) => self.crew_msg(msg),
+            Msg::Outside { turn, said } => self.outside_said(turn, *said),
             Msg::AskOver => self.ask_over(),
             Msg::Purse { turn } => self.purse_changed(turn),
             Msg::TimeUp { turn } => self.time_up(turn),

@@ -42,7 +42,7 @@ pub mod compare;
 mod compose;
 pub mod context;
 mod core;
-mod crew;
+pub mod crew;
 mod dispatch;
 pub mod engine;
 mod export;

@@ -118,6 +118,11 @@ pub(crate) enum Msg {
     },
     /// Files that a call changed, relative to the folder.
     Touched(Vec<String>),
+    /// A program of another vendor said something in this turn.
+    Outside {
+        turn: u64,
+        said: Box<tiller_link::external::Said>,
+    },
     /// From the main agent to a child.
     Pause(bool),
     Stop {
