@@ -45,8 +45,8 @@ pub(crate) fn search(b: &Bench, out: &mut Figures) -> Result<()> {
         // Each with another number, so that no page is one that was just read.
         let text = match n % 3 {
             0 => WORDS[n / 3 % WORDS.len()].to_owned(),
-            1 => format!("question {}", n * 3331 % count | 1),
-            _ => format!("answer {} buf", n * 7177 % count & !1),
+            1 => format!("question {}", (n * 3331 % count) | 1),
+            _ => format!("answer {} buf", (n * 7177 % count) & !1),
         };
         let query = SearchQuery { text, limit: PAGE, ..SearchQuery::default() };
         let begun = Instant::now();
