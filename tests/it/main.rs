@@ -15,6 +15,7 @@ mod common;
 mod crash;
 mod ends;
 mod exec;
+mod external;
 mod first;
 mod footer;
 mod keys;

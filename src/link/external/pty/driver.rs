@@ -24,7 +24,7 @@ const LOOK: Duration = Duration::from_millis(50);
 /// For a paste to show on the screen.
 const ECHO: Duration = Duration::from_secs(8);
 /// From the echo to Enter: some take an Enter that follows at once for part of the paste.
-const BEFORE_ENTER: Duration = Duration::from_millis(300);
+const BEFORE_ENTER: Duration = Duration::from_millis(500);
 /// For a dialog to go after its answer.
 const DIALOG: Duration = Duration::from_secs(10);
 /// Of a screen that stays as it is, before it is typed into, after the first time.
@@ -92,6 +92,10 @@ struct Driver {
     /// The message of the running turn, and when it was sent.
     turn: Option<(String, Instant)>,
     worked: bool,
+    /// What stood after the message when it was sent.
+    before: Vec<String>,
+    /// It was told that nothing happens.
+    doubted: bool,
     /// Turns that are over.
     turns: u32,
     text: String,
@@ -141,6 +145,8 @@ pub(crate) async fn drive(run: Run, pane: Pane) -> Ending {
         ready: false,
         turn: None,
         worked: false,
+        before: Vec::new(),
+        doubted: false,
         turns: 0,
         text: String::new(),
         started: now,
@@ -327,7 +333,8 @@ impl Driver {
             }
             // It is still being drawn.
             _ if now.duration_since(self.changed) < STILL => return Ok(()),
-            Open::None | Open::Asked { .. } => {
+            // Another than before, or the first.
+            _ => {
                 let auto = dialog.auto.as_ref().filter(|_| self.run.job.auto_approve);
                 let rule = dialog.rule.as_ref().or(auto);
                 if let Some(option) = rule.and_then(|id| dialog.option.iter().find(|o| o.id == *id)) {
@@ -336,7 +343,6 @@ impl Driver {
                     return Ok(());
                 }
             }
-            Open::Answered { .. } => {}
         }
         let options: Vec<Choice> = dialog.option.iter().map(choice).collect();
         let what = if dialog.permission {
@@ -424,8 +430,11 @@ impl Driver {
                 for id in &ids {
                     self.run.out.send(Said::Delivered { id: *id }).await?;
                 }
+                let shown: Vec<String> = screen.lines().map(str::to_owned).collect();
+                self.before = since(&shown, &text).to_vec();
                 self.turn = Some((text, now));
                 self.worked = false;
+                self.doubted = false;
                 self.changed = now;
                 return Ok(());
             }
@@ -487,7 +496,19 @@ impl Driver {
         let marked =
             self.pty.done.as_ref().is_some_and(|p| since(&shown, &prompt).iter().any(|l| p.found(l)));
         let quiet = if marked { STILL } else { seconds(self.pty.quiet) };
-        let acted = self.worked || marked || now.duration_since(sent) > 3 * quiet;
+        // Some work too quickly to be seen at it, and have no mark of the end; but then what follows the message is
+        // another text than before.
+        let other = self.pty.done.is_none() && since(&shown, &prompt) != self.before;
+        let acted = self.worked || marked || other && now.duration_since(sent) > 3 * quiet;
+        if !acted
+            && !self.doubted
+            && now.duration_since(sent) > DIALOG
+            && now.duration_since(self.changed) > DIALOG
+        {
+            self.doubted = true;
+            let note = "it may not have taken the message: nothing has happened since; look at its screen";
+            self.run.out.send(Said::Note(note.into())).await?;
+        }
         if doing != Doing::Idle || !acted || now.duration_since(self.changed) < quiet {
             return Ok(false);
         }
