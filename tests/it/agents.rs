@@ -1,6 +1,8 @@
 //! Agents: their definitions, and the crew on the screen.
 
-use crate::common::Place;
+use tiller_testkit::ScriptServer;
+
+use crate::common::{Place, calls, says};
 
 fn definition(description: &str, lines: &str) -> String {
     format!("---\ndescription: {description}\n{lines}\n---\nDo it well.\n")
@@ -40,4 +42,32 @@ fn definitions_are_listed_and_a_bad_one_is_told_and_hides_none() {
     let doctor = place.run(&["doctor"]);
     assert_eq!(doctor.code, Some(2), "{doctor:?}");
     assert!(doctor.stdout.contains("FAIL agents") && doctor.stdout.contains("worker.md:3:1"), "{doctor:?}");
+}
+
+#[test]
+fn a_turn_as_a_kind_of_agent_has_its_prompt_tools_model_and_limits() {
+    let server = ScriptServer::start([
+        calls("c1", "list_dir", serde_json::json!({"path": "."})),
+        calls("c2", "write_file", serde_json::json!({"path": "b.txt", "content": "x"})),
+        says("done"),
+    ]);
+    let place = Place::anthropic(&server);
+    let own = place.home.join("config/agents");
+    std::fs::create_dir_all(&own).unwrap();
+    let lines = "model: anthropic/claude-haiku-4-5\ntools: [read, edit]\n\
+                 permissions: { profile: read-only }\nlimits: { turns: 2 }";
+    std::fs::write(own.join("looker.md"), definition("Looks", lines)).unwrap();
+    let out = place.run(&["agents", "run", "looker", "what is here?", "--profile", "full"]);
+    assert_eq!(out.code, Some(4), "its third request is one too many: {out:?}");
+    let bodies = server.bodies();
+    assert_eq!(bodies.len(), 2);
+    assert_eq!(bodies[0]["model"], "claude-haiku-4-5");
+    assert!(bodies[0]["system"].to_string().contains("Do it well."), "{}", bodies[0]["system"]);
+    let tools: Vec<&str> =
+        bodies[0]["tools"].as_array().unwrap().iter().map(|t| t["name"].as_str().unwrap()).collect();
+    assert!(tools.contains(&"read_file") && !tools.contains(&"terminal"), "{tools:?}");
+    assert!(!place.work.join("b.txt").exists(), "its profile is stricter than the flag");
+    let none = place.run(&["agents", "run", "loker", "x"]);
+    assert_eq!(none.code, Some(2), "{none:?}");
+    assert!(none.stderr.contains("there is no agent `loker`; did you mean `looker`"), "{none:?}");
 }
