@@ -74,6 +74,8 @@ pub struct Common {
 pub enum ProfileArg {
     /// Nothing is written, nothing runs
     ReadOnly,
+    /// Nothing is written or run until a plan is approved
+    Plan,
     /// Reads are free, the rest asks
     Ask,
     /// Edits in the folder are free, commands ask
@@ -86,6 +88,7 @@ impl From<ProfileArg> for Profile {
     fn from(p: ProfileArg) -> Self {
         match p {
             ProfileArg::ReadOnly => Self::ReadOnly,
+            ProfileArg::Plan => Self::Plan,
             ProfileArg::Ask => Self::Ask,
             ProfileArg::AutoEdit => Self::AutoEdit,
             ProfileArg::Full => Self::Full,
@@ -368,6 +371,31 @@ pub struct Checkpoint {
     pub json: bool,
 }
 
+/// What is brought back.
+#[derive(Clone, Copy, Debug, Default, clap::Args)]
+pub struct RestorePart {
+    /// The files (what happens without any of these three)
+    #[arg(long, group = "part")]
+    files: bool,
+    /// The conversation: it goes on from there on a branch of its own, the old one stays
+    #[arg(long, group = "part", conflicts_with_all = ["path", "force"])]
+    talk: bool,
+    /// Both
+    #[arg(long, group = "part")]
+    both: bool,
+}
+
+impl RestorePart {
+    /// As in the workbench.
+    pub fn what(self) -> tiller_protocol::RestoreWhat {
+        match (self.talk, self.both) {
+            (true, _) => tiller_protocol::RestoreWhat::Talk,
+            (_, true) => tiller_protocol::RestoreWhat::Both,
+            _ => tiller_protocol::RestoreWhat::Files,
+        }
+    }
+}
+
 /// What is done with them.
 #[derive(Debug, Subcommand)]
 pub enum CheckpointWhat {
@@ -380,7 +408,7 @@ pub enum CheckpointWhat {
         /// A name, or an entry's id or its beginning
         point: String,
     },
-    /// Bring files back. What is there now is kept first; what you changed yourself stays
+    /// Bring files back, the conversation, or both. What is there now is kept first; what you changed yourself stays
     Restore {
         /// A name, or an entry's id or its beginning
         point: String,
@@ -390,6 +418,8 @@ pub enum CheckpointWhat {
         /// Also what you or another program changed since
         #[arg(long)]
         force: bool,
+        #[command(flatten)]
+        part: RestorePart,
     },
     /// Take the last restore back
     Undo {

@@ -11,6 +11,7 @@ use crate::turn::{Input, Prepared};
 impl Core {
     /// The person's answer to a question.
     pub(crate) fn answer(&mut self, client: ClientId, cause: CommandId, id: AskId, reply: AskReply) {
+        let said = reply.clone();
         match self.asks.answer(id, reply.clone()) {
             Err(wrong) => self.refuse(client, cause, Notice::new(NoticeKind::User, wrong.words())),
             Ok(ask) => {
@@ -29,6 +30,12 @@ impl Core {
                     _ => AskEvent::QuestionAnswered { id, reply },
                 };
                 self.bus.publish(&place, EventBody::Ask(event));
+                if matches!(
+                    (&ask.body, &said),
+                    (AskBody::Plan { .. }, AskReply::Yes { .. } | AskReply::Never)
+                ) {
+                    self.stop_planning(client, cause);
+                }
                 self.asks_changed();
             }
         }

@@ -104,7 +104,8 @@ fn fits(body: &AskBody, reply: &AskReply) -> Result<(), Wrong> {
         }
         (AskBody::Clarify { .. }, AskReply::Choice { answers }) => !answers.is_empty(),
         (AskBody::SessionBusy { .. }, AskReply::Branch | AskReply::ReadOnly) => true,
-        (AskBody::Trust { .. }, AskReply::Never) => true,
+        (AskBody::Plan { .. }, AskReply::Choice { answers }) => !answers.is_empty(),
+        (AskBody::Trust { .. } | AskBody::Plan { .. }, AskReply::Never) => true,
         (AskBody::Permission(_), AskReply::Yes { .. }) => false,
         (AskBody::Clarify { .. } | AskBody::SessionBusy { .. }, AskReply::Yes { .. }) => false,
         (_, AskReply::Declined | AskReply::Yes { .. }) => true,

@@ -50,6 +50,7 @@ impl Core {
             clock: Arc::clone(&self.w.clock),
             limits: Arc::new(crate::world::limits(&self.w.config())),
             spill: self.spill(),
+            plans: self.plans(),
             child_env: Arc::clone(&self.w.child_env),
             state: Arc::clone(&lock(&self.w.tool_state)),
         };

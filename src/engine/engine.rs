@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tiller_config::agents::Definition;
 use tiller_protocol::command::SessionCommand;
-use tiller_protocol::{Command, CommandBody, CommandId, Notice, SessionId};
+use tiller_protocol::{Command, CommandBody, CommandId, Notice, Profile, SessionId};
 use tiller_store::StoreError;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -109,6 +109,9 @@ impl Engine {
                     loaded.session.model = model;
                 }
                 if let Some(profile) = profile {
+                    if profile == Profile::Plan && loaded.session.profile != profile {
+                        loaded.session.before_plan = Some(loaded.session.profile);
+                    }
                     loaded.session.profile = profile;
                 }
                 core.enter(loaded);

@@ -13,6 +13,7 @@
 //! | `asks`, `asking`, `answers` | questions to the person |
 //! | [`context`], `shorten`, `compaction`, `titles` | what models see |
 //! | `clean` | secrets out of everything that is stored or shown |
+//! | `planning` | the way into the profile in which only a plan is made, and out of it |
 //! | [`keys`], [`settings`] | keys that the person enters, and settings that change while it runs |
 //! | `session`, `saves`, `saving` | the open session, and the way to the disk |
 //! | [`trust`] | the question whether what the folder brings may be loaded |
@@ -56,6 +57,7 @@ mod named;
 mod nearest;
 pub mod news;
 mod notices;
+mod planning;
 mod ports;
 mod queries;
 mod queue;

@@ -33,6 +33,12 @@ pub(super) fn put(body: &AskBody, agent: &AgentId) {
                 line("  or write your answer");
             }
         }
+        AskBody::Plan { file, plan } => {
+            line(&format!("? {agent} has a plan:"));
+            plan.lines().for_each(|l| line(&format!("    {}", plain(l))));
+            line(&format!("  It is in {}; you may change it there first.", plain(file)));
+            line("  work by it: y    no: n    change it: write what");
+        }
         other => {
             line(&format!("? {}", describe(other)));
             line("  yes: y    no: n");
@@ -62,6 +68,9 @@ pub(super) fn reply(body: &AskBody, answer: &str) -> AskReply {
                 .or_else(usual);
             chosen.map_or(AskReply::Declined, |c| AskReply::Choice { answers: vec![c] })
         }
+        AskBody::Plan { .. } if !yes && !matches!(answer, "" | "n" | "no") => {
+            AskReply::Choice { answers: vec![answer.to_owned()] }
+        }
         AskBody::SessionBusy { .. } if yes => AskReply::Branch,
         AskBody::SessionBusy { .. } => AskReply::ReadOnly,
         _ if yes => AskReply::Yes { value: None },
@@ -87,7 +96,7 @@ pub(super) fn describe(body: &AskBody) -> String {
             format!("The session is open in {}. Send it on a branch of the session?", one_line(holder))
         }
         AskBody::NotSaving { why } => format!("Nothing can be saved: {}. Go on all the same?", one_line(why)),
-        AskBody::Permission(_) | AskBody::Clarify { .. } => String::new(),
+        AskBody::Permission(_) | AskBody::Clarify { .. } | AskBody::Plan { .. } => String::new(),
     }
 }
 

@@ -27,8 +27,8 @@ pub(crate) fn judge(
     if let Some(rule) = denied(policy, request, &analysis, &places) {
         return Need::No { rule: rule.words(), reason: format!("the rule {} forbids it", rule.words()) };
     }
-    if request.profile == Profile::ReadOnly {
-        return read_only();
+    if request.profile.only_looks() {
+        return read_only(request.profile);
     }
     let dangers = danger::dangers(&analysis);
     let (effects, risk) = describe::command(&analysis, &dangers, &policy.roots, &places, background);

@@ -164,29 +164,31 @@ fn settle(
     if let Some(rule) = said.deny {
         return Need::No { rule: rule.words(), reason: format!("the rule {} forbids it", rule.words()) };
     }
-    let read_only_profile = request.profile == Profile::ReadOnly;
+    let read_only_profile = request.profile.only_looks();
     let (effects, risk) = describe::access(access).map_or((vec![], Risk::Low), |(t, r)| (vec![t], r));
     if let Some(rule) = said.ask {
         return if read_only_profile && default.is_none() {
-            read_only()
+            read_only(request.profile)
         } else {
             Need::Ask { rule: rule.words(), risk, effects, always: None }
         };
     }
     match (default, said.allow) {
         (Some(default), _) => Need::Ok(default.to_owned()),
-        (None, _) if read_only_profile => read_only(),
+        (None, _) if read_only_profile => read_only(request.profile),
         (None, Some(rule)) => Need::Ok(rule.words()),
         (None, None) => Need::Ask { rule: "none matches".into(), risk, effects, always },
     }
 }
 
-pub(crate) fn read_only() -> Need {
-    Need::No {
-        rule: "profile read-only".into(),
-        reason: "the profile is read-only: only reading inside the workspace and planning are possible"
-            .into(),
-    }
+pub(crate) fn read_only(profile: Profile) -> Need {
+    let reason = if profile == Profile::Plan {
+        "a plan is being made: only reading inside the workspace and planning are possible; hand the plan in with \
+         write_plan, and work when the person approves it"
+    } else {
+        "the profile is read-only: only reading inside the workspace and planning are possible"
+    };
+    Need::No { rule: format!("profile {}", profile.name()), reason: reason.into() }
 }
 
 fn free(policy: &Policy, request: &Request<'_>) -> Need {
@@ -258,7 +260,7 @@ fn process(policy: &Policy, request: &Request<'_>, what: &str) -> Need {
     let looks = matches!(first.as_str(), "list" | "poll" | "log" | "read" | "wait" | "status" | "output");
     let default = if looks {
         Some("looking at a process of this session")
-    } else if request.profile == Profile::ReadOnly {
+    } else if request.profile.only_looks() {
         None
     } else if first == "kill" || first == "stop" {
         Some("ending a process of this session")

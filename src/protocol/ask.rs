@@ -35,6 +35,8 @@ pub enum AskBody {
     },
     /// A folder brings things that could run; may they?
     Trust { folder: String, brings: Vec<TrustItem>, changed: bool },
+    /// Work by this plan? It is in `file`, which the person may edit before they answer.
+    Plan { file: String, plan: String },
     /// A limit was reached: go on?
     Budget { what: String, spent: String, limit: String },
     /// The deep tier would be used: may it?
@@ -111,15 +113,16 @@ pub enum AskReply {
         decision: Decision,
         hash: String,
     },
-    /// For `Clarify`: the chosen texts (one, or several when `multiple`), or free text.
+    /// For `Clarify`: the chosen texts (one, or several when `multiple`), or free text. For `Plan`: what to
+    /// change in it.
     Choice {
         answers: Vec<String>,
     },
-    /// Declined (Esc on a question; "no" to trust, budget, deep tier).
+    /// Declined (Esc on a question; "no" to trust, budget, deep tier, plan).
     Declined,
-    /// For `Trust`: no, and do not ask again for this content.
+    /// For `Trust`: no, and do not ask again for this content. For `Plan`: drop it, and plan no more.
     Never,
-    /// Yes (trust, deep tier, not saving). For `Budget`: the new limit, if one was typed.
+    /// Yes (trust, deep tier, not saving, plan). For `Budget`: the new limit, if one was typed.
     Yes {
         #[serde(default)]
         value: Option<String>,

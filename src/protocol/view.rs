@@ -44,6 +44,8 @@ impl std::fmt::Display for ModelRef {
 pub enum Profile {
     /// Nothing is written, nothing runs.
     ReadOnly,
+    /// As read-only, until the person approves the plan that the agent hands in.
+    Plan,
     /// Reads are free; the rest asks.
     #[default]
     Ask,
@@ -55,12 +57,18 @@ pub enum Profile {
 
 impl Profile {
     /// Every profile, in the order in which the key cycles them.
-    pub const ALL: [Self; 4] = [Self::ReadOnly, Self::Ask, Self::AutoEdit, Self::Full];
+    pub const ALL: [Self; 5] = [Self::ReadOnly, Self::Plan, Self::Ask, Self::AutoEdit, Self::Full];
+
+    /// Nothing is written and nothing runs, whatever the rules allow.
+    pub fn only_looks(self) -> bool {
+        matches!(self, Self::ReadOnly | Self::Plan)
+    }
 
     /// The word in the header.
     pub fn word(self) -> &'static str {
         match self {
             Self::ReadOnly => "READ",
+            Self::Plan => "PLAN",
             Self::Ask => "ASK",
             Self::AutoEdit => "EDIT",
             Self::Full => "AUTO",
@@ -71,6 +79,7 @@ impl Profile {
     pub fn name(self) -> &'static str {
         match self {
             Self::ReadOnly => "read-only",
+            Self::Plan => "plan",
             Self::Ask => "ask",
             Self::AutoEdit => "auto-edit",
             Self::Full => "full",
@@ -84,7 +93,7 @@ impl std::str::FromStr for Profile {
         Self::ALL
             .into_iter()
             .find(|p| p.name() == s)
-            .ok_or_else(|| format!("unknown profile '{s}': use read-only, ask, auto-edit or full"))
+            .ok_or_else(|| format!("unknown profile '{s}': use read-only, plan, ask, auto-edit or full"))
     }
 }
 

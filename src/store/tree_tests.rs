@@ -156,7 +156,7 @@ fn replies_that_were_cut_are_errors_whatever_they_say() {
         let arguments = json!({"stop": "interrupted", "text": "\"stop\":\"interrupted\""});
         let (id, name) = ("c".into(), "t".into());
         *blocks = vec![Block::ToolCall(ToolCall { id, name, arguments, malformed: None, vendor: None })];
-        store.append(Append::new(s, &format!("h{n}")).entries(vec![entry])).wait().unwrap();
+        store.append(Append::new(s, format!("h{n}")).entries(vec![entry])).wait().unwrap();
     }
     let marks = store.tree_marks(s).unwrap();
     assert_eq!(marks.failed, [4, 8, 9, 10, 11], "the call that timed out, and four replies");

@@ -170,6 +170,8 @@ pub struct ToolCx {
     pub limits: Arc<Limits>,
     /// Folder (0700) for full outputs; made when first needed.
     pub spill: PathBuf,
+    /// Folder (0700) of this session's plans; made when first needed.
+    pub plans: PathBuf,
     /// The whole environment of children: allow-listed, without keys.
     pub child_env: Arc<Vec<(String, String)>>,
     /// State that tools keep between calls (shells, background processes), by tool.

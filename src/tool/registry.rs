@@ -15,6 +15,7 @@ pub static ALL: &[&dyn Tool] = &[
     &plan::TodoWrite,
     &plan::TodoRead,
     &plan::Clarify,
+    &plan::WritePlan,
     &moment::Checkpoint,
     &moment::Restore,
     &recall::SessionSearch,

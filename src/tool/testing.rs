@@ -154,6 +154,7 @@ impl Bench {
             clock: clock.clone(),
             limits: Arc::new(Limits::default()),
             spill: scratch.path().join("spill"),
+            plans: scratch.path().join("plans/session"),
             child_env: Arc::new(vec![
                 ("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into()),
                 ("LANG".into(), "C.UTF-8".into()),

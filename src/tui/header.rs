@@ -190,7 +190,7 @@ pub fn needs_you(m: &Model) -> usize {
 /// The look of the permission mode.
 pub fn profile_role(p: Profile) -> Role {
     match p {
-        Profile::ReadOnly => Role::Ok,
+        Profile::ReadOnly | Profile::Plan => Role::Ok,
         Profile::Ask => Role::Accent,
         Profile::AutoEdit => Role::Waiting,
         Profile::Full => Role::Risky,

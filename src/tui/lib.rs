@@ -44,6 +44,7 @@ pub mod input;
 pub mod keymap;
 pub mod ladder;
 pub mod layout;
+mod mistakes;
 pub mod model;
 mod mouse;
 #[cfg(test)]

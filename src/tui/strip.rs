@@ -147,6 +147,7 @@ pub(crate) fn sentence(m: &crate::model::Model, ask: &Ask) -> String {
         AskBody::Clarify { question, .. } => format!("{who} asks: {}", question.replace('\n', " ")),
         AskBody::Trust { folder, .. } => format!("trust what {folder} brings?"),
         AskBody::Budget { what, spent, limit } => format!("{what}: {spent} of {limit} is spent"),
+        AskBody::Plan { .. } => format!("{} has a plan: read it, and say yes or no", ask.agent),
         AskBody::DeepTier { model, .. } => format!("use {model}?"),
         AskBody::SessionBusy { holder } => format!("this session is open in process {holder}"),
         AskBody::NotSaving { why } => format!("go on without saving? {why}"),

@@ -1,4 +1,4 @@
-//! Full outputs of sessions that are gone for good go, too.
+//! Full outputs and plans of sessions that are gone for good go, too.
 
 use std::path::Path;
 use std::time::{Duration, SystemTime};
@@ -10,7 +10,7 @@ use tiller_store::{Store, StoreError};
 /// damaged database, and somebody looks for what is left.
 const FRESH: Duration = Duration::from_secs(60 * 24 * 3600);
 
-/// Looks through the folder of full outputs (each session has one in it) and removes what nobody can ask for any
+/// Looks through a folder in which each session has one, of full outputs or of plans, and removes what nobody can ask for any
 /// more. What cannot be read or removed stays. Blocks.
 pub(crate) fn sweep(folder: &Path, store: &Store, now: SystemTime) {
     // A store in memory knows nobody.

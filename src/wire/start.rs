@@ -183,11 +183,13 @@ impl Running {
             .enable_all()
             .build()
             .map_err(|e| internal("The engine's threads could not be started", &e))?;
-        let (folder, kept) = (setup.places.state.join("spill"), store.clone());
+        let (folders, kept) = (["spill", "plans"].map(|name| setup.places.state.join(name)), store.clone());
         // Nobody waits for it; at the end it is left where it stands.
-        drop(
-            runtime.spawn_blocking(move || super::spill::sweep(&folder, &kept, std::time::SystemTime::now())),
-        );
+        drop(runtime.spawn_blocking(move || {
+            for folder in folders {
+                super::spill::sweep(&folder, &kept, std::time::SystemTime::now());
+            }
+        }));
         let parts = Parts {
             model: config
                 .model

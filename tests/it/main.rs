@@ -23,6 +23,7 @@ mod going_back;
 mod keys;
 mod long;
 mod plain;
+mod planning;
 mod power;
 mod published;
 mod repo;

@@ -239,6 +239,9 @@ fn pieces(facts: &Facts) -> Vec<Piece> {
 fn session(facts: &Facts) -> String {
     let mut s = match facts.profile {
         Profile::ReadOnly => "Permissions: read only. Nothing can be written or run.".to_owned(),
+        Profile::Plan => "Permissions: plan mode. Nothing can be written or run. Look around, ask what only the person \
+                          can decide, and hand in a plan with write_plan. Work begins when the person approves it."
+            .to_owned(),
         Profile::Ask => "Permissions: the person approves changes and commands.".to_owned(),
         Profile::AutoEdit => {
             "Permissions: edits in the workspace are free, the person approves commands.".to_owned()

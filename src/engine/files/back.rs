@@ -228,9 +228,18 @@ pub fn reverse(op: &Op) -> Option<Goal> {
     Some(Goal { to: before.parse().ok()?, base: after.parse().ok()?, steps: Vec::new(), select })
 }
 
-/// What a restore did, as a change of the log.
-pub fn change(done: &Restored, files: Vec<StepFile>, of: Option<OpId>) -> OpChange {
-    OpChange::Files { before: done.before.id.to_string(), after: done.after.id.to_string(), files, of }
+/// What a restore leaves behind: the change for the log, and the row among the session's own steps. `of`: the restore
+/// that it takes back or does again; `whose`: its operation, or the call that asked for it.
+pub fn traces(
+    states: Step,
+    files: Vec<StepFile>,
+    time: Time,
+    of: Option<OpId>,
+    whose: StepOf,
+) -> (OpChange, StepRow) {
+    let (before, after) = (states.before.to_string(), states.after.to_string());
+    let change = OpChange::Files { before: before.clone(), after: after.clone(), files: files.clone(), of };
+    (change, StepRow { id: 0, of: whose, before: Some(before), after, files, time })
 }
 
 /// In words: what changed and what stayed.

@@ -344,17 +344,10 @@ impl Core {
             self.saves.push(step, nothing());
         }
         if done.before.id != done.after.id {
-            let change = back::change(&done, files.clone(), r.of);
+            let (change, row) =
+                back::traces(done.step(), files.clone(), done.after.time, r.of, StepOf::Restore(r.op));
             let op = tiller_protocol::Op { id: r.op, ..self.op(r.session, r.cause, &r.title, change) };
             with = Some(op.id);
-            let row = StepRow {
-                id: 0,
-                of: StepOf::Restore(op.id),
-                before: Some(done.step().before.to_string()),
-                after: done.step().after.to_string(),
-                files: files.clone(),
-                time: done.after.time,
-            };
             let step = self.w.store.add_step(r.session, row);
             self.saves.push(step, nothing());
             // Another session may be open by now, when the person did not wait.

@@ -132,10 +132,11 @@ impl Core {
         if profile == self.s.profile {
             return;
         }
+        self.planning_begins(profile);
         self.s.profile = profile;
         self.tell_profile();
         if self.has_words() {
-            self.news.set("profile", format!("the permission profile is now {}", profile.name()));
+            self.news.set("profile", crate::planning::news(profile));
         }
         let ticket = self.w.store.set_profile(self.s.id, profile);
         self.after(ticket, cause, StateEvent::ProfileChanged { profile });

@@ -36,6 +36,8 @@ pub(crate) struct Session {
     pub(crate) created: Time,
     pub(crate) model: ModelRef,
     pub(crate) profile: Profile,
+    /// The profile that was there before a plan was asked for.
+    pub(crate) before_plan: Option<Profile>,
     pub(crate) archived: bool,
     /// This process may only look.
     pub(crate) read_only: bool,

@@ -12,6 +12,7 @@ mod files;
 mod money;
 mod more;
 mod people;
+mod planning;
 mod review;
 mod rig;
 mod secrets;

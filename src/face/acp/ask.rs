@@ -99,6 +99,11 @@ fn options(body: &AskBody) -> Vec<Choice> {
             })
             .chain([choice("skip", "No answer", "reject_once", AskReply::Declined)])
             .collect(),
+        AskBody::Plan { .. } => vec![
+            choice("approve", "Yes, work by it", "allow_once", AskReply::Yes { value: None }),
+            choice("later", "No, go on planning", "reject_once", AskReply::Declined),
+            choice("drop", "Drop it, and plan no more", "reject_once", AskReply::Never),
+        ],
         AskBody::SessionBusy { .. } => vec![
             choice("branch", "Go on, on a branch of it", "allow_once", AskReply::Branch),
             choice("look", "Only look", "reject_once", AskReply::ReadOnly),
@@ -155,6 +160,13 @@ fn about(root: &Path, ask: &Ask) -> Value {
             "kind": "other",
             "status": "pending",
             "content": [call::words(question)],
+        }),
+        AskBody::Plan { plan, .. } => json!({
+            "toolCallId": id,
+            "title": "Work by this plan?",
+            "kind": "switch_mode",
+            "status": "pending",
+            "content": [call::words(plan)],
         }),
         other => {
             let text = questions::describe(other);

@@ -83,6 +83,18 @@ fn the_engines_own_questions_are_yes_or_no() {
 }
 
 #[test]
+fn a_plan_is_approved_only_by_its_yes() {
+    let plan = ask(AskBody::Plan { file: "/p.md".into(), plan: "1. Look\n".into() });
+    let Put::Choice(params) = put("s", Path::new("/w"), &plan, true) else { panic!() };
+    assert_eq!(params["toolCall"]["kind"], "switch_mode");
+    assert_eq!(params["toolCall"]["content"][0]["content"]["text"], "1. Look\n");
+    assert_eq!(reply(&plan, Some(&selected("approve"))), Some(AskReply::Yes { value: None }));
+    assert_eq!(reply(&plan, Some(&selected("later"))), Some(AskReply::Declined));
+    assert_eq!(reply(&plan, Some(&selected("drop"))), Some(AskReply::Never));
+    assert_eq!(unanswered(&plan), AskReply::Declined, "no answer does not end the planning");
+}
+
+#[test]
 fn a_form_is_read_by_its_fields() {
     let clarify = |choices: &[&str]| {
         ask(AskBody::Clarify {

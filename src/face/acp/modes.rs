@@ -90,6 +90,7 @@ pub(super) fn profile(id: &str) -> Result<Profile, Error> {
 fn name(p: Profile) -> &'static str {
     match p {
         Profile::ReadOnly => "Read only",
+        Profile::Plan => "Plan",
         Profile::Ask => "Ask",
         Profile::AutoEdit => "Edit",
         Profile::Full => "Auto",
@@ -99,6 +100,7 @@ fn name(p: Profile) -> &'static str {
 fn about(p: Profile) -> &'static str {
     match p {
         Profile::ReadOnly => "Nothing is written, nothing runs",
+        Profile::Plan => "Nothing is written or run until you approve a plan",
         Profile::Ask => "Reads are free, the rest asks",
         Profile::AutoEdit => "Edits in the folder are free, commands ask",
         Profile::Full => "Everything runs but what is denied, protected or dangerous",

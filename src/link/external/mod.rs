@@ -13,6 +13,7 @@
 //! | `pipes` | its streams: lines of bounded length |
 //! | `headless` | one process a turn, its records |
 //! | `acp` | Agent Client Protocol; `choice`: which option an answer means |
+//! | `pty` | in a terminal of ours: emulated, typed into by paste, its dialogs recognised |
 //! | `tools` | one look for the tools of all vendors |
 
 mod acp;
@@ -27,6 +28,7 @@ mod headless;
 mod job;
 mod out;
 mod pipes;
+mod pty;
 mod run;
 mod said;
 mod tools;

@@ -10,7 +10,7 @@ use super::environment::environment;
 use super::job::{Job, StartError, Transport};
 use super::out::Out;
 use super::said::{Ending, Said, Status};
-use super::{acp, headless};
+use super::{acp, headless, pty};
 
 /// What waits for the engine: enough for a burst, small enough that a flood is slowed.
 const ROOM: usize = 256;
@@ -37,8 +37,9 @@ pub fn start(job: Job, host: &Host) -> Result<(Control, mpsc::Receiver<Said>), S
         Transport::Headless => tokio::spawn(headless::run(run)),
         Transport::Acp => tokio::spawn(acp::run(run)),
         Transport::Pty => {
-            let why = "this build has no such transport".into();
-            return Err(StartError::NoTransport { agent: run.job.adapter.title.clone(), transport, why });
+            let (run, view) = pty::start(run)?;
+            control.show(view);
+            tokio::spawn(run)
         }
     };
     // Owned by the run: it ends when the driver has, and waits for nothing but room in the channel.
@@ -88,7 +89,7 @@ impl Ending {
 fn choose(job: &Job) -> Result<(Transport, Launch), StartError> {
     let order = match job.transport {
         Some(one) => vec![one],
-        None => vec![Transport::Acp, Transport::Headless],
+        None => vec![Transport::Acp, Transport::Headless, Transport::Pty],
     };
     let mut first = None;
     for transport in order {
@@ -128,7 +129,10 @@ fn plan(job: &Job, transport: Transport) -> Result<Launch, StartError> {
             let a = adapter.acp.as_ref().ok_or_else(none)?;
             (&a.command, a.install.as_ref().unwrap_or(&own.install), a.args.clone(), environment(job, &a.set))
         }
-        Transport::Pty => return Err(none()),
+        Transport::Pty => {
+            let p = adapter.pty.as_ref().ok_or_else(none)?;
+            (&own.command, &own.install, pty::arguments(p, job), environment(job, []))
+        }
     };
     if args.iter().any(|a| a.len() > ARGUMENT) {
         let why = "its command line takes no message of more than 120 KB; put it into a file".into();

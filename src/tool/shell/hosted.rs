@@ -135,7 +135,7 @@ impl Host {
         builder.cwd(&launch.folder);
         let reader = pty.master.try_clone_reader().map_err(other)?;
         let writer = pty.master.take_writer().map_err(other)?;
-        let mut child = pty.slave.spawn_command(builder).map_err(other)?;
+        let mut child: Box<dyn portable_pty::Child> = pty.slave.spawn_command(builder).map_err(other)?;
         // Ours must close, or the terminal never ends.
         drop(pty.slave);
         let pid = child.process_id().map_or(0, u32::cast_signed);
@@ -144,8 +144,12 @@ impl Host {
         let hosted = self.adopt(root, exit, marker, &launch);
         // The sender is held by this thread until the process ends.
         let waiter = move || {
-            let exit = child.wait().map_or(Exit { code: -1 }, |s| Exit { code: s.exit_code().cast_signed() });
-            let _ = tx.send(Some(exit));
+            // The crate's own status forgets the number of a signal.
+            let exit = match child.downcast_mut::<std::process::Child>() {
+                Some(child) => child.wait().ok().map(Exit::from),
+                None => child.wait().ok().map(|s| Exit { code: s.exit_code().cast_signed() }),
+            };
+            let _ = tx.send(Some(exit.unwrap_or(Exit { code: -1 })));
         };
         std::thread::Builder::new().name("tiller-pty-wait".into()).stack_size(128 << 10).spawn(waiter)?;
         Ok((hosted, HostedTerminal { reader, writer, master: pty.master }))
@@ -304,7 +308,7 @@ mod tests {
     #[tokio::test]
     async fn a_terminal_has_the_size_that_it_was_given() {
         let host = Host::default();
-        let script = "stty size; read x; stty size; echo $TERM $COLUMNS";
+        let script = "stty size; read x; stty size; echo $TERM $COLUMNS; kill -ABRT $$";
         let (mut hosted, terminal) = host.start_in_terminal(launch(script), 91, 17).unwrap();
         let (reader, mut writer, resizer) = terminal.split();
         let lines = std::thread::spawn(move || {
@@ -313,7 +317,7 @@ mod tests {
         });
         resizer.resize(50, 20);
         writer.write_all(b"x\r").unwrap();
-        assert_eq!(hosted.ended().await.code, 0);
+        assert_eq!(hosted.ended().await.code, 128 + 6);
         let lines = lines.join().unwrap();
         assert_eq!(lines.last().map(String::as_str), Some("xterm-256color"), "{lines:?}");
         assert!(lines.contains(&"20 50".into()), "{lines:?}");

@@ -1,5 +1,5 @@
-//! Questions of the program itself: trust, budget, deep tier, a session that is open elsewhere, a store
-//! that cannot be written. Text, buttons, and for a budget a field for the new limit.
+//! Questions of the program itself: trust, a plan, budget, deep tier, a session that is open elsewhere, a store
+//! that cannot be written. Text, buttons, and a field for a new limit or for what to change in a plan.
 
 #[path = "ask_face.rs"]
 mod face;
@@ -39,6 +39,10 @@ pub const ACTIONS: &[ActionSpec] = &[
     ActionSpec::key_only("question.stop", "stop", "Leave the limit as it is, and stop"),
     ActionSpec::key_only("question.branch", "branch", "Open a branch of the session"),
     ActionSpec::key_only("question.read_only", "only read", "Open the session to look at it"),
+    ActionSpec::yes("question.approve", "approve", "Approve the plan: the agent works by it"),
+    ActionSpec::key_only("question.change", "change", "Say what to change in the plan"),
+    ActionSpec::key_only("question.editor", "editor", "Change the plan in your editor"),
+    ActionSpec::key_only("question.drop", "drop", "Drop the plan, and plan no more"),
     ActionSpec::key_only("question.next", "next", "Next button"),
     ActionSpec::key_only("question.previous", "previous", "Button before"),
     ActionSpec::key_only("question.press", "press", "Press the button that has the focus; never a yes"),
@@ -47,8 +51,8 @@ pub const ACTIONS: &[ActionSpec] = &[
 
 const ANSWER: Token = Token(1);
 
-/// A button: action, what it is called, what it answers. `None`: it opens the field.
-struct Choice(&'static str, &'static str, Option<AskReply>);
+/// A button: action, what it is called, what it answers. `None`: it opens the field, or the editor.
+pub(super) struct Choice(pub(super) &'static str, pub(super) &'static str, pub(super) Option<AskReply>);
 
 /// The dialog.
 pub struct Question {
@@ -132,6 +136,10 @@ impl Question {
                     ],
                 )
             }
+            AskBody::Plan { file, plan } => {
+                scope = "plan";
+                ("work by this plan?".to_owned(), super::plan::lines(file, plan), super::plan::choices())
+            }
             AskBody::DeepTier { model, why } => (
                 "use the expensive model?".to_owned(),
                 vec![line(model, Role::Strong), line(why, Role::Text)],
@@ -195,6 +203,9 @@ impl Question {
             self.said = Some("not yet: read to the end first".into());
             return Reply::done();
         }
+        if choice.0 == "question.editor" {
+            return super::plan::editor(&self.ask.body).map_or(Reply::Ignored, Reply::with);
+        }
         match choice.2.clone() {
             Some(reply) => self.answer(reply),
             None => {
@@ -211,6 +222,14 @@ impl Question {
     }
 
     fn send(&mut self) -> Reply {
+        if self.scope == "plan" {
+            let text = self.field.text().trim().to_owned();
+            if text.is_empty() {
+                self.said = Some("write what to change".into());
+                return Reply::done();
+            }
+            return self.answer(AskReply::Choice { answers: vec![text] });
+        }
         let typed = self.field.text().trim().trim_start_matches('$').to_owned();
         match typed.parse::<f64>() {
             Ok(n) if n.is_finite() && n > 0.0 => self.answer(AskReply::Yes { value: Some(typed) }),
@@ -264,6 +283,12 @@ pub(crate) fn samples() -> Vec<Ask> {
         AskBody::DeepTier { model: "anthropic/deep".into(), why: "it costs about ten times as much".into() },
         AskBody::SessionBusy { holder: "process 4711".into() },
         AskBody::NotSaving { why: "the disk is full".into() },
+        AskBody::Plan {
+            file: "/home/a/.local/state/tiller/plans/01.md".into(),
+            plan:
+                "# Retry logic\n\n1. Find every caller\n2. Move the wait into the client\n3. Run the tests\n"
+                    .into(),
+        },
     ]
     .into_iter()
     .map(|body| {

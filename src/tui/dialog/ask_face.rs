@@ -146,6 +146,34 @@ impl Panel for Question {
         Reply::Ignored
     }
 
+    fn edited(&mut self, result: Result<(), String>, _model: &Model) -> Reply {
+        self.deaf.restart();
+        match result {
+            Ok(()) => super::super::plan::read(&self.ask.body).map_or(Reply::Ignored, Reply::with),
+            Err(why) => {
+                self.said = Some(why);
+                Reply::done()
+            }
+        }
+    }
+
+    fn job(&mut self, _token: Token, result: Box<dyn std::any::Any + Send>, _model: &Model) -> Reply {
+        match super::super::plan::found(&self.ask.body, result) {
+            Some(Ok(lines)) => {
+                self.text.set(lines.clone());
+                self.lines = lines;
+            }
+            Some(Err(why)) => self.said = Some(why),
+            None => return Reply::Ignored,
+        }
+        Reply::done()
+    }
+
+    fn begun(&self) -> Option<String> {
+        let text = self.field.text().trim();
+        (self.scope == "plan" && !self.sent && !text.is_empty()).then(|| text.to_owned())
+    }
+
     fn reply(&mut self, _token: Token, event: &Event, _model: &Model) -> Reply {
         if let EventBody::Reply(r) = &event.body
             && let ReplyEvent::ErrorReply { notice } = r.as_ref()
@@ -159,7 +187,7 @@ impl Panel for Question {
 
     fn hints(&self, _model: &Model) -> Vec<Hint> {
         if self.writing {
-            return vec![Hint::as_("question.send", "raise")];
+            return vec![Hint::as_("question.send", if self.scope == "plan" { "send" } else { "raise" })];
         }
         self.choices.iter().map(|c| Hint::as_(c.0, c.1)).collect()
     }
@@ -180,13 +208,15 @@ impl Panel for Question {
         let status = match (&self.said, self.sent) {
             (_, true) => "sent; waiting for the engine".into(),
             (Some(said), _) => said.clone(),
+            _ if self.writing && self.scope == "plan" => "what to change:".into(),
             _ if self.writing => "the new limit, in dollars:".into(),
             _ if more > 0 => format!("v {more} more rows ({})", cx.key("list.page_down")),
             _ => String::new(),
         };
         draw::text(buf, words, &status, cx.theme.style(Role::Waiting));
         if self.writing {
-            draw::text(buf, below, "$", cx.theme.style(Role::Accent));
+            let mark = if self.scope == "plan" { ">" } else { "$" };
+            draw::text(buf, below, mark, cx.theme.style(Role::Accent));
             let room = Rect { x: below.x + 2, width: below.width.saturating_sub(2), ..below };
             input::draw(&self.field, room, buf, cx.theme.style(Role::Text));
             return;

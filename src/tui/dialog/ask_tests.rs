@@ -81,3 +81,53 @@ fn a_long_list_is_read_before_it_is_trusted() {
     r.run("g; space; space; space; space; space; space; t");
     assert!(replied(&r).is_some(), "{}", r.screen());
 }
+
+#[test]
+fn a_plan_is_read_changed_approved_or_dropped() {
+    let change = || Some(AskReply::Choice { answers: vec!["fewer steps".into()] });
+    for (keys, want) in [
+        ("a", Some(AskReply::Yes { value: None })),
+        ("d", Some(AskReply::Never)),
+        ("c; type fewer steps; enter", change()),
+        ("c; enter", None),
+        ("enter; type fewer steps; enter", change()),
+        ("esc", None),
+        ("tab; tab; tab; enter", None),
+        ("y", None),
+    ] {
+        let mut r = listening(80, 24, 5);
+        r.run(keys);
+        assert_eq!(replied(&r), want, "{keys}\n{}", r.screen());
+    }
+    let mut r = listening(80, 24, 5);
+    insta::assert_snapshot!("plan_at_80x24", r.screen());
+    r.run("size 118x25; c; type fewer");
+    insta::assert_snapshot!("plan_at_118x25", r.screen());
+}
+
+#[test]
+fn a_plan_is_opened_in_the_editor_and_read_again() {
+    use crate::app::Task;
+    use crate::effect::External;
+    let tmp = tempfile::tempdir().unwrap();
+    let file = tmp.path().join("plan.md");
+    std::fs::write(&file, "1. What the person wrote\n").unwrap();
+    let name = file.display().to_string();
+    let mut r = Robot::new(118, 25);
+    let body = AskBody::Plan { file: name, plan: "1. What the agent wrote\n".into() };
+    let ask = Ask { body, ..samples().remove(5) };
+    r.event(EventBody::Ask(AskEvent::QuestionAsked { ask }));
+    r.run("wait 401; e");
+    assert!(r.screen().contains("What the agent wrote"), "{}", r.screen());
+    let at = r.tasks.iter().position(|t| matches!(t, Task::Suspend(..))).unwrap();
+    let Task::Suspend(External::Editor { file: opened, line: None }, owner) = r.tasks.remove(at) else {
+        panic!()
+    };
+    assert_eq!(opened, file);
+    r.app.edited(owner, Ok(()));
+    r.run("wait 1");
+    let at = r.tasks.iter().position(|t| matches!(t, Task::Job(..))).unwrap();
+    let Task::Job(job, token) = r.tasks.remove(at) else { panic!() };
+    r.msg(crate::msg::Msg::Job(token, job()));
+    assert!(r.screen().contains("What the person wrote"), "{}", r.screen());
+}

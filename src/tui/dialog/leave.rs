@@ -6,7 +6,8 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use tiller_config::schema::BranchSummary;
 use tiller_protocol::command::SessionCommand;
-use tiller_protocol::{BranchName, CommandBody, EntryId, Notice, NoticeKind};
+use tiller_protocol::event::{StateEvent, TurnEvent};
+use tiller_protocol::{BranchName, CommandBody, EntryId, Event, EventBody, Notice, NoticeKind};
 
 use crate::action::{Action, ActionSpec};
 use crate::app::App;
@@ -138,6 +139,17 @@ impl Panel for Leave {
                 let typed = Effect::Paste(text.to_owned());
                 Reply::Done(vec![Effect::Pop, Effect::Focus(View::Composer), typed])
             }
+        }
+    }
+
+    fn event(&mut self, event: &Event, _model: &Model) -> Reply {
+        match &event.body {
+            // The person is somewhere else by now: it is too late to ask.
+            EventBody::State(StateEvent::HeadMoved { .. })
+            | EventBody::Turn(TurnEvent::SessionStarted { .. } | TurnEvent::TurnStarted { .. }) => {
+                Reply::with(Effect::Pop)
+            }
+            _ => Reply::Ignored,
         }
     }
 

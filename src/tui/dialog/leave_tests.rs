@@ -67,3 +67,11 @@ fn it_can_be_switched_off_or_done_always() {
     let r = left(80, 24, BranchSummary::Always);
     assert_eq!(sent(&r), [summary(None)]);
 }
+
+#[test]
+fn it_goes_when_the_person_is_somewhere_else() {
+    let mut r = left(80, 24, BranchSummary::Ask);
+    let branch = BranchName { head: "main".into(), label: String::new() };
+    r.event(EventBody::State(StateEvent::HeadMoved { head: None, draft: None, branch }));
+    assert!(!r.screen().contains("bring over"), "{}", r.screen());
+}

@@ -30,6 +30,7 @@ mod ops;
 pub mod palette;
 pub mod picker;
 pub mod picture;
+mod plan;
 pub(crate) mod profile;
 pub mod queue;
 pub mod recorder;
@@ -156,6 +157,7 @@ pub const SAMPLES: &[Sample] = &[
     ("deep tier", || ask::sample(2)),
     ("session busy", || ask::sample(3)),
     ("not saving", || ask::sample(4)),
+    ("plan", || ask::sample(5)),
     ("confirm", || Box::new(confirm::sample())),
     ("words", || Box::new(words::sample())),
     ("picker", || Box::new(picker::sample())),

@@ -19,6 +19,7 @@ pub(crate) fn open() -> Picker {
 pub(crate) fn meaning(profile: Profile) -> &'static str {
     match profile {
         Profile::ReadOnly => "nothing is written, nothing runs",
+        Profile::Plan => "nothing is written or run until you approve a plan",
         Profile::Ask => "reads are free, the rest asks",
         Profile::AutoEdit => "edits in this folder are free, commands ask",
         Profile::Full => "everything runs but what is denied, protected or dangerous",

@@ -393,7 +393,7 @@ impl Plain {
             return Err("that was not yes; the question still waits. /answer reads it again".into());
         }
         let ask = self.model.asks.iter().find(|a| a.id == id).map(|a| &a.body);
-        let free = matches!(ask, Some(AskBody::Clarify { allow_freetext: true, .. }));
+        let free = matches!(ask, Some(AskBody::Clarify { allow_freetext: true, .. } | AskBody::Plan { .. }));
         let risky = match ask {
             Some(AskBody::Permission(p)) => p.risk != Risk::Low,
             Some(AskBody::Trust { .. }) => true,

@@ -306,6 +306,11 @@ impl Plain {
                 self.say(&format!("Budget: {what}: {spent} of {limit} is spent."));
                 vec![no("stop"), yes("go on")]
             }
+            AskBody::Plan { file, plan } => {
+                self.say(&format!("Plan:\n{plan}\nIt is in {file}; you may change it there first."));
+                self.say("Any other text says what to change.");
+                vec![no("no, not yet"), ("drop it".into(), AskReply::Never), yes("work by it")]
+            }
             AskBody::DeepTier { model, why } => {
                 self.say(&format!("Expensive model: {model}, because {why}"));
                 vec![no("no"), yes("use it")]

@@ -2,8 +2,8 @@
 
 use super::alias::Alias;
 use super::{
-    SlashCommand, branch, btw, budget, checkpoint, compact, compare, model, mute, new, permissions, queue,
-    rename, resume, spawn, stop, theme, todo, undo,
+    SlashCommand, branch, btw, budget, checkpoint, compact, compare, model, mute, new, permissions, plan,
+    queue, rename, resume, spawn, stop, theme, todo, undo,
 };
 
 /// All commands, by name.
@@ -31,6 +31,7 @@ pub(super) const ALL: &[&dyn SlashCommand] = &[
     &new::New,
     &Alias("ops", "What moved the conversation or the files, and when", "ops.open"),
     &permissions::Permissions,
+    &plan::Plan,
     &queue::Queue,
     &Alias("quit", "Leave Tiller", "global.quit"),
     &undo::Undo(true),

@@ -12,6 +12,7 @@ mod model;
 mod mute;
 mod new;
 mod permissions;
+mod plan;
 mod queue;
 mod rename;
 mod resume;

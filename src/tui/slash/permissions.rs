@@ -21,7 +21,7 @@ impl SlashCommand for Permissions {
     }
 
     fn usage(&self) -> &'static str {
-        "/permissions [read-only|ask|auto-edit|full]"
+        "/permissions [read-only|plan|ask|auto-edit|full]"
     }
 
     fn run(&self, args: &str, _model: &Model) -> Result<Vec<Effect>, String> {

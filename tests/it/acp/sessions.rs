@@ -184,7 +184,7 @@ fn modes_and_models_can_be_chosen_at_any_time() {
         .iter()
         .map(|m| m["id"].as_str().unwrap())
         .collect();
-    assert_eq!(ids, ["read-only", "ask", "auto-edit", "full"]);
+    assert_eq!(ids, ["read-only", "plan", "ask", "auto-edit", "full"]);
     let mode = |id: &str| json!({"sessionId": session, "modeId": id});
     assert_eq!(client.ask("session/set_mode", mode("auto-edit")), json!({}));
     assert_eq!(client.ask("session/set_mode", mode("auto-edit")), json!({}), "the same once more");

@@ -1,5 +1,3 @@
-use std::sync::Arc;
-
 use tiller_tool::shell::Host;
 
 use super::*;

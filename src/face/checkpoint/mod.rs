@@ -1,13 +1,16 @@
-//! `tiller checkpoint`: what the files were, without a screen. The same operations as in the workbench.
+//! `tiller checkpoint`: what the files and the conversation were, without a screen. The same operations as in the
+//! workbench.
+
+mod talk;
 
 use serde_json::json;
 use tiller_engine::files::back::{self, Wishes};
 use tiller_protocol::op::OpChange;
 use tiller_protocol::restore::StepFile;
 use tiller_protocol::{
-    Entry, EntryBody, EntryId, IdSource, Notice, NoticeKind, Op, OpId, RestorePreview, SessionId,
+    Entry, EntryBody, EntryId, IdSource, Notice, NoticeKind, Op, OpId, RestorePreview, RestoreWhat, SessionId,
 };
-use tiller_snapshot::{Goal, Shadow};
+use tiller_snapshot::{Goal, Shadow, Step};
 use tiller_store::{Append, Lease, StepOf, StepRow, Store, Take};
 
 use super::sessions::one_line;
@@ -18,12 +21,44 @@ use crate::wire::{Setup, files};
 /// Operations that are looked through for one that can be undone.
 const OPS: u32 = 1000;
 
+/// What was done, for the person or a script.
+#[derive(Default)]
+struct Said {
+    lines: Vec<String>,
+    /// `None`: the files were not touched.
+    files: Option<Vec<StepFile>>,
+    left: Vec<String>,
+    /// Where the conversation goes on, and the words that stood there.
+    branch: Option<String>,
+    draft: Option<String>,
+    /// The row of the files in the log.
+    op: Option<OpId>,
+}
+
+impl Said {
+    fn say(&self, json: bool) -> Result<Exit, Notice> {
+        if !json {
+            return say(&(self.lines.join("\n") + "\n"));
+        }
+        let mut row = json!({"left": self.left});
+        if let Some(files) = &self.files {
+            row["files"] = json!(files);
+        }
+        if let Some(branch) = &self.branch {
+            (row["branch"], row["draft"]) = (json!(branch), json!(self.draft));
+        }
+        say(&json_line(&row))
+    }
+}
+
 /// A session, and the snapshots of its folder.
 struct Here<'a> {
     setup: &'a Setup,
     store: Store,
     session: SessionId,
     head: String,
+    /// Heads that were left.
+    behind: Vec<String>,
     shadow: Shadow,
 }
 
@@ -43,7 +78,7 @@ pub(super) fn run(setup: &Setup, what: &Checkpoint) -> Result<Exit, Notice> {
     let shadow =
         Shadow::open(&place.workspace, &place.store, place.limits, std::sync::Arc::clone(&setup.clock))
             .map_err(|e| e.notice())?;
-    let mut here = Here { setup, store, session, head: row.head, shadow };
+    let mut here = Here { setup, store, session, head: row.head, behind: Vec::new(), shadow };
     if let Some(recovered) = here.shadow.recovered() {
         eprint_line(&recovered.sentence());
         here.log_finished(&recovered)?;
@@ -52,7 +87,9 @@ pub(super) fn run(setup: &Setup, what: &Checkpoint) -> Result<Exit, Notice> {
         CheckpointWhat::List => here.list(what.json),
         CheckpointWhat::Create { name } => here.create(name, what.json),
         CheckpointWhat::Diff { point } => here.diff(point, what.json),
-        CheckpointWhat::Restore { point, path, force } => here.restore(point, path, *force, what.json),
+        CheckpointWhat::Restore { point, path, force, part } => {
+            here.restore(point, path, *force, part.what(), what.json)
+        }
         CheckpointWhat::Undo { redo } => here.undo(*redo, what.json),
     }
 }
@@ -109,7 +146,7 @@ impl Here<'_> {
     }
 
     /// By its name, or by an entry's id or the beginning of one.
-    fn find(&self, text: &str) -> Result<(Goal, EntryId, String), Notice> {
+    fn moment(&self, text: &str) -> Result<(Entry, String), Notice> {
         let points = self.points()?;
         let named = points
             .iter()
@@ -119,25 +156,23 @@ impl Here<'_> {
         let found = match (named, by_id.next(), by_id.next()) {
             (Some(found), ..) | (None, Some(found), None) => found,
             (None, Some(_), Some(_)) => {
-                return Err(Notice::new(
-                    NoticeKind::User,
-                    format!("Several checkpoints begin with '{text}'."),
-                )
-                .hint("Write more of the id."));
+                let several = format!("Several checkpoints begin with '{text}'.");
+                return Err(Notice::new(NoticeKind::User, several).hint("Write more of the id."));
             }
             (None, None, _) => {
-                return Err(Notice::new(
-                    NoticeKind::User,
-                    format!("There is no checkpoint '{}'.", one_line(text)),
-                )
-                .hint("`tiller checkpoint list` shows them."));
+                let none = format!("There is no checkpoint '{}'.", one_line(text));
+                return Err(Notice::new(NoticeKind::User, none).hint("`tiller checkpoint list` shows them."));
             }
         };
-        let (id, title) = (found.0.id, title(&found.0));
-        let point = back::point(&self.store, self.session, id).map_err(|e| e.notice())?;
+        Ok((found.0.clone(), title(&found.0)))
+    }
+
+    fn find(&self, text: &str) -> Result<(Goal, EntryId, String), Notice> {
+        let (entry, title) = self.moment(text)?;
+        let point = back::point(&self.store, self.session, entry.id).map_err(|e| e.notice())?;
         let point =
             point.ok_or_else(|| Notice::new(NoticeKind::User, "The files of that moment were not kept."))?;
-        Ok((Goal::back(point.snapshot, point.steps), id, title))
+        Ok((Goal::back(point.snapshot, point.steps), entry.id, title))
     }
 
     fn preview(&mut self, goal: &Goal, title: String) -> Result<RestorePreview, Notice> {
@@ -212,26 +247,37 @@ impl Here<'_> {
         })
     }
 
-    fn restore(&mut self, point: &str, paths: &[String], force: bool, json: bool) -> Result<Exit, Notice> {
-        let (mut goal, _, title) = self.find(point)?;
-        if !paths.is_empty() {
-            goal.select = Some(paths.iter().map(std::path::PathBuf::from).collect());
+    fn restore(
+        &mut self,
+        point: &str,
+        paths: &[String],
+        force: bool,
+        what: RestoreWhat,
+        json: bool,
+    ) -> Result<Exit, Notice> {
+        let lease = self.lease()?;
+        let mut said = Said::default();
+        let entry = if what.files() {
+            let (mut goal, entry, title) = self.find(point)?;
+            if !paths.is_empty() {
+                goal.select = Some(paths.iter().map(std::path::PathBuf::from).collect());
+            }
+            let mut wishes = Wishes::default();
+            if force {
+                let preview = self.preview(&goal, title.clone())?;
+                wishes.force =
+                    preview.files.into_iter().filter(|f| f.conflict.is_some()).map(|f| f.path).collect();
+            }
+            self.files(&lease, &goal, &wishes, &format!("restore files: {title}"), None, &mut said)?;
+            entry
+        } else {
+            self.moment(point)?.0.id
+        };
+        if what.talk() {
+            self.talk_back(entry, &mut said)?;
         }
-        let mut wishes = Wishes::default();
-        if force {
-            let preview = self.preview(&goal, title.clone())?;
-            wishes.force =
-                preview.files.into_iter().filter(|f| f.conflict.is_some()).map(|f| f.path).collect();
-        }
-        self.go(&goal, &wishes, &format!("restore files: {title}"), None, json)
-    }
-
-    fn undo(&mut self, redo: bool, json: bool) -> Result<Exit, Notice> {
-        let ops = self.store.ops(self.session, OPS).map_err(|e| e.notice())?;
-        let none = if redo { "No restore was undone." } else { "No restore of files can be undone." };
-        let found = back::undoable(&ops, redo).ok_or_else(|| Notice::new(NoticeKind::User, none))?;
-        let title = format!("{} {}", if redo { "redo" } else { "undo" }, found.title);
-        self.go(&found.goal, &Wishes::default(), &title, Some(found.root), json)
+        self.end(lease)?;
+        said.say(json)
     }
 
     /// A restore goes into the log, and its states among the session's own steps.
@@ -239,35 +285,28 @@ impl Here<'_> {
         &self,
         lease: &Lease,
         title: &str,
-        (before, after): (tiller_snapshot::Id, tiller_snapshot::Id),
+        states: Step,
         files: Vec<StepFile>,
         of: Option<OpId>,
-    ) -> Result<(), Notice> {
+    ) -> Result<OpId, Notice> {
         let now = self.setup.clock.now();
-        let (before, after) = (before.to_string(), after.to_string());
-        let op = Op {
-            id: OpId::fresh(self.ids(), now),
-            session: self.session,
-            time: now,
-            parent: None,
-            cause: None,
-            title: title.into(),
-            of: None,
-            with: None,
-            change: OpChange::Files {
-                before: before.clone(),
-                after: after.clone(),
-                files: files.clone(),
-                of,
-            },
-        };
-        let row =
-            StepRow { id: 0, of: StepOf::Restore(op.id), before: Some(before), after, files, time: now };
+        let id = OpId::fresh(self.ids(), now);
+        let (change, row) = back::traces(states, files, now, of, StepOf::Restore(id));
+        let op = Op { id, ..self.op(title, change) };
         self.store.add_step(self.session, row).wait().map_err(|e| e.notice())?;
-        let mut append = Append::new(self.session, self.head.clone());
+        let mut append = Append::new(self.session, lease.head.clone());
         append.op = Some(op);
         append.lease = Some(lease.clone());
-        self.store.append(append).wait().map_err(|e| e.notice())
+        self.store.append(append).wait().map_err(|e| e.notice())?;
+        Ok(id)
+    }
+
+    /// A row of the log.
+    fn op(&self, title: &str, change: OpChange) -> Op {
+        let now = self.setup.clock.now();
+        let id = OpId::fresh(self.ids(), now);
+        let (session, title) = (self.session, title.to_owned());
+        Op { id, session, time: now, parent: None, cause: None, title, of: None, with: None, change }
     }
 
     /// What a kill had interrupted was finished when the states were opened: it can be undone like any other.
@@ -275,37 +314,34 @@ impl Here<'_> {
         let Some(step) = recovered.step() else { return Ok(()) };
         let files = back::named(&self.shadow.compare(step.before, step.after).map_err(|e| e.notice())?);
         let lease = self.lease()?;
-        self.log(&lease, "restore files, finished at the start", (step.before, step.after), files, None)?;
+        self.log(&lease, "restore files, finished at the start", step, files, None)?;
         self.store.release(lease).wait().map_err(|e| e.notice())
     }
 
-    fn go(
+    /// Changes the files, and writes it down.
+    fn files(
         &mut self,
+        lease: &Lease,
         goal: &Goal,
         wishes: &Wishes,
         title: &str,
         of: Option<OpId>,
-        json: bool,
-    ) -> Result<Exit, Notice> {
-        let lease = self.lease()?;
+        said: &mut Said,
+    ) -> Result<(), Notice> {
         let (done, named) = back::go(&mut self.shadow, goal, wishes).map_err(|e| e.notice())?;
         if done.before.id != done.after.id {
-            let states = (done.step().before, done.step().after);
-            self.log(&lease, title, states, named.clone(), of)?;
+            said.op = Some(self.log(lease, title, done.step(), named.clone(), of)?);
         }
-        self.store.release(lease).wait().map_err(|e| e.notice())?;
-        let left: Vec<String> =
-            done.left.iter().map(|l| format!("{}: {}", back::shown(&l.path), l.why)).collect();
-        if json {
-            return say(&json_line(&json!({"files": named, "left": left})));
+        said.lines.push(format!("{}.", one_line(&back::sentence(&done, &named))));
+        if done.left.iter().any(|l| matches!(l.why, tiller_snapshot::Why::Conflict)) && of.is_none() {
+            said.lines.push(
+                "What you or another program changed since stays; --force brings that back too (it is kept first)."
+                    .into(),
+            );
         }
-        let kept = done.left.iter().any(|l| matches!(l.why, tiller_snapshot::Why::Conflict));
-        let more = if kept && of.is_none() {
-            "What you or another program changed since stays; --force brings that back too (it is kept first).\n"
-        } else {
-            ""
-        };
-        say(&format!("{}.\n{more}", one_line(&back::sentence(&done, &named))))
+        said.left = done.left.iter().map(|l| format!("{}: {}", back::shown(&l.path), l.why)).collect();
+        said.files = Some(named);
+        Ok(())
     }
 
     fn ids(&self) -> &dyn IdSource {

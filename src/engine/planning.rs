@@ -1,0 +1,57 @@
+//! The profile in which nothing but a plan is made: what was there before comes back when the person approves the
+//! plan, or drops it.
+
+use std::path::PathBuf;
+
+use tiller_protocol::{CommandId, Profile, SessionId};
+use tiller_store::{Store, StoreError};
+
+use crate::bus::ClientId;
+use crate::core::Core;
+
+/// Where the profile from before is kept, so that it survives a restart.
+fn key(session: SessionId) -> String {
+    format!("before_plan:{session}")
+}
+
+/// What is kept. A session that came from elsewhere gets no more than it would have had without. Blocks.
+pub(crate) fn before(store: &Store, id: SessionId, foreign: bool) -> Result<Option<Profile>, StoreError> {
+    let kept = store.meta(&key(id))?.and_then(|name| name.parse::<Profile>().ok());
+    Ok(kept.map(|p| if foreign { p.min(Profile::Ask) } else { p }))
+}
+
+/// What the model is told of a new profile.
+pub(crate) fn news(profile: Profile) -> String {
+    if profile == Profile::Plan {
+        return "the permission profile is now plan: nothing can be written or run. Look around, ask what only the \
+                person can decide, and hand in a plan with write_plan; work begins when the person approves it"
+            .into();
+    }
+    format!("the permission profile is now {}", profile.name())
+}
+
+impl Core {
+    /// Where the plans of this session are: the person's, outside of the workspace.
+    pub(crate) fn plans(&self) -> PathBuf {
+        self.w.places.state.join("plans").join(self.s.id.to_string())
+    }
+
+    /// The profile is about to change: what is there is kept for the way back.
+    pub(crate) fn planning_begins(&mut self, to: Profile) {
+        let before = (to == Profile::Plan).then_some(self.s.profile);
+        if before != self.s.before_plan {
+            self.s.before_plan = before;
+            drop(self.w.store.set_meta(&key(self.s.id), before.map(|p| p.name().to_owned())));
+        }
+    }
+
+    /// The plan was approved or dropped.
+    pub(crate) fn stop_planning(&mut self, client: ClientId, cause: CommandId) {
+        if self.s.profile != Profile::Plan {
+            return;
+        }
+        let usual = Some(self.w.config().profile).filter(|p| *p != Profile::Plan);
+        let back = self.s.before_plan.or(usual).unwrap_or_default();
+        self.set_profile(client, cause, back);
+    }
+}

@@ -1,0 +1,39 @@
+//! `/plan`.
+
+use tiller_protocol::command::{SessionCommand, TurnCommand};
+use tiller_protocol::{CommandBody, Message, Profile, SendMode};
+
+use super::SlashCommand;
+use crate::effect::Effect;
+use crate::model::Model;
+
+/// `/plan`
+pub(super) struct Plan;
+
+impl SlashCommand for Plan {
+    fn name(&self) -> &'static str {
+        "plan"
+    }
+
+    fn help(&self) -> &'static str {
+        "Let the agent plan first: nothing is written or run until you approve"
+    }
+
+    fn usage(&self) -> &'static str {
+        "/plan [WHAT]"
+    }
+
+    fn run(&self, args: &str, model: &Model) -> Result<Vec<Effect>, String> {
+        if model.session.profile == Profile::Plan && args.is_empty() {
+            return Err("It plans already: say what, or leave with /permissions".into());
+        }
+        let set = SessionCommand::SetProfile { profile: Profile::Plan };
+        let mut effects = vec![Effect::Send(CommandBody::Session(set))];
+        if !args.is_empty() {
+            let message = Message::text(args);
+            let say = TurnCommand::Submit { message, mode: SendMode::Steer };
+            effects.push(Effect::Send(CommandBody::Turn(say)));
+        }
+        Ok(effects)
+    }
+}
