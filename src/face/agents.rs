@@ -44,6 +44,7 @@ fn narrow(it: &Definition, setup: &Setup, exec: &mut Exec) -> Result<(), Notice>
     if let Some(profile) = it.permissions.profile.filter(|p| *p < now) {
         exec.common.profile = Some(match profile {
             Profile::ReadOnly => ProfileArg::ReadOnly,
+            Profile::Plan => ProfileArg::Plan,
             Profile::Ask => ProfileArg::Ask,
             Profile::AutoEdit => ProfileArg::AutoEdit,
             Profile::Full => ProfileArg::Full,
