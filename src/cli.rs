@@ -294,6 +294,13 @@ pub enum Agents {
         #[arg(long)]
         json: bool,
     },
+    /// Run one turn without a screen, as this kind of agent: its prompt, tools, model and limits
+    Run {
+        /// A kind of agent; `tiller agents list` shows them
+        name: String,
+        #[command(flatten)]
+        exec: Box<Exec>,
+    },
 }
 
 /// How costs are grouped.

@@ -1,22 +1,65 @@
-//! `tiller agents`: the kinds of agents that there are.
+//! `tiller agents`: the kinds of agents that there are, and one turn as one of them.
 
-use tiller_config::agents::{Definition, SETS, Tools};
-use tiller_protocol::Notice;
+use tiller_config::Flags;
+use tiller_config::agents::{Definition, Pick, SETS, Tier, Tools};
+use tiller_protocol::{Notice, NoticeKind, Profile};
 
 use super::sessions::one_line;
-use super::{Exit, json_line, say};
-use crate::cli::Agents;
+use super::{Exit, exec, json_line, say};
+use crate::cli::{Exec, ProfileArg};
 use crate::wire::{Setup, definitions};
 
-/// Lists them.
-pub(super) fn run(setup: &Setup, what: &Agents) -> Result<Exit, Notice> {
-    match what {
-        Agents::List { json } => list(setup, *json),
+/// One turn without a screen. What the definition says holds, unless a flag says something stricter, or another
+/// model.
+pub(super) fn run(name: &str, mut exec: Exec) -> Result<Exit, Notice> {
+    let mut setup = Setup::read(&exec.common, Flags::default())?;
+    let trusted = exec.trust || setup.trust(&setup.open_store()?).may_load();
+    let (all, _) = definitions::read(&setup.places.config, &setup.brings, trusted);
+    let Some(it) = all.get(name) else {
+        return Err(Notice::new(NoticeKind::User, format!("{}.", all.no_such(name).trim_end_matches('?')))
+            .hint("`tiller agents list` shows every kind."));
+    };
+    narrow(it, &setup, &mut exec)?;
+    // Model and profile are read with the settings.
+    setup = Setup::read(&exec.common, Flags::default())?;
+    exec::run(setup, &exec, Some(it))
+}
+
+/// Puts what the definition says into the flags.
+fn narrow(it: &Definition, setup: &Setup, exec: &mut Exec) -> Result<(), Notice> {
+    if let Some(cli) = &it.cli {
+        return Err(Notice::new(NoticeKind::User, format!("The work of {} is done by {cli}.", it.name))
+            .hint("In the workbench it can be started with /spawn."));
     }
+    let tiers = &setup.config.config.tiers;
+    let model = match &it.pick {
+        Pick::Inherit => None,
+        Pick::Model(model) => Some(model.clone()),
+        Pick::Tier(Tier::Fast) => tiers.fast.clone(),
+        Pick::Tier(Tier::Main) => tiers.main.clone(),
+        Pick::Tier(Tier::Deep) => tiers.deep.clone(),
+    };
+    exec.common.model = exec.common.model.take().or(model);
+    let now = setup.sources.flags.profile.unwrap_or(setup.config.config.profile);
+    if let Some(profile) = it.permissions.profile.filter(|p| *p < now) {
+        exec.common.profile = Some(match profile {
+            Profile::ReadOnly => ProfileArg::ReadOnly,
+            Profile::Plan => ProfileArg::Plan,
+            Profile::Ask => ProfileArg::Ask,
+            Profile::AutoEdit => ProfileArg::AutoEdit,
+            Profile::Full => ProfileArg::Full,
+        });
+    }
+    exec.deny.extend(it.permissions.deny.iter().cloned());
+    let least = |flag: Option<u32>, own: Option<u32>| flag.into_iter().chain(own).min();
+    exec.max_turns = least(exec.max_turns, it.limits.turns);
+    let own = it.limits.cost.map(|c| c.usd());
+    exec.max_cost = exec.max_cost.into_iter().chain(own).reduce(f64::min);
+    Ok(())
 }
 
 /// Every definition; mistakes go to standard error, and make the exit code 2.
-fn list(setup: &Setup, json: bool) -> Result<Exit, Notice> {
+pub(super) fn list(setup: &Setup, json: bool) -> Result<Exit, Notice> {
     let status = setup.trust(&setup.open_store()?);
     let (all, wrong) = definitions::read(&setup.places.config, &setup.brings, status.may_load());
     let mut text = String::new();

@@ -4,6 +4,7 @@
 use std::io::{IsTerminal, Write};
 use std::time::Duration;
 
+use tiller_config::agents::Definition;
 use tiller_engine::{EngineHandle, EventStream, Human, Open};
 use tiller_protocol::command::{AskCommand, Query, TurnCommand};
 use tiller_protocol::event::{AskEvent, ReplyEvent, StateEvent, ToolEvent, TurnEvent};
@@ -26,8 +27,8 @@ const STOP: u64 = 2;
 const ANSWER: u64 = 3;
 const LOOK: u64 = 4;
 
-/// Runs the turn to its end.
-pub(super) fn run(setup: Setup, exec: &Exec) -> Result<Exit, Notice> {
+/// Runs the turn to its end; `role`: as this kind of agent.
+pub(super) fn run(setup: Setup, exec: &Exec, role: Option<&Definition>) -> Result<Exit, Notice> {
     let message = message(exec)?;
     setup.check_config()?;
     // Nobody makes room while a script waits: what cannot be written ends the turn, with exit code 5.
@@ -45,6 +46,8 @@ pub(super) fn run(setup: Setup, exec: &Exec) -> Result<Exit, Notice> {
         max_turns: exec.max_turns,
         max_cost: exec.max_cost,
         trust: exec.trust,
+        role: role.map(|r| r.name.clone()),
+        ask: role.map(|r| r.permissions.ask.clone()).unwrap_or_default(),
         announce: exec.json,
         ..Start::headless(open)
     };

@@ -185,7 +185,7 @@ fn a_message_has_a_receipt_and_a_missed_one_comes_back() {
     let screen = receipt(&mut r, Receipt::Queued);
     assert!(screen.contains("msg queued") && !screen.contains("message to a1"), "{screen}");
     let screen = receipt(&mut r, Receipt::Delivered { step: 5 });
-    assert!(screen.contains("msg at step 5"), "{screen}");
+    assert!(screen.contains("msg step 5"), "{screen}");
     // It stands in its conversation, too.
     show(&mut r, "main/a1");
     let screen = receipt(&mut r, Receipt::Delivered { step: 6 });

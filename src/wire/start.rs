@@ -20,6 +20,8 @@ pub struct Start {
     pub human: Human,
     pub read_only: bool,
     pub allow: Vec<String>,
+    /// Rules that ask; `allow` and `deny` are the person's flags.
+    pub ask: Vec<String>,
     pub deny: Vec<String>,
     pub max_turns: Option<u32>,
     pub max_cost: Option<f64>,
@@ -49,6 +51,7 @@ impl Start {
             human: Human::Absent,
             read_only: false,
             allow: Vec::new(),
+            ask: Vec::new(),
             deny: Vec::new(),
             max_turns: None,
             max_cost: None,
@@ -126,7 +129,8 @@ impl Running {
         let logs = logs::start(&log, (setup.env)("TILLER_LOG").as_deref(), Arc::clone(&redact))
             .map_err(|why| notices.push(Notice::new(NoticeKind::Config, why)))
             .ok();
-        let (permit, policy, wrong) = rules::permit(&setup, trusted, &start.allow, &start.deny)?;
+        let (permit, policy, wrong) =
+            rules::permit(&setup, trusted, [&start.allow, &start.ask, &start.deny])?;
         notices.extend(wrong);
         let (roles, wrong) = definitions::read(&setup.places.config, &setup.brings, trusted);
         notices.extend(definitions::told(&wrong));

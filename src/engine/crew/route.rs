@@ -37,8 +37,11 @@ impl Core {
         let cause = envelope.command.id;
         if works {
             let place = Place { session: member.session, agent: id.clone(), cause: Some(cause) };
-            let event = StateEvent::Receipt { receipt: Receipt::Queued };
-            self.bus.publish(&place, EventBody::State(event));
+            // Going on is no message.
+            if matches!(envelope.command.body, CommandBody::Turn(TurnCommand::Submit { .. })) {
+                let event = StateEvent::Receipt { receipt: Receipt::Queued };
+                self.bus.publish(&place, EventBody::State(event));
+            }
             // From here on it has work; the row follows with its own.
             if !member.state().at_work() {
                 member.view.state = AgentState::Running;

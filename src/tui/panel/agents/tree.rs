@@ -167,7 +167,12 @@ impl<'a> Tree<'a> {
             (_, Some(t)) if !ended(a.state) => lasting(model.now.millis() - t.millis()),
             _ => String::new(),
         };
-        let state = format!("{glyph} {word} {time}");
+        let receipt = receipt(model, a);
+        // Where there is little room, the mark says it.
+        let state = match columns < WIDE && !receipt.0.is_empty() && !waits(model, a) {
+            true => format!("{glyph} {time}"),
+            false => format!("{glyph} {word} {time}"),
+        };
         let sum = self.sums.get(&a.id).copied().unwrap_or_default();
         let share = match a.window {
             Some(w) if w > 0 && !ended(a.state) => {
@@ -196,7 +201,7 @@ impl<'a> Tree<'a> {
         let who = if columns < WIDE { String::new() } else { draw::cut_middle(&who, 18) };
         let right = [
             (state.trim_end().to_owned(), role),
-            receipt(model, a),
+            receipt,
             (cost(a, sum), Role::Text),
             (tokens, Role::Dim),
             (share, Role::Dim),
@@ -233,7 +238,7 @@ fn name(model: &Model, a: &AgentView) -> String {
 fn receipt(model: &Model, a: &AgentView) -> (String, Role) {
     match model.receipts.get(&a.id) {
         Some(Receipt::Queued) => ("msg queued".into(), Role::Waiting),
-        Some(Receipt::Delivered { step }) if !ended(a.state) => (format!("msg at step {step}"), Role::Ok),
+        Some(Receipt::Delivered { step }) if !ended(a.state) => (format!("msg step {step}"), Role::Ok),
         Some(Receipt::Missed { .. }) => ("msg missed".into(), Role::Error),
         _ => (String::new(), Role::Dim),
     }
