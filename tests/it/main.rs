@@ -18,6 +18,7 @@ mod ends;
 mod exec;
 mod first;
 mod footer;
+mod goal;
 mod keys;
 mod long;
 mod plain;

@@ -7,6 +7,7 @@ mod context;
 mod fake;
 mod faults;
 mod files;
+mod goals;
 mod money;
 mod more;
 mod people;

@@ -326,6 +326,7 @@ impl Core {
             self.title_after(&prompt);
         }
         self.next_queued(status);
+        self.goal_after(status);
     }
 
     /// A fact for the agents panel.

@@ -11,7 +11,7 @@ use tiller_protocol::agent::AgentView;
 use tiller_protocol::event::{AskEvent, ReplyEvent, StateEvent, TurnEvent};
 use tiller_protocol::view::GitState;
 use tiller_protocol::{
-    Ask, AskId, BranchName, Cost, Event, EventBody, FileChange, ModelRef, Notice, Profile, Queued,
+    Ask, AskId, BranchName, Cost, Event, EventBody, FileChange, GoalView, ModelRef, Notice, Profile, Queued,
     SessionSummary, Time, TodoItem, Usage,
 };
 
@@ -80,6 +80,8 @@ pub struct SessionModel {
     pub cost: Option<Cost>,
     pub context: u64,
     pub window: Option<u64>,
+    /// What the agent pursues by itself.
+    pub goal: Option<GoalView>,
 }
 
 /// A background process.
@@ -131,6 +133,12 @@ pub struct Retry {
 }
 
 impl Model {
+    /// Something runs that Escape stops: a turn, or the check of a goal.
+    pub fn stoppable(&self) -> bool {
+        let checks = |g: &GoalView| g.state == tiller_protocol::GoalState::Checking;
+        self.running || self.session.goal.as_ref().is_some_and(checks)
+    }
+
     /// Takes one event in.
     pub fn apply(&mut self, event: &Event) {
         self.conversation.apply(event);
@@ -148,6 +156,7 @@ impl Model {
                     let s = snapshot.clone();
                     self.session.model = s.model;
                     self.session.profile = s.profile;
+                    self.session.goal = s.goal.map(|g| *g);
                     self.session.read_only = s.read_only;
                     self.session.branch = s.branch;
                     self.session.git = s.git;
@@ -229,6 +238,7 @@ impl Model {
                 self.session.window = *window;
             }
             StateEvent::ProfileChanged { profile } => self.session.profile = *profile,
+            StateEvent::GoalChanged { goal } => self.session.goal.clone_from(goal),
             StateEvent::TitleChanged { title } => {
                 if let Some(s) = &mut self.session.summary {
                     s.title.clone_from(title);
