@@ -197,6 +197,7 @@ impl Core {
             Msg::Answered { about, reply } => self.answered(about, reply),
             Msg::Todos { items, reply } => self.set_todos(items, reply),
             Msg::Aside(a) => self.aside_done(*a),
+            Msg::GoalChecked(c) => self.goal_checked(*c),
             Msg::Title { session, title, spent } => self.title_found(session, &title, spent),
             Msg::Opened { no, client, cause, result } => self.opened(no, client, cause, *result),
             Msg::Trusted { yes, result } => self.trusted(yes, result),

@@ -61,6 +61,7 @@ pub(crate) enum Msg {
         reply: oneshot::Sender<Result<(), String>>,
     },
     Aside(Box<crate::aside::Aside>),
+    GoalChecked(Box<crate::goal::Checked>),
     Title {
         session: SessionId,
         title: String,

@@ -97,6 +97,7 @@ impl Core {
             cost: self.s.cost,
             running: self.live.is_some(),
             git: self.watching.git.clone(),
+            goal: self.s.goal.as_ref().map(|p| Box::new(p.view().clone())),
         }
     }
 

@@ -20,6 +20,7 @@ mod exec;
 mod external;
 mod first;
 mod footer;
+mod goal;
 mod going_back;
 mod keys;
 mod long;

@@ -10,6 +10,7 @@ mod crew_person;
 mod fake;
 mod faults;
 mod files;
+mod goals;
 mod money;
 mod more;
 mod people;

@@ -336,6 +336,7 @@ impl Core {
             self.title_after(&prompt);
         }
         self.next_queued(status);
+        self.goal_after(status);
         if !self.occupied() {
             self.child_over(status, text, why);
         }
