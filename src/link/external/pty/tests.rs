@@ -220,6 +220,7 @@ async fn u7_a_flood_keeps_the_latest_screen_and_costs_the_channel_next_to_nothin
         slowest = slowest.max(look.elapsed());
         assert!(grid.rows.len() == 24);
     }
+    println!("{screens} screens told, slowest look {slowest:?}");
     // At most one in 50 ms, however much was drawn.
     assert!((5..=80).contains(&screens), "{screens}");
     assert!(slowest < Duration::from_secs(1), "{slowest:?}");
