@@ -23,7 +23,7 @@
 //! | [`tool`] | what the model can do, one file each | protocol |
 //! | [`permit`] | what may be done: rules, shell grammar, trust, redaction | protocol |
 //! | [`snapshot`] | states of the workspace's files, kept outside of it; restore without loss | protocol |
-//! | [`link`] | the outside world: file watcher, git | protocol, tool |
+//! | [`link`] | the outside world: file watcher, git, agent programs of other vendors | protocol, tool |
 //! | [`engine`] | bus, turn, context, sessions | all above |
 //! | [`tui`] | the screen | protocol, config |
 //! | `main`, [`wire`], [`face`] | arguments, composition, the faces without a screen | all |
@@ -52,6 +52,7 @@
 //! | slash command | `src/tui/slash/x.rs` | `src/tui/slash/list.rs` |
 //! | look of an entry | `src/tui/cell/x.rs` | the match in `src/tui/cell/mod.rs` |
 //! | theme, keymap | `themes/x.toml`, `keymaps/x.toml` | the built-in list (user folders need none) |
+//! | agent program of another vendor | `assets/adapters/x.toml` | `BUILT_IN` in `src/link/external/adapter/load.rs` (user folders need none) |
 //! | subcommand | `src/face/x.rs` | `src/face/mod.rs` |
 //! | transcript to import | `src/face/import/x.rs` | `FORMATS` in its `mod.rs` |
 //! | migration | `src/store/schema/000N_x.sql` | the list in `src/store/migrate.rs`; old ones never change |

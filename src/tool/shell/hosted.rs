@@ -89,6 +89,11 @@ impl HostedTerminal {
 }
 
 impl Host {
+    /// With this begins the value of `TILLER_CHILD` in the environment of all that is started here; for tests.
+    pub fn marker(&self) -> String {
+        self.0.marker.clone()
+    }
+
     /// Starts `launch` with these streams. Blocks for about a millisecond. `launch.env` is made quiet: nothing in it
     /// waits for a person.
     ///

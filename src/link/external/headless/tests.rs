@@ -154,6 +154,49 @@ async fn stopping_ends_the_whole_group_and_dropping_does_too() {
 }
 
 #[tokio::test]
+async fn a3_many_runs_ended_at_odd_moments_leave_nothing_behind() {
+    // Each starts a child that hides in a session of its own; each is ended another way.
+    let script =
+        format!("(setsid sleep 3111 &) ; sleep 0.0$(($$ % 9)); {DONE}; [ $(($$ % 2)) = 0 ] || sleep 3111");
+    let fake = Fake::headless("claude", "", &script);
+    let host = Host::default();
+    let started = Instant::now();
+    for trial in 0..60u64 {
+        let mut job = fake.job("x");
+        job.limits.wall = Duration::from_secs(30);
+        job.limits.grace = Duration::from_millis(50);
+        let (control, said) = start(job, &host).unwrap();
+        let kill = tokio::spawn(async move {
+            tokio::time::sleep(Duration::from_millis(trial * 7 % 40)).await;
+            match trial % 3 {
+                0 => drop(control),
+                hard => control.stop(hard == 1),
+            }
+        });
+        let begun = Instant::now();
+        let (_, ending) = all(said).await;
+        kill.await.unwrap();
+        assert!(matches!(ending.status, Status::Cancelled | Status::Done), "{trial}: {ending:?}");
+        assert!(begun.elapsed() < Duration::from_secs(20), "{trial} took {:?}", begun.elapsed());
+    }
+    let left = || {
+        let all = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+        let ours = |p: &std::path::Path| {
+            let read = |name: &str| std::fs::read(p.join(name)).unwrap_or_default();
+            let marked = String::from_utf8_lossy(&read("environ")).contains(&host.marker());
+            marked && String::from_utf8_lossy(&read("cmdline")).contains("3111")
+        };
+        all.filter(|e| ours(&e.path())).count()
+    };
+    let until = Instant::now() + Duration::from_secs(30);
+    while left() > 0 {
+        assert!(Instant::now() < until, "{} live on", left());
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    println!("60 runs in {:?}", started.elapsed());
+}
+
+#[tokio::test]
 async fn messages_are_the_next_turn_or_are_told_as_missed() {
     let echo = r#"text=$(cat); echo "$*" >>args; echo '{"type":"system","subtype":"init","session_id":"s7"}'
 while [ ! -e go ]; do sleep 0.02; done

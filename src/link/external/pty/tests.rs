@@ -160,6 +160,18 @@ async fn dialogs_are_asked_or_answered_by_rule_and_typed_once() {
 }
 
 #[tokio::test]
+async fn one_dialog_after_another_is_answered_by_rule_too() {
+    let second = "printf 'Sure?\\r\\n 1. Yes\\r\\n'\nc=$(dd bs=1 count=1 2>/dev/null)\nprintf '%s' \"$c\" >>chosen\nprintf '\\033[2J\\033[H'\n";
+    let more = "[[pty.dialog]]\nname = \"sure\"\nall = ['Sure\\?']\nrule = \"y\"\noption = [{ id = \"y\", name = \"Yes\", keys = \"y\" }]\n";
+    let fake = Fake::new(&format!("{PTY}{DIALOG}{more}"), &with_dialog(second));
+    let (_control, said) = start(job(&fake, "hi"), &Host::default()).unwrap();
+    let (said, ending) = all(said).await;
+    assert_eq!(ending.status, Status::Done, "{ending:?}");
+    assert!(!said.iter().any(|s| matches!(s, Said::Ask(_))));
+    assert_eq!(std::fs::read_to_string(fake.tmp.path().join("chosen")).unwrap(), "1y");
+}
+
+#[tokio::test]
 async fn a_question_is_withdrawn_when_a_person_answers_it_on_the_screen() {
     let fake = Fake::new(&format!("{PTY}{DIALOG}"), &with_dialog(""));
     let job = Job { auto_approve: false, ..job(&fake, "hi") };
@@ -208,6 +220,7 @@ async fn u7_a_flood_keeps_the_latest_screen_and_costs_the_channel_next_to_nothin
         slowest = slowest.max(look.elapsed());
         assert!(grid.rows.len() == 24);
     }
+    println!("{screens} screens told, slowest look {slowest:?}");
     // At most one in 50 ms, however much was drawn.
     assert!((5..=80).contains(&screens), "{screens}");
     assert!(slowest < Duration::from_secs(1), "{slowest:?}");
