@@ -5,6 +5,7 @@
 use tiller_protocol::event::TurnStatus;
 use tiller_protocol::{CommandId, Message, Notice, NoticeKind, QueueId, Queued, QueuedState, SendMode};
 use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::bus::ClientId;
@@ -27,6 +28,10 @@ pub(crate) enum Doing {
     },
     Continue {
         cause: CommandId,
+    },
+    /// The check of a goal; firing the token ends it.
+    Goal {
+        cancel: CancellationToken,
     },
     /// Opening, branching, compacting.
     Other {
@@ -69,6 +74,10 @@ impl Core {
                 self.notice(Notice::new(NoticeKind::Info, "stopped: the message waits in the queue"));
             }
             Doing::Continue { cause } => self.no_turn(cause),
+            Doing::Goal { cancel } => {
+                cancel.cancel();
+                self.stop_goal("stopped by you");
+            }
             Doing::Other { client, cause } => {
                 self.refuse(client, cause, Notice::new(NoticeKind::User, "stopped"));
             }

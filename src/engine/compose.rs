@@ -104,7 +104,9 @@ impl Core {
 
     /// Reads attachments and waits for the prefix, away from the engine's own task.
     pub(crate) fn compose(&mut self, goal: Goal, messages: Vec<(Option<QueueId>, Message)>) {
-        let prefix = (!self.s.has_prefix()).then(|| self.prefix.clone());
+        // A program of another vendor has a prompt of its own.
+        let ours = self.outside().is_none();
+        let prefix = (ours && !self.s.has_prefix()).then(|| self.prefix.clone());
         let fast = self.fast();
         let (tx, workspace) = (self.tx.clone(), Arc::clone(&self.w.workspace));
         let books = self.day_matters().then(|| Arc::clone(&self.w));

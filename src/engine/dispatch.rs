@@ -71,6 +71,7 @@ impl Core {
                 ContextCommand::CompactPreview => self.compact_preview(client, id),
                 ContextCommand::Report => self.context_report(client, id),
             },
+            CommandBody::Goal(c) => self.goal_command(client, id, c),
             CommandBody::Todo(c) => self.todo_command(client, id, &c),
             CommandBody::Review(c) => self.review_command(client, id, c),
             CommandBody::Compare(CompareCommand::Take { pair, parts }) => self.take(client, id, pair, parts),
@@ -85,7 +86,7 @@ impl Core {
         }
     }
 
-    fn interrupt(&mut self, hard: bool) {
+    pub(crate) fn interrupt(&mut self, hard: bool) {
         if self.live.is_some() {
             self.feed(Input::Interrupt { hard });
         } else {

@@ -266,6 +266,7 @@ fn world(parts: Parts) -> World {
         human: parts.human,
         tools,
         roles: parts.roles,
+        programs: parts.programs,
         folders: parts.folders,
         titles: parts.titles,
         retry: parts.retry,

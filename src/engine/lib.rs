@@ -13,6 +13,7 @@
 //! | `asks`, `asking`, `answers` | questions to the person |
 //! | [`context`], `shorten`, `compaction`, `titles` | what models see |
 //! | `clean` | secrets out of everything that is stored or shown |
+//! | `goal` | turns that follow each other until a check holds |
 //! | `planning` | the way into the profile in which only a plan is made, and out of it |
 //! | [`keys`], [`settings`] | keys that the person enters, and settings that change while it runs |
 //! | `session`, `saves`, `saving` | the open session, and the way to the disk |
@@ -42,12 +43,13 @@ pub mod compare;
 mod compose;
 pub mod context;
 mod core;
-mod crew;
+pub mod crew;
 mod dispatch;
 pub mod engine;
 mod export;
 pub mod files;
 mod finder;
+mod goal;
 mod job;
 mod judge;
 pub mod keys;

@@ -61,6 +61,7 @@ pub(crate) enum Msg {
         reply: oneshot::Sender<Result<(), String>>,
     },
     Aside(Box<crate::aside::Aside>),
+    GoalChecked(Box<crate::goal::Checked>),
     Title {
         session: SessionId,
         title: String,
@@ -118,6 +119,11 @@ pub(crate) enum Msg {
     },
     /// Files that a call changed, relative to the folder.
     Touched(Vec<String>),
+    /// A program of another vendor said something in this turn.
+    Outside {
+        turn: u64,
+        said: Box<tiller_link::external::Said>,
+    },
     /// From the main agent to a child.
     Pause(bool),
     Stop {

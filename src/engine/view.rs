@@ -26,7 +26,7 @@ impl Core {
                     (AgentState::Running, String::new())
                 } else {
                     let doing = match l.turn.phase() {
-                        Phase::Streaming => "thinking".to_owned(),
+                        Phase::Streaming => self.outside_act().unwrap_or_else(|| "thinking".to_owned()),
                         Phase::Waiting => "waiting to try again".to_owned(),
                         Phase::Compacting { .. } => "compacting".to_owned(),
                         _ => act,
@@ -97,6 +97,7 @@ impl Core {
             cost: self.s.cost,
             running: self.live.is_some(),
             git: self.watching.git.clone(),
+            goal: self.s.goal.as_ref().map(|p| Box::new(p.view().clone())),
         }
     }
 

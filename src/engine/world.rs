@@ -64,6 +64,8 @@ pub struct Parts {
     pub roles: Definitions,
     /// The kind that the main agent is; `None`: as it is built in.
     pub role: Option<Arc<Definition>>,
+    /// Programs of other vendors as agents. `None`: they cannot be run.
+    pub programs: Option<crate::crew::Programs>,
     /// Makes folders for agents that work apart. `None`: they cannot be made.
     pub folders: Option<Folders>,
     pub permit: crate::judge::Permit,
@@ -103,6 +105,7 @@ pub(crate) struct World {
     pub(crate) human: Human,
     pub(crate) tools: Vec<&'static dyn Tool>,
     pub(crate) roles: Definitions,
+    pub(crate) programs: Option<crate::crew::Programs>,
     pub(crate) folders: Option<Folders>,
     pub(crate) titles: bool,
     pub(crate) retry: f64,

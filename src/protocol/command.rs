@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::agent::AgentCommand;
 use crate::ask::AskReply;
 use crate::compare::{Pair, TakePart};
+use crate::goal::Goal;
 use crate::ids::{AgentId, AskId, CommandId, EntryId, QueueId, SessionId};
 use crate::message::Message;
 use crate::queue::SendMode;
@@ -43,6 +44,7 @@ pub enum CommandBody {
     Session(SessionCommand),
     Context(ContextCommand),
     Todo(TodoCommand),
+    Goal(GoalCommand),
     Review(ReviewCommand),
     Compare(CompareCommand),
     Watch(WatchCommand),
@@ -244,6 +246,18 @@ pub enum TodoCommand {
     Edit { id: String, content: String },
     Status { id: String, status: TodoStatus },
     Move { id: String, to: usize },
+}
+
+/// A goal that the agent pursues by itself.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum GoalCommand {
+    /// From now on, instead of the one before. Answered by `done_reply` or `error_reply`.
+    Set { goal: Goal },
+    /// Stop it; one that is stopped or reached is forgotten.
+    Stop,
+    /// Take up one that stopped.
+    Go,
 }
 
 /// Diff review of a turn.

@@ -10,6 +10,7 @@ use crate::clock::Time;
 use crate::compare::{Compared, NotTaken, Pair, SideRun};
 use crate::entry::Entry;
 use crate::feed::FileChange;
+use crate::goal::GoalView;
 use crate::ids::{AgentId, AskId, CommandId, EntryId, OpId, SessionId};
 use crate::message::Message;
 use crate::notice::Notice;
@@ -243,6 +244,10 @@ pub enum StateEvent {
     },
     TitleChanged {
         title: String,
+    },
+    /// A goal was set, moved on, stopped, or is gone.
+    GoalChanged {
+        goal: Option<GoalView>,
     },
     /// The head moved to another branch: take a new snapshot.
     HeadMoved {

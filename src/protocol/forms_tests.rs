@@ -31,6 +31,7 @@ variants!(session_command, SESSION_COMMANDS, SessionCommand: New Open Rename Arc
     Restore UndoRestore UndoOp Export SetModel SetProfile
     SetBudget StoreKey Reload Quit);
 variants!(context_command, CONTEXT_COMMANDS, ContextCommand: Compact CompactPreview Report);
+variants!(goal_command, GOAL_COMMANDS, GoalCommand: Set Stop Go);
 variants!(todo_command, TODO_COMMANDS, TodoCommand: Add Edit Status Move);
 variants!(review_command, REVIEW_COMMANDS, ReviewCommand: Open Reject UndoReject);
 variants!(compare_command, COMPARE_COMMANDS, CompareCommand: Take Run);
@@ -45,7 +46,7 @@ variants!(turn_event, TURN_EVENTS, TurnEvent: SessionStarted TurnStarted UserMes
 variants!(tool_event, TOOL_EVENTS, ToolEvent: ToolStarted ToolProgress ToolFinished ShellLine);
 variants!(ask_event, ASK_EVENTS, AskEvent: PermissionAsked PermissionDecided QuestionAsked QuestionAnswered);
 variants!(state_event, STATE_EVENTS, StateEvent: TodoChanged AgentChanged Receipt QueueChanged WorkspaceChanged
-    GitChanged ModelChanged ProfileChanged TitleChanged HeadMoved BranchLeft BranchNamed BranchArchived TagChanged CheckpointCreated Restored Notice Saving
+    GitChanged ModelChanged ProfileChanged TitleChanged GoalChanged HeadMoved BranchLeft BranchNamed BranchArchived TagChanged CheckpointCreated Restored Notice Saving
     Lagged Stopped);
 variants!(reply_event, REPLIES, ReplyEvent: SnapshotReply PageReply SessionsReply ModelsReply MentionsReply
     AuditReply CostsReply OpsReply CompareReply TakeReply CompareRunReply BranchesReply HistoryReply RestorePreviewReply SearchReply ToolOutputReply ProcessesReply
@@ -71,6 +72,7 @@ fn every_command_keeps_its_form() {
             CommandBody::Session(c) => session_command(c),
             CommandBody::Context(c) => context_command(c),
             CommandBody::Todo(c) => todo_command(c),
+            CommandBody::Goal(c) => goal_command(c),
             CommandBody::Review(c) => review_command(c),
             CommandBody::Compare(c) => compare_command(c),
             CommandBody::Watch(c) => watch_command(c),
@@ -88,6 +90,7 @@ fn every_command_keeps_its_form() {
         SESSION_COMMANDS,
         CONTEXT_COMMANDS,
         TODO_COMMANDS,
+        GOAL_COMMANDS,
         REVIEW_COMMANDS,
         COMPARE_COMMANDS,
         WATCH_COMMANDS,

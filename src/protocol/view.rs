@@ -220,6 +220,9 @@ pub struct Snapshot {
     /// Git branch and number of changed files, when known.
     #[serde(default)]
     pub git: Option<GitState>,
+    /// What the agent pursues by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub goal: Option<Box<crate::goal::GoalView>>,
 }
 
 /// For the header.

@@ -194,7 +194,7 @@ pub(crate) fn rung(app: &App) -> Rung {
         layer: !app.layers.is_empty(),
         pane: app.screen.focus != View::Composer || app.screen.main != View::Conversation,
         child: app.model.shown.is_some(),
-        running: app.model.running,
+        running: app.model.stoppable(),
         empty: composer.is_none_or(|p| p.empty(&app.model)),
         armed: armed(app.keys.escape),
     })
@@ -240,7 +240,7 @@ fn break_(app: &mut App) -> Vec<Effect> {
     }
     let armed = app.keys.breaks.take().is_some_and(|t| app.model.mono.saturating_sub(t).as_secs() < 2);
     let empty = app.panel(Owner::View(View::Composer)).is_none_or(|p| p.empty(&app.model));
-    match ladder::break_step(false, app.model.running, empty, armed) {
+    match ladder::break_step(false, app.model.stoppable(), empty, armed) {
         Break::Copy => Vec::new(),
         Break::Stop => stop(app).unwrap_or_default(),
         Break::Clear => vec![Effect::Act(Action("composer.clear"))],
@@ -255,7 +255,7 @@ fn break_(app: &mut App) -> Vec<Effect> {
 
 /// The second stop within two seconds kills tools hard.
 fn stop(app: &mut App) -> Option<Vec<Effect>> {
-    if !app.model.running {
+    if !app.model.stoppable() {
         return None;
     }
     let hard = app.told.stopped(app.model.mono);

@@ -2,7 +2,7 @@
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use tiller_protocol::{AgentState, Profile};
+use tiller_protocol::{AgentState, GoalState, Profile};
 use unicode_width::UnicodeWidthStr;
 
 use crate::layout::Class;
@@ -126,6 +126,15 @@ fn pieces(cx: &DrawCx<'_>, facts: &HeaderFacts, class: Class) -> (Vec<Piece>, Ve
     add(s.profile.word().into(), profile_role(s.profile), 0);
     if s.read_only {
         add("read-only".into(), Role::Waiting, 1);
+    }
+    if let Some(g) = &s.goal {
+        let (text, role) = match g.state {
+            GoalState::Working => (format!("goal {}/{}", g.done, g.goal.turns), Role::Accent),
+            GoalState::Checking => ("goal?".to_owned(), Role::Accent),
+            GoalState::Stopped => ("goal stopped".to_owned(), Role::Waiting),
+            GoalState::Reached => ("goal reached".to_owned(), Role::Ok),
+        };
+        add(text, role, 2);
     }
     if m.restricted {
         // Nothing that the folder brings is in use.

@@ -1,10 +1,13 @@
 //! What is wrong in a file that a person wrote: all of it, in the order of its lines.
 
+/// A line, from 1, and what is wrong on it.
+pub(crate) type Mistake = (usize, String);
+
 /// Mistakes of one file, while it is read.
 #[derive(Debug)]
 pub(crate) struct Mistakes<'a> {
     text: &'a str,
-    list: Vec<(usize, String)>,
+    list: Vec<Mistake>,
 }
 
 impl<'a> Mistakes<'a> {
@@ -37,16 +40,15 @@ impl<'a> Mistakes<'a> {
     }
 
     /// The first, and the others; `None`: there is none.
-    pub(crate) fn end(mut self) -> Option<(usize, String, Vec<(usize, String)>)> {
+    pub(crate) fn end(mut self) -> Option<(Mistake, Vec<Mistake>)> {
         self.list.sort_by_key(|(line, _)| *line);
         self.list.dedup();
         let mut all = self.list.into_iter();
-        let (line, message) = all.next()?;
-        Some((line, message, all.collect()))
+        Some((all.next()?, all.collect()))
     }
 }
 
 /// `; line 7: ...` for each.
-pub(crate) fn more(list: &[(usize, String)]) -> String {
+pub(crate) fn more(list: &[Mistake]) -> String {
     list.iter().map(|(line, message)| format!("; line {line}: {message}")).collect()
 }

@@ -91,7 +91,7 @@ fn is_its_own(body: &CommandBody) -> bool {
                 | Query::Branches
                 | Query::Compare { .. }
         ),
-        CommandBody::Ask(_) | CommandBody::Watch(_) | CommandBody::Agent(_) => false,
+        CommandBody::Ask(_) | CommandBody::Watch(_) | CommandBody::Agent(_) | CommandBody::Goal(_) => false,
     }
 }
 

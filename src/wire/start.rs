@@ -212,6 +212,7 @@ impl Running {
             tools: tiller_tool::registry::ALL.to_vec(),
             roles,
             role,
+            programs: Some(programs(&setup)),
             folders: Some(Arc::new(tiller_link::worktree::make)),
             permit,
             titles: start.titles,
@@ -249,6 +250,15 @@ impl Running {
     pub fn stop(self) {
         self.runtime.block_on(self.engine.shutdown());
         self.runtime.shutdown_timeout(Duration::from_millis(200));
+    }
+}
+
+/// Programs of other vendors that can work as agents.
+fn programs(setup: &Setup) -> tiller_engine::crew::Programs {
+    tiller_engine::crew::Programs {
+        adapters: tiller_link::external::Adapters::load(&[setup.places.config.join("adapters")]),
+        host: tiller_tool::shell::Host::default(),
+        lookup: Arc::new(|name: &str| std::env::var(name).ok()),
     }
 }
 

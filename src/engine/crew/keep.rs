@@ -146,11 +146,20 @@ impl Core {
             CrewMsg::Late(no) => self.late(no),
             CrewMsg::View(view) => self.member_view(*view),
             CrewMsg::Over { id, over } => self.member_over(&id, *over),
+            CrewMsg::Theirs { id, session, transport } => self.theirs(&id, session, transport),
             CrewMsg::Gone { id } => self.member_gone(&id),
             CrewMsg::Folder { id, made } => self.folder_made(&id, made),
             CrewMsg::Revived { id, w, loaded, then } => self.revived(&id, Arc::clone(&w), *loaded, then),
             CrewMsg::Kept { root, rows } => self.crew_kept(root, rows),
         }
+    }
+
+    /// What is needed to go on with a program's talk later.
+    fn theirs(&mut self, id: &tiller_protocol::AgentId, session: Option<String>, transport: Option<String>) {
+        let Some(member) = self.crew.members.get_mut(id) else { return };
+        member.order.theirs = session.or(member.order.theirs.take());
+        member.order.transport = transport.or(member.order.transport.take());
+        self.keep_member(id);
     }
 
     /// How a child says that it stands.

@@ -116,6 +116,15 @@ impl Core {
         let order = self.crew.members.get(id).map(|m| m.order.clone()).unwrap_or_default();
         let role = self.crew.members.get(id).and_then(|m| m.role.clone());
         let profile = super::recruit::narrowed(order.profile, self.s.profile);
+        let outside = order.brief.cli.as_ref().and_then(|cli| {
+            let (adapter, transport) = self.program(cli).ok()?;
+            Some(super::outside::Outside::new(
+                adapter,
+                transport,
+                order.theirs.clone(),
+                order.brief.model.clone(),
+            ))
+        });
         let child = Child {
             main: self.tx.clone(),
             root: self.s.id,
@@ -134,6 +143,7 @@ impl Core {
             resting: None,
             receipts: HashMap::new(),
             heard: Vec::new(),
+            outside,
         };
         let me = Me { id: id.clone(), child: Some(Box::new(child)), role };
         let session = load::fresh(&w, order.model, profile, false);

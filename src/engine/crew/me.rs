@@ -56,6 +56,8 @@ pub(crate) struct Child {
     pub(crate) receipts: HashMap<QueueId, CommandId>,
     /// Ends of its own children, which its next entry tells.
     pub(crate) heard: Vec<AgentId>,
+    /// A program of another vendor does the work.
+    pub(crate) outside: Option<super::outside::Outside>,
 }
 
 impl Child {

@@ -39,6 +39,9 @@ pub(crate) struct Order {
     pub(crate) folder: String,
     /// Tokens and millionths of a dollar that it has used.
     pub(crate) used: (u64, u64),
+    /// A program's own name for the talk, and how it is driven.
+    pub(crate) theirs: Option<String>,
+    pub(crate) transport: Option<String>,
 }
 
 /// One of the crew.
@@ -103,7 +106,11 @@ impl Member {
         let child = ChildView {
             session: Some(self.session),
             role: self.order.brief.agent.clone().unwrap_or_default(),
-            backend: self.order.brief.cli.clone().unwrap_or_default(),
+            backend: match (&self.order.brief.cli, &self.order.transport) {
+                (Some(cli), Some(how)) => format!("{}, {how}", cli.split(':').next().unwrap_or(cli)),
+                (Some(cli), None) => cli.clone(),
+                (None, _) => String::new(),
+            },
             task: self.order.brief.goal.clone(),
             result: report.map(words).unwrap_or_default(),
             background: self.order.background,

@@ -14,6 +14,7 @@
 //! | `child` | what a child tells the main agent |
 //! | `over`, `announce` | an agent has ended; its parent hears of it |
 //! | `command`, `route`, `pause` | what the person asks; commands to one agent; rest |
+//! | `outside`, `outside_ask` | programs of other vendors as agents |
 //! | `keep` | over a restart |
 
 mod announce;
@@ -25,6 +26,8 @@ mod launch;
 mod me;
 mod member;
 mod msg;
+mod outside;
+mod outside_ask;
 mod over;
 mod pause;
 mod purse;
@@ -36,6 +39,7 @@ mod world;
 
 pub(crate) use me::{Child, Me};
 pub(crate) use msg::CrewMsg;
+pub use outside::Programs;
 pub(crate) use pause::Resting;
 pub(crate) use purse::Purse;
 pub(crate) use roster::Crew;

@@ -41,6 +41,8 @@ pub(crate) enum CrewMsg {
     View(Box<AgentView>),
     /// A child's turn ended.
     Over { id: AgentId, over: Box<Over> },
+    /// A program's own name for the talk, and how it is driven.
+    Theirs { id: AgentId, session: Option<String>, transport: Option<String> },
     /// A child's task has ended.
     Gone { id: AgentId },
     /// A folder of its own is there, or not.

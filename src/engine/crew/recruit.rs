@@ -1,7 +1,10 @@
 //! An agent is taken on: limits, role, model.
 
+use std::sync::Arc;
+
 use tiller_config::agents::{Pick, Tier};
 use tiller_config::schema::Agents;
+use tiller_link::external::{Adapter, Transport};
 use tiller_protocol::{AgentId, AgentLimits, Cost, EntryId, ModelRef, Profile, SessionId};
 use tiller_tool::crew::Brief;
 
@@ -50,10 +53,16 @@ impl Core {
             None => None,
         };
         let pick = role.as_ref().map(|r| &r.pick);
-        let model = self.model_for(by, brief.model.as_deref(), pick)?;
-        let profile = role.as_ref().and_then(|r| r.permissions.profile);
         let mut brief = brief;
-        brief.cli = brief.cli.or_else(|| role.as_ref().and_then(|r| r.cli.clone()));
+        brief.cli = brief.cli.or_else(|| role.as_ref().and_then(|r| r.cli.clone())).filter(|c| !c.is_empty());
+        let model = match &brief.cli {
+            Some(cli) => {
+                let (adapter, _) = self.program(cli)?;
+                ModelRef(format!("{}/{}", adapter.name, brief.model.as_deref().unwrap_or("its own")))
+            }
+            None => self.model_for(by, brief.model.as_deref(), pick)?,
+        };
+        let profile = role.as_ref().and_then(|r| r.permissions.profile);
         self.crew.names += 1;
         let id = by.child(&format!("a{}", self.crew.names));
         let order = Order {
@@ -75,6 +84,26 @@ impl Core {
         self.crew.line.push_back(id.clone());
         self.keep_member(&id);
         Ok(id)
+    }
+
+    /// The adapter of a program, and the transport if one is named: `claude`, `codex:headless`.
+    pub(super) fn program(&self, name: &str) -> Result<(Arc<Adapter>, Option<Transport>), String> {
+        let (name, how) = name.split_once(':').map_or((name, None), |(n, how)| (n, Some(how)));
+        let Some(programs) = &self.w.programs else {
+            return Err("programs of other vendors cannot be run here".into());
+        };
+        let adapter = programs.adapters.get(name).ok_or_else(|| {
+            let known: Vec<&str> = programs.adapters.keys().collect();
+            format!("there is no adapter for {name}; there are: {}", known.join(", "))
+        })?;
+        let transport = match how {
+            None => None,
+            Some("acp") => Some(Transport::Acp),
+            Some("headless") => Some(Transport::Headless),
+            Some("pty") => Some(Transport::Pty),
+            Some(other) => return Err(format!("{other} is no transport: acp, headless or pty")),
+        };
+        Ok((adapter, transport))
     }
 
     fn label(&self, brief: &Brief) -> String {

@@ -46,6 +46,7 @@ impl World {
             human: self.human,
             tools: tools(&self.tools, member, depth, self.config().agents.depth),
             roles: self.roles.clone(),
+            programs: self.programs.clone(),
             folders: self.folders.clone(),
             titles: false,
             retry: self.retry,

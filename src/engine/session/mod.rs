@@ -38,6 +38,8 @@ pub(crate) struct Session {
     pub(crate) profile: Profile,
     /// The profile that was there before a plan was asked for.
     pub(crate) before_plan: Option<Profile>,
+    /// What the agent pursues by itself.
+    pub(crate) goal: Option<crate::goal::Pursuit>,
     pub(crate) archived: bool,
     /// This process may only look.
     pub(crate) read_only: bool,

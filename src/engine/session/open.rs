@@ -185,6 +185,10 @@ impl Core {
         }
         *lock(&self.todo) = Todo::new(todos);
         self.queue = queue;
+        if let Some(goal) = &self.s.goal {
+            // It waits for the person's word, and so does its next turn.
+            self.queue.retain(|q| !goal.owns(q));
+        }
         self.queue.iter_mut().for_each(|q| q.state = QueuedState::Accepted);
         self.news = crate::news::News::default();
         drop(self.watching.writes.found());

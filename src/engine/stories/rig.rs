@@ -88,6 +88,7 @@ impl Place {
             tools: all_tools(),
             roles: Definitions::default(),
             role: None,
+            programs: None,
             folders: None,
             permit: Permit::new(Policy::new(roots), Arc::new(|_| Ok(()))),
             titles: false,

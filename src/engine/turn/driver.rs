@@ -39,7 +39,10 @@ impl Core {
         match effect {
             Effect::Prepare { may_compact } => self.prepare(may_compact),
             Effect::Request { n } => self.request(n),
-            Effect::CancelStream => self.with_live(|l| l.stream = None),
+            Effect::CancelStream => {
+                self.with_live(|l| l.stream = None);
+                self.outside_close(StopReason::Interrupted);
+            }
             Effect::Delta(Delta::Text(text)) => self.delta(0, &text),
             Effect::Delta(Delta::Thinking(text)) => self.delta(1, &text),
             Effect::Delta(Delta::CallBegun(name)) => {
@@ -92,7 +95,7 @@ impl Core {
     }
 
     /// New words, without secrets. `which`: 0 text, 1 thinking.
-    fn delta(&mut self, which: usize, more: &str) {
+    pub(crate) fn delta(&mut self, which: usize, more: &str) {
         let Some(live) = &mut self.live else { return };
         let rest = live.words[1 - which].finish();
         let new = live.words[which].push(more);
@@ -109,7 +112,7 @@ impl Core {
     }
 
     /// The words that were held back.
-    fn flush_deltas(&mut self) {
+    pub(crate) fn flush_deltas(&mut self) {
         let Some(live) = &mut self.live else { return };
         let [text, thinking] = live.words.each_mut().map(crate::clean::Stream::finish);
         self.show_delta(1, thinking);
@@ -130,6 +133,9 @@ impl Core {
     }
 
     pub(crate) fn request(&mut self, n: u32) {
+        if self.outside().is_some() {
+            return self.run_program();
+        }
         let Some(turn) = self.live.as_ref().map(|l| l.no) else { return };
         let provider = self.provider(&self.s.model);
         let request = request::build(&self.s.path, &self.settings());
@@ -244,7 +250,7 @@ impl Core {
         }
     }
 
-    fn finish(&mut self, status: TurnStatus, text: String, notice: Option<Notice>) {
+    pub(crate) fn finish(&mut self, status: TurnStatus, text: String, notice: Option<Notice>) {
         let Some(live) = &mut self.live else { return };
         let turn = live.no;
         live.over = true;
@@ -330,6 +336,7 @@ impl Core {
             self.title_after(&prompt);
         }
         self.next_queued(status);
+        self.goal_after(status);
         if !self.occupied() {
             self.child_over(status, text, why);
         }

@@ -21,6 +21,15 @@ impl Core {
         if self.rests(crate::crew::Resting::Prepare { may_compact }) {
             return;
         }
+        if self.outside().is_some() {
+            // Its model, its prices and its context are its own.
+            match self.child_prepare(may_compact) {
+                Some(stop @ Prepared::Stop { .. }) => self.inputs.push_back(Input::Prepared(stop)),
+                Some(_) => {}
+                None => self.inputs.push_back(Input::Prepared(Prepared::Go)),
+            }
+            return;
+        }
         let Some(turn) = self.live.as_ref().map(|l| l.no) else { return };
         self.roll_day();
         self.tell_money();

@@ -8,6 +8,7 @@ use super::control::{Control, Order, Reins};
 use super::said::{Ending, Said, Status};
 
 /// One step of a script.
+#[allow(clippy::large_enum_variant, reason = "a script is short")]
 #[derive(Debug)]
 pub enum Step {
     Say(Said),

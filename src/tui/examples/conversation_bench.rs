@@ -109,6 +109,7 @@ impl Bench {
             cost: None,
             running: true,
             git: None,
+            goal: None,
         };
         let e = self.event(EventBody::Reply(Box::new(ReplyEvent::SnapshotReply { snapshot })));
         self.app.update(Msg::Engine(Box::new(e)));

@@ -94,7 +94,7 @@ pub fn load(name: &str, overlay: Option<(&str, &str)>) -> Result<Keymap, KeyErro
 }
 
 fn refuse(file: &str, wrong: Mistakes<'_>) -> Result<(), KeyError> {
-    let Some((line, message, more)) = wrong.end() else { return Ok(()) };
+    let Some(((line, message), more)) = wrong.end() else { return Ok(()) };
     Err(KeyError { file: file.into(), line, message, more })
 }
 

@@ -12,8 +12,8 @@ use tiller_protocol::agent::{AgentView, Receipt};
 use tiller_protocol::event::{ReplyEvent, StateEvent, TurnEvent};
 use tiller_protocol::view::{GitState, Snapshot};
 use tiller_protocol::{
-    AgentId, Ask, AskId, BranchName, Cost, Event, EventBody, FileChange, ModelRef, Notice, Profile, Queued,
-    SessionSummary, Time, TodoItem, Usage,
+    AgentId, Ask, AskId, BranchName, Cost, Event, EventBody, FileChange, GoalView, ModelRef, Notice, Profile,
+    Queued, SessionSummary, Time, TodoItem, Usage,
 };
 
 pub use talk::Talk;
@@ -93,6 +93,8 @@ pub struct SessionModel {
     pub cost: Option<Cost>,
     pub context: u64,
     pub window: Option<u64>,
+    /// What the agent pursues by itself.
+    pub goal: Option<GoalView>,
 }
 
 /// A background process.
@@ -144,6 +146,12 @@ pub struct Retry {
 }
 
 impl Model {
+    /// Something runs that Escape stops: a turn, or the check of a goal.
+    pub fn stoppable(&self) -> bool {
+        let checks = |g: &GoalView| g.state == tiller_protocol::GoalState::Checking;
+        self.running || self.session.goal.as_ref().is_some_and(checks)
+    }
+
     /// Takes an event of the shown agent's in.
     fn take_in(&mut self, event: &Event) {
         self.conversation.apply(event);
@@ -166,6 +174,7 @@ impl Model {
         let s = snapshot.clone();
         self.session.model = s.model;
         self.session.profile = s.profile;
+        self.session.goal = s.goal.map(|g| *g);
         self.session.read_only = s.read_only;
         self.session.branch = s.branch;
         // An agent of the crew does not look at git: it is the main one's folder.
@@ -242,6 +251,7 @@ impl Model {
                 self.session.window = *window;
             }
             StateEvent::ProfileChanged { profile } => self.session.profile = *profile,
+            StateEvent::GoalChanged { goal } => self.session.goal.clone_from(goal),
             StateEvent::TitleChanged { title } => {
                 if let Some(s) = &mut self.session.summary {
                     s.title.clone_from(title);

@@ -230,6 +230,9 @@ impl Plain {
                 }
             }
             StateEvent::ProfileChanged { profile } => self.say(&format!("Mode: {}.", profile.word())),
+            StateEvent::GoalChanged { goal: Some(goal) } => {
+                self.say(&format!("{}.", crate::slash::goal::described(goal)));
+            }
             StateEvent::ModelChanged { model, .. } => self.say(&format!("Model: {model}.")),
             StateEvent::QueueChanged { queue } if !queue.is_empty() => {
                 self.say(&format!("Waiting messages: {}.", queue.len()));

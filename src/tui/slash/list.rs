@@ -2,8 +2,8 @@
 
 use super::alias::Alias;
 use super::{
-    SlashCommand, branch, btw, budget, checkpoint, compact, compare, model, mute, new, permissions, plan,
-    queue, rename, resume, spawn, stop, theme, todo, undo,
+    SlashCommand, branch, btw, budget, checkpoint, compact, compare, goal, model, mute, new, permissions,
+    plan, queue, rename, resume, spawn, stop, theme, todo, undo,
 };
 
 /// All commands, by name.
@@ -23,6 +23,7 @@ pub(super) const ALL: &[&dyn SlashCommand] = &[
     &Alias("editor", "Write the message in your editor", "composer.editor"),
     &Alias("errors", "Show the error log", "errors.open"),
     &Alias("files", "Show which files changed, and who changed them", "view.watch"),
+    &goal::SetGoal,
     &Alias("help", "Show every key and command", "help.open"),
     &Alias("history", "Find an earlier prompt", "history.open"),
     &Alias("keys", "Give an action another key", "keys.open"),

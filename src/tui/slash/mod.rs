@@ -7,6 +7,7 @@ mod budget;
 mod checkpoint;
 mod compact;
 mod compare;
+pub(crate) mod goal;
 mod list;
 mod model;
 mod mute;

@@ -111,8 +111,8 @@ impl File {
         if !wrong.syntax(&errors) {
             out.take(doc.get_ref(), &mut wrong);
         }
-        if let Some((line, message, more)) = wrong.end() {
-            out.wrong = std::iter::once((line, message)).chain(more).collect();
+        if let Some((first, more)) = wrong.end() {
+            out.wrong = std::iter::once(first).chain(more).collect();
         }
         out
     }
@@ -217,7 +217,7 @@ fn build(name: &str, chain: &[File], depth: Depth) -> Result<Theme, ThemeError> 
     for (f, list) in chain.iter().zip(wrong) {
         let mut all = Mistakes::of("");
         list.into_iter().for_each(|(line, message)| all.on(line, message));
-        if let Some((line, message, more)) = all.end() {
+        if let Some(((line, message), more)) = all.end() {
             return Err(ThemeError::Bad { file: f.file.clone(), line, message, more });
         }
     }

@@ -1,6 +1,7 @@
 //! Search in a million entries: `tiller sessions search` from exec to exit (the first one makes the index), and the
 //! first page by itself, as the workbench asks for it.
 
+use std::collections::BTreeMap;
 use std::time::Instant;
 
 use anyhow::{Result, bail};
@@ -41,17 +42,29 @@ pub(crate) fn search(b: &Bench, out: &mut Figures) -> Result<()> {
     out.note(format!("search in {count} entries, from exec, p95"), at(&times, 0.95), Unit::Ms);
     let store = Store::open(&place.database(), Options::default())?;
     let mut pages = Vec::new();
+    // By what was looked for, so that one sees which words cost.
+    let mut kinds: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
     for n in 0..b.pick(300, 60) {
         // Each with another number, so that no page is one that was just read.
+        let kind = match n % 3 {
+            0 => WORDS[n / 3 % WORDS.len()],
+            1 => "a word and a number",
+            _ => "a word, a number, an unfinished word",
+        };
         let text = match n % 3 {
-            0 => WORDS[n / 3 % WORDS.len()].to_owned(),
-            1 => format!("question {}", n * 3331 % count | 1),
-            _ => format!("answer {} buf", n * 7177 % count & !1),
+            0 => kind.to_owned(),
+            1 => format!("question {}", (n * 3331 % count) | 1),
+            _ => format!("answer {} buf", (n * 7177 % count) & !1),
         };
         let query = SearchQuery { text, limit: PAGE, ..SearchQuery::default() };
         let begun = Instant::now();
         store.search(&query, u64::MAX)?;
-        pages.push(begun.elapsed().as_secs_f64() * 1e3);
+        let took = begun.elapsed().as_secs_f64() * 1e3;
+        pages.push(took);
+        kinds.entry(kind).or_default().push(took);
+    }
+    for (kind, times) in kinds {
+        out.note(format!("search: {kind}: p95"), at(&times, 0.95), Unit::Ms);
     }
     out.note(format!("search in {count} entries, first page p50"), at(&pages, 0.5), Unit::Ms);
     out.add(format!("search in {count} entries, first page p95"), at(&pages, 0.95), Unit::Ms, 50.0);

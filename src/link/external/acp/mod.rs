@@ -105,14 +105,18 @@ pub(crate) async fn run(mut run: Run) -> Ending {
         busy: false,
     };
     let result = client.talk().await;
-    let over = match &result {
-        Err(Broken::Ended) => leave(&mut hosted).await,
-        _ => hosted.exited().map(|e| e.code),
-    };
-    let grace = if over.is_some() { Duration::ZERO } else { limits.grace };
-    // Closing its input is the polite way.
+    // Closing its input is the polite way, and time to write its session down.
     let Client { mut run, updates, to, .. } = client;
     drop(to);
+    let over = match &result {
+        Err(Broken::Ended) | Ok(_) => tokio::select! {
+            biased;
+            () = run.reins.hard.cancelled() => None,
+            over = leave(&mut hosted) => over,
+        },
+        Err(_) => hosted.exited().map(|e| e.code),
+    };
+    let grace = if over.is_some() { Duration::ZERO } else { limits.grace };
     hosted.end(grace, &run.reins.hard).await;
     writer.abort();
     let errors = errors.text().await;

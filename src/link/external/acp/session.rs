@@ -149,10 +149,14 @@ async fn set_mode(c: &mut Client, opened: &Value, mode: &str) -> Result<(), Brok
 /// What the turn used.
 pub(super) async fn usage(result: &Value, out: &Out) -> Result<(), Gone> {
     let told = &result["usage"];
-    if !told.is_object() {
-        return Ok(());
-    }
     let n = |key: &str| told[key].as_u64().unwrap_or(0);
+    if !told.is_object() {
+        // Gemini tells it beside the protocol.
+        let count = &result["_meta"]["quota"]["token_count"];
+        let n = |key: &str| count[key].as_u64().unwrap_or(0);
+        let usage = Usage { input: n("input_tokens"), output: n("output_tokens"), ..Usage::default() };
+        return if count.is_object() { out.send(Said::Usage { usage, cost: None }).await } else { Ok(()) };
+    }
     let usage = Usage {
         input: n("inputTokens"),
         output: n("outputTokens"),

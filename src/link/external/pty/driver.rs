@@ -1,106 +1,70 @@
-//! Steers a program by its screen: answers its dialogs, pastes messages when it is ready, sees when a turn is over.
+//! Steers a program by its screen: looks at it, sees when a turn is over, ends it. `dialogs` and `deliver` are the rest.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::answer::{answer, since};
+use super::deliver::Typing;
+use super::dialogs::{Open, answered};
 use super::state::Claims;
-use super::typing::{echoed, keys, paste};
+use super::typing::keys;
 use super::{Pane, Run};
-use crate::external::adapter::{Dialog, DialogOption, Kind, Means, Pty};
-use crate::external::choice::choose;
+use crate::external::adapter::{Means, Pattern, Pty};
 use crate::external::control::Order;
 use crate::external::job::Transport;
 use crate::external::out::Gone;
-use crate::external::said::{
-    Answer, Choice, ChoiceKind, Doing, Ending, Question, Said, Source, Status, ToolUse,
-};
+use crate::external::said::{Doing, Ending, Said, Source, Status};
 
 /// Between two looks at the screen.
 const LOOK: Duration = Duration::from_millis(50);
 /// For a paste to show on the screen.
-const ECHO: Duration = Duration::from_secs(8);
+pub(super) const ECHO: Duration = Duration::from_secs(8);
 /// From the echo to Enter: some take an Enter that follows at once for part of the paste.
-const BEFORE_ENTER: Duration = Duration::from_millis(300);
+pub(super) const BEFORE_ENTER: Duration = Duration::from_millis(500);
 /// For a dialog to go after its answer.
-const DIALOG: Duration = Duration::from_secs(10);
+pub(super) const DIALOG: Duration = Duration::from_secs(10);
 /// Of a screen that stays as it is, before it is typed into, after the first time.
-const STILL: Duration = Duration::from_millis(300);
+pub(super) const STILL: Duration = Duration::from_millis(300);
 /// Lines of history that are searched for an answer.
 const BACK: usize = 2000;
 
-/// What is being done with a message.
-#[derive(Debug)]
-enum Typing {
-    Nothing,
-    /// Pasted; its echo is waited for. The ids are those of its messages.
-    /// `covered`: a dialog came meanwhile, which may have taken it.
-    Echo {
-        ids: Vec<u64>,
-        text: String,
-        until: Instant,
-        covered: bool,
-    },
-    /// Echoed; Enter is due.
-    Enter {
-        ids: Vec<u64>,
-        text: String,
-        at: Instant,
-    },
-}
-
-/// A dialog that is on the screen.
-#[derive(Debug)]
-enum Open {
-    None,
-    /// Asked of the engine.
-    Asked {
-        name: String,
-        shown: String,
-        answer: oneshot::Receiver<Answer>,
-    },
-    /// Answered; it has to go. There is no second try.
-    Answered {
-        name: String,
-        shown: String,
-        at: Instant,
-    },
-}
-
-struct Driver {
-    run: Run,
-    pane: Pane,
-    pty: Pty,
-    claims: Claims,
-    typing: Typing,
-    dialog: Open,
+pub(super) struct Driver {
+    pub(super) run: Run,
+    pub(super) pane: Pane,
+    pub(super) pty: Pty,
+    pub(super) claims: Claims,
+    pub(super) typing: Typing,
+    pub(super) dialog: Open,
     /// Messages that wait: id (`None`: the prompt), text.
-    queue: Vec<(Option<u64>, String)>,
+    pub(super) queue: Vec<(Option<u64>, String)>,
     /// When the last message came.
-    came: Instant,
+    pub(super) came: Instant,
     /// When a person last pressed a key.
-    touched: Option<Instant>,
-    attached: bool,
+    pub(super) touched: Option<Instant>,
+    pub(super) attached: bool,
     /// When the screen last changed.
-    changed: Instant,
-    seen: String,
+    pub(super) changed: Instant,
+    pub(super) seen: String,
     /// It was ready once.
-    ready: bool,
+    pub(super) ready: bool,
     /// The message of the running turn, and when it was sent.
-    turn: Option<(String, Instant)>,
-    worked: bool,
+    pub(super) turn: Option<(String, Instant)>,
+    pub(super) worked: bool,
+    /// What stood after the message when it was sent.
+    pub(super) before: Vec<String>,
+    /// It was told that nothing happens.
+    pub(super) doubted: bool,
     /// Turns that are over.
-    turns: u32,
-    text: String,
-    wall: Instant,
-    started: Instant,
+    pub(super) turns: u32,
+    pub(super) text: String,
+    pub(super) wall: Instant,
+    pub(super) started: Instant,
 }
 
 /// Why it is over.
-enum Stop {
+pub(super) enum Stop {
     Done,
     Failed(String),
     Cancelled,
@@ -141,6 +105,8 @@ pub(crate) async fn drive(run: Run, pane: Pane) -> Ending {
         ready: false,
         turn: None,
         worked: false,
+        before: Vec::new(),
+        doubted: false,
         turns: 0,
         text: String::new(),
         started: now,
@@ -152,7 +118,7 @@ pub(crate) async fn drive(run: Run, pane: Pane) -> Ending {
     d.close(stop).await
 }
 
-fn seconds(s: f64) -> Duration {
+pub(super) fn seconds(s: f64) -> Duration {
     Duration::try_from_secs_f64(s).unwrap_or(Duration::from_secs(60))
 }
 
@@ -236,7 +202,7 @@ impl Driver {
         }
     }
 
-    fn press(&self, bytes: Vec<u8>) {
+    pub(super) fn press(&self, bytes: Vec<u8>) {
         let _ = self.pane.keys.try_send(bytes);
     }
 
@@ -276,10 +242,7 @@ impl Driver {
 
     /// What the screen says.
     fn claim(&mut self, screen: &str) -> Result<(), Stop> {
-        let found = |p: &Option<_>| {
-            let p: &Option<crate::external::adapter::Pattern> = p;
-            p.as_ref().is_some_and(|p| p.found(screen))
-        };
+        let found = |p: &Option<Pattern>| p.as_ref().is_some_and(|p| p.found(screen));
         let rule = self.pty.state.iter().find(|r| r.on.found(screen)).map(|r| r.means);
         let claim = if !matches!(self.dialog, Open::None) {
             Some(Doing::Blocked)
@@ -302,150 +265,6 @@ impl Driver {
         if claim == Some(Doing::Idle) {
             self.ready = true;
         }
-        Ok(())
-    }
-
-    /// Dialogs: answered by rule, or asked; each once.
-    async fn dialogs(&mut self, screen: &str, now: Instant) -> Result<(), Stop> {
-        let found = self.pty.dialog.iter().find(|d| d.all.iter().all(|p| p.found(screen))).cloned();
-        let Some(dialog) = found else {
-            // It went: by our answer, or by a person's keys; a question that waits is withdrawn.
-            self.dialog = Open::None;
-            return Ok(());
-        };
-        let shown = part(screen, &dialog);
-        match &self.dialog {
-            Open::Asked { name, shown: before, .. } if *name == dialog.name && same(before, &shown) => {
-                return Ok(());
-            }
-            Open::Answered { name, shown: before, at } if *name == dialog.name && same(before, &shown) => {
-                if now.duration_since(*at) < DIALOG {
-                    return Ok(());
-                }
-                let note = format!("its dialog \"{name}\" did not take the answer; it waits for you");
-                self.run.out.send(Said::Note(note)).await?;
-            }
-            // It is still being drawn.
-            _ if now.duration_since(self.changed) < STILL => return Ok(()),
-            Open::None | Open::Asked { .. } => {
-                let auto = dialog.auto.as_ref().filter(|_| self.run.job.auto_approve);
-                let rule = dialog.rule.as_ref().or(auto);
-                if let Some(option) = rule.and_then(|id| dialog.option.iter().find(|o| o.id == *id)) {
-                    self.press(keys(&option.keys));
-                    self.dialog = Open::Answered { name: dialog.name.clone(), shown, at: now };
-                    return Ok(());
-                }
-            }
-            Open::Answered { .. } => {}
-        }
-        let options: Vec<Choice> = dialog.option.iter().map(choice).collect();
-        let what = if dialog.permission {
-            let tool = ToolUse { name: dialog.name.clone(), verb: "tool".into(), ..ToolUse::default() };
-            Question::Permission { tool, shown: shown.clone(), diffs: Vec::new(), options }
-        } else {
-            Question::Choose { text: shown.clone(), options, free_text: false }
-        };
-        let answer = self.run.out.ask(None, what).await?;
-        self.dialog = Open::Asked { name: dialog.name, shown, answer };
-        Ok(())
-    }
-
-    /// The engine's answer to a dialog. It is typed only while that very dialog is on the screen.
-    async fn answer(&mut self, answer: Answer) -> Result<(), Stop> {
-        let Open::Asked { name, shown, .. } = std::mem::replace(&mut self.dialog, Open::None) else {
-            return Ok(());
-        };
-        let screen = self.pane.screen.lock().visible();
-        let dialog = self.pty.dialog.iter().find(|d| d.all.iter().all(|p| p.found(&screen))).cloned();
-        let Some(dialog) = dialog.filter(|d| d.name == name && same(&part(&screen, d), &shown)) else {
-            let note = format!("its dialog \"{name}\" changed before it was answered; nothing was typed");
-            self.run.out.send(Said::Note(note)).await?;
-            return Ok(());
-        };
-        let options: Vec<Choice> = dialog.option.iter().map(choice).collect();
-        let chosen = choose(&options, &answer).and_then(|c| dialog.option.iter().find(|o| o.id == c.id));
-        let typed = chosen.map_or_else(|| "<esc>".to_owned(), |o| o.keys.clone());
-        self.press(keys(&typed));
-        self.dialog = Open::Answered { name, shown, at: Instant::now() };
-        Ok(())
-    }
-
-    /// Pastes what waits, when it is safe: it is idle, its screen is still, no person types.
-    async fn type_next(&mut self, screen: &str, doing: Doing, now: Instant) -> Result<(), Stop> {
-        match std::mem::replace(&mut self.typing, Typing::Nothing) {
-            Typing::Nothing => {}
-            Typing::Echo { ids, text, .. } if doing == Doing::Blocked => {
-                self.typing = Typing::Echo { ids, text, until: now + ECHO, covered: true };
-                return Ok(());
-            }
-            Typing::Echo { ids, text, until, covered } => {
-                if echoed(screen, &text) {
-                    self.typing = Typing::Enter { ids, text, at: now + BEFORE_ENTER };
-                } else if now < until {
-                    self.typing = Typing::Echo { ids, text, until, covered };
-                } else if covered && ids.is_empty() {
-                    // The dialog took it: it was never sent.
-                    self.queue.insert(0, (None, text));
-                } else {
-                    let why = "its screen did not show what was typed, so it was not sent; look at it";
-                    for id in &ids {
-                        self.run.out.send(Said::Missed { id: *id, why: why.into() }).await?;
-                    }
-                    if ids.is_empty() && self.turn.is_none() {
-                        return Err(Stop::Failed(why.into()));
-                    }
-                }
-                return Ok(());
-            }
-            // A dialog came between: it must not get the Enter.
-            Typing::Enter { ids, text, .. } if doing == Doing::Blocked => {
-                let why = "a dialog came while it was typed; it may be in the composer, and was not sent";
-                for id in &ids {
-                    self.run.out.send(Said::Missed { id: *id, why: why.into() }).await?;
-                }
-                if ids.is_empty() {
-                    // The prompt itself: the dialog swallowed it, so nothing was sent and nothing can be doubled
-                    // but when the composer still shows it.
-                    self.typing = Typing::Enter { ids, text, at: now + DIALOG };
-                }
-                return Ok(());
-            }
-            Typing::Enter { ids, text, at } => {
-                if now < at {
-                    self.typing = Typing::Enter { ids, text, at };
-                    return Ok(());
-                }
-                if !echoed(screen, &text) && ids.is_empty() {
-                    // A dialog took its place and went: it was never sent, so it is pasted once more.
-                    self.queue.insert(0, (None, text));
-                    return Ok(());
-                }
-                self.press(b"\r".to_vec());
-                for id in &ids {
-                    self.run.out.send(Said::Delivered { id: *id }).await?;
-                }
-                self.turn = Some((text, now));
-                self.worked = false;
-                self.changed = now;
-                return Ok(());
-            }
-        }
-        let first = self.turns == 0;
-        let still = if first { seconds(self.pty.settle) } else { STILL };
-        let limits = self.run.job.limits;
-        let free = doing == Doing::Idle
-            && now.duration_since(self.changed) >= still
-            && now.duration_since(self.came) >= limits.coalesce
-            && self.touched.is_none_or(|t| now.duration_since(t) >= limits.typing);
-        if self.queue.is_empty() || self.turn.is_some() || !free {
-            return Ok(());
-        }
-        let (ids, texts): (Vec<_>, Vec<_>) = std::mem::take(&mut self.queue).into_iter().unzip();
-        let text = texts.join("\n\n");
-        let brackets = self.pane.screen.lock().brackets();
-        self.press(paste(&text, brackets));
-        let ids = ids.into_iter().flatten().collect();
-        self.typing = Typing::Echo { ids, text, until: now + ECHO, covered: false };
         Ok(())
     }
 
@@ -487,7 +306,19 @@ impl Driver {
         let marked =
             self.pty.done.as_ref().is_some_and(|p| since(&shown, &prompt).iter().any(|l| p.found(l)));
         let quiet = if marked { STILL } else { seconds(self.pty.quiet) };
-        let acted = self.worked || marked || now.duration_since(sent) > 3 * quiet;
+        // Some work too quickly to be seen at it, and have no mark of the end; but then what follows the message is
+        // another text than before.
+        let other = self.pty.done.is_none() && since(&shown, &prompt) != self.before;
+        let acted = self.worked || marked || other && now.duration_since(sent) > 3 * quiet;
+        if !acted
+            && !self.doubted
+            && now.duration_since(sent) > DIALOG
+            && now.duration_since(self.changed) > DIALOG
+        {
+            self.doubted = true;
+            let note = "it may not have taken the message: nothing has happened since; look at its screen";
+            self.run.out.send(Said::Note(note.into())).await?;
+        }
         if doing != Doing::Idle || !acted || now.duration_since(self.changed) < quiet {
             return Ok(false);
         }
@@ -558,38 +389,4 @@ impl Driver {
         let ended = matches!(status, Status::Failed | Status::Crashed | Status::Done);
         Ending { text: self.text, exit: exit.filter(|_| ended), ..Ending::new(status, why) }
     }
-}
-
-/// The answer of the engine to the open dialog. When nobody will answer: no.
-async fn answered(dialog: &mut Open) -> Answer {
-    match dialog {
-        Open::Asked { answer, .. } => answer.await.unwrap_or(Answer::Kind(ChoiceKind::RejectOnce)),
-        _ => std::future::pending().await,
-    }
-}
-
-/// What a dialog shows: from the paragraph before its first line to its end, without what is below the options.
-fn part(screen: &str, dialog: &Dialog) -> String {
-    let lines: Vec<&str> = screen.lines().collect();
-    let first = lines.iter().position(|l| dialog.all.iter().any(|p| p.found(l))).unwrap_or(0);
-    let from = first.saturating_sub(12);
-    let shown = lines[from..].iter().map(|l| l.trim_end()).collect::<Vec<_>>().join("\n");
-    shown.trim().to_owned()
-}
-
-/// Whether two looks show the same dialog: spinners and clocks around it do not count.
-fn same(a: &str, b: &str) -> bool {
-    let letters = |s: &str| s.chars().filter(|c| c.is_alphabetic()).collect::<String>();
-    letters(a) == letters(b)
-}
-
-fn choice(o: &DialogOption) -> Choice {
-    let kind = match o.kind {
-        Kind::AllowOnce => ChoiceKind::AllowOnce,
-        Kind::AllowAlways => ChoiceKind::AllowAlways,
-        Kind::RejectOnce => ChoiceKind::RejectOnce,
-        Kind::RejectAlways => ChoiceKind::RejectAlways,
-        Kind::Other => ChoiceKind::Other,
-    };
-    Choice { id: o.id.clone(), name: o.name.clone(), kind }
 }

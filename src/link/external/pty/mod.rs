@@ -5,6 +5,8 @@
 //! more than a trickle, and only the latest screen counts.
 
 mod answer;
+mod deliver;
+mod dialogs;
 mod driver;
 mod emulator;
 mod state;

@@ -156,6 +156,7 @@ impl Script {
             cost: None,
             running,
             git: None,
+            goal: None,
         };
         self.event(EventBody::Reply(Box::new(ReplyEvent::SnapshotReply { snapshot })))
     }

@@ -1,0 +1,418 @@
+//! `/goal`: turns that follow each other until a check holds, a limit is reached, or the person stops it.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use tiller_protocol::command::GoalCommand;
+use tiller_protocol::event::{StateEvent, ToolEvent, TurnStatus};
+use tiller_protocol::tool::Display;
+use tiller_protocol::{
+    CommandId, Cost, EventBody, Goal, GoalCheck, GoalState, GoalView, Message, ModelRef, Notice, NoticeKind,
+    QueueId, Queued, QueuedState, SendMode, SessionId, Usage,
+};
+use tiller_store::{Store, StoreError};
+use tokio_util::sync::CancellationToken;
+
+use crate::bus::ClientId;
+use crate::busy::Doing;
+use crate::context::compact;
+use crate::core::Core;
+use crate::job::text_of;
+use crate::msg::Msg;
+
+const PROMPT: &str = include_str!("../../assets/prompts/goal.md");
+/// Turns at most.
+const TURNS: u32 = 1_000;
+/// Characters of the goal, and of what a check says to the model.
+const TEXT: usize = 8_000;
+const SAID: usize = 4_000;
+/// Characters of the conversation that the judge reads; the end of it.
+const READ: usize = 60_000;
+/// Tokens of its answer.
+const ANSWER: u64 = 1_000;
+
+/// A goal and what belongs to it. Kept as it is, so that it survives a restart.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Pursuit {
+    view: GoalView,
+    /// What the session had cost when it began.
+    from: Cost,
+    /// The message that waits to begin its next turn.
+    queued: Option<QueueId>,
+}
+
+/// What a check found.
+pub(crate) struct Checked {
+    no: u64,
+    holds: bool,
+    /// What it said; for the model and the person.
+    said: String,
+    /// The command that ran, and how it ended.
+    ran: Option<(String, Option<i32>)>,
+    paid: Option<(ModelRef, Usage)>,
+}
+
+fn key(session: SessionId) -> String {
+    format!("goal:{session}")
+}
+
+/// What was pursued when the session was left. It waits for the person. Blocks.
+pub(crate) fn kept(store: &Store, id: SessionId) -> Result<Option<Pursuit>, StoreError> {
+    let kept = store.meta(&key(id))?;
+    let mut pursuit = kept.and_then(|text| serde_json::from_str::<Pursuit>(&text).ok());
+    if let Some(p) = pursuit.as_mut().filter(|p| p.view.state.active()) {
+        p.view.state = GoalState::Stopped;
+        p.view.last = "Tiller ended meanwhile".into();
+    }
+    Ok(pursuit)
+}
+
+impl Pursuit {
+    /// Whether this message is one of its own.
+    pub(crate) fn owns(&self, q: &Queued) -> bool {
+        self.queued == Some(q.id)
+    }
+
+    pub(crate) fn view(&self) -> &GoalView {
+        &self.view
+    }
+}
+
+impl Core {
+    pub(crate) fn goal_command(&mut self, client: ClientId, cause: CommandId, command: GoalCommand) {
+        let result = match command {
+            GoalCommand::Set { goal } => self.set_goal(goal),
+            GoalCommand::Stop => match self.s.goal.as_ref().map(|p| p.view.state) {
+                None => Err(Notice::new(NoticeKind::User, "there is no goal")),
+                Some(state) if state.active() => {
+                    self.stop_goal("stopped by you");
+                    self.interrupt(false);
+                    Ok("the goal is stopped; /goal go takes it up again".into())
+                }
+                Some(_) => {
+                    self.s.goal = None;
+                    self.goal_changed();
+                    Ok("the goal is gone".into())
+                }
+            },
+            GoalCommand::Go => self.take_up(),
+        };
+        match result {
+            Ok(said) => self.done(client, cause, said),
+            Err(notice) => self.refuse(client, cause, notice),
+        }
+    }
+
+    fn set_goal(&mut self, mut goal: Goal) -> Result<String, Notice> {
+        let wrong = |what: &str| Err(Notice::new(NoticeKind::User, what));
+        if self.s.read_only {
+            return wrong("this session is open for reading only");
+        }
+        goal.text = self.redact(goal.text.trim());
+        if goal.text.is_empty() || goal.text.chars().count() > TEXT {
+            return wrong("a goal is said in 1 to 8,000 characters");
+        }
+        if !(1..=TURNS).contains(&goal.turns) {
+            return wrong("a goal may take 1 to 1,000 turns");
+        }
+        if goal.usd.is_some_and(|usd| !usd.is_finite() || usd <= 0.0) {
+            return wrong("what a goal may cost is an amount of dollars, above 0");
+        }
+        match &goal.check {
+            GoalCheck::Command { line } if line.trim().is_empty() => {
+                return wrong("the check has no command");
+            }
+            GoalCheck::Command { .. } if self.w.tool("terminal").is_none() => {
+                return wrong("commands are switched off, so none can check the goal");
+            }
+            GoalCheck::Command { .. } => {}
+            GoalCheck::Judge => drop(self.judge()?),
+        }
+        self.drop_waiting();
+        let view =
+            GoalView { goal, state: GoalState::Working, done: 0, spent: Some(Cost(0)), last: String::new() };
+        let text = first(&view.goal);
+        self.s.goal = Some(Pursuit { view, from: self.s.cost.unwrap_or_default(), queued: None });
+        self.next_turn(text);
+        Ok("the agent works towards it by itself; Esc stops it".into())
+    }
+
+    /// The person takes up a goal that stopped.
+    fn take_up(&mut self) -> Result<String, Notice> {
+        let Some(p) = &mut self.s.goal else { return Err(Notice::new(NoticeKind::User, "there is no goal")) };
+        if p.view.state.active() {
+            return Err(Notice::new(NoticeKind::User, "it is being worked at"));
+        }
+        if p.view.done >= p.view.goal.turns {
+            let text = format!("its {} turns are used up", p.view.goal.turns);
+            return Err(
+                Notice::new(NoticeKind::Budget, text).hint("set it again with more: /goal --turns N ...")
+            );
+        }
+        p.view.state = GoalState::Working;
+        p.view.last = String::new();
+        let text = format!("Go on with the goal: {}", p.view.goal.text);
+        self.next_turn(text);
+        Ok("the agent goes on with the goal".into())
+    }
+
+    /// Who judges, where no command does.
+    fn judge(&self) -> Result<(ModelRef, Arc<dyn tiller_provider::Provider>), Notice> {
+        let fast = self.w.config().tiers.fast.clone().map(ModelRef);
+        let model = fast.filter(|f| self.provider(f).is_ok()).unwrap_or_else(|| self.s.model.clone());
+        if self.is_demo(&model) {
+            let notice =
+                Notice::new(NoticeKind::User, "the demo model follows a script: it can judge nothing");
+            return Err(notice.hint("give a command that checks it: /goal TEXT -- COMMAND"));
+        }
+        if !self.may_pay(&model, self.tier_of(&model)) {
+            return Err(
+                Notice::new(NoticeKind::Budget, "the budget is used up").hint("raise it with /budget")
+            );
+        }
+        let provider = self.provider(&model).map_err(|e| crate::notices::provider(&e))?;
+        Ok((model, provider))
+    }
+
+    /// Its next turn begins as soon as nothing else runs; until then its message waits in the queue, to be seen.
+    fn next_turn(&mut self, text: String) {
+        let id = QueueId::fresh(&*self.w.ids, self.w.clock.now());
+        let message = Message::text(text);
+        self.queue.push(Queued { id, message, mode: SendMode::Queue, state: QueuedState::Queued });
+        if let Some(p) = &mut self.s.goal {
+            p.queued = Some(id);
+            p.view.state = GoalState::Working;
+        }
+        self.goal_changed();
+        self.queue_changed(None);
+        if !self.occupied() {
+            self.next_queued(TurnStatus::Done);
+        }
+    }
+
+    /// A turn is over, and what waited was sent.
+    pub(crate) fn goal_after(&mut self, status: TurnStatus) {
+        let waits = self.s.goal.as_ref().is_some_and(|p| self.queue.iter().any(|q| p.owns(q)));
+        let cost = self.s.cost;
+        let Some(p) = self.s.goal.as_mut().filter(|p| p.view.state == GoalState::Working) else { return };
+        let why = match status {
+            TurnStatus::Done | TurnStatus::Refused => None,
+            TurnStatus::Interrupted => Some("stopped by you"),
+            TurnStatus::Failed => Some("the model failed"),
+            TurnStatus::Limit => Some("a limit was reached"),
+            TurnStatus::Store => Some("nothing can be saved"),
+        };
+        if let Some(why) = why {
+            return self.stop_goal(why);
+        }
+        if waits {
+            // That was another turn: its own is still to come.
+            return;
+        }
+        p.view.done += 1;
+        p.view.spent = cost.map(|c| Cost(c.0.saturating_sub(p.from.0)));
+        if self.occupied() {
+            // What the person said goes first; it is looked at after that.
+            return self.goal_changed();
+        }
+        self.check_goal();
+    }
+
+    fn check_goal(&mut self) {
+        let Some(p) = &mut self.s.goal else { return };
+        p.view.state = GoalState::Checking;
+        let goal = p.view.goal.clone();
+        self.goal_changed();
+        let no = self.next_job();
+        let cancel = match goal.check {
+            GoalCheck::Command { line } => self.run_check(no, line),
+            GoalCheck::Judge => match self.judge() {
+                Ok(judge) => self.ask_judge(no, &goal.text, judge),
+                Err(notice) => return self.stop_goal(&notice.message),
+            },
+        };
+        // What runs ends by its token, and reports under a number that nobody waits for any more.
+        self.busy_with(no, Doing::Goal { cancel }, tokio::spawn(async {}));
+    }
+
+    fn run_check(&mut self, no: u64, line: String) -> CancellationToken {
+        let (cx, mut live) = self.tool_cx("goal", None);
+        let (cancel, tx) = (cx.cancel.clone(), self.tx.clone());
+        self.spawn(async move {
+            let typed = line.clone();
+            let run = tiller_tool::shell::run_line(&cx, &typed);
+            tokio::pin!(run);
+            let result = loop {
+                tokio::select! {
+                    result = &mut run => break result,
+                    // Its words are told when it has ended.
+                    Some(_) = live.recv() => {}
+                }
+            };
+            let (said, exit) = match result {
+                Ok(out) => {
+                    let exit =
+                        if let Some(Display::Output { exit, .. }) = &out.display { *exit } else { None };
+                    (text_of(&out.content), exit)
+                }
+                Err(e) => (e.to_string(), None),
+            };
+            let checked = Checked { no, holds: exit == Some(0), said, ran: Some((line, exit)), paid: None };
+            let _ = tx.send(Msg::GoalChecked(Box::new(checked))).await;
+        });
+        cancel
+    }
+
+    fn ask_judge(
+        &mut self,
+        no: u64,
+        goal: &str,
+        (model, provider): (ModelRef, Arc<dyn tiller_provider::Provider>),
+    ) -> CancellationToken {
+        let cancel = CancellationToken::new();
+        let (stopped, tx, name) = (cancel.clone(), self.tx.clone(), self.s.id.to_string());
+        let said = compact::transcript(&self.s.path.clone(), None, READ);
+        let text = format!("{said}\n\n[the goal]\n{goal}");
+        self.spawn(async move {
+            let mut usage = Usage::default();
+            let got = tokio::select! {
+                got = crate::compaction::ask(&provider, &model, PROMPT, text, &name, Some(ANSWER), &mut usage) => Some(got),
+                () = stopped.cancelled() => None,
+            };
+            let (holds, said) = match got {
+                Some(Ok(answer)) => verdict(&answer),
+                Some(Err(e)) => (false, format!("the judge failed: {e}")),
+                None => (false, String::new()),
+            };
+            let checked = Checked { no, holds, said, ran: None, paid: Some((model, usage)) };
+            let _ = tx.send(Msg::GoalChecked(Box::new(checked))).await;
+        });
+        cancel
+    }
+
+    pub(crate) fn goal_checked(&mut self, checked: Checked) {
+        let Checked { no, holds, said, ran, paid } = checked;
+        if let Some((model, usage)) = paid.filter(|(_, u)| *u != Usage::default()) {
+            let call = self.book(&model, self.tier_of(&model), usage);
+            let ticket = self.w.store.record_call(self.s.id, call);
+            let told = crate::saves::After { events: Vec::new(), then: crate::saves::Then::Nothing };
+            self.saves.push(ticket, told);
+        }
+        if !self.job_done(no) {
+            return;
+        }
+        let said = self.redact(&said);
+        if let Some((line, exit)) = ran {
+            let (line, output) = (self.redact(&line), said.clone());
+            let event = ToolEvent::ShellLine { line, output, exit, shared: false };
+            self.bus.publish(&self.place_of(None), EventBody::Tool(event));
+        }
+        let cost = self.s.cost;
+        let Some(p) = &mut self.s.goal else { return };
+        p.view.spent = cost.map(|c| Cost(c.0.saturating_sub(p.from.0)));
+        p.view.last = last_line(&said);
+        let over = p.view.goal.usd.and_then(|usd| match p.view.spent {
+            Some(spent) if spent.usd() < usd => None,
+            Some(spent) => Some(format!("${:.2} of ${usd:.2} is spent", spent.usd())),
+            None => Some("what it costs is not known, so its budget cannot hold".to_owned()),
+        });
+        let (done, turns) = (p.view.done, p.view.goal.turns);
+        if holds {
+            p.view.state = GoalState::Reached;
+            let text = format!("the goal is reached, after {done} turn{}", if done == 1 { "" } else { "s" });
+            self.goal_changed();
+            self.notice(Notice::new(NoticeKind::Info, text));
+        } else if done >= turns {
+            return self.stop_goal(&format!("not reached in {turns} turns"));
+        } else if let Some(why) = over {
+            return self.stop_goal(&why);
+        } else {
+            let tail: String = tail(&said, SAID);
+            self.next_turn(format!(
+                "The goal is not reached yet (turn {done} of {turns}). The check says:\n{tail}\n\nGo on."
+            ));
+            return;
+        }
+        self.next_queued(TurnStatus::Done);
+    }
+
+    /// It waits for the person from here on.
+    pub(crate) fn stop_goal(&mut self, why: &str) {
+        self.drop_waiting();
+        let Some(p) = &mut self.s.goal else { return };
+        if !p.view.state.active() {
+            return;
+        }
+        p.view.state = GoalState::Stopped;
+        why.clone_into(&mut p.view.last);
+        self.goal_changed();
+        let notice = Notice::new(NoticeKind::Budget, format!("the goal stopped: {why}"));
+        self.notice(notice.hint("/goal shows where it stands; /goal go takes it up again"));
+    }
+
+    /// Its message is not sent any more.
+    fn drop_waiting(&mut self) {
+        let Some(id) = self.s.goal.as_mut().and_then(|p| p.queued.take()) else { return };
+        let before = self.queue.len();
+        self.queue.retain(|q| q.id != id);
+        if self.queue.len() != before {
+            self.queue_changed(None);
+        }
+    }
+
+    /// Told and kept.
+    fn goal_changed(&mut self) {
+        let kept = self.s.goal.as_ref().and_then(|p| serde_json::to_string(p).ok());
+        drop(self.w.store.set_meta(&key(self.s.id), kept));
+        let goal = self.s.goal.as_ref().map(|p| p.view.clone());
+        self.state(None, StateEvent::GoalChanged { goal });
+    }
+}
+
+/// How the model is told of it.
+fn first(goal: &Goal) -> String {
+    let check = match &goal.check {
+        GoalCheck::Command { line } => format!("it is reached when `{line}` ends with 0"),
+        GoalCheck::Judge => "another model judges whether it is reached".to_owned(),
+    };
+    format!(
+        "Goal: {}\n\nWork until it is reached, without asking back where you can decide. After each turn it is \
+         checked: {check}. There are {} turns.",
+        goal.text, goal.turns
+    )
+}
+
+/// Yes or no, by the first word; the rest is why.
+fn verdict(answer: &str) -> (bool, String) {
+    let answer = answer.trim();
+    let word: String = answer.chars().take_while(|c| c.is_alphabetic()).collect();
+    let why = answer[word.len()..].trim_start_matches([':', ',', '.', '-', ' ', '\n', '*']).trim();
+    (word.eq_ignore_ascii_case("yes"), if why.is_empty() { answer.to_owned() } else { why.to_owned() })
+}
+
+fn last_line(text: &str) -> String {
+    let line = text.lines().rev().map(str::trim).find(|l| !l.is_empty()).unwrap_or_default();
+    line.chars().take(200).collect()
+}
+
+/// The end of it.
+fn tail(text: &str, most: usize) -> String {
+    let text = text.trim_end();
+    let skip = text.chars().count().saturating_sub(most);
+    text.chars().skip(skip).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_yes_is_one() {
+        assert_eq!(verdict("Yes."), (true, "Yes.".into()));
+        assert_eq!(verdict("yes: all of it\n"), (true, "all of it".into()));
+        assert_eq!(verdict("No, the tests fail"), (false, "the tests fail".into()));
+        for answer in ["", "yesterday", "It says yes", "**yes**", "ja"] {
+            assert!(!verdict(answer).0, "{answer}");
+        }
+    }
+}
