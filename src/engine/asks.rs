@@ -35,7 +35,8 @@ impl Wrong {
 }
 
 impl Asks {
-    /// Opens a question, or joins one that asks the same. `Some` when it is new to the person.
+    /// Opens a question, or joins one of the same agent's that asks the same. `Some` when it is new to the person.
+    /// Each agent has its own, so that nobody answers for one that was not shown; who answers several at once says so.
     pub(crate) fn open(
         &mut self,
         id: AskId,
@@ -45,7 +46,7 @@ impl Asks {
         waiter: Waiter,
     ) -> Option<&Ask> {
         if let AskBody::Permission(p) = &body {
-            let same = self.open.iter_mut().find(|(a, _)| {
+            let same = self.open.iter_mut().filter(|(a, _)| a.agent == agent).find(|(a, _)| {
                 matches!(&a.body, AskBody::Permission(q) if q.hash == p.hash && q.tool == p.tool && q.folder == p.folder)
             });
             if let Some((_, waiters)) = same {

@@ -36,7 +36,7 @@ fn identical_questions_are_answered_together_and_only_once() {
     let (w2, mut r2) = oneshot::channel();
     let (w3, mut r3) = oneshot::channel();
     assert!(asks.open(id(1), AgentId::main(), None, permission("ls"), w1).is_some());
-    assert!(asks.open(id(2), AgentId("main/a1".into()), None, permission("ls"), w2).is_none());
+    assert!(asks.open(id(2), AgentId::main(), None, permission("ls"), w2).is_none());
     assert!(asks.open(id(3), AgentId::main(), None, permission("rm -r x"), w3).is_some());
     assert_eq!(asks.answer(id(3), yes("ls")), Err(Wrong::OtherText));
     assert_eq!(asks.answer(id(1), AskReply::Yes { value: None }), Err(Wrong::Kind));
@@ -47,4 +47,17 @@ fn identical_questions_are_answered_together_and_only_once() {
     drop(r3);
     assert_eq!(asks.prune().len(), 1);
     assert!(asks.is_empty());
+}
+
+#[test]
+fn the_same_question_of_another_agent_is_a_question_of_its_own() {
+    let mut asks = Asks::default();
+    let (w1, mut r1) = oneshot::channel();
+    let (w2, mut r2) = oneshot::channel();
+    assert!(asks.open(id(1), AgentId::main(), None, permission("ls"), w1).is_some());
+    assert!(asks.open(id(2), AgentId("main/a1".into()), None, permission("ls"), w2).is_some());
+    asks.answer(id(1), yes("ls")).unwrap();
+    assert!(r1.try_recv().is_ok() && r2.try_recv().is_err(), "who answered may not have seen the second");
+    asks.answer(id(2), yes("ls")).unwrap();
+    assert!(r2.try_recv().is_ok());
 }

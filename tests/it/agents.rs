@@ -241,3 +241,27 @@ fn what_ran_at_a_kill_is_interrupted_and_goes_on_by_key() {
     idle(&term);
     assert_eq!(quit(&mut term), 0);
 }
+
+#[test]
+fn the_same_call_of_two_agents_is_answered_once_for_both() {
+    let server = crew_server();
+    let place = Place::anthropic(&server);
+    let mut term = place.term(&[], 118, 25);
+    term.wait_text("Say what you want done");
+    say(&mut term, "/spawn write it down");
+    term.wait("the first question", |s| s.contains("approve? a1 write it down"));
+    term.keys("\x1b");
+    term.wait_text("to answer");
+    say(&mut term, "/spawn write it down, too");
+    term.wait("the second question", |s| s.contains("approve? a1") || s.contains("approve? a2"));
+    let both = |s: &str| s.contains("(for 2 agents)") && s.contains("also for: ");
+    term.wait("both in one", both);
+    let yes = crate::common::poll(std::time::Duration::from_secs(30), || {
+        term.keys("y");
+        crate::common::let_pass(std::time::Duration::from_millis(200));
+        (!term.screen().contains("approve?")).then_some(())
+    });
+    assert!(yes.is_some(), "{}", term.screen());
+    term.wait("their end", |s| row(s, "a1 ").contains("done") && row(s, "a2 ").contains("done"));
+    assert!(place.work.join("written.txt").exists());
+}
