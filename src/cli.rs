@@ -127,6 +127,11 @@ pub enum Sub {
     Import(Import),
     /// What the files were: list, name, compare, restore, undo
     Checkpoint(Checkpoint),
+    /// Kinds of agents: built in, yours, and the project's
+    Agents {
+        #[command(subcommand)]
+        what: Agents,
+    },
     /// What ran, who allowed it, and how it ended
     Audit {
         /// Show only rows that contain this
@@ -280,6 +285,24 @@ pub enum Sessions {
     Gc,
 }
 
+/// `tiller agents`.
+#[derive(Debug, Subcommand)]
+pub enum Agents {
+    /// Every definition: where it is from, when to use it, its model and tools
+    List {
+        /// One JSON object a line on standard output
+        #[arg(long)]
+        json: bool,
+    },
+    /// Run one turn without a screen, as this kind of agent: its prompt, tools, model and limits
+    Run {
+        /// A kind of agent; `tiller agents list` shows them
+        name: String,
+        #[command(flatten)]
+        exec: Box<Exec>,
+    },
+}
+
 /// How costs are grouped.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub enum By {
@@ -348,6 +371,31 @@ pub struct Checkpoint {
     pub json: bool,
 }
 
+/// What is brought back.
+#[derive(Clone, Copy, Debug, Default, clap::Args)]
+pub struct RestorePart {
+    /// The files (what happens without any of these three)
+    #[arg(long, group = "part")]
+    files: bool,
+    /// The conversation: it goes on from there on a branch of its own, the old one stays
+    #[arg(long, group = "part", conflicts_with_all = ["path", "force"])]
+    talk: bool,
+    /// Both
+    #[arg(long, group = "part")]
+    both: bool,
+}
+
+impl RestorePart {
+    /// As in the workbench.
+    pub fn what(self) -> tiller_protocol::RestoreWhat {
+        match (self.talk, self.both) {
+            (true, _) => tiller_protocol::RestoreWhat::Talk,
+            (_, true) => tiller_protocol::RestoreWhat::Both,
+            _ => tiller_protocol::RestoreWhat::Files,
+        }
+    }
+}
+
 /// What is done with them.
 #[derive(Debug, Subcommand)]
 pub enum CheckpointWhat {
@@ -360,7 +408,7 @@ pub enum CheckpointWhat {
         /// A name, or an entry's id or its beginning
         point: String,
     },
-    /// Bring files back. What is there now is kept first; what you changed yourself stays
+    /// Bring files back, the conversation, or both. What is there now is kept first; what you changed yourself stays
     Restore {
         /// A name, or an entry's id or its beginning
         point: String,
@@ -370,6 +418,8 @@ pub enum CheckpointWhat {
         /// Also what you or another program changed since
         #[arg(long)]
         force: bool,
+        #[command(flatten)]
+        part: RestorePart,
     },
     /// Take the last restore back
     Undo {

@@ -10,8 +10,10 @@
 //! | `text`, `check`, `nearest` | one file: values with their places, checked against the schema |
 //! | `narrow` | what a project's file may do |
 //! | `load` | the layers, origins, live reading |
+//! | [`agents`] | agent definitions: Markdown files with front matter |
 //! | `edit`, `keyfile`, `write` | changing a setting, keeping keys, whole-file writes |
 
+pub mod agents;
 mod check;
 mod edit;
 mod keyfile;

@@ -12,6 +12,13 @@ pub struct Places {
 }
 
 impl Places {
+    /// Where agents that work apart have their folders: beside the data, because what is in the folders above no tool
+    /// may write.
+    pub fn worktrees(&self) -> PathBuf {
+        let name = if self.data.ends_with("data") { "worktrees" } else { "tiller-worktrees" };
+        self.data.with_file_name(name)
+    }
+
     /// From environment variables, given as a function so that tests need not set any.
     /// `None` when neither `TILLER_HOME` nor `HOME` nor XDG folders are set.
     pub fn from_env(var: &dyn Fn(&str) -> Option<String>) -> Option<Self> {

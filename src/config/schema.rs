@@ -23,6 +23,7 @@ pub struct Config {
     pub ui: Ui,
     pub watch: Watch,
     pub snapshots: Snapshots,
+    pub agents: Agents,
 }
 
 /// Models by role, each `provider/model`.
@@ -196,6 +197,16 @@ pub enum EnterWhileRunning {
     Queue,
 }
 
+/// Whether a branch that is left is summed up on the one that is gone to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum BranchSummary {
+    #[default]
+    Ask,
+    Never,
+    Always,
+}
+
 /// The screen.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -207,6 +218,8 @@ pub struct Ui {
     /// Keymap preset: default, vim, emacs.
     pub keymap: String,
     pub enter_while_running: EnterWhileRunning,
+    /// A summary of what was done on a branch, when it is left: `ask`, `never`, `always`.
+    pub branch_summary: BranchSummary,
     /// Linear text without redraws.
     pub plain: bool,
     pub reduced_motion: bool,
@@ -243,6 +256,7 @@ impl Default for Ui {
             theme_light: "ansi".into(),
             keymap: "default".into(),
             enter_while_running: EnterWhileRunning::Steer,
+            branch_summary: BranchSummary::Ask,
             plain: false,
             reduced_motion: false,
             ascii: false,
@@ -278,6 +292,47 @@ pub struct Snapshots {
 impl Default for Snapshots {
     fn default() -> Self {
         Self { enabled: true, file_mb: 16, quota_mb: 2048, files: 200_000 }
+    }
+}
+
+/// Agents that work for the main one. Their limits hold for each that is started from then on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Agents {
+    /// How many may stand below each other; 0: there are none.
+    pub depth: u32,
+    /// At work at once; more wait.
+    pub running: usize,
+    /// In one session.
+    pub total: usize,
+    /// Requests of one agent.
+    pub turns: u32,
+    /// Seconds at work of one agent.
+    pub seconds: u64,
+    /// Tokens of one agent, and of all together.
+    pub tokens: Option<u64>,
+    pub tree_tokens: Option<u64>,
+    /// Dollars of one agent, and of all together.
+    pub cost: Option<f64>,
+    pub tree_cost: Option<f64>,
+    /// The main agent has all tools for agents, not only the usual ones.
+    pub all_tools: bool,
+}
+
+impl Default for Agents {
+    fn default() -> Self {
+        Self {
+            depth: 2,
+            running: 3,
+            total: 50,
+            turns: 100,
+            seconds: 3_600,
+            tokens: None,
+            tree_tokens: None,
+            cost: None,
+            tree_cost: None,
+            all_tools: false,
+        }
     }
 }
 

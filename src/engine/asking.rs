@@ -19,6 +19,9 @@ impl Core {
         body: AskBody,
         reply: oneshot::Sender<Result<AskReply, String>>,
     ) {
+        if self.me.child.is_some() {
+            return self.ask_main(call, body, reply);
+        }
         if self.w.human == Human::Absent {
             let _ = reply.send(Err("nobody is there to answer".into()));
             return;
@@ -37,7 +40,7 @@ impl Core {
     /// A question of the engine's own; the answer comes back as a report.
     pub(crate) fn ask_self(&mut self, about: About, body: AskBody) {
         let (reply, answer) = oneshot::channel();
-        self.ask(AgentId::main(), None, body, reply);
+        self.ask(self.me.id.clone(), None, body, reply);
         let tx = self.tx.clone();
         self.spawn(async move {
             let reply = answer.await.unwrap_or_else(|_| Err("Tiller is ending".into()));
@@ -55,7 +58,9 @@ impl Core {
 
     /// As they are stored: without secrets.
     pub(crate) fn asks_to_keep(&self) -> Vec<Ask> {
-        self.asks.list().into_iter().map(|a| clean::ask(&self.w.redact, a)).collect()
+        // A child's call asks again by itself when the child goes on.
+        let mine = self.asks.list().into_iter().filter(|a| a.agent == self.me.id);
+        mine.map(|a| clean::ask(&self.w.redact, a)).collect()
     }
 
     /// Closes the questions whose calls have ended.

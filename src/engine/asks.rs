@@ -86,9 +86,14 @@ impl Asks {
         self.open.is_empty()
     }
 
-    /// Whether this call waits for an answer.
-    pub(crate) fn waits(&self, call: &str) -> bool {
-        self.open.iter().any(|(a, _)| a.call.as_deref() == Some(call))
+    /// Whether this call of the agent's waits for an answer.
+    pub(crate) fn waits(&self, agent: &AgentId, call: &str) -> bool {
+        self.open.iter().any(|(a, _)| a.agent == *agent && a.call.as_deref() == Some(call))
+    }
+
+    /// Whether the agent waits for an answer.
+    pub(crate) fn wait(&self, agent: &AgentId) -> bool {
+        self.open.iter().any(|(a, _)| a.agent == *agent)
     }
 }
 

@@ -5,7 +5,7 @@ use tiller_protocol::{Entry, EventBody};
 
 use crate::bus::Place;
 use crate::clean;
-use crate::context::layers::Facts;
+use crate::context::layers::{Facts, Role};
 use crate::core::{Core, Live};
 use crate::saves::Then;
 use crate::turn::{Input, ToolTable, Turn, TurnLimits};
@@ -57,12 +57,15 @@ impl Core {
             held: None,
             ending: None,
             over: false,
+            text: String::new(),
+            why: None,
         });
         self.s.interrupted = None;
         let spoken = Self::spoken(&entries);
         let mut append = self.append().entries(entries);
         append.running = Some(Some(self.running(format!("a reply of {}", self.s.model))));
-        append.prompt = history;
+        // What an agent says to another is not what the person typed.
+        append.prompt = history.filter(|_| self.me.child.is_none());
         // What waited stands before the words now.
         append.pending = Some(self.pending.clone());
         if queue {
@@ -76,6 +79,7 @@ impl Core {
     pub(crate) fn turn_started(&mut self) {
         let place = self.place();
         self.bus.publish(&place, EventBody::Turn(TurnEvent::TurnStarted {}));
+        self.child_begins();
         self.agent_changed();
         let steering = self.steering();
         self.inputs.push_back(Input::Steer(steering));
@@ -92,7 +96,19 @@ impl Core {
             profile: self.s.profile,
             git: self.watching.git.clone(),
             budget_left: self.budget.left(self.spent),
+            role: self.role(),
             ..Facts::default()
         }
+    }
+
+    /// What the prompt says of who it is.
+    fn role(&self) -> Option<Role> {
+        let identity = self.me.child.as_ref().map(|c| {
+            let name = self.me.role.as_ref().map(|r| r.name.as_str());
+            crate::crew::identity(&self.me.id, &c.label, name, self.tier())
+        });
+        let definition = self.me.role.clone();
+        (identity.is_some() || definition.is_some())
+            .then(|| Role { definition, identity: identity.unwrap_or_default() })
     }
 }

@@ -136,7 +136,7 @@ async fn readers_wake_on_events_and_end_with_the_engine() {
 #[test]
 fn a_full_or_closed_engine_says_so() {
     let (_bus, handle, rx) = Bus::new(Arc::new(ManualClock::new(Time(0))));
-    let command = |n| Command { id: CommandId(n), body: CommandBody::Query(Query::Snapshot) };
+    let command = |n| Command::new(CommandId(n), CommandBody::Query(Query::Snapshot));
     for n in 0..COMMANDS as u64 {
         handle.send(command(n)).unwrap();
     }

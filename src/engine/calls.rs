@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use tiller_protocol::event::ToolEvent;
 use tiller_protocol::view::AuditRow;
-use tiller_protocol::{AgentId, EntryBody, EventBody, Part, TodoItem, ToolCall, Touch};
+use tiller_protocol::{EntryBody, EventBody, Part, TodoItem, ToolCall, Touch};
 use tiller_tool::ToolCx;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
@@ -27,16 +27,20 @@ const PROGRESS: usize = 64;
 impl Core {
     pub(crate) fn tool_cx(&self, call_id: &str, call: Option<String>) -> (ToolCx, mpsc::Receiver<String>) {
         let (progress, live) = mpsc::channel(PROGRESS);
+        let call_entry =
+            self.s.tail.iter().rev().find(|e| matches!(e.body, EntryBody::Assistant { .. })).map(|e| e.id);
         let ports = CallPorts {
             call,
             tx: self.tx.clone(),
             todo: Arc::clone(&self.todo),
             writes: self.watching.writes.clone(),
             store: self.w.store.clone(),
+            main: self.me.child.as_ref().map_or_else(|| self.tx.clone(), |c| c.main.clone()),
+            entry: call_entry,
         };
         let cx = ToolCx {
             session: self.s.id,
-            agent: AgentId::main(),
+            agent: self.me.id.clone(),
             call_id: call_id.to_owned(),
             workspace: Arc::clone(&self.w.workspace),
             cancel: CancellationToken::new(),
@@ -97,6 +101,7 @@ impl Core {
             profile: self.s.profile,
             tx: self.tx.clone(),
             session: self.s.id,
+            root: self.me.child.as_ref().map_or(self.s.id, |c| c.root),
             turn: self.live.as_ref().and_then(|l| l.root),
             reviews: Arc::clone(&self.reviews),
             writes: self.watching.writes.clone(),
@@ -128,6 +133,12 @@ impl Core {
         if let Some(step) = done.step.take() {
             self.keep_step(call_id, step);
         }
+        if let Some(child) = &mut self.me.child {
+            child.calls += 1;
+            let root = &self.w.workspace.root;
+            let names = done.wrote.iter().map(|p| p.strip_prefix(root).unwrap_or(p).display().to_string());
+            child.files.extend(names);
+        }
         if let Some(live) = &mut self.live {
             live.calls.remove(call_id);
             live.audits.insert(call_id.to_owned(), done.audit);
@@ -154,7 +165,7 @@ impl Core {
         let audit = self.live.as_mut().and_then(|l| l.audits.remove(call_id)).unwrap_or_else(|| AuditRow {
             time: self.w.clock.now(),
             session: self.s.id,
-            agent: AgentId::main().0,
+            agent: self.me.id.0.clone(),
             tool: name.clone(),
             what: what(&self.w.redact, &arguments),
             decision: "none".into(),

@@ -8,8 +8,8 @@ use futures_util::future::{BoxFuture, Shared};
 use tiller_protocol::event::{StateEvent, TurnEvent};
 use tiller_protocol::view::LayerCost;
 use tiller_protocol::{
-    AgentId, Attachment, CommandId, Entry, EntryBody, EventBody, Message, Notice, NoticeKind, Origin, Part,
-    QueueId, SendMode, StopReason,
+    Attachment, CommandId, Entry, EntryBody, EventBody, Message, Notice, NoticeKind, Origin, Part, QueueId,
+    SendMode, StopReason,
 };
 use tokio_util::task::AbortOnDropHandle;
 
@@ -28,6 +28,11 @@ use crate::world::World;
 
 /// The layers of the system prompt, read in the background when a session starts.
 pub(crate) type PrefixTask = Shared<BoxFuture<'static, Arc<Layers>>>;
+
+/// Before a session is open.
+pub(crate) fn no_prefix() -> PrefixTask {
+    async { Arc::new(Layers::bare()) }.boxed().shared()
+}
 
 /// Starts to make the prefix.
 pub(crate) fn prefix(w: &World, facts: Facts) -> PrefixTask {
@@ -99,7 +104,9 @@ impl Core {
 
     /// Reads attachments and waits for the prefix, away from the engine's own task.
     pub(crate) fn compose(&mut self, goal: Goal, messages: Vec<(Option<QueueId>, Message)>) {
-        let prefix = (!self.s.has_prefix()).then(|| self.prefix.clone());
+        // A program of another vendor has a prompt of its own.
+        let ours = self.outside().is_none();
+        let prefix = (ours && !self.s.has_prefix()).then(|| self.prefix.clone());
         let fast = self.fast();
         let (tx, workspace) = (self.tx.clone(), Arc::clone(&self.w.workspace));
         let books = self.day_matters().then(|| Arc::clone(&self.w));
@@ -121,7 +128,7 @@ impl Core {
                 (id, message, files, texts)
             })
             .collect();
-        let store = self.w.store.clone();
+        let (store, me) = (self.w.store.clone(), self.me.id.clone());
         let task = async move {
             let mut items = Vec::new();
             for (id, message, files, texts) in messages {
@@ -157,7 +164,7 @@ impl Core {
                 }
                 None => None,
             };
-            writes.look(&AgentId::main(), &workspace).await;
+            writes.look(&me, &workspace).await;
             // The engine may have ended.
             let _ = tx.send(Msg::Composed(Box::new(Composed { goal, items, prefix, paid, today, no }))).await;
         };
@@ -225,6 +232,8 @@ impl Core {
         let text = message.text.clone();
         let (entry, event) = self.user_entry(message, Origin::Prompt, content);
         events.push((place.clone(), event));
+        let direct = cause.and_then(|cause| self.delivery(cause));
+        events.extend(direct.or_else(|| item.id.and_then(|id| self.delivered(id))));
         entries.push(entry);
         if item.id.is_some() {
             events.push((
@@ -326,6 +335,7 @@ impl Core {
                     content.extend(self.news_part());
                     prompts.push(item.message.text.clone());
                     let (entry, event) = self.user_entry(item.message, Origin::Steer, content);
+                    events.extend(item.id.and_then(|id| self.delivered(id)));
                     events.push((place.clone(), event));
                     entries.push(entry);
                 }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use serde_json::Value;
 use tiller_protocol::event::{ReplyEvent, StateEvent};
 use tiller_protocol::{
-    AgentId, CommandId, Cost, EntryBody, EntryId, EventBody, FileChange, Notice, Part, QueueId, Queued,
+    CommandId, Cost, EntryBody, EntryId, EventBody, FileChange, Notice, Part, QueueId, Queued,
 };
 use tiller_store::Running;
 use tokio::sync::mpsc;
@@ -59,10 +59,19 @@ pub(crate) struct Live {
     /// It ends, but as this: the store failed, or a limit was reached.
     pub(crate) ending: Option<(tiller_protocol::event::TurnStatus, Notice)>,
     pub(crate) over: bool,
+    /// Its last words, and why it ended as it did.
+    pub(crate) text: String,
+    pub(crate) why: Option<Notice>,
 }
 
 /// The engine's state.
 pub(crate) struct Core {
+    /// Who it is.
+    pub(crate) me: crate::crew::Me,
+    /// The agents that work for this session; of the main agent only, empty for others.
+    pub(crate) crew: crate::crew::Crew,
+    /// Tasks of agents that were told to end.
+    pub(crate) crew_ending: Vec<AbortOnDropHandle<()>>,
     pub(crate) w: Arc<World>,
     pub(crate) bus: Arc<Bus>,
     /// Tasks hold clones; the loop below holds the other end, which closes when the engine ends.
@@ -174,7 +183,7 @@ impl Core {
             Msg::StreamEnded { turn, n, result } if self.is_live(turn) => {
                 self.feed(Input::StreamEnded { n, result });
             }
-            Msg::WaitOver { turn, n } if self.is_live(turn) => self.feed(Input::WaitOver { n }),
+            Msg::WaitOver { turn, n } if self.is_live(turn) => self.wait_over(turn, n),
             Msg::ToolDone { turn, call_id, done } if self.is_live(turn) => self.tool_done(&call_id, *done),
             Msg::Chunks { .. }
             | Msg::Quiet { .. }
@@ -220,6 +229,19 @@ impl Core {
             Msg::Watch(seen) => self.seen(seen),
             Msg::Comments(found) => self.comments_found(found),
             Msg::Quit => self.quit_pressed(),
+            Msg::Crew(msg) => self.crew_msg(msg),
+            Msg::Outside { turn, said } => self.outside_said(turn, *said),
+            Msg::AskOver => self.ask_over(),
+            Msg::Purse { turn } => self.purse_changed(turn),
+            Msg::TimeUp { turn } => self.time_up(turn),
+            Msg::Touched(files) => self.touched(files),
+            msg @ (Msg::Pause(_)
+            | Msg::Stop { .. }
+            | Msg::Limits(_)
+            | Msg::Profile(_)
+            | Msg::Heard { .. }) => {
+                self.told(msg);
+            }
         }
     }
 
@@ -241,7 +263,7 @@ impl Core {
     }
 
     pub(crate) fn place_of(&self, cause: Option<CommandId>) -> Place {
-        Place { session: self.s.id, agent: AgentId::main(), cause }
+        Place { session: self.s.id, agent: self.me.id.clone(), cause }
     }
 
     pub(crate) fn state(&self, cause: Option<CommandId>, event: StateEvent) {
@@ -274,14 +296,18 @@ impl Core {
 
     /// What the session is doing, for the next start after a crash.
     pub(crate) fn running(&self, what: String) -> Running {
-        Running { agent: AgentId::main().0, what, since: self.w.clock.now() }
+        Running { agent: self.me.id.0.clone(), what, since: self.w.clock.now() }
     }
 
     pub(crate) fn news_part(&mut self) -> Option<Part> {
         for outside in self.watching.writes.found() {
             self.news.outside(outside);
         }
-        self.news.take()
+        let part = self.news.take();
+        if part.is_some() {
+            self.telling();
+        }
+        part
     }
 
     pub(crate) fn entry_event(entry: &tiller_protocol::Entry) -> EventBody {

@@ -18,6 +18,10 @@ impl Core {
         if self.quitting.is_some() {
             return;
         }
+        let everybodys = matches!(command.body, CommandBody::Agent(_) | CommandBody::Ask(_));
+        if let Some(agent) = command.agent.clone().filter(|a| *a != self.me.id && !everybodys) {
+            return self.to_agent(client, &agent, command);
+        }
         match command.body {
             CommandBody::Turn(c) => match c {
                 TurnCommand::Submit { message, mode } => self.submit(client, id, message, mode),
@@ -41,14 +45,16 @@ impl Core {
                 SessionCommand::Fork { entry } => self.fork(client, id, entry, None),
                 SessionCommand::CarryOver { from, focus } => self.carry_over(client, id, from, focus),
                 SessionCommand::OpenBranch { head } => self.open_branch(client, id, head),
-                SessionCommand::LabelBranch { head, label } => self.label_branch(client, id, head, &label),
-                SessionCommand::ArchiveBranch { head, archived } => {
-                    self.archive_branch(client, id, head, archived)
+                SessionCommand::LabelBranch { session, head, label } => {
+                    self.label_branch(client, id, session, head, &label)
                 }
-                SessionCommand::Tag { name, entry } => self.tag(client, id, &name, entry),
+                SessionCommand::ArchiveBranch { session, head, archived } => {
+                    self.archive_branch(client, id, session, head, archived)
+                }
+                SessionCommand::Tag { session, name, entry } => self.tag(client, id, session, &name, entry),
                 SessionCommand::Checkpoint { name } => self.checkpoint(client, id, &name),
-                SessionCommand::Restore { entry, what, keep, force } => {
-                    self.restore(client, id, entry, what, Wishes { keep, force })
+                SessionCommand::Restore { entry, what, keep, force, parts } => {
+                    self.restore(client, id, entry, what, Wishes { keep, force, parts })
                 }
                 SessionCommand::UndoRestore { redo } => self.undo_restore(client, id, redo),
                 SessionCommand::UndoOp { redo } => self.undo_op(client, id, redo),
@@ -75,6 +81,7 @@ impl Core {
                 WatchCommand::Mute { path } => self.watching.mute(&path),
                 WatchCommand::Diff { path } => self.watch_diff(client, id, path),
             },
+            CommandBody::Agent(c) => self.agent_command(client, id, c),
             CommandBody::Query(q) => self.query(client, id, q),
         }
     }

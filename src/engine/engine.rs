@@ -4,6 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use tiller_config::agents::Definition;
 use tiller_protocol::command::SessionCommand;
 use tiller_protocol::{Command, CommandBody, CommandId, Notice, Profile, SessionId};
 use tiller_store::StoreError;
@@ -14,9 +15,10 @@ use crate::asks::Asks;
 use crate::before::Reviews;
 use crate::bus::{Bus, EngineHandle};
 use crate::core::Core;
-use crate::msg::REPORTS;
+use crate::msg::{Msg, REPORTS};
 use crate::news::News;
 use crate::saves::Saves;
+use crate::session::Session;
 use crate::session::load::{self, Loaded};
 use crate::todo::Todo;
 use crate::watching::Watching;
@@ -72,6 +74,7 @@ impl Engine {
         let watcher = parts.watcher.clone();
         let trust = parts.trust.clone();
         let notices = parts.notices.clone();
+        let role = parts.role.clone();
         let w = Arc::new(world(parts));
         let id = match open {
             Open::New => None,
@@ -91,48 +94,15 @@ impl Engine {
         let first = model.clone().unwrap_or_else(|| w.default_model());
         let session = load::fresh(&w, first, profile.unwrap_or(w.config().profile), read_only);
         let resumed = loaded.is_some();
-        let mut core = Core {
-            prefix: compose::prefix(&w, crate::context::layers::Facts::default()),
-            watching: Watching::start(watcher, tx.clone()),
-            finder: Arc::new(crate::finder::Finder::new(&w.workspace.root)),
-            budget: budget::Limits::new(&w.config().budget),
-            spent: budget::Spent { session: tiller_protocol::Cost(0), day: today.all },
-            day: today.day,
-            bus,
-            tx,
-            s: session,
-            live: None,
-            turns: 0,
-            busy: None,
-            jobs: 0,
-            look_only: read_only,
-            queue: Vec::new(),
-            asks: Asks::default(),
-            todo: Arc::new(Mutex::new(Todo::default())),
-            news: News::default(),
-            pending: Vec::new(),
-            saves: Saves::new(),
-            tiers: today.tiers,
-            told_left: None,
-            feed: VecDeque::new(),
-            reviews: Arc::new(Mutex::new(Reviews::default())),
-            recorded: None,
-            named: Vec::new(),
-            last_state: crate::files::LastState::default(),
-            files_failed: false,
-            keeping: tokio_util::task::TaskTracker::new(),
-            inputs: VecDeque::new(),
-            max_requests,
-            max_cost,
-            lines: HashMap::new(),
-            titling: Default::default(),
-            asked: crate::comments::Asked::default(),
-            tasks: tokio::task::JoinSet::new(),
-            quitting: None,
-            quit_presses: 0,
-            stop: false,
-            w,
-        };
+        let me = crate::crew::Me::main(role);
+        let watching = Watching::start(watcher, tx.clone());
+        let mut core = Core::new(w, me, bus, tx, session, watching);
+        core.spent.day = today.all;
+        core.day = today.day;
+        core.tiers = today.tiers;
+        core.look_only = read_only;
+        core.max_requests = max_requests;
+        core.max_cost = max_cost;
         match loaded {
             Some(mut loaded) => {
                 if let Some(model) = model {
@@ -160,7 +130,6 @@ impl Engine {
         if let Some(offer) = trust {
             core.ask_trust(offer);
         }
-        core.keeping.close();
         core.finish_restore();
         let session = core.s.id;
         let closing = Closing(Arc::clone(&core.bus));
@@ -190,12 +159,72 @@ impl Engine {
 
     /// Saves, ends every child, and ends. At most a few seconds, usually milliseconds.
     pub async fn shutdown(self) {
-        let quit = Command { id: CommandId(u64::MAX), body: CommandBody::Session(SessionCommand::Quit) };
+        let quit = Command::new(CommandId(u64::MAX), CommandBody::Session(SessionCommand::Quit));
         // A full queue of commands cannot keep it alive: then it is dropped below.
         let _ = self.handle.send(quit);
         let mut task = self.task;
         if tokio::time::timeout(LAST, &mut task).await.is_err() {
             task.abort();
+        }
+    }
+}
+
+impl Core {
+    /// One with nothing in it yet.
+    pub(crate) fn new(
+        w: Arc<World>,
+        me: crate::crew::Me,
+        bus: Arc<Bus>,
+        tx: mpsc::Sender<Msg>,
+        session: Session,
+        watching: Watching,
+    ) -> Self {
+        let keeping = tokio_util::task::TaskTracker::new();
+        keeping.close();
+        Self {
+            me,
+            crew: crate::crew::Crew::default(),
+            crew_ending: Vec::new(),
+            prefix: compose::no_prefix(),
+            watching,
+            finder: Arc::new(crate::finder::Finder::new(&w.workspace.root)),
+            budget: budget::Limits::new(&w.config().budget),
+            spent: budget::Spent::default(),
+            day: String::new(),
+            bus,
+            tx,
+            s: session,
+            live: None,
+            turns: 0,
+            busy: None,
+            jobs: 0,
+            look_only: false,
+            queue: Vec::new(),
+            asks: Asks::default(),
+            todo: Arc::new(Mutex::new(Todo::default())),
+            news: News::default(),
+            pending: Vec::new(),
+            saves: Saves::new(),
+            tiers: HashMap::new(),
+            told_left: None,
+            feed: VecDeque::new(),
+            reviews: Arc::new(Mutex::new(Reviews::default())),
+            recorded: None,
+            named: Vec::new(),
+            last_state: crate::files::LastState::default(),
+            files_failed: false,
+            keeping,
+            inputs: VecDeque::new(),
+            max_requests: None,
+            max_cost: None,
+            lines: HashMap::new(),
+            titling: HashMap::new(),
+            asked: crate::comments::Asked::default(),
+            tasks: tokio::task::JoinSet::new(),
+            quitting: None,
+            quit_presses: 0,
+            stop: false,
+            w,
         }
     }
 }
@@ -209,18 +238,36 @@ impl Drop for Closing {
     }
 }
 
+/// What the main agent sees of the tools that there are.
+fn main_tools(
+    all: Vec<&'static dyn tiller_tool::Tool>,
+    role: Option<&Definition>,
+    config: &tiller_config::Config,
+) -> Vec<&'static dyn tiller_tool::Tool> {
+    use tiller_tool::crew::SPECIAL;
+    let crew = &config.agents;
+    let usual = |name: &str| crew.all_tools && name != "blackboard" || !SPECIAL.contains(&name);
+    let alone = |tool: &dyn tiller_tool::Tool| crew.depth == 0 && tool.toolset() == "crew";
+    let granted = |name: &str| role.and_then(|r| r.tools.grants(name)).unwrap_or_else(|| usual(name));
+    all.into_iter().filter(|t| granted(t.name()) && !alone(*t)).collect()
+}
+
 fn world(parts: Parts) -> World {
+    let tools = main_tools(parts.tools, parts.role.as_deref(), &parts.config);
     World {
         store: parts.store,
-        providers: std::sync::RwLock::new(parts.providers),
-        config: std::sync::RwLock::new(Arc::new(parts.config)),
+        providers: Arc::new(std::sync::RwLock::new(parts.providers)),
+        config: Arc::new(std::sync::RwLock::new(Arc::new(parts.config))),
         workspace: Arc::new(parts.workspace),
         places: parts.places,
         clock: parts.clock,
         ids: parts.ids,
         child_env: Arc::new(parts.child_env),
         human: parts.human,
-        tools: parts.tools,
+        tools,
+        roles: parts.roles,
+        programs: parts.programs,
+        folders: parts.folders,
         titles: parts.titles,
         retry: parts.retry,
         permit: parts.permit,

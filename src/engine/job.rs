@@ -37,6 +37,8 @@ pub(crate) struct CallDone {
     pub(crate) audit: AuditRow,
     /// What it ran with, where the person changed that.
     pub(crate) args: Option<Value>,
+    /// Files that it declared to write, and did not fail to.
+    pub(crate) wrote: Vec<PathBuf>,
 }
 
 /// A decision in words.
@@ -56,6 +58,8 @@ pub(crate) struct Job {
     pub(crate) profile: Profile,
     pub(crate) tx: mpsc::Sender<Msg>,
     pub(crate) session: SessionId,
+    /// The main agent's: what is allowed there is allowed to all.
+    pub(crate) root: SessionId,
     pub(crate) turn: Option<EntryId>,
     pub(crate) reviews: Arc<Mutex<Reviews>>,
     pub(crate) writes: Writes,
@@ -101,9 +105,10 @@ impl Job {
             let text = format!("[The person changed the command to: {}]", cut(text, CHANGED));
             result.content.insert(0, Part::Text { text });
         }
-        let args = self.changed.take().map(|_| self.args);
+        let args = self.changed.take().map(|_| std::mem::take(&mut self.args));
         self.writes.look(&self.cx.agent, &self.cx.workspace).await;
-        CallDone { result, step, audit, args }
+        let wrote = if result.outcome.ok() { std::mem::take(&mut self.paths) } else { Vec::new() };
+        CallDone { result, step, audit, args, wrote }
     }
 
     /// May it run? Asks the person where the rules say so; text that the person changed is judged anew.
@@ -260,7 +265,7 @@ impl Job {
         } else {
             self.permit.allow_session(pattern).map(|()| {
                 // The rule holds at once; that it survives a restart is second.
-                drop(self.w.store.add_rule(self.session, pattern));
+                drop(self.w.store.add_rule(self.root, pattern));
             })
         };
         if let Err(why) = done {

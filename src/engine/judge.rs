@@ -3,8 +3,9 @@
 use std::sync::{Arc, PoisonError, RwLock};
 
 use serde_json::Value;
+use tiller_config::agents::Narrowing;
 use tiller_permit::approval::Call;
-use tiller_permit::{Effect, Policy, Request, Rule, RuleSet, Source, Verdict};
+use tiller_permit::{Effect, Policy, Request, Roots, Rule, RuleSet, Source, Verdict};
 use tiller_protocol::ask::PermissionAsk;
 use tiller_protocol::{Access, AgentId, Notice, Profile, Touch};
 
@@ -25,6 +26,10 @@ pub struct Permit {
     base: Arc<RwLock<RuleSet>>,
     always: AlwaysWriter,
     reader: Option<RulesReader>,
+    /// What one agent may do less than the others.
+    narrow: Arc<Vec<Rule>>,
+    /// Its own folder, where it has one.
+    moved: Option<Roots>,
 }
 
 /// One call, as it would run.
@@ -48,7 +53,35 @@ impl Permit {
             policy: Arc::new(RwLock::new(policy)),
             always,
             reader: None,
+            narrow: Arc::default(),
+            moved: None,
         }
+    }
+
+    /// For an agent of the crew: the same rules, now and later, and those of its kind, which only narrow.
+    pub(crate) fn child(&self, rules: Option<&Narrowing>) -> Self {
+        let parse = |effect: Effect, list: &[String]| -> Vec<Rule> {
+            // They were read when the definition was; what cannot be read would have been told there.
+            list.iter().filter_map(|p| Rule::parse(effect, Source::Agent, p).ok()).collect()
+        };
+        let mut narrow = (*self.narrow).clone();
+        if let Some(rules) = rules {
+            narrow.extend(parse(Effect::Ask, &rules.ask));
+            narrow.extend(parse(Effect::Deny, &rules.deny));
+        }
+        Self { narrow: Arc::new(narrow), ..self.clone() }
+    }
+
+    /// For an agent that works in a folder of its own.
+    pub(crate) fn moved(self, root: &std::path::Path) -> Self {
+        let roots = self.policy.read().unwrap_or_else(PoisonError::into_inner).roots.at(root);
+        Self { moved: Some(roots), ..self }
+    }
+
+    /// The names that nobody may write, for a workspace at `root`.
+    pub(crate) fn protection(&self, root: &std::path::Path) -> tiller_tool::Protected {
+        let roots = self.policy.read().unwrap_or_else(PoisonError::into_inner).roots.at(root);
+        tiller_permit::Protected::new(roots).as_fn()
     }
 
     /// With rules that are read again when their file changes.
@@ -90,7 +123,18 @@ impl Permit {
             access: q.access,
             raw: &raw,
         };
-        tiller_permit::decide(&self.policy.read().unwrap_or_else(PoisonError::into_inner), &request)
+        let policy = self.policy.read().unwrap_or_else(PoisonError::into_inner);
+        if self.narrow.is_empty() && self.moved.is_none() {
+            return tiller_permit::decide(&policy, &request);
+        }
+        let mut own = policy.clone();
+        drop(policy);
+        own.rules.add(self.narrow.iter().cloned(), false);
+        if let Some(roots) = &self.moved {
+            own.protected = tiller_permit::Protected::new(roots.clone());
+            own.roots = roots.clone();
+        }
+        tiller_permit::decide(&own, &request)
     }
 
     /// Allows `pattern` until the session ends.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use tiller_config::schema::ModelInfo;
-use tiller_protocol::{AgentId, Cost, ModelRef, Notice, NoticeKind, Usage};
+use tiller_protocol::{Cost, ModelRef, Notice, NoticeKind, Usage};
 use tiller_provider::{Provider, ProviderError, models, registry};
 use tiller_store::{Call, StoreError};
 
@@ -125,7 +125,7 @@ impl Core {
             *t = t.plus(cost);
         }
         Call {
-            agent: AgentId::main(),
+            agent: self.me.id.clone(),
             model: model.clone(),
             tier: tier.into(),
             time: self.w.clock.now(),

@@ -105,6 +105,37 @@ pub(crate) enum Msg {
     Comments(Vec<crate::comments::Found>),
     /// The time that children had to end is over.
     Quit,
+    /// Of or for the crew of agents.
+    Crew(crate::crew::CrewMsg),
+    /// A question of a child's is answered, or gone.
+    AskOver,
+    /// The purse may have room again for the turn that waits.
+    Purse {
+        turn: u64,
+    },
+    /// An agent has had its time.
+    TimeUp {
+        turn: u64,
+    },
+    /// Files that a call changed, relative to the folder.
+    Touched(Vec<String>),
+    /// A program of another vendor said something in this turn.
+    Outside {
+        turn: u64,
+        said: Box<tiller_link::external::Said>,
+    },
+    /// From the main agent to a child.
+    Pause(bool),
+    Stop {
+        hard: bool,
+    },
+    Limits(tiller_protocol::AgentLimits),
+    Profile(tiller_protocol::Profile),
+    /// A child of the child's has ended.
+    Heard {
+        id: AgentId,
+        text: String,
+    },
 }
 
 /// What the engine itself asked.

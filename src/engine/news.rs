@@ -49,6 +49,11 @@ impl News {
         }
     }
 
+    /// Adds words that are told whatever else there is.
+    pub fn must(&mut self, line: impl Into<String>) {
+        self.list.push(line.into());
+    }
+
     pub fn is_empty(&self) -> bool {
         self.files.is_empty() && self.lines.is_empty() && self.list.is_empty()
     }

@@ -8,9 +8,11 @@ use tiller_protocol::{
     AgentId, AskBody, AskReply, EntryId, RestorePreview, SearchPage, SearchQuery, TodoItem,
 };
 use tiller_store::Store;
-use tiller_tool::Ports;
+use tiller_tool::crew::{CrewAsk, CrewReply};
+use tiller_tool::{Ports, ToolCx};
 use tokio::sync::{mpsc, oneshot};
 
+use crate::crew::CrewMsg;
 use crate::files::by_tool::Asked;
 use crate::msg::Msg;
 use crate::todo::Todo;
@@ -24,6 +26,25 @@ pub(crate) struct CallPorts {
     pub(crate) todo: Arc<Mutex<Todo>>,
     pub(crate) writes: Writes,
     pub(crate) store: Store,
+    /// To the main agent's task.
+    pub(crate) main: mpsc::Sender<Msg>,
+    /// The entry with the call.
+    pub(crate) entry: Option<EntryId>,
+}
+
+/// Tells the crew that a call does not wait any more.
+struct AskedOver<'a>(&'a mpsc::Sender<Msg>);
+
+impl Drop for AskedOver<'_> {
+    fn drop(&mut self) {
+        if let Err(mpsc::error::TrySendError::Full(msg)) = self.0.try_send(Msg::Crew(CrewMsg::Ended)) {
+            let main = self.0.clone();
+            // Outside of a runtime the engine has ended.
+            if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+                drop(runtime.spawn(async move { main.send(msg).await }));
+            }
+        }
+    }
 }
 
 const ENDED: &str = "Tiller is ending";
@@ -78,6 +99,16 @@ impl Ports for CallPorts {
     async fn restore(&self, entry: EntryId) -> Result<String, String> {
         let call = self.call.clone().unwrap_or_default();
         self.files(|reply| Asked::Restore { entry, call, reply }).await
+    }
+
+    async fn crew(&self, cx: &ToolCx, ask: CrewAsk) -> Result<CrewReply, String> {
+        let (reply, answer) = oneshot::channel();
+        let (by, call) = (cx.agent.clone(), self.call.clone().unwrap_or_default());
+        // However this ends, dropped in the middle too: who works for it must not be forgotten.
+        let _over = AskedOver(&self.main);
+        let asked = CrewMsg::Asked { by, call, entry: self.entry, ask, reply };
+        self.main.send(Msg::Crew(asked)).await.map_err(|_| ENDED.to_owned())?;
+        answer.await.map_err(|_| ENDED.to_owned())?
     }
 
     fn writing(&self, agent: &AgentId, paths: &[PathBuf]) {

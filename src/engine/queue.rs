@@ -35,6 +35,9 @@ impl Core {
         }
         let id = QueueId::fresh(&*self.w.ids, self.w.clock.now());
         let queued = Queued { id, message, mode, state: QueuedState::Queued };
+        if let Some(child) = &mut self.me.child {
+            child.receipts.insert(id, cause);
+        }
         if mode == SendMode::Now {
             self.queue.insert(0, queued)
         } else {

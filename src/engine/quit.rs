@@ -13,6 +13,8 @@ use crate::world::lock;
 const PATIENCE: Duration = Duration::from_millis(600);
 /// Until the last writes must have been answered.
 const WRITES: Duration = Duration::from_millis(1000);
+/// Until the agents of the crew must have ended.
+pub(crate) const CREW: Duration = Duration::from_millis(1500);
 /// Until children must be gone.
 const CHILDREN: Duration = Duration::from_millis(800);
 
@@ -25,13 +27,13 @@ impl Core {
         self.keep_job();
         self.lines.values().for_each(|l| l.cancel.cancel());
         let Some(live) = &self.live else { return self.quit_now() };
-        let waits = live.calls.keys().any(|id| self.asks.waits(id));
+        let waits = live.calls.keys().any(|id| self.asks.waits(&self.me.id, id));
         if waits {
             // The question stays open: at the next start its call asks again. Calls beside it are stopped.
             let others: Vec<_> = live
                 .calls
                 .iter()
-                .filter(|(id, _)| !self.asks.waits(id))
+                .filter(|(id, _)| !self.asks.waits(&self.me.id, id))
                 .map(|(_, c)| c.cancel.clone())
                 .collect();
             if others.is_empty() {
@@ -60,7 +62,7 @@ impl Core {
         if self.quit_presses > 1 || self.live.is_none() {
             return self.quit_now();
         }
-        let waits = self.live.iter().flat_map(|l| l.calls.keys()).any(|id| self.asks.waits(id));
+        let waits = self.live.iter().flat_map(|l| l.calls.keys()).any(|id| self.asks.waits(&self.me.id, id));
         if waits {
             return self.quit_now();
         }
@@ -77,13 +79,20 @@ impl Core {
         self.live = None;
         self.busy = None;
         self.titles_at_the_end();
+        self.end_crew().await;
         self.tasks.shutdown().await;
         self.end_keeping().await;
         if tokio::time::timeout(CHILDREN, self.watching.stop()).await.is_err() {
             tracing::error!("the watcher did not end in time");
         }
         let state = std::mem::take(&mut *lock(&self.w.tool_state));
-        let children = tokio::time::timeout(CHILDREN, crate::watching::end_children(state));
+        // What a child of the crew runs is in everybody's hands: the main agent ends it.
+        let mine = self.me.child.is_none();
+        let children = tokio::time::timeout(CHILDREN, async {
+            if mine {
+                crate::watching::end_children(state).await;
+            }
+        });
         self.leave();
         let writes = tokio::time::timeout(WRITES, async {
             while !self.saves.is_empty() {
@@ -101,8 +110,10 @@ impl Core {
         if writes.is_err() {
             tracing::error!("the last writes were not answered in time");
         }
-        let place = self.quitting.clone().unwrap_or_else(|| self.place_of(None));
-        self.bus.publish(&place, Self::stopped_event());
-        self.bus.close();
+        if mine {
+            let place = self.quitting.clone().unwrap_or_else(|| self.place_of(None));
+            self.bus.publish(&place, Self::stopped_event());
+            self.bus.close();
+        }
     }
 }

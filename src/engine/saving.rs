@@ -27,6 +27,11 @@ impl Core {
             }
             return;
         }
+        let mut append = append;
+        if !append.entries.is_empty() && !self.crew.telling.is_empty() {
+            let root = self.me.child.as_ref().map_or(self.s.id, |c| c.root);
+            append.announced = Some((root, std::mem::take(&mut self.crew.telling)));
+        }
         let ticket = self.w.store.append(append);
         self.saves.push(ticket, After { events, then });
     }
@@ -60,7 +65,12 @@ impl Core {
                 self.s.lease = Some(lease);
             }
             // Another session was opened meanwhile, or another branch.
-            Then::Leased(lease) => drop(self.w.store.release(lease)),
+            Then::Leased(lease) => {
+                let (session, head) = (lease.session, lease.head.clone());
+                drop(self.w.store.release(lease));
+                // It was ours when it was left, so it was not taken away then.
+                drop(self.w.store.drop_bare_head(session, &head));
+            }
         }
     }
 

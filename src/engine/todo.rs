@@ -64,7 +64,12 @@ impl Todo {
                 let id = (1..).map(|n| n.to_string()).find(|n| self.items.iter().all(|i| i.id != *n));
                 let id = id.unwrap_or_default();
                 let said = format!("added {id}: {content}");
-                self.items.push(TodoItem { id, content: content.clone(), status: TodoStatus::Pending });
+                self.items.push(TodoItem {
+                    id,
+                    content: content.clone(),
+                    status: TodoStatus::Pending,
+                    agent: None,
+                });
                 said
             }
             TodoCommand::Edit { id, content } => {
@@ -115,7 +120,12 @@ mod tests {
     use super::*;
 
     fn list() -> Todo {
-        let item = |id: &str| TodoItem { id: id.into(), content: id.into(), status: TodoStatus::Pending };
+        let item = |id: &str| TodoItem {
+            id: id.into(),
+            content: id.into(),
+            status: TodoStatus::Pending,
+            agent: None,
+        };
         Todo::new(vec![item("a"), item("b")])
     }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tiller_permit::Rule;
 use tiller_protocol::ask::TrustItem;
-use tiller_protocol::{AgentId, AskBody, AskReply, Notice, NoticeKind};
+use tiller_protocol::{AskBody, AskReply, Notice, NoticeKind};
 use tokio::sync::oneshot;
 
 use crate::core::Core;
@@ -39,7 +39,7 @@ impl Core {
     pub(crate) fn ask_trust(&mut self, offer: TrustOffer) {
         let TrustOffer { folder, items, changed, decide } = offer;
         let (reply, answer) = oneshot::channel();
-        self.ask(AgentId::main(), None, AskBody::Trust { folder, brings: items, changed }, reply);
+        self.ask(self.me.id.clone(), None, AskBody::Trust { folder, brings: items, changed }, reply);
         let tx = self.tx.clone();
         self.spawn(async move {
             let yes = match answer.await {

@@ -17,13 +17,16 @@ impl Core {
             None => (AgentState::Idle, String::new()),
             Some(l) => {
                 let act = l.calls.values().map(|c| c.act.as_str()).min().unwrap_or_default().to_owned();
-                if !self.asks.is_empty() {
+                let child = self.me.child.as_ref();
+                if child.is_some_and(|c| c.paused) {
+                    (AgentState::Paused, act)
+                } else if self.asks.wait(&self.me.id) || child.is_some_and(|c| c.waiting > 0) {
                     (AgentState::Waiting, act)
                 } else if l.over {
                     (AgentState::Running, String::new())
                 } else {
                     let doing = match l.turn.phase() {
-                        Phase::Streaming => "thinking".to_owned(),
+                        Phase::Streaming => self.outside_act().unwrap_or_else(|| "thinking".to_owned()),
                         Phase::Waiting => "waiting to try again".to_owned(),
                         Phase::Compacting { .. } => "compacting".to_owned(),
                         _ => act,
@@ -34,8 +37,8 @@ impl Core {
         };
         AgentView {
             id: self.agent_id(),
-            parent: None,
-            label: "main".into(),
+            parent: self.me.id.parent(),
+            label: self.me.child.as_ref().map_or_else(|| "main".into(), |c| c.label.clone()),
             state,
             act,
             model: self.s.model.0.clone(),
@@ -44,6 +47,7 @@ impl Core {
             context: self.context_tokens().0,
             window: self.window(),
             since: self.live.as_ref().map(|l| l.since),
+            child: None,
         }
     }
 
@@ -85,7 +89,7 @@ impl Core {
             earlier: self.s.earlier + skip as u64,
             partial: self.partial(),
             todo: lock(&self.todo).items.clone(),
-            agents: vec![self.agent_view()],
+            agents: std::iter::once(self.agent_view()).chain(self.crew_rows()).collect(),
             queue: self.queue.clone(),
             asks: self.asks.list(),
             feed: self.feed.iter().cloned().collect(),

@@ -170,6 +170,14 @@ impl Watching {
         Self { git: None, writes: Writes { watcher, ..Writes::default() } }
     }
 
+    /// For an agent of the crew: the same watcher tells who writes what; what it sees goes to the main agent.
+    pub(crate) fn for_child(&self) -> Self {
+        Self {
+            git: self.git.clone(),
+            writes: Writes { watcher: self.writes.watcher.clone(), ..Writes::default() },
+        }
+    }
+
     pub(crate) fn pause(&self, paused: bool) {
         if let Some(w) = &self.writes.watcher {
             w.pause(paused);

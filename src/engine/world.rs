@@ -1,8 +1,10 @@
 //! What the engine is given from outside. Everything that differs from run to run comes in here.
 
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
+use tiller_config::agents::{Definition, Definitions};
 use tiller_config::{Config, Places};
 use tiller_protocol::{Clock, Cost, IdSource, ModelRef, Profile, SessionId};
 use tiller_provider::Providers;
@@ -30,6 +32,10 @@ pub enum Open {
 /// Masks known secrets in a text.
 pub type Redact = Arc<dyn Fn(&str) -> String + Send + Sync>;
 
+/// Makes a git worktree of the first folder at the second, which is not there yet; gives the folder in it that stands
+/// for the first. Blocks. Errors are in words.
+pub type Folders = Arc<dyn Fn(&Path, &Path) -> Result<PathBuf, String> + Send + Sync>;
+
 /// What [`crate::Engine::start`] needs.
 pub struct Parts {
     pub store: Store,
@@ -54,6 +60,14 @@ pub struct Parts {
     pub max_cost: Option<Cost>,
     /// The tools that the model may be told about.
     pub tools: Vec<&'static dyn Tool>,
+    /// Kinds of agents by name.
+    pub roles: Definitions,
+    /// The kind that the main agent is; `None`: as it is built in.
+    pub role: Option<Arc<Definition>>,
+    /// Programs of other vendors as agents. `None`: they cannot be run.
+    pub programs: Option<crate::crew::Programs>,
+    /// Makes folders for agents that work apart. `None`: they cannot be made.
+    pub folders: Option<Folders>,
     pub permit: crate::judge::Permit,
     /// Ask a model for a title after the first turn; without, it is made from the prompt.
     pub titles: bool,
@@ -79,9 +93,10 @@ pub struct Parts {
 /// The part of it that tasks share.
 pub(crate) struct World {
     pub(crate) store: Store,
-    pub(crate) providers: RwLock<Providers>,
+    /// One for all agents, like the settings.
+    pub(crate) providers: Arc<RwLock<Providers>>,
     /// Replaced as a whole when the settings are read again.
-    pub(crate) config: RwLock<Arc<Config>>,
+    pub(crate) config: Arc<RwLock<Arc<Config>>>,
     pub(crate) workspace: Arc<Workspace>,
     pub(crate) places: Places,
     pub(crate) clock: Arc<dyn Clock>,
@@ -89,6 +104,9 @@ pub(crate) struct World {
     pub(crate) child_env: Arc<Vec<(String, String)>>,
     pub(crate) human: Human,
     pub(crate) tools: Vec<&'static dyn Tool>,
+    pub(crate) roles: Definitions,
+    pub(crate) programs: Option<crate::crew::Programs>,
+    pub(crate) folders: Option<Folders>,
     pub(crate) titles: bool,
     pub(crate) retry: f64,
     pub(crate) permit: crate::judge::Permit,

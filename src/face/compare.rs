@@ -16,7 +16,7 @@ pub(super) fn run(setup: &Setup, store: &Store, what: &Compare, json: bool) -> R
     let session = setup.find_session(store, what.session.as_deref().unwrap_or("last"))?;
     let (left, right) = (side(store, session, &what.left)?, side(store, session, &what.right)?);
     let ends = look::ends(store, session, &Pair { left, right })?;
-    let base = look::base_state(store, session, &ends).map_err(|e| e.notice())?;
+    let base = look::base_state(store, &ends).map_err(|e| e.notice())?;
     let mut compared = look::words(store, &ends)?;
     let here = store.session(session).map_err(|e| e.notice())?.summary.project == setup.project_name();
     match files::place(setup).filter(|_| here) {

@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use serde::Serialize;
+use tiller_link::external::{Adapters, Checker, Lookup, Ready};
 use tiller_protocol::Notice;
 use tiller_snapshot::Shadow;
 
 use super::keyboard::{self, Keyboard};
 use super::{Exit, json_line, say, show};
 use crate::wire::setup::repository;
-use crate::wire::{Setup, agents, files, rules, settings};
+use crate::wire::{Setup, agents, definitions, files, rules, settings};
 
 /// How a check came out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -117,6 +118,13 @@ const CHECKS: &[Named] = &[
         let all = rules::problems(&s.places.config).into_iter().map(|n| n.message).collect();
         wrong(all, "Until it is mended, what the rule was about asks.")
             .unwrap_or_else(|| (Health::Ok, "permissions.yaml is read without mistakes".into(), None))
+    }),
+    ("settings", "agents", |s| {
+        let trusted = s.open_store().is_ok_and(|store| s.trust(&store).may_load());
+        let (all, wrong_ones) = definitions::read(&s.places.config, &s.brings, trusted);
+        let told = wrong_ones.iter().map(ToString::to_string).collect();
+        wrong(told, "A file with a mistake is left out as a whole.")
+            .unwrap_or_else(|| (Health::Ok, format!("{} kinds of agents", all.iter().count()), None))
     }),
     ("settings", "keys", |s| match show::key_table(s) {
         Ok(map) => (Health::Ok, format!("preset {}", map.preset), None),
@@ -266,6 +274,7 @@ const CHECKS: &[Named] = &[
         });
         (Health::Ok, each.collect::<Vec<_>>().join(", "), None)
     }),
+    ("tools", "adapters", adapters),
     ("tools", "sandbox", |_| {
         (
             Health::Warn,
@@ -277,6 +286,33 @@ const CHECKS: &[Named] = &[
 
 /// How long an agent program may take to say its version.
 const VERSIONS: std::time::Duration = std::time::Duration::from_secs(3);
+
+/// Which agent programs of other vendors can be given work, and what the others lack.
+fn adapters(s: &Setup) -> Finding {
+    let all = Adapters::load(&[s.places.config.join("adapters")]);
+    let (env, lookup) = (crate::wire::child_env(s), Arc::clone(&s.env));
+    let lookup: Lookup = Arc::new(move |name| lookup(name));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let told = match runtime {
+        Ok(runtime) => runtime.block_on(Checker::default().check_all(all.iter(), &env, &lookup, PREFLIGHT)),
+        Err(e) => return (Health::Fail, format!("no runtime: {e}"), None),
+    };
+    let (missing, there): (Vec<_>, Vec<_>) =
+        told.iter().partition(|(_, ready)| matches!(ready, Ready::Missing { .. }));
+    let mut said: Vec<String> =
+        there.iter().map(|(name, ready)| format!("{name} {}", ready.words())).collect();
+    if !missing.is_empty() {
+        let names: Vec<&str> = missing.iter().map(|(name, _)| name.as_str()).collect();
+        said.push(format!("not installed: {}", names.join(", ")));
+    }
+    let mut fixes: Vec<String> = all.problems.iter().map(ToString::to_string).collect();
+    fixes.extend(there.iter().filter_map(|(name, ready)| Some(format!("{name}: {}", ready.fix()?))));
+    let status = if fixes.is_empty() { Health::Ok } else { Health::Warn };
+    (status, said.join("; "), (!fixes.is_empty()).then(|| fixes.join("\n")))
+}
+
+/// How long each may take to say its version in a preflight check; they are asked side by side.
+const PREFLIGHT: std::time::Duration = std::time::Duration::from_secs(5);
 
 /// A failed check of files: every mistake, then what to do. `None`: there is none.
 fn wrong(mut all: Vec<String>, remedy: &str) -> Option<Finding> {

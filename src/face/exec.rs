@@ -4,6 +4,7 @@
 use std::io::{IsTerminal, Write};
 use std::time::Duration;
 
+use tiller_config::agents::Definition;
 use tiller_engine::{EngineHandle, EventStream, Human, Open};
 use tiller_protocol::command::{AskCommand, Query, TurnCommand};
 use tiller_protocol::event::{AskEvent, ReplyEvent, StateEvent, ToolEvent, TurnEvent};
@@ -26,8 +27,8 @@ const STOP: u64 = 2;
 const ANSWER: u64 = 3;
 const LOOK: u64 = 4;
 
-/// Runs the turn to its end.
-pub(super) fn run(setup: Setup, exec: &Exec) -> Result<Exit, Notice> {
+/// Runs the turn to its end; `role`: as this kind of agent.
+pub(super) fn run(setup: Setup, exec: &Exec, role: Option<&Definition>) -> Result<Exit, Notice> {
     let message = message(exec)?;
     setup.check_config()?;
     // Nobody makes room while a script waits: what cannot be written ends the turn, with exit code 5.
@@ -45,6 +46,8 @@ pub(super) fn run(setup: Setup, exec: &Exec) -> Result<Exit, Notice> {
         max_turns: exec.max_turns,
         max_cost: exec.max_cost,
         trust: exec.trust,
+        role: role.map(|r| r.name.clone()),
+        ask: role.map(|r| r.permissions.ask.clone()).unwrap_or_default(),
         announce: exec.json,
         ..Start::headless(open)
     };
@@ -104,7 +107,7 @@ enum Stopped {
 impl Follow<'_> {
     fn send(&self, id: u64, body: CommandBody) -> Result<(), Notice> {
         self.handle
-            .send(Command { id: CommandId(id), body })
+            .send(Command::new(CommandId(id), body))
             .map_err(|e| Notice::new(NoticeKind::Internal, format!("The engine takes no command: {e}.")))
     }
 
@@ -186,6 +189,12 @@ impl Follow<'_> {
     }
 
     async fn event(&mut self, event: &Event) -> Result<Option<Exit>, Notice> {
+        if !event.agent.is_main() {
+            if !self.json {
+                progress_of(event);
+            }
+            return Ok(None);
+        }
         match &event.body {
             EventBody::Turn(TurnEvent::TurnFinished { status, text, error, .. }) => {
                 if !self.json && !text.is_empty() {
@@ -331,6 +340,24 @@ impl Stop {
 }
 
 /// One line on standard error for what takes time or matters.
+/// What an agent of the crew does: its calls, and its end.
+fn progress_of(event: &Event) {
+    let name = event.agent.name();
+    let line = match &event.body {
+        EventBody::Tool(ToolEvent::ToolStarted { verb, target, .. }) => {
+            format!("~ {name}: {verb} {}", one_line(target))
+        }
+        EventBody::State(StateEvent::AgentChanged { view })
+            if !view.state.at_work() && view.since.is_none() =>
+        {
+            let label = one_line(&view.label);
+            format!("  {name} {label}: {}", view.state.word())
+        }
+        _ => return,
+    };
+    let _ = writeln!(std::io::stderr().lock(), "{line}");
+}
+
 fn progress(body: &EventBody) {
     let line = match body {
         EventBody::Tool(ToolEvent::ToolStarted { verb, target, .. }) => {

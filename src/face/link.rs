@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 
+use tiller_config::agents::Definition;
 use tiller_engine::{EngineHandle, Human, Open};
 use tiller_protocol::command::{AskCommand, KeyText, SessionCommand};
 use tiller_protocol::event::{AskEvent, ReplyEvent, StateEvent};
@@ -13,10 +14,11 @@ use tiller_protocol::{
 };
 use tiller_store::{OnFailure, Store, StoreError};
 use tiller_tui::UiSender;
+use tiller_tui::effect::AgentKind;
 
 use crate::cli;
 use crate::wire::settings::Shared;
-use crate::wire::{Running, Setup, Start, folder};
+use crate::wire::{Running, Setup, Start, definitions, folder};
 
 /// Commands that are kept while a question of ours is open. The screen keeps the rest.
 const EARLY: usize = 256;
@@ -88,7 +90,7 @@ impl Link {
         };
         let mut events = handle.subscribe();
         let id = CommandId(1);
-        let command = Command { id, body: CommandBody::Session(what) };
+        let command = Command::new(id, CommandBody::Session(what));
         handle.send(command).map_err(|e| format!("{e}. Try again in a moment."))?;
         while let Some(event) = events.recv() {
             let EventBody::Reply(reply) = &event.body else { continue };
@@ -110,7 +112,7 @@ impl Link {
         let Some(handle) = self.handle.get().map(EngineHandle::client) else { return };
         let body = CommandBody::Session(SessionCommand::Reload);
         // Full or ended: then they are read at the next change, or not any more.
-        let _ = handle.send(Command { id: CommandId(1), body });
+        let _ = handle.send(Command::new(CommandId(1), body));
     }
 
     /// The screen is gone.
@@ -128,13 +130,18 @@ impl Link {
         sender: &UiSender,
     ) -> Result<(), Notice> {
         let (screen, link) = (sender.clone(), Arc::clone(self));
+        let kinds = kinds(&setup, sender);
+        let again = Arc::clone(&kinds);
+        let restricted = Arc::clone(&self.restricted);
         let _folder = folder::watch(&setup.places.config, move |what| {
             if what.screen {
                 screen.reload();
             }
+            again(!restricted.load(Ordering::Acquire));
             link.changed();
         });
-        let started = self.start(setup, shared, open, sender);
+        kinds(!self.restricted.load(Ordering::Acquire));
+        let started = self.start(setup, shared, open, sender, kinds);
         let (mut engine, notices) = match started {
             Ok(pair) => pair,
             Err(notice) => {
@@ -187,6 +194,7 @@ impl Link {
         shared: &Arc<Shared>,
         open: &cli::Open,
         sender: &UiSender,
+        kinds: Kinds,
     ) -> Result<(Running, Vec<Notice>), Notice> {
         let store = match setup.try_store(OnFailure::Keep) {
             Ok(store) => store,
@@ -205,6 +213,7 @@ impl Link {
                 let (screen, restricted) = (sender.clone(), Arc::clone(&self.restricted));
                 Arc::new(move || {
                     restricted.store(false, Ordering::Release);
+                    kinds(true);
                     screen.reload();
                 })
             }),
@@ -256,6 +265,23 @@ impl Link {
     }
 }
 
+/// Reads the kinds of agents and tells the screen; the folder's only when it is trusted. Blocks.
+type Kinds = Arc<dyn Fn(bool) + Send + Sync>;
+
+fn kinds(setup: &Setup, sender: &UiSender) -> Kinds {
+    let (config, brings, sender) = (setup.places.config.clone(), setup.brings.clone(), sender.clone());
+    let first = AtomicBool::new(true);
+    Arc::new(move |trusted| {
+        let (all, wrong) = definitions::read(&config, &brings, trusted);
+        // What is wrong at the start is told with everything else that is.
+        if let Some(notice) = definitions::told(&wrong).filter(|_| !first.swap(false, Ordering::AcqRel)) {
+            tell(&sender, EventBody::State(StateEvent::Notice { notice }));
+        }
+        let kind = |d: &Arc<Definition>| AgentKind { name: d.name.clone(), about: d.description.clone() };
+        sender.kinds(all.iter().map(kind).collect());
+    })
+}
+
 /// The engine ended by an error of its own.
 pub(super) fn broken() -> Notice {
     Notice::new(NoticeKind::Internal, "The engine stopped because of an error of its own.")
@@ -287,7 +313,7 @@ mod tests {
     use super::*;
 
     fn query(id: u64) -> Command {
-        Command { id: CommandId(id), body: CommandBody::Query(Query::Snapshot) }
+        Command::new(CommandId(id), CommandBody::Query(Query::Snapshot))
     }
 
     #[expect(clippy::disallowed_methods, reason = "polls with a deadline")]
@@ -312,7 +338,7 @@ mod tests {
 
     fn answer(link: &Link, id: AskId, reply: AskReply) -> bool {
         let body = CommandBody::Ask(AskCommand::Answer { id, reply });
-        link.send(Command { id: CommandId(9), body })
+        link.send(Command::new(CommandId(9), body))
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The faces without a screen, one file per subcommand, and the exit codes that scripts rely on.
 
 mod acp;
+mod agents;
 mod audit;
 mod checkpoint;
 mod compare;
@@ -112,11 +113,13 @@ fn dispatch(cli: Cli) -> Result<Exit, Notice> {
         Some(Sub::Demo(demo)) => workbench::demo(demo),
         Some(Sub::Resume { common }) => workbench::resume(common),
         Some(Sub::Acp { common }) => acp::run(&common),
-        Some(Sub::Exec(exec)) => exec::run(plain(&exec.common)?, &exec),
+        Some(Sub::Exec(exec)) => exec::run(plain(&exec.common)?, &exec, None),
         Some(Sub::Sessions { what, json }) => sessions::run(&here()?, what, json),
         Some(Sub::Export(what)) => sessions::run(&here()?, crate::cli::Sessions::Export(what), false),
         Some(Sub::Import(what)) => sessions::run(&here()?, crate::cli::Sessions::Import(what), false),
         Some(Sub::Checkpoint(what)) => checkpoint::run(&here()?, &what),
+        Some(Sub::Agents { what: crate::cli::Agents::Run { name, exec } }) => agents::run(&name, *exec),
+        Some(Sub::Agents { what: crate::cli::Agents::List { json } }) => agents::list(&here()?, json),
         Some(Sub::Audit { filter, limit, json }) => audit::run(&here()?, filter.as_deref(), limit, json),
         Some(Sub::Costs { by, json }) => costs::run(&here()?, by, json),
         Some(Sub::Trust { dir, list, revoke, yes }) => trust::run(dir, list, revoke, yes),

@@ -1,9 +1,11 @@
-//! The outside world: the file watcher and git. MCP servers and external agents come here later.
+//! The outside world: the file watcher, git, and agent programs of other vendors. MCP servers come here later.
 //!
 //! Nothing here decides; the engine takes what is reported and tells the screen and the agents.
 
+pub mod external;
 pub mod folder;
 pub mod git;
 pub mod watch;
+pub mod worktree;
 
 pub use watch::{Config, Outside, Report, Watcher};

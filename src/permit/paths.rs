@@ -32,6 +32,12 @@ impl fmt::Debug for Roots {
 }
 
 impl Roots {
+    /// The same, for another workspace.
+    #[must_use]
+    pub fn at(&self, workspace: &Path) -> Self {
+        Self { workspace: workspace.to_owned(), ..self.clone() }
+    }
+
     /// With the file system's own links.
     pub fn new(workspace: impl Into<PathBuf>, home: Option<PathBuf>, own: Vec<PathBuf>) -> Self {
         Self::with_resolve(workspace, home, own, Arc::new(real))

@@ -2,10 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::agent::AgentCommand;
 use crate::ask::AskReply;
 use crate::compare::{Pair, TakePart};
 use crate::goal::Goal;
-use crate::ids::{AskId, CommandId, EntryId, QueueId, SessionId};
+use crate::ids::{AgentId, AskId, CommandId, EntryId, QueueId, SessionId};
 use crate::message::Message;
 use crate::queue::SendMode;
 use crate::restore::RestoreWhat;
@@ -19,7 +20,18 @@ use crate::view::{ModelRef, Profile};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Command {
     pub id: CommandId,
+    /// Whom it is for; `None`: the main agent. Commands that are about the crew, or about answers to questions, are
+    /// taken by the main agent whoever is named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<AgentId>,
     pub body: CommandBody,
+}
+
+impl Command {
+    /// For the main agent.
+    pub fn new(id: CommandId, body: CommandBody) -> Self {
+        Self { id, agent: None, body }
+    }
 }
 
 /// By concern.
@@ -36,6 +48,7 @@ pub enum CommandBody {
     Review(ReviewCommand),
     Compare(CompareCommand),
     Watch(WatchCommand),
+    Agent(AgentCommand),
     Query(Query),
 }
 
@@ -127,16 +140,25 @@ pub enum SessionCommand {
     },
     /// Give branch `head` a name.
     LabelBranch {
+        /// `None`: the session that is open.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        session: Option<SessionId>,
         head: String,
         label: String,
     },
     /// Put branch `head` away, or bring it back. Not the one that is open.
     ArchiveBranch {
+        /// `None`: the session that is open.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        session: Option<SessionId>,
         head: String,
         archived: bool,
     },
     /// Give an entry the name `name`; `None`: take it off.
     Tag {
+        /// `None`: the session that is open.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        session: Option<SessionId>,
         name: String,
         entry: Option<EntryId>,
     },
@@ -145,7 +167,7 @@ pub enum SessionCommand {
         name: String,
     },
     /// Go back to what was at `entry`: the conversation, the files, or both. What is there now is kept first, and
-    /// `UndoRestore` brings it back. Files that somebody else changed stay, unless `force` names them.
+    /// `UndoRestore` brings it back. Files that somebody else changed stay, unless `force` or `parts` names them.
     Restore {
         entry: EntryId,
         what: RestoreWhat,
@@ -154,6 +176,9 @@ pub enum SessionCommand {
         keep: Vec<String>,
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         force: Vec<String>,
+        /// Of these files only these hunks of the preview's difference; the rest of the file stays as it is.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        parts: Vec<TakePart>,
     },
     /// Take the last restore of files back; `redo`: do it again.
     UndoRestore {

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::agent::AgentView;
+use crate::agent::{AgentView, Receipt};
 use crate::ask::{Ask, AskReply};
 use crate::branch::{BranchName, BranchView, TagView};
 use crate::clock::Time;
@@ -222,6 +222,10 @@ pub enum StateEvent {
     AgentChanged {
         view: AgentView,
     },
+    /// A message to an agent: `agent` of the event is who it is for, `cause` the command that sent it.
+    Receipt {
+        receipt: Receipt,
+    },
     QueueChanged {
         queue: Vec<Queued>,
     },
@@ -252,6 +256,13 @@ pub enum StateEvent {
         /// The branch that it stands on.
         #[serde(default, skip_serializing_if = "BranchName::is_empty")]
         branch: BranchName,
+    },
+    /// The person went to another branch, and something was answered on `name`, up to `from`, that is not here:
+    /// `CarryOver` would bring a summary of it over. `entries`: how many are not here.
+    BranchLeft {
+        from: EntryId,
+        name: BranchName,
+        entries: u64,
     },
     /// A branch was given a name, or lost it.
     BranchNamed {

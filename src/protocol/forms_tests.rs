@@ -36,6 +36,8 @@ variants!(todo_command, TODO_COMMANDS, TodoCommand: Add Edit Status Move);
 variants!(review_command, REVIEW_COMMANDS, ReviewCommand: Open Reject UndoReject);
 variants!(compare_command, COMPARE_COMMANDS, CompareCommand: Take Run);
 variants!(watch_command, WATCH_COMMANDS, WatchCommand: Pause Mute Diff);
+variants!(agent_command, AGENT_COMMANDS, AgentCommand: Spawn Pause Resume ResumeAll Cancel CancelAll Retry Raise
+    Background Diff);
 variants!(query, QUERIES, Query: Snapshot Page Sessions Models Mentions Audit Costs Ops Compare Branches History Search
     RestorePreview
     ToolOutput Processes Tree);
@@ -43,8 +45,8 @@ variants!(turn_event, TURN_EVENTS, TurnEvent: SessionStarted TurnStarted UserMes
     ToolCallBegun AssistantMessage EntryAdded Retrying RetryEnded Usage Compacted TurnFinished);
 variants!(tool_event, TOOL_EVENTS, ToolEvent: ToolStarted ToolProgress ToolFinished ShellLine);
 variants!(ask_event, ASK_EVENTS, AskEvent: PermissionAsked PermissionDecided QuestionAsked QuestionAnswered);
-variants!(state_event, STATE_EVENTS, StateEvent: TodoChanged AgentChanged QueueChanged WorkspaceChanged
-    GitChanged ModelChanged ProfileChanged TitleChanged GoalChanged HeadMoved BranchNamed BranchArchived TagChanged CheckpointCreated Restored Notice Saving
+variants!(state_event, STATE_EVENTS, StateEvent: TodoChanged AgentChanged Receipt QueueChanged WorkspaceChanged
+    GitChanged ModelChanged ProfileChanged TitleChanged GoalChanged HeadMoved BranchLeft BranchNamed BranchArchived TagChanged CheckpointCreated Restored Notice Saving
     Lagged Stopped);
 variants!(reply_event, REPLIES, ReplyEvent: SnapshotReply PageReply SessionsReply ModelsReply MentionsReply
     AuditReply CostsReply OpsReply CompareReply TakeReply CompareRunReply BranchesReply HistoryReply RestorePreviewReply SearchReply ToolOutputReply ProcessesReply
@@ -74,6 +76,7 @@ fn every_command_keeps_its_form() {
             CommandBody::Review(c) => review_command(c),
             CommandBody::Compare(c) => compare_command(c),
             CommandBody::Watch(c) => watch_command(c),
+            CommandBody::Agent(c) => agent_command(c),
             CommandBody::Query(c) => query(c),
         });
         if let CommandBody::Ask(AskCommand::Answer { reply, .. }) = &command.body {
@@ -91,6 +94,7 @@ fn every_command_keeps_its_form() {
         REVIEW_COMMANDS,
         COMPARE_COMMANDS,
         WATCH_COMMANDS,
+        AGENT_COMMANDS,
         QUERIES,
         ANSWERS,
     ];

@@ -70,7 +70,7 @@ uuid_id!(
 pub struct CommandId(pub u64);
 
 /// Path of an agent in the tree of agents: `main`, `main/a1`, `main/a1/a2`.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct AgentId(pub String);
 
@@ -78,6 +78,37 @@ impl AgentId {
     /// The agent that the person talks to.
     pub fn main() -> Self {
         Self("main".into())
+    }
+
+    /// Whether it is the agent that the person talks to.
+    pub fn is_main(&self) -> bool {
+        self.0 == "main"
+    }
+
+    /// A child by its name, which is unique in the session: `a1`, `a2`, ...
+    #[must_use]
+    pub fn child(&self, name: &str) -> Self {
+        Self(format!("{}/{name}", self.0))
+    }
+
+    /// Who started it; `None` for the main agent.
+    pub fn parent(&self) -> Option<Self> {
+        self.0.rsplit_once('/').map(|(parent, _)| Self(parent.into()))
+    }
+
+    /// Its own name, without those above it.
+    pub fn name(&self) -> &str {
+        self.0.rsplit_once('/').map_or(self.0.as_str(), |(_, name)| name)
+    }
+
+    /// How many agents stand above it.
+    pub fn depth(&self) -> u32 {
+        u32::try_from(self.0.matches('/').count()).unwrap_or(u32::MAX)
+    }
+
+    /// Whether it is `other`, or was started by it or by one below it.
+    pub fn is_below(&self, other: &Self) -> bool {
+        self.0.strip_prefix(&other.0).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     }
 }
 

@@ -23,7 +23,7 @@ fn event(body: EventBody) -> String {
 }
 
 fn command(body: CommandBody) -> String {
-    let command = Command { id: CommandId(7), body };
+    let command = Command::new(CommandId(7), body);
     let text = serde_json::to_string(&command).unwrap();
     assert_eq!(serde_json::from_str::<Command>(&text).unwrap(), command, "it must come back as it went");
     text
@@ -101,7 +101,12 @@ fn events_have_a_stable_form() {
             reply: AskReply::Choice { answers: vec!["a".into()] },
         })),
         event(EventBody::State(StateEvent::TodoChanged {
-            todos: vec![TodoItem { id: "1".into(), content: "x".into(), status: TodoStatus::InProgress }],
+            todos: vec![TodoItem {
+                id: "1".into(),
+                content: "x".into(),
+                status: TodoStatus::InProgress,
+                agent: None,
+            }],
             by_person: false,
         })),
         event(EventBody::State(StateEvent::CheckpointCreated { entry: id, name: "before".into() })),

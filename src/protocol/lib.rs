@@ -16,6 +16,7 @@
 //! | [`event`] | engine → client |
 //! | [`view`] | whole states that a client rebuilds itself from (snapshot, pages, lists) |
 //! | [`tool`], [`access`] | what a tool is called, and what one call of it touches |
+//! | [`grid`] | the screen of a program in a terminal of ours |
 //! | [`restore`] | going back to what the files were |
 //! | [`search`] | the question to all sessions, and its hits |
 //! | [`tree`] | a session as a tree to browse |
@@ -34,6 +35,7 @@ pub mod entry;
 pub mod event;
 pub mod feed;
 pub mod goal;
+pub mod grid;
 pub mod ids;
 pub mod message;
 pub mod notice;
@@ -49,7 +51,7 @@ pub mod usage;
 pub mod view;
 
 pub use access::Access;
-pub use agent::{AgentState, AgentView};
+pub use agent::{AgentCommand, AgentLimits, AgentState, AgentView, ChildView, Receipt};
 pub use ask::{Ask, AskBody, AskReply, Decision, Risk};
 pub use branch::{BranchName, BranchView, TagView};
 pub use clock::{Clock, ManualClock, SystemClock, Time};
@@ -58,6 +60,7 @@ pub use entry::{Entry, EntryBody};
 pub use event::{Delivery, Event, EventBody};
 pub use feed::{ChangeKind, FileChange, Who};
 pub use goal::{Goal, GoalCheck, GoalState, GoalView};
+pub use grid::{Grid, GridRun, GridStyle, Hue};
 pub use ids::{AgentId, AskId, CommandId, EntryId, IdSource, OpId, QueueId, RandomIds, SeqIds, SessionId};
 pub use message::{Attachment, Block, Message, Origin, Part, StopReason, ToolCall};
 pub use notice::{Notice, NoticeKind};

@@ -15,6 +15,9 @@ pub struct StepFile {
     /// Who changed it, where that is not what the whole list is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<By>,
+    /// Only some hunks of what could have been restored were.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub partly: bool,
 }
 
 /// Who changed a file between two states that a session saw, when the session's own calls did not.

@@ -2,12 +2,17 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::ids::AgentId;
+
 /// One item.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TodoItem {
     pub id: String,
     pub content: String,
     pub status: TodoStatus,
+    /// Who does it, when it is not the agent whose list it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<AgentId>,
 }
 
 /// Where an item stands.

@@ -14,7 +14,7 @@ use crate::usage::Cost;
 pub enum TreeQuery {
     /// All nodes; `None`: of the open session.
     Nodes { session: Option<SessionId> },
-    /// How many files each node changed, and which calls failed.
+    /// How many files each node changed, and which calls failed or replies were cut.
     Marks { session: SessionId },
     /// The first lines of these entries, of any session.
     Lines { entries: Vec<EntryId> },

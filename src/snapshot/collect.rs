@@ -189,13 +189,19 @@ impl Shadow {
         let mut old = Vec::new();
         for pack in packs.iter().rev() {
             let path = self.objects.dir.join(&pack.name);
-            let list = pack.list().map_err(at(&path))?;
+            let mut list = pack.list().map_err(at(&path))?;
+            if pack.torn() {
+                // It comes last, so these are in no other one. What is broken would be taken for whole.
+                list.retain(|(id, at, _)| {
+                    pack.read(*at).is_ok_and(|(sort, data)| Id::of(sort, &data) == *id)
+                });
+            }
             let total: u64 = list.iter().map(|(_, _, len)| u64::from(*len)).sum();
             let stay: Vec<_> =
                 list.iter().filter(|(id, ..)| live.contains(id) && !seen.contains(id)).collect();
             let kept: u64 = stay.iter().map(|(_, _, len)| u64::from(*len)).sum();
             // A little waste is cheaper than writing everything anew.
-            if kept * 10 >= total * 9 && !(join && pack.len < SMALL) {
+            if kept * 10 >= total * 9 && !(join && pack.len < SMALL) && !pack.torn() {
                 seen.extend(list.iter().map(|(id, ..)| *id));
                 continue;
             }
@@ -224,6 +230,7 @@ impl Shadow {
         if let Some(writer) = writer {
             let name = writer.finish(true).map_err(at(&self.objects.dir))?;
             self.objects.add(&name)?;
+            self.objects.flushed.add(std::slice::from_ref(&name), &[]);
             fresh = Some(name);
         }
         for pack in old.drain(..) {

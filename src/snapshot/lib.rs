@@ -34,7 +34,7 @@
 //! | `id`, `object`, `pack`, `objects`, `place` | git's format, packs, the store's folder and lock |
 //! | `view`, `compare`, `text` | what a snapshot knows, what differs, lines and merges |
 //! | `plan`, `restore`, `replace`, `journal`, `recover`, `amend` | restoring |
-//! | `settle` | flushing |
+//! | `settle`, `trust` | flushing, and what to believe after a loss of power |
 //! | `collect` | age, quota, damage |
 //! | `steps` | the gate before each change, for tests |
 
@@ -66,6 +66,7 @@ mod settle;
 mod shadow;
 mod steps;
 mod text;
+mod trust;
 mod view;
 
 #[cfg(test)]

@@ -13,6 +13,7 @@ use crate::id::{Id, Sort};
 use crate::object::{self, Named};
 use crate::pack::{self, Pack, Writer};
 use crate::steps::Steps;
+use crate::trust::Flushed;
 
 /// The packs of a store. Reading needs no lock: a pack that another process replaced stays readable, and
 /// what is missed is looked for once more in the packs as they are now.
@@ -21,11 +22,46 @@ pub(crate) struct Objects {
     pub(crate) dir: PathBuf,
     pub(crate) steps: Steps,
     packs: Mutex<Vec<Arc<Pack>>>,
+    pub(crate) flushed: Arc<Flushed>,
 }
 
 impl Objects {
-    pub(crate) fn new(dir: PathBuf, steps: Steps) -> Self {
-        Self { dir, steps, packs: Mutex::default() }
+    /// `store`: the folder of the whole store; `dir`: that of the packs.
+    pub(crate) fn new(store: &Path, dir: PathBuf, steps: Steps) -> Self {
+        let flushed = Arc::new(Flushed::read(store, &steps));
+        Self { dir, steps, packs: Mutex::default(), flushed }
+    }
+
+    /// Looks at the packs that may not have been flushed before the power went, and flushes those that are whole. The
+    /// caller holds the lock. Gives how many are torn: nothing that was remembered may rely on them.
+    pub(crate) fn distrust(&self) -> Result<usize> {
+        let mut known = self.packs.lock().unwrap_or_else(PoisonError::into_inner);
+        let (mut torn, mut whole) = (Vec::new(), Vec::new());
+        for (n, pack) in known.iter().enumerate().filter(|(_, p)| !self.flushed.has(&p.name)) {
+            if !pack.check().unwrap_or(false) {
+                torn.push(n);
+                continue;
+            }
+            if self.steps.durable() {
+                for ending in ["pack", "idx"] {
+                    let path = self.dir.join(format!("{}.{ending}", pack.name));
+                    std::fs::File::open(&path).and_then(|f| f.sync_data()).map_err(at(path))?;
+                }
+            }
+            whole.push(pack.name.clone());
+        }
+        if self.steps.durable() && !whole.is_empty() {
+            std::fs::File::open(&self.dir).and_then(|d| d.sync_all()).map_err(at(&self.dir))?;
+        }
+        let there: Vec<String> = known.iter().map(|p| p.name.clone()).collect();
+        self.flushed.add(&whole, &there);
+        // First: they are asked last.
+        for (moved, n) in torn.iter().enumerate() {
+            let pack = known.remove(*n);
+            pack.distrust();
+            known.insert(moved, pack);
+        }
+        Ok(torn.len())
     }
 
     /// The packs that are known now.
@@ -77,9 +113,10 @@ impl Objects {
         Ok(None)
     }
 
-    /// Whether an object is in a pack that is known now.
+    /// Whether an object is in a pack that is known now, and whole.
     pub(crate) fn has(&self, id: &Id) -> Result<bool> {
-        Ok(self.find(id)?.is_some())
+        // Torn ones come last.
+        Ok(self.find(id)?.is_some_and(|(pack, _)| !pack.torn()))
     }
 
     fn locate(&self, id: &Id) -> Result<(Arc<Pack>, u32)> {
@@ -181,6 +218,9 @@ impl<'a> Batch<'a> {
             let dir: &Path = &self.objects.dir;
             let name = writer.finish(self.sync).map_err(at(dir))?;
             self.objects.add(&name)?;
+            if self.sync {
+                self.objects.flushed.add(std::slice::from_ref(&name), &[]);
+            }
             self.done.push(name);
         }
         Ok(())

@@ -4,6 +4,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use flate2::Crc;
 use flate2::bufread::ZlibDecoder;
@@ -188,6 +189,7 @@ pub(crate) struct Pack {
     fanout: Vec<u32>,
     /// Bytes of the pack's file.
     pub(crate) len: u64,
+    torn: AtomicBool,
 }
 
 impl Pack {
@@ -197,14 +199,27 @@ impl Pack {
         let file = File::open(dir.join(format!("{name}.pack")))?;
         let len = file.metadata()?.len();
         match Self::open_index(dir, name, mend.is_some()) {
-            Ok((index, fanout)) => Ok(Self { name: name.to_owned(), file, index, fanout, len }),
+            Ok((index, fanout)) => Ok(Self::new(name, file, index, fanout, len)),
             Err(e) => {
                 let Some(steps) = mend else { return Err(e) };
                 reindex(dir, name, steps)?;
                 let (index, fanout) = Self::open_index(dir, name, true)?;
-                Ok(Self { name: name.to_owned(), file, index, fanout, len })
+                Ok(Self::new(name, file, index, fanout, len))
             }
         }
+    }
+
+    fn new(name: &str, file: File, index: File, fanout: Vec<u32>, len: u64) -> Self {
+        Self { name: name.to_owned(), file, index, fanout, len, torn: AtomicBool::new(false) }
+    }
+
+    /// It is not what was written: what it still has may be read, and no more.
+    pub(crate) fn distrust(&self) {
+        self.torn.store(true, Ordering::Release);
+    }
+
+    pub(crate) fn torn(&self) -> bool {
+        self.torn.load(Ordering::Acquire)
     }
 
     fn open_index(dir: &Path, name: &str, check: bool) -> io::Result<(File, Vec<u32>)> {

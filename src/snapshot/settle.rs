@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::{Result, at};
+use crate::trust::Flushed;
 
 /// What is to be flushed. Nothing may name a snapshot durably before it was.
 #[derive(Debug)]
@@ -16,6 +17,7 @@ pub struct Unsettled {
     /// The writing up to which this goes.
     pub(crate) upto: u64,
     pub(crate) settled: Arc<AtomicU64>,
+    pub(crate) flushed: Arc<Flushed>,
 }
 
 impl Unsettled {
@@ -38,6 +40,8 @@ impl Unsettled {
             }
         }
         std::fs::File::open(&self.dir).and_then(|d| d.sync_all()).map_err(at(&self.dir))?;
+        let name = |p: &PathBuf| Some(p.file_name()?.to_str()?.to_owned());
+        self.flushed.add(&self.packs.iter().filter_map(name).collect::<Vec<_>>(), &[]);
         self.settled.fetch_max(self.upto, Ordering::AcqRel);
         Ok(())
     }

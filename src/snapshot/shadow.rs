@@ -89,7 +89,7 @@ impl Shadow {
         let above = workspace.parent().is_none() || home.is_some_and(|h| h.starts_with(&workspace));
         let place = Place::open(store, &workspace, limits.wait, &steps)?;
         let mut new = Self {
-            objects: Objects::new(place.packs(), steps.clone()),
+            objects: Objects::new(&place.dir, place.packs(), steps.clone()),
             mode: if above { Mode::Named(Dear::Home) } else { Mode::Full },
             workspace,
             place,
@@ -107,7 +107,10 @@ impl Shadow {
         };
         let lock = new.lock()?;
         new.place.sweep(&new.steps)?;
-        new.remember();
+        // What is remembered takes objects for written.
+        if new.objects.distrust()? == 0 {
+            new.remember();
+        }
         new.recovered = recover::run(&mut new, &lock)?;
         Ok(new)
     }
@@ -194,8 +197,8 @@ impl Shadow {
         // Packs of other processes may stand among ours; flushing what is flushed costs next to nothing.
         let count = if new == 0 { 0 } else { usize::try_from(new).unwrap_or(usize::MAX).max(64) };
         let packs = self.objects.packs();
-        let packs = packs.iter().rev().take(count).map(|p| dir.join(&p.name)).collect();
-        Unsettled { packs, dir, upto, settled: self.settled.clone() }
+        let packs = packs.iter().filter(|p| !p.torn()).rev().take(count).map(|p| dir.join(&p.name)).collect();
+        Unsettled { packs, dir, upto, settled: self.settled.clone(), flushed: self.objects.flushed.clone() }
     }
 
     pub(crate) fn lock(&self) -> Result<Lock> {

@@ -3,7 +3,9 @@
 
 use rusqlite::{Connection, params};
 use tiller_protocol::view::AuditRow;
-use tiller_protocol::{Ask, Entry, EntryBody, EntryId, Op, Origin, Queued, SessionId, Time, TodoItem};
+use tiller_protocol::{
+    AgentId, Ask, Entry, EntryBody, EntryId, Op, Origin, Queued, SessionId, Time, TodoItem,
+};
 use uuid::Uuid;
 
 use crate::costs::Call;
@@ -13,7 +15,7 @@ use crate::lease::Lease;
 use crate::open::Store;
 use crate::running::Running;
 use crate::ticket::Ticket;
-use crate::{audit, costs, heads, history, lease, ops, queue, running, sessions, todos};
+use crate::{agents, audit, costs, heads, history, lease, ops, queue, running, sessions, todos};
 
 /// What is to be added. All of it is on disk when the ticket resolves, or none.
 #[derive(Clone, Debug)]
@@ -42,6 +44,8 @@ pub struct Append {
     pub prompt: Option<String>,
     /// When set: the session must still be ours, else nothing happens ([`StoreError::Held`]).
     pub lease: Option<Lease>,
+    /// Agents (of this session) whose end is told in `entries`.
+    pub announced: Option<(SessionId, Vec<AgentId>)>,
 }
 
 impl Append {
@@ -62,6 +66,7 @@ impl Append {
             audit: Vec::new(),
             prompt: None,
             lease: None,
+            announced: None,
         }
     }
 
@@ -161,6 +166,9 @@ impl Prepared {
         }
         for row in &append.audit {
             audit::insert(conn, row)?;
+        }
+        if let Some((root, ids)) = &append.announced {
+            agents::announced(conn, *root, ids)?;
         }
         if let Some(prompt) = &append.prompt {
             history::insert(conn, session, prompt, *now)?;

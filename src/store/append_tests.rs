@@ -10,7 +10,7 @@ use crate::testing::*;
 use crate::{Draft, Spent};
 
 fn todo(id: &str, status: TodoStatus) -> TodoItem {
-    TodoItem { id: id.into(), content: format!("do {id}"), status }
+    TodoItem { id: id.into(), content: format!("do {id}"), status, agent: None }
 }
 
 fn queued(n: u128) -> Queued {

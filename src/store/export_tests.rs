@@ -24,7 +24,12 @@ fn name_things(store: &Store, s: SessionId, id: u128, kind: u8, text: &str) {
         of,
         before: before.map(Into::into),
         after: text.into(),
-        files: vec![StepFile { path: text.into(), kind: ChangeKind::Modified, by: Some(By::Outside) }],
+        files: vec![StepFile {
+            path: text.into(),
+            kind: ChangeKind::Modified,
+            by: Some(By::Outside),
+            partly: false,
+        }],
         time: Time(i64::from(kind)),
     };
     let of = match kind % 6 {
@@ -115,8 +120,12 @@ fn fill(store: &Store, shape: &[(usize, u8, String)]) -> SessionId {
         append.entries[0].snapshot = (kind % 2 == 0).then(|| text.clone());
         append.entries[0].time = Time(i64::from(*kind) * 1_000_000);
         if kind % 4 == 0 {
-            append.todos =
-                Some(vec![TodoItem { id: "1".into(), content: text.clone(), status: TodoStatus::Pending }]);
+            append.todos = Some(vec![TodoItem {
+                id: "1".into(),
+                content: text.clone(),
+                status: TodoStatus::Pending,
+                agent: None,
+            }]);
         }
         append.op = (kind % 7 == 0).then(|| Op {
             id: OpId(Uuid::from_u128(id)),

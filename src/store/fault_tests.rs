@@ -28,7 +28,7 @@ fn old_database(path: &Path, bytes: usize) -> u128 {
     }
     let conn = Connection::open(path).unwrap();
     conn.execute_batch(
-        "DROP TABLE tags; ALTER TABLE heads DROP COLUMN label; ALTER TABLE heads DROP COLUMN archived;
+        "DROP TABLE agents; DROP TABLE tags; ALTER TABLE heads DROP COLUMN label; ALTER TABLE heads DROP COLUMN archived;
          DROP INDEX entries_session; CREATE INDEX entries_session ON entries(session, seq);
          PRAGMA user_version=3; PRAGMA wal_checkpoint(TRUNCATE);",
     )

@@ -70,6 +70,7 @@ impl Store {
                         swept.entries += rows as u64;
                     }
                 }
+                conn.execute("DELETE FROM agents WHERE root = ?1", params![id])?;
                 conn.execute("DELETE FROM sessions WHERE id = ?1", params![id])?;
                 swept.sessions += 1;
             }

@@ -23,6 +23,7 @@
 //! | `export`, `import`, `lines` | a session as JSONL |
 //! | `gc`, `doctor` | what the commands need |
 
+mod agents;
 mod apart;
 mod append;
 mod attempt;
@@ -42,6 +43,7 @@ mod heads;
 mod health;
 mod history;
 mod import;
+mod import_more;
 mod index;
 mod lease;
 mod lines;
@@ -65,6 +67,7 @@ mod tree;
 mod tree_find;
 mod tree_words;
 mod trust;
+mod whose;
 mod writer;
 
 #[cfg(test)]
@@ -78,6 +81,7 @@ mod power_tests;
 #[cfg(test)]
 mod testing;
 
+pub use agents::AgentRow;
 pub use apart::Apart;
 pub use append::Append;
 pub use branches::{BranchRow, TagRow};

@@ -17,6 +17,7 @@ pub(crate) const MIGRATIONS: &[&str] = &[
     include_str!("schema/0002_heads.sql"),
     include_str!("schema/0003_steps.sql"),
     include_str!("schema/0004_branches.sql"),
+    include_str!("schema/0005_agents.sql"),
 ];
 
 /// So many versions ahead is damage, not the future.

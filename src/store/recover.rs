@@ -24,6 +24,7 @@ const COPIED: &[&str] = &[
     "ops",
     "steps",
     "tags",
+    "agents",
     "todo_states",
     "audit",
     "calls",
@@ -316,6 +317,7 @@ fn put_heads(conn: &Connection) -> Result<()> {
          DELETE FROM pending WHERE session NOT IN (SELECT id FROM sessions);
          DELETE FROM ops WHERE session NOT IN (SELECT id FROM sessions);
          DELETE FROM steps WHERE session NOT IN (SELECT id FROM sessions);
+         DELETE FROM agents WHERE root NOT IN (SELECT id FROM sessions);
          DELETE FROM tags WHERE entry NOT IN (SELECT id FROM entries)
            OR session NOT IN (SELECT id FROM sessions);
          DELETE FROM todo_states WHERE session NOT IN (SELECT id FROM sessions);",

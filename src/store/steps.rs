@@ -172,40 +172,33 @@ impl Store {
         Ok(changed)
     }
 
-    /// What a tool call did whose result came at `time`; `None`: it changed nothing. Ids of calls are unique on a path,
-    /// and two branches may use one twice: the row is the nearest in time.
-    ///
-    /// # Errors
-    /// When the database cannot be read.
-    pub fn step_of_call(&self, session: SessionId, call: &str, time: Time) -> Result<Option<StepRow>> {
+    /// All rows of a call, by its id, oldest first.
+    pub(crate) fn steps_of(&self, session: SessionId, of: &StepOf) -> Result<Vec<StepRow>> {
+        let (kind, call) = match of {
+            StepOf::Call(call) => ("call", call),
+            StepOf::OthersBeforeCall(call) => ("others", call),
+            _ => return Ok(Vec::new()),
+        };
         self.read(|conn| {
-            Ok(conn
-                .prepare_cached(&format!(
-                    "SELECT {COLUMNS} FROM steps WHERE session = ?1 AND kind = 'call' AND call = ?2
-                     ORDER BY abs(time - ?3) LIMIT 1"
-                ))?
-                .query_row(params![session.0, call, time.millis()], read)
-                .optional()?)
+            let mut statement = conn.prepare_cached(&format!(
+                "SELECT {COLUMNS} FROM steps WHERE session = ?1 AND kind = ?2 AND call = ?3 ORDER BY id"
+            ))?;
+            let rows = statement.query_map(params![session.0, kind, call], read)?;
+            Ok(rows.collect::<rusqlite::Result<_>>()?)
         })
     }
 
-    /// What somebody else changed right before an entry, or before a call of a session.
+    /// What somebody else changed right before an entry.
     ///
     /// # Errors
     /// When the database cannot be read.
-    pub fn others_before(&self, session: SessionId, of: &StepOf) -> Result<Option<StepRow>> {
-        let (entry, call) = match of {
-            StepOf::OthersBefore(entry) => (Some(entry.0), None),
-            StepOf::OthersBeforeCall(call) => (None, Some(call.as_str())),
-            _ => return Ok(None),
-        };
+    pub fn others_before(&self, entry: EntryId) -> Result<Option<StepRow>> {
         self.read(|conn| {
             Ok(conn
                 .prepare_cached(&format!(
-                    "SELECT {COLUMNS} FROM steps WHERE session = ?1 AND kind = 'others' AND entry IS ?2 AND call IS ?3
-                     ORDER BY id DESC LIMIT 1"
+                    "SELECT {COLUMNS} FROM steps WHERE entry = ?1 AND kind = 'others' ORDER BY id DESC LIMIT 1"
                 ))?
-                .query_row(params![session.0, entry, call], read)
+                .query_row([entry.0], read)
                 .optional()?)
         })
     }
@@ -244,7 +237,7 @@ mod tests {
             of,
             before: before.map(Into::into),
             after: after.into(),
-            files: vec![StepFile { path: "a".into(), kind: ChangeKind::Added, by: None }],
+            files: vec![StepFile { path: "a".into(), kind: ChangeKind::Added, by: None, partly: false }],
             time: NOW,
         };
         let point = store.add_step(s, row(StepOf::Point(entry_id(1)), None, "s0")).wait().unwrap();
@@ -270,10 +263,8 @@ mod tests {
         assert_eq!(store.point(entry_id(2)).unwrap(), None);
         let last = store.last_step(s).unwrap().unwrap();
         assert_eq!((last.of, last.after.as_str()), (StepOf::OthersBeforeCall("c9".into()), "s4"));
-        let before = |of: StepOf| store.others_before(s, &of).unwrap().map(|row| row.after);
-        assert_eq!(before(StepOf::OthersBefore(entry_id(2))), Some("s3".into()));
-        assert_eq!(before(StepOf::OthersBeforeCall("c9".into())), Some("s4".into()));
-        assert_eq!(before(StepOf::OthersBefore(entry_id(1))), None);
+        let before = |n| store.others_before(entry_id(n)).unwrap().map(|row| row.after);
+        assert_eq!([before(1), before(2)], [None, Some("s3".into())]);
         // Another session of the folder knows who it was; what others did there is not that session's doing.
         let other = session(&store, 2);
         let found = store.changed_elsewhere(other, NOW).unwrap();

@@ -61,7 +61,12 @@ fn grown() -> (tempfile::TempDir, Store, SessionId) {
     let more = vec![user(s, entry_id(6), Some(entry_id(4)), "instead")];
     store.append(Append::new(s, "branch-2").entries(more)).wait().unwrap();
     for (call, paths) in [("c1", &["a", "b"][..]), (odd, &["b"])] {
-        let files = paths.iter().map(|p| StepFile { path: (*p).into(), kind: ChangeKind::Added, by: None });
+        let files = paths.iter().map(|p| StepFile {
+            path: (*p).into(),
+            kind: ChangeKind::Added,
+            by: None,
+            partly: false,
+        });
         let row = StepRow {
             id: 0,
             of: StepOf::Call(call.into()),
@@ -130,6 +135,46 @@ fn files_are_counted_by_call_and_by_turn_and_failures_are_known() {
     let marks = store.tree_marks(s).unwrap();
     assert_eq!(marks.files, [(1, 2), (3, 2), (4, 1)], "the turn changed two files, one of them twice");
     assert_eq!(marks.failed, [4]);
+}
+
+#[test]
+fn replies_that_were_cut_are_errors_whatever_they_say() {
+    let (_dir, store, s) = grown();
+    let reasons = [
+        StopReason::EndTurn,
+        StopReason::Cut("the server closed \"stop\":\"end_turn\"".into()),
+        StopReason::Interrupted,
+        StopReason::MaxTokens,
+        StopReason::Refusal("no ".repeat(1000)),
+        StopReason::ToolUse,
+    ];
+    for (n, why) in reasons.into_iter().enumerate() {
+        let mut entry = reply(s, 20 + n as u128, &[]);
+        entry.parent = Some(entry_id(5));
+        let EntryBody::Assistant { blocks, stop, .. } = &mut entry.body else { panic!() };
+        *stop = why;
+        let arguments = json!({"stop": "interrupted", "text": "\"stop\":\"interrupted\""});
+        let (id, name) = ("c".into(), "t".into());
+        *blocks = vec![Block::ToolCall(ToolCall { id, name, arguments, malformed: None, vendor: None })];
+        store.append(Append::new(s, format!("h{n}")).entries(vec![entry])).wait().unwrap();
+    }
+    let marks = store.tree_marks(s).unwrap();
+    assert_eq!(marks.failed, [4, 8, 9, 10, 11], "the call that timed out, and four replies");
+}
+
+#[test]
+fn calls_of_one_id_on_two_branches_are_not_added_up() {
+    let (_dir, store, s) = grown();
+    let later = tiller_protocol::Time(NOW.millis() + 60_000);
+    let mut again = result(s, 7, "c1", ToolOutcome::Ok);
+    (again.parent, again.time) = (Some(entry_id(6)), later);
+    store.append(Append::new(s, "branch-2").entries(vec![again])).wait().unwrap();
+    assert_eq!(store.tree_marks(s).unwrap().files, [(1, 2), (3, 2), (4, 1)], "it changed nothing");
+    let files = vec![StepFile { path: "z".into(), kind: ChangeKind::Added, by: None, partly: false }];
+    let of = StepOf::Call("c1".into());
+    let row = StepRow { id: 0, of, before: None, after: "s2".into(), files, time: later };
+    store.add_step(s, row).wait().unwrap();
+    assert_eq!(store.tree_marks(s).unwrap().files, [(1, 2), (3, 2), (4, 1), (6, 1), (7, 1)]);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use rusqlite::{Connection, OptionalExtension, params};
 use serde_json::Value;
 use tiller_protocol::tree::{NodeKind, TreeCall, TreeLine, TreeMarks};
-use tiller_protocol::{Block, EntryBody, EntryId, SessionId, ToolCall};
+use tiller_protocol::{Block, EntryBody, EntryId, SessionId, StopReason, ToolCall};
 use uuid::Uuid;
 
 use crate::entries::{COLUMNS, Raw, read_body};
@@ -16,6 +16,8 @@ use crate::steps::StepOf;
 
 /// Bytes of a tool result that hold its call and its outcome, as long as the call's id is not longer than any.
 const HEAD: usize = 300;
+/// Bytes of a reply that hold why it ended, and what stands behind that.
+const END: usize = 500;
 /// Characters of a line, and of a text in a call's arguments.
 const LINE: usize = 400;
 /// Results of one reply that are passed on the way up to it.
@@ -44,7 +46,7 @@ fn whole(payload: &str) -> Option<(String, String)> {
 }
 
 /// Calls and outcomes of these tool results, without reading their outputs.
-fn results(conn: &Connection, rows: &[i64]) -> Result<Vec<(i64, String, String)>> {
+pub(crate) fn results(conn: &Connection, rows: &[i64]) -> Result<Vec<(i64, String, String)>> {
     let Some(first) = rows.first() else { return Ok(Vec::new()) };
     let mut blob = conn.blob_open("main", "entries", "payload", *first, true)?;
     let mut found = Vec::with_capacity(rows.len());
@@ -66,8 +68,43 @@ fn results(conn: &Connection, rows: &[i64]) -> Result<Vec<(i64, String, String)>
     Ok(found)
 }
 
+/// Those of these replies that did not come to their end: cut off, stopped, refused, or over their limit.
+fn cut_off(conn: &Connection, rows: &[i64]) -> Result<Vec<i64>> {
+    let Some(first) = rows.first() else { return Ok(Vec::new()) };
+    let mut blob = conn.blob_open("main", "entries", "payload", *first, true)?;
+    let mut found = Vec::new();
+    let mut bytes = [0; END];
+    for row in rows {
+        blob.reopen(*row)?;
+        let n = blob.read_at(&mut bytes, blob.len().saturating_sub(END))?;
+        let ended = match stop(&String::from_utf8_lossy(&bytes[..n])) {
+            Some(stop) => stop == "end_turn" || stop == "tool_use",
+            None => {
+                let payload: String = conn
+                    .prepare_cached("SELECT payload FROM entries WHERE seq = ?1")?
+                    .query_row([row], |r| r.get(0))?;
+                // A damaged one is told of where it stands.
+                !matches!(read_body(&payload), Ok(EntryBody::Assistant { stop, .. })
+                    if !matches!(stop, StopReason::EndTurn | StopReason::ToolUse))
+            }
+        };
+        if !ended {
+            found.push(*row);
+        }
+    }
+    Ok(found)
+}
+
+/// The end of a reply: why it ended. Quotes within texts are escaped, so the last key of that name is its own: only
+/// numbers and the model's name come behind it.
+fn stop(text: &str) -> Option<Value> {
+    const KEY: &str = "\"stop\":";
+    let rest = &text[text.rfind(KEY)? + KEY.len()..];
+    serde_json::Deserializer::from_str(rest).into_iter::<Value>().next()?.ok()
+}
+
 impl Store {
-    /// How many files each entry changed, and which calls failed.
+    /// How many files each entry changed, and which calls failed or replies were cut.
     ///
     /// # Errors
     /// When the database cannot be read.
@@ -75,10 +112,19 @@ impl Store {
         let tree = self.tree(session)?;
         let rows: Vec<i64> =
             tree.nodes.iter().filter(|n| n.kind == NodeKind::ToolResult).map(|n| n.seq).collect();
-        let results = self.read(|conn| results(conn, &rows))?;
-        let failed = results.iter().filter(|(.., outcome)| outcome != "ok").map(|(seq, ..)| *seq).collect();
-        let by_call: HashMap<&str, i64> =
-            results.iter().map(|(seq, call, _)| (call.as_str(), *seq)).collect();
+        let replies: Vec<i64> =
+            tree.nodes.iter().filter(|n| n.kind == NodeKind::Assistant).map(|n| n.seq).collect();
+        let (results, cut) = self.read(|conn| Ok((results(conn, &rows)?, cut_off(conn, &replies)?)))?;
+        let failed = results.iter().filter(|(.., outcome)| outcome != "ok").map(|(seq, ..)| *seq);
+        let mut failed: Vec<i64> = failed.chain(cut).collect();
+        failed.sort_unstable();
+        // Two branches may use an id twice.
+        let mut by_call: HashMap<&str, Vec<usize>> = HashMap::new();
+        for (seq, call, _) in &results {
+            if let Ok(at) = tree.nodes.binary_search_by_key(seq, |n| n.seq) {
+                by_call.entry(call).or_default().push(at);
+            }
+        }
         // The message of the person's that each node answers; parents stand before their children.
         let mut turns: Vec<usize> = Vec::with_capacity(tree.nodes.len());
         for (n, node) in tree.nodes.iter().enumerate() {
@@ -90,11 +136,14 @@ impl Store {
         let mut files: BTreeSet<(i64, u32)> = BTreeSet::new();
         for step in steps.iter().filter(|s| !s.files.is_empty()) {
             let StepOf::Call(call) = &step.of else { continue };
-            let Some(seq) = by_call.get(call.as_str()) else { continue };
-            files.insert((*seq, u32::try_from(step.files.len()).unwrap_or(u32::MAX)));
-            let Ok(at) = tree.nodes.binary_search_by_key(seq, |n| n.seq) else { continue };
-            let turn = &tree.nodes[turns[at]];
-            if turn.seq != *seq {
+            let far = |at: &&usize| tree.nodes[**at].time.millis().abs_diff(step.time.millis());
+            let Some(at) = by_call.get(call.as_str()).and_then(|all| all.iter().min_by_key(far)) else {
+                continue;
+            };
+            let seq = tree.nodes[*at].seq;
+            files.insert((seq, u32::try_from(step.files.len()).unwrap_or(u32::MAX)));
+            let turn = &tree.nodes[turns[*at]];
+            if turn.seq != seq {
                 of_turn.entry(turn.seq).or_default().extend(step.files.iter().map(|f| f.path.as_str()));
             }
         }

@@ -13,6 +13,8 @@ use tiller_protocol::{
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+use crate::crew::{CrewAsk, CrewReply};
+
 /// What the engine does for tools.
 #[async_trait]
 pub trait Ports: Send + Sync {
@@ -30,6 +32,8 @@ pub trait Ports: Send + Sync {
     async fn restore_preview(&self, name: &str) -> Result<(EntryId, RestorePreview), String>;
     /// Brings the files back to what they were at an entry, but for those that others changed. A sentence comes back.
     async fn restore(&self, entry: EntryId) -> Result<String, String>;
+    /// Asks something of the crew of agents.
+    async fn crew(&self, cx: &ToolCx, ask: CrewAsk) -> Result<CrewReply, String>;
     /// Marks paths as about to be written by this call, so that the watcher knows who it was.
     fn writing(&self, agent: &AgentId, paths: &[PathBuf]);
     /// The files under these paths changed (called after writing).
@@ -124,6 +128,14 @@ impl Workspace {
             judged: crate::files::judged::Judged::default(),
             seen: Mutex::new(HashMap::new()),
         })
+    }
+
+    /// The same folder with the same protection, for another agent: what that has read is its own knowledge.
+    ///
+    /// # Errors
+    /// When the folder cannot be opened.
+    pub fn beside(&self) -> std::io::Result<Self> {
+        Ok(Self::new(&self.root)?.protect(Arc::clone(&self.protected)))
     }
 
     /// Sets the check that every write goes through, whatever the profile.

@@ -3,6 +3,7 @@
 //! A tool declares what *this very call* touches ([`Tool::access`]), and runs only after the engine has
 //! judged that. It sees its world through [`ToolCx`], never the engine.
 
+pub mod crew;
 pub mod cx;
 pub mod files;
 pub mod guard;

@@ -2,7 +2,7 @@
 
 use tiller_protocol::ToolSpec;
 
-use crate::{Tool, files, moment, plan, recall, web};
+use crate::{Tool, crew, files, moment, plan, recall, web};
 
 /// All built-in tools.
 pub static ALL: &[&dyn Tool] = &[
@@ -22,6 +22,17 @@ pub static ALL: &[&dyn Tool] = &[
     &web::WebFetch,
     &crate::shell::Process,
     &crate::shell::Terminal,
+    &crew::DelegateTask,
+    &crew::DelegateAsync,
+    &crew::Orchestrate,
+    &crew::SpawnAgent,
+    &crew::ListAgents,
+    &crew::AgentResult,
+    &crew::SendToAgent,
+    &crew::WaitAgents,
+    &crew::CancelAgent,
+    &crew::GetProcessInfo,
+    &crew::Blackboard,
 ];
 
 /// The specs of the tools that `enabled` lets through (by tool name and set), sorted by name: part of the

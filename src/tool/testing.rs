@@ -13,6 +13,7 @@ use tiller_protocol::{
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+use crate::crew::{CrewAsk, CrewReply};
 use crate::{Limits, Ports, Tool, ToolCx, ToolError, ToolOutput, Workspace};
 
 fn lock<T>(m: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -39,6 +40,20 @@ pub struct FakePorts {
     pub preview: Mutex<Option<(EntryId, RestorePreview)>>,
     /// How often it was done.
     pub restored: Mutex<u32>,
+    /// Plays the crew; `None`: there is none.
+    pub crew: Mutex<CrewScript>,
+}
+
+type CrewPlay = Box<dyn FnMut(CrewAsk) -> Result<CrewReply, String> + Send>;
+
+/// A crew that is a script.
+#[derive(Default)]
+pub struct CrewScript(pub Option<CrewPlay>);
+
+impl std::fmt::Debug for CrewScript {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("CrewScript")
+    }
 }
 
 impl FakePorts {
@@ -80,6 +95,11 @@ impl Ports for FakePorts {
     async fn restore(&self, _entry: EntryId) -> Result<String, String> {
         *lock(&self.restored) += 1;
         Ok("restored".into())
+    }
+
+    async fn crew(&self, _cx: &ToolCx, ask: CrewAsk) -> Result<CrewReply, String> {
+        let answer = lock(&self.crew).0.as_mut().map(|script| script(ask));
+        answer.unwrap_or_else(|| Err("there are no agents here".into()))
     }
 
     fn writing(&self, _agent: &AgentId, paths: &[PathBuf]) {

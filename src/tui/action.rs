@@ -1,7 +1,7 @@
 //! Names of things that can be done. Each panel and dialog declares its own next to the code that does
 //! them; [`GROUPS`] collects them, and keys, palette, help and footer are made from that.
 
-use crate::{dialog, global, panel, widget};
+use crate::{dialog, global, panel, stage, widget};
 
 /// An action by its id, `group.verb`, for instance `composer.send`. Key files use the same ids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -44,6 +44,7 @@ impl ActionSpec {
 /// Every group of actions: title for help, and the list. One line each.
 pub const GROUPS: &[(&str, &[ActionSpec])] = &[
     ("Everywhere", global::ACTIONS),
+    ("Crew", stage::ACTIONS),
     ("Dialogs", dialog::OPEN_ACTIONS),
     ("Composer", panel::composer::ACTIONS),
     ("Conversation", panel::conversation::ACTIONS),
@@ -63,11 +64,13 @@ pub const GROUPS: &[(&str, &[ActionSpec])] = &[
     ("Trust, budget and the like", dialog::ask::ACTIONS),
     ("Set up", dialog::first_run::ACTIONS),
     ("Confirm", dialog::confirm::ACTIONS),
+    ("Words", dialog::words::ACTIONS),
     ("Error log", dialog::errors::ACTIONS),
     ("Session picker", dialog::sessions::ACTIONS),
     ("Branches", dialog::branches::ACTIONS),
     ("History search", dialog::history::ACTIONS),
     ("Go back", dialog::restore::ACTIONS),
+    ("Branch that was left", dialog::leave::ACTIONS),
     ("Search in sessions", dialog::search::ACTIONS),
     ("Queue", dialog::queue::ACTIONS),
     ("Reports", dialog::reports::ACTIONS),

@@ -9,7 +9,7 @@ use std::time::Duration;
 use crossterm::event::{KeyEvent, KeyEventKind};
 use ratatui::layout::Rect;
 use tiller_config::schema;
-use tiller_protocol::{AskId, Clock, Event};
+use tiller_protocol::{AskId, Clock, Event, EventBody};
 
 use crate::action::Action;
 use crate::effect::{External, Job, Token};
@@ -19,6 +19,7 @@ use crate::model::Model;
 use crate::msg::Msg;
 use crate::panel::{self, Panel, Reply, View};
 use crate::route::Router;
+use crate::stage::Stage;
 use crate::theme::Themes;
 use crate::toast::Toasts;
 
@@ -126,6 +127,7 @@ pub struct App {
     pub(crate) toasts: Toasts,
     pub(crate) asking: Asking,
     pub(crate) router: Router,
+    pub(crate) stage: Stage,
     pub(crate) tasks: Vec<Task>,
     pub(crate) told: crate::outside::Outside,
     pub(crate) status: crate::statusline::StatusLine,
@@ -172,6 +174,7 @@ impl App {
             toasts: Toasts::default(),
             asking: Asking::default(),
             router: Router::default(),
+            stage: Stage::default(),
             tasks: Vec::new(),
             told: crate::outside::Outside::default(),
             status: crate::statusline::StatusLine::default(),
@@ -215,7 +218,12 @@ impl App {
             Msg::FocusLost => self.model.away = true,
             Msg::Background(r, g, b) => self.dirty = self.themes.background(r, g, b) || before,
             Msg::Scheme { dark } => self.dirty = self.themes.scheme(dark) || before,
-            Msg::Engine(event) => self.event(&event),
+            Msg::Engine(event) => {
+                self.event(&event);
+                // Agents that nobody looks at change nothing on the screen.
+                let answer = matches!(event.body, EventBody::Reply(_));
+                self.dirty = before || answer || self.model.concerns(&event);
+            }
             Msg::Notice(notice) => self.notice(*notice),
             Msg::Job(token, result) => self.job(token, result),
             Msg::Tick => {
@@ -225,6 +233,10 @@ impl App {
                 }
             }
             Msg::Reload => self.tasks.push(Task::Reload),
+            Msg::Kinds(kinds) => {
+                self.model.kinds = kinds;
+                self.dirty = before;
+            }
             Msg::Terminate(_) => self.tasks.push(Task::Quit),
             Msg::Stop => self.dirty = false,
             Msg::Continued => self.tasks.push(Task::Repaint),
@@ -422,6 +434,14 @@ impl App {
 
     fn event(&mut self, event: &Event) {
         self.model.apply(event);
+        self.at_home(event);
+        if !self.model.concerns(event) {
+            self.answered(event);
+            if event.agent.is_main() {
+                self.after_event(event);
+            }
+            return;
+        }
         let mut owners: Vec<Owner> = View::ALL.into_iter().map(Owner::View).collect();
         owners.extend(self.layers.iter().map(|l| Owner::Layer(l.id)));
         for owner in owners {

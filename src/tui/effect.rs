@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crossterm::event::KeyEvent;
-use tiller_protocol::{CommandBody, ModelRef, Notice};
+use tiller_protocol::{AgentId, CommandBody, ModelRef, Notice};
 
 use crate::action::Action;
 use crate::panel::{Panel, View};
@@ -17,6 +17,13 @@ pub enum Effect {
     Send(CommandBody),
     /// To the engine, and the reply goes to the panel with this token (see [`Panel::reply`]).
     Ask(CommandBody, Token),
+    /// The same two, to this agent, whichever is on the screen.
+    SendTo(AgentId, CommandBody),
+    AskOf(AgentId, CommandBody, Token),
+    /// Show this agent's conversation, and write to it.
+    Show(AgentId),
+    /// The same, and do this when its conversation is here.
+    ShowFor(AgentId, Action),
     /// Put a layer on top.
     Push(Box<dyn Panel>),
     /// Take the top layer away.
@@ -130,6 +137,14 @@ pub struct FoundKey {
     pub provider: String,
     /// The provider is ready, and begins with this model; `None`: it needs the person's yes first.
     pub model: Option<ModelRef>,
+}
+
+/// A kind of agent that can be started by hand, by its definition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AgentKind {
+    pub name: String,
+    /// When to use it, in a line.
+    pub about: String,
 }
 
 /// Names who waits for a reply or a job. Each panel chooses its own numbers; the shell keeps those of

@@ -101,6 +101,7 @@ pub(crate) fn run(app: &mut App, action: Action) -> Option<Vec<Effect>> {
         "screen.rail" => rail(app),
         "screen.layout" => layout(app),
         "screen.reset" => reset(app),
+        "crew.home" => crate::stage::run(app, action)?,
         id => vec![Effect::Focus(view(id)?)],
     })
 }
@@ -126,7 +127,7 @@ pub(crate) fn disabled(app: &App, action: Action) -> Option<String> {
         "screen.reset" if preset(app) == Preset::Normal && app.screen.zoom == Default::default() => {
             "nothing to reset"
         }
-        _ => return None,
+        _ => crate::stage::disabled(app, action)?,
     };
     Some(why.into())
 }
@@ -192,6 +193,7 @@ pub(crate) fn rung(app: &App) -> Rung {
         inside: app.panel(app.top()).and_then(|p| p.rung(&app.model)),
         layer: !app.layers.is_empty(),
         pane: app.screen.focus != View::Composer || app.screen.main != View::Conversation,
+        child: app.model.shown.is_some(),
         running: app.model.stoppable(),
         empty: composer.is_none_or(|p| p.empty(&app.model)),
         armed: armed(app.keys.escape),
@@ -221,6 +223,7 @@ fn escape(app: &mut App) -> Vec<Effect> {
             }
         }
         Rung::Pane => return vec![Effect::Focus(View::Composer)],
+        Rung::Home => return vec![Effect::Show(tiller_protocol::AgentId::main())],
         Rung::Stop => return stop(app).unwrap_or_default(),
         Rung::Arm => app.keys.escape = Some(app.model.mono),
         Rung::Rewind => return vec![Effect::Act(Action("session.rewind"))],
@@ -269,8 +272,13 @@ fn quit(app: &mut App) -> Option<Vec<Effect>> {
     let background: Vec<&str> =
         app.model.processes.iter().filter(|p| p.lives()).map(|p| p.command.as_str()).collect();
     let mut text = String::new();
-    if app.model.running {
+    if app.model.main_runs() {
         text.push_str("A turn is running. Quitting stops it; what has arrived is kept. ");
+    }
+    match app.model.agents.iter().filter(|a| !a.id.is_main() && a.state.at_work()).count() {
+        0 => {}
+        1 => text.push_str("An agent is at work; it is interrupted, and can be continued. "),
+        n => text.push_str(&format!("{n} agents are at work; they are interrupted, and can be continued. ")),
     }
     match background.as_slice() {
         [] => {}

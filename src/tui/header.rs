@@ -96,6 +96,10 @@ fn pieces(cx: &DrawCx<'_>, facts: &HeaderFacts, class: Class) -> (Vec<Piece>, Ve
             left.push(Piece { text, brief, role, rank });
         }
     };
+    if let Some(agent) = &m.shown {
+        let said = |n| format!("> {}", draw::cut_middle(&m.path_of(agent), n));
+        put(said(40), said(16), Role::Accent, 0);
+    }
     if let Some(sum) = &s.summary {
         let name = sum.project.rsplit('/').find(|p| !p.is_empty()).unwrap_or("/");
         put(draw::cut_middle(name, 24), draw::cut_middle(name, 12), Role::Strong, 2);

@@ -23,6 +23,8 @@ pub enum Rung {
     Layer,
     /// From a pane to the composer.
     Pane,
+    /// From another agent to the main one, which never stops anything.
+    Home,
     /// Stop the running turn.
     Stop,
     /// First of two on idle and empty: nothing but "again to rewind".
@@ -45,6 +47,7 @@ impl Rung {
             Self::VimInsert => "normal",
             Self::Decline => "decline",
             Self::Pane => "back",
+            Self::Home => "back to main",
             Self::Stop => "stop",
             Self::Rewind => "rewind",
             Self::Arm | Self::Nothing => return None,
@@ -66,6 +69,8 @@ pub struct Standing {
     pub layer: bool,
     /// The focus is in a pane, not in the composer; or a view other than the conversation is shown.
     pub pane: bool,
+    /// Another agent than the main one is on the screen.
+    pub child: bool,
     pub running: bool,
     /// The composer holds no draft.
     pub empty: bool,
@@ -86,6 +91,9 @@ pub fn step(s: &Standing) -> Rung {
     }
     if s.pane {
         return Rung::Pane;
+    }
+    if s.child {
+        return Rung::Home;
     }
     if s.running {
         return Rung::Stop;
@@ -139,9 +147,18 @@ mod tests {
             Just(Some(Rung::VimInsert)),
             Just(Some(Rung::Decline)),
         ];
-        (any::<[bool; 6]>(), inside).prop_map(|([prefix, layer, pane, running, empty, armed], inside)| {
-            Standing { prefix, inside, layer, pane, running, empty, armed }
-        })
+        (any::<[bool; 7]>(), inside).prop_map(
+            |([prefix, layer, pane, child, running, empty, armed], inside)| Standing {
+                prefix,
+                inside,
+                layer,
+                pane,
+                child,
+                running,
+                empty,
+                armed,
+            },
+        )
     }
 
     /// What is left after the step, as the app carries it out.
@@ -158,6 +175,7 @@ mod tests {
             | Rung::Decline => n.inside = None,
             Rung::Layer => n.layer = false,
             Rung::Pane => n.pane = false,
+            Rung::Home => n.child = false,
             Rung::Stop => n.running = false,
             Rung::Arm => n.armed = true,
             Rung::Rewind | Rung::Nothing => {}
@@ -167,7 +185,7 @@ mod tests {
 
     /// How many things are open.
     fn height(s: &Standing) -> usize {
-        [s.prefix, s.inside.is_some(), s.layer, s.pane, s.running].iter().filter(|b| **b).count()
+        [s.prefix, s.inside.is_some(), s.layer, s.pane, s.child, s.running].iter().filter(|b| **b).count()
     }
 
     proptest! {
@@ -189,7 +207,7 @@ mod tests {
         fn enough_escapes_lead_home_and_inner_things_go_first(s in standing()) {
             let mut now = s;
             let mut last = None;
-            for _ in 0..6 {
+            for _ in 0..7 {
                 if height(&now) == 0 {
                     break;
                 }

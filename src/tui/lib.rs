@@ -9,6 +9,7 @@
 //! | `route`, [`global`], `asking`, `deadline`, `mouse`, [`ladder`] | what effects do, what can be done from everywhere, when questions open, what Escape does |
 //! | `view`, `frame`, [`layout`], [`header`], [`footer`], `strip`, `toast` | how the whole looks |
 //! | [`output`], [`terminal`], [`notify`] | frames to bytes, the writer thread, the terminal's modes, its window |
+//! | `stage` | which agent is on the screen |
 //! | [`statusline`] | a line of the person's own in the header |
 //! | [`plain`] | the linear face: no drawing at all |
 //! | [`action`] | names of what can be done; keys, palette, help and footer are made from them |
@@ -43,6 +44,7 @@ pub mod input;
 pub mod keymap;
 pub mod ladder;
 pub mod layout;
+mod mistakes;
 pub mod model;
 mod mouse;
 #[cfg(test)]
@@ -61,6 +63,7 @@ mod scene;
 mod shell_tests;
 mod signals;
 pub mod slash;
+pub mod stage;
 pub mod statusline;
 mod strip;
 mod suspend;

@@ -93,6 +93,7 @@ fn the_wheel_scrolls_what_lies_below_it_and_moves_no_focus() {
         id: i.to_string(),
         content: format!("item {i}"),
         status: tiller_protocol::TodoStatus::Pending,
+        agent: None,
     });
     r.event(EventBody::State(StateEvent::TodoChanged { todos: todos.collect(), by_person: false }));
     let before = r.screen();

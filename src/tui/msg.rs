@@ -3,7 +3,7 @@
 use crossterm::event::{KeyEvent, MouseEvent};
 use tiller_protocol::{Event, Notice};
 
-use crate::effect::Token;
+use crate::effect::{AgentKind, Token};
 
 /// One message to the loop.
 pub enum Msg {
@@ -35,6 +35,8 @@ pub enum Msg {
     Written,
     /// The configuration, theme or key file changed on disk.
     Reload,
+    /// The kinds of agents that there are by now.
+    Kinds(Vec<AgentKind>),
     /// SIGTERM or SIGHUP, or the terminal is gone.
     Terminate(i32),
     /// SIGTSTP from outside: leave the screen, then stop.

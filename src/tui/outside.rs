@@ -76,7 +76,7 @@ fn title(app: &App) -> String {
         .summary
         .as_ref()
         .map_or("", |s| s.project.rsplit('/').find(|p| !p.is_empty()).unwrap_or(""));
-    let mark = match (needs, m.running) {
+    let mark = match (needs, m.running || m.main_runs()) {
         (0, false) => String::new(),
         (0, true) => "~ · ".into(),
         (n, _) => format!("! {n} · "),

@@ -7,7 +7,7 @@ use tiller_protocol::command::{Query, SessionCommand};
 use tiller_protocol::event::{ReplyEvent, StateEvent};
 use tiller_protocol::view::Snapshot;
 use tiller_protocol::{
-    Command, CommandBody, CommandId, EntryId, Event, EventBody, Message, Notice, NoticeKind, SessionId,
+    AgentId, CommandBody, CommandId, EntryId, Event, EventBody, Message, Notice, NoticeKind, SessionId,
 };
 
 use crate::app::{App, Layer, Owner, Task};
@@ -22,11 +22,20 @@ const RECENT: usize = 8;
 #[derive(Default)]
 pub(crate) struct Router {
     next: u64,
-    asked: HashMap<CommandId, (Owner, Token)>,
+    asked: HashMap<CommandId, Asked>,
     jobs: HashMap<Token, (Owner, Token)>,
-    snapshot: Option<CommandId>,
+    /// Whole states that are on their way, by whose they are.
+    snapshots: HashMap<AgentId, CommandId>,
     /// The session where something is to be done as soon as it is open.
     then: Option<(SessionId, CommandId, Then)>,
+}
+
+/// Who asked, and which agent was on the screen then.
+#[derive(Clone)]
+struct Asked {
+    owner: Owner,
+    token: Token,
+    screen: AgentId,
 }
 
 /// What is done in a session that was opened.
@@ -40,7 +49,7 @@ enum Then {
 }
 
 impl Router {
-    fn fresh(&mut self) -> u64 {
+    pub(crate) fn fresh(&mut self) -> u64 {
         self.next += 1;
         self.next
     }
@@ -64,8 +73,17 @@ impl App {
                 }
                 let id = self.send(body.clone());
                 self.sent_early(&body, id);
-                self.router.asked.insert(id, (from, token));
+                self.asks(id, from, token);
             }
+            Effect::SendTo(agent, body) => {
+                self.send_to(Some(agent), body);
+            }
+            Effect::AskOf(agent, body, token) => {
+                let id = self.send_to(Some(agent), body);
+                self.asks(id, from, token);
+            }
+            Effect::Show(agent) => self.show_agent(&agent),
+            Effect::ShowFor(agent, action) => self.show_for(&agent, action),
             Effect::Push(panel) => self.push(panel),
             Effect::Pop => self.pop(from),
             Effect::Focus(view) => self.focus(view),
@@ -183,18 +201,28 @@ impl App {
         }
     }
 
-    /// Sends a command and says its id.
-    pub(crate) fn send(&mut self, body: CommandBody) -> CommandId {
-        let id = CommandId(self.router.fresh());
-        self.tasks.push(Task::Send(Command { id, body }));
-        id
+    /// The answer goes to this panel.
+    fn asks(&mut self, id: CommandId, owner: Owner, token: Token) {
+        let screen = self.model.agent();
+        self.router.asked.insert(id, Asked { owner, token, screen });
     }
 
-    /// Asks for the whole state, once at a time.
+    /// Asks for the whole state of the agent on the screen, once at a time.
     pub(crate) fn ask_snapshot(&mut self) {
-        if self.router.snapshot.is_none() {
-            self.router.snapshot = Some(self.send(CommandBody::Query(Query::Snapshot)));
+        let agent = self.model.agent();
+        if !self.router.snapshots.contains_key(&agent) {
+            let id = self.send(CommandBody::Query(Query::Snapshot));
+            self.router.snapshots.insert(agent, id);
         }
+    }
+
+    /// Asks for the main agent's state too, which tells of all agents and questions.
+    fn ask_everything(&mut self) {
+        if self.model.shown.is_some() && !self.router.snapshots.contains_key(&AgentId::main()) {
+            let id = self.send_to(None, CommandBody::Query(Query::Snapshot));
+            self.router.snapshots.insert(AgentId::main(), id);
+        }
+        self.ask_snapshot();
     }
 
     /// Puts a layer on top.
@@ -275,13 +303,13 @@ impl App {
     pub(crate) fn answered(&mut self, event: &Event) {
         let Some(cause) = event.cause else { return };
         let reply = matches!(event.body, EventBody::Reply(_));
-        if reply && self.router.snapshot == Some(cause) {
-            self.router.snapshot = None;
+        if reply {
+            self.router.snapshots.retain(|_, asked| *asked != cause);
         }
         let found =
-            if reply { self.router.asked.remove(&cause) } else { self.router.asked.get(&cause).copied() };
-        if let Some((owner, token)) = found
-            && let Some(Reply::Done(list)) = self.with(owner, |p, m| p.reply(token, event, m))
+            if reply { self.router.asked.remove(&cause) } else { self.router.asked.get(&cause).cloned() };
+        if let Some(Asked { owner, token, screen }) = found.clone()
+            && let Some(Reply::Done(list)) = self.with_of(&screen, owner, |p, m| p.reply(token, event, m))
         {
             self.effects(owner, list);
         }
@@ -312,12 +340,15 @@ impl App {
     /// What the shell itself does about an event.
     pub(crate) fn after_event(&mut self, event: &Event) {
         match &event.body {
-            EventBody::State(StateEvent::Lagged { .. }) => self.ask_snapshot(),
+            EventBody::State(StateEvent::Lagged { .. }) => self.ask_everything(),
             EventBody::State(StateEvent::HeadMoved { draft, .. }) => {
-                if let Some(draft) = draft {
+                if let Some(draft) = draft.as_ref().filter(|_| event.agent == self.model.agent()) {
                     self.compose(draft, true);
                 }
-                self.ask_snapshot();
+                self.ask_everything();
+            }
+            EventBody::State(StateEvent::BranchLeft { from, name, entries }) => {
+                self.branch_left(*from, name, *entries);
             }
             EventBody::State(StateEvent::Notice { notice }) => {
                 self.toasts.push(self.model.mono, notice.clone());
@@ -330,15 +361,22 @@ impl App {
                 self.model_chosen();
                 self.release();
             }
+            EventBody::State(StateEvent::Receipt { receipt }) => self.receipt(event, receipt),
             EventBody::State(StateEvent::Stopped {}) => self.tasks.push(Task::Quit),
-            EventBody::Turn(tiller_protocol::event::TurnEvent::SessionStarted { .. }) => self.ask_snapshot(),
+            EventBody::Turn(tiller_protocol::event::TurnEvent::SessionStarted { .. }) => {
+                self.ask_everything()
+            }
             EventBody::Reply(r) => match r.as_ref() {
                 ReplyEvent::ErrorReply { notice } => {
                     self.router.then.take_if(|(_, asked, _)| event.cause == Some(*asked));
                     self.notice(notice.clone());
                     self.refused_early(event.cause);
                 }
-                ReplyEvent::SnapshotReply { snapshot } => self.arrived(snapshot),
+                ReplyEvent::SnapshotReply { .. } if !event.agent.is_main() => self.agent_here(),
+                ReplyEvent::SnapshotReply { snapshot } => {
+                    self.agents_changed();
+                    self.arrived(snapshot);
+                }
                 _ => {}
             },
             _ => {}

@@ -57,11 +57,12 @@ fn agent(id: &str, parent: Option<&str>, label: &str, state: AgentState, act: &s
         context: 82_000,
         window: Some(200_000),
         since: Some(Time(START.0 - 41_000)),
+        child: None,
     }
 }
 
 fn todo(n: usize, content: &str, status: TodoStatus) -> TodoItem {
-    TodoItem { id: n.to_string(), content: content.into(), status }
+    TodoItem { id: n.to_string(), content: content.into(), status, agent: None }
 }
 
 fn change(path: &str, kind: ChangeKind, who: Who) -> FileChange {

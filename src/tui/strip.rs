@@ -48,7 +48,7 @@ pub(crate) fn lines(cx: &DrawCx<'_>, asks: usize, width: u16) -> Vec<Line> {
         let right = format!("{} to answer", cx.key("global.answer"));
         let more = if asks > 1 { format!(" (+{})", asks - 1) } else { String::new() };
         out.push(Line {
-            text: format!("! {}{more}", sentence(ask)),
+            text: format!("! {}{more}", sentence(m, ask)),
             right,
             role: Role::Waiting,
             act: Some("global.answer"),
@@ -138,12 +138,13 @@ pub(crate) fn title(cx: &DrawCx<'_>, shown: &[Option<&'static str>]) -> String {
 }
 
 /// What a question is, in one line.
-pub(crate) fn sentence(ask: &Ask) -> String {
+pub(crate) fn sentence(m: &crate::model::Model, ask: &Ask) -> String {
+    let who = m.path_of(&ask.agent);
     match &ask.body {
         AskBody::Permission(p) => {
-            format!("{} wants to {}: {}", ask.agent, p.verb, p.shown.replace('\n', " "))
+            format!("{who} wants to {}: {}", p.verb, p.shown.replace('\n', " "))
         }
-        AskBody::Clarify { question, .. } => format!("{} asks: {}", ask.agent, question.replace('\n', " ")),
+        AskBody::Clarify { question, .. } => format!("{who} asks: {}", question.replace('\n', " ")),
         AskBody::Trust { folder, .. } => format!("trust what {folder} brings?"),
         AskBody::Budget { what, spent, limit } => format!("{what}: {spent} of {limit} is spent"),
         AskBody::Plan { .. } => format!("{} has a plan: read it, and say yes or no", ask.agent),

@@ -37,6 +37,8 @@ pub struct Robot {
     /// Everything that the app wanted done, with commands taken out.
     pub tasks: Vec<Task>,
     commands: Vec<(CommandId, CommandBody)>,
+    /// Whom commands were for, where that was not the main agent.
+    to: std::collections::HashMap<CommandId, AgentId>,
     seq: u64,
 }
 
@@ -68,6 +70,7 @@ impl Robot {
             cursor: None,
             tasks: Vec::new(),
             commands: Vec::new(),
+            to: std::collections::HashMap::new(),
             seq: 0,
         };
         // Never into the folder that the tests run in.
@@ -85,12 +88,23 @@ impl Robot {
 
     /// One event that answers a command.
     pub fn cause(&mut self, cause: Option<CommandId>, body: EventBody) -> &mut Self {
+        self.of("main", cause, body)
+    }
+
+    /// One event of this agent's.
+    pub fn of(&mut self, agent: &str, cause: Option<CommandId>, body: EventBody) -> &mut Self {
         use tiller_protocol::Clock;
         self.seq += 1;
         let session = SessionId::fresh(&SeqIds::default(), START);
-        let event =
-            Event { seq: self.seq, time: self.clock.now(), session, agent: AgentId::main(), cause, body };
+        let agent = AgentId(agent.into());
+        let event = Event { seq: self.seq, time: self.clock.now(), session, agent, cause, body };
         self.msg(Msg::Engine(Box::new(event)))
+    }
+
+    /// Commands with whom they are for: `main` or another agent.
+    pub fn addressed(&self) -> Vec<(String, &CommandBody)> {
+        let whom = |id| self.to.get(id).map_or("main", |a: &AgentId| a.0.as_str()).to_owned();
+        self.commands.iter().map(|(id, body)| (whom(id), body)).collect()
     }
 
     /// Answers the last command that was sent.
@@ -201,7 +215,10 @@ impl Robot {
     fn settle(&mut self) {
         for task in self.app.take_tasks() {
             match task {
-                Task::Send(c) => self.commands.push((c.id, c.body)),
+                Task::Send(c) => {
+                    self.commands.push((c.id, c.body));
+                    self.to.extend(c.agent.map(|a| (c.id, a)));
+                }
                 task => self.tasks.push(task),
             }
         }

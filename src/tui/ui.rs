@@ -141,6 +141,11 @@ impl UiSender {
         let _ = self.0.send(Msg::Terminate(signal));
     }
 
+    /// The kinds of agents that there are by now.
+    pub fn kinds(&self, kinds: Vec<crate::effect::AgentKind>) {
+        let _ = self.0.send(Msg::Kinds(kinds));
+    }
+
     /// Settings, keys or themes changed on disk.
     pub fn reload(&self) {
         let _ = self.0.send(Msg::Reload);

@@ -81,7 +81,7 @@ fn kind(name: &Path) -> Option<bool> {
     {
         return Some(true);
     }
-    (name == Path::new("credentials.toml")).then_some(false)
+    (name == Path::new("credentials.toml") || name.starts_with("agents")).then_some(false)
 }
 
 #[cfg(test)]

@@ -11,11 +11,13 @@
 //! | `logs` | the log file |
 //! | `folder` | changes of settings, keys and themes reach the screen |
 //! | `agents` | agent programs of other vendors on this machine |
+//! | `definitions` | kinds of agents, from files |
 //! | `editor` | the person's editor |
 //! | `spill` | full outputs of sessions that are gone |
 //! | `statusline` | the command of the person's status line |
 
 pub(crate) mod agents;
+pub(crate) mod definitions;
 pub(crate) mod editor;
 pub(crate) mod files;
 pub(crate) mod folder;

@@ -21,8 +21,7 @@ pub(super) fn file(config: &Path) -> PathBuf {
 pub(super) fn permit(
     setup: &Setup,
     trusted: bool,
-    allow: &[String],
-    deny: &[String],
+    [allow, ask, deny]: [&[String]; 3],
 ) -> Result<(Permit, Policy, Vec<Notice>), Notice> {
     let p = &setup.places;
     let own = vec![p.config.clone(), p.data.clone(), p.state.clone(), p.cache.clone()];
@@ -37,7 +36,9 @@ pub(super) fn permit(
         let text = setup.brings.bytes(name).map(|b| String::from_utf8_lossy(b).into_owned());
         add(&mut policy.rules, text, Source::Project, Path::new(name), true, &mut notices);
     }
-    for (effect, list, flag) in [(Effect::Allow, allow, "--allow"), (Effect::Deny, deny, "--deny")] {
+    let lists =
+        [(Effect::Allow, allow, "--allow"), (Effect::Ask, ask, "ask"), (Effect::Deny, deny, "--deny")];
+    for (effect, list, flag) in lists {
         for text in list {
             let rule = Rule::parse(effect, Source::Session, text).map_err(|why| {
                 Notice::new(NoticeKind::Config, format!("{flag} '{text}' is not a rule: {why}"))

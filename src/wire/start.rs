@@ -12,7 +12,7 @@ use tiller_tool::Workspace;
 use tokio::runtime::Runtime;
 
 use super::settings::{self, Shared};
-use super::{Setup, logs, rules, trust, watch};
+use super::{Setup, definitions, logs, rules, trust, watch};
 
 /// How this run differs from others.
 pub struct Start {
@@ -20,6 +20,8 @@ pub struct Start {
     pub human: Human,
     pub read_only: bool,
     pub allow: Vec<String>,
+    /// Rules that ask; `allow` and `deny` are the person's flags.
+    pub ask: Vec<String>,
     pub deny: Vec<String>,
     pub max_turns: Option<u32>,
     pub max_cost: Option<f64>,
@@ -35,6 +37,8 @@ pub struct Start {
     pub announce: bool,
     /// The settings, where the screen shares them.
     pub(crate) shared: Option<Arc<Shared>>,
+    /// The kind of agent that the main one is.
+    pub(crate) role: Option<String>,
     /// What the screen does after a yes to the folder.
     pub(crate) on_trust: Option<trust::OnTrust>,
 }
@@ -47,6 +51,7 @@ impl Start {
             human: Human::Absent,
             read_only: false,
             allow: Vec::new(),
+            ask: Vec::new(),
             deny: Vec::new(),
             max_turns: None,
             max_cost: None,
@@ -56,6 +61,7 @@ impl Start {
             titles: false,
             announce: false,
             shared: None,
+            role: None,
             on_trust: None,
         }
     }
@@ -123,8 +129,17 @@ impl Running {
         let logs = logs::start(&log, (setup.env)("TILLER_LOG").as_deref(), Arc::clone(&redact))
             .map_err(|why| notices.push(Notice::new(NoticeKind::Config, why)))
             .ok();
-        let (permit, policy, wrong) = rules::permit(&setup, trusted, &start.allow, &start.deny)?;
+        let (permit, policy, wrong) =
+            rules::permit(&setup, trusted, [&start.allow, &start.ask, &start.deny])?;
         notices.extend(wrong);
+        let (roles, wrong) = definitions::read(&setup.places.config, &setup.brings, trusted);
+        notices.extend(definitions::told(&wrong));
+        let role = match &start.role {
+            Some(name) => Some(roles.get(name).cloned().ok_or_else(|| {
+                Notice::new(NoticeKind::User, roles.no_such(name)).hint("see `tiller agents list`")
+            })?),
+            None => None,
+        };
         let config = setup.config.config.clone();
         let providers = shared.providers();
         let workspace = Workspace::new(&setup.project)
@@ -195,6 +210,10 @@ impl Running {
             max_requests: start.max_turns,
             max_cost: start.max_cost.map(Cost::from_usd),
             tools: tiller_tool::registry::ALL.to_vec(),
+            roles,
+            role,
+            programs: Some(programs(&setup)),
+            folders: Some(Arc::new(tiller_link::worktree::make)),
             permit,
             titles: start.titles,
             redact,
@@ -231,6 +250,15 @@ impl Running {
     pub fn stop(self) {
         self.runtime.block_on(self.engine.shutdown());
         self.runtime.shutdown_timeout(Duration::from_millis(200));
+    }
+}
+
+/// Programs of other vendors that can work as agents.
+fn programs(setup: &Setup) -> tiller_engine::crew::Programs {
+    tiller_engine::crew::Programs {
+        adapters: tiller_link::external::Adapters::load(&[setup.places.config.join("adapters")]),
+        host: tiller_tool::shell::Host::default(),
+        lookup: Arc::new(|name: &str| std::env::var(name).ok()),
     }
 }
 

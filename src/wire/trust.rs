@@ -42,9 +42,9 @@ pub(super) fn offer(
         if let Some(wrong) = shared.trust(&brings) {
             agreed.settings = true;
             agreed.wrong.extend(wrong);
-            if let Some(then) = &then {
-                then();
-            }
+        }
+        if let Some(then) = &then {
+            then();
         }
         Ok(agreed)
     };

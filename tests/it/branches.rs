@@ -88,6 +88,7 @@ fn story(inner: bool) {
     let model = Model::new(Wire::Anthropic);
     let mut place = Place::new();
     place.wire(Wire::Anthropic, &model.server);
+    place.config("[ui]\nbranch_summary = \"never\"\n");
     place.file("shared.txt", TEN);
     for args in [&["init", "-q"][..], &["add", "."], &["commit", "-qm", "start"]] {
         place.git(args);

@@ -456,3 +456,82 @@ fn checkpoints_are_listed_named_compared_restored_and_undone() {
         assert_eq!(place.run(wrong).code, Some(2), "{wrong:?}");
     }
 }
+
+/// Words go back and come again as files do, alone or both in one.
+#[test]
+fn a_checkpoint_brings_the_conversation_back_as_well() {
+    let server = ScriptServer::start([
+        calls("c1", "write_file", serde_json::json!({"path": "a.txt", "content": "one\n"})),
+        says("Written."),
+        calls("c2", "terminal", serde_json::json!({"command": "echo two > a.txt"})),
+        says("Changed."),
+        says("Another way."),
+    ]);
+    let place = Place::anthropic(&server);
+    place.ok(&["exec", "--profile", "full", "write it"]);
+    place.ok(&["exec", "--profile", "full", "--continue", "change it"]);
+    let shown = || place.ok(&["sessions", "show", "last"]);
+    let heads = || place.ok(&["sessions", "export", "last"]).matches("\"head\":{\"name\"").count();
+    let list = place.lines(&["checkpoint", "list", "--json"]);
+    let second = list[1]["entry"].as_str().unwrap();
+    // Words alone.
+    let said = place.lines(&["checkpoint", "restore", second, "--talk", "--json"]);
+    assert_eq!(said[0]["draft"], "change it");
+    assert!(said[0]["branch"].as_str().unwrap().starts_with("branch-") && said[0].get("files").is_none());
+    assert!(shown().contains("Written.") && !shown().contains("Changed."), "{}", shown());
+    assert_eq!(place.read("a.txt"), "two\n");
+    let undone = place.ok(&["checkpoint", "undo"]);
+    assert!(undone.contains("on main again") && shown().contains("Changed."), "{undone}");
+    assert_eq!(heads(), 1, "a branch without anything of its own leaves nothing behind");
+    // Both, and both again.
+    let said = place.ok(&["checkpoint", "restore", second, "--both"]);
+    assert!(
+        said.contains("a.txt is as it was") && said.contains("There you had written: change it"),
+        "{said}"
+    );
+    assert_eq!(place.read("a.txt"), "one\n");
+    assert!(!shown().contains("Changed."));
+    place.ok(&["checkpoint", "undo"]);
+    assert!(place.read("a.txt") == "two\n" && shown().contains("Changed."), "{}", shown());
+    place.ok(&["checkpoint", "undo", "--redo"]);
+    assert!(place.read("a.txt") == "one\n" && !shown().contains("Changed."), "{}", shown());
+    // It goes on there, and nothing of the old way is lost.
+    place.ok(&["exec", "--profile", "full", "--continue", "differently"]);
+    assert!(shown().contains("Another way.") && !shown().contains("Changed."));
+    let all = place.ok(&["sessions", "export", "last"]);
+    assert!(all.contains("Changed.") && all.contains("Another way."));
+    assert!(place.ok(&["doctor"]).contains("ok"));
+    for wrong in [&["--talk", "--both"][..], &["--talk", "--path", "a.txt"]] {
+        let args = [&["checkpoint", "restore", second][..], wrong].concat();
+        assert_eq!(place.run(&args).code, Some(2), "{wrong:?}");
+    }
+}
+
+/// A transcript of another program that went on since it was imported.
+#[test]
+fn a_transcript_that_grew_is_imported_further() {
+    let place = Place::new();
+    let whole = include_str!("../../src/face/import/fixtures/pi.jsonl");
+    let short: String = whole.lines().take(6).map(|l| format!("{l}\n")).collect();
+    place.file("talk.jsonl", &short);
+    let first = &place.lines(&["sessions", "import", "talk.jsonl", "--json"])[0];
+    place.file("talk.jsonl", whole);
+    let more = &place.lines(&["sessions", "import", "talk.jsonl", "--json"])[0];
+    assert_eq!((&more["session"], &more["here"]), (&first["session"], &first["entries"]));
+    assert!(more["entries"].as_u64().unwrap() > 0, "{more}");
+    let again = place.ok(&["sessions", "import", "talk.jsonl"]);
+    assert!(again.contains("is here already"), "{again}");
+    let id = first["session"].as_str().unwrap();
+    assert!(place.ok(&["sessions", "show", id]).contains("water it"));
+    // As if it had come in at once.
+    let other = Place::new();
+    other.file("talk.jsonl", whole);
+    other.ok(&["sessions", "import", "talk.jsonl"]);
+    let entries = |p: &Place| {
+        let mut all: Vec<String> = p.ok(&["sessions", "export", id]).lines().map(str::to_owned).collect();
+        all.retain(|l| l.starts_with("{\"entry\""));
+        all.sort();
+        all
+    };
+    assert_eq!(entries(&place), entries(&other));
+}

@@ -193,6 +193,7 @@ fn walk(term: &mut Term, state: &str, keys: &[&str], until: impl Fn(&str) -> boo
 
 fn demo(cols: u16, rows: u16) {
     let place = Place::new();
+    place.config("[ui]\nbranch_summary = \"never\"\n");
     let at = place.user.join("sample");
     let mut term = place.term(&["demo", "--no-tour", "--at", at.to_str().unwrap()], cols, rows);
     term.wait_text("Say what you want done");

@@ -10,15 +10,18 @@
 
 mod acp;
 mod advice;
+mod agents;
 mod branches;
 mod cli;
 mod common;
 mod crash;
 mod ends;
 mod exec;
+mod external;
 mod first;
 mod footer;
 mod goal;
+mod going_back;
 mod keys;
 mod long;
 mod plain;

@@ -46,6 +46,7 @@ fn browse(cols: u16, lines: u16) {
     let model = Model::new(Wire::Anthropic);
     let mut place = Place::new();
     place.wire(Wire::Anthropic, &model.server);
+    place.config("[ui]\nbranch_summary = \"never\"\n");
     let mut term = place.term(&["--profile", "full"], cols, lines);
     term.wait_text("Say what you want done");
     writes(&model, &mut term, "one");
@@ -145,4 +146,54 @@ fn the_tree_at_118x25() {
 #[test]
 fn the_tree_at_80x24() {
     browse(80, 24);
+}
+
+/// A session is written from its row, in the form that the name's ending says.
+#[test]
+fn a_session_is_exported_from_the_tree() {
+    let model = Model::new(Wire::Anthropic);
+    let mut place = Place::new();
+    place.wire(Wire::Anthropic, &model.server);
+    let mut term = place.term(&["--profile", "full"], 80, 24);
+    term.wait_text("Say what you want done");
+    writes(&model, &mut term, "one");
+    tree(&mut term, "> write one now");
+    for (ending, holds) in [("md", "write one"), ("html", "<html"), ("jsonl", "{\"tiller\":\"session\"")] {
+        term.keys("E");
+        term.wait_text("mend-the-sum.md");
+        term.keys("\x15");
+        term.wait_gone("mend-the-sum.md");
+        let name = format!("out.{ending}");
+        term.keys(&name);
+        term.wait_text(&name);
+        term.keys("\r");
+        crate::common::wait("the file", || {
+            std::fs::read_to_string(place.work.join(&name))
+                .is_ok_and(|t| t.contains(holds) && t.contains("says one"))
+        });
+        term.wait("the tree", |s| s.lines().last().is_some_and(|l| l.contains("fork here")));
+    }
+    // A file that is there is not written over.
+    term.keys("E");
+    term.wait_text("mend-the-sum.md");
+    term.keys("\x15");
+    term.wait_gone("mend-the-sum.md");
+    let before = place.read("out.md");
+    term.keys("out.md");
+    term.wait_text("out.md");
+    term.keys("\r");
+    term.wait("why not", |s| s.contains("out.md") && s.contains("already"));
+    assert_eq!(place.read("out.md"), before);
+    // What it wrote comes back in.
+    let mut other = Place::new();
+    other.set("HOME", &place.user.display().to_string());
+    assert!(
+        other
+            .ok(&["sessions", "import", place.work.join("out.jsonl").to_str().unwrap()])
+            .contains("Imported")
+    );
+    term.keys("q");
+    idle(&term);
+    term.keys("\x04");
+    assert_eq!(term.wait_exit(), 0);
 }

@@ -34,6 +34,7 @@ pub struct Ends {
 #[derive(Clone, Debug)]
 pub struct End {
     pub name: String,
+    pub session: SessionId,
     pub entry: EntryId,
     /// Entries since the base.
     pub count: u64,
@@ -48,7 +49,7 @@ fn plain(message: impl Into<String>) -> Notice {
 /// Finds both.
 ///
 /// # Errors
-/// When there is no such branch or entry in the session, or the store cannot be read.
+/// When there is no such branch or entry, the session of one is of another folder, or the store cannot be read.
 pub fn ends(store: &Store, session: SessionId, pair: &Pair) -> Result<Ends, Notice> {
     let (left, right) = (end(store, session, &pair.left)?, end(store, session, &pair.right)?);
     let apart = store.apart(left.entry, right.entry).map_err(|e| e.notice())?;
@@ -60,29 +61,43 @@ pub fn ends(store: &Store, session: SessionId, pair: &Pair) -> Result<Ends, Noti
 }
 
 fn end(store: &Store, session: SessionId, side: &Side) -> Result<End, Notice> {
-    let (name, entry) = match side {
+    let (name, at, entry) = match side {
         Side::Branch(head) => {
             let rows = store.branches(session).map_err(|e| e.notice())?;
             let row = rows.into_iter().find(|b| b.name == *head);
             let row = row.ok_or_else(|| plain(format!("there is no branch {head}")))?;
             let name = if row.label.is_empty() { row.name } else { row.label };
-            (name.clone(), row.entry.ok_or_else(|| plain(format!("nothing was said on {name} yet")))?)
+            let entry = row.entry.ok_or_else(|| plain(format!("nothing was said on {name} yet")))?;
+            (name, session, entry)
         }
         Side::Entry(id) => {
             let node = store.entry(*id).map_err(|e| e.notice())?;
-            if node.session != session {
-                return Err(plain("that entry is of another session").hint("Open that session first."));
-            }
-            (first_line(&node), *id)
+            let name = match node.session == session {
+                true => first_line(&node),
+                false => format!("{}: {}", title_there(store, session, node.session)?, first_line(&node)),
+            };
+            (name, node.session, *id)
         }
     };
-    let state = back::point(store, session, entry).map_err(|e| e.notice())?.map(|p| p.snapshot);
-    Ok(End { name, entry, count: 0, state })
+    let state = back::point(store, at, entry).map_err(|e| e.notice())?.map(|p| p.snapshot);
+    Ok(End { name, session: at, entry, count: 0, state })
+}
+
+/// What the other session is called. States of files are kept by folder.
+fn title_there(store: &Store, here: SessionId, there: SessionId) -> Result<String, Notice> {
+    let summary = |id| store.session(id).map(|row| row.summary).map_err(|e| e.notice());
+    let there = summary(there)?;
+    if summary(here)?.project == there.project {
+        return Ok(cut(&there.title, 30));
+    }
+    let why = plain(format!("that entry is of another folder: {}", there.project));
+    Err(why.hint("Start Tiller there to compare it."))
 }
 
 /// The state at the last entry of both; where none was kept, the first that was kept on either side since.
-pub fn base_state(store: &Store, session: SessionId, ends: &Ends) -> tiller_store::Result<Option<Id>> {
-    let there = ends.base.map(|base| back::point(store, session, base)).transpose()?.flatten();
+pub fn base_state(store: &Store, ends: &Ends) -> tiller_store::Result<Option<Id>> {
+    // What both have in common is of one session.
+    let there = ends.base.map(|base| back::point(store, ends.right.session, base)).transpose()?.flatten();
     if let Some(point) = there {
         return Ok(Some(point.snapshot));
     }
@@ -235,7 +250,7 @@ impl Core {
             let made = async {
                 let (mut compared, ends, base) = crate::files::off_thread(move || {
                     let ends = ends(&store, session, &asked)?;
-                    let base = base_state(&store, session, &ends).map_err(|e| e.notice())?;
+                    let base = base_state(&store, &ends).map_err(|e| e.notice())?;
                     Ok((words(&store, &ends)?, ends, base))
                 })
                 .await?;

@@ -15,7 +15,7 @@ use tiller_tool::state::ToolState;
 use tiller_tool::{ToolCx, Workspace};
 
 use super::look::{self, End};
-use super::scratch::{Scratch, lay_out};
+use super::scratch::{Most, Scratch, lay_out};
 use crate::bus::ClientId;
 use crate::core::Core;
 use crate::files::{off, off_thread, unknown};
@@ -71,7 +71,7 @@ impl Core {
                     let state = end.state.ok_or_else(unknown)?;
                     let scratch =
                         Scratch::new(folder.join(format!("{name}-{n}"))).map_err(|e| no_room(&e))?;
-                    lay_out(&keeper, state, scratch.path()).await?;
+                    lay_out(&keeper, state, scratch.path(), Most::default()).await?;
                     let began = w.clock.mono();
                     let run = side(&cx, &scratch, end, &line, || w.since(began)).await?;
                     // Much may lie in it by now.

@@ -10,11 +10,21 @@ use tiller_snapshot::{Entry, Id, Kind, SnapshotError};
 
 use crate::files::Keeper;
 
-/// More files, or more bytes, are not written.
-const FILES: usize = 20_000;
-const BYTES: u64 = 512 << 20;
 /// Files that are written at once, so that others who need the snapshots need not wait for all of them.
 const PART: usize = 200;
+
+/// What may be written at most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Most {
+    pub files: usize,
+    pub bytes: u64,
+}
+
+impl Default for Most {
+    fn default() -> Self {
+        Self { files: 20_000, bytes: 512 << 20 }
+    }
+}
 
 /// A folder that goes with this value.
 #[derive(Debug)]
@@ -51,22 +61,22 @@ impl Drop for Scratch {
 ///
 /// # Errors
 /// When the tree is too large, or it cannot be read or written.
-pub async fn lay_out(keeper: &Keeper, state: Id, into: &Path) -> Result<(), Notice> {
+pub async fn lay_out(keeper: &Keeper, state: Id, into: &Path, most: Most) -> Result<(), Notice> {
     let mut all = keeper.run(move |s| s.files(state)).await.map_err(|e| e.notice())?;
     let too_large = |what: String| {
         Notice::new(NoticeKind::User, format!("the tree is too large to be written twice: {what}"))
             .hint("Go to each branch and run the command there.")
     };
-    if all.len() > FILES {
-        return Err(too_large(format!("{} files, and {FILES} is the most", all.len())));
+    if all.len() > most.files {
+        return Err(too_large(format!("{} files, and {} is the most", all.len(), most.files)));
     }
     let ids: Vec<Id> = all.iter().filter(|(_, e)| e.kind == Kind::File).map(|(_, e)| e.id).collect();
     let size = move |s: &mut tiller_snapshot::Shadow| {
         ids.iter().try_fold(0u64, |sum, id| Ok::<_, SnapshotError>(sum.saturating_add(s.size(*id)?)))
     };
     let bytes = keeper.run(size).await.map_err(|e| e.notice())?;
-    if bytes > BYTES {
-        return Err(too_large(format!("{} MB, and {} MB is the most", bytes >> 20, BYTES >> 20)));
+    if bytes > most.bytes {
+        return Err(too_large(format!("{} MB, and {} MB is the most", bytes >> 20, most.bytes >> 20)));
     }
     // Links last: nothing is written through one.
     all.sort_by_key(|(_, e)| e.kind == Kind::Link);
@@ -99,5 +109,52 @@ fn put(at: &Path, entry: Entry, content: Vec<u8>) -> std::io::Result<()> {
             std::fs::OpenOptions::new().write(true).create_new(true).mode(mode).open(at)?.write_all(&content)
         }
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use tiller_protocol::SystemClock;
+    use tiller_snapshot::Limits;
+
+    use super::*;
+    use crate::files::Snapshots;
+
+    #[tokio::test]
+    async fn a_tree_that_is_too_large_is_refused_before_anything_is_written() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        let work = root.join("work");
+        std::fs::create_dir_all(work.join("sub")).unwrap();
+        for (name, size) in [("a", 1 << 20), ("b", 1 << 20), ("sub/c", 10)] {
+            std::fs::write(work.join(name), vec![b'x'; size]).unwrap();
+        }
+        let place = Snapshots {
+            workspace: work,
+            store: root.join("kept"),
+            limits: Limits::default(),
+            quota: 1 << 30,
+        };
+        let keeper = Keeper::new(place, Arc::new(SystemClock::default()));
+        let state = keeper.run(|s| s.snapshot()).await.unwrap().id;
+        let count = keeper.run(move |s| s.files(state)).await.unwrap().len();
+        let bytes = (2 << 20) + 10;
+        let lay = async |name: &str, files, bytes| {
+            let into = root.join(name);
+            std::fs::create_dir(&into).unwrap();
+            let done = lay_out(&keeper, state, &into, Most { files, bytes }).await;
+            (done, std::fs::read_dir(&into).unwrap().count())
+        };
+        let (many, there) = lay("many", count - 1, bytes).await;
+        let many = many.unwrap_err();
+        assert!(many.message.contains(&format!("{count} files, and {} is the most", count - 1)), "{many:?}");
+        assert!(there == 0 && many.hints[0].contains("Go to each branch"), "{many:?}");
+        let (large, there) = lay("large", count, bytes - 1).await;
+        assert!(large.unwrap_err().message.contains("2 MB, and 2 MB is the most") && there == 0);
+        let (fits, there) = lay("fits", count, bytes).await;
+        assert_eq!((fits, there), (Ok(()), 3));
+        assert_eq!(std::fs::read(root.join("fits/sub/c")).unwrap(), b"xxxxxxxxxx");
     }
 }

@@ -13,7 +13,7 @@ use tiller_store::StepOf;
 use super::look;
 use crate::bus::ClientId;
 use crate::core::Core;
-use crate::files::{Gone, Took, back, off, off_thread, unknown};
+use crate::files::{Gone, Took, back, hunks, off, off_thread, unknown};
 
 /// Bytes of a merge with marks that are shown.
 const MARKED: usize = 64 << 10;
@@ -56,7 +56,7 @@ fn take(
             // What lies in a folder of that name was not asked for.
             None => not("it was not asked for"),
             Some(_) if whole(&path) => file(shadow, states.base, item)?,
-            Some(hunks) => some(shadow, states.left, item, &hunks)?,
+            Some(parts) => some(shadow, states.left, item, &parts)?,
         };
         match fate {
             Fate::Answer(answer) => drop(answers.insert(item.diff.path.clone(), answer)),
@@ -125,18 +125,14 @@ fn file(shadow: &Shadow, base: Option<Id>, item: &Item) -> Result<Fate, Snapshot
 }
 
 /// Some hunks of the difference from left to right.
-fn some(shadow: &Shadow, left: Id, item: &Item, hunks: &[&str]) -> Result<Fate, SnapshotError> {
+fn some(shadow: &Shadow, left: Id, item: &Item, parts: &[&str]) -> Result<Fate, SnapshotError> {
     let was = shadow.state(left, &item.diff.path)?.entry();
     let (Some(old), ours) = (content(shadow, was)?, content(shadow, item.diff.before)?) else {
         return Ok(not("it is no text file"));
     };
-    let mut theirs = old.clone();
-    for hunk in hunks {
-        let Some(applied) = apply(&theirs, hunk) else {
-            return Ok(not("this part does not fit any more: compare again"));
-        };
-        theirs = applied;
-    }
+    let Some(theirs) = hunks::apply(&old, parts) else {
+        return Ok(not("this part does not fit any more: compare again"));
+    };
     let Some(ours) = ours else { return Ok(not("it is no text file here")) };
     if item.diff.after.is_none() && theirs.is_empty() && ours == old {
         return Ok(Fate::Answer(Answer::Restore));
@@ -150,13 +146,6 @@ fn content(shadow: &Shadow, entry: Option<Entry>) -> Result<Option<String>, Snap
         None => Ok(Some(String::new())),
         Some(_) => Ok(text(shadow, entry)?.and_then(|bytes| String::from_utf8(bytes).ok())),
     }
-}
-
-/// Names in the header may hold anything; they are not needed.
-fn apply(text: &str, hunk: &str) -> Option<String> {
-    let from = if hunk.starts_with("@@ ") { 0 } else { hunk.find("\n@@ ")? + 1 };
-    let patch = format!("--- a\n+++ b\n{}", &hunk[from..]);
-    diffy::apply(text, &diffy::Patch::from_str(&patch).ok()?).ok()
 }
 
 fn merged(merged: Merged) -> Fate {
@@ -210,8 +199,9 @@ impl Core {
                     let apart = store.apart(here, ends.right.entry).map_err(|e| e.notice())?;
                     to_here.base = apart.base;
                     (to_here.left.entry, to_here.left.count) = (here, apart.left);
+                    to_here.left.session = session;
                 }
-                let base = look::base_state(&store, session, &to_here).map_err(|e| e.notice())?;
+                let base = look::base_state(&store, &to_here).map_err(|e| e.notice())?;
                 let left = ends.left.state.ok_or_else(unknown)?;
                 let right = ends.right.state.ok_or_else(unknown)?;
                 Ok((States { base, left, right }, ends.right.name))

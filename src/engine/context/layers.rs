@@ -6,7 +6,9 @@
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use tiller_config::agents::Definition;
 use tiller_config::schema::Context;
 use tiller_protocol::view::{GitState, LayerCost};
 use tiller_protocol::{Cost, Profile, Time};
@@ -66,6 +68,17 @@ pub struct Facts {
     /// Background processes that run.
     pub processes: Vec<String>,
     pub budget_left: Option<Cost>,
+    /// What kind of agent it is, and who; `None`: the main one, as it is built in.
+    pub role: Option<Role>,
+}
+
+/// An agent that is not the built-in main one.
+#[derive(Clone, Debug, Default)]
+pub struct Role {
+    /// Its definition.
+    pub definition: Option<Arc<Definition>>,
+    /// Who it is, in sentences; empty for the main agent.
+    pub identity: String,
 }
 
 #[derive(Clone, Debug)]
@@ -191,7 +204,25 @@ fn pieces(facts: &Facts) -> Vec<Piece> {
             out.push(Piece { layer, source, heading, text, budget: 0, shortened: false, whole: None });
         }
     };
-    add(Layer::Prompt, "built in".into(), String::new(), AGENT.trim().to_owned());
+    let definition = facts.role.as_ref().and_then(|r| r.definition.as_deref());
+    let prompt = definition.map_or(AGENT, |d| d.prompt.as_str());
+    let from =
+        definition.and_then(|d| d.file.as_ref()).map_or("built in".into(), |f| f.display().to_string());
+    add(Layer::Prompt, from, String::new(), prompt.trim().to_owned());
+    if let Some(role) = &facts.role {
+        add(Layer::Prompt, "built in".into(), "# You".into(), role.identity.clone());
+    }
+    // Children know nothing of the person, unless their definition says so.
+    let child = facts.role.as_ref().is_some_and(|r| !r.identity.is_empty());
+    let may = |layer: Layer| match definition {
+        Some(d) if d.may.is_some() => d.may(layer.name()),
+        _ => !(child && layer == Layer::User),
+    };
+    let mut add = |layer, source, heading, text| {
+        if may(layer) {
+            add(layer, source, heading, text);
+        }
+    };
     for i in project::instructions(&facts.folder) {
         let path = i.path.display().to_string();
         let heading = format!("# Project instructions from {path}");

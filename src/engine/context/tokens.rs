@@ -25,6 +25,11 @@ pub fn of_parts(parts: &[Part]) -> u64 {
         .sum()
 }
 
+/// What a call read and wrote.
+pub fn of_usage(usage: &tiller_protocol::Usage) -> u64 {
+    usage.context().saturating_add(usage.output)
+}
+
 /// Of the tool list.
 pub fn of_tools(tools: &[ToolSpec]) -> u64 {
     tools.iter().map(|t| of_text(&t.name) + of_text(&t.description) + of_text(&t.schema.to_string())).sum()

@@ -4,17 +4,19 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use tiller_protocol::compare::TakePart;
 use tiller_protocol::op::OpChange;
 use tiller_protocol::restore::StepFile;
 use tiller_protocol::{
     ChangeKind, EntryBody, EntryId, Op, OpId, RestoreFile, RestorePreview, SessionId, Time,
 };
 use tiller_snapshot::{
-    Answer, Change, Conflict, FileDiff, Goal, Id, Item, Plan, Restored, Shadow, SnapshotError, Step,
-    TextChange,
+    Answer, Change, Conflict, Entry, FileDiff, Goal, Id, Item, Kind, Plan, Restored, Shadow, SnapshotError,
+    Step, TextChange, Why,
 };
 use tiller_store::{Result, StepOf, StepRow, Store};
 
+use super::hunks;
 use crate::undo;
 
 /// How far up a path the last known state is looked for.
@@ -40,15 +42,16 @@ pub struct Point {
 /// When the store cannot be read.
 pub fn point(store: &Store, session: SessionId, entry: EntryId) -> Result<Option<Point>> {
     let rows = store.steps(session, 0)?;
-    // Ids of calls are unique on a path; two branches may use one twice. The row of this call is the nearest in time.
-    let of_call = |call: &str, time: Time| {
-        let same = rows.iter().filter(|r| matches!(&r.of, StepOf::Call(c) if c == call));
-        same.min_by_key(|r| r.time.millis().abs_diff(time.millis())).cloned()
-    };
+    // Most calls have no row: they changed nothing.
+    let of_call =
+        |call: &str, time: Time| match rows.iter().any(|r| matches!(&r.of, StepOf::Call(c) if c == call)) {
+            true => store.step_of_call(session, call, time),
+            false => Ok(None),
+        };
     let mut found = None;
     for e in store.tail_at(entry, UP)?.entries.iter().rev() {
         found = match &e.body {
-            EntryBody::ToolResult { call_id, .. } => of_call(call_id, e.time),
+            EntryBody::ToolResult { call_id, .. } => of_call(call_id, e.time)?,
             _ => store.point(e.id)?,
         };
         if found.is_some() {
@@ -74,24 +77,66 @@ fn step(row: &StepRow) -> Option<Step> {
 pub struct Wishes {
     pub keep: Vec<String>,
     pub force: Vec<String>,
+    /// Only these hunks of a file.
+    pub parts: Vec<TakePart>,
 }
 
-/// Goes to a state.
+/// Goes to a state. Gives also which files changed, for a row of the log.
 ///
 /// # Errors
 /// As [`Shadow::restore`].
-pub fn go(shadow: &mut Shadow, goal: &Goal, wishes: &Wishes) -> Result<Restored, SnapshotError> {
+pub fn go(
+    shadow: &mut Shadow,
+    goal: &Goal,
+    wishes: &Wishes,
+) -> Result<(Restored, Vec<StepFile>), SnapshotError> {
     let plan = shadow.plan(goal)?;
-    let mut answers = BTreeMap::new();
+    let (mut answers, mut partly, mut stale) = (BTreeMap::new(), Vec::new(), Vec::new());
     for item in &plan.items {
         let name = shown(&item.diff.path);
-        if wishes.keep.contains(&name) {
-            answers.insert(item.diff.path.clone(), Answer::Keep);
+        let parts: Vec<_> =
+            wishes.parts.iter().filter(|p| p.path == name).filter_map(|p| p.hunk.as_deref()).collect();
+        let answer = if wishes.keep.contains(&name) {
+            Answer::Keep
+        } else if !parts.is_empty() {
+            match some(shadow, item, &parts)? {
+                Some(content) => {
+                    partly.push(name);
+                    Answer::Content(content)
+                }
+                // It changed after the preview was shown.
+                None => {
+                    stale.push(item.diff.path.clone());
+                    Answer::Keep
+                }
+            }
         } else if wishes.force.contains(&name) {
-            answers.insert(item.diff.path.clone(), Answer::Restore);
-        }
+            Answer::Restore
+        } else {
+            continue;
+        };
+        answers.insert(item.diff.path.clone(), answer);
     }
-    shadow.restore(&plan, &answers)
+    let mut done = shadow.restore(&plan, &answers)?;
+    for left in done.left.iter_mut().filter(|l| stale.contains(&l.path)) {
+        left.why = Why::ChangedSince;
+    }
+    let mut files = named(&shadow.compare(done.before.id, done.after.id)?);
+    for file in &mut files {
+        file.partly = partly.contains(&file.path);
+    }
+    Ok((done, files))
+}
+
+/// The present text with some hunks of the way back. `None`: they do not stand there, or it is no text.
+fn some(shadow: &Shadow, item: &Item, parts: &[&str]) -> Result<Option<Vec<u8>>, SnapshotError> {
+    let file = |e: Option<Entry>| e.filter(|e| e.kind == Kind::File);
+    let Some(now) = file(item.diff.before) else { return Ok(None) };
+    if item.diff.after.is_some() && file(item.diff.after).is_none() {
+        return Ok(None);
+    }
+    let Ok(text) = String::from_utf8(shadow.content(now.id)?) else { return Ok(None) };
+    Ok(hunks::apply(&text, parts).map(String::into_bytes))
 }
 
 /// A file that differs, with its lines where it is text and not too long.
@@ -142,7 +187,10 @@ pub fn preview(shadow: &Shadow, plan: &Plan, title: String, time: Time) -> Resto
 /// The files of a difference, for a row of the log.
 pub fn named(diffs: &[FileDiff]) -> Vec<StepFile> {
     let known = diffs.iter().filter(|d| d.change != Change::Unknown);
-    known.take(NAMED).map(|d| StepFile { path: shown(&d.path), kind: kind(d.change), by: None }).collect()
+    known
+        .take(NAMED)
+        .map(|d| StepFile { path: shown(&d.path), kind: kind(d.change), by: None, partly: false })
+        .collect()
 }
 
 /// A path as people see it.
@@ -180,17 +228,30 @@ pub fn reverse(op: &Op) -> Option<Goal> {
     Some(Goal { to: before.parse().ok()?, base: after.parse().ok()?, steps: Vec::new(), select })
 }
 
-/// What a restore did, as a change of the log.
-pub fn change(done: &Restored, files: Vec<StepFile>, of: Option<OpId>) -> OpChange {
-    OpChange::Files { before: done.before.id.to_string(), after: done.after.id.to_string(), files, of }
+/// What a restore leaves behind: the change for the log, and the row among the session's own steps. `of`: the restore
+/// that it takes back or does again; `whose`: its operation, or the call that asked for it.
+pub fn traces(
+    states: Step,
+    files: Vec<StepFile>,
+    time: Time,
+    of: Option<OpId>,
+    whose: StepOf,
+) -> (OpChange, StepRow) {
+    let (before, after) = (states.before.to_string(), states.after.to_string());
+    let change = OpChange::Files { before: before.clone(), after: after.clone(), files: files.clone(), of };
+    (change, StepRow { id: 0, of: whose, before: Some(before), after, files, time })
 }
 
 /// In words: what changed and what stayed.
-pub fn sentence(done: &Restored) -> String {
+pub fn sentence(done: &Restored, files: &[StepFile]) -> String {
     let n = done.done.len();
+    let partly = files.iter().filter(|f| f.partly).count();
     let mut text = match n {
         0 => "No file had to change".to_owned(),
+        1 if partly == 1 => format!("{} is partly as it was", shown(&done.done[0])),
         1 => format!("{} is as it was", shown(&done.done[0])),
+        _ if partly == n => format!("{n} files are partly as they were"),
+        _ if partly > 0 => format!("{n} files are as they were ({partly} of them partly)"),
         _ => format!("{n} files are as they were"),
     };
     if !done.left.is_empty() {

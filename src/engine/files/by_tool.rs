@@ -5,7 +5,7 @@ use tiller_protocol::event::StateEvent;
 use tiller_protocol::{
     CommandId, Entry, EntryBody, EntryId, EventBody, Notice, NoticeKind, Op, OpId, RestorePreview, SessionId,
 };
-use tiller_store::{StepOf, StepRow, Store};
+use tiller_store::{StepOf, Store};
 use tokio::sync::oneshot;
 
 use super::back::{self, Wishes};
@@ -154,19 +154,14 @@ impl Core {
 
     fn gone_for_tool(&mut self, way: Back, gone: Result<Gone, String>) -> Result<String, String> {
         let Gone { done, files, others, .. } = gone?;
+        let said = back::sentence(&done, &files);
         let place = self.place();
-        let change = back::change(&done, files.clone(), None);
+        // It belongs to the call as well: whoever looks at the call finds what it changed.
+        let whose = StepOf::Call(way.call);
+        let (change, row) = back::traces(done.step(), files, done.after.time, None, whose);
         let logged = self.op(self.s.id, CommandId(0), &way.title, change);
         let op = Op { id: way.op, cause: place.cause, ..logged };
-        let own = (done.before.id != done.after.id).then(|| StepRow {
-            id: 0,
-            // It belongs to the call as well: whoever looks at the call finds what it changed.
-            of: StepOf::Call(way.call),
-            before: Some(done.step().before.to_string()),
-            after: done.step().after.to_string(),
-            files,
-            time: done.after.time,
-        });
+        let own = (done.before.id != done.after.id).then_some(row);
         let changed = own.is_some();
         for row in others.into_iter().chain(own) {
             let step = self.w.store.add_step(self.s.id, row);
@@ -178,7 +173,7 @@ impl Core {
             let events = vec![(place, EventBody::State(StateEvent::Restored { entry: way.entry }))];
             self.save(append, events, Then::Nothing);
         }
-        Ok(back::sentence(&done))
+        Ok(said)
     }
 }
 

@@ -4,7 +4,7 @@
 use tiller_protocol::restore::By;
 use tiller_protocol::{Entry, EntryBody, EntryId};
 use tiller_snapshot::Id;
-use tiller_store::{Result, StepOf, StepRow, Store};
+use tiller_store::{Result, StepRow, Store};
 
 /// Entries of one turn that are walked at most.
 const LONG: usize = 5_000;
@@ -42,11 +42,13 @@ pub(crate) fn states(store: &Store, entry: &Entry) -> Result<Option<(Id, Id)>> {
 
 /// What somebody else changed right before it, in sentences.
 pub(crate) fn others(store: &Store, entry: &Entry) -> Result<Vec<String>> {
-    let of = match &entry.body {
-        EntryBody::ToolResult { call_id, .. } => StepOf::OthersBeforeCall(call_id.clone()),
-        _ => StepOf::OthersBefore(entry.id),
+    let row = match &entry.body {
+        EntryBody::ToolResult { call_id, .. } => {
+            store.others_before_call(entry.session, call_id, entry.time)?
+        }
+        _ => store.others_before(entry.id)?,
     };
-    let Some(row) = store.others_before(entry.session, &of)? else { return Ok(Vec::new()) };
+    let Some(row) = row else { return Ok(Vec::new()) };
     let mut by: Vec<(String, Vec<&str>)> = Vec::new();
     for file in &row.files {
         let who = file.by.as_ref().unwrap_or(&By::Outside).to_string();

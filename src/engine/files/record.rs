@@ -4,9 +4,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use tiller_protocol::op::OpChange;
 use tiller_protocol::restore::StepFile;
-use tiller_protocol::{CommandId, Entry, EntryBody, EntryId, Notice, NoticeKind, Origin, SessionId};
+use tiller_protocol::{Entry, EntryBody, EntryId, Notice, NoticeKind, OpId, Origin, SessionId};
 use tiller_snapshot::{Id, Snapshot, SnapshotError};
 use tiller_store::{StepOf, StepRow, Store};
 use tokio::sync::oneshot;
@@ -202,6 +201,11 @@ impl Core {
                         files,
                         time: after.time,
                     });
+                    if let Some(own) = &own {
+                        // What a command changed counts as the agent's work.
+                        let files = own.files.iter().map(|f| f.path.clone()).collect();
+                        let _ = tx.try_send(Msg::Touched(files));
+                    }
                     let rows: Vec<StepRow> = others.into_iter().chain(own).collect();
                     if let Err(error) = put(&store, session, keeper.as_ref(), rows).await {
                         let _ = tx.send(Msg::NotKept(Box::new(NotKept(error)))).await;
@@ -253,23 +257,12 @@ impl Core {
         if self.s.read_only {
             return;
         }
-        let (before, after) = (done.before.to_string(), done.after.to_string());
-        let change = OpChange::Files {
-            before: before.clone(),
-            after: after.clone(),
-            files: done.files.clone(),
-            of: None,
-        };
-        let op = self.op(self.s.id, CommandId(0), "restore files, finished at the start", change);
-        let op = tiller_protocol::Op { cause: None, ..op };
-        let row = StepRow {
-            id: 0,
-            of: StepOf::Restore(op.id),
-            before: Some(before),
-            after,
-            files: done.files,
-            time: op.time,
-        };
+        let now = self.w.clock.now();
+        let id = OpId::fresh(&*self.w.ids, now);
+        let states = tiller_snapshot::Step { before: done.before, after: done.after };
+        let (change, row) = back::traces(states, done.files, now, None, StepOf::Restore(id));
+        let op = self.op(self.s.id, None, "restore files, finished at the start", change);
+        let op = tiller_protocol::Op { id, ..op };
         let ticket = self.w.store.add_step(self.s.id, row);
         self.saves.push(ticket, After { events: Vec::new(), then: Then::Nothing });
         let mut append = self.append();

@@ -111,10 +111,9 @@ pub(super) async fn go(
 ) -> Result<Gone, Notice> {
     let done = keeper
         .run(move |s| {
-            let done = back::go(s, &goal, &wishes)?;
+            let (done, files) = back::go(s, &goal, &wishes)?;
             let others = watched.others(s, &done.before, StepOf::OthersBeforeRestore(op));
             watched.own(&done.after);
-            let files = back::named(&s.compare(done.before.id, done.after.id)?);
             Ok(Gone { done, files, others, took: None })
         })
         .await;
@@ -326,7 +325,7 @@ impl Core {
             Err(notice) => return self.refuse(r.client, r.cause, notice),
         };
         let place = self.place_of(Some(r.cause));
-        let mut said = back::sentence(&done);
+        let mut said = back::sentence(&done, &files);
         if r.of.is_some() {
             said = crate::undoing::said(&r.title, &format!("; {said}"));
         }
@@ -345,17 +344,10 @@ impl Core {
             self.saves.push(step, nothing());
         }
         if done.before.id != done.after.id {
-            let change = back::change(&done, files.clone(), r.of);
+            let (change, row) =
+                back::traces(done.step(), files.clone(), done.after.time, r.of, StepOf::Restore(r.op));
             let op = tiller_protocol::Op { id: r.op, ..self.op(r.session, r.cause, &r.title, change) };
             with = Some(op.id);
-            let row = StepRow {
-                id: 0,
-                of: StepOf::Restore(op.id),
-                before: Some(done.step().before.to_string()),
-                after: done.step().after.to_string(),
-                files: files.clone(),
-                time: done.after.time,
-            };
             let step = self.w.store.add_step(r.session, row);
             self.saves.push(step, nothing());
             // Another session may be open by now, when the person did not wait.

@@ -162,6 +162,7 @@ impl Core {
     fn enter_branch(&mut self, client: ClientId, cause: CommandId, going: Going, there: There) {
         let There { held, label, archived, path, tail, todos, queue, asks, pending, running, holder } = there;
         let (left, was, wrote) = (self.s.head_name.clone(), self.s.head, !self.s.read_only);
+        let name = self.branch();
         self.leave();
         self.s.lease = held.take();
         self.s.head_name.clone_from(&going.head);
@@ -184,7 +185,7 @@ impl Core {
         let head = self.s.head;
         if archived && !self.s.read_only && going.of.is_none() {
             // Who goes on with it wants to see it in the list.
-            self.archive_branch(client, cause, going.head.clone(), false);
+            self.archive_branch(client, cause, None, going.head.clone(), false);
         }
         if !self.s.read_only {
             let (name, from) =
@@ -206,6 +207,9 @@ impl Core {
         ];
         self.saves.push_events(events.into_iter().map(|e| (place.clone(), EventBody::State(e))).collect());
         self.agent_changed();
+        if going.of.is_none() {
+            self.branch_left(cause, name, was);
+        }
         if let Some(holder) = holder {
             let about = About::Busy { session: self.s.id, head: self.s.head_name.clone() };
             self.ask_self(about, AskBody::SessionBusy { holder });

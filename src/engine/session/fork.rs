@@ -121,6 +121,7 @@ impl Core {
         }
         let name = f.how.head.unwrap_or_else(|| self.branch_name());
         let (from, before) = (Some(self.s.head_name.clone()), self.s.head);
+        let left = self.branch();
         let change = OpChange::Head { name: name.clone(), before, after: branch.head, from: from.clone() };
         let mut op = self.op(self.s.id, f.cause, &f.how.title, change);
         (op.of, op.with) = (f.how.of, f.how.with);
@@ -144,6 +145,9 @@ impl Core {
             self.save(along, Vec::new(), Then::Nothing);
         }
         self.close_calls();
+        if f.how.of.is_none() {
+            self.branch_left(f.cause, left, before);
+        }
         if f.how.rest.is_none() {
             self.next_queued(tiller_protocol::event::TurnStatus::Interrupted);
         }

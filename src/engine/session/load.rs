@@ -3,7 +3,7 @@
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 
-use tiller_protocol::{Ask, Cost, EntryBody, ModelRef, Profile, Queued, SessionId, TodoItem};
+use tiller_protocol::{AgentId, Ask, Cost, EntryBody, ModelRef, Profile, Queued, SessionId, TodoItem};
 use tiller_store::{Running, SessionRow, Spent, Store, StoreError};
 
 use super::held::Held;
@@ -38,6 +38,7 @@ pub(crate) fn fresh(w: &World, model: ModelRef, profile: Profile, read_only: boo
     let now = w.clock.now();
     Session {
         id: SessionId::fresh(&*w.ids, now),
+        agent: AgentId::main(),
         title: String::new(),
         project: w.workspace.root.display().to_string(),
         created: now,
@@ -110,6 +111,7 @@ fn read(
     let foreign = row.summary.project != w.workspace.root.display().to_string();
     let session = Session {
         id,
+        agent: AgentId::main(),
         title: row.summary.title.clone(),
         project: row.summary.project.clone(),
         created: row.summary.created,

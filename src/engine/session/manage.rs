@@ -134,6 +134,7 @@ impl Core {
         }
         self.planning_begins(profile);
         self.s.profile = profile;
+        self.tell_profile();
         if self.has_words() {
             self.news.set("profile", crate::planning::news(profile));
         }

@@ -4,6 +4,7 @@ pub(crate) mod branch;
 pub(crate) mod carry;
 pub(crate) mod fork;
 mod held;
+mod leaving;
 pub(crate) mod load;
 pub(crate) mod manage;
 mod names;
@@ -28,6 +29,8 @@ pub(crate) const TAIL: usize = 200;
 #[derive(Debug)]
 pub(crate) struct Session {
     pub(crate) id: SessionId,
+    /// Whose it is.
+    pub(crate) agent: AgentId,
     pub(crate) title: String,
     pub(crate) project: String,
     pub(crate) created: Time,
@@ -87,7 +90,7 @@ impl Session {
             id,
             parent: self.head,
             session: self.id,
-            agent: AgentId::main(),
+            agent: self.agent.clone(),
             time: now,
             body,
             snapshot: None,

@@ -84,11 +84,23 @@ fn words(store: &Store, tip: EntryId) -> Result<String> {
 }
 
 impl Core {
-    fn may_name(&self) -> std::result::Result<(), Notice> {
-        self.cannot_change(self.s.id).map_or(Ok(()), Err)
+    fn may_name(&self, session: SessionId) -> std::result::Result<(), Notice> {
+        self.cannot_change(session).map_or(Ok(()), Err)
     }
 
-    fn named(&mut self, ticket: Ticket<()>, client: ClientId, cause: CommandId, event: StateEvent) {
+    fn named(
+        &mut self,
+        ticket: Ticket<()>,
+        client: ClientId,
+        cause: CommandId,
+        session: SessionId,
+        event: StateEvent,
+    ) {
+        if session != self.s.id {
+            // Events are of the open session; who asked hears that it is done.
+            let then = Then::Named { client, cause, label: None, said: Some("done".into()) };
+            return self.saves.push(ticket, After { events: Vec::new(), then });
+        }
         let label = if let StateEvent::BranchNamed { branch } = &event { Some(branch.clone()) } else { None };
         let events = vec![(self.place_of(Some(cause)), EventBody::State(event))];
         self.saves.push(ticket, After { events, then: Then::Named { client, cause, label, said: None } });
@@ -101,54 +113,72 @@ impl Core {
         }
     }
 
-    pub(crate) fn label_branch(&mut self, client: ClientId, cause: CommandId, head: String, label: &str) {
-        let label = match self.may_name().and_then(|()| name(&self.redact(label))) {
+    pub(crate) fn label_branch(
+        &mut self,
+        client: ClientId,
+        cause: CommandId,
+        session: Option<SessionId>,
+        head: String,
+        label: &str,
+    ) {
+        let session = session.unwrap_or(self.s.id);
+        let label = match self.may_name(session).and_then(|()| name(&self.redact(label))) {
             Ok(label) => label,
             Err(why) => return self.refuse(client, cause, why),
         };
         // What it was called before, the store knows.
         let change = OpChange::Label { name: head.clone(), before: String::new(), after: label.clone() };
-        let op = self.op(self.s.id, cause, &format!("name branch: {label}"), change);
-        let ticket = self.w.store.set_label(self.s.id, &head, &label, Some(op));
+        let op = self.op(session, cause, &format!("name branch: {label}"), change);
+        let ticket = self.w.store.set_label(session, &head, &label, Some(op));
         let branch = BranchName { head, label };
-        self.named(ticket, client, cause, StateEvent::BranchNamed { branch });
+        self.named(ticket, client, cause, session, StateEvent::BranchNamed { branch });
     }
 
     pub(crate) fn archive_branch(
         &mut self,
         client: ClientId,
         cause: CommandId,
+        session: Option<SessionId>,
         head: String,
         archived: bool,
     ) {
-        let open = (archived && head == self.s.head_name).then(|| {
+        let session = session.unwrap_or(self.s.id);
+        let open = (archived && session == self.s.id && head == self.s.head_name).then(|| {
             Notice::new(NoticeKind::User, "the branch that is open cannot be put away")
                 .hint("go to another one first")
         });
-        if let Some(why) = open.or_else(|| self.may_name().err()) {
+        if let Some(why) = open.or_else(|| self.may_name(session).err()) {
             return self.refuse(client, cause, why);
         }
         let change = OpChange::BranchArchived { name: head.clone(), before: !archived, after: archived };
         let title = if archived { "put branch away" } else { "bring branch back" };
-        let op = self.op(self.s.id, cause, &format!("{title}: {head}"), change);
-        let ticket = self.w.store.set_branch_archived(self.s.id, &head, archived, Some(op));
-        self.named(ticket, client, cause, StateEvent::BranchArchived { head, archived });
+        let op = self.op(session, cause, &format!("{title}: {head}"), change);
+        let ticket = self.w.store.set_branch_archived(session, &head, archived, Some(op));
+        self.named(ticket, client, cause, session, StateEvent::BranchArchived { head, archived });
     }
 
-    pub(crate) fn tag(&mut self, client: ClientId, cause: CommandId, text: &str, entry: Option<EntryId>) {
-        let name = match self.may_name().and_then(|()| name(&self.redact(text))) {
+    pub(crate) fn tag(
+        &mut self,
+        client: ClientId,
+        cause: CommandId,
+        session: Option<SessionId>,
+        text: &str,
+        entry: Option<EntryId>,
+    ) {
+        let session = session.unwrap_or(self.s.id);
+        let name = match self.may_name(session).and_then(|()| name(&self.redact(text))) {
             Ok(name) => name,
             Err(why) => return self.refuse(client, cause, why),
         };
         let change = OpChange::Tag { name: name.clone(), before: None, after: entry };
         let title = if entry.is_some() { "tag" } else { "take tag off" };
-        let op = self.op(self.s.id, cause, &format!("{title}: {name}"), change);
-        let (store, session) = (&self.w.store, self.s.id);
+        let op = self.op(session, cause, &format!("{title}: {name}"), change);
+        let store = &self.w.store;
         let ticket = match entry {
             Some(entry) => store.add_tag(session, &name, entry, Some(op)),
             None => store.set_tag(session, &name, None, Some(op)),
         };
-        self.named(ticket, client, cause, StateEvent::TagChanged { name, entry });
+        self.named(ticket, client, cause, session, StateEvent::TagChanged { name, entry });
     }
 }
 

@@ -39,6 +39,8 @@ impl Core {
         let mut running = lock(&self.w.tool_state).shells.living();
         let lines = self.lines.iter().filter(|(name, _)| !name.starts_with(crate::aside::LINE));
         running.extend(lines.map(|(_, l)| format!("! {}", l.line)));
+        let agents = self.crew.members.values().filter(|m| m.state().at_work());
+        running.extend(agents.map(|m| format!("agent {}: {}", m.id.name(), m.order.label)));
         if running.is_empty() || self.w.human == Human::Absent {
             return self.open_now(client, cause, id);
         }
@@ -139,10 +141,10 @@ impl Core {
         let new = NewSession {
             id: self.s.id,
             project: self.s.project.clone(),
-            title: String::new(),
+            title: self.s.title.clone(),
             model: self.s.model.clone(),
             profile: self.s.profile,
-            spawned_by: None,
+            spawned_by: self.me.child.as_ref().and_then(|c| c.spawned_by),
         };
         let made = self.w.store.create_session(new);
         self.saves.push(made, After { events: Vec::new(), then: Then::Nothing });
@@ -171,7 +173,10 @@ impl Core {
             damaged,
             refused,
         } = loaded;
+        let stored = session.head.is_some();
         self.s = session;
+        self.s.agent.clone_from(&self.me.id);
+        self.change_crew(stored);
         self.last_state = crate::files::LastState::default();
         self.named.clear();
         self.s.lease = held.take();
@@ -189,7 +194,9 @@ impl Core {
         drop(self.watching.writes.found());
         self.pending = pending;
         *lock(&self.reviews) = Reviews::default();
-        self.w.permit.restore(&rules);
+        if self.me.child.is_none() {
+            self.w.permit.restore(&rules);
+        }
         self.spent.session = spent.cost;
         self.budget.new_session(&self.w.config().budget);
         if let Some(limit) = budget {
@@ -202,8 +209,10 @@ impl Core {
         // Questions on the side are answered all the same: they are paid for.
         let lines = self.lines.iter().filter(|(name, _)| !name.starts_with(crate::aside::LINE));
         lines.for_each(|(_, l)| l.cancel.cancel());
-        let old = std::mem::take(&mut *lock(&self.w.tool_state));
-        self.spawn(crate::watching::end_children(old));
+        if self.me.child.is_none() {
+            let old = std::mem::take(&mut *lock(&self.w.tool_state));
+            self.spawn(crate::watching::end_children(old));
+        }
         lock(&self.w.workspace.seen).clear();
         self.prefix = crate::compose::prefix(&self.w, self.facts());
         if foreign {

@@ -114,7 +114,10 @@ async fn a_fork_without_words_of_its_own_leaves_nothing_behind() {
     }
     assert_eq!(names(&rows), [b.as_str(), "main"]);
     // A named one stays.
-    session(&mut rig, SessionCommand::LabelBranch { head: b.clone(), label: " plan\n b ".into() });
+    session(
+        &mut rig,
+        SessionCommand::LabelBranch { session: None, head: b.clone(), label: " plan\n b ".into() },
+    );
     changed(&mut rig).await;
     assert_eq!(rig.snapshot().await.branch.label, "plan b");
     open(&mut rig, "main").await;
@@ -134,8 +137,11 @@ async fn names_are_refused_with_a_reason_and_branches_are_put_away() {
     let entries = rig.snapshot().await.entries;
     let b = fork(&mut rig, entries[1].id).await;
     rig.turn("instead").await;
-    let label =
-        |head: &str, label: &str| SessionCommand::LabelBranch { head: head.into(), label: label.into() };
+    let label = |head: &str, label: &str| SessionCommand::LabelBranch {
+        session: None,
+        head: head.into(),
+        label: label.into(),
+    };
     session(&mut rig, label(&b, "try b"));
     changed(&mut rig).await;
     for (command, why) in [
@@ -143,13 +149,16 @@ async fn names_are_refused_with_a_reason_and_branches_are_put_away() {
         (label("main", " \n "), "at least one letter"),
         (label("main", &"x".repeat(61)), "61 cells"),
         (label("gone", "x"), "no branch gone"),
-        (SessionCommand::ArchiveBranch { head: b.clone(), archived: true }, "cannot be put away"),
+        (
+            SessionCommand::ArchiveBranch { session: None, head: b.clone(), archived: true },
+            "cannot be put away",
+        ),
     ] {
         session(&mut rig, command);
         let said = rig.refused().await.message;
         assert!(said.contains(why), "{said}");
     }
-    session(&mut rig, SessionCommand::ArchiveBranch { head: "main".into(), archived: true });
+    session(&mut rig, SessionCommand::ArchiveBranch { session: None, head: "main".into(), archived: true });
     changed(&mut rig).await;
     // Who goes on with it brings it back; that is undone after the way there is.
     open(&mut rig, "main").await;
@@ -161,7 +170,7 @@ async fn names_are_refused_with_a_reason_and_branches_are_put_away() {
     }
     assert!(away(&branches(&mut rig).await.0));
     assert_eq!(rig.snapshot().await.branch.head, b);
-    let tag = |name: &str, entry| SessionCommand::Tag { name: name.into(), entry };
+    let tag = |name: &str, entry| SessionCommand::Tag { session: None, name: name.into(), entry };
     session(&mut rig, tag("good", Some(entries[1].id)));
     changed(&mut rig).await;
     session(&mut rig, tag("good", Some(entries[2].id)));
@@ -204,4 +213,50 @@ async fn a_branch_that_another_window_works_on_is_only_looked_at_until_the_perso
     second.notice("on the branch").await;
     second.turn("beside it").await;
     assert!(shape(&first.snapshot().await.entries).iter().all(|s| !s.contains("beside it")));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_left_is_told_after_the_way_was_gone_so_that_a_summary_can_be_offered() {
+    let place = Place::new();
+    let fake = Fake::new([says("one"), says("two"), says("other")]);
+    let mut rig = place.start(&fake).await;
+    rig.turn("first").await;
+    rig.turn("second").await;
+    let before = rig.snapshot().await;
+    let (entries, tip) = (before.entries, before.head.unwrap());
+    session(&mut rig, SessionCommand::Fork { entry: entries[2].id });
+    // The head moves first: nothing waits for what is looked up.
+    let order = std::cell::RefCell::new(Vec::new());
+    let (from, name, count) = rig
+        .until("what was left", |e| match e {
+            EventBody::State(StateEvent::HeadMoved { .. }) => {
+                order.borrow_mut().push("moved");
+                None
+            }
+            EventBody::State(StateEvent::BranchLeft { from, name, entries }) => {
+                Some((*from, name.head.clone(), *entries))
+            }
+            _ => None,
+        })
+        .await;
+    let order = order.into_inner();
+    assert!(order.ends_with(&["moved"]), "{order:?}");
+    assert_eq!((from, name.as_str(), count), (tip, "main", 2));
+    // Nothing was answered on a branch that is only begun, and an undo asks nothing.
+    let silent = |e: &EventBody| match e {
+        EventBody::State(StateEvent::BranchLeft { .. }) => panic!("{e:?}"),
+        EventBody::State(StateEvent::HeadMoved { branch, .. }) => Some(branch.head.clone()),
+        _ => None,
+    };
+    session(&mut rig, SessionCommand::UndoOp { redo: false });
+    assert_eq!(rig.until("back", silent).await, "main");
+    session(&mut rig, SessionCommand::Fork { entry: tip });
+    let b = rig.until("another", silent).await;
+    rig.turn("instead").await;
+    session(&mut rig, SessionCommand::OpenBranch { head: "main".into() });
+    let told = |e: &EventBody| match e {
+        EventBody::State(StateEvent::BranchLeft { name, entries, .. }) => Some((name.head.clone(), *entries)),
+        _ => None,
+    };
+    assert_eq!(rig.until("what was left", told).await, (b, 2));
 }

@@ -149,3 +149,33 @@ async fn a_command_runs_on_the_files_of_each_side_and_leaves_nothing() {
     assert_eq!(branches(&mut rig).await.0.len(), 2);
     session(&mut rig, SessionCommand::OpenBranch { head: "main".into() });
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_branch_of_another_session_is_named_and_compared_without_opening_it() {
+    let place = Place::new();
+    let (mut rig, b) = two_ways(&place).await;
+    let first = rig.session();
+    let tip = rig.snapshot().await.head.unwrap();
+    session(&mut rig, SessionCommand::New);
+    let started = |e: &EventBody| {
+        matches!(e, EventBody::Turn(tiller_protocol::event::TurnEvent::SessionStarted { .. })).then_some(())
+    };
+    rig.until("another session", started).await;
+    rig.turn("something else").await;
+    let before = rig.snapshot().await;
+    let label = SessionCommand::LabelBranch { session: Some(first), head: b.clone(), label: "way b".into() };
+    let tag = SessionCommand::Tag { session: Some(first), name: "good".into(), entry: Some(tip) };
+    for command in [label, tag] {
+        session_command(&mut rig, command).await;
+    }
+    // What is open here is called as before.
+    assert_eq!(rig.snapshot().await.branch, before.branch);
+    let open = Side::Branch(before.branch.head.clone());
+    let got = compare(&mut rig, Pair { left: open, right: Side::Entry(tip) }).await;
+    assert!(got.right.name.ends_with("Done as B.") && got.base.is_none(), "{:?}", got.right.name);
+    assert!(got.right.said.iter().any(|s| s.text.contains("do it as B")));
+    rig.quit().await;
+    let store = tiller_store::Store::open(&place.db(), tiller_store::Options::default()).unwrap();
+    let row = store.branches(first).unwrap().into_iter().find(|r| r.name == b).unwrap();
+    assert_eq!((row.label.as_str(), store.tags(first).unwrap()[0].entry), ("way b", tip));
+}

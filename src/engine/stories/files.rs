@@ -55,7 +55,7 @@ pub(super) async fn session_command(rig: &mut Rig, command: SessionCommand) -> S
 }
 
 pub(super) fn back(entry: EntryId, what: RestoreWhat) -> SessionCommand {
-    SessionCommand::Restore { entry, what, keep: Vec::new(), force: Vec::new() }
+    SessionCommand::Restore { entry, what, keep: Vec::new(), force: Vec::new(), parts: Vec::new() }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -118,12 +118,81 @@ async fn what_the_person_changed_since_stays_unless_it_is_asked_for() {
         what: RestoreWhat::Files,
         keep: Vec::new(),
         force: vec!["a.txt".into()],
+        parts: Vec::new(),
     };
     session_command(&mut rig, force).await;
     assert_eq!((place.read("a.txt").as_str(), place.read("new.txt").as_str()), ("zero\n", "mine too\n"));
     session_command(&mut rig, SessionCommand::UndoRestore { redo: false }).await;
     assert_eq!(place.read("a.txt"), "mine\n", "what was replaced had been kept");
     assert_eq!(messages(&mut rig).await.len(), 2, "the conversation stayed");
+}
+
+/// The hunks of a unified difference, one by one.
+fn hunks_of(diff: &str) -> Vec<String> {
+    let mut hunks: Vec<String> = Vec::new();
+    for line in diff.split_inclusive('\n') {
+        if line.starts_with("@@ ") {
+            hunks.push(String::new());
+        }
+        if let Some(hunk) = hunks.last_mut() {
+            hunk.push_str(line);
+        }
+    }
+    hunks
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn some_hunks_of_a_file_go_back_and_undo_brings_back_exactly_what_was() {
+    let twenty = |second: &str, last: &str| -> String {
+        let line = |n: usize| match n {
+            2 => second.to_owned(),
+            19 => last.to_owned(),
+            n => n.to_string(),
+        };
+        (1..=20).map(|n| line(n) + "\n").collect()
+    };
+    let place = Place::new();
+    place.file("a.txt", &twenty("2", "19"));
+    let edit = "sed -i 's/^2$/two/; s/^19$/nineteen/' a.txt; echo new > b.txt";
+    let fake = Fake::with(move |n, _| match n {
+        0 => calls(&[("c0", "terminal", json!({"command": edit}))]),
+        _ => says("Done."),
+    });
+    let mut rig = place.start_with(&fake, |p| keeps(&place, p)).await;
+    rig.turn("edit it").await;
+    let said = messages(&mut rig).await;
+    let shown = preview(&mut rig, said[0]).await;
+    let hunks = hunks_of(&shown.files[0].diff);
+    assert_eq!((shown.files[0].path.as_str(), hunks.len()), ("a.txt", 2), "{shown:?}");
+    let take = |hunk: &str| SessionCommand::Restore {
+        entry: said[0],
+        what: RestoreWhat::Files,
+        keep: vec!["b.txt".into()],
+        force: Vec::new(),
+        parts: vec![tiller_protocol::compare::TakePart { path: "a.txt".into(), hunk: Some(hunk.into()) }],
+    };
+    let told = session_command(&mut rig, take(&hunks[1])).await;
+    assert!(told.starts_with("a.txt is partly as it was"), "{told}");
+    assert_eq!(place.read("a.txt"), twenty("two", "19"), "the other hunk stays as it is now");
+    let ReplyEvent::OpsReply { ops, .. } = rig.query(Query::Ops { limit: 5 }).await else { panic!() };
+    let tiller_protocol::op::OpChange::Files { files, .. } = &ops[0].change else { panic!("{ops:?}") };
+    assert!(files.len() == 1 && files[0].partly, "its row says so: {files:?}");
+    // The same again does not fit any more; nothing is guessed.
+    let told = session_command(&mut rig, take(&hunks[1])).await;
+    assert!(told.contains("somebody changed it meanwhile"), "{told}");
+    assert_eq!(place.read("a.txt"), twenty("two", "19"));
+    session_command(&mut rig, SessionCommand::UndoRestore { redo: false }).await;
+    assert_eq!(place.read("a.txt"), twenty("two", "nineteen"));
+    session_command(&mut rig, SessionCommand::UndoRestore { redo: true }).await;
+    assert_eq!(place.read("a.txt"), twenty("two", "19"));
+    // A hunk of a file that the person changed: what they wrote elsewhere in it stays.
+    session_command(&mut rig, SessionCommand::UndoRestore { redo: false }).await;
+    place.file("a.txt", &twenty("two", "nineteen").replace("10\n", "ten\n"));
+    let shown = preview(&mut rig, said[0]).await;
+    assert!(shown.files[0].conflict.is_some());
+    let hunks = hunks_of(&shown.files[0].diff);
+    session_command(&mut rig, take(hunks.last().unwrap())).await;
+    assert_eq!(place.read("a.txt"), twenty("two", "19").replace("10\n", "ten\n"));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

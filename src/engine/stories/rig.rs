@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use tiller_config::agents::Definitions;
 use tiller_config::{Config, Places};
 use tiller_permit::{Policy, Roots};
 use tiller_protocol::command::{AskCommand, Query, SessionCommand, TurnCommand};
@@ -85,6 +86,10 @@ impl Place {
             max_requests: None,
             max_cost: None,
             tools: all_tools(),
+            roles: Definitions::default(),
+            role: None,
+            programs: None,
+            folders: None,
             permit: Permit::new(Policy::new(roots), Arc::new(|_| Ok(()))),
             titles: false,
             redact: Arc::new(str::to_owned),
@@ -128,7 +133,16 @@ impl Rig {
     pub(crate) fn send(&mut self, body: CommandBody) -> CommandId {
         let id = CommandId(self.next);
         self.next += 1;
-        self.handle.send(Command { id, body }).unwrap();
+        self.handle.send(Command::new(id, body)).unwrap();
+        id
+    }
+
+    /// A command for one agent.
+    pub(crate) fn send_to(&mut self, agent: &str, body: CommandBody) -> CommandId {
+        let id = CommandId(self.next);
+        self.next += 1;
+        let agent = Some(tiller_protocol::AgentId(agent.into()));
+        self.handle.send(Command { id, agent, body }).unwrap();
         id
     }
 
@@ -144,13 +158,18 @@ impl Rig {
         self.send(CommandBody::Turn(TurnCommand::Interrupt { hard }));
     }
 
-    /// The next event that `wanted` takes; all on the way are kept in `seen`.
+    /// The next event of the main agent's that `wanted` takes; all on the way are kept in `seen`.
     pub(crate) async fn until<T>(&mut self, what: &str, wanted: impl Fn(&EventBody) -> Option<T>) -> T {
+        self.until_of(what, |e| if e.agent.is_main() { wanted(&e.body) } else { None }).await
+    }
+
+    /// The same, of any agent.
+    pub(crate) async fn until_of<T>(&mut self, what: &str, wanted: impl Fn(&Event) -> Option<T>) -> T {
         let wait = async {
             loop {
                 let Some(e) = self.events.next().await else { panic!("the engine ended; waited for {what}") };
                 self.seen.push(Arc::clone(&e));
-                if let Some(t) = wanted(&e.body) {
+                if let Some(t) = wanted(&e) {
                     return t;
                 }
             }

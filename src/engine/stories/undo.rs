@@ -77,11 +77,12 @@ async fn names_tags_titles_and_what_was_put_away_are_undone() {
     let id = rig.session();
     fork(&mut rig, entries[1].id).await;
     rig.turn("instead").await;
-    let label = |label: &str| SessionCommand::LabelBranch { head: "main".into(), label: label.into() };
+    let label =
+        |label: &str| SessionCommand::LabelBranch { session: None, head: "main".into(), label: label.into() };
     session(&mut rig, label("plan a"));
     session(&mut rig, label("plan z"));
-    session(&mut rig, SessionCommand::ArchiveBranch { head: "main".into(), archived: true });
-    session(&mut rig, SessionCommand::Tag { name: "good".into(), entry: Some(entries[2].id) });
+    session(&mut rig, SessionCommand::ArchiveBranch { session: None, head: "main".into(), archived: true });
+    session(&mut rig, SessionCommand::Tag { session: None, name: "good".into(), entry: Some(entries[2].id) });
     session(&mut rig, SessionCommand::Rename { id, title: "Mine".into() });
     rig.until("the title", |e| matches!(e, EventBody::State(StateEvent::TitleChanged { .. })).then_some(()))
         .await;

@@ -39,7 +39,10 @@ impl Core {
         match effect {
             Effect::Prepare { may_compact } => self.prepare(may_compact),
             Effect::Request { n } => self.request(n),
-            Effect::CancelStream => self.with_live(|l| l.stream = None),
+            Effect::CancelStream => {
+                self.with_live(|l| l.stream = None);
+                self.outside_close(StopReason::Interrupted);
+            }
             Effect::Delta(Delta::Text(text)) => self.delta(0, &text),
             Effect::Delta(Delta::Thinking(text)) => self.delta(1, &text),
             Effect::Delta(Delta::CallBegun(name)) => {
@@ -85,14 +88,14 @@ impl Core {
         }
     }
 
-    pub(super) fn with_live(&mut self, f: impl FnOnce(&mut crate::core::Live)) {
+    pub(crate) fn with_live(&mut self, f: impl FnOnce(&mut crate::core::Live)) {
         if let Some(live) = &mut self.live {
             f(live);
         }
     }
 
     /// New words, without secrets. `which`: 0 text, 1 thinking.
-    fn delta(&mut self, which: usize, more: &str) {
+    pub(crate) fn delta(&mut self, which: usize, more: &str) {
         let Some(live) = &mut self.live else { return };
         let rest = live.words[1 - which].finish();
         let new = live.words[which].push(more);
@@ -109,7 +112,7 @@ impl Core {
     }
 
     /// The words that were held back.
-    fn flush_deltas(&mut self) {
+    pub(crate) fn flush_deltas(&mut self) {
         let Some(live) = &mut self.live else { return };
         let [text, thinking] = live.words.each_mut().map(crate::clean::Stream::finish);
         self.show_delta(1, thinking);
@@ -129,7 +132,10 @@ impl Core {
         self.show(self.place(), EventBody::Turn(event));
     }
 
-    fn request(&mut self, n: u32) {
+    pub(crate) fn request(&mut self, n: u32) {
+        if self.outside().is_some() {
+            return self.run_program();
+        }
         let Some(turn) = self.live.as_ref().map(|l| l.no) else { return };
         let provider = self.provider(&self.s.model);
         let request = request::build(&self.s.path, &self.settings());
@@ -202,6 +208,7 @@ impl Core {
             self.guess(&model, tier, Usage { input, output, ..usage });
         }
         let call = self.book(&model, tier, usage);
+        self.child_spent(usage, call.cost);
         if let Some(live) = &mut self.live {
             live.cost = call.cost.map(|c| live.cost.unwrap_or_default().plus(c)).or(live.cost);
             live.unpriced |= call.cost.is_none();
@@ -243,7 +250,7 @@ impl Core {
         }
     }
 
-    fn finish(&mut self, status: TurnStatus, text: String, notice: Option<Notice>) {
+    pub(crate) fn finish(&mut self, status: TurnStatus, text: String, notice: Option<Notice>) {
         let Some(live) = &mut self.live else { return };
         let turn = live.no;
         live.over = true;
@@ -255,6 +262,9 @@ impl Core {
             None => (status, notice),
         };
         let place = live.place.clone();
+        let why = notice.clone();
+        live.text.clone_from(&text);
+        live.why = why;
         if status == TurnStatus::Interrupted {
             self.news.set("stopped", "the person stopped your last turn before it was done");
         }
@@ -315,7 +325,7 @@ impl Core {
         if !self.is_live(turn) {
             return;
         }
-        let prompt = self.live.take().map(|l| l.prompt).unwrap_or_default();
+        let (prompt, text, why) = self.live.take().map(|l| (l.prompt, l.text, l.why)).unwrap_or_default();
         self.inputs.clear();
         self.settle_files();
         self.agent_changed();
@@ -327,15 +337,21 @@ impl Core {
         }
         self.next_queued(status);
         self.goal_after(status);
+        if !self.occupied() {
+            self.child_over(status, text, why);
+        }
     }
 
     /// A fact for the agents panel.
-    pub(crate) fn agent_changed(&self) {
+    pub(crate) fn agent_changed(&mut self) {
         let view = self.agent_view();
+        if self.me.child.is_some() {
+            return self.tell_view(view);
+        }
         self.bus.publish(&self.place(), EventBody::State(StateEvent::AgentChanged { view }));
     }
 
     pub(crate) fn agent_id(&self) -> AgentId {
-        AgentId::main()
+        self.me.id.clone()
     }
 }

@@ -18,12 +18,25 @@ impl Core {
             self.with_live(|l| l.held = Some(may_compact));
             return;
         }
+        if self.rests(crate::crew::Resting::Prepare { may_compact }) {
+            return;
+        }
+        if self.outside().is_some() {
+            // Its model, its prices and its context are its own.
+            match self.child_prepare(may_compact) {
+                Some(stop @ Prepared::Stop { .. }) => self.inputs.push_back(Input::Prepared(stop)),
+                Some(_) => {}
+                None => self.inputs.push_back(Input::Prepared(Prepared::Go)),
+            }
+            return;
+        }
         let Some(turn) = self.live.as_ref().map(|l| l.no) else { return };
         self.roll_day();
-        if let Some(notice) = self.budget.warning(self.spent) {
+        self.tell_money();
+        if let Some(notice) = self.budget.warning(self.spent_by_all()) {
             self.notice(notice);
         }
-        if let Some(over) = self.budget.over(self.spent) {
+        if let Some(over) = self.budget.over(self.spent_by_all()) {
             if self.w.human == Human::Absent {
                 let stop = Prepared::Stop { status: TurnStatus::Limit, notice: over.notice() };
                 return self.inputs.push_back(Input::Prepared(stop));
@@ -71,6 +84,13 @@ impl Core {
             let why = "this session uses it as its model".into();
             let body = AskBody::DeepTier { model: self.s.model.0.clone(), why };
             return self.ask_self(About::Deep { turn }, body);
+        }
+        if let Some(stop) = self.child_prepare(may_compact) {
+            // Go: it waits until there is room in the purse.
+            if let Prepared::Stop { .. } = stop {
+                self.inputs.push_back(Input::Prepared(stop));
+            }
+            return;
         }
         let due = may_compact && compact::due(&self.s.path, &self.w.config().context, self.window());
         self.inputs.push_back(Input::Prepared(if due { Prepared::Compact } else { Prepared::Go }));

@@ -176,6 +176,15 @@ impl Turn {
             .collect();
         self
     }
+    /// The number of the last request.
+    pub fn n(&self) -> u32 {
+        self.n
+    }
+
+    /// Whether a reply is awaited, or coming.
+    pub fn streaming(&self) -> bool {
+        self.phase == Phase::Streaming
+    }
 
     pub fn phase(&self) -> Phase {
         self.phase

@@ -84,7 +84,7 @@ async fn look(
     notices: &mut Vec<Notice>,
 ) -> Result<Snapshot, Error> {
     let ended = || Error::internal("the engine ended");
-    handle.send(Command { id: LOOK, body: CommandBody::Query(Query::Snapshot) }).map_err(|_| ended())?;
+    handle.send(Command::new(LOOK, CommandBody::Query(Query::Snapshot))).map_err(|_| ended())?;
     loop {
         let event = events.next().await.ok_or_else(ended)?;
         let Event { cause, body, .. } = &*event;

@@ -199,7 +199,7 @@ impl Session {
     /// Hands a command over; its number.
     fn send(&mut self, body: CommandBody) -> CommandId {
         let id = self.next();
-        if let Err(e) = self.handle.send(Command { id, body }) {
+        if let Err(e) = self.handle.send(Command::new(id, body)) {
             // An engine that ended is noticed by its events.
             tracing::warn!(%e, "a command was not taken");
         }

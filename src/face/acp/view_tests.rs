@@ -67,7 +67,8 @@ fn other_agents_words_are_not_the_sessions() {
 
 #[test]
 fn cancelled_items_are_no_part_of_the_plan() {
-    let item = |content: &str, status| TodoItem { id: content.into(), content: content.into(), status };
+    let item =
+        |content: &str, status| TodoItem { id: content.into(), content: content.into(), status, agent: None };
     let todos = [
         item("a", TodoStatus::Completed),
         item("b", TodoStatus::Cancelled),

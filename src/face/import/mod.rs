@@ -62,7 +62,7 @@ pub struct Import {
 struct Came {
     session: SessionId,
     entries: u64,
-    /// It was here already, with so many entries.
+    /// It was here already, with so many entries; `entries` of them are new.
     here: Option<u64>,
     report: Option<Report>,
 }
@@ -93,11 +93,13 @@ fn folder(setup: &Setup, store: &Store, what: &Import, json: bool) -> Result<Exi
         return Err(Notice::new(NoticeKind::User, format!("There is no .jsonl file in {}.", what.file.display()))
             .hint("Claude Code keeps them in ~/.claude/projects, Codex in ~/.codex/sessions, Pi in ~/.pi/agent/sessions."));
     }
-    let (mut new, mut here, mut failed) = (0, 0, 0);
+    let (mut new, mut here, mut more, mut failed) = (0, 0, 0, 0);
     for file in &files {
         match one(setup, store, file, what.copy) {
             Ok(came) => {
-                if came.here.is_some() {
+                if came.here.is_some() && came.entries > 0 {
+                    more += 1;
+                } else if came.here.is_some() {
                     here += 1;
                 } else {
                     new += 1;
@@ -118,7 +120,8 @@ fn folder(setup: &Setup, store: &Store, what: &Import, json: bool) -> Result<Exi
         }
     }
     if !json {
-        say(&format!("{new} imported, {here} here already, {failed} not.\n"))?;
+        let more = if more > 0 { format!("{more} gone on with, ") } else { String::new() };
+        say(&format!("{new} imported, {more}{here} here already, {failed} not.\n"))?;
     }
     Ok(if failed > 0 { Exit::Usage } else { Exit::Done })
 }
@@ -167,8 +170,20 @@ fn one(setup: &Setup, store: &Store, file: &Path, copy: bool) -> Result<Came, No
             .hint("It must come from 'tiller sessions export' (JSON lines), or be a transcript of Claude Code, Codex or Pi."));
     }
     if !copy && let Some(there) = there(store, &bytes)? {
-        let There { id, here, missing: 0, .. } = there else { return Err(there.notice(file)) };
-        return Ok(Came { session: id, entries: 0, here: Some(here), report });
+        let There { id, here, missing, .. } = there;
+        if missing == 0 {
+            return Ok(Came { session: id, entries: 0, here: Some(here), report });
+        }
+        // Our own files also hold what cannot be joined: what waits, the log, states of files.
+        if report.is_none() {
+            return Err(there.notice(file));
+        }
+        let more = store.import_more(&mut &bytes[..]).wait();
+        let more = more.map_err(|e| match e {
+            StoreError::Conflict(_) => there.notice(file),
+            e => e.notice(),
+        })?;
+        return Ok(Came { session: id, entries: more.entries, here: Some(here), report });
     }
     let keep = if copy { Keep::Nothing } else { Keep::Ids };
     let done = store.import(&mut &bytes[..], keep).wait().map_err(|e| e.notice())?;
@@ -238,13 +253,21 @@ fn told(file: &Path, came: &Came, json: bool) -> String {
         }
         return json_line(&row);
     }
-    if let Some(here) = here {
+    if let Some(here) = here.filter(|_| *entries == 0) {
         return format!(
             "Session {session} is here already with all of the file's entries ({here}). Nothing was imported.\n"
         );
     }
     let Some(r) = report else { return format!("Imported session {session} with {entries} entries.\n") };
-    let mut text = format!("Imported session {session} with {entries} entries, from {}.\n", r.program);
+    let mut text = match here {
+        Some(here) => {
+            format!(
+                "Session {session} was here with {here} entries; {entries} more came in, from {}.\n",
+                r.program
+            )
+        }
+        None => format!("Imported session {session} with {entries} entries, from {}.\n", r.program),
+    };
     if !r.kept.is_empty() {
         let kinds: Vec<String> = r.kept.iter().map(|(kind, n)| format!("{} {n}", one_line(kind))).collect();
         text.push_str(&format!(

@@ -260,17 +260,95 @@ fn a_second_import_changes_nothing_and_a_search_finds_it() {
     }
 }
 
-/// A transcript that went on keeps the identifiers of what was there.
+fn lines_of(text: &str) -> String {
+    translate(format_of(text.as_bytes()).unwrap(), text.as_bytes(), "/here").0.unwrap()
+}
+
+/// What a session holds, however it came in: entries by their ids, with parents and bodies.
+fn holds(store: &Store, session: SessionId) -> Vec<Entry> {
+    let mut all = store.all_entries(session).unwrap();
+    all.sort_by_key(|e| e.id);
+    all
+}
+
+/// A transcript that went on is gone on with, wherever it was cut before; nothing is there twice.
 #[test]
-fn a_transcript_that_grew_is_known() {
+fn a_transcript_that_grew_is_gone_on_with() {
+    for text in [CLAUDE, CODEX, PI] {
+        let whole = store();
+        let (came, _) = import(&whole, text);
+        let lines: Vec<&str> = text.lines().collect();
+        let (mut joined, mut refused) = (0, 0);
+        for cut in 2..lines.len() {
+            let short: String = lines[..cut].iter().map(|l| format!("{l}\n")).collect();
+            let Some(format) = format_of(short.as_bytes()) else { continue };
+            if translate(format, short.as_bytes(), "/here").0.is_none() {
+                continue;
+            }
+            let store = store();
+            let (first, _) = import(&store, &short);
+            if first.session != came.session {
+                // The time of its first line is part of its name; that line was not there yet.
+                continue;
+            }
+            let more = match store.import_more(&mut lines_of(text).as_bytes()).wait() {
+                Ok(more) => more,
+                // Cut within a reply: what is here is not rewritten.
+                Err(StoreError::Conflict(_)) => {
+                    refused += 1;
+                    assert_eq!(store.all_entries(first.session).unwrap().len() as u64, first.entries);
+                    continue;
+                }
+                Err(e) => panic!("{cut}: {e}"),
+            };
+            joined += 1;
+            let (all, then) = (holds(&whole, came.session), holds(&store, first.session));
+            // Results that stood in for later ones are all that there is besides.
+            let extra: Vec<_> = then.iter().filter(|e| !all.iter().any(|a| a.id == e.id)).collect();
+            assert!(
+                extra.iter().all(|e| matches!(&e.body, EntryBody::ToolResult { outcome, .. } if *outcome == ToolOutcome::Interrupted)),
+                "{cut}: {extra:?}"
+            );
+            assert!(all.iter().all(|a| then.contains(a)), "{cut}: all of the file is there");
+            assert_eq!(first.entries + more.entries, then.len() as u64);
+            let row = store.session(first.session).unwrap().summary;
+            assert_eq!(row.entries, then.len() as u64);
+            let main = |s: &Store| outline(&path(s, first.session, "main"));
+            assert_eq!(main(&store), main(&whole), "{cut}");
+            assert_eq!(store.doctor().unwrap().problems, Vec::<String>::new(), "{cut}");
+            // And once more: there is nothing new.
+            let again = store.import_more(&mut lines_of(text).as_bytes()).wait().unwrap();
+            assert_eq!(again.entries, 0, "{cut}");
+        }
+        assert!(joined > 2, "{joined} joined, {refused} refused");
+    }
+}
+
+/// What went on here stays, and what went on there gets a branch of its own.
+#[test]
+fn a_transcript_that_went_on_in_both_places_has_both() {
     let store = store();
     let short: String = PI.lines().take(6).map(|l| format!("{l}\n")).collect();
     let (came, _) = import(&store, &short);
-    let (lines, _) = translate(format_of(PI.as_bytes()).unwrap(), PI.as_bytes(), "/here");
-    let there = there(&store, lines.unwrap().as_bytes()).unwrap().unwrap();
-    assert_eq!(there.id, came.session);
-    assert_eq!(there.missing, there.file - usize::try_from(came.entries).unwrap());
-    assert!(there.notice(Path::new("f")).hints[0].contains("--copy"));
+    let s = came.session;
+    let here = path(&store, s, "main");
+    let tip = here.last().unwrap();
+    let mine = Entry {
+        id: "01900000-0000-7000-8000-000000000099".parse().unwrap(),
+        parent: Some(tip.id),
+        body: EntryBody::Note { text: "gone on with here".into() },
+        ..tip.clone()
+    };
+    store.append(tiller_store::Append::new(s, "main").entries(vec![mine.clone()])).wait().unwrap();
+    let more = store.import_more(&mut lines_of(PI).as_bytes()).wait().unwrap();
+    assert!(more.entries > 0);
+    assert_eq!(path(&store, s, "main").last(), Some(&mine), "the branch that is here did not move");
+    let whole = self::store();
+    let (all, _) = import(&whole, PI);
+    let end = path(&whole, all.session, "main");
+    let heads = store.branches(s).unwrap();
+    let other = heads.iter().find(|h| h.entry == end.last().map(|e| e.id)).expect("its end has a branch");
+    assert_eq!(outline(&path(&store, s, &other.name)), outline(&end));
 }
 
 #[test]

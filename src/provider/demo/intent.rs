@@ -22,6 +22,10 @@ pub(crate) enum Intent {
     /// Keep a plan; the items, if they were given.
     Plan(Vec<String>),
     Ask,
+    /// Give parts to agents of their own.
+    Delegate(Vec<String>),
+    /// Give one task to an agent in the background.
+    Spawn(String),
     /// Replace a text by another, in a file or everywhere.
     Replace {
         old: String,
@@ -66,6 +70,18 @@ pub(crate) fn read(prompt: &str) -> Intent {
         }
         if !command.is_empty() {
             return Intent::Run(bare(&command));
+        }
+    }
+    if first == "delegate" {
+        let rest = after_word(prompt);
+        let rest = rest.lines().next().unwrap_or_default().trim_start_matches(':');
+        let parts = rest.split(';').map(|p| p.trim().to_owned()).filter(|p| !p.is_empty());
+        return Intent::Delegate(parts.take(12).collect());
+    }
+    if first == "spawn" {
+        let goal = after_word(prompt);
+        if !goal.is_empty() {
+            return Intent::Spawn(goal);
         }
     }
     if matches!(first, "start" | "watch") {

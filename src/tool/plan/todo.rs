@@ -85,7 +85,7 @@ pub(crate) fn merged(old: Vec<TodoItem>, given: Vec<Given>, merge: bool) -> Resu
             None => fresh(&mut ids, &mut next),
         };
         let status = item.status.map(TodoStatus::from).unwrap_or_default();
-        list.push(TodoItem { id, content, status });
+        list.push(TodoItem { id, content, status, agent: None });
     }
     if list.len() > ITEMS {
         return Err(format!("the list would have {} items; at most {ITEMS} are kept", list.len()));

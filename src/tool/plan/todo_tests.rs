@@ -48,7 +48,12 @@ async fn keeps_the_list_when_a_call_is_wrong() {
         assert!(said.contains(why), "{said}");
         assert_eq!(
             list(&b),
-            [TodoItem { id: "1".into(), content: "stay".into(), status: TodoStatus::InProgress }]
+            [TodoItem {
+                id: "1".into(),
+                content: "stay".into(),
+                status: TodoStatus::InProgress,
+                agent: None
+            }]
         );
     }
 }

@@ -205,6 +205,7 @@ fn steps(plan: &str) -> Vec<TodoItem> {
             id: (n + 1).to_string(),
             content: text.chars().take(STEP).collect(),
             status: if done { TodoStatus::Completed } else { TodoStatus::Pending },
+            agent: None,
         })
         .collect()
 }

@@ -75,6 +75,26 @@ pub(crate) fn kill_now(family: &Family) {
     group(family, Signal::KILL);
 }
 
+/// KILL until nothing is left, and collects the dead. Blocks, for a second at most: what was just killed may have
+/// forked a moment before.
+pub(crate) fn finish_off(family: &Family) {
+    let until = Instant::now() + GIVE_UP;
+    let mut seen: HashMap<i32, Stat> = HashMap::new();
+    loop {
+        let living = family.living();
+        if living.is_empty() || Instant::now() > until {
+            break;
+        }
+        for s in &living {
+            procs::signal(s, Signal::KILL);
+        }
+        group(family, Signal::KILL);
+        seen.extend(living.iter().map(|s| (s.pid, *s)));
+        std::thread::park_timeout(LOOK);
+    }
+    seen.values().filter(|s| !family.roots.iter().any(|(pid, _)| *pid == s.pid)).for_each(collect);
+}
+
 /// Where there is no `/proc`, the groups are all that can be reached.
 fn group(family: &Family, signal: Signal) {
     if cfg!(target_os = "linux") {

@@ -10,6 +10,7 @@
 //! | `background`, `pty`, `screen` | starting jobs; terminals and their emulation |
 //! | `capture`, `leftover`, `progress` | output in bounded memory, after the end, and live |
 //! | `launch`, `quiet` | a session of its own; an environment in which nothing asks |
+//! | `hosted` | programs of other vendors, with or without a terminal |
 //! | `procs`, `end`, `guardian` | who is ours; TERM, grace, KILL; our own sudden death |
 //!
 //! Every agent has a shell of its own, so that agents do not wait for each other and cannot change each
@@ -21,6 +22,7 @@ mod capture;
 mod end;
 mod guardian;
 mod hints;
+mod hosted;
 mod job;
 mod launch;
 mod leftover;
@@ -36,6 +38,7 @@ mod report;
 mod screen;
 mod terminal;
 
+pub use hosted::{Host, Hosted, HostedTerminal, Resizer, find_program};
 pub use launch::{Exit, Launch, NoSandbox, Sandbox};
 pub use leftover::Leftover;
 pub use local::Local;

@@ -20,6 +20,7 @@ pub(super) fn lay(notice: &Notice, cx: &CellCx<'_>) -> Laid {
         all.push(line.gutter(Gutter::new("-> ", Role::Dim)));
     }
     let mut laid = Laid::of(all, cx, INDENT);
-    laid.mark = Some(("! ", role));
+    // Only what went wrong calls for the person.
+    laid.mark = Some((if notice.kind == NoticeKind::Info { "- " } else { "! " }, role));
     laid
 }

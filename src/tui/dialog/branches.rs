@@ -180,7 +180,7 @@ impl Source for Branches {
                 Some(if b.open {
                     toast("you are on that branch: go to another one first")
                 } else {
-                    Self::change(SessionCommand::ArchiveBranch { head, archived })
+                    Self::change(SessionCommand::ArchiveBranch { session: None, head, archived })
                 })
             }
             "branches.carry" => Some(match self.row(item)? {
@@ -202,6 +202,7 @@ impl Source for Branches {
         match (self.wanted, b.entry) {
             (Wanted::Name, _) if text.is_empty() || text == b.name.label => nothing,
             (Wanted::Name, _) => Self::change(SessionCommand::LabelBranch {
+                session: None,
                 head: b.name.head.clone(),
                 label: text.to_owned(),
             }),

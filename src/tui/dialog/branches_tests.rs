@@ -62,13 +62,20 @@ fn enter_goes_there_and_the_open_one_stays() {
 fn names_archives_and_begins_anew() {
     let mut r = opened(118, 25);
     r.run("down; ctrl-x r; type by hand; enter");
-    let label = SessionCommand::LabelBranch { head: "branch-4".into(), label: "by hand".into() };
+    let label =
+        SessionCommand::LabelBranch { session: None, head: "branch-4".into(), label: "by hand".into() };
     assert_eq!(sent(&r), [label]);
     r.clear().run("ctrl-x x");
-    assert_eq!(sent(&r), [SessionCommand::ArchiveBranch { head: "branch-4".into(), archived: true }]);
+    assert_eq!(
+        sent(&r),
+        [SessionCommand::ArchiveBranch { session: None, head: "branch-4".into(), archived: true }]
+    );
     assert!(!r.screen().contains("an old"), "{}", r.screen());
     r.clear().run("ctrl-t; type old; ctrl-x x");
-    assert_eq!(sent(&r), [SessionCommand::ArchiveBranch { head: "branch-3".into(), archived: false }]);
+    assert_eq!(
+        sent(&r),
+        [SessionCommand::ArchiveBranch { session: None, head: "branch-3".into(), archived: false }]
+    );
     let mut r = opened(118, 25);
     r.run("ctrl-x x");
     assert!(sent(&r).is_empty() && r.screen().contains("you are on that branch"), "{}", r.screen());
@@ -95,5 +102,8 @@ fn the_command_names_the_open_branch() {
     r.run("ctrl-u");
     r.app.model.session.branch = BranchName { head: "main".into(), label: String::new() };
     r.run("type /branch plan a; enter");
-    assert_eq!(sent(&r), [SessionCommand::LabelBranch { head: "main".into(), label: "plan a".into() }]);
+    assert_eq!(
+        sent(&r),
+        [SessionCommand::LabelBranch { session: None, head: "main".into(), label: "plan a".into() }]
+    );
 }

@@ -24,6 +24,7 @@ pub mod errors;
 pub mod first_run;
 pub mod help;
 pub mod history;
+pub(crate) mod leave;
 pub(crate) mod model;
 mod ops;
 pub mod palette;
@@ -44,6 +45,7 @@ pub mod theme;
 pub(crate) mod tree;
 pub mod viewer;
 pub(crate) mod which_key;
+pub mod words;
 
 /// An action that puts a dialog on the screen.
 pub struct Opener {
@@ -83,6 +85,7 @@ pub const OPENERS: &[Opener] = &[
     opens("audit.open", |_| Ok(Box::new(reports::audit()))),
     opens("ops.open", |_| Ok(Box::new(reports::ops()))),
     opens("compare.open", |_| Ok(Box::new(compare::pick::open()))),
+    opens("spawn.open", |_| Ok(Box::new(crate::panel::agents::spawn()))),
     opens("compact.open", |app| {
         if app.model.running {
             Err("a turn runs; stop it first".into())
@@ -116,6 +119,7 @@ pub const OPEN_ACTIONS: &[ActionSpec] = &[
     ActionSpec::new("audit.open", "audit", "What ran, who allowed it, how it ended"),
     ActionSpec::new("ops.open", "operations", "What moved the conversation, the files or a title, and when"),
     ActionSpec::new("compare.open", "compare", "Compare this branch with another, side by side"),
+    ActionSpec::new("spawn.open", "start an agent", "Start an agent by hand; it works in the background"),
     ActionSpec::new("compact.open", "compact", "Summarise the conversation to make room"),
 ];
 
@@ -155,6 +159,7 @@ pub const SAMPLES: &[Sample] = &[
     ("not saving", || ask::sample(4)),
     ("plan", || ask::sample(5)),
     ("confirm", || Box::new(confirm::sample())),
+    ("words", || Box::new(words::sample())),
     ("picker", || Box::new(picker::sample())),
     ("review", || Box::new(review::sample())),
     ("on the side", || Box::new(aside::Aside::new("why is it so?"))),
@@ -162,6 +167,7 @@ pub const SAMPLES: &[Sample] = &[
     ("branches", || Box::new(branches::sample())),
     ("compare", || Box::new(compare::sample())),
     ("restore", || Box::new(restore::sample())),
+    ("leave", || Box::new(leave::sample())),
     ("tree", || Box::new(tree::sample())),
     ("search", || Box::new(search::open(&Model::default()))),
     ("models", || Box::new(model::open())),

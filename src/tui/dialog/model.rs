@@ -2,7 +2,7 @@
 
 use tiller_protocol::command::{Query, SessionCommand};
 use tiller_protocol::event::ReplyEvent;
-use tiller_protocol::{CommandBody, Event, EventBody, ModelRef};
+use tiller_protocol::{AgentId, CommandBody, Event, EventBody, ModelRef};
 
 use super::picker::{Item, Picker, Source};
 use crate::effect::{Effect, Token};
@@ -11,16 +11,23 @@ use crate::model::Model;
 struct Models {
     items: Vec<Item>,
     heard: bool,
+    /// For this agent, which has this model now; `None`: for the one on the screen.
+    of: Option<(AgentId, ModelRef)>,
 }
 
 /// Makes it.
 pub(crate) fn open() -> Picker {
-    Picker::new(Models { items: Vec::new(), heard: false })
+    Picker::new(Models { items: Vec::new(), heard: false, of: None })
+}
+
+/// For this agent, whichever is on the screen.
+pub(crate) fn open_for(agent: AgentId, now: ModelRef) -> Picker {
+    Picker::new(Models { items: Vec::new(), heard: false, of: Some((agent, now)) })
 }
 
 impl Source for Models {
     fn title(&self) -> String {
-        "model".into()
+        self.of.as_ref().map_or("model".into(), |(agent, _)| format!("model of {}", agent.name()))
     }
 
     fn ask(&mut self) -> Vec<(CommandBody, Token)> {
@@ -34,7 +41,8 @@ impl Source for Models {
         self.items = models
             .iter()
             .map(|m| {
-                let now = if m.model == model.session.model { "now  " } else { "" };
+                let used = self.of.as_ref().map_or(&model.session.model, |(_, now)| now);
+                let now = if m.model == *used { "now  " } else { "" };
                 let window = m.window.map_or(String::new(), |w| format!("{}k  ", w / 1000));
                 let price = m.price.map_or("price unknown".into(), |(i, o)| format!("${i} in, ${o} out"));
                 let mut more = vec![m.model.0.clone()];
@@ -62,7 +70,11 @@ impl Source for Models {
 
     fn choose(&mut self, item: &Item, _model: &Model) -> Vec<Effect> {
         let model = ModelRef(item.id.clone());
-        vec![Effect::Send(CommandBody::Session(SessionCommand::SetModel { model }))]
+        let set = CommandBody::Session(SessionCommand::SetModel { model });
+        match &self.of {
+            Some((agent, _)) => vec![Effect::SendTo(agent.clone(), set)],
+            None => vec![Effect::Send(set)],
+        }
     }
 
     fn preview(&self, item: &Item) -> Option<String> {

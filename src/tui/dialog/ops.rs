@@ -1,6 +1,7 @@
 //! Rows of `/ops`: what was done, how it is taken back, and whether it is the next that would be.
 
 use tiller_protocol::op::OpChange;
+use tiller_protocol::restore::StepFile;
 use tiller_protocol::{Op, OpId};
 
 use super::picker::Item;
@@ -76,7 +77,8 @@ fn told(change: &OpChange) -> (String, String, String) {
             },
         ),
         OpChange::Files { files, .. } => {
-            let names: Vec<&str> = files.iter().map(|f| f.path.as_str()).collect();
+            let name = |f: &StepFile| if f.partly { format!("{} (partly)", f.path) } else { f.path.clone() };
+            let names: Vec<String> = files.iter().map(name).collect();
             let n = if names.len() == 1 { "1 file".into() } else { format!("{} files", names.len()) };
             (n, names.join("\n"), "these files are as they were before.".into())
         }
@@ -102,7 +104,6 @@ fn put(archived: bool, what: &str) -> String {
 #[cfg(test)]
 mod tests {
     use tiller_protocol::event::ReplyEvent;
-    use tiller_protocol::restore::StepFile;
     use tiller_protocol::{ChangeKind, IdSource, SeqIds, SessionId};
 
     use super::*;
@@ -122,8 +123,12 @@ mod tests {
             with: None,
             change,
         };
-        let files =
-            vec![StepFile { path: "src/a\u{1b}[31m.rs".into(), kind: ChangeKind::Modified, by: None }];
+        let files = vec![StepFile {
+            path: "src/a\u{1b}[31m.rs".into(),
+            kind: ChangeKind::Modified,
+            by: None,
+            partly: true,
+        }];
         let restored = OpChange::Files { before: "s1".into(), after: "s2".into(), files, of: None };
         let title = |a: &str, b: &str| OpChange::Title { before: a.into(), after: b.into() };
         let rename = op("rename", None, title("old", "new"));
@@ -141,6 +146,7 @@ mod tests {
         r.run("down");
         let screen = r.screen();
         assert!(screen.contains("restore files: start") && screen.contains("1 file"), "{screen}");
+        assert!(screen.contains(".rs (partly)"), "{screen}");
         assert!(screen.contains("next that /undo takes back") && !screen.contains('\u{1b}'), "{screen}");
     }
 }

@@ -138,7 +138,7 @@ impl Source for Everything {
     fn items(&mut self, model: &Model) -> Vec<Item> {
         let mut all = Vec::new();
         for (i, ask) in model.asks.iter().enumerate() {
-            let text = format!("Answer: {}", crate::strip::sentence(ask));
+            let text = format!("Answer: {}", crate::strip::sentence(model, ask));
             let key = if i == 0 { self.answer.as_str() } else { "" };
             let mut item = Item::new(format!("ask {}", ask.id), text).detail(both(key, "waits"));
             item.more = "question approval".into();

@@ -29,6 +29,9 @@ const SETTINGS: &[Setting] = &[
     Setting("enter_while_running", "what Enter does while a turn runs", || {
         vec![json!("steer"), json!("queue")]
     }),
+    Setting("branch_summary", "a summary of a branch when it is left", || {
+        vec![json!("ask"), json!("never"), json!("always")]
+    }),
     Setting("reduced_motion", "no moving marks", switch),
     Setting("ascii", "marks and borders in plain ASCII", switch),
     Setting("ambiguous_wide", "ambiguous characters are two columns wide", switch),

@@ -12,6 +12,7 @@ use super::chord::{Chord, parse_sequence, show};
 use super::scope;
 use super::table::{Binding, Does, Keymap};
 use crate::action::{self, Action};
+use crate::mistakes::{self, Mistakes};
 
 /// The presets that come with the program.
 pub const PRESETS: &[(&str, &str)] = &[
@@ -22,12 +23,14 @@ pub const PRESETS: &[(&str, &str)] = &[
 
 /// Why a key file was refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{file}:{line}: {message}")]
+#[error("{file}:{line}: {message}{}", mistakes::more(more))]
 pub struct KeyError {
     pub file: String,
-    /// From 1.
+    /// Of the first mistake, from 1.
     pub line: usize,
     pub message: String,
+    /// The other mistakes, by their lines.
+    pub more: Vec<(usize, String)>,
 }
 
 /// A preset without an overlay.
@@ -42,12 +45,11 @@ pub fn preset(name: &str) -> Result<Keymap, KeyError> {
 /// text.
 ///
 /// # Errors
-/// The first thing that is wrong, with its line.
+/// Everything that is wrong in the file, with lines.
 pub fn load(name: &str, overlay: Option<(&str, &str)>) -> Result<Keymap, KeyError> {
-    let overlay = match overlay {
-        Some((file, text)) => Some(Source::parse(file, text, true)?),
-        None => None,
-    };
+    let mut wrong = Mistakes::of(overlay.map_or("", |(_, text)| text));
+    let own = overlay.map(|(file, _)| file);
+    let overlay = overlay.map(|(file, text)| Source::parse(file, text, true, &mut wrong));
     let name = overlay.as_ref().and_then(|o| o.preset.clone()).unwrap_or_else(|| name.to_owned());
     let mut chain = Vec::new();
     let mut next = Some(name.clone());
@@ -58,12 +60,18 @@ pub fn load(name: &str, overlay: Option<(&str, &str)>) -> Result<Keymap, KeyErro
             let (file, line) = place.unwrap_or_else(|| ("config.toml".into(), 1));
             let near = nearest(&n, names.iter().copied());
             let message = format!("there is no keymap '{n}'{near}; there are {}", names.join(", "));
-            return Err(KeyError { file, line, message });
+            if overlay.is_none() {
+                return Err(KeyError { file, line, message, more: Vec::new() });
+            }
+            wrong.on(line, message);
+            break;
         };
         if chain.len() > PRESETS.len() {
             break;
         }
-        let source = Source::parse(&format!("keymaps/{shipped}.toml"), text, false)?;
+        let (file, mut theirs) = (format!("keymaps/{shipped}.toml"), Mistakes::of(text));
+        let source = Source::parse(&file, text, false, &mut theirs);
+        refuse(&file, theirs)?;
         next.clone_from(&source.preset);
         chain.push(source);
     }
@@ -73,9 +81,21 @@ pub fn load(name: &str, overlay: Option<(&str, &str)>) -> Result<Keymap, KeyErro
     let leader = leader.unwrap_or_else(|| Chord::new(KeyCode::Char('x'), KeyModifiers::CONTROL));
     let mut map = Keymap { preset: name, leader, scopes: BTreeMap::new() };
     for source in &chain {
-        source.apply(&mut map)?;
+        if source.own {
+            source.apply(&mut map, &mut wrong);
+            continue;
+        }
+        let mut theirs = Mistakes::of("");
+        source.apply(&mut map, &mut theirs);
+        refuse(&source.file, theirs)?;
     }
+    refuse(own.unwrap_or_default(), wrong)?;
     Ok(map)
+}
+
+fn refuse(file: &str, wrong: Mistakes<'_>) -> Result<(), KeyError> {
+    let Some(((line, message), more)) = wrong.end() else { return Ok(()) };
+    Err(KeyError { file: file.into(), line, message, more })
 }
 
 /// One `key = action` line, not yet joined with the others.
@@ -96,64 +116,76 @@ struct Source {
 }
 
 impl Source {
-    fn parse(file: &str, text: &str, own: bool) -> Result<Self, KeyError> {
-        let line_of =
-            |at: usize| text.as_bytes()[..at.min(text.len())].iter().filter(|b| **b == b'\n').count() + 1;
-        let fail = |at: usize, message: String| KeyError { file: file.into(), line: line_of(at), message };
-        let doc = DeTable::parse(text)
-            .map_err(|e| fail(e.span().map_or(0, |s| s.start), e.message().replace('\n', ", ")))?;
+    /// What can be read of it; the rest is told.
+    fn parse(file: &str, text: &str, own: bool, wrong: &mut Mistakes<'_>) -> Self {
         let mut out =
             Self { file: file.into(), own, preset: None, preset_line: 1, leader: None, lines: Vec::new() };
+        let (doc, errors) = DeTable::parse_recoverable(text);
+        if wrong.syntax(&errors) {
+            return out;
+        }
         for (key, value) in doc.get_ref() {
             let at = key.span().start;
             let name = key.get_ref().as_ref();
             match (name, value.get_ref()) {
                 ("preset", DeValue::String(s)) => {
                     out.preset = Some(s.to_string());
-                    out.preset_line = line_of(at);
+                    out.preset_line = wrong.line(at);
                 }
-                ("leader", DeValue::String(s)) => {
-                    out.leader = Some(Chord::parse(s).map_err(|m| fail(at, m))?);
-                }
-                ("preset" | "leader", _) => return Err(fail(at, format!("'{name}' must be a text"))),
+                ("leader", DeValue::String(s)) => match Chord::parse(s) {
+                    Ok(chord) => out.leader = Some(chord),
+                    Err(m) => wrong.at(at, m),
+                },
+                ("preset" | "leader", _) => wrong.at(at, format!("'{name}' must be a text")),
                 (_, DeValue::Table(table)) => {
                     let Some(found) = scope::find(name) else {
                         let near = nearest(name, scope::SCOPES.iter().map(|s| s.name));
-                        return Err(fail(at, format!("there is no section [{name}]{near}")));
+                        wrong.at(at, format!("there is no section [{name}]{near}"));
+                        continue;
                     };
                     for (k, v) in table {
-                        lines(found.name, k, v, &mut out.lines, &line_of).map_err(|(at, m)| fail(at, m))?;
+                        let line = wrong.line(k.span().start);
+                        if let Err((at, m)) = lines(found.name, k, v, &mut out.lines, line) {
+                            wrong.at(at, m);
+                        }
                     }
                 }
                 _ => {
                     let near = nearest(name, ["preset", "leader"].into_iter());
-                    return Err(fail(at, format!("'{name}' is not known here{near}")));
+                    wrong.at(at, format!("'{name}' is not known here{near}"));
                 }
             }
         }
         out.lines.sort_by_key(|l| l.line);
-        Ok(out)
+        out
     }
 
-    fn apply(&self, map: &mut Keymap) -> Result<(), KeyError> {
+    fn apply(&self, map: &mut Keymap, wrong: &mut Mistakes<'_>) {
         let mut here: BTreeMap<(&str, String), usize> = BTreeMap::new();
+        let mut good = Vec::new();
         for l in &self.lines {
-            let fail = |message: String| KeyError { file: self.file.clone(), line: l.line, message };
-            let keys = parse_sequence(&l.keys, map.leader).map_err(&fail)?;
-            approval_guard(l.scope, &keys, &l.does).map_err(&fail)?;
+            let keys = parse_sequence(&l.keys, map.leader);
+            let keys = match keys.and_then(|keys| approval_guard(l.scope, &keys, &l.does).map(|()| keys)) {
+                Ok(keys) => keys,
+                Err(m) => {
+                    wrong.on(l.line, m);
+                    continue;
+                }
+            };
             if let Some(other) = here.insert((l.scope, show(&keys)), l.line) {
-                return Err(fail(format!("'{}' is bound in [{}] already, on line {other}", l.keys, l.scope)));
+                wrong.on(l.line, format!("'{}' is bound in [{}] already, on line {other}", l.keys, l.scope));
+                continue;
             }
             let list = map.scopes.entry(l.scope).or_default();
             list.retain(|b| b.keys != keys);
-            list.push(Binding { keys, does: l.does.clone(), own: self.own });
+            list.push(Binding { keys: keys.clone(), does: l.does.clone(), own: self.own });
+            good.push((l, keys));
         }
         // The person's own keys are the ones that the footer names.
         for list in map.scopes.values_mut() {
             list.sort_by_key(|b| !b.own);
         }
-        for l in self.lines.iter().filter(|l| l.does != Does::Nothing) {
-            let keys = parse_sequence(&l.keys, map.leader).unwrap_or_default();
+        for (l, keys) in good.into_iter().filter(|(l, _)| l.does != Does::Nothing) {
             let clash = map.scope(l.scope).iter().find(|b| {
                 let (short, long) =
                     if b.keys.len() < keys.len() { (&b.keys, &keys) } else { (&keys, &b.keys) };
@@ -163,10 +195,9 @@ impl Source {
                 let (a, b) = (show(&keys), show(&b.keys));
                 let message =
                     format!("'{a}' and '{b}' cannot both be bound in [{}]: one begins the other", l.scope);
-                return Err(KeyError { file: self.file.clone(), line: l.line, message });
+                wrong.on(l.line, message);
             }
         }
-        Ok(())
     }
 }
 
@@ -179,7 +210,7 @@ fn lines(
     key: &Spanned<Cow<'_, str>>,
     value: &Spanned<DeValue<'_>>,
     out: &mut Vec<Line>,
-    line_of: &dyn Fn(usize) -> usize,
+    line: usize,
 ) -> At<()> {
     let at = key.span().start;
     let name = key.get_ref().as_ref();
@@ -199,7 +230,7 @@ fn lines(
     if is_id(name) {
         let action = known(name).map_err(|m| (at, m))?;
         for keys in texts()? {
-            out.push(Line { scope, keys, does: Does::Actions(vec![action]), line: line_of(at) });
+            out.push(Line { scope, keys, does: Does::Actions(vec![action]), line });
         }
         return Ok(());
     }
@@ -215,7 +246,7 @@ fn lines(
             Does::Actions(actions)
         }
     };
-    out.push(Line { scope, keys: name.to_owned(), does, line: line_of(at) });
+    out.push(Line { scope, keys: name.to_owned(), does, line });
     Ok(())
 }
 

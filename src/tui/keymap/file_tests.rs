@@ -99,7 +99,26 @@ fn mistakes_are_told_with_line_and_nearest_name() {
         let e = overlay(text).expect_err(text);
         assert_eq!((e.file.as_str(), e.line), ("keys.toml", line), "{e}");
         assert!(e.message.contains(part), "{e}");
+        // One mistake is told once.
+        assert!(e.more.iter().all(|m| *m != (e.line, e.message.clone())), "{e}");
     }
+}
+
+#[test]
+fn all_mistakes_of_a_file_are_told_at_once() {
+    let text = "preset = \"vin\"\nleader = 3\n[globall]\n[global]\nf2 = \"view.tood\"\nf3 = 3\nctrl-tt = \"view.todo\"\n\
+        f4 = \"view.todo\"\n\"view.agents\" = \"f4\"\nf5 = \"view.watch\"\n";
+    let e = overlay(text).unwrap_err();
+    let lines: Vec<usize> = std::iter::once(e.line).chain(e.more.iter().map(|m| m.0)).collect();
+    assert_eq!(lines, [1, 2, 3, 5, 6, 7, 9], "{e}");
+    let told = e.to_string();
+    assert!(told.starts_with("keys.toml:1: ") && told.contains("; line 7: there is no key 'tt'"), "{told}");
+    let twice = overlay("[global]\nf2 = \nf3 = \n").unwrap_err();
+    assert_eq!(
+        (twice.line, twice.more.first().map(|m| m.0)),
+        (2, Some(3)),
+        "the parser goes on, too: {twice}"
+    );
 }
 
 #[test]

@@ -1,28 +1,39 @@
 //! What the engine has said so far, one file per concern. Changed in `apply` only.
 
 pub mod conversation;
+mod talk;
 pub mod tour;
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tiller_protocol::agent::AgentView;
-use tiller_protocol::event::{AskEvent, ReplyEvent, StateEvent, TurnEvent};
-use tiller_protocol::view::GitState;
+use tiller_protocol::agent::{AgentView, Receipt};
+use tiller_protocol::event::{ReplyEvent, StateEvent, TurnEvent};
+use tiller_protocol::view::{GitState, Snapshot};
 use tiller_protocol::{
-    Ask, AskId, BranchName, Cost, Event, EventBody, FileChange, GoalView, ModelRef, Notice, Profile, Queued,
-    SessionSummary, Time, TodoItem, Usage,
+    AgentId, Ask, AskId, BranchName, Cost, Event, EventBody, FileChange, GoalView, ModelRef, Notice, Profile,
+    Queued, SessionSummary, Time, TodoItem, Usage,
 };
 
-/// The whole view-model. Each field belongs to one concern.
+pub use talk::Talk;
+pub(crate) use talk::Whose;
+
+/// The whole view-model. Each field belongs to one concern. Session, conversation, todo, queue, running and retry
+/// are those of the agent that is shown.
 #[derive(Default)]
 pub struct Model {
+    /// The agent that is shown; `None`: the main one.
+    pub(crate) shown: Option<AgentId>,
+    /// The main agent's, while another is shown.
+    pub(crate) home: Box<Talk>,
     /// Title, project, model, profile, git, cost: what the header shows.
     pub session: SessionModel,
     pub conversation: conversation::Conversation,
     pub todo: Vec<TodoItem>,
     pub agents: Vec<AgentView>,
+    /// How far the last message to each agent has come.
+    pub receipts: HashMap<AgentId, Receipt>,
     pub feed: Vec<FileChange>,
     pub queue: Vec<Queued>,
     /// Open questions, oldest first.
@@ -60,6 +71,8 @@ pub struct Model {
     pub restricted: bool,
     /// Background processes of this session, as the engine told last.
     pub processes: Vec<Process>,
+    /// Kinds of agents that can be started by hand.
+    pub kinds: Vec<crate::effect::AgentKind>,
     /// Names of agent programs that are installed here.
     pub found_agents: Vec<String>,
     /// Keys of the environment that can be offered by name.
@@ -139,50 +152,50 @@ impl Model {
         self.running || self.session.goal.as_ref().is_some_and(checks)
     }
 
-    /// Takes one event in.
-    pub fn apply(&mut self, event: &Event) {
+    /// Takes an event of the shown agent's in.
+    fn take_in(&mut self, event: &Event) {
         self.conversation.apply(event);
         match &event.body {
             EventBody::Turn(e) => self.turn(event.time, e),
-            EventBody::Ask(AskEvent::PermissionAsked { ask } | AskEvent::QuestionAsked { ask }) => {
-                self.asks.retain(|a| a.id != ask.id);
-                self.asks.push(ask.clone());
-            }
-            EventBody::Ask(AskEvent::PermissionDecided { id, .. }) => self.asks.retain(|a| Some(a.id) != *id),
-            EventBody::Ask(AskEvent::QuestionAnswered { id, .. }) => self.asks.retain(|a| a.id != *id),
             EventBody::State(e) => self.state(event.time, e),
-            EventBody::Reply(r) => {
-                if let ReplyEvent::SnapshotReply { snapshot } = r.as_ref() {
-                    let s = snapshot.clone();
-                    self.session.model = s.model;
-                    self.session.profile = s.profile;
-                    self.session.goal = s.goal.map(|g| *g);
-                    self.session.read_only = s.read_only;
-                    self.session.branch = s.branch;
-                    self.session.git = s.git;
-                    self.session.usage = s.usage;
-                    self.session.cost = s.cost;
-                    if let Some(a) = s.agents.first() {
-                        self.session.context = a.context;
-                        self.session.window = a.window;
-                    }
-                    self.session.summary = Some(s.session);
-                    self.todo = s.todo;
-                    self.agents = s.agents;
-                    self.queue = s.queue;
-                    self.asks = s.asks;
-                    self.feed = s.feed;
-                    self.running = s.running;
-                    self.ready = true;
-                }
-                if let ReplyEvent::ProcessesReply { rows } = r.as_ref() {
+            EventBody::Reply(r) => match r.as_ref() {
+                ReplyEvent::SnapshotReply { snapshot } => self.snapshot(event, snapshot),
+                ReplyEvent::ProcessesReply { rows } => {
                     self.processes = rows.iter().filter_map(|row| Process::read(row)).collect();
                 }
-                if let ReplyEvent::ProcessesReply { rows } = r.as_ref() {
-                    self.processes = rows.iter().filter_map(|row| Process::read(row)).collect();
-                }
-            }
-            EventBody::Tool(_) => {}
+                _ => {}
+            },
+            EventBody::Tool(_) | EventBody::Ask(_) => {}
+        }
+    }
+
+    /// The whole state of an agent; the main one's tells of everybody.
+    fn snapshot(&mut self, event: &Event, snapshot: &Snapshot) {
+        let s = snapshot.clone();
+        self.session.model = s.model;
+        self.session.profile = s.profile;
+        self.session.read_only = s.read_only;
+        self.session.branch = s.branch;
+        // An agent of the crew does not look at git: it is the main one's folder.
+        self.session.git = if event.agent.is_main() { s.git } else { s.git.or(self.session.git.take()) };
+        self.session.usage = s.usage;
+        self.session.cost = s.cost;
+        if let Some(a) = s.agents.iter().find(|a| a.id == event.agent) {
+            self.session.context = a.context;
+            self.session.window = a.window;
+        }
+        self.session.summary = Some(s.session);
+        self.todo = s.todo;
+        self.queue = s.queue;
+        self.running = s.running;
+        if event.agent.is_main() {
+            self.agents = s.agents;
+            let known: Vec<&AgentId> = self.agents.iter().map(|a| &a.id).collect();
+            self.receipts.retain(|id, _| known.contains(&id));
+            self.asks = s.asks;
+            self.feed = s.feed;
+            self.session.goal = s.goal.map(|g| *g);
+            self.ready = true;
         }
     }
 

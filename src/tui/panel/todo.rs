@@ -4,7 +4,7 @@ use crossterm::event::{KeyEvent, MouseEvent};
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use tiller_protocol::command::TodoCommand;
-use tiller_protocol::{CommandBody, TodoItem, TodoStatus};
+use tiller_protocol::{AgentId, CommandBody, Notice, NoticeKind, TodoItem, TodoStatus};
 
 use super::rows::Rows;
 use super::{DrawCx, Hint, Panel, Reply, View};
@@ -26,6 +26,7 @@ pub const ACTIONS: &[ActionSpec] = &[
     ActionSpec::key_only("todo.cancel", "cancel", "Cancel the chosen item, or bring it back"),
     ActionSpec::key_only("todo.down", "move down", "Less urgent"),
     ActionSpec::key_only("todo.up", "move up", "More urgent"),
+    ActionSpec::key_only("todo.agent", "its agent", "To the row of the agent that does the chosen item"),
     ActionSpec::key_only("todo.send", "done", "Done with the words"),
 ];
 
@@ -46,7 +47,7 @@ fn mark(status: TodoStatus) -> (&'static str, Role) {
     }
 }
 
-fn line(item: &TodoItem) -> Line {
+fn line(model: &Model, item: &TodoItem) -> Line {
     let (mark, role) = mark(item.status);
     let mut look = Look::of(role);
     if item.status == TodoStatus::InProgress {
@@ -54,12 +55,15 @@ fn line(item: &TodoItem) -> Line {
     }
     let mut line = Line::new(Wrap::Word);
     line.push(&item.content.replace('\n', " "), look);
+    if let Some(agent) = &item.agent {
+        line.push_strict(&format!("  @{}", model.name_of(agent)), Look::of(Role::Accent));
+    }
     line.gutter(Gutter::new(mark, role))
 }
 
 /// Every item on a line of its own.
 fn all(model: &Model) -> Vec<Line> {
-    model.todo.iter().map(line).collect()
+    model.todo.iter().map(|i| line(model, i)).collect()
 }
 
 /// For too little room: what is done is counted, what is to come stands side by side.
@@ -76,9 +80,9 @@ fn folded(model: &Model, rows: usize) -> Vec<Line> {
         sum.push(&words, Look::of(Role::Dim));
         lines.push(sum.gutter(Gutter::new("[x] ", Role::Dim)));
     } else {
-        lines.extend(with(TodoStatus::Completed).chain(with(TodoStatus::Cancelled)).map(line));
+        lines.extend(with(TodoStatus::Completed).chain(with(TodoStatus::Cancelled)).map(|i| line(model, i)));
     }
-    lines.extend(with(TodoStatus::InProgress).map(line));
+    lines.extend(with(TodoStatus::InProgress).map(|i| line(model, i)));
     let mut rest = Line::new(Wrap::Word);
     for (n, item) in with(TodoStatus::Pending).enumerate() {
         let gap = if n > 0 { "  " } else { "" };
@@ -191,6 +195,16 @@ impl Panel for Todo {
                     _ => TodoStatus::Cancelled,
                 });
             }
+            "todo.agent" => {
+                let Some(id) = self.item(model).and_then(|i| i.agent.clone()) else {
+                    return Reply::with(Effect::Toast(Notice::new(
+                        NoticeKind::Info,
+                        "no other agent does this item",
+                    )));
+                };
+                let tell = Effect::Tell(View::Agents, Box::new(id));
+                return Reply::Done(vec![Effect::Focus(View::Agents), tell]);
+            }
             "todo.down" => return self.shift(model, true),
             "todo.up" => return self.shift(model, false),
             "list.copy" => {
@@ -201,6 +215,15 @@ impl Panel for Todo {
             "list.back" => return Reply::with(Effect::Focus(View::Composer)),
             id if self.rows.act(id) => {}
             _ => return Reply::Ignored,
+        }
+        Reply::done()
+    }
+
+    /// An agent whose item another panel wants to be looked at.
+    fn told(&mut self, what: Box<dyn std::any::Any>, model: &Model) -> Reply {
+        let Ok(id) = what.downcast::<AgentId>() else { return Reply::Ignored };
+        if let Some(at) = model.todo.iter().position(|i| i.agent.as_ref() == Some(&*id)) {
+            self.rows.chosen = at;
         }
         Reply::done()
     }
@@ -243,14 +266,14 @@ impl Panel for Todo {
         Reply::done()
     }
 
-    fn hints(&self, _model: &Model) -> Vec<Hint> {
+    fn hints(&self, model: &Model) -> Vec<Hint> {
         if self.edit.is_some() {
             return vec![Hint::as_("todo.send", "keep")];
         }
         if let Some(hints) = self.rows.find_hints() {
             return hints;
         }
-        vec![
+        let mut all = vec![
             Hint::as_("list.mark", "tick"),
             Hint::of("todo.add"),
             Hint::of("todo.edit"),
@@ -258,7 +281,11 @@ impl Panel for Todo {
             Hint::of("todo.cancel"),
             Hint::of("todo.down"),
             Hint::of("todo.up"),
-        ]
+        ];
+        if self.item(model).is_some_and(|i| i.agent.is_some()) {
+            all.insert(1, Hint::of("todo.agent"));
+        }
+        all
     }
 
     fn measure(&mut self, area: Rect, cx: &DrawCx<'_>) {

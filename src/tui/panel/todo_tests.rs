@@ -20,7 +20,12 @@ pub(crate) fn plan(r: &mut Robot, n: usize) {
         "gone",
     ];
     let todos = (0..n)
-        .map(|i| TodoItem { id: i.to_string(), content: names[i % 8].into(), status: states[i % 8] })
+        .map(|i| TodoItem {
+            id: i.to_string(),
+            content: names[i % 8].into(),
+            status: states[i % 8],
+            agent: None,
+        })
         .collect();
     r.event(EventBody::State(StateEvent::TodoChanged { todos, by_person: false }));
 }
@@ -77,4 +82,42 @@ fn every_key_changes_the_plan() {
     r.clear().run("a; type lost; esc; esc");
     assert!(sent(&r).is_empty());
     assert_eq!(r.app.screen.focus, View::Composer);
+}
+
+#[test]
+fn an_item_names_its_agent_and_the_row_jumps_there_and_back() {
+    use tiller_protocol::{AgentId, AgentState, AgentView};
+    let mut r = Robot::new(118, 25);
+    let row = |id: &str, label: &str| AgentView {
+        id: AgentId(id.into()),
+        parent: AgentId(id.into()).parent(),
+        label: label.into(),
+        state: AgentState::Running,
+        ..AgentView::default()
+    };
+    for view in [row("main", "main"), row("main/a1", "docs"), row("main/a2", "tests")] {
+        r.event(EventBody::State(StateEvent::AgentChanged { view }));
+    }
+    let item = |id: &str, agent: Option<&str>| TodoItem {
+        id: id.into(),
+        content: format!("item {id}"),
+        status: TodoStatus::InProgress,
+        agent: agent.map(|a| AgentId(a.into())),
+    };
+    let todos = vec![item("one", None), item("two", Some("main/a1")), item("three", Some("main/a2"))];
+    r.event(EventBody::State(StateEvent::TodoChanged { todos, by_person: false }));
+    assert!(r.screen().contains("item three  @a2 tests"), "{}", r.screen());
+    r.run("alt-2; j; j; @");
+    assert_eq!(r.app.screen.focus, crate::panel::View::Agents);
+    // The chosen row is a2's: what is done there is done to it.
+    r.clear().run("p");
+    let id = AgentId("main/a2".into());
+    assert_eq!(
+        r.commands(),
+        [&tiller_protocol::CommandBody::Agent(tiller_protocol::AgentCommand::Pause { id })]
+    );
+    r.run("k; up; up; j; t");
+    assert_eq!(r.app.screen.focus, crate::panel::View::Todo);
+    r.run("g; @");
+    assert!(r.screen().contains("no other agent does this item"), "{}", r.screen());
 }

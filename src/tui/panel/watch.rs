@@ -65,10 +65,11 @@ fn letter(kind: ChangeKind) -> (&'static str, Role) {
 }
 
 /// In one word where there is little room, else with the agent's name.
-fn who(change: &FileChange, long: bool) -> String {
-    let of = |word: &str, agent: &tiller_protocol::AgentId| match long && agent.0 != "main" {
-        true => format!("{word} {agent}"),
-        false => word.to_owned(),
+fn who(model: &Model, change: &FileChange, long: bool) -> String {
+    let of = |word: &str, agent: &tiller_protocol::AgentId| match (agent.is_main(), long) {
+        (true, _) => word.to_owned(),
+        (false, true) => format!("{word} {}", model.name_of(agent)),
+        (false, false) => agent.name().to_owned(),
     };
     if let (Who::Shell { .. }, Some(command), true) = (&change.who, &change.during, long) {
         // Who wrote it is not known, only what ran.
@@ -112,10 +113,10 @@ fn fold(feed: &[FileChange]) -> Vec<FileChange> {
     out
 }
 
-fn line(c: &FileChange, columns: usize) -> Line {
+fn line(model: &Model, c: &FileChange, columns: usize) -> Line {
     let (letter, role) = letter(c.kind);
     let long = columns >= 60;
-    let who = who(c, long);
+    let who = who(model, c, long);
     let counts = match c.lines.filter(|_| long) {
         Some((added, removed)) => format!("+{added} -{removed} "),
         None if c.count > 1 && c.kind != ChangeKind::Storm => format!("x{} ", thousands(c.count)),
@@ -329,7 +330,7 @@ impl Panel for Watch {
             self.rows.chosen = at;
         }
         let columns = usize::from(area.width);
-        self.rows.set(self.shown.iter().map(|c| line(c, columns)).collect(), area);
+        self.rows.set(self.shown.iter().map(|c| line(cx.model, c, columns)).collect(), area);
     }
 
     fn draw(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {

@@ -183,7 +183,12 @@ impl Plain {
         match msg {
             Msg::Engine(event) => {
                 let ran = self.model.running;
+                let was = self.model.row(&event.agent).map(|a| a.state);
                 self.model.apply(&event);
+                if !event.agent.is_main() {
+                    self.of_another(&event, was);
+                    return self.wind_up();
+                }
                 if !self.looked(&event) {
                     self.event(&event);
                 }
@@ -302,7 +307,7 @@ impl Plain {
         if answered {
             self.owed.push(CommandId(self.next));
         }
-        self.outbox.push_back(Command { id: CommandId(self.next), body });
+        self.outbox.push_back(Command::new(CommandId(self.next), body));
     }
 
     /// Commands not yet taken by the engine.

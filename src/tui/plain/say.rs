@@ -32,6 +32,20 @@ impl Plain {
         }
     }
 
+    /// What another agent than the main one does: its questions and notices, and when its state changes.
+    pub(crate) fn of_another(&mut self, event: &Event, was: Option<tiller_protocol::AgentState>) {
+        match &event.body {
+            EventBody::Ask(_) | EventBody::State(StateEvent::Notice { .. }) => self.event(event),
+            EventBody::State(StateEvent::AgentChanged { view }) if was != Some(view.state) => {
+                let name = self.model.path_of(&view.id);
+                let result = view.child.as_ref().map_or("", |c| c.result.as_str());
+                let result = if result.is_empty() { String::new() } else { format!(": {result}") };
+                self.say(&format!("Agent {name} is {}{result}", view.state.word()));
+            }
+            _ => {}
+        }
+    }
+
     /// The next question, when this one is answered.
     fn answered(&mut self, id: Option<tiller_protocol::AskId>) {
         if self.asked == id {
@@ -249,7 +263,8 @@ impl Plain {
         let no = |text: &str| (text.to_owned(), AskReply::Declined);
         self.choices = match &ask.body {
             AskBody::Permission(p) => {
-                self.say(&format!("Permission: {} wants to {}:\n{}", ask.agent, p.verb, p.shown));
+                let name = self.model.path_of(&ask.agent);
+                self.say(&format!("Permission: {name} wants to {}:\n{}", p.verb, p.shown));
                 if let Some(diff) = &p.diff {
                     self.say(diff);
                 }

@@ -401,3 +401,36 @@ fn quitting_tells_what_runs_in_the_background_first() {
     r.plain.line("/quit");
     assert_eq!(r.plain.waiting(), [quit]);
 }
+
+#[test]
+fn of_other_agents_only_states_and_questions_are_told() {
+    use tiller_protocol::{AgentState, AgentView, ChildView};
+    let mut r = Reader::new();
+    let of = |r: &mut Reader, body: EventBody| {
+        let session = SessionId::fresh(&SeqIds::default(), START);
+        let agent = AgentId("main/a1".into());
+        let event = Event { seq: 1, time: START, session, agent, cause: None, body };
+        r.plain.take(Msg::Engine(Box::new(event)));
+    };
+    let view = |state, result: &str| {
+        let child = ChildView { result: result.into(), ..ChildView::default() };
+        let (id, label) = (AgentId("main/a1".into()), "docs".to_owned());
+        let view = AgentView { id, label, state, child: Some(Box::new(child)), ..AgentView::default() };
+        EventBody::State(StateEvent::AgentChanged { view })
+    };
+    of(&mut r, view(AgentState::Running, ""));
+    of(&mut r, view(AgentState::Running, ""));
+    of(&mut r, EventBody::Turn(TurnEvent::TurnStarted {}));
+    of(&mut r, EventBody::Turn(TurnEvent::TextDelta { text: "words of a child.\n".into() }));
+    assert!(!r.plain.model.running, "the main agent rests");
+    let ask = Ask { agent: AgentId("main/a1".into()), ..permission(1) };
+    of(&mut r, EventBody::Ask(AskEvent::PermissionAsked { ask }));
+    of(&mut r, view(AgentState::Done, "two pages"));
+    let text = r.text();
+    assert_eq!(text.matches("Agent a1 docs is running").count(), 1, "{text}");
+    assert!(text.contains("Permission: a1 docs wants to run"), "{text}");
+    assert!(
+        text.contains("Agent a1 docs is done: two pages") && !text.contains("words of a child"),
+        "{text}"
+    );
+}

@@ -33,6 +33,10 @@ impl SlashCommand for Branch {
             return Err("Nothing was said yet: there is no branch to name.".into());
         }
         let label = args.to_owned();
-        Ok(vec![Effect::Send(CommandBody::Session(SessionCommand::LabelBranch { head, label }))])
+        Ok(vec![Effect::Send(CommandBody::Session(SessionCommand::LabelBranch {
+            session: None,
+            head,
+            label,
+        }))])
     }
 }

@@ -3,7 +3,7 @@
 use super::alias::Alias;
 use super::{
     SlashCommand, branch, btw, budget, checkpoint, compact, compare, goal, model, mute, new, permissions,
-    plan, queue, rename, resume, stop, theme, todo, undo,
+    plan, queue, rename, resume, spawn, stop, theme, todo, undo,
 };
 
 /// All commands, by name.
@@ -43,6 +43,7 @@ pub(super) const ALL: &[&dyn SlashCommand] = &[
     &Alias("sessions", "Pick another session", "sessions.open"),
     &Alias("settings", "Change settings of the screen", "settings.open"),
     &Alias("setup", "Set up a model: key, server or demo", "setup.open"),
+    &spawn::Spawn,
     &stop::Stop,
     &theme::Theme,
     &todo::Todo,

@@ -17,6 +17,7 @@ mod plan;
 mod queue;
 mod rename;
 mod resume;
+mod spawn;
 mod stop;
 mod theme;
 mod todo;

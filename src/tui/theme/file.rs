@@ -8,6 +8,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::color::{self, Depth};
 use super::{Role, Theme};
+use crate::mistakes::{self, Mistakes};
 
 /// The themes that come with the program. `base` is what all others inherit in the end.
 pub const BUILT_IN: &[(&str, &str)] = &[
@@ -34,8 +35,9 @@ const BASE: &str = include_str!("../../../themes/base.toml");
 pub enum ThemeError {
     #[error("there is no theme '{name}'{near}")]
     Unknown { name: String, near: String },
-    #[error("{file}:{line}: {message}")]
-    Bad { file: String, line: usize, message: String },
+    /// The first mistake of a file, and the others by their lines.
+    #[error("{file}:{line}: {message}{}", mistakes::more(more))]
+    Bad { file: String, line: usize, message: String, more: Vec<(usize, String)> },
 }
 
 /// A shipped theme.
@@ -66,14 +68,14 @@ pub(super) fn load(
                 }
             },
         };
-        let parsed = File::parse(&n, &file, &text)?;
+        let parsed = File::parse(&n, &file, &text);
         if n != "base" {
             next = Some(parsed.inherits.clone().unwrap_or_else(|| "base".into()));
         }
         chain.push(parsed);
         if chain.len() > 8 {
             let message = "themes inherit each other in a circle".into();
-            return Err(ThemeError::Bad { file, line: 1, message });
+            return Err(ThemeError::Bad { file, line: 1, message, more: Vec::new() });
         }
     }
     build(name, &chain, depth)
@@ -88,15 +90,13 @@ struct File {
     palette: BTreeMap<String, (usize, String)>,
     roles: BTreeMap<String, (usize, String)>,
     syntax: BTreeMap<String, (usize, String)>,
+    wrong: Vec<(usize, String)>,
 }
 
 impl File {
-    fn parse(name: &str, file: &str, text: &str) -> Result<Self, ThemeError> {
-        let line =
-            |at: usize| text.as_bytes()[..at.min(text.len())].iter().filter(|b| **b == b'\n').count() + 1;
-        let bad = |at: usize, message: String| ThemeError::Bad { file: file.into(), line: line(at), message };
-        let doc = DeTable::parse(text)
-            .map_err(|e| bad(e.span().map_or(0, |s| s.start), e.message().replace('\n', ", ")))?;
+    /// What can be read of it; the rest is told.
+    fn parse(name: &str, file: &str, text: &str) -> Self {
+        let mut wrong = Mistakes::of(text);
         let mut out = Self {
             name: name.into(),
             file: file.into(),
@@ -105,47 +105,57 @@ impl File {
             palette: BTreeMap::new(),
             roles: BTreeMap::new(),
             syntax: BTreeMap::new(),
+            wrong: Vec::new(),
         };
-        for (key, value) in doc.get_ref() {
+        let (doc, errors) = DeTable::parse_recoverable(text);
+        if !wrong.syntax(&errors) {
+            out.take(doc.get_ref(), &mut wrong);
+        }
+        if let Some((first, more)) = wrong.end() {
+            out.wrong = std::iter::once(first).chain(more).collect();
+        }
+        out
+    }
+
+    fn take(&mut self, doc: &DeTable<'_>, wrong: &mut Mistakes<'_>) {
+        for (key, value) in doc {
             let at = key.span().start;
             match (key.get_ref().as_ref(), value.get_ref()) {
-                ("inherits", DeValue::String(s)) => out.inherits = Some(s.to_string()),
-                ("light", DeValue::Boolean(b)) => out.light = Some(*b),
+                ("inherits", DeValue::String(s)) => self.inherits = Some(s.to_string()),
+                ("light", DeValue::Boolean(b)) => self.light = Some(*b),
                 (section @ ("palette" | "roles" | "syntax"), DeValue::Table(table)) => {
                     let into = match section {
-                        "palette" => &mut out.palette,
-                        "roles" => &mut out.roles,
-                        _ => &mut out.syntax,
+                        "palette" => &mut self.palette,
+                        "roles" => &mut self.roles,
+                        _ => &mut self.syntax,
                     };
                     for (k, v) in table {
+                        let name = k.get_ref();
                         let DeValue::String(s) = v.get_ref() else {
-                            return Err(bad(v.span().start, format!("'{}' must be a text", k.get_ref())));
+                            wrong.at(v.span().start, format!("'{name}' must be a text"));
+                            continue;
                         };
-                        if section == "roles" && !Role::ALL.iter().any(|(_, n)| n == k.get_ref()) {
-                            let near = crate::keymap::nearest(k.get_ref(), Role::ALL.iter().map(|(_, n)| *n));
-                            return Err(bad(
-                                k.span().start,
-                                format!("there is no role '{}'{near}", k.get_ref()),
-                            ));
+                        if section == "roles" && !Role::ALL.iter().any(|(_, n)| n == name) {
+                            let near = crate::keymap::nearest(name, Role::ALL.iter().map(|(_, n)| *n));
+                            wrong.at(k.span().start, format!("there is no role '{name}'{near}"));
+                            continue;
                         }
-                        into.insert(k.get_ref().to_string(), (line(k.span().start), s.to_string()));
+                        into.insert(name.to_string(), (wrong.line(k.span().start), s.to_string()));
                     }
                 }
                 (name, _) => {
                     let known = ["inherits", "light", "palette", "roles", "syntax"];
                     let near = crate::keymap::nearest(name, known.into_iter());
-                    return Err(bad(at, format!("'{name}' is not known or has the wrong type{near}")));
+                    wrong.at(at, format!("'{name}' is not known or has the wrong type{near}"));
                 }
             }
         }
-        Ok(out)
     }
 }
 
 fn build(name: &str, chain: &[File], depth: Depth) -> Result<Theme, ThemeError> {
     let palette = |word: &str| chain.iter().find_map(|f| f.palette.get(word).map(|(_, v)| v.as_str()));
-    let style = |file: &File, line: usize, text: &str| -> Result<Style, ThemeError> {
-        let bad = |message: String| ThemeError::Bad { file: file.file.clone(), line, message };
+    let style = |text: &str| -> Result<Style, String> {
         let mut style = Style::new();
         let mut back = false;
         for word in text.split_whitespace() {
@@ -167,7 +177,7 @@ fn build(name: &str, chain: &[File], depth: Depth) -> Result<Theme, ThemeError> 
                     for _ in 0..4 {
                         value = palette(value).unwrap_or(value);
                     }
-                    let c = color::parse(value).ok_or_else(|| bad(format!("there is no colour '{word}'")))?;
+                    let c = color::parse(value).ok_or_else(|| format!("there is no colour '{word}'"))?;
                     if back { style.bg(c) } else { style.fg(c) }
                 }
             };
@@ -181,17 +191,34 @@ fn build(name: &str, chain: &[File], depth: Depth) -> Result<Theme, ThemeError> 
         styles: [Style::new(); Role::COUNT],
         syntax: Vec::new(),
     };
+    // What each file gets wrong, by its place in the chain.
+    let mut wrong: Vec<Vec<(usize, String)>> = chain.iter().map(|f| f.wrong.clone()).collect();
     for (role, word) in Role::ALL {
-        if let Some((f, (line, text))) = chain.iter().find_map(|f| f.roles.get(*word).map(|v| (f, v))) {
-            theme.styles[*role as usize] = style(f, *line, text)?;
+        let mut found = chain.iter().enumerate();
+        if let Some((n, (line, text))) = found.find_map(|(n, f)| f.roles.get(*word).map(|v| (n, v))) {
+            match style(text) {
+                Ok(style) => theme.styles[*role as usize] = style,
+                Err(message) => wrong[n].push((*line, message)),
+            }
         }
     }
     let mut seen = BTreeMap::new();
-    for f in chain {
-        for (scope, (line, text)) in &f.syntax {
-            if !seen.contains_key(scope) {
-                seen.insert(scope.clone(), style(f, *line, text)?);
+    for (n, f) in chain.iter().enumerate() {
+        for (scope, (line, text)) in
+            f.syntax.iter().filter(|(scope, _)| !seen.contains_key(*scope)).collect::<Vec<_>>()
+        {
+            match style(text) {
+                Ok(style) => drop(seen.insert(scope.clone(), style)),
+                Err(message) => wrong[n].push((*line, message)),
             }
+        }
+    }
+    // The file that was asked for first.
+    for (f, list) in chain.iter().zip(wrong) {
+        let mut all = Mistakes::of("");
+        list.into_iter().for_each(|(line, message)| all.on(line, message));
+        if let Some(((line, message), more)) = all.end() {
+            return Err(ThemeError::Bad { file: f.file.clone(), line, message, more });
         }
     }
     theme.syntax = seen.into_iter().collect();

@@ -106,12 +106,21 @@ fn own_files_inherit_and_mistakes_have_lines() {
         ("inherits = 3\n", 1, "wrong type"),
     ] {
         match load("mine", Depth::True, &own(text)) {
-            Err(ThemeError::Bad { file, line: l, message }) => {
+            Err(ThemeError::Bad { file, line: l, message, more }) => {
+                assert_eq!(more, []);
                 assert_eq!((file.as_str(), l), ("mine.toml", line), "{message}");
                 assert!(message.contains(part), "{message}");
             }
             other => panic!("{text}: {other:?}"),
         }
+    }
+    // All of a file's mistakes, not only the first.
+    let many = own("light = 3\n[roles]\nokk = \"red\"\nok = \"rde\"\n[syntax]\nstring = \"gren\"\n");
+    let told = load("mine", Depth::True, &many).unwrap_err().to_string();
+    for part in
+        ["mine.toml:1:", "; line 3: there is no role", "; line 4: there is no colour 'rde'", "; line 6:"]
+    {
+        assert!(told.contains(part), "{part}: {told}");
     }
     assert!(
         matches!(built_in("gruvbox", Depth::True), Err(ThemeError::Unknown { near, .. }) if near.contains("gruvbox"))

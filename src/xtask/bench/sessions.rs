@@ -20,6 +20,11 @@ pub(crate) const LAST: &str = "DONE-made";
 /// Makes a session of `count` entries in `project`: questions and answers in turn, and a compaction near
 /// the end where there would be too much for any model.
 pub(crate) fn make(database: &Path, project: &Path, count: usize) -> Result<()> {
+    make_of(database, project, count, 300)
+}
+
+/// The same with answers of so many lines.
+pub(crate) fn make_of(database: &Path, project: &Path, count: usize, lines: usize) -> Result<()> {
     let store = Store::open(database, Options::default())?;
     let clock = SystemClock::default();
     let session = SessionId(RandomIds.next(clock.now()));
@@ -33,7 +38,7 @@ pub(crate) fn make(database: &Path, project: &Path, count: usize) -> Result<()> 
         spawned_by: None,
     };
     store.create_session(new).wait()?;
-    let answer = markdown(300);
+    let answer = markdown(lines);
     let mut parent = None;
     let mut n = 0;
     while n < count {

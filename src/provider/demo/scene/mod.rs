@@ -2,6 +2,7 @@
 
 mod add;
 mod change;
+mod crew;
 mod fix;
 mod look;
 mod moment;
@@ -43,6 +44,8 @@ pub(crate) fn next(request: &Request) -> Step {
         Intent::Start(command) => look::start(&turn, command),
         Intent::Fetch(url) => look::fetch(&turn, url),
         Intent::Plan(items) => talk::plan(&turn, items),
+        Intent::Delegate(parts) => crew::delegate(&turn, parts),
+        Intent::Spawn(goal) => crew::spawn(&turn, goal),
         Intent::Ask => talk::ask(&turn),
         Intent::Replace { old, new, file } => change::replace(&turn, old, new, file.as_deref()),
         Intent::Edit(file) => change::edit(&turn, file),
@@ -68,6 +71,7 @@ fn recovers(intent: &Intent, tool: &str) -> bool {
     matches!(
         (intent, tool),
         (Intent::Fetch(_), "web_fetch")
+            | (Intent::Delegate(_), "delegate_task")
             | (Intent::Ask | Intent::Edit(_) | Intent::Start(_), "clarify")
             | (Intent::Explain(_) | Intent::Edit(_) | Intent::Replace { .. }, "read_file")
             | (Intent::Add(_) | Intent::Fix, "read_file")

@@ -20,6 +20,7 @@ I am the built-in demo: a small planner with a few rules, not a language model. 
 - `checkpoint NAME`, `restore NAME` (the files as they were then)\n\
 - `run COMMAND`, `start COMMAND` (beside the conversation)\n\
 - `plan: one, two, three` and `ask me something`\n\
+- `delegate: explain the project; run the tests` to other agents, `spawn TASK` in the background\n\
 - a web address: I fetch it\n\
 \n\
 For anything else choose a real model.";

@@ -18,7 +18,8 @@ pub(crate) struct Content {
 
 /// Makes them. `rule`: the pattern that "session" and "always" would allow, when it has no line of its
 /// own below the buttons.
-pub(crate) fn content(p: &PermissionAsk, rule: Option<&str>) -> Content {
+/// `also`: other agents that the answer is for.
+pub(crate) fn content(p: &PermissionAsk, also: &[&str], rule: Option<&str>) -> Content {
     let mut lines: Vec<Line> = foreign(&p.shown, Role::Code);
     for w in warnings(&p.shown) {
         lines.push(Line::strict(&w, Look::of(Role::Hostile), Wrap::Word));
@@ -26,6 +27,9 @@ pub(crate) fn content(p: &PermissionAsk, rule: Option<&str>) -> Content {
     lines.push(about(p));
     if !p.effects.is_empty() {
         lines.push(labelled("effects: ", &p.effects.join("; "), Role::Text));
+    }
+    if !also.is_empty() {
+        lines.push(labelled("also for: ", &also.join(", "), Role::Strong));
     }
     if let Some(rule) = rule {
         lines.push(labelled("always: ", &always(rule), Role::Text));

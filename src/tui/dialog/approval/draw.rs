@@ -87,7 +87,8 @@ impl Approval {
             Some((w, rows)) if w == columns => rows,
             _ => {
                 let rule = self.pattern.as_deref().filter(|_| !self.rule_fits(columns));
-                let lines = content::content(&self.p, rule).lines;
+                let also: Vec<&str> = self.same.iter().map(|(_, name)| name.as_str()).collect();
+                let lines = content::content(&self.p, &also, rule).lines;
                 let rows = Sheet::new(lines, usize::from(columns)).rows.len();
                 let rows = u16::try_from(rows).unwrap_or(u16::MAX / 2).min(u16::MAX / 2);
                 self.height.set(Some((columns, rows)));

@@ -11,9 +11,9 @@ impl Panel for Approval {
     }
 
     fn title(&self, model: &Model) -> String {
-        let name = match model.agents.iter().find(|a| a.id == self.ask.agent) {
-            Some(a) if a.label != self.ask.agent.0 => format!("{} {}", self.ask.agent, a.label),
-            _ => self.ask.agent.to_string(),
+        let name = match self.same.len() {
+            0 => model.path_of(&self.ask.agent),
+            n => format!("{} (for {} agents)", model.path_of(&self.ask.agent), n + 1),
         };
         let risk = if self.p.risk == Risk::High { ", risky" } else { "" };
         let at = model.asks.iter().position(|a| a.id == self.ask.id).map_or(1, |i| i + 1);
@@ -42,8 +42,14 @@ impl Panel for Approval {
         command.or(Some(comment)).filter(|t| !t.is_empty()).map(str::to_owned)
     }
 
+    fn opened(&mut self, model: &Model) -> Vec<Effect> {
+        self.gather(model);
+        Vec::new()
+    }
+
     fn back(&mut self, model: &Model) {
         self.renew(model);
+        self.gather(model);
         self.deaf.restart();
         self.said = None;
     }
@@ -123,7 +129,8 @@ impl Panel for Approval {
     }
 
     fn event(&mut self, _event: &Event, model: &Model) -> Reply {
-        if self.renew(model) { Reply::done() } else { Reply::Ignored }
+        let renewed = self.renew(model);
+        if self.gather(model) || renewed { Reply::done() } else { Reply::Ignored }
     }
 
     fn reply(&mut self, _token: Token, event: &Event, _model: &Model) -> Reply {

@@ -107,6 +107,8 @@ pub struct Approval {
     inside: bool,
     /// Rows of the text by width, so that placing costs nothing.
     height: Cell<Option<(u16, u16)>>,
+    /// The same call of other agents: one answer is for all that are shown.
+    same: Vec<(AskId, String)>,
 }
 
 impl Approval {
@@ -135,6 +137,7 @@ impl Approval {
             spots: Vec::new(),
             inside: true,
             height: Cell::new(None),
+            same: Vec::new(),
         };
         new.fill();
         new
@@ -149,9 +152,34 @@ impl Approval {
         true
     }
 
+    /// Other agents that ask for exactly this. One more is another question: it is read anew.
+    fn gather(&mut self, model: &Model) -> bool {
+        let same = |a: &&Ask| match &a.body {
+            AskBody::Permission(p) => {
+                a.agent != self.ask.agent
+                    && p.tool == self.p.tool
+                    && p.hash == self.p.hash
+                    && p.shown == self.p.shown
+            }
+            _ => false,
+        };
+        let same: Vec<(AskId, String)> =
+            model.asks.iter().filter(same).map(|a| (a.id, model.path_of(&a.agent))).collect();
+        if self.sent || same == self.same {
+            return false;
+        }
+        if same.iter().any(|s| !self.same.contains(s)) {
+            self.deaf.restart();
+        }
+        self.same = same;
+        self.fill();
+        true
+    }
+
     fn fill(&mut self) {
         let rule = self.pattern.as_deref().filter(|_| self.inside);
-        let c = content::content(&self.p, rule);
+        let also: Vec<&str> = self.same.iter().map(|(_, name)| name.as_str()).collect();
+        let c = content::content(&self.p, &also, rule);
         self.must = c.must;
         self.text.set(c.lines);
         self.height.set(None);
@@ -187,9 +215,14 @@ impl Approval {
     fn answer(&mut self, decision: Decision) -> Reply {
         self.sent = true;
         self.said = None;
-        let reply = AskReply::Permission { decision, hash: self.p.hash.clone() };
-        let body = CommandBody::Ask(AskCommand::Answer { id: self.ask.id, reply });
-        Reply::with(Effect::Ask(body, ANSWER))
+        let reply = AskReply::Permission { decision: decision.clone(), hash: self.p.hash.clone() };
+        let body = |id, reply| CommandBody::Ask(AskCommand::Answer { id, reply });
+        let mut all = vec![Effect::Ask(body(self.ask.id, reply.clone()), ANSWER)];
+        // Another command is for one agent only; the others are asked about theirs.
+        if !matches!(decision, Decision::Edit { .. }) {
+            all.extend(self.same.iter().map(|(id, _)| Effect::Send(body(*id, reply.clone()))));
+        }
+        Reply::Done(all)
     }
 
     /// A yes, by its own key and after everything was on the screen; else the reason why not.

@@ -389,3 +389,59 @@ fn a_remark_that_was_begun_is_there_again() {
     assert!(r.words().contains("composer's history"), "{}", r.screen());
     let _ = a;
 }
+
+/// Answers that were sent: which questions, and what was decided.
+fn answers(r: &Robot) -> Vec<(AskId, Decision)> {
+    let answer = |c: &CommandBody| match c {
+        CommandBody::Ask(AskCommand::Answer { id, reply: AskReply::Permission { decision, .. } }) => {
+            Some((*id, decision.clone()))
+        }
+        _ => None,
+    };
+    r.commands().into_iter().filter_map(answer).collect()
+}
+
+#[test]
+fn the_same_call_of_several_agents_is_answered_once_for_those_that_are_shown() {
+    let ids = SeqIds::default();
+    let of = |agent: &str, shown: &str| Ask {
+        agent: AgentId(agent.into()),
+        ..ask(&ids, permission(shown, Risk::High))
+    };
+    let first = of("main/a1", "git push");
+    let (second, third) = (of("main/a2/a3", "git push"), of("main/a4", "git push"));
+    let other = of("main/a5", "git push -f");
+    let mut r = Robot::new(118, 25);
+    for a in [&first, &second, &other] {
+        asked(&mut r, a);
+    }
+    r.run("wait 401").clear();
+    let screen = r.screen();
+    assert!(screen.contains("approve? a1 (for 2 agents)") && screen.contains("1 of 3"), "{screen}");
+    assert!(screen.contains("also for: a2 > a3"), "{screen}");
+    // One more of the same comes just before the key: nobody has seen it yet.
+    asked(&mut r, &third);
+    r.run("y");
+    assert_eq!(answers(&r), [], "it is deaf: the question is another one now");
+    r.run("wait 401; y");
+    let once = |a: &Ask| (a.id, Decision::Once);
+    assert_eq!(answers(&r), [once(&first), once(&second), once(&third)], "and not the one that differs");
+    // Another command is for the one agent only.
+    let mut r = Robot::new(118, 25);
+    asked(&mut r, &first);
+    asked(&mut r, &second);
+    r.run("wait 401; e; type  -n; enter");
+    assert_eq!(answers(&r), [(first.id, Decision::Edit { text: "git push -n".into() })]);
+}
+
+#[test]
+fn two_calls_of_one_agent_are_two_questions() {
+    let ids = SeqIds::default();
+    let (a, b) =
+        (ask(&ids, permission("git push", Risk::High)), ask(&ids, permission("git push", Risk::High)));
+    let mut r = Robot::new(118, 25);
+    asked(&mut r, &a);
+    asked(&mut r, &b);
+    r.run("wait 401").clear().run("y");
+    assert_eq!(answers(&r), [(a.id, Decision::Once)]);
+}

@@ -16,6 +16,8 @@ const LIST: Token = Token(1);
 const LINES: Token = Token(2);
 const FIND: Token = Token(3);
 const PREVIEW: Token = Token(4);
+/// Of names in a session that is not open.
+pub(super) const CHANGE: Token = Token(5);
 /// Nodes of the tree in place `n` come as `NODES + n`, its marks as `MARKS + n`.
 const NODES: u64 = 1 << 20;
 const MARKS: u64 = 1 << 40;
@@ -147,6 +149,10 @@ impl Browser {
                 if let Some(here) = self.here {
                     self.show_now(here);
                 }
+            }
+            (CHANGE, ReplyEvent::DoneReply { .. }) => {
+                let there = self.changing.take().and_then(|id| self.forest.find(id));
+                all.extend(there.map(|n| self.load(n)));
             }
             (_, ReplyEvent::TreeReply { reply }) => self.tree_answered(reply, &mut all),
             (_, ReplyEvent::ErrorReply { notice }) => {

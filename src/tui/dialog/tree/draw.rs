@@ -96,6 +96,7 @@ impl Measures {
 fn glyph(kind: NodeKind, failed: bool) -> (&'static str, Role) {
     match kind {
         NodeKind::User => (">", Role::User),
+        NodeKind::Assistant if failed => ("x", Role::Error),
         NodeKind::Assistant => ("*", Role::Agent),
         NodeKind::ToolResult if failed => ("x", Role::Error),
         NodeKind::ToolResult => ("v", Role::Ok),

@@ -14,7 +14,7 @@ pub(super) enum Only {
     Named,
     /// Branches that changed files.
     Changes,
-    /// Calls that failed.
+    /// Calls that failed, and replies that were cut, stopped or refused.
     Errors,
 }
 

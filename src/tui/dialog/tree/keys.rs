@@ -118,7 +118,7 @@ impl Browser {
             "tree.name" => return self.name(),
             "tree.tag" => return self.tag(),
             "tree.archive" => return self.archive(),
-            "tree.compare" => return self.compare(),
+            "tree.compare" => return self.compare(model),
             "tree.export" => return self.export(),
             "tree.undo" => return Reply::with(send(SessionCommand::UndoOp { redo: false })),
             _ => return Reply::Ignored,
@@ -290,23 +290,30 @@ impl Browser {
     }
 
     /// With the marked entry; without one, with the open branch.
-    fn compare(&self) -> Reply {
+    fn compare(&self, model: &Model) -> Reply {
         let Some(at) = self.at() else { return Reply::done() };
         let Some((shape, n, entry)) = at.node else { return say("choose an entry of it first") };
-        if !self.is_here(at.tree.session) {
-            return say("open that session first; then its branches can be compared");
-        }
-        let marked = self.marked.filter(|(session, e)| *session == at.tree.session && *e != entry);
+        let marked = self.marked.filter(|(_, e)| *e != entry);
         let heads = &shape.tree.heads;
-        let left = match (marked, heads.iter().find(|h| h.current)) {
-            (Some((_, entry)), _) => Side::Entry(entry),
-            (None, Some(h)) => Side::Branch(h.name.clone()),
-            (None, None) => return say("mark another entry first, to compare this one with it"),
+        let open = &model.session.branch;
+        let left = match marked {
+            Some((_, entry)) => Side::Entry(entry),
+            None if !open.is_empty() => Side::Branch(open.head.clone()),
+            None if self.is_here(at.tree.session) && heads.iter().any(|h| h.current) => {
+                let current = heads.iter().find(|h| h.current).map(|h| h.name.clone());
+                Side::Branch(current.unwrap_or_default())
+            }
+            None => return say("mark another entry first, to compare this one with it"),
         };
         if marked.is_none() && self.ends_here(&at) {
             return say("that is the open branch itself: choose another row, or mark one first");
         }
+        // A branch of another session is named by its end.
+        let ends = || heads.iter().filter_map(|h| h.node).find(|tip| shape.turn[*tip as usize] == n);
         let right = match self.tip(&at) {
+            _ if !self.is_here(at.tree.session) => {
+                Side::Entry(ends().map_or(entry, |tip| shape.tree.nodes[tip as usize].id))
+            }
             Some(h) if heads[h].node.is_some_and(|tip| shape.turn[tip as usize] == n) => {
                 Side::Branch(heads[h].name.clone())
             }

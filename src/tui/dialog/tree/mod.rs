@@ -56,9 +56,9 @@ enum Field {
     /// Words to look for.
     Find(Edit),
     /// A new name for this branch.
-    Branch(String, Edit),
+    Branch(SessionId, String, Edit),
     Title(SessionId, Edit),
-    Tag(EntryId, Edit),
+    Tag(SessionId, EntryId, Edit),
     /// The file that a session is written to.
     Export(SessionId, Edit),
 }
@@ -96,6 +96,8 @@ pub(crate) struct Browser {
     here: Option<SessionId>,
     /// To be compared with another.
     marked: Option<(SessionId, EntryId)>,
+    /// A session that is not open, and is being changed.
+    changing: Option<SessionId>,
     /// The choice was put where the person is.
     placed: bool,
     /// The list of sessions is here.
@@ -130,6 +132,7 @@ impl Browser {
             everywhere: false,
             here,
             marked: None,
+            changing: None,
             placed: false,
             heard: false,
             stale: false,
@@ -237,9 +240,9 @@ impl Browser {
         match &self.field {
             Field::None => ("/", None),
             Field::Find(edit) => ("/", Some(edit)),
-            Field::Branch(_, edit) => ("name of the branch: ", Some(edit)),
+            Field::Branch(_, _, edit) => ("name of the branch: ", Some(edit)),
             Field::Title(_, edit) => ("title: ", Some(edit)),
-            Field::Tag(_, edit) => ("name of the entry: ", Some(edit)),
+            Field::Tag(_, _, edit) => ("name of the entry: ", Some(edit)),
             Field::Export(_, edit) => ("new file (.md, .html, .jsonl): ", Some(edit)),
         }
     }
@@ -248,9 +251,9 @@ impl Browser {
         match &mut self.field {
             Field::None => None,
             Field::Find(edit)
-            | Field::Branch(_, edit)
+            | Field::Branch(_, _, edit)
             | Field::Title(_, edit)
-            | Field::Tag(_, edit)
+            | Field::Tag(_, _, edit)
             | Field::Export(_, edit) => Some(edit),
         }
     }

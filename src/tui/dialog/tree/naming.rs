@@ -1,10 +1,12 @@
 //! Names that the person gives: to a branch, a session, an entry, a file to write.
 
-use tiller_protocol::EntryId;
 use tiller_protocol::command::SessionCommand;
+use tiller_protocol::{CommandBody, EntryId, SessionId};
 
+use super::ask::CHANGE;
 use super::keys::{say, send};
 use super::{Browser, Field};
+use crate::effect::Effect;
 use crate::panel::Reply;
 use crate::text::clean;
 use crate::widget::edit::Edit;
@@ -16,25 +18,21 @@ impl Browser {
             self.field = Field::Title(at.tree.session, Edit::with(&clean::plain(&at.tree.title)));
             return Reply::done();
         }
-        if !self.is_here(at.tree.session) {
-            return say("open that session first; then its branches can be named");
-        }
         let Some((shape, _, _)) = at.node else { return Reply::done() };
         let Some(head) = self.branch(&at).map(|h| &shape.tree.heads[h]) else {
             return say("no branch ends below this entry; fork here, or give the entry a name");
         };
-        self.field = Field::Branch(head.name.clone(), Edit::with(&clean::plain(&head.label)));
+        let session = at.tree.session;
+        self.field = Field::Branch(session, head.name.clone(), Edit::with(&clean::plain(&head.label)));
         Reply::done()
     }
 
     pub(super) fn tag(&mut self) -> Reply {
         let Some(at) = self.at() else { return Reply::done() };
         let Some((shape, n, entry)) = at.node else { return say("choose an entry of it first") };
-        if !self.is_here(at.tree.session) {
-            return say("open that session first; then its entries can be named");
-        }
         let tag = shape.tags.get(&n).and_then(|t| t.first()).map(|t| shape.tree.tags[*t].name.clone());
-        self.field = Field::Tag(entry, Edit::with(&clean::plain(&tag.unwrap_or_default())));
+        let session = at.tree.session;
+        self.field = Field::Tag(session, entry, Edit::with(&clean::plain(&tag.unwrap_or_default())));
         Reply::done()
     }
 
@@ -55,16 +53,16 @@ impl Browser {
             self.rebuild();
             return Reply::Done(vec![archive]);
         };
-        if !self.is_here(id) {
-            return say("open that session first; then its branches can be put away");
-        }
+        let here = self.is_here(id);
         match self.branch(&at).map(|h| &shape.tree.heads[h]) {
             None => say("no branch ends below this entry"),
-            Some(h) if h.current => say("the open branch cannot be put away; open another one first"),
+            Some(h) if h.current && here => say("the open branch cannot be put away; open another one first"),
+            Some(h) if h.current => say("that session opens on this branch: it cannot be put away"),
             Some(h) => {
                 let (head, archived) = (h.name.clone(), !h.archived);
                 self.filter.archived |= archived;
-                Reply::with(send(SessionCommand::ArchiveBranch { head, archived }))
+                let session = (!here).then_some(id);
+                self.change(id, SessionCommand::ArchiveBranch { session, head, archived })
             }
         }
     }
@@ -92,9 +90,10 @@ impl Browser {
     pub(super) fn field_done(&mut self) -> Reply {
         let command = match std::mem::replace(&mut self.field, Field::None) {
             Field::None | Field::Find(_) => return Reply::Done(self.wants()),
-            Field::Branch(head, edit) => {
+            Field::Branch(id, head, edit) => {
                 let label = edit.text().trim().to_owned();
-                SessionCommand::LabelBranch { head, label }
+                let session = (!self.is_here(id)).then_some(id);
+                return self.change(id, SessionCommand::LabelBranch { session, head, label });
             }
             Field::Title(id, edit) => {
                 let title = edit.text().trim().to_owned();
@@ -107,21 +106,32 @@ impl Browser {
                 let file = edit.text().trim().to_owned();
                 SessionCommand::Export { id, file }
             }
-            Field::Tag(entry, edit) => {
+            Field::Tag(id, entry, edit) => {
+                let session = (!self.is_here(id)).then_some(id);
                 let name = edit.text().trim().to_owned();
-                let known = self.tag_of(entry);
-                match (name.is_empty(), known) {
+                let known = self.tag_of(id, entry);
+                let tag = match (name.is_empty(), known) {
                     (true, None) => return Reply::done(),
-                    (true, Some(name)) => SessionCommand::Tag { name, entry: None },
-                    (false, _) => SessionCommand::Tag { name, entry: Some(entry) },
-                }
+                    (true, Some(name)) => SessionCommand::Tag { session, name, entry: None },
+                    (false, _) => SessionCommand::Tag { session, name, entry: Some(entry) },
+                };
+                return self.change(id, tag);
             }
         };
         Reply::with(send(command))
     }
 
-    fn tag_of(&self, entry: EntryId) -> Option<String> {
-        let shape = self.forest.trees[self.forest.find(self.here?)?].shape()?;
+    /// Changes a session's names. Of the open one the events tell; of another one the answer does.
+    fn change(&mut self, session: SessionId, command: SessionCommand) -> Reply {
+        if self.is_here(session) {
+            return Reply::with(send(command));
+        }
+        self.changing = Some(session);
+        Reply::with(Effect::Ask(CommandBody::Session(command), CHANGE))
+    }
+
+    fn tag_of(&self, session: SessionId, entry: EntryId) -> Option<String> {
+        let shape = self.forest.trees[self.forest.find(session)?].shape()?;
         let tag = shape.tree.tags.iter().find(|t| shape.tree.nodes[t.node as usize].id == entry)?;
         Some(tag.name.clone())
     }

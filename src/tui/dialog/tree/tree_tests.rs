@@ -255,17 +255,20 @@ fn a_row_is_gone_on_from_branched_from_and_gone_back_to() {
 fn names_are_given_and_things_put_away() {
     let mut r = opened(80, 24);
     r.run("l; type plan a; enter");
-    assert_eq!(commands(&r), [SessionCommand::LabelBranch { head: "main".into(), label: "plan a".into() }]);
+    assert_eq!(
+        commands(&r),
+        [SessionCommand::LabelBranch { session: None, head: "main".into(), label: "plan a".into() }]
+    );
     r.clear().run("T; type works; enter");
     let entry = Some(bushy().nodes[10].id);
-    assert_eq!(commands(&r), [SessionCommand::Tag { name: "works".into(), entry }]);
+    assert_eq!(commands(&r), [SessionCommand::Tag { session: None, name: "works".into(), entry }]);
     r.clear().run("g; l; ctrl-u; type better; enter");
     let id = summary(1, "", 0).id;
     assert_eq!(commands(&r), [SessionCommand::Rename { id, title: "better".into() }]);
     r.clear().run("j; j; j; j; a");
     assert_eq!(
         commands(&r),
-        [SessionCommand::ArchiveBranch { head: "branch-1".into(), archived: true }],
+        [SessionCommand::ArchiveBranch { session: None, head: "branch-1".into(), archived: true }],
         "{}",
         r.screen()
     );
@@ -290,6 +293,42 @@ fn names_are_given_and_things_put_away() {
     assert_eq!(commands(&r), [SessionCommand::UndoOp { redo: false }]);
     r.clear().run("G; a");
     assert!(r.screen().contains("put away"), "{}", r.screen());
+}
+
+#[test]
+fn names_and_comparisons_need_no_open_session() {
+    let mut r = opened(118, 25);
+    r.run("G; right");
+    serve(&mut r);
+    let id = summary(2, "", 0).id;
+    let theirs = |r: &Robot| commands(r).into_iter().next();
+    r.clear().run("j; j; l; ctrl-u; type plan z; enter");
+    let Some(SessionCommand::LabelBranch { session, label, .. }) = theirs(&r) else {
+        panic!("{}", r.screen())
+    };
+    assert_eq!((session, label.as_str()), (Some(id), "plan z"));
+    // What came of it is looked up there.
+    let asked = r.asked(|c| matches!(c, CommandBody::Session(SessionCommand::LabelBranch { .. })));
+    r.clear().cause(asked, EventBody::Reply(Box::new(ReplyEvent::DoneReply { said: "done".into() })));
+    let nodes = pending(&r).into_iter().map(|(_, q)| q).collect::<Vec<_>>();
+    assert!(nodes.contains(&TreeQuery::Nodes { session: Some(id) }), "{nodes:?}");
+    serve(&mut r);
+    r.clear().run("T; type works; enter");
+    assert!(
+        matches!(theirs(&r), Some(SessionCommand::Tag { session: Some(s), .. }) if s == id),
+        "{}",
+        r.screen()
+    );
+    r.clear().run("space; k; c");
+    let pair = r.commands().iter().find_map(|c| match c {
+        CommandBody::Query(Query::Compare { pair }) => Some(pair.clone()),
+        _ => None,
+    });
+    assert!(
+        matches!(pair, Some(Pair { left: Side::Entry(_), right: Side::Entry(_) })),
+        "{pair:?} {}",
+        r.screen()
+    );
 }
 
 #[test]

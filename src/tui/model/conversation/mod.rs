@@ -15,7 +15,9 @@ use std::cell::Cell as Slot;
 use std::collections::{HashMap, VecDeque};
 
 use tiller_protocol::event::{AskEvent, ReplyEvent, StateEvent, ToolEvent, TurnEvent};
-use tiller_protocol::{AskId, Entry, EntryId, Event, EventBody, ModelRef, Notice, SessionId, Time};
+use tiller_protocol::{
+    AskId, Entry, EntryId, Event, EventBody, ModelRef, Notice, NoticeKind, Receipt, SessionId, Time,
+};
 
 pub use cell::{Body, Cell, End, State, Tail, ToolCell};
 
@@ -91,16 +93,22 @@ impl Conversation {
         self.epoch
     }
 
-    /// Takes one event in. Other agents' events are theirs.
+    /// Takes one event of its agent's in.
     pub fn apply(&mut self, event: &Event) {
-        if event.agent.0.contains('/') {
-            return;
-        }
         match &event.body {
             EventBody::Turn(e) => self.turn_event(event.time, e),
             EventBody::Tool(e) => self.tool_event(event.time, e),
             EventBody::Ask(e) => self.ask_event(e),
             EventBody::State(StateEvent::ModelChanged { model, .. }) => self.model = model.clone(),
+            EventBody::State(StateEvent::Receipt { receipt }) => {
+                // What waits is to be seen in the queue.
+                let said = match receipt {
+                    Receipt::Queued => return,
+                    Receipt::Delivered { step } => format!("your message was delivered at step {step}"),
+                    Receipt::Missed { why } => format!("your message was not read: {why}"),
+                };
+                self.notice(event.time, &Notice::new(NoticeKind::Info, said));
+            }
             EventBody::State(_) => {}
             EventBody::Reply(e) => match e.as_ref() {
                 ReplyEvent::SnapshotReply { snapshot } => self.rebuild(snapshot),

@@ -322,3 +322,49 @@ fn in_the_emacs_keys_ctrl_g_cancels_and_ctrl_p_walks() {
     r.run("ctrl-x k");
     assert!(r.app.layers.is_empty());
 }
+
+#[test]
+fn an_agent_named_first_gets_the_message_as_its_task() {
+    use tiller_protocol::AgentCommand;
+    let kind = |name: &str| crate::effect::AgentKind { name: name.into(), about: format!("when {name}") };
+    let mut r = Robot::new(118, 25);
+    r.msg(crate::msg::Msg::Kinds(vec![kind("coder"), kind("reviewer")]));
+    let mentions = |r: &mut Robot, text: &str| {
+        r.reply(ReplyEvent::MentionsReply { text: text.into(), mentions: Vec::new() });
+    };
+    r.run("type @co");
+    mentions(&mut r, "co");
+    assert!(r.screen().contains("coder") && r.screen().contains("when coder"), "{}", r.screen());
+    assert!(!r.screen().contains("reviewer"), "{}", r.screen());
+    r.run("tab; enter");
+    assert!(r.screen().contains("Write behind @coder what it is to do."), "{}", r.screen());
+    r.clear().run("type mend it; enter");
+    let spawn = AgentCommand::Spawn {
+        goal: "mend it".into(),
+        role: Some("coder".into()),
+        model: None,
+        cli: None,
+        isolated: false,
+    };
+    assert_eq!(r.commands(), [&CommandBody::Agent(spawn)]);
+    // A refusal brings it back, an agent that was started does not.
+    r.reply(ReplyEvent::ErrorReply { notice: Notice::new(NoticeKind::User, "all places are taken") });
+    assert!(
+        r.screen().contains("@coder mend it") && r.screen().contains("all places are taken"),
+        "{}",
+        r.screen()
+    );
+    r.clear().run("enter").reply(ReplyEvent::DoneReply { said: "a1 coder is at work".into() });
+    assert!(
+        !r.screen().contains("@coder mend") && r.screen().contains("a1 coder is at work"),
+        "{}",
+        r.screen()
+    );
+    // Elsewhere in a message, and by another name, it is text.
+    r.clear().run("type ask @coder");
+    mentions(&mut r, "coder");
+    assert!(!r.screen().contains("when coder"), "{}", r.screen());
+    r.run("esc; enter; type @nobody x; enter");
+    let texts: Vec<String> = submitted(&mut r).into_iter().map(|(m, _)| m.text).collect();
+    assert_eq!(texts, ["ask @coder", "@nobody x"]);
+}

@@ -50,12 +50,14 @@ impl Panel for Composer {
         }
     }
 
-    fn title(&self, _model: &Model) -> String {
-        match (self.vim.as_ref().map(|v| v.mode), &self.aside) {
-            (Some(Mode::Normal), _) => "message (normal)".into(),
-            (_, Some(_)) => "message (a draft is put aside)".into(),
-            _ => "message".into(),
-        }
+    fn title(&self, model: &Model) -> String {
+        let to = model.shown.as_ref().map_or(String::new(), |a| format!(" to {}", model.name_of(a)));
+        let state = match (self.vim.as_ref().map(|v| v.mode), &self.aside) {
+            (Some(Mode::Normal), _) => " (normal)",
+            (_, Some(_)) => " (a draft is put aside)",
+            _ => "",
+        };
+        format!("message{to}{state}")
     }
 
     fn actions(&self) -> &'static [ActionSpec] {

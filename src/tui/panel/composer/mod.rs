@@ -185,7 +185,9 @@ impl Composer {
         match popup.kind {
             Kind::Slash => self.content.edit.replace(popup.range, &format!("/{} ", row.name)),
             Kind::Mention => {
-                self.content.mention(&row.name);
+                if !row.agent {
+                    self.content.mention(&row.name);
+                }
                 let gap = if row.name.ends_with('/') { "" } else { " " };
                 self.content.edit.replace(popup.range, &format!("@{}{gap}", row.name));
             }

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use tiller_protocol::view::Mention;
 
+use crate::effect::AgentKind;
 use crate::slash;
 use crate::widget::edit::Edit;
 
@@ -35,6 +36,8 @@ pub(crate) struct Row {
     pub name: String,
     pub detail: String,
     pub preview: String,
+    /// It is a kind of agent, not a file.
+    pub agent: bool,
 }
 
 impl Popup {
@@ -48,7 +51,12 @@ impl Popup {
             let mut new = Self::new(Kind::Slash, word, 0..head.len());
             new.rows = slash::matching(word)
                 .into_iter()
-                .map(|c| Row { name: c.name().into(), detail: c.help().into(), preview: c.usage().into() })
+                .map(|c| Row {
+                    name: c.name().into(),
+                    detail: c.help().into(),
+                    preview: c.usage().into(),
+                    agent: false,
+                })
                 .collect();
             return (!new.rows.is_empty()).then_some(new);
         }
@@ -64,11 +72,20 @@ impl Popup {
         Self { kind, word: word.into(), range, rows: Vec::new(), selected: 0 }
     }
 
-    /// Takes what the engine found, when it is still what is asked.
-    pub(crate) fn found(&mut self, text: &str, mentions: &[Mention]) {
+    /// Takes what the engine found, when it is still what is asked. At the beginning of a message an agent can be
+    /// named, too.
+    pub(crate) fn found(&mut self, text: &str, mentions: &[Mention], kinds: &[AgentKind]) {
         if self.kind != Kind::Mention || text != self.word {
             return;
         }
+        let agent = |k: &&AgentKind| self.range.start == 0 && k.name.starts_with(text);
+        let agents = kinds.iter().filter(agent).map(|k| Row {
+            name: k.name.clone(),
+            detail: format!("agent  {}", k.about),
+            preview: k.about.clone(),
+            agent: true,
+        });
+        let agents: Vec<Row> = agents.collect();
         self.rows = mentions
             .iter()
             .map(|m| {
@@ -79,9 +96,11 @@ impl Popup {
                     name: m.name.clone(),
                     detail: format!("{kind}{size}{tokens}"),
                     preview: m.preview.clone(),
+                    agent: false,
                 }
             })
             .collect();
+        self.rows.splice(0..0, agents);
         self.selected = 0;
     }
 

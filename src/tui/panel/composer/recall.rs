@@ -4,7 +4,7 @@
 
 use tiller_protocol::command::{HistoryScope, Query, QueueCommand};
 use tiller_protocol::event::ReplyEvent;
-use tiller_protocol::{CommandBody, Message, QueueId, Queued, QueuedState};
+use tiller_protocol::{CommandBody, Message, Notice, NoticeKind, QueueId, Queued, QueuedState};
 
 use super::content::Content;
 use super::draft::Draft;
@@ -234,7 +234,7 @@ impl Composer {
                     self.content.mention(text);
                 }
                 if let Some(p) = &mut self.popup {
-                    p.found(text, mentions);
+                    p.found(text, mentions, &model.kinds);
                 }
             }
             (EARLIER, ReplyEvent::HistoryReply { prompts }) => {
@@ -249,6 +249,11 @@ impl Composer {
                 self.taking = None;
                 self.changed();
                 self.notice = Some(notice.message.clone());
+            }
+            // An agent was started by it.
+            (sent, ReplyEvent::DoneReply { said }) => {
+                self.stored(sent);
+                return Reply::with(Effect::Toast(Notice::new(NoticeKind::Info, said.clone())));
             }
             (sent, ReplyEvent::ErrorReply { notice }) => {
                 let Some(i) = self.sent.iter().position(|s| s.token == sent) else { return Reply::Ignored };

@@ -40,7 +40,19 @@ pub(crate) fn submit(message: &Message, mode: SendMode, model: &Model) -> Sent {
             "This session is open read-only, so nothing can be sent. In /sessions it can be forked: then go on there.".into(),
         );
     }
+    if let Some(name) = agent(text, model) {
+        return match crate::panel::agents::spawned(text) {
+            Ok(spawn) => Sent::Message(CommandBody::Agent(spawn)),
+            Err(_) => Sent::Stay(format!("Write behind @{name} what it is to do.")),
+        };
+    }
     Sent::Message(CommandBody::Turn(TurnCommand::Submit { message: message.clone(), mode }))
+}
+
+/// The kind of agent that the text begins with: a fresh one gets it.
+fn agent<'t>(text: &'t str, model: &Model) -> Option<&'t str> {
+    let name = text.strip_prefix('@')?.split(char::is_whitespace).next()?;
+    model.kinds.iter().any(|k| k.name == name).then_some(name)
 }
 
 fn shell(line: &str, share: bool) -> Sent {

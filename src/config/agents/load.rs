@@ -1,0 +1,171 @@
+//! The layers of definitions: built in, the person's, the project's.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::check::definition;
+use super::form::{Definition, Origin};
+use super::front::LARGEST;
+use super::words::Known;
+use crate::nearest::nearest;
+use crate::problem::Problem;
+
+/// The person's folder, in the configuration folder.
+const FOLDER: &str = "agents";
+/// The project's, in its folder.
+const PROJECT: &str = ".tiller/agents/";
+/// Files of one folder at most.
+const MOST: usize = 500;
+
+/// Built in, by name.
+const BUILT_IN: &[(&str, &str)] = &[
+    ("architect", include_str!("../../../assets/agents/architect.md")),
+    ("assistant", include_str!("../../../assets/agents/assistant.md")),
+    ("coder", include_str!("../../../assets/agents/coder.md")),
+    ("explorer", include_str!("../../../assets/agents/explorer.md")),
+    ("janitor", include_str!("../../../assets/agents/janitor.md")),
+    ("orchestrator", include_str!("../../../assets/agents/orchestrator.md")),
+    ("repo-monitor", include_str!("../../../assets/agents/repo-monitor.md")),
+    ("reviewer", include_str!("../../../assets/agents/reviewer.md")),
+    ("worker", include_str!("../../../assets/agents/worker.md")),
+];
+
+/// A file of the project that the person trusts.
+#[derive(Clone, Copy, Debug)]
+pub struct ProjectFile<'a> {
+    /// Relative to the project's folder.
+    pub path: &'a str,
+    /// Exactly what was looked at when the person said yes; `None`: it was not (a link, or too large).
+    pub bytes: Option<&'a [u8]>,
+}
+
+/// Every definition, by name. Cheap to clone.
+#[derive(Clone, Debug, Default)]
+pub struct Definitions(Arc<BTreeMap<String, Arc<Definition>>>);
+
+impl Definitions {
+    /// Reads them. `config` is the person's configuration folder; `project` is empty until the folder is trusted.
+    /// Every mistake is told; what has one is left out, and nothing else is. Blocks.
+    pub fn load(config: &Path, project: &[ProjectFile<'_>], known: &Known<'_>) -> (Self, Vec<Problem>) {
+        let mut all = BTreeMap::new();
+        let mut problems = Vec::new();
+        let built_in = BUILT_IN.iter().map(|(stem, text)| File {
+            path: PathBuf::from(format!("{stem}.md")),
+            content: Ok(text.as_bytes().to_vec()),
+        });
+        layer(Origin::BuiltIn, built_in.collect(), known, &mut all, &mut problems);
+        let (user, more) = folder(&config.join(FOLDER));
+        problems.extend(more);
+        layer(Origin::User, user, known, &mut all, &mut problems);
+        let project = project.iter().filter(|f| is_definition(f.path)).map(|f| File {
+            path: PathBuf::from(f.path),
+            content: f.bytes.map(<[u8]>::to_vec).ok_or_else(|| "it is a link, or too large".to_owned()),
+        });
+        layer(Origin::Project, project.collect(), known, &mut all, &mut problems);
+        (Self(Arc::new(all)), problems)
+    }
+
+    /// Only the built-in ones.
+    pub fn built_in(known: &Known<'_>) -> Self {
+        Self::load(Path::new(""), &[], known).0
+    }
+
+    /// The one of this name.
+    pub fn get(&self, name: &str) -> Option<&Arc<Definition>> {
+        self.0.get(name)
+    }
+
+    /// By name.
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<Definition>> {
+        self.0.values()
+    }
+
+    /// What to say of a name that is none: the nearest, or all.
+    pub fn no_such(&self, name: &str) -> String {
+        let names = self.0.keys().map(String::as_str);
+        match nearest(name, names.clone()) {
+            Some(near) => format!("there is no agent `{name}`; did you mean `{near}`?"),
+            None => format!("there is no agent `{name}`; there are {}", names.collect::<Vec<_>>().join(", ")),
+        }
+    }
+}
+
+/// Directly in the project's folder of agents, by its name a Markdown file.
+fn is_definition(path: &str) -> bool {
+    path.strip_prefix(PROJECT).is_some_and(|name| !name.contains('/') && name.ends_with(".md"))
+}
+
+struct File {
+    path: PathBuf,
+    /// The error is a part of a sentence.
+    content: Result<Vec<u8>, String>,
+}
+
+/// The Markdown files of the person's folder, by name. No folder is no mistake.
+fn folder(path: &Path) -> (Vec<File>, Vec<Problem>) {
+    let entries = match std::fs::read_dir(path) {
+        Ok(entries) => entries,
+        Err(e) if matches!(e.kind(), std::io::ErrorKind::NotFound) => return (Vec::new(), Vec::new()),
+        Err(e) => return (Vec::new(), vec![Problem::file(path, format!("the folder cannot be read: {e}"))]),
+    };
+    let mut paths: Vec<PathBuf> = entries.flatten().map(|e| e.path()).collect();
+    paths.retain(|p| p.extension().is_some_and(|e| e == "md"));
+    paths.sort();
+    let mut problems = Vec::new();
+    if paths.len() > MOST {
+        problems.push(Problem::file(path, format!("more than {MOST} files; the rest is left out")));
+        paths.truncate(MOST);
+    }
+    let files = paths.into_iter().map(|path| File { content: read(&path), path }).collect();
+    (files, problems)
+}
+
+/// A file's bytes. One that is too large comes with one byte too many, so that it is told as such.
+fn read(path: &Path) -> Result<Vec<u8>, String> {
+    use std::io::Read;
+    let meta = std::fs::metadata(path).map_err(|e| e.to_string())?;
+    // Reading a pipe would wait for ever.
+    if !meta.is_file() {
+        return Err("it is no file".into());
+    }
+    let mut bytes = Vec::new();
+    let file = std::fs::File::open(path).map_err(|e| e.to_string())?;
+    file.take(LARGEST as u64 + 1).read_to_end(&mut bytes).map_err(|e| e.to_string())?;
+    Ok(bytes)
+}
+
+/// Puts the definitions of one layer over those that are there.
+fn layer(
+    from: Origin,
+    files: Vec<File>,
+    known: &Known<'_>,
+    all: &mut BTreeMap<String, Arc<Definition>>,
+    problems: &mut Vec<Problem>,
+) {
+    let mut here: BTreeMap<String, PathBuf> = BTreeMap::new();
+    for File { path, content } in files {
+        let bytes = match content {
+            Ok(bytes) => bytes,
+            Err(why) => {
+                problems.push(Problem::file(&path, format!("the file cannot be read: {why}")));
+                continue;
+            }
+        };
+        let stem = path.file_stem().map(|s| s.to_string_lossy().into_owned()).unwrap_or_default();
+        match definition(&path, &stem, from, &bytes, known) {
+            Ok(it) => match here.get(&it.name) {
+                Some(first) => {
+                    let message = format!("`{}` is defined in {} already", it.name, first.display());
+                    let hint = Some("give one of them another name".to_owned());
+                    problems.push(Problem { at: Some((1, 1)), hint, ..Problem::file(&path, message) });
+                }
+                None => {
+                    here.insert(it.name.clone(), path);
+                    all.insert(it.name.clone(), Arc::new(it));
+                }
+            },
+            Err(wrong) => problems.extend(wrong),
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! What tools ask of the crew.
+
+use std::time::Duration;
+
+use tiller_protocol::command::TurnCommand;
+use tiller_protocol::{AgentId, AgentState, CommandBody, EntryId, Message, SendMode};
+use tiller_tool::crew::port::Note;
+use tiller_tool::crew::{CrewAsk, CrewReply, Row};
+use tokio::sync::oneshot;
+
+use super::waits::{How, WaitFor};
+use super::{CrewMsg, route};
+use crate::core::Core;
+use crate::msg::Msg;
+
+type Reply = oneshot::Sender<Result<CrewReply, String>>;
+
+/// Notes of one board, and bytes of a note.
+const NOTES: usize = 200;
+const NOTE: usize = 20_000;
+
+impl Core {
+    pub(crate) fn asked(
+        &mut self,
+        by: &AgentId,
+        call: String,
+        entry: Option<EntryId>,
+        ask: CrewAsk,
+        reply: Reply,
+    ) {
+        let said = match ask {
+            CrewAsk::Run(brief) => {
+                if let Some(report) = brief.reuse.then(|| self.same(&brief)).flatten() {
+                    Ok(CrewReply::Report(Box::new(report)))
+                } else {
+                    match self.recruit(by, (Some(call), entry), *brief, false) {
+                        Ok(id) => return self.wait_for(by, vec![id], How::Own, None, reply),
+                        Err(why) => Err(why),
+                    }
+                }
+            }
+            CrewAsk::Again { agent, text } => match self.crew.find(by, &agent) {
+                Ok(id) => {
+                    self.tell_member(&id, text);
+                    return self.wait_for(by, vec![id], How::Own, None, reply);
+                }
+                Err(why) => Err(why),
+            },
+            CrewAsk::Start(briefs) => self.start_all(by, &call, entry, briefs),
+            CrewAsk::List => Ok(self.list(by)),
+            CrewAsk::Result { agent } => self.crew.find(by, &agent).map(|id| {
+                self.heard(&id);
+                CrewReply::Report(Box::new(self.report_of(&id)))
+            }),
+            CrewAsk::Info { agent } => self.info(by, &agent),
+            CrewAsk::Send { agent, text } => self.crew.find(by, &agent).map(|id| {
+                let works = self.crew.members.get(&id).is_some_and(|m| m.state().at_work());
+                if !works && let Some(member) = self.crew.members.get_mut(&id) {
+                    // It works again for somebody who does not wait for it.
+                    member.order.background = true;
+                }
+                self.tell_member(&id, text);
+                let when = if works { "at its next step" } else { "now, and works again" };
+                CrewReply::Said(format!("{} hears it {when}.", id.name()))
+            }),
+            CrewAsk::Wait { agents, any, seconds } => {
+                let ids: Result<Vec<AgentId>, String> =
+                    agents.iter().map(|a| self.crew.find(by, a)).collect();
+                match ids {
+                    Ok(ids) if ids.is_empty() => Err("name the agents to wait for".into()),
+                    Ok(ids) => {
+                        let how = if any { How::Any } else { How::All };
+                        return self.wait_for(by, ids, how, Some(seconds), reply);
+                    }
+                    Err(why) => Err(why),
+                }
+            }
+            CrewAsk::Cancel { agent } => self.crew.find(by, &agent).map(|id| {
+                self.cancel_tree(&id);
+                CrewReply::Said(format!("{} is cancelled. What it did stays.", id.name()))
+            }),
+            CrewAsk::Board { put, key } => self.board(by, put, key),
+        };
+        // The call may have ended meanwhile.
+        let _ = reply.send(said);
+        self.muster();
+    }
+
+    fn wait_for(&mut self, by: &AgentId, ids: Vec<AgentId>, how: How, seconds: Option<u64>, reply: Reply) {
+        self.crew.next += 1;
+        let no = self.crew.next;
+        self.crew.waits.push(WaitFor { no, by: by.clone(), ids, how, reply });
+        if let Some(seconds) = seconds {
+            let tx = self.tx.clone();
+            self.spawn(async move {
+                tokio::time::sleep(Duration::from_secs(seconds)).await;
+                let _ = tx.send(Msg::Crew(CrewMsg::Late(no))).await;
+            });
+        }
+        self.settle_waits();
+    }
+
+    /// Who waited gets what is there.
+    pub(crate) fn late(&mut self, no: u64) {
+        if let Some(at) = self.crew.waits.iter().position(|w| w.no == no) {
+            let wait = self.crew.waits.remove(at);
+            self.answer_wait(wait);
+        }
+    }
+
+    fn start_all(
+        &mut self,
+        by: &AgentId,
+        call: &str,
+        entry: Option<EntryId>,
+        briefs: Vec<tiller_tool::crew::Brief>,
+    ) -> Result<CrewReply, String> {
+        let (mut started, mut why) = (Vec::new(), None);
+        for brief in briefs {
+            match self.recruit(by, (Some(call.to_owned()), entry), brief, true) {
+                Ok(id) => started.push(id.name().to_owned()),
+                Err(e) => {
+                    why = Some(e);
+                    break;
+                }
+            }
+        }
+        match (started.is_empty(), why) {
+            (true, Some(why)) => Err(why),
+            (_, why) => {
+                let rest = why.map_or(String::new(), |w| format!(" The rest was not started: {w}."));
+                let names = started.join(", ");
+                Ok(CrewReply::Said(format!(
+                    "Started in the background: {names}. Their results are told to you when they come.{rest}"
+                )))
+            }
+        }
+    }
+
+    /// The result of an agent that was given exactly the same before.
+    fn same(&self, brief: &tiller_tool::crew::Brief) -> Option<tiller_tool::crew::Report> {
+        let alike = |m: &&super::member::Member| {
+            m.state() == AgentState::Done && m.order.brief == *brief && m.report.is_some()
+        };
+        let member = self.crew.members.values().rfind(alike)?;
+        let report = member.report.clone()?;
+        Some(tiller_tool::crew::Report { reused: true, ..report })
+    }
+
+    fn list(&self, by: &AgentId) -> CrewReply {
+        let rows = self.crew.members.values().filter(|m| m.id.is_below(by) && m.id != *by);
+        let rows = rows
+            .map(|m| Row {
+                agent: m.id.name().to_owned(),
+                label: m.order.label.clone(),
+                state: m.state().word().to_owned(),
+                role: m.order.brief.agent.clone().unwrap_or_else(|| "no role".into()),
+                act: m.view.act.clone(),
+                tokens: self.crew.purse.used(&m.id).0,
+                seconds: m.report.as_ref().map_or(0.0, |r| r.seconds),
+            })
+            .collect();
+        let roles = self.w.roles.iter().map(|r| (r.name.clone(), r.description.clone())).collect();
+        let caps = &self.w.config().agents;
+        let more = caps.total.saturating_sub(self.crew.members.len());
+        let mut left = format!("Left: {more} agents, {} at a time", caps.running);
+        let money = self.crew.purse.left();
+        if !money.is_empty() {
+            left.push_str(", ");
+            left.push_str(&money);
+        }
+        CrewReply::Rows { rows, roles, left }
+    }
+
+    fn info(&self, by: &AgentId, name: &str) -> Result<CrewReply, String> {
+        let id = match self.crew.find(by, name) {
+            Ok(id) => id,
+            Err(why) => {
+                let rows = crate::world::lock(&self.w.tool_state).shells.rows();
+                let row = rows.into_iter().find(|r| r.split_whitespace().next() == Some(name.trim()));
+                return row.map(CrewReply::Said).ok_or(why);
+            }
+        };
+        let Some(m) = self.crew.members.get(&id) else { return Err(format!("there is no agent {name}")) };
+        let (tokens, cost) = self.crew.purse.used(&id);
+        let limits = serde_json::to_string(&m.order.limits).unwrap_or_default();
+        let act = if m.view.act.is_empty() { "nothing" } else { &m.view.act };
+        Ok(CrewReply::Said(format!(
+            "{} \"{}\": {}\nmodel {}, does: {act}\nused {tokens} tokens, ${:.4}; limits {limits} (cost in millionths)\nlast words: {}",
+            id.name(),
+            m.order.label,
+            m.state().word(),
+            m.view.model,
+            cost.usd(),
+            m.report.as_ref().map_or("none yet", |r| r.summary.as_str()),
+        )))
+    }
+
+    /// Words for an agent, from another.
+    pub(crate) fn tell_member(&mut self, id: &AgentId, text: String) {
+        let message = Message::text(text);
+        let body = CommandBody::Turn(TurnCommand::Submit { message, mode: SendMode::Steer });
+        self.to_member(id, route::internal(body));
+    }
+
+    fn board(
+        &mut self,
+        by: &AgentId,
+        put: Option<(String, String, Option<u64>)>,
+        key: Option<String>,
+    ) -> Result<CrewReply, String> {
+        let board = self.crew.members.get(by).and_then(|m| m.order.brief.board.clone());
+        let Some(board) = board else { return Err("you share no board with anybody".into()) };
+        let notes = self.crew.boards.entry(board).or_default();
+        if let Some((key, value, version)) = put {
+            if value.len() > NOTE || key.len() > 200 {
+                return Err(format!("a note has at most {NOTE} bytes; write a file and note its name"));
+            }
+            if notes.len() >= NOTES && !notes.contains_key(&key) {
+                return Err(format!("the board is full: {NOTES} notes"));
+            }
+            let now = notes.get(&key).map_or(0, |n| n.version);
+            if let Some(wanted) = version.filter(|v| *v != now) {
+                return Err(format!("{key} is at version {now}, not {wanted}: read it again first"));
+            }
+            let note = Note { key: key.clone(), value, version: now + 1, by: by.name().to_owned() };
+            notes.insert(key.clone(), note);
+            return Ok(CrewReply::Said(format!("{key} is at version {} now", now + 1)));
+        }
+        match key {
+            None => {
+                // The list has no values: whoever needs one asks for it.
+                let list =
+                    notes.values().map(|n| Note { value: format!("{} bytes", n.value.len()), ..n.clone() });
+                Ok(CrewReply::Notes(list.collect()))
+            }
+            Some(key) => match notes.get(&key) {
+                Some(note) => Ok(CrewReply::Notes(vec![note.clone()])),
+                None => Err(format!("there is no note {key} yet; do not wait for it")),
+            },
+        }
+    }
+}

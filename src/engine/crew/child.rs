@@ -1,0 +1,225 @@
+//! What a child does beyond a main agent: it tells the main one how it stands, and asks it for the person's answers.
+
+use tiller_protocol::event::TurnStatus;
+use tiller_protocol::{AgentView, AskBody, AskReply, Notice, NoticeKind, Usage};
+use tokio::sync::oneshot;
+
+use super::CrewMsg;
+use super::msg::Over;
+use super::purse::Answer;
+use crate::context::tokens;
+use crate::core::Core;
+use crate::msg::Msg;
+use crate::turn::{Input, Prepared};
+
+/// Tokens of a reply, where nothing says how long it may be.
+const REPLY: u64 = 8_000;
+
+impl Core {
+    /// To the main agent's task. When it is behind, this waits on a task of its own: nothing is lost, and rows are
+    /// states of which the last counts.
+    pub(crate) fn to_main(&mut self, msg: CrewMsg) {
+        let Some(child) = &self.me.child else { return };
+        if let Err(tokio::sync::mpsc::error::TrySendError::Full(msg)) = child.main.try_send(Msg::Crew(msg)) {
+            let main = child.main.clone();
+            self.spawn(async move {
+                let _ = main.send(msg).await;
+            });
+        }
+    }
+
+    /// Its row, which the main agent shows.
+    pub(crate) fn tell_view(&mut self, view: AgentView) {
+        self.to_main(CrewMsg::View(Box::new(view)));
+    }
+
+    /// A question of a child's waits at the main agent's, where the person's queue is.
+    pub(crate) fn ask_main(
+        &mut self,
+        call: Option<String>,
+        body: AskBody,
+        mut reply: oneshot::Sender<Result<AskReply, String>>,
+    ) {
+        let agent = self.me.id.clone();
+        let tx = self.tx.clone();
+        let Some(child) = &mut self.me.child else { return };
+        child.waiting += 1;
+        let main = child.main.clone();
+        self.spawn(async move {
+            let (inner, answer) = oneshot::channel();
+            let sent = main.send(Msg::Ask { agent, call, body, reply: inner }).await;
+            let answer = async {
+                sent.map_err(|_| ENDING.to_owned())?;
+                answer.await.map_err(|_| ENDING.to_owned())?
+            };
+            tokio::select! {
+                answer = answer => drop(reply.send(answer)),
+                // Its call has ended: the question goes.
+                () = reply.closed() => {}
+            }
+            let _ = main.send(Msg::Crew(CrewMsg::Ended)).await;
+            let _ = tx.send(Msg::AskOver).await;
+        });
+        self.agent_changed();
+    }
+
+    pub(crate) fn ask_over(&mut self) {
+        if let Some(child) = &mut self.me.child {
+            child.waiting = child.waiting.saturating_sub(1);
+        }
+        self.agent_changed();
+    }
+
+    /// May the next request of a child go out? `None`: yes. (It was taken out of the purse then.)
+    pub(crate) fn child_prepare(&mut self, may_compact: bool) -> Option<Prepared> {
+        let mono = self.w.clock.mono();
+        let input = self.context_tokens().0;
+        let info = self.model_info(&self.s.model);
+        let output = info.max_output.unwrap_or(REPLY).min(REPLY);
+        let guess = Usage { input, output, ..Usage::default() };
+        let cost = tiller_provider::models::cost(&guess, &info).unwrap_or_default();
+        let child = self.me.child.as_mut()?;
+        let over = |why: String| {
+            let notice = Notice::new(NoticeKind::Budget, why).hint("raise the limit, then let it go on");
+            Some(Prepared::Stop { status: TurnStatus::Limit, notice })
+        };
+        if let Some(most) = child.limits.turns.filter(|m| child.requests >= *m) {
+            return over(format!("its limit of {most} requests is reached"));
+        }
+        if let Some(most) = child.limits.seconds.filter(|m| child.worked(mono).as_secs() >= *m) {
+            return over(format!("its limit of {most} seconds is reached"));
+        }
+        match child.purse.reserve(&self.me.id, input + output, cost.0) {
+            Answer::Go => {
+                child.requests += 1;
+                None
+            }
+            Answer::Over(why) => over(why),
+            Answer::Wait => {
+                let (purse, tx) = (std::sync::Arc::clone(&child.purse), self.tx.clone());
+                let turn = self.live.as_ref().map(|l| l.no)?;
+                self.with_live(|l| l.held = Some(may_compact));
+                self.spawn(async move {
+                    // Bounded, because a change between the answer and here would be missed.
+                    let _ = tokio::time::timeout(AGAIN, purse.changed()).await;
+                    let _ = tx.send(Msg::Purse { turn }).await;
+                });
+                Some(Prepared::Go)
+            }
+        }
+    }
+
+    /// Somebody settled: ask again.
+    pub(crate) fn purse_changed(&mut self, turn: u64) {
+        if self.is_live(turn)
+            && let Some(may_compact) = self.live.as_mut().and_then(|l| l.held.take())
+        {
+            self.prepare(may_compact);
+            self.pump();
+        }
+    }
+
+    /// A call of a child's is paid for.
+    pub(crate) fn child_spent(&mut self, usage: Usage, cost: Option<tiller_protocol::Cost>) {
+        let said = tokens::of_usage(&usage);
+        if let Some(child) = &self.me.child {
+            child.purse.settle(&self.me.id, said, cost.unwrap_or_default().0);
+        }
+    }
+
+    /// Its turn begins.
+    pub(crate) fn child_begins(&mut self) {
+        let (mono, tx) = (self.w.clock.mono(), self.tx.clone());
+        let Some(turn) = self.live.as_ref().map(|l| l.no) else { return };
+        let Some(child) = &mut self.me.child else { return };
+        child.working = Some(mono);
+        let left =
+            child.limits.seconds.map(|m| std::time::Duration::from_secs(m).saturating_sub(child.worked));
+        if let Some(left) = left {
+            self.spawn(async move {
+                tokio::time::sleep(left).await;
+                let _ = tx.send(Msg::TimeUp { turn }).await;
+            });
+        }
+    }
+
+    /// It has had its time; unless it rested meanwhile, or was given more.
+    pub(crate) fn time_up(&mut self, turn: u64) {
+        let (mono, tx) = (self.w.clock.mono(), self.tx.clone());
+        if !self.is_live(turn) {
+            return;
+        }
+        let Some(child) = &self.me.child else { return };
+        let Some(most) = child.limits.seconds else { return };
+        let left = std::time::Duration::from_secs(most).saturating_sub(child.worked(mono));
+        if left.is_zero() {
+            let notice = Notice::new(NoticeKind::Budget, format!("its limit of {most} seconds is reached"))
+                .hint("raise the limit, then let it go on");
+            return self.halt(TurnStatus::Limit, notice);
+        }
+        self.spawn(async move {
+            tokio::time::sleep(left.max(std::time::Duration::from_secs(1))).await;
+            let _ = tx.send(Msg::TimeUp { turn }).await;
+        });
+    }
+
+    /// Its turn is over, and nothing waits: the main agent hears what came of it.
+    pub(crate) fn child_over(&mut self, status: TurnStatus, text: String, why: Option<Notice>) {
+        let mono = self.w.clock.mono();
+        if status != TurnStatus::Done {
+            self.missed("it has ended before");
+        }
+        let Some(child) = &mut self.me.child else { return };
+        child.worked = child.worked(mono);
+        child.working = None;
+        child.purse.release(&self.me.id);
+        let over = Over {
+            status,
+            text,
+            why,
+            files: child.files.iter().cloned().collect(),
+            calls: child.calls,
+            seconds: child.worked.as_secs_f64(),
+        };
+        let id = self.me.id.clone();
+        self.to_main(CrewMsg::Over { id, over: Box::new(over) });
+    }
+
+    /// Files that a call of a child's changed.
+    pub(crate) fn touched(&mut self, files: impl IntoIterator<Item = String>) {
+        if let Some(child) = &mut self.me.child {
+            child.files.extend(files);
+        }
+    }
+
+    /// The limits that the person set.
+    pub(crate) fn new_limits(&mut self, limits: tiller_protocol::AgentLimits) {
+        if let Some(child) = &mut self.me.child {
+            child.limits = limits;
+        }
+        if let Some(may_compact) = self.live.as_mut().and_then(|l| l.held.take()) {
+            self.prepare(may_compact);
+            self.pump();
+        }
+    }
+
+    /// The profile of the main agent changed.
+    pub(crate) fn parents_profile(&mut self, profile: tiller_protocol::Profile) {
+        if let Some(child) = &self.me.child {
+            self.s.profile = super::recruit::narrowed(child.most, profile);
+        }
+    }
+
+    /// Stops the turn as the person's stop does.
+    pub(crate) fn stop_turn(&mut self, hard: bool) {
+        if self.live.is_some() {
+            self.feed(Input::Interrupt { hard });
+        } else {
+            self.stop_job();
+        }
+    }
+}
+
+/// At most so long until the purse is looked at again.
+const AGAIN: std::time::Duration = std::time::Duration::from_secs(1);
+const ENDING: &str = "Tiller is ending";

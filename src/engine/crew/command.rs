@@ -1,0 +1,228 @@
+//! What the person asks of the crew.
+
+use tiller_protocol::command::TurnCommand;
+use tiller_protocol::event::ReplyEvent;
+use tiller_protocol::tool::Display;
+use tiller_protocol::{
+    AgentCommand, AgentId, AgentLimits, AgentState, CommandBody, CommandId, EntryBody, Notice, NoticeKind,
+    SessionId,
+};
+use tiller_store::{Store, StoreError};
+use tiller_tool::crew::{Brief, CrewReply, Report};
+
+use super::route;
+use super::waits::How;
+use crate::bus::ClientId;
+use crate::core::Core;
+use crate::msg::Msg;
+use crate::session::load;
+
+/// Entries of a session that are looked through.
+const ENTRIES: u32 = 20_000;
+
+impl Core {
+    pub(crate) fn agent_command(&mut self, client: ClientId, cause: CommandId, command: AgentCommand) {
+        if self.s.read_only {
+            let notice = Notice::new(NoticeKind::User, "this session is open for reading only");
+            return self.refuse(client, cause, notice);
+        }
+        let said = match command {
+            AgentCommand::Spawn { goal, role, model, cli, isolated } => {
+                let brief =
+                    Brief { goal, agent: role, model: model.map(|m| m.0), cli, isolated, ..Brief::default() };
+                let by = AgentId::main();
+                let told = self.recruit(&by, (None, None), brief, true);
+                told.map(|id| format!("agent {} is started", id.name()))
+            }
+            AgentCommand::Pause { id } => self.rest(&id, true),
+            AgentCommand::Resume { id } => self.resume(&id),
+            AgentCommand::ResumeAll => self.resume_all(),
+            AgentCommand::Cancel { id, subtree } => self.known(&id).map(|()| {
+                if subtree {
+                    self.cancel_tree(&id);
+                } else {
+                    self.stop_member(&id, AgentState::Cancelled);
+                }
+                format!("agent {} is stopped; what it did stays", id.name())
+            }),
+            AgentCommand::CancelAll => {
+                let all: Vec<AgentId> = self.crew.members.keys().rev().cloned().collect();
+                all.iter().for_each(|id| self.stop_member(id, AgentState::Cancelled));
+                Ok("all agents are stopped; what they did stays".into())
+            }
+            AgentCommand::Retry { id, note } => self.retry(&id, note),
+            AgentCommand::Raise { id, limits } => self.raise(&id, limits),
+            AgentCommand::Background { id } => self.to_background(&id),
+            AgentCommand::Diff { id } => match self.known(&id) {
+                Ok(()) => return self.agent_diff(client, cause, &id),
+                Err(why) => Err(why),
+            },
+        };
+        match said {
+            Ok(said) => self.bus.reply(client, &self.place_of(Some(cause)), ReplyEvent::DoneReply { said }),
+            Err(why) => self.refuse(client, cause, Notice::new(NoticeKind::User, why)),
+        }
+        self.muster();
+    }
+
+    fn known(&self, id: &AgentId) -> Result<(), String> {
+        match self.crew.members.contains_key(id) {
+            true => Ok(()),
+            false => Err(format!("there is no agent {}", id.name())),
+        }
+    }
+
+    fn rest(&mut self, id: &AgentId, paused: bool) -> Result<String, String> {
+        self.known(id)?;
+        let hands = self.crew.members.get(id).filter(|m| m.state().at_work()).and_then(|m| m.hands.as_ref());
+        let Some(hands) = hands else { return Err(format!("agent {} does not run", id.name())) };
+        hands.tx.try_send(Msg::Pause(paused)).map_err(|_| "the agent is busy: try again".to_owned())?;
+        let word = if paused { "rests from its next step on" } else { "goes on" };
+        Ok(format!("agent {} {word}", id.name()))
+    }
+
+    /// Goes on after a rest, or where it was interrupted or stopped.
+    fn resume(&mut self, id: &AgentId) -> Result<String, String> {
+        self.known(id)?;
+        let state = self.crew.members.get(id).map(super::member::Member::state).unwrap_or_default();
+        match state {
+            AgentState::Paused => self.rest(id, false),
+            AgentState::Interrupted | AgentState::Failed | AgentState::Cancelled => {
+                let started = self.crew.members.get(id).is_some_and(|m| m.started);
+                if started {
+                    if let Some(member) = self.crew.members.get_mut(id) {
+                        // Nobody may wait for it any more.
+                        member.order.background = true;
+                        member.stopping = false;
+                    }
+                    self.to_member(id, route::internal(CommandBody::Turn(TurnCommand::Continue)));
+                } else {
+                    if let Some(member) = self.crew.members.get_mut(id) {
+                        member.order.background = true;
+                        member.stopping = false;
+                    }
+                    self.set_state(id, AgentState::Queued);
+                    self.crew.line.push_back(id.clone());
+                }
+                Ok(format!("agent {} goes on", id.name()))
+            }
+            AgentState::Done | AgentState::Idle => {
+                Err(format!("agent {} is done: write to it, or try its task again", id.name()))
+            }
+            _ => Err(format!("agent {} runs already", id.name())),
+        }
+    }
+
+    fn resume_all(&mut self) -> Result<String, String> {
+        let stopped = |m: &&super::member::Member| m.state() == AgentState::Interrupted;
+        let all: Vec<AgentId> = self.crew.members.values().filter(stopped).map(|m| m.id.clone()).collect();
+        if all.is_empty() {
+            return Err("no agent was interrupted".into());
+        }
+        for id in &all {
+            self.resume(id)?;
+        }
+        Ok(format!("{} agents go on", all.len()))
+    }
+
+    fn retry(&mut self, id: &AgentId, note: Option<String>) -> Result<String, String> {
+        self.known(id)?;
+        let Some(member) = self.crew.members.get(id) else { return Err("it is gone".into()) };
+        let mut brief = member.order.brief.clone();
+        let from = (member.order.call.clone(), member.order.spawned_by);
+        if let Some(report) = &member.report {
+            let last = super::member::words(report);
+            brief.context.push_str(&format!("\n\nAn agent tried this before. Its last words: {last}"));
+        }
+        if let Some(note) = note.filter(|n| !n.trim().is_empty()) {
+            brief.context.push_str(&format!("\n\nThe person says: {note}"));
+        }
+        let by = id.parent().unwrap_or_else(AgentId::main);
+        let new = self.recruit(&by, from, brief, true)?;
+        Ok(format!("agent {} tries it again", new.name()))
+    }
+
+    fn raise(&mut self, id: &AgentId, new: AgentLimits) -> Result<String, String> {
+        self.known(id)?;
+        let Some(member) = self.crew.members.get_mut(id) else { return Err("it is gone".into()) };
+        let old = member.order.limits;
+        let limits = AgentLimits {
+            turns: new.turns.or(old.turns),
+            seconds: new.seconds.or(old.seconds),
+            tokens: new.tokens.or(old.tokens),
+            cost: new.cost.or(old.cost),
+        };
+        member.order.limits = limits;
+        self.crew.purse.limit(id, limits);
+        if let Some(hands) = &member.hands {
+            let _ = hands.tx.try_send(Msg::Limits(limits));
+        }
+        self.keep_member(id);
+        Ok(format!("the limits of agent {} are set", id.name()))
+    }
+
+    /// Whoever waits for it hears that it goes on without that.
+    fn to_background(&mut self, id: &AgentId) -> Result<String, String> {
+        self.known(id)?;
+        let at = self.crew.waits.iter().position(|w| w.how == How::Own && w.ids == [id.clone()]);
+        let Some(at) = at else { return Err(format!("nobody waits for agent {}", id.name())) };
+        let wait = self.crew.waits.remove(at);
+        let report = Report {
+            status: "background".into(),
+            summary: "The person sent it to the background. Its result is told to you when it comes.".into(),
+            ..self.report_of(id)
+        };
+        let _ = wait.reply.send(Ok(CrewReply::Report(Box::new(report))));
+        if let Some(member) = self.crew.members.get_mut(id) {
+            member.order.background = true;
+        }
+        self.keep_member(id);
+        Ok(format!("agent {} goes on in the background", id.name()))
+    }
+
+    /// What an agent changed, file by file, as far as it is known.
+    fn agent_diff(&mut self, client: ClientId, cause: CommandId, id: &AgentId) {
+        let Some(member) = self.crew.members.get(id) else { return };
+        let (store, session) = (self.w.store.clone(), member.session);
+        let (bus, place, path) = (std::sync::Arc::clone(&self.bus), self.place_of(Some(cause)), id.0.clone());
+        self.spawn(async move {
+            let reply = match load::blocking(move || changes(&store, session)).await {
+                Ok(diff) => ReplyEvent::DiffReply { path, diff },
+                Err(error) => ReplyEvent::ErrorReply { notice: error.notice() },
+            };
+            bus.reply(client, &place, reply);
+        });
+    }
+
+    /// A message of the person's for a member that waits in line.
+    pub(crate) fn early(&mut self, id: &AgentId) {
+        let early = self.crew.members.get_mut(id).map(|m| std::mem::take(&mut m.early)).unwrap_or_default();
+        for envelope in early {
+            self.to_member(id, envelope);
+        }
+    }
+}
+
+/// The changes of a session's calls, one after the other; of commands the names of the files.
+fn changes(store: &Store, session: SessionId) -> Result<String, StoreError> {
+    let row = store.session(session)?;
+    let tail = store.path_tail(session, &row.head, ENTRIES)?;
+    let mut out = Vec::new();
+    for entry in &tail.entries {
+        match &entry.body {
+            EntryBody::ToolResult { display: Some(Display::Diff { files }), .. } => {
+                out.extend(files.iter().map(|f| format!("# {}\n{}", f.path, f.diff)));
+            }
+            EntryBody::ToolResult { call_id, name, .. } => {
+                let step = store.step_of_call(session, call_id, entry.time)?;
+                let files: Vec<String> =
+                    step.map(|s| s.files.into_iter().map(|f| f.path).collect()).unwrap_or_default();
+                if !files.is_empty() {
+                    out.push(format!("# changed by {name}: {}\n", files.join(", ")));
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(if out.is_empty() { "It changed no files.\n".into() } else { out.join("\n") })
+}

@@ -1,0 +1,181 @@
+//! The crew over a restart: what worked is interrupted, what was not told is told.
+
+use std::sync::Arc;
+
+use tiller_protocol::{AgentState, Notice, NoticeKind, SessionId};
+use tiller_store::{AgentRow, StoreError};
+
+use super::member::{Member, Order};
+use super::{Crew, CrewMsg};
+use crate::core::Core;
+use crate::msg::Msg;
+use crate::session::load;
+
+impl Core {
+    /// Another session is open: its crew takes the place of the one before, whose agents end.
+    pub(crate) fn change_crew(&mut self, stored: bool) {
+        if self.me.child.is_some() {
+            return;
+        }
+        self.disband();
+        let config = self.w.config();
+        self.crew = Crew { root: Some(self.s.id), ..Crew::default() };
+        let caps = &config.agents;
+        self.crew.purse.limit_tree(caps.tree_tokens, caps.tree_cost.map(tiller_protocol::Cost::from_usd));
+        if !stored {
+            return;
+        }
+        let (store, root, tx) = (self.w.store.clone(), self.s.id, self.tx.clone());
+        self.spawn(async move {
+            let rows = load::blocking(move || store.agents(root)).await;
+            let _ = tx.send(Msg::Crew(CrewMsg::Kept { root, rows })).await;
+        });
+    }
+
+    /// The agents of the session that was opened.
+    pub(crate) fn crew_kept(&mut self, root: SessionId, rows: Result<Vec<AgentRow>, StoreError>) {
+        if self.crew.root != Some(root) {
+            return;
+        }
+        let rows = match rows {
+            Ok(rows) => rows,
+            Err(error) => return self.notice(error.notice()),
+        };
+        let mut interrupted = Vec::new();
+        for row in rows {
+            let order: Order = serde_json::from_value(row.brief).unwrap_or_default();
+            let number = row.id.name().trim_start_matches('a').parse().unwrap_or(0);
+            self.crew.names = self.crew.names.max(number);
+            self.crew.purse.recall(&row.id, order.used.0, order.used.1);
+            self.crew.purse.limit(&row.id, order.limits);
+            let mut member = Member::new(row.id.clone(), row.session, order, row.created);
+            member.role = member.order.brief.agent.as_ref().and_then(|a| self.w.roles.get(a).cloned());
+            member.view.state = row.state;
+            member.view.cost =
+                (member.order.used.1 > 0).then_some(tiller_protocol::Cost(member.order.used.1));
+            member.view.usage.input = member.order.used.0;
+            member.report = row.report.and_then(|r| serde_json::from_value(r).ok());
+            member.announced = row.announced;
+            member.started = row.state != AgentState::Queued;
+            let worked = row.state.at_work();
+            if worked {
+                member.view.state = AgentState::Interrupted;
+                interrupted.push(row.id.clone());
+            }
+            self.crew.members.insert(row.id.clone(), member);
+            if worked {
+                self.keep_member(&row.id);
+            } else {
+                self.show_member(&row.id);
+                let told = matches!(row.state, AgentState::Done | AgentState::Failed | AgentState::Cancelled);
+                if told && !row.announced && !self.s.read_only {
+                    self.announce_end(&row.id);
+                }
+            }
+        }
+        if let Some(first) = interrupted.first() {
+            let (n, first) = (interrupted.len(), first.name());
+            let text = if n == 1 {
+                format!("agent {first} was interrupted when Tiller ended")
+            } else {
+                format!("{n} agents were interrupted when Tiller ended")
+            };
+            let notice = Notice::new(NoticeKind::Info, text)
+                .hint("in the panel of agents, u goes on with one, U with all");
+            self.notice(notice);
+        }
+    }
+
+    /// Every agent ends: quickly, and so that it can go on later.
+    pub(crate) fn disband(&mut self) {
+        self.crew.line.clear();
+        for wait in std::mem::take(&mut self.crew.waits) {
+            let _ = wait.reply.send(Err("the session ends".into()));
+        }
+        let working: Vec<_> =
+            self.crew.members.values().filter(|m| m.state().at_work()).map(|m| m.id.clone()).collect();
+        for id in working {
+            self.set_state(&id, AgentState::Interrupted);
+        }
+        for member in self.crew.members.values_mut() {
+            // Without its commands it ends by itself.
+            if let Some(hands) = member.hands.take() {
+                drop(hands.commands);
+                self.crew_ending.push(hands.task);
+            }
+        }
+    }
+
+    /// Waits for the tasks of agents that end.
+    pub(crate) async fn end_crew(&mut self) {
+        self.disband();
+        let tasks = std::mem::take(&mut self.crew_ending);
+        let all = futures_util::future::join_all(tasks);
+        if tokio::time::timeout(crate::quit::CREW, all).await.is_err() {
+            tracing::error!("agents did not end in time");
+        }
+    }
+
+    /// The profile of a session holds for its agents, too.
+    pub(crate) fn tell_profile(&self) {
+        for member in self.crew.members.values() {
+            if let Some(hands) = &member.hands {
+                let _ = hands.tx.try_send(Msg::Profile(self.s.profile));
+            }
+        }
+    }
+
+    /// What session and day leave for the agents.
+    pub(crate) fn tell_money(&self) {
+        if self.me.child.is_none() && !self.crew.members.is_empty() {
+            self.crew.purse.limit_money(self.budget.left(self.spent));
+        }
+    }
+
+    /// What everybody spent, for the limits of the session and the day.
+    pub(crate) fn spent_by_all(&self) -> crate::budget::Spent {
+        let crew = if self.me.child.is_none() { self.crew.purse.spent() } else { tiller_protocol::Cost(0) };
+        crate::budget::Spent { session: self.spent.session.plus(crew), day: self.spent.day.plus(crew) }
+    }
+
+    /// A message from a child, a tool or the disk.
+    pub(crate) fn crew_msg(&mut self, msg: CrewMsg) {
+        match msg {
+            CrewMsg::Asked { by, call, entry, ask, reply } => self.asked(&by, call, entry, ask, reply),
+            CrewMsg::Ended => self.settle_waits(),
+            CrewMsg::Late(no) => self.late(no),
+            CrewMsg::View(view) => self.member_view(*view),
+            CrewMsg::Over { id, over } => self.member_over(&id, *over),
+            CrewMsg::Theirs { id, session, transport } => self.theirs(&id, session, transport),
+            CrewMsg::Gone { id } => self.member_gone(&id),
+            CrewMsg::Folder { id, made } => self.folder_made(&id, made),
+            CrewMsg::Revived { id, w, loaded, then } => self.revived(&id, Arc::clone(&w), *loaded, then),
+            CrewMsg::Kept { root, rows } => self.crew_kept(root, rows),
+        }
+    }
+
+    /// What is needed to go on with a program's talk later.
+    fn theirs(&mut self, id: &tiller_protocol::AgentId, session: Option<String>, transport: Option<String>) {
+        let Some(member) = self.crew.members.get_mut(id) else { return };
+        member.order.theirs = session.or(member.order.theirs.take());
+        member.order.transport = transport.or(member.order.transport.take());
+        self.keep_member(id);
+    }
+
+    /// How a child says that it stands.
+    fn member_view(&mut self, view: tiller_protocol::AgentView) {
+        let id = view.id.clone();
+        let Some(member) = self.crew.members.get_mut(&id) else { return };
+        let (before, now) = (member.view.state, view.state);
+        member.view = view;
+        // Between turns it is idle: its end is told by its own report.
+        member.view.state = if now == AgentState::Idle { before } else { now };
+        if member.view.state != before {
+            self.keep_member(&id);
+            // Who rests or waits makes room, or takes it.
+            self.muster();
+        } else {
+            self.show_member(&id);
+        }
+    }
+}

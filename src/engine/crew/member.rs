@@ -1,0 +1,147 @@
+//! An agent as the main one knows it.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use tiller_config::agents::Definition;
+use tiller_protocol::{
+    AgentId, AgentLimits, AgentState, AgentView, ChildView, EntryId, ModelRef, Profile, SessionId, Time,
+};
+use tiller_store::AgentRow;
+use tiller_tool::crew::{Brief, Report};
+use tokio::sync::mpsc;
+use tokio_util::task::AbortOnDropHandle;
+
+use crate::bus::Envelope;
+use crate::msg::Msg;
+
+/// The ends of a child that runs.
+pub(crate) struct Hands {
+    /// Dropping it makes the child end by itself.
+    pub(crate) commands: mpsc::Sender<Envelope>,
+    pub(crate) tx: mpsc::Sender<Msg>,
+    pub(crate) task: AbortOnDropHandle<()>,
+}
+
+/// What it was asked, as it is kept.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct Order {
+    pub(crate) brief: Brief,
+    pub(crate) label: String,
+    pub(crate) model: ModelRef,
+    pub(crate) profile: Profile,
+    pub(crate) limits: AgentLimits,
+    pub(crate) background: bool,
+    pub(crate) call: Option<String>,
+    pub(crate) spawned_by: Option<EntryId>,
+    /// A folder of its own.
+    pub(crate) folder: String,
+    /// Tokens and millionths of a dollar that it has used.
+    pub(crate) used: (u64, u64),
+    /// A program's own name for the talk, and how it is driven.
+    pub(crate) theirs: Option<String>,
+    pub(crate) transport: Option<String>,
+}
+
+/// One of the crew.
+pub(crate) struct Member {
+    pub(crate) id: AgentId,
+    pub(crate) session: SessionId,
+    pub(crate) order: Order,
+    pub(crate) role: Option<Arc<Definition>>,
+    /// As it was shown last.
+    pub(crate) view: AgentView,
+    pub(crate) hands: Option<Hands>,
+    /// The person or its parent ended it; its turn is on the way to its end.
+    pub(crate) cancelled: bool,
+    pub(crate) report: Option<Report>,
+    pub(crate) announced: bool,
+    /// It was told to stop.
+    pub(crate) stopping: bool,
+    /// Its session is there.
+    pub(crate) started: bool,
+    /// What was said to it before it began.
+    pub(crate) early: Vec<Envelope>,
+    /// It is being read again; what came meanwhile.
+    pub(crate) reviving: Option<Vec<Envelope>>,
+    pub(crate) created: Time,
+}
+
+impl Member {
+    pub(crate) fn new(id: AgentId, session: SessionId, order: Order, created: Time) -> Self {
+        let view = AgentView {
+            parent: id.parent(),
+            id: id.clone(),
+            label: order.label.clone(),
+            state: AgentState::Queued,
+            model: order.model.0.clone(),
+            ..AgentView::default()
+        };
+        Self {
+            id,
+            session,
+            order,
+            role: None,
+            view,
+            hands: None,
+            cancelled: false,
+            report: None,
+            announced: false,
+            stopping: false,
+            started: false,
+            early: Vec::new(),
+            reviving: None,
+            created,
+        }
+    }
+
+    pub(crate) fn state(&self) -> AgentState {
+        self.view.state
+    }
+
+    /// Its row, with all that only the main agent knows.
+    pub(crate) fn row(&self, used: AgentLimits) -> AgentView {
+        let report = self.report.as_ref();
+        let child = ChildView {
+            session: Some(self.session),
+            role: self.order.brief.agent.clone().unwrap_or_default(),
+            backend: match (&self.order.brief.cli, &self.order.transport) {
+                (Some(cli), Some(how)) => format!("{}, {how}", cli.split(':').next().unwrap_or(cli)),
+                (Some(cli), None) => cli.clone(),
+                (None, _) => String::new(),
+            },
+            task: self.order.brief.goal.clone(),
+            result: report.map(words).unwrap_or_default(),
+            background: self.order.background,
+            call: self.order.call.clone(),
+            todo: self.order.brief.todo.clone(),
+            used,
+            limits: self.order.limits,
+            files: report.map_or(0, |r| u32::try_from(r.files.len()).unwrap_or(u32::MAX)),
+            took: report.filter(|_| !self.state().at_work()).map_or(0.0, |r| r.seconds),
+            folder: self.order.folder.clone(),
+        };
+        AgentView { child: Some(Box::new(child)), ..self.view.clone() }
+    }
+
+    /// As it is kept over a restart.
+    pub(crate) fn kept(&self, root: SessionId) -> AgentRow {
+        AgentRow {
+            root,
+            id: self.id.clone(),
+            session: self.session,
+            brief: serde_json::to_value(&self.order).unwrap_or_default(),
+            state: self.state(),
+            report: self.report.as_ref().and_then(|r| serde_json::to_value(r).ok()),
+            announced: self.announced,
+            created: self.created,
+        }
+    }
+}
+
+/// What came out, for its row.
+pub(crate) fn words(report: &Report) -> String {
+    let text = if report.done() || report.error.is_empty() { &report.summary } else { &report.error };
+    crate::job::cut(text.trim(), 2_000)
+}

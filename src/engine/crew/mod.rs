@@ -1,0 +1,46 @@
+//! The crew: the tree of agents that work for one session.
+//!
+//! Each child of Tiller's own is a [`crate::core::Core`] like the main one, on a task of its own, with a session of
+//! its own that hangs off the entry which started it. So whatever works for the main agent works for a child:
+//! steering, interrupting, compaction, branches, restore. The main agent's task keeps the books.
+//!
+//! | file | holds |
+//! | --- | --- |
+//! | `me` | who a core is, and what only children know of themselves |
+//! | `member`, `roster` | an agent as the main one knows it; all of them |
+//! | `purse` | tokens and money: reserved before a call, settled after it |
+//! | `recruit`, `launch`, `world` | an agent is taken on; it starts; what it may use |
+//! | `asked`, `waits` | what tools ask; who waits for whom |
+//! | `child` | what a child tells the main agent |
+//! | `over`, `announce` | an agent has ended; its parent hears of it |
+//! | `command`, `route`, `pause` | what the person asks; commands to one agent; rest |
+//! | `outside`, `outside_ask` | programs of other vendors as agents |
+//! | `keep` | over a restart |
+
+mod announce;
+mod asked;
+mod child;
+mod command;
+mod keep;
+mod launch;
+mod me;
+mod member;
+mod msg;
+mod outside;
+mod outside_ask;
+mod over;
+mod pause;
+mod purse;
+mod recruit;
+mod roster;
+mod route;
+mod waits;
+mod world;
+
+pub(crate) use me::{Child, Me};
+pub(crate) use msg::CrewMsg;
+pub use outside::Programs;
+pub(crate) use pause::Resting;
+pub(crate) use purse::Purse;
+pub(crate) use roster::Crew;
+pub(crate) use world::identity;

@@ -1,0 +1,54 @@
+//! What the main agent's task hears of its crew.
+
+use std::sync::Arc;
+
+use tiller_protocol::event::TurnStatus;
+use tiller_protocol::{AgentId, AgentView, EntryId, Notice, SessionId};
+use tiller_store::{AgentRow, StoreError};
+use tiller_tool::Workspace;
+use tiller_tool::crew::{CrewAsk, CrewReply};
+use tokio::sync::oneshot;
+
+use crate::bus::Envelope;
+use crate::session::load::Loaded;
+use crate::world::World;
+
+/// How a child's turn ended.
+pub(crate) struct Over {
+    pub(crate) status: TurnStatus,
+    pub(crate) text: String,
+    pub(crate) why: Option<Notice>,
+    pub(crate) files: Vec<String>,
+    pub(crate) calls: u32,
+    pub(crate) seconds: f64,
+}
+
+pub(crate) enum CrewMsg {
+    /// A tool of `by` asks, in the call `call`.
+    Asked {
+        by: AgentId,
+        call: String,
+        /// The entry with that call.
+        entry: Option<EntryId>,
+        ask: CrewAsk,
+        reply: oneshot::Sender<Result<CrewReply, String>>,
+    },
+    /// A call that asked has ended, one way or another.
+    Ended,
+    /// Who waited for others does not want to wait any longer.
+    Late(u64),
+    /// A child's row changed.
+    View(Box<AgentView>),
+    /// A child's turn ended.
+    Over { id: AgentId, over: Box<Over> },
+    /// A program's own name for the talk, and how it is driven.
+    Theirs { id: AgentId, session: Option<String>, transport: Option<String> },
+    /// A child's task has ended.
+    Gone { id: AgentId },
+    /// A folder of its own is there, or not.
+    Folder { id: AgentId, made: Result<Workspace, String> },
+    /// A child that ended was read again from the store.
+    Revived { id: AgentId, w: Arc<World>, loaded: Box<Result<Loaded, StoreError>>, then: Vec<Envelope> },
+    /// The agents of a session that was opened.
+    Kept { root: SessionId, rows: Result<Vec<AgentRow>, StoreError> },
+}

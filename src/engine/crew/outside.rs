@@ -1,0 +1,415 @@
+//! Agents that are programs of other vendors: what they tell becomes entries and events like those of our own.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tiller_link::external::{
+    self, Adapter, Adapters, Ending, Job, Limits, Lookup, Said, Status, ToolUse, Transport,
+};
+use tiller_protocol::event::{ToolEvent, TurnEvent, TurnStatus};
+use tiller_protocol::tool::{Display, FileDiff};
+use tiller_protocol::{
+    Block, ChangeKind, Cost, EntryBody, EventBody, ModelRef, Notice, NoticeKind, Part, Profile, StopReason,
+    TodoItem, ToolCall, ToolOutcome, Usage,
+};
+use tiller_store::Call;
+use tiller_tool::shell::Host;
+use tokio_util::task::AbortOnDropHandle;
+
+use super::CrewMsg;
+use crate::clean;
+use crate::core::Core;
+use crate::job::text_of;
+use crate::msg::Msg;
+use crate::saves::{After, Then};
+use crate::world::lock;
+
+/// What drives programs of other vendors.
+#[derive(Clone)]
+pub struct Programs {
+    pub adapters: Adapters,
+    /// Ends what they started, also when we die.
+    pub host: Host,
+    /// Where each adapter looks up its own vendor's variables.
+    pub lookup: Lookup,
+}
+
+/// Columns and rows of a program's terminal, until somebody looks at it.
+const SIZE: (u16, u16) = (120, 36);
+/// Bytes of a tool's output that are kept.
+const OUTPUT: usize = 30_000;
+
+/// The program that an agent is, and what it has said since its last entry.
+pub(crate) struct Outside {
+    pub(crate) adapter: Arc<Adapter>,
+    pub(crate) transport: Option<Transport>,
+    /// Its own name for the talk, to go on with it.
+    pub(crate) theirs: Option<String>,
+    /// In the program's own spelling.
+    pub(crate) model: Option<String>,
+    text: String,
+    thinking: String,
+    /// Words since its turn began; the last of them are its answer.
+    said: String,
+    open: HashMap<String, (ToolUse, Duration)>,
+    control: Option<external::Control>,
+}
+
+impl Outside {
+    pub(crate) fn new(
+        adapter: Arc<Adapter>,
+        transport: Option<Transport>,
+        theirs: Option<String>,
+        model: Option<String>,
+    ) -> Self {
+        Self {
+            adapter,
+            transport,
+            theirs,
+            model,
+            text: String::new(),
+            thinking: String::new(),
+            said: String::new(),
+            open: HashMap::new(),
+            control: None,
+        }
+    }
+}
+
+impl Core {
+    pub(crate) fn outside(&mut self) -> Option<&mut Outside> {
+        self.me.child.as_mut()?.outside.as_mut()
+    }
+
+    /// What the program does now, for its row.
+    pub(crate) fn outside_act(&self) -> Option<String> {
+        let outside = self.me.child.as_ref()?.outside.as_ref()?;
+        let newest = outside.open.values().max_by_key(|(_, since)| *since);
+        newest.map(|(tool, _)| format!("{} {}", tool.verb, tool.target))
+    }
+
+    /// Gives the last words to the program. Dropping the turn's stream ends it.
+    pub(crate) fn run_program(&mut self) {
+        let Some(turn) = self.live.as_ref().map(|l| l.no) else { return };
+        let prompt = self.s.path.iter().rev().find_map(|e| match &e.body {
+            EntryBody::User { content, .. } => Some(text_of(content)),
+            _ => None,
+        });
+        let Some(programs) = self.w.programs.clone() else { return };
+        let (cwd, env, auto) =
+            (self.w.workspace.root.clone(), (*self.w.child_env).clone(), self.s.profile == Profile::Full);
+        let limits = self.me.child.as_ref().map(|c| c.limits).unwrap_or_default();
+        let Some(outside) = self.outside() else { return };
+        (outside.text, outside.thinking, outside.said) = Default::default();
+        let mut job_limits = Limits::default();
+        if let Some(seconds) = limits.seconds {
+            job_limits.wall = Duration::from_secs(seconds);
+        }
+        let job = Job {
+            adapter: Arc::clone(&outside.adapter),
+            transport: outside.transport,
+            prompt: prompt.unwrap_or_default(),
+            cwd,
+            model: outside.model.clone(),
+            resume: outside.theirs.clone(),
+            env,
+            lookup: programs.lookup,
+            auto_approve: auto,
+            stay: false,
+            size: SIZE,
+            limits: job_limits,
+            files: None,
+        };
+        let (control, mut said) = match external::start(job, &programs.host) {
+            Ok(running) => running,
+            Err(e) => {
+                let notice = Notice::new(NoticeKind::Config, e.to_string());
+                return self.finish(TurnStatus::Failed, String::new(), Some(notice));
+            }
+        };
+        outside.control = Some(control);
+        let tx = self.tx.clone();
+        let forward = async move {
+            while let Some(said) = said.recv().await {
+                if tx.send(Msg::Outside { turn, said: Box::new(said) }).await.is_err() {
+                    return;
+                }
+            }
+        };
+        let handle = AbortOnDropHandle::new(tokio::spawn(forward));
+        self.with_live(|l| l.stream = Some(handle));
+        self.agent_changed();
+    }
+
+    /// The program said something.
+    pub(crate) fn outside_said(&mut self, turn: u64, said: Said) {
+        if !self.is_live(turn) || self.outside().is_none() {
+            return;
+        }
+        match said {
+            Said::Started { transport, .. } => {
+                let id = self.me.id.clone();
+                self.to_main(CrewMsg::Theirs { id, session: None, transport: Some(transport.name().into()) });
+            }
+            Said::Session { id, model } => self.outside_session(id, model),
+            Said::Text(text) => {
+                if let Some(o) = self.outside() {
+                    o.text.push_str(&text);
+                    o.said.push_str(&text);
+                }
+                self.delta(0, &text);
+            }
+            Said::Thinking(text) => {
+                if let Some(o) = self.outside() {
+                    o.thinking.push_str(&text);
+                }
+                self.delta(1, &text);
+            }
+            Said::Break => {
+                self.outside_flush(None, StopReason::EndTurn);
+                if let Some(o) = self.outside() {
+                    o.said.clear();
+                }
+            }
+            Said::Tool(tool) => self.outside_tool(tool),
+            Said::ToolProgress { id, text, .. } => {
+                let place = self.place();
+                let text = self.redact(&text);
+                self.show(place, EventBody::Tool(ToolEvent::ToolProgress { call_id: id, text }));
+            }
+            Said::ToolDone { id, ok, output, diffs } => self.outside_done(&id, ok, output, diffs),
+            Said::Plan(todos) => self.outside_plan(todos),
+            Said::Ask(ask) => self.outside_ask(ask),
+            Said::Usage { usage, cost } => self.outside_spent(usage, cost),
+            Said::Note(text) => {
+                let who = self.me.id.name().to_owned();
+                self.notice(Notice::new(NoticeKind::Info, format!("{who}: {text}")));
+            }
+            Said::Ended(ending) => self.outside_ended(ending),
+            Said::Context { .. }
+            | Said::State(_)
+            | Said::Screen
+            | Said::Title(_)
+            | Said::Bell
+            | Said::Delivered { .. }
+            | Said::Missed { .. }
+            | Said::TurnDone { .. } => {}
+        }
+    }
+
+    fn outside_session(&mut self, session: Option<String>, model: Option<String>) {
+        let Some(o) = self.outside() else { return };
+        o.theirs = session.clone().or(o.theirs.take());
+        let name = o.adapter.name.clone();
+        if let Some(model) = model {
+            self.s.model = ModelRef(format!("{name}/{model}"));
+        }
+        let id = self.me.id.clone();
+        self.to_main(CrewMsg::Theirs { id, session, transport: None });
+        self.agent_changed();
+    }
+
+    /// What it said so far stands in the talk from here on; with the call that it makes, if it makes one.
+    fn outside_flush(&mut self, call: Option<ToolCall>, stop: StopReason) {
+        let Some(o) = self.outside() else { return };
+        let (text, thinking) = (std::mem::take(&mut o.text), std::mem::take(&mut o.thinking));
+        let mut blocks = Vec::new();
+        if !thinking.trim().is_empty() {
+            blocks.push(Block::Thinking { text: thinking, signature: None });
+        }
+        if !text.trim().is_empty() {
+            blocks.push(Block::Text { text: text.clone() });
+        }
+        blocks.extend(call.map(Block::ToolCall));
+        if blocks.is_empty() {
+            return;
+        }
+        self.flush_deltas();
+        let body = EntryBody::Assistant {
+            blocks,
+            stop,
+            model: self.s.model.clone(),
+            usage: Usage::default(),
+            cost: None,
+        };
+        let entry = self.s.grow(&self.w, body);
+        let place = self.place();
+        let event = TurnEvent::AssistantMessage { entry: entry.id, text, node: Box::new(entry.clone()) };
+        let append = self.append().entries(vec![entry]);
+        self.save(append, vec![(place, EventBody::Turn(event))], Then::Nothing);
+    }
+
+    fn outside_tool(&mut self, tool: ToolUse) {
+        let mono = self.w.clock.mono();
+        let Some(o) = self.outside() else { return };
+        if let Some(known) = o.open.get_mut(&tool.id) {
+            // More is known of it now; its entry stands already.
+            known.0 = tool;
+            return self.agent_changed();
+        }
+        o.said.clear();
+        o.open.insert(tool.id.clone(), (tool.clone(), mono));
+        let mut arguments = tool.args.clone();
+        clean::value(&self.w.redact, &mut arguments);
+        let call = ToolCall {
+            id: tool.id.clone(),
+            name: tool.name.clone(),
+            arguments: arguments.clone(),
+            malformed: None,
+            vendor: None,
+        };
+        self.outside_flush(Some(call), StopReason::ToolUse);
+        if let Some(child) = &mut self.me.child {
+            child.calls += 1;
+        }
+        let target = self.redact(&tool.target);
+        let started =
+            ToolEvent::ToolStarted { call_id: tool.id, name: tool.name, arguments, verb: tool.verb, target };
+        let place = self.place();
+        self.show(place, EventBody::Tool(started));
+        self.agent_changed();
+    }
+
+    fn outside_done(&mut self, id: &str, ok: bool, output: String, diffs: Vec<external::FileDiff>) {
+        let mono = self.w.clock.mono();
+        let Some(o) = self.outside() else { return };
+        let (tool, since) = match o.open.remove(id) {
+            Some(open) => open,
+            // It never said that it began.
+            None => {
+                let tool =
+                    ToolUse { id: id.into(), name: "tool".into(), verb: "tool".into(), ..ToolUse::default() };
+                self.outside_tool(tool.clone());
+                if let Some(o) = self.outside() {
+                    o.open.remove(id);
+                }
+                (tool, mono)
+            }
+        };
+        let root = self.w.workspace.root.clone();
+        let files: Vec<FileDiff> = diffs.iter().map(|d| diff_of(d, &root)).collect();
+        self.touched(files.iter().map(|f| f.path.clone()));
+        let display = (!files.is_empty()).then_some(Display::Diff { files });
+        let outcome = if ok { ToolOutcome::Ok } else { ToolOutcome::Error };
+        let seconds = mono.saturating_sub(since).as_secs_f64();
+        self.outside_result(tool, outcome, output, display, seconds);
+    }
+
+    fn outside_result(
+        &mut self,
+        tool: ToolUse,
+        outcome: ToolOutcome,
+        output: String,
+        display: Option<Display>,
+        seconds: f64,
+    ) {
+        let text = crate::job::cut(&output, OUTPUT);
+        let body = EntryBody::ToolResult {
+            call_id: tool.id.clone(),
+            name: tool.name.clone(),
+            outcome,
+            content: vec![Part::Text { text }],
+            display,
+            seconds,
+        };
+        let entry = self.s.grow(&self.w, body);
+        let (output, display) = match &entry.body {
+            EntryBody::ToolResult { content, display, .. } => (text_of(content), display.clone()),
+            _ => (String::new(), None),
+        };
+        let mut arguments = tool.args;
+        clean::value(&self.w.redact, &mut arguments);
+        let event = ToolEvent::ToolFinished {
+            call_id: tool.id,
+            name: tool.name,
+            arguments,
+            ok: outcome.ok(),
+            outcome,
+            output,
+            seconds,
+            display,
+            node: Box::new(entry.clone()),
+        };
+        let place = self.place();
+        let append = self.append().entries(vec![entry]);
+        self.save(append, vec![(place, EventBody::Tool(event))], Then::Nothing);
+        self.agent_changed();
+    }
+
+    fn outside_plan(&mut self, mut todos: Vec<TodoItem>) {
+        todos.iter_mut().for_each(|t| t.content = self.redact(&t.content));
+        lock(&self.todo).replace(todos.clone());
+        self.todos_saved(todos, false);
+    }
+
+    /// What it says that it used. A cost that it does not tell stays unknown.
+    fn outside_spent(&mut self, usage: Usage, cost: Option<Cost>) {
+        self.s.usage.add(&usage);
+        if let Some(cost) = cost {
+            self.s.cost = Some(self.s.cost.unwrap_or_default().plus(cost));
+            self.spent.session = self.spent.session.plus(cost);
+        }
+        self.child_spent(usage, cost);
+        let call = Call {
+            agent: self.me.id.clone(),
+            model: self.s.model.clone(),
+            tier: "external".into(),
+            time: self.w.clock.now(),
+            usage,
+            cost,
+        };
+        let ticket = self.w.store.record_call(self.s.id, call);
+        self.saves.push(ticket, After { events: Vec::new(), then: Then::Nothing });
+        self.agent_changed();
+    }
+
+    /// Whatever was not told to its end gets one: the talk stays whole.
+    pub(crate) fn outside_close(&mut self, stop: StopReason) {
+        let Some(o) = self.outside() else { return };
+        o.control = None;
+        let open: Vec<(ToolUse, Duration)> = std::mem::take(&mut o.open).into_values().collect();
+        for (tool, _) in open {
+            let text = "It ended before this was done.".to_owned();
+            self.outside_result(tool, ToolOutcome::Interrupted, text, None, 0.0);
+        }
+        self.outside_flush(None, stop);
+    }
+
+    fn outside_ended(&mut self, ending: Ending) {
+        let Some(o) = self.outside() else { return };
+        let said = std::mem::take(&mut o.said);
+        if said.trim().is_empty() && !ending.text.trim().is_empty() {
+            o.text.push_str(&ending.text);
+        }
+        let text = if ending.text.trim().is_empty() { said } else { ending.text };
+        let status = match ending.status {
+            Status::Done => TurnStatus::Done,
+            Status::Cancelled => TurnStatus::Interrupted,
+            Status::Failed | Status::TimedOut | Status::Crashed => TurnStatus::Failed,
+        };
+        let stop = if status == TurnStatus::Done {
+            StopReason::EndTurn
+        } else {
+            StopReason::Cut(ending.why.clone())
+        };
+        self.outside_close(stop);
+        let notice = (status != TurnStatus::Done).then(|| Notice::new(NoticeKind::User, ending.why));
+        self.finish(status, text, notice);
+    }
+}
+
+/// A change as the program tells it, for the screen.
+fn diff_of(d: &external::FileDiff, root: &std::path::Path) -> FileDiff {
+    let path = std::path::Path::new(&d.path);
+    let path = path.strip_prefix(root).unwrap_or(path).display().to_string();
+    let (old, new) = (d.old.as_deref().unwrap_or_default(), d.new.as_deref().unwrap_or_default());
+    let text = similar::TextDiff::from_lines(old, new);
+    let count =
+        |tag| u32::try_from(text.iter_all_changes().filter(|c| c.tag() == tag).count()).unwrap_or(u32::MAX);
+    let (added, removed) = (count(similar::ChangeTag::Insert), count(similar::ChangeTag::Delete));
+    let diff =
+        text.unified_diff().context_radius(3).header(&format!("a/{path}"), &format!("b/{path}")).to_string();
+    let kind = if d.old.is_none() { ChangeKind::Added } else { ChangeKind::Modified };
+    FileDiff { path, kind, added, removed, diff }
+}

@@ -1,0 +1,130 @@
+//! An agent has ended its work.
+
+use tiller_protocol::event::TurnStatus;
+use tiller_protocol::{AgentId, AgentState};
+use tiller_tool::crew::Report;
+
+use super::msg::Over;
+use crate::core::Core;
+
+/// Characters of last words that are kept in its row; its session has all.
+const SUMMARY: usize = 20_000;
+/// Points of its last words.
+const FINDINGS: usize = 20;
+
+impl Core {
+    /// A child's turn ended.
+    pub(crate) fn member_over(&mut self, id: &AgentId, over: Over) {
+        let Some(member) = self.crew.members.get_mut(id) else { return };
+        let state = match over.status {
+            TurnStatus::Done => AgentState::Done,
+            _ if member.cancelled => AgentState::Cancelled,
+            TurnStatus::Interrupted => AgentState::Interrupted,
+            TurnStatus::Failed | TurnStatus::Refused | TurnStatus::Limit | TurnStatus::Store => {
+                AgentState::Failed
+            }
+        };
+        let error = match (&over.why, over.status) {
+            (Some(notice), _) => notice.message.clone(),
+            (None, TurnStatus::Refused) => "a call needed a yes that nobody could give".into(),
+            (None, _) if state == AgentState::Cancelled => "it was cancelled".into(),
+            (None, _) if state == AgentState::Interrupted => "it was stopped before it was done".into(),
+            (None, _) => String::new(),
+        };
+        let (tokens, cost) = self.crew.purse.used(id);
+        let known =
+            tokens == 0 || cost.0 > 0 || self.crew.members.get(id).is_some_and(|m| m.view.cost.is_some());
+        let Some(member) = self.crew.members.get_mut(id) else { return };
+        member.report = Some(Report {
+            agent: id.name().to_owned(),
+            label: member.order.label.clone(),
+            status: state.word().to_owned(),
+            findings: findings(&over.text),
+            summary: crate::job::cut(&over.text, SUMMARY),
+            files: over.files,
+            tool_calls: over.calls,
+            tokens,
+            cost: known.then(|| cost.usd()),
+            seconds: over.seconds,
+            folder: member.order.folder.clone(),
+            error: if state == AgentState::Done { String::new() } else { error },
+            ..Report::default()
+        });
+        member.view.state = state;
+        member.view.act.clear();
+        member.view.since = None;
+        member.cancelled = false;
+        member.announced = false;
+        self.keep_member(id);
+        self.settle_waits();
+        self.announce_end(id);
+        self.muster();
+    }
+
+    /// A child's task ended by itself: by an error of its own, or because it was told to.
+    pub(crate) fn member_gone(&mut self, id: &AgentId) {
+        let Some(member) = self.crew.members.get_mut(id) else { return };
+        member.hands = None;
+        if member.state().at_work() {
+            self.crew.purse.release(id);
+            self.no_start(id, "it ended inside; this is a bug of Tiller");
+        }
+    }
+
+    /// Stops one: it ends as `state` says.
+    pub(crate) fn stop_member(&mut self, id: &AgentId, state: AgentState) {
+        let queued = self.crew.line.iter().position(|q| q == id);
+        if let Some(at) = queued {
+            self.crew.line.remove(at);
+        }
+        let Some(member) = self.crew.members.get_mut(id) else { return };
+        if !member.state().at_work() {
+            return;
+        }
+        member.cancelled = state == AgentState::Cancelled;
+        // A second stop kills.
+        let hard = std::mem::replace(&mut member.stopping, true);
+        match &member.hands {
+            Some(hands) if queued.is_none() => {
+                let stop = crate::msg::Msg::Stop { hard };
+                if let Err(tokio::sync::mpsc::error::TrySendError::Full(stop)) = hands.tx.try_send(stop) {
+                    let tx = hands.tx.clone();
+                    self.spawn(async move {
+                        let _ = tx.send(stop).await;
+                    });
+                }
+            }
+            _ => {
+                let over = Over {
+                    status: TurnStatus::Interrupted,
+                    text: String::new(),
+                    why: None,
+                    files: Vec::new(),
+                    calls: 0,
+                    seconds: 0.0,
+                };
+                self.member_over(id, over);
+            }
+        }
+    }
+
+    /// Ends one and all that it started, the lowest first: none of them starts another meanwhile.
+    pub(crate) fn cancel_tree(&mut self, id: &AgentId) {
+        let mut all = self.crew.below(id);
+        all.reverse();
+        all.push(id.clone());
+        for id in all {
+            self.stop_member(&id, AgentState::Cancelled);
+        }
+    }
+}
+
+/// Lines of a list in its last words.
+fn findings(text: &str) -> Vec<String> {
+    let point = |line: &str| {
+        let line = line.trim();
+        let rest = line.strip_prefix("- ").or_else(|| line.strip_prefix("* "))?;
+        Some(crate::job::cut(rest.trim(), 500))
+    };
+    text.lines().filter_map(point).take(FINDINGS).collect()
+}

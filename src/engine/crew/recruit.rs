@@ -1,0 +1,165 @@
+//! An agent is taken on: limits, role, model.
+
+use std::sync::Arc;
+
+use tiller_config::agents::{Pick, Tier};
+use tiller_config::schema::Agents;
+use tiller_link::external::{Adapter, Transport};
+use tiller_protocol::{AgentId, AgentLimits, Cost, EntryId, ModelRef, Profile, SessionId};
+use tiller_tool::crew::Brief;
+
+use super::member::{Member, Order};
+use crate::core::Core;
+
+/// What a model is told that may start nobody.
+const YOURSELF: &str = "do the work yourself";
+/// Characters of a label.
+const LABEL: usize = 40;
+
+impl Core {
+    /// Takes an agent on, which starts when there is a place. `from`: the call of `by`'s that asks for it, and the
+    /// entry with that call.
+    ///
+    /// # Errors
+    /// In a sentence for the model (or the person) that asked.
+    pub(crate) fn recruit(
+        &mut self,
+        by: &AgentId,
+        from: (Option<String>, Option<EntryId>),
+        brief: Brief,
+        background: bool,
+    ) -> Result<AgentId, String> {
+        let config = self.w.config();
+        let caps = &config.agents;
+        if self.s.read_only {
+            return Err("this session is open for reading only".into());
+        }
+        if by.depth() >= caps.depth {
+            let depth = caps.depth;
+            return Err(format!("agents may be {depth} deep at most (agents.depth): {YOURSELF}"));
+        }
+        if self.crew.members.len() >= caps.total {
+            let total = caps.total;
+            return Err(format!("this session has had its {total} agents (agents.total): {YOURSELF}"));
+        }
+        if let Some(why) = self.crew.purse.empty() {
+            return Err(format!("{why}: {YOURSELF}"));
+        }
+        if brief.goal.trim().is_empty() {
+            return Err("there is no goal".into());
+        }
+        let role = match &brief.agent {
+            Some(name) => Some(self.w.roles.get(name).cloned().ok_or_else(|| self.w.roles.no_such(name))?),
+            None => None,
+        };
+        let pick = role.as_ref().map(|r| &r.pick);
+        let mut brief = brief;
+        brief.cli = brief.cli.or_else(|| role.as_ref().and_then(|r| r.cli.clone())).filter(|c| !c.is_empty());
+        let model = match &brief.cli {
+            Some(cli) => {
+                let (adapter, _) = self.program(cli)?;
+                ModelRef(format!("{}/{}", adapter.name, brief.model.as_deref().unwrap_or("its own")))
+            }
+            None => self.model_for(by, brief.model.as_deref(), pick)?,
+        };
+        let profile = role.as_ref().and_then(|r| r.permissions.profile);
+        self.crew.names += 1;
+        let id = by.child(&format!("a{}", self.crew.names));
+        let order = Order {
+            label: self.label(&brief),
+            model,
+            profile: profile.map_or(self.s.profile, |p| p.min(self.s.profile)),
+            limits: limits(caps, role.as_ref().map(|r| &r.limits)),
+            background,
+            spawned_by: from.1.or(self.s.head),
+            call: from.0,
+            brief,
+            ..Order::default()
+        };
+        let session = SessionId::fresh(&*self.w.ids, self.w.clock.now());
+        self.crew.purse.limit(&id, order.limits);
+        let mut member = Member::new(id.clone(), session, order, self.w.clock.now());
+        member.role = role;
+        self.crew.members.insert(id.clone(), member);
+        self.crew.line.push_back(id.clone());
+        self.keep_member(&id);
+        Ok(id)
+    }
+
+    /// The adapter of a program, and the transport if one is named: `claude`, `codex:headless`.
+    pub(super) fn program(&self, name: &str) -> Result<(Arc<Adapter>, Option<Transport>), String> {
+        let (name, how) = name.split_once(':').map_or((name, None), |(n, how)| (n, Some(how)));
+        let Some(programs) = &self.w.programs else {
+            return Err("programs of other vendors cannot be run here".into());
+        };
+        let adapter = programs.adapters.get(name).ok_or_else(|| {
+            let known: Vec<&str> = programs.adapters.keys().collect();
+            format!("there is no adapter for {name}; there are: {}", known.join(", "))
+        })?;
+        let transport = match how {
+            None => None,
+            Some("acp") => Some(Transport::Acp),
+            Some("headless") => Some(Transport::Headless),
+            Some("pty") => Some(Transport::Pty),
+            Some(other) => return Err(format!("{other} is no transport: acp, headless or pty")),
+        };
+        Ok((adapter, transport))
+    }
+
+    fn label(&self, brief: &Brief) -> String {
+        let named = brief.label.clone().filter(|l| !l.trim().is_empty());
+        let text = named.unwrap_or_else(|| brief.goal.clone());
+        let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let line = self.redact(&line);
+        match line.char_indices().nth(LABEL) {
+            Some((end, _)) => format!("{}…", line[..end].trim_end()),
+            None => line,
+        }
+    }
+
+    /// The model of an agent of `by`'s: what was asked for, what its role says, or that of `by`.
+    fn model_for(&self, by: &AgentId, asked: Option<&str>, pick: Option<&Pick>) -> Result<ModelRef, String> {
+        let config = self.w.config();
+        let tiers = &config.tiers;
+        let parents = match self.crew.members.get(by) {
+            Some(member) => member.order.model.clone(),
+            None => self.s.model.clone(),
+        };
+        let tier = |t: &Option<String>| t.clone().map(ModelRef);
+        let model = match (asked.map(str::trim).filter(|a| !a.is_empty()), pick) {
+            (Some("fast"), _) | (None, Some(Pick::Tier(Tier::Fast))) => tier(&tiers.fast),
+            (Some("main"), _) | (None, Some(Pick::Tier(Tier::Main))) => tier(&tiers.main),
+            (Some("deep"), _) | (None, Some(Pick::Tier(Tier::Deep))) => tier(&tiers.deep),
+            (Some(name), _) => Some(ModelRef(name.into())),
+            (None, Some(Pick::Model(name))) => Some(ModelRef(name.clone())),
+            (None, _) => None,
+        };
+        let Some(model) = model else { return Ok(parents) };
+        match self.provider(&model) {
+            Ok(_) => Ok(model),
+            Err(e) => Err(format!("the model {model} cannot be used: {e}. Leave the model out")),
+        }
+    }
+}
+
+/// The limits of a fresh agent: the stricter ones of the settings and its role.
+fn limits(caps: &Agents, role: Option<&AgentLimits>) -> AgentLimits {
+    fn least<T: Ord>(a: Option<T>, b: Option<T>) -> Option<T> {
+        match (a, b) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        }
+    }
+    let role = role.copied().unwrap_or_default();
+    AgentLimits {
+        turns: least(Some(caps.turns), role.turns),
+        seconds: least(Some(caps.seconds), role.seconds),
+        tokens: least(caps.tokens, role.tokens),
+        cost: least(caps.cost.map(Cost::from_usd), role.cost),
+    }
+}
+
+/// The least of what an agent may have: its parent's now, and what it was given.
+pub(super) fn narrowed(given: Profile, parent: Profile) -> Profile {
+    given.min(parent)
+}

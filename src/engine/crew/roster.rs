@@ -1,0 +1,112 @@
+//! All agents of a session.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::Arc;
+
+use tiller_protocol::event::StateEvent;
+use tiller_protocol::{AgentId, AgentLimits, AgentState, AgentView, EventBody, SessionId};
+use tiller_tool::crew::port::Note;
+
+use super::member::Member;
+use super::purse::Purse;
+use super::waits::WaitFor;
+use crate::bus::Place;
+use crate::core::Core;
+use crate::saves::{After, Then};
+
+/// The agents of one session; the main one is not among them.
+#[derive(Default)]
+pub(crate) struct Crew {
+    pub(crate) members: BTreeMap<AgentId, Member>,
+    /// Who waits to be started, in order.
+    pub(crate) line: VecDeque<AgentId>,
+    pub(crate) waits: Vec<WaitFor>,
+    /// Numbers waits, and names agents.
+    pub(crate) next: u64,
+    pub(crate) names: u32,
+    pub(crate) purse: Arc<Purse>,
+    /// Notes that siblings share, by board and key.
+    pub(crate) boards: HashMap<String, BTreeMap<String, Note>>,
+    /// Ends that the next entry tells, and those that the entry on its way tells.
+    pub(crate) to_tell: Vec<AgentId>,
+    pub(crate) telling: Vec<AgentId>,
+    /// For whose session.
+    pub(crate) root: Option<SessionId>,
+}
+
+impl Crew {
+    /// Those below `id`, itself left out.
+    pub(crate) fn below(&self, id: &AgentId) -> Vec<AgentId> {
+        self.members.keys().filter(|m| *m != id && m.is_below(id)).cloned().collect()
+    }
+
+    /// A member by what a model calls it: `a1`, or its path.
+    pub(crate) fn find(&self, by: &AgentId, name: &str) -> Result<AgentId, String> {
+        let name = name.trim();
+        let hit = |m: &&AgentId| m.0 == name || m.name() == name;
+        let mine = |m: &&AgentId| by.is_main() || (m.is_below(by) && *m != by);
+        self.members.keys().filter(mine).find(hit).cloned().ok_or_else(|| {
+            let names: Vec<&str> = self.members.keys().filter(mine).map(AgentId::name).collect();
+            match names.as_slice() {
+                [] => format!("there is no agent {name}: you have started none"),
+                _ => format!("there is no agent {name}; yours are: {}", names.join(", ")),
+            }
+        })
+    }
+
+    /// Those that take one of the places for agents that run. Who waits for others, or rests, takes none.
+    pub(crate) fn running(&self) -> usize {
+        let busy = |m: &&Member| {
+            m.hands.is_some()
+                && matches!(m.state(), AgentState::Running | AgentState::Waiting)
+                && !self.waits.iter().any(|w| w.by == m.id)
+        };
+        self.members.values().filter(busy).count()
+    }
+}
+
+impl Core {
+    /// What an agent has used, for its row.
+    pub(crate) fn used_by(&self, id: &AgentId) -> AgentLimits {
+        let (tokens, cost) = self.crew.purse.used(id);
+        let seconds = self.crew.members.get(id).and_then(|m| m.report.as_ref()).map(|r| r.seconds as u64);
+        AgentLimits { turns: None, seconds, tokens: Some(tokens), cost: Some(cost) }
+    }
+
+    /// Rows of all children, for a snapshot.
+    pub(crate) fn crew_rows(&self) -> Vec<AgentView> {
+        self.crew.members.values().map(|m| m.row(self.used_by(&m.id))).collect()
+    }
+
+    /// Shows an agent's row as it is now.
+    pub(crate) fn show_member(&self, id: &AgentId) {
+        let Some(member) = self.crew.members.get(id) else { return };
+        let view = member.row(self.used_by(id));
+        let place = Place { session: member.session, agent: id.clone(), cause: None };
+        self.bus.publish(&place, EventBody::State(StateEvent::AgentChanged { view }));
+    }
+
+    /// Writes an agent down as it is now, and shows it.
+    pub(crate) fn keep_member(&mut self, id: &AgentId) {
+        self.show_member(id);
+        let used = self.crew.purse.used(id);
+        let root = self.s.id;
+        let Some(member) = self.crew.members.get_mut(id) else { return };
+        member.order.used = (used.0, used.1.0);
+        let row = member.kept(root);
+        if !self.s.read_only {
+            let ticket = self.w.store.put_agent(row);
+            self.saves.push(ticket, After { events: Vec::new(), then: Then::Nothing });
+        }
+    }
+
+    /// Changes a member's state, and keeps it.
+    pub(crate) fn set_state(&mut self, id: &AgentId, state: AgentState) {
+        let Some(member) = self.crew.members.get_mut(id) else { return };
+        if member.view.state != state {
+            member.view.state = state;
+            member.view.act.clear();
+            self.keep_member(id);
+        }
+    }
+}

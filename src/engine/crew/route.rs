@@ -1,0 +1,171 @@
+//! Commands to one agent.
+
+use tiller_protocol::command::{Query, TurnCommand};
+use tiller_protocol::event::StateEvent;
+use tiller_protocol::{
+    AgentId, AgentState, Command, CommandBody, CommandId, EventBody, Notice, NoticeKind, Receipt,
+};
+use tokio::sync::mpsc::error::TrySendError;
+
+use super::CrewMsg;
+use crate::bus::{ClientId, Envelope, Place};
+use crate::core::Core;
+use crate::msg::Msg;
+use crate::session::load;
+
+/// Sent by the engine itself; nobody hears the answers.
+const NOBODY: ClientId = ClientId(u64::MAX);
+
+pub(super) fn internal(body: CommandBody) -> Envelope {
+    Envelope { client: NOBODY, command: Command::new(CommandId(0), body) }
+}
+
+impl Core {
+    /// A command that is for another agent than the main one.
+    pub(crate) fn to_agent(&mut self, client: ClientId, agent: &AgentId, command: Command) {
+        if !self.crew.members.contains_key(agent) {
+            let notice = Notice::new(NoticeKind::User, format!("there is no agent {}", agent.name()));
+            return self.refuse(client, command.id, notice);
+        }
+        self.to_member(agent, Envelope { client, command: Command { agent: None, ..command } });
+    }
+
+    /// To a member's task; one that has none is read again first.
+    pub(crate) fn to_member(&mut self, id: &AgentId, envelope: Envelope) {
+        let works = works(&envelope.command.body);
+        let Some(member) = self.crew.members.get_mut(id) else { return };
+        let cause = envelope.command.id;
+        if works {
+            let place = Place { session: member.session, agent: id.clone(), cause: Some(cause) };
+            // Going on is no message.
+            if matches!(envelope.command.body, CommandBody::Turn(TurnCommand::Submit { .. })) {
+                let event = StateEvent::Receipt { receipt: Receipt::Queued };
+                self.bus.publish(&place, EventBody::State(event));
+            }
+            // From here on it has work; the row follows with its own.
+            if !member.state().at_work() {
+                member.view.state = AgentState::Running;
+                member.announced = false;
+                member.stopping = false;
+            }
+        }
+        if member.state() == AgentState::Queued && member.hands.is_none() {
+            // It has not begun: what is said to it waits with it.
+            member.early.push(envelope);
+            return;
+        }
+        let Some(hands) = &member.hands else { return self.revive(id, vec![envelope]) };
+        match hands.commands.try_send(envelope) {
+            Ok(()) => {}
+            Err(TrySendError::Full(e)) => {
+                let notice = Notice::new(NoticeKind::User, "the agent is busy: try again");
+                self.refuse(e.client, e.command.id, notice);
+            }
+            Err(TrySendError::Closed(e)) => {
+                member.hands = None;
+                self.revive(id, vec![e]);
+            }
+        }
+    }
+
+    /// Reads an agent's session again, and goes on with it.
+    fn revive(&mut self, id: &AgentId, then: Vec<Envelope>) {
+        if let Some(member) = self.crew.members.get_mut(id)
+            && let Some(waiting) = &mut member.reviving
+        {
+            waiting.extend(then);
+            return;
+        }
+        let Some(member) = self.crew.members.get(id) else { return };
+        let folder = match member.order.folder.as_str() {
+            "" => None,
+            folder => match tiller_tool::Workspace::new(std::path::Path::new(folder)) {
+                Ok(folder) => {
+                    let inside = self.w.permit.protection(&folder.root);
+                    Some(folder.protect(inside))
+                }
+                Err(e) => return self.no_start(id, &format!("its folder {folder} cannot be opened: {e}")),
+            },
+        };
+        let w = match self.w.child(member, id.depth(), folder) {
+            Ok(w) => std::sync::Arc::new(w),
+            Err(e) => return self.no_start(id, &format!("the folder cannot be opened: {e}")),
+        };
+        let (session, tx, id) = (member.session, self.tx.clone(), id.clone());
+        if let Some(member) = self.crew.members.get_mut(&id) {
+            member.reviving = Some(Vec::new());
+        }
+        self.spawn(async move {
+            let loaded = Box::new(load::load(&w, session, false).await);
+            let _ = tx.send(Msg::Crew(CrewMsg::Revived { id, w, loaded, then })).await;
+        });
+    }
+
+    pub(crate) fn revived(
+        &mut self,
+        id: &AgentId,
+        w: std::sync::Arc<crate::world::World>,
+        loaded: Result<crate::session::load::Loaded, tiller_store::StoreError>,
+        then: Vec<Envelope>,
+    ) {
+        let Some(member) = self.crew.members.get_mut(id) else { return };
+        let later = member.reviving.take().unwrap_or_default();
+        let loaded = match loaded {
+            Ok(loaded) => loaded,
+            Err(e) => return self.no_start(id, &e.notice().message),
+        };
+        let before = member.view.state;
+        let (mut core, inbox) = self.new_child(id, w);
+        let profile = core.s.profile;
+        core.enter(loaded);
+        core.s.profile = profile;
+        self.set_running(id, core, inbox);
+        let work = then.iter().chain(&later).any(|e| works(&e.command.body));
+        if let Some(member) = self.crew.members.get_mut(id).filter(|_| !work) {
+            // It was only looked at.
+            member.view.state = before;
+        }
+        self.show_member(id);
+        for envelope in then.into_iter().chain(later) {
+            if let Some(hands) = self.crew.members.get(id).and_then(|m| m.hands.as_ref()) {
+                let _ = hands.commands.try_send(envelope);
+            }
+        }
+    }
+
+    /// The receipt of a message that stands in the conversation. (Only children give receipts.)
+    pub(crate) fn delivery(&self, cause: CommandId) -> Option<(Place, EventBody)> {
+        let step = self.me.child.as_ref()?.requests;
+        let event = StateEvent::Receipt { receipt: Receipt::Delivered { step } };
+        Some((self.place_of(Some(cause)), EventBody::State(event)))
+    }
+
+    /// The same, of one that had waited.
+    pub(crate) fn delivered(&mut self, id: tiller_protocol::QueueId) -> Option<(Place, EventBody)> {
+        let cause = self.me.child.as_mut()?.receipts.remove(&id)?;
+        self.delivery(cause)
+    }
+
+    /// It has ended, and not by itself: who wrote to it hears that it was not read.
+    pub(crate) fn missed(&mut self, why: &str) {
+        let Some(child) = &mut self.me.child else { return };
+        let missed = std::mem::take(&mut child.receipts);
+        if missed.is_empty() {
+            return;
+        }
+        self.queue.retain(|q| !missed.contains_key(&q.id));
+        for cause in missed.into_values() {
+            self.state(Some(cause), StateEvent::Receipt { receipt: Receipt::Missed { why: why.to_owned() } });
+        }
+        self.queue_changed(None);
+    }
+}
+
+/// Whether a command gives an agent something to do.
+fn works(body: &CommandBody) -> bool {
+    match body {
+        CommandBody::Turn(TurnCommand::Submit { .. } | TurnCommand::Continue) => true,
+        CommandBody::Query(Query::Snapshot) => false,
+        _ => false,
+    }
+}

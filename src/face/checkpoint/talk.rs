@@ -1,0 +1,114 @@
+//! The conversation goes back, and comes again: as a branch of its own, as in the workbench. Nothing is deleted.
+
+use tiller_engine::files::back::{self, Wishes};
+use tiller_engine::undo::{self, Next};
+use tiller_protocol::op::OpChange;
+use tiller_protocol::{EntryBody, EntryId, Notice, NoticeKind, Op};
+use tiller_store::{Lease, Take};
+
+use super::{Exit, Here, OPS, Said, one_line};
+
+/// What the log calls it when the conversation goes back.
+const FORK: &str = "fork";
+
+impl Here<'_> {
+    /// Goes on before the message of the person's at `entry`, or at a named moment. The files' row in the log, if there
+    /// is one, goes with it.
+    pub(super) fn talk_back(&mut self, entry: EntryId, said: &mut Said) -> Result<(), Notice> {
+        let node = self.store.entry(entry).map_err(|e| e.notice())?;
+        let (at, draft) = match node.body {
+            EntryBody::User { message, .. } => (node.parent, Some(message.text)),
+            _ => (Some(node.id), None),
+        };
+        let before = self.store.head(self.session, &self.head).map_err(|e| e.notice())?;
+        let id = self.ids().next(self.setup.clock.now()).simple().to_string();
+        let name = format!("branch-{}", &id[id.len() - 8..]);
+        let from = Some(self.head.clone());
+        let change = OpChange::Head { name: name.clone(), before, after: at, from };
+        let op = Op { with: said.op, ..self.op(FORK, change) };
+        self.store.set_head(self.session, &name, at, Some(op)).wait().map_err(|e| e.notice())?;
+        self.leave(&name);
+        said.lines.push(format!("The conversation goes on from there, on {name}; the old path stays."));
+        if let Some(text) = &draft {
+            said.lines.push(format!("There you had written: {}", one_line(text)));
+        }
+        (said.branch, said.draft) = (Some(name), draft);
+        Ok(())
+    }
+
+    fn leave(&mut self, now: &str) {
+        self.behind.push(std::mem::replace(&mut self.head, now.to_owned()));
+    }
+
+    /// It is done. Heads that were left go when they hold nothing of their own.
+    pub(super) fn end(&mut self, lease: Lease) -> Result<(), Notice> {
+        self.store.release(lease).wait().map_err(|e| e.notice())?;
+        for was in std::mem::take(&mut self.behind) {
+            self.store.drop_bare_head(self.session, &was).wait().map_err(|e| e.notice())?;
+        }
+        Ok(())
+    }
+
+    /// Takes the last restore back, of files or of the conversation, and what was done in one with it.
+    pub(super) fn undo(&mut self, redo: bool, json: bool) -> Result<Exit, Notice> {
+        let ops = self.store.ops(self.session, OPS).map_err(|e| e.notice())?;
+        let head = self.head.clone();
+        let back = |op: &Op| {
+            let title = op.title.strip_prefix("undo ").or_else(|| op.title.strip_prefix("redo "));
+            match op.change {
+                OpChange::Files { .. } => true,
+                OpChange::Head { .. } => title.unwrap_or(&op.title) == FORK && undo::fits(op, &head),
+                _ => false,
+            }
+        };
+        let none = if redo { "No restore was undone." } else { "No restore can be undone." };
+        let none = || Notice::new(NoticeKind::User, none);
+        let mut next = Some(undo::next(&ops, redo, back).ok_or_else(none)?);
+        let lease = self.lease()?;
+        let mut said = Said::default();
+        while let Some(this) = next.take() {
+            let title = format!("{} {}", if redo { "redo" } else { "undo" }, this.title);
+            match &this.row.change {
+                OpChange::Head { .. } => self.move_back(&this, &title, &mut said)?,
+                _ => {
+                    let goal = back::reverse(&this.row).ok_or_else(none)?;
+                    self.files(&lease, &goal, &Wishes::default(), &title, Some(this.root), &mut said)?;
+                }
+            }
+            next = this.with.and_then(|root| undo::of(&ops, root, redo));
+        }
+        self.end(lease)?;
+        said.say(json)
+    }
+
+    /// To the branch that a row of the log came from.
+    fn move_back(&mut self, this: &Next, title: &str, said: &mut Said) -> Result<(), Notice> {
+        let OpChange::Head { before, from: Some(to), .. } = &this.row.change else {
+            return Err(Notice::new(
+                NoticeKind::User,
+                "The log does not say where the conversation came from.",
+            ));
+        };
+        let heads = self.store.heads(self.session).map_err(|e| e.notice())?;
+        let there = heads.iter().find(|(name, _)| name == to).map(|(_, entry)| *entry);
+        let here = self.store.head(self.session, &self.head).map_err(|e| e.notice())?;
+        let after = there.unwrap_or(*before);
+        let change = OpChange::Head { name: to.clone(), before: here, after, from: Some(self.head.clone()) };
+        let op = Op { of: Some(this.root), ..self.op(title, change) };
+        let done = if there.is_some() {
+            // Somebody may be at work on it.
+            let lease = self.store.acquire(self.session, to, Take::IfFree).wait().map_err(|e| e.notice())?;
+            let done = self.store.go_to_head(self.session, to, Some(op)).wait();
+            self.store.release(lease).wait().map_err(|e| e.notice())?;
+            done
+        } else {
+            self.store.set_head(self.session, to, after, Some(op)).wait()
+        };
+        done.map_err(|e| e.notice())?;
+        let to = to.clone();
+        self.leave(&to);
+        said.lines.push(format!("The conversation is on {to} again."));
+        said.branch = Some(to);
+        Ok(())
+    }
+}

@@ -1,0 +1,10 @@
+//! Adapters: what is particular to one vendor's program, as data. A new program is a new file.
+
+mod load;
+mod schema;
+
+pub use load::{Adapters, Problem, parse};
+pub use schema::{
+    Acp, Adapter, Auth, Dialog, DialogOption, Env, Format, Headless, Kind, Means, MissingFile, Pattern,
+    Program, PromptBy, Pty, Rule,
+};

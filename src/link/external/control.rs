@@ -1,0 +1,138 @@
+//! What can be done to a running external agent.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tiller_protocol::Grid;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+/// What became of a message, as far as known at once. Later news come as [`super::Said::Delivered`] or
+/// [`super::Said::Missed`] with the same id.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Receipt {
+    /// It waits for the next step at which the program takes messages.
+    Queued { id: u64 },
+    /// It has ended, or takes no messages.
+    Missed { why: String },
+}
+
+/// What the driver of a transport is told.
+#[derive(Debug)]
+pub(crate) enum Order {
+    Say {
+        id: u64,
+        text: String,
+    },
+    /// A person's keys, as bytes.
+    Keys(Vec<u8>),
+    Resize(u16, u16),
+    /// A person looks at it (true) and may type.
+    Attach(bool),
+}
+
+/// The screen of a terminal transport.
+pub(crate) trait View: Send + Sync {
+    /// What is on it now.
+    fn grid(&self) -> Grid;
+    /// Up to `lines` lines that scrolled away, and the screen.
+    fn scrollback(&self, lines: usize) -> Vec<String>;
+}
+
+struct Inner {
+    /// To the driver, which holds the other end until the run is over. Bounded: a person's hands are slow.
+    orders: mpsc::Sender<Order>,
+    soft: CancellationToken,
+    hard: CancellationToken,
+    next: AtomicU64,
+    view: Mutex<Option<Arc<dyn View>>>,
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        // Nobody can steer it any more.
+        self.hard.cancel();
+    }
+}
+
+/// A handle on a running external agent. Dropping all of them ends it.
+#[derive(Clone)]
+pub struct Control(Arc<Inner>);
+
+impl std::fmt::Debug for Control {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Control").finish_non_exhaustive()
+    }
+}
+
+/// The driver's ends.
+#[derive(Debug)]
+pub(crate) struct Reins {
+    pub orders: mpsc::Receiver<Order>,
+    /// End in good order: cancel the turn, then TERM.
+    pub soft: CancellationToken,
+    /// KILL.
+    pub hard: CancellationToken,
+}
+
+impl Control {
+    pub(crate) fn new() -> (Self, Reins) {
+        let (orders, rx) = mpsc::channel(64);
+        let (soft, hard) = (CancellationToken::new(), CancellationToken::new());
+        let inner = Inner {
+            orders,
+            soft: soft.clone(),
+            hard: hard.clone(),
+            next: AtomicU64::new(1),
+            view: Mutex::default(),
+        };
+        (Self(Arc::new(inner)), Reins { orders: rx, soft, hard })
+    }
+
+    pub(crate) fn show(&self, view: Arc<dyn View>) {
+        *self.0.view.lock().unwrap_or_else(PoisonError::into_inner) = Some(view);
+    }
+
+    /// Sends a message. It is delivered between turns (ACP, headless with resume) or typed (PTY).
+    pub async fn say(&self, text: impl Into<String>) -> Receipt {
+        let id = self.0.next.fetch_add(1, Ordering::Relaxed);
+        match self.0.orders.send(Order::Say { id, text: text.into() }).await {
+            Ok(()) => Receipt::Queued { id },
+            Err(_) => Receipt::Missed { why: "it has ended".into() },
+        }
+    }
+
+    /// Ends it: its turn is cancelled where it can be, then its whole process group gets TERM, and KILL after the
+    /// grace. `hard`: KILL at once.
+    pub fn stop(&self, hard: bool) {
+        self.0.soft.cancel();
+        if hard {
+            self.0.hard.cancel();
+        }
+    }
+
+    /// A person's keys (PTY). False: it has ended or does not read.
+    pub fn keys(&self, bytes: impl Into<Vec<u8>>) -> bool {
+        self.0.orders.try_send(Order::Keys(bytes.into())).is_ok()
+    }
+
+    /// Its terminal has another size now (PTY).
+    pub fn resize(&self, cols: u16, rows: u16) -> bool {
+        self.0.orders.try_send(Order::Resize(cols, rows)).is_ok()
+    }
+
+    /// A person looks at it and may type, or no longer (PTY).
+    pub fn attach(&self, on: bool) -> bool {
+        self.0.orders.try_send(Order::Attach(on)).is_ok()
+    }
+
+    /// What is on its screen; `None` without a terminal.
+    pub fn screen(&self) -> Option<Grid> {
+        self.0.view.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(|v| v.grid())
+    }
+
+    /// Up to `lines` lines of what scrolled away, and the screen; `None` without a terminal.
+    pub fn scrollback(&self, lines: usize) -> Option<Vec<String>> {
+        self.0.view.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(|v| v.scrollback(lines))
+    }
+}

@@ -1,0 +1,76 @@
+//! For the tests of this room: programs that are shell scripts behind an adapter.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tiller_tool::shell::Host;
+use tokio::sync::mpsc;
+use tokio::time::timeout;
+
+use super::adapter::{Adapter, parse};
+use super::{Ending, Job, Limits, Said, start};
+
+/// A program of the test: a shell script behind an adapter.
+pub(crate) struct Fake {
+    pub tmp: tempfile::TempDir,
+    pub adapter: Arc<Adapter>,
+}
+
+impl Fake {
+    pub(crate) fn headless(format: &str, more: &str, script: &str) -> Self {
+        Self::new(&format!("[headless]\nformat = \"{format}\"\nprompt = \"stdin\"\n{more}"), script)
+    }
+
+    /// `sections`: of the adapter; `PROGRAM` stands for the script.
+    pub(crate) fn new(sections: &str, script: &str) -> Self {
+        let tmp = tempfile::tempdir().unwrap();
+        let program = tmp.path().join("fake");
+        std::fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
+        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let text = format!(
+            "name = \"fake\"\ntitle = \"Fake\"\n[program]\ncommand = \"{}\"\ninstall = \"x\"\n[auth]\nmissing = ['Not logged in']\nfix = \"log in\"\n{}",
+            program.display(),
+            sections.replace("PROGRAM", &program.display().to_string()),
+        );
+        Self { adapter: Arc::new(parse(Path::new("fake.toml"), &text).unwrap()), tmp }
+    }
+
+    pub(crate) fn job(&self, prompt: &str) -> Job {
+        Job {
+            adapter: self.adapter.clone(),
+            transport: None,
+            prompt: prompt.into(),
+            cwd: self.tmp.path().into(),
+            model: None,
+            resume: None,
+            env: vec![("PATH".into(), std::env::var("PATH").unwrap())],
+            lookup: Arc::new(|_| None),
+            auto_approve: true,
+            stay: false,
+            size: (80, 24),
+            limits: Limits { grace: Duration::from_millis(200), ..Limits::default() },
+            files: None,
+        }
+    }
+
+    pub(crate) async fn ending(&self, job: Job) -> Ending {
+        let (_control, said) = start(job, &Host::default()).unwrap();
+        all(said).await.1
+    }
+}
+
+/// Everything, and the one ending.
+pub(crate) async fn all(mut said: mpsc::Receiver<Said>) -> (Vec<Said>, Ending) {
+    let mut before = Vec::new();
+    let collect = async {
+        while let Some(s) = said.recv().await {
+            before.push(s);
+        }
+    };
+    timeout(Duration::from_secs(60), collect).await.expect("the stream is stuck");
+    let Some(Said::Ended(ending)) = before.pop() else { panic!("no ending: {before:?}") };
+    assert!(!before.iter().any(|s| matches!(s, Said::Ended(_))));
+    (before, ending)
+}

@@ -1,0 +1,298 @@
+//! The mode without a screen: one process a turn, its records read line by line.
+//!
+//! A message that arrives meanwhile is the next turn, in the program's own session, where it can resume one.
+
+mod claude;
+mod codex;
+mod gemini;
+mod opencode;
+mod text;
+
+use std::time::Duration;
+
+use tiller_tool::shell::Exit;
+use tokio::io::AsyncWriteExt;
+use tokio::time::{Instant, sleep_until, timeout};
+
+use super::adapter::{Format, Headless, PromptBy};
+use super::control::Order;
+use super::job::{Job, Transport};
+use super::pipes::{self, Line, Piped};
+use super::run::{Run, fill};
+use super::said::{Doing, Ending, Said, Source, Status};
+
+/// After its last record, for its end.
+const LINGER: Duration = Duration::from_secs(10);
+
+/// Reads the records of one program.
+pub(crate) trait Records: Send {
+    /// One line. What it tells goes to `out`; what is not known is ignored.
+    fn line(&mut self, line: &str, out: &mut Vec<Said>);
+    /// Whether it said that the turn is over.
+    fn over(&self) -> bool;
+    /// The turn as told, when the program has ended with this code (`None`: it was ended).
+    fn told(&mut self, exit: Option<i32>) -> Told;
+}
+
+/// What the records told of the turn.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Told {
+    /// Records that made sense.
+    pub records: u64,
+    /// It said that the turn is over: well, or why not.
+    pub over: Option<Result<(), String>>,
+    /// The answer.
+    pub text: String,
+    /// Its session.
+    pub session: Option<String>,
+}
+
+pub(crate) fn arguments(h: &Headless, job: &Job, prompt: &str, session: Option<&str>) -> Vec<String> {
+    let none = &Vec::new();
+    let resume = if session.is_some() { &h.resume } else { none };
+    let model = if job.model.is_some() { &h.model } else { none };
+    let how = if job.auto_approve { &h.auto } else { &h.careful };
+    let parts = [&h.args, resume, &h.options, model, how, &h.last];
+    let args: Vec<String> = parts.into_iter().flatten().cloned().collect();
+    fill(&args, job, prompt, session)
+}
+
+fn reader(h: &Headless) -> Box<dyn Records> {
+    match h.format {
+        Format::Claude => Box::<claude::Claude>::default(),
+        Format::Codex => Box::<codex::Codex>::default(),
+        Format::Gemini => Box::<gemini::Gemini>::default(),
+        Format::Opencode => Box::<opencode::Opencode>::default(),
+        Format::Text => Box::new(text::Text::new(h)),
+    }
+}
+
+/// How a turn came out.
+struct Turn {
+    ending: Ending,
+    session: Option<String>,
+}
+
+/// Turn after turn, until there is nothing more to do.
+pub(crate) async fn run(mut run: Run) -> Ending {
+    let Some(h) = run.job.adapter.headless.clone() else {
+        return Ending::new(Status::Failed, "its adapter has no headless section");
+    };
+    let wall = Instant::now() + run.job.limits.wall;
+    let mut prompt = run.job.prompt.clone();
+    let mut session = run.job.resume.clone();
+    loop {
+        let turn = turn(&mut run, &h, &prompt, wall).await;
+        session = turn.session.or(session);
+        let can = session.is_some() && !h.resume.is_empty();
+        if turn.ending.status != Status::Done || !can || run.out_of_reach() {
+            run.miss_all(if can { "it ended first" } else { "this program takes no second message" }).await;
+            return turn.ending;
+        }
+        if run.missed.is_empty() && run.job.stay {
+            let text = turn.ending.text.clone();
+            if run.out.send(Said::TurnDone { text }).await.is_err()
+                || run.out.state(Doing::Idle, Source::Report).await.is_err()
+                || !run.wait(wall).await
+            {
+                run.miss_all("it ended first").await;
+                return turn.ending;
+            }
+        }
+        run.collect();
+        if run.missed.is_empty() {
+            run.miss_all("it ended first").await;
+            return turn.ending;
+        }
+        let next = std::mem::take(&mut run.missed);
+        prompt = next.iter().map(|(_, text)| text.as_str()).collect::<Vec<_>>().join("\n\n");
+        run.launch.args = arguments(&h, &run.job, &prompt, session.as_deref());
+        if run.launch.args.iter().any(|a| a.len() > super::run::ARGUMENT) {
+            run.missed = next;
+            run.miss_all("it is too long for this program's command line").await;
+            return turn.ending;
+        }
+        for (id, _) in next {
+            let _ = run.out.send(Said::Delivered { id }).await;
+        }
+        let _ = run.out.send(Said::Break).await;
+    }
+}
+
+impl Run {
+    fn out_of_reach(&self) -> bool {
+        self.reins.soft.is_cancelled() || self.reins.hard.is_cancelled()
+    }
+
+    /// Takes messages that have come.
+    fn collect(&mut self) {
+        while let Ok(order) = self.reins.orders.try_recv() {
+            self.note(order);
+        }
+    }
+
+    fn note(&mut self, order: Order) {
+        if let Order::Say { id, text } = order {
+            self.missed.push((id, text));
+        }
+    }
+
+    /// Waits for a message. False: it is to end.
+    async fn wait(&mut self, wall: Instant) -> bool {
+        loop {
+            tokio::select! {
+                biased;
+                () = self.reins.soft.cancelled() => return false,
+                () = self.reins.hard.cancelled() => return false,
+                () = self.out.closed() => return false,
+                () = sleep_until(wall) => return false,
+                order = self.reins.orders.recv() => match order {
+                    Some(order) => self.note(order),
+                    None => return false,
+                }
+            }
+            if !self.missed.is_empty() {
+                return true;
+            }
+        }
+    }
+}
+
+/// Why reading stopped.
+enum Stop {
+    /// The end of its output.
+    End,
+    /// Its last record, and its output is still open.
+    Over,
+    Cancelled,
+    Wall,
+    Idle,
+    TooMuch,
+}
+
+async fn turn(run: &mut Run, h: &Headless, prompt: &str, wall: Instant) -> Turn {
+    let limits = run.job.limits;
+    let started = pipes::start(&run.host, run.launch.clone(), limits.line, limits.output);
+    let Piped { mut hosted, mut stdin, mut lines, errors } = match started {
+        Ok(piped) => piped,
+        Err(e) => {
+            let why = format!("{} could not be started: {e}", run.launch.program.display());
+            return Turn { ending: Ending::new(Status::Failed, why), session: None };
+        }
+    };
+    let mut records = reader(h);
+    let given = if h.prompt == PromptBy::Stdin { prompt.to_owned() } else { String::new() };
+    // Ends when the text is taken or the program is gone. Closing the pipe is what makes it begin.
+    let writer = tokio::spawn(async move {
+        let _ = stdin.write_all(given.as_bytes()).await;
+    });
+    let begun = run.out.send(Said::Started { pid: hosted.pid, transport: Transport::Headless }).await;
+    let stop = if begun.is_err() || run.out.state(Doing::Working, Source::Report).await.is_err() {
+        Stop::Cancelled
+    } else {
+        read(run, &mut lines, &mut *records, wall).await
+    };
+    let exit = match stop {
+        Stop::End | Stop::Over => tokio::select! {
+            biased;
+            () = run.reins.hard.cancelled() => None,
+            () = run.reins.soft.cancelled() => None,
+            exit = timeout(LINGER, hosted.ended()) => exit.ok(),
+        },
+        _ => hosted.exited(),
+    };
+    let grace = if exit.is_some() { Duration::ZERO } else { limits.grace };
+    hosted.end(grace, &run.reins.hard).await;
+    writer.abort();
+    let told = records.told(exit.map(|e| e.code));
+    let session = told.session.clone();
+    let errors = errors.text().await;
+    let mut ending = judge(stop, exit, told, &errors, run);
+    ending.exit = exit.map(|e| e.code);
+    Turn { ending, session }
+}
+
+async fn read(run: &mut Run, lines: &mut pipes::Lines, records: &mut dyn Records, wall: Instant) -> Stop {
+    let mut out = Vec::new();
+    let mut idle = Instant::now() + run.job.limits.idle;
+    let mut over: Option<Instant> = None;
+    loop {
+        tokio::select! {
+            biased;
+            () = run.reins.hard.cancelled() => return Stop::Cancelled,
+            () = run.reins.soft.cancelled() => return Stop::Cancelled,
+            () = run.out.closed() => return Stop::Cancelled,
+            () = sleep_until(wall) => return Stop::Wall,
+            () = sleep_until(over.unwrap_or(idle)) => {
+                return if over.is_some() { Stop::Over } else { Stop::Idle };
+            }
+            Some(order) = run.reins.orders.recv() => run.note(order),
+            line = lines.next() => {
+                idle = Instant::now() + run.job.limits.idle;
+                match line {
+                    Line::Text(line) => records.line(&line, &mut out),
+                    Line::TooLong => out.push(Said::Note("a line of its output was too long and is left out".into())),
+                    Line::TooMuch => return Stop::TooMuch,
+                    Line::End => return Stop::End,
+                }
+                for said in out.drain(..) {
+                    if run.out.send(said).await.is_err() {
+                        return Stop::Cancelled;
+                    }
+                }
+                if over.is_none() && records.over() {
+                    over = Some(Instant::now() + LINGER);
+                }
+            }
+        }
+    }
+}
+
+/// The one ending of all that is known. What it claims counts only when its end agrees.
+fn judge(stop: Stop, exit: Option<Exit>, told: Told, errors: &str, run: &Run) -> Ending {
+    let adapter = &run.job.adapter;
+    let said = |why: &str| {
+        let all = format!("{why}\n{errors}");
+        let login = adapter.auth.missing.iter().any(|p| p.found(&all));
+        let fix = if login { format!("; it is not logged in: {}", adapter.auth.fix) } else { String::new() };
+        format!("{}{fix}", why.trim())
+    };
+    let with_errors = |why: &str| {
+        let last: Vec<&str> = errors.lines().rev().take(5).collect();
+        let last: Vec<&str> = last.into_iter().rev().collect();
+        if last.is_empty() { said(why) } else { said(&format!("{why}: {}", last.join("\n"))) }
+    };
+    let (status, why) = match (stop, told.over, exit.map(|e| e.code)) {
+        (Stop::Cancelled, ..) => (Status::Cancelled, "stopped".to_owned()),
+        (Stop::Wall, ..) => {
+            (Status::TimedOut, format!("it ran for longer than {} s", run.job.limits.wall.as_secs()))
+        }
+        (Stop::Idle, ..) => {
+            (Status::TimedOut, format!("it said nothing for {} s", run.job.limits.idle.as_secs()))
+        }
+        (Stop::TooMuch, ..) => {
+            (Status::Failed, format!("it wrote more than {} MB", run.job.limits.output >> 20))
+        }
+        (_, _, None) if run.reins.soft.is_cancelled() => (Status::Cancelled, "stopped".into()),
+        (_, Some(Err(why)), _) => (Status::Failed, said(&why)),
+        // It did what it had to and would not go: its processes were ended.
+        (_, Some(Ok(())), None | Some(0)) => (Status::Done, String::new()),
+        (_, _, Some(code)) if code > 128 => {
+            (Status::Crashed, with_errors(&format!("it was ended by signal {}", code - 128)))
+        }
+        (_, Some(Ok(())), Some(code)) => {
+            (Status::Failed, with_errors(&format!("it said that it was done, but ended with code {code}")))
+        }
+        (_, None, Some(0)) if told.records == 0 => {
+            (Status::Failed, with_errors("it ended without a word that could be understood"))
+        }
+        (_, None, Some(0)) => (Status::Failed, with_errors("it ended without saying that it was done")),
+        (_, None, Some(code)) => (Status::Failed, with_errors(&format!("it ended with code {code}"))),
+        (_, None, None) => (Status::Crashed, with_errors("it closed its output and did not end")),
+    };
+    Ending { status, text: told.text, exit: None, why, files: Vec::new() }
+}
+
+#[cfg(test)]
+#[path = "tests.rs"]
+mod tests;

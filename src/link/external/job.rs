@@ -1,0 +1,155 @@
+//! What is asked of an external agent.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
+
+use super::adapter::Adapter;
+
+/// How we talk to the program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Transport {
+    /// Agent Client Protocol: JSON-RPC over its standard input and output.
+    Acp,
+    /// Its mode without a screen, with JSON lines where it has them.
+    Headless,
+    /// In a terminal of ours.
+    Pty,
+}
+
+impl Transport {
+    /// As written in files and shown.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Acp => "acp",
+            Self::Headless => "headless",
+            Self::Pty => "pty",
+        }
+    }
+}
+
+/// Reads one variable of the person's environment.
+pub type Lookup = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
+
+/// One run of a program.
+#[derive(Clone)]
+pub struct Job {
+    pub adapter: Arc<Adapter>,
+    /// `None`: the best that the adapter offers and that is installed (ACP, headless, PTY).
+    pub transport: Option<Transport>,
+    pub prompt: String,
+    pub cwd: PathBuf,
+    /// In the program's own spelling.
+    pub model: Option<String>,
+    /// The program's own session to go on with.
+    pub resume: Option<String>,
+    /// The base, already allow-listed. The adapter adds what its vendor's program needs, taken from `lookup`;
+    /// keys of other vendors are taken out.
+    pub env: Vec<(String, String)>,
+    /// Where the adapter's own variables (its vendor's key) are looked up.
+    pub lookup: Lookup,
+    /// The program may do everything unasked. Without it, what it asks arrives as [`super::Said::Ask`], or, where
+    /// the transport cannot ask (headless), is refused by the program itself.
+    pub auto_approve: bool,
+    /// After a turn, wait for more messages instead of ending.
+    pub stay: bool,
+    /// Columns and rows of its terminal.
+    pub size: (u16, u16),
+    pub limits: Limits,
+    /// Reads and writes files for the program, by the engine's rules (ACP). `None`: not offered to it.
+    pub files: Option<Arc<dyn Files>>,
+}
+
+impl fmt::Debug for Job {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Job")
+            .field("adapter", &self.adapter.name)
+            .field("transport", &self.transport)
+            .field("cwd", &self.cwd)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What a run may use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// From start to end.
+    pub wall: Duration,
+    /// Without a sign of life (time in which a question waits for the person does not count).
+    pub idle: Duration,
+    /// Bytes of output in all (headless, ACP). A terminal has no such limit: only its latest screen counts.
+    pub output: u64,
+    /// Bytes of one line of output; the rest of a longer one is dropped.
+    pub line: usize,
+    /// From TERM to KILL.
+    pub grace: Duration,
+    /// In a terminal: after a person's key, nothing is typed for so long.
+    pub typing: Duration,
+    /// In a terminal: messages that come so close together are typed as one.
+    pub coalesce: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            wall: Duration::from_secs(60 * 60),
+            idle: Duration::from_secs(15 * 60),
+            output: 256 << 20,
+            line: 16 << 20,
+            grace: Duration::from_secs(3),
+            typing: Duration::from_secs(3),
+            coalesce: Duration::from_millis(500),
+        }
+    }
+}
+
+/// Files of the workspace, as the engine's rules allow them. Paths are absolute, free of `..`, and inside the
+/// job's folder by name; links are for the implementation to judge.
+#[async_trait]
+pub trait Files: Send + Sync {
+    /// The whole text.
+    ///
+    /// # Errors
+    /// As [`FileError`] says.
+    async fn read(&self, path: &Path) -> Result<String, FileError>;
+
+    /// Replaces or creates the file.
+    ///
+    /// # Errors
+    /// As [`FileError`] says.
+    async fn write(&self, path: &Path, text: &str) -> Result<(), FileError>;
+}
+
+/// Why a file was not read or written.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FileError {
+    #[error("there is no such file")]
+    Missing,
+    /// By a rule or by the person.
+    #[error("not allowed: {0}")]
+    Refused(String),
+    #[error("{0}")]
+    Failed(String),
+}
+
+/// Why nothing was started. Each says what to do.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum StartError {
+    /// Not on the search path.
+    #[error("{program} is not installed: {hint}")]
+    Missing { program: String, hint: String },
+    /// The adapter has no such transport, or its extra program is missing.
+    #[error("{agent} cannot be run over {}: {why}", transport.name())]
+    NoTransport { agent: String, transport: Transport, why: String },
+    /// The folder is not there.
+    #[error("the folder {} cannot be used: {why}", folder.display())]
+    Folder { folder: PathBuf, why: String },
+    /// The system refused.
+    #[error("{program} could not be started: {why}")]
+    System { program: String, why: String },
+}

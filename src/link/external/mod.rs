@@ -1,0 +1,46 @@
+//! Agent programs of other vendors, over three transports, told as one stream.
+//!
+//! [`start`] runs one program for one [`Job`] and gives a [`Control`] (what the person and the engine do to it)
+//! and a receiver of [`Said`] (what it does). The last word is always one [`Said::Ended`].
+//!
+//! | file | its job |
+//! | --- | --- |
+//! | `job`, `said`, `control` | the seam: what is asked, what is told, what can be done meanwhile |
+//! | `adapter` | what is particular to one program, as data (`assets/adapters`) |
+//! | `check` | preflight: there, new enough, logged in? |
+//! | `environment` | what the program sees: of keys only its own vendor's |
+//! | `run`, `out` | starting, the one ending, the sending side |
+//! | `pipes` | its streams: lines of bounded length |
+//! | `headless` | one process a turn, its records |
+//! | `acp` | Agent Client Protocol; `choice`: which option an answer means |
+//! | `pty` | in a terminal of ours: emulated, typed into by paste, its dialogs recognised |
+//! | `tools` | one look for the tools of all vendors |
+
+mod acp;
+pub mod adapter;
+mod check;
+mod choice;
+mod control;
+mod environment;
+#[cfg(test)]
+mod fake;
+mod headless;
+mod job;
+mod out;
+mod pipes;
+mod pty;
+mod run;
+mod said;
+mod tools;
+
+pub use adapter::{Adapter, Adapters};
+pub use check::{Checker, Ready};
+pub use control::{Control, Receipt};
+pub use job::{FileError, Files, Job, Limits, Lookup, StartError, Transport};
+pub use run::start;
+pub use said::{
+    Answer, Ask, Choice, ChoiceKind, Doing, Ending, FileDiff, Guess, Question, Said, Source, Status, ToolUse,
+};
+
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;

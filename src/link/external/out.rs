@@ -1,0 +1,66 @@
+//! The driver's side of the stream.
+
+use tokio::sync::{mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
+
+use super::said::{Answer, Ask, Doing, Guess, Question, Said, Source};
+
+/// Nobody listens any more, or it is to end at once.
+#[derive(Debug)]
+pub(crate) struct Gone;
+
+/// Sends what was said. The receiver is held by the engine; when it drops it, the run ends.
+#[derive(Debug)]
+pub(crate) struct Out {
+    tx: mpsc::Sender<Said>,
+    hard: CancellationToken,
+    asked: u64,
+    state: Option<Guess>,
+}
+
+impl Out {
+    pub(crate) fn new(tx: mpsc::Sender<Said>, hard: CancellationToken) -> Self {
+        Self { tx, hard, asked: 0, state: None }
+    }
+
+    /// Waits until there is room, so that a fast program is slowed by its pipe.
+    pub(crate) async fn send(&self, said: Said) -> Result<(), Gone> {
+        tokio::select! {
+            biased;
+            () = self.hard.cancelled() => Err(Gone),
+            sent = self.tx.send(said) => sent.map_err(|_| Gone),
+        }
+    }
+
+    /// Without waiting. False: no room.
+    pub(crate) fn try_send(&self, said: Said) -> bool {
+        self.tx.try_send(said).is_ok()
+    }
+
+    /// Tells of a state, once.
+    pub(crate) async fn state(&mut self, what: Doing, source: Source) -> Result<(), Gone> {
+        let guess = Guess { what, source };
+        if self.state.as_ref() == Some(&guess) {
+            return Ok(());
+        }
+        self.state = Some(guess.clone());
+        self.send(Said::State(guess)).await
+    }
+
+    /// Asks; the answer comes on the receiver, which fails when nobody will answer.
+    pub(crate) async fn ask(
+        &mut self,
+        call: Option<String>,
+        what: Question,
+    ) -> Result<oneshot::Receiver<Answer>, Gone> {
+        let (reply, answer) = oneshot::channel();
+        self.asked += 1;
+        self.send(Said::Ask(Ask { id: self.asked, call, what, reply })).await?;
+        Ok(answer)
+    }
+
+    /// The engine has dropped its end.
+    pub(crate) async fn closed(&self) {
+        self.tx.closed().await;
+    }
+}

@@ -1,0 +1,175 @@
+//! A program whose standard streams we hold: lines of bounded length out of it, the end of its errors kept.
+
+use std::collections::VecDeque;
+use std::os::fd::OwnedFd;
+use std::process::Stdio;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tiller_tool::shell::{Host, Hosted, Launch};
+use tokio::io::AsyncReadExt;
+use tokio::net::unix::pipe::{Receiver, Sender};
+
+/// Bytes of its errors that are kept: the last.
+const ERRORS: usize = 16 << 10;
+
+/// For its last words.
+const LAST: Duration = Duration::from_millis(500);
+
+/// Read at once.
+const CHUNK: usize = 64 << 10;
+
+/// A running program.
+pub(crate) struct Piped {
+    pub hosted: Hosted,
+    pub stdin: Sender,
+    pub lines: Lines,
+    pub errors: Errors,
+}
+
+/// Starts it.
+///
+/// # Errors
+/// When the system refuses.
+pub(crate) fn start(host: &Host, launch: Launch, line: usize, total: u64) -> std::io::Result<Piped> {
+    let (stdin, input) = std::io::pipe()?;
+    let (out, stdout) = std::io::pipe()?;
+    let (err, stderr) = std::io::pipe()?;
+    let hosted = host.start(launch, Stdio::from(stdin), Stdio::from(stdout), Stdio::from(stderr))?;
+    let stdin = Sender::from_owned_fd(OwnedFd::from(input))?;
+    let lines = Lines::new(Receiver::from_owned_fd(OwnedFd::from(out))?, line, total);
+    let errors = Errors::collect(Receiver::from_owned_fd(OwnedFd::from(err))?);
+    Ok(Piped { hosted, stdin, lines, errors })
+}
+
+/// What came out.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Line {
+    Text(String),
+    /// One that was too long, and dropped.
+    TooLong,
+    /// More than it may say in all.
+    TooMuch,
+    End,
+}
+
+/// Lines of a pipe, each of bounded length.
+#[derive(Debug)]
+pub(crate) struct Lines {
+    pipe: Receiver,
+    chunk: Vec<u8>,
+    rest: VecDeque<u8>,
+    line: Vec<u8>,
+    dropping: bool,
+    ended: bool,
+    longest: usize,
+    left: u64,
+}
+
+impl Lines {
+    fn new(pipe: Receiver, longest: usize, total: u64) -> Self {
+        Self {
+            pipe,
+            chunk: vec![0; CHUNK],
+            rest: VecDeque::new(),
+            line: Vec::new(),
+            dropping: false,
+            ended: false,
+            longest,
+            left: total,
+        }
+    }
+
+    /// The next. May be dropped and called again: nothing is lost.
+    pub(crate) async fn next(&mut self) -> Line {
+        loop {
+            if let Some(line) = self.take() {
+                return line;
+            }
+            if self.ended {
+                return self.last();
+            }
+            // A read that is cancelled has read nothing.
+            match self.pipe.read(&mut self.chunk).await {
+                Ok(0) | Err(_) => self.ended = true,
+                Ok(n) => {
+                    self.left = self.left.saturating_sub(n as u64);
+                    if self.left == 0 {
+                        self.ended = true;
+                        return Line::TooMuch;
+                    }
+                    self.rest.extend(&self.chunk[..n]);
+                }
+            }
+        }
+    }
+
+    /// A whole line of what was read.
+    fn take(&mut self) -> Option<Line> {
+        let end = self.rest.iter().position(|b| *b == b'\n');
+        let n = end.unwrap_or(self.rest.len());
+        if !self.dropping && self.line.len() + n > self.longest {
+            self.dropping = true;
+            self.line = Vec::new();
+        }
+        if self.dropping {
+            self.rest.drain(..n);
+        } else {
+            self.line.extend(self.rest.drain(..n));
+        }
+        end?;
+        self.rest.pop_front();
+        Some(self.whole())
+    }
+
+    fn whole(&mut self) -> Line {
+        if std::mem::take(&mut self.dropping) {
+            return Line::TooLong;
+        }
+        let line = std::mem::take(&mut self.line);
+        let text = String::from_utf8_lossy(&line);
+        Line::Text(text.strip_suffix('\r').unwrap_or(&text).to_owned())
+    }
+
+    fn last(&mut self) -> Line {
+        if self.dropping || !self.line.is_empty() {
+            return self.whole();
+        }
+        Line::End
+    }
+}
+
+/// The end of what it wrote to its standard error.
+#[derive(Debug)]
+pub(crate) struct Errors {
+    kept: Arc<Mutex<VecDeque<u8>>>,
+    /// Ends with the pipe.
+    task: tokio::task::JoinHandle<()>,
+}
+
+impl Errors {
+    fn collect(mut pipe: Receiver) -> Self {
+        let kept = Arc::new(Mutex::new(VecDeque::new()));
+        let into = kept.clone();
+        let task = tokio::spawn(async move {
+            let mut chunk = vec![0; 8 << 10];
+            while let Ok(n @ 1..) = pipe.read(&mut chunk).await {
+                let mut kept = into.lock().unwrap_or_else(PoisonError::into_inner);
+                kept.extend(&chunk[..n]);
+                let over = kept.len().saturating_sub(ERRORS);
+                kept.drain(..over);
+            }
+        });
+        Self { kept, task }
+    }
+
+    /// What is kept, cleaned of escape sequences and trimmed; to be called when the program has ended.
+    pub(crate) async fn text(mut self) -> String {
+        if tokio::time::timeout(LAST, &mut self.task).await.is_err() {
+            self.task.abort();
+        }
+        let kept: Vec<u8> =
+            self.kept.lock().unwrap_or_else(PoisonError::into_inner).iter().copied().collect();
+        tiller_tool::text::clean(&kept).trim().to_owned()
+    }
+}

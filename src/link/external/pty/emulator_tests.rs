@@ -1,0 +1,94 @@
+use super::*;
+
+#[test]
+fn the_grid_is_plain_cells_with_their_styles() {
+    let mut e = Emulator::new(10, 3);
+    e.feed("a\x1b[1;31mb\x1b[0;48;2;1;2;3m \x1b[0m漢\r\n\x1b[8mhidden".as_bytes());
+    let grid = e.grid();
+    assert_eq!((grid.cols, grid.rows.len(), grid.cursor), (10, 3, Some((6, 1))));
+    let row: Vec<_> =
+        grid.rows[0].iter().map(|r| (r.text.as_str(), r.style.fg, r.style.bg, r.style.bold)).collect();
+    assert_eq!(
+        row,
+        [
+            ("a", Hue::Default, Hue::Default, false),
+            ("b", Hue::Index(1), Hue::Default, true),
+            (" ", Hue::Default, Hue::Rgb(1, 2, 3), false),
+            ("漢", Hue::Default, Hue::Default, false),
+        ]
+    );
+    assert_eq!(grid.text(), "ab 漢");
+    e.resize(20, 5);
+    assert_eq!(e.grid().rows.len(), 5);
+}
+
+#[test]
+fn u8_questions_are_answered_by_us_or_not_at_all_and_nothing_is_passed_on() {
+    // Question, and what our own terminal answers; empty: it does not.
+    for (what, question, answer) in [
+        ("position", "\x1b[6n", "\x1b[1;1R"),
+        ("status", "\x1b[5n", "\x1b[0n"),
+        ("attributes", "\x1b[c", "\x1b[?6c"),
+        ("colour of text", "\x1b]10;?\x07", "\x1b]10;rgb:d8d8/d8d8/d8d8\x07"),
+        ("colour behind", "\x1b]11;?\x1b\\", "\x1b]11;rgb:1010/1010/1010\x1b\\"),
+        ("palette", "\x1b]4;1;?\x07", "\x1b]4;1;rgb:d8d8/d8d8/d8d8\x07"),
+        ("size in cells", "\x1b[18t", "\x1b[8;24;80t"),
+        ("clipboard", "\x1b]52;c;?\x07", ""),
+        ("clipboard of selections", "\x1b]52;p;?\x1b\\", ""),
+        ("set clipboard", "\x1b]52;c;aGVsbG8=\x07", ""),
+        ("title", "\x1b[21t", ""),
+        ("graphics (kitty)", "\x1b_Gi=31,s=1,v=1,a=q,t=d,f=24;AAAA\x1b\\", ""),
+        ("graphics (sixel)", "\x1bPq#0;2;0;0;0~~\x1b\\", ""),
+        ("notification", "\x1b]9;hello\x07", ""),
+        ("notification", "\x1b]777;notify;a;b\x07", ""),
+        ("link", "\x1b]8;;file:///etc/passwd\x07x\x1b]8;;\x07", ""),
+        ("tmux passthrough", "\x1bPtmux;\x1b\x1b]52;c;?\x07\x1b\\", ""),
+        ("capabilities", "\x1bP+q544e\x1b\\", ""),
+        ("setting", "\x1bP$qm\x1b\\", ""),
+        ("answerback", "\x05", ""),
+        ("checksum of the screen", "\x1b[1;1;1;1;1;1*y", ""),
+        ("working folder", "\x1b]7;file://host/x\x07", ""),
+        ("icon", "\x1b]1;x\x07", ""),
+        ("window report", "\x1b[14t", "\x1b[4;384;640t"),
+    ] {
+        let mut e = Emulator::new(80, 24);
+        let fed = e.feed(question.as_bytes());
+        assert_eq!(String::from_utf8(fed.answers).unwrap(), answer, "{what}");
+        for run in e.grid().rows.iter().flatten() {
+            assert!(!run.text.chars().any(char::is_control), "{what}");
+        }
+    }
+}
+
+#[test]
+fn titles_are_plain_and_short_and_the_bell_is_a_flag() {
+    let mut e = Emulator::new(80, 24);
+    let fed = e.feed(format!("\x1b]2;hi {}\x07\x07", "x".repeat(5000)).as_bytes());
+    assert!(fed.bell);
+    let title = fed.title.unwrap();
+    assert!(title.starts_with("hi x") && title.chars().count() == TITLE);
+    assert_eq!(e.grid().title, title);
+    // Who asks without end and reads nothing gets a bounded answer.
+    assert!(e.feed("\x1b[6n".repeat(100_000).as_bytes()).answers.len() <= ANSWERS);
+}
+
+#[test]
+fn random_bytes_never_break_the_grid() {
+    let mut seed = 7u64;
+    let mut e = Emulator::new(40, 12);
+    for round in 0..300 {
+        let bytes: Vec<u8> = (0..400)
+            .map(|_| {
+                seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+                let b = (seed >> 33) as u8;
+                if b.is_multiple_of(5) { 0x1b } else { b }
+            })
+            .collect();
+        e.feed(&bytes);
+        if round % 10 == 0 {
+            e.resize(2 + (round % 60) as u16, 1 + (round % 30) as u16);
+        }
+        let grid = e.grid();
+        assert!(grid.rows.iter().flatten().all(|r| !r.text.chars().any(char::is_control)));
+    }
+}

@@ -1,0 +1,165 @@
+//! A program in a terminal of ours: its screen is emulated and shown, messages are pasted into it, its dialogs are
+//! recognised by rules of the adapter.
+//!
+//! A thread feeds the screen, one types; the driver looks at the screen at most every 50 ms, so that a flood costs no
+//! more than a trickle, and only the latest screen counts.
+
+mod answer;
+mod deliver;
+mod dialogs;
+mod driver;
+mod emulator;
+mod state;
+mod typing;
+
+use std::future::Future;
+use std::io::{Read, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tiller_protocol::Grid;
+use tiller_tool::shell::{Hosted, Resizer};
+use tokio::sync::watch;
+
+use self::emulator::Emulator;
+use self::state::Marks;
+use super::adapter::Pty;
+use super::control::View;
+use super::job::{Job, StartError};
+use super::run::{Run, fill};
+use super::said::{Doing, Ending};
+
+/// Read at once.
+const CHUNK: usize = 64 << 10;
+
+pub(crate) fn arguments(p: &Pty, job: &Job) -> Vec<String> {
+    let none = &Vec::new();
+    let resume = if job.resume.is_some() { &p.resume } else { none };
+    let model = if job.model.is_some() { &p.model } else { none };
+    let auto = if job.auto_approve { &p.auto } else { none };
+    let args: Vec<String> = [&p.args, resume, model, auto].into_iter().flatten().cloned().collect();
+    fill(&args, job, "", job.resume.as_deref())
+}
+
+/// What came besides pictures; the driver takes it at each look.
+#[derive(Debug, Default)]
+pub(crate) struct News {
+    pub title: Option<String>,
+    pub bell: bool,
+    pub mark: Option<Option<Doing>>,
+}
+
+/// The screen, shared by the thread that feeds it, the driver, and who looks.
+pub(crate) struct Screen {
+    emulator: Mutex<Emulator>,
+    news: Mutex<News>,
+    /// A [`super::Said::Screen`] waits in the channel, or nobody has looked since.
+    told: AtomicBool,
+}
+
+impl Screen {
+    fn lock(&self) -> MutexGuard<'_, Emulator> {
+        self.emulator.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn news(&self) -> News {
+        std::mem::take(&mut *self.news.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl View for Screen {
+    fn grid(&self) -> Grid {
+        self.told.store(false, Ordering::Release);
+        self.lock().grid()
+    }
+
+    fn scrollback(&self, lines: usize) -> Vec<String> {
+        self.lock().lines(lines)
+    }
+}
+
+/// The terminal as the driver holds it.
+pub(crate) struct Pane {
+    pub hosted: Hosted,
+    pub screen: Arc<Screen>,
+    /// To the thread that types; it ends when this is dropped. Full: the program does not read.
+    pub keys: SyncSender<Vec<u8>>,
+    pub resizer: Resizer,
+    /// Counts what was drawn; closed when the terminal is.
+    pub drawn: watch::Receiver<u64>,
+}
+
+/// Starts it. The future is the driver.
+///
+/// # Errors
+/// When the system refuses.
+pub(crate) fn start(
+    run: Run,
+) -> Result<(impl Future<Output = Ending> + Send + 'static, Arc<dyn View>), StartError> {
+    let refused = |e: std::io::Error| StartError::System {
+        program: run.launch.program.display().to_string(),
+        why: e.to_string(),
+    };
+    let (cols, rows) = (run.job.size.0.max(20), run.job.size.1.max(5));
+    let started = run.host.start_in_terminal(run.launch.clone(), cols, rows);
+    let (hosted, terminal) = started.map_err(refused)?;
+    let (reader, writer, resizer) = terminal.split();
+    let screen = Arc::new(Screen {
+        emulator: Mutex::new(Emulator::new(cols, rows)),
+        news: Mutex::default(),
+        told: AtomicBool::new(false),
+    });
+    let keys = typist(writer).map_err(refused)?;
+    let drawn = feeder(reader, screen.clone(), keys.clone()).map_err(refused)?;
+    let pane = Pane { hosted, screen: screen.clone(), keys, resizer, drawn };
+    Ok((driver::drive(run, pane), screen))
+}
+
+/// Feeds the screen. Ends when the terminal does: when the last program on it is gone.
+fn feeder(
+    mut reader: Box<dyn Read + Send>,
+    screen: Arc<Screen>,
+    keys: SyncSender<Vec<u8>>,
+) -> std::io::Result<watch::Receiver<u64>> {
+    let (tx, drawn) = watch::channel(0_u64);
+    let feed = move || {
+        let mut chunk = vec![0; CHUNK];
+        let mut marks = Marks::default();
+        while let Ok(n @ 1..) = reader.read(&mut chunk) {
+            let fed = screen.lock().feed(&chunk[..n]);
+            let mark = marks.feed(&chunk[..n]);
+            if fed.title.is_some() || fed.bell || mark.is_some() {
+                let mut news = screen.news.lock().unwrap_or_else(PoisonError::into_inner);
+                news.title = fed.title.or(news.title.take());
+                news.bell |= fed.bell;
+                news.mark = mark.or(news.mark);
+            }
+            if !fed.answers.is_empty() {
+                // Full: it asks and does not read; it gets no more.
+                let _ = keys.try_send(fed.answers);
+            }
+            tx.send_modify(|n| *n = n.wrapping_add(1));
+        }
+    };
+    std::thread::Builder::new().name("tiller-pane".into()).stack_size(256 << 10).spawn(feed)?;
+    Ok(drawn)
+}
+
+/// Types from a thread of its own: a program that does not read would block the writer.
+fn typist(mut writer: Box<dyn Write + Send>) -> std::io::Result<SyncSender<Vec<u8>>> {
+    let (tx, rx) = sync_channel::<Vec<u8>>(64);
+    let type_all = move || {
+        while let Ok(bytes) = rx.recv() {
+            if writer.write_all(&bytes).and_then(|()| writer.flush()).is_err() {
+                break;
+            }
+        }
+    };
+    std::thread::Builder::new().name("tiller-pane-keys".into()).stack_size(128 << 10).spawn(type_all)?;
+    Ok(tx)
+}
+
+#[cfg(test)]
+#[path = "tests.rs"]
+mod tests;

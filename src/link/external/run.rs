@@ -1,0 +1,167 @@
+//! Starting a run, and its one ending.
+
+use std::path::PathBuf;
+
+use tiller_tool::shell::{Host, Launch, find_program};
+use tokio::sync::mpsc;
+
+use super::control::{Control, Order, Reins};
+use super::environment::environment;
+use super::job::{Job, StartError, Transport};
+use super::out::Out;
+use super::said::{Ending, Said, Status};
+use super::{acp, headless, pty};
+
+/// What waits for the engine: enough for a burst, small enough that a flood is slowed.
+const ROOM: usize = 256;
+
+/// Bytes of one argument, with room to spare: the system allows 128 KiB.
+pub(crate) const ARGUMENT: usize = 120_000;
+
+/// Starts `job`. Must be called in a runtime; takes a few milliseconds. The receiver's last is [`Said::Ended`], always
+/// exactly one. Dropping the receiver, or every [`Control`], ends the program.
+///
+/// # Errors
+/// When it cannot be started, with what to do.
+pub fn start(job: Job, host: &Host) -> Result<(Control, mpsc::Receiver<Said>), StartError> {
+    if !job.cwd.is_dir() {
+        let why = "there is no such folder".into();
+        return Err(StartError::Folder { folder: job.cwd, why });
+    }
+    let (transport, launch) = choose(&job)?;
+    let (control, reins) = Control::new();
+    let (tx, rx) = mpsc::channel(ROOM);
+    let out = Out::new(tx.clone(), reins.hard.clone());
+    let run = Run { job, launch, host: host.clone(), out, reins, missed: Vec::new() };
+    let task = match transport {
+        Transport::Headless => tokio::spawn(headless::run(run)),
+        Transport::Acp => tokio::spawn(acp::run(run)),
+        Transport::Pty => {
+            let (run, view) = pty::start(run)?;
+            control.show(view);
+            tokio::spawn(run)
+        }
+    };
+    // Owned by the run: it ends when the driver has, and waits for nothing but room in the channel.
+    tokio::spawn(async move {
+        let ending = task.await.unwrap_or_else(|e| {
+            tracing::error!(error = %e, "the driver of an external agent failed");
+            Ending::new(Status::Crashed, "a mistake of ours ended it; the log says more")
+        });
+        let _ = tx.send(Said::Ended(ending)).await;
+    });
+    Ok((control, rx))
+}
+
+/// All that a driver needs.
+pub(crate) struct Run {
+    pub job: Job,
+    pub launch: Launch,
+    pub host: Host,
+    pub out: Out,
+    pub reins: Reins,
+    /// Messages that came and have not been delivered.
+    pub missed: Vec<(u64, String)>,
+}
+
+impl Run {
+    /// Tells of the messages that were never delivered, and of those that come no more.
+    pub(crate) async fn miss_all(&mut self, why: &str) {
+        self.reins.orders.close();
+        while let Ok(order) = self.reins.orders.try_recv() {
+            if let Order::Say { id, text } = order {
+                self.missed.push((id, text));
+            }
+        }
+        for (id, _) in std::mem::take(&mut self.missed) {
+            let _ = self.out.send(Said::Missed { id, why: why.into() }).await;
+        }
+    }
+}
+
+impl Ending {
+    pub(crate) fn new(status: Status, why: impl Into<String>) -> Self {
+        Self { status, text: String::new(), exit: None, why: why.into(), files: Vec::new() }
+    }
+}
+
+/// The transport and what is to be run for it.
+fn choose(job: &Job) -> Result<(Transport, Launch), StartError> {
+    let order = match job.transport {
+        Some(one) => vec![one],
+        None => vec![Transport::Acp, Transport::Headless, Transport::Pty],
+    };
+    let mut first = None;
+    for transport in order {
+        match plan(job, transport) {
+            Ok(launch) => return Ok((transport, launch)),
+            Err(e) => first = first.or(Some(e)),
+        }
+    }
+    // When the program itself is missing, that is what to say.
+    let own = &job.adapter.program;
+    let env = environment(job, []);
+    if find_program(&own.command, &env).is_none() {
+        return Err(missing(&own.command, &own.install));
+    }
+    Err(first.unwrap_or_else(|| missing(&own.command, &own.install)))
+}
+
+fn missing(program: &str, hint: &str) -> StartError {
+    StartError::Missing { program: program.into(), hint: hint.into() }
+}
+
+fn plan(job: &Job, transport: Transport) -> Result<Launch, StartError> {
+    let adapter = &job.adapter;
+    let none = || StartError::NoTransport {
+        agent: adapter.title.clone(),
+        transport,
+        why: "its adapter has no such section".into(),
+    };
+    let own = &adapter.program;
+    let (command, install, args, env) = match transport {
+        Transport::Headless => {
+            let h = adapter.headless.as_ref().ok_or_else(none)?;
+            let args = headless::arguments(h, job, &job.prompt, job.resume.as_deref());
+            (&own.command, &own.install, args, environment(job, []))
+        }
+        Transport::Acp => {
+            let a = adapter.acp.as_ref().ok_or_else(none)?;
+            (&a.command, a.install.as_ref().unwrap_or(&own.install), a.args.clone(), environment(job, &a.set))
+        }
+        Transport::Pty => {
+            let p = adapter.pty.as_ref().ok_or_else(none)?;
+            (&own.command, &own.install, pty::arguments(p, job), environment(job, []))
+        }
+    };
+    if args.iter().any(|a| a.len() > ARGUMENT) {
+        let why = "its command line takes no message of more than 120 KB; put it into a file".into();
+        return Err(StartError::NoTransport { agent: adapter.title.clone(), transport, why });
+    }
+    let program: PathBuf = find_program(command, &env).ok_or_else(|| missing(command, install))?;
+    Ok(Launch { program, args, env, folder: job.cwd.clone() })
+}
+
+/// Puts the values in.
+pub(crate) fn fill(args: &[String], job: &Job, prompt: &str, session: Option<&str>) -> Vec<String> {
+    let fill = |arg: &String| {
+        // One pass: a prompt that holds `{model}` stays as it is.
+        let mut out = String::with_capacity(arg.len());
+        let mut rest = arg.as_str();
+        while let Some(at) = rest.find('{') {
+            out.push_str(&rest[..at]);
+            rest = &rest[at..];
+            let values = [
+                ("{prompt}", prompt),
+                ("{model}", job.model.as_deref().unwrap_or_default()),
+                ("{session}", session.unwrap_or_default()),
+            ];
+            let known = values.iter().find(|(name, _)| rest.starts_with(name));
+            let (len, text) = known.map_or((1, "{"), |(name, value)| (name.len(), value));
+            out.push_str(text);
+            rest = &rest[len..];
+        }
+        out + rest
+    };
+    args.iter().map(fill).collect()
+}

@@ -1,0 +1,202 @@
+//! What an external agent tells, whatever the transport. All texts are as the program gave them: hostile until
+//! drawn as plain cells.
+
+use std::path::PathBuf;
+
+use serde_json::Value;
+use tiller_protocol::{Cost, TodoItem, Usage};
+use tokio::sync::oneshot;
+
+use super::job::Transport;
+
+/// One thing that happened.
+#[derive(Debug)]
+pub enum Said {
+    /// The first: it runs.
+    Started { pid: i32, transport: Transport },
+    /// It told its session (to resume it later), model or version.
+    Session { id: Option<String>, model: Option<String> },
+    /// More of its answer. Pieces are to be joined as they are.
+    Text(String),
+    /// More of its thoughts.
+    Thinking(String),
+    /// The message is complete; the next text begins a new one.
+    Break,
+    /// It uses a tool of its own. A second one of the same `id` replaces the first (more is known now).
+    Tool(ToolUse),
+    /// Output of a running tool; the whole so far when `whole`.
+    ToolProgress { id: String, text: String, whole: bool },
+    /// A tool ended. `id` was told before by [`Said::Tool`].
+    ToolDone { id: String, ok: bool, output: String, diffs: Vec<FileDiff> },
+    /// Its todo list, all of it.
+    Plan(Vec<TodoItem>),
+    /// It waits for an answer. Dropping `reply` refuses.
+    Ask(Ask),
+    /// To be added to what it used. `cost` is `None` when it does not say.
+    Usage { usage: Usage, cost: Option<Cost> },
+    /// Its context: tokens in use, and the window when known.
+    Context { used: u64, window: Option<u64> },
+    /// What it seems to be doing.
+    State(Guess),
+    /// Its screen changed; take it with [`super::Control::screen`]. At most one waits in the channel.
+    Screen,
+    /// It set the title of its terminal.
+    Title(String),
+    /// It rang.
+    Bell,
+    /// A message to it (`id` from [`super::Receipt::Queued`]) was handed over.
+    Delivered { id: u64 },
+    /// A message to it was not handed over.
+    Missed { id: u64, why: String },
+    /// A turn is over and it waits for more ([`super::Job::stay`]). The text of this turn.
+    TurnDone { text: String },
+    /// Something that a person should know, for instance a line that was too long.
+    Note(String),
+    /// The last.
+    Ended(Ending),
+}
+
+/// A tool in use.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ToolUse {
+    /// As it named the call.
+    pub id: String,
+    /// Its name for the tool, or the title that it gave the call.
+    pub name: String,
+    /// Our word for the row: `read`, `edit`, `shell`, `search`, `fetch`, `think`, `tool`.
+    pub verb: String,
+    /// A path, command, pattern or address; empty when not known.
+    pub target: String,
+    pub args: Value,
+}
+
+/// A change of a file as it tells it. Not checked against the file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileDiff {
+    pub path: String,
+    /// `None`: a new file, or not told.
+    pub old: Option<String>,
+    /// `None`: only that it changed was told.
+    pub new: Option<String>,
+}
+
+/// It waits for an answer.
+#[derive(Debug)]
+pub struct Ask {
+    /// Fresh within this run.
+    pub id: u64,
+    /// The tool call that waits.
+    pub call: Option<String>,
+    pub what: Question,
+    pub reply: oneshot::Sender<Answer>,
+}
+
+/// What is asked.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Question {
+    /// May it do this?
+    Permission {
+        tool: ToolUse,
+        /// All that it shows about it: command, text of the dialog.
+        shown: String,
+        diffs: Vec<FileDiff>,
+        options: Vec<Choice>,
+    },
+    /// A dialog of its screen, or a question with choices.
+    Choose { text: String, options: Vec<Choice>, free_text: bool },
+}
+
+/// One way to answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Choice {
+    /// The program's id.
+    pub id: String,
+    /// Its words.
+    pub name: String,
+    pub kind: ChoiceKind,
+}
+
+/// What a choice means. Chosen by this, never by id or place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChoiceKind {
+    AllowOnce,
+    AllowAlways,
+    RejectOnce,
+    RejectAlways,
+    Other,
+}
+
+/// The answer to an [`Ask`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// The first option of this kind; when there is none, the nearest that grants no more.
+    Kind(ChoiceKind),
+    /// The option of this id.
+    Option(String),
+    /// Free text, where that is taken.
+    Text(String),
+    /// No answer: the turn is broken off, as with its own Esc.
+    Cancel,
+}
+
+/// What it seems to be doing, and how that is known. A lower source never overwrites a higher one, except a
+/// visible blocking prompt over a stale claim.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Guess {
+    pub what: Doing,
+    pub source: Source,
+}
+
+/// What it is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Doing {
+    Starting,
+    Working,
+    /// It waits for a person.
+    Blocked,
+    /// It waits for the next message.
+    Idle,
+    /// Never safe to type into.
+    Unknown,
+}
+
+/// Where a guess comes from, lowest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Source {
+    /// What the process does.
+    Process,
+    /// Nothing was drawn for a while.
+    Silence,
+    /// A rule on the rendered screen.
+    Screen,
+    /// Title, OSC 9, OSC 133.
+    Escape,
+    /// Its own report: ACP, JSON.
+    Report,
+}
+
+/// How it ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ending {
+    pub status: Status,
+    /// Its final answer; what there was of it when it did not come to its end.
+    pub text: String,
+    /// Exit code, or 128 + signal. `None`: it was ended by us, or never ran.
+    pub exit: Option<i32>,
+    /// For a person, when not `Done`: what happened, why, what to do.
+    pub why: String,
+    /// Files that hold what it wrote in full, when kept.
+    pub files: Vec<PathBuf>,
+}
+
+/// How it ended, in kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Status {
+    Done,
+    /// It said so itself, or what it said was no sense.
+    Failed,
+    Cancelled,
+    TimedOut,
+    /// It died.
+    Crashed,
+}

@@ -1,0 +1,81 @@
+//! Git worktrees for agents that work apart. They stay when the agent ends: its work is in them.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::git::Repository;
+
+/// A checkout of a large repository takes its time.
+const LIMIT: Duration = Duration::from_secs(120);
+
+/// Makes a worktree at `place`, which is not there yet, of the repository that holds `folder`, at its last commit.
+/// Gives the folder in it that stands for `folder`. Blocks.
+///
+/// # Errors
+/// In words, with what to do.
+pub fn make(folder: &Path, place: &Path) -> Result<PathBuf, String> {
+    let repository = Repository::find(folder).ok_or_else(|| {
+        "this folder is not in a git repository; let the agent work in the folder itself".to_owned()
+    })?;
+    let inner = folder.strip_prefix(&repository.work).unwrap_or(Path::new("")).to_owned();
+    if let Some(above) = place.parent() {
+        private(above).map_err(|e| format!("{} cannot be made: {e}", above.display()))?;
+    }
+    let target = place.to_str().ok_or("the name of the folder for worktrees is not UTF-8")?;
+    repository
+        .run(&["worktree", "add", "--quiet", "--detach", "--", target, "HEAD"], LIMIT)
+        .map_err(|e| format!("git made no worktree: {e}. It needs at least one commit"))?;
+    let inside = place.join(inner);
+    if inside.is_dir() {
+        Ok(inside)
+    } else {
+        Err(format!(
+            "{} is not in the last commit; commit it, or let the agent work in the folder itself",
+            folder.display()
+        ))
+    }
+}
+
+/// Makes a folder for us alone.
+fn private(folder: &Path) -> std::io::Result<()> {
+    use std::os::unix::fs::DirBuilderExt;
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn git(folder: &Path, args: &[&str]) {
+        #[expect(clippy::disallowed_methods, reason = "a test makes its repository")]
+        let mut git = std::process::Command::new("git");
+        let env = [("GIT_CONFIG_GLOBAL", "/dev/null"), ("GIT_CONFIG_SYSTEM", "/dev/null")];
+        let ours = ["-c", "user.name=a", "-c", "user.email=a@b", "-c", "init.defaultBranch=main"];
+        assert!(
+            git.current_dir(folder).envs(env).args(ours).args(args).status().unwrap().success(),
+            "{args:?}"
+        );
+    }
+
+    #[test]
+    fn a_worktree_of_a_folder_within_a_repository_stands_beside_it() {
+        let tmp = tempfile::tempdir().unwrap();
+        let (repo, places) = (tmp.path().join("r"), tmp.path().join("w"));
+        std::fs::create_dir_all(repo.join("sub")).unwrap();
+        assert!(make(&repo, &places.join("a0")).unwrap_err().contains("not in a git repository"));
+        git(&repo, &["init", "-q"]);
+        assert!(make(&repo, &places.join("a0")).unwrap_err().contains("at least one commit"));
+        std::fs::write(repo.join("sub/f"), "1").unwrap();
+        // A hook of the repository's does not run.
+        std::fs::write(repo.join(".git/hooks/post-checkout"), "#!/bin/sh\ntouch ../hooked\n").unwrap();
+        git(&repo, &["add", "."]);
+        git(&repo, &["commit", "-qm", "one"]);
+        std::fs::create_dir(repo.join("new")).unwrap();
+        let made = make(&repo.join("sub"), &places.join("a1")).unwrap();
+        assert_eq!(made, places.join("a1/sub"));
+        std::fs::write(made.join("f"), "2").unwrap();
+        assert_eq!(std::fs::read_to_string(repo.join("sub/f")).unwrap(), "1");
+        assert!(make(&repo.join("new"), &places.join("a2")).unwrap_err().contains("not in the last commit"));
+        assert!(!tmp.path().join("hooked").exists() && !repo.join("hooked").exists());
+    }
+}

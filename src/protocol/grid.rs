@@ -1,0 +1,60 @@
+//! The screen of a program that runs in a terminal of ours, as plain cells: no escape sequence survives here.
+
+use serde::{Deserialize, Serialize};
+
+/// What is on such a screen now.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Grid {
+    pub cols: u16,
+    /// From the top. Each row is its runs of equal style, without blank cells at the end.
+    pub rows: Vec<Vec<GridRun>>,
+    /// Column and row from 0; `None`: hidden.
+    pub cursor: Option<(u16, u16)>,
+    /// As the program set it; printable characters only.
+    #[serde(default)]
+    pub title: String,
+}
+
+/// Neighbouring cells of one style. Control characters are never in it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GridRun {
+    pub text: String,
+    #[serde(default)]
+    pub style: GridStyle,
+}
+
+/// How cells look.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct GridStyle {
+    pub fg: Hue,
+    pub bg: Hue,
+    pub bold: bool,
+    pub dim: bool,
+    pub italic: bool,
+    pub underline: bool,
+    pub reverse: bool,
+    pub strike: bool,
+}
+
+/// A colour as the program named it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Hue {
+    /// The terminal's own.
+    #[default]
+    Default,
+    /// 0 to 255: the usual palette.
+    Index(u8),
+    Rgb(u8, u8, u8),
+}
+
+impl Grid {
+    /// The text alone, one line a row, without blank lines at the end.
+    pub fn text(&self) -> String {
+        let rows = self.rows.iter().map(|runs| runs.iter().map(|r| r.text.as_str()).collect::<String>());
+        let mut text = rows.collect::<Vec<_>>().join("\n");
+        text.truncate(text.trim_end().len());
+        text
+    }
+}

@@ -1,0 +1,51 @@
+//! Work that is given to other agents.
+
+use serde_json::{Value, json};
+
+use super::shorten;
+use crate::demo::Step;
+use crate::demo::turn::Turn;
+
+/// Each part is done by an agent of its own; then what they brought is told.
+pub(super) fn delegate(turn: &Turn<'_>, parts: &[String]) -> Step {
+    let Some(done) = turn.last("delegate_task") else {
+        if parts.is_empty() {
+            return Step::say(
+                "What shall I give to other agents? For instance: delegate: explain the project; run the tests",
+            );
+        }
+        let tasks: Vec<Value> = parts.iter().map(|goal| json!({"goal": goal})).collect();
+        let words = format!("I give {} to agents of their own, side by side.", count(parts.len()));
+        return Step::call(words, "delegate_task", json!({"tasks": tasks}));
+    };
+    let json = done.text.split_once('\n').map_or("", |(_, json)| json);
+    let reports: Vec<Value> = serde_json::from_str(json).unwrap_or_default();
+    let word = |r: &Value, key: &str| r[key].as_str().unwrap_or_default().to_owned();
+    let lines: Vec<String> = reports
+        .iter()
+        .map(|r| {
+            let (summary, error) = (word(r, "summary"), word(r, "error"));
+            let said = if summary.is_empty() { error } else { summary };
+            format!(
+                "- **{}** ({}, {}): {}",
+                word(r, "agent"),
+                word(r, "label"),
+                word(r, "status"),
+                shorten(&said, 120)
+            )
+        })
+        .collect();
+    Step::say(format!("All agents have ended:\n\n{}", lines.join("\n")))
+}
+
+/// One agent works on while the talk goes on.
+pub(super) fn spawn(turn: &Turn<'_>, goal: &str) -> Step {
+    match turn.last("spawn_agent") {
+        None => Step::call("An agent does that in the background.", "spawn_agent", json!({"goal": goal})),
+        Some(done) => Step::say(shorten(done.text.lines().next().unwrap_or_default(), 400)),
+    }
+}
+
+fn count(n: usize) -> String {
+    if n == 1 { "this".into() } else { format!("these {n} parts") }
+}

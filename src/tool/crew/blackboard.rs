@@ -1,0 +1,70 @@
+//! `blackboard`: notes that siblings share.
+
+use async_trait::async_trait;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+use tiller_protocol::{Access, ToolSpec, Touch};
+
+use super::port::CrewAsk;
+use crate::{Tool, ToolCx, ToolError, ToolOutput, schema};
+
+/// The tool.
+pub struct Blackboard;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Args {
+    #[serde(default)]
+    key: Option<String>,
+    #[serde(default)]
+    value: Option<String>,
+    #[serde(default)]
+    version: Option<u64>,
+}
+
+#[async_trait]
+impl Tool for Blackboard {
+    fn name(&self) -> &str {
+        "blackboard"
+    }
+
+    fn spec(&self) -> ToolSpec {
+        crate::files::spec::<Args>(self.name(), include_str!("blackboard.md"))
+    }
+
+    fn toolset(&self) -> &'static str {
+        "crew"
+    }
+
+    fn touch(&self) -> Touch {
+        Touch::Plan
+    }
+
+    fn verb(&self) -> &'static str {
+        "note"
+    }
+
+    fn target(&self, args: &Value) -> String {
+        args.get("key").and_then(Value::as_str).unwrap_or("list").to_owned()
+    }
+
+    fn access(&self, args: &Value, _cx: &ToolCx) -> Result<Vec<Access>, ToolError> {
+        schema::read::<Args>(args)?;
+        Ok(vec![Access::Free])
+    }
+
+    async fn run(&self, args: Value, cx: &ToolCx) -> Result<ToolOutput, ToolError> {
+        let args: Args = schema::read(&args)?;
+        let put = match (&args.key, args.value) {
+            (Some(key), Some(value)) => Some((key.clone(), value, args.version)),
+            (None, Some(_)) => return Err(ToolError::Tell("a value needs a key".into())),
+            _ => None,
+        };
+        let ask = CrewAsk::Board { put, key: args.key };
+        match cx.ports.crew(cx, ask).await {
+            Ok(reply) => Ok(super::said(reply, cx)),
+            Err(why) => Err(ToolError::Tell(why)),
+        }
+    }
+}

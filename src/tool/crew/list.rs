@@ -1,0 +1,57 @@
+//! `list_agents`: the agents of this one, and the roles that there are.
+
+use async_trait::async_trait;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+use tiller_protocol::{Access, ToolSpec, Touch};
+
+use super::port::CrewAsk;
+use crate::{Tool, ToolCx, ToolError, ToolOutput, schema};
+
+/// The tool.
+pub struct ListAgents;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Args {}
+
+#[async_trait]
+impl Tool for ListAgents {
+    fn name(&self) -> &str {
+        "list_agents"
+    }
+
+    fn spec(&self) -> ToolSpec {
+        crate::files::spec::<Args>(self.name(), include_str!("list.md"))
+    }
+
+    fn toolset(&self) -> &'static str {
+        "crew"
+    }
+
+    fn touch(&self) -> Touch {
+        Touch::Read
+    }
+
+    fn verb(&self) -> &'static str {
+        "agents"
+    }
+
+    fn target(&self, _args: &Value) -> String {
+        String::new()
+    }
+
+    fn access(&self, args: &Value, _cx: &ToolCx) -> Result<Vec<Access>, ToolError> {
+        schema::read::<Args>(args)?;
+        Ok(vec![Access::Free])
+    }
+
+    async fn run(&self, args: Value, cx: &ToolCx) -> Result<ToolOutput, ToolError> {
+        schema::read::<Args>(&args)?;
+        match cx.ports.crew(cx, CrewAsk::List).await {
+            Ok(reply) => Ok(super::said(reply, cx)),
+            Err(why) => Err(ToolError::Tell(why)),
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! `agent_result`: what an agent brought.
+
+use async_trait::async_trait;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+use tiller_protocol::{Access, ToolSpec, Touch};
+
+use super::port::CrewAsk;
+use crate::{Tool, ToolCx, ToolError, ToolOutput, schema};
+
+/// The tool.
+pub struct AgentResult;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Args {
+    agent: String,
+}
+
+#[async_trait]
+impl Tool for AgentResult {
+    fn name(&self) -> &str {
+        "agent_result"
+    }
+
+    fn spec(&self) -> ToolSpec {
+        crate::files::spec::<Args>(self.name(), include_str!("result.md"))
+    }
+
+    fn toolset(&self) -> &'static str {
+        "crew"
+    }
+
+    fn touch(&self) -> Touch {
+        Touch::Read
+    }
+
+    fn verb(&self) -> &'static str {
+        "result"
+    }
+
+    fn target(&self, args: &Value) -> String {
+        args.get("agent").and_then(Value::as_str).unwrap_or_default().to_owned()
+    }
+
+    fn access(&self, args: &Value, _cx: &ToolCx) -> Result<Vec<Access>, ToolError> {
+        schema::read::<Args>(args)?;
+        Ok(vec![Access::Free])
+    }
+
+    async fn run(&self, args: Value, cx: &ToolCx) -> Result<ToolOutput, ToolError> {
+        let args: Args = schema::read(&args)?;
+        match cx.ports.crew(cx, CrewAsk::Result { agent: args.agent }).await {
+            Ok(reply) => Ok(super::said(reply, cx)),
+            Err(why) => Err(ToolError::Tell(why)),
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! `send_to_agent`: says something to an agent.
+
+use async_trait::async_trait;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+use tiller_protocol::{Access, ToolSpec, Touch};
+
+use super::port::CrewAsk;
+use crate::{Tool, ToolCx, ToolError, ToolOutput, schema};
+
+/// The tool.
+pub struct SendToAgent;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Args {
+    agent: String,
+    text: String,
+}
+
+#[async_trait]
+impl Tool for SendToAgent {
+    fn name(&self) -> &str {
+        "send_to_agent"
+    }
+
+    fn spec(&self) -> ToolSpec {
+        crate::files::spec::<Args>(self.name(), include_str!("send.md"))
+    }
+
+    fn toolset(&self) -> &'static str {
+        "crew"
+    }
+
+    fn touch(&self) -> Touch {
+        Touch::Agent
+    }
+
+    fn verb(&self) -> &'static str {
+        "tell"
+    }
+
+    fn target(&self, args: &Value) -> String {
+        args.get("agent").and_then(Value::as_str).unwrap_or_default().to_owned()
+    }
+
+    fn access(&self, args: &Value, _cx: &ToolCx) -> Result<Vec<Access>, ToolError> {
+        schema::read::<Args>(args)?;
+        Ok(vec![Access::Free])
+    }
+
+    async fn run(&self, args: Value, cx: &ToolCx) -> Result<ToolOutput, ToolError> {
+        let args: Args = schema::read(&args)?;
+        match cx.ports.crew(cx, CrewAsk::Send { agent: args.agent, text: args.text }).await {
+            Ok(reply) => Ok(super::said(reply, cx)),
+            Err(why) => Err(ToolError::Tell(why)),
+        }
+    }
+}

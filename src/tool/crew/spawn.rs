@@ -1,0 +1,62 @@
+//! `spawn_agent`: starts an agent in the background.
+
+use async_trait::async_trait;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+use tiller_protocol::{Access, ToolSpec, Touch};
+
+use super::port::{Brief, CrewAsk};
+use crate::{Tool, ToolCx, ToolError, ToolOutput, schema};
+
+/// The tool.
+pub struct SpawnAgent;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Args {
+    #[serde(flatten)]
+    task: Brief,
+}
+
+#[async_trait]
+impl Tool for SpawnAgent {
+    fn name(&self) -> &str {
+        "spawn_agent"
+    }
+
+    fn spec(&self) -> ToolSpec {
+        crate::files::spec::<Args>(self.name(), include_str!("spawn.md"))
+    }
+
+    fn toolset(&self) -> &'static str {
+        "crew"
+    }
+
+    fn touch(&self) -> Touch {
+        Touch::Agent
+    }
+
+    fn verb(&self) -> &'static str {
+        "spawn"
+    }
+
+    fn target(&self, args: &Value) -> String {
+        ["label", "goal"].iter().find_map(|k| args.get(*k)?.as_str()).unwrap_or_default().to_owned()
+    }
+
+    fn access(&self, args: &Value, _cx: &ToolCx) -> Result<Vec<Access>, ToolError> {
+        if schema::read::<Args>(args)?.task.goal.trim().is_empty() {
+            return Err(ToolError::Tell("there is no goal".into()));
+        }
+        Ok(vec![Access::Free])
+    }
+
+    async fn run(&self, args: Value, cx: &ToolCx) -> Result<ToolOutput, ToolError> {
+        let args: Args = schema::read(&args)?;
+        match cx.ports.crew(cx, CrewAsk::Start(vec![args.task])).await {
+            Ok(reply) => Ok(super::said(reply, cx)),
+            Err(why) => Err(ToolError::Tell(why)),
+        }
+    }
+}

@@ -1,0 +1,325 @@
+//! Programs that are hosted beside the conversation (agents of other vendors): each leads a session of its own,
+//! all that it starts ends with it, and it ends with us.
+
+use std::collections::hash_map::RandomState;
+use std::hash::{BuildHasher, Hasher};
+use std::io::{Read, Write};
+use std::process::Stdio;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use portable_pty::{CommandBuilder, MasterPty, PtySize, native_pty_system};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use super::guardian::Guardian;
+use super::job::lock;
+use super::launch::{self, Exit, Launch};
+use super::procs::{self, Family};
+use super::{end, quiet};
+
+#[derive(Debug)]
+struct Inner {
+    /// `TILLER_CHILD` of everything that is started here begins with it.
+    marker: String,
+    count: AtomicU64,
+    guardian: Mutex<Option<Guardian>>,
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        // Every hosted program holds a handle, so none is left.
+        if let Some(guardian) = lock(&self.guardian).take() {
+            guardian.dismiss();
+        }
+    }
+}
+
+/// Starts them. Cheap to clone; one for a session is enough.
+#[derive(Clone, Debug)]
+pub struct Host(Arc<Inner>);
+
+impl Default for Host {
+    fn default() -> Self {
+        let mut hasher = RandomState::new().build_hasher();
+        hasher.write_u32(std::process::id());
+        let marker = format!("{:016x}.", hasher.finish());
+        Self(Arc::new(Inner { marker, count: AtomicU64::new(0), guardian: Mutex::default() }))
+    }
+}
+
+/// Its terminal, as we hold it. Reading and writing block.
+pub struct HostedTerminal {
+    pub reader: Box<dyn Read + Send>,
+    pub writer: Box<dyn Write + Send>,
+    master: Box<dyn MasterPty + Send>,
+}
+
+impl std::fmt::Debug for HostedTerminal {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("HostedTerminal").finish_non_exhaustive()
+    }
+}
+
+/// Gives a terminal another size; the terminal lives as long as this does.
+pub struct Resizer(Box<dyn MasterPty + Send>);
+
+impl std::fmt::Debug for Resizer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Resizer").finish_non_exhaustive()
+    }
+}
+
+impl Resizer {
+    /// Columns and rows. The program is told by a signal.
+    pub fn resize(&self, cols: u16, rows: u16) {
+        let size = PtySize { rows, cols, pixel_width: 0, pixel_height: 0 };
+        if let Err(e) = self.0.resize(size) {
+            tracing::warn!(error = %e, "a terminal could not be resized");
+        }
+    }
+}
+
+impl HostedTerminal {
+    /// Its parts, for the threads that serve each.
+    pub fn split(self) -> (Box<dyn Read + Send>, Box<dyn Write + Send>, Resizer) {
+        (self.reader, self.writer, Resizer(self.master))
+    }
+}
+
+impl Host {
+    /// Starts `launch` with these streams. Blocks for about a millisecond. `launch.env` is made quiet: nothing in it
+    /// waits for a person.
+    ///
+    /// # Errors
+    /// When the system refuses.
+    pub fn start(
+        &self,
+        mut launch: Launch,
+        stdin: Stdio,
+        stdout: Stdio,
+        stderr: Stdio,
+    ) -> std::io::Result<Hosted> {
+        launch.env = quiet::environment(&launch.env);
+        let marker = self.mark(&mut launch);
+        end::adopt_orphans();
+        let leader = launch::start(&launch, stdin, stdout, stderr)?;
+        Ok(self.adopt((leader.pid, leader.start), leader.exit, marker, &launch))
+    }
+
+    /// Starts `launch` in a terminal of this size.
+    ///
+    /// # Errors
+    /// When the system refuses.
+    pub fn start_in_terminal(
+        &self,
+        mut launch: Launch,
+        cols: u16,
+        rows: u16,
+    ) -> std::io::Result<(Hosted, HostedTerminal)> {
+        launch.env = quiet::terminal_environment(&launch.env, cols, rows);
+        // Its size may change; what the terminal says counts.
+        launch.env.retain(|(k, _)| k != "COLUMNS" && k != "LINES" && k != "COLORTERM");
+        launch.env.push(("COLORTERM".into(), "truecolor".into()));
+        let marker = self.mark(&mut launch);
+        end::adopt_orphans();
+        let size = PtySize { rows, cols, pixel_width: 0, pixel_height: 0 };
+        let pty = native_pty_system().openpty(size).map_err(other)?;
+        let mut builder = CommandBuilder::new(&launch.program);
+        builder.args(&launch.args);
+        builder.env_clear();
+        // The crate would look the person's own shell up.
+        builder.env("SHELL", "/bin/sh");
+        launch.env.iter().for_each(|(k, v)| builder.env(k, v));
+        builder.cwd(&launch.folder);
+        let reader = pty.master.try_clone_reader().map_err(other)?;
+        let writer = pty.master.take_writer().map_err(other)?;
+        let mut child: Box<dyn portable_pty::Child> = pty.slave.spawn_command(builder).map_err(other)?;
+        // Ours must close, or the terminal never ends.
+        drop(pty.slave);
+        let pid = child.process_id().map_or(0, u32::cast_signed);
+        let root = (pid, procs::stat(pid).map_or(0, |s| s.start));
+        let (tx, exit) = watch::channel(None);
+        let hosted = self.adopt(root, exit, marker, &launch);
+        // The sender is held by this thread until the process ends.
+        let waiter = move || {
+            // The crate's own status forgets the number of a signal.
+            let exit = match child.downcast_mut::<std::process::Child>() {
+                Some(child) => child.wait().ok().map(Exit::from),
+                None => child.wait().ok().map(|s| Exit { code: s.exit_code().cast_signed() }),
+            };
+            let _ = tx.send(Some(exit.unwrap_or(Exit { code: -1 })));
+        };
+        std::thread::Builder::new().name("tiller-pty-wait".into()).stack_size(128 << 10).spawn(waiter)?;
+        Ok((hosted, HostedTerminal { reader, writer, master: pty.master }))
+    }
+
+    fn mark(&self, launch: &mut Launch) -> String {
+        let marker = format!("{}{}.", self.0.marker, self.0.count.fetch_add(1, Ordering::Relaxed));
+        launch.env.retain(|(k, _)| k != "TILLER_CHILD");
+        launch.env.push(("TILLER_CHILD".into(), marker.clone()));
+        marker
+    }
+
+    fn adopt(
+        &self,
+        root: (i32, u64),
+        exit: watch::Receiver<Option<Exit>>,
+        marker: String,
+        launch: &Launch,
+    ) -> Hosted {
+        let mut guardian = lock(&self.0.guardian);
+        if guardian.is_none() {
+            *guardian = Guardian::start(&self.0.marker, &launch.env);
+        }
+        if let Some(g) = &mut *guardian {
+            g.watch(root.0);
+        }
+        drop(guardian);
+        let family = Family { roots: vec![root], marker, ..Family::default() };
+        Hosted { pid: root.0, exit, family, host: self.clone(), over: false }
+    }
+}
+
+/// Looks a program up in the `PATH` of `env`, then in the usual folders. A name with a slash is taken as it is when
+/// it is absolute.
+pub fn find_program(name: &str, env: &[(String, String)]) -> Option<std::path::PathBuf> {
+    if name.contains('/') {
+        let path = std::path::PathBuf::from(name);
+        return (path.is_absolute() && path.is_file()).then_some(path);
+    }
+    quiet::find(name, env)
+}
+
+fn other(e: impl std::fmt::Display) -> std::io::Error {
+    std::io::Error::other(e.to_string())
+}
+
+/// A hosted program. Dropping it kills it, and all that it started.
+#[derive(Debug)]
+pub struct Hosted {
+    /// Also the number of its process group.
+    pub pid: i32,
+    exit: watch::Receiver<Option<Exit>>,
+    family: Family,
+    host: Host,
+    over: bool,
+}
+
+impl Hosted {
+    /// Waits for its own end; what it started may live on until [`Hosted::end`].
+    pub async fn ended(&mut self) -> Exit {
+        match self.exit.wait_for(Option::is_some).await {
+            Ok(exit) => exit.unwrap_or(Exit { code: -1 }),
+            Err(_) => Exit { code: -1 },
+        }
+    }
+
+    /// Its end, when it has ended.
+    pub fn exited(&self) -> Option<Exit> {
+        *self.exit.borrow()
+    }
+
+    /// Ends it and all that it started: TERM, `grace`, KILL; at once when `hard` fires. Returns how many could not
+    /// be ended.
+    pub async fn end(mut self, grace: Duration, hard: &CancellationToken) -> usize {
+        let left = end::end(&self.family, grace, Some(hard)).await;
+        self.over = true;
+        left
+    }
+
+    /// Living processes of it, for tests.
+    pub fn survivors(&self) -> Vec<i32> {
+        self.family.living().iter().map(|s| s.pid).collect()
+    }
+}
+
+impl Drop for Hosted {
+    fn drop(&mut self) {
+        let (host, pid) = (self.host.clone(), self.pid);
+        let forget = move || {
+            if let Some(g) = &mut *lock(&host.0.guardian) {
+                g.forget(pid);
+            }
+        };
+        if self.over {
+            return forget();
+        }
+        end::kill_now(&self.family);
+        // What was forked meanwhile is looked for on a thread: dropping must not block.
+        let family = self.family.clone();
+        let rest = move || {
+            end::finish_off(&family);
+            forget();
+        };
+        if let Err(e) = std::thread::Builder::new().name("tiller-end".into()).spawn(rest) {
+            tracing::warn!(error = %e, "no thread to end a program");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::BufRead;
+    use std::time::Instant;
+
+    fn launch(script: &str) -> Launch {
+        Launch {
+            program: "/bin/sh".into(),
+            args: vec!["-c".into(), script.into()],
+            env: vec![("PATH".into(), std::env::var("PATH").unwrap())],
+            folder: "/".into(),
+        }
+    }
+
+    #[tokio::test]
+    async fn all_that_it_started_ends_with_it_though_it_hides() {
+        let host = Host::default();
+        let (out, stdout) = std::io::pipe().unwrap();
+        // One child in the background, one in a session of its own, one that does not heed TERM.
+        let script =
+            "sleep 3000 & setsid sleep 3000 & (trap '' TERM; echo up; while :; do sleep 1; done) & wait";
+        let hosted = host.start(launch(script), Stdio::null(), stdout.into(), Stdio::null()).unwrap();
+        let mut line = String::new();
+        std::io::BufReader::new(out).read_line(&mut line).unwrap();
+        assert_eq!(line, "up\n");
+        assert!(hosted.survivors().len() >= 4, "{:?}", hosted.survivors());
+        let family = hosted.family.clone();
+        assert_eq!(hosted.end(Duration::from_millis(200), &CancellationToken::new()).await, 0);
+        assert!(family.living().is_empty());
+    }
+
+    #[tokio::test]
+    async fn dropping_it_kills_it() {
+        let host = Host::default();
+        let hosted =
+            host.start(launch("sleep 3000 & wait"), Stdio::null(), Stdio::null(), Stdio::null()).unwrap();
+        let family = hosted.family.clone();
+        drop(hosted);
+        let until = Instant::now() + Duration::from_secs(20);
+        while !family.living().is_empty() {
+            assert!(Instant::now() < until, "it lives on");
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    }
+
+    #[tokio::test]
+    async fn a_terminal_has_the_size_that_it_was_given() {
+        let host = Host::default();
+        let script = "stty size; read x; stty size; echo $TERM $COLUMNS; kill -ABRT $$";
+        let (mut hosted, terminal) = host.start_in_terminal(launch(script), 91, 17).unwrap();
+        let (reader, mut writer, resizer) = terminal.split();
+        let lines = std::thread::spawn(move || {
+            let lines = std::io::BufReader::new(reader).lines().map_while(Result::ok);
+            lines.map(|l| l.trim().to_owned()).collect::<Vec<_>>()
+        });
+        resizer.resize(50, 20);
+        writer.write_all(b"x\r").unwrap();
+        assert_eq!(hosted.ended().await.code, 128 + 6);
+        let lines = lines.join().unwrap();
+        assert_eq!(lines.last().map(String::as_str), Some("xterm-256color"), "{lines:?}");
+        assert!(lines.contains(&"20 50".into()), "{lines:?}");
+    }
+}

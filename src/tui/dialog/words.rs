@@ -1,0 +1,186 @@
+//! A few words for something: a message to an agent, a note, limits. In place of the composer, whose draft is
+//! kept. What is written and not sent becomes the last of the composer's history.
+
+use crossterm::event::KeyEvent;
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Position, Rect};
+use tiller_protocol::event::ReplyEvent;
+use tiller_protocol::{Event, EventBody, Message};
+
+use crate::action::{Action, ActionSpec};
+use crate::effect::{Effect, Token};
+use crate::keymap::Chord;
+use crate::ladder::Rung;
+use crate::model::Model;
+use crate::panel::composer::Recall;
+use crate::panel::{DrawCx, Hint, Panel, Place, Reply, View};
+use crate::theme::Role;
+use crate::widget::edit::Edit;
+use crate::widget::{draw, field};
+
+/// What it can do.
+pub const ACTIONS: &[ActionSpec] = &[
+    ActionSpec::key_only("words.send", "send", "Send the words"),
+    ActionSpec::key_only("words.newline", "new line", "Begin a new line"),
+];
+
+/// Rows of the field at most.
+const FIELD: u16 = 6;
+
+/// What becomes of the words; the error is a sentence, and they stay.
+pub type Then = Box<dyn Fn(&str) -> Result<Vec<Effect>, String>>;
+
+/// The dialog.
+pub struct Words {
+    title: String,
+    /// What is wanted, in a line.
+    about: String,
+    edit: Edit,
+    then: Then,
+    /// Why it was not taken.
+    said: Option<String>,
+    /// The answer is on its way.
+    sent: bool,
+}
+
+impl Words {
+    /// `then` makes commands of them; those that are asked ([`Effect::Ask`]) are answered to this dialog, which
+    /// closes when they are taken.
+    pub fn new(title: &str, about: &str, text: &str, then: Then) -> Self {
+        let (title, about) = (title.to_owned(), about.to_owned());
+        Self { title, about, edit: Edit::with(text), then, said: None, sent: false }
+    }
+
+    fn send(&mut self) -> Reply {
+        match (self.then)(self.edit.text().trim()) {
+            Ok(effects) => {
+                let asks = effects.iter().any(|e| matches!(e, Effect::Ask(..) | Effect::AskOf(..)));
+                self.sent = asks;
+                self.said = None;
+                let close = (!asks).then_some(Effect::Pop);
+                Reply::Done(close.into_iter().chain(effects).collect())
+            }
+            Err(why) => {
+                self.said = Some(why);
+                Reply::done()
+            }
+        }
+    }
+
+    fn height(&self, columns: u16) -> u16 {
+        field::rows(&self.edit, columns).clamp(1, FIELD)
+    }
+}
+
+impl Panel for Words {
+    fn scope(&self) -> &'static str {
+        "words"
+    }
+
+    fn title(&self, _model: &Model) -> String {
+        self.title.clone()
+    }
+
+    fn actions(&self) -> &'static [ActionSpec] {
+        ACTIONS
+    }
+
+    fn place(&self, model: &Model) -> Place {
+        let rows = self.height(model.screen.0.saturating_sub(4));
+        Place::Dock { height: rows + 3 }
+    }
+
+    fn act(&mut self, action: Action, _model: &Model) -> Reply {
+        if self.sent {
+            return Reply::done();
+        }
+        match action.0 {
+            "words.send" => return self.send(),
+            "words.newline" => self.edit.insert("\n"),
+            id if self.edit.act(id) => {}
+            _ => return Reply::Ignored,
+        }
+        self.said = None;
+        Reply::done()
+    }
+
+    fn escape(&mut self, _rung: Rung, _model: &Model) -> Reply {
+        let text = self.edit.text().trim();
+        let mut all = vec![Effect::Pop];
+        if !text.is_empty() && !self.sent {
+            all.push(Effect::Tell(View::Composer, Box::new(Recall::Keep(Message::text(text)))));
+        }
+        Reply::Done(all)
+    }
+
+    fn key(&mut self, key: &KeyEvent, _model: &Model) -> Reply {
+        let Some(c) = Chord::of(key).text().filter(|_| !self.sent) else { return Reply::Ignored };
+        self.edit.insert(c.encode_utf8(&mut [0; 4]));
+        self.said = None;
+        Reply::done()
+    }
+
+    fn paste(&mut self, text: &str, _model: &Model) -> Reply {
+        if !self.sent {
+            self.edit.insert(&text.replace("\r\n", "\n").replace('\r', "\n"));
+        }
+        Reply::done()
+    }
+
+    fn reply(&mut self, _token: Token, event: &Event, _model: &Model) -> Reply {
+        match &event.body {
+            EventBody::Reply(r) => match r.as_ref() {
+                ReplyEvent::ErrorReply { notice } => {
+                    self.sent = false;
+                    self.said = Some(notice.message.clone());
+                    Reply::done()
+                }
+                ReplyEvent::DoneReply { said } => {
+                    let said = tiller_protocol::Notice::new(tiller_protocol::NoticeKind::Info, said.clone());
+                    Reply::Done(vec![Effect::Pop, Effect::Toast(said)])
+                }
+                _ => Reply::with(Effect::Pop),
+            },
+            // A message has no answer but that it is there.
+            EventBody::Turn(_) | EventBody::State(_) if self.sent => Reply::with(Effect::Pop),
+            _ => Reply::Ignored,
+        }
+    }
+
+    fn hints(&self, _model: &Model) -> Vec<Hint> {
+        vec![Hint::of("words.send"), Hint::of("words.newline")]
+    }
+
+    fn draw(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
+        let (about, words) = parts(area);
+        let (text, role) = match &self.said {
+            Some(why) => (why.as_str(), Role::Error),
+            None if self.sent => ("sending...", Role::Dim),
+            None => (self.about.as_str(), Role::Dim),
+        };
+        draw::text(buf, about, &draw::clean(text), cx.theme.style(role));
+        field::draw(&self.edit, words, buf, cx.theme);
+    }
+
+    fn cursor(&self, area: Rect, _model: &Model) -> Option<Position> {
+        let words = parts(area).1;
+        (words.area() > 0).then(|| field::caret(&self.edit, words))
+    }
+}
+
+/// The line that says what is wanted, and the field.
+fn parts(area: Rect) -> (Rect, Rect) {
+    let area = Rect { x: area.x + 1, width: area.width.saturating_sub(2), ..area };
+    let about = Rect { height: area.height.min(u16::from(area.height > 1)), ..area };
+    (about, Rect { y: about.bottom(), height: area.height - about.height, ..area })
+}
+
+/// For tests.
+pub(crate) fn sample() -> Words {
+    Words::new(
+        "message to a2 docs",
+        "it reads this at its next step",
+        "use short words",
+        Box::new(|_| Ok(Vec::new())),
+    )
+}

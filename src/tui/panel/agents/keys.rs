@@ -1,0 +1,399 @@
+//! What the keys do with the chosen agent.
+
+use std::time::Duration;
+
+use tiller_protocol::command::TurnCommand;
+use tiller_protocol::{
+    AgentCommand, AgentId, AgentLimits, AgentState, AgentView, CommandBody, Cost, Message, ModelRef, Notice,
+    NoticeKind, SendMode,
+};
+
+use super::{Agents, DIFF, KILLED, What, tree};
+use crate::action::Action;
+use crate::dialog::confirm::Confirm;
+use crate::dialog::words::Words;
+use crate::effect::{Effect, Token};
+use crate::model::Model;
+use crate::panel::{Reply, View};
+
+/// The second stop within this time goes further.
+const AGAIN: Duration = Duration::from_secs(2);
+
+/// Whoever asks in a dialog of words gets its answer.
+const WORDS: Token = Token(1);
+
+fn say(text: impl Into<String>) -> Reply {
+    Reply::with(Effect::Toast(Notice::new(NoticeKind::Info, text)))
+}
+
+fn crew(command: AgentCommand) -> Effect {
+    Effect::Send(CommandBody::Agent(command))
+}
+
+/// The dialog for a message to an agent.
+pub(crate) fn message(model: &Model, id: AgentId) -> Words {
+    let title = format!("message to {}", model.name_of(&id));
+    let at_work = model.row(&id).is_some_and(|a| a.state.at_work());
+    let about = if at_work { "it reads this at its next step" } else { "it goes on with this" };
+    let then = move |text: &str| {
+        if text.is_empty() {
+            return Err("write the message first".into());
+        }
+        let submit = TurnCommand::Submit { message: Message::text(text), mode: SendMode::Steer };
+        Ok(vec![Effect::AskOf(id.clone(), CommandBody::Turn(submit), WORDS)])
+    };
+    Words::new(&title, about, "", Box::new(then))
+}
+
+/// The dialog that starts an agent by hand.
+pub(crate) fn spawn() -> Words {
+    let about = "what it is to do; begin with @NAME for a kind of agent (@coder, @explorer, ...)";
+    let then = |text: &str| Ok(vec![Effect::Ask(CommandBody::Agent(spawned(text)?), WORDS)]);
+    Words::new("start an agent", about, "", Box::new(then))
+}
+
+/// `@coder GOAL`, or only the goal.
+///
+/// # Errors
+/// When no goal is there.
+pub(crate) fn spawned(text: &str) -> Result<AgentCommand, String> {
+    let text = text.trim();
+    let (role, goal) = match text.strip_prefix('@') {
+        Some(rest) => {
+            let (role, goal) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+            (Some(role.to_owned()).filter(|r| !r.is_empty()), goal.trim())
+        }
+        None => (None, text),
+    };
+    if goal.is_empty() {
+        return Err("write what it is to do: @NAME GOAL, or only the goal".into());
+    }
+    Ok(AgentCommand::Spawn { goal: goal.to_owned(), role, model: None, cli: None, isolated: false })
+}
+
+/// As [`limits_of`] reads them.
+fn limits_text(l: &AgentLimits) -> String {
+    let part = |word: &str, n: Option<String>| n.map(|n| format!("{word} {n}"));
+    let all = [
+        part("turns", l.turns.map(|n| n.to_string())),
+        part("seconds", l.seconds.map(|n| n.to_string())),
+        part("tokens", l.tokens.map(|n| n.to_string())),
+        part("cost", l.cost.map(|c| format!("{:.2}", c.usd()))),
+    ];
+    all.into_iter().flatten().collect::<Vec<_>>().join("  ")
+}
+
+/// `turns 40 cost 0.50`. What is not named stays as it is.
+fn limits_of(text: &str) -> Result<AgentLimits, String> {
+    let mut limits = AgentLimits::default();
+    let mut words = text.split([' ', '\n', '\t', ',', '=', ':']).filter(|w| !w.is_empty());
+    while let Some(word) = words.next() {
+        let value = words.next().ok_or_else(|| format!("a number is missing behind '{word}'"))?;
+        let whole = || {
+            let n = value.parse::<u64>().ok().filter(|n| *n > 0);
+            n.ok_or_else(|| format!("'{value}' is no whole number from 1 on"))
+        };
+        match word {
+            "turns" => {
+                let n = u32::try_from(whole()?).map_err(|_| format!("'{value}' is too large"))?;
+                limits.turns = Some(n);
+            }
+            "seconds" => limits.seconds = Some(whole()?),
+            "tokens" => limits.tokens = Some(whole()?),
+            "cost" => {
+                let usd = value.trim_start_matches('$').parse::<f64>().ok();
+                let usd = usd.filter(|n| n.is_finite() && *n >= 0.0);
+                limits.cost =
+                    Some(Cost::from_usd(usd.ok_or_else(|| format!("'{value}' is no amount of dollars"))?));
+            }
+            other => return Err(format!("there is no limit '{other}': turns, seconds, tokens, cost")),
+        }
+    }
+    if limits.is_empty() { Err("name a limit and a number: turns 40, cost 0.50".into()) } else { Ok(limits) }
+}
+
+impl Agents {
+    /// The agent that a key is about; for a tool or a process the one whose row stands above.
+    fn agent<'m>(&self, model: &'m Model) -> Option<&'m AgentView> {
+        let above = self.what.get(..=self.rows.chosen)?;
+        let id = above.iter().rev().find_map(|w| match w {
+            What::Agent(id) => Some(id),
+            _ => None,
+        })?;
+        model.row(id)
+    }
+
+    /// Does what a key of the panel says; `None`: it is not one of them.
+    pub(super) fn key_act(&mut self, id: &str, model: &Model) -> Option<Reply> {
+        Some(match id {
+            "list.open" => self.open(model),
+            "agents.stop" => self.stop(model),
+            "agents.stop_all" => stop_all(model),
+            "agents.next" => self.next(model),
+            "agents.resume_all" => Reply::with(crew(AgentCommand::ResumeAll)),
+            "agents.answer" => self.answer(model),
+            "agents.steer" => self.steer(model),
+            "agents.model" => self.model(model),
+            "agents.diff" => self.diff(model),
+            "agents.branch" => self.branch(model),
+            "agents.todo" => self.todo(model),
+            "agents.pause" | "agents.resume" | "agents.retry" | "agents.raise" | "agents.background" => {
+                let Some(a) = self.agent(model) else { return Some(Reply::done()) };
+                if a.id.is_main() {
+                    return Some(say("this is for the agents that the main one starts"));
+                }
+                let name = model.name_of(&a.id);
+                match id {
+                    "agents.pause" => pause(a, &name),
+                    "agents.resume" => resume(a, &name),
+                    "agents.retry" => retry(a, &name),
+                    "agents.raise" => raise(a, &name),
+                    _ => background(a, &name),
+                }
+            }
+            _ => return None,
+        })
+    }
+
+    fn open(&self, model: &Model) -> Reply {
+        match self.chosen() {
+            Some(What::Agent(id)) if *id != model.agent() => Reply::with(Effect::Show(id.clone())),
+            Some(What::Tool(id)) => {
+                let to = crate::panel::conversation::GoTo::Call(id.clone());
+                let tell = Effect::Tell(View::Conversation, Box::new(to));
+                Reply::Done(vec![Effect::Focus(View::Conversation), tell])
+            }
+            _ => Reply::with(Effect::Focus(View::Conversation)),
+        }
+    }
+
+    /// Ends what is chosen; again within two seconds: with all that it started, or hard.
+    fn stop(&mut self, model: &Model) -> Reply {
+        let Some(what) = self.chosen().cloned() else { return Reply::done() };
+        let again =
+            self.stopped.as_ref().is_some_and(|(w, t)| *w == what && model.mono.saturating_sub(*t) < AGAIN);
+        self.stopped = Some((what.clone(), model.mono));
+        let main = AgentId::main();
+        match what {
+            What::Tool(id) => Reply::with(Effect::Send(CommandBody::Turn(TurnCommand::StopTool { id }))),
+            What::Process(id) => {
+                Reply::with(Effect::AskOf(main, CommandBody::Turn(TurnCommand::StopTool { id }), KILLED))
+            }
+            What::Agent(id) if id.is_main() && model.main_runs() => {
+                let stop = CommandBody::Turn(TurnCommand::Interrupt { hard: again });
+                Reply::with(Effect::SendTo(main, stop))
+            }
+            What::Agent(id) if id.is_main() => say("nothing runs"),
+            What::Agent(id) => {
+                let below =
+                    model.agents.iter().any(|a| a.id != id && a.id.is_below(&id) && a.state.at_work());
+                let at_work = model.row(&id).is_some_and(|a| a.state.at_work());
+                let name = model.name_of(&id);
+                match (again, at_work, below) {
+                    (true, _, true) => Reply::Done(vec![
+                        crew(AgentCommand::Cancel { id, subtree: true }),
+                        Effect::Toast(Notice::new(
+                            NoticeKind::Info,
+                            format!("{name} and all below it are ended"),
+                        )),
+                    ]),
+                    (_, true, _) => {
+                        let mut all = vec![crew(AgentCommand::Cancel { id, subtree: false })];
+                        if below {
+                            let said = format!("{name} is ended; again: all that it started, too");
+                            all.push(Effect::Toast(Notice::new(NoticeKind::Info, said)));
+                        }
+                        Reply::Done(all)
+                    }
+                    (false, false, true) => say(format!("{name} has ended; again: what it started")),
+                    _ => say(format!("{name} has ended")),
+                }
+            }
+        }
+    }
+
+    /// To the next one that waits for the person, and its question.
+    fn next(&mut self, model: &Model) -> Reply {
+        let waiting = |w: &What| match w {
+            What::Agent(id) => model.row(id).is_some_and(|a| tree::waits(model, a)),
+            _ => false,
+        };
+        let n = self.what.len();
+        let next =
+            (1..=n).map(|i| (self.rows.chosen + i) % n).find(|at| self.what.get(*at).is_some_and(waiting));
+        let Some(at) = next else { return say("no agent waits for you") };
+        self.rows.chosen = at;
+        self.answer(model)
+    }
+
+    /// The chosen agent's question, else the next one of anybody's.
+    fn answer(&self, model: &Model) -> Reply {
+        let of = self.agent(model).and_then(|a| model.asks.iter().find(|k| k.agent == a.id));
+        match of {
+            Some(ask) => Reply::with(Effect::Answer(ask.id)),
+            None => Reply::with(Effect::Act(Action("global.answer"))),
+        }
+    }
+
+    fn steer(&self, model: &Model) -> Reply {
+        match self.agent(model) {
+            Some(a) if a.id != model.agent() => {
+                Reply::with(Effect::Push(Box::new(message(model, a.id.clone()))))
+            }
+            _ => Reply::with(Effect::Focus(View::Composer)),
+        }
+    }
+
+    fn model(&self, model: &Model) -> Reply {
+        match self.agent(model) {
+            Some(a) if a.id != model.agent() => {
+                let now = ModelRef(a.model.clone());
+                Reply::with(Effect::Push(Box::new(crate::dialog::model::open_for(a.id.clone(), now))))
+            }
+            _ => Reply::with(Effect::Act(Action("model.open"))),
+        }
+    }
+
+    fn diff(&self, model: &Model) -> Reply {
+        match self.agent(model) {
+            Some(a) if !a.id.is_main() => {
+                Reply::with(Effect::Ask(CommandBody::Agent(AgentCommand::Diff { id: a.id.clone() }), DIFF))
+            }
+            _ => Reply::with(Effect::Act(Action("review.open"))),
+        }
+    }
+
+    /// To its item of the plan, which is its parent's: the one on the screen.
+    fn todo(&self, model: &Model) -> Reply {
+        let Some(a) = self.agent(model) else { return Reply::done() };
+        if model.todo.iter().any(|i| i.agent.as_ref() == Some(&a.id)) {
+            let tell = Effect::Tell(View::Todo, Box::new(a.id.clone()));
+            return Reply::Done(vec![Effect::Focus(View::Todo), tell]);
+        }
+        let name = model.name_of(&a.id);
+        say(format!("no item of this plan is {name}'s"))
+    }
+
+    /// Another way from before its last message. It is shown for that.
+    fn branch(&self, model: &Model) -> Reply {
+        let Some(a) = self.agent(model) else { return Reply::done() };
+        if a.state.at_work() {
+            let name = model.name_of(&a.id);
+            return say(format!("{name} is at work; end or wait for it first"));
+        }
+        Reply::with(Effect::ShowFor(a.id.clone(), Action("session.fork")))
+    }
+}
+
+fn stop_all(model: &Model) -> Reply {
+    let crew_works = model.agents.iter().any(|a| !a.id.is_main() && a.state.at_work());
+    if !model.main_runs() && !crew_works {
+        return say("nothing runs");
+    }
+    let stop = CommandBody::Turn(TurnCommand::Interrupt { hard: true });
+    let mut then = vec![Effect::SendTo(AgentId::main(), stop)];
+    let mut text = "The turn ends now and its tools are killed. What has arrived is kept.";
+    if crew_works {
+        then.insert(0, crew(AgentCommand::CancelAll));
+        text = "Every agent is ended, the turn too, and tools are killed. What has arrived is kept.";
+    }
+    Reply::with(Effect::Push(Box::new(Confirm::new("stop everything?", text, "stop everything", then))))
+}
+
+fn pause(a: &AgentView, name: &str) -> Reply {
+    let id = a.id.clone();
+    match a.state {
+        AgentState::Paused | AgentState::Interrupted => Reply::with(crew(AgentCommand::Resume { id })),
+        state if state.at_work() => Reply::with(crew(AgentCommand::Pause { id })),
+        _ => say(format!("{name} has ended")),
+    }
+}
+
+fn resume(a: &AgentView, name: &str) -> Reply {
+    match a.state {
+        AgentState::Paused | AgentState::Interrupted => {
+            Reply::with(crew(AgentCommand::Resume { id: a.id.clone() }))
+        }
+        AgentState::Done | AgentState::Failed | AgentState::Cancelled => {
+            say(format!("{name} has ended; retry starts its task once more"))
+        }
+        _ => say(format!("{name} is at work")),
+    }
+}
+
+fn retry(a: &AgentView, name: &str) -> Reply {
+    if !tree::ended(a.state) {
+        return say(format!("{name} is at work; end it first, or write to it"));
+    }
+    let id = a.id.clone();
+    let then = move |text: &str| {
+        let note = Some(text.to_owned()).filter(|t| !t.is_empty());
+        Ok(vec![Effect::Ask(CommandBody::Agent(AgentCommand::Retry { id: id.clone(), note }), WORDS)])
+    };
+    let about = "the same task once more, as a new agent; what it should know, if anything";
+    Reply::with(Effect::Push(Box::new(Words::new(&format!("retry {name}"), about, "", Box::new(then)))))
+}
+
+fn raise(a: &AgentView, name: &str) -> Reply {
+    let limits = a.child.as_ref().map(|c| c.limits).unwrap_or_default();
+    let id = a.id.clone();
+    let then = move |text: &str| {
+        let limits = limits_of(text)?;
+        Ok(vec![Effect::Ask(CommandBody::Agent(AgentCommand::Raise { id: id.clone(), limits }), WORDS)])
+    };
+    let about = "turns, seconds, tokens, cost in dollars; what you leave out stays as it is";
+    let words = Words::new(&format!("limits of {name}"), about, &limits_text(&limits), Box::new(then));
+    Reply::with(Effect::Push(Box::new(words)))
+}
+
+fn background(a: &AgentView, name: &str) -> Reply {
+    let behind = a.child.as_ref().is_some_and(|c| c.background);
+    match a.state.at_work() {
+        false => say(format!("{name} has ended")),
+        true if behind => say(format!("{name} is in the background already; its result is announced")),
+        true => Reply::with(crew(AgentCommand::Background { id: a.id.clone() })),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_are_read_as_they_are_written() {
+        let all = AgentLimits {
+            turns: Some(40),
+            seconds: Some(900),
+            tokens: Some(400_000),
+            cost: Some(Cost::from_usd(0.5)),
+        };
+        assert_eq!(limits_of(&limits_text(&all)), Ok(all));
+        assert_eq!(
+            limits_of("cost=$2, turns: 3").map(|l| (l.cost, l.turns)),
+            Ok((Some(Cost::from_usd(2.0)), Some(3)))
+        );
+        for (text, why) in [
+            ("", "name a limit and a number: turns 40, cost 0.50"),
+            ("turns", "a number is missing behind 'turns'"),
+            ("turns 0", "'0' is no whole number from 1 on"),
+            ("turns 99999999999", "'99999999999' is too large"),
+            ("cost -1", "'-1' is no amount of dollars"),
+            ("cost NaN", "'NaN' is no amount of dollars"),
+            ("depth 3", "there is no limit 'depth': turns, seconds, tokens, cost"),
+        ] {
+            assert_eq!(limits_of(text), Err(why.to_owned()), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_kind_of_agent_stands_before_the_goal() {
+        let of = |text: &str| match spawned(text) {
+            Ok(AgentCommand::Spawn { goal, role, .. }) => Ok((role, goal)),
+            Ok(other) => panic!("{other:?}"),
+            Err(why) => Err(why),
+        };
+        assert_eq!(of("@coder mend it\nall"), Ok((Some("coder".into()), "mend it\nall".into())));
+        assert_eq!(of("mend @it"), Ok((None, "mend @it".into())));
+        assert!(of("@coder ").is_err() && of("  ").is_err());
+    }
+}

@@ -1,0 +1,274 @@
+//! Who works at what: the tree of agents with state, time, tokens and cost, and the tools that run.
+
+mod keys;
+mod tree;
+
+use std::time::Duration;
+
+use crossterm::event::{KeyEvent, MouseEvent};
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Position, Rect};
+use tiller_protocol::command::Query;
+use tiller_protocol::event::{ReplyEvent, ToolEvent, TurnEvent};
+use tiller_protocol::{AgentId, CommandBody, Event, EventBody, Notice, NoticeKind};
+
+pub(crate) use self::keys::{spawn, spawned};
+use self::tree::{Tree, ended, processes, waits};
+use super::rows::Rows;
+use super::{DrawCx, Hint, Panel, Reply, View};
+use crate::action::{Action, ActionSpec};
+use crate::dialog::text::Text;
+use crate::effect::{Effect, Token};
+use crate::ladder::Rung;
+use crate::model::Model;
+use crate::text::clean;
+use crate::theme::Role;
+use crate::widget::draw;
+
+/// What it can do besides a list.
+pub const ACTIONS: &[ActionSpec] = &[
+    ActionSpec::key_only(
+        "agents.stop",
+        "end",
+        "End the chosen agent or tool; again within two seconds: with all that it started, or hard",
+    ),
+    ActionSpec::key_only("agents.stop_all", "stop all", "Stop everything that runs"),
+    ActionSpec::key_only(
+        "agents.steer",
+        "message",
+        "Write to the chosen agent; it reads it at its next step",
+    ),
+    ActionSpec::key_only("agents.answer", "answer", "Answer the chosen agent's question, else the next one"),
+    ActionSpec::key_only(
+        "agents.pause",
+        "pause",
+        "Pause the chosen agent at its next safe point, or let it go on",
+    ),
+    ActionSpec::key_only("agents.resume", "continue", "Go on with the chosen agent after an interruption"),
+    ActionSpec::new("agents.resume_all", "continue all", "Go on with all agents that were interrupted"),
+    ActionSpec::key_only("agents.retry", "retry", "The chosen agent's task once more, with a note of yours"),
+    ActionSpec::key_only("agents.raise", "limits", "Change the limits of the chosen agent"),
+    ActionSpec::key_only(
+        "agents.branch",
+        "branch",
+        "Another way from before the chosen agent's last message",
+    ),
+    ActionSpec::key_only("agents.model", "model", "Choose the model of the chosen agent"),
+    ActionSpec::key_only("agents.diff", "diff", "What the chosen agent changed"),
+    ActionSpec::key_only(
+        "agents.background",
+        "background",
+        "Let the chosen agent work on while its parent goes on",
+    ),
+    ActionSpec::key_only("agents.todo", "its item", "To the item of the plan that the chosen agent works at"),
+    ActionSpec::key_only("agents.next", "next waiting", "To the next agent that waits for you"),
+];
+
+/// What a row stands for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum What {
+    Agent(AgentId),
+    Tool(String),
+    /// A background process by its id.
+    Process(String),
+}
+
+const PROCESSES: Token = Token(1);
+const KILLED: Token = Token(2);
+const DIFF: Token = Token(3);
+/// How often living processes are looked at while the panel is on the screen.
+const LOOK: Duration = Duration::from_secs(3);
+
+/// The panel.
+#[derive(Default)]
+pub struct Agents {
+    rows: Rows,
+    what: Vec<What>,
+    stopped: Option<(What, Duration)>,
+    /// When the processes were asked for last, and whether the answer is still out.
+    asked: Duration,
+    asking: bool,
+}
+
+impl Agents {
+    fn chosen(&self) -> Option<&What> {
+        self.what.get(self.rows.chosen)
+    }
+
+    fn look(&mut self, model: &Model) -> Effect {
+        self.asked = model.mono;
+        self.asking = true;
+        Effect::AskOf(AgentId::main(), CommandBody::Query(Query::Processes), PROCESSES)
+    }
+}
+
+impl Panel for Agents {
+    fn scope(&self) -> &'static str {
+        if self.rows.typing() { "input" } else { "agents" }
+    }
+
+    fn title(&self, model: &Model) -> String {
+        let n = model.agents.iter().filter(|a| a.state.at_work()).count();
+        let waits = model.agents.iter().filter(|a| waits(model, a)).count();
+        let mut title = "agents".to_owned();
+        if n > 0 {
+            title.push_str(&format!(" {n} live"));
+        }
+        let background = processes(model).count();
+        if background > 0 {
+            title.push_str(&format!(" {background} bg"));
+        }
+        if waits > 0 {
+            title.push_str(&format!(" !{waits}"));
+        }
+        title
+    }
+
+    fn actions(&self) -> &'static [ActionSpec] {
+        ACTIONS
+    }
+
+    fn empty(&self, model: &Model) -> bool {
+        model.agents.is_empty()
+    }
+
+    fn rows(&self, width: u16, model: &Model) -> Option<u16> {
+        Some(u16::try_from(Tree::of(model).lines(model, width).0.len()).unwrap_or(u16::MAX))
+    }
+
+    fn act(&mut self, action: Action, model: &Model) -> Reply {
+        if let Some(reply) = self.key_act(action.0, model) {
+            return reply;
+        }
+        match action.0 {
+            "list.back" => return Reply::with(Effect::Focus(View::Composer)),
+            id if self.rows.act(id) => {}
+            _ => return Reply::Ignored,
+        }
+        Reply::done()
+    }
+
+    /// Processes come and go with the tools that start and end them.
+    fn event(&mut self, event: &Event, model: &Model) -> Reply {
+        let stir = match &event.body {
+            EventBody::Tool(ToolEvent::ToolFinished { name, .. }) => name == "terminal" || name == "process",
+            EventBody::Turn(TurnEvent::SessionStarted { .. }) => true,
+            EventBody::Turn(TurnEvent::TurnFinished { .. }) => processes(model).next().is_some(),
+            _ => false,
+        };
+        if stir { Reply::with(self.look(model)) } else { Reply::Ignored }
+    }
+
+    fn reply(&mut self, token: Token, event: &Event, model: &Model) -> Reply {
+        let EventBody::Reply(reply) = &event.body else { return Reply::Ignored };
+        match (token, reply.as_ref()) {
+            (PROCESSES, _) => {
+                self.asking = false;
+                Reply::done()
+            }
+            (DIFF, ReplyEvent::DiffReply { path, diff }) => {
+                Reply::with(Effect::Push(Box::new(Text::diff(&clean::plain(path), diff))))
+            }
+            (DIFF, _) => Reply::done(),
+            (_, ReplyEvent::DoneReply { said }) => {
+                let said = Notice::new(NoticeKind::Info, clean::plain(said).into_owned());
+                Reply::Done(vec![Effect::Toast(said), self.look(model)])
+            }
+            _ => Reply::with(self.look(model)),
+        }
+    }
+
+    fn tick(&mut self, model: &Model) -> Vec<Effect> {
+        let due = !self.asking && model.mono.saturating_sub(self.asked) >= LOOK;
+        if due && processes(model).next().is_some() { vec![self.look(model)] } else { Vec::new() }
+    }
+
+    fn rung(&self, _model: &Model) -> Option<Rung> {
+        self.rows.rung()
+    }
+
+    fn escape(&mut self, _rung: Rung, _model: &Model) -> Reply {
+        self.rows.end_find();
+        Reply::done()
+    }
+
+    fn key(&mut self, key: &KeyEvent, _model: &Model) -> Reply {
+        if self.rows.key(key) { Reply::done() } else { Reply::Ignored }
+    }
+
+    /// The agent that another layer wants to be looked at.
+    fn told(&mut self, what: Box<dyn std::any::Any>, model: &Model) -> Reply {
+        let Ok(id) = what.downcast::<AgentId>() else { return Reply::Ignored };
+        self.what = Tree::of(model).lines(model, 40).1;
+        if let Some(at) = self.what.iter().position(|w| *w == What::Agent((*id).clone())) {
+            self.rows.chosen = at;
+        }
+        Reply::done()
+    }
+
+    fn mouse(&mut self, event: &MouseEvent, area: Rect, model: &Model) -> Reply {
+        if self.rows.mouse(event, area) { self.act(Action("list.open"), model) } else { Reply::done() }
+    }
+
+    fn hints(&self, model: &Model) -> Vec<Hint> {
+        if let Some(hints) = self.rows.find_hints() {
+            return hints;
+        }
+        let mut all = vec![Hint::as_("list.open", "open"), Hint::of("agents.stop")];
+        let chosen = match self.chosen() {
+            Some(What::Agent(id)) => model.row(id),
+            _ => None,
+        };
+        if !model.asks.is_empty() {
+            all.push(Hint::of("agents.answer"));
+        }
+        all.push(Hint::of("agents.steer"));
+        match chosen.filter(|a| !a.id.is_main()) {
+            Some(a) if a.state == tiller_protocol::AgentState::Interrupted => {
+                all.extend([Hint::of("agents.resume"), Hint::of("agents.retry"), Hint::of("agents.diff")]);
+            }
+            Some(a) if ended(a.state) => {
+                all.extend([Hint::of("agents.retry"), Hint::of("agents.diff"), Hint::of("agents.branch")]);
+            }
+            Some(a) => {
+                let paused = a.state == tiller_protocol::AgentState::Paused;
+                let pause = if paused { "go on" } else { "pause" };
+                all.extend([Hint::as_("agents.pause", pause), Hint::of("agents.raise")]);
+                all.extend([Hint::of("agents.background"), Hint::of("agents.diff")]);
+            }
+            None => {}
+        }
+        all.extend([Hint::of("agents.stop_all"), Hint::of("agents.model")]);
+        all
+    }
+
+    fn measure(&mut self, area: Rect, cx: &DrawCx<'_>) {
+        let (lines, what) = Tree::of(cx.model).lines(cx.model, area.width);
+        // The choice stays with its agent or tool, also when rows come and go above.
+        if let Some(at) = self.chosen().and_then(|c| what.iter().position(|w| w == c)) {
+            self.rows.chosen = at;
+        }
+        self.what = what;
+        self.rows.set(lines, area);
+    }
+
+    fn draw(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
+        if cx.model.agents.is_empty() {
+            draw::text(buf, area, "no agent yet", cx.theme.style(Role::Dim));
+        }
+        self.rows.draw(cx, area, buf);
+    }
+
+    fn cursor(&self, area: Rect, _model: &Model) -> Option<Position> {
+        self.rows.cursor(area)
+    }
+
+    fn wake(&self, cx: &DrawCx<'_>) -> Option<Duration> {
+        let runs = cx.model.agents.iter().any(|a| a.since.is_some() && !ended(a.state));
+        let second = runs.then_some(Duration::from_secs(1));
+        second.or_else(|| processes(cx.model).next().map(|_| LOOK))
+    }
+}
+
+#[cfg(test)]
+mod tests;

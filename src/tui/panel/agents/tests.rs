@@ -1,0 +1,383 @@
+//! The agents panel, driven by the robot.
+
+use tiller_protocol::event::{StateEvent, ToolEvent, TurnEvent};
+use tiller_protocol::{Cost, EventBody, Time, Usage};
+
+use tiller_protocol::command::TurnCommand;
+use tiller_protocol::{AgentState, AgentView};
+
+use super::*;
+use crate::testing::{Robot, START};
+
+fn agent(id: &str, parent: Option<&str>, state: AgentState) -> AgentView {
+    AgentView {
+        id: AgentId(id.into()),
+        parent: parent.map(|p| AgentId(p.into())),
+        label: id.rsplit('/').next().unwrap_or(id).into(),
+        state,
+        act: "edit src/client.rs".into(),
+        model: "vendor/model".into(),
+        usage: Usage { input: 12_000, output: 900, ..Usage::default() },
+        cost: Some(Cost::from_usd(0.31)),
+        context: 82_000,
+        window: Some(200_000),
+        since: Some(Time(START.millis() - 125_000)).filter(|_| state == AgentState::Running),
+        child: None,
+    }
+}
+
+fn crew(r: &mut Robot) {
+    r.event(EventBody::Turn(TurnEvent::TurnStarted {}));
+    for view in [
+        agent("main", None, AgentState::Running),
+        agent("main/a1", Some("main"), AgentState::Running),
+        agent("main/a2", Some("main"), AgentState::Waiting),
+        agent("main/a1/b1", Some("main/a1"), AgentState::Done),
+    ] {
+        r.event(EventBody::State(StateEvent::AgentChanged { view }));
+    }
+    r.event(EventBody::Tool(ToolEvent::ToolStarted {
+        call_id: "c1".into(),
+        name: "terminal".into(),
+        arguments: serde_json::json!({"command": "cargo test -p api"}),
+        verb: "shell".into(),
+        target: "cargo test -p api".into(),
+    }));
+}
+
+fn sent(r: &Robot) -> Vec<TurnCommand> {
+    let turn = |c: &CommandBody| match c {
+        CommandBody::Turn(t) => Some(t.clone()),
+        _ => None,
+    };
+    r.commands().into_iter().filter_map(turn).collect()
+}
+
+#[test]
+fn looks_well_in_the_rail_and_alone() {
+    let mut r = Robot::new(118, 25);
+    crew(&mut r);
+    insta::assert_snapshot!("agents_at_118x25", r.screen());
+    r.run("size 80x24; alt-3");
+    insta::assert_snapshot!("agents_at_80x24", r.screen());
+}
+
+#[test]
+fn blocked_ones_come_first_and_children_below_their_parent() {
+    let mut r = Robot::new(80, 24);
+    crew(&mut r);
+    let (_, what) = Tree::of(&r.app.model).lines(&r.app.model, 80);
+    let agent = |id: &str| What::Agent(AgentId(id.into()));
+    let want =
+        [agent("main"), What::Tool("c1".into()), agent("main/a2"), agent("main/a1"), agent("main/a1/b1")];
+    assert_eq!(what, want);
+    // Parents that go round in a circle hang nothing up.
+    r.app.model.agents[0].parent = Some(AgentId("main/a1".into()));
+    let _ = Tree::of(&r.app.model).lines(&r.app.model, 80);
+}
+
+#[test]
+fn stop_stops_what_is_chosen_and_twice_kills() {
+    let mut r = Robot::new(80, 24);
+    crew(&mut r);
+    r.run("alt-3; down").clear().run("k");
+    assert_eq!(sent(&r), [TurnCommand::StopTool { id: "c1".into() }]);
+    r.clear().run("up; k; k");
+    let stop = |hard| TurnCommand::Interrupt { hard };
+    assert_eq!(sent(&r), [stop(false), stop(true)]);
+    r.clear().run("wait 3000; k");
+    assert_eq!(sent(&r), [stop(false)]);
+    r.clear().run("K; enter");
+    assert!(sent(&r).is_empty(), "the focus is on no");
+    r.run("K; y");
+    assert_eq!(sent(&r), [stop(true)]);
+}
+
+#[test]
+fn enter_looks_inside() {
+    let mut r = Robot::new(80, 24);
+    crew(&mut r);
+    r.run("alt-3; down; enter");
+    assert_eq!(r.app.screen.focus, View::Conversation);
+    r.run("alt-3; M");
+    assert!(r.screen().contains("model"), "{}", r.screen());
+}
+
+fn process(r: &mut Robot, rows: &[&str]) {
+    let id = r.asked(|c| matches!(c, CommandBody::Query(Query::Processes)));
+    assert!(id.is_some(), "the processes were not asked for");
+    let rows = rows.iter().map(|row| (*row).to_owned()).collect();
+    r.clear().cause(id, EventBody::Reply(Box::new(ReplyEvent::ProcessesReply { rows })));
+}
+
+fn terminal_done(r: &mut Robot) {
+    let mut s = crate::model::conversation::script::Script::new();
+    for e in s.tool("t1", "terminal", "shell", "npm run dev &", "started", None) {
+        r.msg(crate::msg::Msg::Engine(Box::new(e)));
+    }
+}
+
+const ROWS: [&str; 2] =
+    ["p1: running for 12 s: npm run dev\n  ready on :3000", "p2: ended, exit 1: cargo run"];
+
+#[test]
+fn background_processes_have_rows_and_end_by_key() {
+    let mut r = Robot::new(80, 24);
+    r.event(EventBody::State(StateEvent::AgentChanged { view: agent("main", None, AgentState::Idle) }));
+    r.run("alt-3");
+    terminal_done(&mut r);
+    process(&mut r, &ROWS);
+    let screen = r.screen();
+    assert!(screen.contains("p1  npm run dev: ready on :3000") && screen.contains("runs 12s"), "{screen}");
+    assert!(!screen.contains("cargo run"), "what has ended is no row: {screen}");
+    // They are looked at while they live, and not otherwise.
+    r.run("wait 2000");
+    assert!(r.commands().is_empty());
+    r.run("wait 1000");
+    process(&mut r, &["p1: running for 15 s: npm run dev"]);
+    assert!(r.screen().contains("runs 15s"), "{}", r.screen());
+    r.clear().run("G k");
+    assert_eq!(sent(&r), [TurnCommand::StopTool { id: "p1".into() }]);
+    r.reply(ReplyEvent::DoneReply { said: "p1: ended, exit 143".into() });
+    assert!(r.screen().contains("p1: ended, exit 143"), "{}", r.screen());
+    process(&mut r, &["p1: ended, exit 143: npm run dev"]);
+    assert!(!r.screen().contains("npm run dev"), "{}", r.screen());
+    r.run("wait 9000");
+    assert!(r.commands().is_empty(), "nothing lives");
+}
+
+#[test]
+fn quitting_asks_while_a_process_runs_in_the_background() {
+    let mut r = Robot::new(80, 24);
+    r.app.model.ready = true;
+    terminal_done(&mut r);
+    process(&mut r, &ROWS);
+    r.clear().run("ctrl-d");
+    assert!(r.screen().contains("quit?") && r.screen().contains("npm run dev"), "{}", r.screen());
+    assert!(r.commands().is_empty());
+    r.run("y");
+    assert_eq!(r.commands().len(), 1);
+    let mut r = Robot::new(80, 24);
+    r.app.model.ready = true;
+    terminal_done(&mut r);
+    process(&mut r, &ROWS[1..]);
+    r.clear().run("ctrl-d");
+    assert_eq!(r.commands().len(), 1, "nothing runs: {}", r.screen());
+}
+
+fn child(id: &str, label: &str, state: AgentState) -> AgentView {
+    use tiller_protocol::{AgentLimits, ChildView, SessionId};
+    let view = ChildView {
+        session: Some(SessionId(Default::default())),
+        role: "coder".into(),
+        task: format!("the task of {label}"),
+        used: AgentLimits { turns: Some(9), cost: Some(Cost::from_usd(0.31)), ..AgentLimits::default() },
+        limits: AgentLimits { turns: Some(10), cost: Some(Cost::from_usd(1.0)), ..AgentLimits::default() },
+        files: 2,
+        ..ChildView::default()
+    };
+    AgentView { label: label.into(), child: Some(Box::new(view)), ..agent(id, Some("main"), state) }
+}
+
+fn tell(r: &mut Robot, view: AgentView) {
+    r.event(EventBody::State(StateEvent::AgentChanged { view }));
+}
+
+/// Six children in six states, the first three with something to tell.
+fn states(r: &mut Robot) {
+    tell(r, agent("main", None, AgentState::Running));
+    tell(r, child("main/a1", "tests", AgentState::Running));
+    tell(r, child("main/a2", "docs", AgentState::Waiting));
+    let mut done = child("main/a3", "research", AgentState::Done);
+    if let Some(c) = &mut done.child {
+        (c.result, c.took) = ("Retry-After is honoured\nin two of three clients".into(), 72.0);
+    }
+    tell(r, done);
+    tell(r, AgentView { cost: None, ..child("main/a4", "foreign", AgentState::Interrupted) });
+    tell(r, child("main/a5", "later", AgentState::Queued));
+    tell(r, child("main/a6", "resting", AgentState::Paused));
+}
+
+fn crew_commands(r: &Robot) -> Vec<tiller_protocol::AgentCommand> {
+    let crew = |c: &CommandBody| match c {
+        CommandBody::Agent(a) => Some(a.clone()),
+        _ => None,
+    };
+    r.commands().into_iter().filter_map(crew).collect()
+}
+
+/// Puts the choice on the row of this agent.
+fn choose(r: &mut Robot, id: &str) {
+    r.run("alt-3; g");
+    let what = Tree::of(&r.app.model).lines(&r.app.model, 80).1;
+    let at = what.iter().position(|w| *w == What::Agent(AgentId(id.into()))).unwrap();
+    r.run(&"j;".repeat(at));
+}
+
+#[test]
+fn every_state_is_told_in_words_with_limits_sums_and_results() {
+    let mut r = Robot::new(118, 25);
+    states(&mut r);
+    insta::assert_snapshot!("crew_at_118x25", r.screen());
+    r.run("size 80x24; alt-3");
+    insta::assert_snapshot!("crew_at_80x24", r.screen());
+    r.run("size 118x25; +; +");
+    insta::assert_snapshot!("crew_zoomed_at_118x25", r.screen());
+}
+
+#[test]
+fn each_key_does_what_it_says_to_the_chosen_agent() {
+    use tiller_protocol::{AgentCommand, AgentLimits};
+    let id = |n: &str| AgentId(format!("main/{n}"));
+    for (agent, keys, want) in [
+        ("a1", "p", vec![AgentCommand::Pause { id: id("a1") }]),
+        ("a6", "p", vec![AgentCommand::Resume { id: id("a6") }]),
+        ("a4", "u", vec![AgentCommand::Resume { id: id("a4") }]),
+        ("a1", "U", vec![AgentCommand::ResumeAll]),
+        ("a1", "B", vec![AgentCommand::Background { id: id("a1") }]),
+        ("a3", "d", vec![AgentCommand::Diff { id: id("a3") }]),
+        ("a1", "k", vec![AgentCommand::Cancel { id: id("a1"), subtree: false }]),
+        ("a1", "K; y", vec![AgentCommand::CancelAll]),
+        (
+            "a3",
+            "r; type mind the tabs; enter",
+            vec![AgentCommand::Retry { id: id("a3"), note: Some("mind the tabs".into()) }],
+        ),
+        ("a3", "r; enter", vec![AgentCommand::Retry { id: id("a3"), note: None }]),
+        (
+            "a1",
+            "l; ctrl-u; type turns 50; enter",
+            vec![AgentCommand::Raise {
+                id: id("a1"),
+                limits: AgentLimits { turns: Some(50), ..AgentLimits::default() },
+            }],
+        ),
+        ("a1", "l; ctrl-u; type turns none; enter", vec![]),
+        (
+            "a1",
+            "S; type @explorer find it; enter",
+            vec![AgentCommand::Spawn {
+                goal: "find it".into(),
+                role: Some("explorer".into()),
+                model: None,
+                cli: None,
+                isolated: false,
+            }],
+        ),
+        // Nothing that makes no sense is sent.
+        ("a3", "p; u; B; k", vec![]),
+        ("a1", "r; u; b", vec![]),
+    ] {
+        let mut r = Robot::new(118, 25);
+        states(&mut r);
+        choose(&mut r, &format!("main/{agent}"));
+        r.clear().run(keys);
+        assert_eq!(crew_commands(&r), want, "{agent} {keys}\n{}", r.screen());
+        assert!(r.addressed().iter().all(|(to, _)| to == "main"), "the crew is main's to steer");
+    }
+}
+
+#[test]
+fn the_second_stop_ends_what_it_started_too() {
+    use tiller_protocol::AgentCommand;
+    let mut r = Robot::new(118, 25);
+    states(&mut r);
+    let below = AgentView {
+        parent: Some(AgentId("main/a1".into())),
+        ..child("main/a1/a7", "sub", AgentState::Running)
+    };
+    tell(&mut r, below);
+    choose(&mut r, "main/a1");
+    r.clear().run("k; k");
+    let cancel = |subtree| AgentCommand::Cancel { id: AgentId("main/a1".into()), subtree };
+    assert_eq!(crew_commands(&r), [cancel(false), cancel(true)]);
+}
+
+#[test]
+fn a_message_goes_to_the_chosen_agent_and_the_draft_stays() {
+    let mut r = Robot::new(118, 25);
+    states(&mut r);
+    r.run("type a draft for main");
+    choose(&mut r, "main/a1");
+    r.run("s");
+    let screen = r.screen();
+    assert!(screen.contains("message to a1 tests") && screen.contains("at its next step"), "{screen}");
+    r.clear().run("enter");
+    assert!(r.commands().is_empty() && r.screen().contains("write the message first"), "{}", r.screen());
+    r.run("type use short words; enter");
+    let message = tiller_protocol::Message::text("use short words");
+    let mode = tiller_protocol::SendMode::Steer;
+    let submit = CommandBody::Turn(TurnCommand::Submit { message, mode });
+    assert_eq!(r.addressed(), [("main/a1".to_owned(), &submit)]);
+    // It is refused: the words stay, with the reason.
+    r.reply(ReplyEvent::ErrorReply { notice: Notice::new(NoticeKind::User, "it has ended just now") });
+    let screen = r.screen();
+    assert!(screen.contains("it has ended just now") && screen.contains("use short words"), "{screen}");
+    r.run("esc; esc");
+    assert!(r.screen().contains("a draft for main"), "{}", r.screen());
+    r.run("ctrl-u; up").reply(ReplyEvent::HistoryReply { prompts: Vec::new() });
+    r.run("ctrl-u; up");
+    assert!(r.screen().contains("use short words"), "what was not sent is in the history: {}", r.screen());
+}
+
+#[test]
+fn its_question_is_answered_from_here_and_the_next_one_is_a_key_away() {
+    let mut r = Robot::new(118, 25);
+    states(&mut r);
+    let ids = tiller_protocol::SeqIds::default();
+    for (n, agent) in ["main", "main/a2", "main/a1"].into_iter().enumerate() {
+        let question = format!("question {n}?");
+        let body = tiller_protocol::AskBody::Clarify {
+            question,
+            choices: vec!["one".into(), "two".into()],
+            allow_freetext: false,
+            multiple: false,
+            default: None,
+        };
+        let id = tiller_protocol::AskId::fresh(&ids, START);
+        let ask = tiller_protocol::Ask { id, agent: AgentId(agent.into()), call: None, body };
+        r.event(EventBody::Ask(tiller_protocol::event::AskEvent::QuestionAsked { ask }));
+    }
+    r.run("ctrl-x -");
+    choose(&mut r, "main/a1");
+    r.run("a");
+    assert!(r.screen().contains("question 2?"), "{}", r.screen());
+    r.run("ctrl-x -");
+    choose(&mut r, "main/a1");
+    r.run("n");
+    assert!(r.screen().contains("question 0?"), "from the last row on it begins anew: {}", r.screen());
+}
+
+#[test]
+fn nothing_wakes_when_all_have_ended() {
+    let mut r = Robot::new(118, 25);
+    tell(&mut r, AgentView { since: None, ..agent("main", None, AgentState::Idle) });
+    let mut done = child("main/a1", "tests", AgentState::Done);
+    done.since = Some(START);
+    tell(&mut r, done);
+    r.run("alt-3; wait 60000");
+    assert_eq!(r.app.sleep(), None);
+    tell(&mut r, child("main/a2", "docs", AgentState::Running));
+    assert_eq!(r.app.sleep(), Some(Duration::from_secs(1)), "its time is shown");
+}
+
+#[test]
+fn two_hundred_agents_in_a_tree_cost_little() {
+    let mut r = Robot::new(118, 25);
+    let mut parent = "main".to_owned();
+    tell(&mut r, agent("main", None, AgentState::Running));
+    for n in 0..200 {
+        let id = format!("{parent}/a{n}");
+        let view =
+            AgentView { parent: Some(AgentId(parent.clone())), ..child(&id, "x", AgentState::Running) };
+        r.app.model.agents.push(view);
+        if n % 20 == 0 {
+            parent = id;
+        }
+    }
+    let begun = std::time::Instant::now();
+    for _ in 0..100 {
+        assert_eq!(Tree::of(&r.app.model).lines(&r.app.model, 80).0.len(), 201);
+    }
+    assert!(begun.elapsed() < Duration::from_secs(20), "{:?} for 100 frames", begun.elapsed());
+}

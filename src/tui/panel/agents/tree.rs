@@ -1,0 +1,354 @@
+//! The tree of agents as lines: order, what a row says, sums of branches.
+
+use std::collections::{HashMap, HashSet};
+
+use tiller_protocol::{AgentId, AgentState, AgentView, ChildView, Cost, Receipt};
+
+use super::What;
+use crate::header::{money, short};
+use crate::model::conversation::{Body, State, ToolCell};
+use crate::model::{Model, Process};
+use crate::panel::rows::lasting;
+use crate::text::line::{Line, Look, Wrap};
+use crate::text::{clean, shorten_end, width};
+use crate::theme::Role;
+use crate::widget::draw;
+
+/// Cells from the end in which running tools are looked for.
+const RECENT: usize = 200;
+/// Columns from which the model is named.
+const WIDE: usize = 60;
+/// Share of a limit, in percent, from which it stands out.
+const NEAR: u64 = 80;
+
+/// Mark, word and look of a state.
+pub(super) fn look(state: AgentState) -> (&'static str, &'static str, Role) {
+    match state {
+        AgentState::Idle => (" ", "idle", Role::Dim),
+        AgentState::Queued => (".", "queued", Role::Dim),
+        AgentState::Running => ("~", "working", Role::Running),
+        AgentState::Waiting => ("!", "needs you", Role::Waiting),
+        AgentState::Paused => ("=", "paused", Role::Waiting),
+        AgentState::Done => ("v", "done", Role::Ok),
+        AgentState::Failed => ("x", "failed", Role::Error),
+        AgentState::Cancelled => ("-", "cancelled", Role::Skipped),
+        AgentState::Interrupted => ("-", "interrupted", Role::Waiting),
+    }
+}
+
+/// It has ended, for good or until it is continued.
+pub(super) fn ended(state: AgentState) -> bool {
+    matches!(state, AgentState::Done | AgentState::Failed | AgentState::Cancelled | AgentState::Interrupted)
+}
+
+/// It waits for the person: it says so, or a question of its is open.
+pub(super) fn waits(model: &Model, a: &AgentView) -> bool {
+    a.state == AgentState::Waiting || model.asks.iter().any(|k| k.agent == a.id)
+}
+
+/// What an agent and all below it came to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Sum {
+    tokens: u64,
+    cost: Cost,
+    /// Of some the cost is not known.
+    unknown: bool,
+    files: u32,
+    agents: u32,
+    /// One of them waits for the person.
+    waits: bool,
+}
+
+impl Sum {
+    fn add(&mut self, other: Self) {
+        self.tokens = self.tokens.saturating_add(other.tokens);
+        self.cost = self.cost.plus(other.cost);
+        self.unknown |= other.unknown;
+        self.files = self.files.saturating_add(other.files);
+        self.agents = self.agents.saturating_add(other.agents);
+        self.waits |= other.waits;
+    }
+
+    fn of(model: &Model, a: &AgentView) -> Self {
+        let tokens = a.usage.context().saturating_add(a.usage.output);
+        Self {
+            tokens,
+            cost: a.cost.unwrap_or_default(),
+            unknown: a.cost.is_none() && tokens > 0 && !a.model.starts_with("demo/"),
+            files: a.child.as_ref().map_or(0, |c| c.files),
+            agents: 1,
+            waits: waits(model, a),
+        }
+    }
+}
+
+/// The agents with how deep each stands, in the order of the rows: blocked branches first among siblings, else as
+/// they were started. A wrong parent cannot make it go round for ever.
+pub(super) struct Tree<'a> {
+    pub(super) order: Vec<(&'a AgentView, usize)>,
+    sums: HashMap<&'a AgentId, Sum>,
+}
+
+impl<'a> Tree<'a> {
+    pub(super) fn of(model: &'a Model) -> Self {
+        let ids: HashSet<&AgentId> = model.agents.iter().map(|a| &a.id).collect();
+        let mut below: HashMap<Option<&AgentId>, Vec<&AgentView>> = HashMap::new();
+        for a in &model.agents {
+            let parent = a.parent.as_ref().filter(|p| ids.contains(p));
+            below.entry(parent).or_default().push(a);
+        }
+        // Parents before their children, so that the other way round every child is done before its parent.
+        let mut down: Vec<&AgentView> = Vec::new();
+        let mut seen: HashSet<&AgentId> = HashSet::new();
+        let mut stack: Vec<&AgentView> = below.get(&None).cloned().unwrap_or_default();
+        while let Some(a) = stack.pop() {
+            if seen.insert(&a.id) {
+                down.push(a);
+                stack.extend(below.get(&Some(&a.id)).into_iter().flatten());
+            }
+        }
+        let mut sums: HashMap<&AgentId, Sum> = HashMap::new();
+        for a in down.iter().rev() {
+            let mut sum = Sum::of(model, a);
+            for c in below.get(&Some(&a.id)).into_iter().flatten() {
+                sum.add(sums.get(&c.id).copied().unwrap_or_default());
+            }
+            sums.insert(&a.id, sum);
+        }
+        for list in below.values_mut() {
+            list.sort_by_key(|a| !sums.get(&a.id).is_some_and(|s| s.waits));
+        }
+        let mut order = Vec::new();
+        let roots = below.get(&None).into_iter().flatten();
+        let mut stack: Vec<(&AgentView, usize)> = roots.rev().map(|a| (*a, 0)).collect();
+        while let Some((a, depth)) = stack.pop() {
+            if seen.remove(&a.id) {
+                order.push((a, depth));
+                stack.extend(below.get(&Some(&a.id)).into_iter().flatten().rev().map(|c| (*c, depth + 1)));
+            }
+        }
+        Self { order, sums }
+    }
+
+    /// The rows at a width, and what each stands for.
+    pub(super) fn lines(&self, model: &Model, columns: u16) -> (Vec<Line>, Vec<What>) {
+        let columns = usize::from(columns);
+        let (mut lines, mut what) = (Vec::new(), Vec::new());
+        let shown = model.agent();
+        for (a, depth) in &self.order {
+            lines.push(self.agent(model, a, *depth, columns));
+            what.push(What::Agent(a.id.clone()));
+            let inside = depth * 2 + 2;
+            // Only of the agent on the screen it is known which tools run.
+            if a.id == shown {
+                for t in tools(model) {
+                    lines.push(tool_row(model, t, inside, columns));
+                    what.push(What::Tool(t.call_id.clone()));
+                }
+            }
+            if a.id.is_main() {
+                for p in processes(model) {
+                    lines.push(process_row(p, columns));
+                    what.push(What::Process(p.id.clone()));
+                }
+            }
+        }
+        (lines, what)
+    }
+
+    fn agent(&self, model: &Model, a: &AgentView, depth: usize, columns: usize) -> Line {
+        let (mut glyph, mut word, mut role) = look(a.state);
+        if waits(model, a) {
+            (glyph, word, role) = look(AgentState::Waiting);
+        }
+        let child = a.child.as_deref();
+        let time = match (child.map_or(0.0, |c| c.took), a.since) {
+            (took, _) if took > 0.0 && ended(a.state) => lasting((took * 1000.0) as i64),
+            (_, Some(t)) if !ended(a.state) => lasting(model.now.millis() - t.millis()),
+            _ => String::new(),
+        };
+        let receipt = receipt(model, a);
+        // Where there is little room, the mark says it.
+        let state = match columns < WIDE && !receipt.0.is_empty() && !waits(model, a) {
+            true => format!("{glyph} {time}"),
+            false => format!("{glyph} {word} {time}"),
+        };
+        let sum = self.sums.get(&a.id).copied().unwrap_or_default();
+        let share = match a.window {
+            Some(w) if w > 0 && !ended(a.state) => {
+                format!("{}%", (a.context.saturating_mul(100) / w).min(100))
+            }
+            _ => String::new(),
+        };
+        let tokens = if sum.tokens > 0 { short(sum.tokens) } else { String::new() };
+        let files = match sum.files {
+            0 => String::new(),
+            1 => "1 file".into(),
+            n => format!("{n} files"),
+        };
+        // Of one that has ended well nobody needs to know how near it came.
+        let near = child.filter(|_| a.state != AgentState::Done).and_then(nearest_limit);
+        let limit = near.map_or_else(
+            || (String::new(), Role::Dim),
+            |(percent, of)| {
+                (format!("{percent}% {of}"), if percent >= NEAR { Role::Waiting } else { Role::Dim })
+            },
+        );
+        let model_name = a.model.rsplit('/').next().unwrap_or_default().to_owned();
+        let backend = child.map_or("", |c| c.backend.as_str());
+        let who = if backend.is_empty() { model_name } else { backend.to_owned() };
+        // Where there is little room, what it does says more.
+        let who = if columns < WIDE { String::new() } else { draw::cut_middle(&who, 18) };
+        let right = [
+            (state.trim_end().to_owned(), role),
+            receipt,
+            (cost(a, sum), Role::Text),
+            (tokens, Role::Dim),
+            (share, Role::Dim),
+            limit,
+            (files, Role::Dim),
+            (who, Role::Dim),
+        ];
+        row(depth * 2, &name(model, a), &right, act(a), columns)
+    }
+}
+
+/// What it costs with all below it. The demo model costs nothing, and says so by saying nothing.
+fn cost(a: &AgentView, sum: Sum) -> String {
+    let more = if sum.unknown { "+?" } else { "" };
+    match sum {
+        Sum { cost: Cost(0), unknown: true, .. } => "$?".into(),
+        Sum { cost: Cost(0), .. } if a.cost.is_none() || a.model.starts_with("demo/") => String::new(),
+        Sum { agents: 1, cost, .. } => format!("{}{more}", money(cost.usd())),
+        Sum { cost, .. } => format!("sum {}{more}", money(cost.usd())),
+    }
+}
+
+/// Its mark for the screen, and its name.
+fn name(model: &Model, a: &AgentView) -> String {
+    let name = model.name_of(&a.id);
+    let label = a.id.is_main() && !a.label.is_empty() && a.label != "main";
+    let name = if label { a.label.clone() } else { name };
+    let shown = if model.shown.as_ref() == Some(&a.id) { "> " } else { "" };
+    let behind = if a.child.as_ref().is_some_and(|c| c.background) && !ended(a.state) { " bg" } else { "" };
+    format!("{shown}{name}{behind}")
+}
+
+/// How far the last message to it has come.
+fn receipt(model: &Model, a: &AgentView) -> (String, Role) {
+    match model.receipts.get(&a.id) {
+        Some(Receipt::Queued) => ("msg queued".into(), Role::Waiting),
+        Some(Receipt::Delivered { step }) if !ended(a.state) => (format!("msg step {step}"), Role::Ok),
+        Some(Receipt::Missed { .. }) => ("msg missed".into(), Role::Error),
+        _ => (String::new(), Role::Dim),
+    }
+}
+
+/// What it does now; when it has ended, what came out.
+fn act(a: &AgentView) -> &str {
+    let Some(child) = a.child.as_deref() else { return &a.act };
+    match ended(a.state) {
+        true if child.result.is_empty() => &child.task,
+        true => &child.result,
+        false if a.act.is_empty() => &child.task,
+        false => &a.act,
+    }
+}
+
+/// The limit of which most is used: percent, and which one.
+pub(super) fn nearest_limit(child: &ChildView) -> Option<(u64, &'static str)> {
+    let (used, of) = (&child.used, &child.limits);
+    let share = |used: Option<u64>, of: Option<u64>, word: &'static str| {
+        let (used, of) = (used.unwrap_or_default(), of?);
+        // A limit of nothing is used up from the start.
+        Some((used.saturating_mul(100).checked_div(of).unwrap_or(100), word))
+    };
+    [
+        share(used.cost.map(|c| c.0), of.cost.map(|c| c.0), "money"),
+        share(used.tokens, of.tokens, "tokens"),
+        share(used.turns.map(u64::from), of.turns.map(u64::from), "turns"),
+        share(used.seconds, of.seconds, "time"),
+    ]
+    .into_iter()
+    .flatten()
+    .max_by_key(|(percent, _)| *percent)
+}
+
+/// Tools of the shown agent that run or wait, oldest first.
+pub(super) fn tools(model: &Model) -> Vec<&ToolCell> {
+    let mut all: Vec<&ToolCell> = model
+        .conversation
+        .cells()
+        .iter()
+        .rev()
+        .take(RECENT)
+        .filter_map(|c| match &c.body {
+            Body::Tool(t) if matches!(t.state, State::Running | State::Waiting) => Some(t.as_ref()),
+            _ => None,
+        })
+        .collect();
+    all.reverse();
+    all
+}
+
+/// Processes that run.
+pub(super) fn processes(model: &Model) -> impl Iterator<Item = &Process> {
+    model.processes.iter().filter(|p| p.lives())
+}
+
+/// Left part, then the parts at the right, the most important first: what does not fit goes.
+fn row(indent: usize, name: &str, right: &[(String, Role)], act: &str, columns: usize) -> Line {
+    let left = format!("{}{}", " ".repeat(indent), clean::plain(&name.replace('\n', " ")));
+    let mut used = width(&left).min(columns / 2) + 1;
+    let mut parts: Vec<&(String, Role)> = Vec::new();
+    for part in right.iter().filter(|p| !p.0.is_empty()) {
+        let need = width(&part.0) + 1;
+        if used + need <= columns {
+            used += need;
+            parts.push(part);
+        }
+    }
+    let tail: usize = parts.iter().map(|p| width(&p.0) + 1).sum();
+    let room = columns.saturating_sub(tail);
+    let mut line = Line::new(Wrap::Cut);
+    line.push_strict(
+        &shorten_end(&left, room.saturating_sub(1), crate::widget::draw::ascii()),
+        Look::of(Role::Text),
+    );
+    // What it does now stands in the middle, when there is room for it.
+    let free = room.saturating_sub(width(line.text()) + 3);
+    if !act.is_empty() && free >= 8 {
+        let act = shorten_end(&clean::plain(&act.replace('\n', " ")), free, crate::widget::draw::ascii());
+        line.push_strict(&format!("  {act}"), Look::of(Role::Dim));
+    }
+    line.pad_to(room, Look::of(Role::Text));
+    for (text, role) in parts {
+        line.push_strict(&format!(" {text}"), Look::of(*role));
+    }
+    line
+}
+
+fn process_row(p: &Process, columns: usize) -> Line {
+    let seconds =
+        p.state.strip_prefix("running for ").and_then(|s| s.strip_suffix(" s")?.parse::<i64>().ok());
+    let state =
+        seconds.map_or_else(|| p.state.clone(), |s| format!("runs {}", lasting(s.saturating_mul(1000))));
+    let state = format!("~ {state}");
+    let said = if p.last.is_empty() { p.command.clone() } else { format!("{}: {}", p.command, p.last) };
+    row(2, &p.id, &[(state, Role::Running)], &said, columns)
+}
+
+fn tool_row(model: &Model, t: &ToolCell, indent: usize, columns: usize) -> Line {
+    let since = t.started.map_or(String::new(), |s| format!(" {}", lasting(model.now.millis() - s.millis())));
+    let (text, role) = match (t.asking, t.state) {
+        (true, _) => ("! needs you".to_owned(), Role::Waiting),
+        (_, State::Running) => (format!("~ running{since}"), Role::Running),
+        _ => (". waits".to_owned(), Role::Dim),
+    };
+    // After a restart only name and arguments are known.
+    let (verb, target) = match t.verb.as_str() {
+        "" => crate::cell::describe(&t.name, &t.arguments),
+        verb => (verb.to_owned(), t.target.clone()),
+    };
+    row(indent, &verb, &[(text, role)], &target, columns)
+}

@@ -1,0 +1,32 @@
+//! `/spawn`.
+
+use tiller_protocol::CommandBody;
+
+use super::SlashCommand;
+use crate::action::Action;
+use crate::effect::Effect;
+use crate::model::Model;
+
+/// `/spawn`
+pub(super) struct Spawn;
+
+impl SlashCommand for Spawn {
+    fn name(&self) -> &'static str {
+        "spawn"
+    }
+
+    fn help(&self) -> &'static str {
+        "Start an agent that works in the background"
+    }
+
+    fn usage(&self) -> &'static str {
+        "/spawn [@NAME] GOAL"
+    }
+
+    fn run(&self, args: &str, _model: &Model) -> Result<Vec<Effect>, String> {
+        if args.is_empty() {
+            return Ok(vec![Effect::Act(Action("spawn.open"))]);
+        }
+        Ok(vec![Effect::Send(CommandBody::Agent(crate::panel::agents::spawned(args)?))])
+    }
+}

@@ -1,0 +1,243 @@
+//! Agents: their definitions, and the crew on the screen.
+
+use tiller_testkit::{Reply, ScriptServer};
+
+use crate::common::{Place, calls, says, shell};
+use crate::screen::{idle, quit, say};
+
+fn definition(description: &str, lines: &str) -> String {
+    format!("---\ndescription: {description}\n{lines}\n---\nDo it well.\n")
+}
+
+#[test]
+fn definitions_are_listed_and_a_bad_one_is_told_and_hides_none() {
+    let place = Place::new();
+    let names = |place: &Place| -> Vec<String> {
+        let name = |line: &serde_json::Value| line["name"].as_str().unwrap().to_owned();
+        place.lines(&["agents", "list", "--json"]).iter().map(name).collect()
+    };
+    let built_in = names(&place);
+    assert!(built_in.len() == 9 && built_in.contains(&"coder".to_owned()), "{built_in:?}");
+    let own = place.home.join("config/agents");
+    std::fs::create_dir_all(&own).unwrap();
+    std::fs::write(own.join("coder.md"), definition("\"Mine \\x1b[31m red\"", "tier: fast")).unwrap();
+    place.file(".tiller/agents/scribe.md", &definition("Ours", "tools: [read]"));
+    // The folder's come after the yes.
+    assert_eq!(names(&place), built_in);
+    let listed = place.ok(&["agents", "list"]);
+    assert!(listed.contains("1 file in .tiller/agents left out") && !listed.contains('\u{1b}'), "{listed}");
+    place.ok(&["trust", "--yes"]);
+    let lines = place.lines(&["agents", "list", "--json"]);
+    let of = |name: &str| lines.iter().find(|l| l["name"] == name).unwrap();
+    assert_eq!((&of("scribe")["from"], &of("coder")["from"]), (&"project".into(), &"user".into()));
+    assert_eq!(of("coder")["tier"], "fast");
+    std::fs::write(own.join("worker.md"), definition("Mine", "toolz: [read]\ntier: fsat")).unwrap();
+    let wrong = place.run(&["agents", "list"]);
+    assert_eq!(wrong.code, Some(2), "{wrong:?}");
+    for said in
+        ["worker.md:3:1: unknown key `toolz` (did you mean `tools`?)", "worker.md:4:7: there is no tier"]
+    {
+        assert!(wrong.stderr.contains(said), "{wrong:?}");
+    }
+    assert!(wrong.stdout.contains("worker         built in"), "{wrong:?}");
+    let doctor = place.run(&["doctor"]);
+    assert_eq!(doctor.code, Some(2), "{doctor:?}");
+    assert!(doctor.stdout.contains("FAIL agents") && doctor.stdout.contains("worker.md:3:1"), "{doctor:?}");
+}
+
+#[test]
+fn a_turn_as_a_kind_of_agent_has_its_prompt_tools_model_and_limits() {
+    let server = ScriptServer::start([
+        calls("c1", "list_dir", serde_json::json!({"path": "."})),
+        calls("c2", "write_file", serde_json::json!({"path": "b.txt", "content": "x"})),
+        says("done"),
+    ]);
+    let place = Place::anthropic(&server);
+    let own = place.home.join("config/agents");
+    std::fs::create_dir_all(&own).unwrap();
+    let lines = "model: anthropic/claude-haiku-4-5\ntools: [read, edit]\n\
+                 permissions: { profile: read-only }\nlimits: { turns: 2 }";
+    std::fs::write(own.join("looker.md"), definition("Looks", lines)).unwrap();
+    let out = place.run(&["agents", "run", "looker", "what is here?", "--profile", "full"]);
+    assert_eq!(out.code, Some(4), "its third request is one too many: {out:?}");
+    let bodies = server.bodies();
+    assert_eq!(bodies.len(), 2);
+    assert_eq!(bodies[0]["model"], "claude-haiku-4-5");
+    assert!(bodies[0]["system"].to_string().contains("Do it well."), "{}", bodies[0]["system"]);
+    let tools: Vec<&str> =
+        bodies[0]["tools"].as_array().unwrap().iter().map(|t| t["name"].as_str().unwrap()).collect();
+    assert!(tools.contains(&"read_file") && !tools.contains(&"terminal"), "{tools:?}");
+    assert!(!place.work.join("b.txt").exists(), "its profile is stricter than the flag");
+    let none = place.run(&["agents", "run", "loker", "x"]);
+    assert_eq!(none.code, Some(2), "{none:?}");
+    assert!(none.stderr.contains("there is no agent `loker`; did you mean `looker`"), "{none:?}");
+}
+
+/// What the person, or a parent, said last in a request.
+fn last_words(body: &serde_json::Value) -> String {
+    let messages = body["messages"].as_array().cloned().unwrap_or_default();
+    let user = messages.iter().rev().find(|m| m["role"] == "user");
+    user.map_or_else(String::new, |m| m["content"].to_string())
+}
+
+/// A model that answers by what it is asked. `wait` never ends; a title is always the same.
+fn crew_server() -> ScriptServer {
+    ScriptServer::with(|request, _| {
+        let words = last_words(&request.json());
+        let has = |text: &str| words.contains(text);
+        match () {
+            () if has("tool_result") => says("It is written."),
+            () if has("which colour") => says("It is brown."),
+            () if has("look around") => says("There is a walnut."),
+            () if has("write it down") => shell("c1", "touch written.txt"),
+            () if has("wait for ever") => Reply::silence(),
+            () => says("Yes."),
+        }
+    })
+}
+
+/// The words of `row`, in the panel's line of this agent.
+fn row(screen: &str, agent: &str) -> String {
+    screen.lines().find(|l| l.contains(agent) && !l.contains('┤')).unwrap_or_default().to_owned()
+}
+
+fn opened(cols: u16, lines: u16) {
+    let server = crew_server();
+    let place = Place::anthropic(&server);
+    place.file("walnut.txt", "brown\n");
+    let mut term = place.term(&[], cols, lines);
+    term.wait_text("Say what you want done");
+    // Started by hand, with its kind; its end is told in its row.
+    say(&mut term, "/spawn @explorer look around");
+    term.keys("\x1b3");
+    term.wait("its result", |s| {
+        let row = row(s, "a1 ");
+        row.contains("done") && (cols < 100 || !row.is_empty())
+    });
+    term.keys("j");
+    term.keys("\r");
+    term.wait("its conversation", |s| s.contains("There is a walnut.") && s.contains("> a1 look around"));
+    // It is talked to as main is, and says how the message came.
+    say(&mut term, "which colour?");
+    term.wait("its answer", |s| {
+        s.contains("It is brown.") && s.contains("your message was delivered at step")
+    });
+    term.keys("a draft for it");
+    term.wait_text("a draft for it");
+    term.keys("\x1b");
+    term.wait("main", |s| s.contains("Say what you want done") && !s.contains("a draft for it"));
+    // Its draft is there when one comes back.
+    term.keys("\x1b3");
+    term.wait_text("K stop all");
+    term.keys("\r");
+    term.wait("its draft", |s| s.contains("It is brown.") && s.contains("a draft for it"));
+    term.keys("\x15");
+    term.keys("\x1b0");
+    idle(&term);
+    assert_eq!(quit(&mut term), 0);
+    // Both agents' requests went out, each with its own history.
+    let asked: Vec<String> = server.bodies().iter().map(last_words).collect();
+    assert!(asked.iter().any(|w| w.contains("look around")), "{asked:?}");
+}
+
+#[test]
+fn an_agent_is_started_opened_talked_to_and_left_at_118x25() {
+    opened(118, 25);
+}
+
+#[test]
+fn an_agent_is_started_opened_talked_to_and_left_at_80x24() {
+    opened(80, 24);
+}
+
+#[test]
+fn its_question_says_whose_it_is_and_its_change_is_its_own() {
+    let server = crew_server();
+    let place = Place::anthropic(&server);
+    let mut term = place.term(&[], 118, 25);
+    term.wait_text("Say what you want done");
+    say(&mut term, "/spawn write it down");
+    term.wait("its question", |s| s.contains("approve? a1 write it down") && s.contains("touch written.txt"));
+    let waits = |s: &str| s.contains("needs you") && s.lines().next().is_some_and(|l| l.contains("! 1"));
+    term.wait("the header", waits);
+    // Put aside, and answered from its row.
+    term.keys("\x1b");
+    term.wait_text("to answer");
+    term.keys("\x1b3");
+    term.wait_text("K stop all");
+    term.keys("j");
+    term.keys("a");
+    term.wait_text("approve? a1");
+    // The dialog is deaf at first.
+    let yes = crate::common::poll(std::time::Duration::from_secs(30), || {
+        term.keys("y");
+        crate::common::let_pass(std::time::Duration::from_millis(200));
+        (!term.screen().contains("approve? a1")).then_some(())
+    });
+    assert!(yes.is_some(), "{}", term.screen());
+    term.wait("its end", |s| row(s, "a1 ").contains("done"));
+    assert!(place.work.join("written.txt").exists());
+    term.keys("\x1b");
+    idle(&term);
+    assert_eq!(quit(&mut term), 0);
+}
+
+#[test]
+fn an_agent_at_work_is_messaged_ended_and_tried_again() {
+    let server = crew_server();
+    let place = Place::anthropic(&server);
+    let mut term = place.term(&[], 118, 25);
+    term.wait_text("Say what you want done");
+    say(&mut term, "/spawn wait for ever");
+    term.keys("\x1b3");
+    term.wait("its row", |s| row(s, "a1 ").contains("working"));
+    term.wait_text("K stop all");
+    term.keys("j");
+    // A message waits for its next step, and is told as missed when it ends before.
+    term.keys("s");
+    term.wait_text("message to a1");
+    term.keys("use short words");
+    term.wait_text("use short words");
+    term.keys("\r");
+    term.wait("the receipt", |s| row(s, "a1 ").contains("msg queued"));
+    term.keys("k");
+    term.wait_text("a1 wait for ever did not read your message");
+    term.wait("its end", |s| row(s, "a1 ").contains("- ") && row(s, "a1 ").contains("msg missed"));
+    // Once more, with a note.
+    term.keys("r");
+    term.wait_text("retry a1");
+    term.keys("look around first");
+    term.wait_text("look around first");
+    term.keys("\r");
+    term.wait("the new one", |s| row(s, "a2 ").contains("done"));
+    term.keys("\x1b");
+    idle(&term);
+    assert_eq!(quit(&mut term), 0);
+}
+
+#[test]
+fn what_ran_at_a_kill_is_interrupted_and_goes_on_by_key() {
+    let server = crew_server();
+    let place = Place::anthropic(&server);
+    let mut term = place.term(&[], 118, 25);
+    term.wait_text("Say what you want done");
+    say(&mut term, "hello");
+    term.wait_text("Yes.");
+    say(&mut term, "/spawn wait for ever");
+    term.wait("its row", |s| row(s, "a1 ").contains("working"));
+    term.kill();
+    let mut term = place.term(&["-c"], 118, 25);
+    term.wait("its row after the restart", |s| row(s, "a1 ").contains("interrupted"));
+    term.keys("\x1b3");
+    term.wait_text("K stop all");
+    term.keys("j");
+    term.keys("u");
+    term.wait("it goes on", |s| row(s, "a1 ").contains("working"));
+    term.keys("K");
+    term.wait_text("stop everything?");
+    term.keys("y");
+    term.wait("all have ended", |s| row(s, "a1 ").contains("cancelled"));
+    term.keys("\x1b");
+    idle(&term);
+    assert_eq!(quit(&mut term), 0);
+}
