@@ -195,6 +195,7 @@ impl Model {
             self.receipts.retain(|id, _| known.contains(&id));
             self.asks = s.asks;
             self.feed = s.feed;
+            self.session.goal = s.goal.map(|g| *g);
             self.ready = true;
         }
     }
