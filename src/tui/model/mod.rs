@@ -174,7 +174,6 @@ impl Model {
         let s = snapshot.clone();
         self.session.model = s.model;
         self.session.profile = s.profile;
-        self.session.goal = s.goal.map(|g| *g);
         self.session.read_only = s.read_only;
         self.session.branch = s.branch;
         // An agent of the crew does not look at git: it is the main one's folder.
