@@ -52,7 +52,8 @@ pub(crate) struct Outside {
     thinking: String,
     /// Words since its turn began; the last of them are its answer.
     said: String,
-    open: HashMap<String, (ToolUse, Duration)>,
+    /// Tools at work, when each began, and whether it was shown: some tell what they do only a moment later.
+    open: HashMap<String, (ToolUse, Duration, bool)>,
     control: Option<external::Control>,
 }
 
@@ -85,8 +86,8 @@ impl Core {
     /// What the program does now, for its row.
     pub(crate) fn outside_act(&self) -> Option<String> {
         let outside = self.me.child.as_ref()?.outside.as_ref()?;
-        let newest = outside.open.values().max_by_key(|(_, since)| *since);
-        newest.map(|(tool, _)| format!("{} {}", tool.verb, tool.target))
+        let newest = outside.open.values().max_by_key(|(_, since, _)| *since);
+        newest.map(|(tool, ..)| format!("{} {}", tool.verb, tool.target))
     }
 
     /// Gives the last words to the program. Dropping the turn's stream ends it.
@@ -174,13 +175,19 @@ impl Core {
             }
             Said::Tool(tool) => self.outside_tool(tool),
             Said::ToolProgress { id, text, .. } => {
+                self.outside_show(&id);
                 let place = self.place();
                 let text = self.redact(&text);
                 self.show(place, EventBody::Tool(ToolEvent::ToolProgress { call_id: id, text }));
             }
             Said::ToolDone { id, ok, output, diffs } => self.outside_done(&id, ok, output, diffs),
             Said::Plan(todos) => self.outside_plan(todos),
-            Said::Ask(ask) => self.outside_ask(ask),
+            Said::Ask(ask) => {
+                if let Some(call) = &ask.call {
+                    self.outside_show(call);
+                }
+                self.outside_ask(ask);
+            }
             Said::Usage { usage, cost } => self.outside_spent(usage, cost),
             Said::Note(text) => {
                 let who = self.me.id.name().to_owned();
@@ -243,13 +250,23 @@ impl Core {
     fn outside_tool(&mut self, tool: ToolUse) {
         let mono = self.w.clock.mono();
         let Some(o) = self.outside() else { return };
-        if let Some(known) = o.open.get_mut(&tool.id) {
-            // More is known of it now; its entry stands already.
-            known.0 = tool;
+        let id = tool.id.clone();
+        let bare = tool.target.is_empty();
+        let known = o.open.entry(id.clone()).or_insert_with(|| (tool.clone(), mono, false));
+        known.0 = tool;
+        if bare && !known.2 {
             return self.agent_changed();
         }
+        self.outside_show(&id);
+    }
+
+    /// A call that stands in the talk from here on. One that tells no target until it ends, is shown then.
+    pub(super) fn outside_show(&mut self, id: &str) {
+        let Some(o) = self.outside() else { return };
+        let Some(known) = o.open.get_mut(id).filter(|k| !k.2) else { return self.agent_changed() };
+        known.2 = true;
+        let tool = known.0.clone();
         o.said.clear();
-        o.open.insert(tool.id.clone(), (tool.clone(), mono));
         let mut arguments = tool.args.clone();
         clean::value(&self.w.redact, &mut arguments);
         let call = ToolCall {
@@ -274,19 +291,14 @@ impl Core {
     fn outside_done(&mut self, id: &str, ok: bool, output: String, diffs: Vec<external::FileDiff>) {
         let mono = self.w.clock.mono();
         let Some(o) = self.outside() else { return };
-        let (tool, since) = match o.open.remove(id) {
-            Some(open) => open,
-            // It never said that it began.
-            None => {
-                let tool =
-                    ToolUse { id: id.into(), name: "tool".into(), verb: "tool".into(), ..ToolUse::default() };
-                self.outside_tool(tool.clone());
-                if let Some(o) = self.outside() {
-                    o.open.remove(id);
-                }
-                (tool, mono)
-            }
-        };
+        // It may never have said that it began.
+        o.open.entry(id.to_owned()).or_insert_with(|| {
+            let tool =
+                ToolUse { id: id.into(), name: "tool".into(), verb: "tool".into(), ..ToolUse::default() };
+            (tool, mono, false)
+        });
+        self.outside_show(id);
+        let Some((tool, since, _)) = self.outside().and_then(|o| o.open.remove(id)) else { return };
         let root = self.w.workspace.root.clone();
         let files: Vec<FileDiff> = diffs.iter().map(|d| diff_of(d, &root)).collect();
         self.touched(files.iter().map(|f| f.path.clone()));
@@ -368,8 +380,9 @@ impl Core {
     pub(crate) fn outside_close(&mut self, stop: StopReason) {
         let Some(o) = self.outside() else { return };
         o.control = None;
-        let open: Vec<(ToolUse, Duration)> = std::mem::take(&mut o.open).into_values().collect();
-        for (tool, _) in open {
+        let open: Vec<ToolUse> =
+            std::mem::take(&mut o.open).into_values().filter(|t| t.2).map(|t| t.0).collect();
+        for tool in open {
             let text = "It ended before this was done.".to_owned();
             self.outside_result(tool, ToolOutcome::Interrupted, text, None, 0.0);
         }

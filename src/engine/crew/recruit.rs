@@ -48,12 +48,19 @@ impl Core {
         if brief.goal.trim().is_empty() {
             return Err("there is no goal".into());
         }
+        let mut brief = brief;
+        // A program of another vendor may stand where a role does: `@claude`, `@codex:headless`.
+        if brief.cli.is_none()
+            && let Some(name) = brief.agent.clone().filter(|a| self.w.roles.get(a).is_none())
+            && self.program(&name).is_ok()
+        {
+            (brief.cli, brief.agent) = (Some(name), None);
+        }
         let role = match &brief.agent {
             Some(name) => Some(self.w.roles.get(name).cloned().ok_or_else(|| self.w.roles.no_such(name))?),
             None => None,
         };
         let pick = role.as_ref().map(|r| &r.pick);
-        let mut brief = brief;
         brief.cli = brief.cli.or_else(|| role.as_ref().and_then(|r| r.cli.clone())).filter(|c| !c.is_empty());
         let model = match &brief.cli {
             Some(cli) => {
