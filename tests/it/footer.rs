@@ -125,9 +125,9 @@ fn promise(state: &str, label: &str) -> Option<fn(&str) -> bool> {
         ("todo", "cancel") => |s| s.contains("[-] Run the tests"),
         ("todo", "add" | "edit") => |s| hints(s).iter().any(|h| h.1 == "keep"),
         ("todo", "move down") => |s| before(s, "Find the cause", "] Run the tests"),
-        ("agents", "look inside") => |s| hints(s).iter().any(|h| h.1 == "copy mode"),
-        ("agents", "stop" | "stop all") => |s| s.contains("nothing runs"),
-        ("agents", "steer") => |s| hints(s).first().is_some_and(|h| h.1 != "look inside"),
+        ("agents", "open") => |s| hints(s).iter().any(|h| h.1 == "copy mode"),
+        ("agents", "end" | "stop all") => |s| s.contains("nothing runs"),
+        ("agents", "message") => |s| hints(s).first().is_some_and(|h| h.1 != "open"),
         ("agents", "model") => |s| opened(s, "model"),
         ("watch", "diff") => {
             |s| s.contains("+op_") || s.contains("+ op_") || (s.contains("op_") && opened(s, "lib/ops.sh"))
@@ -202,7 +202,8 @@ fn demo(cols: u16, rows: u16) {
     let mut seen = 0;
     walk(&mut term, "empty", &[], home, &mut seen);
     walk(&mut term, "which-key", &["\x18"], footer("cancel"), &mut seen);
-    walk(&mut term, "popup", &["@"], footer("take"), &mut seen);
+    // At the beginning of a message the first rows are kinds of agents.
+    walk(&mut term, "popup", &["see @"], footer("take"), &mut seen);
     walk(&mut term, "palette", &["\x10", "theme"], |s| s.contains("Theme") && footer("choose")(s), &mut seen);
     walk(&mut term, "themes", &["\x18t"], footer("choose"), &mut seen);
     walk(
@@ -227,7 +228,7 @@ fn demo(cols: u16, rows: u16) {
     }
     idle(&term);
     walk(&mut term, "conversation", &["\x1b[1;5F", "\x1b1", "{"], footer("copy mode"), &mut seen);
-    walk(&mut term, "agents", &["\x1b3"], footer("stop"), &mut seen);
+    walk(&mut term, "agents", &["\x1b3"], footer("end"), &mut seen);
     walk(&mut term, "watch", &["\x1b4"], footer("mention"), &mut seen);
     walk(&mut term, "todo", &["\x1b2"], footer("tick"), &mut seen);
     walk(&mut term, "tree", &["\x1b5"], footer("fork here"), &mut seen);

@@ -20,6 +20,8 @@ const RECENT: usize = 200;
 const WIDE: usize = 60;
 /// Share of a limit, in percent, from which it stands out.
 const NEAR: u64 = 80;
+/// Share of a limit from which it is told.
+const TOLD: u64 = 10;
 
 /// Mark, word and look of a state.
 pub(super) fn look(state: AgentState) -> (&'static str, &'static str, Role) {
@@ -188,6 +190,7 @@ impl<'a> Tree<'a> {
         };
         // Of one that has ended well nobody needs to know how near it came.
         let near = child.filter(|_| a.state != AgentState::Done).and_then(nearest_limit);
+        let near = near.filter(|(percent, _)| *percent >= TOLD);
         let limit = near.map_or_else(
             || (String::new(), Role::Dim),
             |(percent, of)| {
