@@ -264,6 +264,7 @@ fn world(parts: Parts) -> World {
         tools,
         roles: parts.roles,
         folders: parts.folders,
+        workflows: parts.workflows,
         titles: parts.titles,
         retry: parts.retry,
         permit: parts.permit,

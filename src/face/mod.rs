@@ -22,6 +22,7 @@ mod sessions;
 mod show;
 mod trust;
 mod workbench;
+mod workflow;
 
 pub use export::{Export, Format, to_file as export_file};
 pub use import::Import;
@@ -119,6 +120,7 @@ fn dispatch(cli: Cli) -> Result<Exit, Notice> {
         Some(Sub::Import(what)) => sessions::run(&here()?, crate::cli::Sessions::Import(what), false),
         Some(Sub::Checkpoint(what)) => checkpoint::run(&here()?, &what),
         Some(Sub::Agents { what }) => agents::run(&here()?, &what),
+        Some(Sub::Workflow { what }) => workflow::run(plain, &what),
         Some(Sub::Audit { filter, limit, json }) => audit::run(&here()?, filter.as_deref(), limit, json),
         Some(Sub::Costs { by, json }) => costs::run(&here()?, by, json),
         Some(Sub::Trust { dir, list, revoke, yes }) => trust::run(dir, list, revoke, yes),

@@ -47,6 +47,7 @@ impl World {
             tools: tools(&self.tools, member, depth, self.config().agents.depth),
             roles: self.roles.clone(),
             folders: self.folders.clone(),
+            workflows: self.workflows.clone(),
             titles: false,
             retry: self.retry,
             permit,

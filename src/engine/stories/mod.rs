@@ -26,3 +26,4 @@ mod turns;
 mod undo;
 mod waiting;
 mod watch;
+mod workflows;

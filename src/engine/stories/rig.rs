@@ -89,6 +89,7 @@ impl Place {
             roles: Definitions::default(),
             role: None,
             folders: None,
+            workflows: None,
             permit: Permit::new(Policy::new(roots), Arc::new(|_| Ok(()))),
             titles: false,
             redact: Arc::new(str::to_owned),
