@@ -132,6 +132,11 @@ pub enum Sub {
         #[command(subcommand)]
         what: Agents,
     },
+    /// Steps of work for several agents, from a file
+    Workflow {
+        #[command(subcommand)]
+        what: Workflow,
+    },
     /// What ran, who allowed it, and how it ended
     Audit {
         /// Show only rows that contain this
@@ -300,6 +305,28 @@ pub enum Agents {
         name: String,
         #[command(flatten)]
         exec: Box<Exec>,
+    },
+}
+
+/// `tiller workflow`.
+#[derive(Debug, Subcommand)]
+pub enum Workflow {
+    /// Look at a file, and say all that is wrong with it; nothing starts
+    Check { file: PathBuf },
+    /// Run it to its end, in a new session
+    Run {
+        file: PathBuf,
+        /// One JSON event a line on standard output
+        #[arg(long)]
+        json: bool,
+        /// Allow what matches, for instance 'terminal(cargo test*)'
+        #[arg(long, value_name = "RULE")]
+        allow: Vec<String>,
+        /// Deny what matches
+        #[arg(long, value_name = "RULE")]
+        deny: Vec<String>,
+        #[command(flatten)]
+        common: Common,
     },
 }
 

@@ -11,6 +11,7 @@
 //! | `narrow` | what a project's file may do |
 //! | `load` | the layers, origins, live reading |
 //! | [`agents`] | agent definitions: Markdown files with front matter |
+//! | [`workflows`] | files of workflows: TOML or YAML |
 //! | `edit`, `keyfile`, `write` | changing a setting, keeping keys, whole-file writes |
 
 pub mod agents;
@@ -24,6 +25,7 @@ pub mod places;
 mod problem;
 pub mod schema;
 mod text;
+pub mod workflows;
 mod write;
 
 pub use check::schema as json_schema;

@@ -268,6 +268,7 @@ fn world(parts: Parts) -> World {
         roles: parts.roles,
         programs: parts.programs,
         folders: parts.folders,
+        workflows: parts.workflows,
         titles: parts.titles,
         retry: parts.retry,
         permit: parts.permit,

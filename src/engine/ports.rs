@@ -33,7 +33,7 @@ pub(crate) struct CallPorts {
 }
 
 /// Tells the crew that a call does not wait any more.
-struct AskedOver<'a>(&'a mpsc::Sender<Msg>);
+pub(crate) struct AskedOver<'a>(pub(crate) &'a mpsc::Sender<Msg>);
 
 impl Drop for AskedOver<'_> {
     fn drop(&mut self) {
@@ -47,7 +47,7 @@ impl Drop for AskedOver<'_> {
     }
 }
 
-const ENDED: &str = "Tiller is ending";
+pub(crate) const ENDED: &str = "Tiller is ending";
 
 impl CallPorts {
     async fn files<T>(
@@ -101,7 +101,14 @@ impl Ports for CallPorts {
         self.files(|reply| Asked::Restore { entry, call, reply }).await
     }
 
-    async fn crew(&self, cx: &ToolCx, ask: CrewAsk) -> Result<CrewReply, String> {
+    async fn crew(&self, cx: &ToolCx, mut ask: CrewAsk) -> Result<CrewReply, String> {
+        // Which step of a workflow an agent works at, only the engine says.
+        match &mut ask {
+            CrewAsk::Run(brief) => brief.step = None,
+            CrewAsk::Start(briefs) => briefs.iter_mut().for_each(|b| b.step = None),
+            CrewAsk::Workflow(flow) => flow.steps.iter_mut().for_each(|s| s.brief.step = None),
+            _ => {}
+        }
         let (reply, answer) = oneshot::channel();
         let (by, call) = (cx.agent.clone(), self.call.clone().unwrap_or_default());
         // However this ends, dropped in the middle too: who works for it must not be forgotten.

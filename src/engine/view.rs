@@ -90,6 +90,7 @@ impl Core {
             partial: self.partial(),
             todo: lock(&self.todo).items.clone(),
             agents: std::iter::once(self.agent_view()).chain(self.crew_rows()).collect(),
+            workflows: self.flow_rows(),
             queue: self.queue.clone(),
             asks: self.asks.list(),
             feed: self.feed.iter().cloned().collect(),

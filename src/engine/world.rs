@@ -36,6 +36,15 @@ pub type Redact = Arc<dyn Fn(&str) -> String + Send + Sync>;
 /// for the first. Blocks. Errors are in words.
 pub type Folders = Arc<dyn Fn(&Path, &Path) -> Result<PathBuf, String> + Send + Sync>;
 
+/// Where workflows come from, and what is known of the programs that they name.
+#[derive(Clone)]
+pub struct Workflows {
+    /// One by its name. Blocks. Errors are in words.
+    pub find: Arc<dyn Fn(&str) -> Result<tiller_tool::crew::Workflow, String> + Send + Sync>,
+    /// What is wrong with a program of another vendor. Blocks.
+    pub cli: Arc<dyn Fn(&str) -> Option<String> + Send + Sync>,
+}
+
 /// What [`crate::Engine::start`] needs.
 pub struct Parts {
     pub store: Store,
@@ -68,6 +77,8 @@ pub struct Parts {
     pub programs: Option<crate::crew::Programs>,
     /// Makes folders for agents that work apart. `None`: they cannot be made.
     pub folders: Option<Folders>,
+    /// Where workflows are found. `None`: there are none with a name.
+    pub workflows: Option<Workflows>,
     pub permit: crate::judge::Permit,
     /// Ask a model for a title after the first turn; without, it is made from the prompt.
     pub titles: bool,
@@ -107,6 +118,7 @@ pub(crate) struct World {
     pub(crate) roles: Definitions,
     pub(crate) programs: Option<crate::crew::Programs>,
     pub(crate) folders: Option<Folders>,
+    pub(crate) workflows: Option<Workflows>,
     pub(crate) titles: bool,
     pub(crate) retry: f64,
     pub(crate) permit: crate::judge::Permit,

@@ -296,7 +296,7 @@ impl Follow<'_> {
 }
 
 /// Ctrl-C, TERM and HUP: the turn is stopped, not the process.
-struct Stop {
+pub(super) struct Stop {
     signals: [tokio::signal::unix::Signal; 3],
     /// How often it came.
     times: u32,
@@ -308,7 +308,7 @@ struct Stop {
 const PATIENCE: Duration = Duration::from_secs(10);
 
 impl Stop {
-    fn listen() -> Result<Self, Notice> {
+    pub(super) fn listen() -> Result<Self, Notice> {
         use tokio::signal::unix::{SignalKind, signal};
         let of = |kind| {
             signal(kind)
@@ -319,7 +319,7 @@ impl Stop {
     }
 
     /// The next one, or the end of the patience with the first.
-    async fn next(&mut self) {
+    pub(super) async fn next(&mut self) {
         let [a, b, c] = &mut self.signals;
         let until = self.until;
         let late = async {

@@ -22,6 +22,7 @@ mod sessions;
 mod show;
 mod trust;
 mod workbench;
+mod workflow;
 
 pub use export::{Export, Format, to_file as export_file};
 pub use import::Import;
@@ -120,6 +121,7 @@ fn dispatch(cli: Cli) -> Result<Exit, Notice> {
         Some(Sub::Checkpoint(what)) => checkpoint::run(&here()?, &what),
         Some(Sub::Agents { what: crate::cli::Agents::Run { name, exec } }) => agents::run(&name, *exec),
         Some(Sub::Agents { what: crate::cli::Agents::List { json } }) => agents::list(&here()?, json),
+        Some(Sub::Workflow { what }) => workflow::run(plain, &what),
         Some(Sub::Audit { filter, limit, json }) => audit::run(&here()?, filter.as_deref(), limit, json),
         Some(Sub::Costs { by, json }) => costs::run(&here()?, by, json),
         Some(Sub::Trust { dir, list, revoke, yes }) => trust::run(dir, list, revoke, yes),

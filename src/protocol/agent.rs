@@ -188,4 +188,10 @@ pub enum AgentCommand {
     Background { id: AgentId },
     /// What it changed. Answered by `diff_reply`.
     Diff { id: AgentId },
+    /// Start a workflow by its name (of its file). Answered by `done_reply` or `error_reply`.
+    Workflow { name: String },
+    /// Go on with all of it that is not done: what was interrupted, what failed, what was left out for that.
+    WorkflowResume { id: String },
+    /// Stop a workflow and the agents of its steps. What is done stays.
+    WorkflowCancel { id: String },
 }

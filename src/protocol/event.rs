@@ -27,6 +27,7 @@ use crate::view::{
     AuditRow, CompactPreview, ContextReport, CostRow, GitState, Mention, ModelChoice, ModelRef, Profile,
     SessionSummary, Snapshot,
 };
+use crate::workflow::WorkflowView;
 
 /// One thing that happened.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -221,6 +222,9 @@ pub enum StateEvent {
     },
     AgentChanged {
         view: AgentView,
+    },
+    WorkflowChanged {
+        view: WorkflowView,
     },
     /// A message to an agent: `agent` of the event is who it is for, `cause` the command that sent it.
     Receipt {

@@ -37,7 +37,7 @@ variants!(review_command, REVIEW_COMMANDS, ReviewCommand: Open Reject UndoReject
 variants!(compare_command, COMPARE_COMMANDS, CompareCommand: Take Run);
 variants!(watch_command, WATCH_COMMANDS, WatchCommand: Pause Mute Diff);
 variants!(agent_command, AGENT_COMMANDS, AgentCommand: Spawn Pause Resume ResumeAll Cancel CancelAll Retry Raise
-    Background Diff);
+    Background Diff Workflow WorkflowResume WorkflowCancel);
 variants!(query, QUERIES, Query: Snapshot Page Sessions Models Mentions Audit Costs Ops Compare Branches History Search
     RestorePreview
     ToolOutput Processes Tree);
@@ -45,7 +45,7 @@ variants!(turn_event, TURN_EVENTS, TurnEvent: SessionStarted TurnStarted UserMes
     ToolCallBegun AssistantMessage EntryAdded Retrying RetryEnded Usage Compacted TurnFinished);
 variants!(tool_event, TOOL_EVENTS, ToolEvent: ToolStarted ToolProgress ToolFinished ShellLine);
 variants!(ask_event, ASK_EVENTS, AskEvent: PermissionAsked PermissionDecided QuestionAsked QuestionAnswered);
-variants!(state_event, STATE_EVENTS, StateEvent: TodoChanged AgentChanged Receipt QueueChanged WorkspaceChanged
+variants!(state_event, STATE_EVENTS, StateEvent: TodoChanged AgentChanged WorkflowChanged Receipt QueueChanged WorkspaceChanged
     GitChanged ModelChanged ProfileChanged TitleChanged GoalChanged HeadMoved BranchLeft BranchNamed BranchArchived TagChanged CheckpointCreated Restored Notice Saving
     Lagged Stopped);
 variants!(reply_event, REPLIES, ReplyEvent: SnapshotReply PageReply SessionsReply ModelsReply MentionsReply

@@ -49,6 +49,7 @@ pub mod tool;
 pub mod tree;
 pub mod usage;
 pub mod view;
+pub mod workflow;
 
 pub use access::Access;
 pub use agent::{AgentCommand, AgentLimits, AgentState, AgentView, ChildView, Receipt};
@@ -73,6 +74,7 @@ pub use tool::{ToolOutcome, ToolSpec, Touch};
 pub use tree::{SessionTree, TreeQuery, TreeReply};
 pub use usage::{Cost, Usage};
 pub use view::{ModelRef, Profile, SessionSummary, Snapshot};
+pub use workflow::{StepState, StepView, WorkflowView};
 
 #[cfg(test)]
 mod forms_tests;

@@ -12,6 +12,7 @@ use crate::ids::{EntryId, SessionId};
 use crate::queue::Queued;
 use crate::todo::TodoItem;
 use crate::usage::{Cost, Usage};
+use crate::workflow::WorkflowView;
 
 /// `provider/model`, for instance `anthropic/claude-x`. The model part may hold slashes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -211,6 +212,9 @@ pub struct Snapshot {
     pub partial: Vec<crate::message::Block>,
     pub todo: Vec<TodoItem>,
     pub agents: Vec<AgentView>,
+    /// Workflows of the session.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub workflows: Vec<WorkflowView>,
     pub queue: Vec<Queued>,
     pub asks: Vec<Ask>,
     pub feed: Vec<FileChange>,

@@ -71,6 +71,8 @@ impl Store {
                     }
                 }
                 conn.execute("DELETE FROM agents WHERE root = ?1", params![id])?;
+                conn.execute("DELETE FROM workflow_steps WHERE root = ?1", params![id])?;
+                conn.execute("DELETE FROM workflows WHERE root = ?1", params![id])?;
                 conn.execute("DELETE FROM sessions WHERE id = ?1", params![id])?;
                 swept.sessions += 1;
             }

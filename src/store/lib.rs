@@ -68,6 +68,7 @@ mod tree_find;
 mod tree_words;
 mod trust;
 mod whose;
+mod workflows;
 mod writer;
 
 #[cfg(test)]
@@ -103,4 +104,5 @@ pub use sessions::{Filter, NewSession, SessionRow};
 pub use steps::{StepOf, StepRow};
 pub use ticket::Ticket;
 pub use trust::TrustRow;
+pub use workflows::{WorkflowRow, WorkflowStep};
 pub use writer::OnFailure;

@@ -18,6 +18,7 @@ pub(crate) const MIGRATIONS: &[&str] = &[
     include_str!("schema/0003_steps.sql"),
     include_str!("schema/0004_branches.sql"),
     include_str!("schema/0005_agents.sql"),
+    include_str!("schema/0006_workflows.sql"),
 ];
 
 /// So many versions ahead is damage, not the future.

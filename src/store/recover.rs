@@ -318,6 +318,8 @@ fn put_heads(conn: &Connection) -> Result<()> {
          DELETE FROM ops WHERE session NOT IN (SELECT id FROM sessions);
          DELETE FROM steps WHERE session NOT IN (SELECT id FROM sessions);
          DELETE FROM agents WHERE root NOT IN (SELECT id FROM sessions);
+         DELETE FROM workflow_steps WHERE root NOT IN (SELECT id FROM sessions);
+         DELETE FROM workflows WHERE root NOT IN (SELECT id FROM sessions);
          DELETE FROM tags WHERE entry NOT IN (SELECT id FROM entries)
            OR session NOT IN (SELECT id FROM sessions);
          DELETE FROM todo_states WHERE session NOT IN (SELECT id FROM sessions);",

@@ -12,6 +12,7 @@
 //! | `folder` | changes of settings, keys and themes reach the screen |
 //! | `agents` | agent programs of other vendors on this machine |
 //! | `definitions` | kinds of agents, from files |
+//! | `workflows` | workflows, from files |
 //! | `editor` | the person's editor |
 //! | `spill` | full outputs of sessions that are gone |
 //! | `statusline` | the command of the person's status line |
@@ -30,6 +31,7 @@ pub mod start;
 pub(crate) mod statusline;
 mod trust;
 mod watch;
+pub(crate) mod workflows;
 
 pub use setup::Setup;
 pub(crate) use start::child_env;

@@ -12,7 +12,7 @@ use tiller_tool::Workspace;
 use tokio::runtime::Runtime;
 
 use super::settings::{self, Shared};
-use super::{Setup, definitions, logs, rules, trust, watch};
+use super::{Setup, definitions, logs, rules, trust, watch, workflows};
 
 /// How this run differs from others.
 pub struct Start {
@@ -39,6 +39,8 @@ pub struct Start {
     pub(crate) shared: Option<Arc<Shared>>,
     /// The kind of agent that the main one is.
     pub(crate) role: Option<String>,
+    /// A workflow of a file that the person named.
+    pub(crate) workflow: Option<tiller_tool::crew::Workflow>,
     /// What the screen does after a yes to the folder.
     pub(crate) on_trust: Option<trust::OnTrust>,
 }
@@ -62,6 +64,7 @@ impl Start {
             announce: false,
             shared: None,
             role: None,
+            workflow: None,
             on_trust: None,
         }
     }
@@ -177,6 +180,9 @@ impl Running {
             },
         };
         let child_env = child_env(&setup);
+        let env = Arc::new(child_env.clone());
+        let flows = workflows::source(&setup.places.config, &setup.brings, trusted, env);
+        let flows = workflows::with(flows, start.workflow);
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
             .thread_name("engine")
@@ -214,6 +220,7 @@ impl Running {
             role,
             programs: Some(programs(&setup)),
             folders: Some(Arc::new(tiller_link::worktree::make)),
+            workflows: Some(flows),
             permit,
             titles: start.titles,
             redact,

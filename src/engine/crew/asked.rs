@@ -8,6 +8,7 @@ use tiller_tool::crew::port::Note;
 use tiller_tool::crew::{CrewAsk, CrewReply, Row};
 use tokio::sync::oneshot;
 
+use super::flow_run::Starter;
 use super::waits::{How, WaitFor};
 use super::{CrewMsg, route};
 use crate::core::Core;
@@ -33,8 +34,12 @@ impl Core {
                 if let Some(report) = brief.reuse.then(|| self.same(&brief)).flatten() {
                     Ok(CrewReply::Report(Box::new(report)))
                 } else {
-                    match self.recruit(by, (Some(call), entry), *brief, false) {
-                        Ok(id) => return self.wait_for(by, vec![id], How::Own, None, reply),
+                    let call = Some(call).filter(|c| !c.is_empty());
+                    match self.recruit(by, (call, entry), *brief, false) {
+                        Ok(id) => {
+                            self.step_taken(&id);
+                            return self.wait_for(by, vec![id], How::Own, None, reply);
+                        }
                         Err(why) => Err(why),
                     }
                 }
@@ -46,6 +51,17 @@ impl Core {
                 }
                 Err(why) => Err(why),
             },
+            CrewAsk::Continue { agent } => match self.crew.find(by, &agent) {
+                Ok(id) => match self.go_on_for(&id) {
+                    Ok(()) => return self.wait_for(by, vec![id], How::Own, None, reply),
+                    Err(why) => Err(why),
+                },
+                Err(why) => Err(why),
+            },
+            CrewAsk::Workflow(flow) => {
+                let by = by.clone();
+                return self.check_flow(Starter::Call { by, call, entry, reply }, Ok(*flow));
+            }
             CrewAsk::Start(briefs) => self.start_all(by, &call, entry, briefs),
             CrewAsk::List => Ok(self.list(by)),
             CrewAsk::Result { agent } => self.crew.find(by, &agent).map(|id| {

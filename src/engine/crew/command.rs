@@ -10,6 +10,7 @@ use tiller_protocol::{
 use tiller_store::{Store, StoreError};
 use tiller_tool::crew::{Brief, CrewReply, Report};
 
+use super::flow_run::Starter;
 use super::route;
 use super::waits::How;
 use crate::bus::ClientId;
@@ -53,6 +54,11 @@ impl Core {
             AgentCommand::Retry { id, note } => self.retry(&id, note),
             AgentCommand::Raise { id, limits } => self.raise(&id, limits),
             AgentCommand::Background { id } => self.to_background(&id),
+            AgentCommand::Workflow { name } => {
+                return self.check_flow(Starter::Person { client, cause }, Err(name));
+            }
+            AgentCommand::WorkflowResume { id } => self.resume_flow(&id),
+            AgentCommand::WorkflowCancel { id } => self.cancel_flow(&id),
             AgentCommand::Diff { id } => match self.known(&id) {
                 Ok(()) => return self.agent_diff(client, cause, &id),
                 Err(why) => Err(why),
@@ -113,6 +119,18 @@ impl Core {
         }
     }
 
+    /// Goes on for somebody who waits for it. One that is done, or at work, needs nothing.
+    pub(crate) fn go_on_for(&mut self, id: &AgentId) -> Result<(), String> {
+        let state = self.crew.members.get(id).map(super::member::Member::state).unwrap_or_default();
+        if state == AgentState::Paused || !state.at_work() && state != AgentState::Done {
+            self.resume(id)?;
+        }
+        if let Some(member) = self.crew.members.get_mut(id) {
+            member.order.background = false;
+        }
+        Ok(())
+    }
+
     fn resume_all(&mut self) -> Result<String, String> {
         let stopped = |m: &&super::member::Member| m.state() == AgentState::Interrupted;
         let all: Vec<AgentId> = self.crew.members.values().filter(stopped).map(|m| m.id.clone()).collect();
@@ -164,6 +182,9 @@ impl Core {
     /// Whoever waits for it hears that it goes on without that.
     fn to_background(&mut self, id: &AgentId) -> Result<String, String> {
         self.known(id)?;
+        if let Some(step) = self.crew.members.get(id).and_then(|m| m.order.brief.step.as_deref()) {
+            return Err(format!("agent {} works at the step {step}, which waits for it", id.name()));
+        }
         let at = self.crew.waits.iter().position(|w| w.how == How::Own && w.ids == [id.clone()]);
         let Some(at) = at else { return Err(format!("nobody waits for agent {}", id.name())) };
         let wait = self.crew.waits.remove(at);

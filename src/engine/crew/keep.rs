@@ -5,6 +5,7 @@ use std::sync::Arc;
 use tiller_protocol::{AgentState, Notice, NoticeKind, SessionId};
 use tiller_store::{AgentRow, StoreError};
 
+use super::flow_run::FlowMsg;
 use super::member::{Member, Order};
 use super::{Crew, CrewMsg};
 use crate::core::Core;
@@ -27,8 +28,12 @@ impl Core {
         }
         let (store, root, tx) = (self.w.store.clone(), self.s.id, self.tx.clone());
         self.spawn(async move {
+            let again = store.clone();
             let rows = load::blocking(move || store.agents(root)).await;
             let _ = tx.send(Msg::Crew(CrewMsg::Kept { root, rows })).await;
+            // After their agents.
+            let rows = load::blocking(move || again.workflows(root)).await;
+            let _ = tx.send(Msg::Crew(CrewMsg::Flow(FlowMsg::Kept { root, rows }))).await;
         });
     }
 
@@ -89,6 +94,8 @@ impl Core {
     /// Every agent ends: quickly, and so that it can go on later.
     pub(crate) fn disband(&mut self) {
         self.crew.line.clear();
+        // First: they must not hear that their agents end.
+        self.rest_flows();
         for wait in std::mem::take(&mut self.crew.waits) {
             let _ = wait.reply.send(Err("the session ends".into()));
         }
@@ -142,7 +149,11 @@ impl Core {
     pub(crate) fn crew_msg(&mut self, msg: CrewMsg) {
         match msg {
             CrewMsg::Asked { by, call, entry, ask, reply } => self.asked(&by, call, entry, ask, reply),
-            CrewMsg::Ended => self.settle_waits(),
+            CrewMsg::Ended => {
+                self.settle_flows();
+                self.settle_waits();
+            }
+            CrewMsg::Flow(msg) => self.flow_msg(msg),
             CrewMsg::Late(no) => self.late(no),
             CrewMsg::View(view) => self.member_view(*view),
             CrewMsg::Over { id, over } => self.member_over(&id, *over),

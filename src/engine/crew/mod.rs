@@ -16,11 +16,15 @@
 //! | `command`, `route`, `pause` | what the person asks; commands to one agent; rest |
 //! | `outside`, `outside_ask` | programs of other vendors as agents |
 //! | `keep` | over a restart |
+//! | `flow`, `flow_run`, `flow_port` | a workflow as it is kept; it starts, stops, goes on; what its steps are run with |
 
 mod announce;
 mod asked;
 mod child;
 mod command;
+mod flow;
+mod flow_port;
+mod flow_run;
 mod keep;
 mod launch;
 mod me;

@@ -49,6 +49,8 @@ pub(crate) enum CrewMsg {
     Folder { id: AgentId, made: Result<Workspace, String> },
     /// A child that ended was read again from the store.
     Revived { id: AgentId, w: Arc<World>, loaded: Box<Result<Loaded, StoreError>>, then: Vec<Envelope> },
+    /// Of a workflow.
+    Flow(super::flow_run::FlowMsg),
     /// The agents of a session that was opened.
     Kept { root: SessionId, rows: Result<Vec<AgentRow>, StoreError> },
 }

@@ -21,6 +21,8 @@ pub(crate) struct Crew {
     /// Who waits to be started, in order.
     pub(crate) line: VecDeque<AgentId>,
     pub(crate) waits: Vec<WaitFor>,
+    /// Workflows, by number.
+    pub(crate) flows: BTreeMap<u32, super::flow::Flow>,
     /// Numbers waits, and names agents.
     pub(crate) next: u64,
     pub(crate) names: u32,

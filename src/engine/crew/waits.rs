@@ -47,6 +47,8 @@ impl Core {
         for wait in over {
             self.answer_wait(wait);
         }
+        // Who is being cancelled stays so.
+        given_up.retain(|id| self.crew.members.get(id).is_some_and(|m| !m.cancelled));
         for id in given_up {
             self.stop_member(&id, AgentState::Interrupted);
         }

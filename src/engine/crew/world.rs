@@ -48,6 +48,7 @@ impl World {
             roles: self.roles.clone(),
             programs: self.programs.clone(),
             folders: self.folders.clone(),
+            workflows: self.workflows.clone(),
             titles: false,
             retry: self.retry,
             permit,

@@ -25,6 +25,11 @@ impl Held {
         held.await.unwrap_or(Err(StoreError::Closed))
     }
 
+    /// Whether there is one: a session that was in the store before.
+    pub(crate) fn is_some(&self) -> bool {
+        self.0.is_some()
+    }
+
     /// From here on it is the caller's.
     pub(crate) fn take(mut self) -> Option<Lease> {
         self.0.take().map(|(lease, _)| lease)

@@ -173,7 +173,8 @@ impl Core {
             damaged,
             refused,
         } = loaded;
-        let stored = session.head.is_some();
+        // One without entries may have agents, and workflows.
+        let stored = session.head.is_some() || held.is_some();
         self.s = session;
         self.s.agent.clone_from(&self.me.id);
         self.change_crew(stored);

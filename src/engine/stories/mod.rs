@@ -29,3 +29,4 @@ mod turns;
 mod undo;
 mod waiting;
 mod watch;
+mod workflows;

@@ -90,6 +90,7 @@ impl Place {
             role: None,
             programs: None,
             folders: None,
+            workflows: None,
             permit: Permit::new(Policy::new(roots), Arc::new(|_| Ok(()))),
             titles: false,
             redact: Arc::new(str::to_owned),

@@ -7,8 +7,9 @@ use serde_json::Value;
 use tiller_protocol::tool::Display;
 use tiller_protocol::{Access, ToolOutcome, ToolSpec, Touch};
 
-use super::port::Report;
-use super::run::{self, Task};
+use super::port::{CrewAsk, CrewReply, Report};
+use super::task::{self, Task};
+use super::{Workflow, asker, run, workflow};
 use crate::{Tool, ToolCx, ToolError, ToolOutput, schema};
 
 /// The tool.
@@ -17,15 +18,56 @@ pub struct DelegateTask;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Args {
+    #[schemars(required)]
+    #[serde(default)]
     tasks: Vec<Task>,
     #[schemars(skip)]
     #[serde(default)]
     blackboard: bool,
+    /// Steps of a workflow, instead of tasks.
+    #[schemars(skip)]
+    #[serde(default)]
+    workflow: Vec<Task>,
+}
+
+impl Args {
+    /// What is wrong with it. Roles and programs are known to the engine.
+    fn check(&self) -> Result<(), String> {
+        match (self.tasks.is_empty(), self.workflow.is_empty()) {
+            (_, true) => task::check(&self.tasks),
+            (false, false) => Err("tasks or a workflow, not both".into()),
+            (true, false) => {
+                let known = workflow::Known { role: &|_| None, cli: &|_| None };
+                self.flow().check(&known).map_err(|wrong| words(&wrong))
+            }
+        }
+    }
+
+    fn flow(&self) -> Workflow {
+        Workflow { steps: self.workflow.clone(), ..Workflow::default() }
+    }
+}
+
+fn words(wrong: &[workflow::Wrong]) -> String {
+    wrong.iter().map(|w| w.message.as_str()).collect::<Vec<_>>().join("; ")
+}
+
+async fn run_flow(flow: Workflow, cx: &ToolCx) -> Result<Vec<Report>, ToolError> {
+    match cx.ports.crew(cx, CrewAsk::Workflow(Box::new(flow))).await {
+        Ok(CrewReply::Reports(reports)) => Ok(reports),
+        Ok(_) => Err(ToolError::Tell("the engine gave another answer; this is a bug of Tiller".into())),
+        Err(why) => Err(ToolError::Tell(why)),
+    }
 }
 
 /// What the row shows of some tasks.
 pub(super) fn target(args: &Value) -> String {
-    let tasks = args.get("tasks").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let list = |key: &str| args.get(key).and_then(Value::as_array).filter(|l| !l.is_empty());
+    if let Some(steps) = list("workflow") {
+        let ids: Vec<&str> = steps.iter().filter_map(|s| s.get("id")?.as_str()).collect();
+        return format!("workflow of {} steps: {}", steps.len(), ids.join(", "));
+    }
+    let tasks = list("tasks").map(Vec::as_slice).unwrap_or_default();
     let word = |t: &Value, key: &str| t.get(key).and_then(Value::as_str).map(str::to_owned);
     let names: Vec<String> =
         tasks.iter().filter_map(|t| word(t, "label").or_else(|| word(t, "goal"))).collect();
@@ -75,7 +117,7 @@ impl Tool for DelegateTask {
     }
 
     fn access(&self, args: &Value, _cx: &ToolCx) -> Result<Vec<Access>, ToolError> {
-        run::check(&schema::read::<Args>(args)?.tasks).map_err(ToolError::Tell)?;
+        schema::read::<Args>(args)?.check().map_err(ToolError::Tell)?;
         Ok(vec![Access::Free])
     }
 
@@ -84,12 +126,18 @@ impl Tool for DelegateTask {
         if args.blackboard {
             args.tasks.iter_mut().for_each(|t| t.brief.board = Some(cx.call_id.clone()));
         }
+        let work = async {
+            match args.workflow.is_empty() {
+                true => Ok(run::all(std::mem::take(&mut args.tasks), &asker::of(cx)).await),
+                false => run_flow(args.flow(), cx).await,
+            }
+        };
         tokio::select! {
             biased;
             () = cx.cancel.cancelled() => {
                 Err(ToolError::Interrupted("the agents were stopped; what they did stays, and list_agents names them".into()))
             }
-            reports = run::all(args.tasks, cx) => Ok(output(&reports, cx)),
+            reports = work => Ok(output(&reports?, cx)),
         }
     }
 }

@@ -4,14 +4,20 @@
 //! | file | holds |
 //! | --- | --- |
 //! | `port` | what is asked of the engine, and what comes back |
+//! | `task` | one task, and what is wrong among several |
 //! | `run` | tasks that wait for each other, tries, checks of answers |
+//! | `judge` | critics and reviewers of results |
+//! | `asker` | who runs tasks: a call, or the engine |
+//! | `workflow` | steps with names, checked as a whole |
 //! | the others | one tool each |
 
+pub mod asker;
 mod blackboard;
 mod cancel;
 mod delegate;
 mod delegate_async;
 mod info;
+mod judge;
 mod list;
 mod orchestrate;
 pub mod port;
@@ -20,8 +26,11 @@ mod run;
 mod send;
 mod shape;
 mod spawn;
+mod task;
 mod wait;
+pub mod workflow;
 
+pub use asker::{Ask, Asker};
 pub use blackboard::Blackboard;
 pub use cancel::CancelAgent;
 pub use delegate::DelegateTask;
@@ -33,7 +42,9 @@ pub use port::{Brief, CrewAsk, CrewReply, Report, Row};
 pub use result::AgentResult;
 pub use send::SendToAgent;
 pub use spawn::SpawnAgent;
+pub use task::{Review, Task};
 pub use wait::WaitAgents;
+pub use workflow::Workflow;
 
 use crate::{ToolCx, ToolOutput};
 

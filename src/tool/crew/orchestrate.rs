@@ -8,7 +8,8 @@ use tiller_protocol::{Access, ToolSpec, Touch};
 
 use super::delegate;
 use super::port::{Brief, Report};
-use super::run::{self, Task};
+use super::task::{self, Task};
+use super::{asker, run};
 use crate::{Tool, ToolCx, ToolError, ToolOutput, schema};
 
 /// The tool.
@@ -60,7 +61,7 @@ impl Tool for Orchestrate {
 
     async fn run(&self, args: Value, cx: &ToolCx) -> Result<ToolOutput, ToolError> {
         let args: Args = schema::read(&args)?;
-        let most = args.parts.unwrap_or(5).clamp(1, run::MOST);
+        let most = args.parts.unwrap_or(5).clamp(1, task::MOST);
         tokio::select! {
             biased;
             () = cx.cancel.cancelled() => Err(ToolError::Interrupted("the agents were stopped; what they did stays".into())),
@@ -107,7 +108,8 @@ async fn split_and_join(
         schema: Some(parts_schema(most)),
         ..Task::default()
     };
-    let plan = run::tried(split, cx).await;
+    let crew = asker::of(cx);
+    let plan = run::tried(split, None, &crew).await;
     let parts: Vec<Brief> = plan
         .output
         .as_ref()
@@ -125,7 +127,7 @@ async fn split_and_join(
         },
         ..Task::default()
     };
-    let mut reports = run::all(parts.into_iter().map(worker).collect(), cx).await;
+    let mut reports = run::all(parts.into_iter().map(worker).collect(), &crew).await;
     let join = Task {
         brief: Brief {
             goal: format!("Put these results of agents together into one answer to the goal: {goal}"),
@@ -136,7 +138,7 @@ async fn split_and_join(
         },
         ..Task::default()
     };
-    let joined = run::tried(join, cx).await;
+    let joined = run::tried(join, None, &crew).await;
     reports.insert(0, joined);
     Ok(delegate::output(&reports, cx))
 }

@@ -48,6 +48,10 @@ pub struct Brief {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(skip)]
     pub board: Option<String>,
+    /// The step of a workflow that it works at: `w1/build`. Set by the engine.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(skip)]
+    pub step: Option<String>,
     /// It judges; it has no tools.
     #[serde(skip_serializing_if = "is_false")]
     #[schemars(skip)]
@@ -141,6 +145,12 @@ pub enum CrewAsk {
         agent: String,
         text: String,
     },
+    /// Let one go on that was interrupted, and wait for its end.
+    Continue {
+        agent: String,
+    },
+    /// Run a workflow that was checked, and wait for all of it.
+    Workflow(Box<super::Workflow>),
     /// Start agents in the background.
     Start(Vec<Brief>),
     /// The agents of this one, and the roles that there are.

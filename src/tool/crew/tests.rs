@@ -162,3 +162,40 @@ async fn a_refusal_is_no_reason_to_try_again() {
     let said = reports(&b.say(&DelegateTask, json!({"tasks": [{"goal": "g", "retries": 3}]})).await);
     assert_eq!((said[0]["status"].as_str().unwrap(), *asked.lock().unwrap()), ("refused", 1));
 }
+
+#[tokio::test]
+async fn a_reviewer_sends_the_work_back_until_the_rounds_are_over() {
+    let b = Bench::new();
+    let look = |ask: &CrewAsk| match ask {
+        CrewAsk::Run(b) if b.agent.as_deref() == Some("reviewer") => {
+            report("done", "{\"verdict\": \"revise\", \"reasons\": [\"no test\"]}")
+        }
+        CrewAsk::Again { .. } => report("done", "mended"),
+        _ => report("done", "made"),
+    };
+    let asked = crew(&b, move |ask, _| look(ask));
+    let task = json!({"goal": "g", "review": {"by": "reviewer", "rounds": 2}});
+    let said = reports(&b.say(&DelegateTask, json!({"tasks": [task]})).await);
+    assert_eq!((said[0]["summary"].as_str(), said[0]["status"].as_str()), (Some("mended"), Some("done")));
+    assert_eq!(said[0]["verdict"], json!({"verdict": "revise", "reasons": ["no test"], "rounds": 2}));
+    let kinds: Vec<&str> = asked
+        .lock()
+        .unwrap()
+        .iter()
+        .map(|a| match a {
+            CrewAsk::Again { text, .. } => {
+                assert!(text.contains("- no test"), "{text}");
+                "mend"
+            }
+            CrewAsk::Run(b) if b.agent.is_some() => "review",
+            _ => "write",
+        })
+        .collect();
+    assert_eq!(kinds, ["write", "review", "mend", "review", "mend"]);
+    // Accepted at once: nothing is sent back.
+    let asked =
+        crew(&b, |_, n| report("done", ["made", "{\"verdict\": \"accept\", \"reasons\": []}"][n.min(1)]));
+    let task = json!({"goal": "g", "review": {"by": "reviewer"}});
+    let said = reports(&b.say(&DelegateTask, json!({"tasks": [task]})).await);
+    assert_eq!((said[0]["summary"].as_str(), asked.lock().unwrap().len()), (Some("made"), 2));
+}

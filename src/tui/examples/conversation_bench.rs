@@ -102,6 +102,7 @@ impl Bench {
             partial: Vec::new(),
             todo: Vec::new(),
             agents: Vec::new(),
+            workflows: Vec::new(),
             queue: Vec::new(),
             asks: Vec::new(),
             feed: Vec::new(),

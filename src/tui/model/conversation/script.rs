@@ -149,6 +149,7 @@ impl Script {
             partial: Vec::new(),
             todo: Vec::new(),
             agents: Vec::new(),
+            workflows: Vec::new(),
             queue: Vec::new(),
             asks: Vec::new(),
             feed: Vec::new(),

@@ -1,0 +1,75 @@
+use serde_json::{Value, json};
+
+use super::{Known, Workflow};
+use crate::crew::DelegateTask;
+use crate::crew::port::{CrewAsk, CrewReply, Report};
+use crate::testing::Bench;
+
+fn wrong(steps: Value) -> Vec<(Option<usize>, String)> {
+    let flow: Workflow = serde_json::from_value(json!({"name": "n", "steps": steps})).unwrap();
+    let known = Known {
+        role: &|name| (name != "coder").then(|| format!("there is no agent `{name}`")),
+        cli: &|name| (name != "claude").then(|| format!("{name} is not installed")),
+    };
+    let wrong = flow.check(&known).err().unwrap_or_default();
+    wrong.into_iter().map(|w| (w.step, w.message)).collect()
+}
+
+#[test]
+fn each_mistake_names_its_step() {
+    let step = |id: &str, needs: Value| json!({"id": id, "goal": "g", "needs": needs});
+    for (steps, at, why) in [
+        (json!([]), None, "it has no steps"),
+        (json!([{"goal": "g"}]), Some(0), "step 1 has no id"),
+        (json!([{"id": "a b", "goal": "g"}]), Some(0), "an id is made of letters"),
+        (json!([step("a", json!([])), {"id": "b", "goal": " "}]), Some(1), "step b has no goal"),
+        (
+            json!([step("a", json!([])), step("a", json!([]))]),
+            Some(1),
+            "two steps are called a: the 1. and the 2.",
+        ),
+        (json!([step("a", json!([])), step("b", json!(["c"]))]), Some(1), "depends on c, which is not there"),
+        (json!([step("a", json!(["b"])), step("b", json!(["a"]))]), None, "a -> b -> a"),
+        (json!([{"id": "a", "goal": "g", "agent": "codr"}]), Some(0), "step a: there is no agent `codr`"),
+        (json!([{"id": "a", "goal": "g", "cli": "codex"}]), Some(0), "step a: codex is not installed"),
+        (json!([{"id": "a", "goal": "g", "review": {"by": "x"}}]), Some(0), "no agent `x`"),
+        (json!([{"id": "a", "goal": "g", "review": {"rounds": 0}}]), Some(0), "0 rounds of review"),
+        (json!([{"id": "a", "goal": "g", "retries": 6}]), Some(0), "at most 5 retries"),
+    ] {
+        let said = wrong(steps);
+        assert_eq!(said.len(), 1, "{why}: {said:?}");
+        assert!(said[0].0 == at && said[0].1.contains(why), "{why}: {said:?}");
+    }
+    let two = json!([
+        {"id": "a", "goal": "g", "agent": "codr"},
+        {"id": "b", "goal": "g", "cli": "aider", "agent": "coder", "needs": ["a"]},
+        {"id": "c", "goal": "g", "cli": "claude", "review": {"by": "coder", "rounds": 3}},
+    ]);
+    assert_eq!(wrong(two).len(), 2, "all unknown names are told");
+}
+
+#[tokio::test]
+async fn a_call_with_a_workflow_is_checked_and_handed_to_the_engine() {
+    let b = Bench::new();
+    let play = |ask: CrewAsk| {
+        let CrewAsk::Workflow(flow) = ask else { panic!("{ask:?}") };
+        let report = |s: &crate::crew::Task| Report {
+            status: "done".into(),
+            summary: s.id.clone().unwrap(),
+            ..Report::default()
+        };
+        Ok(CrewReply::Reports(flow.steps.iter().map(report).collect()))
+    };
+    b.ports.crew.lock().unwrap().0 = Some(Box::new(play));
+    let steps = json!([{"id": "one", "goal": "g"}, {"id": "two", "goal": "g", "needs": ["one"]}]);
+    let said = b.say(&DelegateTask, json!({"tasks": [], "workflow": steps})).await;
+    assert!(said.contains("\"summary\":\"one\"") && said.contains("\"summary\":\"two\""), "{said}");
+    for (args, why) in [
+        (json!({"workflow": [{"id": "a", "goal": "g", "needs": ["b"]}]}), "which is not there"),
+        (json!({"workflow": [{"goal": "g"}]}), "has no id"),
+        (json!({"workflow": [{"id": "a", "goal": "g"}], "tasks": [{"goal": "g"}]}), "not both"),
+    ] {
+        let said = b.say(&DelegateTask, args).await;
+        assert!(said.starts_with("error:") && said.contains(why), "{why}: {said}");
+    }
+}

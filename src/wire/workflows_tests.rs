@@ -1,0 +1,43 @@
+use std::fs;
+use std::sync::Arc;
+
+use tiller_permit::trust::discover;
+
+use super::source;
+
+const SHIP: &str = "[[steps]]\nid = \"a\"\ngoal = \"g\"\n";
+
+#[test]
+fn the_projects_come_only_after_a_yes_and_as_they_were_then() {
+    let (home, project) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (theirs, mine) = (project.path().join(".tiller/workflows"), home.path().join("workflows"));
+    fs::create_dir_all(&theirs).unwrap();
+    fs::create_dir_all(&mine).unwrap();
+    fs::write(theirs.join("ship.toml"), SHIP).unwrap();
+    fs::write(mine.join("own.yaml"), "steps:\n  - id: a\n    goal: mine\n").unwrap();
+    let brings = discover(project.path());
+    fs::write(theirs.join("ship.toml"), SHIP.replace("\"g\"", "\"other\"")).unwrap();
+    let env = Arc::new(Vec::new());
+    let of = |trusted| source(home.path(), &brings, trusted, Arc::clone(&env));
+    let said = (of(false).find)("ship").unwrap_err();
+    assert!(said.contains(".tiller/workflows/ship.toml is left out: this folder is not trusted"), "{said}");
+    let flow = (of(true).find)("ship").unwrap();
+    assert_eq!((flow.name.as_str(), flow.steps[0].brief.goal.as_str()), ("ship", "g"));
+    assert_eq!((of(false).find)("own").unwrap().steps[0].brief.goal, "mine");
+    let said = (of(true).find)("../own").unwrap_err();
+    assert_eq!(said, "there is no workflow `../own`; there are own, ship");
+}
+
+#[test]
+fn mistakes_have_their_lines_and_programs_are_looked_for() {
+    let home = tempfile::tempdir().unwrap();
+    let mine = home.path().join("workflows");
+    fs::create_dir_all(&mine).unwrap();
+    fs::write(mine.join("bad.toml"), format!("{SHIP}\n[[steps]]\nid = \"b\"\ngaol = \"g\"\n")).unwrap();
+    let brings = discover(home.path());
+    let flows = source(home.path(), &brings, true, Arc::new(Vec::new()));
+    let said = (flows.find)("bad").unwrap_err();
+    assert!(said.contains("bad.toml:5:1: step b: unknown field `gaol`"), "{said}");
+    assert!((flows.cli)("nonsense").unwrap().contains("there is no program `nonsense`; there are "));
+    assert!((flows.cli)("claude").unwrap().starts_with("claude is not installed: "));
+}
