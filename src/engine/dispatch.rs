@@ -20,7 +20,7 @@ impl Core {
         }
         let everybodys = matches!(command.body, CommandBody::Agent(_) | CommandBody::Ask(_));
         if let Some(agent) = command.agent.clone().filter(|a| *a != self.me.id && !everybodys) {
-            return self.to_agent(client, &agent, command);
+            return self.route_to(client, &agent, command);
         }
         match command.body {
             CommandBody::Turn(c) => match c {

@@ -51,8 +51,7 @@ fn narrow(it: &Definition, setup: &Setup, exec: &mut Exec) -> Result<(), Notice>
         });
     }
     exec.deny.extend(it.permissions.deny.iter().cloned());
-    let least = |flag: Option<u32>, own: Option<u32>| flag.into_iter().chain(own).min();
-    exec.max_turns = least(exec.max_turns, it.limits.turns);
+    exec.max_turns = exec.max_turns.into_iter().chain(it.limits.turns).min();
     let own = it.limits.cost.map(|c| c.usd());
     exec.max_cost = exec.max_cost.into_iter().chain(own).reduce(f64::min);
     Ok(())

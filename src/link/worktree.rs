@@ -47,7 +47,6 @@ mod tests {
     use super::*;
 
     fn git(folder: &Path, args: &[&str]) {
-        #[expect(clippy::disallowed_methods, reason = "a test makes its repository")]
         let mut git = std::process::Command::new("git");
         let env = [("GIT_CONFIG_GLOBAL", "/dev/null"), ("GIT_CONFIG_SYSTEM", "/dev/null")];
         let ours = ["-c", "user.name=a", "-c", "user.email=a@b", "-c", "init.defaultBranch=main"];

@@ -216,7 +216,7 @@ impl Core {
     pub(crate) fn tell_member(&mut self, id: &AgentId, text: String) {
         let message = Message::text(text);
         let body = CommandBody::Turn(TurnCommand::Submit { message, mode: SendMode::Steer });
-        self.to_member(id, route::internal(body));
+        self.hand_to(id, route::internal(body));
     }
 
     fn board(

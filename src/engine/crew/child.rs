@@ -18,7 +18,7 @@ const REPLY: u64 = 8_000;
 impl Core {
     /// To the main agent's task. When it is behind, this waits on a task of its own: nothing is lost, and rows are
     /// states of which the last counts.
-    pub(crate) fn to_main(&mut self, msg: CrewMsg) {
+    pub(crate) fn tell_main(&mut self, msg: CrewMsg) {
         let Some(child) = &self.me.child else { return };
         if let Err(tokio::sync::mpsc::error::TrySendError::Full(msg)) = child.main.try_send(Msg::Crew(msg)) {
             let main = child.main.clone();
@@ -30,7 +30,7 @@ impl Core {
 
     /// Its row, which the main agent shows.
     pub(crate) fn tell_view(&mut self, view: AgentView) {
-        self.to_main(CrewMsg::View(Box::new(view)));
+        self.tell_main(CrewMsg::View(Box::new(view)));
     }
 
     /// A question of a child's waits at the main agent's, where the person's queue is.
@@ -182,7 +182,7 @@ impl Core {
             seconds: child.worked.as_secs_f64(),
         };
         let id = self.me.id.clone();
-        self.to_main(CrewMsg::Over { id, over: Box::new(over) });
+        self.tell_main(CrewMsg::Over { id, over: Box::new(over) });
     }
 
     /// Files that a call of a child's changed.

@@ -53,7 +53,7 @@ impl Core {
             }
             AgentCommand::Retry { id, note } => self.retry(&id, note),
             AgentCommand::Raise { id, limits } => self.raise(&id, limits),
-            AgentCommand::Background { id } => self.to_background(&id),
+            AgentCommand::Background { id } => self.put_behind(&id),
             AgentCommand::Workflow { name } => {
                 return self.check_flow(Starter::Person { client, cause }, Err(name));
             }
@@ -101,7 +101,7 @@ impl Core {
                         member.order.background = true;
                         member.stopping = false;
                     }
-                    self.to_member(id, route::internal(CommandBody::Turn(TurnCommand::Continue)));
+                    self.hand_to(id, route::internal(CommandBody::Turn(TurnCommand::Continue)));
                 } else {
                     if let Some(member) = self.crew.members.get_mut(id) {
                         member.order.background = true;
@@ -180,7 +180,7 @@ impl Core {
     }
 
     /// Whoever waits for it hears that it goes on without that.
-    fn to_background(&mut self, id: &AgentId) -> Result<String, String> {
+    fn put_behind(&mut self, id: &AgentId) -> Result<String, String> {
         self.known(id)?;
         if let Some(step) = self.crew.members.get(id).and_then(|m| m.order.brief.step.as_deref()) {
             return Err(format!("agent {} works at the step {step}, which waits for it", id.name()));
@@ -219,7 +219,7 @@ impl Core {
     pub(crate) fn early(&mut self, id: &AgentId) {
         let early = self.crew.members.get_mut(id).map(|m| std::mem::take(&mut m.early)).unwrap_or_default();
         for envelope in early {
-            self.to_member(id, envelope);
+            self.hand_to(id, envelope);
         }
     }
 }

@@ -93,7 +93,7 @@ impl Core {
     }
 
     /// Hands the child's end of things to its own task.
-    pub(super) fn set_running(&mut self, id: &AgentId, core: Core, inbox: mpsc::Receiver<Msg>) {
+    pub(super) fn set_running(&mut self, id: &AgentId, core: Self, inbox: mpsc::Receiver<Msg>) {
         let (tx, main, name) = (core.tx.clone(), self.tx.clone(), id.clone());
         let (sender, receiver) = mpsc::channel::<Envelope>(COMMANDS);
         let task = tokio::spawn(async move {
@@ -111,7 +111,7 @@ impl Core {
     }
 
     /// A core for a member, with nothing in it yet.
-    pub(super) fn new_child(&self, id: &AgentId, w: Arc<World>) -> (Core, mpsc::Receiver<Msg>) {
+    pub(super) fn new_child(&self, id: &AgentId, w: Arc<World>) -> (Self, mpsc::Receiver<Msg>) {
         let (tx, inbox) = mpsc::channel(REPORTS);
         let order = self.crew.members.get(id).map(|m| m.order.clone()).unwrap_or_default();
         let role = self.crew.members.get(id).and_then(|m| m.role.clone());
@@ -148,7 +148,7 @@ impl Core {
         let me = Me { id: id.clone(), child: Some(Box::new(child)), role };
         let session = load::fresh(&w, order.model, profile, false);
         let watching = self.watching.for_child();
-        let mut core = Core::new(w, me, Arc::clone(&self.bus), tx, session, watching);
+        let mut core = Self::new(w, me, Arc::clone(&self.bus), tx, session, watching);
         core.finder = Arc::clone(&self.finder);
         core.day.clone_from(&self.day);
         (core, inbox)

@@ -151,7 +151,11 @@ impl Core {
         match said {
             Said::Started { transport, .. } => {
                 let id = self.me.id.clone();
-                self.to_main(CrewMsg::Theirs { id, session: None, transport: Some(transport.name().into()) });
+                self.tell_main(CrewMsg::Theirs {
+                    id,
+                    session: None,
+                    transport: Some(transport.name().into()),
+                });
             }
             Said::Session { id, model } => self.outside_session(id, model),
             Said::Text(text) => {
@@ -213,7 +217,7 @@ impl Core {
             self.s.model = ModelRef(format!("{name}/{model}"));
         }
         let id = self.me.id.clone();
-        self.to_main(CrewMsg::Theirs { id, session, transport: None });
+        self.tell_main(CrewMsg::Theirs { id, session, transport: None });
         self.agent_changed();
     }
 

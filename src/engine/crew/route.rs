@@ -22,16 +22,16 @@ pub(super) fn internal(body: CommandBody) -> Envelope {
 
 impl Core {
     /// A command that is for another agent than the main one.
-    pub(crate) fn to_agent(&mut self, client: ClientId, agent: &AgentId, command: Command) {
+    pub(crate) fn route_to(&mut self, client: ClientId, agent: &AgentId, command: Command) {
         if !self.crew.members.contains_key(agent) {
             let notice = Notice::new(NoticeKind::User, format!("there is no agent {}", agent.name()));
             return self.refuse(client, command.id, notice);
         }
-        self.to_member(agent, Envelope { client, command: Command { agent: None, ..command } });
+        self.hand_to(agent, Envelope { client, command: Command { agent: None, ..command } });
     }
 
     /// To a member's task; one that has none is read again first.
-    pub(crate) fn to_member(&mut self, id: &AgentId, envelope: Envelope) {
+    pub(crate) fn hand_to(&mut self, id: &AgentId, envelope: Envelope) {
         let works = works(&envelope.command.body);
         let Some(member) = self.crew.members.get_mut(id) else { return };
         let cause = envelope.command.id;

@@ -90,7 +90,7 @@ async fn two_agents_work_side_by_side_and_their_results_come_back() {
     let (status, text) = rig.turn("go").await;
     assert_eq!((status, text.as_str()), (TurnStatus::Done, "Both are done."));
     let requests = fake.requests.lock().unwrap().clone();
-    let last = requests.iter().filter(|r| first(r) == "go").next_back().unwrap();
+    let last = requests.iter().rfind(|r| first(r) == "go").unwrap();
     let all = reports(&result(last).unwrap());
     assert_eq!(all.len(), 2);
     assert_eq!(

@@ -67,7 +67,7 @@ async fn a_program_does_a_task_and_its_report_comes_back() {
     // Its talk is a session like any other.
     let store = place.parts(&Fake::new([])).store;
     let tail = store.path_tail(child.session.unwrap(), "main", 100).unwrap();
-    let shape = shape(&tail.entries.iter().cloned().collect::<Vec<_>>());
+    let shape = shape(&tail.entries);
     assert_eq!(shape[0], "user Prompt build it");
     assert!(shape.last().unwrap().starts_with("reply"), "{shape:?}");
     drop(store);
