@@ -35,3 +35,4 @@ mod terminal;
 mod tour;
 mod tree;
 mod two;
+mod workflow;

@@ -3,7 +3,7 @@
 use super::alias::Alias;
 use super::{
     SlashCommand, branch, btw, budget, checkpoint, compact, compare, model, mute, new, permissions, queue,
-    rename, resume, spawn, stop, theme, todo, undo,
+    rename, resume, spawn, stop, theme, todo, undo, workflow,
 };
 
 /// All commands, by name.
@@ -49,4 +49,5 @@ pub(super) const ALL: &[&dyn SlashCommand] = &[
     &Alias("tree", "Browse all sessions as trees", "tree.open"),
     &undo::Undo(false),
     &Alias("view", "Read the conversation in the full viewer", "viewer.open"),
+    &workflow::Workflow,
 ];
