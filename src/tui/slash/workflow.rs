@@ -15,7 +15,7 @@ impl SlashCommand for Workflow {
     }
 
     fn help(&self) -> &'static str {
-        "Run steps for several agents from a file, go on with them, or stop them"
+        "Run the steps of a file with agents, go on with them, or stop them"
     }
 
     fn usage(&self) -> &'static str {
