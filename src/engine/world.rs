@@ -36,13 +36,19 @@ pub type Redact = Arc<dyn Fn(&str) -> String + Send + Sync>;
 /// for the first. Blocks. Errors are in words.
 pub type Folders = Arc<dyn Fn(&Path, &Path) -> Result<PathBuf, String> + Send + Sync>;
 
+/// A workflow by its name.
+pub type Find = Arc<dyn Fn(&str) -> Result<tiller_tool::crew::Workflow, String> + Send + Sync>;
+
+/// What a program lacks, in words.
+pub type Lacks = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
+
 /// Where workflows come from, and what is known of the programs that they name.
 #[derive(Clone)]
 pub struct Workflows {
     /// One by its name. Blocks. Errors are in words.
-    pub find: Arc<dyn Fn(&str) -> Result<tiller_tool::crew::Workflow, String> + Send + Sync>,
+    pub find: Find,
     /// What is wrong with a program of another vendor. Blocks.
-    pub cli: Arc<dyn Fn(&str) -> Option<String> + Send + Sync>,
+    pub cli: Lacks,
 }
 
 /// What [`crate::Engine::start`] needs.

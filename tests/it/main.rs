@@ -38,3 +38,4 @@ mod terminal;
 mod tour;
 mod tree;
 mod two;
+mod workflow;

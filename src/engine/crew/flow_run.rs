@@ -219,7 +219,8 @@ impl Core {
         self.news.must(text);
         let notice = match state {
             StepState::Done => Notice::new(NoticeKind::Info, head),
-            _ => Notice::new(NoticeKind::Info, head).hint("in /workflow, r goes on with what is not done"),
+            _ => Notice::new(NoticeKind::Info, head)
+                .hint(format!("/workflow resume w{no} goes on with what is not done")),
         };
         self.notice(notice);
     }
@@ -321,7 +322,8 @@ impl Core {
                 let (done, all) = (flow.brought().len(), flow.made_of.steps.len());
                 let text =
                     format!("workflow w{no} {} was interrupted: {done} of {all} steps are done", flow.name());
-                let notice = Notice::new(NoticeKind::Info, text).hint("in /workflow, r goes on with it");
+                let notice = Notice::new(NoticeKind::Info, text)
+                    .hint(format!("/workflow resume w{no} goes on with it"));
                 self.notice(notice);
             }
             self.crew.flows.insert(no, flow);

@@ -3,7 +3,7 @@
 use super::alias::Alias;
 use super::{
     SlashCommand, branch, btw, budget, checkpoint, compact, compare, goal, model, mute, new, permissions,
-    plan, queue, rename, resume, spawn, stop, theme, todo, undo,
+    plan, queue, rename, resume, spawn, stop, theme, todo, undo, workflow,
 };
 
 /// All commands, by name.
@@ -51,4 +51,5 @@ pub(super) const ALL: &[&dyn SlashCommand] = &[
     &Alias("tree", "Browse all sessions as trees", "tree.open"),
     &undo::Undo(false),
     &Alias("view", "Read the conversation in the full viewer", "viewer.open"),
+    &workflow::Workflow,
 ];

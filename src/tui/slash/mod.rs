@@ -22,6 +22,7 @@ mod stop;
 mod theme;
 mod todo;
 mod undo;
+mod workflow;
 
 use crate::effect::Effect;
 use crate::model::Model;

@@ -1,0 +1,52 @@
+//! `tiller workflow`: files are looked at as a whole, and run to their end.
+
+use tiller_testkit::ScriptServer;
+
+use crate::common::{Place, says};
+
+const SHIP: &str =
+    "steps:\n  - id: build\n    goal: build it\n  - id: tell\n    goal: tell of it\n    needs: [build]\n";
+
+#[test]
+fn a_file_is_checked_with_the_line_of_each_mistake() {
+    let place = Place::new();
+    place.file("ship.yaml", SHIP);
+    let said = place.ok(&["workflow", "check", "ship.yaml"]);
+    assert!(said.starts_with("ship: 2 steps\n") && said.contains("after build"), "{said}");
+    for (text, why) in [
+        (
+            "[[steps]]\nid = \"a\"\ngoal = \"g\"\n\n[[steps]]\nid = \"b\"\ngoal = \"g\"\nneeds = [\"c\"]\n",
+            "bad.toml:5:1: ",
+        ),
+        ("[[steps]]\nid = \"a\"\ngoal = \"g\"\nagent = \"codr\"\n", "did you mean `coder`?"),
+        (
+            "[[steps]]\nid = \"a\"\ngoal = \"g\"\ncli = \"nonsense\"\n",
+            "step a: there is no program `nonsense`",
+        ),
+        (
+            "steps = [{ id = \"a\", goal = \"g\", needs = [\"b\"] }, { id = \"b\", goal = \"g\", needs = [\"a\"] }]\n",
+            "a -> b -> a",
+        ),
+    ] {
+        place.file("bad.toml", text);
+        let out = place.run(&["workflow", "check", "bad.toml"]);
+        assert!(out.code == Some(2) && out.stderr.contains(why), "{why}: {out:?}");
+    }
+    let out = place.run(&["workflow", "check", "none.toml"]);
+    assert!(out.code == Some(2) && out.stderr.contains("none.toml cannot be read"), "{out:?}");
+}
+
+#[test]
+fn a_file_is_run_to_its_end_step_by_step() {
+    let server = ScriptServer::start([says("It is built."), says("All is told.")]);
+    let place = Place::anthropic(&server);
+    place.file("ship.yaml", SHIP);
+    let out = place.run(&["workflow", "run", "ship.yaml"]);
+    assert_eq!(out.code, Some(0), "{out:?}");
+    assert_eq!(out.stdout, "build done\nIt is built.\ntell done\nAll is told.\n");
+    assert!(out.stderr.contains("build running") && out.stderr.contains("tell done"), "{out:?}");
+    // The script is at its end: the first step fails, and the other one is left out.
+    let out = place.run(&["workflow", "run", "ship.yaml"]);
+    assert_eq!(out.code, Some(1), "{out:?}");
+    assert!(out.stdout.contains("build failed") && out.stdout.contains("tell skipped"), "{out:?}");
+}
