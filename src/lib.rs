@@ -53,6 +53,7 @@
 //! | look of an entry | `src/tui/cell/x.rs` | the match in `src/tui/cell/mod.rs` |
 //! | theme, keymap | `themes/x.toml`, `keymaps/x.toml` | the built-in list (user folders need none) |
 //! | agent program of another vendor | `assets/adapters/x.toml` | `BUILT_IN` in `src/link/external/adapter/load.rs` (user folders need none) |
+//! | kind of agent, program of another vendor | `assets/agents/x.md`, `assets/adapters/x.toml` | the built-in list (user folders need none) |
 //! | subcommand | `src/face/x.rs` | `src/face/mod.rs` |
 //! | transcript to import | `src/face/import/x.rs` | `FORMATS` in its `mod.rs` |
 //! | migration | `src/store/schema/000N_x.sql` | the list in `src/store/migrate.rs`; old ones never change |
