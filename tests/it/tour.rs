@@ -30,6 +30,8 @@ fn demo(cols: u16, rows: u16) {
     term.keys("o");
     term.wait("read only", header("READ"));
     term.keys("\x1b[Z");
+    term.wait("plan first", header("PLAN"));
+    term.keys("\x1b[Z");
     term.wait("ask again", header("ASK"));
 
     say(&mut term, "fix the failing test");
@@ -49,8 +51,9 @@ fn demo(cols: u16, rows: u16) {
         let first = lines[1].trim_matches(['│', '|', ' ']).to_owned();
         answer(&mut term, &first, "y");
     }
-    let screen = idle(&term);
-    assert!(screen.contains("All tests pass now.") && screen.contains("4/4"), "{screen}");
+    idle(&term);
+    // Words about the modes lie over a small screen for a few seconds.
+    let screen = term.wait("the end of it", |s| s.contains("All tests pass now.") && s.contains("4/4"));
     assert!(screen.lines().next().is_some_and(|l| l.contains("demo")), "it is labelled: {screen}");
     let tested = std::process::Command::new("sh").arg("test.sh").current_dir(&at).output().unwrap();
     assert!(tested.status.success(), "the files are mended for real: {tested:?}");

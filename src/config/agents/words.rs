@@ -7,7 +7,7 @@ pub const SETS: &[(&str, &[&str])] = &[
     ("edit", &["write_file", "edit_file", "patch"]),
     ("run", &["terminal", "process"]),
     ("web", &["web_fetch"]),
-    ("plan", &["todo_write", "todo_read", "clarify", "checkpoint", "restore"]),
+    ("plan", &["todo_write", "todo_read", "clarify", "checkpoint", "restore", "write_plan"]),
     (
         "crew",
         &[

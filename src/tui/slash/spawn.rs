@@ -16,7 +16,7 @@ impl SlashCommand for Spawn {
     }
 
     fn help(&self) -> &'static str {
-        "Start an agent in the background: of a kind (@coder), or a program (@claude, @codex:headless)"
+        "Start an agent in the background (@coder, @claude, @codex:pty, ...)"
     }
 
     fn usage(&self) -> &'static str {
