@@ -253,6 +253,7 @@ fn main_tools(
 }
 
 fn world(parts: Parts) -> World {
+    let all_tools = parts.tools.clone();
     let tools = main_tools(parts.tools, parts.role.as_deref(), &parts.config);
     World {
         store: parts.store,
@@ -265,6 +266,7 @@ fn world(parts: Parts) -> World {
         child_env: Arc::new(parts.child_env),
         human: parts.human,
         tools,
+        all_tools,
         roles: parts.roles,
         programs: parts.programs,
         folders: parts.folders,

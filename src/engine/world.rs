@@ -121,6 +121,8 @@ pub(crate) struct World {
     pub(crate) child_env: Arc<Vec<(String, String)>>,
     pub(crate) human: Human,
     pub(crate) tools: Vec<&'static dyn Tool>,
+    /// All that there are; agents of the crew may have some that the main one does not see.
+    pub(crate) all_tools: Vec<&'static dyn Tool>,
     pub(crate) roles: Definitions,
     pub(crate) programs: Option<crate::crew::Programs>,
     pub(crate) folders: Option<Folders>,

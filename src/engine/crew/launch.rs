@@ -31,9 +31,24 @@ impl Core {
             if isolated {
                 self.make_folder(id);
             } else {
-                self.launch(&id, None);
+                match self.folder_of(&id) {
+                    Ok(folder) => self.launch(&id, folder),
+                    Err(why) => self.no_start(&id, &why),
+                }
             }
         }
+    }
+
+    /// The folder apart that a member works in: its own, or that of the one which started it.
+    pub(super) fn folder_of(&self, id: &AgentId) -> Result<Option<Workspace>, String> {
+        let folder = self.crew.members.get(id).map(|m| m.order.folder.clone()).unwrap_or_default();
+        if folder.is_empty() {
+            return Ok(None);
+        }
+        let opened = Workspace::new(std::path::Path::new(&folder));
+        let opened = opened.map_err(|e| format!("its folder {folder} cannot be opened: {e}"))?;
+        let inside = self.w.permit.protection(&opened.root);
+        Ok(Some(opened.protect(inside)))
     }
 
     /// A git worktree of its own, made away from the engine's task.
@@ -75,8 +90,10 @@ impl Core {
 
     /// Starts it.
     fn launch(&mut self, id: &AgentId, folder: Option<Workspace>) {
-        let Some(member) = self.crew.members.get(id) else { return };
-        let w = match self.w.child(member, id.depth(), folder) {
+        if !self.crew.members.contains_key(id) {
+            return;
+        }
+        let w = match self.w.child(&self.crew.chain(id), folder) {
             Ok(w) => Arc::new(w),
             Err(e) => return self.no_start(id, &format!("the folder cannot be opened: {e}")),
         };

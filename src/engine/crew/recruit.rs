@@ -42,6 +42,7 @@ impl Core {
             let total = caps.total;
             return Err(format!("this session has had its {total} agents (agents.total): {YOURSELF}"));
         }
+        self.crew.purse.limit_money(self.budget.left(self.spent));
         if let Some(why) = self.crew.purse.empty() {
             return Err(format!("{why}: {YOURSELF}"));
         }
@@ -69,13 +70,22 @@ impl Core {
             }
             None => self.model_for(by, brief.model.as_deref(), pick)?,
         };
-        let profile = role.as_ref().and_then(|r| r.permissions.profile);
+        let parent = self.crew.members.get(by);
+        let above = parent.map_or(self.s.profile, |p| narrowed(p.order.profile, self.s.profile));
+        let profile = role.as_ref().and_then(|r| r.permissions.profile).map_or(above, |p| p.min(above));
+        let runs = self.w.tools_of(&self.crew.chain(by)).iter().any(|t| t.name() == "terminal");
+        if brief.cli.is_some() && (profile < Profile::Ask || !runs) {
+            // Nothing would keep it from what its parent may not do.
+            return Err(format!("a program of another vendor may run commands, and you may not: {YOURSELF}"));
+        }
+        let folder = parent.filter(|_| !brief.isolated).map(|p| p.order.folder.clone()).unwrap_or_default();
         self.crew.names += 1;
         let id = by.child(&format!("a{}", self.crew.names));
         let order = Order {
             label: self.label(&brief),
             model,
-            profile: profile.map_or(self.s.profile, |p| p.min(self.s.profile)),
+            profile,
+            folder,
             limits: limits(caps, role.as_ref().map(|r| &r.limits)),
             background,
             spawned_by: from.1.or(self.s.head),

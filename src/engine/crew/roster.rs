@@ -42,6 +42,15 @@ impl Crew {
         self.members.keys().filter(|m| *m != id && m.is_below(id)).cloned().collect()
     }
 
+    /// A member and those above it, the uppermost first.
+    pub(crate) fn chain(&self, id: &AgentId) -> Vec<&Member> {
+        let mut chain: Vec<&Member> = std::iter::successors(Some(id.clone()), AgentId::parent)
+            .filter_map(|id| self.members.get(&id))
+            .collect();
+        chain.reverse();
+        chain
+    }
+
     /// A member by what a model calls it: `a1`, or its path.
     pub(crate) fn find(&self, by: &AgentId, name: &str) -> Result<AgentId, String> {
         let name = name.trim();

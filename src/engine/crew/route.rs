@@ -76,22 +76,16 @@ impl Core {
             waiting.extend(then);
             return;
         }
-        let Some(member) = self.crew.members.get(id) else { return };
-        let folder = match member.order.folder.as_str() {
-            "" => None,
-            folder => match tiller_tool::Workspace::new(std::path::Path::new(folder)) {
-                Ok(folder) => {
-                    let inside = self.w.permit.protection(&folder.root);
-                    Some(folder.protect(inside))
-                }
-                Err(e) => return self.no_start(id, &format!("its folder {folder} cannot be opened: {e}")),
-            },
+        let Some(session) = self.crew.members.get(id).map(|m| m.session) else { return };
+        let folder = match self.folder_of(id) {
+            Ok(folder) => folder,
+            Err(why) => return self.no_start(id, &why),
         };
-        let w = match self.w.child(member, id.depth(), folder) {
+        let w = match self.w.child(&self.crew.chain(id), folder) {
             Ok(w) => std::sync::Arc::new(w),
             Err(e) => return self.no_start(id, &format!("the folder cannot be opened: {e}")),
         };
-        let (session, tx, id) = (member.session, self.tx.clone(), id.clone());
+        let (tx, id) = (self.tx.clone(), id.clone());
         if let Some(member) = self.crew.members.get_mut(&id) {
             member.reviving = Some(Vec::new());
         }

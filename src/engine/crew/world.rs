@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use tiller_protocol::AgentId;
-use tiller_tool::crew::{Brief, STARTERS};
+use tiller_tool::crew::{Brief, SPECIAL, STARTERS};
 use tiller_tool::{Tool, Workspace};
 
 use super::member::Member;
@@ -13,24 +13,23 @@ use crate::world::{World, lock};
 const MAINS: &[&str] = &["checkpoint", "restore"];
 
 impl World {
-    /// The world of a child. `folder`: its own, when it has one.
+    /// The world of a child, which is the last of `chain`; those above it come first. `folder`: its own, when it has
+    /// one.
     ///
     /// # Errors
     /// When the folder cannot be opened.
-    pub(crate) fn child(
-        &self,
-        member: &Member,
-        depth: u32,
-        folder: Option<Workspace>,
-    ) -> std::io::Result<Self> {
+    pub(crate) fn child(&self, chain: &[&Member], folder: Option<Workspace>) -> std::io::Result<Self> {
         let own = folder.is_some();
         let workspace = match folder {
             Some(folder) => folder,
             // What it has read is its own knowledge.
             None => self.workspace.beside()?,
         };
-        let rules = member.role.as_ref().map(|r| &r.permissions);
-        let mut permit = self.permit.child(rules);
+        // Each of those above narrows what is below it.
+        let mut permit = self.permit.clone();
+        for member in chain {
+            permit = permit.child(member.role.as_ref().map(|r| &r.permissions));
+        }
         if own {
             permit = permit.moved(&workspace.root);
         }
@@ -44,7 +43,8 @@ impl World {
             ids: Arc::clone(&self.ids),
             child_env: Arc::clone(&self.child_env),
             human: self.human,
-            tools: tools(&self.tools, member, depth, self.config().agents.depth),
+            tools: self.tools_of(chain),
+            all_tools: self.all_tools.clone(),
             roles: self.roles.clone(),
             programs: self.programs.clone(),
             folders: self.folders.clone(),
@@ -64,24 +64,37 @@ impl World {
     }
 }
 
-/// Those that its role, its task and its depth allow, of those that there are.
-fn tools(all: &[&'static dyn Tool], member: &Member, depth: u32, deepest: u32) -> Vec<&'static dyn Tool> {
-    let brief = &member.order.brief;
-    let granted = |name: &str| match member.role.as_ref().and_then(|r| r.tools.grants(name)) {
-        Some(granted) => granted,
-        None => !MAINS.contains(&name) && !tiller_tool::crew::SPECIAL.contains(&name),
-    };
-    let allowed = |tool: &&&'static dyn Tool| {
-        let name = tool.name();
-        if name == "blackboard" {
-            return brief.board.is_some() && !brief.bare;
+impl World {
+    /// The tools of the last of `chain`: those of the main agent that each of the chain allows.
+    pub(crate) fn tools_of(&self, chain: &[&Member]) -> Vec<&'static dyn Tool> {
+        let has = |name: &str| self.tools.iter().any(|t| t.name() == name);
+        // What only some see is no permission of its own: it comes with being allowed to start agents.
+        let mine =
+            |t: &&&'static dyn Tool| has(t.name()) || SPECIAL.contains(&t.name()) && has("delegate_task");
+        let mut tools: Vec<&'static dyn Tool> = self.all_tools.iter().filter(mine).copied().collect();
+        let deepest = self.config().agents.depth;
+        for (at, member) in chain.iter().enumerate() {
+            let last = at + 1 == chain.len();
+            tools.retain(|t| allows(member, t.name(), deepest, last));
         }
-        !brief.bare
-            && granted(name)
-            && (depth < deepest || !STARTERS.contains(&name))
-            && (brief.tools.is_empty() || named(&brief.tools, name))
+        tools
+    }
+}
+
+/// Whether its role, its task and its depth allow a tool to a member (`last`), or to those below it.
+fn allows(member: &Member, name: &str, deepest: u32, last: bool) -> bool {
+    let brief = &member.order.brief;
+    if name == "blackboard" {
+        return !brief.bare && (!last || brief.board.is_some());
+    }
+    let granted = match member.role.as_ref().and_then(|r| r.tools.grants(name)) {
+        Some(granted) => granted,
+        None => !MAINS.contains(&name) && (!SPECIAL.contains(&name) || !last),
     };
-    all.iter().filter(allowed).copied().collect()
+    !brief.bare
+        && granted
+        && (member.id.depth() < deepest || !STARTERS.contains(&name))
+        && (brief.tools.is_empty() || named(&brief.tools, name))
 }
 
 /// Whether a list of names and sets holds a tool.

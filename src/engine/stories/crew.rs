@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::{Value, json};
+use tiller_config::agents::Definitions;
 use tiller_protocol::event::{StateEvent, TurnStatus};
 use tiller_protocol::{AgentId, AgentState, AgentView, EntryBody, Event, EventBody};
 use tiller_provider::{ChatMessage, Request};
@@ -334,5 +335,84 @@ async fn what_ran_at_a_kill_is_interrupted_and_goes_on_where_it_stood() {
     for n in 0..fake.count() {
         assert_valid(&fake.request(n));
     }
+    rig.quit().await;
+}
+
+/// Fault A4: nobody below a narrowed agent has more than that one, whatever it asks for.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a4_a_child_of_a_narrowed_agent_is_as_narrow() {
+    let place = Place::new();
+    let folder = place.tmp.path().join("roles/agents");
+    std::fs::create_dir_all(&folder).unwrap();
+    let text = "---\nname: reader\ndescription: reads\ntools: [read, crew]\npermissions: { profile: read-only, deny: ['read_file(secret*)'] }\n---\nRead.\n";
+    std::fs::write(folder.join("reader.md"), text).unwrap();
+    let known = tiller_config::agents::Known {
+        tools: &[],
+        clis: tiller_config::agents::Known::CLIS,
+        rule: &|_| Ok(()),
+    };
+    let (roles, wrong) = Definitions::load(&place.tmp.path().join("roles"), &[], &known);
+    assert!(wrong.is_empty(), "{wrong:?}");
+    place.file("secret.txt", "S3CRET");
+    let fake = Fake::with(|_, r| match (first(r).as_str(), result(r)) {
+        ("go", None) => delegate(json!([{"goal": "narrow", "agent": "reader"}])),
+        ("narrow", None) => delegate(json!([
+            {"goal": "wide", "agent": "coder", "tools": ["all"]}, {"goal": "x", "cli": "claude"}
+        ])),
+        ("wide", None) => calls(&[
+            ("r1", "read_file", read_args("secret.txt")),
+            ("w1", "write_file", json!({"path": "x", "content": "x"})),
+        ]),
+        ("wide", Some(_)) => {
+            says(&(1..r.messages.len()).map(|i| message_text(r, i)).collect::<Vec<_>>().join(" "))
+        }
+        (_, Some(said)) => says(&said),
+        _ => says("?"),
+    });
+    let programs = crate::crew::Programs {
+        adapters: tiller_link::external::Adapters::load(&[]),
+        host: tiller_tool::shell::Host::default(),
+        lookup: Arc::new(|_| None),
+    };
+    let mut rig = place
+        .start_with(&fake, |p| {
+            p.roles = roles;
+            p.programs = Some(programs);
+        })
+        .await;
+    let (_, text) = rig.turn("go").await;
+    assert!(!place.work.join("x").exists() && !text.contains("S3CRET"), "{text}");
+    assert!(text.contains("a program of another vendor may run commands, and you may not"), "{text}");
+    let requests = fake.requests.lock().unwrap().clone();
+    let wide = requests.iter().find(|r| first(r) == "wide").unwrap();
+    let names: Vec<&str> = wide.tools.iter().map(|t| t.name.as_str()).collect();
+    assert!(names.contains(&"read_file"), "{names:?}");
+    for tool in ["write_file", "edit_file", "terminal", "delegate_task"] {
+        assert!(!names.contains(&tool), "{tool}: {names:?}");
+    }
+    rig.quit().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn siblings_share_a_board_whose_notes_have_versions() {
+    let place = Place::new();
+    let fake = Fake::with(|_, r| match (first(r).as_str(), result(r)) {
+        ("go", None) => calls(&[(
+            "d1",
+            "delegate_task",
+            json!({"tasks": [{"goal": "write"}, {"goal": "read", "depends_on": ["1"]}], "blackboard": true}),
+        )]),
+        (task, None) if task.starts_with("write") => calls(&[
+            ("b1", "blackboard", json!({"key": "k", "value": "noted"})),
+            ("b2", "blackboard", json!({"key": "k", "value": "late", "version": 7})),
+        ]),
+        (task, None) if task.starts_with("read") => calls(&[("b3", "blackboard", json!({"key": "k"}))]),
+        (_, Some(said)) => says(&said),
+        _ => says("?"),
+    });
+    let mut rig = place.start(&fake).await;
+    let (_, text) = rig.turn("go").await;
+    assert!(text.contains("k is at version 1, not 7"), "{text}");
+    assert!(text.contains("noted"), "{text}");
     rig.quit().await;
 }
