@@ -5,6 +5,7 @@ mod branches;
 mod compare;
 mod context;
 mod crew;
+mod crew_figures;
 mod crew_outside;
 mod crew_person;
 mod fake;
