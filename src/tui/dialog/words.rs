@@ -91,8 +91,10 @@ impl Panel for Words {
     }
 
     fn act(&mut self, action: Action, _model: &Model) -> Reply {
+        // While the answer is on its way nothing is changed or sent again; Escape and the rest work as always.
+        let mine = ACTIONS.iter().any(|a| a.action == action);
         if self.sent {
-            return Reply::done();
+            return if mine { Reply::done() } else { Reply::Ignored };
         }
         match action.0 {
             "words.send" => return self.send(),
@@ -183,4 +185,19 @@ pub(crate) fn sample() -> Words {
         "use short words",
         Box::new(|_| Ok(Vec::new())),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_waits_for_its_answer_lets_every_other_key_through() {
+        let mut words = sample();
+        words.sent = true;
+        let model = Model::default();
+        assert!(matches!(words.act(Action("words.send"), &model), Reply::Done(list) if list.is_empty()));
+        assert!(matches!(words.act(Action("global.answer"), &model), Reply::Ignored), "it is no trap");
+        assert!(matches!(words.escape(Rung::Layer, &model), Reply::Done(list) if list.len() == 1));
+    }
 }
