@@ -142,8 +142,8 @@ fn permission(p: &PermissionAsk) -> Vec<Choice> {
 
 /// The call that the question is about, or a stand-in.
 fn about(root: &Path, ask: &Ask) -> Value {
-    let id = call_id(ask);
-    match &ask.body {
+    let id = ask.call.clone().unwrap_or_else(|| stand_in(ask));
+    let mut call = match &ask.body {
         AskBody::Permission(p) => {
             let title = call::line(&format!("{} {}", p.verb, p.shown.lines().next().unwrap_or_default()));
             json!({
@@ -178,12 +178,18 @@ fn about(root: &Path, ask: &Ask) -> Value {
                 "content": [call::words(&text)],
             })
         }
-    }
+    };
+    call::of_agent(&mut call, &ask.agent);
+    call
 }
 
-/// The call that waits; questions of the engine's own have none.
+/// The call that waits, as the client knows it; questions of the engine's own have none.
 pub(super) fn call_id(ask: &Ask) -> String {
-    ask.call.clone().unwrap_or_else(|| format!("ask-{}", ask.id))
+    call::shown_id(&ask.agent, &ask.call.clone().unwrap_or_else(|| stand_in(ask)))
+}
+
+fn stand_in(ask: &Ask) -> String {
+    format!("ask-{}", ask.id)
 }
 
 /// Everything that our own dialog shows.

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use tiller_protocol::tool::Display;
-use tiller_protocol::{Part, ToolOutcome, Touch};
+use tiller_protocol::{AgentId, Part, ToolOutcome, Touch};
 use tiller_tool::registry;
 
 use super::super::sessions::one_line;
@@ -67,6 +67,37 @@ pub(super) fn begun(root: &Path, id: &str, tool: &str, args: &Value, status: &st
         "locations": locations(root, args),
         "rawInput": args,
     })
+}
+
+/// The id of an agent's call. Those of the main agent keep theirs; two agents may use one id.
+pub(super) fn shown_id(agent: &AgentId, id: &str) -> String {
+    if agent.is_main() { id.to_owned() } else { format!("{}:{id}", agent.name()) }
+}
+
+/// Makes an update one about a call of `agent`, which stands before its title.
+pub(super) fn of_agent(update: &mut Value, agent: &AgentId) {
+    if agent.is_main() {
+        return;
+    }
+    if let Some(id) = update["toolCallId"].as_str() {
+        update["toolCallId"] = shown_id(agent, id).into();
+    }
+    if let Some(title) = update["title"].as_str() {
+        update["title"] = line(&format!("{}: {title}", agent.name())).into();
+    }
+}
+
+/// A tool that is not ours belongs to another vendor's program: what it says of it is all that is known.
+pub(super) fn of_program(update: &mut Value, tool: &str, verb: &str, target: &str) {
+    if registry::find(tool).is_some() {
+        return;
+    }
+    update["title"] = line(&format!("{} {target}", if verb.is_empty() { tool } else { verb })).into();
+    update["kind"] = match verb {
+        "read" | "edit" | "search" | "fetch" | "think" => verb.into(),
+        "shell" => "execute".into(),
+        _ => "other".into(),
+    };
 }
 
 /// A call that ended.

@@ -9,8 +9,8 @@ use tiller_protocol::command::{AskCommand, Query, SessionCommand, TurnCommand};
 use tiller_protocol::event::{AskEvent, ReplyEvent, StateEvent, TurnEvent, TurnStatus};
 use tiller_protocol::view::Snapshot;
 use tiller_protocol::{
-    Ask, AskId, AskReply, Command, CommandBody, CommandId, Event, EventBody, Message, ModelRef, Notice,
-    NoticeKind, Profile, SendMode, SessionId, StopReason,
+    AgentId, Ask, AskId, AskReply, Command, CommandBody, CommandId, Event, EventBody, Message, ModelRef,
+    Notice, NoticeKind, Profile, SendMode, SessionId, StopReason,
 };
 use tiller_store::Store;
 use tokio::sync::mpsc;
@@ -347,10 +347,13 @@ impl Session {
                     self.waiting.insert(cause, w);
                 }
             }
-            (EventBody::Turn(turn), None) => self.turn(turn, event.cause).await,
+            // The end of a child's turn is not the end of ours.
+            (EventBody::Turn(turn), None) if event.agent.is_main() => self.turn(turn, event.cause).await,
             (EventBody::Ask(asked), None) => self.asking(asked).await,
             (EventBody::Reply(reply), None) => self.replied(reply, event.cause).await,
-            (EventBody::State(StateEvent::Notice { notice }), None) => self.notice(notice).await,
+            (EventBody::State(StateEvent::Notice { notice }), None) => {
+                self.notice(&event.agent, notice).await;
+            }
             (EventBody::State(StateEvent::Lagged { .. }), None) => {
                 self.send(CommandBody::Query(Query::Snapshot));
             }
@@ -439,11 +442,14 @@ impl Session {
     }
 
     /// Told in the turn, or with the next words when there is none.
-    async fn notice(&mut self, notice: &Notice) {
+    async fn notice(&mut self, agent: &AgentId, notice: &Notice) {
         if notice.kind == NoticeKind::Info {
             return;
         }
-        let text = words(notice);
+        let mut text = words(notice);
+        if !agent.is_main() {
+            text = format!("{}: {text}", agent.name());
+        }
         if self.prompt.is_some() {
             self.update(view::thought(&format!("{text}\n"))).await;
         } else {
@@ -522,7 +528,7 @@ impl Session {
             let id = json!({"requestId": self.request_id(n)});
             self.out.notify("$/cancel_request", &id).await;
         }
-        ask.call
+        ask.call.is_some().then(|| ask::call_id(&ask))
     }
 }
 

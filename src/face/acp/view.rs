@@ -24,8 +24,8 @@ pub(super) struct View {
     pub(super) stop: Option<StopReason>,
     /// The last entry that was told.
     pub(super) last: Option<EntryId>,
-    /// Calls that have begun and not ended.
-    open: HashMap<String, Live>,
+    /// Calls that have begun and not ended, by agent and id: two agents may use one id.
+    open: HashMap<(AgentId, String), Live>,
     /// Words of the reply in flight went out already.
     spoken: bool,
 }
@@ -42,13 +42,15 @@ impl View {
         Self { root, choices, stop: None, last: None, open: HashMap::new(), spoken: false }
     }
 
-    /// The updates for one event.
+    /// The updates for one event. Of the agents that the main one started, only the calls are told: what they say
+    /// is in the result of the call that started them.
     pub(super) fn event(&mut self, event: &Event) -> Vec<Value> {
-        let main = event.agent == AgentId::main();
+        let main = event.agent.is_main();
         match &event.body {
             EventBody::Turn(turn) if main => self.turn(turn),
-            EventBody::Tool(tool) if main => self.tool(event.time, tool),
-            EventBody::State(state) => self.state(event.time, state),
+            EventBody::Turn(TurnEvent::TurnFinished { .. }) => self.closed(&event.agent),
+            EventBody::Tool(tool) => self.tool(event.time, &event.agent, tool),
+            EventBody::State(state) if main => self.state(event.time, state),
             _ => Vec::new(),
         }
     }
@@ -97,30 +99,38 @@ impl View {
         }
     }
 
-    fn tool(&mut self, time: Time, event: &ToolEvent) -> Vec<Value> {
+    fn tool(&mut self, time: Time, agent: &AgentId, event: &ToolEvent) -> Vec<Value> {
+        let key = |id: &str| (agent.clone(), id.to_owned());
         match event {
-            ToolEvent::ToolStarted { call_id, name, arguments, .. } => {
+            ToolEvent::ToolStarted { call_id, name, arguments, verb, target } => {
                 // A call that asked before a restart may be known already.
-                self.open.insert(call_id.clone(), Live::default());
-                vec![call::begun(&self.root, call_id, name, arguments, "in_progress")]
+                self.open.insert(key(call_id), Live::default());
+                let mut update = call::begun(&self.root, call_id, name, arguments, "in_progress");
+                call::of_program(&mut update, name, verb, target);
+                call::of_agent(&mut update, agent);
+                vec![update]
             }
-            ToolEvent::ToolProgress { call_id, text } => self.progress(time, call_id, text),
+            ToolEvent::ToolProgress { call_id, text } => self.progress(time, key(call_id), text),
             ToolEvent::ToolFinished { call_id, name, arguments, outcome, display, node, .. } => {
-                self.last = Some(node.id);
+                if agent.is_main() {
+                    self.last = Some(node.id);
+                }
                 let mut out = Vec::new();
-                if self.open.remove(call_id).is_none() {
+                if self.open.remove(&key(call_id)).is_none() {
                     out.push(call::begun(&self.root, call_id, name, arguments, "pending"));
                 }
-                let EntryBody::ToolResult { content, .. } = &node.body else { return out };
-                out.push(call::ended(&self.root, call_id, *outcome, content, display.as_ref()));
+                if let EntryBody::ToolResult { content, .. } = &node.body {
+                    out.push(call::ended(&self.root, call_id, *outcome, content, display.as_ref()));
+                }
+                out.iter_mut().for_each(|update| call::of_agent(update, agent));
                 out
             }
             ToolEvent::ShellLine { .. } => Vec::new(),
         }
     }
 
-    fn progress(&mut self, time: Time, id: &str, text: &str) -> Vec<Value> {
-        let Some(live) = self.open.get_mut(id) else { return Vec::new() };
+    fn progress(&mut self, time: Time, key: (AgentId, String), text: &str) -> Vec<Value> {
+        let Some(live) = self.open.get_mut(&key) else { return Vec::new() };
         live.tail.push_str(text);
         if live.tail.len() > 2 * TAIL {
             let from = live.tail.ceil_char_boundary(live.tail.len() - TAIL);
@@ -133,7 +143,7 @@ impl View {
         let from = live.tail.ceil_char_boundary(live.tail.len().saturating_sub(TAIL));
         vec![json!({
             "sessionUpdate": "tool_call_update",
-            "toolCallId": id,
+            "toolCallId": call::shown_id(&key.0, &key.1),
             "content": [call::words(&call::fenced(&live.tail[from..]))],
         })]
     }
@@ -168,8 +178,13 @@ impl View {
     /// The turn is over: what never ended is told as failed.
     pub(super) fn over(&mut self) -> Vec<Value> {
         self.spoken = false;
-        let open = std::mem::take(&mut self.open).into_keys();
-        open.map(|id| status(&id, "failed")).collect()
+        self.closed(&AgentId::main())
+    }
+
+    /// The calls of an agent that never ended.
+    fn closed(&mut self, agent: &AgentId) -> Vec<Value> {
+        let open = self.open.extract_if(|(of, _), _| of == agent);
+        open.map(|((of, id), _)| status(&call::shown_id(&of, &id), "failed")).collect()
     }
 }
 
