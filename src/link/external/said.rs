@@ -67,6 +67,8 @@ pub struct ToolUse {
     pub verb: String,
     /// A path, command, pattern or address; empty when not known.
     pub target: String,
+    /// The files that it says it is about: by arguments that name files, or as its protocol tells them.
+    pub paths: Vec<String>,
     pub args: Value,
 }
 

@@ -5,17 +5,22 @@ use tiller_protocol::{TodoItem, TodoStatus};
 
 use super::said::{FileDiff, ToolUse};
 
-/// Words in a tool's name, and our verb. The first that matches counts.
+/// Words of a tool's name, and our verb. The first that is there counts. Whole words: a `notification` holds no `cat`,
+/// and a `thread` is not read.
 const VERBS: &[(&[&str], &str)] = &[
-    (&["websearch", "webfetch", "web_", "fetch", "browser"], "fetch"),
-    (&["todo", "plan"], "plan"),
+    (&["websearch", "webfetch", "web", "fetch", "browser"], "fetch"),
+    (&["todo", "todos", "todowrite", "todoread", "plan"], "plan"),
     (&["bash", "shell", "exec", "command", "terminal"], "shell"),
-    (&["edit", "write", "replace", "patch", "create_file"], "edit"),
+    (&["edit", "multiedit", "write", "replace", "patch", "create_file"], "edit"),
     (&["grep", "glob", "search", "find", "list", "ls"], "search"),
     (&["read", "view", "cat"], "read"),
     (&["task", "agent"], "agent"),
     (&["think"], "think"),
 ];
+
+/// Names of arguments that hold the path of a file.
+const PATHS: &[&str] =
+    &["file_path", "filePath", "absolute_path", "path", "notebook_path", "source", "destination"];
 
 /// Names of arguments that say what a call is about, best first.
 const TARGETS: &[&str] = &[
@@ -38,8 +43,34 @@ const LONGEST: usize = 2000;
 
 /// Our verb for a tool of theirs.
 pub(crate) fn verb(name: &str) -> &'static str {
-    let name = name.to_lowercase();
-    VERBS.iter().find(|(words, _)| words.iter().any(|w| name.contains(w))).map_or("tool", |(_, verb)| verb)
+    let mine = words(name);
+    let lower = name.to_lowercase();
+    let has = |w: &&str| mine.iter().any(|m| m == w) || lower == *w;
+    VERBS.iter().find(|(words, _)| words.iter().any(|w| has(&w))).map_or("tool", |(_, verb)| verb)
+}
+
+/// `MultiEdit`, `run_shell_command`, `mcp__a__get-x`: the words of a name, in small letters.
+fn words(name: &str) -> Vec<String> {
+    let mut out = vec![String::new()];
+    let mut small = false;
+    for c in name.chars() {
+        if !c.is_alphanumeric() || (small && c.is_uppercase()) {
+            out.push(String::new());
+        }
+        if c.is_alphanumeric()
+            && let Some(last) = out.last_mut()
+        {
+            last.extend(c.to_lowercase());
+        }
+        small = c.is_lowercase();
+    }
+    out
+}
+
+/// The files that arguments name.
+pub(crate) fn paths(args: &Value) -> Vec<String> {
+    let path = |key: &str| args.get(key).and_then(Value::as_str).filter(|p| !p.is_empty());
+    PATHS.iter().filter_map(|key| path(key)).map(str::to_owned).collect()
 }
 
 /// What the call is about; empty when it cannot be seen.
@@ -57,7 +88,8 @@ pub(crate) fn target(args: &Value) -> String {
 
 /// A call.
 pub(crate) fn tool(id: &str, name: &str, args: Value) -> ToolUse {
-    ToolUse { id: id.into(), name: name.into(), verb: verb(name).into(), target: target(&args), args }
+    let (verb, target, paths) = (verb(name).into(), target(&args), paths(&args));
+    ToolUse { id: id.into(), name: name.into(), verb, target, paths, args }
 }
 
 /// The changes that the arguments of an editing tool tell of.
@@ -83,4 +115,39 @@ pub(crate) fn plan(items: &[Value]) -> Vec<TodoItem> {
         Some(TodoItem { id: (n + 1).to_string(), content, status, agent: None })
     };
     items.iter().enumerate().filter_map(item).take(200).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_verb_is_a_word_of_the_name_and_not_a_part_of_one() {
+        for (name, want) in [
+            ("Read", "read"),
+            ("read_many_files", "read"),
+            ("MultiEdit", "edit"),
+            ("multiedit", "edit"),
+            ("TodoWrite", "plan"),
+            ("todowrite", "plan"),
+            ("run_shell_command", "shell"),
+            ("apply_patch", "edit"),
+            ("WebFetch", "fetch"),
+            ("webfetch", "fetch"),
+            ("list_directory", "search"),
+            ("mcp__linear__create_notification", "tool"),
+            ("mcp__forum__close_thread", "tool"),
+            ("relocate", "tool"),
+            ("credit", "tool"),
+        ] {
+            assert_eq!(verb(name), want, "{name}");
+        }
+    }
+
+    #[test]
+    fn only_arguments_that_name_files_are_paths() {
+        let args =
+            serde_json::json!({"description": "a.txt", "path": "b.txt", "query": "c", "file_path": ""});
+        assert_eq!(paths(&args), ["b.txt"]);
+    }
 }

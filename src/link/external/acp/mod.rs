@@ -31,6 +31,11 @@ use super::said::{Answer, Choice, ChoiceKind, Doing, Ending, Question, Said, Sou
 /// For a first answer: a cold start on a busy machine takes seconds.
 const FIRST: Duration = Duration::from_secs(90);
 
+/// Requests of the agent that may wait for their answers. One that asks for more does not listen.
+const PENDING: usize = 64;
+/// Its request is refused: there are too many.
+const BUSY: i64 = -32000;
+
 /// Why there was no answer.
 #[derive(Debug)]
 enum Broken {
@@ -353,6 +358,10 @@ impl Client {
     async fn serve(&mut self, id: Value, method: &str, params: Value) -> Result<(), Broken> {
         let files = self.run.job.files.clone();
         let cwd = self.run.job.cwd.clone();
+        if self.pending.len() >= PENDING {
+            let busy = (BUSY, format!("{PENDING} requests wait for their answers already"));
+            return self.send(wire::answer(&id, Err(busy))).await;
+        }
         match (method, files) {
             ("session/request_permission", _) => self.permission(id, &params).await,
             ("fs/read_text_file", Some(files)) => {

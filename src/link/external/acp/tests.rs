@@ -127,6 +127,39 @@ async fn permission_may_come_before_its_call_and_is_answered_by_kind() {
     assert!(log(&fake).contains(r#""optionId":"z2""#));
 }
 
+#[tokio::test]
+async fn an_agent_that_asks_without_end_is_refused() {
+    let ask = r#"n=0; while [ $n -lt 70 ]; do n=$((n+1)); say '{"id":"p-'$n'","method":"session/request_permission","params":{"sessionId":"s1","toolCall":{"toolCallId":"t'$n'","title":"rm x"},"options":[]}}'; done
+n=0; while [ $n -lt 6 ]; do n=$((n+1)); hear; done
+"#;
+    let script = [HELLO, OPEN, "hear\n", ask, END].concat();
+    let fake = fake("", &script);
+    let mut job = fake.job("go");
+    job.auto_approve = false;
+    let (_control, mut said) = start(job, &Host::default()).unwrap();
+    let mut asked = Vec::new();
+    let ending = loop {
+        match timeout(Duration::from_secs(60), said.recv()).await.unwrap().unwrap() {
+            Said::Ask(ask) => asked.push(ask),
+            Said::Ended(e) => break e,
+            _ => {}
+        }
+    };
+    assert_eq!(ending.status, Status::Done, "{ending:?}");
+    assert_eq!(asked.len(), PENDING);
+    assert_eq!(log(&fake).matches("requests wait for their answers").count(), 70 - PENDING, "{}", log(&fake));
+}
+
+#[test]
+fn a_call_that_says_that_it_is_nothing_known_is_not_guessed_at() {
+    let mut updates = Updates::default();
+    let mut out = Vec::new();
+    let told = json!({"toolCallId": "1", "title": "Read the room", "kind": "other",
+        "rawInput": {"description": "x"}, "locations": [{"path": "/w/a"}]});
+    let call = updates.call(&told, &mut out).unwrap();
+    assert_eq!((call.tool.verb.as_str(), call.tool.paths.as_slice()), ("tool", &["/w/a".to_owned()][..]));
+}
+
 #[derive(Default)]
 struct Folder(Mutex<HashMap<String, String>>);
 

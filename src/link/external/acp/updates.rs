@@ -12,6 +12,8 @@ use crate::external::tools;
 const OUTPUT: usize = 1 << 20;
 /// Tools that are remembered.
 const TOOLS: usize = 10_000;
+/// Files that one call may be about.
+const PATHS: usize = 1000;
 
 /// One tool call as told so far.
 #[derive(Debug, Default)]
@@ -84,6 +86,10 @@ impl Updates {
         let id = told["toolCallId"].as_str()?.to_owned();
         if self.calls.len() >= TOOLS && !self.calls.contains_key(&id) {
             self.calls.retain(|_, c| !c.done);
+            if self.calls.len() >= TOOLS {
+                // It begins and never ends them: they are forgotten.
+                self.calls.clear();
+            }
         }
         let new = !self.calls.contains_key(&id);
         let call = self.calls.entry(id.clone()).or_default();
@@ -132,8 +138,10 @@ fn fill(tool: &mut ToolUse, told: &Value) {
         Some("execute") => "shell",
         Some("think") => "think",
         Some("fetch") => "fetch",
-        _ if tool.verb.is_empty() => tools::verb(&tool.name),
-        _ => "",
+        // It says that it is nothing of the kind: its name is not guessed at.
+        Some(_) => "tool",
+        None if tool.verb.is_empty() => tools::verb(&tool.name),
+        None => "",
     };
     if !verb.is_empty() {
         verb.clone_into(&mut tool.verb);
@@ -141,6 +149,12 @@ fn fill(tool: &mut ToolUse, told: &Value) {
     let raw = &told["rawInput"];
     if raw.as_object().is_some_and(|m| !m.is_empty()) {
         tool.args = raw.clone();
+    }
+    let places = told["locations"].as_array().into_iter().flatten().filter_map(|l| l["path"].as_str());
+    for path in tools::paths(&tool.args).into_iter().chain(places.map(str::to_owned)).take(PATHS) {
+        if !tool.paths.contains(&path) && tool.paths.len() < PATHS {
+            tool.paths.push(path);
+        }
     }
     let place = told["locations"][0]["path"].as_str().filter(|_| tool.verb != "shell").map(str::to_owned);
     let target = Some(tools::target(&tool.args)).filter(|t| !t.is_empty());

@@ -240,9 +240,8 @@ async fn read(run: &mut Run, lines: &mut pipes::Lines, records: &mut dyn Records
                         return Stop::Cancelled;
                     }
                 }
-                if over.is_none() && records.over() {
-                    over = Some(Instant::now() + LINGER);
-                }
+                // Some go on after what looked like the end.
+                over = records.over().then(|| over.unwrap_or_else(|| Instant::now() + LINGER));
             }
         }
     }
