@@ -54,6 +54,11 @@ impl News {
         self.list.push(line.into());
     }
 
+    /// These words are told by somebody else.
+    pub fn take_back(&mut self, line: &str) {
+        self.list.retain(|l| l != line);
+    }
+
     pub fn is_empty(&self) -> bool {
         self.files.is_empty() && self.lines.is_empty() && self.list.is_empty()
     }

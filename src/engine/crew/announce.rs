@@ -51,7 +51,7 @@ impl Core {
     /// The next entry tells of these ends: they are marked in the same commit.
     pub(crate) fn telling(&mut self) {
         match &mut self.me.child {
-            Some(child) => self.crew.telling.append(&mut child.heard),
+            Some(child) => self.crew.telling.extend(child.heard.drain(..).map(|(id, _)| id)),
             None => {
                 let told = std::mem::take(&mut self.crew.to_tell);
                 for id in &told {
@@ -66,9 +66,18 @@ impl Core {
 
     /// A child of this one has ended.
     pub(crate) fn hears(&mut self, id: AgentId, text: String) {
-        self.news.must(text);
+        self.news.must(text.clone());
         if let Some(child) = &mut self.me.child {
-            child.heard.push(id);
+            child.heard.push((id, text));
         }
+    }
+
+    /// It has ended and tells nobody any more what it heard: those ends are for the one above it.
+    pub(crate) fn untold(&mut self) -> Vec<AgentId> {
+        let heard = self.me.child.as_mut().map(|c| std::mem::take(&mut c.heard)).unwrap_or_default();
+        for (_, text) in &heard {
+            self.news.take_back(text);
+        }
+        heard.into_iter().map(|(id, _)| id).collect()
     }
 }

@@ -155,8 +155,11 @@ impl Core {
 
     /// The result of an agent that was given exactly the same before.
     fn same(&self, brief: &tiller_tool::crew::Brief) -> Option<tiller_tool::crew::Report> {
+        // Whether it may take an earlier one's result is no part of the task.
+        let plain = |b: tiller_tool::crew::Brief| tiller_tool::crew::Brief { reuse: false, step: None, ..b };
+        let wanted = plain(self.settled(brief.clone()));
         let alike = |m: &&super::member::Member| {
-            m.state() == AgentState::Done && m.order.brief == *brief && m.report.is_some()
+            m.state() == AgentState::Done && m.report.is_some() && plain(m.order.brief.clone()) == wanted
         };
         let member = self.crew.members.values().rfind(alike)?;
         let report = member.report.clone()?;

@@ -73,49 +73,61 @@ impl Core {
     /// May the next request of a child go out? `None`: yes. (It was taken out of the purse then.)
     pub(crate) fn child_prepare(&mut self, may_compact: bool) -> Option<Prepared> {
         let mono = self.w.clock.mono();
-        let input = self.context_tokens().0;
-        let info = self.model_info(&self.s.model);
-        let output = info.max_output.unwrap_or(REPLY).min(REPLY);
-        let guess = Usage { input, output, ..Usage::default() };
-        let cost = tiller_provider::models::cost(&guess, &info).unwrap_or_default();
-        let child = self.me.child.as_mut()?;
-        let over = |why: String| {
-            let notice = Notice::new(NoticeKind::Budget, why).hint("raise the limit, then let it go on");
-            Some(Prepared::Stop { status: TurnStatus::Limit, notice })
-        };
+        let child = self.me.child.as_ref()?;
+        let over = |why: String| Some(Prepared::Stop { status: TurnStatus::Limit, notice: limit(why) });
         if let Some(most) = child.limits.turns.filter(|m| child.requests >= *m) {
             return over(format!("its limit of {most} requests is reached"));
         }
         if let Some(most) = child.limits.seconds.filter(|m| child.worked(mono).as_secs() >= *m) {
             return over(format!("its limit of {most} seconds is reached"));
         }
-        match child.purse.reserve(&self.me.id, input + output, cost.0) {
+        match self.child_reserve() {
             Answer::Go => {
-                child.requests += 1;
+                self.me.child.as_mut()?.requests += 1;
                 None
             }
             Answer::Over(why) => over(why),
             Answer::Wait => {
-                let (purse, tx) = (std::sync::Arc::clone(&child.purse), self.tx.clone());
-                let turn = self.live.as_ref().map(|l| l.no)?;
                 self.with_live(|l| l.held = Some(may_compact));
-                self.spawn(async move {
-                    // Bounded, because a change between the answer and here would be missed.
-                    let _ = tokio::time::timeout(AGAIN, purse.changed()).await;
-                    let _ = tx.send(Msg::Purse { turn }).await;
-                });
+                self.ask_purse_again();
                 Some(Prepared::Go)
             }
         }
     }
 
+    /// Takes what the next call may use out of the purse.
+    pub(super) fn child_reserve(&mut self) -> Answer {
+        let input = self.context_tokens().0;
+        let info = self.model_info(&self.s.model);
+        let output = info.max_output.unwrap_or(REPLY).min(REPLY);
+        let guess = Usage { input, output, ..Usage::default() };
+        let cost = tiller_provider::models::cost(&guess, &info).unwrap_or_default();
+        let purse = self.me.child.as_ref().map(|c| std::sync::Arc::clone(&c.purse));
+        purse.map_or(Answer::Go, |p| p.reserve(&self.me.id, input + output, cost.0))
+    }
+
+    /// Looks at the purse again when somebody has settled.
+    pub(super) fn ask_purse_again(&mut self) {
+        let Some(turn) = self.live.as_ref().map(|l| l.no) else { return };
+        let Some(child) = &self.me.child else { return };
+        let (purse, tx) = (std::sync::Arc::clone(&child.purse), self.tx.clone());
+        self.spawn(async move {
+            // Bounded, because a change between the answer and here would be missed.
+            let _ = tokio::time::timeout(AGAIN, purse.changed()).await;
+            let _ = tx.send(Msg::Purse { turn }).await;
+        });
+    }
+
     /// Somebody settled: ask again.
     pub(crate) fn purse_changed(&mut self, turn: u64) {
-        if self.is_live(turn)
-            && let Some(may_compact) = self.live.as_mut().and_then(|l| l.held.take())
-        {
+        if !self.is_live(turn) {
+            return;
+        }
+        if let Some(may_compact) = self.live.as_mut().and_then(|l| l.held.take()) {
             self.prepare(may_compact);
             self.pump();
+        } else {
+            self.wake();
         }
     }
 
@@ -153,8 +165,7 @@ impl Core {
         let Some(most) = child.limits.seconds else { return };
         let left = std::time::Duration::from_secs(most).saturating_sub(child.worked(mono));
         if left.is_zero() {
-            let notice = Notice::new(NoticeKind::Budget, format!("its limit of {most} seconds is reached"))
-                .hint("raise the limit, then let it go on");
+            let notice = limit(format!("its limit of {most} seconds is reached"));
             return self.halt(TurnStatus::Limit, notice);
         }
         self.spawn(async move {
@@ -169,6 +180,7 @@ impl Core {
         if status != TurnStatus::Done {
             self.missed("it has ended before");
         }
+        let untold = self.untold();
         let Some(child) = &mut self.me.child else { return };
         child.worked = child.worked(mono);
         child.working = None;
@@ -180,6 +192,7 @@ impl Core {
             files: child.files.iter().cloned().collect(),
             calls: child.calls,
             seconds: child.worked.as_secs_f64(),
+            untold,
         };
         let id = self.me.id.clone();
         self.tell_main(CrewMsg::Over { id, over: Box::new(over) });
@@ -207,6 +220,7 @@ impl Core {
     pub(crate) fn parents_profile(&mut self, profile: tiller_protocol::Profile) {
         if let Some(child) = &self.me.child {
             self.s.profile = super::recruit::narrowed(child.most, profile);
+            self.outside_narrowed();
         }
     }
 
@@ -218,6 +232,11 @@ impl Core {
             self.stop_job();
         }
     }
+}
+
+/// A limit is reached.
+pub(super) fn limit(why: String) -> Notice {
+    Notice::new(NoticeKind::Budget, why).hint("raise the limit, then let it go on")
 }
 
 /// At most so long until the purse is looked at again.

@@ -94,8 +94,8 @@ impl Core {
         match state {
             AgentState::Paused => self.rest(id, false),
             AgentState::Interrupted | AgentState::Failed | AgentState::Cancelled => {
-                let started = self.crew.members.get(id).is_some_and(|m| m.started);
-                if started {
+                let begun = self.crew.members.get(id).is_some_and(|m| !m.order.fresh);
+                if begun {
                     if let Some(member) = self.crew.members.get_mut(id) {
                         // Nobody may wait for it any more.
                         member.order.background = true;
@@ -173,7 +173,7 @@ impl Core {
         member.order.limits = limits;
         self.crew.purse.limit(id, limits);
         if let Some(hands) = &member.hands {
-            let _ = hands.tx.try_send(Msg::Limits(limits));
+            hands.tell(Msg::Limits(limits));
         }
         self.keep_member(id);
         Ok(format!("the limits of agent {} are set", id.name()))

@@ -61,7 +61,6 @@ impl Core {
             member.view.usage.input = member.order.used.0;
             member.report = row.report.and_then(|r| serde_json::from_value(r).ok());
             member.announced = row.announced;
-            member.started = row.state != AgentState::Queued;
             let worked = row.state.at_work();
             if worked {
                 member.view.state = AgentState::Interrupted;
@@ -127,7 +126,7 @@ impl Core {
     pub(crate) fn tell_profile(&self) {
         for member in self.crew.members.values() {
             if let Some(hands) = &member.hands {
-                let _ = hands.tx.try_send(Msg::Profile(self.s.profile));
+                hands.tell(Msg::Profile(self.s.profile));
             }
         }
     }

@@ -27,20 +27,30 @@ impl Core {
         let places = self.w.config().agents.running;
         while !self.stop && self.quitting.is_none() && self.crew.running() < places {
             let Some(id) = self.crew.line.pop_front() else { return };
-            let isolated = self.crew.members.get(&id).is_some_and(|m| m.order.brief.isolated);
-            if isolated {
+            // One that was stopped before it began may have its folder already.
+            let bare = |m: &super::member::Member| m.order.brief.isolated && m.order.folder.is_empty();
+            if self.crew.members.get(&id).is_some_and(bare) {
                 self.make_folder(id);
             } else {
-                match self.folder_of(&id) {
-                    Ok(folder) => self.launch(&id, folder),
-                    Err(why) => self.no_start(&id, &why),
-                }
+                self.launch(&id);
             }
         }
     }
 
+    /// What a member may use.
+    pub(super) fn world_of(&self, id: &AgentId) -> Result<World, String> {
+        let chain = self.crew.chain(id);
+        // Without its kind nobody would know what it may not do.
+        let lost = chain.iter().find_map(|m| m.order.brief.agent.as_ref().filter(|_| m.role.is_none()));
+        if let Some(kind) = lost {
+            return Err(format!("its kind of agent, {kind}, is not there any more: bring that back first"));
+        }
+        let folder = self.folder_of(id)?;
+        self.w.child(&chain, folder).map_err(|e| format!("the folder cannot be opened: {e}"))
+    }
+
     /// The folder apart that a member works in: its own, or that of the one which started it.
-    pub(super) fn folder_of(&self, id: &AgentId) -> Result<Option<Workspace>, String> {
+    fn folder_of(&self, id: &AgentId) -> Result<Option<Workspace>, String> {
         let folder = self.crew.members.get(id).map(|m| m.order.folder.clone()).unwrap_or_default();
         if folder.is_empty() {
             return Ok(None);
@@ -74,28 +84,31 @@ impl Core {
     }
 
     pub(crate) fn folder_made(&mut self, id: &AgentId, made: Result<Workspace, String>) {
+        let Some(member) = self.crew.members.get_mut(id) else { return };
+        // It may have been stopped meanwhile: then only its folder is there.
+        let waits = member.hands.is_none() && member.state() == AgentState::Running;
         match made {
             Ok(folder) => {
-                if let Some(member) = self.crew.members.get_mut(id) {
-                    member.order.folder = folder.root.display().to_string();
-                }
-                let gone = self.crew.members.get(id).is_none_or(|m| m.cancelled);
-                if !gone {
-                    self.launch(id, Some(folder));
+                member.order.folder = folder.root.display().to_string();
+                if waits {
+                    self.launch(id);
+                } else {
+                    self.keep_member(id);
                 }
             }
-            Err(why) => self.no_start(id, &format!("its own folder could not be made: {why}")),
+            Err(why) if waits => self.no_start(id, &format!("its own folder could not be made: {why}")),
+            Err(_) => {}
         }
     }
 
     /// Starts it.
-    fn launch(&mut self, id: &AgentId, folder: Option<Workspace>) {
+    fn launch(&mut self, id: &AgentId) {
         if !self.crew.members.contains_key(id) {
             return;
         }
-        let w = match self.w.child(&self.crew.chain(id), folder) {
+        let w = match self.world_of(id) {
             Ok(w) => Arc::new(w),
-            Err(e) => return self.no_start(id, &format!("the folder cannot be opened: {e}")),
+            Err(why) => return self.no_start(id, &why),
         };
         let (mut core, inbox) = self.new_child(id, w);
         let Some(member) = self.crew.members.get_mut(id) else { return };
@@ -121,7 +134,7 @@ impl Core {
         if let Some(member) = self.crew.members.get_mut(id) {
             member.hands = Some(Hands { commands: sender, tx, task: AbortOnDropHandle::new(task) });
             member.cancelled = false;
-            member.started = true;
+            member.order.fresh = false;
             member.view.state = AgentState::Running;
         }
         self.keep_member(id);
@@ -174,14 +187,7 @@ impl Core {
     /// It could not be started.
     pub(super) fn no_start(&mut self, id: &AgentId, why: &str) {
         let why = tiller_protocol::Notice::new(tiller_protocol::NoticeKind::Internal, why);
-        let over = super::msg::Over {
-            status: tiller_protocol::event::TurnStatus::Failed,
-            text: String::new(),
-            why: Some(why),
-            files: Vec::new(),
-            calls: 0,
-            seconds: 0.0,
-        };
+        let over = super::msg::Over::idle(tiller_protocol::event::TurnStatus::Failed, Some(why));
         self.member_over(id, over);
     }
 }

@@ -54,8 +54,8 @@ pub(crate) struct Child {
     pub(crate) resting: Option<super::pause::Resting>,
     /// Messages on their way, and the commands that sent them.
     pub(crate) receipts: HashMap<QueueId, CommandId>,
-    /// Ends of its own children, which its next entry tells.
-    pub(crate) heard: Vec<AgentId>,
+    /// Ends of its own children, which its next entry tells, and in which words.
+    pub(crate) heard: Vec<(AgentId, String)>,
     /// A program of another vendor does the work.
     pub(crate) outside: Option<super::outside::Outside>,
 }

@@ -23,6 +23,19 @@ pub(crate) struct Hands {
     pub(crate) task: AbortOnDropHandle<()>,
 }
 
+impl Hands {
+    /// Tells it something that must not be lost: when it is behind, this waits on a task of its own.
+    pub(crate) fn tell(&self, msg: Msg) {
+        if let Err(mpsc::error::TrySendError::Full(msg)) = self.tx.try_send(msg) {
+            let tx = self.tx.clone();
+            tokio::spawn(async move {
+                // It may have ended.
+                let _ = tx.send(msg).await;
+            });
+        }
+    }
+}
+
 /// What it was asked, as it is kept.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
@@ -39,6 +52,8 @@ pub(crate) struct Order {
     pub(crate) folder: String,
     /// Tokens and millionths of a dollar that it has used.
     pub(crate) used: (u64, u64),
+    /// It has not begun: there is no session of it yet.
+    pub(crate) fresh: bool,
     /// A program's own name for the talk, and how it is driven.
     pub(crate) theirs: Option<String>,
     pub(crate) transport: Option<String>,
@@ -59,8 +74,6 @@ pub(crate) struct Member {
     pub(crate) announced: bool,
     /// It was told to stop.
     pub(crate) stopping: bool,
-    /// Its session is there.
-    pub(crate) started: bool,
     /// What was said to it before it began.
     pub(crate) early: Vec<Envelope>,
     /// It is being read again; what came meanwhile.
@@ -89,7 +102,6 @@ impl Member {
             report: None,
             announced: false,
             stopping: false,
-            started: false,
             early: Vec::new(),
             reviving: None,
             created,

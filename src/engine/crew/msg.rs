@@ -21,6 +21,16 @@ pub(crate) struct Over {
     pub(crate) files: Vec<String>,
     pub(crate) calls: u32,
     pub(crate) seconds: f64,
+    /// Ends of its own children that it heard of and did not come to.
+    pub(crate) untold: Vec<AgentId>,
+}
+
+impl Over {
+    /// The end of one that did nothing.
+    pub(crate) fn idle(status: TurnStatus, why: Option<Notice>) -> Self {
+        let (text, files, untold) = (String::new(), Vec::new(), Vec::new());
+        Self { status, text, why, files, calls: 0, seconds: 0.0, untold }
+    }
 }
 
 pub(crate) enum CrewMsg {

@@ -39,6 +39,10 @@ pub struct Programs {
 const SIZE: (u16, u16) = (120, 36);
 /// Bytes of a tool's output that are kept.
 const OUTPUT: usize = 30_000;
+/// Bytes of a changed file, before and after, of which the change is shown.
+const CHANGE: usize = 1 << 20;
+/// For finding what changed in a file: from there on it is told more coarsely.
+const LOOKING: Duration = Duration::from_millis(100);
 
 /// The program that an agent is, and what it has said since its last entry.
 pub(crate) struct Outside {
@@ -54,6 +58,10 @@ pub(crate) struct Outside {
     said: String,
     /// Tools at work, when each began, and whether it was shown: some tell what they do only a moment later.
     open: HashMap<String, (ToolUse, Duration, bool)>,
+    /// It has told of what it used: whether it may go on is looked at when it does.
+    paid: bool,
+    /// It was started to do everything unasked.
+    unasked: bool,
     control: Option<external::Control>,
 }
 
@@ -73,6 +81,8 @@ impl Outside {
             thinking: String::new(),
             said: String::new(),
             open: HashMap::new(),
+            paid: false,
+            unasked: false,
             control: None,
         }
     }
@@ -101,7 +111,15 @@ impl Core {
         let (cwd, env, auto) =
             (self.w.workspace.root.clone(), (*self.w.child_env).clone(), self.s.profile == Profile::Full);
         let limits = self.me.child.as_ref().map(|c| c.limits).unwrap_or_default();
+        if self.s.profile < Profile::Ask {
+            let profile = self.s.profile.name();
+            let text = format!("a program of another vendor may run commands, and the profile is {profile}");
+            let notice =
+                Notice::new(NoticeKind::Denied, text).hint("choose another profile, then let it go on");
+            return self.finish(TurnStatus::Failed, String::new(), Some(notice));
+        }
         let Some(outside) = self.outside() else { return };
+        outside.unasked = auto;
         (outside.text, outside.thinking, outside.said) = Default::default();
         let mut job_limits = Limits::default();
         if let Some(seconds) = limits.seconds {
@@ -147,6 +165,10 @@ impl Core {
     pub(crate) fn outside_said(&mut self, turn: u64, said: Said) {
         if !self.is_live(turn) || self.outside().is_none() {
             return;
+        }
+        let works = matches!(said, Said::Text(_) | Said::Thinking(_) | Said::Tool(_) | Said::Ask(_));
+        if works && let Some(why) = self.outside_overspent() {
+            return self.halt(TurnStatus::Limit, super::child::limit(why));
         }
         match said {
             Said::Started { transport, .. } => {
@@ -367,6 +389,9 @@ impl Core {
             self.spent.session = self.spent.session.plus(cost);
         }
         self.child_spent(usage, cost);
+        if let Some(o) = self.outside() {
+            o.paid = true;
+        }
         let call = Call {
             agent: self.me.id.clone(),
             model: self.s.model.clone(),
@@ -378,6 +403,26 @@ impl Core {
         let ticket = self.w.store.record_call(self.s.id, call);
         self.saves.push(ticket, After { events: Vec::new(), then: Then::Nothing });
         self.agent_changed();
+    }
+
+    /// It goes on after it has told of what it used: whether a limit was passed by that, and which. (What it tells
+    /// with its last words ends nothing.)
+    fn outside_overspent(&mut self) -> Option<String> {
+        if !std::mem::take(&mut self.outside()?.paid) {
+            return None;
+        }
+        let child = self.me.child.as_ref()?;
+        child.purse.over(&self.me.id)
+    }
+
+    /// Nobody may be asked any more as when it was started: one that does everything unasked does not go on.
+    pub(super) fn outside_narrowed(&mut self) {
+        let profile = self.s.profile;
+        if self.live.is_some() && profile < Profile::Full && self.outside().is_some_and(|o| o.unasked) {
+            let text = format!("it was started to work unasked, and the profile is {} now", profile.name());
+            let notice = Notice::new(NoticeKind::Denied, text).hint("let it go on: it asks from then on");
+            self.halt(TurnStatus::Interrupted, notice);
+        }
     }
 
     /// Whatever was not told to its end gets one: the talk stays whole.
@@ -416,17 +461,45 @@ impl Core {
     }
 }
 
-/// A change as the program tells it, for the screen.
-fn diff_of(d: &external::FileDiff, root: &std::path::Path) -> FileDiff {
+/// A change as the program tells it, for the screen. What it tells may be anything: too much is not compared, and
+/// what is hard to compare is not compared for long.
+pub(super) fn diff_of(d: &external::FileDiff, root: &std::path::Path) -> FileDiff {
     let path = std::path::Path::new(&d.path);
     let path = path.strip_prefix(root).unwrap_or(path).display().to_string();
+    let kind = if d.old.is_none() { ChangeKind::Added } else { ChangeKind::Modified };
     let (old, new) = (d.old.as_deref().unwrap_or_default(), d.new.as_deref().unwrap_or_default());
-    let text = similar::TextDiff::from_lines(old, new);
-    let count =
-        |tag| u32::try_from(text.iter_all_changes().filter(|c| c.tag() == tag).count()).unwrap_or(u32::MAX);
-    let (added, removed) = (count(similar::ChangeTag::Insert), count(similar::ChangeTag::Delete));
+    if old.len() + new.len() > CHANGE {
+        let diff = format!("(too much to show: {} bytes became {})\n", old.len(), new.len());
+        return FileDiff { path, kind, added: 0, removed: 0, diff };
+    }
+    let text = similar::TextDiff::configure().timeout(LOOKING).diff_lines(old, new);
+    let (mut added, mut removed) = (0, 0);
+    for change in text.iter_all_changes() {
+        match change.tag() {
+            similar::ChangeTag::Insert => added += 1,
+            similar::ChangeTag::Delete => removed += 1,
+            similar::ChangeTag::Equal => {}
+        }
+    }
     let diff =
         text.unified_diff().context_radius(3).header(&format!("a/{path}"), &format!("b/{path}")).to_string();
-    let kind = if d.old.is_none() { ChangeKind::Added } else { ChangeKind::Modified };
     FileDiff { path, kind, added, removed, diff }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_change_is_counted_and_one_that_is_too_large_is_not_compared() {
+        let change = |old: Option<String>, new: &str| {
+            let told = external::FileDiff { path: "/w/a".into(), old, new: Some(new.into()) };
+            diff_of(&told, std::path::Path::new("/w"))
+        };
+        let small = change(Some("one\ntwo\n".into()), "one\n2\n3\n");
+        assert_eq!((small.path.as_str(), small.added, small.removed), ("a", 2, 1));
+        assert!(small.diff.contains("+2\n"), "{}", small.diff);
+        let large = change(Some("a\n".repeat(CHANGE / 2)), "b");
+        assert!(large.diff.starts_with("(too much to show"), "{}", large.diff);
+    }
 }

@@ -1,7 +1,9 @@
 //! A program of another vendor asks for something: our rules answer where they can, the person where not.
 
+use std::path::Path;
+
 use serde_json::{Value, json};
-use tiller_link::external::{Answer, Ask, Choice, ChoiceKind, Question, ToolUse};
+use tiller_link::external::{Answer, Ask, Choice, ChoiceKind, FileDiff, Question, ToolUse};
 use tiller_permit::Verdict;
 use tiller_protocol::{Access, AskBody, AskReply, Decision, Touch};
 use tokio::sync::oneshot;
@@ -13,13 +15,13 @@ use crate::judge::{self, permission_ask};
 const CHOICES: usize = 6;
 
 impl Core {
-    pub(super) fn outside_ask(&mut self, ask: Ask) {
+    pub(super) fn outside_ask(&mut self, mut ask: Ask) {
         let (reply, answer) = oneshot::channel();
         let permit = self.w.permit.clone();
         match ask.what {
             Question::Permission { tool, shown, diffs, .. } => {
-                let (name, touch, access) = self.access_of(&tool, &shown);
-                let args = args_of(&tool, &shown);
+                let (name, touch, access) = access_of(&self.w.workspace.root, &tool, &diffs);
+                let args = args_of(&name, &tool, &shown);
                 let question = judge::Question {
                     agent: &self.me.id,
                     tool: &name,
@@ -41,18 +43,21 @@ impl Core {
                     let _ = ask.reply.send(Answer::Kind(kind));
                     return;
                 }
-                let diff = diffs.first().map(|d| {
-                    let (old, new) =
-                        (d.old.as_deref().unwrap_or_default(), d.new.as_deref().unwrap_or_default());
-                    similar::TextDiff::from_lines(old, new).unified_diff().context_radius(3).to_string()
-                });
+                let root = &self.w.workspace.root;
+                let all: Vec<String> = diffs.iter().map(|d| super::outside::diff_of(d, root).diff).collect();
+                let diff = (!all.is_empty()).then(|| all.concat());
                 let Some(body) = permission_ask(&question, verdict, diff) else {
                     let _ = ask.reply.send(Answer::Kind(ChoiceKind::RejectOnce));
                     return;
                 };
                 self.ask_main(ask.call, AskBody::Permission(body), reply);
                 self.spawn(async move {
-                    let kind = match answer.await {
+                    let answer = tokio::select! {
+                        answer = answer => answer,
+                        // It waits no more, or is gone: the question goes, too.
+                        () = ask.reply.closed() => return,
+                    };
+                    let kind = match answer {
                         Ok(Ok(AskReply::Permission { decision, .. })) => match decision {
                             Decision::Once => ChoiceKind::AllowOnce,
                             Decision::Session { pattern } => {
@@ -83,7 +88,11 @@ impl Core {
                 };
                 self.ask_main(ask.call, body, reply);
                 self.spawn(async move {
-                    let chosen = match answer.await {
+                    let answer = tokio::select! {
+                        answer = answer => answer,
+                        () = ask.reply.closed() => return,
+                    };
+                    let chosen = match answer {
                         Ok(Ok(AskReply::Choice { answers })) => {
                             chosen(&answers, &choices, &options, free_text)
                         }
@@ -94,45 +103,69 @@ impl Core {
             }
         }
     }
-
-    /// What a tool of theirs comes to in our words: tool, kind, and what it touches. Unknown ones touch nothing that
-    /// is known, and so are asked about.
-    fn access_of(&self, tool: &ToolUse, shown: &str) -> (String, Touch, Vec<Access>) {
-        let root = &self.w.workspace.root;
-        let absolute = |path: &str| root.join(path).display().to_string();
-        let inside = |path: &str| root.join(path).starts_with(root) && !path.split('/').any(|p| p == "..");
-        let target = if tool.target.is_empty() { shown } else { &tool.target };
-        match tool.verb.as_str() {
-            "shell" => {
-                let command = command_of(tool, shown);
-                let folder = root.display().to_string();
-                ("terminal".into(), Touch::Execute, vec![Access::Run { command, folder, background: false }])
-            }
-            "edit" if !tool.target.is_empty() => {
-                let access = Access::Write { path: absolute(target), inside: inside(target) };
-                ("edit_file".into(), Touch::Write, vec![access])
-            }
-            "read" if !tool.target.is_empty() => {
-                let access = Access::Read { path: absolute(target), inside: inside(target) };
-                ("read_file".into(), Touch::Read, vec![access])
-            }
-            _ => (tool.name.clone(), Touch::Execute, Vec::new()),
-        }
-    }
 }
 
-fn command_of(tool: &ToolUse, shown: &str) -> String {
-    match tool.args.get("command") {
-        Some(Value::String(command)) => command.clone(),
-        _ if !tool.target.is_empty() => tool.target.clone(),
-        _ => shown.to_owned(),
-    }
-}
-
-fn args_of(tool: &ToolUse, shown: &str) -> Value {
+/// What a tool of theirs comes to in our words: tool, kind, and what it touches. That is judged by what it says in
+/// fields that mean just that: a command, paths, changes. Titles and descriptions are words for people. What says
+/// nothing of the kind touches nothing that is known, and so is asked about.
+fn access_of(root: &Path, tool: &ToolUse, diffs: &[FileDiff]) -> (String, Touch, Vec<Access>) {
+    let mut paths: Vec<&str> = tool.paths.iter().map(String::as_str).collect();
+    paths.extend(diffs.iter().map(|d| d.path.as_str()).filter(|p| !p.is_empty()));
+    paths.dedup();
+    let place = |path: &str| {
+        let inside = root.join(path).starts_with(root) && !path.split('/').any(|p| p == "..");
+        (root.join(path).display().to_string(), inside)
+    };
+    let unknown = || (tool.name.clone(), Touch::Execute, Vec::new());
     match tool.verb.as_str() {
-        "shell" => json!({"command": command_of(tool, shown)}),
-        "edit" | "read" => json!({"path": tool.target}),
+        "shell" => {
+            let Some(command) = command_of(tool) else { return unknown() };
+            let folder = root.display().to_string();
+            ("terminal".into(), Touch::Execute, vec![Access::Run { command, folder, background: false }])
+        }
+        // Whatever it calls itself, it would change files.
+        verb if !paths.is_empty() && (verb == "edit" || !diffs.is_empty()) => {
+            let write = |path: &&str| {
+                let (path, inside) = place(path);
+                Access::Write { path, inside }
+            };
+            ("edit_file".into(), Touch::Write, paths.iter().map(write).collect())
+        }
+        "read" if !paths.is_empty() => {
+            let read = |path: &&str| {
+                let (path, inside) = place(path);
+                Access::Read { path, inside }
+            };
+            ("read_file".into(), Touch::Read, paths.iter().map(read).collect())
+        }
+        _ => unknown(),
+    }
+}
+
+/// The command line that it would run, all of it: one line, or words for the system.
+fn command_of(tool: &ToolUse) -> Option<String> {
+    let told = tool.args.get("command").or_else(|| tool.args.get("cmd"))?;
+    let words: Vec<&str> = match told {
+        Value::String(line) => return Some(line.clone()).filter(|l| !l.trim().is_empty()),
+        Value::Array(words) => words.iter().map(Value::as_str).collect::<Option<_>>()?,
+        _ => return None,
+    };
+    match words.as_slice() {
+        [] => None,
+        ["bash" | "sh" | "zsh" | "/bin/bash" | "/bin/sh" | "/bin/zsh", "-c" | "-lc", line] => {
+            Some((*line).to_owned())
+        }
+        // Each is one word, whatever is in it.
+        words => Some(
+            words.iter().map(|w| format!("'{}'", w.replace('\'', r"'\''"))).collect::<Vec<_>>().join(" "),
+        ),
+    }
+}
+
+fn args_of(name: &str, tool: &ToolUse, shown: &str) -> Value {
+    match name {
+        "terminal" => json!({"command": command_of(tool).unwrap_or_default()}),
+        "edit_file" | "read_file" => json!({"path": tool.target}),
         _ => json!({"what": shown}),
     }
 }
@@ -143,5 +176,51 @@ fn chosen(answers: &[String], shown: &[String], options: &[Choice], free_text: b
         Some(option) => Answer::Option(option.id.clone()),
         None if free_text => Answer::Text(first.clone()),
         None => Answer::Cancel,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tool(name: &str, verb: &str, args: Value, paths: &[&str]) -> ToolUse {
+        let paths = paths.iter().map(|p| (*p).to_owned()).collect();
+        ToolUse { id: "1".into(), name: name.into(), verb: verb.into(), args, paths, ..ToolUse::default() }
+    }
+
+    fn write(path: &str, inside: bool) -> Access {
+        Access::Write { path: path.into(), inside }
+    }
+
+    #[test]
+    fn what_is_touched_is_taken_from_fields_and_never_from_words() {
+        let root = Path::new("/w");
+        let of = |tool: &ToolUse, diffs: &[FileDiff]| access_of(root, tool, diffs).2;
+        let run = |args: Value| of(&tool("Bash", "shell", args, &[]), &[]);
+        let line = |command: &str| {
+            let (command, folder) = (command.to_owned(), "/w".to_owned());
+            vec![Access::Run { command, folder, background: false }]
+        };
+        assert_eq!(run(json!({"command": "ls", "description": "x"})), line("ls"));
+        assert_eq!(run(json!({"cmd": ["bash", "-lc", "ls; rm x"]})), line("ls; rm x"));
+        assert_eq!(run(json!({"command": ["ls", "a; rm b"]})), line("'ls' 'a; rm b'"));
+        let long = format!("true {}; rm -rf x", "a".repeat(5000));
+        assert_eq!(run(json!({"command": ["sh", "-c", long]})), line(&long));
+        // A description that looks like a command is none.
+        for args in
+            [json!({"script": "rm -rf x", "description": "ls"}), json!({"command": ["ls", 1]}), json!({})]
+        {
+            assert_eq!(run(args), []);
+        }
+        // Each file that it says it changes, and not only the first; a title is no path.
+        let change = |path: &str| FileDiff { path: path.into(), old: None, new: Some("x".into()) };
+        let edit = tool("Edit", "edit", json!({}), &["/w/a"]);
+        let all = [write("/w/a", true), write("/etc/b", false), write("/w/../c", false)];
+        assert_eq!(of(&edit, &[change("/etc/b"), change("../c")]), all);
+        let titled = ToolUse { target: "a.txt: old => new".into(), ..tool("edit", "edit", json!({}), &[]) };
+        assert_eq!(of(&titled, &[]), []);
+        // One that calls itself reading and shows changes writes.
+        assert_eq!(of(&tool("Read", "read", json!({}), &[]), &[change("/w/a")]), [write("/w/a", true)]);
+        assert_eq!(of(&tool("create_thread", "tool", json!({"path": "x"}), &["x"]), &[]), []);
     }
 }

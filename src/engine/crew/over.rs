@@ -55,9 +55,14 @@ impl Core {
         member.view.since = None;
         member.cancelled = false;
         member.announced = false;
+        let early = std::mem::take(&mut member.early);
+        self.unheard(id, early, "it has ended before it began");
         self.keep_member(id);
         self.settle_waits();
         self.announce_end(id);
+        for id in over.untold {
+            self.announce_end(&id);
+        }
         self.muster();
     }
 
@@ -85,24 +90,9 @@ impl Core {
         // A second stop kills.
         let hard = std::mem::replace(&mut member.stopping, true);
         match &member.hands {
-            Some(hands) if queued.is_none() => {
-                let stop = crate::msg::Msg::Stop { hard };
-                if let Err(tokio::sync::mpsc::error::TrySendError::Full(stop)) = hands.tx.try_send(stop) {
-                    let tx = hands.tx.clone();
-                    self.spawn(async move {
-                        let _ = tx.send(stop).await;
-                    });
-                }
-            }
+            Some(hands) if queued.is_none() => hands.tell(crate::msg::Msg::Stop { hard }),
             _ => {
-                let over = Over {
-                    status: TurnStatus::Interrupted,
-                    text: String::new(),
-                    why: None,
-                    files: Vec::new(),
-                    calls: 0,
-                    seconds: 0.0,
-                };
+                let over = Over::idle(TurnStatus::Interrupted, None);
                 self.member_over(id, over);
             }
         }

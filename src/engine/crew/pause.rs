@@ -1,5 +1,9 @@
 //! Rest: at once while an agent waits for a model, else at its next safe point.
 
+use tiller_protocol::event::TurnStatus;
+
+use super::child::limit;
+use super::purse::Answer;
 use crate::core::Core;
 use crate::msg::Msg;
 
@@ -32,22 +36,40 @@ impl Core {
             child.working = None;
             if let Some(n) = unanswered {
                 child.resting = Some(Resting::Request { n });
+                // Nobody is to wait for what it has taken out and does not use.
+                child.purse.release(&self.me.id);
                 self.with_live(|l| l.stream = None);
             }
             return self.agent_changed();
         }
         child.working = self.live.is_some().then_some(mono);
-        let resting = child.resting.take();
-        match resting {
-            Some(Resting::Prepare { may_compact }) => {
-                self.prepare(may_compact);
-                self.pump();
-            }
-            Some(Resting::Request { n }) => self.request(n),
-            Some(Resting::Try { turn, n }) => self.wait_over(turn, n),
-            None => {}
-        }
+        self.wake();
         self.agent_changed();
+    }
+
+    /// A rest is over: what waited for that goes on, when the purse has what it gave back.
+    pub(crate) fn wake(&mut self) {
+        let Some(child) = self.me.child.as_mut().filter(|c| !c.paused) else { return };
+        let Some(resting) = child.resting.take() else { return };
+        if let Resting::Prepare { may_compact } = resting {
+            self.prepare(may_compact);
+            return self.pump();
+        }
+        match self.child_reserve() {
+            Answer::Go => {}
+            Answer::Over(why) => return self.halt(TurnStatus::Limit, limit(why)),
+            Answer::Wait => {
+                if let Some(child) = &mut self.me.child {
+                    child.resting = Some(resting);
+                }
+                return self.ask_purse_again();
+            }
+        }
+        match resting {
+            Resting::Request { n } => self.request(n),
+            Resting::Try { turn, n } => self.wait_over(turn, n),
+            Resting::Prepare { .. } => {}
+        }
     }
 
     /// Whether it rests; then `what` waits for the end of that.
@@ -55,6 +77,7 @@ impl Core {
         match &mut self.me.child {
             Some(child) if child.paused => {
                 child.resting = Some(what);
+                child.purse.release(&self.me.id);
                 true
             }
             _ => false,

@@ -44,6 +44,24 @@ impl Inner {
         let each = self.sheets.values().filter_map(|s| s.held);
         each.fold((0, 0), |sum, h| (sum.0 + h.0, sum.1 + h.1))
     }
+
+    /// The limit that is reached for an agent, in words.
+    fn over(&self, id: &AgentId) -> Option<String> {
+        let mine = self.sheets.get(id).copied().unwrap_or_default();
+        if let Some(most) = mine.limits.tokens.filter(|m| mine.tokens >= *m) {
+            return Some(format!("its limit of {most} tokens is reached"));
+        }
+        if let Some(most) = mine.limits.cost.filter(|m| mine.cost >= m.0) {
+            return Some(format!("its limit of {} is reached", dollars(most.0)));
+        }
+        let caps = [
+            (self.tree.tokens, self.tokens, "the limit of tokens of all agents"),
+            (self.tree.cost.map(|c| c.0), self.cost, "the limit of money of all agents"),
+            (self.left.map(|c| c.0), self.cost, "the budget of the session or of today"),
+        ];
+        let reached = caps.iter().find(|(most, used, _)| most.is_some_and(|m| *used >= m));
+        reached.map(|(.., what)| format!("{what} is reached"))
+    }
 }
 
 /// Shared by the main agent and all children.
@@ -82,24 +100,17 @@ impl Purse {
     /// Takes out what a call may use at most. `cost`: 0 where the price is not known.
     pub(crate) fn reserve(&self, id: &AgentId, tokens: u64, cost: u64) -> Answer {
         let mut inner = lock(&self.inner);
-        let mine = inner.sheets.get(id).copied().unwrap_or_default();
-        if let Some(most) = mine.limits.tokens.filter(|m| mine.tokens >= *m) {
-            return Answer::Over(format!("its limit of {most} tokens is reached"));
-        }
-        if let Some(most) = mine.limits.cost.filter(|m| mine.cost >= m.0) {
-            return Answer::Over(format!("its limit of {} is reached", dollars(most.0)));
+        if let Some(why) = inner.over(id) {
+            return Answer::Over(why);
         }
         let (held_tokens, held_cost) = inner.held();
         let caps = [
-            (inner.tree.tokens, inner.tokens, held_tokens, tokens, "the limit of tokens of all agents"),
-            (inner.tree.cost.map(|c| c.0), inner.cost, held_cost, cost, "the limit of money of all agents"),
-            (inner.left.map(|c| c.0), inner.cost, held_cost, cost, "the budget of the session or of today"),
+            (inner.tree.tokens, inner.tokens, held_tokens, tokens),
+            (inner.tree.cost.map(|c| c.0), inner.cost, held_cost, cost),
+            (inner.left.map(|c| c.0), inner.cost, held_cost, cost),
         ];
-        for (most, used, held, wanted, what) in caps {
+        for (most, used, held, wanted) in caps {
             let Some(most) = most else { continue };
-            if used >= most {
-                return Answer::Over(format!("{what} is reached"));
-            }
             let fits = used.saturating_add(held).saturating_add(wanted) <= most;
             if !fits && (held_tokens > 0 || held_cost > 0) {
                 return Answer::Wait;
@@ -107,6 +118,11 @@ impl Purse {
         }
         inner.sheets.entry(id.clone()).or_default().held = Some((tokens.max(1), cost));
         Answer::Go
+    }
+
+    /// The limit that is reached for an agent, in words.
+    pub(crate) fn over(&self, id: &AgentId) -> Option<String> {
+        lock(&self.inner).over(id)
     }
 
     /// A call is over: what it used takes the place of what was taken out for it.

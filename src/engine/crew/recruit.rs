@@ -49,20 +49,12 @@ impl Core {
         if brief.goal.trim().is_empty() {
             return Err("there is no goal".into());
         }
-        let mut brief = brief;
-        // A program of another vendor may stand where a role does: `@claude`, `@codex:headless`.
-        if brief.cli.is_none()
-            && let Some(name) = brief.agent.clone().filter(|a| self.w.roles.get(a).is_none())
-            && self.program(&name).is_ok()
-        {
-            (brief.cli, brief.agent) = (Some(name), None);
-        }
+        let brief = self.settled(brief);
         let role = match &brief.agent {
             Some(name) => Some(self.w.roles.get(name).cloned().ok_or_else(|| self.w.roles.no_such(name))?),
             None => None,
         };
         let pick = role.as_ref().map(|r| &r.pick);
-        brief.cli = brief.cli.or_else(|| role.as_ref().and_then(|r| r.cli.clone())).filter(|c| !c.is_empty());
         let model = match &brief.cli {
             Some(cli) => {
                 let (adapter, _) = self.program(cli)?;
@@ -91,6 +83,7 @@ impl Core {
             spawned_by: from.1.or(self.s.head),
             call: from.0,
             brief,
+            fresh: true,
             ..Order::default()
         };
         let session = SessionId::fresh(&*self.w.ids, self.w.clock.now());
@@ -101,6 +94,20 @@ impl Core {
         self.crew.line.push_back(id.clone());
         self.keep_member(&id);
         Ok(id)
+    }
+
+    /// A task as it is kept: who does it is said in one way.
+    pub(super) fn settled(&self, mut brief: Brief) -> Brief {
+        // A program of another vendor may stand where a role does: `@claude`, `@codex:headless`.
+        if brief.cli.is_none()
+            && let Some(name) = brief.agent.clone().filter(|a| self.w.roles.get(a).is_none())
+            && self.program(&name).is_ok()
+        {
+            (brief.cli, brief.agent) = (Some(name), None);
+        }
+        let role = brief.agent.as_ref().and_then(|name| self.w.roles.get(name));
+        brief.cli = brief.cli.or_else(|| role.and_then(|r| r.cli.clone())).filter(|c| !c.is_empty());
+        brief
     }
 
     /// The adapter of a program, and the transport if one is named: `claude`, `codex:headless`.

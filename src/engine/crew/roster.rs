@@ -65,13 +65,10 @@ impl Crew {
         })
     }
 
-    /// Those that take one of the places for agents that run. Who waits for others, or rests, takes none.
+    /// Those that take one of the places for agents that run, also while their folder is made or their session read.
+    /// Who waits for others or for the person, or rests, takes none.
     pub(crate) fn running(&self) -> usize {
-        let busy = |m: &&Member| {
-            m.hands.is_some()
-                && matches!(m.state(), AgentState::Running | AgentState::Waiting)
-                && !self.waits.iter().any(|w| w.by == m.id)
-        };
+        let busy = |m: &&Member| m.state() == AgentState::Running && !self.waits.iter().any(|w| w.by == m.id);
         self.members.values().filter(busy).count()
     }
 }

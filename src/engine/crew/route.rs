@@ -44,15 +44,20 @@ impl Core {
             }
             // From here on it has work; the row follows with its own.
             if !member.state().at_work() {
-                member.view.state = AgentState::Running;
                 member.announced = false;
                 member.stopping = false;
+                member.view.state = AgentState::Running;
+                if member.order.fresh {
+                    // It was stopped before it began: it takes its place in the line again.
+                    member.view.state = AgentState::Queued;
+                    self.crew.line.push_back(id.clone());
+                }
             }
         }
         if member.state() == AgentState::Queued && member.hands.is_none() {
             // It has not begun: what is said to it waits with it.
             member.early.push(envelope);
-            return;
+            return self.muster();
         }
         let Some(hands) = &member.hands else { return self.revive(id, vec![envelope]) };
         match hands.commands.try_send(envelope) {
@@ -77,13 +82,12 @@ impl Core {
             return;
         }
         let Some(session) = self.crew.members.get(id).map(|m| m.session) else { return };
-        let folder = match self.folder_of(id) {
-            Ok(folder) => folder,
-            Err(why) => return self.no_start(id, &why),
-        };
-        let w = match self.w.child(&self.crew.chain(id), folder) {
+        let w = match self.world_of(id) {
             Ok(w) => std::sync::Arc::new(w),
-            Err(e) => return self.no_start(id, &format!("the folder cannot be opened: {e}")),
+            Err(why) => {
+                self.unheard(id, then, &why);
+                return self.no_start(id, &why);
+            }
         };
         let (tx, id) = (self.tx.clone(), id.clone());
         if let Some(member) = self.crew.members.get_mut(&id) {
@@ -104,25 +108,48 @@ impl Core {
     ) {
         let Some(member) = self.crew.members.get_mut(id) else { return };
         let later = member.reviving.take().unwrap_or_default();
+        let mut all: Vec<Envelope> = then.into_iter().chain(later).collect();
         let loaded = match loaded {
             Ok(loaded) => loaded,
-            Err(e) => return self.no_start(id, &e.notice().message),
+            Err(e) => {
+                let why = e.notice().message;
+                self.unheard(id, all, &why);
+                return self.no_start(id, &why);
+            }
         };
         let before = member.view.state;
+        if !before.at_work() && all.iter().any(|e| works(&e.command.body)) {
+            // It was stopped meanwhile: it is only looked at.
+            let (work, looks) = all.into_iter().partition(|e| works(&e.command.body));
+            all = looks;
+            self.unheard(id, work, "it was stopped before");
+        }
         let (mut core, inbox) = self.new_child(id, w);
         let profile = core.s.profile;
         core.enter(loaded);
         core.s.profile = profile;
         self.set_running(id, core, inbox);
-        let work = then.iter().chain(&later).any(|e| works(&e.command.body));
+        let work = all.iter().any(|e| works(&e.command.body));
         if let Some(member) = self.crew.members.get_mut(id).filter(|_| !work) {
             // It was only looked at.
             member.view.state = before;
         }
         self.show_member(id);
-        for envelope in then.into_iter().chain(later) {
+        for envelope in all {
             if let Some(hands) = self.crew.members.get(id).and_then(|m| m.hands.as_ref()) {
                 let _ = hands.commands.try_send(envelope);
+            }
+        }
+    }
+
+    /// Messages that never reach an agent: who wrote them hears it.
+    pub(super) fn unheard(&self, id: &AgentId, messages: Vec<Envelope>, why: &str) {
+        let Some(session) = self.crew.members.get(id).map(|m| m.session) else { return };
+        for envelope in messages {
+            if matches!(envelope.command.body, CommandBody::Turn(TurnCommand::Submit { .. })) {
+                let place = Place { session, agent: id.clone(), cause: Some(envelope.command.id) };
+                let receipt = Receipt::Missed { why: why.to_owned() };
+                self.bus.publish(&place, EventBody::State(StateEvent::Receipt { receipt }));
             }
         }
     }

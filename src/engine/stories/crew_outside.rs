@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 use tiller_link::external::Adapters;
+use tiller_protocol::command::SessionCommand;
 use tiller_protocol::event::TurnStatus;
 use tiller_protocol::{AgentCommand, AgentState, AskBody, AskReply, CommandBody, Decision, Profile};
 
@@ -126,6 +127,122 @@ async fn a_programs_question_is_ours_and_our_rules_come_first() {
     assert_eq!((child.result.as_str(), child.backend.as_str()), ("it said allow-once", "toy, acp"));
     rig.quit().await;
 }
+
+/// What a tool is called does not make it one that reads, and a description is no path.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_tool_whose_name_only_sounds_harmless_is_asked_about() {
+    let place = Place::new();
+    let about = r#""title":"mcp__mail__notification","rawInput":{"description":"send it"}"#;
+    let toy = toy(&place, &ACP.replace(TOUCH, about));
+    let fake = Fake::new([]);
+    let mut rig = place
+        .start_with(&fake, |p| {
+            p.programs = Some(toy);
+            p.profile = Some(Profile::AutoEdit);
+        })
+        .await;
+    rig.send(spawn("toy:acp", "run it"));
+    let ask = rig.asked().await;
+    rig.answer(&ask, AskReply::Declined);
+    let done = state(&mut rig, "main/a1", AgentState::Done).await;
+    assert_eq!(done.child.unwrap().result, "it said refused");
+    rig.quit().await;
+}
+
+/// Nobody is asked for a program that is gone.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_question_of_a_program_that_dies_goes_with_it() {
+    let place = Place::new();
+    let dies = format!("{TOUCH_ASKS}\n while [ ! -e go ]; do sleep 0.05; done; exit 3;;");
+    let toy = toy(&place, &ACP.replace(&format!("{TOUCH_ASKS};;"), &dies));
+    let fake = Fake::new([]);
+    let mut rig = place
+        .start_with(&fake, |p| {
+            p.programs = Some(toy);
+            p.profile = Some(Profile::Ask);
+        })
+        .await;
+    rig.send(spawn("toy:acp", "run it"));
+    rig.asked().await;
+    place.file("go", "");
+    state(&mut rig, "main/a1", AgentState::Failed).await;
+    let end = std::time::Instant::now() + DEADLINE;
+    loop {
+        let view = rig.snapshot().await;
+        if view.asks.is_empty() {
+            break;
+        }
+        assert!(std::time::Instant::now() < end, "{:#?}", view.asks);
+    }
+    rig.quit().await;
+}
+
+/// A limit holds for a program as soon as it tells what it used and goes on.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_program_that_has_used_up_its_money_does_not_go_on() {
+    let place = Place::new();
+    let cost = r#"echo '{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s1","update":{"sessionUpdate":"usage_update","used":5,"cost":{"amount":0.5,"currency":"USD"}}}}'
+      echo '{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"and on"}}}}'
+      sleep 987655;;"#;
+    let toy = toy(&place, &ACP.replace(&format!("{TOUCH_ASKS};;"), cost));
+    let fake = Fake::new([]);
+    let mut rig = place
+        .start_with(&fake, |p| {
+            p.programs = Some(toy);
+            p.config.agents.cost = Some(0.25);
+        })
+        .await;
+    rig.send(spawn("toy:acp", "run it"));
+    let failed = state(&mut rig, "main/a1", AgentState::Failed).await;
+    assert_eq!(failed.child.unwrap().result, "its limit of $0.25 is reached");
+    rig.quit().await;
+}
+
+/// What was started to work unasked ends when the person wants to be asked, and asks when it goes on.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_program_never_has_more_than_the_person_allows_now() {
+    let place = Place::new();
+    let waits = format!("[ -e begun ] || {{ : >begun; sleep 987656; }}\n      {TOUCH_ASKS};;");
+    let script = ACP.replace(&format!("{TOUCH_ASKS};;"), &waits);
+    let resume = r#"*'"method":"session/load"'*) echo '{"jsonrpc":"2.0","id":'$id',"result":{}}';;
+    *'"method":"session/new"'*)"#;
+    let script = script.replace(r#"*'"method":"session/new"'*)"#, resume);
+    let script = script.replace(r#""agentCapabilities":{}"#, r#""agentCapabilities":{"loadSession":true}"#);
+    let toy = toy(&place, &script);
+    let fake = Fake::new([]);
+    let mut rig = place
+        .start_with(&fake, |p| {
+            p.programs = Some(toy);
+            p.profile = Some(Profile::Full);
+        })
+        .await;
+    rig.send(spawn("toy:acp", "run it"));
+    let begun = place.work.join("begun");
+    let end = std::time::Instant::now() + DEADLINE;
+    while !begun.exists() {
+        assert!(std::time::Instant::now() < end, "it did not begin");
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    }
+    let profile = |profile| CommandBody::Session(SessionCommand::SetProfile { profile });
+    rig.send(profile(Profile::ReadOnly));
+    let ended = state(&mut rig, "main/a1", AgentState::Interrupted).await;
+    let said = ended.child.unwrap().result;
+    assert!(said.contains("started to work unasked"), "{said}");
+    rig.send(CommandBody::Agent(AgentCommand::Resume { id: agent("main/a1") }));
+    let refused = state(&mut rig, "main/a1", AgentState::Failed).await;
+    let said = refused.child.unwrap().result;
+    assert!(said.contains("may run commands, and the profile is read-only"), "{said}");
+    rig.send(profile(Profile::Ask));
+    rig.send(CommandBody::Agent(AgentCommand::Resume { id: agent("main/a1") }));
+    let ask = rig.asked().await;
+    rig.answer(&ask, AskReply::Declined);
+    state(&mut rig, "main/a1", AgentState::Done).await;
+    rig.quit().await;
+}
+
+/// What it asks about, and the line in which it asks.
+const TOUCH: &str = r#""title":"touch asked","kind":"execute","rawInput":{"command":"touch asked"}"#;
+const TOUCH_ASKS: &str = r#"echo '{"jsonrpc":"2.0","id":900,"method":"session/request_permission","params":{"sessionId":"s1","toolCall":{"toolCallId":"t1","title":"touch asked","kind":"execute","rawInput":{"command":"touch asked"}},"options":[{"optionId":"yes1","name":"Yes","kind":"allow_once"},{"optionId":"no1","name":"No","kind":"reject_once"}]}}'"#;
 
 /// A small agent of the protocol: it asks once, and says which option was chosen.
 const ACP: &str = r#"
