@@ -49,16 +49,19 @@ impl Core {
         if brief.goal.trim().is_empty() {
             return Err("there is no goal".into());
         }
-        let mut brief = brief;
+        if let Some(skill) = brief.skills.first() {
+            return Err(tiller_tool::crew::no_skill(skill));
+        }
+        let (mut brief, roles) = (brief, self.w.roles());
         // A program of another vendor may stand where a role does: `@claude`, `@codex:headless`.
         if brief.cli.is_none()
-            && let Some(name) = brief.agent.clone().filter(|a| self.w.roles.get(a).is_none())
+            && let Some(name) = brief.agent.clone().filter(|a| roles.get(a).is_none())
             && self.program(&name).is_ok()
         {
             (brief.cli, brief.agent) = (Some(name), None);
         }
         let role = match &brief.agent {
-            Some(name) => Some(self.w.roles.get(name).cloned().ok_or_else(|| self.w.roles.no_such(name))?),
+            Some(name) => Some(roles.get(name).cloned().ok_or_else(|| roles.no_such(name))?),
             None => None,
         };
         let pick = role.as_ref().map(|r| &r.pick);
