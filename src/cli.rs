@@ -251,6 +251,9 @@ pub struct Exec {
     /// Trust what this folder brings
     #[arg(long)]
     pub trust: bool,
+    /// End with the turn, also while agents that it started in the background are at work
+    #[arg(long)]
+    pub no_wait: bool,
     #[command(flatten)]
     pub common: Common,
 }

@@ -267,7 +267,7 @@ fn world(parts: Parts) -> World {
         human: parts.human,
         tools,
         all_tools,
-        roles: parts.roles,
+        roles: Arc::new(std::sync::RwLock::new(parts.roles)),
         programs: parts.programs,
         folders: parts.folders,
         workflows: parts.workflows,

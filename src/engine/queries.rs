@@ -34,6 +34,13 @@ impl Core {
                 self.bus.reply(client, &place, ReplyEvent::SnapshotReply { snapshot });
             }
             Query::Processes => self.processes(client, cause),
+            Query::Workflows => {
+                let source = self.w.workflows.clone();
+                self.read(client, cause, move || {
+                    let files = source.map_or_else(Vec::new, |s| (s.list)());
+                    Ok(ReplyEvent::WorkflowsReply { files })
+                });
+            }
             Query::Models => self.models(client, cause),
             Query::Mentions { text, limit } => {
                 let (finder, bus) = (Arc::clone(&self.finder), Arc::clone(&self.bus));

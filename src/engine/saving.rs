@@ -28,9 +28,11 @@ impl Core {
             return;
         }
         let mut append = append;
-        if !append.entries.is_empty() && !self.crew.telling.is_empty() {
+        let (agents, workflows) = (&mut self.crew.telling, &mut self.crew.telling_flows);
+        if !append.entries.is_empty() && !(agents.is_empty() && workflows.is_empty()) {
             let root = self.me.child.as_ref().map_or(self.s.id, |c| c.root);
-            append.announced = Some((root, std::mem::take(&mut self.crew.telling)));
+            let (agents, workflows) = (std::mem::take(agents), std::mem::take(workflows));
+            append.announced = Some(tiller_store::Announced { root, agents, workflows });
         }
         let ticket = self.w.store.append(append);
         self.saves.push(ticket, After { events, then });

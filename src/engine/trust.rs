@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use tiller_config::agents::Definitions;
 use tiller_permit::Rule;
 use tiller_protocol::ask::TrustItem;
 use tiller_protocol::{AskBody, AskReply, Notice, NoticeKind};
@@ -16,6 +17,11 @@ pub struct Agreed {
     pub rules: Vec<Rule>,
     /// It brings settings: they are read again, and hold at once.
     pub settings: bool,
+    /// Kinds of agents that there are from now on; `None`: it brings none.
+    pub roles: Option<Definitions>,
+    /// Agents and workflows that it brings.
+    pub agents: usize,
+    pub workflows: usize,
     /// What could not be read, each with its place.
     pub wrong: Vec<Notice>,
 }
@@ -58,18 +64,13 @@ impl Core {
     /// The word is kept: rules and settings hold from now on.
     pub(crate) fn trusted(&mut self, yes: bool, result: Result<Agreed, String>) {
         match result {
-            Ok(Agreed { rules, settings, wrong }) => {
+            Ok(Agreed { rules, settings, roles, agents, workflows, wrong }) => {
                 self.w.permit.add_project(&rules);
+                if let Some(roles) = roles {
+                    *self.w.roles.write().unwrap_or_else(std::sync::PoisonError::into_inner) = roles;
+                }
                 let notice = if yes {
-                    let n = rules.len();
-                    let holds = match (n, settings) {
-                        (0, false) => "it brings no rules and no settings of Tiller's".into(),
-                        (0, true) => "its settings hold from now on".into(),
-                        (1, false) => "its rule holds from now on".into(),
-                        (1, true) => "its rule and its settings hold from now on".into(),
-                        (n, false) => format!("its {n} rules hold from now on"),
-                        (n, true) => format!("its {n} rules and its settings hold from now on"),
-                    };
+                    let holds = holds(rules.len(), settings, agents, workflows);
                     Notice::new(NoticeKind::Info, format!("this folder is trusted: {holds}"))
                 } else {
                     let said = "nothing that this folder brings is loaded, and you are not asked again";
@@ -87,6 +88,46 @@ impl Core {
                 Notice::new(NoticeKind::Store, format!("your word about this folder is not kept: {why}"))
                     .hint("nothing of the folder is loaded; `tiller trust` asks again"),
             ),
+        }
+    }
+}
+
+/// What a yes brings in.
+fn holds(rules: usize, settings: bool, agents: usize, workflows: usize) -> String {
+    let many = |n: usize, one: &str| match n {
+        0 => None,
+        1 => Some(format!("its {one}")),
+        n => Some(format!("its {n} {one}s")),
+    };
+    let settings = settings.then(|| "its settings".to_owned());
+    let held: Vec<String> = [many(rules, "rule"), settings.clone()].into_iter().flatten().collect();
+    let used: Vec<String> =
+        [many(agents, "agent"), many(workflows, "workflow")].into_iter().flatten().collect();
+    let one = held.len() == 1 && rules <= 1 && settings.is_none();
+    let held = (!held.is_empty())
+        .then(|| format!("{} {} from now on", held.join(" and "), if one { "holds" } else { "hold" }));
+    let used = (!used.is_empty()).then(|| format!("{} can be used from now on", used.join(" and ")));
+    match (held, used) {
+        (None, None) => "it brings no rules and no settings of Tiller's".into(),
+        (held, used) => held.into_iter().chain(used).collect::<Vec<_>>().join("; "),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::holds;
+
+    #[test]
+    fn what_a_yes_brings_in_is_told_in_a_sentence() {
+        for (given, said) in [
+            ((0, false, 0, 0), "it brings no rules and no settings of Tiller's"),
+            ((1, false, 0, 0), "its rule holds from now on"),
+            ((2, true, 0, 0), "its 2 rules and its settings hold from now on"),
+            ((0, true, 0, 1), "its settings hold from now on; its workflow can be used from now on"),
+            ((0, false, 2, 3), "its 2 agents and its 3 workflows can be used from now on"),
+        ] {
+            let (rules, settings, agents, workflows) = given;
+            assert_eq!(holds(rules, settings, agents, workflows), said);
         }
     }
 }

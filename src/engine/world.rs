@@ -42,9 +42,14 @@ pub type Find = Arc<dyn Fn(&str) -> Result<tiller_tool::crew::Workflow, String> 
 /// What a program lacks, in words.
 pub type Lacks = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
+/// All workflows that have a name.
+pub type Listed = Arc<dyn Fn() -> Vec<tiller_protocol::WorkflowFile> + Send + Sync>;
+
 /// Where workflows come from, and what is known of the programs that they name.
 #[derive(Clone)]
 pub struct Workflows {
+    /// All that there are, those with a mistake as well. Blocks.
+    pub list: Listed,
     /// One by its name. Blocks. Errors are in words.
     pub find: Find,
     /// What is wrong with a program of another vendor. Blocks.
@@ -123,7 +128,8 @@ pub(crate) struct World {
     pub(crate) tools: Vec<&'static dyn Tool>,
     /// All that there are; agents of the crew may have some that the main one does not see.
     pub(crate) all_tools: Vec<&'static dyn Tool>,
-    pub(crate) roles: Definitions,
+    /// One for all agents; more when the person trusts the folder.
+    pub(crate) roles: Arc<RwLock<Definitions>>,
     pub(crate) programs: Option<crate::crew::Programs>,
     pub(crate) folders: Option<Folders>,
     pub(crate) workflows: Option<Workflows>,
@@ -140,6 +146,11 @@ pub(crate) struct World {
 }
 
 impl World {
+    /// Kinds of agents, as they are now.
+    pub(crate) fn roles(&self) -> Definitions {
+        self.roles.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     /// The settings as they are now.
     pub(crate) fn config(&self) -> Arc<Config> {
         Arc::clone(&self.config.read().unwrap_or_else(PoisonError::into_inner))

@@ -7,13 +7,14 @@ use std::time::Duration;
 use tiller_config::agents::Definition;
 use tiller_engine::{EngineHandle, EventStream, Human, Open};
 use tiller_protocol::command::{AskCommand, Query, TurnCommand};
-use tiller_protocol::event::{AskEvent, ReplyEvent, StateEvent, ToolEvent, TurnEvent};
+use tiller_protocol::event::{AskEvent, ReplyEvent, StateEvent, ToolEvent, TurnEvent, TurnStatus};
 use tiller_protocol::{
     AgentId, Ask, AskBody, AskId, AskReply, Command, CommandBody, CommandId, Event, EventBody, Message,
     Notice, NoticeKind, SendMode,
 };
 use tiller_store::OnFailure;
 
+use super::exec_ends::{self, Crew, Limits};
 use super::prepare::{check_model, holder, message};
 use super::printer::{Lines, Printer};
 use super::sessions::one_line;
@@ -26,6 +27,7 @@ const SUBMIT: u64 = 1;
 const STOP: u64 = 2;
 const ANSWER: u64 = 3;
 const LOOK: u64 = 4;
+const AGAIN: u64 = 5;
 
 /// Runs the turn to its end; `role`: as this kind of agent.
 pub(super) fn run(setup: Setup, exec: &Exec, role: Option<&Definition>) -> Result<Exit, Notice> {
@@ -70,6 +72,8 @@ pub(super) fn run(setup: Setup, exec: &Exec, role: Option<&Definition>) -> Resul
             holder: holder.map(|pid| (None, format!("process {pid}"))),
             asks,
             id: &id,
+            crew: Crew::new(exec.no_wait),
+            limits: Limits::of(role),
         };
         follow.run(&mut events).await
     });
@@ -94,6 +98,8 @@ struct Follow<'a> {
     asks: bool,
     /// The setup's words for a session that is elsewhere.
     id: &'a str,
+    crew: Crew,
+    limits: Limits,
 }
 
 /// What a stop asks for.
@@ -114,6 +120,33 @@ impl Follow<'_> {
     fn submit(&self) -> Result<(), Notice> {
         let message = self.message.clone();
         self.send(SUBMIT, CommandBody::Turn(TurnCommand::Submit { message, mode: SendMode::Steer }))
+    }
+
+    /// The agents that were waited for have ended: one turn more, with what they brought.
+    fn submit_again(&mut self) -> Result<(), Notice> {
+        self.crew.held = None;
+        let message = Message::text(exec_ends::ENDED);
+        self.send(AGAIN, CommandBody::Turn(TurnCommand::Submit { message, mode: SendMode::Steer }))
+    }
+
+    /// A limit is reached: the turn ends. `Some`: there is none that could.
+    fn limit(&mut self) -> Result<Option<Exit>, Notice> {
+        if self.crew.held.is_some() {
+            return Ok(Some(self.ended(Exit::Limit)));
+        }
+        self.send(STOP, CommandBody::Turn(TurnCommand::Interrupt { hard: true }))?;
+        Ok(None)
+    }
+
+    /// How it ends when the turn has ended so. A limit that is reached says why.
+    fn ended(&mut self, exit: Exit) -> Exit {
+        match self.limits.reached.take() {
+            Some(notice) => {
+                super::fail(&notice);
+                Exit::Limit
+            }
+            None => exit,
+        }
     }
 
     /// The first stop ends the turn, the second kills its tools, the third ends without waiting.
@@ -141,14 +174,35 @@ impl Follow<'_> {
         loop {
             let event = tokio::select! {
                 event = events.next() => event,
-                () = self.stop.next() => match self.stopped()? {
-                    Stopped::Soft => continue,
-                    Stopped::Now => return Ok(Exit::Interrupted),
-                },
+                () = self.stop.next() => {
+                    // No turn runs that would end: it is the waiting that does.
+                    if let Some(line) = self.crew.held.take() {
+                        if self.json
+                            && let Ok(room) = self.out.room().await
+                        {
+                            room.send(line);
+                        }
+                        return Ok(Exit::Interrupted);
+                    }
+                    match self.stopped()? {
+                        Stopped::Soft => continue,
+                        Stopped::Now => return Ok(Exit::Interrupted),
+                    }
+                }
+                () = self.limits.late() => {
+                    self.limits.over();
+                    match self.limit()? {
+                        Some(exit) => return Ok(exit),
+                        None => continue,
+                    }
+                }
             };
             let Some(event) = event else {
                 return Err(Notice::new(NoticeKind::Internal, "The engine ended before the turn did."));
             };
+            if self.waits(&event) {
+                continue;
+            }
             if self.json
                 && let Some(exit) = self.print(json_line(&*event), &event.body).await?
             {
@@ -188,10 +242,36 @@ impl Follow<'_> {
         }
     }
 
+    /// The turn is over and well, and agents that it started are at work: they are waited for. Its end is told to
+    /// nobody, because the end of the next turn is the last.
+    fn waits(&mut self, event: &Event) -> bool {
+        let EventBody::Turn(TurnEvent::TurnFinished { status: TurnStatus::Done, .. }) = &event.body else {
+            return false;
+        };
+        let waits = event.agent.is_main() && self.crew.waited_for() && self.stop.times == 0;
+        let waits = waits && self.limits.reached.is_none();
+        if waits {
+            self.crew.held = Some(json_line(event));
+            let n = self.crew.count();
+            let who = if n == 1 { "1 agent works".into() } else { format!("{n} agents work") };
+            // Standard error may be closed.
+            let _ = writeln!(
+                std::io::stderr().lock(),
+                "~ {who} in the background; their end is waited for (--no-wait does not)"
+            );
+        }
+        waits
+    }
+
     async fn event(&mut self, event: &Event) -> Result<Option<Exit>, Notice> {
         if !event.agent.is_main() {
             if !self.json {
                 progress_of(event);
+            }
+            if let EventBody::State(StateEvent::AgentChanged { view }) = &event.body
+                && self.crew.hear(view)
+            {
+                self.submit_again()?;
             }
             return Ok(None);
         }
@@ -209,7 +289,10 @@ impl Follow<'_> {
                 if let Some(n) = error {
                     super::fail(n);
                 }
-                return Ok(Some((*status).into()));
+                return Ok(Some(self.ended((*status).into())));
+            }
+            EventBody::Turn(TurnEvent::Usage { usage, .. }) if self.limits.used(usage) => {
+                return self.limit();
             }
             EventBody::Ask(AskEvent::QuestionAsked {
                 ask: Ask { id, body: AskBody::SessionBusy { holder }, .. },
@@ -339,7 +422,6 @@ impl Stop {
     }
 }
 
-/// One line on standard error for what takes time or matters.
 /// What an agent of the crew does: its calls, and its end.
 fn progress_of(event: &Event) {
     let name = event.agent.name();
@@ -358,6 +440,7 @@ fn progress_of(event: &Event) {
     let _ = writeln!(std::io::stderr().lock(), "{line}");
 }
 
+/// One line on standard error for what takes time or matters.
 fn progress(body: &EventBody) {
     let line = match body {
         EventBody::Tool(ToolEvent::ToolStarted { verb, target, .. }) => {

@@ -10,6 +10,7 @@ mod connect;
 mod costs;
 mod doctor;
 mod exec;
+mod exec_ends;
 mod export;
 mod import;
 mod keyboard;

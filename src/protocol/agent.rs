@@ -194,4 +194,15 @@ pub enum AgentCommand {
     WorkflowResume { id: String },
     /// Stop a workflow and the agents of its steps. What is done stays.
     WorkflowCancel { id: String },
+    /// Let the agents of a workflow rest and begin no step, or go on.
+    WorkflowPause { id: String, paused: bool },
+    /// A step, and all that need it, once more, with a note of the person's. What else is done stays.
+    WorkflowRetry {
+        id: String,
+        step: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        note: Option<String>,
+    },
+    /// Give one step up; what needs it is left out.
+    WorkflowCancelStep { id: String, step: String },
 }

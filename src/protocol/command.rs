@@ -365,6 +365,8 @@ pub enum Query {
     },
     /// Running background processes, as text rows.
     Processes,
+    /// Workflows that can be started by name, answered by `workflows_reply`.
+    Workflows,
     /// For the browser of trees, answered by `tree_reply`.
     Tree {
         query: TreeQuery,

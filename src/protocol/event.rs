@@ -27,7 +27,7 @@ use crate::view::{
     AuditRow, CompactPreview, ContextReport, CostRow, GitState, Mention, ModelChoice, ModelRef, Profile,
     SessionSummary, Snapshot,
 };
-use crate::workflow::WorkflowView;
+use crate::workflow::{WorkflowFile, WorkflowView};
 
 /// One thing that happened.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -379,6 +379,9 @@ pub enum ReplyEvent {
     },
     ProcessesReply {
         rows: Vec<String>,
+    },
+    WorkflowsReply {
+        files: Vec<WorkflowFile>,
     },
     ContextReply {
         report: ContextReport,

@@ -37,10 +37,10 @@ variants!(review_command, REVIEW_COMMANDS, ReviewCommand: Open Reject UndoReject
 variants!(compare_command, COMPARE_COMMANDS, CompareCommand: Take Run);
 variants!(watch_command, WATCH_COMMANDS, WatchCommand: Pause Mute Diff);
 variants!(agent_command, AGENT_COMMANDS, AgentCommand: Spawn Pause Resume ResumeAll Cancel CancelAll Retry Raise
-    Background Diff Workflow WorkflowResume WorkflowCancel);
+    Background Diff Workflow WorkflowResume WorkflowCancel WorkflowPause WorkflowRetry WorkflowCancelStep);
 variants!(query, QUERIES, Query: Snapshot Page Sessions Models Mentions Audit Costs Ops Compare Branches History Search
     RestorePreview
-    ToolOutput Processes Tree);
+    ToolOutput Processes Workflows Tree);
 variants!(turn_event, TURN_EVENTS, TurnEvent: SessionStarted TurnStarted UserMessage TextDelta ThinkingDelta
     ToolCallBegun AssistantMessage EntryAdded Retrying RetryEnded Usage Compacted TurnFinished);
 variants!(tool_event, TOOL_EVENTS, ToolEvent: ToolStarted ToolProgress ToolFinished ShellLine);
@@ -49,7 +49,7 @@ variants!(state_event, STATE_EVENTS, StateEvent: TodoChanged AgentChanged Workfl
     GitChanged ModelChanged ProfileChanged TitleChanged GoalChanged HeadMoved BranchLeft BranchNamed BranchArchived TagChanged CheckpointCreated Restored Notice Saving
     Lagged Stopped);
 variants!(reply_event, REPLIES, ReplyEvent: SnapshotReply PageReply SessionsReply ModelsReply MentionsReply
-    AuditReply CostsReply OpsReply CompareReply TakeReply CompareRunReply BranchesReply HistoryReply RestorePreviewReply SearchReply ToolOutputReply ProcessesReply
+    AuditReply CostsReply OpsReply CompareReply TakeReply CompareRunReply BranchesReply HistoryReply RestorePreviewReply SearchReply ToolOutputReply ProcessesReply WorkflowsReply
     ContextReply CompactPreviewReply ReviewReply RejectReply DiffReply AsideReply TreeReply
     DoneReply ErrorReply);
 variants!(ask_body, ASKS, AskBody: Permission Clarify Plan Trust Budget DeepTier SessionBusy NotSaving);

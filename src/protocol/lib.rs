@@ -74,7 +74,7 @@ pub use tool::{ToolOutcome, ToolSpec, Touch};
 pub use tree::{SessionTree, TreeQuery, TreeReply};
 pub use usage::{Cost, Usage};
 pub use view::{ModelRef, Profile, SessionSummary, Snapshot};
-pub use workflow::{StepState, StepView, WorkflowView};
+pub use workflow::{StepState, StepView, WorkflowFile, WorkflowView};
 
 #[cfg(test)]
 mod forms_tests;

@@ -43,6 +43,9 @@ pub struct WorkflowView {
     pub id: String,
     pub name: String,
     pub state: StepState,
+    /// Its agents rest, and no step begins, until the person lets it go on.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub paused: bool,
     /// In the order of its definition.
     pub steps: Vec<StepView>,
 }
@@ -66,10 +69,48 @@ pub struct StepView {
     /// Its role or program, in a word; empty: none was named.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub by: String,
+    /// What is to be done, cut short.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub goal: String,
     /// The agent that works at it, or did last.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<AgentId>,
+    /// Those that look at what it brought, oldest first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub reviewers: Vec<AgentId>,
+    /// Rounds of its review that were begun, and how many there may be; 0: nobody looks at it.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub round: u32,
+    #[serde(skip_serializing_if = "is_zero")]
+    pub rounds: u32,
     /// What came out, or why nothing did.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub said: String,
+}
+
+/// A workflow that can be started by its name.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct WorkflowFile {
+    pub name: String,
+    /// Where it stands.
+    pub path: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub description: String,
+    /// The ids of its steps, in the order of the file.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub steps: Vec<String>,
+    /// Why it cannot be started, with the place in the file; empty: it can.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub wrong: String,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
+fn is_false(b: &bool) -> bool {
+    !*b
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
+fn is_zero(n: &u32) -> bool {
+    *n == 0
 }

@@ -25,8 +25,9 @@ fn agents_are_kept_as_they_stood_last_and_announced_once() {
     store.put_agent(done.clone()).wait().unwrap();
     let all = store.agents(root).unwrap();
     assert_eq!(all, [done.clone(), row("main/a2", AgentState::Queued)]);
-    let append =
-        Append { announced: Some((root, vec![AgentId("main/a1".into())])), ..Append::new(root, "main") };
+    let agents = vec![AgentId("main/a1".into())];
+    let told = crate::append::Announced { root, agents, workflows: Vec::new() };
+    let append = Append { announced: Some(told), ..Append::new(root, "main") };
     store.append(append).wait().unwrap();
     assert!(store.agents(root).unwrap()[0].announced);
     // What is written of it later does not make it be told again, until it works again.

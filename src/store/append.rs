@@ -15,7 +15,7 @@ use crate::lease::Lease;
 use crate::open::Store;
 use crate::running::Running;
 use crate::ticket::Ticket;
-use crate::{agents, audit, costs, heads, history, lease, ops, queue, running, sessions, todos};
+use crate::{agents, audit, costs, heads, history, lease, ops, queue, running, sessions, todos, workflows};
 
 /// What is to be added. All of it is on disk when the ticket resolves, or none.
 #[derive(Clone, Debug)]
@@ -44,8 +44,17 @@ pub struct Append {
     pub prompt: Option<String>,
     /// When set: the session must still be ours, else nothing happens ([`StoreError::Held`]).
     pub lease: Option<Lease>,
-    /// Agents (of this session) whose end is told in `entries`.
-    pub announced: Option<(SessionId, Vec<AgentId>)>,
+    /// Whose end is told in `entries`.
+    pub announced: Option<Announced>,
+}
+
+/// Agents and workflows of a session whose end the main agent is told of.
+#[derive(Clone, Debug)]
+pub struct Announced {
+    pub root: SessionId,
+    pub agents: Vec<AgentId>,
+    /// By their ids, `w1`.
+    pub workflows: Vec<String>,
 }
 
 impl Append {
@@ -167,8 +176,9 @@ impl Prepared {
         for row in &append.audit {
             audit::insert(conn, row)?;
         }
-        if let Some((root, ids)) = &append.announced {
-            agents::announced(conn, *root, ids)?;
+        if let Some(told) = &append.announced {
+            agents::announced(conn, told.root, &told.agents)?;
+            workflows::announced(conn, told.root, &told.workflows)?;
         }
         if let Some(prompt) = &append.prompt {
             history::insert(conn, session, prompt, *now)?;
@@ -200,7 +210,7 @@ impl Prepared {
 }
 
 /// The first words of a message, in one line.
-fn preview(text: &str) -> String {
+pub(crate) fn preview(text: &str) -> String {
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
     match words.char_indices().nth(200) {
         Some((end, _)) => words[..end].to_owned(),

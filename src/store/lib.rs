@@ -84,7 +84,7 @@ mod testing;
 
 pub use agents::AgentRow;
 pub use apart::Apart;
-pub use append::Append;
+pub use append::{Announced, Append};
 pub use branches::{BranchRow, TagRow};
 pub use costs::{Call, Spent};
 pub use doctor::Doctor;

@@ -19,6 +19,7 @@ pub(crate) const MIGRATIONS: &[&str] = &[
     include_str!("schema/0004_branches.sql"),
     include_str!("schema/0005_agents.sql"),
     include_str!("schema/0006_workflows.sql"),
+    include_str!("schema/0007_announced.sql"),
 ];
 
 /// So many versions ahead is damage, not the future.

@@ -139,6 +139,17 @@ impl Store {
         })
     }
 
+    /// The person did something in a session that is no message: it is listed from now on, by these words as long as
+    /// nothing was said in it.
+    pub fn used(&self, id: SessionId, words: String) -> Ticket<()> {
+        let now = self.now();
+        self.write(move |conn| {
+            conn.prepare_cached("UPDATE sessions SET preview = ?2 WHERE id = ?1 AND preview = ''")?
+                .execute(params![id.0, crate::append::preview(&words)])?;
+            touch(conn, id, now)
+        })
+    }
+
     /// One session.
     ///
     /// # Errors

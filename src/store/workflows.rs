@@ -22,6 +22,8 @@ pub struct WorkflowRow {
     pub definition: Value,
     pub state: StepState,
     pub created: Time,
+    /// The main agent was told of its end.
+    pub announced: bool,
     /// By the step's id; a step that nothing is known of has not begun.
     pub steps: BTreeMap<String, WorkflowStep>,
 }
@@ -49,20 +51,32 @@ fn json(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or(Value::Null)
 }
 
+/// Marks workflows whose end stands in an entry of this commit.
+pub(crate) fn announced(conn: &Connection, root: SessionId, ids: &[String]) -> Result<()> {
+    for id in ids {
+        conn.prepare_cached("UPDATE workflows SET announced = 1 WHERE root = ?1 AND id = ?2")?
+            .execute(params![root.0, id])?;
+    }
+    Ok(())
+}
+
 impl Store {
     /// Writes a workflow down as it stands, without its steps.
     pub fn put_workflow(&self, row: WorkflowRow) -> Ticket<()> {
         self.write(move |conn| {
             conn.prepare_cached(
-                "INSERT INTO workflows(root, id, definition, state, created) VALUES(?1, ?2, ?3, ?4, ?5)
-                 ON CONFLICT(root, id) DO UPDATE SET definition = ?3, state = ?4",
+                "INSERT INTO workflows(root, id, definition, state, created, announced)
+                 VALUES(?1, ?2, ?3, ?4, ?5, ?6)
+                 ON CONFLICT(root, id) DO UPDATE SET definition = ?3, state = ?4,
+                   announced = max(announced AND ?4 = state, ?6)",
             )?
             .execute(params![
                 row.root.0,
                 row.id,
                 row.definition.to_string(),
                 word(row.state)?,
-                row.created.millis()
+                row.created.millis(),
+                row.announced
             ])?;
             Ok(())
         })
@@ -95,7 +109,8 @@ impl Store {
     pub fn workflows(&self, root: SessionId) -> Result<Vec<WorkflowRow>> {
         self.read(|conn| {
             let mut statement = conn.prepare_cached(
-                "SELECT id, definition, state, created FROM workflows WHERE root = ?1 ORDER BY created, id",
+                "SELECT id, definition, state, created, announced FROM workflows
+                 WHERE root = ?1 ORDER BY created, id",
             )?;
             let rows = statement.query_map(params![root.0], |r| {
                 Ok(WorkflowRow {
@@ -104,6 +119,7 @@ impl Store {
                     definition: json(&r.get::<_, String>(1)?),
                     state: state(r.get(2)?),
                     created: Time(r.get(3)?),
+                    announced: r.get(4)?,
                     steps: BTreeMap::new(),
                 })
             })?;

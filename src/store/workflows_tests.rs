@@ -5,6 +5,7 @@ use tiller_protocol::AgentId;
 use tiller_protocol::workflow::StepState;
 
 use super::{WorkflowRow, WorkflowStep};
+use crate::append::{Announced, Append};
 use crate::testing::*;
 
 #[test]
@@ -17,6 +18,7 @@ fn a_workflow_is_kept_with_each_step_as_it_stood_last() {
         definition: json!({"steps": []}),
         state,
         created: NOW,
+        announced: false,
         steps: BTreeMap::new(),
     };
     let step = |state, report| WorkflowStep { state, agent: Some(AgentId("main/a1".into())), report };
@@ -33,4 +35,27 @@ fn a_workflow_is_kept_with_each_step_as_it_stood_last() {
     assert_eq!(all[0].steps["a"], step(StepState::Done, Some(json!({"summary": "s"}))));
     assert_eq!(all[0].steps["b"].state, StepState::Skipped);
     assert_eq!(all[0].steps.len(), 2);
+}
+
+#[test]
+fn an_end_is_announced_once_and_a_new_end_again() {
+    let (_dir, store) = scratch();
+    let root = session(&store, 1);
+    let put = |state| {
+        let (id, definition, steps) = ("w1".into(), json!({}), BTreeMap::new());
+        let row = WorkflowRow { root, id, definition, state, created: NOW, announced: false, steps };
+        store.put_workflow(row).wait().unwrap();
+    };
+    let told = || store.workflows(root).unwrap()[0].announced;
+    put(StepState::Failed);
+    assert!(!told());
+    let announced = Announced { root, agents: Vec::new(), workflows: vec!["w1".into()] };
+    let append = Append { announced: Some(announced), ..Append::new(root, "main") };
+    store.append(append).wait().unwrap();
+    assert!(told());
+    put(StepState::Failed);
+    assert!(told(), "it is the same end");
+    put(StepState::Running);
+    put(StepState::Done);
+    assert!(!told());
 }

@@ -70,6 +70,7 @@ pub const GROUPS: &[(&str, &[ActionSpec])] = &[
     ("Branches", dialog::branches::ACTIONS),
     ("History search", dialog::history::ACTIONS),
     ("Go back", dialog::restore::ACTIONS),
+    ("Workflow", dialog::flow::ACTIONS),
     ("Branch that was left", dialog::leave::ACTIONS),
     ("Search in sessions", dialog::search::ACTIONS),
     ("Queue", dialog::queue::ACTIONS),

@@ -355,7 +355,10 @@ impl App {
             }
             EventBody::State(StateEvent::ProfileChanged { profile }) => {
                 let meaning = crate::dialog::profile::meaning(*profile);
-                self.say(format!("permission mode {}: {meaning}", profile.word()));
+                let said = format!("permission mode {}: {meaning}", profile.word());
+                // Who goes through the modes reads only the last one.
+                let notice = Notice::new(NoticeKind::Info, said);
+                self.toasts.push_about(self.model.mono, "mode", notice);
             }
             EventBody::State(StateEvent::ModelChanged { .. }) => {
                 self.model_chosen();

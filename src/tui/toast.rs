@@ -21,14 +21,27 @@ const WIDEST: usize = 96;
 /// The toasts on screen.
 #[derive(Default)]
 pub(crate) struct Toasts {
-    list: Vec<(Duration, Notice)>,
+    list: Vec<Toast>,
+}
+
+struct Toast {
+    until: Duration,
+    notice: Notice,
+    /// What it is about; empty: only itself.
+    subject: &'static str,
 }
 
 impl Toasts {
     pub(crate) fn push(&mut self, now: Duration, notice: Notice) {
+        self.push_about(now, "", notice);
+    }
+
+    /// In place of the one before about the same.
+    pub(crate) fn push_about(&mut self, now: Duration, subject: &'static str, notice: Notice) {
         let stay = Duration::from_secs(if notice.kind == NoticeKind::Info { 4 } else { 8 });
-        self.list.retain(|(_, n)| n.message != notice.message);
-        self.list.push((now + stay, notice));
+        let same = |t: &Toast| !subject.is_empty() && t.subject == subject;
+        self.list.retain(|t| t.notice.message != notice.message && !same(t));
+        self.list.push(Toast { until: now + stay, notice, subject });
         if self.list.len() > MOST {
             self.list.remove(0);
         }
@@ -36,18 +49,18 @@ impl Toasts {
 
     /// Forgets those whose time is over.
     pub(crate) fn expire(&mut self, now: Duration) {
-        self.list.retain(|(until, _)| *until > now);
+        self.list.retain(|t| t.until > now);
     }
 
     /// When the next one goes.
     pub(crate) fn wake(&self) -> Option<Duration> {
-        self.list.iter().map(|(until, _)| *until).min()
+        self.list.iter().map(|t| t.until).min()
     }
 
     /// Draws them at the bottom right of `area`, newest lowest.
     pub(crate) fn draw(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
         let mut bottom = area.bottom();
-        for (_, n) in self.list.iter().rev() {
+        for n in self.list.iter().rev().map(|t| &t.notice) {
             let role = match n.kind {
                 NoticeKind::Info => Role::Strong,
                 NoticeKind::Budget | NoticeKind::Denied => Role::Waiting,

@@ -1,6 +1,7 @@
 //! The engine on threads of its own, made from a [`Setup`].
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use tiller_engine::{Engine, EngineHandle, EventStream, Human, Keys, Open, Parts, Settings};
@@ -110,8 +111,17 @@ impl Running {
             .collect();
         notices.extend(settings::doubled(&setup));
         let name = setup.project_name();
+        let may_load = Arc::new(AtomicBool::new(trusted));
         let trust = (start.ask_trust && !trusted)
-            .then(|| trust::offer(&name, &setup.brings, &store, &status, &shared, start.on_trust))
+            .then(|| {
+                let after = trust::After {
+                    shared: Arc::clone(&shared),
+                    trusted: Arc::clone(&may_load),
+                    config: setup.places.config.clone(),
+                    then: start.on_trust,
+                };
+                trust::offer(&name, &setup.brings, &store, &status, after)
+            })
             .flatten();
         if !trusted && trust.is_none() && !matches!(status, Status::Nothing) {
             notices.push(
@@ -181,7 +191,7 @@ impl Running {
         };
         let child_env = child_env(&setup);
         let env = Arc::new(child_env.clone());
-        let flows = workflows::source(&setup.places.config, &setup.brings, trusted, env);
+        let flows = workflows::source(&setup.places.config, &setup.brings, may_load, env);
         let flows = workflows::with(flows, start.workflow);
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)

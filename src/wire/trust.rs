@@ -1,7 +1,10 @@
 //! The question about what the folder brings, for the engine to put.
 
+use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
+use tiller_config::agents::Origin;
 use tiller_engine::{Agreed, TrustOffer};
 use tiller_permit::Source;
 use tiller_permit::trust::{Brings, Status};
@@ -9,9 +12,20 @@ use tiller_protocol::{Notice, NoticeKind};
 use tiller_store::Store;
 
 use super::settings::Shared;
+use super::{definitions, workflows};
 
 /// What else is done after a yes: the screen reads its settings again.
 pub(crate) type OnTrust = Arc<dyn Fn() + Send + Sync>;
+
+/// What a yes changes besides rules.
+pub(super) struct After {
+    pub(super) shared: Arc<Shared>,
+    /// Read by whoever may use the folder's files from then on.
+    pub(super) trusted: Arc<AtomicBool>,
+    /// The person's configuration folder.
+    pub(super) config: PathBuf,
+    pub(super) then: Option<OnTrust>,
+}
 
 /// The question, where there is one: never asked, or changed since the yes.
 pub(super) fn offer(
@@ -19,8 +33,7 @@ pub(super) fn offer(
     brings: &Brings,
     store: &Store,
     status: &Status,
-    shared: &Arc<Shared>,
-    then: Option<OnTrust>,
+    after: After,
 ) -> Option<TrustOffer> {
     let changed = match status {
         Status::New => false,
@@ -28,8 +41,7 @@ pub(super) fn offer(
         Status::Nothing | Status::Trusted | Status::Never => return None,
     };
     let items = brings.items();
-    let (store, brings, name, shared) =
-        (store.clone(), brings.clone(), folder.to_owned(), Arc::clone(shared));
+    let (store, brings, name) = (store.clone(), brings.clone(), folder.to_owned());
     let decide = move |yes: bool| {
         if yes && brings.too_much {
             return Err("it brings more than can be looked through".into());
@@ -39,11 +51,17 @@ pub(super) fn offer(
             return Ok(Agreed::default());
         }
         let mut agreed = rules(&brings)?;
-        if let Some(wrong) = shared.trust(&brings) {
+        if let Some(wrong) = after.shared.trust(&brings) {
             agreed.settings = true;
             agreed.wrong.extend(wrong);
         }
-        if let Some(then) = &then {
+        let (roles, wrong) = definitions::read(&after.config, &brings, true);
+        agreed.agents = roles.iter().filter(|r| r.from == Origin::Project).count();
+        agreed.roles = (agreed.agents > 0).then_some(roles);
+        agreed.wrong.extend(definitions::told(&wrong));
+        agreed.workflows = workflows::of_project(&brings).count();
+        after.trusted.store(true, Ordering::Relaxed);
+        if let Some(then) = &after.then {
             then();
         }
         Ok(agreed)
@@ -64,7 +82,7 @@ fn rules(brings: &Brings) -> Result<Agreed, String> {
         Notice::new(NoticeKind::Config, format!("{}, {p}", super::rules::PROJECT))
             .hint("Until it is mended, what the rule was about asks.")
     });
-    Ok(Agreed { wrong: wrong.collect(), rules, settings: false })
+    Ok(Agreed { wrong: wrong.collect(), rules, ..Agreed::default() })
 }
 
 #[cfg(test)]

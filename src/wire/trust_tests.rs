@@ -12,6 +12,11 @@ fn shared(project: &std::path::Path) -> Arc<Shared> {
     Shared::of(Arc::new(|_| None), project.join("no-keys"), sources)
 }
 
+fn after(shared: &Arc<Shared>, then: Option<OnTrust>) -> After {
+    let (trusted, config) = (Arc::new(AtomicBool::new(false)), PathBuf::from("no-config"));
+    After { shared: Arc::clone(shared), trusted, config, then }
+}
+
 fn stored(store: &Store, folder: &str) -> Option<Stored> {
     store.trust(folder).unwrap().map(|row| Stored {
         choice: if row.trusted { Choice::Trust } else { Choice::Never },
@@ -28,7 +33,7 @@ fn a_yes_is_kept_and_gives_the_rules_of_the_bytes_that_were_shown() {
     let store = Store::not_saving("a test", Options::default()).unwrap();
     let brings = discover(tmp.path());
     let shared = shared(tmp.path());
-    let offer = |brings: &Brings, status: &Status| super::offer("/p", brings, &store, status, &shared, None);
+    let offer = |brings: &Brings, status: &Status| super::offer("/p", brings, &store, status, after(&shared, None));
     assert!(offer(&brings, &Status::Nothing).is_none());
     assert!(offer(&brings, &Status::Never).is_none());
     let asked = offer(&brings, &status(&brings, None)).unwrap();
@@ -58,7 +63,7 @@ fn a_file_of_rules_that_cannot_be_read_asks_for_everything() {
     std::fs::write(tmp.path().join(".tiller/permissions.yaml"), "allow: [[[").unwrap();
     let store = Store::not_saving("a test", Options::default()).unwrap();
     let brings = discover(tmp.path());
-    let asked = offer("/p", &brings, &store, &Status::New, &shared(tmp.path()), None).unwrap();
+    let asked = offer("/p", &brings, &store, &Status::New, after(&shared(tmp.path()), None)).unwrap();
     let agreed = (asked.decide)(true).unwrap();
     // Which, and why, is told.
     assert!(agreed.wrong[0].message.contains("permissions.yaml"), "{:?}", agreed.wrong);
@@ -79,7 +84,7 @@ fn settings_hold_at_once_and_what_cannot_be_read_is_named() {
     let told = Arc::new(std::sync::atomic::AtomicBool::new(false));
     let (hear, then) = (Arc::clone(&told), true);
     let then: OnTrust = Arc::new(move || hear.store(then, std::sync::atomic::Ordering::SeqCst));
-    let asked = offer("/p", &brings, &store, &Status::New, &shared, Some(then)).unwrap();
+    let asked = offer("/p", &brings, &store, &Status::New, after(&shared, Some(then))).unwrap();
     let agreed = (asked.decide)(true).unwrap();
     assert!(agreed.settings && told.load(std::sync::atomic::Ordering::SeqCst), "the screen hears of it");
     assert_eq!(shared.current().limits.turns, 3);

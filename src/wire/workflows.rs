@@ -3,12 +3,14 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use tiller_config::Problem;
 use tiller_config::workflows::{LARGEST, Sheet, sheet, stem};
 use tiller_engine::Workflows;
 use tiller_link::external::Adapters;
 use tiller_permit::trust::Brings;
+use tiller_protocol::WorkflowFile;
 use tiller_tool::crew::workflow::{Known, Wrong};
 use tiller_tool::crew::{Task, Workflow};
 use tiller_tool::shell::find_program;
@@ -46,7 +48,8 @@ impl Filed {
                 }
             }
         }
-        let flow = Workflow { name, description, steps: tasks };
+        let places = lines.iter().map(|(line, column)| format!("{}:{line}:{column}", path.display())).collect();
+        let flow = Workflow { name, description, steps: tasks, places };
         if wrong.is_empty() { Ok(Self { flow, path: path.to_owned(), lines }) } else { Err(wrong) }
     }
 
@@ -75,25 +78,37 @@ pub(crate) fn cli(adapters: &Adapters, name: &str, env: &[(String, String)]) -> 
     (!there).then(|| format!("{name} is not installed: {}", own.install))
 }
 
+/// Files of workflows, and whether the project's may be used.
+struct Files {
+    /// The project's, as they were when the folder was looked at; `None`: left out.
+    project: BTreeMap<String, Option<Vec<u8>>>,
+    /// The person may say yes while it runs.
+    trusted: Arc<AtomicBool>,
+    /// The person's folder.
+    user: PathBuf,
+}
+
 /// For the engine. The project's files are those that were looked at when the person said yes.
 pub(super) fn source(
     config: &Path,
     brings: &Brings,
-    trusted: bool,
+    trusted: Arc<AtomicBool>,
     env: Arc<Vec<(String, String)>>,
 ) -> Workflows {
-    let of_project = |f: &&tiller_permit::trust::Found| f.item.kind == KIND && stem(&f.item.path).is_some();
-    let project: BTreeMap<String, Option<Vec<u8>>> = brings
-        .found
-        .iter()
-        .filter(of_project)
-        .map(|f| (f.item.path.clone(), f.bytes.clone().filter(|_| trusted && !brings.too_much)))
-        .collect();
-    let (user, adapters) = (config.join(FOLDER), config.join("adapters"));
+    let project =
+        of_project(brings).map(|f| (f.item.path.clone(), f.bytes.clone().filter(|_| !brings.too_much)));
+    let files = Arc::new(Files { project: project.collect(), trusted, user: config.join(FOLDER) });
+    let (all, adapters) = (Arc::clone(&files), config.join("adapters"));
     Workflows {
-        find: Arc::new(move |name| find(name, &project, trusted, &user)),
+        list: Arc::new(move || all.list()),
+        find: Arc::new(move |name| files.find(name)),
         cli: Arc::new(move |name| cli(&Adapters::load(std::slice::from_ref(&adapters)), name, &env)),
     }
+}
+
+/// The folder's files of workflows.
+pub(super) fn of_project(brings: &Brings) -> impl Iterator<Item = &tiller_permit::trust::Found> {
+    brings.found.iter().filter(|f| f.item.kind == KIND && stem(&f.item.path).is_some())
 }
 
 /// The same, with one that the person named by its file, before all others.
@@ -106,45 +121,86 @@ pub(super) fn with(all: Workflows, own: Option<Workflow>) -> Workflows {
     }
 }
 
-/// One by its name: the project's before the person's.
-fn find(
-    name: &str,
-    project: &BTreeMap<String, Option<Vec<u8>>>,
-    trusted: bool,
-    user: &Path,
-) -> Result<Workflow, String> {
-    let words = |wrong: Vec<Problem>| wrong.iter().map(Problem::to_string).collect::<Vec<_>>().join("; ");
-    let parse = |path: &Path, bytes: &[u8]| Filed::parse(path, bytes).map(|f| f.flow).map_err(words);
-    let name = name.trim();
-    match project.iter().find(|(path, _)| stem(path) == Some(name)) {
-        Some((path, Some(bytes))) => return parse(Path::new(path), bytes),
-        Some((path, None)) if trusted => {
-            return Err(format!(
-                "{path} is left out: it is a link, too large, or there is too much beside it"
-            ));
+impl Files {
+    /// One by its name: the project's before the person's.
+    fn find(&self, name: &str) -> Result<Workflow, String> {
+        let name = name.trim();
+        if let Some((path, bytes)) = self.project.iter().find(|(path, _)| stem(path) == Some(name)) {
+            return self.of_project(path, bytes.as_deref());
         }
-        Some((path, None)) => {
+        let files = self.persons();
+        if let Some((_, path)) = files.iter().find(|(stem, _)| stem == name) {
+            return parse(path, &read(path)?);
+        }
+        let mut names: Vec<&str> = self.project.keys().filter_map(|p| stem(p)).collect();
+        names.extend(files.iter().map(|(stem, _)| stem.as_str()));
+        names.sort_unstable();
+        names.dedup();
+        Err(match names.is_empty() {
+            true => format!(
+                "there is no workflow `{name}`: put one into .tiller/workflows/{name}.toml or {}",
+                self.user.display()
+            ),
+            false => format!("there is no workflow `{name}`; there are {}", names.join(", ")),
+        })
+    }
+
+    fn of_project(&self, path: &str, bytes: Option<&[u8]>) -> Result<Workflow, String> {
+        if !self.trusted.load(Ordering::Relaxed) {
             return Err(format!("{path} is left out: this folder is not trusted (see `tiller trust`)"));
         }
-        None => {}
+        match bytes {
+            Some(bytes) => parse(Path::new(path), bytes),
+            None => {
+                Err(format!("{path} is left out: it is a link, too large, or there is too much beside it"))
+            }
+        }
     }
-    let files: Vec<PathBuf> =
-        std::fs::read_dir(user).into_iter().flatten().flatten().map(|e| e.path()).collect();
-    let stem_of = |p: &PathBuf| p.file_name().and_then(|n| n.to_str()).and_then(stem).map(str::to_owned);
-    if let Some(path) = files.iter().find(|p| stem_of(p).as_deref() == Some(name)) {
-        return parse(path, &read(path)?);
+
+    /// The person's files, by their names.
+    fn persons(&self) -> Vec<(String, PathBuf)> {
+        let files = std::fs::read_dir(&self.user).into_iter().flatten().flatten().map(|e| e.path());
+        let named = |path: PathBuf| {
+            let stem = path.file_name().and_then(|n| n.to_str()).and_then(stem)?.to_owned();
+            Some((stem, path))
+        };
+        let mut all: Vec<_> = files.filter_map(named).collect();
+        all.sort();
+        all
     }
-    let mut names: Vec<String> = project.keys().filter_map(|p| stem(p)).map(str::to_owned).collect();
-    names.extend(files.iter().filter_map(stem_of));
-    names.sort();
-    names.dedup();
-    Err(match names.is_empty() {
-        true => format!(
-            "there is no workflow `{name}`: put one into .tiller/workflows/{name}.toml or {}",
-            user.display()
-        ),
-        false => format!("there is no workflow `{name}`; there are {}", names.join(", ")),
-    })
+
+    /// All of them by name. What the project has hides what the person has.
+    fn list(&self) -> Vec<WorkflowFile> {
+        let mut all: BTreeMap<String, WorkflowFile> = BTreeMap::new();
+        for (stem, path) in self.persons() {
+            let flow = read(&path).and_then(|bytes| parse(&path, &bytes));
+            all.entry(stem.clone()).or_insert_with(|| row(stem, path.display().to_string(), flow));
+        }
+        let mut project: BTreeMap<String, WorkflowFile> = BTreeMap::new();
+        for (path, bytes) in &self.project {
+            if let Some(stem) = stem(path).map(str::to_owned) {
+                let flow = self.of_project(path, bytes.as_deref());
+                project.entry(stem.clone()).or_insert_with(|| row(stem, path.clone(), flow));
+            }
+        }
+        all.append(&mut project);
+        all.into_values().collect()
+    }
+}
+
+fn parse(path: &Path, bytes: &[u8]) -> Result<Workflow, String> {
+    let words = |wrong: Vec<Problem>| wrong.iter().map(Problem::to_string).collect::<Vec<_>>().join("; ");
+    Filed::parse(path, bytes).map(|f| f.flow).map_err(words)
+}
+
+fn row(name: String, path: String, flow: Result<Workflow, String>) -> WorkflowFile {
+    match flow {
+        Ok(flow) => {
+            let steps = flow.steps.into_iter().filter_map(|s| s.id).collect();
+            WorkflowFile { name, path, description: flow.description, steps, wrong: String::new() }
+        }
+        Err(wrong) => WorkflowFile { name, path, wrong, ..WorkflowFile::default() },
+    }
 }
 
 /// A file's bytes. One that is too large comes with one byte too many, so that it is told as such.

@@ -1,5 +1,6 @@
 use std::fs;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use tiller_permit::trust::discover;
 
@@ -18,7 +19,7 @@ fn the_projects_come_only_after_a_yes_and_as_they_were_then() {
     let brings = discover(project.path());
     fs::write(theirs.join("ship.toml"), SHIP.replace("\"g\"", "\"other\"")).unwrap();
     let env = Arc::new(Vec::new());
-    let of = |trusted| source(home.path(), &brings, trusted, Arc::clone(&env));
+    let of = |trusted| source(home.path(), &brings, Arc::new(AtomicBool::new(trusted)), Arc::clone(&env));
     let said = (of(false).find)("ship").unwrap_err();
     assert!(said.contains(".tiller/workflows/ship.toml is left out: this folder is not trusted"), "{said}");
     let flow = (of(true).find)("ship").unwrap();
@@ -35,7 +36,7 @@ fn mistakes_have_their_lines_and_programs_are_looked_for() {
     fs::create_dir_all(&mine).unwrap();
     fs::write(mine.join("bad.toml"), format!("{SHIP}\n[[steps]]\nid = \"b\"\ngaol = \"g\"\n")).unwrap();
     let brings = discover(home.path());
-    let flows = source(home.path(), &brings, true, Arc::new(Vec::new()));
+    let flows = source(home.path(), &brings, Arc::new(AtomicBool::new(true)), Arc::new(Vec::new()));
     let said = (flows.find)("bad").unwrap_err();
     assert!(said.contains("bad.toml:5:1: step b: unknown field `gaol`"), "{said}");
     assert!((flows.cli)("nonsense").unwrap().contains("there is no program `nonsense`; there are "));

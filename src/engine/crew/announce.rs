@@ -60,6 +60,12 @@ impl Core {
                     }
                 }
                 self.crew.telling.extend(told);
+                for no in std::mem::take(&mut self.crew.flows_to_tell) {
+                    if let Some(flow) = self.crew.flows.get_mut(&no) {
+                        flow.announced = true;
+                        self.crew.telling_flows.push(flow.id.clone());
+                    }
+                }
             }
         }
     }

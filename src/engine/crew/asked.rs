@@ -6,15 +6,13 @@ use tiller_protocol::command::TurnCommand;
 use tiller_protocol::{AgentId, AgentState, CommandBody, EntryId, Message, SendMode};
 use tiller_tool::crew::port::Note;
 use tiller_tool::crew::{CrewAsk, CrewReply, Row};
-use tokio::sync::oneshot;
 
+use super::flow::Reply;
 use super::flow_run::Starter;
 use super::waits::{How, WaitFor};
 use super::{CrewMsg, route};
 use crate::core::Core;
 use crate::msg::Msg;
-
-type Reply = oneshot::Sender<Result<CrewReply, String>>;
 
 /// Notes of one board, and bytes of a note.
 const NOTES: usize = 200;
@@ -29,6 +27,7 @@ impl Core {
         ask: CrewAsk,
         reply: Reply,
     ) {
+        let Some((ask, reply)) = self.admitted(by, (&call, entry), ask, reply) else { return };
         let said = match ask {
             CrewAsk::Run(brief) => {
                 if let Some(report) = brief.reuse.then(|| self.same(&brief)).flatten() {
@@ -179,7 +178,7 @@ impl Core {
                 seconds: m.report.as_ref().map_or(0.0, |r| r.seconds),
             })
             .collect();
-        let roles = self.w.roles.iter().map(|r| (r.name.clone(), r.description.clone())).collect();
+        let roles = self.w.roles().iter().map(|r| (r.name.clone(), r.description.clone())).collect();
         let caps = &self.w.config().agents;
         let more = caps.total.saturating_sub(self.crew.members.len());
         let mut left = format!("Left: {more} agents, {} at a time", caps.running);

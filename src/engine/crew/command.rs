@@ -10,12 +10,14 @@ use tiller_protocol::{
 use tiller_store::{Store, StoreError};
 use tiller_tool::crew::{Brief, CrewReply, Report};
 
+use super::flow::Step;
 use super::flow_run::Starter;
 use super::route;
 use super::waits::How;
 use crate::bus::ClientId;
 use crate::core::Core;
 use crate::msg::Msg;
+use crate::saves::{After, Then};
 use crate::session::load;
 
 /// Entries of a session that are looked through.
@@ -32,7 +34,11 @@ impl Core {
                 let brief =
                     Brief { goal, agent: role, model: model.map(|m| m.0), cli, isolated, ..Brief::default() };
                 let by = AgentId::main();
+                let words = brief.goal.clone();
                 let told = self.recruit(&by, (None, None), brief, true);
+                if told.is_ok() {
+                    self.used_for(words);
+                }
                 told.map(|id| format!("agent {} is started", id.name()))
             }
             AgentCommand::Pause { id } => self.rest(&id, true),
@@ -57,8 +63,11 @@ impl Core {
             AgentCommand::Workflow { name } => {
                 return self.check_flow(Starter::Person { client, cause }, Err(name));
             }
-            AgentCommand::WorkflowResume { id } => self.resume_flow(&id),
+            AgentCommand::WorkflowResume { id } => self.resume_flow(&id, 0),
             AgentCommand::WorkflowCancel { id } => self.cancel_flow(&id),
+            AgentCommand::WorkflowPause { id, paused } => self.pause_flow(&id, paused),
+            AgentCommand::WorkflowRetry { id, step, note } => self.retry_step(&id, &step, note),
+            AgentCommand::WorkflowCancelStep { id, step } => self.cancel_step(&id, &step),
             AgentCommand::Diff { id } => match self.known(&id) {
                 Ok(()) => return self.agent_diff(client, cause, &id),
                 Err(why) => Err(why),
@@ -71,6 +80,12 @@ impl Core {
         self.muster();
     }
 
+    /// The session is one that was used, also when nothing was said in it.
+    pub(crate) fn used_for(&mut self, words: String) {
+        let ticket = self.w.store.used(self.s.id, self.redact(&words));
+        self.saves.push(ticket, After { events: Vec::new(), then: Then::Nothing });
+    }
+
     fn known(&self, id: &AgentId) -> Result<(), String> {
         match self.crew.members.contains_key(id) {
             true => Ok(()),
@@ -78,7 +93,7 @@ impl Core {
         }
     }
 
-    fn rest(&mut self, id: &AgentId, paused: bool) -> Result<String, String> {
+    pub(super) fn rest(&mut self, id: &AgentId, paused: bool) -> Result<String, String> {
         self.known(id)?;
         let hands = self.crew.members.get(id).filter(|m| m.state().at_work()).and_then(|m| m.hands.as_ref());
         let Some(hands) = hands else { return Err(format!("agent {} does not run", id.name())) };
@@ -133,19 +148,40 @@ impl Core {
 
     fn resume_all(&mut self) -> Result<String, String> {
         let stopped = |m: &&super::member::Member| m.state() == AgentState::Interrupted;
-        let all: Vec<AgentId> = self.crew.members.values().filter(stopped).map(|m| m.id.clone()).collect();
-        if all.is_empty() {
+        let mut all: Vec<AgentId> =
+            self.crew.members.values().filter(stopped).map(|m| m.id.clone()).collect();
+        // A workflow takes its own agents along.
+        let waits = |f: &super::flow::Flow| f.state == tiller_protocol::StepState::Interrupted;
+        let flows: Vec<u32> =
+            self.crew.flows.iter().filter(|(_, f)| waits(f)).map(|(no, _)| *no).collect();
+        all.retain(|id| self.crew.flow_of(id).is_none_or(|no| !flows.contains(&no)));
+        if all.is_empty() && flows.is_empty() {
             return Err("no agent was interrupted".into());
         }
         for id in &all {
             self.resume(id)?;
         }
-        Ok(format!("{} agents go on", all.len()))
+        for no in &flows {
+            self.resume_flow(&format!("w{no}"), 0)?;
+        }
+        let many = |n: usize, one: &str| match n {
+            0 => None,
+            1 => Some(format!("1 {one}")),
+            n => Some(format!("{n} {one}s")),
+        };
+        let parts: Vec<String> =
+            [many(all.len(), "agent"), many(flows.len(), "workflow")].into_iter().flatten().collect();
+        let verb = if all.len() + flows.len() == 1 { "goes" } else { "go" };
+        Ok(format!("{} {verb} on", parts.join(" and ")))
     }
 
     fn retry(&mut self, id: &AgentId, note: Option<String>) -> Result<String, String> {
         self.known(id)?;
         let Some(member) = self.crew.members.get(id) else { return Err("it is gone".into()) };
+        // Its result is a step's: that is what is tried again, with what needs it.
+        if let Some(of) = member.order.brief.step.clone().as_deref().and_then(Step::of) {
+            return self.retry_step(of.flow, of.step, note);
+        }
         let mut brief = member.order.brief.clone();
         let from = (member.order.call.clone(), member.order.spawned_by);
         if let Some(report) = &member.report {
@@ -183,6 +219,7 @@ impl Core {
     fn put_behind(&mut self, id: &AgentId) -> Result<String, String> {
         self.known(id)?;
         if let Some(step) = self.crew.members.get(id).and_then(|m| m.order.brief.step.as_deref()) {
+            let step = step.split('#').next().unwrap_or(step);
             return Err(format!("agent {} works at the step {step}, which waits for it", id.name()));
         }
         let at = self.crew.waits.iter().position(|w| w.how == How::Own && w.ids == [id.clone()]);

@@ -1,21 +1,29 @@
 //! A workflow as the main agent's task keeps it: each step's state, its agent, what it brought.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex};
 
 use serde::{Deserialize, Serialize};
 use tiller_protocol::event::StateEvent;
 use tiller_protocol::workflow::{StepState, StepView, WorkflowView};
-use tiller_protocol::{AgentId, EventBody, SessionId, Time};
+use tiller_protocol::{AgentId, EntryId, EventBody, SessionId, Time};
 use tiller_store::{WorkflowRow, WorkflowStep};
-use tiller_tool::crew::{CrewReply, Report, Workflow};
+use tiller_tool::crew::{CrewAsk, CrewReply, Report, Workflow};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
+use super::member::Member;
 use crate::core::Core;
 use crate::saves::{After, Then};
 
-/// Characters of what a step brought that its row shows.
+/// Characters of what a step is to do, or brought, that its row shows.
 const SAID: usize = 500;
+
+/// To whoever asked.
+pub(crate) type Reply = oneshot::Sender<Result<CrewReply, String>>;
+
+/// Steps that the person gave up, for whoever runs them.
+pub(crate) type GivenUp = Arc<Mutex<BTreeSet<String>>>;
 
 /// One workflow.
 pub(crate) struct Flow {
@@ -27,7 +35,18 @@ pub(crate) struct Flow {
     /// While it runs: stops it.
     pub(crate) stop: Option<CancellationToken>,
     /// The call that waits for it.
-    pub(crate) reply: Option<oneshot::Sender<Result<CrewReply, String>>>,
+    pub(crate) reply: Option<Reply>,
+    /// The main agent was told of its end.
+    pub(crate) announced: bool,
+    /// It rests: what its steps want to begin meanwhile.
+    pub(crate) paused: Option<Vec<Held>>,
+    pub(crate) given_up: GivenUp,
+}
+
+/// What waits until a workflow goes on.
+pub(crate) enum Held {
+    Begins { step: String, reply: oneshot::Sender<Option<String>> },
+    Asked { by: AgentId, call: String, entry: Option<EntryId>, ask: Box<CrewAsk>, reply: Reply },
 }
 
 /// One step of it.
@@ -44,11 +63,12 @@ impl Flow {
         if self.made_of.name.is_empty() { self.id.clone() } else { self.made_of.name.clone() }
     }
 
-    /// Its row.
-    pub(crate) fn view(&self) -> WorkflowView {
+    /// Its row. Who looks at what a step brought is known by the tasks of the crew.
+    pub(crate) fn view(&self, crew: &BTreeMap<AgentId, Member>) -> WorkflowView {
         let step = |task: &tiller_tool::crew::Task| {
             let id = task.id.clone().unwrap_or_default();
             let own = self.steps.get(&id).cloned().unwrap_or_default();
+            let (reviewers, round) = self.reviewers(&id, own.agent.as_ref(), crew);
             let by = task.brief.cli.clone().or_else(|| task.brief.agent.clone());
             let said = own.report.as_ref().map(|r| crate::job::cut(&super::member::words(r), SAID));
             StepView {
@@ -56,12 +76,36 @@ impl Flow {
                 needs: task.depends_on.clone(),
                 state: own.state,
                 by: by.unwrap_or_default(),
+                goal: crate::job::cut(task.brief.goal.trim(), SAID),
                 agent: own.agent,
+                reviewers,
+                round,
+                rounds: task.review.as_ref().map_or(0, |r| r.rounds),
                 said: said.unwrap_or_default(),
             }
         };
         let steps = self.made_of.steps.iter().map(step).collect();
-        WorkflowView { id: self.id.clone(), name: self.name(), state: self.state, steps }
+        let paused = self.paused.is_some();
+        WorkflowView { id: self.id.clone(), name: self.name(), state: self.state, paused, steps }
+    }
+
+    /// Those that look at what this agent brought for a step, oldest first, and in which round they are.
+    fn reviewers(
+        &self,
+        step: &str,
+        agent: Option<&AgentId>,
+        crew: &BTreeMap<AgentId, Member>,
+    ) -> (Vec<AgentId>, u32) {
+        let Some(first) = agent.map(order) else { return (Vec::new(), 0) };
+        let part = |m: &Member| {
+            let of = Step::of(m.order.brief.step.as_deref()?)?;
+            (of.flow == self.id && of.step == step && order(&m.id) > first).then_some(of.part?.parse().ok())
+        };
+        let mut all: Vec<(u32, AgentId, Option<u32>)> =
+            crew.values().filter_map(|m| Some((order(&m.id), m.id.clone(), part(m)?))).collect();
+        all.sort();
+        let round = all.iter().filter_map(|(_, _, round)| *round).max().unwrap_or(0);
+        (all.into_iter().map(|(_, id, _)| id).collect(), round)
     }
 
     /// As it is kept, without its steps.
@@ -72,6 +116,7 @@ impl Flow {
             definition: serde_json::to_value(&self.made_of).unwrap_or_default(),
             state: self.state,
             created: self.created,
+            announced: self.announced,
             steps: BTreeMap::new(),
         }
     }
@@ -98,7 +143,31 @@ impl Flow {
             steps: row.steps.into_iter().map(|(id, s)| (id, step(s))).collect(),
             stop: None,
             reply: None,
+            announced: row.announced,
+            paused: None,
+            given_up: GivenUp::default(),
         }
+    }
+}
+
+/// Agents are numbered as they are started.
+fn order(id: &AgentId) -> u32 {
+    id.name().trim_start_matches('a').parse().unwrap_or(0)
+}
+
+/// What an agent is there for: `w1/build`, or a part of that beside the work itself: `w1/build#2` looks at it in the
+/// second round.
+pub(crate) struct Step<'a> {
+    pub(crate) flow: &'a str,
+    pub(crate) step: &'a str,
+    pub(crate) part: Option<&'a str>,
+}
+
+impl<'a> Step<'a> {
+    pub(crate) fn of(text: &'a str) -> Option<Self> {
+        let (flow, rest) = text.split_once('/')?;
+        let (step, part) = rest.split_once('#').map_or((rest, None), |(step, part)| (step, Some(part)));
+        Some(Self { flow, step, part })
     }
 }
 
@@ -116,13 +185,13 @@ pub(crate) fn state_of(report: &Report) -> StepState {
 impl Core {
     /// Rows of all workflows, for a snapshot.
     pub(crate) fn flow_rows(&self) -> Vec<WorkflowView> {
-        self.crew.flows.values().map(Flow::view).collect()
+        self.crew.flows.values().map(|f| f.view(&self.crew.members)).collect()
     }
 
     pub(crate) fn show_flow(&self, no: u32) {
         if let Some(flow) = self.crew.flows.get(&no) {
-            self.bus
-                .publish(&self.place(), EventBody::State(StateEvent::WorkflowChanged { view: flow.view() }));
+            let view = flow.view(&self.crew.members);
+            self.bus.publish(&self.place(), EventBody::State(StateEvent::WorkflowChanged { view }));
         }
     }
 
@@ -149,12 +218,14 @@ impl Core {
         self.show_flow(no);
     }
 
-    /// An agent was taken on for a step: `w1/build`.
+    /// An agent was taken on for a step.
     pub(crate) fn step_taken(&mut self, id: &AgentId) {
         let step = self.crew.members.get(id).and_then(|m| m.order.brief.step.clone());
-        let Some((flow, step)) = step.as_deref().and_then(|s| s.split_once('/')) else { return };
-        if let Some(no) = number(flow) {
-            self.change_step(no, step, |s| s.agent = Some(id.clone()));
+        let Some(of) = step.as_deref().and_then(Step::of) else { return };
+        match (number(of.flow), of.part) {
+            (Some(no), None) => self.change_step(no, of.step, |s| s.agent = Some(id.clone())),
+            (Some(no), Some(_)) => self.show_flow(no),
+            (None, _) => {}
         }
     }
 }

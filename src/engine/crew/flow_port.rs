@@ -9,9 +9,11 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use super::CrewMsg;
+use super::flow::GivenUp;
 use super::flow_run::FlowMsg;
 use crate::msg::Msg;
 use crate::ports::{AskedOver, ENDED};
+use crate::world::lock;
 
 pub(crate) struct FlowPort {
     pub(crate) no: u32,
@@ -22,6 +24,7 @@ pub(crate) struct FlowPort {
     /// What was brought before.
     pub(crate) kept: BTreeMap<String, Report>,
     pub(crate) stop: CancellationToken,
+    pub(crate) given_up: GivenUp,
 }
 
 impl FlowPort {
@@ -45,6 +48,10 @@ impl Ask for FlowPort {
 
     fn stopped(&self) -> bool {
         self.stop.is_cancelled()
+    }
+
+    fn given_up(&self, step: &str) -> bool {
+        lock(&self.given_up).contains(step)
     }
 
     fn kept(&self, step: &str) -> Option<Report> {

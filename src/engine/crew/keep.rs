@@ -47,6 +47,7 @@ impl Core {
             Err(error) => return self.notice(error.notice()),
         };
         let mut interrupted = Vec::new();
+        let roles = self.w.roles();
         for row in rows {
             let order: Order = serde_json::from_value(row.brief).unwrap_or_default();
             let number = row.id.name().trim_start_matches('a').parse().unwrap_or(0);
@@ -54,7 +55,7 @@ impl Core {
             self.crew.purse.recall(&row.id, order.used.0, order.used.1);
             self.crew.purse.limit(&row.id, order.limits);
             let mut member = Member::new(row.id.clone(), row.session, order, row.created);
-            member.role = member.order.brief.agent.as_ref().and_then(|a| self.w.roles.get(a).cloned());
+            member.role = member.order.brief.agent.as_ref().and_then(|a| roles.get(a).cloned());
             member.view.state = row.state;
             member.view.cost =
                 (member.order.used.1 > 0).then_some(tiller_protocol::Cost(member.order.used.1));

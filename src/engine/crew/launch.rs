@@ -26,7 +26,7 @@ impl Core {
     pub(crate) fn muster(&mut self) {
         let places = self.w.config().agents.running;
         while !self.stop && self.quitting.is_none() && self.crew.running() < places {
-            let Some(id) = self.crew.line.pop_front() else { return };
+            let Some(id) = self.crew.next_in_line() else { return };
             // One that was stopped before it began may have its folder already.
             let bare = |m: &super::member::Member| m.order.brief.isolated && m.order.folder.is_empty();
             if self.crew.members.get(&id).is_some_and(bare) {

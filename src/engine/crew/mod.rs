@@ -17,6 +17,7 @@
 //! | `outside`, `outside_ask` | programs of other vendors as agents |
 //! | `keep` | over a restart |
 //! | `flow`, `flow_run`, `flow_port` | a workflow as it is kept; it starts, stops, goes on; what its steps are run with |
+//! | `flow_steer` | what the person does with it |
 
 mod announce;
 mod asked;
@@ -25,6 +26,7 @@ mod command;
 mod flow;
 mod flow_port;
 mod flow_run;
+mod flow_steer;
 mod keep;
 mod launch;
 mod me;

@@ -49,9 +49,13 @@ impl Core {
         if brief.goal.trim().is_empty() {
             return Err("there is no goal".into());
         }
+        if let Some(skill) = brief.skills.first() {
+            return Err(tiller_tool::crew::no_skill(skill));
+        }
+        let roles = self.w.roles();
         let brief = self.settled(brief);
         let role = match &brief.agent {
-            Some(name) => Some(self.w.roles.get(name).cloned().ok_or_else(|| self.w.roles.no_such(name))?),
+            Some(name) => Some(roles.get(name).cloned().ok_or_else(|| roles.no_such(name))?),
             None => None,
         };
         let pick = role.as_ref().map(|r| &r.pick);
@@ -98,14 +102,15 @@ impl Core {
 
     /// A task as it is kept: who does it is said in one way.
     pub(super) fn settled(&self, mut brief: Brief) -> Brief {
+        let roles = self.w.roles();
         // A program of another vendor may stand where a role does: `@claude`, `@codex:headless`.
         if brief.cli.is_none()
-            && let Some(name) = brief.agent.clone().filter(|a| self.w.roles.get(a).is_none())
+            && let Some(name) = brief.agent.clone().filter(|a| roles.get(a).is_none())
             && self.program(&name).is_ok()
         {
             (brief.cli, brief.agent) = (Some(name), None);
         }
-        let role = brief.agent.as_ref().and_then(|name| self.w.roles.get(name));
+        let role = brief.agent.as_ref().and_then(|name| roles.get(name));
         brief.cli = brief.cli.or_else(|| role.and_then(|r| r.cli.clone())).filter(|c| !c.is_empty());
         brief
     }

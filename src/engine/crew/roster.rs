@@ -32,6 +32,9 @@ pub(crate) struct Crew {
     /// Ends that the next entry tells, and those that the entry on its way tells.
     pub(crate) to_tell: Vec<AgentId>,
     pub(crate) telling: Vec<AgentId>,
+    /// The same of workflows.
+    pub(crate) flows_to_tell: Vec<u32>,
+    pub(crate) telling_flows: Vec<String>,
     /// For whose session.
     pub(crate) root: Option<SessionId>,
 }
@@ -63,6 +66,22 @@ impl Crew {
                 _ => format!("there is no agent {name}; yours are: {}", names.join(", ")),
             }
         })
+    }
+
+    /// The workflow that a member works for.
+    pub(crate) fn flow_of(&self, id: &AgentId) -> Option<u32> {
+        let step = self.members.get(id)?.order.brief.step.as_deref()?;
+        super::flow::number(super::flow::Step::of(step)?.flow)
+    }
+
+    /// The next one that may start; those of a workflow that rests stay in line.
+    pub(crate) fn next_in_line(&mut self) -> Option<AgentId> {
+        let rests = |id: &AgentId| {
+            let flow = self.flow_of(id).and_then(|no| self.flows.get(&no));
+            flow.is_some_and(|f| f.paused.is_some())
+        };
+        let at = self.line.iter().position(|id| !rests(id))?;
+        self.line.remove(at)
     }
 
     /// Those that take one of the places for agents that run, also while their folder is made or their session read.

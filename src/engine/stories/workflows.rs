@@ -25,7 +25,7 @@ fn named(name: &'static str, steps: Value) -> Workflows {
         if asked == name { Ok(flow.clone()) } else { Err(format!("there is no workflow {asked}")) }
     };
     let cli = |cli: &str| (cli == "gone").then(|| "gone is not installed".to_owned());
-    Workflows { find: Arc::new(find), cli: Arc::new(cli) }
+    Workflows { list: Arc::new(Vec::new), find: Arc::new(find), cli: Arc::new(cli) }
 }
 
 fn to(command: AgentCommand) -> CommandBody {

@@ -24,6 +24,8 @@ pub(crate) enum Intent {
     Ask,
     /// Give parts to agents of their own.
     Delegate(Vec<String>),
+    /// The same as a workflow: the last part waits for the others.
+    Workflow(Vec<String>),
     /// Give one task to an agent in the background.
     Spawn(String),
     /// Replace a text by another, in a file or everywhere.
@@ -40,7 +42,10 @@ pub(crate) enum Intent {
 
 /// Reads a prompt.
 pub(crate) fn read(prompt: &str) -> Intent {
-    let prompt = prompt.trim();
+    // What an agent is told besides its task is about other tasks, or about how an earlier one went.
+    let told = ["\n\nResult of task ", "\n\nAn agent tried this before", "\n\nThe person says: "];
+    let end = told.iter().filter_map(|mark| prompt.find(mark)).min().unwrap_or(prompt.len());
+    let prompt = prompt[..end].trim();
     let low = prompt.to_lowercase();
     let words: Vec<&str> = low.split(|c: char| !c.is_alphanumeric() && c != '-' && c != '\'').collect();
     let has = |list: &[&str]| list.iter().any(|w| words.contains(w));
@@ -72,11 +77,12 @@ pub(crate) fn read(prompt: &str) -> Intent {
             return Intent::Run(bare(&command));
         }
     }
-    if first == "delegate" {
+    if matches!(first, "delegate" | "workflow") {
         let rest = after_word(prompt);
         let rest = rest.lines().next().unwrap_or_default().trim_start_matches(':');
         let parts = rest.split(';').map(|p| p.trim().to_owned()).filter(|p| !p.is_empty());
-        return Intent::Delegate(parts.take(12).collect());
+        let parts = parts.take(12).collect();
+        return if first == "delegate" { Intent::Delegate(parts) } else { Intent::Workflow(parts) };
     }
     if first == "spawn" {
         let goal = after_word(prompt);

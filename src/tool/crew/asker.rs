@@ -19,6 +19,11 @@ pub trait Ask: Send + Sync {
     /// Nothing more is to be started.
     fn stopped(&self) -> bool;
 
+    /// The person does not want this step any more.
+    fn given_up(&self, _step: &str) -> bool {
+        false
+    }
+
     /// What a step brought before, when it is not to be run again.
     fn kept(&self, _step: &str) -> Option<Report> {
         None

@@ -32,6 +32,7 @@ pub(super) async fn verdict(task: &Brief, report: &Report, crew: &Asker) -> Valu
             shape::asked(&schema)
         ),
         label: Some("critic".into()),
+        step: part(task, "critic"),
         bare: true,
         ..Brief::default()
     };
@@ -73,6 +74,7 @@ pub(super) async fn reviewed(task: &Task, review: &Review, mut report: Report, c
             agent: review.by.clone(),
             cli: review.cli.clone(),
             model: review.model.clone(),
+            step: part(&task.brief, &round.to_string()),
             label: Some(format!(
                 "review {round}: {}",
                 task.brief.label.as_deref().unwrap_or(&task.brief.goal)
@@ -104,6 +106,11 @@ pub(super) async fn reviewed(task: &Task, review: &Review, mut report: Report, c
         }
     }
     report
+}
+
+/// What a judge's agent is there for, when the work is a step of a workflow: `w1/build#2`.
+fn part(task: &Brief, part: &str) -> Option<String> {
+    task.step.as_ref().map(|step| format!("{step}#{part}"))
 }
 
 fn points(verdict: &Value) -> String {

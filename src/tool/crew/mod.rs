@@ -42,7 +42,7 @@ pub use port::{Brief, CrewAsk, CrewReply, Report, Row};
 pub use result::AgentResult;
 pub use send::SendToAgent;
 pub use spawn::SpawnAgent;
-pub use task::{Review, Task};
+pub use task::{Review, Task, no_skill};
 pub use wait::WaitAgents;
 pub use workflow::Workflow;
 

@@ -48,7 +48,8 @@ pub struct Brief {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(skip)]
     pub board: Option<String>,
-    /// The step of a workflow that it works at: `w1/build`. Set by the engine.
+    /// The step of a workflow that it works at: `w1/build`; `w1/build#2`: it looks at that in the second round. Set by
+    /// the engine.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(skip)]
     pub step: Option<String>,

@@ -50,6 +50,9 @@ async fn one(at: String, mut task: Task, needs: Vec<(String, Coming)>, crew: Ask
     let mut given = String::new();
     for (name, coming) in needs {
         let report = coming.await;
+        if crew.given_up(&at) {
+            break;
+        }
         if !report.done() {
             let error = format!("not started: task {name}, which it needs, is {}", report.status);
             let label = task.brief.label.clone().unwrap_or_default();
@@ -60,8 +63,16 @@ async fn one(at: String, mut task: Task, needs: Vec<(String, Coming)>, crew: Ask
         given.push_str(&handed_on(&name, &report));
     }
     task.brief.context.push_str(&given);
-    let from = crew.begins(&at, &mut task.brief).await;
-    let report = tried(task, from, &crew).await;
+    let from = if crew.given_up(&at) { None } else { crew.begins(&at, &mut task.brief).await };
+    let label = task.brief.label.clone().unwrap_or_default();
+    let mut report = match crew.given_up(&at) {
+        true => Report { label, ..Report::default() },
+        false => tried(task, from, &crew).await,
+    };
+    if crew.given_up(&at) {
+        report.status = "cancelled".into();
+        report.error = "the person gave it up".into();
+    }
     crew.ends(&at, &report).await;
     report
 }

@@ -18,6 +18,9 @@ pub struct Workflow {
     pub description: String,
     /// Each with an id of its own.
     pub steps: Vec<Task>,
+    /// Where each step stands in its file, `ship.toml:3:1`; empty: it comes from no file.
+    #[serde(skip)]
+    pub places: Vec<String>,
 }
 
 /// What is known here of what steps name. Each gives what is wrong with a name, in a sentence's part.

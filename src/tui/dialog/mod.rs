@@ -22,6 +22,7 @@ pub mod confirm;
 pub(crate) mod deaf;
 pub mod errors;
 pub mod first_run;
+pub(crate) mod flow;
 pub mod help;
 pub mod history;
 pub(crate) mod leave;
@@ -86,6 +87,7 @@ pub const OPENERS: &[Opener] = &[
     opens("ops.open", |_| Ok(Box::new(reports::ops()))),
     opens("compare.open", |_| Ok(Box::new(compare::pick::open()))),
     opens("spawn.open", |_| Ok(Box::new(crate::panel::agents::spawn()))),
+    opens("workflows.open", |app| Ok(flow::open(app))),
     opens("compact.open", |app| {
         if app.model.running {
             Err("a turn runs; stop it first".into())
@@ -120,6 +122,7 @@ pub const OPEN_ACTIONS: &[ActionSpec] = &[
     ActionSpec::new("ops.open", "operations", "What moved the conversation, the files or a title, and when"),
     ActionSpec::new("compare.open", "compare", "Compare this branch with another, side by side"),
     ActionSpec::new("spawn.open", "start an agent", "Start an agent by hand; it works in the background"),
+    ActionSpec::new("workflows.open", "workflows", "Look at workflows as they run, or start one"),
     ActionSpec::new("compact.open", "compact", "Summarise the conversation to make room"),
 ];
 
@@ -171,6 +174,7 @@ pub const SAMPLES: &[Sample] = &[
     ("tree", || Box::new(tree::sample())),
     ("search", || Box::new(search::open(&Model::default()))),
     ("models", || Box::new(model::open())),
+    ("workflow", flow::sample),
 ];
 
 #[cfg(test)]

@@ -31,6 +31,7 @@ pub const SCOPES: &[Scope] = &[
     scope("todo_text", Some("input"), "Todo, words", true),
     scope("text", Some("list"), "Texts", false),
     scope("agents", Some("list"), "Agents", false),
+    scope("flow", Some("list"), "Workflow", false),
     scope("watch", Some("list"), "Watch", false),
     scope("sessions", Some("list"), "Session tree", false),
     scope("tree", Some("list"), "Tree of all sessions", false),

@@ -13,7 +13,7 @@ use tiller_protocol::event::{ReplyEvent, StateEvent, TurnEvent};
 use tiller_protocol::view::{GitState, Snapshot};
 use tiller_protocol::{
     AgentId, Ask, AskId, BranchName, Cost, Event, EventBody, FileChange, GoalView, ModelRef, Notice, Profile,
-    Queued, SessionSummary, Time, TodoItem, Usage,
+    Queued, SessionSummary, Time, TodoItem, Usage, WorkflowView,
 };
 
 pub use talk::Talk;
@@ -32,6 +32,8 @@ pub struct Model {
     pub conversation: conversation::Conversation,
     pub todo: Vec<TodoItem>,
     pub agents: Vec<AgentView>,
+    /// Workflows of the session, in the order in which they were started.
+    pub workflows: Vec<WorkflowView>,
     /// How far the last message to each agent has come.
     pub receipts: HashMap<AgentId, Receipt>,
     pub feed: Vec<FileChange>,
@@ -190,6 +192,7 @@ impl Model {
         self.running = s.running;
         if event.agent.is_main() {
             self.agents = s.agents;
+            self.workflows = s.workflows;
             let known: Vec<&AgentId> = self.agents.iter().map(|a| &a.id).collect();
             self.receipts.retain(|id, _| known.contains(&id));
             self.asks = s.asks;
@@ -239,6 +242,12 @@ impl Model {
                 Some(a) => *a = view.clone(),
                 None => self.agents.push(view.clone()),
             },
+            StateEvent::WorkflowChanged { view } => {
+                match self.workflows.iter_mut().find(|w| w.id == view.id) {
+                    Some(w) => w.clone_from(view),
+                    None => self.workflows.push(view.clone()),
+                }
+            }
             StateEvent::QueueChanged { queue } => self.queue.clone_from(queue),
             StateEvent::WorkspaceChanged { changes } => {
                 self.feed.extend(changes.iter().cloned());

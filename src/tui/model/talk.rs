@@ -190,6 +190,7 @@ fn everybodys(event: &Event) -> bool {
         EventBody::State(e) => matches!(
             e,
             StateEvent::AgentChanged { .. }
+                | StateEvent::WorkflowChanged { .. }
                 | StateEvent::Receipt { .. }
                 | StateEvent::Notice { .. }
                 | StateEvent::WorkspaceChanged { .. }

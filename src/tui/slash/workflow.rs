@@ -3,6 +3,7 @@
 use tiller_protocol::{AgentCommand, CommandBody};
 
 use super::SlashCommand;
+use crate::action::Action;
 use crate::effect::Effect;
 use crate::model::Model;
 
@@ -15,22 +16,22 @@ impl SlashCommand for Workflow {
     }
 
     fn help(&self) -> &'static str {
-        "Run the steps of a file with agents, go on with them, or stop them"
+        "Look at workflows and start them: steps of a file, with agents"
     }
 
     fn usage(&self) -> &'static str {
-        "/workflow NAME | resume w1 | stop w1"
+        "/workflow [NAME | pause w1 | resume w1 | stop w1]"
     }
 
     fn run(&self, args: &str, _model: &Model) -> Result<Vec<Effect>, String> {
+        let id = |id: &str| id.trim().to_owned();
         let command = match args.trim().split_once(char::is_whitespace) {
-            Some(("resume", id)) => AgentCommand::WorkflowResume { id: id.trim().to_owned() },
-            Some(("stop", id)) => AgentCommand::WorkflowCancel { id: id.trim().to_owned() },
+            Some(("pause", of)) => AgentCommand::WorkflowPause { id: id(of), paused: true },
+            Some(("resume", of)) => AgentCommand::WorkflowResume { id: id(of) },
+            Some(("stop", of)) => AgentCommand::WorkflowCancel { id: id(of) },
             Some(_) => return Err("a workflow has one word as its name".into()),
-            None if args.trim().is_empty() => {
-                return Err("write the name of a workflow: that of its file in .tiller/workflows".into());
-            }
-            None => AgentCommand::Workflow { name: args.trim().to_owned() },
+            None if args.trim().is_empty() => return Ok(vec![Effect::Act(Action("workflows.open"))]),
+            None => AgentCommand::Workflow { name: id(args) },
         };
         Ok(vec![Effect::Send(CommandBody::Agent(command))])
     }

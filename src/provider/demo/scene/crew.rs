@@ -6,13 +6,18 @@ use super::shorten;
 use crate::demo::Step;
 use crate::demo::turn::Turn;
 
-/// Each part is done by an agent of its own; then what they brought is told.
-pub(super) fn delegate(turn: &Turn<'_>, parts: &[String]) -> Step {
+/// Each part is done by an agent of its own; then what they brought is told. `steps`: as a workflow, whose last step
+/// waits for the others.
+pub(super) fn delegate(turn: &Turn<'_>, parts: &[String], steps: bool) -> Step {
     let Some(done) = turn.last("delegate_task") else {
         if parts.is_empty() {
             return Step::say(
                 "What shall I give to other agents? For instance: delegate: explain the project; run the tests",
             );
+        }
+        if steps {
+            let words = format!("I make a workflow of {}; the last one waits for the others.", count(parts.len()));
+            return Step::call(words, "delegate_task", json!({"workflow": flow(parts)}));
         }
         let tasks: Vec<Value> = parts.iter().map(|goal| json!({"goal": goal})).collect();
         let words = format!("I give {} to agents of their own, side by side.", count(parts.len()));
@@ -44,6 +49,17 @@ pub(super) fn spawn(turn: &Turn<'_>, goal: &str) -> Step {
         None => Step::call("An agent does that in the background.", "spawn_agent", json!({"goal": goal})),
         Some(done) => Step::say(shorten(done.text.lines().next().unwrap_or_default(), 400)),
     }
+}
+
+/// Steps with the numbers of their parts as ids.
+fn flow(parts: &[String]) -> Vec<Value> {
+    let id = |at: usize| format!("step{}", at + 1);
+    let step = |(at, goal): (usize, &String)| {
+        let last = at > 0 && at + 1 == parts.len();
+        let needs: Vec<String> = (0..at).filter(|_| last).map(id).collect();
+        json!({"id": id(at), "goal": goal, "needs": needs})
+    };
+    parts.iter().enumerate().map(step).collect()
 }
 
 fn count(n: usize) -> String {

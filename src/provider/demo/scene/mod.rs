@@ -44,7 +44,8 @@ pub(crate) fn next(request: &Request) -> Step {
         Intent::Start(command) => look::start(&turn, command),
         Intent::Fetch(url) => look::fetch(&turn, url),
         Intent::Plan(items) => talk::plan(&turn, items),
-        Intent::Delegate(parts) => crew::delegate(&turn, parts),
+        Intent::Delegate(parts) => crew::delegate(&turn, parts, false),
+        Intent::Workflow(parts) => crew::delegate(&turn, parts, true),
         Intent::Spawn(goal) => crew::spawn(&turn, goal),
         Intent::Ask => talk::ask(&turn),
         Intent::Replace { old, new, file } => change::replace(&turn, old, new, file.as_deref()),
@@ -71,7 +72,7 @@ fn recovers(intent: &Intent, tool: &str) -> bool {
     matches!(
         (intent, tool),
         (Intent::Fetch(_), "web_fetch")
-            | (Intent::Delegate(_), "delegate_task")
+            | (Intent::Delegate(_) | Intent::Workflow(_), "delegate_task")
             | (Intent::Ask | Intent::Edit(_) | Intent::Start(_), "clarify")
             | (Intent::Explain(_) | Intent::Edit(_) | Intent::Replace { .. }, "read_file")
             | (Intent::Add(_) | Intent::Fix, "read_file")

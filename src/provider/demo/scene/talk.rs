@@ -21,6 +21,7 @@ I am the built-in demo: a small planner with a few rules, not a language model. 
 - `run COMMAND`, `start COMMAND` (beside the conversation)\n\
 - `plan: one, two, three` and `ask me something`\n\
 - `delegate: explain the project; run the tests` to other agents, `spawn TASK` in the background\n\
+- `workflow: explain the project; run the tests; plan: one, two` as steps, the last after the others\n\
 - a web address: I fetch it\n\
 \n\
 For anything else choose a real model.";

@@ -11,6 +11,7 @@ use tiller_protocol::{
 use super::{Agents, DIFF, KILLED, What, tree};
 use crate::action::Action;
 use crate::dialog::confirm::Confirm;
+use crate::dialog::flow;
 use crate::dialog::words::Words;
 use crate::effect::{Effect, Token};
 use crate::model::Model;
@@ -125,6 +126,11 @@ impl Agents {
 
     /// Does what a key of the panel says; `None`: it is not one of them.
     pub(super) fn key_act(&mut self, id: &str, model: &Model) -> Option<Reply> {
+        if let Some(What::Flow(flow)) = self.chosen()
+            && let Some(reply) = flow::key(model, flow, id)
+        {
+            return Some(reply);
+        }
         Some(match id {
             "list.open" => self.open(model),
             "agents.stop" => self.stop(model),
@@ -179,6 +185,7 @@ impl Agents {
             What::Process(id) => {
                 Reply::with(Effect::AskOf(main, CommandBody::Turn(TurnCommand::StopTool { id }), KILLED))
             }
+            What::Flow(_) => Reply::done(),
             What::Agent(id) if id.is_main() && model.main_runs() => {
                 let stop = CommandBody::Turn(TurnCommand::Interrupt { hard: again });
                 Reply::with(Effect::SendTo(main, stop))
@@ -300,7 +307,7 @@ fn stop_all(model: &Model) -> Reply {
     Reply::with(Effect::Push(Box::new(Confirm::new("stop everything?", text, "stop everything", then))))
 }
 
-fn pause(a: &AgentView, name: &str) -> Reply {
+pub(crate) fn pause(a: &AgentView, name: &str) -> Reply {
     let id = a.id.clone();
     match a.state {
         AgentState::Paused | AgentState::Interrupted => Reply::with(crew(AgentCommand::Resume { id })),
@@ -334,7 +341,7 @@ fn retry(a: &AgentView, name: &str) -> Reply {
     Reply::with(Effect::Push(Box::new(Words::new(&format!("retry {name}"), about, "", Box::new(then)))))
 }
 
-fn raise(a: &AgentView, name: &str) -> Reply {
+pub(crate) fn raise(a: &AgentView, name: &str) -> Reply {
     let limits = a.child.as_ref().map(|c| c.limits).unwrap_or_default();
     let id = a.id.clone();
     let then = move |text: &str| {

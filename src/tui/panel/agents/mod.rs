@@ -12,7 +12,8 @@ use tiller_protocol::command::Query;
 use tiller_protocol::event::{ReplyEvent, ToolEvent, TurnEvent};
 use tiller_protocol::{AgentId, CommandBody, Event, EventBody, Notice, NoticeKind};
 
-pub(crate) use self::keys::{spawn, spawned};
+pub(crate) use self::keys::{message, pause, raise, spawn, spawned};
+pub(crate) use self::tree::nearest_limit;
 use self::tree::{Tree, ended, processes, waits};
 use super::rows::Rows;
 use super::{DrawCx, Hint, Panel, Reply, View};
@@ -69,6 +70,8 @@ pub const ACTIONS: &[ActionSpec] = &[
 enum What {
     Agent(AgentId),
     Tool(String),
+    /// A workflow by its id.
+    Flow(String),
     /// A background process by its id.
     Process(String),
 }
@@ -217,6 +220,15 @@ impl Panel for Agents {
         let mut all = vec![Hint::as_("list.open", "open"), Hint::of("agents.stop")];
         let chosen = match self.chosen() {
             Some(What::Agent(id)) => model.row(id),
+            Some(What::Flow(_)) => {
+                return vec![
+                    Hint::as_("list.open", "look at it"),
+                    Hint::of("agents.stop"),
+                    Hint::of("agents.pause"),
+                    Hint::of("agents.resume"),
+                    Hint::of("agents.stop_all"),
+                ];
+            }
             _ => None,
         };
         if !model.asks.is_empty() {

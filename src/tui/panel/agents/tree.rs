@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use tiller_protocol::{AgentId, AgentState, AgentView, ChildView, Cost, Receipt};
+use tiller_protocol::{AgentId, AgentState, AgentView, ChildView, Cost, Receipt, StepState, WorkflowView};
 
 use super::What;
 use crate::header::{money, short};
@@ -84,10 +84,18 @@ impl Sum {
     }
 }
 
+/// What has a row of the tree.
+#[derive(Clone, Copy)]
+enum Stands<'a> {
+    Agent(&'a AgentView),
+    /// Above the agents of its steps.
+    Flow(&'a WorkflowView),
+}
+
 /// The agents with how deep each stands, in the order of the rows: blocked branches first among siblings, else as
 /// they were started. A wrong parent cannot make it go round for ever.
 pub(super) struct Tree<'a> {
-    pub(super) order: Vec<(&'a AgentView, usize)>,
+    order: Vec<(Stands<'a>, usize)>,
     sums: HashMap<&'a AgentId, Sum>,
 }
 
@@ -120,13 +128,18 @@ impl<'a> Tree<'a> {
         for list in below.values_mut() {
             list.sort_by_key(|a| !sums.get(&a.id).is_some_and(|s| s.waits));
         }
+        let flows = Flows::of(model);
         let mut order = Vec::new();
-        let roots = below.get(&None).into_iter().flatten();
-        let mut stack: Vec<(&AgentView, usize)> = roots.rev().map(|a| (*a, 0)).collect();
-        while let Some((a, depth)) = stack.pop() {
-            if seen.remove(&a.id) {
-                order.push((a, depth));
-                stack.extend(below.get(&Some(&a.id)).into_iter().flatten().rev().map(|c| (*c, depth + 1)));
+        let mut stack: Vec<(Stands<'a>, usize)> = Vec::new();
+        flows.push(&mut stack, below.get(&None), 0);
+        while let Some((row, depth)) = stack.pop() {
+            match row {
+                Stands::Agent(a) if seen.remove(&a.id) => {
+                    order.push((row, depth));
+                    flows.push(&mut stack, below.get(&Some(&a.id)), depth + 1);
+                }
+                Stands::Agent(_) => {}
+                Stands::Flow(_) => order.push((row, depth)),
             }
         }
         Self { order, sums }
@@ -137,7 +150,15 @@ impl<'a> Tree<'a> {
         let columns = usize::from(columns);
         let (mut lines, mut what) = (Vec::new(), Vec::new());
         let shown = model.agent();
-        for (a, depth) in &self.order {
+        for (row, depth) in &self.order {
+            let a = match row {
+                Stands::Agent(a) => a,
+                Stands::Flow(flow) => {
+                    lines.push(self.flow(flow, *depth, columns));
+                    what.push(What::Flow(flow.id.clone()));
+                    continue;
+                }
+            };
             lines.push(self.agent(model, a, *depth, columns));
             what.push(What::Agent(a.id.clone()));
             let inside = depth * 2 + 2;
@@ -156,6 +177,41 @@ impl<'a> Tree<'a> {
             }
         }
         (lines, what)
+    }
+
+    /// How a workflow stands, above the agents of its steps.
+    fn flow(&self, flow: &WorkflowView, depth: usize, columns: usize) -> Line {
+        let state = match (flow.state, flow.paused) {
+            (_, true) => AgentState::Paused,
+            (StepState::Waiting, _) => AgentState::Queued,
+            (StepState::Running, _) => AgentState::Running,
+            (StepState::Done, _) => AgentState::Done,
+            (StepState::Failed, _) => AgentState::Failed,
+            (StepState::Skipped | StepState::Cancelled, _) => AgentState::Cancelled,
+            (StepState::Interrupted, _) => AgentState::Interrupted,
+        };
+        let mut sum = Sum::default();
+        let own = flow.steps.iter().flat_map(|s| s.agent.iter().chain(&s.reviewers));
+        own.for_each(|id| sum.add(self.sums.get(id).copied().unwrap_or_default()));
+        let (mut glyph, mut word, mut role) = look(state);
+        if sum.waits {
+            (glyph, word, role) = look(AgentState::Waiting);
+        }
+        let steps = format!("{}/{} steps", flow.done(), flow.steps.len());
+        let tokens = if sum.tokens > 0 { short(sum.tokens) } else { String::new() };
+        let paid = match sum.cost {
+            Cost(0) => String::new(),
+            paid => format!("sum {}{}", money(paid.usd()), if sum.unknown { "+?" } else { "" }),
+        };
+        let right = [
+            (format!("{glyph} {word}"), role),
+            (steps, Role::Text),
+            (paid, Role::Text),
+            (tokens, Role::Dim),
+        ];
+        let failed = flow.steps.iter().find(|s| s.state == StepState::Failed);
+        let act = failed.map_or(String::new(), |s| format!("{}: {}", s.id, s.said));
+        row(depth * 2, &format!("{} {}", flow.id, flow.name), &right, &act, columns)
     }
 
     fn agent(&self, model: &Model, a: &AgentView, depth: usize, columns: usize) -> Line {
@@ -216,6 +272,52 @@ impl<'a> Tree<'a> {
     }
 }
 
+/// The agents of workflows, which stand together below a row of their own.
+struct Flows<'a> {
+    all: &'a [WorkflowView],
+    /// Of which workflow, and in which place.
+    of: HashMap<&'a AgentId, (usize, usize)>,
+}
+
+impl<'a> Flows<'a> {
+    fn of(model: &'a Model) -> Self {
+        let mut of = HashMap::new();
+        for (at, flow) in model.workflows.iter().enumerate() {
+            let own = flow.steps.iter().flat_map(|s| s.agent.iter().chain(&s.reviewers));
+            for (place, id) in own.enumerate() {
+                of.insert(id, (at, place));
+            }
+        }
+        Self { all: &model.workflows, of }
+    }
+
+    /// Siblings for a stack (the first comes out of it first): each workflow where its first agent stands, and its
+    /// agents below it in the order of its steps. One that is done shows only itself.
+    fn push(&self, stack: &mut Vec<(Stands<'a>, usize)>, siblings: Option<&Vec<&'a AgentView>>, depth: usize) {
+        let mut rows: Vec<(Stands<'a>, usize)> = Vec::new();
+        let mut begun: HashSet<usize> = HashSet::new();
+        for a in siblings.into_iter().flatten() {
+            let Some((at, _)) = self.of.get(&a.id) else {
+                rows.push((Stands::Agent(a), depth));
+                continue;
+            };
+            let Some(flow) = self.all.get(*at).filter(|_| begun.insert(*at)) else { continue };
+            rows.push((Stands::Flow(flow), depth));
+            let mut own: Vec<(usize, &'a AgentView)> = siblings
+                .into_iter()
+                .flatten()
+                .filter_map(|b| self.of.get(&b.id).filter(|of| of.0 == *at).map(|of| (of.1, *b)))
+                .collect();
+            own.sort_by_key(|(place, _)| *place);
+            let over = flow.state == StepState::Done && own.iter().all(|(_, a)| ended(a.state));
+            if !over {
+                rows.extend(own.into_iter().map(|(_, a)| (Stands::Agent(a), depth + 1)));
+            }
+        }
+        stack.extend(rows.into_iter().rev());
+    }
+}
+
 /// What it costs with all below it. The demo model costs nothing, and says so by saying nothing.
 fn cost(a: &AgentView, sum: Sum) -> String {
     let more = if sum.unknown { "+?" } else { "" };
@@ -259,7 +361,7 @@ fn act(a: &AgentView) -> &str {
 }
 
 /// The limit of which most is used: percent, and which one.
-pub(super) fn nearest_limit(child: &ChildView) -> Option<(u64, &'static str)> {
+pub(crate) fn nearest_limit(child: &ChildView) -> Option<(u64, &'static str)> {
     let (used, of) = (&child.used, &child.limits);
     let share = |used: Option<u64>, of: Option<u64>, word: &'static str| {
         let (used, of) = (used.unwrap_or_default(), of?);

@@ -1,0 +1,172 @@
+//! What the person does with a workflow while it runs, or after: rest, one step given up, one step once more.
+
+use std::collections::BTreeSet;
+
+use tiller_protocol::workflow::StepState;
+use tiller_protocol::{AgentId, AgentState, EntryId};
+use tiller_tool::crew::CrewAsk;
+
+use super::flow::{Flow, FlowStep, Held, Reply, Step, number};
+use crate::core::Core;
+use crate::world::lock;
+
+/// Told to whatever a step wants that was given up.
+pub(super) const GIVEN_UP: &str = "the person gave this step up";
+
+impl Core {
+    /// Its agents rest at their next safe point, and nothing of it begins; or all go on.
+    pub(crate) fn pause_flow(&mut self, id: &str, paused: bool) -> Result<String, String> {
+        let no = self.flow_no(id)?;
+        let Some(flow) = self.crew.flows.get_mut(&no).filter(|f| f.stop.is_some()) else {
+            return Err(format!("workflow w{no} does not run"));
+        };
+        match (paused, flow.paused.is_some()) {
+            (true, true) => return Err(format!("workflow w{no} rests already")),
+            (false, false) => return Err(format!("workflow w{no} does not rest")),
+            (true, false) => flow.paused = Some(Vec::new()),
+            (false, true) => {}
+        }
+        let held = if paused { Vec::new() } else { flow.paused.take().unwrap_or_default() };
+        for id in self.flow_agents(no) {
+            let state = self.crew.members.get(&id).map(super::member::Member::state);
+            if paused != (state == Some(AgentState::Paused)) {
+                // One that has not begun waits in line, and one that has just ended needs no rest.
+                let _ = self.rest(&id, paused);
+            }
+        }
+        self.show_flow(no);
+        for held in held {
+            match held {
+                Held::Begins { step, reply } => {
+                    let agent = self.step_begins(no, &step);
+                    let _ = reply.send(agent);
+                }
+                Held::Asked { by, call, entry, ask, reply } => self.asked(&by, call, entry, *ask, reply),
+            }
+        }
+        self.muster();
+        let word = if paused { "rests: its agents stop at their next step" } else { "goes on" };
+        Ok(format!("workflow w{no} {word}"))
+    }
+
+    /// Agents of its steps that are at work, and those below them.
+    fn flow_agents(&self, no: u32) -> Vec<AgentId> {
+        let mut all = BTreeSet::new();
+        for id in self.crew.members.keys().filter(|id| self.crew.flow_of(id) == Some(no)) {
+            all.insert(id.clone());
+            all.extend(self.crew.below(id));
+        }
+        all.retain(|id| self.crew.members.get(id).is_some_and(|m| m.state().at_work()));
+        all.into_iter().collect()
+    }
+
+    /// One step, and all that need it, once more, with a note of the person's.
+    pub(crate) fn retry_step(&mut self, id: &str, step: &str, note: Option<String>) -> Result<String, String> {
+        let no = self.flow_no(id)?;
+        let flow = self.crew.flows.get_mut(&no).ok_or("it is gone")?;
+        flow.known(step)?;
+        if flow.stop.is_some() {
+            return Err(format!("workflow w{no} still runs: a step can be tried again when it has ended"));
+        }
+        let again = flow.needing(step);
+        if let Some(note) = note.filter(|n| !n.trim().is_empty()) {
+            let task = flow.made_of.steps.iter_mut().find(|t| t.id.as_deref() == Some(step));
+            if let Some(task) = task {
+                task.brief.context.push_str(&format!("\n\nThe person says: {}", note.trim()));
+            }
+        }
+        // A step that was interrupted would go on where it was: this one is to begin anew.
+        for step in &again {
+            self.change_step(no, step, |s| *s = FlowStep::default());
+        }
+        self.resume_flow(&format!("w{no}"), again.len())
+    }
+
+    /// Gives one step up. What needs it is left out.
+    pub(crate) fn cancel_step(&mut self, id: &str, step: &str) -> Result<String, String> {
+        let no = self.flow_no(id)?;
+        let flow = self.crew.flows.get_mut(&no).ok_or("it is gone")?;
+        flow.known(step)?;
+        let state = flow.steps.get(step).map(|s| s.state).unwrap_or_default();
+        if flow.stop.is_none() || !matches!(state, StepState::Waiting | StepState::Running) {
+            return Err(format!("step {step} does not run: it is {}", state.word()));
+        }
+        lock(&flow.given_up).insert(step.to_owned());
+        let mine = |brief: &Option<String>| {
+            let of = brief.as_deref().and_then(Step::of);
+            of.is_some_and(|of| number(of.flow) == Some(no) && of.step == step)
+        };
+        let agents: Vec<AgentId> =
+            self.crew.members.values().filter(|m| mine(&m.order.brief.step)).map(|m| m.id.clone()).collect();
+        if state == StepState::Waiting {
+            self.change_step(no, step, |s| s.state = StepState::Cancelled);
+        }
+        agents.iter().for_each(|id| self.cancel_tree(id));
+        Ok(format!("step {step} of w{no} is given up; what needs it is left out"))
+    }
+
+    /// What a step of a workflow asks for; `None`: it was answered, or waits until the workflow goes on.
+    pub(super) fn admitted(
+        &mut self,
+        by: &AgentId,
+        from: (&str, Option<EntryId>),
+        ask: CrewAsk,
+        reply: Reply,
+    ) -> Option<(CrewAsk, Reply)> {
+        let step = match &ask {
+            CrewAsk::Run(brief) => brief.step.clone(),
+            CrewAsk::Again { agent, .. } | CrewAsk::Continue { agent } => {
+                let id = self.crew.find(by, agent).ok();
+                id.and_then(|id| self.crew.members.get(&id)?.order.brief.step.clone())
+            }
+            _ => None,
+        };
+        let of = step.as_deref().and_then(Step::of);
+        let flow = of.as_ref().and_then(|of| self.crew.flows.get_mut(&number(of.flow)?));
+        let (Some(of), Some(flow)) = (of, flow) else { return Some((ask, reply)) };
+        if lock(&flow.given_up).contains(of.step) {
+            // The step may have ended meanwhile.
+            let _ = reply.send(Err(GIVEN_UP.into()));
+            return None;
+        }
+        let Some(held) = &mut flow.paused else { return Some((ask, reply)) };
+        let (call, entry) = (from.0.to_owned(), from.1);
+        held.push(Held::Asked { by: by.clone(), call, entry, ask: Box::new(ask), reply });
+        None
+    }
+}
+
+impl Flow {
+    /// Whether it has this step.
+    fn known(&self, step: &str) -> Result<(), String> {
+        let mut ids = self.made_of.steps.iter().filter_map(|t| t.id.as_deref());
+        if ids.clone().any(|id| id == step) {
+            return Ok(());
+        }
+        let near = crate::nearest::nearest(step, ids.clone());
+        Err(match near {
+            Some(near) => format!("{} has no step {step}; did you mean {near}?", self.id),
+            None => format!("{} has no step {step}; there are: {}", self.id, join(&mut ids)),
+        })
+    }
+
+    /// A step and all that need it, directly or not.
+    fn needing(&self, step: &str) -> BTreeSet<String> {
+        let mut all = BTreeSet::from([step.to_owned()]);
+        loop {
+            let before = all.len();
+            for task in &self.made_of.steps {
+                if task.depends_on.iter().any(|d| all.contains(d)) {
+                    all.extend(task.id.clone());
+                }
+            }
+            if all.len() == before {
+                return all;
+            }
+        }
+    }
+}
+
+fn join<'a>(ids: &mut dyn Iterator<Item = &'a str>) -> String {
+    ids.collect::<Vec<_>>().join(", ")
+}

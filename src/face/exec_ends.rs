@@ -1,0 +1,134 @@
+//! When `exec` ends besides the end of its turn: agents that it started are waited for, and the limits of the kind of
+//! agent that it is are obeyed.
+
+use std::collections::BTreeSet;
+
+use tiller_config::agents::Definition;
+use tiller_protocol::{AgentId, AgentView, Notice, NoticeKind, Usage};
+use tokio::time::{Duration, Instant};
+
+/// What the model is told when all have ended. Their results come with it, as news.
+pub(super) const ENDED: &str =
+    "The agents that you started in the background have ended; what they brought stands below. Finish your answer with it.";
+
+/// Agents that are at work.
+#[derive(Default)]
+pub(super) struct Crew {
+    busy: BTreeSet<AgentId>,
+    /// Nobody wants to wait for them.
+    left: bool,
+    /// The turn has ended, and they are waited for; its line, for readers of JSON.
+    pub(super) held: Option<String>,
+}
+
+impl Crew {
+    pub(super) fn new(left: bool) -> Self {
+        Self { left, ..Self::default() }
+    }
+
+    /// How one stands. True: the last one that was waited for has ended.
+    pub(super) fn hear(&mut self, view: &AgentView) -> bool {
+        if view.state.at_work() {
+            self.busy.insert(view.id.clone());
+            return false;
+        }
+        self.busy.remove(&view.id) && self.busy.is_empty() && self.held.is_some()
+    }
+
+    /// Whether the end of a turn is not the end.
+    pub(super) fn waited_for(&self) -> bool {
+        !self.left && !self.busy.is_empty()
+    }
+
+    pub(super) fn count(&self) -> usize {
+        self.busy.len()
+    }
+}
+
+/// Limits of a definition that the engine does not know for the main agent.
+#[derive(Default)]
+pub(super) struct Limits {
+    name: String,
+    seconds: Option<u64>,
+    until: Option<Instant>,
+    tokens: Option<u64>,
+    /// Which one is reached.
+    pub(super) reached: Option<Notice>,
+}
+
+impl Limits {
+    /// From now on.
+    pub(super) fn of(role: Option<&Definition>) -> Self {
+        let Some(role) = role else { return Self::default() };
+        let seconds = role.limits.seconds;
+        // A limit beyond all time is none.
+        let until = seconds.and_then(|s| Instant::now().checked_add(Duration::from_secs(s)));
+        Self { name: role.name.clone(), seconds, until, tokens: role.limits.tokens, reached: None }
+    }
+
+    /// Comes when the time is over, once.
+    pub(super) async fn late(&self) {
+        match self.until.filter(|_| self.reached.is_none()) {
+            Some(until) => tokio::time::sleep_until(until).await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// The time is over.
+    pub(super) fn over(&mut self) {
+        let text = format!("The limit of {} seconds of {} is reached.", self.seconds.unwrap_or(0), self.name);
+        self.reached = Some(self.notice(text));
+    }
+
+    /// What was used so far. True: it has become too much just now.
+    pub(super) fn used(&mut self, usage: &Usage) -> bool {
+        let used = usage.context().saturating_add(usage.output);
+        let over = self.reached.is_none() && self.tokens.is_some_and(|most| used >= most);
+        if over {
+            let text =
+                format!("The limit of {} tokens of {} is reached: {used}.", self.tokens.unwrap_or(0), self.name);
+            self.reached = Some(self.notice(text));
+        }
+        over
+    }
+
+    fn notice(&self, text: String) -> Notice {
+        Notice::new(NoticeKind::Budget, text)
+            .hint(format!("It stands in the definition of {} (`tiller agents list` names its file).", self.name))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tiller_protocol::AgentState;
+
+    use super::*;
+
+    #[test]
+    fn the_last_agent_that_ends_is_heard_only_when_it_is_waited_for() {
+        let view = |id: &str, state| AgentView { id: AgentId(id.into()), state, ..AgentView::default() };
+        let mut crew = Crew::default();
+        assert!(!crew.hear(&view("main/a1", AgentState::Running)));
+        assert!(!crew.hear(&view("main/a2", AgentState::Queued)));
+        assert!(crew.waited_for() && crew.count() == 2);
+        assert!(!crew.hear(&view("main/a1", AgentState::Done)), "another works, and nobody waits yet");
+        crew.held = Some(String::new());
+        assert!(!crew.hear(&view("main/a1", AgentState::Done)));
+        assert!(crew.hear(&view("main/a2", AgentState::Failed)));
+        assert!(!crew.waited_for());
+        crew.hear(&view("main/a3", AgentState::Running));
+        crew.left = true;
+        assert!(!crew.waited_for());
+    }
+
+    #[test]
+    fn too_many_tokens_are_told_once() {
+        let mut limits = Limits { name: "looker".into(), tokens: Some(100), ..Limits::default() };
+        let usage = |input, output| Usage { input, output, ..Usage::default() };
+        assert!(!limits.used(&usage(90, 9)));
+        assert!(limits.used(&usage(90, 10)));
+        assert!(!limits.used(&usage(200, 10)), "it is known");
+        let said = limits.reached.unwrap().message;
+        assert_eq!(said, "The limit of 100 tokens of looker is reached: 100.");
+    }
+}

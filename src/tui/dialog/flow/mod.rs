@@ -1,0 +1,271 @@
+//! A workflow as it runs: its steps as a picture, how each stands, who works at it, what came out, and the keys that
+//! steer them. One that has ended can be looked at as well, and gone on with from where it failed.
+
+mod draw;
+mod graph;
+mod keys;
+mod start;
+mod sums;
+
+use std::time::Duration;
+
+use crossterm::event::{MouseButton, MouseEvent, MouseEventKind};
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Position, Rect};
+use tiller_protocol::event::{ReplyEvent, StateEvent};
+use tiller_protocol::{AgentId, Event, EventBody, Notice, NoticeKind, StepState, StepView, WorkflowView};
+
+use crate::action::{Action, ActionSpec};
+use crate::app::App;
+use crate::dialog::text::Text;
+use crate::effect::{Effect, Token};
+use crate::model::Model;
+use crate::panel::{DrawCx, Hint, Panel, Reply};
+use crate::text::clean;
+use crate::text::sheet::Sheet;
+
+/// What it can do.
+pub(crate) const ACTIONS: &[ActionSpec] = &[
+    ActionSpec::key_only("flow.forward", "needed by", "To a step that needs the chosen one"),
+    ActionSpec::key_only("flow.back", "needs", "To a step that the chosen one needs"),
+    ActionSpec::key_only("flow.other", "next workflow", "To the next workflow of this session"),
+    ActionSpec::key_only("flow.answer", "answer", "Answer the question of the chosen step, else the next one"),
+    ActionSpec::key_only("flow.steer", "message", "Write to the agent of the chosen step"),
+    ActionSpec::key_only("flow.pause", "pause", "Pause the agent of the chosen step, or let it go on"),
+    ActionSpec::key_only("flow.pause_all", "pause all", "Pause the whole workflow, or let it go on"),
+    ActionSpec::key_only("flow.end", "end step", "Give the chosen step up; what needs it is left out"),
+    ActionSpec::key_only("flow.stop", "stop all", "Stop the whole workflow; what is done stays"),
+    ActionSpec::key_only(
+        "flow.retry",
+        "retry",
+        "The chosen step once more, with all that need it and a note of yours",
+    ),
+    ActionSpec::key_only("flow.resume", "go on", "Go on with all of the workflow that is not done"),
+    ActionSpec::key_only("flow.raise", "limits", "Change the limits of the agent of the chosen step"),
+    ActionSpec::key_only("flow.result", "result", "All that came out of the chosen step"),
+    ActionSpec::key_only("flow.diff", "diff", "What the agent of the chosen step changed"),
+    ActionSpec::key_only("flow.start", "start one", "Start a workflow from a file"),
+];
+
+pub(crate) use self::keys::key;
+
+const DIFF: Token = Token(1);
+
+/// The dialog.
+#[derive(Default)]
+pub(crate) struct Flow {
+    /// Which one is looked at.
+    id: String,
+    /// The chosen step.
+    step: String,
+    /// Rows of the picture, in the order of the screen, and the first that is shown.
+    shape: Vec<graph::Row>,
+    lines: Vec<crate::text::line::Line>,
+    top: usize,
+    /// What is known of the chosen step.
+    detail: Sheet,
+}
+
+/// Opens the one that matters most: it runs, or was started last. Without any: those that can be started.
+pub(super) fn open(app: &App) -> Box<dyn Panel> {
+    match latest(&app.model) {
+        Some(flow) => Box::new(Flow::of(flow)),
+        None => Box::new(start::open()),
+    }
+}
+
+fn latest(model: &Model) -> Option<&WorkflowView> {
+    let all = &model.workflows;
+    all.iter().rfind(|w| w.state == StepState::Running).or_else(|| all.last())
+}
+
+/// Opens this one.
+pub(crate) fn open_at(model: &Model, id: &str) -> Option<Box<dyn Panel>> {
+    let flow = model.workflows.iter().find(|w| w.id == id)?;
+    Some(Box::new(Flow::of(flow)))
+}
+
+impl Flow {
+    fn of(flow: &WorkflowView) -> Self {
+        let mut new = Self { id: flow.id.clone(), ..Self::default() };
+        new.step = first(flow);
+        new
+    }
+
+    fn view<'m>(&self, model: &'m Model) -> Option<&'m WorkflowView> {
+        model.workflows.iter().find(|w| w.id == self.id)
+    }
+
+    fn chosen<'m>(&self, model: &'m Model) -> Option<(&'m WorkflowView, &'m StepView)> {
+        let flow = self.view(model)?;
+        Some((flow, flow.steps.iter().find(|s| s.id == self.step)?))
+    }
+
+    /// The picture of one with so many rows of room.
+    fn shape(flow: &WorkflowView, room: usize) -> Vec<graph::Row> {
+        let needs = graph::needs(&flow.steps);
+        let airy = flow.steps.len() * 2 <= room + 1;
+        graph::rows(&needs, airy)
+    }
+
+    /// Goes up or down by steps.
+    fn go(&mut self, flow: &WorkflowView, by: isize) {
+        let order = graph::order(&graph::needs(&flow.steps));
+        let now = order.iter().position(|s| flow.steps[*s].id == self.step).unwrap_or(0);
+        let to = now.saturating_add_signed(by).min(order.len().saturating_sub(1));
+        if let Some(step) = order.get(to) {
+            self.step.clone_from(&flow.steps[*step].id);
+        }
+    }
+
+    /// The picture's rows and the detail below it, with the line between them.
+    fn split(area: Rect, rows: usize) -> (Rect, Rect, Rect) {
+        let least = (area.height / 3).clamp(4, 12).min(area.height / 2);
+        let most = area.height.saturating_sub(least + 1);
+        let height = u16::try_from(rows).unwrap_or(u16::MAX).min(most).max(1).min(area.height);
+        let (list, rest) = (Rect { height, ..area }, area.height - height);
+        let rule = Rect { y: list.bottom(), height: rest.min(1), ..area };
+        (list, rule, Rect { y: rule.bottom(), height: rest - rule.height, ..area })
+    }
+
+    /// Rows that there may be for the picture.
+    fn room(area: Rect) -> usize {
+        usize::from(area.height.saturating_sub((area.height / 3).clamp(4, 12) + 1))
+    }
+}
+
+/// Where a look at it begins: what waits for the person, runs or failed; else its first step.
+fn first(flow: &WorkflowView) -> String {
+    let of = |state: StepState| flow.steps.iter().find(|s| s.state == state);
+    let order = graph::order(&graph::needs(&flow.steps));
+    let top = order.first().and_then(|s| flow.steps.get(*s));
+    let step = of(StepState::Running).or_else(|| of(StepState::Failed));
+    let step = step.or_else(|| of(StepState::Interrupted)).or(top);
+    step.map_or_else(String::new, |s| s.id.clone())
+}
+
+/// Agents of a step: who works at it, and who looks at that.
+fn agents(step: &StepView) -> impl Iterator<Item = &AgentId> {
+    step.agent.iter().chain(&step.reviewers)
+}
+
+fn say(text: impl Into<String>) -> Reply {
+    Reply::with(Effect::Toast(Notice::new(NoticeKind::Info, text)))
+}
+
+impl Panel for Flow {
+    fn scope(&self) -> &'static str {
+        "flow"
+    }
+
+    fn title(&self, model: &Model) -> String {
+        let Some(flow) = self.view(model) else { return "workflow".into() };
+        let all = &model.workflows;
+        let mut title = format!("workflow {} {}", flow.id, clean::plain(&flow.name));
+        if all.len() > 1 {
+            let at = all.iter().position(|w| w.id == flow.id).unwrap_or(0) + 1;
+            title.push_str(&format!(" ({at} of {})", all.len()));
+        }
+        title
+    }
+
+    fn actions(&self) -> &'static [ActionSpec] {
+        ACTIONS
+    }
+
+    fn act(&mut self, action: Action, model: &Model) -> Reply {
+        self.do_it(action.0, model)
+    }
+
+    fn event(&mut self, event: &Event, model: &Model) -> Reply {
+        // Another session is open: its workflows are others.
+        if matches!(&event.body, EventBody::State(StateEvent::WorkflowChanged { .. })) || self.view(model).is_some()
+        {
+            return Reply::Ignored;
+        }
+        match latest(model) {
+            Some(flow) => *self = Self::of(flow),
+            None => return Reply::with(Effect::Pop),
+        }
+        Reply::done()
+    }
+
+    fn reply(&mut self, token: Token, event: &Event, _model: &Model) -> Reply {
+        let EventBody::Reply(reply) = &event.body else { return Reply::Ignored };
+        match (token, reply.as_ref()) {
+            (DIFF, ReplyEvent::DiffReply { path, diff }) => {
+                Reply::with(Effect::Push(Box::new(Text::diff(&clean::plain(path), diff))))
+            }
+            (_, ReplyEvent::DoneReply { said }) => say(clean::plain(said)),
+            _ => Reply::done(),
+        }
+    }
+
+    fn mouse(&mut self, event: &MouseEvent, area: Rect, model: &Model) -> Reply {
+        let Some(flow) = self.view(model) else { return Reply::done() };
+        match event.kind {
+            MouseEventKind::ScrollDown => self.go(flow, 1),
+            MouseEventKind::ScrollUp => self.go(flow, -1),
+            MouseEventKind::Down(MouseButton::Left) => {
+                let row = usize::from(event.row.saturating_sub(area.y + 1)) + self.top;
+                let step = self.shape.get(row).and_then(|r| flow.steps.get(r.step?));
+                if let Some(step) = step.filter(|_| event.row > area.y) {
+                    let again = step.id == self.step;
+                    self.step.clone_from(&step.id);
+                    if again {
+                        return self.act(Action("list.open"), model);
+                    }
+                }
+            }
+            _ => {}
+        }
+        Reply::done()
+    }
+
+    fn hints(&self, model: &Model) -> Vec<Hint> {
+        self.all_hints(model)
+    }
+
+    fn measure(&mut self, area: Rect, cx: &DrawCx<'_>) {
+        let Some(flow) = self.view(cx.model) else { return };
+        if flow.steps.iter().all(|s| s.id != self.step) {
+            self.step = first(flow);
+        }
+        let body = draw::body(area);
+        self.shape = Self::shape(flow, Self::room(body));
+        self.lines = draw::lines(flow, &self.shape, &self.step, body.width, cx);
+        let (list, _, below) = Self::split(body, self.shape.len());
+        let at = self.shape.iter().position(|r| r.step.is_some_and(|s| flow.steps[s].id == self.step));
+        let (at, page) = (at.unwrap_or(0), usize::from(list.height).max(1));
+        // What leads to it is seen, too, where there is room.
+        self.top = self.top.min(at).max((at + 1).saturating_sub(page));
+        self.top = self.top.min(self.shape.len().saturating_sub(page));
+        let detail = self.chosen(cx.model).map(|(flow, step)| draw::detail(flow, step, cx));
+        self.detail = Sheet::new(detail.unwrap_or_default(), usize::from(below.width).max(1));
+    }
+
+    fn draw(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
+        self.paint(cx, area, buf);
+    }
+
+    fn cursor(&self, area: Rect, model: &Model) -> Option<Position> {
+        let flow = self.view(model)?;
+        let (list, _, _) = Self::split(draw::body(area), self.shape.len());
+        let at = self.shape.iter().position(|r| r.step.is_some_and(|s| flow.steps[s].id == self.step))?;
+        let row = u16::try_from(at.checked_sub(self.top)?).ok()?;
+        (row < list.height).then(|| Position::new(list.x, list.y + row))
+    }
+
+    fn wake(&self, cx: &DrawCx<'_>) -> Option<Duration> {
+        let runs = self.view(cx.model).is_some_and(|w| w.state == StepState::Running && !w.paused);
+        runs.then_some(Duration::from_secs(1))
+    }
+}
+
+/// For the tests that walk all dialogs.
+pub(super) fn sample() -> Box<dyn Panel> {
+    Box::new(Flow { id: "w1".into(), ..Flow::default() })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,89 @@
+//! Workflows of files, to start one.
+
+use tiller_protocol::command::Query;
+use tiller_protocol::event::ReplyEvent;
+use tiller_protocol::{AgentCommand, CommandBody, Event, EventBody, WorkflowFile};
+
+use crate::dialog::picker::{Item, Picker, Source};
+use crate::effect::{Effect, Token};
+use crate::model::Model;
+use crate::text::clean;
+
+const LIST: Token = Token(1);
+
+#[derive(Default)]
+struct Files {
+    rows: Vec<WorkflowFile>,
+    heard: bool,
+}
+
+/// Makes it.
+pub(super) fn open() -> Picker {
+    Picker::new(Files::default())
+}
+
+impl Files {
+    fn row(&self, item: &Item) -> Option<&WorkflowFile> {
+        self.rows.iter().find(|f| f.name == item.id)
+    }
+}
+
+impl Source for Files {
+    fn title(&self) -> String {
+        "start a workflow".into()
+    }
+
+    fn ask(&mut self) -> Vec<(CommandBody, Token)> {
+        vec![(CommandBody::Query(Query::Workflows), LIST)]
+    }
+
+    fn reply(&mut self, _token: Token, event: &Event, _model: &Model) -> bool {
+        let EventBody::Reply(reply) = &event.body else { return false };
+        let ReplyEvent::WorkflowsReply { files } = reply.as_ref() else { return false };
+        self.heard = true;
+        self.rows.clone_from(files);
+        true
+    }
+
+    fn items(&mut self, _model: &Model) -> Vec<Item> {
+        let item = |f: &WorkflowFile| {
+            let about = if f.description.is_empty() { String::new() } else { format!("  {}", f.description) };
+            let n = f.steps.len();
+            let steps = if n == 1 { "1 step".into() } else { format!("{n} steps") };
+            Item {
+                more: f.path.clone(),
+                disabled: (!f.wrong.is_empty()).then(|| "cannot be started".into()),
+                ..Item::new(&f.name, format!("{}{about}", f.name)).detail(steps)
+            }
+        };
+        self.rows.iter().map(item).collect()
+    }
+
+    fn choose(&mut self, item: &Item, model: &Model) -> Vec<Effect> {
+        let start = AgentCommand::Workflow { name: item.id.clone() };
+        let mut then = vec![Effect::Send(CommandBody::Agent(start))];
+        // With a picture of another one below this list, that stays; the new one is in it by key.
+        if model.workflows.is_empty() {
+            then.push(Effect::Focus(crate::panel::View::Composer));
+        }
+        then
+    }
+
+    fn preview(&self, item: &Item) -> Option<String> {
+        let f = self.row(item)?;
+        let steps: String = f.steps.iter().map(|s| format!("- {s}\n")).collect();
+        let text = match f.wrong.is_empty() {
+            true => format!("{}\n\n{}\n\n{steps}", f.path, f.description),
+            false => format!("{}\n\n{}", f.path, f.wrong),
+        };
+        Some(clean::plain_lines(&text))
+    }
+
+    fn nothing(&self) -> &'static str {
+        match (self.heard, self.rows.is_empty()) {
+            (false, _) => "looking...",
+            (true, true) => "no workflow here: put NAME.toml or NAME.yaml into .tiller/workflows",
+            (true, false) => "nothing matches",
+        }
+    }
+}
