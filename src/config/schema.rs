@@ -111,9 +111,26 @@ pub struct ModelInfo {
     pub output: Option<f64>,
     pub cache_read: Option<f64>,
     pub cache_write: Option<f64>,
+    /// What longer prompts cost.
+    pub long: Vec<LongPrompt>,
     pub images: Option<bool>,
     pub thinking: Option<bool>,
     pub tools: Option<bool>,
+}
+
+/// Prices of a whole request, answer included, whose prompt is longer than `over`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LongPrompt {
+    /// Tokens of the prompt, cached ones included.
+    pub over: u64,
+    /// Dollars per million tokens.
+    pub input: f64,
+    pub output: f64,
+    #[serde(default)]
+    pub cache_read: Option<f64>,
+    #[serde(default)]
+    pub cache_write: Option<f64>,
 }
 
 /// Dollars. Soft warns, hard stops and asks.

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tiller_protocol::tool::FileDiff;
-use tiller_protocol::{ChangeKind, EntryId};
+use tiller_protocol::{ChangeKind, EntryId, OpId};
 
 use crate::world::lock;
 
@@ -40,8 +40,10 @@ pub(crate) struct Reviews {
     turns: Vec<(EntryId, Kept)>,
     bytes: usize,
     gone: HashSet<EntryId>,
-    /// What the last rejection did.
+    /// What the last rejection of parts did.
     pub(crate) undo: Vec<Saved>,
+    /// The last rejection was of whole files: the operation in the log.
+    pub(crate) whole: Option<OpId>,
 }
 
 impl Reviews {

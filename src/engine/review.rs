@@ -8,7 +8,7 @@ use tiller_protocol::event::{ReplyEvent, StateEvent};
 use tiller_protocol::review::{Reject, Review};
 use tiller_protocol::tool::{Display, FileDiff};
 use tiller_protocol::{
-    ChangeKind, CommandId, Entry, EntryBody, EntryId, EventBody, Notice, NoticeKind, Origin,
+    ChangeKind, CommandId, Entry, EntryBody, EntryId, EventBody, Notice, NoticeKind, OpId, Origin,
 };
 use tiller_tool::files::revert;
 
@@ -36,7 +36,18 @@ impl Core {
     pub(crate) fn review_command(&mut self, client: ClientId, cause: CommandId, command: ReviewCommand) {
         match command {
             ReviewCommand::Open { turn } => self.review(client, cause, turn),
-            ReviewCommand::Reject { hunks, .. } => self.reject(client, cause, hunks),
+            ReviewCommand::Reject { turn, hunks } => {
+                let (whole, hunks): (Vec<Reject>, Vec<Reject>) =
+                    hunks.into_iter().partition(|r| r.hunk.is_empty());
+                match (whole.is_empty(), hunks.is_empty()) {
+                    (true, _) => self.reject(client, cause, hunks),
+                    (false, true) => self.reject_whole(client, cause, turn, whole),
+                    (false, false) => {
+                        let why = "parts and whole files are taken back one after the other";
+                        self.refuse(client, cause, Notice::new(NoticeKind::User, why));
+                    }
+                }
+            }
             ReviewCommand::UndoReject => self.undo_reject(client, cause),
         }
     }
@@ -165,8 +176,25 @@ impl Core {
         });
     }
 
+    /// What is no text comes back from the states of the files, as in a restore: what somebody else changed since
+    /// stays, and it can be undone.
+    fn reject_whole(&mut self, client: ClientId, cause: CommandId, turn: EntryId, files: Vec<Reject>) {
+        let op = OpId::fresh(&*self.w.ids, self.w.clock.now());
+        {
+            let mut reviews = lock(&self.reviews);
+            (reviews.undo, reviews.whole) = (Vec::new(), Some(op));
+        }
+        self.restore_only(client, cause, turn, files.into_iter().map(|r| r.path).collect(), op);
+    }
+
     fn undo_reject(&mut self, client: ClientId, cause: CommandId) {
-        let undo = std::mem::take(&mut lock(&self.reviews).undo);
+        let (undo, whole) = {
+            let mut reviews = lock(&self.reviews);
+            (std::mem::take(&mut reviews.undo), reviews.whole.take())
+        };
+        if let Some(op) = whole {
+            return self.undo_restore_of(client, cause, op);
+        }
         if undo.is_empty() {
             return self.refuse(client, cause, Notice::new(NoticeKind::User, "nothing was rejected"));
         }
@@ -192,12 +220,22 @@ impl Core {
 
     pub(crate) fn reviewed(&mut self, r: Reviewed) {
         if let Some(undo) = r.undo {
-            lock(&self.reviews).undo = undo;
+            let mut reviews = lock(&self.reviews);
+            (reviews.undo, reviews.whole) = (undo, None);
         }
         for line in r.said {
             self.news.add(line);
         }
         self.bus.reply(r.client, &self.place_of(Some(r.cause)), r.reply);
+    }
+}
+
+/// What went back as a whole, and what did not.
+pub(crate) fn whole_reply(done: &tiller_snapshot::Restored) -> ReplyEvent {
+    let shown = crate::files::back::shown;
+    ReplyEvent::RejectReply {
+        rejected: u32::try_from(done.done.len()).unwrap_or(u32::MAX),
+        conflicts: done.left.iter().map(|l| format!("{}: {}", shown(&l.path), l.why)).collect(),
     }
 }
 

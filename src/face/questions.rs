@@ -92,6 +92,9 @@ pub(super) fn describe(body: &AskBody) -> String {
         AskBody::DeepTier { model, why } => {
             format!("Use the expensive model {}? {}", one_line(model), one_line(why))
         }
+        AskBody::Unpriced { model, why } => {
+            format!("Use {} all the same? {}", one_line(model), one_line(why))
+        }
         AskBody::SessionBusy { holder } => {
             format!("The session is open in {}. Send it on a branch of the session?", one_line(holder))
         }

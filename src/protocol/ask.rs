@@ -41,6 +41,8 @@ pub enum AskBody {
     Budget { what: String, spent: String, limit: String },
     /// The deep tier would be used: may it?
     DeepTier { model: String, why: String },
+    /// A budget cannot be kept with this model, because nobody knows what it costs: use it all the same?
+    Unpriced { model: String, why: String },
     /// The session is open elsewhere.
     SessionBusy { holder: String },
     /// The store cannot be written: go on without saving?
@@ -118,11 +120,11 @@ pub enum AskReply {
     Choice {
         answers: Vec<String>,
     },
-    /// Declined (Esc on a question; "no" to trust, budget, deep tier, plan).
+    /// Declined (Esc on a question; "no" to trust, budget, model, plan).
     Declined,
     /// For `Trust`: no, and do not ask again for this content. For `Plan`: drop it, and plan no more.
     Never,
-    /// Yes (trust, deep tier, not saving, plan). For `Budget`: the new limit, if one was typed.
+    /// Yes (trust, model, not saving, plan). For `Budget`: the new limit, if one was typed.
     Yes {
         #[serde(default)]
         value: Option<String>,

@@ -52,7 +52,7 @@ variants!(reply_event, REPLIES, ReplyEvent: SnapshotReply PageReply SessionsRepl
     AuditReply CostsReply OpsReply CompareReply TakeReply CompareRunReply BranchesReply HistoryReply RestorePreviewReply SearchReply ToolOutputReply ProcessesReply WorkflowsReply
     ContextReply CompactPreviewReply ReviewReply RejectReply DiffReply AsideReply TreeReply
     DoneReply ErrorReply);
-variants!(ask_body, ASKS, AskBody: Permission Clarify Plan Trust Budget DeepTier SessionBusy NotSaving);
+variants!(ask_body, ASKS, AskBody: Permission Clarify Plan Trust Budget DeepTier Unpriced SessionBusy NotSaving);
 variants!(ask_reply, ANSWERS, AskReply: Permission Choice Declined Never Yes Branch ReadOnly);
 
 fn missing(seen: &BTreeSet<&str>, all: &[&[&'static str]]) -> Vec<&'static str> {

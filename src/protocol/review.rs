@@ -14,10 +14,11 @@ pub struct Review {
     pub files: Vec<FileDiff>,
 }
 
-/// One hunk that the person does not want.
+/// One hunk, or one file, that the person does not want.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reject {
     pub path: String,
-    /// The hunk, as a unified difference with file header; its reverse is applied.
+    /// The hunk, as a unified difference with file header; its reverse is applied. Empty: the whole file, text or
+    /// not, as it was before the turn.
     pub hunk: String,
 }

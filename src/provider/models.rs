@@ -73,6 +73,12 @@ fn lookup_rows(provider: &str, model: &str, own: Option<&BTreeMap<String, ModelI
         output: own.output.or(base.output),
         cache_read: own.cache_read.or(base.cache_read),
         cache_write: own.cache_write.or(base.cache_write),
+        // Somebody who wrote down what the model costs did not mean our steps above that.
+        long: if own.long.is_empty() && own.input.is_none() && own.output.is_none() {
+            base.long.clone()
+        } else {
+            own.long
+        },
         images: own.images.or(base.images),
         thinking: own.thinking.or(base.thinking),
         tools: own.tools.or(base.tools),
@@ -95,19 +101,26 @@ fn matches(pattern: &str, text: &str) -> bool {
     text.char_indices().map(|(at, _)| at).chain([text.len()]).any(|at| matches(rest, &text[at..]))
 }
 
-/// What `usage` costs. `None` when a price that it needs is unknown: never 0 for an unknown price.
+/// What the `usage` of one request costs: its prompt's length can decide the price. `None` when a price that it needs is unknown: never 0 for an unknown price.
 pub fn cost(usage: &Usage, info: &ModelInfo) -> Option<Cost> {
     let mut sum = Cost(0);
-    // Vendors without a price for writing to the cache charge the input's, and reads likewise.
-    let terms = [
-        (usage.input, info.input),
-        (usage.output, info.output),
-        (usage.cache_read, info.cache_read.or(info.input)),
-        (usage.cache_write, info.cache_write.or(info.input)),
-    ];
     if info.input.is_none() && info.output.is_none() {
         return None;
     }
+    // Vendors charge the whole request at the rate of the longest step that its prompt has passed.
+    let prompt = usage.context();
+    let long = info.long.iter().filter(|step| prompt > step.over).max_by_key(|step| step.over);
+    let (input, output, cache_read, cache_write) = match long {
+        Some(step) => (Some(step.input), Some(step.output), step.cache_read, step.cache_write),
+        None => (info.input, info.output, info.cache_read, info.cache_write),
+    };
+    // Vendors without a price for writing to the cache charge the input's, and reads likewise.
+    let terms = [
+        (usage.input, input),
+        (usage.output, output),
+        (usage.cache_read, cache_read.or(input)),
+        (usage.cache_write, cache_write.or(input)),
+    ];
     for (tokens, price) in terms {
         if tokens == 0 {
             continue;

@@ -21,6 +21,16 @@ fn the_built_in_table_reads_and_is_sane() {
             assert!(price > 0.0 && price < 1000.0, "{:?}", row.id);
         }
         assert!(i.cache_read.unwrap_or(0.0) <= i.input.unwrap_or(f64::MAX), "{:?}", row.id);
+        let mut below = (0, i.input, i.output);
+        for step in &i.long {
+            assert!(step.over > below.0 && Some(step.over) < i.window, "{:?}", row.id);
+            assert!(below.1.is_some_and(|p| p < step.input), "{:?}", row.id);
+            assert!(below.2.is_some_and(|p| p < step.output), "{:?}", row.id);
+            assert!(step.cache_read.unwrap_or(0.0) <= step.input, "{:?}", row.id);
+            assert_eq!(step.cache_read.is_some(), i.cache_read.is_some(), "{:?}", row.id);
+            assert_eq!(step.cache_write.is_some(), i.cache_write.is_some(), "{:?}", row.id);
+            below = (step.over, Some(step.input), Some(step.output));
+        }
         assert!(i.max_output.unwrap_or(0) <= i.window.unwrap_or(u64::MAX), "{:?}", row.id);
     }
     for (provider, model) in &table.defaults {
@@ -101,6 +111,45 @@ fn p11_cost_saturates_and_unknown_is_never_zero() {
         let info = ModelInfo { input: Some(bad), output: Some(1.0), ..ModelInfo::default() };
         assert_eq!(cost(&usage(5, 5, 0, 0), &info), None);
     }
+}
+
+#[test]
+fn a_long_prompt_costs_its_own_price() {
+    let of = |model: &str, usage| cost(&usage, &lookup("p", model, &Config::default()));
+    // At the limit the short price holds; one token more, and the whole request costs the other.
+    assert_eq!(of("claude-haiku-5-5", usage(100_000, 1000, 0, 0)), Some(Cost(10_500)));
+    assert_eq!(of("claude-haiku-5-5", usage(100_001, 1000, 0, 0)), Some(Cost(50_001 + 2500)));
+    // What came out of the cache, or went into it, is prompt too.
+    assert_eq!(of("claude-haiku-5-5", usage(1, 0, 90_000, 10_000)), Some(Cost(4500 + 6250 + 1)));
+    assert_eq!(of("gpt-5.5", usage(272_000, 0, 0, 0)), Some(Cost(1_360_000)));
+    assert_eq!(of("gpt-5.5", usage(1, 1000, 300_000, 0)), Some(Cost(10 + 45_000 + 300_000)));
+    assert_eq!(of("claude-sonnet-5", usage(900_000, 0, 0, 0)), Some(Cost(1_800_000)), "one price");
+}
+
+#[test]
+fn steps_of_the_person_win_and_their_own_price_stands_alone() {
+    let config = config(
+        r#"
+        [providers.p]
+        kind = "gemini"
+        [providers.p.models."gemini-2.5-pro"]
+        input = 1.0
+        [providers.p.models."x"]
+        input = 1.0
+        output = 2.0
+        long = [{ over = 10, input = 3.0, output = 4.0 }, { over = 20, input = 5.0, output = 6.0 }]
+        [providers.p.models."gemini-3-pro"]
+        window = 7
+        "#,
+    );
+    let of = |model: &str, usage| cost(&usage, &lookup("p", model, &config));
+    assert_eq!(of("gemini-2.5-pro", usage(1_000_000, 0, 0, 0)), Some(Cost(1_000_000)));
+    assert_eq!(of("gemini-3-pro", usage(1_000_000, 0, 0, 0)), Some(Cost(4_000_000)));
+    for (prompt, want) in [(10, 10 + 2), (20, 60 + 4), (21, 105 + 6)] {
+        assert_eq!(of("x", usage(prompt, 1, 0, 0)), Some(Cost(want)), "{prompt}");
+    }
+    // Reads of the cache without a price of their own cost what input costs there.
+    assert_eq!(of("x", usage(0, 0, 21, 0)), Some(Cost(105)));
 }
 
 #[test]

@@ -149,6 +149,7 @@ pub(crate) fn sentence(m: &crate::model::Model, ask: &Ask) -> String {
         AskBody::Budget { what, spent, limit } => format!("{what}: {spent} of {limit} is spent"),
         AskBody::Plan { .. } => format!("{} has a plan: read it, and say yes or no", ask.agent),
         AskBody::DeepTier { model, .. } => format!("use {model}?"),
+        AskBody::Unpriced { model, .. } => format!("use {model} without knowing its price?"),
         AskBody::SessionBusy { holder } => format!("this session is open in process {holder}"),
         AskBody::NotSaving { why } => format!("go on without saving? {why}"),
     }

@@ -315,8 +315,10 @@ impl App {
 
     /// Errors since the log was last looked at.
     pub(crate) fn unseen_errors(&self) -> usize {
-        use tiller_protocol::NoticeKind::Info;
-        self.model.notices.iter().skip(self.told.seen).filter(|(_, n)| n.kind != Info).count()
+        use tiller_protocol::NoticeKind::{Info, User};
+        // What a person asked for and cannot have was said; it is nothing that lasts.
+        let lasts = |(_, n): &&(_, tiller_protocol::Notice)| !matches!(n.kind, Info | User);
+        self.model.notices.iter().skip(self.told.seen).filter(lasts).count()
     }
 }
 

@@ -13,7 +13,7 @@ use tiller_store::StepOf;
 use super::look;
 use crate::bus::ClientId;
 use crate::core::Core;
-use crate::files::{Gone, Took, back, hunks, off, off_thread, unknown};
+use crate::files::{Gone, Took, Way, back, hunks, off, off_thread, unknown};
 
 /// Bytes of a merge with marks that are shown.
 const MARKED: usize = 64 << 10;
@@ -213,7 +213,7 @@ impl Core {
                 let others = watched.others(s, &done.before, StepOf::OthersBeforeRestore(op));
                 watched.own(&done.after);
                 let files = back::named(&s.compare(done.before.id, done.after.id)?);
-                Ok(Gone { done, files, others, took: Some(Took { from, not }) })
+                Ok(Gone { done, files, others, way: Way::Took(Took { from, not }) })
             };
             Ok((keeper.run(work).await.map_err(|e| e.notice())?, title))
         };

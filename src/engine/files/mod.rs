@@ -24,4 +24,4 @@ mod restore;
 pub use keeper::{Keeper, Snapshots};
 pub(crate) use others::{LastState, Watched};
 pub(crate) use record::{NotKept, Waiting};
-pub(crate) use restore::{Gone, Restored, Took, off, off_thread, unknown};
+pub(crate) use restore::{Gone, Restored, Took, Way, off, off_thread, unknown};

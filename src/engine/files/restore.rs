@@ -49,8 +49,17 @@ pub(crate) struct Gone {
     pub(crate) done: tiller_snapshot::Restored,
     pub(crate) files: Vec<StepFile>,
     pub(crate) others: Option<StepRow>,
-    /// It was taken from another branch.
-    pub(crate) took: Option<Took>,
+    pub(crate) way: Way,
+}
+
+/// What it was that changed them.
+pub(crate) enum Way {
+    /// Going back, or undoing that.
+    Back,
+    /// They were taken from another branch.
+    Took(Took),
+    /// The diff review took them back as a whole.
+    Rejected,
 }
 
 /// What was taken, and what was not.
@@ -114,7 +123,7 @@ pub(super) async fn go(
             let (done, files) = back::go(s, &goal, &wishes)?;
             let others = watched.others(s, &done.before, StepOf::OthersBeforeRestore(op));
             watched.own(&done.after);
-            Ok(Gone { done, files, others, took: None })
+            Ok(Gone { done, files, others, way: Way::Back })
         })
         .await;
     done.map_err(|e| e.notice())
@@ -224,16 +233,55 @@ impl Core {
         self.restoring(no, client, cause, done);
     }
 
+    /// Takes these files alone back to what they were at `entry`, as operation `op`.
+    pub(crate) fn restore_only(
+        &mut self,
+        client: ClientId,
+        cause: CommandId,
+        entry: EntryId,
+        paths: Vec<String>,
+        op: OpId,
+    ) {
+        if let Some(why) = self.cannot_restore() {
+            return self.refuse(client, cause, why);
+        }
+        let Some(keeper) = self.w.files.clone() else { return self.refuse(client, cause, off()) };
+        let (store, session, watched) = (self.w.store.clone(), self.s.id, self.watched());
+        let work = async move {
+            let (mut goal, name, _) = off_thread(move || goal(&store, session, entry)).await?;
+            goal.select = Some(paths.into_iter().map(std::path::PathBuf::from).collect());
+            let gone = go(&keeper, goal, Wishes::default(), watched, op).await?;
+            Ok((Gone { way: Way::Rejected, ..gone }, format!("reject files of: {name}")))
+        };
+        self.change_files(client, cause, work, op);
+    }
+
     pub(crate) fn undo_restore(&mut self, client: ClientId, cause: CommandId, redo: bool) {
         if let Some(why) = self.cannot_restore() {
             return self.refuse(client, cause, why);
         }
+        self.undo_last_restore(client, cause, redo, None);
+    }
+
+    /// As [`Self::undo_restore`], when the last one is this.
+    pub(crate) fn undo_restore_of(&mut self, client: ClientId, cause: CommandId, op: OpId) {
+        if let Some(why) = self.cannot_restore() {
+            return self.refuse(client, cause, why);
+        }
+        self.undo_last_restore(client, cause, false, Some(op));
+    }
+
+    fn undo_last_restore(&mut self, client: ClientId, cause: CommandId, redo: bool, only: Option<OpId>) {
         let store = self.w.store.clone();
         let session = self.s.id;
         let found = move || {
             let ops = store.ops(session, OPS).map_err(|e| e.notice())?;
             let none = if redo { "no restore was undone" } else { "no restore of files can be undone" };
             let found = back::undoable(&ops, redo).ok_or_else(|| Notice::new(NoticeKind::User, none))?;
+            if only.is_some_and(|op| op != found.root) {
+                return Err(Notice::new(NoticeKind::User, "files were restored since, so this is not the last")
+                    .hint("/undo goes back step by step; /ops lists the steps"));
+            }
             let title = format!("{} {}", if redo { "redo" } else { "undo" }, found.title);
             Ok((found.goal, found.root, title))
         };
@@ -320,7 +368,7 @@ impl Core {
     pub(crate) fn files_restored(&mut self, r: Restored) {
         self.files_words();
         let waited = self.job_done(r.no);
-        let Gone { done, files, others, took } = match r.result {
+        let Gone { done, files, others, way } = match r.result {
             Ok(gone) => gone,
             Err(notice) => return self.refuse(r.client, r.cause, notice),
         };
@@ -330,10 +378,11 @@ impl Core {
             said = crate::undoing::said(&r.title, &format!("; {said}"));
         }
         let (client, cause) = (r.client, r.cause);
-        let tell = |took: Option<Took>| {
-            let reply = match took {
-                Some(took) => crate::compare::take::reply(&done, took),
-                None => ReplyEvent::DoneReply { said },
+        let tell = |way: Way| {
+            let reply = match way {
+                Way::Took(took) => crate::compare::take::reply(&done, took),
+                Way::Back => ReplyEvent::DoneReply { said },
+                Way::Rejected => crate::review::whole_reply(&done),
             };
             Then::Tell { client, cause, reply: Box::new(reply) }
         };
@@ -358,11 +407,11 @@ impl Core {
             append.op = Some(op);
             let event = |entry| (place.clone(), EventBody::State(StateEvent::Restored { entry }));
             let events = r.entry.or(self.s.head).map(event).into_iter().collect();
-            self.tell_of_files(&files, r.talk.is_some(), took.as_ref());
+            self.tell_of_files(&files, r.talk.is_some(), &way);
             // Told when it is in the log, so that who hears of it can undo it.
-            self.save(append, events, tell(took));
+            self.save(append, events, tell(way));
         } else {
-            self.saves.push_after(crate::saves::After { events: Vec::new(), then: tell(took) });
+            self.saves.push_after(crate::saves::After { events: Vec::new(), then: tell(way) });
         }
         if let Some(entry) = r.talk.filter(|_| waited) {
             self.fork(r.client, r.cause, entry, with);
@@ -374,15 +423,16 @@ impl Core {
     }
 
     /// The model knows the files as it left them.
-    fn tell_of_files(&mut self, files: &[StepFile], back: bool, took: Option<&Took>) {
+    fn tell_of_files(&mut self, files: &[StepFile], back: bool, way: &Way) {
         if back || files.is_empty() {
             return;
         }
         let names: Vec<&str> = files.iter().take(TOLD).map(|f| f.path.as_str()).collect();
         let more = if files.len() > TOLD { ", ..." } else { "" };
-        let did = match took {
-            Some(took) => format!("took from the branch {} what it has of", took.from),
-            None => "restored earlier states of".to_owned(),
+        let did = match way {
+            Way::Took(took) => format!("took from the branch {} what it has of", took.from),
+            Way::Back => "restored earlier states of".to_owned(),
+            Way::Rejected => "took back your change of".to_owned(),
         };
         self.news.add(format!("the person {did} these files: {}{more}", names.join(", ")));
     }

@@ -103,7 +103,7 @@ async fn a_person_may_allow_a_model_without_a_price_for_the_session() {
     rig.submit("one");
     let ask = rig.asked().await;
     assert!(
-        matches!(&ask.body, AskBody::DeepTier { model, why } if model == "fake/m" && why.contains("$1.00")),
+        matches!(&ask.body, AskBody::Unpriced { model, why } if model == "fake/m" && why.contains("$1.00")),
         "{ask:?}"
     );
     rig.answer(&ask, AskReply::Declined);

@@ -94,3 +94,50 @@ async fn a_turn_that_made_a_file_huge_is_reviewed_without_stopping_anything() {
     let ReplyEvent::ReviewReply { review } = rig.reply().await else { panic!() };
     assert!(review.files[0].diff.contains("+TWO"), "as its call showed it: {review:?}");
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_deleted_file_that_is_no_text_comes_back_whole_and_goes_again() {
+    let place = Place::new();
+    let bytes = [0x89, b'P', b'N', b'G', 0, 1, 2, 0xff];
+    std::fs::write(place.work.join("logo.png"), bytes).unwrap();
+    place.file("b.txt", "theirs\n");
+    let patch = "*** Begin Patch\n*** Delete File: logo.png\n*** End Patch";
+    let fake = Fake::with(move |n, _| match n {
+        0 => calls(&[("c0", "patch", json!({ "patch": patch }))]),
+        _ => says("Done."),
+    });
+    let mut rig = place.start_with(&fake, |p| super::files::keeps(&place, p)).await;
+    rig.turn("delete it").await;
+    let file = place.work.join("logo.png");
+    assert!(!file.exists(), "{}", message_text(&fake.request(1), 2));
+    rig.send(CommandBody::Review(ReviewCommand::Open { turn: None }));
+    let ReplyEvent::ReviewReply { review } = rig.reply().await else { panic!() };
+    assert_eq!((review.files.len(), review.files[0].diff.as_str()), (1, ""));
+    let whole = |path: &str| Reject { path: path.into(), hunk: String::new() };
+    let reject = |hunks| CommandBody::Review(ReviewCommand::Reject { turn: review.turn, hunks });
+
+    rig.send(reject(vec![whole("logo.png")]));
+    let ReplyEvent::RejectReply { rejected: 1, conflicts } = rig.reply().await else { panic!() };
+    assert!(conflicts.is_empty(), "{conflicts:?}");
+    assert_eq!(std::fs::read(&file).unwrap(), bytes);
+    rig.send(CommandBody::Review(ReviewCommand::UndoReject));
+    let ReplyEvent::DoneReply { .. } = rig.reply().await else { panic!() };
+    assert!(!file.exists(), "as the agent left it");
+    // Once: what was done before it is not undone by accident.
+    rig.send(CommandBody::Review(ReviewCommand::UndoReject));
+    let ReplyEvent::ErrorReply { notice } = rig.reply().await else { panic!() };
+    assert!(notice.message.contains("nothing was rejected"), "{notice:?}");
+
+    // What the person put there since is not overwritten.
+    std::fs::write(&file, b"\x00mine").unwrap();
+    rig.send(reject(vec![whole("logo.png")]));
+    let ReplyEvent::RejectReply { rejected: 0, conflicts } = rig.reply().await else { panic!() };
+    assert!(conflicts[0].starts_with("logo.png: "), "{conflicts:?}");
+    assert_eq!(std::fs::read(&file).unwrap(), b"\x00mine");
+    assert_eq!(place.read("b.txt"), "theirs\n");
+
+    rig.turn("go on").await;
+    let last = fake.request(fake.count() - 1);
+    let told = message_text(&last, last.messages.len() - 1);
+    assert!(told.contains("took back your change of these files: logo.png"), "{told}");
+}

@@ -68,7 +68,7 @@ impl Core {
                 let stop = Prepared::Stop { status: TurnStatus::Limit, notice: unpriced.notice() };
                 return self.inputs.push_back(Input::Prepared(stop));
             }
-            let body = AskBody::DeepTier { model: unpriced.model.0.clone(), why: unpriced.why() };
+            let body = AskBody::Unpriced { model: unpriced.model.0.clone(), why: unpriced.why() };
             return self.ask_self(About::Unpriced { turn }, body);
         }
         if self.tier() == "deep" && !tiers.deep_allowed && !self.s.deep_allowed {

@@ -1,5 +1,5 @@
-//! Questions of the program itself: trust, a plan, budget, deep tier, a session that is open elsewhere, a store
-//! that cannot be written. Text, buttons, and a field for a new limit or for what to change in a plan.
+//! Questions of the program itself: trust, a plan, budget, a dear model or one without a price, a session that is
+//! open elsewhere, a store that cannot be written. Text, buttons, and a field for a new limit or for what to change in a plan.
 
 #[path = "ask_face.rs"]
 mod face;
@@ -145,6 +145,19 @@ impl Question {
                 vec![line(model, Role::Strong), line(why, Role::Text)],
                 vec![Choice("question.no", "no", no()), Choice("question.yes", "yes, use it", yes())],
             ),
+            AskBody::Unpriced { model, why } => (
+                "use a model whose price is not known?".to_owned(),
+                vec![
+                    line(model, Role::Strong),
+                    line(why, Role::Text),
+                    line(
+                        "Yes holds for this session. To keep the budget, write its price into config.toml, or \
+                         choose another model.",
+                        Role::Dim,
+                    ),
+                ],
+                vec![Choice("question.no", "no", no()), Choice("question.yes", "yes, use it", yes())],
+            ),
             AskBody::SessionBusy { holder } => (
                 "this session is open elsewhere".to_owned(),
                 vec![
@@ -288,6 +301,10 @@ pub(crate) fn samples() -> Vec<Ask> {
             plan:
                 "# Retry logic\n\n1. Find every caller\n2. Move the wait into the client\n3. Run the tests\n"
                     .into(),
+        },
+        AskBody::Unpriced {
+            model: "local/m".into(),
+            why: "its price is not known, so the budget of the session ($5.00) cannot be kept with it".into(),
         },
     ]
     .into_iter()

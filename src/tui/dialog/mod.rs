@@ -161,6 +161,7 @@ pub const SAMPLES: &[Sample] = &[
     ("session busy", || ask::sample(3)),
     ("not saving", || ask::sample(4)),
     ("plan", || ask::sample(5)),
+    ("no price", || ask::sample(6)),
     ("confirm", || Box::new(confirm::sample())),
     ("words", || Box::new(words::sample())),
     ("picker", || Box::new(picker::sample())),

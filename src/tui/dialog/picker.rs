@@ -243,7 +243,8 @@ impl Panel for Picker {
 
     fn place(&self, _model: &Model) -> Place {
         let preview = self.chosen().is_some_and(|i| self.source.preview(i).is_some());
-        Place::Center { width: if preview { 110 } else { 72 }, height: 20 }
+        let wide = preview || self.source.table().is_some();
+        Place::Center { width: if wide { 110 } else { 72 }, height: 20 }
     }
 
     fn rung(&self, _model: &Model) -> Option<Rung> {

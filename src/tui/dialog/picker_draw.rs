@@ -12,10 +12,16 @@ use crate::theme::Role;
 use crate::widget::{draw, input};
 
 impl Picker {
-    /// List and preview side by side, when there is a preview and room for it.
+    /// List and preview side by side, or one below the other, when there is a preview and room for it.
     pub(super) fn split(&self, area: Rect) -> (Rect, Rect, Rect) {
         let field = Rect { height: area.height.min(1), ..area };
         let rest = Rect { y: area.y + field.height, height: area.height - field.height, ..area };
+        if let Some(rows) = self.source.table() {
+            let rows = if rest.height >= rows + 4 { rows } else { 0 };
+            let list = Rect { height: rest.height - rows - u16::from(rows > 0), ..rest };
+            let below = if rows > 0 { rest.width } else { 0 };
+            return (field, list, Rect { y: list.bottom() + 1, height: rows, width: below, ..rest });
+        }
         let wants = self.chosen().is_some_and(|i| self.source.preview(i).is_some());
         if !wants || area.width < 72 {
             return (field, rest, Rect { width: 0, ..rest });
@@ -41,7 +47,8 @@ impl Picker {
             Some(why) => format!("({why})"),
             None => item.detail.clone(),
         };
-        let need = (right.width() as u16).min(area.width / 2);
+        let most = if self.source.table().is_some() { area.width * 2 / 3 } else { area.width / 2 };
+        let need = (right.width() as u16).min(most);
         let left = Rect { width: area.width - need - u16::from(need > 0), ..area };
         draw::text(buf, left, &item.text, style);
         if need > 0 {
@@ -87,8 +94,15 @@ impl Picker {
             && let Some(text) = self.chosen().and_then(|i| self.source.preview(i))
         {
             let l = draw::lines(cx.ascii);
-            for y in preview.top()..preview.bottom() {
-                draw::put(buf, preview.x - 1, y, l.v, cx.theme.style(Role::Border));
+            let border = cx.theme.style(Role::Border);
+            if self.source.table().is_some() {
+                for x in preview.left()..preview.right() {
+                    draw::put(buf, x, preview.y - 1, l.h, border);
+                }
+            } else {
+                for y in preview.top()..preview.bottom() {
+                    draw::put(buf, preview.x - 1, y, l.v, border);
+                }
             }
             let room = Rect { x: preview.x + 1, width: preview.width - 1, ..preview };
             let lines: Vec<Line> = text

@@ -110,6 +110,12 @@ pub trait Source: Any {
         None
     }
 
+    /// A wide table: the details have more room than the texts, and the preview stands below with this many rows
+    /// (0: there is none). `None`: a list, with the preview beside it.
+    fn table(&self) -> Option<u16> {
+        None
+    }
+
     /// What to say when there are no rows.
     fn nothing(&self) -> &'static str {
         "nothing matches"

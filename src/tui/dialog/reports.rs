@@ -10,6 +10,7 @@ use super::picker::{Item, Outcome, Picker, Source};
 use crate::action::{Action, ActionSpec};
 use crate::effect::{Effect, Token};
 use crate::model::Model;
+use crate::header::short;
 use crate::panel::Hint;
 
 /// What they can do besides a picker's own.
@@ -66,14 +67,11 @@ fn report(title: &'static str, ask: CommandBody, rows: fn(&ReplyEvent) -> Option
 
 fn context_rows(r: &ContextReport) -> Vec<Item> {
     let share =
-        |n: u64| r.window.map_or(String::new(), |w| format!("{:>5.1} %", n as f64 * 100.0 / w.max(1) as f64));
+        |n: u64| r.window.map_or(String::new(), |w| format!(" {:>5.1} %", n as f64 * 100.0 / w.max(1) as f64));
     let row = |name: &str, n: u64, note: String| {
         let bar = r.window.map_or(0, |w| (n * 40 / w.max(1)).min(40) as usize);
-        Item {
-            more: note,
-            ..Item::new(name, format!("{name:24} {:<40}", "#".repeat(bar)))
-                .detail(format!("{n:>8} tokens {}", share(n)))
-        }
+        let text = format!("{name:32}{}", "#".repeat(bar));
+        Item { more: note, ..Item::new(name, text.trim_end()).detail(format!("{n:>8} tokens{}", share(n))) }
     };
     let all = if r.exact { "in all (as the provider counts)" } else { "in all (estimated)" };
     let mut rows = vec![row(
@@ -94,11 +92,10 @@ fn cost_rows(r: &ReplyEvent) -> Option<Vec<Item>> {
     let ReplyEvent::CostsReply { rows, total } = r else { return None };
     let row = |c: &CostRow| {
         let cost = c.cost.map_or("unknown".into(), |c| format!("${:.4}", c.usd()));
-        Item::new(&c.key, format!("{:34} {:>5} calls", c.key, c.calls)).detail(format!(
-            "in {:>9}  out {:>8}  {cost:>9}",
-            c.usage.context(),
-            c.usage.output
-        ))
+        let s = if c.calls == 1 { " " } else { "s" };
+        let (read, written) = (short(c.usage.context()), short(c.usage.output));
+        Item::new(&c.key, &c.key)
+            .detail(format!("{:>5} call{s}  {read:>5} in  {written:>5} out  {cost:>9}", c.calls))
     };
     let mut items: Vec<Item> = rows.iter().map(row).collect();
     let sum = total.map_or("unknown".into(), |c| format!("${:.4}", c.usd()));
@@ -170,6 +167,14 @@ impl Source for Report {
 
     fn preview(&self, item: &Item) -> Option<String> {
         (!item.more.is_empty()).then(|| item.more.clone())
+    }
+
+    fn table(&self) -> Option<u16> {
+        Some(match self.ask {
+            CommandBody::Query(Query::Costs { .. }) => 0,
+            CommandBody::Context(_) => 1,
+            _ => 6,
+        })
     }
 
     fn nothing(&self) -> &'static str {

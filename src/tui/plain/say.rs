@@ -318,6 +318,10 @@ impl Plain {
                 self.say(&format!("Expensive model: {model}, because {why}"));
                 vec![no("no"), yes("use it")]
             }
+            AskBody::Unpriced { model, why } => {
+                self.say(&format!("Model without a known price: {model}; {why}"));
+                vec![no("no"), yes("use it all the same")]
+            }
             AskBody::SessionBusy { holder } => {
                 self.say(&format!("This session is open in process {holder}."));
                 vec![

@@ -64,7 +64,11 @@ impl Review {
         let mut lines: Vec<(Line, Spot)> = Vec::new();
         if let Some(f) = self.state.current() {
             if f.hunks.is_empty() {
-                let line = Line::strict("(binary, or nothing to show)", Look::of(Role::Dim), Wrap::Word);
+                let why = match f.conflict {
+                    true => ("conflict: the file has changed since", Role::Error),
+                    false => ("Not text: it goes back as a whole.", Role::Dim),
+                };
+                let line = Line::strict(why.0, Look::of(why.1), Wrap::Word);
                 lines.push((line, Spot { hunk: 0, line: None }));
             }
             for (n, hunk) in f.hunks.iter().enumerate() {

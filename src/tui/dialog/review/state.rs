@@ -2,7 +2,7 @@
 
 use tiller_protocol::review::{Reject, Review};
 use tiller_protocol::tool::FileDiff;
-use tiller_protocol::{ChangeKind, EntryId};
+use tiller_protocol::EntryId;
 
 use crate::text::clean;
 use crate::text::diff::{DiffLine, Hunk, Kind, Patch};
@@ -174,7 +174,11 @@ impl State {
 
     /// What `r` sends back: the hunk, or the chosen lines of it.
     pub(super) fn reject_hunk(&self) -> Option<Vec<Reject>> {
-        let (file, hunk) = (self.current()?, self.hunk()?);
+        let file = self.current()?;
+        if file.hunks.is_empty() {
+            return self.reject_file();
+        }
+        let hunk = self.hunk()?;
         let (path, kind) = (file.diff.path.clone(), file.diff.kind);
         let hunk = match self.mark {
             Some(_) => {
@@ -187,24 +191,16 @@ impl State {
         Some(vec![Reject { path, hunk }])
     }
 
-    /// What `R` sends back: every hunk of the file.
+    /// What `R` sends back: every hunk of the file, or the whole of one that is not text.
     pub(super) fn reject_file(&self) -> Option<Vec<Reject>> {
         let file = self.current()?;
         let (path, kind) = (&file.diff.path, file.diff.kind);
+        if file.hunks.is_empty() {
+            return Some(vec![Reject { path: path.clone(), hunk: String::new() }]);
+        }
         let all: Vec<Reject> =
             file.hunks.iter().map(|h| Reject { path: path.clone(), hunk: h.to_patch(path, kind) }).collect();
-        (!all.is_empty()).then_some(all)
-    }
-
-    /// Why nothing of the current file can be taken back here, and what can be done instead.
-    pub(super) fn no_hunks(&self) -> Option<String> {
-        let file = self.current().filter(|f| f.hunks.is_empty())?;
-        let path = clean::plain(&file.diff.path);
-        let instead = match file.diff.kind {
-            ChangeKind::Added => format!("!rm {path} takes it away"),
-            _ => format!("!git restore {path} brings it back, where git knows it"),
-        };
-        Some(format!("{path} is not text, so it cannot be taken back here: {instead}"))
+        Some(all)
     }
 
     /// Where a comment would go.

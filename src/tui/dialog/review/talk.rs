@@ -27,8 +27,7 @@ impl Review {
             return say("this session is open read-only: nothing can be taken back");
         }
         let (Some(turn), Some(hunks)) = (self.state.turn, hunks) else {
-            let why = self.state.no_hunks();
-            return say(why.as_deref().unwrap_or("there is no change here to reject"));
+            return say("there is no change here to reject");
         };
         self.pending = hunks.iter().map(|h| h.path.clone()).collect();
         self.state.mark = None;
@@ -82,10 +81,14 @@ impl Review {
                 }
                 Reply::Done([self.load(self.state.turn)].into_iter().chain(stays(conflicts)).collect())
             }
-            (UNDO, ReplyEvent::RejectReply { conflicts, .. }) => {
+            (UNDO, ReplyEvent::RejectReply { .. } | ReplyEvent::DoneReply { .. }) => {
                 // What was rejected last comes back as a whole; nothing is left of it to undo.
                 self.state.rejected = 0;
-                Reply::Done([self.load(self.state.turn)].into_iter().chain(stays(conflicts)).collect())
+                let stays = match reply {
+                    ReplyEvent::RejectReply { conflicts, .. } => stays(conflicts),
+                    _ => None,
+                };
+                Reply::Done([self.load(self.state.turn)].into_iter().chain(stays).collect())
             }
             (REJECT | UNDO, ReplyEvent::ErrorReply { notice }) => {
                 self.pending.clear();

@@ -102,19 +102,29 @@ fn a_file_that_came_goes_and_one_that_went_comes_back() {
 }
 
 #[test]
-fn a_file_without_lines_says_what_can_be_done() {
+fn what_is_no_text_goes_back_as_a_whole() {
     let mut r = open(118, 25);
-    r.run("l; l; r");
-    assert!(rejects(&r).is_empty());
-    assert!(r.words().contains("!rm assets/logo.png"), "{}", r.screen());
-    let mut r = Robot::new(118, 25);
-    r.run("ctrl-x d");
-    let mut all = changes();
-    all.files.drain(..2);
-    all.files[0].kind = ChangeKind::Deleted;
-    r.reply(ReplyEvent::ReviewReply { review: all });
-    r.run("R");
-    assert!(r.words().contains("!git restore assets/logo.png"), "{}", r.screen());
+    r.run("l; l");
+    assert!(r.words().contains("Not text: it goes back as a whole."), "{}", r.screen());
+    for key in ["r", "R"] {
+        r.run(key);
+        let sent = rejects(&r).pop().unwrap();
+        assert_eq!((sent.path.as_str(), sent.hunk.as_str()), ("assets/logo.png", ""));
+        let stays = vec!["assets/logo.png: it was changed since".into()];
+        r.reply(ReplyEvent::RejectReply { rejected: 0, conflicts: stays });
+        r.reply(ReplyEvent::ReviewReply { review: changes() });
+        assert!(r.words().contains("conflict: the file has changed since"), "{}", r.screen());
+    }
+    r.run("r");
+    r.reply(ReplyEvent::RejectReply { rejected: 1, conflicts: Vec::new() });
+    let mut left = changes();
+    left.files.pop();
+    r.reply(ReplyEvent::ReviewReply { review: left });
+    // It is undone like any restore, whose answer is words.
+    r.run("z");
+    r.reply(ReplyEvent::DoneReply { said: "undo".into() });
+    r.reply(ReplyEvent::ReviewReply { review: changes() });
+    assert!(r.words().contains("assets/logo.png"), "{}", r.screen());
 }
 
 #[test]

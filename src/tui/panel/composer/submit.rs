@@ -26,6 +26,14 @@ pub(crate) fn submit(message: &Message, mode: SendMode, model: &Model) -> Sent {
     if let Some(line) = text.strip_prefix('!') {
         return shell(line, true);
     }
+    // A heading of a longer text is no note, and with a space before it the line is for the model.
+    if message.text.starts_with("# ") && !text.contains('\n') {
+        return Sent::Stay(
+            "Notes with # need a memory, which Tiller does not have yet. What every session is to know goes into \
+             AGENTS.md. To send the line to the model, put a space before the #."
+                .into(),
+        );
+    }
     if let Some((name, args)) = slash::parse(text) {
         return match slash::find(name) {
             Some(command) => match command.run(args, model) {
