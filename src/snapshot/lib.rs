@@ -34,7 +34,7 @@
 //! | `id`, `object`, `pack`, `objects`, `place` | git's format, packs, the store's folder and lock |
 //! | `view`, `compare`, `text` | what a snapshot knows, what differs, lines and merges |
 //! | `plan`, `restore`, `replace`, `journal`, `recover`, `amend` | restoring |
-//! | `settle`, `trust` | flushing, and what to believe after a loss of power |
+//! | `settle`, `flush`, `trust` | flushing, and what to believe after a loss of power |
 //! | `collect` | age, quota, damage |
 //! | `steps` | the gate before each change, for tests |
 
@@ -45,6 +45,7 @@ mod compare;
 mod disk;
 mod error;
 mod fill;
+mod flush;
 mod fold;
 mod id;
 mod journal;

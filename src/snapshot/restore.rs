@@ -10,6 +10,7 @@ use rustix::fs::{AtFlags, Mode};
 
 use crate::disk;
 use crate::error::{Result, SnapshotError, at};
+use crate::flush;
 use crate::id::{Id, Sort};
 use crate::journal::{Journal, Op, Phase};
 use crate::names;
@@ -21,9 +22,6 @@ use crate::recover;
 use crate::replace::Replace;
 use crate::report::Snapshot;
 use crate::shadow::Shadow;
-
-/// With more files than this, the file system is flushed as a whole instead of file by file.
-const FEW: usize = 64;
 
 /// What is to become of a path of a plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -164,19 +162,20 @@ impl Shadow {
         self.steps.at("make staging").map_err(at(&path))?;
         rustix::fs::mkdirat(root, name, Mode::RWXU).map_err(|e| at(&path)(e.into()))?;
         let staging = disk::open_dir(root, name).map_err(at(&path))?;
-        let staged = journal.ops.iter().filter(|op| is_leaf(op.to)).count();
+        let mut files = Vec::new();
         let replace = self.replace(root, staging.as_fd(), &|_| 0o755);
         for (number, op) in journal.ops.iter().enumerate() {
             let Some(to) = op.to.filter(|_| is_leaf(op.to)) else { continue };
             let data = self.objects.read(&to.id, Sort::Content)?;
             let file = replace.stage(number.to_string().as_bytes(), to, &data).map_err(at(&path))?;
-            if staged <= FEW && self.steps.durable() {
-                rustix::fs::fsync(&file).map_err(|e| at(&path)(e.into()))?;
+            if to.kind == Kind::File && self.steps.durable() {
+                files.push(file);
+            }
+            if files.len() >= flush::TOGETHER {
+                flush::files(&mut files).map_err(at(&path))?;
             }
         }
-        if staged > FEW && self.steps.durable() {
-            flush(staging.as_fd()).map_err(at(&path))?;
-        }
+        flush::files(&mut files).map_err(at(&path))?;
         Ok(staging)
     }
 
@@ -242,15 +241,7 @@ impl Shadow {
             return Ok(());
         }
         let parents: BTreeSet<&[u8]> = journal.ops.iter().map(|op| names::split(&op.path).0).collect();
-        if parents.len() > FEW {
-            return flush(root).map_err(at(&self.workspace));
-        }
-        for parent in parents {
-            if let Ok(dir) = disk::open_below(root, parent) {
-                rustix::fs::fsync(dir).map_err(|e| at(&self.workspace)(e.into()))?;
-            }
-        }
-        Ok(())
+        flush::folders(root, parents).map_err(at(&self.workspace))
     }
 
     /// Removes the folder where contents waited. Only names of ours go; what they hold is in the store.
@@ -317,15 +308,4 @@ fn unchanged(now: Option<Entry>, planned: Option<Entry>) -> bool {
         (Some(a), None) => a.kind == Kind::Folder,
         (a, b) => a == b,
     }
-}
-
-#[cfg(any(target_os = "linux", target_os = "android"))]
-fn flush(fd: BorrowedFd<'_>) -> io::Result<()> {
-    Ok(rustix::fs::syncfs(fd)?)
-}
-
-#[cfg(not(any(target_os = "linux", target_os = "android")))]
-fn flush(_fd: BorrowedFd<'_>) -> io::Result<()> {
-    rustix::fs::sync();
-    Ok(())
 }
