@@ -129,6 +129,7 @@ impl Core {
             GoalCheck::Judge => drop(self.judge()?),
         }
         self.drop_waiting();
+        self.drop_check();
         let view =
             GoalView { goal, state: GoalState::Working, done: 0, spent: Some(Cost(0)), last: String::new() };
         let text = first(&view.goal);
