@@ -17,9 +17,14 @@ use crate::saves::{After, Then};
 /// Characters of what a step brought that its row shows.
 const SAID: usize = 500;
 
+/// Beside what it is made of, who asked for it is kept under this name.
+const BY: &str = "by";
+
 /// One workflow.
 pub(crate) struct Flow {
     pub(crate) id: String,
+    /// Who asked for it: its steps are that one's agents, and have no more than it, whoever lets it go on.
+    pub(crate) by: AgentId,
     pub(crate) made_of: Workflow,
     pub(crate) state: StepState,
     pub(crate) created: Time,
@@ -66,10 +71,12 @@ impl Flow {
 
     /// As it is kept, without its steps.
     fn kept(&self, root: SessionId) -> WorkflowRow {
+        let mut definition = serde_json::to_value(&self.made_of).unwrap_or_default();
+        definition[BY] = self.by.0.as_str().into();
         WorkflowRow {
             root,
             id: self.id.clone(),
-            definition: serde_json::to_value(&self.made_of).unwrap_or_default(),
+            definition,
             state: self.state,
             created: self.created,
             steps: BTreeMap::new(),
@@ -83,7 +90,9 @@ impl Flow {
     }
 
     /// From the store. What was at work when Tiller ended is interrupted.
-    pub(crate) fn from_row(row: WorkflowRow) -> Self {
+    pub(crate) fn from_row(mut row: WorkflowRow) -> Self {
+        let by = row.definition.as_object_mut().and_then(|d| d.remove(BY));
+        let by = by.and_then(|by| by.as_str().map(|by| AgentId(by.to_owned())));
         let rest = |state| if state == StepState::Running { StepState::Interrupted } else { state };
         let step = |s: WorkflowStep| FlowStep {
             state: rest(s.state),
@@ -92,6 +101,7 @@ impl Flow {
         };
         Self {
             id: row.id,
+            by: by.unwrap_or_else(AgentId::main),
             made_of: serde_json::from_value(row.definition).unwrap_or_default(),
             state: rest(row.state),
             created: row.created,

@@ -112,15 +112,15 @@ impl Core {
         };
         match (flow, starter) {
             (Ok(made_of), Starter::Call { by, call, entry, reply }) => {
-                let no = self.add_flow(made_of, Some(reply));
-                self.run_flow(no, by, (Some(call), entry));
+                let no = self.add_flow(by, made_of, Some(reply));
+                self.run_flow(no, (Some(call), entry));
             }
             (Ok(made_of), Starter::Person { client, cause }) => {
-                let no = self.add_flow(made_of, None);
+                let no = self.add_flow(AgentId::main(), made_of, None);
                 let name = self.crew.flows.get(&no).map(Flow::name).unwrap_or_default();
                 let said = format!("workflow w{no} {name} is started");
                 self.bus.reply(client, &self.place_of(Some(cause)), ReplyEvent::DoneReply { said });
-                self.run_flow(no, AgentId::main(), (None, None));
+                self.run_flow(no, (None, None));
             }
             (Err(why), Starter::Call { reply, .. }) => {
                 let _ = reply.send(Err(why));
@@ -131,10 +131,11 @@ impl Core {
         }
     }
 
-    fn add_flow(&mut self, made_of: Workflow, reply: Option<Reply>) -> u32 {
+    fn add_flow(&mut self, by: AgentId, made_of: Workflow, reply: Option<Reply>) -> u32 {
         let no = self.crew.flows.last_key_value().map_or(0, |(no, _)| *no) + 1;
         let flow = Flow {
             id: format!("w{no}"),
+            by,
             made_of,
             state: StepState::Waiting,
             created: self.w.clock.now(),
@@ -147,8 +148,9 @@ impl Core {
     }
 
     /// Runs all of it that is not done.
-    fn run_flow(&mut self, no: u32, by: AgentId, from: (Option<String>, Option<EntryId>)) {
+    fn run_flow(&mut self, no: u32, from: (Option<String>, Option<EntryId>)) {
         let Some(flow) = self.crew.flows.get_mut(&no) else { return };
+        let by = flow.by.clone();
         let stop = CancellationToken::new();
         flow.state = StepState::Running;
         flow.stop = Some(stop.clone());
@@ -278,6 +280,9 @@ impl Core {
     pub(crate) fn resume_flow(&mut self, id: &str) -> Result<String, String> {
         let no = self.flow_no(id)?;
         let Some(flow) = self.crew.flows.get_mut(&no) else { return Err("it is gone".into()) };
+        if !flow.by.is_main() && !self.crew.members.contains_key(&flow.by) {
+            return Err(format!("agent {}, which asked for it, is not there", flow.by.name()));
+        }
         match flow.state {
             StepState::Running => return Err(format!("workflow w{no} runs already")),
             StepState::Done => return Err(format!("workflow w{no} is done")),
@@ -294,7 +299,7 @@ impl Core {
         for step in again {
             self.change_step(no, &step, |s| *s = super::flow::FlowStep::default());
         }
-        self.run_flow(no, AgentId::main(), (None, None));
+        self.run_flow(no, (None, None));
         Ok(format!("workflow w{no} goes on: {done} of {all} steps are done and are not run again"))
     }
 
