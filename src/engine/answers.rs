@@ -52,9 +52,10 @@ impl Core {
             About::Leave { client, cause, id } => self.leave_answered(client, cause, id, &reply),
             About::Budget { turn, which } if self.is_live(turn) => {
                 if let Some(value) = yes {
+                    let all = self.spent_by_all();
                     let spent = match which {
-                        crate::budget::Which::Session => self.spent.session,
-                        crate::budget::Which::Day => self.spent.day,
+                        crate::budget::Which::Session => all.session,
+                        crate::budget::Which::Day => all.day,
                     };
                     let typed = value.and_then(|v| v.trim().trim_start_matches('$').parse::<f64>().ok());
                     // A yes without a number: as much again.
@@ -65,7 +66,7 @@ impl Core {
                     self.budget.raise(which, to);
                     self.prepare(false);
                     self.pump();
-                } else if let Some(over) = self.budget.over(self.spent) {
+                } else if let Some(over) = self.budget.over(self.spent_by_all()) {
                     let stop = Prepared::Stop {
                         status: tiller_protocol::event::TurnStatus::Limit,
                         notice: over.notice(),

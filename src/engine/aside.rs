@@ -40,7 +40,7 @@ impl Core {
         let model = self.s.model.clone();
         let why = if question.is_empty() {
             Some(Notice::new(NoticeKind::User, "there is no question"))
-        } else if self.budget.over(self.spent).is_some() {
+        } else if self.budget.over(self.spent_by_all()).is_some() {
             Some(Notice::new(NoticeKind::Budget, "the budget is used up").hint("raise it with /budget"))
         } else if let Some(limit) = self.tier_over(self.tier()) {
             let why = format!("today's budget of the tier {} is used up: ${:.2}", self.tier(), limit.usd());

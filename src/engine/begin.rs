@@ -95,7 +95,7 @@ impl Core {
             alone: self.w.human == Human::Absent,
             profile: self.s.profile,
             git: self.watching.git.clone(),
-            budget_left: self.budget.left(self.spent),
+            budget_left: self.budget.left(self.spent_so_far()),
             role: self.role(),
             ..Facts::default()
         }

@@ -85,6 +85,14 @@ impl Core {
         self.agent_changed();
     }
 
+    /// The check of a goal that is pursued no more: what it finds would be taken for news of the next one.
+    pub(crate) fn drop_check(&mut self) {
+        if let Some(Busy { doing: Doing::Goal { cancel }, .. }) = &self.busy {
+            cancel.cancel();
+            self.busy = None;
+        }
+    }
+
     fn no_turn(&self, cause: CommandId) {
         let event = self.finished_event(TurnStatus::Interrupted, String::new(), None);
         self.bus.publish(&self.place_of(Some(cause)), event);

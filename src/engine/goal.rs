@@ -129,10 +129,11 @@ impl Core {
             GoalCheck::Judge => drop(self.judge()?),
         }
         self.drop_waiting();
+        self.drop_check();
         let view =
             GoalView { goal, state: GoalState::Working, done: 0, spent: Some(Cost(0)), last: String::new() };
         let text = first(&view.goal);
-        self.s.goal = Some(Pursuit { view, from: self.s.cost.unwrap_or_default(), queued: None });
+        self.s.goal = Some(Pursuit { view, from: self.cost_of_all().unwrap_or_default(), queued: None });
         self.next_turn(text);
         Ok("the agent works towards it by itself; Esc stops it".into())
     }
@@ -174,6 +175,11 @@ impl Core {
         Ok((model, provider))
     }
 
+    /// What the session has cost, its agents included; `None`: not known.
+    fn cost_of_all(&self) -> Option<Cost> {
+        self.s.cost.map(|c| c.plus(self.crew.purse.spent().session))
+    }
+
     /// Its next turn begins as soon as nothing else runs; until then its message waits in the queue, to be seen.
     fn next_turn(&mut self, text: String) {
         let id = QueueId::fresh(&*self.w.ids, self.w.clock.now());
@@ -193,7 +199,7 @@ impl Core {
     /// A turn is over, and what waited was sent.
     pub(crate) fn goal_after(&mut self, status: TurnStatus) {
         let waits = self.s.goal.as_ref().is_some_and(|p| self.queue.iter().any(|q| p.owns(q)));
-        let cost = self.s.cost;
+        let cost = self.cost_of_all();
         let Some(p) = self.s.goal.as_mut().filter(|p| p.view.state == GoalState::Working) else { return };
         let why = match status {
             TurnStatus::Done | TurnStatus::Refused => None,
@@ -307,7 +313,7 @@ impl Core {
             let event = ToolEvent::ShellLine { line, output, exit, shared: false };
             self.bus.publish(&self.place_of(None), EventBody::Tool(event));
         }
-        let cost = self.s.cost;
+        let cost = self.cost_of_all();
         let Some(p) = &mut self.s.goal else { return };
         p.view.spent = cost.map(|c| Cost(c.0.saturating_sub(p.from.0)));
         p.view.last = last_line(&said);

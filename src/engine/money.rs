@@ -97,7 +97,7 @@ impl Core {
 
     /// Whether something on the side (a title, a shortened file) may be paid for: it never breaks a limit.
     pub(crate) fn may_pay(&self, model: &ModelRef, tier: &str) -> bool {
-        self.budget.over(self.spent).is_none()
+        self.budget.over(self.spent_by_all()).is_none()
             && self.tier_over(tier).is_none()
             && self.unpriced(model, tier).is_none_or(|u| self.s.unpriced_allowed.contains(&u.model))
     }
@@ -160,6 +160,7 @@ impl Core {
         if today != self.day {
             self.day = today;
             self.spent.day = Cost(0);
+            self.crew.purse.new_day();
             self.tiers.clear();
             self.budget.new_day(&self.w.config().budget);
         }
@@ -172,7 +173,9 @@ impl Core {
         if read.day != self.day {
             return;
         }
-        self.spent.day = self.spent.day.max(read.all);
+        // What our agents used is in there, and is counted with theirs.
+        let others = Cost(read.all.0.saturating_sub(self.crew.purse.spent().day.0));
+        self.spent.day = self.spent.day.max(others);
         for (tier, cost) in read.tiers {
             let known = self.tiers.entry(tier).or_default();
             *known = cost.max(*known);
@@ -181,7 +184,7 @@ impl Core {
 
     /// The model hears of its budget when it has changed by a fifth since it last heard.
     pub(crate) fn tell_budget(&mut self) {
-        let Some(left) = self.budget.left(self.spent) else { return };
+        let Some(left) = self.budget.left(self.spent_so_far()) else { return };
         let told = self.told_left.unwrap_or(Cost(u64::MAX));
         if left.0 < told.0 / 5 * 4 {
             // The first time is only noted: the prefix said it.

@@ -102,7 +102,9 @@ fn start_it(setup: Setup, file: &Path, json: bool, start: Start) -> Result<Exit,
         };
         if !json {
             for step in &view.steps {
-                say(&format!("{} {}\n{}\n", step.id, step.state.word(), step.said.trim()))?;
+                // What models and programs say is for eyes here, and no terminal is to act on it.
+                let said = tiller_tui::text::clean::plain_lines(step.said.trim());
+                say(&format!("{} {}\n{}\n", step.id, step.state.word(), said.trim_end()))?;
             }
         }
         Ok(if view.state == StepState::Done { Exit::Done } else { Exit::Model })

@@ -45,6 +45,12 @@ fn a_file_is_run_to_its_end_step_by_step() {
     assert_eq!(out.code, Some(0), "{out:?}");
     assert_eq!(out.stdout, "build done\nIt is built.\ntell done\nAll is told.\n");
     assert!(out.stderr.contains("build running") && out.stderr.contains("tell done"), "{out:?}");
+    // No terminal acts on what a step says.
+    server.push(says("It is \u{1b}]0;mine\u{7}built."));
+    server.push(says("All \u{1b}[2Jis told."));
+    let out = place.run(&["workflow", "run", "ship.yaml"]);
+    assert!(out.code == Some(0) && !out.stdout.contains('\u{1b}'), "{out:?}");
+    assert!(out.stdout.contains("built.") && out.stdout.contains("is told."), "{out:?}");
     // The script is at its end: the first step fails, and the other one is left out.
     let out = place.run(&["workflow", "run", "ship.yaml"]);
     assert_eq!(out.code, Some(1), "{out:?}");

@@ -24,10 +24,14 @@ pub(crate) type Reply = oneshot::Sender<Result<CrewReply, String>>;
 
 /// Steps that the person gave up, for whoever runs them.
 pub(crate) type GivenUp = Arc<Mutex<BTreeSet<String>>>;
+/// Beside what it is made of, who asked for it is kept under this name.
+const BY: &str = "by";
 
 /// One workflow.
 pub(crate) struct Flow {
     pub(crate) id: String,
+    /// Who asked for it: its steps are that one's agents, and have no more than it, whoever lets it go on.
+    pub(crate) by: AgentId,
     pub(crate) made_of: Workflow,
     pub(crate) state: StepState,
     pub(crate) created: Time,
@@ -110,10 +114,12 @@ impl Flow {
 
     /// As it is kept, without its steps.
     fn kept(&self, root: SessionId) -> WorkflowRow {
+        let mut definition = serde_json::to_value(&self.made_of).unwrap_or_default();
+        definition[BY] = self.by.0.as_str().into();
         WorkflowRow {
             root,
             id: self.id.clone(),
-            definition: serde_json::to_value(&self.made_of).unwrap_or_default(),
+            definition,
             state: self.state,
             created: self.created,
             announced: self.announced,
@@ -128,7 +134,9 @@ impl Flow {
     }
 
     /// From the store. What was at work when Tiller ended is interrupted.
-    pub(crate) fn from_row(row: WorkflowRow) -> Self {
+    pub(crate) fn from_row(mut row: WorkflowRow) -> Self {
+        let by = row.definition.as_object_mut().and_then(|d| d.remove(BY));
+        let by = by.and_then(|by| by.as_str().map(|by| AgentId(by.to_owned())));
         let rest = |state| if state == StepState::Running { StepState::Interrupted } else { state };
         let step = |s: WorkflowStep| FlowStep {
             state: rest(s.state),
@@ -137,6 +145,7 @@ impl Flow {
         };
         Self {
             id: row.id,
+            by: by.unwrap_or_else(AgentId::main),
             made_of: serde_json::from_value(row.definition).unwrap_or_default(),
             state: rest(row.state),
             created: row.created,

@@ -115,16 +115,16 @@ impl Core {
         };
         match (flow, starter) {
             (Ok(made_of), Starter::Call { by, call, entry, reply }) => {
-                let no = self.add_flow(made_of, Some(reply));
-                self.run_flow(no, by, (Some(call), entry));
+                let no = self.add_flow(by, made_of, Some(reply));
+                self.run_flow(no, (Some(call), entry));
             }
             (Ok(made_of), Starter::Person { client, cause }) => {
-                let no = self.add_flow(made_of, None);
+                let no = self.add_flow(AgentId::main(), made_of, None);
                 let name = self.crew.flows.get(&no).map(Flow::name).unwrap_or_default();
                 self.used_for(format!("workflow {name}"));
                 let said = format!("workflow w{no} {name} is started");
                 self.bus.reply(client, &self.place_of(Some(cause)), ReplyEvent::DoneReply { said });
-                self.run_flow(no, AgentId::main(), (None, None));
+                self.run_flow(no, (None, None));
             }
             (Err(why), Starter::Call { reply, .. }) => {
                 let _ = reply.send(Err(why));
@@ -135,10 +135,11 @@ impl Core {
         }
     }
 
-    fn add_flow(&mut self, made_of: Workflow, reply: Option<Reply>) -> u32 {
+    fn add_flow(&mut self, by: AgentId, made_of: Workflow, reply: Option<Reply>) -> u32 {
         let no = self.crew.flows.last_key_value().map_or(0, |(no, _)| *no) + 1;
         let flow = Flow {
             id: format!("w{no}"),
+            by,
             made_of,
             state: StepState::Waiting,
             created: self.w.clock.now(),
@@ -154,8 +155,9 @@ impl Core {
     }
 
     /// Runs all of it that is not done.
-    fn run_flow(&mut self, no: u32, by: AgentId, from: (Option<String>, Option<EntryId>)) {
+    fn run_flow(&mut self, no: u32, from: (Option<String>, Option<EntryId>)) {
         let Some(flow) = self.crew.flows.get_mut(&no) else { return };
+        let by = flow.by.clone();
         let stop = CancellationToken::new();
         flow.state = StepState::Running;
         flow.stop = Some(stop.clone());
@@ -301,6 +303,9 @@ impl Core {
     pub(crate) fn resume_flow(&mut self, id: &str, again: usize) -> Result<String, String> {
         let no = self.flow_no(id)?;
         let Some(flow) = self.crew.flows.get_mut(&no) else { return Err("it is gone".into()) };
+        if !flow.by.is_main() && !self.crew.members.contains_key(&flow.by) {
+            return Err(format!("agent {}, which asked for it, is not there", flow.by.name()));
+        }
         match flow.state {
             StepState::Running if flow.paused.is_some() => return self.pause_flow(&format!("w{no}"), false),
             StepState::Running => return Err(format!("workflow w{no} runs already")),
@@ -318,7 +323,7 @@ impl Core {
         for step in anew {
             self.change_step(no, &step, |s| *s = super::flow::FlowStep::default());
         }
-        self.run_flow(no, AgentId::main(), (None, None));
+        self.run_flow(no, (None, None));
         Ok(format!("workflow w{no} goes on: {done} of {all} steps are done and are not run again"))
     }
 

@@ -8,6 +8,7 @@ use tiller_store::{AgentRow, StoreError};
 use super::flow_run::FlowMsg;
 use super::member::{Member, Order};
 use super::{Crew, CrewMsg};
+use crate::budget::Spent;
 use crate::core::Core;
 use crate::msg::Msg;
 use crate::session::load;
@@ -135,14 +136,21 @@ impl Core {
     /// What session and day leave for the agents.
     pub(crate) fn tell_money(&self) {
         if self.me.child.is_none() && !self.crew.members.is_empty() {
-            self.crew.purse.limit_money(self.budget.left(self.spent));
+            self.crew.purse.limit_money(self.budget.left(self.spent_so_far()));
         }
     }
 
-    /// What everybody spent, for the limits of the session and the day.
-    pub(crate) fn spent_by_all(&self) -> crate::budget::Spent {
-        let crew = if self.me.child.is_none() { self.crew.purse.spent() } else { tiller_protocol::Cost(0) };
-        crate::budget::Spent { session: self.spent.session.plus(crew), day: self.spent.day.plus(crew) }
+    /// What everybody spent in this session, and today.
+    pub(crate) fn spent_so_far(&self) -> Spent {
+        let crew = self.crew.purse.spent();
+        let (session, day) = (self.spent.session.plus(crew.session), self.spent.day.plus(crew.day));
+        Spent { session, day }
+    }
+
+    /// The same, with what the calls that are under way may cost.
+    pub(crate) fn spent_by_all(&self) -> Spent {
+        let (spent, held) = (self.spent_so_far(), self.crew.purse.held());
+        Spent { session: spent.session.plus(held), day: spent.day.plus(held) }
     }
 
     /// A message from a child, a tool or the disk.

@@ -58,6 +58,8 @@ pub(crate) struct Outside {
     said: String,
     /// Tools at work, when each began, and whether it was shown: some tell what they do only a moment later.
     open: HashMap<String, (ToolUse, Duration, bool)>,
+    /// Bytes of the output of each that were shown, where it tells the whole output again and again.
+    told: HashMap<String, usize>,
     /// It has told of what it used: whether it may go on is looked at when it does.
     paid: bool,
     /// It was started to do everything unasked.
@@ -81,6 +83,7 @@ impl Outside {
             thinking: String::new(),
             said: String::new(),
             open: HashMap::new(),
+            told: HashMap::new(),
             paid: false,
             unasked: false,
             control: None,
@@ -200,12 +203,7 @@ impl Core {
                 }
             }
             Said::Tool(tool) => self.outside_tool(tool),
-            Said::ToolProgress { id, text, .. } => {
-                self.outside_show(&id);
-                let place = self.place();
-                let text = self.redact(&text);
-                self.show(place, EventBody::Tool(ToolEvent::ToolProgress { call_id: id, text }));
-            }
+            Said::ToolProgress { id, text, whole } => self.outside_progress(id, &text, whole),
             Said::ToolDone { id, ok, output, diffs } => self.outside_done(&id, ok, output, diffs),
             Said::Plan(todos) => self.outside_plan(todos),
             Said::Ask(ask) => {
@@ -314,6 +312,22 @@ impl Core {
         self.agent_changed();
     }
 
+    /// Output of a call: only what is new of it is shown.
+    fn outside_progress(&mut self, id: String, text: &str, whole: bool) {
+        self.outside_show(&id);
+        let Some(o) = self.outside() else { return };
+        let mut new = text;
+        if whole {
+            let told = o.told.entry(id.clone()).or_default();
+            new = text.get(*told..).unwrap_or_default();
+            *told = text.len();
+        }
+        if !new.is_empty() {
+            let (place, text) = (self.place(), self.redact(new));
+            self.show(place, EventBody::Tool(ToolEvent::ToolProgress { call_id: id, text }));
+        }
+    }
+
     fn outside_done(&mut self, id: &str, ok: bool, output: String, diffs: Vec<external::FileDiff>) {
         let mono = self.w.clock.mono();
         let Some(o) = self.outside() else { return };
@@ -324,7 +338,9 @@ impl Core {
             (tool, mono, false)
         });
         self.outside_show(id);
-        let Some((tool, since, _)) = self.outside().and_then(|o| o.open.remove(id)) else { return };
+        let Some(o) = self.outside() else { return };
+        o.told.remove(id);
+        let Some((tool, since, _)) = o.open.remove(id) else { return };
         let root = self.w.workspace.root.clone();
         let files: Vec<FileDiff> = diffs.iter().map(|d| diff_of(d, &root)).collect();
         self.touched(files.iter().map(|f| f.path.clone()));
@@ -429,6 +445,7 @@ impl Core {
     pub(crate) fn outside_close(&mut self, stop: StopReason) {
         let Some(o) = self.outside() else { return };
         o.control = None;
+        o.told.clear();
         let open: Vec<ToolUse> =
             std::mem::take(&mut o.open).into_values().filter(|t| t.2).map(|t| t.0).collect();
         for tool in open {

@@ -8,6 +8,7 @@ use std::sync::Mutex;
 use tiller_protocol::{AgentId, AgentLimits, Cost};
 use tokio::sync::Notify;
 
+use crate::budget::Spent;
 use crate::world::lock;
 
 /// What an agent hears that wants to make a call.
@@ -35,6 +36,8 @@ struct Inner {
     tree: AgentLimits,
     tokens: u64,
     cost: u64,
+    /// Of the cost, what was used today in this run: what was before stands in the day's books.
+    today: u64,
     /// What the session and the day leave for all children together, counted from the start; `None`: no limit.
     left: Option<Cost>,
 }
@@ -43,6 +46,15 @@ impl Inner {
     fn held(&self) -> (u64, u64) {
         let each = self.sheets.values().filter_map(|s| s.held);
         each.fold((0, 0), |sum, h| (sum.0 + h.0, sum.1 + h.1))
+    }
+
+    fn add(&mut self, id: &AgentId, tokens: u64, cost: u64) {
+        self.tokens = self.tokens.saturating_add(tokens);
+        self.cost = self.cost.saturating_add(cost);
+        let sheet = self.sheets.entry(id.clone()).or_default();
+        sheet.held = None;
+        sheet.tokens = sheet.tokens.saturating_add(tokens);
+        sheet.cost = sheet.cost.saturating_add(cost);
     }
 
     /// The limit that is reached for an agent, in words.
@@ -128,12 +140,8 @@ impl Purse {
     /// A call is over: what it used takes the place of what was taken out for it.
     pub(crate) fn settle(&self, id: &AgentId, tokens: u64, cost: u64) {
         let mut inner = lock(&self.inner);
-        inner.tokens = inner.tokens.saturating_add(tokens);
-        inner.cost = inner.cost.saturating_add(cost);
-        let sheet = inner.sheets.entry(id.clone()).or_default();
-        sheet.held = None;
-        sheet.tokens = sheet.tokens.saturating_add(tokens);
-        sheet.cost = sheet.cost.saturating_add(cost);
+        inner.today = inner.today.saturating_add(cost);
+        inner.add(id, tokens, cost);
         drop(inner);
         self.settled.notify_waiters();
     }
@@ -148,7 +156,8 @@ impl Purse {
 
     /// What an agent has used before (in an earlier run of the program).
     pub(crate) fn recall(&self, id: &AgentId, tokens: u64, cost: u64) {
-        self.settle(id, tokens, cost);
+        lock(&self.inner).add(id, tokens, cost);
+        self.settled.notify_waiters();
     }
 
     /// Tokens and money that an agent has used.
@@ -156,10 +165,21 @@ impl Purse {
         lock(&self.inner).sheets.get(id).map_or((0, Cost(0)), |s| (s.tokens, Cost(s.cost)))
     }
 
-    /// What all children have used and taken out.
-    pub(crate) fn spent(&self) -> Cost {
+    /// What all children have used in the session, and today. (What stands in the day's books from before this run is
+    /// left out of the day.)
+    pub(crate) fn spent(&self) -> Spent {
         let inner = lock(&self.inner);
-        Cost(inner.cost.saturating_add(inner.held().1))
+        Spent { session: Cost(inner.cost), day: Cost(inner.today) }
+    }
+
+    /// What they have taken out for calls that are under way.
+    pub(crate) fn held(&self) -> Cost {
+        Cost(lock(&self.inner).held().1)
+    }
+
+    /// At midnight the day's books begin anew.
+    pub(crate) fn new_day(&self) {
+        lock(&self.inner).today = 0;
     }
 
     /// Whether nothing is left for one more agent, and why.

@@ -63,7 +63,7 @@ async fn a2_fifty_spend_at_once_and_overshoot_by_one_reply_at_most() {
     for agent in agents {
         calls += agent.await.unwrap();
     }
-    let spent = purse.spent().0;
+    let spent = purse.spent().session.0;
     assert_eq!(spent, calls * REPLY);
     assert!((BUDGET..BUDGET + REPLY).contains(&spent), "{spent} of {BUDGET}");
 }

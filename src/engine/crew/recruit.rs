@@ -42,7 +42,7 @@ impl Core {
             let total = caps.total;
             return Err(format!("this session has had its {total} agents (agents.total): {YOURSELF}"));
         }
-        self.crew.purse.limit_money(self.budget.left(self.spent));
+        self.crew.purse.limit_money(self.budget.left(self.spent_so_far()));
         if let Some(why) = self.crew.purse.empty() {
             return Err(format!("{why}: {YOURSELF}"));
         }

@@ -156,6 +156,7 @@ impl Core {
         let limit = Cost::from_usd(usd);
         self.budget.set_session(limit);
         self.tell_budget();
+        self.tell_money();
         let ticket = self.w.store.set_budget(self.s.id, Some(limit));
         let notice = Notice::new(NoticeKind::Budget, format!("the budget of this session is ${usd:.2}"));
         self.after(ticket, cause, StateEvent::Notice { notice });

@@ -57,6 +57,22 @@ pub(super) fn delegate(tasks: Value) -> Vec<Step> {
     calls(&[("d1", "delegate_task", json!({"tasks": tasks}))])
 }
 
+/// The built-in kinds of agents, and one more.
+pub(super) fn kinds(place: &Place, name: &str, front: &str) -> Definitions {
+    let folder = place.tmp.path().join("roles/agents");
+    std::fs::create_dir_all(&folder).unwrap();
+    let text = format!("---\nname: {name}\n{front}\n---\nWork.\n");
+    std::fs::write(folder.join(format!("{name}.md")), text).unwrap();
+    let known = tiller_config::agents::Known {
+        tools: &[],
+        clis: tiller_config::agents::Known::CLIS,
+        rule: &|_| Ok(()),
+    };
+    let (roles, wrong) = Definitions::load(&place.tmp.path().join("roles"), &[], &known);
+    assert!(wrong.is_empty(), "{wrong:?}");
+    roles
+}
+
 fn reports(text: &str) -> Vec<Value> {
     serde_json::from_str(text.split_once('\n').unwrap().1).unwrap_or_else(|e| panic!("{e}: {text}"))
 }
@@ -350,17 +366,9 @@ async fn what_ran_at_a_kill_is_interrupted_and_goes_on_where_it_stood() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a4_a_child_of_a_narrowed_agent_is_as_narrow() {
     let place = Place::new();
-    let folder = place.tmp.path().join("roles/agents");
-    std::fs::create_dir_all(&folder).unwrap();
-    let text = "---\nname: reader\ndescription: reads\ntools: [read, crew]\npermissions: { profile: read-only, deny: ['read_file(secret*)'] }\n---\nRead.\n";
-    std::fs::write(folder.join("reader.md"), text).unwrap();
-    let known = tiller_config::agents::Known {
-        tools: &[],
-        clis: tiller_config::agents::Known::CLIS,
-        rule: &|_| Ok(()),
-    };
-    let (roles, wrong) = Definitions::load(&place.tmp.path().join("roles"), &[], &known);
-    assert!(wrong.is_empty(), "{wrong:?}");
+    let reader = "description: reads\ntools: [read, crew]\n\
+                  permissions: { profile: read-only, deny: ['read_file(secret*)'] }";
+    let roles = kinds(&place, "reader", reader);
     place.file("secret.txt", "S3CRET");
     let fake = Fake::with(|_, r| match (first(r).as_str(), result(r)) {
         ("go", None) => delegate(json!([{"goal": "narrow", "agent": "reader"}])),

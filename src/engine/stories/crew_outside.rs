@@ -6,8 +6,10 @@ use std::sync::Arc;
 use serde_json::json;
 use tiller_link::external::Adapters;
 use tiller_protocol::command::SessionCommand;
-use tiller_protocol::event::TurnStatus;
-use tiller_protocol::{AgentCommand, AgentState, AskBody, AskReply, CommandBody, Decision, Profile};
+use tiller_protocol::event::{ToolEvent, TurnStatus};
+use tiller_protocol::{
+    AgentCommand, AgentState, AskBody, AskReply, CommandBody, Decision, EventBody, Profile,
+};
 
 use super::crew::{agent, delegate, first, result, state};
 use super::rig::*;
@@ -30,6 +32,16 @@ fn toy(place: &Place, script: &str) -> Programs {
     let adapters = Adapters::load(&[folder]);
     assert!(adapters.get("toy").is_some(), "the adapter is right");
     Programs { adapters, host: tiller_tool::shell::Host::default(), lookup: Arc::new(|_| None) }
+}
+
+/// An engine that has this program, and a model that is not asked.
+async fn with_toy(place: &Place, script: &str, profile: Profile) -> Rig {
+    let toy = toy(place, script);
+    let change = |p: &mut crate::Parts| {
+        p.programs = Some(toy);
+        p.profile = Some(profile);
+    };
+    place.start_with(&Fake::new([]), change).await
 }
 
 fn spawn(cli: &str, goal: &str) -> CommandBody {
@@ -81,7 +93,7 @@ async fn a3_a_program_that_crashes_or_hangs_is_one_result() {
     let place = Place::new();
     let toy = toy(
         &place,
-        "case \"$1\" in crash*) kill -9 $$;; hang*) sleep 987654 & wait;; esac; printf '\\377\\000\\033[2J'",
+        "case \"$1\" in crash*) kill -9 $$;; hang*) sleep 3000 & echo $! >hung; wait;; esac; printf '\\377\\000\\033[2J'",
     );
     let fake = Fake::with(move |_, r| match first(r).as_str() {
         "go" if result(r).is_none() => delegate(json!([
@@ -99,22 +111,22 @@ async fn a3_a_program_that_crashes_or_hangs_is_one_result() {
     let states = text.matches("\"status\":\"failed\"").count();
     assert!(states >= 2, "{text}");
     rig.quit().await;
-    let left = std::process::Command::new("pgrep").args(["-f", "sleep 987654"]).output().unwrap();
-    assert!(left.stdout.is_empty(), "the hanging program's child is gone");
+    // Its end is not waited for: it is killed, and that takes its moment.
+    let pid = place.read("hung").trim().to_owned();
+    let end = std::time::Instant::now() + DEADLINE;
+    let lives =
+        || std::process::Command::new("kill").args(["-0", &pid]).stderr(std::process::Stdio::null()).status();
+    while lives().unwrap().success() {
+        assert!(std::time::Instant::now() < end, "the hanging program's child lives on");
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    }
 }
 
 /// A program over the Agent Client Protocol asks, and the person answers in our dialog.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_programs_question_is_ours_and_our_rules_come_first() {
     let place = Place::new();
-    let toy = toy(&place, ACP);
-    let fake = Fake::new([]);
-    let mut rig = place
-        .start_with(&fake, |p| {
-            p.programs = Some(toy);
-            p.profile = Some(Profile::Ask);
-        })
-        .await;
+    let mut rig = with_toy(&place, ACP, Profile::Ask).await;
     rig.send(spawn("toy:acp", "run it"));
     let ask = rig.asked().await;
     assert_eq!(ask.agent, agent("main/a1"));
@@ -133,14 +145,7 @@ async fn a_programs_question_is_ours_and_our_rules_come_first() {
 async fn a_tool_whose_name_only_sounds_harmless_is_asked_about() {
     let place = Place::new();
     let about = r#""title":"mcp__mail__notification","rawInput":{"description":"send it"}"#;
-    let toy = toy(&place, &ACP.replace(TOUCH, about));
-    let fake = Fake::new([]);
-    let mut rig = place
-        .start_with(&fake, |p| {
-            p.programs = Some(toy);
-            p.profile = Some(Profile::AutoEdit);
-        })
-        .await;
+    let mut rig = with_toy(&place, &ACP.replace(TOUCH, about), Profile::AutoEdit).await;
     rig.send(spawn("toy:acp", "run it"));
     let ask = rig.asked().await;
     rig.answer(&ask, AskReply::Declined);
@@ -154,14 +159,8 @@ async fn a_tool_whose_name_only_sounds_harmless_is_asked_about() {
 async fn the_question_of_a_program_that_dies_goes_with_it() {
     let place = Place::new();
     let dies = format!("{TOUCH_ASKS}\n while [ ! -e go ]; do sleep 0.05; done; exit 3;;");
-    let toy = toy(&place, &ACP.replace(&format!("{TOUCH_ASKS};;"), &dies));
-    let fake = Fake::new([]);
-    let mut rig = place
-        .start_with(&fake, |p| {
-            p.programs = Some(toy);
-            p.profile = Some(Profile::Ask);
-        })
-        .await;
+    let script = ACP.replace(&format!("{TOUCH_ASKS};;"), &dies);
+    let mut rig = with_toy(&place, &script, Profile::Ask).await;
     rig.send(spawn("toy:acp", "run it"));
     rig.asked().await;
     place.file("go", "");
@@ -174,6 +173,35 @@ async fn the_question_of_a_program_that_dies_goes_with_it() {
         }
         assert!(std::time::Instant::now() < end, "{:#?}", view.asks);
     }
+    rig.quit().await;
+}
+
+/// Some tell all of a call's output each time: it is shown once.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn output_that_is_told_again_and_again_is_shown_once() {
+    let place = Place::new();
+    let tell = |status: &str, text: &str| {
+        format!(
+            r#"echo '{{"jsonrpc":"2.0","method":"session/update","params":{{"sessionId":"s1","update":{{"sessionUpdate":"tool_call_update","toolCallId":"t1","title":"make","kind":"execute","status":"{status}","content":[{{"type":"content","content":{{"type":"text","text":"{text}"}}}}]}}}}}}'
+      "#
+        )
+    };
+    let updates = ["one", "one two", "one two three"].map(|t| tell("in_progress", t)).concat();
+    let end = r#"echo '{"jsonrpc":"2.0","id":'$prompt',"result":{"stopReason":"end_turn"}}';;"#;
+    let updates = updates + &tell("completed", "one two three") + end;
+    let script = ACP.replace(&format!("{TOUCH_ASKS};;"), &updates);
+    let mut rig = with_toy(&place, &script, Profile::Ask).await;
+    rig.send(spawn("toy:acp", "run it"));
+    state(&mut rig, "main/a1", AgentState::Done).await;
+    let shown: String = rig
+        .seen
+        .iter()
+        .filter_map(|e| match &e.body {
+            EventBody::Tool(ToolEvent::ToolProgress { text, .. }) => Some(text.as_str()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(shown, "one two three");
     rig.quit().await;
 }
 
@@ -208,14 +236,7 @@ async fn a_program_never_has_more_than_the_person_allows_now() {
     *'"method":"session/new"'*)"#;
     let script = script.replace(r#"*'"method":"session/new"'*)"#, resume);
     let script = script.replace(r#""agentCapabilities":{}"#, r#""agentCapabilities":{"loadSession":true}"#);
-    let toy = toy(&place, &script);
-    let fake = Fake::new([]);
-    let mut rig = place
-        .start_with(&fake, |p| {
-            p.programs = Some(toy);
-            p.profile = Some(Profile::Full);
-        })
-        .await;
+    let mut rig = with_toy(&place, &script, Profile::Full).await;
     rig.send(spawn("toy:acp", "run it"));
     let begun = place.work.join("begun");
     let end = std::time::Instant::now() + DEADLINE;

@@ -14,15 +14,15 @@ use tokio::sync::Notify;
 use super::crew::{agent, delegate, first, next_state, result, row, state};
 use super::rig::*;
 
-fn to(command: AgentCommand) -> CommandBody {
+pub(super) fn to(command: AgentCommand) -> CommandBody {
     CommandBody::Agent(command)
 }
 
-fn spawn(goal: &str) -> CommandBody {
+pub(super) fn spawn(goal: &str) -> CommandBody {
     to(AgentCommand::Spawn { goal: goal.into(), role: None, model: None, cli: None, isolated: false })
 }
 
-fn say(text: &str) -> CommandBody {
+pub(super) fn say(text: &str) -> CommandBody {
     CommandBody::Turn(TurnCommand::Submit { message: Message::text(text), mode: SendMode::Steer })
 }
 

@@ -4,29 +4,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use serde_json::json;
-use tiller_config::agents::Definitions;
-use tiller_protocol::command::TurnCommand;
 use tiller_protocol::event::{StateEvent, TurnStatus};
-use tiller_protocol::{
-    AgentCommand, AgentState, AskReply, CommandBody, EventBody, Message, Profile, Receipt, SendMode,
-};
+use tiller_protocol::{AgentCommand, AgentState, AskReply, CommandBody, EventBody, Profile, Receipt};
 use tokio::sync::Notify;
 
-use super::crew::{agent, delegate, first, result, row, state};
+use super::crew::{agent, delegate, first, kinds, result, row, state};
+use super::crew_person::{say, spawn, to};
 use super::rig::*;
 use crate::world::Folders;
-
-fn to(command: AgentCommand) -> CommandBody {
-    CommandBody::Agent(command)
-}
-
-fn spawn(goal: &str) -> CommandBody {
-    to(AgentCommand::Spawn { goal: goal.into(), role: None, model: None, cli: None, isolated: false })
-}
-
-fn say(text: &str) -> CommandBody {
-    CommandBody::Turn(TurnCommand::Submit { message: Message::text(text), mode: SendMode::Steer })
-}
 
 fn cancel(id: &str) -> CommandBody {
     to(AgentCommand::Cancel { id: agent(id), subtree: true })
@@ -302,17 +287,7 @@ async fn an_earlier_result_is_taken_though_nobody_thought_of_it_then() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_agent_whose_kind_is_gone_does_not_go_on_with_more_than_it_had() {
     let place = Place::new();
-    let folder = place.tmp.path().join("roles/agents");
-    std::fs::create_dir_all(&folder).unwrap();
-    let text = "---\nname: reader\ndescription: reads\ntools: [read]\n---\nRead.\n";
-    std::fs::write(folder.join("reader.md"), text).unwrap();
-    let known = tiller_config::agents::Known {
-        tools: &[],
-        clis: tiller_config::agents::Known::CLIS,
-        rule: &|_| Ok(()),
-    };
-    let (roles, wrong) = Definitions::load(&place.tmp.path().join("roles"), &[], &known);
-    assert!(wrong.is_empty(), "{wrong:?}");
+    let roles = kinds(&place, "reader", "description: reads\ntools: [read]");
     let fake = Fake::with(|_, r| match first(r).as_str() {
         "read" => vec![Step::Hang],
         _ => says("hi"),

@@ -168,3 +168,26 @@ async fn what_cannot_be_pursued_is_refused() {
     }
     assert_eq!(fake.count(), 0);
 }
+
+/// What the check of one goal finds is no news of the next one.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_goal_that_is_set_while_another_is_checked_has_its_own_end() {
+    let place = Place::new();
+    let fake = Fake::with(|_, _| says("Done, I think."));
+    let mut rig = place.start_with(&fake, full).await;
+    set(&mut rig, by("while [ ! -e go ]; do sleep 0.05; done"), 5, None);
+    until(&mut rig, GoalState::Checking).await;
+    set(&mut rig, by("false"), 1, None);
+    until(&mut rig, GoalState::Working).await;
+    place.file("go", "");
+    let ended = |e: &EventBody| match e {
+        EventBody::State(StateEvent::GoalChanged { goal: Some(goal) }) if !goal.state.active() => {
+            Some(goal.clone())
+        }
+        _ => None,
+    };
+    let view = rig.until("its end", ended).await;
+    assert_eq!((view.state, view.done), (GoalState::Stopped, 1), "{view:?}");
+    assert_eq!(view.last, "not reached in 1 turns");
+    rig.quit().await;
+}

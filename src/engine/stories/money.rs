@@ -17,7 +17,7 @@ use crate::Parts;
 use crate::world::lock;
 
 /// 120 tokens of each reply at a dollar for a thousand: 12 cents.
-fn priced(p: &mut Parts) {
+pub(super) fn priced(p: &mut Parts) {
     let info =
         tiller_config::schema::ModelInfo { input: Some(1000.0), output: Some(1000.0), ..Default::default() };
     let mut provider: tiller_config::schema::Provider =

@@ -326,3 +326,42 @@ async fn a_review_ends_after_its_rounds_and_a_question_in_the_middle_is_answered
     assert!(done.steps[1].said.contains("blue"), "{done:?}");
     rig.quit().await;
 }
+
+/// Who lets it go on gives its steps nothing that the one who asked for it has not.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_narrow_agents_workflow_stays_as_narrow_when_the_person_lets_it_go_on() {
+    let place = Place::new();
+    let reader = "description: reads\ntools: [read, crew]\npermissions: { profile: read-only }";
+    let roles = super::crew::kinds(&place, "reader", reader);
+    let failed = AtomicBool::new(false);
+    let fake = Fake::with(move |_, r| match (first(r).as_str(), result(r)) {
+        ("go", None) => super::crew::delegate(json!([{"goal": "narrow", "agent": "reader"}])),
+        ("narrow", None) => call(&json!([{"id": "x", "goal": "wide", "tools": ["all"]}])),
+        ("wide", _) if !failed.swap(true, Ordering::SeqCst) => {
+            vec![Step::Refuse(tiller_provider::ProviderError::Rejected("not now".into()))]
+        }
+        ("wide", _) => says("all that I may"),
+        (_, Some(said)) => says(&said),
+        _ => says("?"),
+    });
+    let with = roles.clone();
+    let mut rig = place.start_with(&fake, |p| p.roles = with).await;
+    rig.turn("go").await;
+    let session = rig.session();
+    rig.quit().await;
+    let mut rig = place
+        .start_with(&fake, |p| {
+            p.roles = roles;
+            p.open = crate::Open::Session(session);
+        })
+        .await;
+    // They are read after the agents.
+    flow(&mut rig, StepState::Failed).await;
+    rig.send(go_on());
+    let view = flow(&mut rig, StepState::Done).await;
+    assert_eq!(view.steps[0].agent.as_ref().unwrap().0, "main/a1/a3");
+    let request = fake.request(fake.count() - 1);
+    let names: Vec<&str> = request.tools.iter().map(|t| t.name.as_str()).collect();
+    assert!(names.contains(&"read_file") && !names.contains(&"write_file"), "{names:?}");
+    rig.quit().await;
+}

@@ -100,13 +100,19 @@ async fn look(
     }
 }
 
-/// Every entry of the open path, oldest first. Blocks.
+/// Every entry of the open path, oldest first: the last ones as the engine has them, because what it just added may
+/// still be on its way to the disk. Blocks.
 ///
 /// # Errors
 /// When the store cannot be read.
 pub(super) fn path(store: &Store, snapshot: &Snapshot) -> Result<Vec<Entry>, Notice> {
-    let Some(head) = snapshot.head else { return Ok(Vec::new()) };
-    store.tail_at(head, u32::MAX).map(|t| t.entries).map_err(|e| e.notice())
+    let before = snapshot.entries.first().and_then(|e| e.parent);
+    let mut all = match before {
+        Some(entry) => store.tail_at(entry, u32::MAX).map_err(|e| e.notice())?.entries,
+        None => Vec::new(),
+    };
+    all.extend(snapshot.entries.iter().cloned());
+    Ok(all)
 }
 
 /// Whether a path is one that a client may name.

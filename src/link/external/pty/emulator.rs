@@ -11,6 +11,8 @@ use alacritty_terminal::term::{Config, Osc52, Term, TermMode};
 use alacritty_terminal::vte::ansi::{Color, NamedColor, Processor, Rgb};
 use tiller_protocol::{Grid, GridRun, GridStyle, Hue};
 
+use super::bounds::{self, Strings};
+
 /// Lines above the screen that are kept.
 const HISTORY: usize = 5000;
 /// Characters of a title.
@@ -98,6 +100,7 @@ pub(crate) struct Emulator {
     parser: Processor,
     ears: Ears,
     title: String,
+    strings: Strings,
 }
 
 impl Emulator {
@@ -106,12 +109,17 @@ impl Emulator {
         ears.lock().size = (cols, rows);
         let config = Config { scrolling_history: HISTORY, osc52: Osc52::Disabled, ..Config::default() };
         let term = Term::new(config, &Size(cols, rows), ears.clone());
-        Self { term, parser: Processor::new(), ears, title: String::new() }
+        Self { term, parser: Processor::new(), ears, title: String::new(), strings: Strings::default() }
     }
 
     /// Takes output.
     pub(crate) fn feed(&mut self, bytes: &[u8]) -> Fed {
-        self.parser.advance(&mut self.term, bytes);
+        for piece in self.strings.short(bytes).chunks(bounds::PIECE) {
+            self.parser.advance(&mut self.term, piece);
+            if !piece.is_ascii() {
+                bounds::marks(&mut self.term);
+            }
+        }
         let mut heard = self.ears.lock();
         let plain = |t: String| -> String { t.chars().filter(|c| !c.is_control()).take(TITLE).collect() };
         let title = heard.title.take().map(plain);

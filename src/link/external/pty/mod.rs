@@ -5,6 +5,7 @@
 //! more than a trickle, and only the latest screen counts.
 
 mod answer;
+mod bounds;
 mod deliver;
 mod dialogs;
 mod driver;
