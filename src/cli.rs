@@ -231,7 +231,7 @@ pub struct Exec {
     #[arg(long, value_name = "ID", conflicts_with = "cont")]
     pub session: Option<String>,
     /// Go on with the last session of this folder
-    #[arg(long = "continue")]
+    #[arg(short = 'c', long = "continue")]
     pub cont: bool,
     /// Allow what matches, for instance 'terminal(cargo test*)'
     #[arg(long, value_name = "RULE")]

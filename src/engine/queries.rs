@@ -161,6 +161,7 @@ async fn choices(w: &World, current: &ModelRef) -> Vec<ModelChoice> {
             model: ModelRef(format!("{}/", l.name)),
             window: None,
             price: None,
+            long: Vec::new(),
             source: format!("local server on {}", l.port),
             unavailable: None,
         })
@@ -187,6 +188,7 @@ async fn choices(w: &World, current: &ModelRef) -> Vec<ModelChoice> {
         ModelChoice {
             window: info.window,
             price: info.input.zip(info.output),
+            long: info.long.iter().map(|l| (l.over, l.input, l.output)).collect(),
             source: source.into(),
             unavailable,
             model,

@@ -2,7 +2,7 @@
 //! should be asked.
 
 use tiller_protocol::event::StateEvent;
-use tiller_protocol::{EventBody, ModelRef, SessionId, Usage};
+use tiller_protocol::{EntryBody, EventBody, ModelRef, Origin, SessionId, Usage};
 
 use crate::core::Core;
 use crate::msg::Msg;
@@ -66,8 +66,17 @@ impl Core {
         self.saves.push(ticket, After { events, then: Then::Nothing });
     }
 
-    /// Nobody waits for a model's title at the end: the prompt's own words do.
+    /// Nobody waits for a model's title at the end: the prompt's own words do, also where no turn was done.
     pub(crate) fn titles_at_the_end(&mut self) {
+        if self.s.title.is_empty() && !self.s.titled && !self.s.read_only {
+            let said = self.s.path.iter().find_map(|e| match &e.body {
+                EntryBody::User { origin: Origin::Prompt, .. } => Some(e.body.search_text()),
+                _ => None,
+            });
+            if let Some(made) = said.map(|s| from_prompt(&s)).filter(|t| !t.is_empty()) {
+                self.titling.entry(self.s.id).or_insert(made);
+            }
+        }
         for (session, made) in std::mem::take(&mut self.titling) {
             let ticket = self.w.store.set_title_if_none(session, &self.redact(&made));
             self.saves.push(ticket, After { events: Vec::new(), then: Then::Nothing });

@@ -182,6 +182,9 @@ pub struct ModelChoice {
     pub window: Option<u64>,
     /// Dollars per million tokens, input and output.
     pub price: Option<(f64, f64)>,
+    /// The same for requests with more tokens in their prompt than the first number, shortest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub long: Vec<(u64, f64, f64)>,
     /// Where it is known from: `config`, `environment`, `local server on 11434`, `built in`.
     pub source: String,
     /// Why it cannot be used now; `None` when it can.

@@ -150,6 +150,12 @@ impl Providers {
         if let Some(provider) = self.ready.get(name) {
             return Ok(Arc::clone(provider));
         }
+        if name.is_empty() {
+            return Err(ProviderError::Rejected(format!(
+                "a model is named PROVIDER/MODEL, for instance anthropic/claude-sonnet-5. Known providers are: {}.",
+                self.names().collect::<Vec<_>>().join(", ")
+            )));
+        }
         Err(match self.listed.iter().find(|l| l.name == name).and_then(|l| l.unavailable.clone()) {
             Some(why) => ProviderError::Auth(format!("the provider `{name}` is not ready: {why}")),
             None => ProviderError::Rejected(format!(

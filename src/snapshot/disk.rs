@@ -22,6 +22,12 @@ pub(crate) struct Stamp {
     pub(crate) mode: u32,
 }
 
+/// The device that a file is on.
+#[allow(clippy::unnecessary_cast, reason = "its type differs between systems")]
+pub(crate) fn device(stat: &Stat) -> u64 {
+    stat.st_dev as u64
+}
+
 impl Stamp {
     #[allow(clippy::unnecessary_cast, reason = "the types of these fields differ between systems")]
     pub(crate) fn of(stat: &Stat) -> Self {

@@ -53,7 +53,7 @@ impl Scan<'_> {
             return Ok(Node::Skip(Stamp::default(), Reason::Unreadable));
         };
         let stamp = Stamp::of(&stat);
-        if stat.st_dev != self.dev {
+        if disk::device(&stat) != self.dev {
             return Ok(Node::Skip(stamp, Reason::OtherDisk));
         }
         let skip = Ok(Node::Skip(stamp, Reason::Unreadable));

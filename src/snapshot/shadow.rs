@@ -268,7 +268,7 @@ impl Shadow {
                 limits: &self.limits,
                 clock: &*self.clock,
                 end,
-                dev: stat.st_dev,
+                dev: crate::disk::device(&stat),
                 person: rules::person(&self.workspace, self.limits.global_ignore.as_deref()),
                 jobs: Vec::new(),
                 files: 0,

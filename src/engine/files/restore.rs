@@ -279,8 +279,11 @@ impl Core {
             let none = if redo { "no restore was undone" } else { "no restore of files can be undone" };
             let found = back::undoable(&ops, redo).ok_or_else(|| Notice::new(NoticeKind::User, none))?;
             if only.is_some_and(|op| op != found.root) {
-                return Err(Notice::new(NoticeKind::User, "files were restored since, so this is not the last")
-                    .hint("/undo goes back step by step; /ops lists the steps"));
+                return Err(Notice::new(
+                    NoticeKind::User,
+                    "files were restored since, so this is not the last",
+                )
+                .hint("/undo goes back step by step; /ops lists the steps"));
             }
             let title = format!("{} {}", if redo { "redo" } else { "undo" }, found.title);
             Ok((found.goal, found.root, title))

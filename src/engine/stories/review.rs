@@ -103,13 +103,15 @@ async fn a_deleted_file_that_is_no_text_comes_back_whole_and_goes_again() {
     place.file("b.txt", "theirs\n");
     let patch = "*** Begin Patch\n*** Delete File: logo.png\n*** End Patch";
     let fake = Fake::with(move |n, _| match n {
+        // The first is told what it had not read.
         0 => calls(&[("c0", "patch", json!({ "patch": patch }))]),
+        1 => calls(&[("c1", "patch", json!({ "patch": patch }))]),
         _ => says("Done."),
     });
     let mut rig = place.start_with(&fake, |p| super::files::keeps(&place, p)).await;
     rig.turn("delete it").await;
     let file = place.work.join("logo.png");
-    assert!(!file.exists(), "{}", message_text(&fake.request(1), 2));
+    assert!(!file.exists(), "{}", message_text(&fake.request(2), 4));
     rig.send(CommandBody::Review(ReviewCommand::Open { turn: None }));
     let ReplyEvent::ReviewReply { review } = rig.reply().await else { panic!() };
     assert_eq!((review.files.len(), review.files[0].diff.as_str()), (1, ""));

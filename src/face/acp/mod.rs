@@ -7,7 +7,7 @@
 //! | `input` | lines of standard input |
 //! | `hub` | who gets which message; the sessions that are open |
 //! | `open` | an engine for a session |
-//! | `session` | one session: its prompts, its questions, its end |
+//! | `session`, `session_hear` | one session: its prompts and its end; what the engine tells of it, its questions |
 //! | `prompt` | what the client sends, as a message of ours |
 //! | `view`, `history`, `call`, `hunks` | what happened, as updates of theirs |
 //! | `ask` | our questions as theirs |

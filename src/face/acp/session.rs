@@ -1,21 +1,21 @@
 //! One session: prompts go in, updates and answers go out, until its door closes.
 
+#[path = "session_hear.rs"]
+mod hear;
+
 use std::collections::HashMap;
-use std::sync::Arc;
 
 use serde_json::{Value, json};
 use tiller_engine::{EngineHandle, EventStream};
-use tiller_protocol::command::{AskCommand, Query, SessionCommand, TurnCommand};
-use tiller_protocol::event::{AskEvent, ReplyEvent, StateEvent, TurnEvent, TurnStatus};
+use tiller_protocol::command::{AskCommand, SessionCommand, TurnCommand};
 use tiller_protocol::view::Snapshot;
 use tiller_protocol::{
-    AgentId, Ask, AskId, AskReply, Command, CommandBody, CommandId, Event, EventBody, Message, ModelRef,
-    Notice, NoticeKind, Profile, SendMode, SessionId, StopReason,
+    Ask, AskId, AskReply, Command, CommandBody, CommandId, Message, ModelRef, Notice, NoticeKind, Profile,
+    SendMode, SessionId,
 };
 use tiller_store::Store;
 use tokio::sync::mpsc;
 
-use super::ask::{self, Put};
 use super::open::{self, Opened};
 use super::rpc::{Error, Outlet};
 use super::view::{self, View};
@@ -320,215 +320,6 @@ impl Session {
         let Some(prompt) = self.prompt.take() else { return };
         let reason = if prompt.cancelled { Ok("cancelled") } else { result };
         self.out.answer(&prompt.id, reason.map(|r| json!({"stopReason": r}))).await;
-    }
-
-    async fn event(&mut self, event: &Arc<Event>) {
-        for update in self.view.event(event) {
-            self.update(update).await;
-        }
-        let waiting = event.cause.and_then(|c| self.waiting.remove(&c));
-        match (&event.body, waiting) {
-            (
-                EventBody::State(StateEvent::ProfileChanged { .. } | StateEvent::ModelChanged { .. }),
-                Some(w),
-            ) => {
-                self.changed(w, Ok(())).await;
-            }
-            (EventBody::Reply(r), Some(w)) => {
-                let error = match r.as_ref() {
-                    ReplyEvent::ErrorReply { notice } => notice.clone().into(),
-                    _ => Error::params("this names a server: name one of its models, too"),
-                };
-                self.changed(w, Err(error)).await;
-            }
-            (_, Some(w)) => {
-                // Something else of the same command: the end is still to come.
-                if let Some(cause) = event.cause {
-                    self.waiting.insert(cause, w);
-                }
-            }
-            // The end of a child's turn is not the end of ours.
-            (EventBody::Turn(turn), None) if event.agent.is_main() => self.turn(turn, event.cause).await,
-            (EventBody::Ask(asked), None) => self.asking(asked).await,
-            (EventBody::Reply(reply), None) => self.replied(reply, event.cause).await,
-            (EventBody::State(StateEvent::Notice { notice }), None) => {
-                self.notice(&event.agent, notice).await;
-            }
-            (EventBody::State(StateEvent::Lagged { .. }), None) => {
-                self.send(CommandBody::Query(Query::Snapshot));
-            }
-            _ => {}
-        }
-    }
-
-    async fn turn(&mut self, event: &TurnEvent, cause: Option<CommandId>) {
-        match event {
-            TurnEvent::TurnFinished { status, error, .. } => {
-                let result = self.ending(*status, error.as_ref()).await;
-                self.finish(result).await;
-            }
-            TurnEvent::Compacted { .. } if self.ours(cause) => self.finish(Ok("end_turn")).await,
-            _ => {}
-        }
-    }
-
-    /// The prompt in flight is a command, and this is its end.
-    fn ours(&self, cause: Option<CommandId>) -> bool {
-        self.prompt.as_ref().is_some_and(|p| p.slash && Some(p.command) == cause)
-    }
-
-    async fn ending(&self, status: TurnStatus, error: Option<&Notice>) -> Result<&'static str, Error> {
-        let reason = match (status, &self.view.stop) {
-            (TurnStatus::Interrupted, _) => return Ok("cancelled"),
-            (TurnStatus::Failed | TurnStatus::Store, stop) if *stop != Some(StopReason::MaxTokens) => {
-                let unknown = || Notice::new(NoticeKind::Network, "the turn ended early");
-                let error: Error = error.cloned().unwrap_or_else(unknown).into();
-                return Err(error);
-            }
-            (TurnStatus::Refused, _) | (_, Some(StopReason::Refusal(_))) => "refusal",
-            (_, Some(StopReason::MaxTokens)) => "max_tokens",
-            (TurnStatus::Limit, _) => "max_turn_requests",
-            _ => "end_turn",
-        };
-        if let Some(notice) = error {
-            self.update(view::said(&format!("\n\n{}", words(notice)))).await;
-        }
-        Ok(reason)
-    }
-
-    async fn replied(&mut self, reply: &ReplyEvent, cause: Option<CommandId>) {
-        match reply {
-            // We were too slow once: what was missed is told now.
-            ReplyEvent::SnapshotReply { snapshot } => self.catch_up(snapshot).await,
-            ReplyEvent::DoneReply { said } if self.ours(cause) => {
-                self.update(view::said(said)).await;
-                self.finish(Ok("end_turn")).await;
-            }
-            ReplyEvent::ErrorReply { notice } if self.ours(cause) => {
-                self.update(view::said(&words(notice))).await;
-                self.finish(Ok("end_turn")).await;
-            }
-            ReplyEvent::ErrorReply { notice }
-                if self.prompt.as_ref().is_some_and(|p| Some(p.command) == cause) =>
-            {
-                self.finish(Err(notice.clone().into())).await;
-            }
-            _ => {}
-        }
-    }
-
-    async fn catch_up(&mut self, snapshot: &Snapshot) {
-        let missed: Vec<_> = snapshot
-            .entries
-            .iter()
-            .filter(|e| self.view.last.is_none_or(|last| e.id > last))
-            .cloned()
-            .collect();
-        self.view.last = snapshot.entries.last().map(|e| e.id).or(self.view.last);
-        let updates = history::replay(&self.view.root, &missed);
-        for update in updates.into_iter().filter(|u| u["sessionUpdate"] != "user_message_chunk") {
-            self.update(update).await;
-        }
-        self.update(view::plan(&snapshot.todo)).await;
-        self.asked.retain(|_, a| snapshot.asks.iter().any(|b| b.id == a.ask.id));
-        for ask in &snapshot.asks {
-            if self.worded != Some(ask.id) && !self.asked.values().any(|a| a.ask.id == ask.id) {
-                self.ask(ask.clone()).await;
-            }
-        }
-        if !snapshot.running {
-            self.finish(Ok("end_turn")).await;
-        }
-    }
-
-    /// Told in the turn, or with the next words when there is none.
-    async fn notice(&mut self, agent: &AgentId, notice: &Notice) {
-        if notice.kind == NoticeKind::Info {
-            return;
-        }
-        let mut text = words(notice);
-        if !agent.is_main() {
-            text = format!("{}: {text}", agent.name());
-        }
-        if self.prompt.is_some() {
-            self.update(view::thought(&format!("{text}\n"))).await;
-        } else {
-            self.notes.push(text);
-        }
-    }
-
-    async fn asking(&mut self, event: &AskEvent) {
-        match event {
-            AskEvent::PermissionAsked { ask } | AskEvent::QuestionAsked { ask } => {
-                self.ask(ask.clone()).await
-            }
-            AskEvent::PermissionDecided { id: Some(id), decision, .. } => {
-                let allowed = matches!(decision.as_str(), "once" | "session" | "always" | "edit");
-                let call = self.closed(*id).await;
-                if let Some(call) = call.filter(|_| allowed) {
-                    self.update(view::status(&call, "in_progress")).await;
-                }
-            }
-            AskEvent::QuestionAnswered { id, .. } => {
-                self.closed(*id).await;
-            }
-            AskEvent::PermissionDecided { id: None, .. } => {}
-        }
-    }
-
-    async fn ask(&mut self, ask: Ask) {
-        self.requests += 1;
-        let n = self.requests;
-        let (session, id) = (self.id.to_string(), self.request_id(n));
-        match ask::put(&session, &self.view.root, &ask, self.forms) {
-            Put::Choice(params) => {
-                self.out.request(&id, "session/request_permission", &params).await;
-                self.asked.insert(n, Asked { ask, answered: false });
-            }
-            Put::Form(params) => {
-                self.out.request(&id, "elicitation/create", &params).await;
-                self.asked.insert(n, Asked { ask, answered: false });
-            }
-            Put::Words(question) => {
-                self.worded = Some(ask.id);
-                self.update(view::said(&format!("\n\n{question}"))).await;
-                // The turn waits; the client's next prompt is the answer.
-                let Some(prompt) = self.prompt.take() else { return };
-                self.out.answer(&prompt.id, Ok(json!({"stopReason": "end_turn"}))).await;
-            }
-        }
-    }
-
-    /// Names our request `n`: the hub finds the session by it.
-    fn request_id(&self, n: u64) -> String {
-        format!("{}/{n}", self.id)
-    }
-
-    fn answered(&mut self, n: u64, result: Option<&Value>) {
-        let Some(asked) = self.asked.get_mut(&n) else { return };
-        asked.answered = true;
-        // A turn that is being stopped takes its questions with it.
-        if self.prompt.as_ref().is_some_and(|p| p.cancelled) {
-            return;
-        }
-        let ask = &asked.ask;
-        let reply = ask::reply(ask, result).unwrap_or_else(|| ask::unanswered(ask));
-        let id = ask.id;
-        self.send(CommandBody::Ask(AskCommand::Answer { id, reply }));
-    }
-
-    /// A question is not open any more; its call. The client is told, when it did not answer.
-    async fn closed(&mut self, id: AskId) -> Option<String> {
-        if self.worded == Some(id) {
-            self.worded = None;
-        }
-        let n = *self.asked.iter().find(|(_, a)| a.ask.id == id)?.0;
-        let Asked { ask, answered } = self.asked.remove(&n)?;
-        if !answered {
-            let id = json!({"requestId": self.request_id(n)});
-            self.out.notify("$/cancel_request", &id).await;
-        }
-        ask.call.is_some().then(|| ask::call_id(&ask))
     }
 }
 

@@ -235,7 +235,7 @@ impl Staged<'_> {
             return false;
         };
         let Some(file) = self.new.as_mut() else { return false };
-        let ours = rustix::fs::fstat(&*file).map(|s| (s.st_dev, s.st_ino)).ok();
+        let ours = rustix::fs::fstat(&*file).ok().as_ref().map(numbers);
         ours.is_some()
             && ours == identity(self.slot, name)
             && holds(file, bytes.len(), blake3::hash(bytes).as_bytes())
@@ -323,7 +323,12 @@ fn cannot(e: Errno) -> bool {
 
 /// Device and inode.
 fn identity(slot: &Slot, name: &OsStr) -> Option<(u64, u64)> {
-    rustix::fs::statat(&slot.dir, name, AtFlags::SYMLINK_NOFOLLOW).ok().map(|s| (s.st_dev, s.st_ino))
+    rustix::fs::statat(&slot.dir, name, AtFlags::SYMLINK_NOFOLLOW).ok().as_ref().map(numbers)
+}
+
+#[allow(clippy::unnecessary_cast, reason = "the types of these fields differ between systems")]
+fn numbers(stat: &Stat) -> (u64, u64) {
+    (stat.st_dev as u64, stat.st_ino as u64)
 }
 
 /// Opens `name` if it is a regular file with the content of `old`.

@@ -71,6 +71,7 @@ fn found(r: &mut Robot, source: &str, model: &str) {
         model: ModelRef(model.into()),
         window: None,
         price: None,
+        long: Vec::new(),
         source: source.into(),
         unavailable: None,
     };

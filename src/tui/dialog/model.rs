@@ -2,6 +2,7 @@
 
 use tiller_protocol::command::{Query, SessionCommand};
 use tiller_protocol::event::ReplyEvent;
+use tiller_protocol::view::ModelChoice;
 use tiller_protocol::{AgentId, CommandBody, Event, EventBody, ModelRef};
 
 use super::picker::{Item, Picker, Source};
@@ -38,10 +39,13 @@ impl Source for Models {
         let EventBody::Reply(reply) = &event.body else { return false };
         let ReplyEvent::ModelsReply { models } = reply.as_ref() else { return false };
         self.heard = true;
+        let used = self.of.as_ref().map_or(&model.session.model, |(_, now)| now);
+        let mut models: Vec<&ModelChoice> = models.iter().collect();
+        // What can be chosen stands first, and what is in use before all.
+        models.sort_by_key(|m| (m.model != *used, m.unavailable.is_some()));
         self.items = models
-            .iter()
+            .into_iter()
             .map(|m| {
-                let used = self.of.as_ref().map_or(&model.session.model, |(_, now)| now);
                 let now = if m.model == *used { "now  " } else { "" };
                 let window = m.window.map_or(String::new(), |w| format!("{}k  ", w / 1000));
                 let price = m.price.map_or("price unknown".into(), |(i, o)| format!("${i} in, ${o} out"));
@@ -51,6 +55,10 @@ impl Source for Models {
                     Some((i, o)) => format!("per million tokens: ${i} in, ${o} out"),
                     None => price.clone(),
                 });
+                let long = |(over, i, o): &(u64, f64, f64)| {
+                    format!("with more than {}k tokens in the prompt: ${i} in, ${o} out", over / 1000)
+                };
+                more.extend(m.long.iter().map(long));
                 more.push(format!("from: {}", m.source));
                 more.extend(m.unavailable.iter().map(|why| format!("cannot be used: {why}")));
                 Item {
@@ -75,6 +83,10 @@ impl Source for Models {
             Some((agent, _)) => vec![Effect::SendTo(agent.clone(), set)],
             None => vec![Effect::Send(set)],
         }
+    }
+
+    fn table(&self) -> Option<u16> {
+        Some(5)
     }
 
     fn preview(&self, item: &Item) -> Option<String> {

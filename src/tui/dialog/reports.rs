@@ -9,8 +9,8 @@ use tiller_protocol::{CommandBody, Event, EventBody};
 use super::picker::{Item, Outcome, Picker, Source};
 use crate::action::{Action, ActionSpec};
 use crate::effect::{Effect, Token};
-use crate::model::Model;
 use crate::header::short;
+use crate::model::Model;
 use crate::panel::Hint;
 
 /// What they can do besides a picker's own.
@@ -66,8 +66,9 @@ fn report(title: &'static str, ask: CommandBody, rows: fn(&ReplyEvent) -> Option
 }
 
 fn context_rows(r: &ContextReport) -> Vec<Item> {
-    let share =
-        |n: u64| r.window.map_or(String::new(), |w| format!(" {:>5.1} %", n as f64 * 100.0 / w.max(1) as f64));
+    let share = |n: u64| {
+        r.window.map_or(String::new(), |w| format!(" {:>5.1} %", n as f64 * 100.0 / w.max(1) as f64))
+    };
     let row = |name: &str, n: u64, note: String| {
         let bar = r.window.map_or(0, |w| (n * 40 / w.max(1)).min(40) as usize);
         let text = format!("{name:32}{}", "#".repeat(bar));

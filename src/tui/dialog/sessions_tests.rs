@@ -174,6 +174,7 @@ mod models {
             model: ModelRef(name.into()),
             window: Some(200_000),
             price: why.is_none().then_some((3.0, 15.0)),
+            long: Vec::new(),
             source: "config".into(),
             unavailable: why.map(Into::into),
         };

@@ -1,6 +1,7 @@
 //! Linear text for screen readers, dumb terminals and people who want it: labelled turns, numbered
 //! choices, nothing is ever drawn twice. Everything can be reached by `/` commands.
 
+mod ask;
 mod command;
 mod leave;
 mod say;

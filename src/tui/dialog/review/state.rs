@@ -1,8 +1,8 @@
 //! What is reviewed: files, hunks, the line that is chosen, comments. No drawing, no keys.
 
+use tiller_protocol::EntryId;
 use tiller_protocol::review::{Reject, Review};
 use tiller_protocol::tool::FileDiff;
-use tiller_protocol::EntryId;
 
 use crate::text::diff::{DiffLine, Hunk, Kind, Patch};
 

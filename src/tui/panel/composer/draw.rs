@@ -113,7 +113,8 @@ fn list(c: &Composer, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
     const WIDE: u16 = 90;
     let Some(p) = &c.popup else { return };
     let (rows, selected) = p.window();
-    let left = if area.width >= WIDE { area.width / 2 } else { area.width };
+    let previews = rows.iter().any(|r| !r.preview.is_empty());
+    let left = if previews && area.width >= WIDE { area.width / 2 } else { area.width };
     let name = rows.iter().map(|r| r.name.width()).max().unwrap_or(0).min(usize::from(left) * 2 / 3);
     for (i, row) in rows.iter().take(usize::from(area.height)).enumerate() {
         let line = Rect { y: area.y + short(i), height: 1, width: left, ..area };
