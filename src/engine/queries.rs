@@ -34,6 +34,8 @@ impl Core {
                 self.bus.reply(client, &place, ReplyEvent::SnapshotReply { snapshot });
             }
             Query::Processes => self.processes(client, cause),
+            Query::Screen { since } => self.look(client, cause, since),
+            Query::Scrollback { lines } => self.scrolled(client, cause, lines),
             Query::Models => self.models(client, cause),
             Query::Mentions { text, limit } => {
                 let (finder, bus) = (Arc::clone(&self.finder), Arc::clone(&self.bus));

@@ -152,7 +152,9 @@ impl Core {
         let Some(child) = &self.me.child else { return };
         let Some(most) = child.limits.seconds else { return };
         let left = std::time::Duration::from_secs(most).saturating_sub(child.worked(mono));
-        if left.is_zero() {
+        // A person who works in its terminal is not thrown out.
+        let held = child.outside.as_ref().is_some_and(|o| o.pane.view.entered || o.pane.view.touched);
+        if left.is_zero() && !held {
             let notice = Notice::new(NoticeKind::Budget, format!("its limit of {most} seconds is reached"))
                 .hint("raise the limit, then let it go on");
             return self.halt(TurnStatus::Limit, notice);

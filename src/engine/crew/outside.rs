@@ -18,6 +18,8 @@ use tiller_tool::shell::Host;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::CrewMsg;
+use super::outside_say::Holding;
+use super::pane::Pane;
 use crate::clean;
 use crate::core::Core;
 use crate::job::text_of;
@@ -55,6 +57,10 @@ pub(crate) struct Outside {
     /// Tools at work, when each began, and whether it was shown: some tell what they do only a moment later.
     open: HashMap<String, (ToolUse, Duration, bool)>,
     control: Option<external::Control>,
+    /// Its terminal, when it has one.
+    pub(super) pane: Pane,
+    /// Messages that its driver holds.
+    pub(super) holds: Vec<Holding>,
 }
 
 impl Outside {
@@ -74,7 +80,19 @@ impl Outside {
             said: String::new(),
             open: HashMap::new(),
             control: None,
+            pane: Pane::default(),
+            holds: Vec::new(),
         }
+    }
+
+    /// While it runs.
+    pub(super) fn control(&self) -> Option<&external::Control> {
+        self.control.as_ref()
+    }
+
+    /// What it says from here on is another answer.
+    pub(super) fn new_words(&mut self) {
+        self.said.clear();
     }
 }
 
@@ -101,9 +119,11 @@ impl Core {
         let (cwd, env, auto) =
             (self.w.workspace.root.clone(), (*self.w.child_env).clone(), self.s.profile == Profile::Full);
         let limits = self.me.child.as_ref().map(|c| c.limits).unwrap_or_default();
+        let typing = Duration::from_secs(self.w.config().agents.typing_pause);
         let Some(outside) = self.outside() else { return };
         (outside.text, outside.thinking, outside.said) = Default::default();
-        let mut job_limits = Limits::default();
+        (outside.pane, outside.holds) = Default::default();
+        let mut job_limits = Limits { typing, ..Limits::default() };
         if let Some(seconds) = limits.seconds {
             job_limits.wall = Duration::from_secs(seconds);
         }
@@ -140,6 +160,7 @@ impl Core {
         };
         let handle = AbortOnDropHandle::new(tokio::spawn(forward));
         self.with_live(|l| l.stream = Some(handle));
+        self.hand_over();
         self.agent_changed();
     }
 
@@ -198,14 +219,11 @@ impl Core {
                 self.notice(Notice::new(NoticeKind::Info, format!("{who}: {text}")));
             }
             Said::Ended(ending) => self.outside_ended(ending),
-            Said::Context { .. }
-            | Said::State(_)
-            | Said::Screen
-            | Said::Title(_)
-            | Said::Bell
-            | Said::Delivered { .. }
-            | Said::Missed { .. }
-            | Said::TurnDone { .. } => {}
+            Said::State(_) | Said::Title(_) | Said::Bell => self.pane_heard(turn, said),
+            Said::Delivered { id } => self.handed(id),
+            Said::Missed { id, why, tried } => self.not_handed(id, &why, tried),
+            // Who looks at its screen waits for it there.
+            Said::Context { .. } | Said::Screen | Said::TurnDone { .. } => {}
         }
     }
 
@@ -383,7 +401,7 @@ impl Core {
     /// Whatever was not told to its end gets one: the talk stays whole.
     pub(crate) fn outside_close(&mut self, stop: StopReason) {
         let Some(o) = self.outside() else { return };
-        o.control = None;
+        (o.control, o.pane, o.holds) = Default::default();
         let open: Vec<ToolUse> =
             std::mem::take(&mut o.open).into_values().filter(|t| t.2).map(|t| t.0).collect();
         for tool in open {

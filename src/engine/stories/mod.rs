@@ -7,6 +7,7 @@ mod context;
 mod crew;
 mod crew_figures;
 mod crew_outside;
+mod crew_pane;
 mod crew_person;
 mod fake;
 mod faults;
