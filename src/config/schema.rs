@@ -334,6 +334,8 @@ pub struct Agents {
     pub tree_cost: Option<f64>,
     /// The main agent has all tools for agents, not only the usual ones.
     pub all_tools: bool,
+    /// Seconds after the person's last key in a program's terminal in which nothing is typed into it for them.
+    pub typing_pause: u64,
 }
 
 impl Default for Agents {
@@ -349,6 +351,7 @@ impl Default for Agents {
             cost: None,
             tree_cost: None,
             all_tools: false,
+            typing_pause: 3,
         }
     }
 }

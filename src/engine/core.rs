@@ -231,6 +231,8 @@ impl Core {
             Msg::Quit => self.quit_pressed(),
             Msg::Crew(msg) => self.crew_msg(msg),
             Msg::Outside { turn, said } => self.outside_said(turn, *said),
+            Msg::Titled { turn } if self.is_live(turn) => self.titled(),
+            Msg::Titled { .. } => {}
             Msg::AskOver => self.ask_over(),
             Msg::Purse { turn } => self.purse_changed(turn),
             Msg::TimeUp { turn } => self.time_up(turn),

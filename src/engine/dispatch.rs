@@ -82,6 +82,7 @@ impl Core {
                 WatchCommand::Diff { path } => self.watch_diff(client, id, path),
             },
             CommandBody::Agent(c) => self.agent_command(client, id, c),
+            CommandBody::Pane(c) => self.pane_command(c),
             CommandBody::Query(q) => self.query(client, id, q),
         }
     }

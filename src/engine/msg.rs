@@ -124,6 +124,10 @@ pub(crate) enum Msg {
         turn: u64,
         said: Box<tiller_link::external::Said>,
     },
+    /// A program in a terminal may tell its title again.
+    Titled {
+        turn: u64,
+    },
     /// From the main agent to a child.
     Pause(bool),
     Stop {

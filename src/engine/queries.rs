@@ -41,6 +41,8 @@ impl Core {
                     Ok(ReplyEvent::WorkflowsReply { files })
                 });
             }
+            Query::Screen { since } => self.look(client, cause, since),
+            Query::Scrollback { lines } => self.scrolled(client, cause, lines),
             Query::Models => self.models(client, cause),
             Query::Mentions { text, limit } => {
                 let (finder, bus) = (Arc::clone(&self.finder), Arc::clone(&self.bus));

@@ -44,6 +44,7 @@ impl Core {
             self.queue.push(queued)
         }
         self.queue_changed(Some(cause));
+        self.hand_over();
         self.send_by_mode(mode);
     }
 
@@ -137,6 +138,7 @@ impl Core {
             }
         }
         self.queue_changed(Some(cause));
+        self.hand_over();
         match mode {
             Some(m) if self.occupied() => self.send_by_mode(m),
             Some(SendMode::Steer | SendMode::Now) => self.send_queued(id),

@@ -2,7 +2,7 @@
 
 use tiller_protocol::event::ReplyEvent;
 use tiller_protocol::view::ContextReport;
-use tiller_protocol::{AgentState, AgentView, CommandId, EntryBody, SessionSummary, Snapshot};
+use tiller_protocol::{AgentState, AgentView, ChildView, CommandId, EntryBody, SessionSummary, Snapshot};
 
 use crate::bus::ClientId;
 use crate::context::{compact, request, tokens};
@@ -47,7 +47,10 @@ impl Core {
             context: self.context_tokens().0,
             window: self.window(),
             since: self.live.as_ref().map(|l| l.since),
-            child: None,
+            // The rest of it is known to the main agent.
+            child: self
+                .pane_view()
+                .map(|pane| Box::new(ChildView { pane: Some(pane), ..ChildView::default() })),
         }
     }
 

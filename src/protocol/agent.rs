@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::clock::Time;
 use crate::ids::{AgentId, SessionId};
+use crate::pane::PaneView;
 use crate::usage::{Cost, Usage};
 use crate::view::ModelRef;
 
@@ -132,6 +133,9 @@ pub struct ChildView {
     /// A folder of its own, when it does not work in the session's.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub folder: String,
+    /// It is a program that runs in a terminal now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pane: Option<Box<PaneView>>,
 }
 
 /// How far a message to an agent has come.

@@ -8,6 +8,7 @@ use crate::compare::{Pair, TakePart};
 use crate::goal::Goal;
 use crate::ids::{AgentId, AskId, CommandId, EntryId, QueueId, SessionId};
 use crate::message::Message;
+use crate::pane::PaneCommand;
 use crate::queue::SendMode;
 use crate::restore::RestoreWhat;
 use crate::review::Reject;
@@ -49,6 +50,7 @@ pub enum CommandBody {
     Compare(CompareCommand),
     Watch(WatchCommand),
     Agent(AgentCommand),
+    Pane(PaneCommand),
     Query(Query),
 }
 
@@ -367,6 +369,15 @@ pub enum Query {
     Processes,
     /// Workflows that can be started by name, answered by `workflows_reply`.
     Workflows,
+    /// The screen of an agent that is a program in a terminal, answered by `screen_reply`: at once when it is not
+    /// what it was at `since` (0: whatever it is), else as soon as it changes.
+    Screen {
+        since: u64,
+    },
+    /// Up to `lines` lines that scrolled away on it, and the screen; answered by `scrollback_reply`.
+    Scrollback {
+        lines: u32,
+    },
     /// For the browser of trees, answered by `tree_reply`.
     Tree {
         query: TreeQuery,

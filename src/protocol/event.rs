@@ -11,10 +11,12 @@ use crate::compare::{Compared, NotTaken, Pair, SideRun};
 use crate::entry::Entry;
 use crate::feed::FileChange;
 use crate::goal::GoalView;
+use crate::grid::GridRun;
 use crate::ids::{AgentId, AskId, CommandId, EntryId, OpId, SessionId};
 use crate::message::Message;
 use crate::notice::Notice;
 use crate::op::Op;
+use crate::pane::ScreenView;
 use crate::queue::Queued;
 use crate::restore::RestorePreview;
 use crate::review::Review;
@@ -409,6 +411,12 @@ pub enum ReplyEvent {
     },
     TreeReply {
         reply: TreeReply,
+    },
+    ScreenReply {
+        screen: ScreenView,
+    },
+    ScrollbackReply {
+        rows: Vec<Vec<GridRun>>,
     },
     /// What was asked for is done; a sentence for the person.
     DoneReply {

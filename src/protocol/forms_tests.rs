@@ -38,9 +38,10 @@ variants!(compare_command, COMPARE_COMMANDS, CompareCommand: Take Run);
 variants!(watch_command, WATCH_COMMANDS, WatchCommand: Pause Mute Diff);
 variants!(agent_command, AGENT_COMMANDS, AgentCommand: Spawn Pause Resume ResumeAll Cancel CancelAll Retry Raise
     Background Diff Workflow WorkflowResume WorkflowCancel WorkflowPause WorkflowRetry WorkflowCancelStep);
+variants!(pane_command, PANE_COMMANDS, PaneCommand: Size Enter Type Finish);
 variants!(query, QUERIES, Query: Snapshot Page Sessions Models Mentions Audit Costs Ops Compare Branches History Search
     RestorePreview
-    ToolOutput Processes Workflows Tree);
+    ToolOutput Processes Workflows Screen Scrollback Tree);
 variants!(turn_event, TURN_EVENTS, TurnEvent: SessionStarted TurnStarted UserMessage TextDelta ThinkingDelta
     ToolCallBegun AssistantMessage EntryAdded Retrying RetryEnded Usage Compacted TurnFinished);
 variants!(tool_event, TOOL_EVENTS, ToolEvent: ToolStarted ToolProgress ToolFinished ShellLine);
@@ -50,7 +51,7 @@ variants!(state_event, STATE_EVENTS, StateEvent: TodoChanged AgentChanged Workfl
     Lagged Stopped);
 variants!(reply_event, REPLIES, ReplyEvent: SnapshotReply PageReply SessionsReply ModelsReply MentionsReply
     AuditReply CostsReply OpsReply CompareReply TakeReply CompareRunReply BranchesReply HistoryReply RestorePreviewReply SearchReply ToolOutputReply ProcessesReply WorkflowsReply
-    ContextReply CompactPreviewReply ReviewReply RejectReply DiffReply AsideReply TreeReply
+    ContextReply CompactPreviewReply ReviewReply RejectReply DiffReply AsideReply TreeReply ScreenReply ScrollbackReply
     DoneReply ErrorReply);
 variants!(ask_body, ASKS, AskBody: Permission Clarify Plan Trust Budget DeepTier Unpriced SessionBusy NotSaving);
 variants!(ask_reply, ANSWERS, AskReply: Permission Choice Declined Never Yes Branch ReadOnly);
@@ -77,6 +78,7 @@ fn every_command_keeps_its_form() {
             CommandBody::Compare(c) => compare_command(c),
             CommandBody::Watch(c) => watch_command(c),
             CommandBody::Agent(c) => agent_command(c),
+            CommandBody::Pane(c) => pane_command(c),
             CommandBody::Query(c) => query(c),
         });
         if let CommandBody::Ask(AskCommand::Answer { reply, .. }) = &command.body {
@@ -95,6 +97,7 @@ fn every_command_keeps_its_form() {
         COMPARE_COMMANDS,
         WATCH_COMMANDS,
         AGENT_COMMANDS,
+        PANE_COMMANDS,
         QUERIES,
         ANSWERS,
     ];

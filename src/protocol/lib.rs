@@ -16,7 +16,7 @@
 //! | [`event`] | engine → client |
 //! | [`view`] | whole states that a client rebuilds itself from (snapshot, pages, lists) |
 //! | [`tool`], [`access`] | what a tool is called, and what one call of it touches |
-//! | [`grid`] | the screen of a program in a terminal of ours |
+//! | [`grid`], [`pane`] | the screen of a program in a terminal of ours; the pane that shows it |
 //! | [`restore`] | going back to what the files were |
 //! | [`search`] | the question to all sessions, and its hits |
 //! | [`tree`] | a session as a tree to browse |
@@ -40,6 +40,7 @@ pub mod ids;
 pub mod message;
 pub mod notice;
 pub mod op;
+pub mod pane;
 pub mod queue;
 pub mod restore;
 pub mod review;
@@ -66,6 +67,7 @@ pub use ids::{AgentId, AskId, CommandId, EntryId, IdSource, OpId, QueueId, Rando
 pub use message::{Attachment, Block, Message, Origin, Part, StopReason, ToolCall};
 pub use notice::{Notice, NoticeKind};
 pub use op::Op;
+pub use pane::{Mods, MouseAct, PaneCommand, PaneKey, PaneView, ScreenView, Typed};
 pub use queue::{Queued, QueuedState, SendMode};
 pub use restore::{RestoreDone, RestoreFile, RestorePreview, RestoreWhat};
 pub use search::{SearchHit, SearchPage, SearchQuery, SearchRole};

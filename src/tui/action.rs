@@ -51,6 +51,7 @@ pub const GROUPS: &[(&str, &[ActionSpec])] = &[
     ("Copy mode", panel::conversation::copy_mode::ACTIONS),
     ("Todo", panel::todo::ACTIONS),
     ("Agents", panel::agents::ACTIONS),
+    ("Terminal of a program", panel::terminal::ACTIONS),
     ("Watch", panel::watch::ACTIONS),
     ("Session tree", panel::sessions::ACTIONS),
     ("Tree of all sessions", dialog::tree::ACTIONS),

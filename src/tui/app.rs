@@ -241,6 +241,7 @@ impl App {
             Msg::Stop => self.dirty = false,
             Msg::Continued => self.tasks.push(Task::Repaint),
         }
+        self.settle_terminal();
         self.time_asks();
         self.show_asks();
         self.outside();
@@ -313,7 +314,14 @@ impl App {
         self.attended();
         if self.panel(self.top()).is_some_and(Panel::raw) {
             self.keys.pending.clear();
-            return self.text_key(key);
+            let out = self.panel(self.top()).and_then(Panel::way_out);
+            let bound = |m: &Keymap, scopes: &[&'static str], a| matches!(m.lookup(scopes, &[chord]), Lookup::Actions(all) if all.contains(&a));
+            return match out.filter(|a| bound(&self.keys.map, &self.scopes(), *a)) {
+                Some(action) => {
+                    self.act(action);
+                }
+                None => self.text_key(key),
+            };
         }
         let scopes = self.scopes();
         // A letter that is a command in a list or a dialog is no typing.

@@ -24,6 +24,11 @@ pub enum Effect {
     Show(AgentId),
     /// The same, and do this when its conversation is here.
     ShowFor(AgentId, Action),
+    /// Show the terminal that this agent's program runs in; that of the next one.
+    ShowTerminal(AgentId),
+    NextTerminal,
+    /// Give the focused view the whole screen, or take it back.
+    Zoom(bool),
     /// Put a layer on top.
     Push(Box<dyn Panel>),
     /// Take the top layer away.

@@ -53,6 +53,7 @@ pub mod msg;
 pub mod notify;
 pub mod output;
 mod outside;
+mod pane;
 pub mod panel;
 pub mod plain;
 mod route;

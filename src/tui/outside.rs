@@ -19,6 +19,8 @@ pub(crate) struct Outside {
     title: String,
     turn: Option<Duration>,
     stop: Option<Duration>,
+    /// The terminal of a program.
+    pub(crate) pane: crate::pane::Seen,
     /// Notices that the person has seen in the error log.
     pub(crate) seen: usize,
 }

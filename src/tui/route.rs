@@ -84,6 +84,9 @@ impl App {
             }
             Effect::Show(agent) => self.show_agent(&agent),
             Effect::ShowFor(agent, action) => self.show_for(&agent, action),
+            Effect::ShowTerminal(agent) => self.show_terminal(&agent),
+            Effect::NextTerminal => self.next_terminal(),
+            Effect::Zoom(full) => self.zoom_to(full),
             Effect::Push(panel) => self.push(panel),
             Effect::Pop => self.pop(from),
             Effect::Focus(view) => self.focus(view),

@@ -64,6 +64,7 @@ fn is_its_own(body: &CommandBody) -> bool {
         | CommandBody::Queue(_)
         | CommandBody::Context(_)
         | CommandBody::Todo(_)
+        | CommandBody::Pane(_)
         | CommandBody::Review(_)
         | CommandBody::Compare(_) => true,
         CommandBody::Session(s) => matches!(
@@ -86,6 +87,8 @@ fn is_its_own(body: &CommandBody) -> bool {
             Query::Snapshot
                 | Query::Page { .. }
                 | Query::ToolOutput { .. }
+                | Query::Screen { .. }
+                | Query::Scrollback { .. }
                 | Query::RestorePreview { .. }
                 | Query::Ops { .. }
                 | Query::Branches

@@ -208,7 +208,8 @@ impl App {
     /// What the footer tells: the panel's first hints, Escape, the rest, the ways to everything else.
     pub(crate) fn hints(&self) -> Vec<Hint> {
         if self.panel(self.top()).is_some_and(Panel::raw) {
-            return vec![Hint::as_("global.escape", "leave it")];
+            let out = self.panel(self.top()).and_then(Panel::way_out);
+            return vec![out.map_or(Hint::as_("global.escape", "leave it"), |a| Hint::of(a.0))];
         }
         let rung = global::rung(self);
         if rung == Rung::Prefix {

@@ -24,6 +24,7 @@ mod goal;
 mod going_back;
 mod keys;
 mod long;
+mod pane;
 mod plain;
 mod planning;
 mod power;

@@ -164,7 +164,9 @@ impl Core {
         let Some(child) = &self.me.child else { return };
         let Some(most) = child.limits.seconds else { return };
         let left = std::time::Duration::from_secs(most).saturating_sub(child.worked(mono));
-        if left.is_zero() {
+        // A person who works in its terminal is not thrown out.
+        let held = child.outside.as_ref().is_some_and(|o| o.pane.view.entered || o.pane.view.touched);
+        if left.is_zero() && !held {
             let notice = limit(format!("its limit of {most} seconds is reached"));
             return self.halt(TurnStatus::Limit, notice);
         }

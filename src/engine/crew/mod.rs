@@ -14,7 +14,7 @@
 //! | `child` | what a child tells the main agent |
 //! | `over`, `announce` | an agent has ended; its parent hears of it |
 //! | `command`, `route`, `pause` | what the person asks; commands to one agent; rest |
-//! | `outside`, `outside_ask` | programs of other vendors as agents |
+//! | `outside`, `outside_ask`, `outside_say`, `pane` | programs of other vendors as agents; messages to them, their terminal |
 //! | `keep` | over a restart |
 //! | `flow`, `flow_run`, `flow_port` | a workflow as it is kept; it starts, stops, goes on; what its steps are run with |
 //! | `flow_steer` | what the person does with it |
@@ -34,7 +34,9 @@ mod member;
 mod msg;
 mod outside;
 mod outside_ask;
+mod outside_say;
 mod over;
+mod pane;
 mod pause;
 mod purse;
 mod recruit;

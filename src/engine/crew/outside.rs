@@ -18,6 +18,8 @@ use tiller_tool::shell::Host;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::CrewMsg;
+use super::outside_say::Holding;
+use super::pane::Pane;
 use crate::clean;
 use crate::core::Core;
 use crate::job::text_of;
@@ -65,6 +67,10 @@ pub(crate) struct Outside {
     /// It was started to do everything unasked.
     unasked: bool,
     control: Option<external::Control>,
+    /// Its terminal, when it has one.
+    pub(super) pane: Pane,
+    /// Messages that its driver holds.
+    pub(super) holds: Vec<Holding>,
 }
 
 impl Outside {
@@ -87,7 +93,19 @@ impl Outside {
             paid: false,
             unasked: false,
             control: None,
+            pane: Pane::default(),
+            holds: Vec::new(),
         }
+    }
+
+    /// While it runs.
+    pub(super) fn control(&self) -> Option<&external::Control> {
+        self.control.as_ref()
+    }
+
+    /// What it says from here on is another answer.
+    pub(super) fn new_words(&mut self) {
+        self.said.clear();
     }
 }
 
@@ -121,10 +139,12 @@ impl Core {
                 Notice::new(NoticeKind::Denied, text).hint("choose another profile, then let it go on");
             return self.finish(TurnStatus::Failed, String::new(), Some(notice));
         }
+        let typing = Duration::from_secs(self.w.config().agents.typing_pause);
         let Some(outside) = self.outside() else { return };
         outside.unasked = auto;
         (outside.text, outside.thinking, outside.said) = Default::default();
-        let mut job_limits = Limits::default();
+        (outside.pane, outside.holds) = Default::default();
+        let mut job_limits = Limits { typing, ..Limits::default() };
         if let Some(seconds) = limits.seconds {
             job_limits.wall = Duration::from_secs(seconds);
         }
@@ -161,6 +181,7 @@ impl Core {
         };
         let handle = AbortOnDropHandle::new(tokio::spawn(forward));
         self.with_live(|l| l.stream = Some(handle));
+        self.hand_over();
         self.agent_changed();
     }
 
@@ -218,14 +239,11 @@ impl Core {
                 self.notice(Notice::new(NoticeKind::Info, format!("{who}: {text}")));
             }
             Said::Ended(ending) => self.outside_ended(ending),
-            Said::Context { .. }
-            | Said::State(_)
-            | Said::Screen
-            | Said::Title(_)
-            | Said::Bell
-            | Said::Delivered { .. }
-            | Said::Missed { .. }
-            | Said::TurnDone { .. } => {}
+            Said::State(_) | Said::Title(_) | Said::Bell => self.pane_heard(turn, said),
+            Said::Delivered { id } => self.handed(id),
+            Said::Missed { id, why, tried } => self.not_handed(id, &why, tried),
+            // Who looks at its screen waits for it there.
+            Said::Context { .. } | Said::Screen | Said::TurnDone { .. } => {}
         }
     }
 
@@ -444,7 +462,7 @@ impl Core {
     /// Whatever was not told to its end gets one: the talk stays whole.
     pub(crate) fn outside_close(&mut self, stop: StopReason) {
         let Some(o) = self.outside() else { return };
-        o.control = None;
+        (o.control, o.pane, o.holds) = Default::default();
         o.told.clear();
         let open: Vec<ToolUse> =
             std::mem::take(&mut o.open).into_values().filter(|t| t.2).map(|t| t.0).collect();

@@ -8,6 +8,7 @@ mod crew;
 mod crew_figures;
 mod crew_money;
 mod crew_outside;
+mod crew_pane;
 mod crew_person;
 mod crew_races;
 mod fake;

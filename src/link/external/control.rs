@@ -2,10 +2,15 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
-use tiller_protocol::Grid;
-use tokio::sync::mpsc;
+use tiller_protocol::{Grid, GridRun, ScreenView, Typed};
+use tokio::sync::{mpsc, watch};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+
+/// After output that changed nothing: a flood of it costs no more than this.
+const AGAIN: Duration = Duration::from_millis(4);
 
 /// What became of a message, as far as known at once. Later news come as [`super::Said::Delivered`] or
 /// [`super::Said::Missed`] with the same id.
@@ -24,11 +29,17 @@ pub(crate) enum Order {
         id: u64,
         text: String,
     },
+    /// A message is taken back, if it was not handed over yet.
+    Unsay(u64),
     /// A person's keys, as bytes.
     Keys(Vec<u8>),
+    /// The same by name, for the modes that the program asked for.
+    Typed(Vec<Typed>),
     Resize(u16, u16),
-    /// A person looks at it (true) and may type.
+    /// A person is in it (true) and may type.
     Attach(bool),
+    /// The person needs it no more: it may end when it is idle.
+    Finish,
 }
 
 /// The screen of a terminal transport.
@@ -37,6 +48,44 @@ pub(crate) trait View: Send + Sync {
     fn grid(&self) -> Grid;
     /// Up to `lines` lines that scrolled away, and the screen.
     fn scrollback(&self, lines: usize) -> Vec<String>;
+    /// The same as plain cells.
+    fn history(&self, lines: usize) -> Vec<Vec<GridRun>>;
+    /// What became another since the state `since`; `None`: nothing.
+    fn since(&self, since: u64) -> Option<ScreenView>;
+    /// Changes with each piece of output; closed when the terminal is.
+    fn drawn(&self) -> watch::Receiver<u64>;
+}
+
+/// Looks at the screen of a terminal transport. It does not keep the program alive.
+pub struct Looker(Arc<dyn View>);
+
+impl std::fmt::Debug for Looker {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Looker").finish_non_exhaustive()
+    }
+}
+
+impl Looker {
+    /// What became another since the state `since`, as soon as there is something, but not before `from`: so
+    /// nobody is told more often than they draw, and nothing wakes while nothing changes.
+    pub async fn next(&self, since: u64, mut from: Instant) -> ScreenView {
+        let mut drawn = self.0.drawn();
+        loop {
+            tokio::time::sleep_until(from).await;
+            drawn.mark_unchanged();
+            // Asked before the screen is: the last words count.
+            let ended = drawn.has_changed().is_err();
+            match self.0.since(since) {
+                Some(view) => return ScreenView { ended, ..view },
+                None if ended => return ScreenView { rev: since, ended, ..ScreenView::default() },
+                None => {
+                    from = Instant::now() + AGAIN;
+                    // An error is that it has closed, which the next round sees.
+                    let _ = drawn.changed().await;
+                }
+            }
+        }
+    }
 }
 
 struct Inner {
@@ -102,6 +151,21 @@ impl Control {
         }
     }
 
+    /// The same, without waiting for room.
+    pub fn say_now(&self, text: impl Into<String>) -> Receipt {
+        let id = self.0.next.fetch_add(1, Ordering::Relaxed);
+        match self.0.orders.try_send(Order::Say { id, text: text.into() }) {
+            Ok(()) => Receipt::Queued { id },
+            Err(mpsc::error::TrySendError::Full(_)) => Receipt::Missed { why: "it is busy".into() },
+            Err(mpsc::error::TrySendError::Closed(_)) => Receipt::Missed { why: "it has ended".into() },
+        }
+    }
+
+    /// Takes a message back that waits. Whether it came in time, its receipt tells.
+    pub fn unsay(&self, id: u64) {
+        let _ = self.0.orders.try_send(Order::Unsay(id));
+    }
+
     /// Ends it: its turn is cancelled where it can be, then its whole process group gets TERM, and KILL after the
     /// grace. `hard`: KILL at once.
     pub fn stop(&self, hard: bool) {
@@ -116,12 +180,22 @@ impl Control {
         self.0.orders.try_send(Order::Keys(bytes.into())).is_ok()
     }
 
+    /// The same by name (PTY).
+    pub fn typed(&self, typed: Vec<Typed>) -> bool {
+        self.0.orders.try_send(Order::Typed(typed)).is_ok()
+    }
+
+    /// The person needs it no more: it ends in good order once it is idle (PTY).
+    pub fn finish(&self) -> bool {
+        self.0.orders.try_send(Order::Finish).is_ok()
+    }
+
     /// Its terminal has another size now (PTY).
     pub fn resize(&self, cols: u16, rows: u16) -> bool {
         self.0.orders.try_send(Order::Resize(cols, rows)).is_ok()
     }
 
-    /// A person looks at it and may type, or no longer (PTY).
+    /// A person is in it and may type, or no longer (PTY).
     pub fn attach(&self, on: bool) -> bool {
         self.0.orders.try_send(Order::Attach(on)).is_ok()
     }
@@ -131,7 +205,17 @@ impl Control {
         self.0.view.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(|v| v.grid())
     }
 
-    /// Up to `lines` lines of what scrolled away, and the screen; `None` without a terminal.
+    /// Who may wait for changes of its screen; `None` without a terminal.
+    pub fn looker(&self) -> Option<Looker> {
+        self.0.view.lock().unwrap_or_else(PoisonError::into_inner).clone().map(Looker)
+    }
+
+    /// Up to `lines` rows of what scrolled away, and the screen; `None` without a terminal.
+    pub fn history(&self, lines: usize) -> Option<Vec<Vec<GridRun>>> {
+        self.0.view.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(|v| v.history(lines))
+    }
+
+    /// The same as text.
     pub fn scrollback(&self, lines: usize) -> Option<Vec<String>> {
         self.0.view.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(|v| v.scrollback(lines))
     }

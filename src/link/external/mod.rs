@@ -35,7 +35,7 @@ mod tools;
 
 pub use adapter::{Adapter, Adapters};
 pub use check::{Checker, Ready};
-pub use control::{Control, Receipt};
+pub use control::{Control, Looker, Receipt};
 pub use job::{FileError, Files, Job, Limits, Lookup, StartError, Transport};
 pub use run::start;
 pub use said::{

@@ -74,7 +74,7 @@ impl Run {
             }
         }
         for (id, _) in std::mem::take(&mut self.missed) {
-            let _ = self.out.send(Said::Missed { id, why: why.into() }).await;
+            let _ = self.out.send(Said::Missed { id, why: why.into(), tried: false }).await;
         }
     }
 }

@@ -46,8 +46,9 @@ pub enum Said {
     Bell,
     /// A message to it (`id` from [`super::Receipt::Queued`]) was handed over.
     Delivered { id: u64 },
-    /// A message to it was not handed over.
-    Missed { id: u64, why: String },
+    /// A message to it was not handed over. `tried`: it may stand half typed on its screen; whoever sent it decides
+    /// whether it is said again.
+    Missed { id: u64, why: String, tried: bool },
     /// A turn is over and it waits for more ([`super::Job::stay`]). The text of this turn.
     TurnDone { text: String },
     /// Something that a person should know, for instance a line that was too long.

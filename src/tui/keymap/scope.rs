@@ -64,7 +64,9 @@ pub const SCOPES: &[Scope] = &[
     scope("question_text", Some("input"), "Budget and plan, texts", true),
     scope("setup", None, "Set up", false),
     scope("setup_text", Some("input"), "Set up, texts", true),
-    scope("terminal", None, "Terminals", true),
+    scope("pane", Some("list"), "Terminal of a program", false),
+    scope("pane_copy", Some("copy"), "Terminal of a program, copy mode", false),
+    scope("terminal", None, "Inside a program's terminal", true),
 ];
 
 /// Finds a section.

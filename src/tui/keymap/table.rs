@@ -132,6 +132,12 @@ impl Keymap {
         found && (1..keys.len()).all(|n| self.lookup(scopes, &keys[..n]) == Lookup::Prefix)
     }
 
+    /// All keys of one section that do `action`, as text.
+    pub fn all_of(&self, action: Action, scope: &str) -> Vec<String> {
+        let does = |b: &&Binding| matches!(&b.does, Does::Actions(a) if a.contains(&action));
+        self.scope(scope).iter().filter(does).map(|b| show(&b.keys)).collect()
+    }
+
     /// The key that does `action` anywhere, with the section it is in.
     pub fn anywhere(&self, action: Action) -> Option<(&'static str, String)> {
         self.scopes.iter().find_map(|(scope, list)| {

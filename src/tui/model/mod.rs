@@ -75,6 +75,10 @@ pub struct Model {
     pub processes: Vec<Process>,
     /// Kinds of agents that can be started by hand.
     pub kinds: Vec<crate::effect::AgentKind>,
+    /// The agent whose terminal is shown, or was last.
+    pub pane: Option<AgentId>,
+    /// How often programs in terminals had rung when the person looked last.
+    pub bells: HashMap<AgentId, u32>,
     /// Names of agent programs that are installed here.
     pub found_agents: Vec<String>,
     /// Keys of the environment that can be offered by name.

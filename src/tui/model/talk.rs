@@ -42,6 +42,11 @@ impl Model {
         self.agents.iter().find(|a| a.id == *id)
     }
 
+    /// Rings of its terminal that the person has heard of.
+    pub fn rung(&self, id: Option<&AgentId>) -> u32 {
+        id.and_then(|id| self.bells.get(id)).copied().unwrap_or_default()
+    }
+
     /// A name for people: `a2 docs`; `main` for the main agent.
     pub fn name_of(&self, id: &AgentId) -> String {
         let label = self.row(id).map_or("", |a| a.label.as_str());

@@ -24,6 +24,7 @@ mod find_tests;
 pub mod nothing;
 pub(crate) mod rows;
 pub mod sessions;
+pub mod terminal;
 pub mod todo;
 pub mod watch;
 
@@ -39,6 +40,7 @@ pub const VIEWS: &[(View, Make)] = &[
     (View::Watch, || Box::new(watch::Watch::default())),
     (View::Sessions, || Box::new(sessions::Tree::default())),
     (View::Diff, || Box::new(crate::dialog::review::Review::view())),
+    (View::Terminals, || Box::new(terminal::Terminal::default())),
 ];
 
 /// Makes the panel of `view`.
@@ -251,6 +253,17 @@ pub trait Panel: Any {
     /// Keys come to [`Panel::key`] as they are, also those that are bound.
     fn raw(&self) -> bool {
         false
+    }
+
+    /// While keys come as they are: the one action that is looked up even so, to get out.
+    fn way_out(&self) -> Option<Action> {
+        None
+    }
+
+    /// It came on the screen or went, and keys come to it or not: what it needs from the engine now. Only told to
+    /// the view of terminals.
+    fn seen(&mut self, _shown: bool, _focus: bool, _model: &Model) -> Vec<Effect> {
+        Vec::new()
     }
 
     /// Takes a key that no binding took (text input).

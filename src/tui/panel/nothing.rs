@@ -49,11 +49,6 @@ impl Panel for Nothing {
     }
 
     fn draw(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
-        let words = if self.0 == View::Terminals {
-            "no terminals: external agents come later"
-        } else {
-            "nothing yet"
-        };
-        draw::text(buf, area, words, cx.theme.style(Role::Dim));
+        draw::text(buf, area, "nothing yet", cx.theme.style(Role::Dim));
     }
 }

@@ -4,6 +4,7 @@
 pub mod base16;
 pub mod color;
 mod file;
+pub(crate) mod grid;
 mod pixel;
 mod set;
 

@@ -244,8 +244,10 @@ impl Client {
     }
 
     fn order(&mut self, order: Order) {
-        if let Order::Say { id, text } = order {
-            self.run.missed.push((id, text));
+        match order {
+            Order::Say { id, text } => self.run.missed.push((id, text)),
+            Order::Unsay(id) => self.run.missed.retain(|(waits, _)| *waits != id),
+            _ => {}
         }
     }
 

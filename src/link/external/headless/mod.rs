@@ -132,8 +132,10 @@ impl Run {
     }
 
     fn note(&mut self, order: Order) {
-        if let Order::Say { id, text } = order {
-            self.missed.push((id, text));
+        match order {
+            Order::Say { id, text } => self.missed.push((id, text)),
+            Order::Unsay(id) => self.missed.retain(|(waits, _)| *waits != id),
+            _ => {}
         }
     }
 

@@ -47,7 +47,7 @@ impl Driver {
                 } else {
                     let why = "its screen did not show what was typed, so it was not sent; look at it";
                     for id in &ids {
-                        self.run.out.send(Said::Missed { id: *id, why: why.into() }).await?;
+                        self.run.out.send(Said::Missed { id: *id, why: why.into(), tried: true }).await?;
                     }
                     if ids.is_empty() && self.turn.is_none() {
                         return Err(Stop::Failed(why.into()));
@@ -59,7 +59,7 @@ impl Driver {
             Typing::Enter { ids, text, .. } if doing == Doing::Blocked => {
                 let why = "a dialog came while it was typed; it may be in the composer, and was not sent";
                 for id in &ids {
-                    self.run.out.send(Said::Missed { id: *id, why: why.into() }).await?;
+                    self.run.out.send(Said::Missed { id: *id, why: why.into(), tried: true }).await?;
                 }
                 if ids.is_empty() {
                     // The prompt itself: the dialog swallowed it, so nothing was sent and nothing can be doubled
@@ -103,7 +103,7 @@ impl Driver {
         }
         let (ids, texts): (Vec<_>, Vec<_>) = std::mem::take(&mut self.queue).into_iter().unzip();
         let text = texts.join("\n\n");
-        let brackets = self.pane.screen.lock().brackets();
+        let brackets = self.pane.screen.lock().modes().brackets;
         self.press(paste(&text, brackets));
         let ids = ids.into_iter().flatten().collect();
         self.typing = Typing::Echo { ids, text, until: now + ECHO, covered: false };

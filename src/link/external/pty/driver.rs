@@ -8,11 +8,11 @@ use tokio::time::{Instant, sleep_until, timeout};
 use super::answer::{answer, since};
 use super::deliver::Typing;
 use super::dialogs::{Open, answered};
+use super::hands::HOLD;
 use super::state::Claims;
 use super::typing::keys;
 use super::{Pane, Run};
 use crate::external::adapter::{Means, Pattern, Pty};
-use crate::external::control::Order;
 use crate::external::job::Transport;
 use crate::external::out::Gone;
 use crate::external::said::{Doing, Ending, Said, Source, Status};
@@ -43,7 +43,14 @@ pub(super) struct Driver {
     pub(super) came: Instant,
     /// When a person last pressed a key.
     pub(super) touched: Option<Instant>,
+    /// A person is in it.
     pub(super) attached: bool,
+    /// A person typed into it, and has not said that they need it no more: it does not end by itself.
+    pub(super) held: bool,
+    /// The person said so.
+    pub(super) finish: bool,
+    /// It was given another size since it began.
+    pub(super) sized: bool,
     /// When the screen last changed.
     pub(super) changed: Instant,
     pub(super) seen: String,
@@ -100,6 +107,9 @@ pub(crate) async fn drive(run: Run, pane: Pane) -> Ending {
         came: now - Duration::from_secs(3600),
         touched: None,
         attached: false,
+        held: false,
+        finish: false,
+        sized: false,
         changed: now,
         seen: String::new(),
         ready: false,
@@ -137,7 +147,7 @@ impl Driver {
                 () = self.run.reins.hard.cancelled() => return Err(Stop::Cancelled),
                 () = self.run.reins.soft.cancelled() => return Err(Stop::Cancelled),
                 () = self.run.out.closed() => return Err(Stop::Cancelled),
-                () = sleep_until(self.wall) => {
+                () = sleep_until(self.wall), if !self.attached && !self.held => {
                     let s = self.run.job.limits.wall.as_secs();
                     return Err(Stop::TimedOut(format!("it ran for longer than {s} s")));
                 }
@@ -172,38 +182,11 @@ impl Driver {
             last + LOOK
         } else if self.turn.is_some() || !self.ready {
             last + Duration::from_secs(10)
+        } else if let Some(touched) = self.touched.filter(|_| self.held && !self.attached) {
+            touched + HOLD
         } else {
-            self.wall
+            self.wall.max(last + Duration::from_secs(10))
         }
-    }
-
-    fn order(&mut self, order: Order) {
-        match order {
-            Order::Say { id, text } => {
-                self.came = Instant::now();
-                self.queue.push((Some(id), text));
-            }
-            Order::Keys(bytes) => {
-                self.touched = Some(Instant::now());
-                if self.pane.keys.try_send(bytes).is_err() {
-                    tracing::debug!("a program in a terminal does not read its keys");
-                }
-            }
-            Order::Resize(cols, rows) => {
-                let (cols, rows) = (cols.clamp(20, 1000), rows.clamp(5, 500));
-                self.pane.screen.lock().resize(cols, rows);
-                self.pane.resizer.resize(cols, rows);
-            }
-            Order::Attach(on) => {
-                self.attached = on;
-                // A look follows: it may be what its end waited for.
-                self.changed = Instant::now();
-            }
-        }
-    }
-
-    pub(super) fn press(&self, bytes: Vec<u8>) {
-        let _ = self.pane.keys.try_send(bytes);
     }
 
     /// One look. True: all is done.
@@ -270,7 +253,7 @@ impl Driver {
 
     /// Limits of time without a turn's end.
     fn patience(&self, now: Instant) -> Result<(), Stop> {
-        if !matches!(self.dialog, Open::None) || self.attached {
+        if !matches!(self.dialog, Open::None) || self.attached || self.held {
             return Ok(());
         }
         let start = seconds(self.pty.start);
@@ -298,9 +281,16 @@ impl Driver {
 
     /// Whether the turn is over, and then all of it.
     async fn turn_over(&mut self, screen: &str, doing: Doing, now: Instant) -> Result<bool, Stop> {
+        if self.held && !self.attached && self.touched.is_none_or(|t| now.duration_since(t) >= HOLD) {
+            self.held = false;
+        }
         let Some((prompt, sent)) = self.turn.clone() else {
             let idle = self.queue.is_empty() && matches!(self.typing, Typing::Nothing);
-            return Ok(self.turns > 0 && idle && !self.run.job.stay && !self.attached);
+            // What a person began there may go on.
+            let calm = self.touched.is_none()
+                || doing == Doing::Idle && now.duration_since(self.changed) >= seconds(self.pty.quiet);
+            let over = self.turns > 0 || self.finish;
+            return Ok(over && idle && calm && !self.run.job.stay && !self.attached && !self.held);
         };
         let shown: Vec<String> = screen.lines().map(str::to_owned).collect();
         let marked =
@@ -332,7 +322,7 @@ impl Driver {
             self.order(order);
         }
         let more = !self.queue.is_empty();
-        if self.run.job.stay || self.attached {
+        if self.run.job.stay || self.attached || self.held {
             if !more {
                 self.run.out.send(Said::TurnDone { text: self.text.clone() }).await?;
             }
@@ -365,7 +355,7 @@ impl Driver {
             (Stop::Failed(why), _) => (Status::Failed, why),
             (Stop::Cancelled, _) => (Status::Cancelled, "stopped".into()),
             (Stop::TimedOut(why), _) => (Status::TimedOut, why),
-            (Stop::Exit, Some(0)) if !asked || self.attached => (Status::Done, String::new()),
+            (Stop::Exit, Some(0)) if !asked || self.attached || self.held => (Status::Done, String::new()),
             (Stop::Exit, Some(code)) if code > 128 => {
                 (Status::Crashed, format!("it was ended by signal {}; it showed:\n{shown}", code - 128))
             }

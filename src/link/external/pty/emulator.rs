@@ -7,11 +7,12 @@ use alacritty_terminal::event::{Event, EventListener, WindowSize};
 use alacritty_terminal::grid::Dimensions;
 use alacritty_terminal::index::{Column, Line};
 use alacritty_terminal::term::cell::{Cell, Flags};
-use alacritty_terminal::term::{Config, Osc52, Term, TermMode};
+use alacritty_terminal::term::{Config, Osc52, Term, TermDamage, TermMode};
 use alacritty_terminal::vte::ansi::{Color, NamedColor, Processor, Rgb};
 use tiller_protocol::{Grid, GridRun, GridStyle, Hue};
 
 use super::bounds::{self, Strings};
+use super::encode::{Modes, Mouse};
 
 /// Lines above the screen that are kept.
 const HISTORY: usize = 5000;
@@ -134,11 +135,6 @@ impl Emulator {
         self.term.resize(Size(cols, rows));
     }
 
-    /// Whether pasted text is to be bracketed.
-    pub(crate) fn brackets(&self) -> bool {
-        self.term.mode().contains(TermMode::BRACKETED_PASTE)
-    }
-
     /// The text of the screen, one line a row.
     pub(crate) fn visible(&self) -> String {
         self.lines(0).join("\n")
@@ -168,39 +164,96 @@ impl Emulator {
         out
     }
 
+    /// Columns and rows.
+    pub(crate) fn size(&self) -> (u16, u16) {
+        let grid = self.term.grid();
+        let count = |n: usize| u16::try_from(n).unwrap_or(u16::MAX);
+        (count(grid.columns()), count(grid.screen_lines()))
+    }
+
+    /// What the program asked its terminal for.
+    pub(crate) fn modes(&self) -> Modes {
+        let mode = self.term.mode();
+        let has = |flag| mode.contains(flag);
+        let mouse = match () {
+            () if has(TermMode::MOUSE_MOTION) => Mouse::Motion,
+            () if has(TermMode::MOUSE_DRAG) => Mouse::Drag,
+            () if has(TermMode::MOUSE_REPORT_CLICK) => Mouse::Click,
+            () => Mouse::None,
+        };
+        Modes {
+            app_cursor: has(TermMode::APP_CURSOR),
+            brackets: has(TermMode::BRACKETED_PASTE),
+            mouse,
+            sgr: has(TermMode::SGR_MOUSE),
+            wheel_keys: has(TermMode::ALT_SCREEN) && has(TermMode::ALTERNATE_SCROLL),
+            focus: has(TermMode::FOCUS_IN_OUT),
+        }
+    }
+
+    /// Rows that may be others than when this was asked last; `None`: all of them.
+    pub(crate) fn damage(&mut self) -> Option<Vec<usize>> {
+        let damaged = match self.term.damage() {
+            TermDamage::Full => None,
+            TermDamage::Partial(lines) => Some(lines.map(|l| l.line).collect()),
+        };
+        self.term.reset_damage();
+        damaged
+    }
+
+    /// Column and row of the cursor; `None`: hidden.
+    pub(crate) fn cursor(&self) -> Option<(u16, u16)> {
+        let point = self.term.grid().cursor.point;
+        let shown = self.term.mode().contains(TermMode::SHOW_CURSOR);
+        u16::try_from(point.column.0).ok().zip(u16::try_from(point.line.0).ok()).filter(|_| shown)
+    }
+
+    /// One row of the screen as plain cells.
+    pub(crate) fn row(&self, at: usize) -> Vec<GridRun> {
+        self.runs(Line(i32::try_from(at).unwrap_or(0)))
+    }
+
+    /// Up to `above` rows that scrolled away, and the screen.
+    pub(crate) fn history(&self, above: usize) -> Vec<Vec<GridRun>> {
+        let grid = self.term.grid();
+        let first = (grid.total_lines() - grid.screen_lines()).min(above);
+        let first = -i32::try_from(first).unwrap_or(0);
+        let last = i32::try_from(grid.screen_lines()).unwrap_or(0);
+        (first..last).map(|at| self.runs(Line(at))).collect()
+    }
+
+    fn runs(&self, line: Line) -> Vec<GridRun> {
+        let grid = self.term.grid();
+        let row = &grid[line];
+        let mut runs: Vec<GridRun> = Vec::new();
+        for column in 0..grid.columns() {
+            let cell = &row[Column(column)];
+            let style = style(cell);
+            match runs.last_mut() {
+                Some(run) if run.style == style => text(cell, &mut run.text),
+                _ => {
+                    let mut run = GridRun { text: String::new(), style };
+                    text(cell, &mut run.text);
+                    runs.push(run);
+                }
+            }
+        }
+        if let Some(last) = runs.last_mut().filter(|r| r.style == GridStyle::default()) {
+            last.text.truncate(last.text.trim_end().len());
+            if last.text.is_empty() {
+                runs.pop();
+            }
+        }
+        runs
+    }
+
     /// The screen as plain cells.
     pub(crate) fn grid(&self) -> Grid {
-        let grid = self.term.grid();
-        let rows = (0..grid.screen_lines()).map(|at| {
-            let row = &grid[Line(i32::try_from(at).unwrap_or(0))];
-            let mut runs: Vec<GridRun> = Vec::new();
-            for column in 0..grid.columns() {
-                let cell = &row[Column(column)];
-                let style = style(cell);
-                match runs.last_mut() {
-                    Some(run) if run.style == style => text(cell, &mut run.text),
-                    _ => {
-                        let mut run = GridRun { text: String::new(), style };
-                        text(cell, &mut run.text);
-                        runs.push(run);
-                    }
-                }
-            }
-            if let Some(last) = runs.last_mut().filter(|r| r.style == GridStyle::default()) {
-                last.text.truncate(last.text.trim_end().len());
-                if last.text.is_empty() {
-                    runs.pop();
-                }
-            }
-            runs
-        });
-        let point = grid.cursor.point;
-        let shown = self.term.mode().contains(TermMode::SHOW_CURSOR);
-        let cursor = u16::try_from(point.column.0).ok().zip(u16::try_from(point.line.0).ok());
+        let (cols, rows) = self.size();
         Grid {
-            cols: u16::try_from(grid.columns()).unwrap_or(u16::MAX),
-            rows: rows.collect(),
-            cursor: cursor.filter(|_| shown),
+            cols,
+            rows: (0..usize::from(rows)).map(|at| self.row(at)).collect(),
+            cursor: self.cursor(),
             title: self.title.clone(),
         }
     }

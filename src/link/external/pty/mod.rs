@@ -6,10 +6,13 @@
 
 mod answer;
 mod bounds;
+mod changes;
 mod deliver;
 mod dialogs;
 mod driver;
 mod emulator;
+mod encode;
+mod hands;
 mod state;
 mod typing;
 
@@ -19,10 +22,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tiller_protocol::Grid;
+use tiller_protocol::{Grid, GridRun, ScreenView};
 use tiller_tool::shell::{Hosted, Resizer};
 use tokio::sync::watch;
 
+use self::changes::Changes;
 use self::emulator::Emulator;
 use self::state::Marks;
 use super::adapter::Pty;
@@ -54,7 +58,11 @@ pub(crate) struct News {
 /// The screen, shared by the thread that feeds it, the driver, and who looks.
 pub(crate) struct Screen {
     emulator: Mutex<Emulator>,
+    /// As it was told to who looks; locked after the emulator.
+    changes: Mutex<Changes>,
     news: Mutex<News>,
+    /// Counts what was drawn; closed when the terminal is.
+    drawn: watch::Receiver<u64>,
     /// A [`super::Said::Screen`] waits in the channel, or nobody has looked since.
     told: AtomicBool,
 }
@@ -77,6 +85,21 @@ impl View for Screen {
 
     fn scrollback(&self, lines: usize) -> Vec<String> {
         self.lock().lines(lines)
+    }
+
+    fn history(&self, lines: usize) -> Vec<Vec<GridRun>> {
+        self.lock().history(lines)
+    }
+
+    fn since(&self, since: u64) -> Option<ScreenView> {
+        let mut emulator = self.lock();
+        let mut changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
+        changes.take(&mut emulator);
+        changes.since(since)
+    }
+
+    fn drawn(&self) -> watch::Receiver<u64> {
+        self.drawn.clone()
     }
 }
 
@@ -106,13 +129,16 @@ pub(crate) fn start(
     let started = run.host.start_in_terminal(run.launch.clone(), cols, rows);
     let (hosted, terminal) = started.map_err(refused)?;
     let (reader, writer, resizer) = terminal.split();
+    let (tx, drawn) = watch::channel(0_u64);
     let screen = Arc::new(Screen {
         emulator: Mutex::new(Emulator::new(cols, rows)),
+        changes: Mutex::default(),
         news: Mutex::default(),
+        drawn: drawn.clone(),
         told: AtomicBool::new(false),
     });
     let keys = typist(writer).map_err(refused)?;
-    let drawn = feeder(reader, screen.clone(), keys.clone()).map_err(refused)?;
+    feeder(reader, screen.clone(), keys.clone(), tx).map_err(refused)?;
     let pane = Pane { hosted, screen: screen.clone(), keys, resizer, drawn };
     Ok((driver::drive(run, pane), screen))
 }
@@ -122,8 +148,8 @@ fn feeder(
     mut reader: Box<dyn Read + Send>,
     screen: Arc<Screen>,
     keys: SyncSender<Vec<u8>>,
-) -> std::io::Result<watch::Receiver<u64>> {
-    let (tx, drawn) = watch::channel(0_u64);
+    tx: watch::Sender<u64>,
+) -> std::io::Result<()> {
     let feed = move || {
         let mut chunk = vec![0; CHUNK];
         let mut marks = Marks::default();
@@ -144,7 +170,7 @@ fn feeder(
         }
     };
     std::thread::Builder::new().name("tiller-pane".into()).stack_size(256 << 10).spawn(feed)?;
-    Ok(drawn)
+    Ok(())
 }
 
 /// Types from a thread of its own: a program that does not read would block the writer.

@@ -163,6 +163,10 @@ impl Agents {
 
     fn open(&self, model: &Model) -> Reply {
         match self.chosen() {
+            // A program in a terminal is looked at there; Esc shows what is written of it.
+            Some(What::Agent(id)) if crate::panel::terminal::of(model, id).is_some() => {
+                Reply::with(Effect::ShowTerminal(id.clone()))
+            }
             Some(What::Agent(id)) if *id != model.agent() => Reply::with(Effect::Show(id.clone())),
             Some(What::Tool(id)) => {
                 let to = crate::panel::conversation::GoTo::Call(id.clone());
@@ -357,7 +361,7 @@ fn background(a: &AgentView, name: &str) -> Reply {
     let behind = a.child.as_ref().is_some_and(|c| c.background);
     match a.state.at_work() {
         false => say(format!("{name} has ended")),
-        true if behind => say(format!("{name} is in the background already; its result is announced")),
+        true if behind => say(format!("{name} is in the background; its parent went on without it")),
         true => Reply::with(crew(AgentCommand::Background { id: a.id.clone() })),
     }
 }

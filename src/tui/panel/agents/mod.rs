@@ -246,7 +246,10 @@ impl Panel for Agents {
                 let paused = a.state == tiller_protocol::AgentState::Paused;
                 let pause = if paused { "go on" } else { "pause" };
                 all.extend([Hint::as_("agents.pause", pause), Hint::of("agents.raise")]);
-                all.extend([Hint::of("agents.background"), Hint::of("agents.diff")]);
+                // One whose parent went on without it cannot be waited for again: that call is answered.
+                let behind = a.child.as_ref().is_none_or(|c| c.background);
+                all.extend((!behind).then_some(Hint::of("agents.background")));
+                all.push(Hint::of("agents.diff"));
             }
             None => {}
         }

@@ -335,8 +335,10 @@ fn name(model: &Model, a: &AgentView) -> String {
     let label = a.id.is_main() && !a.label.is_empty() && a.label != "main";
     let name = if label { a.label.clone() } else { name };
     let shown = if model.shown.as_ref() == Some(&a.id) { "> " } else { "" };
+    let pane = a.child.as_ref().and_then(|c| c.pane.as_ref()).filter(|_| !ended(a.state));
+    let bell = if pane.is_some_and(|p| p.bells > model.rung(Some(&a.id))) { " (bell)" } else { "" };
     let behind = if a.child.as_ref().is_some_and(|c| c.background) && !ended(a.state) { " bg" } else { "" };
-    format!("{shown}{name}{behind}")
+    format!("{shown}{name}{behind}{bell}")
 }
 
 /// How far the last message to it has come.
@@ -355,7 +357,10 @@ fn act(a: &AgentView) -> &str {
     match ended(a.state) {
         true if child.result.is_empty() => &child.task,
         true => &child.result,
-        false if a.act.is_empty() => &child.task,
+        // What a program calls its terminal says what it is at.
+        false if a.act.is_empty() || child.pane.as_ref().is_some_and(|p| !p.title.is_empty()) => {
+            child.pane.as_ref().map(|p| p.title.as_str()).filter(|t| !t.is_empty()).unwrap_or(&child.task)
+        }
         false => &a.act,
     }
 }

@@ -1,0 +1,168 @@
+//! The terminal of an agent that is a program: who looks at it is told what changes, and what the person does there
+//! reaches it.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use tiller_link::external::{Doing, Said, Source};
+use tiller_protocol::event::ReplyEvent;
+use tiller_protocol::{CommandId, PaneCommand, PaneView, ScreenView, Typed};
+use tokio::time::Instant;
+use tokio_util::task::AbortOnDropHandle;
+
+use crate::bus::ClientId;
+use crate::core::Core;
+use crate::msg::Msg;
+
+/// Between two pictures for one who looks: a frame.
+const FRAME: Duration = Duration::from_millis(16);
+/// Between two titles: some programs turn a wheel there.
+const TITLES: Duration = Duration::from_secs(1);
+/// Rows of history that are given out at once.
+const HISTORY: usize = 5_000;
+/// Keys that come together.
+const KEYS: usize = 1_024;
+/// Bytes of one paste.
+const PASTE: usize = 4 << 20;
+
+/// What is known of a terminal, and who looks at it.
+#[derive(Default)]
+pub(crate) struct Pane {
+    pub(crate) view: PaneView,
+    /// Who waits for a change. The answer to an older question is not given any more.
+    lookers: HashMap<ClientId, AbortOnDropHandle<()>>,
+    /// Before this moment nobody is told of the next picture.
+    from: Option<Instant>,
+    /// The title was told a moment ago; whether another has come since.
+    titled: Option<bool>,
+}
+
+impl Core {
+    fn pane(&mut self) -> Option<&mut Pane> {
+        Some(&mut self.outside()?.pane)
+    }
+
+    /// For its row, while it runs in a terminal.
+    pub(crate) fn pane_view(&self) -> Option<Box<PaneView>> {
+        let outside = self.me.child.as_ref()?.outside.as_ref()?;
+        outside.control()?.looker()?;
+        Some(Box::new(outside.pane.view.clone()))
+    }
+
+    /// What the person does at the terminal. One that has none by now has ended: there is nothing to do it to.
+    pub(crate) fn pane_command(&mut self, command: PaneCommand) {
+        let Some(control) = self.outside().and_then(|o| o.control().cloned()) else { return };
+        let Some(pane) = self.pane() else { return };
+        let (entered, touched) = (pane.view.entered, pane.view.touched);
+        match command {
+            PaneCommand::Size { cols, rows } => {
+                control.resize(cols, rows);
+            }
+            PaneCommand::Enter { on } => {
+                pane.view.entered = on;
+                control.attach(on);
+            }
+            PaneCommand::Type { mut typed } => {
+                typed.truncate(KEYS);
+                typed.retain(|t| !matches!(t, Typed::Paste { text } if text.len() > PASTE));
+                pane.view.touched |= typed.iter().any(|t| !matches!(t, Typed::Mouse { .. }));
+                control.typed(typed);
+            }
+            PaneCommand::Finish => {
+                (pane.view.entered, pane.view.touched) = (false, false);
+                control.finish();
+            }
+        }
+        if self.pane().is_some_and(|p| (p.view.entered, p.view.touched) != (entered, touched)) {
+            self.agent_changed();
+        }
+    }
+
+    /// Answers when the screen is another than at `since`.
+    pub(crate) fn look(&mut self, client: ClientId, cause: CommandId, since: u64) {
+        let (bus, place) = (std::sync::Arc::clone(&self.bus), self.place_of(Some(cause)));
+        let looker = self.outside().and_then(|o| o.control()).and_then(|c| c.looker());
+        let Some(looker) = looker else {
+            let screen = ScreenView { rev: since.max(1), ended: true, ..ScreenView::default() };
+            return bus.reply(client, &place, ReplyEvent::ScreenReply { screen });
+        };
+        let Some(pane) = self.pane() else { return };
+        let now = Instant::now();
+        let from = pane.from.map_or(now, |f| f.max(now));
+        // The next one is asked for when this one is drawn; a new look begins at once.
+        pane.from = (since != 0).then(|| now + FRAME);
+        let wait = async move {
+            let screen = looker.next(since, from).await;
+            bus.reply(client, &place, ReplyEvent::ScreenReply { screen });
+        };
+        pane.lookers.retain(|_, task| !task.is_finished());
+        pane.lookers.insert(client, AbortOnDropHandle::new(tokio::spawn(wait)));
+    }
+
+    /// What scrolled away, and the screen.
+    pub(crate) fn scrolled(&mut self, client: ClientId, cause: CommandId, lines: u32) {
+        let lines = usize::try_from(lines).unwrap_or(HISTORY).min(HISTORY);
+        let rows =
+            self.outside().and_then(|o| o.control()).and_then(|c| c.history(lines)).unwrap_or_default();
+        self.bus.reply(client, &self.place_of(Some(cause)), ReplyEvent::ScrollbackReply { rows });
+    }
+
+    /// How the program seems to stand, its title, its bell.
+    pub(crate) fn pane_heard(&mut self, turn: u64, said: Said) {
+        let redacted = match &said {
+            Said::Title(title) => self.redact(title),
+            _ => String::new(),
+        };
+        let tx = self.tx.clone();
+        let Some(pane) = self.pane() else { return };
+        match said {
+            Said::State(guess) => {
+                pane.view.doing = doing(guess.what).into();
+                pane.view.source = source(guess.source).into();
+            }
+            Said::Bell => pane.view.bells = pane.view.bells.saturating_add(1),
+            Said::Title(_) if pane.view.title == redacted => return,
+            Said::Title(_) => {
+                pane.view.title = redacted;
+                if let Some(waits) = &mut pane.titled {
+                    *waits = true;
+                    return;
+                }
+                pane.titled = Some(false);
+                self.spawn(async move {
+                    tokio::time::sleep(TITLES).await;
+                    let _ = tx.send(Msg::Titled { turn }).await;
+                });
+            }
+            _ => return,
+        }
+        self.agent_changed();
+    }
+
+    /// Titles may be told again.
+    pub(crate) fn titled(&mut self) {
+        if self.pane().and_then(|p| p.titled.take()) == Some(true) {
+            self.agent_changed();
+        }
+    }
+}
+
+fn doing(what: Doing) -> &'static str {
+    match what {
+        Doing::Starting => "starting",
+        Doing::Working => "working",
+        Doing::Blocked => "blocked",
+        Doing::Idle => "idle",
+        Doing::Unknown => "unknown",
+    }
+}
+
+fn source(source: Source) -> &'static str {
+    match source {
+        Source::Process => "process",
+        Source::Silence => "silence",
+        Source::Screen => "screen",
+        Source::Escape => "escape",
+        Source::Report => "report",
+    }
+}

@@ -1,0 +1,81 @@
+//! Which agent's terminal is shown, and when: whoever looks is told what changes, and nobody else is.
+
+use tiller_protocol::AgentId;
+
+use crate::app::{App, Owner};
+use crate::layout::Zoom;
+use crate::panel::{Panel, View, terminal};
+
+/// What the terminal's panel was told last.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Seen {
+    shown: bool,
+    focus: bool,
+    agent: Option<AgentId>,
+}
+
+impl App {
+    /// Shows an agent's terminal.
+    pub(crate) fn show_terminal(&mut self, agent: &AgentId) {
+        if *agent != self.model.agent() {
+            self.show_agent(agent);
+        }
+        self.model.pane = Some(agent.clone());
+        self.focus(View::Terminals);
+    }
+
+    /// The terminal to show when none was named: of the agent on the screen, else the one of before, else the first.
+    pub(crate) fn pick_terminal(&mut self) {
+        let has = |id: &AgentId| terminal::of(&self.model, id).is_some();
+        let here = self.model.agent();
+        let before = self.model.pane.clone();
+        let first = self.model.agents.iter().map(|a| &a.id).find(|id| has(id)).cloned();
+        let pick = Some(here).filter(has).or(before.clone().filter(has)).or(first).or(before);
+        self.model.pane = pick;
+    }
+
+    /// The terminal of the next agent that has one.
+    pub(crate) fn next_terminal(&mut self) {
+        let all: Vec<AgentId> = self.model.agents.iter().map(|a| a.id.clone()).collect();
+        let all: Vec<&AgentId> = all.iter().filter(|id| terminal::of(&self.model, id).is_some()).collect();
+        let at = all.iter().position(|id| Some(*id) == self.model.pane.as_ref());
+        let next = at.map_or(0, |at| at + 1);
+        match all.get(next).or(all.first()) {
+            Some(id) => self.show_terminal(&(*id).clone()),
+            None => self.say("no agent runs in a terminal"),
+        }
+    }
+
+    /// The terminal takes the whole screen, or its part of it.
+    pub(crate) fn zoom_to(&mut self, full: bool) {
+        self.screen.zoom = if full { Zoom::Full } else { Zoom::Normal };
+    }
+
+    /// After each message: tells the panel when it came on the screen or went.
+    pub(crate) fn settle_terminal(&mut self) {
+        let view = View::Terminals;
+        let shown = self.screen.main == view;
+        if shown && self.model.pane.is_none() {
+            self.pick_terminal();
+        }
+        let focus = shown && self.top() == Owner::View(view);
+        let now = Seen { shown, focus, agent: self.model.pane.clone() };
+        // Whoever is in it, or has just left it, has heard it ring.
+        let inside = focus && self.panel(self.top()).is_some_and(Panel::raw);
+        let before = &self.told.pane;
+        let left = before.shown && (!shown || before.agent != now.agent);
+        for id in [before.agent.clone().filter(|_| left), now.agent.clone().filter(|_| inside)]
+            .into_iter()
+            .flatten()
+        {
+            let bells = terminal::of(&self.model, &id).map_or(0, |p| p.bells);
+            self.model.bells.insert(id, bells);
+        }
+        if now == self.told.pane {
+            return;
+        }
+        self.told.pane = now;
+        let list = self.with(Owner::View(view), |p, m| p.seen(shown, focus, m)).unwrap_or_default();
+        self.effects(Owner::View(view), list);
+    }
+}

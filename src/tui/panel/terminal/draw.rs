@@ -1,0 +1,126 @@
+//! The terminal's first row (who it is, how it stands, which key gets out) and its cells.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use tiller_protocol::{Notice, NoticeKind, PaneView};
+
+use super::Terminal;
+use super::screen::draw_row;
+use crate::effect::Effect;
+use crate::panel::{DrawCx, Reply};
+use crate::text::width::width;
+use crate::theme::Role;
+use crate::widget::draw;
+
+/// Where the program's cells are.
+pub(super) fn cells(area: Rect) -> Rect {
+    Rect { y: area.y + 1, height: area.height.saturating_sub(1), ..area }
+}
+
+pub(super) fn toast(text: &str) -> Effect {
+    Effect::Toast(Notice::new(NoticeKind::Info, text))
+}
+
+pub(super) fn say(text: &str) -> Reply {
+    Reply::with(toast(text))
+}
+
+/// How it stands, and how that is known.
+pub(crate) fn standing(view: &PaneView) -> (String, Role) {
+    let (word, role) = match view.doing.as_str() {
+        "blocked" => ("needs you", Role::Waiting),
+        "working" => ("working", Role::Running),
+        "idle" => ("idle", Role::Ok),
+        "starting" => ("starting", Role::Dim),
+        _ => ("state unknown", Role::Dim),
+    };
+    let how = match view.source.as_str() {
+        "report" => " (it says so)",
+        "escape" => " (its signal)",
+        "screen" => " (by its screen)",
+        "silence" => " (silent)",
+        _ => "",
+    };
+    (format!("{word}{how}"), role)
+}
+
+pub(super) fn draw(t: &Terminal, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
+    if area.height == 0 {
+        return;
+    }
+    let Some(id) = &t.agent else {
+        let words = "no terminal: start a program in one with /spawn @codex:pty TASK";
+        draw::text(buf, area, words, cx.theme.style(Role::Dim));
+        return;
+    };
+    let view = t.view(cx.model);
+    bar(t, cx, &cx.model.name_of(id), view, Rect { height: 1, ..area }, buf);
+    let cells = cells(area);
+    if t.screen.rev == 0 {
+        let words =
+            if view.is_some() { "its screen is on the way" } else { "it has ended; Esc shows what it said" };
+        draw::text(buf, cells, words, cx.theme.style(Role::Dim));
+        return;
+    }
+    match &t.copy {
+        Some(copy) => {
+            let chosen = cx.theme.style(Role::Selection);
+            let shown = copy.rows.iter().enumerate().skip(copy.top).take(cells.height.into());
+            for (y, (line, row)) in (0..).zip(shown) {
+                let over = copy.chosen(line).map(|(from, to)| (from, to, chosen));
+                draw_row(buf, cx.theme, cells, y, row, over);
+            }
+        }
+        None => {
+            for (y, row) in (0..cells.height).zip(&t.screen.rows) {
+                draw_row(buf, cx.theme, cells, y, row, None);
+            }
+        }
+    }
+}
+
+fn bar(t: &Terminal, cx: &DrawCx<'_>, name: &str, view: Option<&PaneView>, area: Rect, buf: &mut Buffer) {
+    let key = |id| cx.key(id);
+    let right = match (t.entered, &t.copy, view) {
+        (true, ..) => {
+            let keys = cx.keys.all_of(crate::action::Action("terminal.release"), "terminal");
+            format!("{} releases", if keys.is_empty() { "-".into() } else { keys.join(" or ") })
+        }
+        (false, Some(_), _) => "copy mode".to_owned(),
+        (false, None, Some(_)) => format!("{} enters", key("terminal.enter")),
+        (false, None, None) => "ended".to_owned(),
+    };
+    let ground = cx.theme.style(if t.entered { Role::Selection } else { Role::Bar });
+    draw::paint(buf, area, ground);
+    let room = usize::from(area.width);
+    let end = width(&right).min(room);
+    let mut x = area.x;
+    let mut put = |buf: &mut Buffer, text: &str, role: Role| {
+        let left = area.right().saturating_sub(end as u16 + 1).saturating_sub(x);
+        let style = cx.theme.style(role);
+        // Entered, the ground says it; words keep to it.
+        let style = if t.entered {
+            ground
+        } else {
+            style.patch(ratatui::style::Style { bg: ground.bg, ..Default::default() })
+        };
+        x += draw::text(buf, Rect { x, width: left, ..area }, text, style);
+    };
+    put(buf, name, Role::Strong);
+    if let Some(view) = view {
+        let (words, role) = standing(view);
+        put(buf, "  ", Role::Text);
+        put(buf, &words, role);
+        let bells = view.bells.saturating_sub(cx.model.rung(t.agent.as_ref()));
+        if bells > 0 {
+            put(buf, &format!("  bell {bells}"), Role::Waiting);
+        }
+        let title = crate::text::clean::plain(&view.title).into_owned();
+        if !title.trim().is_empty() {
+            put(buf, &format!("  \"{title}\""), Role::Dim);
+        }
+    }
+    let from = area.right().saturating_sub(end as u16);
+    let style = if t.entered { ground } else { cx.theme.style(Role::Accent) };
+    draw::text(buf, Rect { x: from, width: end as u16, ..area }, &right, style);
+}

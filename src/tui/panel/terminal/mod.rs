@@ -1,0 +1,459 @@
+//! The screen of an agent that is a program in a terminal, live. Looked at, it has keys like a list; entered, every
+//! key goes to the program but the one that releases it.
+
+mod copy;
+mod draw;
+mod hands;
+mod screen;
+#[cfg(test)]
+mod tests;
+
+use std::time::Duration;
+
+use crossterm::event::{KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Position, Rect};
+use tiller_protocol::command::Query;
+use tiller_protocol::event::ReplyEvent;
+use tiller_protocol::{AgentCommand, AgentId, CommandBody, Event, EventBody, PaneCommand, PaneView, Typed};
+
+use self::copy::Copy;
+use self::screen::Screen;
+use super::{DrawCx, Hint, Panel, Reply, View};
+use crate::action::{Action, ActionSpec};
+use crate::dialog::confirm::Confirm;
+use crate::effect::{Effect, Token};
+use crate::ladder::Rung;
+use crate::model::Model;
+
+/// What it can do.
+pub const ACTIONS: &[ActionSpec] = &[
+    ActionSpec::key_only("terminal.enter", "enter", "Go into the program's terminal: all keys go to it"),
+    ActionSpec::key_only("terminal.release", "release", "Leave the program's terminal; it goes on"),
+    ActionSpec::key_only("terminal.zoom", "zoom", "Give the terminal the whole screen, or take it back"),
+    ActionSpec::key_only("terminal.copy", "copy mode", "Choose and copy text of its screen and history"),
+    ActionSpec::key_only(
+        "terminal.send",
+        "send to main",
+        "Put the chosen text, else the screen, into main's composer as a quotation",
+    ),
+    ActionSpec::key_only("terminal.stop", "stop", "End the program, and all that it started"),
+    ActionSpec::key_only(
+        "terminal.finish",
+        "finish",
+        "Let it end by itself once it is idle, with its answer",
+    ),
+    ActionSpec::key_only("terminal.next", "next", "The terminal of the next agent that has one"),
+];
+
+const SCREEN: Token = Token(1);
+const HISTORY: Token = Token(2);
+/// Lines of history that copy mode goes over.
+const LINES: u32 = 5_000;
+/// Lines of one notch of the wheel.
+const WHEEL: isize = 3;
+
+/// The panel. Whose terminal it shows stands in [`Model::pane`].
+#[derive(Default)]
+pub struct Terminal {
+    agent: Option<AgentId>,
+    screen: Screen,
+    /// It is on the screen.
+    shown: bool,
+    /// Keys go to the program.
+    entered: bool,
+    /// The engine has a question of ours: the next picture comes by itself.
+    asked: bool,
+    /// Columns and rows that it was drawn with, and that the program was told.
+    room: (u16, u16),
+    told: (u16, u16),
+    copy: Option<Copy>,
+    zoomed: bool,
+}
+
+fn pane(command: PaneCommand) -> CommandBody {
+    CommandBody::Pane(command)
+}
+
+/// Whose row says that it runs in a terminal now.
+pub(crate) fn of<'m>(model: &'m Model, id: &AgentId) -> Option<&'m PaneView> {
+    model.row(id)?.child.as_ref()?.pane.as_deref()
+}
+
+impl Terminal {
+    fn view<'m>(&self, model: &'m Model) -> Option<&'m PaneView> {
+        of(model, self.agent.as_ref()?)
+    }
+
+    fn send(&self, command: PaneCommand) -> Vec<Effect> {
+        self.agent.iter().map(|a| Effect::SendTo(a.clone(), pane(command.clone()))).collect()
+    }
+
+    /// Asks for what changes next, unless that is asked already or nobody looks.
+    fn look(&mut self, model: &Model) -> Vec<Effect> {
+        let Some(agent) = self.agent.clone().filter(|_| self.shown && !self.asked) else { return Vec::new() };
+        if self.view(model).is_none() {
+            return Vec::new();
+        }
+        self.asked = true;
+        let since = self.screen.rev;
+        vec![Effect::AskOf(agent, CommandBody::Query(Query::Screen { since }), SCREEN)]
+    }
+
+    /// The program has the size of the pane.
+    fn fit(&mut self, model: &Model) -> Vec<Effect> {
+        if !self.shown || self.view(model).is_none() || self.room == self.told || self.room.0 == 0 {
+            return Vec::new();
+        }
+        self.told = self.room;
+        self.send(PaneCommand::Size { cols: self.room.0, rows: self.room.1 })
+    }
+
+    fn enter(&mut self, model: &Model) -> Reply {
+        if self.view(model).is_none() {
+            return draw::say("it has ended; a message to it starts it again");
+        }
+        self.copy = None;
+        self.entered = true;
+        let mut all = self.fit(model);
+        all.extend(self.send(PaneCommand::Enter { on: true }));
+        Reply::Done(all)
+    }
+
+    fn release(&mut self) -> Vec<Effect> {
+        if !std::mem::take(&mut self.entered) {
+            return Vec::new();
+        }
+        self.send(PaneCommand::Enter { on: false })
+    }
+
+    fn typed(&self, typed: Typed) -> Reply {
+        Reply::Done(self.send(PaneCommand::Type { typed: vec![typed] }))
+    }
+
+    /// Puts the picture still, and asks for what scrolled away.
+    fn still(&mut self, model: &Model) -> Vec<Effect> {
+        self.copy = Some(Copy::new(self.screen.rows.clone(), self.room.1.into()));
+        match self.agent.clone().filter(|_| self.view(model).is_some()) {
+            Some(agent) => {
+                vec![Effect::AskOf(agent, CommandBody::Query(Query::Scrollback { lines: LINES }), HISTORY)]
+            }
+            None => Vec::new(),
+        }
+    }
+
+    fn take(&mut self) -> Reply {
+        let Some(copy) = self.copy.take() else { return Reply::Ignored };
+        Reply::with(Effect::Copy { text: copy.taken(), what: "selection" })
+    }
+
+    /// Into main's composer, as a quotation.
+    fn quote(&mut self, model: &Model) -> Reply {
+        let copy = self.copy.take();
+        let text = copy.map_or_else(|| self.screen.text(), |c| c.taken());
+        if text.trim().is_empty() {
+            return draw::say("there is no text to send");
+        }
+        let name = self.agent.as_ref().map_or_else(String::new, |a| model.name_of(a));
+        let lines: String = text.lines().map(|l| format!("> {l}\n")).collect();
+        let text = format!("From the terminal of {name}:\n{lines}\n");
+        Reply::Done(vec![
+            Effect::Show(AgentId::main()),
+            Effect::Compose { text, replace: false },
+            Effect::Focus(View::Composer),
+        ])
+    }
+
+    fn stop(&self, model: &Model) -> Reply {
+        let Some(id) = self.agent.clone().filter(|_| self.view(model).is_some()) else {
+            return draw::say("it has ended");
+        };
+        let name = model.name_of(&id);
+        let then = vec![Effect::Send(CommandBody::Agent(AgentCommand::Cancel { id, subtree: false }))];
+        let text = "The program and all that it started are ended. What it did stays.";
+        let confirm = Confirm::new(&format!("stop {name}?"), text, "stop it", then);
+        Reply::with(Effect::Push(Box::new(confirm)))
+    }
+
+    fn wheel(&mut self, up: bool, model: &Model) -> Reply {
+        let mut all = Vec::new();
+        if self.copy.is_none() {
+            if !up {
+                return Reply::done();
+            }
+            all = self.still(model);
+        }
+        if let Some(copy) = &mut self.copy {
+            copy.scroll(if up { -WHEEL } else { WHEEL });
+            if !up && copy.at_end() {
+                self.copy = None;
+            }
+        }
+        Reply::Done(all)
+    }
+
+    fn drag(&mut self, event: &MouseEvent, area: Rect, model: &Model) -> Reply {
+        let (line, column) =
+            (usize::from(event.row.saturating_sub(area.y)), usize::from(event.column.saturating_sub(area.x)));
+        match event.kind {
+            MouseEventKind::Down(MouseButton::Left) => {
+                if let Some(copy) = &mut self.copy {
+                    copy.point(line, column, false);
+                    copy.mark = None;
+                }
+                Reply::done()
+            }
+            MouseEventKind::Drag(MouseButton::Left) => {
+                let all = if self.copy.is_none() { self.still(model) } else { Vec::new() };
+                if let Some(copy) = &mut self.copy {
+                    copy.point(line, column, copy.mark.is_none());
+                }
+                Reply::Done(all)
+            }
+            MouseEventKind::Up(MouseButton::Left) if self.copy.as_ref().is_some_and(|c| c.mark.is_some()) => {
+                self.take()
+            }
+            _ => Reply::Ignored,
+        }
+    }
+}
+
+impl Panel for Terminal {
+    fn scope(&self) -> &'static str {
+        match (self.entered, &self.copy) {
+            (true, _) => "terminal",
+            (false, Some(_)) => "pane_copy",
+            (false, None) => "pane",
+        }
+    }
+
+    fn title(&self, model: &Model) -> String {
+        match &self.agent {
+            Some(id) => format!("terminal of {}", model.name_of(id)),
+            None => "terminals".into(),
+        }
+    }
+
+    fn actions(&self) -> &'static [ActionSpec] {
+        ACTIONS
+    }
+
+    fn empty(&self, model: &Model) -> bool {
+        !model.agents.iter().any(|a| of(model, &a.id).is_some())
+    }
+
+    fn raw(&self) -> bool {
+        self.entered
+    }
+
+    fn way_out(&self) -> Option<Action> {
+        self.entered.then_some(Action("terminal.release"))
+    }
+
+    fn act(&mut self, action: Action, model: &Model) -> Reply {
+        if let Some(copy) = &mut self.copy {
+            if copy.act(action.0) {
+                return Reply::done();
+            }
+            match action.0 {
+                "copy.take" | "list.copy" | "list.open" => return self.take(),
+                "copy.leave" | "list.back" => {
+                    self.copy = None;
+                    return Reply::done();
+                }
+                _ => {}
+            }
+        }
+        match action.0 {
+            "terminal.enter" | "list.open" => self.enter(model),
+            "terminal.release" => Reply::Done(self.release()),
+            "terminal.zoom" => {
+                self.zoomed = !self.zoomed;
+                Reply::with(Effect::Zoom(self.zoomed))
+            }
+            "terminal.copy" | "conversation.copy_mode" => Reply::Done(self.still(model)),
+            "conversation.page_up" | "list.page_up" => {
+                let all = self.still(model);
+                if let Some(copy) = &mut self.copy {
+                    copy.act(action.0);
+                }
+                Reply::Done(all)
+            }
+            "terminal.send" => self.quote(model),
+            "terminal.stop" => self.stop(model),
+            "terminal.finish" => {
+                let Some(view) = self.view(model) else { return draw::say("it has ended") };
+                let said = if view.doing == "idle" { "it ends now" } else { "it ends once it is idle" };
+                let mut all = self.send(PaneCommand::Finish);
+                all.push(draw::toast(said));
+                Reply::Done(all)
+            }
+            "terminal.next" => Reply::with(Effect::NextTerminal),
+            "list.back" => Reply::with(Effect::Focus(View::Composer)),
+            _ => Reply::Ignored,
+        }
+    }
+
+    /// It came on the screen or went, and keys come to it or not.
+    fn seen(&mut self, shown: bool, focus: bool, model: &Model) -> Vec<Effect> {
+        let mut all = Vec::new();
+        let other = self.agent != model.pane;
+        if !focus || other {
+            all.extend(self.release());
+        }
+        if (self.shown && !shown) || other {
+            if self.told.0 > 0 && self.view(model).is_some() {
+                all.extend(self.send(PaneCommand::Size { cols: 0, rows: 0 }));
+            }
+            (self.told, self.copy, self.asked) = ((0, 0), None, false);
+        }
+        if other {
+            self.agent.clone_from(&model.pane);
+            self.screen = Screen::default();
+        }
+        if !shown {
+            self.zoomed = false;
+        }
+        self.shown = shown;
+        all.extend(self.look(model));
+        all
+    }
+
+    fn event(&mut self, event: &Event, model: &Model) -> Reply {
+        // It may run again.
+        let stir = self.shown && !self.asked && Some(&event.agent) == self.agent.as_ref();
+        let mut all = if stir { self.look(model) } else { Vec::new() };
+        if self.entered && self.view(model).is_none() {
+            all.extend(self.release());
+        }
+        if all.is_empty() { Reply::Ignored } else { Reply::Done(all) }
+    }
+
+    fn reply(&mut self, token: Token, event: &Event, model: &Model) -> Reply {
+        let EventBody::Reply(reply) = &event.body else { return Reply::Ignored };
+        if Some(&event.agent) != self.agent.as_ref() {
+            return Reply::Ignored;
+        }
+        match (token, reply.as_ref()) {
+            (SCREEN, ReplyEvent::ScreenReply { screen }) => {
+                self.asked = false;
+                self.screen.take(screen);
+                Reply::Done(if screen.ended { Vec::new() } else { self.look(model) })
+            }
+            (SCREEN, _) => {
+                self.asked = false;
+                Reply::done()
+            }
+            (HISTORY, ReplyEvent::ScrollbackReply { rows }) => {
+                let above = rows.len().saturating_sub(self.screen.rows.len());
+                if let Some(copy) = self.copy.as_mut().filter(|c| c.rows.len() <= self.screen.rows.len()) {
+                    copy.above(rows[..above].to_vec());
+                }
+                Reply::done()
+            }
+            _ => Reply::Ignored,
+        }
+    }
+
+    fn tick(&mut self, model: &Model) -> Vec<Effect> {
+        self.fit(model)
+    }
+
+    fn rung(&self, _model: &Model) -> Option<Rung> {
+        match &self.copy {
+            Some(copy) if copy.mark.is_some() => Some(Rung::Selection),
+            Some(_) => Some(Rung::CopyMode),
+            None => None,
+        }
+    }
+
+    fn escape(&mut self, rung: Rung, _model: &Model) -> Reply {
+        match (rung, &mut self.copy) {
+            (Rung::Selection, Some(copy)) => copy.mark = None,
+            _ => self.copy = None,
+        }
+        Reply::done()
+    }
+
+    fn copy_selection(&mut self, _model: &Model) -> Option<Reply> {
+        self.copy.as_ref().is_some_and(|c| c.mark.is_some()).then(|| self.take())
+    }
+
+    fn key(&mut self, key: &KeyEvent, _model: &Model) -> Reply {
+        match hands::key(key).filter(|_| self.entered) {
+            Some(typed) => self.typed(typed),
+            None => Reply::Ignored,
+        }
+    }
+
+    fn paste(&mut self, text: &str, _model: &Model) -> Reply {
+        if self.entered { self.typed(Typed::Paste { text: text.to_owned() }) } else { Reply::Ignored }
+    }
+
+    fn mouse(&mut self, event: &MouseEvent, area: Rect, model: &Model) -> Reply {
+        let area = draw::cells(area);
+        // With Shift the mouse is ours, as in every terminal.
+        let theirs = self.entered && self.screen.mouse && !event.modifiers.contains(KeyModifiers::SHIFT);
+        if theirs {
+            return hands::mouse(event, area).map_or(Reply::Ignored, |typed| self.typed(typed));
+        }
+        match event.kind {
+            MouseEventKind::ScrollUp | MouseEventKind::ScrollDown if self.entered => {
+                // A program with a screen of its own takes the wheel for its cursor keys.
+                hands::mouse(event, area).map_or(Reply::Ignored, |typed| self.typed(typed))
+            }
+            MouseEventKind::ScrollUp => self.wheel(true, model),
+            MouseEventKind::ScrollDown => self.wheel(false, model),
+            _ if self.entered => Reply::Ignored,
+            _ => self.drag(event, area, model),
+        }
+    }
+
+    fn hints(&self, model: &Model) -> Vec<Hint> {
+        if self.copy.is_some() {
+            return vec![Hint::of("copy.mark"), Hint::of("copy.take"), Hint::of("terminal.send")];
+        }
+        let Some(view) = self.view(model) else { return vec![Hint::of("terminal.copy")] };
+        let mut all = vec![
+            Hint::of("terminal.enter"),
+            Hint::of("terminal.zoom"),
+            Hint::of("terminal.copy"),
+            Hint::of("terminal.send"),
+            Hint::of("terminal.stop"),
+        ];
+        if view.touched {
+            all.push(Hint::of("terminal.finish"));
+        }
+        if model.agents.iter().filter(|a| of(model, &a.id).is_some()).count() > 1 {
+            all.push(Hint::of("terminal.next"));
+        }
+        all
+    }
+
+    fn measure(&mut self, area: Rect, _cx: &DrawCx<'_>) {
+        let cells = draw::cells(area);
+        self.room = (cells.width, cells.height);
+        if let Some(copy) = &mut self.copy {
+            copy.resize(cells.height.into());
+        }
+    }
+
+    fn draw(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
+        draw::draw(self, cx, area, buf);
+    }
+
+    fn cursor(&self, area: Rect, _model: &Model) -> Option<Position> {
+        let cells = draw::cells(area);
+        let (x, y) = match &self.copy {
+            Some(copy) => copy.at(),
+            None => self.screen.cursor.filter(|_| self.entered)?,
+        };
+        Some(Position::new(cells.x + x, cells.y + y))
+    }
+
+    /// At once, when the program does not have its size yet.
+    fn wake(&self, cx: &DrawCx<'_>) -> Option<Duration> {
+        let due = self.shown && self.room != self.told && self.view(cx.model).is_some();
+        due.then_some(Duration::ZERO)
+    }
+}

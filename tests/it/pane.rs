@@ -1,0 +1,261 @@
+//! Programs in terminals of ours: their real screen in a pane, a person inside, hostile ones, ones that flood or die.
+
+use std::os::unix::fs::PermissionsExt;
+
+use rustix::process::Signal;
+use tiller_testkit::{ScriptServer, Term};
+
+use crate::common::{Place, at_work, says, signal, wait};
+use crate::screen::{idle, quit, say};
+
+/// A composer `> ` that answers each line. `hide` starts a process in a session of its own, `exit` ends it.
+const TALKER: &str = r#"stty raw -echo
+printf '\033[?2004h\033]2;toy at work\007'
+ask() { printf '\r\n> '; }
+printf '\033[1;32mwelcome to toy\033[0m'; ask
+line=
+while :; do
+  c=$(dd bs=1 count=1 2>/dev/null; echo x); c=${c%x}
+  case $c in
+    "$(printf '\r')")
+      [ "$line" = exit ] && exit 0
+      [ "$line" = hide ] && { setsid sleep 98765 & }
+      [ "$line" = size ] && line=$(stty size)
+      printf '\r\nanswer: %s\r\n' "$line"; line=; ask ;;
+    "$(printf '\033')") dd bs=1 count=5 >/dev/null 2>&1 ;;
+    '') exit 0 ;;
+    *) line=$line$c; printf %s "$c" ;;
+  esac
+done"#;
+
+/// A place with a program `toy` that is this script.
+fn place(server: &ScriptServer, script: &str) -> Place {
+    let place = Place::anthropic(server);
+    let folder = place.home.join("config/adapters");
+    std::fs::create_dir_all(&folder).unwrap();
+    let program = folder.join("toy.sh");
+    std::fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let adapter = format!(
+        "name = \"toy\"\ntitle = \"Toy\"\n[program]\ncommand = \"{}\"\ninstall = \"nothing\"\n[pty]\n\
+         ready = '^> *$'\nanswer = '^answer: (.*)$'\nsettle = 0.3\nquiet = 0.5\nstart = 600.0\n",
+        program.display()
+    );
+    std::fs::write(folder.join("toy.toml"), adapter).unwrap();
+    place
+}
+
+fn server() -> ScriptServer {
+    ScriptServer::with(|_, _| says("Yes."))
+}
+
+/// The workbench with the program's terminal open.
+fn opened(place: &Place, cols: u16, rows: u16) -> Term {
+    let mut term = place.term(&[], cols, rows);
+    term.wait_text("Say what you want done");
+    say(&mut term, "/spawn @toy:pty hello");
+    term.keys("\x1b3");
+    term.wait("its row", |s| s.lines().any(|l| l.contains("a1 ")));
+    term.keys("j\r");
+    term.wait("its terminal", |s| s.contains("enters") && s.contains("x stop"));
+    term
+}
+
+fn driven(cols: u16, rows: u16) {
+    let (server, size) = (server(), format!("{cols}x{rows}"));
+    let place = place(&server, TALKER);
+    let mut term = opened(&place, cols, rows);
+    term.keys("r");
+    term.wait("the way out", |s| s.contains("releases"));
+    term.wait("the prompt that was typed for us", |s| s.contains("answer: hello"));
+    // Inside, every key is the program's: Escape, Tab and our leader, too.
+    term.keys("size\r");
+    term.wait(&size, |s| {
+        let Some(line) = s.lines().find(|l| l.contains("answer: ") && !l.contains("hello")) else {
+            return false;
+        };
+        let numbers: Vec<u16> =
+            line.split(|c: char| !c.is_ascii_digit()).filter_map(|n| n.parse().ok()).collect();
+        matches!(numbers[..], [r, c, ..] if r + 2 < rows && r > rows / 2 && c <= cols && c > cols / 2)
+    });
+    // Colours are its own.
+    term.wait_cells("green", |s| {
+        let at = crate::screen::find(s, "welcome to toy");
+        at.and_then(|(r, c)| s.cell(r, c)).is_some_and(|c| c.fgcolor() != vt100::Color::Default && c.bold())
+    });
+    term.keys("\x1d");
+    term.wait("it is released", |s| s.contains("enters") && s.contains("z zoom"));
+    // The screen as a quotation, in main's composer.
+    term.keys("[");
+    term.wait_text("copy mode");
+    term.keys("gVs");
+    term.wait("the quotation", |s| s.contains("From the terminal of a1") && s.contains("> welcome to toy"));
+    term.keys("\x15\x15\x03");
+    // Back to it, and let it go: it stays, for a person was in it, until they need it no more.
+    term.keys("\x1b7");
+    term.wait("its terminal again", |s| s.contains("enters") && s.contains("welcome to toy"));
+    term.keys("f");
+    wait("its end", || at_work(&place).is_empty());
+    term.wait("the end", |s| s.contains("ended"));
+    term.keys("\x1b");
+    term.wait("what it said", |s| s.contains("hello"));
+    term.keys("\x1b0");
+    term.keys("\x15\x15");
+    idle(&term);
+    assert_eq!(quit(&mut term), 0);
+}
+
+#[test]
+fn a_person_works_in_a_programs_terminal_at_118x25() {
+    driven(118, 25);
+}
+
+#[test]
+fn a_person_works_in_a_programs_terminal_at_80x24() {
+    driven(80, 24);
+}
+
+/// What a program could want of the terminal that it is in; each names itself `EVIL`, plain or encoded.
+const EVIL: &str = r#"stty raw -echo
+e() { printf "$1"; }
+e '\033]0;EVIL title\007'; e '\033]2;EVIL title\033\\'; e '\033]1;EVIL\007'
+e '\033]52;c;RVZJTA==\007'; e '\033]52;c;?\007'; e '\033]52;p;?\033\\'
+e '\033]4;1;?\007'; e '\033]10;?\007'; e '\033]11;?\007'; e '\033]12;#EVIL\007'; e '\033]104\007'
+e '\033]8;;http://EVIL/\007link\033]8;;\007'; e '\033]7;file://EVIL/\007'
+e '\033]9;EVIL\007'; e '\033]9;4;1;50\007'; e '\033]99;i=1;EVIL\033\\'; e '\033]777;notify;EVIL;EVIL\007'
+e '\033]1337;File=name=RVZJTA==;inline=1:RVZJTA==\007'; e '\033]133;A\007'
+e '\033_Gi=31,s=1,v=1,a=T,t=d,f=24;RVZJTA==\033\\'; e '\033Pq#0;2;0;0;0EVIL~~\033\\'
+e '\033Ptmux;\033\033]52;c;RVZJTA==\007\033\\'; e '\033P+q544eEVIL\033\\'; e '\033P$qmEVIL\033\\'
+e '\033^EVIL\033\\'; e '\033XEVIL\033\\'; e '\033[c'; e '\033[>c'; e '\033[=c'; e '\033[6n'; e '\033[5n'
+e '\033[?6n'; e '\033[>q'; e '\033[?u'; e '\033[>31u'; e '\033[?2026$p'; e '\033[21t'; e '\033[20t'
+e '\033[14t'; e '\033[18t'; e '\033[8;3;3t'; e '\033[2t'; e '\005'; e '\033Z'; e '\033[?1003h\033[?1006h'
+e '\033[?1049h'; e '\033[!p'; e '\033c'; e '\033[3J'; e '\033[?5h'; e '\016'; e '\302\233' ; e '\302\2372;EVIL\302\234'
+e 'done being bad\r\n> '
+cat >/dev/null"#;
+
+/// Control strings in what was written (OSC, DCS, APC, PM, SOS), in both spellings.
+fn strings(raw: &[u8]) -> Vec<String> {
+    let mut all = Vec::new();
+    let mut at = 0;
+    while at + 1 < raw.len() {
+        if raw[at] == 0x1b && b"]P_^X".contains(&raw[at + 1]) {
+            let rest = &raw[at + 2..];
+            let end = rest.iter().position(|b| *b == 7 || *b == 0x1b).unwrap_or(rest.len());
+            all.push(format!("{}{}", raw[at + 1] as char, String::from_utf8_lossy(&rest[..end])));
+            at += 2 + end;
+        } else {
+            at += 1;
+        }
+    }
+    all
+}
+
+#[test]
+fn u8_nothing_that_a_program_asks_of_its_terminal_reaches_the_persons() {
+    let server = server();
+    let place = place(&server, EVIL);
+    let mut term = opened(&place, 118, 25);
+    term.wait_text("done being bad");
+    let raw = term.raw();
+    let told = strings(&raw);
+    let forwarded: Vec<&String> =
+        told.iter().filter(|s| s.contains("EVIL") || s.contains("RVZJTA") || !s.starts_with(']')).collect();
+    assert!(forwarded.is_empty(), "{forwarded:?}");
+    assert!(
+        !told.iter().any(|s| s.starts_with("]52") || s.starts_with("]8;") || s.starts_with("]9;")),
+        "{told:?}"
+    );
+    // Its modes are its own: what we switched on is what it was before.
+    for mode in ["\x1b[?5h", "\x1b[3J", "\x1bc", "\x1b[!p", "\x1b[>31u", "\x1b[8;3;3t", "\x05", "\x0e"] {
+        assert!(!String::from_utf8_lossy(&raw).contains(mode), "{mode:?}");
+    }
+    // Its title is a badge of its own.
+    assert!(term.screen().contains("\"EVIL title\""), "{}", term.screen());
+    stop(&mut term, &place);
+}
+
+fn stop(term: &mut Term, place: &Place) {
+    term.keys("x");
+    term.wait_text("stop a1");
+    // Buttons are deaf for a moment.
+    crate::common::let_pass(std::time::Duration::from_millis(500));
+    term.keys("y");
+    wait("its processes to end", || at_work(place).is_empty());
+    term.keys("\x1b\x1b0");
+    assert_eq!(quit(term), 0);
+}
+
+#[test]
+fn u7_a_flood_in_the_pane_stops_nobody_from_typing() {
+    let server = server();
+    let script = "printf '> '; exec yes 'a line that says the same again and again, without an end in sight'";
+    let place = place(&server, script);
+    let mut term = opened(&place, 118, 25);
+    term.wait_text("without an end in sight");
+    // It stays in its pane, and the composer takes words meanwhile.
+    term.keys("\x1b0");
+    term.keys("words in a flood");
+    term.wait_text("words in a flood");
+    term.keys("\x15\x1b7");
+    term.wait_text("without an end in sight");
+    stop(&mut term, &place);
+}
+
+#[test]
+fn all_that_a_program_started_ends_with_it_also_what_hides_and_leaves_no_zombie() {
+    let server = server();
+    let place = place(&server, TALKER);
+    let mut term = opened(&place, 80, 24);
+    term.wait_text("answer: hello");
+    term.keys("rhide\r");
+    wait("what hides", || at_work(&place).iter().any(|(_, l)| l.starts_with("sleep 98765")));
+    term.keys("\x1d");
+    term.wait_text("enters");
+    let own = term.pid().unwrap();
+    stop_only(&mut term, &place);
+    // A dead child that nobody collects would stay until we end.
+    wait("no zombie", || zombies(own) == 0);
+    term.keys("\x1b\x1b0");
+    assert_eq!(quit(&mut term), 0);
+}
+
+fn stop_only(term: &mut Term, place: &Place) {
+    term.keys("x");
+    term.wait_text("stop a1");
+    crate::common::let_pass(std::time::Duration::from_millis(500));
+    term.keys("y");
+    wait("its processes to end", || at_work(place).is_empty());
+}
+
+/// Dead children of a process that were not collected.
+fn zombies(of: u32) -> usize {
+    let stat =
+        |e: std::io::Result<std::fs::DirEntry>| std::fs::read_to_string(e.ok()?.path().join("stat")).ok();
+    let dead = |text: String| {
+        let rest: Vec<&str> =
+            text.rsplit_once(')').map(|(_, r)| r.split_whitespace().collect()).unwrap_or_default();
+        rest.first() == Some(&"Z") && rest.get(1).and_then(|p| p.parse().ok()) == Some(of)
+    };
+    std::fs::read_dir("/proc").map_or(0, |all| all.filter_map(stat).filter(|t| dead(t.clone())).count())
+}
+
+#[test]
+fn a_program_that_is_killed_is_said_to_have_ended_and_others_live() {
+    let server = server();
+    let place = place(&server, TALKER);
+    let mut term = opened(&place, 118, 25);
+    term.wait_text("answer: hello");
+    term.keys("r");
+    term.wait_text("releases");
+    let toy = at_work(&place).into_iter().find(|(_, l)| l.contains("toy.sh")).unwrap().0;
+    signal(toy, Signal::KILL);
+    term.wait("its end", |s| s.contains("failed") || s.contains("ended"));
+    term.wait("keys are ours again", |s| !s.contains("releases"));
+    let own = term.pid().unwrap();
+    wait("no zombie", || zombies(own) == 0);
+    term.keys("\x1b\x1b0");
+    term.keys("words");
+    term.wait_text("words");
+    term.keys("\x15");
+    assert_eq!(quit(&mut term), 0);
+}
