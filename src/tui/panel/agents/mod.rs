@@ -13,6 +13,7 @@ use tiller_protocol::event::{ReplyEvent, ToolEvent, TurnEvent};
 use tiller_protocol::{AgentId, CommandBody, Event, EventBody, Notice, NoticeKind};
 
 pub(crate) use self::keys::{spawn, spawned};
+pub(crate) use self::tree::look;
 use self::tree::{Tree, ended, processes, waits};
 use super::rows::Rows;
 use super::{DrawCx, Hint, Panel, Reply, View};
