@@ -65,6 +65,9 @@ fn text(c: &Compared) -> String {
     for f in &c.files {
         out.push_str(&format!("{:?} {}  +{} -{}\n", f.kind, one_line(&f.path), f.added, f.removed));
         out.push_str(&tiller_tui::text::clean::plain_lines(&f.diff));
+        if !out.ends_with('\n') {
+            out.push('\n');
+        }
     }
     if c.more > 0 {
         out.push_str(&format!("{} more files differ.\n", c.more));
@@ -80,5 +83,8 @@ fn head(sign: char, s: &ComparedSide) -> String {
     let cost = s.cost.map_or("unknown".into(), |c| format!("${:.4}", c.usd()));
     let (name, entries) = (one_line(&s.name), s.entries);
     let (input, output, files) = (s.usage.context(), s.usage.output, s.files.len());
-    format!("{sign} {name}: {entries} entries, {input} tokens in, {output} out, cost {cost}, {files} files\n")
+    let agents = if s.agents > 0 { format!(" and {} agent(s)", s.agents) } else { String::new() };
+    format!(
+        "{sign} {name}: {entries} entries{agents}, {input} tokens in, {output} out, cost {cost}, {files} files\n"
+    )
 }

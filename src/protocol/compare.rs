@@ -51,9 +51,13 @@ pub struct ComparedSide {
     pub entries: u64,
     /// What was said, oldest first; only the last of many.
     pub said: Vec<SaidLine>,
+    /// With that of the agents that it started.
     pub usage: Usage,
     /// `None`: no price was known.
     pub cost: Option<Cost>,
+    /// How many those were.
+    #[serde(default, skip_serializing_if = "crate::usage::zero")]
+    pub agents: u32,
     /// What it changed since.
     pub files: Vec<StepFile>,
 }

@@ -2,8 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::agent::AgentState;
 use crate::clock::Time;
-use crate::ids::{EntryId, SessionId};
+use crate::ids::{AgentId, EntryId, SessionId};
 use crate::message::Origin;
 use crate::restore::RestoreFile;
 use crate::usage::Cost;
@@ -141,9 +142,24 @@ pub struct TreeSpawned {
     pub session: SessionId,
     pub node: u32,
     pub title: String,
+    /// Whose it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<AgentId>,
+    /// How the agent stood last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state: Option<AgentState>,
+    /// When something was last said in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time: Option<Time>,
     pub entries: u64,
+    /// Tokens that were read and written.
+    #[serde(default, skip_serializing_if = "crate::usage::zero")]
+    pub tokens: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<Cost>,
+    /// Files that its calls changed.
+    #[serde(default, skip_serializing_if = "crate::usage::zero")]
+    pub files: u32,
 }
 
 /// What stands only in payloads and in the log of file states.

@@ -54,3 +54,8 @@ impl Cost {
         Self(self.0.saturating_add(other.0))
     }
 }
+
+/// What is zero, or empty, is left out of JSON.
+pub(crate) fn zero<T: Default + PartialEq>(n: &T) -> bool {
+    *n == T::default()
+}

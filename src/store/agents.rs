@@ -36,6 +36,11 @@ pub(crate) fn announced(conn: &Connection, root: SessionId, ids: &[AgentId]) -> 
     Ok(())
 }
 
+/// A state of a later version does not run here.
+pub(crate) fn state(word: String) -> AgentState {
+    serde_json::from_value(Value::String(word)).unwrap_or(AgentState::Interrupted)
+}
+
 impl Store {
     /// Writes an agent down as it stands.
     pub fn put_agent(&self, row: AgentRow) -> Ticket<()> {
@@ -73,14 +78,12 @@ impl Store {
             )?;
             let rows = statement.query_map(params![root.0], |r| {
                 let json = |text: String| serde_json::from_str(&text).unwrap_or(Value::Null);
-                let state = serde_json::from_value(Value::String(r.get(3)?));
                 Ok(AgentRow {
                     root,
                     id: AgentId(r.get(0)?),
                     session: SessionId(r.get::<_, Uuid>(1)?),
                     brief: json(r.get(2)?),
-                    // A state of a later version: it does not run here.
-                    state: state.unwrap_or(AgentState::Interrupted),
+                    state: state(r.get(3)?),
                     report: r.get::<_, Option<String>>(4)?.map(json),
                     announced: r.get(5)?,
                     created: Time(r.get(6)?),

@@ -100,7 +100,12 @@ fn fill(store: &Store, shape: &[(usize, u8, String)]) -> SessionId {
                 tokens_before: 1,
                 tokens_after: 1,
             },
-            5 => EntryBody::Checkpoint { name: text.clone() },
+            5 if kind % 2 == 0 => EntryBody::Checkpoint { name: text.clone() },
+            5 => EntryBody::BranchSummary {
+                summary: text.clone(),
+                from: entry_id(1),
+                focus: Some(text.clone()),
+            },
             6 => EntryBody::ToolResult {
                 call_id: text.clone(),
                 name: "x".into(),
@@ -170,6 +175,60 @@ fn fill(store: &Store, shape: &[(usize, u8, String)]) -> SessionId {
     s
 }
 
+/// An agent of the session, one of that agent's, one that never began, and a workflow.
+fn crew(store: &Store, s: SessionId, shape: &[(usize, u8, String)]) -> (SessionId, SessionId) {
+    let words = |n: usize| shape[n % shape.len()].2.clone();
+    let below = |id: u128, by: u128| {
+        let new = crate::NewSession {
+            id: session_id(id),
+            project: words(0),
+            title: words(1),
+            model: ModelRef("m".into()),
+            profile: tiller_protocol::Profile::Ask,
+            spawned_by: Some(entry_id(by)),
+        };
+        store.create_session(new).wait().unwrap();
+        let first = entry_id(id * 1_000);
+        let mut append = Append::new(session_id(id), "main").entries(vec![
+            user(session_id(id), first, None, &words(2)),
+            user(session_id(id), entry_id(id * 1_000 + 1), Some(first), "b"),
+        ]);
+        append.prompt = Some(words(3));
+        store.append(append).wait().unwrap();
+        session_id(id)
+    };
+    // The one below has the smaller id: clocks jump.
+    let (child, grandchild) = (below(32, 1), below(31, 32_000));
+    for (name, of, by) in
+        [("main/a1", child, 1), ("main/a1/a1", grandchild, 32_000), ("main/a2", session_id(33), 1)]
+    {
+        let agent = crate::AgentRow {
+            root: s,
+            id: AgentId(name.into()),
+            session: of,
+            brief: serde_json::json!({"spawned_by": entry_id(by), "goal": words(4)}),
+            state: tiller_protocol::AgentState::Done,
+            report: (of == child).then(|| serde_json::json!({"summary": words(5)})),
+            announced: of == grandchild,
+            created: NOW,
+        };
+        store.put_agent(agent).wait().unwrap();
+    }
+    let state = tiller_protocol::workflow::StepState::Done;
+    let flow = crate::WorkflowRow {
+        root: s,
+        id: "w1".into(),
+        definition: serde_json::json!({"steps": [words(6)]}),
+        state,
+        created: NOW,
+        steps: std::collections::BTreeMap::new(),
+    };
+    store.put_workflow(flow).wait().unwrap();
+    let step = crate::WorkflowStep { state, agent: Some(AgentId("main/a1".into())), report: None };
+    store.put_step(s, "w1".into(), words(7), step).wait().unwrap();
+    (child, grandchild)
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -182,7 +241,7 @@ proptest! {
         // The same ids elsewhere: the same file again.
         let other = Store::not_saving("test", options()).unwrap();
         let came = other.import(&mut text.as_bytes(), Keep::Ids).wait().unwrap();
-        prop_assert_eq!(came, Imported { session: s, entries: shape.len() as u64 });
+        prop_assert_eq!(came, Imported { session: s, entries: shape.len() as u64, others: 0 });
         prop_assert_eq!(&text_of(&other, s), &text);
         for head in ["main", "side"] {
             prop_assert_eq!(other.path_tail(s, head, 99).unwrap(), store.path_tail(s, head, 99).unwrap());
@@ -212,6 +271,47 @@ proptest! {
     }
 
     #[test]
+    fn what_agents_said_and_did_comes_along(shape in prop::collection::vec((0_usize..9, any::<u8>(), "(?s).{0,12}"), 1..6)) {
+        let store = Store::not_saving("test", options()).unwrap();
+        let s = fill(&store, &shape);
+        let (child, grandchild) = crew(&store, s, &shape);
+        let text = text_of(&store, s);
+        let sessions = |text: &str| text.lines().filter(|l| l.starts_with("{\"session\":")).count();
+        prop_assert_eq!(sessions(&text), 2, "{}", text);
+
+        let other = Store::not_saving("test", options()).unwrap();
+        let came = other.import(&mut text.as_bytes(), Keep::Ids).wait().unwrap();
+        prop_assert_eq!((came.session, came.others), (s, 2));
+        prop_assert_eq!(&text_of(&other, s), &text);
+        for of in [s, child, grandchild] {
+            prop_assert_eq!(other.tree(of).unwrap().spawned, store.tree(of).unwrap().spawned);
+            prop_assert_eq!(other.session(of).unwrap().spawned_by, store.session(of).unwrap().spawned_by);
+        }
+        prop_assert_eq!(other.agents(s).unwrap(), store.agents(s).unwrap());
+        prop_assert_eq!(other.workflows(s).unwrap(), store.workflows(s).unwrap());
+        prop_assert_eq!(other.sessions(&crate::Filter::default()).unwrap().len(), 1, "only the main one is listed");
+
+        // A copy beside it is one family of its own.
+        let copy = other.import(&mut text.as_bytes(), Keep::Nothing).wait().unwrap().session;
+        let copied = text_of(&other, copy);
+        prop_assert_eq!(copied.lines().count(), text.lines().count());
+        for old in [child, grandchild, session_id(33)] {
+            prop_assert!(!copied.contains(&old.to_string()), "{} is left", old);
+        }
+        let agents = other.agents(copy).unwrap();
+        prop_assert_eq!(other.session(agents[0].session).unwrap().spawned_by.map(|e| other.entry(e).unwrap().session), Some(copy));
+        let named = agents[0].brief["spawned_by"].as_str().unwrap().to_owned();
+        prop_assert_eq!(other.session(agents[0].session).unwrap().spawned_by.unwrap().to_string(), named);
+        prop_assert_eq!(other.doctor().unwrap().problems, Vec::<String>::new());
+
+        // An agent's alone is a session like any other.
+        let alone = text_of(&store, grandchild);
+        let third = Store::not_saving("test", options()).unwrap();
+        third.import(&mut alone.as_bytes(), Keep::Ids).wait().unwrap();
+        prop_assert_eq!(third.sessions(&crate::Filter::default()).unwrap().len(), 1);
+    }
+
+    #[test]
     fn importing_anything_never_panics(text in ".{0,200}") {
         let store = Store::not_saving("test", options()).unwrap();
         prop_assert!(store.import(&mut text.as_bytes(), Keep::Ids).wait().is_err());
@@ -237,7 +337,7 @@ fn a_bad_line_is_named_and_nothing_is_added() {
     let orphan: String =
         text.lines().filter(|l| !l.contains("\"text\":\"a\"")).map(|l| format!("{l}\n")).collect();
     assert!(matches!(import(&orphan), Err(StoreError::Import { .. })), "{:?}", import(&orphan));
-    let newer = text.replacen("\"version\":2", "\"version\":9", 1);
+    let newer = text.replacen("\"version\":3", "\"version\":9", 1);
     assert!(matches!(import(&newer), Err(StoreError::Import { line: 1, .. })));
     assert!(matches!(import(""), Err(StoreError::Import { line: 1, .. })));
     let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
@@ -256,7 +356,7 @@ fn an_old_file_is_read() {
     let (_dir, store) = scratch();
     let s = fill(&store, &[(0, 0, "a".into()), (0, 1, "b".into())]);
     let old: String = text_of(&store, s)
-        .replacen("\"version\":2", "\"version\":1", 1)
+        .replacen("\"version\":3", "\"version\":1", 1)
         .lines()
         .filter(|l| !l.starts_with("{\"tag\"") && !l.starts_with("{\"step\"") && !l.contains("\"label\""))
         .map(|l| format!("{l}\n"))
@@ -282,6 +382,11 @@ fn a_file_cannot_point_elsewhere() {
         format!("{{\"head\":{{\"name\":\"h\",\"entry\":\"{foreign}\",\"todo\":null}}}}"),
         format!("{{\"tag\":{{\"name\":\"t\",\"entry\":\"{foreign}\",\"time\":1}}}}"),
         "{\"step\":{\"kind\":\"restore\",\"after\":\"x\",\"files\":[],\"time\":1}}".into(),
+        format!(
+            "{{\"agent\":{{\"name\":\"main/a1\",\"session\":\"{there}\",\"brief\":{{}},\"state\":\"done\",\
+             \"announced\":true,\"created\":1}}}}"
+        ),
+        text.lines().next().unwrap().replacen("\"tiller\":\"session\",\"version\":3,", "", 1),
         "{\"step\":{\"kind\":\"sleep\",\"after\":\"x\",\"files\":[],\"time\":1}}".into(),
     ] {
         let came = store.import(&mut format!("{text}{line}\n").as_bytes(), Keep::Ids).wait();

@@ -6,6 +6,7 @@ use rusqlite::params;
 use tiller_protocol::SessionId;
 
 use crate::error::{Result, StoreError};
+use crate::family;
 use crate::open::Store;
 use crate::ticket::Ticket;
 
@@ -39,14 +40,20 @@ pub struct Swept {
 }
 
 impl Store {
-    /// Throws a session into the trash, or takes it back.
+    /// Throws a session into the trash, or takes it back. Those of its agents go with it.
     pub fn set_trashed(&self, session: SessionId, trashed: bool) -> Ticket<()> {
         let now = self.now().millis();
         self.write(move |conn| {
             let when = trashed.then_some(now);
             let rows =
                 conn.execute("UPDATE sessions SET trashed = ?2 WHERE id = ?1", params![session.0, when])?;
-            if rows == 0 { Err(StoreError::NoSession(session)) } else { Ok(()) }
+            if rows == 0 {
+                return Err(StoreError::NoSession(session));
+            }
+            for child in family::below(conn, session)? {
+                conn.execute("UPDATE sessions SET trashed = ?2 WHERE id = ?1", params![child.0, when])?;
+            }
+            Ok(())
         })
     }
 
@@ -54,11 +61,17 @@ impl Store {
     pub fn sweep(&self) -> Ticket<Swept> {
         let before = self.now().millis() - i64::try_from(KEPT.as_millis()).unwrap_or(i64::MAX);
         self.write(move |conn| {
-            let old: Vec<uuid::Uuid> = {
+            let mut old: Vec<uuid::Uuid> = {
                 let mut statement = conn.prepare("SELECT id FROM sessions WHERE trashed < ?1")?;
                 let rows = statement.query_map(params![before], |r| r.get(0))?;
                 rows.collect::<rusqlite::Result<_>>()?
             };
+            // Those of agents that were thrown away before they went along.
+            for n in 0..old.len() {
+                old.extend(family::below(conn, SessionId(old[n]))?.iter().map(|s| s.0));
+            }
+            old.sort_unstable();
+            old.dedup();
             // Parents and children go together; the links are checked at the end.
             conn.execute_batch("PRAGMA defer_foreign_keys=ON")?;
             let mut swept = Swept::default();

@@ -4,17 +4,11 @@
 use std::collections::{HashMap, HashSet};
 use std::io::BufRead;
 
-use rusqlite::{Connection, params};
-use serde_json::value::RawValue;
-use tiller_protocol::op::OpChange;
-use tiller_protocol::restore::StepFile;
-use tiller_protocol::{Ask, EntryBody, EntryId, Op, OpId, Queued, SessionId, Time, TodoItem};
+use tiller_protocol::{Op, SessionId};
 use uuid::Uuid;
 
-use crate::drafts::Draft;
-use crate::entries::{self, Raw};
-use crate::error::{Result, StoreError};
-use crate::lines::{Line, Parsed, SessionLine, StepLine, Waiting, entries_of, parse, wrong};
+use crate::import_rows::Rows;
+use crate::lines::{Line, Sheet, parse};
 use crate::open::Store;
 use crate::ticket::Ticket;
 
@@ -31,297 +25,74 @@ pub enum Keep {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Imported {
     pub session: SessionId,
+    /// Of all sessions of the file.
     pub entries: u64,
+    /// Sessions that hang off it: its agents'.
+    pub others: u64,
 }
 
 impl Store {
-    /// Reads a session. The file is read before the ticket comes back; the rows are added in one commit.
+    /// Reads a session and those that hang off it. The file is read before the ticket comes back; the rows are added
+    /// in one commit.
     pub fn import(&self, input: &mut dyn BufRead, keep: Keep) -> Ticket<Imported> {
-        let (header, lines) = match parse(input) {
+        let sheets = match parse(input) {
             Ok(parsed) => parsed,
             Err(error) => return Ticket::ready(Err(error)),
         };
         let ids = self.inner.options.ids.clone();
         let now = self.now();
-        let mut fresh: HashMap<Uuid, Uuid> = HashMap::new();
-        if keep == Keep::Nothing {
-            let mut give = |old: Uuid| {
-                fresh.entry(old).or_insert_with(|| ids.next(now));
-            };
-            give(header.session.id);
-            for parsed in &lines {
-                match &parsed.line {
-                    Line::Entry(entry) => give(entry.id),
-                    Line::Op { body } => {
-                        if let Ok(op) = serde_json::from_str::<Op>(body.get()) {
-                            give(op.id.0);
-                        }
-                    }
-                    _ => {}
-                }
-            }
-        }
+        let fresh = match keep {
+            Keep::Ids => HashMap::new(),
+            Keep::Nothing => fresh(&sheets, || ids.next(now)),
+        };
         self.write(move |conn| {
-            Rows { conn, fresh: &fresh, ours: entries_of(&lines), todos: HashMap::new() }
-                .add(&header.session, &lines)
+            let mut came = Imported { session: SessionId(Uuid::nil()), entries: 0, others: 0 };
+            let theirs: HashSet<Uuid> = sheets.iter().map(|s| s.session.id).collect();
+            let all: Vec<HashSet<Uuid>> = sheets.iter().map(Sheet::entries).collect();
+            for (n, (sheet, ours)) in sheets.iter().zip(&all).enumerate() {
+                // Where it hangs. At an entry that the file does not hold it would be seen by nobody.
+                let hangs = |e: &Uuid| n > 0 && !ours.contains(e) && all.iter().any(|o| o.contains(e));
+                let spawned_by = sheet.session.spawned_by.filter(hangs);
+                let mut rows = Rows {
+                    conn,
+                    fresh: &fresh,
+                    ours,
+                    theirs: &theirs,
+                    todos: HashMap::new(),
+                    session: SessionId(fresh.get(&sheet.session.id).copied().unwrap_or(sheet.session.id)),
+                };
+                rows.add(sheet, spawned_by)?;
+                if n == 0 {
+                    came.session = rows.session;
+                }
+                came.entries += ours.len() as u64;
+            }
+            came.others = sheets.len() as u64 - 1;
+            Ok(came)
         })
     }
 }
 
-struct Rows<'a> {
-    conn: &'a Connection,
-    /// Old identifiers → new ones; empty when they stay.
-    fresh: &'a HashMap<Uuid, Uuid>,
-    /// The entries of the file, by their old identifiers.
-    ours: HashSet<Uuid>,
-    /// Numbers of todo states in the file → in the database.
-    todos: HashMap<i64, i64>,
-}
-
-impl Rows<'_> {
-    fn id(&self, old: Uuid) -> Uuid {
-        self.fresh.get(&old).copied().unwrap_or(old)
-    }
-
-    /// Where a head or a tag may point: another session's entry is none of its business.
-    fn ours(&self, old: Uuid) -> Result<Uuid> {
-        if self.ours.contains(&old) { Ok(self.id(old)) } else { Err(StoreError::NoEntry(EntryId(old))) }
-    }
-
-    fn entry_id(&self, old: EntryId) -> EntryId {
-        EntryId(self.id(old.0))
-    }
-
-    fn add(&mut self, head: &SessionLine, lines: &[Parsed]) -> Result<Imported> {
-        let session = SessionId(self.id(head.id));
-        let entries = lines.iter().filter(|p| p.body.is_some()).count();
-        self.conn.execute(
-            "INSERT INTO sessions(id, project, title, created, used, used_order, model, profile, head, budget,
-               archived, spawned_by, entries, cost, preview)
-             VALUES(?1, ?2, ?3, ?4, ?5, 1 + (SELECT coalesce(max(used_order), 0) FROM sessions), ?6, ?7, ?8, ?9, ?10,
-               ?11, ?12, ?13, ?14)",
-            params![
-                session.0,
-                head.project,
-                head.title,
-                head.created,
-                head.used,
-                head.model,
-                head.profile,
-                head.head,
-                head.budget,
-                i64::from(head.archived != 0),
-                head.spawned_by,
-                i64::try_from(entries).unwrap_or(i64::MAX),
-                head.cost,
-                head.preview,
-            ],
-        )?;
-        for (place, parsed) in (0..).zip(lines) {
-            // Places of what waits only have to grow.
-            self.row(session, &head.head, parsed, place).map_err(|e| match e {
-                error if error.is_trouble() => error,
-                StoreError::Conflict(detail) => {
-                    StoreError::Conflict(format!("line {}: {detail}", parsed.number))
+/// New identifiers for all that has one.
+fn fresh(sheets: &[Sheet], mut next: impl FnMut() -> Uuid) -> HashMap<Uuid, Uuid> {
+    let mut fresh = HashMap::new();
+    let mut give = |old: Uuid| {
+        fresh.entry(old).or_insert_with(&mut next);
+    };
+    for sheet in sheets {
+        give(sheet.session.id);
+        for parsed in &sheet.lines {
+            match &parsed.line {
+                Line::Entry(entry) => give(entry.id),
+                Line::Agent(agent) => give(agent.session),
+                Line::Op { body } => {
+                    if let Ok(op) = serde_json::from_str::<Op>(body.get()) {
+                        give(op.id.0);
+                    }
                 }
-                error => wrong(parsed.number, error),
-            })?;
-        }
-        Ok(Imported { session, entries: entries as u64 })
-    }
-
-    fn row(&mut self, session: SessionId, current: &str, parsed: &Parsed, place: i64) -> Result<()> {
-        let conn = self.conn;
-        let wait = |table, line: &Waiting, body: &str| {
-            crate::queue::put_one(conn, table, session, line.head.as_deref().unwrap_or(current), place, body)
-        };
-        match &parsed.line {
-            Line::Todo { n, entry, list } => {
-                let list = check::<Vec<TodoItem>>(list)?;
-                conn.prepare_cached("INSERT INTO todo_states(session, entry, list) VALUES(?1, ?2, ?3)")?
-                    .execute(params![session.0, entry.map(|e| self.id(e)), list])?;
-                self.todos.insert(*n, conn.last_insert_rowid());
-            }
-            Line::Entry(line) => {
-                let Some(body) = &parsed.body else { return Ok(()) };
-                let mut raw = Raw {
-                    id: self.id(line.id),
-                    parent: line.parent.map(|p| self.id(p)),
-                    session: session.0,
-                    agent: line.agent.clone(),
-                    time: line.time,
-                    payload: self.payload(body, &line.body)?,
-                    sum: Vec::new(),
-                    snapshot: line.snapshot.clone(),
-                };
-                raw.sum = raw.checksum();
-                entries::insert(conn, &raw, body, self.todo(line.todo))?;
-            }
-            Line::Head(head) => {
-                let entry = head.entry.map(|e| self.ours(e)).transpose()?;
-                crate::heads::put(conn, session, &head.name, entry, self.todo(head.todo))?;
-                conn.prepare_cached(
-                    "UPDATE heads SET label = ?3, archived = ?4 WHERE session = ?1 AND name = ?2",
-                )?
-                .execute(params![session.0, head.name, head.label, head.archived])?;
-            }
-            Line::Tag(tag) => {
-                conn.prepare_cached("INSERT INTO tags(session, name, entry, time) VALUES(?1, ?2, ?3, ?4)")?
-                    .execute(params![session.0, tag.name, self.ours(tag.entry)?, tag.time])?;
-            }
-            Line::Step(step) => self.step(session, step)?,
-            Line::Op { body } => {
-                let op: Op = serde_json::from_str(body.get())?;
-                crate::ops::insert(conn, &self.op(op, session))?;
-            }
-            Line::Queued(line) => wait("queue", line, check::<Queued>(&line.body)?)?,
-            Line::Ask(line) => wait("asks", line, check::<Ask>(&line.body)?)?,
-            Line::Pending(line) => wait("pending", line, check::<EntryBody>(&line.body)?)?,
-            Line::Audit(a) => {
-                crate::audit::insert(
-                    conn,
-                    &tiller_protocol::view::AuditRow {
-                        time: Time(a.time),
-                        session,
-                        agent: a.agent.clone(),
-                        tool: a.tool.clone(),
-                        what: a.what.clone(),
-                        decision: a.decision.clone(),
-                        by: a.by.clone(),
-                        seconds: a.seconds,
-                        outcome: a.outcome.clone(),
-                    },
-                )?;
-            }
-            Line::Call(c) => {
-                let [input, output, read, write, reasoning] = c.tokens.map(|n| n.max(0));
-                conn.prepare_cached(
-                    "INSERT INTO calls(session, agent, model, tier, day, time, input, output, cache_read,
-                       cache_write, reasoning, cost) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
-                )?
-                .execute(params![
-                    session.0,
-                    c.agent,
-                    c.model,
-                    c.tier,
-                    c.day,
-                    c.time,
-                    input,
-                    output,
-                    read,
-                    write,
-                    reasoning,
-                    c.cost.map(|cost| cost.max(0))
-                ])?;
-            }
-            Line::Prompt { time, text } => crate::history::insert(conn, session, text, Time(*time))?,
-            Line::Rule { time, text } => {
-                conn.execute(
-                    "INSERT INTO rules(session, time, body) VALUES(?1, ?2, ?3)",
-                    params![session.0, time, text],
-                )?;
-            }
-            Line::Draft { project, body } => {
-                let body = check::<Draft>(body)?;
-                conn.execute(
-                    "INSERT OR REPLACE INTO drafts(project, session, body) VALUES(?1, ?2, ?3)",
-                    params![project, session.0.as_bytes().to_vec(), body],
-                )?;
+                _ => {}
             }
         }
-        Ok(())
     }
-
-    fn step(&self, session: SessionId, step: &StepLine) -> Result<()> {
-        let about = match step.kind.as_str() {
-            "point" => step.entry.is_some() && step.before.is_none(),
-            "call" => step.call.is_some(),
-            "restore" => step.op.is_some(),
-            "others" => step.entry.is_some() || step.call.is_some() || step.op.is_some(),
-            _ => false,
-        };
-        if !about {
-            return Err(StoreError::Record(format!("a step of kind {} lacks what it is about", step.kind)));
-        }
-        let files = check::<Vec<StepFile>>(&step.files)?;
-        self.conn
-            .prepare_cached(
-                "INSERT INTO steps(session, kind, entry, call, op, before, after, files, time)
-                 VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
-            )?
-            .execute(params![
-                session.0,
-                step.kind,
-                step.entry.map(|e| self.id(e)),
-                step.call,
-                step.op.map(|o| self.id(o)),
-                step.before,
-                step.after,
-                files,
-                step.time
-            ])?;
-        Ok(())
-    }
-
-    fn todo(&self, n: Option<i64>) -> Option<i64> {
-        n.and_then(|n| self.todos.get(&n).copied())
-    }
-
-    /// The body as it stands in the file; only a compaction names another entry.
-    fn payload(&self, body: &EntryBody, text: &RawValue) -> Result<String> {
-        match body {
-            EntryBody::Compaction { kept_from: Some(kept), .. } if !self.fresh.is_empty() => {
-                let new = self.entry_id(*kept);
-                let mut body = body.clone();
-                if let EntryBody::Compaction { kept_from, .. } = &mut body {
-                    *kept_from = Some(new);
-                }
-                Ok(serde_json::to_string(&body)?)
-            }
-            _ => Ok(text.get().to_owned()),
-        }
-    }
-
-    fn op(&self, op: Op, session: SessionId) -> Op {
-        let change = match op.change {
-            OpChange::Head { name, before, after, from } => OpChange::Head {
-                name,
-                before: before.map(|e| self.entry_id(e)),
-                after: after.map(|e| self.entry_id(e)),
-                from,
-            },
-            OpChange::Compaction { name, before, after } => OpChange::Compaction {
-                name,
-                before: before.map(|e| self.entry_id(e)),
-                after: self.entry_id(after),
-            },
-            OpChange::Tag { name, before, after } => OpChange::Tag {
-                name,
-                before: before.map(|e| self.entry_id(e)),
-                after: after.map(|e| self.entry_id(e)),
-            },
-            OpChange::Files { before, after, files, of } => {
-                OpChange::Files { before, after, files, of: of.map(|o| OpId(self.id(o.0))) }
-            }
-            OpChange::Title { .. }
-            | OpChange::Archived { .. }
-            | OpChange::Label { .. }
-            | OpChange::BranchArchived { .. } => op.change,
-        };
-        Op {
-            id: OpId(self.id(op.id.0)),
-            session,
-            parent: op.parent.map(|p| OpId(self.id(p.0))),
-            of: op.of.map(|o| OpId(self.id(o.0))),
-            with: op.with.map(|o| OpId(self.id(o.0))),
-            change,
-            ..op
-        }
-    }
-}
-
-/// The text, if it is a `T`.
-fn check<T: serde::de::DeserializeOwned>(raw: &RawValue) -> Result<&str> {
-    serde_json::from_str::<T>(raw.get())?;
-    Ok(raw.get())
+    fresh
 }

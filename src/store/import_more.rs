@@ -11,7 +11,7 @@ use uuid::Uuid;
 use crate::entries::{self, Raw, read_body};
 use crate::error::{Result, StoreError};
 use crate::import::Imported;
-use crate::lines::{EntryLine, HeadLine, Line, Parsed, SessionLine, TagLine, parse, wrong};
+use crate::lines::{EntryLine, HeadLine, Line, Sheet, TagLine, parse, wrong};
 use crate::open::Store;
 use crate::process::Process;
 use crate::ticket::Ticket;
@@ -22,17 +22,21 @@ impl Store {
     /// that somebody went on with here, or has open, stays; then the file's gets a name of its own.
     ///
     /// Errors of the ticket: [`StoreError::NoSession`]; [`StoreError::Conflict`] when the file tells an entry that
-    /// is here in another way; [`StoreError::Import`].
+    /// is here in another way, or holds more than one session; [`StoreError::Import`].
     pub fn import_more(&self, input: &mut dyn BufRead) -> Ticket<Imported> {
-        let (header, lines) = match parse(input) {
+        let mut sheets = match parse(input) {
             Ok(parsed) => parsed,
             Err(error) => return Ticket::ready(Err(error)),
         };
-        self.write(move |conn| add(conn, &header.session, &lines))
+        let Some(sheet) = sheets.pop().filter(|_| sheets.is_empty()) else {
+            return Ticket::ready(Err(StoreError::Conflict("the file holds more than one session".into())));
+        };
+        self.write(move |conn| add(conn, &sheet))
     }
 }
 
-fn add(conn: &Connection, header: &SessionLine, lines: &[Parsed]) -> Result<Imported> {
+fn add(conn: &Connection, sheet: &Sheet) -> Result<Imported> {
+    let Sheet { session: header, lines } = sheet;
     let session = SessionId(header.id);
     sessions::must_exist(conn, session)?;
     let (mut fresh, mut cost) = (0_u64, None::<u64>);
@@ -62,9 +66,9 @@ fn add(conn: &Connection, header: &SessionLine, lines: &[Parsed]) -> Result<Impo
         }
     }
     if fresh == 0 {
-        return Ok(Imported { session, entries: 0 });
+        return Ok(Imported { session, entries: 0, others: 0 });
     }
-    let ours: HashSet<Uuid> = crate::lines::entries_of(lines);
+    let ours: HashSet<Uuid> = sheet.entries();
     for parsed in lines {
         match &parsed.line {
             Line::Head(head) => go_on(conn, session, head, &ours)?,
@@ -83,7 +87,7 @@ fn add(conn: &Connection, header: &SessionLine, lines: &[Parsed]) -> Result<Impo
             cost.map(|c| i64::try_from(c).unwrap_or(i64::MAX)),
         ],
     )?;
-    Ok(Imported { session, entries: fresh })
+    Ok(Imported { session, entries: fresh, others: 0 })
 }
 
 /// Whether an entry is here, as the file has it.

@@ -15,12 +15,12 @@
 //! | --- | --- |
 //! | `open`, `check`, `folder`, `connect`, `migrate`, `recover`, `pages` | opening: modes, owner, versions, damage |
 //! | `writer`, `attempt`, `ticket`, `health` | the way of a write |
-//! | `sessions`, `entries`, `append`, `path`, `heads`, `branches`, `ops`, `todos`, `steps` | the tree |
+//! | `sessions`, `family`, `entries`, `append`, `path`, `heads`, `branches`, `ops`, `todos`, `steps` | the tree |
 //! | `tree`, `tree_words`, `tree_find` | the tree as a browser shows it |
 //! | `audit`, `costs`, `queue`, `drafts`, `history`, `running`, `rules`, `trust`, `meta` | the rest, one file each |
 //! | `lease`, `process` | who has a session open |
 //! | `search`, `index` | full text, by a second database that can be thrown away |
-//! | `export`, `import`, `lines` | a session as JSONL |
+//! | `export`, `import`, `import_rows`, `import_more`, `lines` | sessions as JSONL |
 //! | `gc`, `doctor` | what the commands need |
 
 mod agents;
@@ -37,6 +37,7 @@ mod drafts;
 mod entries;
 mod error;
 mod export;
+mod family;
 mod folder;
 mod gc;
 mod heads;
@@ -44,6 +45,7 @@ mod health;
 mod history;
 mod import;
 mod import_more;
+mod import_rows;
 mod index;
 mod lease;
 mod lines;

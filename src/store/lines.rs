@@ -11,9 +11,12 @@
 //! | `op` | `body` |
 //! | `queued`, `ask`, `pending` | `body`, `head` (missing in old files: the current one) |
 //! | `audit`, `call`, `prompt`, `rule`, `draft` | the columns |
+//! | `agent`, `workflow`, `workflow_step` | the columns: who worked for the session, and how it stood |
+//! | `session` | as in the header: from here on, lines are of this session, which hangs off one before it |
 //!
 //! Parents come before their children. Readers ignore fields that they do not know. What belongs to this
-//! machine (leases, the turn in flight) is left out. Version 1 had no tags, no steps and no names of branches.
+//! machine (leases, the turn in flight) is left out. Version 1 had no tags, no steps and no names of branches,
+//! version 2 no agents, no workflows and one session only.
 
 use std::collections::HashSet;
 use std::io::BufRead;
@@ -27,7 +30,7 @@ use crate::entries::read_body;
 use crate::error::{Result, StoreError};
 
 /// Of the format.
-pub(crate) const VERSION: u32 = 2;
+pub(crate) const VERSION: u32 = 3;
 
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Header {
@@ -57,20 +60,40 @@ pub(crate) struct SessionLine {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Line {
-    Todo { n: i64, entry: Option<Uuid>, list: Box<RawValue> },
+    Todo {
+        n: i64,
+        entry: Option<Uuid>,
+        list: Box<RawValue>,
+    },
     Entry(EntryLine),
     Head(HeadLine),
     Tag(TagLine),
     Step(StepLine),
-    Op { body: Box<RawValue> },
+    Op {
+        body: Box<RawValue>,
+    },
     Queued(Waiting),
     Ask(Waiting),
     Pending(Waiting),
     Audit(AuditLine),
     Call(CallLine),
-    Prompt { time: i64, text: String },
-    Rule { time: i64, text: String },
-    Draft { project: String, body: Box<RawValue> },
+    Prompt {
+        time: i64,
+        text: String,
+    },
+    Rule {
+        time: i64,
+        text: String,
+    },
+    Draft {
+        project: String,
+        body: Box<RawValue>,
+    },
+    Agent(AgentLine),
+    Workflow(WorkflowLine),
+    WorkflowStep(WorkflowStepLine),
+    /// Another session begins.
+    Session(Box<SessionLine>),
 }
 
 /// Something that waits on a head.
@@ -156,6 +179,37 @@ pub(crate) struct CallLine {
     pub(crate) cost: Option<i64>,
 }
 
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct AgentLine {
+    pub(crate) name: String,
+    pub(crate) session: Uuid,
+    pub(crate) brief: Box<RawValue>,
+    pub(crate) state: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) report: Option<Box<RawValue>>,
+    pub(crate) announced: bool,
+    pub(crate) created: i64,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct WorkflowLine {
+    pub(crate) id: String,
+    pub(crate) definition: Box<RawValue>,
+    pub(crate) state: String,
+    pub(crate) created: i64,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct WorkflowStepLine {
+    pub(crate) workflow: String,
+    pub(crate) step: String,
+    pub(crate) state: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) agent: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) report: Option<Box<RawValue>>,
+}
+
 /// Bytes of one line at most.
 const LINE: u64 = 256 * 1024 * 1024;
 
@@ -166,29 +220,40 @@ pub(crate) struct Parsed {
     pub(crate) body: Option<EntryBody>,
 }
 
-/// What a file of an export is of: its session, and its entries. `None`: it is none.
-pub fn exported(bytes: &[u8]) -> Option<(SessionId, HashSet<EntryId>)> {
-    let (header, lines) = parse(&mut &bytes[..]).ok()?;
-    let entries = entries_of(&lines).into_iter().map(EntryId).collect();
-    Some((SessionId(header.session.id), entries))
+/// One session of a file.
+pub(crate) struct Sheet {
+    pub(crate) session: SessionLine,
+    pub(crate) lines: Vec<Parsed>,
 }
 
-/// The identifiers of all entries.
-pub(crate) fn entries_of(lines: &[Parsed]) -> HashSet<Uuid> {
-    let ids =
-        lines.iter().filter_map(|p| if let Line::Entry(entry) = &p.line { Some(entry.id) } else { None });
-    ids.collect()
+impl Sheet {
+    /// The identifiers of its entries.
+    pub(crate) fn entries(&self) -> HashSet<Uuid> {
+        let ids = self
+            .lines
+            .iter()
+            .filter_map(|p| if let Line::Entry(entry) = &p.line { Some(entry.id) } else { None });
+        ids.collect()
+    }
+}
+
+/// What a file of an export is of: its session, and all entries. `None`: it is none.
+pub fn exported(bytes: &[u8]) -> Option<(SessionId, HashSet<EntryId>)> {
+    let sheets = parse(&mut &bytes[..]).ok()?;
+    let id = SessionId(sheets.first()?.session.id);
+    Some((id, sheets.iter().flat_map(Sheet::entries).map(EntryId).collect()))
 }
 
 pub(crate) fn wrong(line: usize, detail: impl std::fmt::Display) -> StoreError {
     StoreError::Import { line, detail: detail.to_string() }
 }
 
-/// Reads a whole file and checks each line by itself.
-pub(crate) fn parse(input: &mut dyn BufRead) -> Result<(Header, Vec<Parsed>)> {
+/// Reads a whole file and checks each line by itself. The first is the session that it is of, the others hang off it;
+/// no identifier of a session comes twice.
+pub(crate) fn parse(input: &mut dyn BufRead) -> Result<Vec<Sheet>> {
     use std::io::Read;
-    let mut header: Option<Header> = None;
-    let mut lines = Vec::new();
+    let mut sheets: Vec<Sheet> = Vec::new();
+    let mut seen = HashSet::new();
     let mut text = String::new();
     for number in 1.. {
         text.clear();
@@ -203,21 +268,33 @@ pub(crate) fn parse(input: &mut dyn BufRead) -> Result<(Header, Vec<Parsed>)> {
         if line.is_empty() {
             continue;
         }
-        if header.is_none() {
-            let first: Header = serde_json::from_str(line)
-                .map_err(|e| wrong(number, format!("not the beginning of an exported session: {e}")))?;
-            if first.tiller != "session" || first.version > VERSION {
-                return Err(wrong(number, format!("version {} is newer than {VERSION}", first.version)));
+        let next = match sheets.last_mut() {
+            None => {
+                let first: Header = serde_json::from_str(line)
+                    .map_err(|e| wrong(number, format!("not the beginning of an exported session: {e}")))?;
+                if first.tiller != "session" || first.version > VERSION {
+                    return Err(wrong(number, format!("version {} is newer than {VERSION}", first.version)));
+                }
+                first.session
             }
-            header = Some(first);
-            continue;
-        }
-        let line: Line = serde_json::from_str(line).map_err(|e| wrong(number, e))?;
-        let body = match &line {
-            Line::Entry(entry) => Some(read_body(entry.body.get()).map_err(|e| wrong(number, e))?),
-            _ => None,
+            Some(sheet) => match serde_json::from_str(line).map_err(|e| wrong(number, e))? {
+                Line::Session(session) => *session,
+                line => {
+                    let body = match &line {
+                        Line::Entry(entry) => {
+                            Some(read_body(entry.body.get()).map_err(|e| wrong(number, e))?)
+                        }
+                        _ => None,
+                    };
+                    sheet.lines.push(Parsed { line, number, body });
+                    continue;
+                }
+            },
         };
-        lines.push(Parsed { line, number, body });
+        if !seen.insert(next.id) {
+            return Err(wrong(number, format!("session {} comes twice", next.id)));
+        }
+        sheets.push(Sheet { session: next, lines: Vec::new() });
     }
-    Ok((header.ok_or_else(|| wrong(1, "the file is empty"))?, lines))
+    if sheets.is_empty() { Err(wrong(1, "the file is empty")) } else { Ok(sheets) }
 }

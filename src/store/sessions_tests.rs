@@ -216,3 +216,41 @@ fn the_trash_keeps_for_thirty_days() {
     assert_eq!(store.path_tail(b, "main", 9).unwrap().entries.len(), 1);
     assert_eq!(store.doctor().unwrap().problems, Vec::<String>::new());
 }
+
+#[test]
+fn those_of_agents_go_into_the_trash_with_theirs_and_come_back() {
+    let clock = Arc::new(ManualClock::new(NOW));
+    let dir = tempfile::tempdir().unwrap();
+    let store =
+        Store::open(&dir.path().join("tiller.db"), Options { clock: clock.clone(), ..options() }).unwrap();
+    let main = session(&store, 1);
+    grow(&store, main, 1, 3);
+    let below = |id: u128, by: u128| {
+        let new = crate::NewSession {
+            id: session_id(id),
+            project: "/work/p".into(),
+            title: String::new(),
+            model: tiller_protocol::ModelRef("a/b".into()),
+            profile: tiller_protocol::Profile::Ask,
+            spawned_by: Some(entry_id(by)),
+        };
+        store.create_session(new).wait().unwrap();
+        say(&store, session_id(id), id * 100, "acorn");
+    };
+    below(2, 2);
+    below(3, 200);
+    let found = || {
+        let query =
+            tiller_protocol::search::SearchQuery { text: "acorn".into(), limit: 9, ..Default::default() };
+        store.search(&query, u64::MAX).unwrap().hits.len()
+    };
+    assert_eq!(found(), 2);
+    store.set_trashed(main, true).wait().unwrap();
+    assert_eq!(found(), 0, "what was thrown away is not found");
+    store.set_trashed(main, false).wait().unwrap();
+    assert_eq!(found(), 2);
+    store.set_trashed(main, true).wait().unwrap();
+    clock.advance(Duration::from_secs(31 * 24 * 3600));
+    assert_eq!(store.sweep().wait().unwrap(), crate::Swept { sessions: 3, entries: 5 });
+    assert_eq!(store.doctor().unwrap().problems, Vec::<String>::new());
+}

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use rusqlite::{Connection, OptionalExtension, params};
 use tiller_protocol::tree::{NodeKind, SessionTree, TreeHead, TreeNode, TreeSpawned, TreeTag};
-use tiller_protocol::{Cost, EntryId, SessionId, Time};
+use tiller_protocol::{AgentId, Cost, EntryId, SessionId, Time};
 use uuid::Uuid;
 
 use crate::entries::uncount;
@@ -84,28 +84,42 @@ fn nodes(conn: &Connection, session: SessionId, tree: &mut SessionTree) -> Resul
     Ok(nodes)
 }
 
-/// Sessions that hang off this one.
+/// Sessions that hang off this one, each with its agent.
 fn spawned(conn: &Connection, session: SessionId, nodes: &mut Nodes) -> Result<Vec<TreeSpawned>> {
     let mut statement = conn.prepare_cached(
-        "SELECT s.id, s.spawned_by, s.title, s.preview, s.entries, s.cost
-         FROM sessions s JOIN entries e ON e.id = s.spawned_by
+        "SELECT s.id, s.spawned_by, s.title, s.preview, s.entries, s.cost, s.used, a.name, a.state
+         FROM sessions s JOIN entries e ON e.id = s.spawned_by LEFT JOIN agents a ON a.session = s.id
          WHERE s.spawned_by IS NOT NULL AND s.trashed IS NULL AND e.session = ?1 ORDER BY s.id",
     )?;
     let mut rows = statement.query(params![session.0])?;
     let mut found = Vec::new();
     while let Some(row) = rows.next()? {
         let Some(node) = nodes.place(row.get(1)?) else { continue };
-        let title: String = row.get(2)?;
+        let (id, title): (Uuid, String) = (row.get(0)?, row.get(2)?);
         found.push(TreeSpawned {
-            session: SessionId(row.get(0)?),
+            session: SessionId(id),
             node,
             title: if title.is_empty() { row.get(3)? } else { title },
+            agent: row.get::<_, Option<String>>(7)?.map(AgentId),
+            state: row.get::<_, Option<String>>(8)?.map(crate::agents::state),
+            time: Some(Time(row.get(6)?)),
             entries: uncount(row.get(4)?),
+            tokens: conn.prepare_cached(TOKENS)?.query_row(params![id], |r| r.get(0).map(uncount))?,
             cost: row.get::<_, Option<i64>>(5)?.map(|c| Cost(uncount(c))),
+            files: conn.prepare_cached(FILES)?.query_row(params![id], |r| r.get(0))?,
         });
     }
     Ok(found)
 }
+
+/// What all replies of a session read and wrote.
+const TOKENS: &str =
+    "SELECT coalesce(sum(input), 0) + coalesce(sum(output), 0) + coalesce(sum(cache_read), 0)
+   + coalesce(sum(cache_write), 0) FROM entries WHERE session = ?1";
+/// Files that its calls changed.
+const FILES: &str =
+    "SELECT count(DISTINCT json_extract(f.value, '$.path')) FROM steps s, json_each(s.files) f
+   WHERE s.session = ?1 AND s.kind = 'call'";
 
 impl Store {
     /// A session as a tree, without its words. Costs about a microsecond for each entry.

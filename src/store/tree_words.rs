@@ -205,8 +205,17 @@ fn words(body: &EntryBody) -> String {
             text.unwrap_or_else(called)
         }
         EntryBody::Prefix { .. } => "system prompt and tools".into(),
+        EntryBody::Compaction { summary, .. } => format!("summary: {}", gist(summary)),
+        EntryBody::BranchSummary { summary, .. } => format!("from a branch that was left: {}", gist(summary)),
         body => first(&body.search_text()),
     }
+}
+
+/// The first words of a summary that are no heading.
+fn gist(summary: &str) -> String {
+    let lines = || summary.lines().map(str::trim).filter(|l| !l.is_empty());
+    let line = lines().find(|l| !l.starts_with('#')).or_else(|| lines().next()).unwrap_or_default();
+    line.trim_start_matches(['#', '-', '*', ' ']).chars().take(LINE).collect()
 }
 
 /// The call of a result: it stands in the nearest reply above.

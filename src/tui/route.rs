@@ -157,8 +157,13 @@ impl App {
 
     /// Opens a session, unless it is the open one, and does something there.
     fn visit(&mut self, id: SessionId, then: Then) {
-        let here = self.model.session.summary.as_ref().is_some_and(|s| s.id == id);
-        let body = if here {
+        // Who works for the open session is shown as such: its session is open here already.
+        if let Some(agent) = self.model.of_session(id).map(|a| a.id.clone()) {
+            self.show_agent(&agent);
+        } else if self.model.main_session() == Some(id) {
+            self.show_agent(&AgentId::main());
+        }
+        let body = if self.model.shown_session() == Some(id) {
             CommandBody::Query(Query::Snapshot)
         } else {
             CommandBody::Session(SessionCommand::Open { id })
@@ -378,7 +383,12 @@ impl App {
                     self.notice(notice.clone());
                     self.refused_early(event.cause);
                 }
-                ReplyEvent::SnapshotReply { .. } if !event.agent.is_main() => self.agent_here(),
+                ReplyEvent::SnapshotReply { snapshot } if !event.agent.is_main() => {
+                    self.agent_here();
+                    if event.agent == self.model.agent() {
+                        self.arrived(snapshot);
+                    }
+                }
                 ReplyEvent::SnapshotReply { snapshot } => {
                     self.agents_changed();
                     self.arrived(snapshot);

@@ -17,6 +17,7 @@ mod common;
 mod crash;
 mod ends;
 mod exec;
+mod exports;
 mod external;
 mod first;
 mod footer;

@@ -161,15 +161,19 @@ fn talk(store: &Store, end: &End) -> tiller_store::Result<ComparedSide> {
         entries: end.count,
         ..ComparedSide::default()
     };
+    let sum = |a: Option<Cost>, b: Option<Cost>| match (a, b) {
+        (Some(a), Some(b)) => Some(a.plus(b)),
+        (a, b) => a.or(b),
+    };
     for e in &entries {
         if let EntryBody::Assistant { usage, cost, .. } = &e.body {
             side.usage.add(usage);
-            side.cost = match (side.cost, cost) {
-                (Some(sum), Some(cost)) => Some(Cost::plus(sum, *cost)),
-                (sum, cost) => sum.or(*cost),
-            };
+            side.cost = sum(side.cost, *cost);
         }
     }
+    let (agents, usage, cost) = store.spent_below(end.session, &entries.iter().map(|e| e.id).collect())?;
+    side.usage.add(&usage);
+    (side.agents, side.cost) = (agents, sum(side.cost, cost));
     let lines: Vec<SaidLine> = entries.iter().filter_map(said).collect();
     side.said = lines[lines.len().saturating_sub(SAID)..].to_vec();
     Ok(side)

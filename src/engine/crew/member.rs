@@ -153,6 +153,19 @@ impl Member {
     }
 }
 
+/// An agent of a session that was imported. It keeps what was asked and what it brought; where it works, whose talk it
+/// goes on with and what begins by itself is not for a file to say.
+pub fn from_elsewhere(mut row: AgentRow) -> AgentRow {
+    let mut order: Order = serde_json::from_value(row.brief).unwrap_or_default();
+    (order.folder, order.theirs, order.transport) = (String::new(), None, None);
+    row.brief = serde_json::to_value(&order).unwrap_or_default();
+    if row.state.at_work() {
+        row.state = AgentState::Interrupted;
+    }
+    row.announced = true;
+    row
+}
+
 /// What came out, for its row.
 pub(crate) fn words(report: &Report) -> String {
     let text = if report.done() || report.error.is_empty() { &report.summary } else { &report.error };

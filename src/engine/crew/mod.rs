@@ -46,6 +46,7 @@ mod waits;
 mod world;
 
 pub(crate) use me::{Child, Me};
+pub use member::from_elsewhere;
 pub(crate) use msg::CrewMsg;
 pub use outside::Programs;
 pub(crate) use pause::Resting;

@@ -192,6 +192,9 @@ impl Here<'_> {
                 f.conflict.as_deref().map(|c| format!("  ({c}: stays, unless --force)")).unwrap_or_default();
             text.push_str(&format!("{:?} {}  +{} -{}{why}\n", f.kind, one_line(&f.path), f.added, f.removed));
             text.push_str(&tiller_tui::text::clean::plain_lines(&f.diff));
+            if !text.ends_with('\n') {
+                text.push('\n');
+            }
         }
         for line in preview.left.iter().chain(&preview.notes) {
             text.push_str(&format!("{}\n", one_line(line)));

@@ -2,7 +2,9 @@
 
 use serde_json::Value;
 use tiller_protocol::tool::Display;
-use tiller_protocol::{Attachment, Block, Entry, EntryBody, Origin, Part, StopReason, ToolCall, ToolOutcome};
+use tiller_protocol::{
+    Attachment, Block, Entry, EntryBody, EntryId, Origin, Part, StopReason, ToolCall, ToolOutcome,
+};
 use tiller_tui::text::clean::{self, Mode, Piece};
 
 use super::book::Book;
@@ -83,6 +85,7 @@ pub(super) fn told(book: &Book, entry: &Entry) -> Option<Told> {
                 bits.push(attached(attachment));
             }
             let (who, class) = match origin {
+                Origin::Prompt | Origin::Steer if book.by_agent(entry) => ("To the agent", "you"),
                 Origin::Prompt => ("You", "you"),
                 Origin::Steer => ("You, in the middle of a turn", "you"),
                 Origin::Shell => ("You ran", "you"),
@@ -97,15 +100,15 @@ pub(super) fn told(book: &Book, entry: &Entry) -> Option<Told> {
             }
             facts.extend(cost.map(|c| format!("${:.4}", c.usd())));
             facts.extend(ended(stop));
-            let bits = blocks.iter().filter_map(|b| block(book, b)).collect();
+            let bits = blocks.iter().filter_map(|b| block(book, entry.id, b)).collect();
             let model = if model.0.trim().is_empty() { "A model" } else { &model.0 };
             let who =
                 if entry.agent.0 == "main" { model.into() } else { format!("{} ({model})", entry.agent.0) };
             Some(Told { who, facts, bits, class: "model" })
         }
-        EntryBody::ToolResult { call_id, name, outcome, content, display, seconds } => {
+        EntryBody::ToolResult { name, outcome, content, display, seconds, .. } => {
             let mut bits = Vec::new();
-            let call = book.calls.get(call_id);
+            let call = book.call_of(entry.id);
             if let Some(call) = call {
                 bits.extend(arguments(call));
             }
@@ -152,14 +155,14 @@ fn ended(stop: &StopReason) -> Option<String> {
     }
 }
 
-fn block(book: &Book, block: &Block) -> Option<Bit> {
+fn block(book: &Book, of: EntryId, block: &Block) -> Option<Bit> {
     match block {
         Block::Text { text } => (!text.trim().is_empty()).then(|| Bit::Prose(text.clone())),
         Block::Thinking { text, .. } => (!text.trim().is_empty())
             .then(|| Bit::Fold { line: "Thinking".into(), bits: vec![Bit::Prose(text.clone())] }),
         Block::Redacted { .. } => Some(Bit::Plain("(Thinking that the vendor keeps to itself.)".into())),
         // With its result.
-        Block::ToolCall(call) if book.answered.contains(&call.id) => None,
+        Block::ToolCall(call) if book.answered(of, &call.id) => None,
         Block::ToolCall(call) => {
             let line = format!("{} {} · no result", call.name, in_short(call));
             Some(Bit::Fold { line, bits: arguments(call).into_iter().collect() })

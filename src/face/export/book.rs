@@ -1,4 +1,5 @@
-//! A session as a page shows it: its tree, its branches, and an order in which to tell it.
+//! A session as a page shows it: its tree, its branches, and whoever worked for it. In which order it is told says
+//! [`super::order`].
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,24 +11,49 @@ pub(super) struct Book {
     pub(super) row: SessionRow,
     pub(super) branches: Vec<BranchRow>,
     pub(super) tags: Vec<TagRow>,
-    /// Parents before children.
+    /// Those of the session, then those of each agent; parents before children.
     pub(super) entries: Vec<Entry>,
-    /// Calls by their id, for the results.
-    pub(super) calls: HashMap<String, ToolCall>,
-    /// Ids of calls that have a result.
-    pub(super) answered: HashSet<String>,
-    at: HashMap<EntryId, usize>,
+    /// Whoever worked for it, at any depth.
+    pub(super) agents: Vec<Helper>,
+    /// Calls by the entry that holds their result: ids of calls may come twice.
+    calls: HashMap<EntryId, ToolCall>,
+    /// Calls that have a result: the reply, and their id in it.
+    answered: HashSet<(EntryId, String)>,
+    pub(super) at: HashMap<EntryId, usize>,
     /// The entry where the telling ends: the current head's, or the chosen branch's.
     pub(super) end: Option<EntryId>,
 }
 
-/// One step of the telling.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Step {
-    Entry(usize),
-    /// A side branch begins, with this entry.
-    Open(usize),
-    Close,
+/// An agent's session.
+pub(super) struct Helper {
+    pub(super) row: SessionRow,
+    /// What the session of whoever started it calls it; empty: that is not known.
+    pub(super) name: String,
+    /// How it stood last.
+    pub(super) state: &'static str,
+    /// Where its own telling ends.
+    pub(super) end: Option<EntryId>,
+}
+
+fn end_of(branches: &[BranchRow], head: &str) -> Option<EntryId> {
+    branches.iter().find(|b| b.name == head).and_then(|b| b.entry)
+}
+
+impl Helper {
+    /// It in a line: who, what for, how it stood.
+    pub(super) fn line(&self) -> String {
+        let s = &self.row.summary;
+        let title = if s.title.is_empty() { &s.preview } else { &s.title };
+        let mut line = if self.name.is_empty() { "Agent".to_owned() } else { format!("Agent {}", self.name) };
+        if !title.is_empty() {
+            line.push_str(": ");
+            line.push_str(title);
+        }
+        if !self.state.is_empty() {
+            line.push_str(&format!(" · {}", self.state));
+        }
+        line
+    }
 }
 
 /// What the person calls a branch.
@@ -35,16 +61,34 @@ pub(super) fn called(branch: &BranchRow) -> &str {
     if branch.label.is_empty() { &branch.name } else { &branch.label }
 }
 
+/// Entries between a call's reply and its result, at most.
+const NEAR: usize = 256;
+
 impl Book {
     pub(super) fn read(store: &Store, id: SessionId) -> Result<Self> {
         let row = store.session(id)?;
         let branches = store.branches(id)?;
-        let end = branches.iter().find(|b| b.name == row.head).and_then(|b| b.entry);
+        let end = end_of(&branches, &row.head);
+        let mut entries = store.all_entries(id)?;
+        let rows = store.agents(id)?;
+        let mut agents = Vec::new();
+        for child in store.family(id)? {
+            let row = store.session(child)?;
+            let known = rows.iter().find(|a| a.session == child);
+            agents.push(Helper {
+                name: known.map(|a| a.id.name().to_owned()).unwrap_or_default(),
+                state: known.map_or("", |a| a.state.word()),
+                end: end_of(&store.branches(child)?, &row.head),
+                row,
+            });
+            entries.extend(store.all_entries(child)?);
+        }
         let mut book = Self {
             row,
             branches,
             tags: store.tags(id)?,
-            entries: store.all_entries(id)?,
+            entries,
+            agents,
             calls: HashMap::new(),
             answered: HashSet::new(),
             at: HashMap::new(),
@@ -56,21 +100,50 @@ impl Book {
 
     fn index(&mut self) {
         self.at = self.entries.iter().enumerate().map(|(n, e)| (e.id, n)).collect();
+        self.calls.clear();
+        self.answered.clear();
         for entry in &self.entries {
-            match &entry.body {
-                EntryBody::Assistant { blocks, .. } => {
-                    for block in blocks {
-                        if let Block::ToolCall(call) = block {
-                            self.calls.insert(call.id.clone(), call.clone());
-                        }
-                    }
+            let EntryBody::ToolResult { call_id, .. } = &entry.body else { continue };
+            let mut above = entry.parent;
+            for _ in 0..NEAR {
+                let Some(at) = above.and_then(|id| self.at.get(&id)) else { break };
+                let near = &self.entries[*at];
+                let EntryBody::Assistant { blocks, .. } = &near.body else {
+                    above = near.parent;
+                    continue;
+                };
+                let call = blocks.iter().find_map(|b| match b {
+                    Block::ToolCall(call) if call.id == *call_id => Some(call),
+                    _ => None,
+                });
+                if let Some(call) = call {
+                    self.calls.insert(entry.id, call.clone());
+                    self.answered.insert((near.id, call.id.clone()));
+                    break;
                 }
-                EntryBody::ToolResult { call_id, .. } => {
-                    self.answered.insert(call_id.clone());
-                }
-                _ => {}
+                above = near.parent;
             }
         }
+    }
+
+    /// The call whose result an entry is.
+    pub(super) fn call_of(&self, result: EntryId) -> Option<&ToolCall> {
+        self.calls.get(&result)
+    }
+
+    /// Whether a call of a reply has a result.
+    pub(super) fn answered(&self, reply: EntryId, call: &str) -> bool {
+        self.answered.contains(&(reply, call.to_owned()))
+    }
+
+    /// Whether it is an agent's.
+    pub(super) fn by_agent(&self, entry: &Entry) -> bool {
+        entry.session != self.row.summary.id
+    }
+
+    /// Entries of the session itself.
+    pub(super) fn own(&self) -> impl Iterator<Item = &Entry> {
+        self.entries.iter().filter(|e| !self.by_agent(e))
     }
 
     /// Leaves only the branch with this name. False: there is none.
@@ -82,16 +155,24 @@ impl Book {
             .or_else(|| self.branches.iter().find(|b| b.name == name));
         let Some(branch) = found.cloned() else { return false };
         self.end = branch.entry;
-        let keep: HashSet<usize> = self.path(branch.entry).into_iter().collect();
-        let mut n = 0;
-        self.entries.retain(|_| {
-            n += 1;
-            keep.contains(&(n - 1))
-        });
+        let mut keep: HashSet<EntryId> =
+            self.path(branch.entry).into_iter().map(|at| self.entries[at].id).collect();
+        // With whoever was started on it, and by those.
+        let mut agents = std::mem::take(&mut self.agents);
+        loop {
+            let (more, rest) =
+                agents.into_iter().partition(|a| a.row.spawned_by.is_some_and(|e| keep.contains(&e)));
+            agents = rest;
+            if Vec::is_empty(&more) {
+                break;
+            }
+            let ids: HashSet<SessionId> = more.iter().map(|a: &Helper| a.row.summary.id).collect();
+            keep.extend(self.entries.iter().filter(|e| ids.contains(&e.session)).map(|e| e.id));
+            self.agents.extend(more);
+        }
+        self.entries.retain(|e| keep.contains(&e.id));
         self.row.head.clone_from(&branch.name);
         self.branches = vec![branch];
-        self.calls.clear();
-        self.answered.clear();
         self.index();
         let at = &self.at;
         self.tags.retain(|t| at.contains_key(&t.entry));
@@ -110,57 +191,20 @@ impl Book {
         path
     }
 
-    /// The whole tree in reading order: at a fork the side branches come first, then it goes on towards the end.
-    pub(super) fn steps(&self) -> Vec<Step> {
-        enum Task {
-            Say(Step),
-            Run(usize),
-        }
-        let main: HashSet<usize> = self.path(self.end).into_iter().collect();
-        let mut below: HashMap<Option<usize>, Vec<usize>> = HashMap::new();
-        for (n, entry) in self.entries.iter().enumerate() {
-            let parent = entry.parent.and_then(|p| self.at.get(&p)).copied();
-            below.entry(parent).or_default().push(n);
-        }
-        let mut steps = Vec::new();
-        // A stack of our own: branches may nest as deep as the session is long.
-        let mut tasks = Vec::new();
-        let fork = |of: Option<usize>, tasks: &mut Vec<Task>| {
-            let children = below.get(&of).map_or(&[][..], Vec::as_slice);
-            let on = children.iter().find(|c| main.contains(c)).or(children.first());
-            let Some(on) = on else { return };
-            tasks.push(Task::Run(*on));
-            for side in children.iter().rev().filter(|c| *c != on) {
-                tasks.extend([Task::Say(Step::Close), Task::Run(*side), Task::Say(Step::Open(*side))]);
-            }
-        };
-        fork(None, &mut tasks);
-        while let Some(task) = tasks.pop() {
-            match task {
-                Task::Say(step) => steps.push(step),
-                Task::Run(at) => {
-                    steps.push(Step::Entry(at));
-                    fork(Some(at), &mut tasks);
-                }
-            }
-        }
-        steps
-    }
-
     /// Ends of all ways: branches first (the current one before the others), then what no branch leads to.
     pub(super) fn ends(&self) -> Vec<(Option<&BranchRow>, EntryId)> {
         let mut branches: Vec<&BranchRow> = self.branches.iter().collect();
         branches.sort_by_key(|b| (b.name != self.row.head, b.archived));
         let mut ends: Vec<_> = branches.into_iter().filter_map(|b| b.entry.map(|e| (Some(b), e))).collect();
-        let parents: HashSet<EntryId> = self.entries.iter().filter_map(|e| e.parent).collect();
-        ends.extend(self.entries.iter().filter(|e| !parents.contains(&e.id)).map(|e| (None, e.id)));
+        let parents: HashSet<EntryId> = self.own().filter_map(|e| e.parent).collect();
+        ends.extend(self.own().filter(|e| !parents.contains(&e.id)).map(|e| (None, e.id)));
         ends
     }
 
-    /// Tokens and money of all replies.
-    pub(super) fn totals(&self) -> (Usage, Option<Cost>) {
+    /// Tokens and money of all replies, of the session itself or of its agents.
+    pub(super) fn totals(&self, agents: bool) -> (Usage, Option<Cost>) {
         let (mut sum, mut paid) = (Usage::default(), None::<Cost>);
-        for entry in &self.entries {
+        for entry in self.entries.iter().filter(|e| self.by_agent(e) == agents) {
             if let EntryBody::Assistant { usage, cost, .. } = &entry.body {
                 sum.add(usage);
                 if let Some(cost) = cost {
@@ -169,6 +213,15 @@ impl Book {
             }
         }
         (sum, paid)
+    }
+
+    /// How many agents there were, and what they took.
+    pub(super) fn agents_in_short(&self) -> String {
+        let (usage, cost) = self.totals(true);
+        let money = cost.map_or("cost not known".into(), |c| format!("${:.4}", c.usd()));
+        let entries = self.entries.iter().filter(|e| self.by_agent(e)).count();
+        let n = self.agents.len();
+        format!("{n} ({entries} entries, {} tokens in, {} out, {money})", usage.context(), usage.output)
     }
 
     /// Branches that end at an entry.

@@ -10,7 +10,8 @@ use tiller_store::BranchRow;
 use tiller_tui::text::clean::Mode;
 
 use super::bits::{Bit, cleaned, one_line, told};
-use super::book::{Book, Step, called};
+use super::book::{Book, called};
+use super::order::{Order, Step};
 use super::prose::{self, text};
 
 const STYLE: &str = include_str!("page.css");
@@ -35,10 +36,11 @@ pub(super) fn write(book: &Book) -> String {
     );
     page.facts();
     page.out.push_str("</header>\n<main>\n");
-    for step in book.steps() {
+    for step in Order::new(book).all() {
         match step {
             Step::Entry(at) => page.entry(&book.entries[at]),
             Step::Open(at) => page.open(at),
+            Step::Agent(n) => page.agent(n),
             Step::Close => page.close(),
         }
     }
@@ -67,7 +69,7 @@ impl Page<'_> {
     fn facts(&mut self) {
         let book = self.book;
         let s = &book.row.summary;
-        let (usage, cost) = book.totals();
+        let (usage, cost) = book.totals(false);
         let fact = |out: &mut String, name: &str, value: &str| {
             let _ = writeln!(out, "<dt>{name}</dt><dd>{value}</dd>");
         };
@@ -75,7 +77,7 @@ impl Page<'_> {
         fact(&mut self.out, "Session", &format!("<code>{}</code>", s.id));
         fact(&mut self.out, "Folder", &words(&s.project));
         fact(&mut self.out, "Time", &format!("{} to {} UTC", minute(s.created), minute(s.used)));
-        fact(&mut self.out, "Entries", &book.entries.len().to_string());
+        fact(&mut self.out, "Entries", &book.own().count().to_string());
         fact(&mut self.out, "Tokens", &format!("{} in, {} out", usage.context(), usage.output));
         fact(&mut self.out, "Cost", &cost.map_or("not known".into(), |c| format!("${:.4}", c.usd())));
         let branches: Vec<String> = book.branches.iter().map(|b| self.branch(b)).collect();
@@ -87,6 +89,9 @@ impl Page<'_> {
                 .map(|t| format!("<a href=\"#e-{}\">{}</a>", t.entry, words(&t.name)))
                 .collect();
             fact(&mut self.out, "Tags", &tags.join(", "));
+        }
+        if !book.agents.is_empty() {
+            fact(&mut self.out, "Agents", &text(&book.agents_in_short()));
         }
         self.out.push_str("</dl>\n");
     }
@@ -109,6 +114,16 @@ impl Page<'_> {
         let _ = writeln!(
             self.out,
             "<details class=\"branch\"><summary>Branch: {first} <span class=\"when\">{when}</span></summary>"
+        );
+        self.turns.push(false);
+    }
+
+    fn agent(&mut self, n: usize) {
+        let agent = &self.book.agents[n];
+        let (line, when) = (words(&agent.line()), minute(agent.row.summary.created));
+        let _ = writeln!(
+            self.out,
+            "<details class=\"agent\"><summary>{line} <span class=\"when\">{when}</span></summary>"
         );
         self.turns.push(false);
     }

@@ -9,13 +9,14 @@ use tiller_tui::text::clean::Mode;
 
 use super::bits::{Bit, cleaned, one_line, told};
 use super::book::{Book, called};
+use super::order::{Order, Step};
 use super::prose::{OPTIONS, harmless};
 
 /// The current branch; with `all` every branch, each from where it parts.
 pub(super) fn write(book: &Book, all: bool) -> String {
     let mut out = String::new();
     head(book, &mut out);
-    let mut said = HashSet::new();
+    let (mut said, mut order) = (HashSet::new(), Order::new(book));
     let ends = book.ends();
     let mut left = 0;
     for (n, (branch, end)) in ends.iter().enumerate() {
@@ -40,12 +41,30 @@ pub(super) fn write(book: &Book, all: bool) -> String {
         for at in new {
             said.insert(at);
             entry(book, at, &mut out);
+            folded(book, order.agents_of(at), &mut out);
         }
     }
+    let loose = order.loose(|n| all || book.agents[n].row.spawned_by.is_none());
+    folded(book, loose, &mut out);
     if left > 0 {
         let _ = write!(out, "\n---\n\n{left} more branch(es) are not shown; `--all` writes them too.\n");
     }
     out
+}
+
+/// What agents did, each behind a line of its own.
+fn folded(book: &Book, steps: Vec<Step>, out: &mut String) {
+    let fold = |line: &str, out: &mut String| {
+        let _ = write!(out, "\n<details><summary>{}</summary>\n", super::prose::text(&one_line(line)));
+    };
+    for step in steps {
+        match step {
+            Step::Entry(at) => entry(book, at, out),
+            Step::Agent(n) => fold(&book.agents[n].line(), out),
+            Step::Open(at) => fold(&format!("Branch: {}", book.first_words(at)), out),
+            Step::Close => out.push_str("\n</details>\n"),
+        }
+    }
 }
 
 fn is_message(book: &Book, at: usize) -> bool {
@@ -54,7 +73,7 @@ fn is_message(book: &Book, at: usize) -> bool {
 
 fn head(book: &Book, out: &mut String) {
     let s = &book.row.summary;
-    let (usage, cost) = book.totals();
+    let (usage, cost) = book.totals(false);
     let title = if s.title.is_empty() { "Session".into() } else { escape(&one_line(&s.title)) };
     let _ = write!(out, "# {title}\n\n");
     let _ = writeln!(out, "- session `{}`", s.id);
@@ -64,10 +83,13 @@ fn head(book: &Book, out: &mut String) {
     let _ = writeln!(
         out,
         "- {} entries, {} tokens in, {} out, {money}",
-        book.entries.len(),
+        book.own().count(),
         usage.context(),
         usage.output
     );
+    if !book.agents.is_empty() {
+        let _ = writeln!(out, "- agents: {}", book.agents_in_short());
+    }
     if book.branches.len() > 1 {
         let names: Vec<String> = book
             .branches

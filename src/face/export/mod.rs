@@ -4,6 +4,7 @@ mod bits;
 mod book;
 mod html;
 mod markdown;
+mod order;
 mod prose;
 
 use std::path::{Path, PathBuf};

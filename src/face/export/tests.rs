@@ -173,6 +173,114 @@ fn the_page_shows_the_tree() {
     }
 }
 
+/// A session hangs below an entry: a question, an answer.
+fn hang(store: &Store, n: u128, name: &str, by: Option<EntryId>, words: &str) -> SessionId {
+    let session = SessionId(Uuid::from_u128(0x0190_0000_0000_7000_9000_0000_0000_0000 | n));
+    let new = NewSession {
+        id: session,
+        project: "/work/p".into(),
+        title: words.into(),
+        model: ModelRef("demo/planner".into()),
+        profile: Profile::Ask,
+        spawned_by: by,
+    };
+    store.create_session(new).wait().unwrap();
+    let entry = |n: u128, parent: Option<u128>, body| Entry {
+        id: id(n),
+        parent: parent.map(id),
+        session,
+        agent: AgentId(name.into()),
+        time: NOW,
+        body,
+        snapshot: None,
+    };
+    let answer = reply(vec![Block::Text { text: format!("Done: {words}") }]);
+    let entries = vec![entry(n * 100, None, said(words)), entry(n * 100 + 1, Some(n * 100), answer)];
+    store.append(Append::new(session, "main").entries(entries)).wait().unwrap();
+    let row = tiller_store::AgentRow {
+        root: session_id(),
+        id: AgentId(name.into()),
+        session,
+        brief: serde_json::json!({}),
+        state: tiller_protocol::AgentState::Done,
+        report: None,
+        announced: true,
+        created: NOW,
+    };
+    store.put_agent(row).wait().unwrap();
+    session
+}
+
+#[test]
+fn agents_are_folded_where_they_were_started() {
+    let (store, _) = forked();
+    hang(&store, 2, "main/a1", Some(id(2)), "crack three");
+    hang(&store, 3, "main/a1/a2", Some(id(201)), "count them");
+    // On the other branch, and from nowhere.
+    hang(&store, 4, "main/a3", Some(id(6)), "find a hammer");
+    hang(&store, 5, "main/a4", None, "look around");
+    let book = Book::read(&store, session_id()).unwrap();
+    let page = html::write(&book);
+    assert_tame(&page);
+    let whole = dom_query::Document::from(page.as_str());
+    let count = |selector: &str| whole.select(selector).length();
+    assert_eq!(count("details.agent"), 4);
+    // The second within the first, that within its turn; the third in the branch that was left.
+    assert_eq!(count("details.turn > details.agent details.turn details.agent"), 1, "{page}");
+    assert_eq!(count("details.branch details.agent"), 1);
+    assert!(page.contains("<summary>Agent a1: crack three · done"), "{page}");
+    assert_eq!(page.matches("<dd>4 (8 entries, 480 tokens in, 120 out, $0.0060)</dd>").count(), 1, "{page}");
+    assert_eq!(page.matches("Done: count them").count(), 1);
+    assert!(page.contains("<b>To the agent</b>"));
+
+    let all = markdown::write(&book, true);
+    assert_tame_markdown(&all, all.matches("\n### ").count() + all.matches("\n## ").count());
+    for words in ["crack three", "count them", "find a hammer", "look around"] {
+        assert_eq!(all.matches(&format!("> Done: {words}")).count(), 1, "{all}");
+    }
+    let (outer, inner) = (all.find("Agent a1: crack").unwrap(), all.find("Agent a2: count").unwrap());
+    assert!(outer < inner && inner < all.find("### demo/planner · 2026-11-21 20:00:04").unwrap(), "{all}");
+    let current = markdown::write(&book, false);
+    assert!(!current.contains("find a hammer") && current.contains("look around"), "{current}");
+
+    let mut one = Book::read(&store, session_id()).unwrap();
+    assert!(one.only("hammer"));
+    let one = html::write(&one);
+    assert!(one.contains("find a hammer") && one.contains("count them") && !one.contains("look around"));
+}
+
+/// A file from elsewhere may say that two sessions hang off each other.
+#[test]
+fn agents_in_a_circle_are_told_once() {
+    let (store, _) = forked();
+    hang(&store, 2, "main/a1", Some(id(300)), "egg");
+    hang(&store, 3, "main/a2", Some(id(200)), "hen");
+    let page = html::write(&Book::read(&store, session_id()).unwrap());
+    assert_tame(&page);
+    assert_eq!((page.matches("Done: egg").count(), page.matches("Done: hen").count()), (1, 1));
+}
+
+/// Servers may give one id to calls of two branches: each result stands with its own.
+#[test]
+fn one_id_of_two_calls_is_told_apart() {
+    let (_store, book) = book(
+        "t",
+        vec![
+            (None, said("read")),
+            (Some(1), reply(vec![call("c1", serde_json::json!({"path": "one.txt"}))])),
+            (Some(2), result("c1", "1")),
+            (Some(1), reply(vec![call("c1", serde_json::json!({"path": "two.txt"}))])),
+            (Some(4), result("c1", "2")),
+            (Some(5), said("and then")),
+            (Some(6), reply(vec![call("c1", serde_json::json!({"path": "three.txt"}))])),
+        ],
+    );
+    let page = html::write(&book);
+    for line in ["one.txt · ok", "two.txt · ok", "three.txt · no result"] {
+        assert_eq!(page.matches(line).count(), 1, "{line}: {page}");
+    }
+}
+
 /// Elements and attributes that we write; no others may come out, whatever goes in.
 fn assert_tame(page: &str) {
     const ELEMENTS: &str = " html head meta title style body header h1 dl dt dd code main details summary span article h3 \
@@ -344,16 +452,16 @@ fn deep_and_wide_trees_are_told_once_and_in_order() {
         entries.push((Some(parent.max(1)), said(&n.to_string())));
     }
     let (_store, book) = book("comb", entries);
-    let steps = book.steps();
+    let steps = order::Order::new(&book).all();
     let told: std::collections::HashSet<_> =
-        steps.iter().filter(|s| matches!(s, book::Step::Entry(_))).map(|s| format!("{s:?}")).collect();
+        steps.iter().filter(|s| matches!(s, order::Step::Entry(_))).map(|s| format!("{s:?}")).collect();
     assert_eq!(told.len(), 3_000);
     let (mut depth, mut seen) = (0_i32, std::collections::HashSet::new());
     for step in &steps {
         match step {
-            book::Step::Open(_) => depth += 1,
-            book::Step::Close => depth -= 1,
-            book::Step::Entry(at) => {
+            order::Step::Open(_) | order::Step::Agent(_) => depth += 1,
+            order::Step::Close => depth -= 1,
+            order::Step::Entry(at) => {
                 seen.insert(book.entries[*at].id);
                 let parent = book.entries[*at].parent;
                 assert!(parent.is_none_or(|p| seen.contains(&p)), "a child before its parent");

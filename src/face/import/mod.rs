@@ -62,6 +62,8 @@ pub struct Import {
 struct Came {
     session: SessionId,
     entries: u64,
+    /// Sessions of its agents that came along.
+    others: u64,
     /// It was here already, with so many entries; `entries` of them are new.
     here: Option<u64>,
     report: Option<Report>,
@@ -172,7 +174,7 @@ fn one(setup: &Setup, store: &Store, file: &Path, copy: bool) -> Result<Came, No
     if !copy && let Some(there) = there(store, &bytes)? {
         let There { id, here, missing, .. } = there;
         if missing == 0 {
-            return Ok(Came { session: id, entries: 0, here: Some(here), report });
+            return Ok(Came { session: id, entries: 0, others: 0, here: Some(here), report });
         }
         // Our own files also hold what cannot be joined: what waits, the log, states of files.
         if report.is_none() {
@@ -183,18 +185,28 @@ fn one(setup: &Setup, store: &Store, file: &Path, copy: bool) -> Result<Came, No
             StoreError::Conflict(_) => there.notice(file),
             e => e.notice(),
         })?;
-        return Ok(Came { session: id, entries: more.entries, here: Some(here), report });
+        return Ok(Came { session: id, entries: more.entries, others: 0, here: Some(here), report });
     }
     let keep = if copy { Keep::Nothing } else { Keep::Ids };
     let done = store.import(&mut &bytes[..], keep).wait().map_err(|e| e.notice())?;
-    // What was allowed elsewhere is not allowed here: no rules, no open questions, the asking profile.
-    let quiet = store
-        .clear_rules(done.session)
-        .wait()
-        .and_then(|()| store.clear_asks(done.session).wait())
-        .and_then(|()| store.set_profile(done.session, Profile::Ask).wait());
-    quiet.map_err(|e| e.notice())?;
-    Ok(Came { session: done.session, entries: done.entries, here: None, report })
+    quiet(store, done.session).map_err(|e| e.notice())?;
+    Ok(Came { session: done.session, entries: done.entries, others: done.others, here: None, report })
+}
+
+/// What was allowed elsewhere is not allowed here: no rules, no open questions, the asking profile, and agents that
+/// work where this session does.
+fn quiet(store: &Store, session: SessionId) -> Result<(), StoreError> {
+    let mut all = store.family(session)?;
+    all.push(session);
+    for id in all {
+        store.clear_rules(id).wait()?;
+        store.clear_asks(id).wait()?;
+        store.set_profile(id, Profile::Ask).wait()?;
+        for agent in store.agents(id)? {
+            store.put_agent(tiller_engine::crew::from_elsewhere(agent)).wait()?;
+        }
+    }
+    Ok(())
 }
 
 /// Whether it begins as our exports do. What is wrong further on is told with its line.
@@ -240,11 +252,14 @@ fn translate(format: &'static Format, bytes: &[u8], here: &str) -> (Option<Strin
 }
 
 fn told(file: &Path, came: &Came, json: bool) -> String {
-    let Came { session, entries, here, report } = came;
+    let Came { session, entries, others, here, report } = came;
     if json {
         let mut row = json!({"session": session, "entries": entries, "file": file.display().to_string()});
         if let Some(here) = here {
             row["here"] = json!(here);
+        }
+        if *others > 0 {
+            row["agents"] = json!(others);
         }
         if let Some(r) = report {
             let broken: Vec<Value> =
@@ -258,7 +273,14 @@ fn told(file: &Path, came: &Came, json: bool) -> String {
             "Session {session} is here already with all of the file's entries ({here}). Nothing was imported.\n"
         );
     }
-    let Some(r) = report else { return format!("Imported session {session} with {entries} entries.\n") };
+    let Some(r) = report else {
+        let agents = match others {
+            0 => String::new(),
+            1 => ", one agent's among them".into(),
+            n => format!(", those of {n} agents among them"),
+        };
+        return format!("Imported session {session} with {entries} entries{agents}.\n");
+    };
     let mut text = match here {
         Some(here) => {
             format!(
@@ -310,15 +332,15 @@ impl There {
 /// `None`: the session of the file is not here, or it is no file of ours (which importing it says better).
 fn there(store: &Store, bytes: &[u8]) -> Result<Option<There>, Notice> {
     let Some((id, file)) = tiller_store::exported(bytes) else { return Ok(None) };
-    let here = match store.session(id) {
-        Ok(row) => row.summary.entries,
+    match store.session(id) {
+        Ok(_) => {}
         Err(StoreError::NoSession(_)) => return Ok(None),
         Err(e) => return Err(e.notice()),
-    };
+    }
     let mut own = Vec::new();
     store.export(id, &mut own).map_err(|e| e.notice())?;
     let own = tiller_store::exported(&own).map(|(_, entries)| entries).unwrap_or_default();
-    Ok(Some(There { id, here, file: file.len(), missing: file.difference(&own).count() }))
+    Ok(Some(There { id, here: own.len() as u64, file: file.len(), missing: file.difference(&own).count() }))
 }
 
 #[cfg(test)]

@@ -50,9 +50,56 @@ pub fn describe(name: &str, arguments: &Value) -> (String, String) {
         "restore" => ("restore", text("name").unwrap_or_else(first)),
         "todo_read" => ("todo", "read".into()),
         "clarify" => ("ask", text("question").unwrap_or_else(first)),
-        other => (other, first()),
+        "write_plan" => ("plan", heading(&text("plan").unwrap_or_default())),
+        other => crew(other, arguments).unwrap_or_else(|| (other, first())),
     };
     (verb.to_owned(), target)
+}
+
+/// The tools that start agents and look after them.
+fn crew(name: &str, arguments: &Value) -> Option<(&'static str, String)> {
+    let text = |key: &str| arguments.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+    Some(match name {
+        "delegate_task" => ("delegate", tasks(arguments)),
+        "delegate_async" => ("spawn", tasks(arguments)),
+        "spawn_agent" => ("spawn", named(arguments).unwrap_or_default()),
+        "send_to_agent" => ("tell", text("agent")),
+        "wait_agents" => ("wait for", {
+            let agents = arguments.get("agents").and_then(Value::as_array).into_iter().flatten();
+            agents.filter_map(Value::as_str).collect::<Vec<_>>().join(", ")
+        }),
+        "agent_result" => ("result", text("agent")),
+        "list_agents" => ("agents", String::new()),
+        "get_process_info" => ("look at", text("id")),
+        "cancel_agent" => ("cancel", text("agent")),
+        "orchestrate" => ("orchestrate", text("goal")),
+        "blackboard" => ("note", arguments.get("key").and_then(Value::as_str).unwrap_or("list").to_owned()),
+        _ => return None,
+    })
+}
+
+/// What a task is called.
+fn named(task: &Value) -> Option<String> {
+    ["label", "goal"].iter().find_map(|key| task.get(*key)?.as_str()).map(str::to_owned)
+}
+
+fn tasks(arguments: &Value) -> String {
+    let list = |key: &str| arguments.get(key).and_then(Value::as_array).filter(|l| !l.is_empty());
+    if let Some(steps) = list("workflow") {
+        let ids: Vec<&str> = steps.iter().filter_map(|s| s.get("id")?.as_str()).collect();
+        return format!("workflow of {} steps: {}", steps.len(), ids.join(", "));
+    }
+    let names: Vec<String> = list("tasks").into_iter().flatten().filter_map(named).collect();
+    match names.as_slice() {
+        [one] => one.clone(),
+        _ => format!("{} tasks: {}", names.len(), names.join(", ")),
+    }
+}
+
+/// The first line of a plan that says something.
+fn heading(plan: &str) -> String {
+    let lines = plan.lines().map(|l| l.trim_start_matches(['#', '-', '*', ' ']).trim());
+    lines.into_iter().find(|l| !l.is_empty()).unwrap_or_default().to_owned()
 }
 
 /// The files that a patch names.
@@ -87,6 +134,20 @@ mod tests {
             ("read_file", json!({"path": "a.rs", "start": 3}), ("read", "a.rs:3-")),
             ("read_file", json!({"path": "a.rs"}), ("read", "a.rs")),
             ("list_dir", json!({}), ("list", ".")),
+            (
+                "delegate_task",
+                json!({"tasks": [{"goal": "a"}, {"goal": "b", "label": "c"}]}),
+                ("delegate", "2 tasks: a, c"),
+            ),
+            ("delegate_async", json!({"tasks": [{"goal": "a"}]}), ("spawn", "a")),
+            (
+                "delegate_task",
+                json!({"workflow": [{"id": "x"}, {"id": "y"}]}),
+                ("delegate", "workflow of 2 steps: x, y"),
+            ),
+            ("wait_agents", json!({"agents": ["a1", "a2"]}), ("wait for", "a1, a2")),
+            ("blackboard", json!({}), ("note", "list")),
+            ("write_plan", json!({"plan": "# Go\n- on"}), ("plan", "Go")),
             ("session_search", json!({"query": "old"}), ("recall", "\"old\"")),
             (
                 "session_search",

@@ -5,7 +5,7 @@
 use std::mem::swap;
 
 use tiller_protocol::event::{AskEvent, StateEvent};
-use tiller_protocol::{AgentId, AgentView, Event, EventBody, Queued, TodoItem};
+use tiller_protocol::{AgentId, AgentView, Event, EventBody, Queued, SessionId, TodoItem};
 
 use super::{Model, Retry, SessionModel, conversation::Conversation};
 
@@ -45,6 +45,25 @@ impl Model {
     /// Rings of its terminal that the person has heard of.
     pub fn rung(&self, id: Option<&AgentId>) -> u32 {
         id.and_then(|id| self.bells.get(id)).copied().unwrap_or_default()
+    }
+
+    /// Whoever works in this session, which hangs off the open one.
+    pub(crate) fn of_session(&self, session: SessionId) -> Option<&AgentView> {
+        self.agents.iter().find(|a| a.child.as_ref().is_some_and(|c| c.session == Some(session)))
+    }
+
+    /// The main agent's session, whoever is on the screen.
+    pub(crate) fn main_session(&self) -> Option<SessionId> {
+        let session = if self.shown.is_some() { &self.home.session } else { &self.session };
+        session.summary.as_ref().map(|s| s.id)
+    }
+
+    /// The session of whoever is on the screen.
+    pub(crate) fn shown_session(&self) -> Option<SessionId> {
+        match &self.shown {
+            Some(agent) => self.row(agent)?.child.as_ref()?.session,
+            None => self.main_session(),
+        }
     }
 
     /// A name for people: `a2 docs`; `main` for the main agent.

@@ -244,8 +244,13 @@ fn split(body: Rect, left: u16) -> (Rect, Rect) {
 fn told(which: &str, side: &ComparedSide) -> String {
     let files = if side.files.len() == 1 { "1 file".into() } else { format!("{} files", side.files.len()) };
     let cost = side.cost.map_or(String::new(), |c| format!(", ${:.4}", c.usd()));
+    let agents = match side.agents {
+        0 => String::new(),
+        1 => ", 1 agent".into(),
+        n => format!(", {n} agents"),
+    };
     format!(
-        "{which}: {}, {} entries, in {} out {}{cost}, {files}",
+        "{which}: {}, {} entries{agents}, in {} out {}{cost}, {files}",
         clean::plain(&side.name),
         side.entries,
         side.usage.context(),

@@ -1,5 +1,6 @@
 //! Two branches side by side, driven by the robot.
 
+use tiller_protocol::compare::Side;
 use tiller_protocol::{BranchName, BranchView, ToolOutcome};
 
 use super::*;

@@ -238,14 +238,29 @@ impl Browser {
         }
     }
 
-    /// The first time, the choice is where the person is.
+    /// The first time, the choice is at what is to be shown, or where the person is.
     fn show_now(&mut self, session: SessionId) {
         if self.placed || Some(session) != self.here {
             return;
         }
-        let Some(at) = self.now_row() else { return };
+        let goal = self.goal.and_then(|entry| self.unfold_to(session, entry));
+        let Some(at) = goal.or_else(|| self.now_row()) else { return };
         self.placed = true;
         self.list.chosen = at;
         self.list.top = at.saturating_sub(self.page.saturating_sub(3));
+    }
+
+    /// The row of an entry, after its turn was unfolded where it stands in one.
+    fn unfold_to(&mut self, session: SessionId, entry: EntryId) -> Option<usize> {
+        let n = self.forest.find(session)?;
+        let node = self.forest.trees[n].shape()?.tree.nodes.iter().position(|node| node.id == entry)? as u32;
+        let is_it = |r: &super::forest::Row| r.tree == n as u32 && r.what == What::Node(node);
+        if let Some(at) = self.rows.iter().position(is_it) {
+            return Some(at);
+        }
+        let turn = self.forest.trees[n].shape()?.turn[node as usize];
+        self.forest.trees[n].turns.insert(turn);
+        self.rebuild();
+        self.rows.iter().position(is_it)
     }
 }

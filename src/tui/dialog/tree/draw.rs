@@ -4,7 +4,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::{Modifier, Style};
 use tiller_protocol::tree::NodeKind;
-use tiller_protocol::{Cost, Origin, Time};
+use tiller_protocol::{AgentState, Cost, Origin, Time};
 
 use super::Browser;
 use super::columns::{Measure, fit};
@@ -13,6 +13,7 @@ use super::shape::Shape;
 use crate::cell::describe::describe;
 use crate::header::short;
 use crate::panel::DrawCx;
+use crate::panel::agents::look;
 use crate::text::{clean, shorten_end, width};
 use crate::theme::Role;
 use crate::widget::{draw, input};
@@ -63,6 +64,10 @@ fn dollars(cost: Option<Cost>) -> String {
     cost.map_or_else(String::new, |c| {
         if c.usd() >= 100.0 { format!("${:.0}", c.usd()) } else { format!("${:.2}", c.usd()) }
     })
+}
+
+fn some(tokens: u64) -> String {
+    if tokens > 0 { short(tokens) } else { String::new() }
 }
 
 /// The name of a model without its vendor.
@@ -254,7 +259,19 @@ impl Browser {
         };
         pen.put(mark, cx.theme.style(Role::Accent));
         let title = if tree.title.is_empty() { "(no title yet)" } else { &tree.title };
+        // Who works for the open session is known as it stands now.
+        let live = cx.model.of_session(tree.session).filter(|_| tree.nested);
+        let state = live.map(|a| a.state).or(tree.agent_state);
+        if let Some((glyph, _, role)) = state.map(look) {
+            pen.put(&format!("{glyph} "), cx.theme.style(role));
+        }
+        if let Some(agent) = &tree.agent {
+            pen.put(&format!("{} ", clean::plain(agent.name())), cx.theme.style(Role::Accent));
+        }
         let mut notes = String::new();
+        if let Some((_, word, _)) = state.filter(|s| *s != AgentState::Done).map(look) {
+            notes.push_str(&format!("  {word}"));
+        }
         if self.everywhere && !tree.nested {
             notes.push_str(&format!("  {}", brief(&tree.project)));
         }
@@ -274,9 +291,10 @@ impl Browser {
         pen.put(&notes, cx.theme.style(Role::Dim));
         Measures {
             time: tree.time.map_or_else(String::new, |t| when(t, cx.now)),
-            model: brief(&tree.model).into(),
-            cost: dollars(tree.cost),
-            ..Measures::default()
+            model: brief(live.map_or(&tree.model, |a| &a.model)).into(),
+            tokens: some(live.map_or(tree.tokens, |a| a.usage.context() + a.usage.output)),
+            cost: dollars(live.map_or(tree.cost, |a| a.cost)),
+            files: if tree.files > 0 { tree.files.to_string() } else { String::new() },
         }
     }
 
@@ -320,7 +338,7 @@ impl Browser {
         Measures {
             time: when(node.time, cx.now),
             model: model.map_or("", |m| brief(m)).into(),
-            tokens: if sum.tokens > 0 { short(sum.tokens) } else { String::new() },
+            tokens: some(sum.tokens),
             cost: dollars(sum.cost),
             files: if shape.files[n] > 0 { shape.files[n].to_string() } else { String::new() },
         }

@@ -4,7 +4,7 @@
 use std::collections::{HashMap, HashSet};
 
 use tiller_protocol::tree::{NodeKind, SessionTree, TreeFound, TreeMarks};
-use tiller_protocol::{Cost, SessionId, SessionSummary, Time};
+use tiller_protocol::{AgentId, AgentState, Cost, SessionId, SessionSummary, Time};
 
 use super::filter::{Filter, Only};
 use super::shape::{DEEPEST, Shape};
@@ -34,6 +34,11 @@ pub(super) struct Tree {
     pub open_in: bool,
     /// Hangs off an entry of another one.
     pub nested: bool,
+    /// Of a nested one: whose it is, how that stood last, what it took.
+    pub agent: Option<AgentId>,
+    pub agent_state: Option<AgentState>,
+    pub tokens: u64,
+    pub files: u32,
     pub open: bool,
     pub state: State,
     /// Turns whose calls are shown, and branches that are folded, by their first node.
@@ -135,6 +140,8 @@ impl Forest {
             child.nested = true;
             child.project.clone_from(&tree.project);
             (child.title, child.entries, child.cost) = (s.title.clone(), s.entries, s.cost);
+            (child.agent, child.agent_state, child.time) = (s.agent.clone(), s.state, s.time);
+            (child.tokens, child.files) = (s.tokens, s.files);
         }
         let n = match self.find(tree.session) {
             Some(n) => n,
@@ -273,6 +280,10 @@ fn fresh(session: SessionId) -> Tree {
         archived: false,
         open_in: false,
         nested: false,
+        agent: None,
+        agent_state: None,
+        tokens: 0,
+        files: 0,
         open: false,
         state: State::Away,
         turns: HashSet::new(),

@@ -99,8 +99,13 @@ fn sessions_of_subagents_hang_off_their_entry() {
         session: child,
         node: 1,
         title: "look around".into(),
+        agent: None,
+        state: None,
+        time: None,
         entries: 2,
+        tokens: 0,
         cost: None,
+        files: 0,
     });
     let mut f = forest(tree);
     assert_eq!(drawn(&f, &Filter::default()), ["#", "0", "|-#", "2", "3"]);

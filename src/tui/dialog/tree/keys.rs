@@ -153,10 +153,13 @@ impl Browser {
         let session = at.tree.session;
         let Some((shape, n, entry)) = at.node else {
             return match at.row.what {
-                _ if at.tree.nested => {
-                    self.unfold();
-                    Reply::Done(self.wants())
-                }
+                _ if at.tree.nested => match model.of_session(session) {
+                    Some(agent) => Reply::with(Effect::Show(agent.id.clone())),
+                    None => {
+                        self.unfold();
+                        Reply::Done(self.wants())
+                    }
+                },
                 _ if self.is_here(session) => Reply::with(Effect::Focus(View::Composer)),
                 _ if model.running => say("a turn runs; stop it first"),
                 _ => Reply::Done(vec![

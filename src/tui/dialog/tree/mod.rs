@@ -4,8 +4,10 @@
 
 mod actions;
 mod ask;
+mod badges;
 mod columns;
 mod draw;
+mod field;
 mod filter;
 mod forest;
 mod keys;
@@ -25,7 +27,9 @@ use tiller_protocol::tree::{TreeFound, TreeLine};
 use tiller_protocol::{EntryId, Event, EventBody, SessionId};
 
 pub(crate) use self::actions::ACTIONS;
+use self::badges::Badge;
 use self::draw::Parts;
+use self::field::Field;
 use self::filter::{Filter, Only};
 use self::forest::{Forest, Row, What};
 pub(crate) use self::sample::sample;
@@ -37,8 +41,6 @@ use crate::keymap::Chord;
 use crate::ladder::Rung;
 use crate::model::Model;
 use crate::panel::{DrawCx, Hint, Panel, Place, Reply};
-use crate::theme::Role;
-use crate::widget::edit::Edit;
 use crate::widget::input;
 use crate::widget::list::ListState;
 
@@ -47,29 +49,6 @@ use crate::widget::list::ListState;
 enum Copying {
     No,
     Wanted(EntryId),
-}
-
-/// What is typed at the bottom.
-#[derive(Debug)]
-enum Field {
-    None,
-    /// Words to look for.
-    Find(Edit),
-    /// A new name for this branch.
-    Branch(SessionId, String, Edit),
-    Title(SessionId, Edit),
-    Tag(SessionId, EntryId, Edit),
-    /// The file that a session is written to.
-    Export(SessionId, Edit),
-}
-
-/// A name at a row.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Badge {
-    text: String,
-    role: Role,
-    /// Place of the head in its tree, where it is one.
-    head: Option<usize>,
 }
 
 /// The dialog.
@@ -92,8 +71,11 @@ pub(crate) struct Browser {
     side_shown: bool,
     copying: Copying,
     everywhere: bool,
-    /// The open session.
+    /// The session of whoever is on the screen, and, where that is an agent, the one that it hangs off.
     here: Option<SessionId>,
+    root: Option<SessionId>,
+    /// An entry of it that is to be shown.
+    goal: Option<EntryId>,
     /// To be compared with another.
     marked: Option<(SessionId, EntryId)>,
     /// A session that is not open, and is being changed.
@@ -108,10 +90,21 @@ pub(crate) struct Browser {
 
 /// Makes it.
 pub(crate) fn open(app: &App) -> Browser {
-    Browser::of(app.model.session.summary.as_ref().map(|s| s.id))
+    Browser::on(&app.model)
+}
+
+/// Makes it, with this entry chosen.
+pub(crate) fn at(model: &Model, entry: EntryId) -> Browser {
+    Browser { goal: Some(entry), ..Browser::on(model) }
 }
 
 impl Browser {
+    fn on(model: &Model) -> Self {
+        let here = model.shown_session();
+        let root = model.main_session().filter(|main| Some(*main) != here);
+        Self { root, ..Self::of(here) }
+    }
+
     fn of(here: Option<SessionId>) -> Self {
         Self {
             forest: Forest::default(),
@@ -131,6 +124,8 @@ impl Browser {
             copying: Copying::No,
             everywhere: false,
             here,
+            root: None,
+            goal: None,
             marked: None,
             changing: None,
             placed: false,
@@ -166,111 +161,6 @@ impl Browser {
             self.list.top = self.list.chosen.saturating_sub(from_top);
         }
         self.list.show(self.rows.len(), self.page.max(1));
-    }
-
-    /// Names stand at their entry's row, or at the nearest one above that is shown.
-    fn name_rows(&mut self) {
-        self.badges.clear();
-        let filtered = self.filter.active();
-        let mut shown: HashMap<u32, Vec<bool>> = HashMap::new();
-        for row in &self.rows {
-            let Some(shape) = self.forest.trees[row.tree as usize].shape() else { continue };
-            if let What::Node(n) = row.what {
-                shown.entry(row.tree).or_insert_with(|| vec![false; shape.depth.len()])[n as usize] = true;
-            }
-        }
-        for (tree, shown) in shown {
-            let Some(shape) = self.forest.trees[tree as usize].shape() else { continue };
-            let nodes = &shape.tree.nodes;
-            let mut put = |node: Option<u32>, badge: Badge| {
-                let mut at = node;
-                while let Some(n) = at.filter(|n| !shown[*n as usize]) {
-                    // A filter leaves out what lies between: there a name goes no further up than its turn.
-                    let turn = shape.turn[n as usize];
-                    at = if filtered { Some(turn).filter(|t| *t != n) } else { nodes[n as usize].parent };
-                }
-                if let Some(n) = at {
-                    self.badges.entry((tree, n)).or_default().push(badge);
-                }
-            };
-            let several = shape.tree.heads.len() > 1;
-            for (n, h) in shape.tree.heads.iter().enumerate() {
-                if h.archived && !h.current && !self.filter.archived {
-                    continue;
-                }
-                let word = match (h.label.is_empty(), h.name.as_str()) {
-                    (false, _) => h.label.clone(),
-                    (true, "main") if several => "main".into(),
-                    (true, _) if several => "branch".into(),
-                    _ => String::new(),
-                };
-                let away = if h.archived { ", put away" } else { "" };
-                if !word.is_empty() {
-                    let text = format!("[{word}{away}]");
-                    put(h.node, Badge { text, role: Role::Accent, head: Some(n) });
-                }
-                if h.current {
-                    put(h.node, Badge { text: "now".into(), role: Role::Running, head: Some(n) });
-                }
-            }
-            for t in &shape.tree.tags {
-                put(Some(t.node), Badge { text: format!("#{}", t.name), role: Role::Waiting, head: None });
-            }
-        }
-    }
-
-    /// The row of the open session's head.
-    fn now_row(&self) -> Option<usize> {
-        let n = self.forest.find(self.here?)? as u32;
-        let is_now = |r: &Row| match r.what {
-            What::Node(node) => {
-                self.badges.get(&(n, node)).is_some_and(|b| r.tree == n && b.iter().any(|b| b.text == "now"))
-            }
-            _ => false,
-        };
-        self.rows.iter().position(is_now)
-    }
-
-    fn field_shown(&self) -> bool {
-        !matches!(self.field, Field::None) || !self.typed.is_empty()
-    }
-
-    /// What stands at the bottom: label and words.
-    fn field_line(&self) -> (&'static str, Option<&Edit>) {
-        match &self.field {
-            Field::None => ("/", None),
-            Field::Find(edit) => ("/", Some(edit)),
-            Field::Branch(_, _, edit) => ("name of the branch: ", Some(edit)),
-            Field::Title(_, edit) => ("title: ", Some(edit)),
-            Field::Tag(_, _, edit) => ("name of the entry: ", Some(edit)),
-            Field::Export(_, edit) => ("new file (.md, .html, .jsonl): ", Some(edit)),
-        }
-    }
-
-    fn editing(&mut self) -> Option<&mut Edit> {
-        match &mut self.field {
-            Field::None => None,
-            Field::Find(edit)
-            | Field::Branch(_, _, edit)
-            | Field::Title(_, edit)
-            | Field::Tag(_, _, edit)
-            | Field::Export(_, edit) => Some(edit),
-        }
-    }
-
-    /// How many entries were found.
-    fn count(&self) -> String {
-        let found = match (&self.field, &self.found) {
-            (Field::None | Field::Find(_), Some(found)) if !self.typed.trim().is_empty() => found,
-            _ => return String::new(),
-        };
-        let n: usize = found.sessions.iter().map(|(_, s)| s.len()).sum();
-        let more = if found.more { "+" } else { "" };
-        match (n, found.behind) {
-            (0, 0) => "nothing found".into(),
-            (_, 0) => format!("{n}{more} found"),
-            (_, behind) => format!("{n}{more} found, {behind} entries not looked at yet"),
-        }
     }
 
     /// What the filters leave.
@@ -326,8 +216,10 @@ impl Panel for Browser {
 
     fn opened(&mut self, _model: &Model) -> Vec<Effect> {
         // The open session's tree does not wait for the list.
-        let tree = self.here.map(|id| self.forest.ready(id)).map(|n| self.load(n));
-        std::iter::once(self.list_query()).chain(tree).collect()
+        let trees: Vec<usize> = self.root.iter().chain(&self.here).map(|id| self.forest.ready(*id)).collect();
+        let mut all = vec![self.list_query()];
+        all.extend(trees.into_iter().map(|n| self.load(n)));
+        all
     }
 
     fn place(&self, _model: &Model) -> Place {
@@ -476,6 +368,8 @@ impl Panel for Browser {
     }
 }
 
+#[cfg(test)]
+mod crew_tests;
 #[cfg(test)]
 #[path = "tree_tests.rs"]
 mod tests;

@@ -60,6 +60,7 @@ impl Browser {
             let open = at.tree.open;
             let fold = if open { Hint::of("tree.fold") } else { Hint::of("tree.unfold") };
             let enter = match (here, at.tree.nested) {
+                (_, true) if model.of_session(at.tree.session).is_some() => Hint::as_("list.open", "open"),
                 (_, true) => fold,
                 (true, _) => Hint::as_("list.open", "back to it"),
                 (false, _) => Hint::as_("list.open", "open"),

@@ -13,7 +13,7 @@ use tiller_protocol::event::{ReplyEvent, ToolEvent, TurnEvent};
 use tiller_protocol::{AgentId, CommandBody, Event, EventBody, Notice, NoticeKind};
 
 pub(crate) use self::keys::{message, pause, raise, spawn, spawned};
-pub(crate) use self::tree::nearest_limit;
+pub(crate) use self::tree::{look, nearest_limit};
 use self::tree::{Tree, ended, processes, waits};
 use super::rows::Rows;
 use super::{DrawCx, Hint, Panel, Reply, View};

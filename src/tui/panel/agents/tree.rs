@@ -24,7 +24,7 @@ const NEAR: u64 = 80;
 const TOLD: u64 = 10;
 
 /// Mark, word and look of a state.
-pub(super) fn look(state: AgentState) -> (&'static str, &'static str, Role) {
+pub(crate) fn look(state: AgentState) -> (&'static str, &'static str, Role) {
     match state {
         AgentState::Idle => (" ", "idle", Role::Dim),
         AgentState::Queued => (".", "queued", Role::Dim),

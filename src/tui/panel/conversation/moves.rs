@@ -103,7 +103,7 @@ impl ConversationPanel {
     }
 
     /// Puts an entry or a tool call at the top, after older pages were loaded where need be. What is not on this
-    /// path is only said.
+    /// path is shown in the tree.
     pub(super) fn go_to(&mut self, model: &Model, to: &GoTo) -> Reply {
         let conv = &model.conversation;
         let found = conv.cells().iter().position(|c| match (to, &c.body) {
@@ -117,8 +117,13 @@ impl ConversationPanel {
                 self.wanted = Some(*id);
                 return self.done(model);
             }
-            let text = "that is not on this branch; the search's key for \"branch here\" goes there";
-            return Reply::with(Effect::Toast(Notice::new(NoticeKind::Info, text)));
+            return match to {
+                GoTo::Entry(id) => Reply::with(Effect::Push(Box::new(crate::dialog::tree::at(model, *id)))),
+                GoTo::Call(_) => {
+                    let text = "that call is not on this branch";
+                    Reply::with(Effect::Toast(Notice::new(NoticeKind::Info, text)))
+                }
+            };
         };
         self.cursor = Some(conv.cells()[n].key);
         self.view.to_top(conv, n);
