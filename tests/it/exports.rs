@@ -1,7 +1,9 @@
 //! Sessions as files: what is written, and what comes in.
 
+use serde_json::Value;
+
 use crate::cli::lived_in;
-use crate::common::{Place, run};
+use crate::common::{Place, ScriptServer, json_lines, run, says};
 
 #[test]
 fn an_export_comes_back_as_it_was() {
