@@ -41,6 +41,8 @@ pub struct Programs {
 const SIZE: (u16, u16) = (120, 36);
 /// Bytes of a tool's output that are kept.
 const OUTPUT: usize = 30_000;
+/// Bytes of a call's arguments that are kept, as JSON.
+const ARGUMENTS: usize = 1 << 20;
 /// Bytes of a changed file, before and after, of which the change is shown.
 const CHANGE: usize = 1 << 20;
 /// For finding what changed in a file: from there on it is told more coarsely.
@@ -121,13 +123,27 @@ impl Core {
         newest.map(|(tool, ..)| format!("{} {}", tool.verb, tool.target))
     }
 
-    /// Gives the last words to the program. Dropping the turn's stream ends it.
+    /// The words for the program: the last ones, or all, when it has no talk of its own to go on with.
+    fn words_for_program(&mut self) -> String {
+        let mut said: Vec<String> = self
+            .s
+            .path
+            .iter()
+            .filter_map(|e| match &e.body {
+                EntryBody::User { content, .. } => Some(text_of(content)),
+                _ => None,
+            })
+            .collect();
+        let goes_on = self.outside().is_some_and(|o| o.theirs.is_some());
+        let from = if goes_on { said.len().saturating_sub(1) } else { 0 };
+        said.drain(..from);
+        said.join("\n\n")
+    }
+
+    /// Gives words to the program. Dropping the turn's stream ends it.
     pub(crate) fn run_program(&mut self) {
         let Some(turn) = self.live.as_ref().map(|l| l.no) else { return };
-        let prompt = self.s.path.iter().rev().find_map(|e| match &e.body {
-            EntryBody::User { content, .. } => Some(text_of(content)),
-            _ => None,
-        });
+        let prompt = self.words_for_program();
         let Some(programs) = self.w.programs.clone() else { return };
         let (cwd, env, auto) =
             (self.w.workspace.root.clone(), (*self.w.child_env).clone(), self.s.profile == Profile::Full);
@@ -151,7 +167,7 @@ impl Core {
         let job = Job {
             adapter: Arc::clone(&outside.adapter),
             transport: outside.transport,
-            prompt: prompt.unwrap_or_default(),
+            prompt,
             cwd,
             model: outside.model.clone(),
             resume: outside.theirs.clone(),
@@ -289,7 +305,11 @@ impl Core {
         self.save(append, vec![(place, EventBody::Turn(event))], Then::Nothing);
     }
 
-    fn outside_tool(&mut self, tool: ToolUse) {
+    fn outside_tool(&mut self, mut tool: ToolUse) {
+        let size = tool.args.to_string().len();
+        if size > ARGUMENTS {
+            tool.args = serde_json::json!({"left_out": format!("{size} bytes")});
+        }
         let mono = self.w.clock.mono();
         let Some(o) = self.outside() else { return };
         let id = tool.id.clone();

@@ -176,6 +176,23 @@ async fn the_question_of_a_program_that_dies_goes_with_it() {
     rig.quit().await;
 }
 
+/// One that keeps no talk of its own is told all of it again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_message_to_a_program_without_a_memory_brings_its_task_along() {
+    let place = Place::new();
+    let mut rig = with_toy(&place, "echo \"$1\" | tr '\\n' ' '", Profile::Full).await;
+    rig.send(spawn("toy:headless", "build it"));
+    let done = state(&mut rig, "main/a1", AgentState::Done).await;
+    assert_eq!(done.child.unwrap().result, "build it");
+    rig.send_to("main/a1", super::crew_person::say("and test it"));
+    let again = |e: &tiller_protocol::Event| {
+        let child = super::crew::row(e)?.child?;
+        (child.result != "build it" && !child.result.is_empty()).then_some(child.result)
+    };
+    assert_eq!(rig.until_of("its next result", again).await, "build it  and test it");
+    rig.quit().await;
+}
+
 /// Some tell all of a call's output each time: it is shown once.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn output_that_is_told_again_and_again_is_shown_once() {

@@ -51,7 +51,12 @@ pub fn describe(name: &str, arguments: &Value) -> (String, String) {
         "todo_read" => ("todo", "read".into()),
         "clarify" => ("ask", text("question").unwrap_or_else(first)),
         "write_plan" => ("plan", heading(&text("plan").unwrap_or_default())),
-        other => crew(other, arguments).unwrap_or_else(|| (other, first())),
+        // Another vendor's program gives its call a title, which says all.
+        title if title.contains(char::is_whitespace) => (title, String::new()),
+        other => {
+            let alone = || (other, Some(first()).filter(|t| t != other).unwrap_or_default());
+            crew(other, arguments).unwrap_or_else(alone)
+        }
     };
     (verb.to_owned(), target)
 }
@@ -160,6 +165,9 @@ mod tests {
                 json!({"patch": "*** Begin Patch\n*** Add File: n\n+x\n*** Delete File: d\n"}),
                 ("patch", "n and 1 more"),
             ),
+            ("a1: list .", json!({"path": "."}), ("a1: list .", "")),
+            ("ls", json!({"command": "ls"}), ("ls", "")),
+            ("Bash", json!({"command": "ls"}), ("Bash", "ls")),
         ] {
             assert_eq!(describe(name, &arguments), (want.0.to_owned(), want.1.to_owned()), "{name}");
         }
