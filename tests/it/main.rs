@@ -29,6 +29,7 @@ mod planning;
 mod power;
 mod published;
 mod repo;
+mod review;
 mod screen;
 mod secrets;
 mod seeded;

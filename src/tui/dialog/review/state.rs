@@ -4,7 +4,6 @@ use tiller_protocol::EntryId;
 use tiller_protocol::review::{Reject, Review};
 use tiller_protocol::tool::FileDiff;
 
-use crate::text::clean;
 use crate::text::diff::{DiffLine, Hunk, Kind, Patch};
 
 /// A remark for the agent, kept by what it is about, so that it survives a reload.
