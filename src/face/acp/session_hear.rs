@@ -10,7 +10,7 @@ use tiller_protocol::{Ask, AskId, CommandBody, CommandId, Event, EventBody, Noti
 
 use super::super::ask::{self, Put};
 use super::super::rpc::Error;
-use super::super::{history, slash, view};
+use super::super::{history, view};
 use super::{Asked, Session, words};
 
 impl Session {
