@@ -152,9 +152,17 @@ fn fail(n: &Notice) -> Exit {
     // Standard error may be gone; the exit code still tells.
     let _ = writeln!(err, "tiller: {}", clean::plain(&n.message));
     for hint in &n.hints {
-        let _ = writeln!(err, "  {}", clean::plain(hint));
+        let _ = writeln!(err, "  {}", clean::plain(without_screen(hint)));
     }
     n.kind.into()
+}
+
+/// A hint that speaks of a key or a command of the workbench, for who has none.
+fn without_screen(hint: &str) -> &str {
+    match hint.starts_with("continue to ") {
+        true => "`tiller exec --continue PROMPT` goes on with this session, or `tiller -c` opens it.",
+        false => hint,
+    }
 }
 
 /// Writes to standard output. A closed pipe is no error: the reader has had enough.

@@ -108,6 +108,9 @@ fn limits_are_code_4() {
     let place = Place::anthropic(&server);
     let out = place.run(&["exec", "--max-turns", "1", "go"]);
     assert_eq!((out.code, server.count()), (Some(4), 1), "{out:?}");
+    assert!(out.stderr.contains("tiller exec --continue PROMPT"), "{}", out.stderr);
+    let listed = place.run(&["sessions", "list"]);
+    assert!(listed.stdout.contains("  go"), "it has a name, though its turn was not done: {}", listed.stdout);
     let server = looping();
     let place = Place::anthropic(&server);
     let out = place.run(&["exec", "--max-cost", "0.000001", "go"]);

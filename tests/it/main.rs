@@ -31,6 +31,7 @@ mod planning;
 mod power;
 mod published;
 mod repo;
+mod review;
 mod screen;
 mod secrets;
 mod seeded;

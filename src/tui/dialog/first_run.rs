@@ -2,6 +2,9 @@
 //! machine, or take the built-in demo model. What is typed in the composer stays there. The key is never
 //! drawn or logged. Servers that were found are listed; nothing is sent to them before the person's yes.
 
+#[path = "first_run_draw.rs"]
+mod drawn;
+
 use std::any::Any;
 use std::time::Duration;
 
@@ -13,7 +16,6 @@ use tiller_protocol::command::{Query, SessionCommand};
 use tiller_protocol::event::ReplyEvent;
 use tiller_protocol::view::ModelChoice;
 use tiller_protocol::{CommandBody, Event, EventBody, ModelRef, Notice, NoticeKind};
-use unicode_segmentation::UnicodeSegmentation;
 
 use crate::action::{Action, ActionSpec};
 use crate::effect::{Connect, Connected, Effect, Token};
@@ -22,10 +24,7 @@ use crate::ladder::Rung;
 use crate::model::Model;
 use crate::panel::rows::Rows;
 use crate::panel::{DrawCx, Hint, Panel, Place, Reply, View};
-use crate::text::line::{Line, Look, Wrap};
-use crate::theme::Role;
 use crate::widget::edit::Edit;
-use crate::widget::{draw, input};
 
 /// What it can do besides a list.
 pub const ACTIONS: &[ActionSpec] = &[ActionSpec::key_only("setup.send", "done", "Take what is written")];
@@ -229,24 +228,6 @@ impl FirstRun {
         }
         Reply::Done(effects)
     }
-
-    /// Words, list or field, what was said.
-    fn parts(&self, area: Rect, model: &Model) -> [Rect; 3] {
-        let lines = |text: &str| super::confirm::wrap(text, usize::from(area.width)).len() as u16;
-        let words = lines(&self.words(model)).min(area.height);
-        let said = self.said.as_deref().map_or(1, lines).clamp(1, 4).min(area.height - words);
-        let row = |y: u16, height: u16| Rect { y: area.y + y, height, ..area };
-        [row(0, words), row(words, area.height - words - said), row(area.height - said, said)]
-    }
-
-    fn list(&self, model: &Model) -> Vec<Line> {
-        let choices = self.choices(model);
-        choices
-            .iter()
-            .enumerate()
-            .map(|(n, (_, c))| Line::strict(&format!("{} {c}", n + 1), Look::of(Role::Text), Wrap::Word))
-            .collect()
-    }
 }
 
 /// From now on, and in later sessions.
@@ -395,54 +376,15 @@ impl Panel for FirstRun {
     }
 
     fn measure(&mut self, area: Rect, cx: &DrawCx<'_>) {
-        let [_, list, _] = self.parts(area, cx.model);
-        self.rows.set(self.list(cx.model), list);
+        self.lay(area, cx);
     }
 
     fn draw(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
-        let [words, list, said] = self.parts(area, cx.model);
-        for (n, row) in
-            super::confirm::wrap(&self.words(cx.model), usize::from(words.width)).iter().enumerate()
-        {
-            let spot = Rect { y: words.y + n as u16, height: u16::from((n as u16) < words.height), ..words };
-            draw::text(buf, spot, row, cx.theme.style(Role::Strong));
-        }
-        if self.writing() {
-            draw::text(buf, list, ">", cx.theme.style(Role::Accent));
-            let room = Rect { x: list.x + 2, width: list.width.saturating_sub(2), ..list };
-            input::draw(&self.shown(), room, buf, cx.theme.style(Role::Text));
-        } else {
-            self.rows.draw(cx, list, buf);
-        }
-        let why = self.said.as_deref().unwrap_or("");
-        for (n, row) in super::confirm::wrap(why, usize::from(said.width)).iter().enumerate() {
-            let spot = Rect { y: said.y + n as u16, height: u16::from((n as u16) < said.height), ..said };
-            draw::text(buf, spot, row, cx.theme.style(Role::Error));
-        }
+        self.paint(cx, area, buf);
     }
 
     fn cursor(&self, area: Rect, model: &Model) -> Option<Position> {
-        let [_, list, _] = self.parts(area, model);
-        if !self.writing() {
-            return self.rows.cursor(list);
-        }
-        let room = Rect { x: list.x + 2, width: list.width.saturating_sub(2), ..list };
-        Some(input::caret(&self.shown(), room))
-    }
-}
-
-impl FirstRun {
-    /// The field as it is drawn: a key is stars.
-    fn shown(&self) -> Edit {
-        match self.step {
-            Step::Key(_) => {
-                let stars = |t: &str| "*".repeat(t.graphemes(true).count());
-                let mut edit = Edit::with(&stars(self.field.text()));
-                edit.set_caret(stars(&self.field.text()[..self.field.caret()]).len());
-                edit
-            }
-            _ => self.field.clone(),
-        }
+        self.caret(area, model)
     }
 }
 

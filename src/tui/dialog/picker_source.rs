@@ -110,6 +110,11 @@ pub trait Source: Any {
         None
     }
 
+    /// What Enter does, for the footer.
+    fn verb(&self) -> &'static str {
+        "choose"
+    }
+
     /// A wide table: the details have more room than the texts, and the preview stands below with this many rows
     /// (0: there is none). `None`: a list, with the preview beside it.
     fn table(&self) -> Option<u16> {

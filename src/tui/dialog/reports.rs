@@ -170,6 +170,10 @@ impl Source for Report {
         (!item.more.is_empty()).then(|| item.more.clone())
     }
 
+    fn verb(&self) -> &'static str {
+        "copy"
+    }
+
     fn table(&self) -> Option<u16> {
         Some(match self.ask {
             CommandBody::Query(Query::Costs { .. }) => 0,

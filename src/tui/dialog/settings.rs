@@ -9,7 +9,6 @@ use crate::action::{Action, ActionSpec};
 use crate::app::App;
 use crate::effect::Effect;
 use crate::model::Model;
-use crate::panel::Hint;
 
 /// Name, what it means, and the values that choosing goes through; none: a dialog of its own.
 struct Setting(&'static str, &'static str, fn() -> Vec<Value>);
@@ -144,8 +143,12 @@ impl Source for Settings {
         Vec::new()
     }
 
-    fn hints(&self) -> Vec<Hint> {
-        vec![Hint::as_("picker.choose", "change")]
+    fn verb(&self) -> &'static str {
+        "change"
+    }
+
+    fn table(&self) -> Option<u16> {
+        Some(0)
     }
 }
 

@@ -37,6 +37,19 @@ fn enter_sends_and_while_a_turn_runs_enter_steers_and_tab_queues() {
 }
 
 #[test]
+fn a_note_is_not_sent_to_the_model_and_says_why() {
+    let mut r = Robot::new(80, 24);
+    r.run("type # use tabs; enter");
+    assert_eq!(submitted(&mut r), []);
+    assert!(r.words().contains("AGENTS.md. A space before # sends it."), "{}", r.screen());
+    r.run("ctrl-a; space; enter");
+    assert_eq!(submitted(&mut r).len(), 1, "{}", r.screen());
+    // A heading with text below is a message.
+    r.run("type # Task; ctrl-j; type mend it; enter");
+    assert_eq!(submitted(&mut r).len(), 2, "{}", r.screen());
+}
+
+#[test]
 fn a_backslash_or_ctrl_j_makes_a_new_line() {
     let mut r = Robot::new(80, 24);
     r.run("type a\\; enter; type b; ctrl-j; type c; enter");

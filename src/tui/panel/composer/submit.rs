@@ -29,9 +29,7 @@ pub(crate) fn submit(message: &Message, mode: SendMode, model: &Model) -> Sent {
     // A heading of a longer text is no note, and with a space before it the line is for the model.
     if message.text.starts_with("# ") && !text.contains('\n') {
         return Sent::Stay(
-            "Notes with # need a memory, which Tiller does not have yet. What every session is to know goes into \
-             AGENTS.md. To send the line to the model, put a space before the #."
-                .into(),
+            "# notes come with memory, later; use AGENTS.md. A space before # sends it.".into(),
         );
     }
     if let Some((name, args)) = slash::parse(text) {
