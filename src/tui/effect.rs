@@ -28,7 +28,7 @@ pub enum Effect {
     ShowTerminal(AgentId),
     NextTerminal,
     /// Give the focused view the whole screen, or take it back.
-    Zoom(bool),
+    Zoom,
     /// Put a layer on top.
     Push(Box<dyn Panel>),
     /// Take the top layer away.

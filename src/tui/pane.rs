@@ -47,15 +47,15 @@ impl App {
     }
 
     /// The terminal takes the whole screen, or its part of it.
-    pub(crate) fn zoom_to(&mut self, full: bool) {
-        self.screen.zoom = if full { Zoom::Full } else { Zoom::Normal };
+    pub(crate) fn zoom_full(&mut self) {
+        self.screen.zoom = if self.screen.zoom == Zoom::Full { Zoom::Normal } else { Zoom::Full };
     }
 
     /// After each message: tells the panel when it came on the screen or went.
     pub(crate) fn settle_terminal(&mut self) {
         let view = View::Terminals;
         let shown = self.screen.main == view;
-        if shown && self.model.pane.is_none() {
+        if shown && (!self.told.pane.shown || self.model.pane.is_none()) {
             self.pick_terminal();
         }
         let focus = shown && self.top() == Owner::View(view);

@@ -86,7 +86,7 @@ impl App {
             Effect::ShowFor(agent, action) => self.show_for(&agent, action),
             Effect::ShowTerminal(agent) => self.show_terminal(&agent),
             Effect::NextTerminal => self.next_terminal(),
-            Effect::Zoom(full) => self.zoom_to(full),
+            Effect::Zoom => self.zoom_full(),
             Effect::Push(panel) => self.push(panel),
             Effect::Pop => self.pop(from),
             Effect::Focus(view) => self.focus(view),

@@ -15,6 +15,7 @@ mod branches;
 mod figures;
 mod keys;
 mod model;
+mod pane;
 mod place;
 mod process;
 mod replies;
@@ -45,6 +46,7 @@ const CASES: &[Case] = &[
     ("idle", replies::idle),
     ("keys", keys::rested),
     ("keys-stream", keys::streaming),
+    ("pane", pane::pane),
     ("flood", replies::flood),
     ("pace", replies::paced),
     ("tools", tools::calls),

@@ -411,3 +411,60 @@ fn in_a_terminal_its_dialogs_become_ours() {
         assert!(asked.iter().any(permission), "{name}: {asked:?}");
     });
 }
+
+/// Codex's own screen in our pane: a person trusts the folder there, types into it, and reads what it says.
+#[test]
+fn a_person_works_in_the_real_screen_of_a_program() {
+    for (name, clis) in present(&["codex"], Transport::Pty) {
+        let b = Bench::new(&clis);
+        let mut place = crate::common::Place::anthropic(&b.server);
+        place.set("PATH", &b.path);
+        place.set("HOME", &b.home.display().to_string());
+        place.set("OPENAI_API_KEY", KEYS[1].1);
+        let mut term = place.term(&[], 118, 25);
+        term.wait_text("Say what you want done");
+        crate::screen::say(&mut term, &format!("/spawn @{name}:pty say hello"));
+        term.keys("\x1b3");
+        term.wait("its row", |s| s.lines().any(|l| l.contains("a1 ")));
+        term.keys("j\r");
+        let seen = |s: &str| s.contains("Do you trust") || s.contains("Codex");
+        poll_screen(&term, "its screen", seen);
+        term.keys("r");
+        term.wait_text("releases");
+        // The question is its own now: nothing of ours opens over who is inside.
+        let screen =
+            poll_screen(&term, "its dialog or its answer", |s| s.contains("1. Yes") || s.contains(LAST));
+        if screen.contains("1. Yes") {
+            term.keys("1\r");
+        }
+        poll_screen(&term, "its answer", |s| s.contains(LAST));
+        // Typed by hand. What is there before it is ready can be lost, so its echo is waited for.
+        let before = b.server.count();
+        let typed = "typed by the hand";
+        poll_screen(&term, "its composer", |s| s.contains("(by its screen)") && s.contains("idle"));
+        term.keys(typed);
+        poll_screen(&term, "the echo", |s| s.contains(typed));
+        crate::common::let_pass(Duration::from_millis(600));
+        term.keys("\r");
+        crate::common::wait("its request", || {
+            b.server.requests()[before..].iter().any(|r| r.text().contains(typed))
+        });
+        term.keys("\x1d");
+        term.wait_text("enters");
+        term.keys("x");
+        term.wait_text("stop a1");
+        crate::common::let_pass(Duration::from_millis(500));
+        term.keys("y");
+        crate::common::wait("its processes to end", || {
+            !crate::common::at_work(&place).iter().any(|(_, line)| line.contains(name))
+        });
+        term.keys("\x1b\x1b0");
+        assert_eq!(crate::screen::quit(&mut term), 0);
+    }
+}
+
+/// As [`tiller_testkit::Term::wait`], with the patience that real programs need.
+fn poll_screen(term: &tiller_testkit::Term, what: &str, until: impl Fn(&str) -> bool) -> String {
+    let found = crate::common::poll(PATIENCE, || Some(term.screen()).filter(|s| until(s)));
+    found.unwrap_or_else(|| panic!("no {what}; the screen was:\n{}", term.screen()))
+}

@@ -45,6 +45,15 @@ fn place(server: &ScriptServer, script: &str) -> Place {
     place
 }
 
+/// Processes of the program, and what it started.
+fn programs(place: &Place) -> Vec<(u32, String)> {
+    let theirs = |line: &str| {
+        ["toy.sh", "sleep 9876"].iter().any(|w| line.contains(w))
+            || ["yes ", "cat ", "dd ", "tr "].iter().any(|w| line.starts_with(w))
+    };
+    at_work(place).into_iter().filter(|(_, line)| theirs(line)).collect()
+}
+
 fn server() -> ScriptServer {
     ScriptServer::with(|_, _| says("Yes."))
 }
@@ -95,7 +104,7 @@ fn driven(cols: u16, rows: u16) {
     term.keys("\x1b7");
     term.wait("its terminal again", |s| s.contains("enters") && s.contains("welcome to toy"));
     term.keys("f");
-    wait("its end", || at_work(&place).is_empty());
+    wait("its end", || programs(&place).is_empty());
     term.wait("the end", |s| s.contains("ended"));
     term.keys("\x1b");
     term.wait("what it said", |s| s.contains("hello"));
@@ -180,7 +189,7 @@ fn stop(term: &mut Term, place: &Place) {
     // Buttons are deaf for a moment.
     crate::common::let_pass(std::time::Duration::from_millis(500));
     term.keys("y");
-    wait("its processes to end", || at_work(place).is_empty());
+    wait("its processes to end", || programs(place).is_empty());
     term.keys("\x1b\x1b0");
     assert_eq!(quit(term), 0);
 }
@@ -208,7 +217,7 @@ fn all_that_a_program_started_ends_with_it_also_what_hides_and_leaves_no_zombie(
     let mut term = opened(&place, 80, 24);
     term.wait_text("answer: hello");
     term.keys("rhide\r");
-    wait("what hides", || at_work(&place).iter().any(|(_, l)| l.starts_with("sleep 98765")));
+    wait("what hides", || programs(&place).iter().any(|(_, l)| l.starts_with("sleep 98765")));
     term.keys("\x1d");
     term.wait_text("enters");
     let own = term.pid().unwrap();
@@ -224,7 +233,7 @@ fn stop_only(term: &mut Term, place: &Place) {
     term.wait_text("stop a1");
     crate::common::let_pass(std::time::Duration::from_millis(500));
     term.keys("y");
-    wait("its processes to end", || at_work(place).is_empty());
+    wait("its processes to end", || programs(place).is_empty());
 }
 
 /// Dead children of a process that were not collected.
@@ -247,7 +256,7 @@ fn a_program_that_is_killed_is_said_to_have_ended_and_others_live() {
     term.wait_text("answer: hello");
     term.keys("r");
     term.wait_text("releases");
-    let toy = at_work(&place).into_iter().find(|(_, l)| l.contains("toy.sh")).unwrap().0;
+    let toy = programs(&place).into_iter().find(|(_, l)| l.contains("toy.sh")).unwrap().0;
     signal(toy, Signal::KILL);
     term.wait("its end", |s| s.contains("failed") || s.contains("ended"));
     term.wait("keys are ours again", |s| !s.contains("releases"));
@@ -258,4 +267,43 @@ fn a_program_that_is_killed_is_said_to_have_ended_and_others_live() {
     term.wait_text("words");
     term.keys("\x15");
     assert_eq!(quit(&mut term), 0);
+}
+
+/// It never draws, and ends with us, whatever ends us.
+#[test]
+fn u7_one_that_never_draws_is_shown_so_and_dies_with_the_parent() {
+    let server = server();
+    let place = place(&server, "setsid sleep 98764 & exec sleep 98763");
+    let mut term = opened(&place, 80, 24);
+    term.wait_text("it has drawn nothing yet");
+    wait("both of it", || programs(&place).iter().filter(|(_, l)| l.starts_with("sleep 9876")).count() == 2);
+    signal(term.pid().unwrap(), Signal::KILL);
+    wait("their end", || programs(&place).is_empty());
+    term.wait_exit();
+}
+
+/// Figures of a flood: how long a word takes from the keyboard to the screen, and what we use.
+#[test]
+#[ignore = "figures, not a check"]
+fn u7_figures_of_a_flood() {
+    let server = server();
+    let script = "printf '> '; exec cat /dev/zero | tr '\\0' 'x'";
+    let place = place(&server, script);
+    let mut term = opened(&place, 118, 25);
+    term.wait_text("xxxxxxxx");
+    term.keys("\x1b0");
+    let mut all = Vec::new();
+    for n in 0..50 {
+        let word = format!("w{n}z");
+        let from = std::time::Instant::now();
+        term.keys(&word);
+        term.wait_text(&word);
+        all.push(from.elapsed());
+        term.keys("\x15");
+        term.wait_gone(&word);
+    }
+    all.sort();
+    eprintln!("a word beside a flood: p50 {:?}, p95 {:?}, slowest {:?}", all[25], all[47], all[49]);
+    term.keys("\x1b7");
+    stop(&mut term, &place);
 }

@@ -276,7 +276,7 @@ impl Core {
     }
 
     /// What it said so far stands in the talk from here on; with the call that it makes, if it makes one.
-    fn outside_flush(&mut self, call: Option<ToolCall>, stop: StopReason) {
+    pub(super) fn outside_flush(&mut self, call: Option<ToolCall>, stop: StopReason) {
         let Some(o) = self.outside() else { return };
         let (text, thinking) = (std::mem::take(&mut o.text), std::mem::take(&mut o.thinking));
         let mut blocks = Vec::new();

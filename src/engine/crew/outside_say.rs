@@ -5,7 +5,7 @@
 use tiller_link::external::Receipt as Held;
 use tiller_protocol::event::{StateEvent, TurnEvent};
 use tiller_protocol::{
-    EntryBody, EventBody, Message, Notice, NoticeKind, Origin, Part, QueueId, Receipt, SendMode,
+    EntryBody, EventBody, Message, Notice, NoticeKind, Origin, Part, QueueId, Receipt, SendMode, StopReason,
 };
 
 use crate::core::Core;
@@ -56,7 +56,11 @@ impl Core {
         let Some(outside) = self.outside() else { return };
         let Some(at) = outside.holds.iter().position(|h| h.no == no) else { return };
         let held = outside.holds.remove(at);
-        outside.new_words();
+        // What it said before stands before it.
+        self.outside_flush(None, StopReason::EndTurn);
+        if let Some(outside) = self.outside() {
+            outside.new_words();
+        }
         if let Some(child) = &mut self.me.child {
             child.requests += 1;
         }

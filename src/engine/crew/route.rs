@@ -59,6 +59,10 @@ impl Core {
             member.early.push(envelope);
             return self.muster();
         }
+        if member.hands.is_none() && matches!(envelope.command.body, CommandBody::Pane(_)) {
+            // Its terminal is gone; what was done there came too late.
+            return;
+        }
         let Some(hands) = &member.hands else { return self.revive(id, vec![envelope]) };
         match hands.commands.try_send(envelope) {
             Ok(()) => {}

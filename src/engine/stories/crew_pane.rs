@@ -26,7 +26,7 @@ while :; do
   case $c in
     "$(printf '\r')")
       [ "$line" = bye ] && exit 0
-      printf '\r\n* working (esc to stop)'; sleep 0.4
+      printf '\r\n* working (esc to stop)'; sleep 1.5
       printf '\r\033[Kanswer: %s\r\n' "$line"; line=; ask ;;
     "$(printf '\033')") dd bs=1 count=5 >/dev/null 2>&1 ;;
     '') exit 0 ;;
@@ -134,6 +134,7 @@ async fn row(rig: &mut Rig, what: &str, wanted: impl Fn(&AgentView) -> bool) -> 
 async fn its_screen_is_told_as_it_changes_and_a_person_works_in_it() {
     let place = Place::new();
     let mut rig = started(&place).await;
+    row(&mut rig, "a terminal", |v| v.child.as_ref().is_some_and(|c| c.pane.is_some())).await;
     pane(&mut rig, PaneCommand::Size { cols: 60, rows: 12 });
     pane(&mut rig, PaneCommand::Enter { on: true });
     let screen = shows(&mut rig, "answer: hello there").await;
@@ -192,7 +193,10 @@ async fn a_message_is_typed_when_it_is_ready_and_its_receipt_is_true() {
         let message = tiller_protocol::Message::text(text);
         rig.send_to("main/a1", CommandBody::Turn(TurnCommand::Submit { message, mode: SendMode::Steer }))
     };
-    // It works, or has not even begun: the message waits, and is delivered in the same run.
+    let works =
+        |v: &AgentView| v.child.as_ref().and_then(|c| c.pane.clone()).is_some_and(|p| p.doing == "working");
+    row(&mut rig, "its work", works).await;
+    // The message waits, and is delivered in the same run.
     let cause = say(&mut rig, "and then this");
     let receipt = |rig: &Rig, cause| -> Vec<Receipt> {
         let all = rig.seen.iter().filter(|e| e.cause == Some(cause));

@@ -134,6 +134,18 @@ pub(crate) fn adopt_orphans() {
 pub(crate) struct Morgue(Mutex<HashMap<(i32, u64), Instant>>);
 
 impl Morgue {
+    /// Collects what a program that has just ended left dead. Blocks for as long as [`ABANDONED`].
+    pub(crate) fn bury(&self) {
+        if cfg!(target_os = "linux") {
+            self.sweep(&[]);
+            let until = Instant::now() + ABANDONED;
+            while let Some(left) = until.checked_duration_since(Instant::now()) {
+                std::thread::park_timeout(left + LOOK);
+            }
+            self.sweep(&[]);
+        }
+    }
+
     /// Collects orphans that died on their own. Only those of a foreign session that have waited for long:
     /// children that other code of ours started share our session or are collected by it at once.
     pub(crate) fn sweep(&self, leaders: &[(i32, u64)]) {

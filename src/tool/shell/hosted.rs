@@ -25,6 +25,8 @@ struct Inner {
     marker: String,
     count: AtomicU64,
     guardian: Mutex<Option<Guardian>>,
+    /// Dead orphans of programs, until they are collected.
+    morgue: Arc<end::Morgue>,
 }
 
 impl Drop for Inner {
@@ -45,7 +47,12 @@ impl Default for Host {
         let mut hasher = RandomState::new().build_hasher();
         hasher.write_u32(std::process::id());
         let marker = format!("{:016x}.", hasher.finish());
-        Self(Arc::new(Inner { marker, count: AtomicU64::new(0), guardian: Mutex::default() }))
+        Self(Arc::new(Inner {
+            marker,
+            count: AtomicU64::new(0),
+            guardian: Mutex::default(),
+            morgue: Arc::default(),
+        }))
     }
 }
 
@@ -231,6 +238,8 @@ impl Hosted {
     pub async fn end(mut self, grace: Duration, hard: &CancellationToken) -> usize {
         let left = end::end(&self.family, grace, Some(hard)).await;
         self.over = true;
+        let morgue = Arc::clone(&self.host.0.morgue);
+        on_a_thread("tiller-bury", move || morgue.bury());
         left
     }
 
@@ -253,14 +262,18 @@ impl Drop for Hosted {
         }
         end::kill_now(&self.family);
         // What was forked meanwhile is looked for on a thread: dropping must not block.
-        let family = self.family.clone();
-        let rest = move || {
+        let (family, morgue) = (self.family.clone(), Arc::clone(&self.host.0.morgue));
+        on_a_thread("tiller-end", move || {
             end::finish_off(&family);
             forget();
-        };
-        if let Err(e) = std::thread::Builder::new().name("tiller-end".into()).spawn(rest) {
-            tracing::warn!(error = %e, "no thread to end a program");
-        }
+            morgue.bury();
+        });
+    }
+}
+
+fn on_a_thread(name: &str, work: impl FnOnce() + Send + 'static) {
+    if let Err(e) = std::thread::Builder::new().name(name.into()).stack_size(128 << 10).spawn(work) {
+        tracing::warn!(error = %e, "no thread to end a program");
     }
 }
 
@@ -307,6 +320,29 @@ mod tests {
         while !family.living().is_empty() {
             assert!(Instant::now() < until, "it lives on");
             tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    }
+
+    /// A child of a child that died while its own parent was gone already comes to us, and nobody else collects it.
+    #[tokio::test]
+    async fn its_dead_orphans_are_collected_though_they_died_before_it() {
+        let host = Host::default();
+        let (out, stdout) = std::io::pipe().unwrap();
+        let script = "(setsid sh -c 'echo $$; exit 3' &); sleep 3000";
+        let hosted = host.start(launch(script), Stdio::null(), stdout.into(), Stdio::null()).unwrap();
+        let mut line = String::new();
+        std::io::BufReader::new(out).read_line(&mut line).unwrap();
+        let orphan: i32 = line.trim().parse().unwrap();
+        let until = Instant::now() + Duration::from_secs(30);
+        let me = std::process::id().cast_signed();
+        while procs::stat(orphan).is_some_and(|s| !s.dead() || s.parent != me) {
+            assert!(Instant::now() < until, "it does not die");
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        assert_eq!(hosted.end(Duration::ZERO, &CancellationToken::new()).await, 0);
+        while procs::stat(orphan).is_some() {
+            assert!(Instant::now() < until, "it stays a zombie: {:?}", procs::stat(orphan));
+            tokio::time::sleep(Duration::from_millis(20)).await;
         }
     }
 

@@ -59,6 +59,11 @@ fn keys(desk: &mut Desk, count: usize) -> Result<Typed> {
     Ok(Typed { echo: echo.split_off(4), cpu, bytes })
 }
 
+/// Milliseconds from key to screen.
+pub(crate) fn typed(desk: &mut Desk, count: usize) -> Result<Vec<f64>> {
+    Ok(keys(desk, count)?.echo)
+}
+
 fn rows(out: &mut Figures, where_: &str, typed: &Typed, p95: f64) {
     out.add(format!("key echo p50, {where_}"), at(&typed.echo, 0.5), Unit::Ms, 0.3);
     out.add(format!("key echo p95, {where_}"), at(&typed.echo, 0.95), Unit::Ms, p95);

@@ -77,6 +77,22 @@ impl Place {
         c
     }
 
+    /// A program that runs in a terminal, as an agent of this name.
+    pub(crate) fn adapter(&self, name: &str, script: &str) -> Result<()> {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = self.dir.path().join("home/tiller/config/adapters");
+        std::fs::create_dir_all(&folder)?;
+        let program = folder.join(format!("{name}.sh"));
+        std::fs::write(&program, format!("#!/bin/sh\n{script}\n"))?;
+        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755))?;
+        let text = format!(
+            "name = \"{name}\"\ntitle = \"{name}\"\n[program]\ncommand = \"{}\"\ninstall = \"nothing\"\n\
+             [pty]\nready = '^NEVER$'\nstart = 3600.0\n",
+            program.display()
+        );
+        Ok(std::fs::write(folder.join(format!("{name}.toml")), text)?)
+    }
+
     /// A turn without a screen.
     pub(crate) fn headless(&self, prompt: &str) -> Command {
         self.run(&["exec", "--profile", "full", prompt])
@@ -96,7 +112,7 @@ impl Place {
         let at = Instant::now();
         let term = Term::spawn(&self.binary, &all, &self.env, &self.work()?, SIZE.0, SIZE.1);
         let pid = term.pid().context("it has a process id")?;
-        Ok(Desk { term, pid, at })
+        Ok(Desk { term, pid, at, place: None })
     }
 }
 
@@ -106,9 +122,16 @@ pub(crate) struct Desk {
     pub(crate) pid: u32,
     /// Just before it was started.
     pub(crate) at: Instant,
+    /// Its folders, when they are to live as long.
+    place: Option<Place>,
 }
 
 impl Desk {
+    /// Its folders stay as long as it runs.
+    pub(crate) fn keep(&mut self, place: Place) {
+        self.place = Some(place);
+    }
+
     /// Waits until it can be typed into, and has then come to rest.
     pub(crate) fn ready(self) -> Result<Self> {
         self.until(READY)?;

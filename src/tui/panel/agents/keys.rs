@@ -35,7 +35,13 @@ fn crew(command: AgentCommand) -> Effect {
 pub(crate) fn message(model: &Model, id: AgentId) -> Words {
     let title = format!("message to {}", model.name_of(&id));
     let at_work = model.row(&id).is_some_and(|a| a.state.at_work());
-    let about = if at_work { "it reads this at its next step" } else { "it goes on with this" };
+    let child = model.row(&id).and_then(|a| a.child.as_ref());
+    let about = match (at_work, child) {
+        (false, _) => "it goes on with this",
+        (true, Some(c)) if c.pane.is_some() => "it is typed in as soon as it stands idle",
+        (true, Some(c)) if !c.backend.is_empty() => "it gets this when its turn is over",
+        (true, _) => "it reads this at its next step",
+    };
     let then = move |text: &str| {
         if text.is_empty() {
             return Err("write the message first".into());

@@ -381,3 +381,19 @@ fn two_hundred_agents_in_a_tree_cost_little() {
     }
     assert!(begun.elapsed() < Duration::from_secs(20), "{:?} for 100 frames", begun.elapsed());
 }
+
+#[test]
+fn the_background_is_offered_only_to_one_that_somebody_waits_for() {
+    let mut r = Robot::new(118, 25);
+    for background in [false, true] {
+        let child = tiller_protocol::ChildView { background, ..Default::default() };
+        let view =
+            AgentView { child: Some(Box::new(child)), ..agent("main/a1", Some("main"), AgentState::Running) };
+        r.event(EventBody::State(StateEvent::AgentChanged { view }));
+        r.run("alt-3");
+        let offered = r.app.hints().iter().any(|h| h.action.0 == "agents.background");
+        assert_eq!(offered, !background);
+    }
+    r.run("B");
+    assert!(r.screen().contains("its parent went on without it"), "{}", r.screen());
+}

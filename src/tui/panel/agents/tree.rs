@@ -220,6 +220,12 @@ impl<'a> Tree<'a> {
             (glyph, word, role) = look(AgentState::Waiting);
         }
         let child = a.child.as_deref();
+        // A program that rests because a person works in it.
+        if child.and_then(|c| c.pane.as_ref()).is_some_and(|p| p.touched && p.doing == "idle")
+            && !ended(a.state)
+        {
+            (word, role) = ("yours", Role::Ok);
+        }
         let time = match (child.map_or(0.0, |c| c.took), a.since) {
             (took, _) if took > 0.0 && ended(a.state) => lasting((took * 1000.0) as i64),
             (_, Some(t)) if !ended(a.state) => lasting(model.now.millis() - t.millis()),

@@ -226,6 +226,7 @@ mod tests {
         assert_eq!(c.taken(), "漢字 gamma");
         c.act("copy.mark");
         c.act("copy.word");
+        c.act("copy.word");
         assert_eq!(c.taken(), "漢字 g");
         assert_eq!(c.chosen(1), Some((0, 6)));
         assert_eq!((c.chosen(0), c.chosen(2), c.at()), (None, None, (5, 1)));

@@ -71,6 +71,9 @@ pub(super) fn draw(t: &Terminal, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) 
                 draw_row(buf, cx.theme, cells, y, row, over);
             }
         }
+        None if view.is_some() && t.screen.rows.iter().all(Vec::is_empty) => {
+            draw::text(buf, cells, "it has drawn nothing yet", cx.theme.style(Role::Dim));
+        }
         None => {
             for (y, row) in (0..cells.height).zip(&t.screen.rows) {
                 draw_row(buf, cx.theme, cells, y, row, None);

@@ -68,7 +68,6 @@ pub struct Terminal {
     room: (u16, u16),
     told: (u16, u16),
     copy: Option<Copy>,
-    zoomed: bool,
 }
 
 fn pane(command: PaneCommand) -> CommandBody {
@@ -100,9 +99,15 @@ impl Terminal {
         vec![Effect::AskOf(agent, CommandBody::Query(Query::Screen { since }), SCREEN)]
     }
 
+    /// The program does not have the size of the pane.
+    fn unfit(&self, model: &Model) -> bool {
+        let room = self.room.0 > 0 && self.room.1 > 0;
+        room && self.shown && self.room != self.told && self.view(model).is_some()
+    }
+
     /// The program has the size of the pane.
     fn fit(&mut self, model: &Model) -> Vec<Effect> {
-        if !self.shown || self.view(model).is_none() || self.room == self.told || self.room.0 == 0 {
+        if !self.unfit(model) {
             return Vec::new();
         }
         self.told = self.room;
@@ -267,10 +272,7 @@ impl Panel for Terminal {
         match action.0 {
             "terminal.enter" | "list.open" => self.enter(model),
             "terminal.release" => Reply::Done(self.release()),
-            "terminal.zoom" => {
-                self.zoomed = !self.zoomed;
-                Reply::with(Effect::Zoom(self.zoomed))
-            }
+            "terminal.zoom" => Reply::with(Effect::Zoom),
             "terminal.copy" | "conversation.copy_mode" => Reply::Done(self.still(model)),
             "conversation.page_up" | "list.page_up" => {
                 let all = self.still(model);
@@ -311,9 +313,6 @@ impl Panel for Terminal {
             self.agent.clone_from(&model.pane);
             self.screen = Screen::default();
         }
-        if !shown {
-            self.zoomed = false;
-        }
         self.shown = shown;
         all.extend(self.look(model));
         all
@@ -338,7 +337,12 @@ impl Panel for Terminal {
             (SCREEN, ReplyEvent::ScreenReply { screen }) => {
                 self.asked = false;
                 self.screen.take(screen);
-                Reply::Done(if screen.ended { Vec::new() } else { self.look(model) })
+                if screen.ended {
+                    // Another run of it begins with a size of its own.
+                    self.told = (0, 0);
+                    return Reply::done();
+                }
+                Reply::Done(self.look(model))
             }
             (SCREEN, _) => {
                 self.asked = false;
@@ -453,7 +457,6 @@ impl Panel for Terminal {
 
     /// At once, when the program does not have its size yet.
     fn wake(&self, cx: &DrawCx<'_>) -> Option<Duration> {
-        let due = self.shown && self.room != self.told && self.view(cx.model).is_some();
-        due.then_some(Duration::ZERO)
+        self.unfit(cx.model).then_some(Duration::ZERO)
     }
 }
