@@ -164,6 +164,10 @@ fn an_entry_of_an_agent_is_shown_in_its_conversation() {
     let now = here.lines().find(|l| l.contains(" now")).unwrap_or_default();
     assert!(now.contains("words 41c"), "{here}");
     assert!(here.contains("write the tests"), "{here}");
+    r.run("g");
+    assert!(r.footer().contains("enter back to main"), "{}", r.footer());
+    r.run("enter");
+    assert!(r.app.model.agent().is_main());
 }
 
 /// A hit of a search may be on a branch that was left.
