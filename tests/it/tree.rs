@@ -220,8 +220,10 @@ fn agents(cols: u16, lines: u16) {
     term.wait_text("read    walnut.txt");
     term.keys("\r");
     term.wait("its conversation", |s| {
-        !s.contains("tree of this project") && s.contains("esc back to main") && s.contains("brown")
+        !s.contains("tree of this project") && s.contains("It begins: \"brown\"")
     });
+    term.keys("\x1b");
+    term.wait_text("esc back to main");
     // From there: where it is, within the whole.
     term.keys("\x18T");
     let screen = term.wait("the tree around it", |s| s.contains("delegate: read") && s.contains(" now"));
@@ -264,10 +266,7 @@ fn a_hit_on_a_branch_that_was_left_is_shown_in_the_tree() {
     term.wait_text("1/1");
     term.keys("\r");
     let screen = term.wait("the tree", |s| s.contains("tree of this project") && s.contains("says two."));
-    assert!(
-        screen.contains("> write two [main]") && screen.contains("> write three [branch] now"),
-        "{screen}"
-    );
+    assert!(screen.contains("says two. [main]") && screen.contains("> write three [branch] now"), "{screen}");
     // One more key branches there.
     term.keys("f");
     term.wait_gone("tree of this project");
