@@ -36,3 +36,34 @@ fn agents_are_kept_as_they_stood_last_and_announced_once() {
     store.put_agent(row("main/a1", AgentState::Running)).wait().unwrap();
     assert!(!store.agents(root).unwrap()[0].announced);
 }
+
+/// Agents that the person starts before anything is said.
+#[test]
+fn a_session_of_agents_alone_is_listed_and_theirs_are_not() {
+    let (_dir, store) = scratch();
+    let (root, own) = (session(&store, 1), session(&store, 2));
+    let listed =
+        || store.sessions(&crate::Filter::default()).unwrap().iter().map(|s| s.id).collect::<Vec<_>>();
+    let mut append = Append::new(own, "main").entries(vec![user(own, entry_id(1), None, "look around")]);
+    append.prompt = Some("look around".into());
+    let row = AgentRow {
+        root,
+        id: AgentId("main/a1".into()),
+        session: own,
+        brief: json!({}),
+        state: AgentState::Running,
+        report: None,
+        announced: false,
+        created: NOW,
+    };
+    store.put_agent(row).wait().unwrap();
+    store.append(append).wait().unwrap();
+    assert_eq!(listed(), [root]);
+    assert_eq!(store.unused().unwrap(), []);
+    assert_eq!(store.tree(root).unwrap().spawned, [], "there is no entry that it could hang off");
+    store.append(Append::new(root, "main").entries(vec![user(root, entry_id(9), None, "x")])).wait().unwrap();
+    let tree = store.tree(root).unwrap();
+    assert_eq!(tree.spawned.iter().map(|s| (s.session, s.node)).collect::<Vec<_>>(), [(own, 0)]);
+    assert_eq!(tree.spawned[0].agent, Some(AgentId("main/a1".into())));
+    assert_eq!(store.family(root).unwrap(), [own]);
+}

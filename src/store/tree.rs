@@ -84,17 +84,26 @@ fn nodes(conn: &Connection, session: SessionId, tree: &mut SessionTree) -> Resul
     Ok(nodes)
 }
 
-/// Sessions that hang off this one, each with its agent.
+/// Sessions that hang off this one, each with its agent. One that was started before anything was said hangs off the
+/// first entry.
 fn spawned(conn: &Connection, session: SessionId, nodes: &mut Nodes) -> Result<Vec<TreeSpawned>> {
     let mut statement = conn.prepare_cached(
         "SELECT s.id, s.spawned_by, s.title, s.preview, s.entries, s.cost, s.used, a.name, a.state
          FROM sessions s JOIN entries e ON e.id = s.spawned_by LEFT JOIN agents a ON a.session = s.id
-         WHERE s.spawned_by IS NOT NULL AND s.trashed IS NULL AND e.session = ?1 ORDER BY s.id",
+         WHERE s.spawned_by IS NOT NULL AND s.trashed IS NULL AND e.session = ?1
+         UNION ALL
+         SELECT s.id, NULL, s.title, s.preview, s.entries, s.cost, s.used, a.name, a.state
+         FROM agents a JOIN sessions s ON s.id = a.session
+         WHERE a.root = ?1 AND s.spawned_by IS NULL AND s.trashed IS NULL ORDER BY 1",
     )?;
     let mut rows = statement.query(params![session.0])?;
     let mut found = Vec::new();
     while let Some(row) = rows.next()? {
-        let Some(node) = nodes.place(row.get(1)?) else { continue };
+        let node = match row.get::<_, Option<Uuid>>(1)? {
+            Some(by) => nodes.place(by),
+            None => (!nodes.all.is_empty()).then_some(0),
+        };
+        let Some(node) = node else { continue };
         let (id, title): (Uuid, String) = (row.get(0)?, row.get(2)?);
         found.push(TreeSpawned {
             session: SessionId(id),

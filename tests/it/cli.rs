@@ -6,7 +6,7 @@ use tiller_testkit::ScriptServer;
 use crate::common::{Place, calls, json_lines, run, says};
 
 /// A place with one session of two turns.
-pub fn lived_in() -> (ScriptServer, Place) {
+pub(crate) fn lived_in() -> (ScriptServer, Place) {
     let server = ScriptServer::start([
         calls("c1", "list_dir", serde_json::json!({"path": "."})),
         says("There is a walnut."),

@@ -1,9 +1,10 @@
 //! Sessions as files: what is written, and what comes in.
 
 use serde_json::Value;
+use tiller_testkit::ScriptServer;
 
 use crate::cli::lived_in;
-use crate::common::{Place, ScriptServer, json_lines, run, says};
+use crate::common::{Place, json_lines, run, says};
 
 #[test]
 fn an_export_comes_back_as_it_was() {

@@ -197,3 +197,81 @@ fn a_session_is_exported_from_the_tree() {
     term.keys("\x04");
     assert_eq!(term.wait_exit(), 0);
 }
+
+/// Agents hang where they were started; one is looked at from there, and left again.
+fn agents(cols: u16, lines: u16) {
+    let place = Place::new();
+    place.file("walnut.txt", "brown\n");
+    let mut term = place.term(&["-m", "demo/demo", "--profile", "full"], cols, lines);
+    idle(&term);
+    say(&mut term, "delegate: read walnut.txt; run echo shell");
+    term.wait_text("All agents have ended");
+    idle(&term);
+    say(&mut term, "/tree");
+    let rows = |s: &str| s.contains("v a1 read walnut.txt") && s.contains("v a2 run echo shell");
+    let screen = term.wait("the agents", rows);
+    assert_eq!(screen.matches(" now").count(), 1, "{screen}");
+    // The first one's calls, in the tree.
+    term.keys("j");
+    term.wait("its row", |s| s.lines().last().is_some_and(|l| l.contains("enter open ")));
+    term.keys("\x1b[C");
+    term.wait_text("> read walnut.txt");
+    term.keys("j\x1b[C");
+    term.wait_text("read    walnut.txt");
+    term.keys("\r");
+    term.wait("its conversation", |s| {
+        !s.contains("tree of this project") && s.contains("It begins: \"brown\"")
+    });
+    term.keys("\x1b");
+    term.wait_text("esc back to main");
+    // From there: where it is, within the whole.
+    term.keys("\x18T");
+    let screen = term.wait("the tree around it", |s| s.contains("delegate: read") && s.contains(" now"));
+    assert!(screen.lines().any(|l| l.contains(" now") && !l.contains("delegate:")), "{screen}");
+    term.keys("q");
+    term.wait_text("esc back to main");
+    term.keys("\x1b");
+    term.wait_text("All agents have ended");
+    term.keys("\x04");
+    assert_eq!(term.wait_exit(), 0);
+}
+
+#[test]
+fn agents_in_the_tree_at_118x25() {
+    agents(118, 25);
+}
+
+#[test]
+fn agents_in_the_tree_at_80x24() {
+    agents(80, 24);
+}
+
+#[test]
+fn a_hit_on_a_branch_that_was_left_is_shown_in_the_tree() {
+    let model = Model::new(Wire::Anthropic);
+    let mut place = Place::new();
+    place.wire(Wire::Anthropic, &model.server);
+    place.config("[ui]\nbranch_summary = \"never\"\n");
+    let mut term = place.term(&["--profile", "full"], 80, 24);
+    term.wait_text("Say what you want done");
+    writes(&model, &mut term, "one");
+    writes(&model, &mut term, "two");
+    tree(&mut term, "> write two now");
+    term.keys("f");
+    drafted(&mut term, "write two");
+    writes(&model, &mut term, "three");
+    term.keys("\x18F");
+    term.wait_text("find in");
+    term.keys("says two");
+    term.wait_text("1/1");
+    term.keys("\r");
+    let screen = term.wait("the tree", |s| s.contains("tree of this project") && s.contains("says two."));
+    assert!(screen.contains("says two. [main]") && screen.contains("> write three [branch] now"), "{screen}");
+    // One more key branches there.
+    term.keys("f");
+    term.wait_gone("tree of this project");
+    term.wait_text("The file says two.");
+    idle(&term);
+    term.keys("\x04");
+    assert_eq!(term.wait_exit(), 0);
+}

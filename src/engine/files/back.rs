@@ -1,7 +1,7 @@
 //! What going back to an entry means: the state of the files there, and what the session itself did since. Blocking,
 //! and the same for the workbench and for commands without a screen.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 
 use tiller_protocol::compare::TakePart;
@@ -16,7 +16,7 @@ use tiller_snapshot::{
 };
 use tiller_store::{Result, StepOf, StepRow, Store};
 
-use super::hunks;
+use super::{crew, hunks};
 use crate::undo;
 
 /// How far up a path the last known state is looked for.
@@ -36,7 +36,8 @@ pub struct Point {
     pub steps: Vec<Step>,
 }
 
-/// The state at an entry: the one that was kept there, else the last one before it on its path.
+/// The state at an entry: the one that was kept there, else the last one before it on its path. What agents did in the
+/// session's folder is its own doing.
 ///
 /// # Errors
 /// When the store cannot be read.
@@ -48,8 +49,9 @@ pub fn point(store: &Store, session: SessionId, entry: EntryId) -> Result<Option
             true => store.step_of_call(session, call, time),
             false => Ok(None),
         };
-    let mut found = None;
+    let (mut found, mut passed, mut until) = (None, HashSet::new(), None);
     for e in store.tail_at(entry, UP)?.entries.iter().rev() {
+        until = until.or(Some(e.time));
         found = match &e.body {
             EntryBody::ToolResult { call_id, .. } => of_call(call_id, e.time)?,
             _ => store.point(e.id)?,
@@ -57,10 +59,15 @@ pub fn point(store: &Store, session: SessionId, entry: EntryId) -> Result<Option
         if found.is_some() {
             break;
         }
+        passed.insert(e.id);
     }
-    let Some(row) = found else { return Ok(None) };
+    let (Some(mut row), Some(until)) = (found, until) else { return Ok(None) };
+    let crew = crew::of(store, session)?;
+    if let Some(later) = crew.last(store, &passed, row.id, until)? {
+        row = later.clone();
+    }
     let Ok(snapshot) = row.after.parse() else { return Ok(None) };
-    let steps = rows.iter().filter(|r| r.id > row.id).filter_map(step).collect();
+    let steps = crew.merged(session, rows, row.id).iter().filter_map(step).collect();
     Ok(Some(Point { snapshot, time: row.time, steps }))
 }
 

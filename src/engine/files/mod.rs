@@ -7,6 +7,7 @@
 //! | `record` | points and steps of a session, as they come in |
 //! | `others` | what somebody else changed in between |
 //! | `back` | what going back means: the state at an entry, and the session's own steps since |
+//! | `crew` | what agents of the session did in its folder |
 //! | `hunks` | some parts of a file's difference |
 //! | `did` | between which states an entry stands |
 //! | `by_tool` | the same, asked by the agent in the middle of a turn |
@@ -14,6 +15,7 @@
 
 pub mod back;
 pub(crate) mod by_tool;
+mod crew;
 pub(crate) mod did;
 pub(crate) mod hunks;
 pub mod keeper;

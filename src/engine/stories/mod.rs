@@ -6,6 +6,7 @@ mod compare;
 mod context;
 mod crew;
 mod crew_figures;
+mod crew_files;
 mod crew_money;
 mod crew_outside;
 mod crew_pane;

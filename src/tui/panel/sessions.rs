@@ -52,6 +52,9 @@ struct Turn {
     entries: Vec<EntryId>,
 }
 
+/// Told when another agent's session takes the place of this one.
+pub(crate) struct Another;
+
 /// What a row stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum What {
@@ -211,6 +214,14 @@ impl Panel for Tree {
             EventBody::State(StateEvent::HeadMoved { .. }) => {}
             _ => return Reply::Ignored,
         }
+        Reply::Done(left::ask())
+    }
+
+    fn told(&mut self, what: Box<dyn std::any::Any>, _model: &Model) -> Reply {
+        if !what.is::<Another>() {
+            return Reply::Ignored;
+        }
+        self.left.clear();
         Reply::Done(left::ask())
     }
 

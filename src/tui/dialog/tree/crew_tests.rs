@@ -157,6 +157,11 @@ fn an_entry_of_an_agent_is_shown_in_its_conversation() {
     assert_eq!(r.app.model.agent(), AgentId("main/a2".into()));
     let snapshot = |c: &&CommandBody| matches!(c, CommandBody::Query(Query::Snapshot));
     assert!(r.commands().into_iter().any(|c| snapshot(&c)));
+    // The panel of branches that were left is the agent's as well.
+    let ops = |(of, c): &(String, &CommandBody)| {
+        of == "main/a2" && matches!(c, CommandBody::Query(Query::Ops { .. }))
+    };
+    assert!(r.addressed().iter().any(ops), "{:?}", r.addressed());
     // From there, the browser shows both: the agent's place, and what it hangs off.
     r.run("ctrl-x T");
     listed(&mut r, summary);
@@ -164,6 +169,10 @@ fn an_entry_of_an_agent_is_shown_in_its_conversation() {
     let now = here.lines().find(|l| l.contains(" now")).unwrap_or_default();
     assert!(now.contains("words 41c"), "{here}");
     assert!(here.contains("write the tests"), "{here}");
+    r.run("g");
+    assert!(r.footer().contains("enter back to main"), "{}", r.footer());
+    r.run("enter");
+    assert!(r.app.model.agent().is_main());
 }
 
 /// A hit of a search may be on a branch that was left.

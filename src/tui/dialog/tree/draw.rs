@@ -278,7 +278,7 @@ impl Browser {
         if tree.archived {
             notes.push_str("  put away");
         }
-        if tree.open_in && Some(tree.session) != self.here {
+        if tree.open_in && ![self.here, self.root].contains(&Some(tree.session)) {
             notes.push_str("  open elsewhere");
         }
         if !open && tree.found > 0 {

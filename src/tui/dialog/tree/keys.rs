@@ -2,7 +2,7 @@
 
 use tiller_protocol::command::SessionCommand;
 use tiller_protocol::compare::{Pair, Side};
-use tiller_protocol::{CommandBody, EntryId, Notice, NoticeKind, SessionId};
+use tiller_protocol::{AgentId, CommandBody, EntryId, Notice, NoticeKind, SessionId};
 
 use super::forest::{Row, State, Tree, What};
 use super::shape::Shape;
@@ -161,6 +161,7 @@ impl Browser {
                     }
                 },
                 _ if self.is_here(session) => Reply::with(Effect::Focus(View::Composer)),
+                _ if self.root == Some(session) => Reply::with(Effect::Show(AgentId::main())),
                 _ if model.running => say("a turn runs; stop it first"),
                 _ => Reply::Done(vec![
                     send(SessionCommand::Open { id: session }),

@@ -63,6 +63,7 @@ impl Browser {
                 (_, true) if model.of_session(at.tree.session).is_some() => Hint::as_("list.open", "open"),
                 (_, true) => fold,
                 (true, _) => Hint::as_("list.open", "back to it"),
+                _ if self.root == Some(at.tree.session) => Hint::as_("list.open", "back to main"),
                 (false, _) => Hint::as_("list.open", "open"),
             };
             let away = if at.tree.archived { "bring back" } else { "put away" };

@@ -1,0 +1,88 @@
+//! What the agents of a session did to the files of its folder. They worked for it: going back takes that back as well.
+
+use std::collections::{HashMap, HashSet};
+
+use tiller_protocol::{EntryId, SessionId, Time};
+use tiller_store::{Result, StepOf, StepRow, Store};
+
+/// Their rows, by agent.
+pub(super) struct CrewSteps {
+    agents: Vec<Agent>,
+}
+
+struct Agent {
+    session: SessionId,
+    spawned_by: Option<EntryId>,
+    rows: Vec<StepRow>,
+}
+
+/// Of all agents that work in the folder of the session, at any depth. Those with a folder of their own are left out.
+pub(super) fn of(store: &Store, session: SessionId) -> Result<CrewSteps> {
+    let mut agents = Vec::new();
+    let family = store.family(session)?;
+    if !family.is_empty() {
+        let here = store.session(session)?.summary.project;
+        for id in family {
+            let row = store.session(id)?;
+            if row.summary.project == here {
+                agents.push(Agent { session: id, spawned_by: row.spawned_by, rows: store.steps(id, 0)? });
+            }
+        }
+    }
+    Ok(CrewSteps { agents })
+}
+
+impl CrewSteps {
+    /// The last change after the row `after`, by `until`, of the agents that these entries started, and of theirs.
+    pub(super) fn last(
+        &self,
+        store: &Store,
+        entries: &HashSet<EntryId>,
+        after: i64,
+        until: Time,
+    ) -> Result<Option<&StepRow>> {
+        let mut started: HashSet<SessionId> = HashSet::new();
+        let mut last: Option<&StepRow> = None;
+        // Whoever started one stands before it.
+        for agent in &self.agents {
+            let Some(by) = agent.spawned_by else { continue };
+            if !entries.contains(&by) && (started.is_empty() || !started.contains(&store.entry(by)?.session))
+            {
+                continue;
+            }
+            started.insert(agent.session);
+            let rows = agent.rows.iter().filter(|r| matches!(r.of, StepOf::Call(_)));
+            let theirs = rows.filter(|r| r.id > after && r.time <= until).max_by_key(|r| r.id);
+            last = last.into_iter().chain(theirs).max_by_key(|r| r.id);
+        }
+        Ok(last)
+    }
+
+    /// The session's own rows and theirs after the row `after`, oldest first. Where two worked at the same time, one
+    /// began at a state that the other had left behind: what lies between is nobody else's.
+    pub(super) fn merged(self, session: SessionId, own: Vec<StepRow>, after: i64) -> Vec<StepRow> {
+        let theirs = self.agents.into_iter().map(|a| (a.session, a.rows));
+        let all = std::iter::once((session, own)).chain(theirs);
+        let mut all: Vec<(SessionId, StepRow)> =
+            all.flat_map(|(of, rows)| rows.into_iter().map(move |row| (of, row))).collect();
+        all.retain(|(_, row)| row.id > after && matches!(row.of, StepOf::Call(_) | StepOf::Restore(_)));
+        all.sort_by_key(|(_, row)| row.id);
+        // States that were seen, and by whom last.
+        let mut seen: HashMap<String, SessionId> = HashMap::new();
+        let mut at: Option<String> = None;
+        for (of, row) in &mut all {
+            if let (Some(before), Some(at)) = (&mut row.before, &at) {
+                let left = before != at && seen.get(before).is_some_and(|other| other != of);
+                seen.insert(before.clone(), *of);
+                if left {
+                    before.clone_from(at);
+                }
+            } else if let Some(before) = &row.before {
+                seen.insert(before.clone(), *of);
+            }
+            seen.insert(row.after.clone(), *of);
+            at = Some(row.after.clone());
+        }
+        all.into_iter().map(|(_, row)| row).collect()
+    }
+}

@@ -1,0 +1,93 @@
+//! What agents did to the files, and going back: they worked for the session, so it is its own doing.
+
+use serde_json::json;
+use tiller_protocol::command::{Query, SessionCommand};
+use tiller_protocol::event::{ReplyEvent, TurnStatus};
+use tiller_protocol::{EntryBody, EntryId, RestoreWhat};
+
+use super::crew::{delegate, first, result};
+use super::files::{back, keeps, messages, session_command};
+use super::rig::*;
+
+/// Two agents side by side: one writes with the tool for it, the other by a command.
+fn writers() -> std::sync::Arc<Fake> {
+    Fake::with(|_, r| match first(r).as_str() {
+        "go" if result(r).is_none() => delegate(json!([{"goal": "by tool"}, {"goal": "by shell"}])),
+        "go" => says("Both are done."),
+        task if task.starts_with("by tool") && result(r).is_none() => {
+            calls(&[("c1", "write_file", json!({"path": "tool.txt", "content": "tool\n"}))])
+        }
+        task if task.starts_with("by shell") && result(r).is_none() => {
+            calls(&[("c1", "terminal", json!({"command": "printf 'shell\\n' > shell.txt"}))])
+        }
+        _ => says("Done."),
+    })
+}
+
+/// Path, and whether somebody else changed it since.
+async fn shown(rig: &mut Rig, entry: EntryId) -> Vec<(String, bool)> {
+    match rig.query(Query::RestorePreview { entry }).await {
+        ReplyEvent::RestorePreviewReply { preview, .. } => {
+            preview.files.into_iter().map(|f| (f.path, f.conflict.is_some())).collect()
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_agents_wrote_goes_back_with_the_rest_and_comes_again() {
+    let place = Place::new();
+    place.file("mine.txt", "mine\n");
+    let mut rig = place.start_with(&writers(), |p| keeps(&place, p)).await;
+    let (status, _) = rig.turn("go").await;
+    assert_eq!(status, TurnStatus::Done);
+    assert_eq!((place.read("tool.txt").as_str(), place.read("shell.txt").as_str()), ("tool\n", "shell\n"));
+    let start = messages(&mut rig).await[0];
+    let end = rig.snapshot().await.entries.last().unwrap().id;
+    let both = [("shell.txt".to_owned(), false), ("tool.txt".to_owned(), false)];
+    assert_eq!(shown(&mut rig, start).await, both, "nobody else's");
+    let told = session_command(&mut rig, back(start, RestoreWhat::Files)).await;
+    assert_eq!(told, "2 files are as they were");
+    assert!(!place.work.join("tool.txt").exists() && !place.work.join("shell.txt").exists());
+    // The end of the turn is a state with what they wrote.
+    assert_eq!(shown(&mut rig, end).await, both);
+    session_command(&mut rig, back(end, RestoreWhat::Files)).await;
+    assert_eq!((place.read("tool.txt").as_str(), place.read("shell.txt").as_str()), ("tool\n", "shell\n"));
+    session_command(&mut rig, SessionCommand::UndoRestore { redo: false }).await;
+    assert!(!place.work.join("tool.txt").exists());
+    assert_eq!(place.read("mine.txt"), "mine\n");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_the_person_changed_in_an_agent_s_file_stays() {
+    let place = Place::new();
+    let mut rig = place.start_with(&writers(), |p| keeps(&place, p)).await;
+    rig.turn("go").await;
+    place.file("tool.txt", "mine\n");
+    place.file("new.txt", "mine too\n");
+    let start = messages(&mut rig).await[0];
+    let files = shown(&mut rig, start).await;
+    let wanted = [("new.txt", true), ("shell.txt", false), ("tool.txt", true)];
+    assert_eq!(files, wanted.map(|(path, conflict)| (path.to_owned(), conflict)));
+    session_command(&mut rig, back(start, RestoreWhat::Files)).await;
+    assert_eq!((place.read("tool.txt").as_str(), place.read("new.txt").as_str()), ("mine\n", "mine too\n"));
+    assert!(!place.work.join("shell.txt").exists());
+}
+
+/// A branch on which agents wrote is compared with what they wrote.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_end_of_a_branch_holds_what_its_agents_wrote() {
+    let place = Place::new();
+    let mut rig = place.start_with(&writers(), |p| keeps(&place, p)).await;
+    rig.turn("go").await;
+    let entries = rig.snapshot().await.entries;
+    let call = entries.iter().find(|e| matches!(e.body, EntryBody::Assistant { .. })).unwrap();
+    let (store, session) = (place.parts(&Fake::new([])).store, call.session);
+    let files = |entry: EntryId| {
+        let point = crate::files::back::point(&store, session, entry).unwrap().unwrap();
+        (point.snapshot, point.steps.len())
+    };
+    let (before, after) = (files(call.id), files(entries.last().unwrap().id));
+    assert_ne!(before.0, after.0);
+    assert_eq!((before.1, after.1), (2, 0), "two steps lead from there to here");
+}
