@@ -267,6 +267,7 @@ fn world(parts: Parts) -> World {
         human: parts.human,
         tools,
         all_tools,
+        specs: Arc::default(),
         roles: parts.roles,
         programs: parts.programs,
         folders: parts.folders,
