@@ -72,6 +72,11 @@ impl Core {
             append.queue = Some(self.queue.clone());
         }
         self.save(append, events, Then::StartTurn(no));
+        // Beside the disk's work.
+        let ours = self.outside().is_none();
+        if let Some(provider) = self.provider(&self.s.model).ok().filter(|_| ours) {
+            self.spawn(async move { provider.prepare().await });
+        }
         self.keep_points(spoken);
     }
 

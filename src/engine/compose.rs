@@ -37,7 +37,12 @@ pub(crate) fn no_prefix() -> PrefixTask {
 /// Starts to make the prefix.
 pub(crate) fn prefix(w: &World, facts: Facts) -> PrefixTask {
     let settings = w.config().context.clone();
-    let made = tokio::task::spawn_blocking(move || layers::layers(&facts, &settings));
+    let (specs, tools) = (Arc::clone(&w.specs), w.tools.clone());
+    let made = tokio::task::spawn_blocking(move || {
+        // Asked for with the first message, which should not have to wait for them.
+        specs.of(&tools);
+        layers::layers(&facts, &settings)
+    });
     async move {
         // A panic while files are read leaves the agent its own prompt.
         Arc::new(made.await.unwrap_or_else(|_| Layers::bare()))
@@ -290,8 +295,7 @@ impl Core {
     }
 
     pub(crate) fn prefix_body(&self, system: String, layers: Vec<LayerCost>) -> EntryBody {
-        let mut tools: Vec<_> = self.w.tools.iter().map(|t| t.spec()).collect();
-        tools.sort_by(|a, b| a.name.cmp(&b.name));
+        let tools = self.w.specs.of(&self.w.tools);
         EntryBody::Prefix { system, tools, layers }
     }
 

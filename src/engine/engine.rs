@@ -267,6 +267,7 @@ fn world(parts: Parts) -> World {
         human: parts.human,
         tools,
         all_tools,
+        specs: Arc::default(),
         roles: Arc::new(std::sync::RwLock::new(parts.roles)),
         programs: parts.programs,
         folders: parts.folders,

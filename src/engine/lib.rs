@@ -71,6 +71,7 @@ mod session;
 pub mod settings;
 mod shell_line;
 mod shorten;
+mod specs;
 mod symbols;
 mod titles;
 pub mod todo;

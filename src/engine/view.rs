@@ -128,7 +128,7 @@ impl Core {
             report.tools = tools;
             return self.bus.reply(client, &self.place_of(Some(cause)), ReplyEvent::ContextReply { report });
         }
-        let specs: Vec<_> = self.w.tools.iter().map(|t| t.spec()).collect();
+        let specs = self.w.specs.of(&self.w.tools);
         report.tools = tokens::of_tools(&specs);
         let (prefix, bus, place) =
             (self.prefix.clone(), std::sync::Arc::clone(&self.bus), self.place_of(Some(cause)));

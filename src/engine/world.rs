@@ -128,6 +128,7 @@ pub(crate) struct World {
     pub(crate) tools: Vec<&'static dyn Tool>,
     /// All that there are; agents of the crew may have some that the main one does not see.
     pub(crate) all_tools: Vec<&'static dyn Tool>,
+    pub(crate) specs: Arc<crate::specs::Specs>,
     /// One for all agents; more when the person trusts the folder.
     pub(crate) roles: Arc<RwLock<Definitions>>,
     pub(crate) programs: Option<crate::crew::Programs>,

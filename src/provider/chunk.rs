@@ -65,7 +65,7 @@ impl Chunk {
     }
 
     /// Appends `next` to `queue`, joined to the last chunk when both are pieces of the same text.
-    pub(crate) fn join(queue: &mut std::collections::VecDeque<Self>, next: Self) {
+    pub fn join(queue: &mut std::collections::VecDeque<Self>, next: Self) {
         match (queue.back_mut(), &next) {
             (Some(Self::Text { index: a, text }), Self::Text { index: b, text: more })
             | (Some(Self::Thinking { index: a, text }), Self::Thinking { index: b, text: more })

@@ -9,13 +9,14 @@
 //! | [`registry`], `local`, `offered` | which providers there are: configuration, environment, this machine |
 //! | [`models`] | windows, limits, prices, abilities |
 //! | [`assemble`] | chunks → blocks |
-//! | [`sse`], `stream`, [`http`], `fault` | bytes of the network → events, clocks, errors by remedy |
+//! | [`sse`], `stream`, `alarm`, [`http`], `fault` | bytes of the network → events, clocks, errors by remedy |
 //! | `anthropic`, `openai_chat`, `openai_responses`, `gemini` | the wire formats |
 //! | [`key`] | where keys come from |
 //! | [`demo`] | the built-in demo model |
 //! | [`record`] | recordings, and playing them back |
 //! | [`retry`] | how long to wait before trying again |
 
+mod alarm;
 mod anthropic;
 mod anthropic_reply;
 pub mod assemble;
@@ -47,6 +48,7 @@ pub mod sse;
 mod stream;
 mod wire;
 
+pub use alarm::Alarm;
 pub use assemble::{Assembled, Assembler};
 pub use chunk::Chunk;
 pub use error::ProviderError;
@@ -67,6 +69,9 @@ pub trait Provider: Send + Sync {
 
     /// Sends the request. Resolves when the server has accepted it (status 200) or refused it.
     async fn stream(&self, request: Request) -> Result<ChunkStream, ProviderError>;
+
+    /// Makes what the first request would have to wait for. What fails here fails there again, and is told there.
+    async fn prepare(&self) {}
 
     /// The exact bytes that `stream` would send as its body, for the prefix tests and `/context`.
     fn body(&self, request: &Request) -> Vec<u8>;

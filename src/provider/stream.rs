@@ -11,6 +11,7 @@ use tiller_protocol::{Clock as _, SystemClock};
 use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::ChunkStream;
+use crate::alarm::Alarm;
 use crate::chunk::Chunk;
 use crate::error::ProviderError;
 use crate::fault;
@@ -99,6 +100,7 @@ pub(crate) async fn open(call: Call<'_>) -> Result<ChunkStream, ProviderError> {
         failure: None,
         state: State::First(first),
         content: Instant::now(),
+        alarm: None,
         bytes: 0,
         whole: whole.then(Vec::new),
     };
@@ -185,6 +187,8 @@ struct Run {
     state: State,
     /// When something other than a ping last came.
     content: Instant,
+    /// Made at the first wait that has an end.
+    alarm: Option<Alarm>,
     bytes: usize,
     /// Collects a body that is one JSON document, from a server that does not stream.
     whole: Option<Vec<u8>>,
@@ -222,7 +226,14 @@ impl Run {
                 }
             }
         };
-        let Some(read) = until(end, self.response.chunk()).await else {
+        let read = match end {
+            Some(end) => {
+                let alarm = self.alarm.get_or_insert_with(|| Alarm::at(end));
+                alarm.within(end, self.response.chunk()).await
+            }
+            None => Some(self.response.chunk().await),
+        };
+        let Some(read) = read else {
             match self.state {
                 State::Grace(_) => self.finish(),
                 State::First(_) => {

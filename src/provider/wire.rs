@@ -165,6 +165,12 @@ impl Provider for WireProvider {
         }
     }
 
+    async fn prepare(&self) {
+        if let Ok(url) = reqwest::Url::parse(&self.base) {
+            let _ = self.http.client(&url, self.limits().connect).await;
+        }
+    }
+
     fn body(&self, request: &Request) -> Vec<u8> {
         let info = models::lookup_in(&self.table, &self.name, &request.model);
         self.wire.body(&self.name, request, &info)

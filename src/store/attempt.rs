@@ -34,6 +34,8 @@ pub(crate) struct Attempt {
     seed: u64,
     /// Pages at which the log is to start again.
     restart_at: i64,
+    /// The handle does not wait for the disk at commits.
+    passing: bool,
 }
 
 impl Attempt {
@@ -50,6 +52,7 @@ impl Attempt {
             outcomes: Vec::new(),
             seed: id.as_u64_pair().1 | 1,
             restart_at: RESTART_PAGES,
+            passing: false,
             target,
         }
     }
@@ -69,7 +72,7 @@ impl Attempt {
         Duration::from_micros(1 + self.seed % micros)
     }
 
-    /// Runs every job and commits. `Ok` means on disk; the jobs' own outcomes are inside. `Err` means that
+    /// Runs every job and commits. `Ok` means on disk (unless all of them are passing ones); the jobs' own outcomes are inside. `Err` means that
     /// nothing may be acknowledged.
     pub(crate) fn commit(&mut self, jobs: &mut [Box<dyn Job>]) -> Result<Vec<Result<()>>> {
         let tried = self.try_commit(jobs);
@@ -86,6 +89,12 @@ impl Attempt {
         let Some(conn) = &self.conn else { return Err(StoreError::Closed) };
         let path = self.target.path();
         let sql = |e: rusqlite::Error| StoreError::from_sql(&e, path);
+        let passing = jobs.iter().all(|job| job.passing());
+        if passing != self.passing && (!passing || has_log(conn).map_err(sql)?) {
+            // The log stays whole without waiting, and the next full commit carries what this one left to the disk.
+            conn.pragma_update(None, "synchronous", if passing { "NORMAL" } else { "FULL" }).map_err(sql)?;
+            self.passing = passing;
+        }
         conn.prepare_cached("BEGIN IMMEDIATE").and_then(|mut s| s.execute([])).map_err(sql)?;
         if self.retried && committed(conn, self.id, self.batch).map_err(sql)? {
             conn.execute_batch("ROLLBACK").map_err(sql)?;
@@ -136,6 +145,7 @@ impl Attempt {
         if self.conn.is_none() {
             let conn = connect::probe(&self.target)?;
             connect::into_writer(&conn, &self.target)?;
+            self.passing = false;
             self.conn = Some(conn);
         }
         Ok(())
@@ -203,6 +213,11 @@ fn run_one(conn: &Connection, job: &mut dyn Job, path: &Path) -> Result<Result<(
             Ok(Err(error))
         }
     }
+}
+
+/// Where there is no log, every commit has to wait: half of one would be damage.
+fn has_log(conn: &Connection) -> rusqlite::Result<bool> {
+    conn.query_row("PRAGMA journal_mode", [], |r| r.get::<_, String>(0)).map(|mode| mode == "wal")
 }
 
 fn committed(conn: &Connection, id: Uuid, batch: i64) -> rusqlite::Result<bool> {

@@ -104,10 +104,11 @@ impl Store {
     }
 
     /// Takes a head away that was left and holds nothing of its own: its last entry is on another head's path,
-    /// it has no name, nothing waits on it, and nobody has it open. Says whether it was such a one.
+    /// it has no name, nothing waits on it, and nobody has it open. Says whether it was such a one. (One that came
+    /// back after a loss of power is only in the way, so this does not wait for the disk.)
     pub fn drop_bare_head(&self, session: SessionId, name: &str) -> Ticket<bool> {
         let name = name.to_owned();
-        self.write(move |conn| {
+        self.write_passing(move |conn| {
             // An entry with a child is on the path of whoever added that one; so no path has to be walked.
             let rows = conn
                 .prepare_cached(

@@ -1,4 +1,5 @@
-//! Who has a head of a session open. Held by a process until it releases it or dies.
+//! Who has a head of a session open. Held by a process until it releases it or dies, so nobody waits for the disk
+//! because of it.
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use tiller_protocol::SessionId;
@@ -73,7 +74,7 @@ impl Store {
         let head = head.to_owned();
         // Not from the id source: two processes must never draw the same, not even in a test.
         let nonce = Uuid::now_v7();
-        self.write(move |conn| {
+        self.write_passing(move |conn| {
             if take == Take::IfFree
                 && let Some((_, process)) = holder(conn, session, &head)?
                 && process.alive()
@@ -99,7 +100,7 @@ impl Store {
 
     /// Gives a head back. One that was lost meanwhile stays with its new holder.
     pub fn release(&self, lease: Lease) -> Ticket<()> {
-        self.write(move |conn| {
+        self.write_passing(move |conn| {
             conn.prepare_cached("DELETE FROM leases WHERE session = ?1 AND head = ?2 AND nonce = ?3")?
                 .execute(params![lease.session.0, lease.head, lease.nonce])?;
             Ok(())

@@ -2,7 +2,8 @@
 //!
 //! # Rules
 //! - **An acknowledgement is a promise.** A [`Ticket`] resolves only after a fully synchronised commit
-//!   (`synchronous=FULL`) into the file that the path still leads to.
+//!   (`synchronous=FULL`) into the file that the path still leads to. Leases hold for living processes only, and
+//!   do not wait for the disk.
 //! - **One thread writes** ([`writer`]); jobs that wait together share a commit. Reads have connections of
 //!   their own, and see what was acknowledged.
 //! - **Entries are only added.** A head is a named pointer; a branch costs one row.

@@ -293,8 +293,25 @@ impl Store {
         &self,
         work: impl FnMut(&Connection) -> Result<T> + Send + 'static,
     ) -> Ticket<T> {
+        self.submit(false, work)
+    }
+
+    /// As [`Self::write`], for what holds for living processes only: it is seen by all of them when it is answered,
+    /// but does not wait for the disk by itself.
+    pub(crate) fn write_passing<T: Send + 'static>(
+        &self,
+        work: impl FnMut(&Connection) -> Result<T> + Send + 'static,
+    ) -> Ticket<T> {
+        self.submit(true, work)
+    }
+
+    fn submit<T: Send + 'static>(
+        &self,
+        passing: bool,
+        work: impl FnMut(&Connection) -> Result<T> + Send + 'static,
+    ) -> Ticket<T> {
         match &self.inner.writer {
-            Some(writer) => writer.submit(work),
+            Some(writer) => writer.submit(passing, work),
             None => Ticket::ready(Err(StoreError::ReadOnly {
                 path: self.inner.target.path().into(),
                 detail: "it is open for reading only".into(),

@@ -1,5 +1,6 @@
 //! The one thread that writes. Jobs that wait together go into one transaction; each is acknowledged after
-//! its fully synchronised commit, never before.
+//! its fully synchronised commit, never before. Only a transaction of nothing but passing jobs does not wait for
+//! the disk.
 
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -39,10 +40,13 @@ pub enum OnFailure {
 pub(crate) trait Job: Send {
     fn run(&mut self, conn: &Connection) -> Result<()>;
     fn answer(self: Box<Self>, outcome: Result<()>);
+    /// Whether it may be lost with the power: what it says holds for living processes only.
+    fn passing(&self) -> bool;
 }
 
 struct Typed<T, F> {
     work: F,
+    passing: bool,
     out: Option<T>,
     reply: oneshot::Sender<Result<T>>,
 }
@@ -58,6 +62,10 @@ impl<T: Send, F: FnMut(&Connection) -> Result<T> + Send> Job for Typed<T, F> {
         let answer = outcome.and_then(|()| out.ok_or_else(|| StoreError::Internal("no result".into())));
         // The caller may have gone; the write stays.
         drop(reply.send(answer));
+    }
+
+    fn passing(&self) -> bool {
+        self.passing
     }
 }
 
@@ -120,9 +128,10 @@ impl Writer {
         Ok(Self { jobs: Mutex::new(Some(jobs)), bell, thread: Mutex::new(Some(thread)) })
     }
 
-    /// Hands a change over. Never blocks.
+    /// Hands a change over. Never blocks. `passing`: see [`Job::passing`].
     pub(crate) fn submit<T: Send + 'static>(
         &self,
+        passing: bool,
         work: impl FnMut(&Connection) -> Result<T> + Send + 'static,
     ) -> Ticket<T> {
         let (reply, receiver) = oneshot::channel();
@@ -130,7 +139,7 @@ impl Writer {
         let Some(jobs) = jobs.as_ref() else {
             return Ticket::ready(Err(StoreError::Closed));
         };
-        match jobs.try_send(Box::new(Typed { work, out: None, reply })) {
+        match jobs.try_send(Box::new(Typed { work, passing, out: None, reply })) {
             Ok(()) => Ticket::new(receiver),
             Err(TrySendError::Full(_)) => Ticket::ready(Err(StoreError::Overloaded { waiting: WAITING })),
             Err(TrySendError::Disconnected(_)) => Ticket::ready(Err(StoreError::Closed)),

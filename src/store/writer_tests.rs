@@ -41,6 +41,28 @@ fn one_failure_is_not_its_neighbours() {
 }
 
 #[test]
+fn only_what_passes_does_not_wait_for_the_disk_and_never_beside_what_stays() {
+    let (_dir, store) = scratch();
+    // 1: not at commits; 2: at each.
+    let level = |conn: &Connection| Ok(conn.query_row("PRAGMA synchronous", [], |r| r.get::<_, i64>(0))?);
+    for _ in 0..2 {
+        assert_eq!(store.write_passing(level).wait(), Ok(1));
+        assert_eq!(store.write(level).wait(), Ok(2));
+    }
+    let gate = Arc::new(Barrier::new(2));
+    let blocked = gate.clone();
+    let first = store.write_passing(move |_| {
+        blocked.wait();
+        Ok(())
+    });
+    // These wait together and share a commit.
+    let (passes, stays) = (store.write_passing(level), store.write(level));
+    gate.wait();
+    first.wait().unwrap();
+    assert_eq!((passes.wait(), stays.wait()), (Ok(2), Ok(2)));
+}
+
+#[test]
 fn tickets_are_futures_and_may_be_dropped() {
     let (_dir, store) = scratch();
     let session = session(&store, 1);

@@ -40,5 +40,5 @@ fn the_list_is_sorted_and_small() {
     let specs = specs(|_, _| true);
     assert!(specs.is_sorted_by(|a, b| a.name < b.name));
     let size = serde_json::to_string(&specs).unwrap().len();
-    assert!(size <= 11 * 1024 + 256, "{size} bytes of tool list");
+    assert!(size <= 10 * 1024 + 128, "{size} bytes of tool list");
 }

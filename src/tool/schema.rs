@@ -34,6 +34,10 @@ fn tidy(value: &mut Value, names: bool) {
         for noise in ["$schema", "title", "format", "default", "minimum", "maximum", "additionalProperties"] {
             map.remove(noise);
         }
+        if map.contains_key("properties") {
+            // What the code says of a type is not for models; fields have words of their own.
+            map.remove("description");
+        }
         drop_null(map);
     }
     for (key, inner) in map.iter_mut() {

@@ -26,8 +26,8 @@ const FRAME: Duration = Duration::from_millis(16);
 /// Words come in with a spacing of about a frame; see the pace of the engine's streams.
 const NEARLY: Duration = Duration::from_millis(2);
 
-/// Frames that may come faster after a pause, so that the first words are not kept waiting.
-const BURST: u32 = 3;
+/// Frames that may come faster after a pause: the first words, and what comes of a command, are not kept waiting.
+const BURST: u32 = 8;
 
 /// How long a command that the engine did not take waits for the next try. After [`TRIES`] of them (a few
 /// seconds) the engine will not come soon: then only once a minute, and when something is heard.

@@ -45,6 +45,7 @@ impl World {
             human: self.human,
             tools: self.tools_of(chain),
             all_tools: self.all_tools.clone(),
+            specs: Arc::clone(&self.specs),
             roles: Arc::clone(&self.roles),
             programs: self.programs.clone(),
             folders: self.folders.clone(),

@@ -163,8 +163,7 @@ impl Core {
         let There { held, label, archived, path, tail, todos, queue, asks, pending, running, holder } = there;
         let (left, was, wrote) = (self.s.head_name.clone(), self.s.head, !self.s.read_only);
         let name = self.branch();
-        self.leave();
-        self.s.lease = held.take();
+        let before = std::mem::replace(&mut self.s.lease, held.take());
         self.s.head_name.clone_from(&going.head);
         self.s.label = label;
         self.s.head = tail.entries.last().map(|e| e.id);
@@ -196,9 +195,6 @@ impl Core {
             let ticket = self.w.store.go_to_head(self.s.id, &name, Some(op));
             self.saves.push(ticket, After { events: Vec::new(), then: Then::Nothing });
         }
-        if wrote {
-            self.left_behind(&left);
-        }
         let place = self.place_of(Some(cause));
         let events = [
             StateEvent::HeadMoved { head, draft: None, branch: self.branch() },
@@ -221,6 +217,11 @@ impl Core {
             if going.of.is_some() {
                 self.undone_move(client, cause, &going.title, going.rest);
             }
+        }
+        // After all that the person waits for.
+        self.give_back(before);
+        if wrote {
+            self.left_behind(&left);
         }
     }
 

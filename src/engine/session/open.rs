@@ -273,7 +273,13 @@ impl Core {
 
     /// Gives the lease of the open head back.
     pub(crate) fn leave(&mut self) {
-        if let Some(lease) = self.s.lease.take() {
+        let lease = self.s.lease.take();
+        self.give_back(lease);
+    }
+
+    /// Somebody else may have it.
+    pub(crate) fn give_back(&mut self, lease: Option<tiller_store::Lease>) {
+        if let Some(lease) = lease {
             let ticket = self.w.store.release(lease);
             self.saves.push(ticket, After { events: Vec::new(), then: Then::Nothing });
         }

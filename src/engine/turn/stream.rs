@@ -1,11 +1,12 @@
 //! A model's reply on its way to the engine's task: piece by piece at first, then gathered, because each piece that
 //! is handed over wakes the engine, the client and the terminal.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt;
-use tiller_provider::{Chunk, Provider, ProviderError, Request};
+use tiller_provider::{Alarm, Chunk, Provider, ProviderError, Request};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
@@ -19,13 +20,15 @@ const BATCH: usize = 256;
 /// everything that is no word, go at once. Timers have steps of a millisecond.
 const PACE: Duration = Duration::from_millis(15);
 
-/// Pieces with words that go at once: the first word is held back until what follows shows that it is whole.
-const EARLY: u32 = 3;
+/// Pieces with words that go at once: the first words are to be seen as they come, and each is held back until what
+/// follows shows that it is whole.
+const EARLY: u32 = 8;
 
 /// Pieces that wait for each other, and when they go. Reads no clock.
 #[derive(Default)]
 struct Pace {
-    waiting: Vec<Chunk>,
+    /// Joined, so that what is done for each piece is done for each frame only.
+    waiting: VecDeque<Chunk>,
     /// When words went last.
     last: Option<Instant>,
     /// How often words went.
@@ -45,22 +48,23 @@ pub(super) async fn stream(
         chunks.is_empty() || tx.send(Msg::Chunks { turn, n, chunks }).await.is_ok()
     };
     let mut pace = Pace::default();
+    let mut heard = Instant::now();
     let mut quiet = true;
+    let mut alarm = Alarm::at(heard + QUIET);
     loop {
-        let next = match pace.due() {
-            Some(due) => tokio::time::timeout_at(due, chunks.next()).await,
-            None if quiet => Ok(chunks.next().await),
-            None => tokio::time::timeout(QUIET, chunks.next()).await,
+        let next = match pace.due().or((!quiet).then_some(heard + QUIET)) {
+            Some(end) => alarm.within(end, chunks.next()).await,
+            None => Some(chunks.next().await),
         };
-        let Ok(next) = next else {
-            let heard = if pace.due().is_some() {
+        let Some(next) = next else {
+            let listening = if pace.due().is_some() {
                 send(pace.take(Instant::now())).await
             } else {
                 // A word that is held back is to be seen when nothing more comes for now.
                 quiet = true;
                 tx.send(Msg::Quiet { turn }).await.is_ok()
             };
-            if heard { continue } else { return Ok(()) }
+            if listening { continue } else { return Ok(()) }
         };
         let Some(batch) = next else {
             send(pace.take(Instant::now())).await;
@@ -69,15 +73,15 @@ pub(super) async fn stream(
         quiet = false;
         for chunk in batch {
             match chunk {
-                Ok(chunk) => pace.waiting.push(chunk),
+                Ok(chunk) => Chunk::join(&mut pace.waiting, chunk),
                 Err(e) => {
                     send(pace.take(Instant::now())).await;
                     return Err(e);
                 }
             }
         }
-        let now = Instant::now();
-        if pace.may_go(now) && !send(pace.take(now)).await {
+        heard = Instant::now();
+        if pace.may_go(heard) && !send(pace.take(heard)).await {
             return Ok(());
         }
     }
@@ -107,7 +111,7 @@ impl Pace {
             self.last = Some(now);
             self.gone = self.gone.saturating_add(1);
         }
-        std::mem::take(&mut self.waiting)
+        std::mem::take(&mut self.waiting).into()
     }
 }
 

@@ -12,40 +12,40 @@ fn text(text: &str) -> Chunk {
 fn the_first_words_go_at_once_and_later_ones_together() {
     let (start, mut pace) = (Instant::now(), Pace::default());
     assert_eq!(pace.due(), None);
-    for t in ["a", "b", "c"] {
-        pace.waiting.push(text(t));
+    for _ in 0..EARLY {
+        Chunk::join(&mut pace.waiting, text("a"));
         assert!(pace.may_go(start));
-        assert_eq!(pace.take(start), [text(t)]);
+        assert_eq!(pace.take(start), [text("a")]);
     }
     for (n, t) in (1..).zip(["d", "e"]) {
-        pace.waiting.push(text(t));
+        Chunk::join(&mut pace.waiting, text(t));
         assert!(!pace.may_go(start + PACE / 4 * n));
     }
     assert_eq!(pace.due(), Some(start + PACE));
     assert!(pace.may_go(start + PACE));
-    assert_eq!(pace.take(start + PACE), [text("d"), text("e")]);
+    assert_eq!(pace.take(start + PACE), [text("de")], "as one piece");
     assert_eq!(pace.due(), None, "nothing waits");
     // After a pause the next is a first one again.
-    pace.waiting.push(text("f"));
+    Chunk::join(&mut pace.waiting, text("f"));
     assert!(pace.may_go(start + PACE * 2));
 }
 
 #[test]
 fn what_is_no_word_goes_at_once_with_what_waits_and_holds_nothing_up() {
     let (start, mut pace) = (Instant::now(), Pace::default());
-    pace.waiting.push(Chunk::Usage(Usage::default()));
+    pace.waiting.push_back(Chunk::Usage(Usage::default()));
     assert!(pace.may_go(start));
     pace.take(start);
     for _ in 0..EARLY {
-        pace.waiting.push(text("the first words"));
+        pace.waiting.push_back(text("the first words"));
         assert!(pace.may_go(start), "counts do not delay them");
         pace.take(start);
     }
-    pace.waiting.push(text("b"));
+    pace.waiting.push_back(text("b"));
     assert!(!pace.may_go(start));
-    pace.waiting.push(Chunk::Stop(StopReason::EndTurn));
+    pace.waiting.push_back(Chunk::Stop(StopReason::EndTurn));
     assert!(pace.may_go(start));
     assert_eq!(pace.take(start).len(), 2);
-    pace.waiting = vec![text("x"); BATCH];
+    pace.waiting = vec![text("x"); BATCH].into();
     assert!(pace.may_go(start), "a flood is not gathered without end");
 }

@@ -19,6 +19,15 @@ struct Args {
     task: Brief,
 }
 
+// What of it the schema names: the rest is in `delegate_task`, which whoever has this tool has, too.
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "only its schema is used")]
+struct Shown {
+    goal: String,
+    /// All it must know
+    context: Option<String>,
+}
+
 #[async_trait]
 impl Tool for SpawnAgent {
     fn name(&self) -> &str {
@@ -26,7 +35,7 @@ impl Tool for SpawnAgent {
     }
 
     fn spec(&self) -> ToolSpec {
-        crate::files::spec::<Args>(self.name(), include_str!("spawn.md"))
+        crate::files::spec::<Shown>(self.name(), include_str!("spawn.md"))
     }
 
     fn toolset(&self) -> &'static str {

@@ -19,7 +19,6 @@ struct Args {
     /// The first is enough
     #[serde(default)]
     any: bool,
-    /// Default 600
     #[serde(default)]
     seconds: Option<u64>,
 }

@@ -33,7 +33,7 @@ pub struct ListDir;
 struct Args {
     #[serde(default)]
     path: Option<String>,
-    /// Also what .gitignore hides
+    /// Also what is ignored
     #[serde(default)]
     all: bool,
 }

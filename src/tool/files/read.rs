@@ -31,12 +31,11 @@ pub struct ReadFile;
 struct Args {
     #[serde(alias = "file_path")]
     path: String,
-    /// First line, from 1
+    /// Line, from 1
     #[serde(alias = "offset")]
     start: Option<u64>,
-    /// Last line
     end: Option<u64>,
-    /// Start at this byte instead
+    /// Start here instead
     byte: Option<u64>,
 }
 

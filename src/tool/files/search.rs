@@ -34,21 +34,18 @@ pub struct Search;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Args {
-    /// Regex; without it, files are listed
     #[serde(default)]
     pattern: Option<String>,
-    /// Folder or file
     #[serde(default)]
     path: Option<String>,
-    /// Only these files, e.g. **/*.rs
+    /// E.g. **/*.rs
     #[serde(default)]
     glob: Option<String>,
-    /// Lines around a hit
     #[serde(default)]
     context: Option<usize>,
     #[serde(default)]
     ignore_case: bool,
-    /// Also what .gitignore hides
+    /// Also what is ignored
     #[serde(default)]
     all: bool,
 }

@@ -21,16 +21,13 @@ pub struct Clarify;
 #[serde(deny_unknown_fields)]
 struct Args {
     question: String,
-    /// 0 to 6
     #[serde(default)]
     choices: Vec<String>,
-    /// Default true
     #[serde(default)]
     allow_freetext: Option<bool>,
-    /// Several may be chosen
     #[serde(default)]
     multiple: bool,
-    /// Choice (from 0) taken when nobody can answer
+    /// Index, taken when nobody can answer
     #[serde(default)]
     default: Option<usize>,
 }

@@ -17,7 +17,7 @@ pub struct TodoWrite;
 #[serde(deny_unknown_fields)]
 struct Args {
     todos: Vec<Given>,
-    /// Update by id and append, instead of replacing the list
+    /// Update by id and append; else the list is replaced
     #[serde(default)]
     merge: bool,
 }

@@ -26,14 +26,16 @@ struct Args {
     role_filter: Vec<String>,
     #[serde(default)]
     limit: Option<u32>,
+    // Told with a result that goes on.
     #[serde(default)]
+    #[schemars(skip)]
     offset: u32,
-    /// 2026-11-20, or 3d
+    /// 2026-11-20 or 3d
     #[serde(default)]
     since: Option<String>,
     #[serde(default)]
     until: Option<String>,
-    /// A folder or "all"; default: this one
+    /// Folder, or "all"
     #[serde(default)]
     project: Option<String>,
 }

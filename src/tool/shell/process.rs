@@ -35,13 +35,9 @@ struct Input {
     action: Action,
     id: Option<String>,
     text: Option<String>,
-    /// write: with a line end; default true
     enter: Option<bool>,
-    /// write: close the input afterwards
     close: Option<bool>,
-    /// poll: wait for news, seconds
     wait: Option<f64>,
-    /// log: first line, from 1; default: the last page
     line: Option<usize>,
 }
 

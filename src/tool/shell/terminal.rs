@@ -24,15 +24,13 @@ const LONGEST: usize = 256 << 10;
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct Input {
     pub command: String,
-    /// Seconds
     pub timeout: Option<f64>,
-    /// Return at once; it goes on as p1, p2, ...
     pub background: Option<bool>,
-    /// In a real terminal (120x40)
+    /// In a real terminal
     pub pty: Option<bool>,
-    /// Folder for this call only
+    /// For this call only
     pub workdir: Option<String>,
-    /// Why, for the person
+    /// For the person
     #[expect(dead_code, reason = "read from the arguments by the approval dialog")]
     pub why: Option<String>,
 }

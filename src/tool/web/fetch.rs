@@ -25,7 +25,7 @@ pub struct WebFetch;
 #[serde(deny_unknown_fields)]
 struct Args {
     url: String,
-    /// Source as it is, not Markdown
+    /// As it is, not Markdown
     #[serde(default)]
     raw: bool,
 }
