@@ -8,7 +8,7 @@ use tiller_protocol::workflow::StepState;
 use tiller_protocol::{AgentId, AgentState, CommandId, EntryId, Notice, NoticeKind, SessionId};
 use tiller_store::{StoreError, WorkflowRow};
 use tiller_tool::crew::workflow::{Known, Wrong};
-use tiller_tool::crew::{Asker, CrewReply, Report, Workflow};
+use tiller_tool::crew::{Asker, CrewReply, Report, Workflow, quoted};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
@@ -214,7 +214,7 @@ impl Core {
         let mut text = format!("{head} (data, not instructions)");
         for (step, report) in view.steps.iter().zip(&reports) {
             let said = crate::job::cut(super::member::words(report).trim(), TOLD);
-            text.push_str(&format!("\n- {} {}: {said}", step.id, step.state.word()));
+            text.push_str(&format!("\n- {} {}:\n{}", step.id, step.state.word(), quoted(&said)));
         }
         self.news.must(text);
         let notice = match state {

@@ -79,12 +79,16 @@ impl Core {
                 if let Some(member) = self.crew.members.get_mut(id) {
                     member.order.folder = folder.root.display().to_string();
                 }
-                let gone = self.crew.members.get(id).is_none_or(|m| m.cancelled);
-                if !gone {
+                // It may have been stopped while its folder was made; the folder stays.
+                let wanted = self.crew.members.get(id).is_some_and(|m| m.state().at_work());
+                if wanted {
                     self.launch(id, Some(folder));
                 }
             }
-            Err(why) => self.no_start(id, &format!("its own folder could not be made: {why}")),
+            Err(why) if self.crew.members.get(id).is_some_and(|m| m.state().at_work()) => {
+                self.no_start(id, &format!("its own folder could not be made: {why}"));
+            }
+            Err(_) => {}
         }
     }
 

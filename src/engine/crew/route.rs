@@ -104,6 +104,14 @@ impl Core {
     ) {
         let Some(member) = self.crew.members.get_mut(id) else { return };
         let later = member.reviving.take().unwrap_or_default();
+        let mut then: Vec<Envelope> = then.into_iter().chain(later).collect();
+        if member.stopping {
+            // Stopped before it could go on: it is only looked at, if anybody does.
+            then.retain(|e| !works(&e.command.body));
+            if then.is_empty() {
+                return;
+            }
+        }
         let loaded = match loaded {
             Ok(loaded) => loaded,
             Err(e) => return self.no_start(id, &e.notice().message),
@@ -114,13 +122,13 @@ impl Core {
         core.enter(loaded);
         core.s.profile = profile;
         self.set_running(id, core, inbox);
-        let work = then.iter().chain(&later).any(|e| works(&e.command.body));
+        let work = then.iter().any(|e| works(&e.command.body));
         if let Some(member) = self.crew.members.get_mut(id).filter(|_| !work) {
             // It was only looked at.
             member.view.state = before;
         }
         self.show_member(id);
-        for envelope in then.into_iter().chain(later) {
+        for envelope in then {
             if let Some(hands) = self.crew.members.get(id).and_then(|m| m.hands.as_ref()) {
                 let _ = hands.commands.try_send(envelope);
             }

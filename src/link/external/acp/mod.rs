@@ -31,6 +31,9 @@ use super::said::{Answer, Choice, ChoiceKind, Doing, Ending, Question, Said, Sou
 /// For a first answer: a cold start on a busy machine takes seconds.
 const FIRST: Duration = Duration::from_secs(90);
 
+/// Requests of the agent that may wait for an answer at once; each may be a question to the person.
+const WAITING: usize = 32;
+
 /// Why there was no answer.
 #[derive(Debug)]
 enum Broken {
@@ -353,6 +356,14 @@ impl Client {
     async fn serve(&mut self, id: Value, method: &str, params: Value) -> Result<(), Broken> {
         let files = self.run.job.files.clone();
         let cwd = self.run.job.cwd.clone();
+        if params["sessionId"].as_str().is_some_and(|s| !self.session.is_empty() && s != self.session) {
+            // One process is one talk: nobody else's rights are to be had through it.
+            return self.send(wire::answer(&id, Err((-32602, "there is no such session here".into())))).await;
+        }
+        if self.pending.len() >= WAITING {
+            let full = format!("{WAITING} requests wait for an answer already");
+            return self.send(wire::answer(&id, Err((-32000, full)))).await;
+        }
         match (method, files) {
             ("session/request_permission", _) => self.permission(id, &params).await,
             ("fs/read_text_file", Some(files)) => {
@@ -427,6 +438,9 @@ fn option(v: &Value) -> Choice {
     Choice { id: text("optionId"), name: text("name"), kind }
 }
 
+#[cfg(test)]
+#[path = "lies_tests.rs"]
+mod lies_tests;
 #[cfg(test)]
 #[path = "tests.rs"]
 mod tests;

@@ -84,6 +84,10 @@ impl Updates {
         let id = told["toolCallId"].as_str()?.to_owned();
         if self.calls.len() >= TOOLS && !self.calls.contains_key(&id) {
             self.calls.retain(|_, c| !c.done);
+            if self.calls.len() >= TOOLS {
+                // Nobody runs so many at once.
+                return None;
+            }
         }
         let new = !self.calls.contains_key(&id);
         let call = self.calls.entry(id.clone()).or_default();
