@@ -80,7 +80,10 @@ fn x8_secrets_that_agents_meet_are_in_no_file_and_no_child_sees_a_key() {
     let mut wrong = Vec::new();
     let mut look = |what: &str, bytes: &[u8]| {
         for s in all.iter().filter(|s| holds(bytes, &s.secret)) {
-            wrong.push(format!("{what} holds {}", s.line));
+            let text = String::from_utf8_lossy(bytes);
+            let at = text.find(&s.secret).unwrap_or_default();
+            let from = text.floor_char_boundary(at.saturating_sub(60));
+            wrong.push(format!("{what} holds {}: {:?}", s.line, &text[from..at]));
         }
     };
     look("standard output", out.stdout.as_bytes());
