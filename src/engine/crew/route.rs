@@ -3,12 +3,13 @@
 use tiller_protocol::command::{Query, TurnCommand};
 use tiller_protocol::event::StateEvent;
 use tiller_protocol::{
-    AgentId, AgentState, Command, CommandBody, CommandId, EventBody, Notice, NoticeKind, Receipt,
+    AgentId, AgentState, Command, CommandBody, CommandId, EventBody, Message, Notice, NoticeKind, Receipt,
 };
 use tokio::sync::mpsc::error::TrySendError;
 
 use super::CrewMsg;
 use crate::bus::{ClientId, Envelope, Place};
+use crate::compose::Goal;
 use crate::core::Core;
 use crate::msg::Msg;
 use crate::session::load;
@@ -112,8 +113,17 @@ impl Core {
                 return;
             }
         }
+        let work = then.iter().any(|e| works(&e.command.body));
         let loaded = match loaded {
             Ok(loaded) => loaded,
+            Err(tiller_store::StoreError::NoSession(_)) if work => {
+                // It ended before anything of it was on disk: it begins once more.
+                member.started = false;
+                member.early = then.into_iter().filter(|e| !goes_on(&e.command.body)).collect();
+                self.set_state(id, AgentState::Queued);
+                self.crew.line.push_back(id.clone());
+                return self.muster();
+            }
             Err(e) => return self.no_start(id, &e.notice().message),
         };
         let before = member.view.state;
@@ -121,8 +131,14 @@ impl Core {
         let profile = core.s.profile;
         core.enter(loaded);
         core.s.profile = profile;
+        if work && core.s.last_message().is_none() {
+            // The same, when only its session was there.
+            then.retain(|e| !goes_on(&e.command.body));
+            let task = self.crew.members.get(id).map(|m| super::world::task(&m.order.brief));
+            let message = Message::text(task.unwrap_or_default());
+            core.compose(Goal::Prompt { client: None }, vec![(None, message)]);
+        }
         self.set_running(id, core, inbox);
-        let work = then.iter().any(|e| works(&e.command.body));
         if let Some(member) = self.crew.members.get_mut(id).filter(|_| !work) {
             // It was only looked at.
             member.view.state = before;
@@ -161,6 +177,11 @@ impl Core {
         }
         self.queue_changed(None);
     }
+}
+
+/// Whether it only goes on where it stood.
+fn goes_on(body: &CommandBody) -> bool {
+    matches!(body, CommandBody::Turn(TurnCommand::Continue))
 }
 
 /// Whether a command gives an agent something to do.

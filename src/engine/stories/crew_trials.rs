@@ -160,7 +160,7 @@ async fn endings(batches: usize, each: usize, mut seed: Seed) {
         assert_eq!(all.len(), each, "{what}: one result each: {text}");
         for ((word, _, may), report) in picked.iter().zip(&all) {
             let said = report["status"].as_str().unwrap();
-            assert!(may.contains(&said), "{what}: {word}: {report}");
+            assert!(may.contains(&said), "{word}: {report} in {what}");
             longest = longest.max(report["seconds"].as_f64().unwrap());
         }
         at_rest(&mut rig, &what).await;

@@ -102,6 +102,8 @@ fn three_own_agents_and_two_real_programs_at_once() {
     work.set(place.work.clone()).unwrap();
     let mut term = place.term(&[], 118, 40);
     term.wait_text("Say what you want done");
+    say(&mut term, "hello");
+    term.wait_text(super::LAST);
     for task in ["own one", "own two", "own three"] {
         say(&mut term, &format!("/spawn {task}"));
         wait(task, || rounds(&server, task) > 0);
@@ -170,9 +172,10 @@ fn three_own_agents_and_two_real_programs_at_once() {
     let before = rounds(&server, "own two");
     go_on.store(true, Ordering::SeqCst);
     let mut term = place.term(&["-c"], 80, 24);
+    // Here the panel is shown when it is asked for.
+    to_agent(&mut term, 2);
     term.wait("its row", |s| row(s, "a2 ").contains("interrupted"));
     assert_eq!(rounds(&server, "own two"), before, "nobody goes on unasked");
-    to_agent(&mut term, 2);
     term.keys("u");
     term.wait("its end", |s| row(s, "a2 ").contains("done"));
     term.keys("\x1b");
