@@ -16,6 +16,8 @@ const LEAST: &[(&str, f64)] = &[
     ("limits.calls_per_reply", 1.0),
     ("limits.command", 1.0),
     ("limits.command_max", 1.0),
+    ("limits.command_processes", 16.0),
+    ("limits.command_memory", 1.0),
     ("limits.output_bytes", 1000.0),
     ("agents.running", 1.0),
     ("agents.cost", 0.0),

@@ -160,6 +160,10 @@ pub struct Limits {
     /// Seconds; default and longest time of a command.
     pub command: u64,
     pub command_max: u64,
+    /// Processes that a command may have at once, with all that it starts; at least 16. Holds on Linux.
+    pub command_processes: u64,
+    /// Percent of the machine's memory that they may hold together. Holds on Linux.
+    pub command_memory: u64,
     /// Bytes of a tool result that the model sees.
     pub output_bytes: usize,
     /// May `web_fetch` reach private addresses?
@@ -178,6 +182,8 @@ impl Default for Limits {
             calls_per_reply: 64,
             command: 120,
             command_max: 3600,
+            command_processes: 4096,
+            command_memory: 75,
             output_bytes: 30_000,
             fetch_private: false,
             env: Vec::new(),

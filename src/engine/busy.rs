@@ -64,6 +64,7 @@ impl Core {
     /// the end of a turn hears of one.
     pub(crate) fn stop_job(&mut self) {
         let Some(busy) = self.busy.take() else { return };
+        let turn = matches!(busy.doing, Doing::Message { .. } | Doing::Continue { .. });
         match busy.doing {
             Doing::Message { client: Some((client, cause)), .. } => {
                 self.no_turn(cause);
@@ -81,6 +82,10 @@ impl Core {
             Doing::Other { client, cause } => {
                 self.refuse(client, cause, Notice::new(NoticeKind::User, "stopped"));
             }
+        }
+        if turn {
+            // A child is at work from the moment that it was told to be.
+            self.child_over(TurnStatus::Interrupted, String::new(), None);
         }
         self.agent_changed();
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, Shared};
-use tiller_protocol::event::{StateEvent, TurnEvent};
+use tiller_protocol::event::{StateEvent, TurnEvent, TurnStatus};
 use tiller_protocol::view::LayerCost;
 use tiller_protocol::{
     Attachment, CommandId, Entry, EntryBody, EventBody, Message, Notice, NoticeKind, Origin, Part, QueueId,
@@ -211,6 +211,7 @@ impl Core {
         let content = match item.content {
             Ok(content) => content,
             Err(notice) => {
+                self.child_over(TurnStatus::Failed, String::new(), Some(notice.clone()));
                 match client {
                     // The client still holds the draft.
                     Some((client, cause)) => self.refuse(client, cause, notice),

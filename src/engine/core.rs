@@ -206,6 +206,7 @@ impl Core {
             Msg::Forked(f) => self.forked(*f),
             Msg::Went(w) => self.went(*w),
             Msg::RanBoth(audit) => self.ran_both(*audit),
+            Msg::Settled(audit) => self.outside_decided(*audit),
             Msg::Undo(found) => self.undo_found(*found),
             Msg::ShellDone(done) => self.shell_done(*done),
             Msg::Reviewed(r) => self.reviewed(*r),

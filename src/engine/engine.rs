@@ -252,7 +252,7 @@ fn main_tools(
     all.into_iter().filter(|t| granted(t.name()) && !alone(*t)).collect()
 }
 
-fn world(parts: Parts) -> World {
+pub(crate) fn world(parts: Parts) -> World {
     let all_tools = parts.tools.clone();
     let tools = main_tools(parts.tools, parts.role.as_deref(), &parts.config);
     World {

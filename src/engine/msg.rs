@@ -82,6 +82,8 @@ pub(crate) enum Msg {
     KeyTried(Box<crate::keys::Tried>),
     SettingsRead(Box<crate::settings::Read>),
     Forked(Box<crate::session::fork::Forked>),
+    /// What was decided of something that a program of another vendor asked for.
+    Settled(Box<tiller_protocol::view::AuditRow>),
     /// A line has run on both sides.
     RanBoth(Box<tiller_protocol::view::AuditRow>),
     /// What an undo would take back.

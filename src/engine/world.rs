@@ -9,6 +9,7 @@ use tiller_config::{Config, Places};
 use tiller_protocol::{Clock, Cost, IdSource, ModelRef, Profile, SessionId};
 use tiller_provider::Providers;
 use tiller_store::Store;
+use tiller_tool::shell::{Bounds, share_of_memory};
 use tiller_tool::state::ToolState;
 use tiller_tool::{Limits, Tool, Workspace};
 
@@ -180,6 +181,10 @@ pub(crate) fn limits(config: &Config) -> Limits {
         command: Duration::from_secs(l.command),
         command_max: Duration::from_secs(l.command_max),
         fetch_private: l.fetch_private,
+        bounds: Bounds {
+            processes: l.command_processes.max(16),
+            memory: share_of_memory(l.command_memory.clamp(1, 100)),
+        },
         ..Limits::default()
     }
 }

@@ -14,6 +14,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::crew::{CrewAsk, CrewReply};
+use crate::shell::Bounds;
 
 /// What the engine does for tools.
 #[async_trait]
@@ -54,6 +55,8 @@ pub struct Limits {
     pub command_max: Duration,
     /// From TERM to KILL.
     pub grace: Duration,
+    /// What a command may take of the machine.
+    pub bounds: Bounds,
     /// Bytes of one fetched page.
     pub fetch_bytes: u64,
     pub fetch_redirects: usize,
@@ -75,6 +78,7 @@ impl Default for Limits {
             command: Duration::from_secs(120),
             command_max: Duration::from_secs(3600),
             grace: Duration::from_secs(5),
+            bounds: Bounds::default(),
             fetch_bytes: 5 << 20,
             fetch_redirects: 5,
             fetch_time: Duration::from_secs(30),

@@ -12,6 +12,7 @@
 )]
 
 mod branches;
+mod crew;
 mod figures;
 mod keys;
 mod model;
@@ -50,6 +51,8 @@ const CASES: &[Case] = &[
     ("flood", replies::flood),
     ("pace", replies::paced),
     ("tools", tools::calls),
+    ("crew", crew::crew),
+    ("crew-memory", crew::memory),
     ("search", search::search),
     ("tree", tree::browse),
     ("branches", branches::moves),

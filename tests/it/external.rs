@@ -3,6 +3,8 @@
 //! They are looked for in the folders of `TILLER_TEST_CLIS` (`.ci/clis` installs them and sets it); what is not there
 //! is skipped, and said so.
 
+mod crew;
+
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

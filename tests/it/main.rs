@@ -11,6 +11,9 @@
 mod acp;
 mod advice;
 mod agents;
+mod agents_bounds;
+mod agents_killed;
+mod agents_secrets;
 mod branches;
 mod cli;
 mod common;

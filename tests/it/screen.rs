@@ -54,6 +54,23 @@ pub(crate) fn answer(term: &mut Term, what: &str, key: &str) {
     });
 }
 
+/// Moves the choice of a list to the row with `text`.
+pub(crate) fn choose(term: &mut Term, text: &str) {
+    let chosen = |s: &vt100::Screen| {
+        find(s, text).is_some_and(|(row, column)| s.cell(row, column).is_some_and(vt100::Cell::inverse))
+    };
+    let found = crate::common::poll(std::time::Duration::from_secs(60), || {
+        for key in std::iter::repeat_n("\x1b[A", 12).chain(std::iter::repeat_n("\x1b[B", 12)) {
+            if term.looks(chosen) {
+                return Some(());
+            }
+            term.send(&[key]);
+        }
+        None
+    });
+    assert!(found.is_some(), "no row with {text} can be chosen:\n{}", term.screen());
+}
+
 /// Types a line and sends it, once the composer shows it.
 pub(crate) fn say(term: &mut Term, text: &str) {
     term.keys(text);

@@ -12,7 +12,7 @@ use crate::seeded::seeded;
 use crate::story::Model;
 
 /// Every file and folder below.
-fn walk(dir: &Path, each: &mut impl FnMut(&Path, bool)) {
+pub(crate) fn walk(dir: &Path, each: &mut impl FnMut(&Path, bool)) {
     each(dir, true);
     for entry in std::fs::read_dir(dir).unwrap().flatten() {
         let path = entry.path();
@@ -24,12 +24,12 @@ fn walk(dir: &Path, each: &mut impl FnMut(&Path, bool)) {
     }
 }
 
-fn holds(bytes: &[u8], what: &str) -> bool {
+pub(crate) fn holds(bytes: &[u8], what: &str) -> bool {
     bytes.windows(what.len()).any(|w| w == what.as_bytes())
 }
 
 /// Keys as vendors give them, in the variables that hold them.
-fn keys() -> Vec<(&'static str, String)> {
+pub(crate) fn keys() -> Vec<(&'static str, String)> {
     let names = [
         "OPENAI_API_KEY",
         "GEMINI_API_KEY",

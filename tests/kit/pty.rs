@@ -191,6 +191,11 @@ impl Term {
         }
     }
 
+    /// Whether the emulator's screen, colours and all, is so now.
+    pub fn looks(&self, is: impl Fn(&vt100::Screen) -> bool) -> bool {
+        is(self.seen.0.lock().unwrap_or_else(PoisonError::into_inner).parser.screen())
+    }
+
     /// Waits until `text` is on the screen.
     pub fn wait_text(&self, text: &str) -> String {
         self.wait(&format!("{text:?}"), |s| s.contains(text))

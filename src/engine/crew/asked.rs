@@ -27,6 +27,12 @@ impl Core {
         ask: CrewAsk,
         reply: Reply,
     ) {
+        let starts = matches!(ask, CrewAsk::Run(_) | CrewAsk::Start(_) | CrewAsk::Workflow(_));
+        if starts && self.crew.members.get(by).is_some_and(|m| m.stopping || !m.state().at_work()) {
+            // Asked before it heard that it is stopped. It may have ended meanwhile.
+            let _ = reply.send(Err("you are being stopped: nobody is started any more".into()));
+            return;
+        }
         let Some((ask, reply)) = self.admitted(by, (&call, entry), ask, reply) else { return };
         let said = match ask {
             CrewAsk::Run(brief) => {

@@ -179,6 +179,8 @@ impl Core {
     /// Its turn is over, and nothing waits: the main agent hears what came of it.
     pub(crate) fn child_over(&mut self, status: TurnStatus, text: String, why: Option<Notice>) {
         let mono = self.w.clock.mono();
+        // It goes into rows, reports and other agents' talks as it is.
+        let text = self.redact(&text);
         if status != TurnStatus::Done {
             self.missed("it has ended before");
         }

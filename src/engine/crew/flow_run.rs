@@ -8,7 +8,7 @@ use tiller_protocol::workflow::StepState;
 use tiller_protocol::{AgentId, AgentState, CommandId, EntryId, Notice, NoticeKind, SessionId};
 use tiller_store::{StoreError, WorkflowRow};
 use tiller_tool::crew::workflow::{Known, Wrong};
-use tiller_tool::crew::{Asker, CrewReply, Report, Workflow};
+use tiller_tool::crew::{Asker, CrewReply, Report, Workflow, quoted};
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
@@ -237,7 +237,8 @@ impl Core {
         for step in &view.steps {
             let report = flow.steps.get(&step.id).and_then(|s| s.report.as_ref());
             let said = report.map(|r| crate::job::cut(super::member::words(r).trim(), TOLD));
-            text.push_str(&format!("\n- {} {}: {}", step.id, step.state.word(), said.unwrap_or_default()));
+            let said = quoted(&said.unwrap_or_default());
+            text.push_str(&format!("\n- {} {}:\n{said}", step.id, step.state.word()));
         }
         self.news.must(text);
         self.crew.flows_to_tell.push(no);

@@ -252,7 +252,7 @@ impl Core {
             Said::Usage { usage, cost } => self.outside_spent(usage, cost),
             Said::Note(text) => {
                 let who = self.me.id.name().to_owned();
-                self.notice(Notice::new(NoticeKind::Info, format!("{who}: {text}")));
+                self.notice(Notice::new(NoticeKind::Info, format!("{who}: {}", self.redact(&text))));
             }
             Said::Ended(ending) => self.outside_ended(ending),
             Said::State(_) | Said::Title(_) | Said::Bell => self.pane_heard(turn, said),
@@ -300,6 +300,7 @@ impl Core {
         };
         let entry = self.s.grow(&self.w, body);
         let place = self.place();
+        let text = self.redact(&text);
         let event = TurnEvent::AssistantMessage { entry: entry.id, text, node: Box::new(entry.clone()) };
         let append = self.append().entries(vec![entry]);
         self.save(append, vec![(place, EventBody::Turn(event))], Then::Nothing);
@@ -499,19 +500,17 @@ impl Core {
         if said.trim().is_empty() && !ending.text.trim().is_empty() {
             o.text.push_str(&ending.text);
         }
-        let text = if ending.text.trim().is_empty() { said } else { ending.text };
+        let text = self.redact(if ending.text.trim().is_empty() { &said } else { &ending.text });
+        let why = self.redact(&ending.why);
         let status = match ending.status {
             Status::Done => TurnStatus::Done,
             Status::Cancelled => TurnStatus::Interrupted,
             Status::Failed | Status::TimedOut | Status::Crashed => TurnStatus::Failed,
         };
-        let stop = if status == TurnStatus::Done {
-            StopReason::EndTurn
-        } else {
-            StopReason::Cut(ending.why.clone())
-        };
+        let stop =
+            if status == TurnStatus::Done { StopReason::EndTurn } else { StopReason::Cut(why.clone()) };
         self.outside_close(stop);
-        let notice = (status != TurnStatus::Done).then(|| Notice::new(NoticeKind::User, ending.why));
+        let notice = (status != TurnStatus::Done).then(|| Notice::new(NoticeKind::User, why));
         self.finish(status, text, notice);
     }
 }

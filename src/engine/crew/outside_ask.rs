@@ -5,11 +5,14 @@ use std::path::Path;
 use serde_json::{Value, json};
 use tiller_link::external::{Answer, Ask, Choice, ChoiceKind, FileDiff, Question, ToolUse};
 use tiller_permit::Verdict;
+use tiller_protocol::view::AuditRow;
 use tiller_protocol::{Access, AskBody, AskReply, Decision, Touch};
 use tokio::sync::oneshot;
 
 use crate::core::Core;
 use crate::judge::{self, permission_ask};
+use crate::msg::Msg;
+use crate::saves::{After, Then};
 
 /// Choices of a dialog that are shown.
 const CHOICES: usize = 6;
@@ -33,12 +36,25 @@ impl Core {
                     profile: self.s.profile,
                 };
                 let verdict = permit.judge(&question);
-                let kind = match &verdict {
-                    Verdict::Allow { .. } => Some(ChoiceKind::AllowOnce),
-                    Verdict::Deny { .. } => Some(ChoiceKind::RejectOnce),
+                let mut audit = AuditRow {
+                    time: self.w.clock.now(),
+                    session: self.s.id,
+                    agent: self.me.id.0.clone(),
+                    tool: name.clone(),
+                    what: crate::job::what(&self.w.redact, &args),
+                    decision: String::new(),
+                    by: String::new(),
+                    seconds: 0.0,
+                    outcome: String::new(),
+                };
+                let by_rule = match &verdict {
+                    Verdict::Allow { rule } => Some((ChoiceKind::AllowOnce, "allow", rule)),
+                    Verdict::Deny { rule, .. } => Some((ChoiceKind::RejectOnce, "deny", rule)),
                     Verdict::Ask { .. } => None,
                 };
-                if let Some(kind) = kind {
+                if let Some((kind, decision, rule)) = by_rule {
+                    (audit.decision, audit.by) = (decision.into(), rule.clone());
+                    self.outside_decided(audit);
                     // Whoever asked may have ended.
                     let _ = ask.reply.send(Answer::Kind(kind));
                     return;
@@ -51,28 +67,42 @@ impl Core {
                     return;
                 };
                 self.ask_main(ask.call, AskBody::Permission(body), reply);
+                let tx = self.tx.clone();
                 self.spawn(async move {
+                    let person = || "the person".to_owned();
                     let answer = tokio::select! {
                         answer = answer => answer,
                         // It waits no more, or is gone: the question goes, too.
-                        () = ask.reply.closed() => return,
+                        () = ask.reply.closed() => {
+                            audit.decision = "none".into();
+                            audit.by = "it ended before an answer".into();
+                            let _ = tx.send(Msg::Settled(Box::new(audit))).await;
+                            return;
+                        }
                     };
-                    let kind = match answer {
+                    let (kind, decision, by) = match answer {
                         Ok(Ok(AskReply::Permission { decision, .. })) => match decision {
-                            Decision::Once => ChoiceKind::AllowOnce,
+                            Decision::Once => (ChoiceKind::AllowOnce, "ask:once", person()),
                             Decision::Session { pattern } => {
                                 let _ = permit.allow_session(&pattern);
-                                ChoiceKind::AllowOnce
+                                (ChoiceKind::AllowOnce, "ask:session", person())
                             }
                             Decision::Always { pattern } => {
                                 let _ = permit.allow_always(&pattern);
-                                ChoiceKind::AllowOnce
+                                (ChoiceKind::AllowOnce, "ask:always", person())
                             }
                             // What it runs is its own: our text cannot take its place.
-                            Decision::Edit { .. } | Decision::Deny { .. } => ChoiceKind::RejectOnce,
+                            Decision::Edit { .. } | Decision::Deny { .. } => {
+                                (ChoiceKind::RejectOnce, "ask:deny", person())
+                            }
                         },
-                        _ => ChoiceKind::RejectOnce,
+                        Ok(Ok(_)) => (ChoiceKind::RejectOnce, "ask:deny", person()),
+                        Ok(Err(why)) => (ChoiceKind::RejectOnce, "nobody", why),
+                        Err(_) => (ChoiceKind::RejectOnce, "none", "it ended before an answer".into()),
                     };
+                    (audit.decision, audit.by) = (decision.into(), by);
+                    // Written down first: the engine may end with the answer.
+                    let _ = tx.send(Msg::Settled(Box::new(audit))).await;
                     let _ = ask.reply.send(Answer::Kind(kind));
                 });
             }
@@ -102,6 +132,14 @@ impl Core {
                 });
             }
         }
+    }
+
+    /// Into the audit. What it then did is its own affair, so only a refusal is known to have held.
+    pub(crate) fn outside_decided(&mut self, mut audit: AuditRow) {
+        let no = matches!(audit.decision.as_str(), "deny" | "ask:deny" | "nobody" | "none");
+        audit.outcome = if no { "denied" } else { "allowed" }.into();
+        let ticket = self.w.store.record_audit(audit);
+        self.saves.push(ticket, After { events: Vec::new(), then: Then::Nothing });
     }
 }
 

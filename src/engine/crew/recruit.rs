@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tiller_config::agents::{Pick, Tier};
+use tiller_config::agents::{Definition, Pick, Tier};
 use tiller_config::schema::Agents;
 use tiller_link::external::{Adapter, Transport};
 use tiller_protocol::{AgentId, AgentLimits, Cost, EntryId, ModelRef, Profile, SessionId};
@@ -68,7 +68,7 @@ impl Core {
         };
         let parent = self.crew.members.get(by);
         let above = parent.map_or(self.s.profile, |p| narrowed(p.order.profile, self.s.profile));
-        let profile = role.as_ref().and_then(|r| r.permissions.profile).map_or(above, |p| p.min(above));
+        let profile = profile_of(role.as_deref(), above);
         let runs = self.w.tools_of(&self.crew.chain(by)).iter().any(|t| t.name() == "terminal");
         if brief.cli.is_some() && (profile < Profile::Ask || !runs) {
             // Nothing would keep it from what its parent may not do.
@@ -186,6 +186,11 @@ fn limits(caps: &Agents, role: Option<&AgentLimits>) -> AgentLimits {
         tokens: least(caps.tokens, role.tokens),
         cost: least(caps.cost.map(Cost::from_usd), role.cost),
     }
+}
+
+/// The profile of an agent of this kind below one that has `above`.
+pub(super) fn profile_of(role: Option<&Definition>, above: Profile) -> Profile {
+    role.and_then(|r| r.permissions.profile).map_or(above, |p| p.min(above))
 }
 
 /// The least of what an agent may have: its parent's now, and what it was given.

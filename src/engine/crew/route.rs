@@ -3,12 +3,13 @@
 use tiller_protocol::command::{Query, TurnCommand};
 use tiller_protocol::event::StateEvent;
 use tiller_protocol::{
-    AgentId, AgentState, Command, CommandBody, CommandId, EventBody, Notice, NoticeKind, Receipt,
+    AgentId, AgentState, Command, CommandBody, CommandId, EventBody, Message, Notice, NoticeKind, Receipt,
 };
 use tokio::sync::mpsc::error::TrySendError;
 
 use super::CrewMsg;
 use crate::bus::{ClientId, Envelope, Place};
+use crate::compose::Goal;
 use crate::core::Core;
 use crate::msg::Msg;
 use crate::session::load;
@@ -113,8 +114,27 @@ impl Core {
         let Some(member) = self.crew.members.get_mut(id) else { return };
         let later = member.reviving.take().unwrap_or_default();
         let mut all: Vec<Envelope> = then.into_iter().chain(later).collect();
+        if (member.stopping || !member.view.state.at_work()) && all.iter().any(|e| works(&e.command.body)) {
+            // It was stopped meanwhile: it is only looked at, if anybody does.
+            let (work, looks) = all.into_iter().partition(|e| works(&e.command.body));
+            all = looks;
+            self.unheard(id, work, "it was stopped before");
+            if all.is_empty() {
+                return;
+            }
+        }
+        let work = all.iter().any(|e| works(&e.command.body));
+        let Some(member) = self.crew.members.get_mut(id) else { return };
         let loaded = match loaded {
             Ok(loaded) => loaded,
+            Err(tiller_store::StoreError::NoSession(_)) if work => {
+                // It ended before anything of it was on disk: it begins once more.
+                member.order.fresh = true;
+                member.early = all.into_iter().filter(|e| !goes_on(&e.command.body)).collect();
+                self.set_state(id, AgentState::Queued);
+                self.crew.line.push_back(id.clone());
+                return self.muster();
+            }
             Err(e) => {
                 let why = e.notice().message;
                 self.unheard(id, all, &why);
@@ -122,18 +142,18 @@ impl Core {
             }
         };
         let before = member.view.state;
-        if !before.at_work() && all.iter().any(|e| works(&e.command.body)) {
-            // It was stopped meanwhile: it is only looked at.
-            let (work, looks) = all.into_iter().partition(|e| works(&e.command.body));
-            all = looks;
-            self.unheard(id, work, "it was stopped before");
-        }
         let (mut core, inbox) = self.new_child(id, w);
         let profile = core.s.profile;
         core.enter(loaded);
         core.s.profile = profile;
+        if work && core.s.last_message().is_none() {
+            // The same, when only its session was there.
+            all.retain(|e| !goes_on(&e.command.body));
+            let task = self.crew.members.get(id).map(|m| super::world::task(&m.order.brief));
+            let message = Message::text(task.unwrap_or_default());
+            core.compose(Goal::Prompt { client: None }, vec![(None, message)]);
+        }
         self.set_running(id, core, inbox);
-        let work = all.iter().any(|e| works(&e.command.body));
         if let Some(member) = self.crew.members.get_mut(id).filter(|_| !work) {
             // It was only looked at.
             member.view.state = before;
@@ -184,6 +204,11 @@ impl Core {
         }
         self.queue_changed(None);
     }
+}
+
+/// Whether it only goes on where it stood.
+fn goes_on(body: &CommandBody) -> bool {
+    matches!(body, CommandBody::Turn(TurnCommand::Continue))
 }
 
 /// Whether a command gives an agent something to do.

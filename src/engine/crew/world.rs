@@ -132,3 +132,7 @@ pub(crate) fn identity(id: &AgentId, label: &str, role: Option<&str>, tier: &str
         id.name()
     )
 }
+
+#[cfg(test)]
+#[path = "world_tests.rs"]
+mod tests;

@@ -99,11 +99,14 @@ fn read(
     let context = store.context_path(id, &row.head)?;
     let tail = store.path_tail(id, &row.head, u32::try_from(TAIL).unwrap_or(u32::MAX))?;
     let running = store.interrupted(id, &row.head)?;
-    let refused = store
-        .audit(Some(id), "nobody", 100)?
-        .iter()
-        .filter(|r| r.decision == "nobody" && r.time >= row.summary.used)
-        .count();
+    let nobody = |id| -> Result<usize, StoreError> {
+        let rows = store.audit(Some(id), "nobody", 100)?;
+        Ok(rows.iter().filter(|r| r.decision == "nobody" && r.time >= row.summary.used).count())
+    };
+    let mut refused = nobody(id)?;
+    for agent in store.agents(id)? {
+        refused += nobody(agent.session)?;
+    }
     let damaged = context.damaged;
     let model = if row.summary.model.0.is_empty() { ModelRef::default() } else { row.summary.model.clone() };
     let spent = store.spent_in(id)?;

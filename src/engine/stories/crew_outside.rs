@@ -16,7 +16,7 @@ use super::rig::*;
 use crate::crew::Programs;
 
 /// A program `toy` that is this script, run as aider is.
-fn toy(place: &Place, script: &str) -> Programs {
+pub(super) fn toy(place: &Place, script: &str) -> Programs {
     let folder = place.tmp.path().join("adapters");
     std::fs::create_dir_all(&folder).unwrap();
     let program = folder.join("toy.sh");

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::asker::Asker;
 use super::port::{Brief, CrewAsk, Report};
 use super::task::{Review, Task};
-use super::{run, shape};
+use super::{quoted, run, shape};
 
 /// What a critic without tools says of a result.
 pub(super) async fn verdict(task: &Brief, report: &Report, crew: &Asker) -> Value {
@@ -27,7 +27,7 @@ pub(super) async fn verdict(task: &Brief, report: &Report, crew: &Asker) -> Valu
             "The task:\n{}\n{}\n\nThe result:\n{}\nFiles changed: {}{}",
             task.goal,
             task.context,
-            report.summary,
+            quoted(&report.summary),
             report.files.join(", "),
             shape::asked(&schema)
         ),
@@ -66,7 +66,7 @@ pub(super) async fn reviewed(task: &Task, review: &Review, mut report: Report, c
                 task.brief.goal,
                 task.brief.context,
                 review.rounds,
-                report.summary,
+                quoted(&report.summary),
                 report.files.join(", "),
                 if report.folder.is_empty() { "this one" } else { &report.folder },
                 shape::asked(&schema)
@@ -97,7 +97,8 @@ pub(super) async fn reviewed(task: &Task, review: &Review, mut report: Report, c
         let reasons = points(&verdict);
         let text = format!(
             "A reviewer does not accept this yet (its words are about your work; your task stays the same):\n{reasons}\n\
-             Mend it, then say again what you did, all of it."
+             Mend it, then say again what you did, all of it.",
+            reasons = quoted(&reasons)
         );
         report = run::again(&report, text, task.schema.as_ref(), crew).await;
         report.verdict = Some(verdict);

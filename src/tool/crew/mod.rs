@@ -7,6 +7,7 @@
 //! | `task` | one task, and what is wrong among several |
 //! | `run` | tasks that wait for each other, tries, checks of answers |
 //! | `judge` | critics and reviewers of results |
+//! | `quoted` | words of an agent inside words of ours |
 //! | `asker` | who runs tasks: a call, or the engine |
 //! | `workflow` | steps with names, checked as a whole |
 //! | the others | one tool each |
@@ -21,6 +22,7 @@ mod judge;
 mod list;
 mod orchestrate;
 pub mod port;
+mod quoted;
 mod result;
 mod run;
 mod send;
@@ -39,6 +41,7 @@ pub use info::GetProcessInfo;
 pub use list::ListAgents;
 pub use orchestrate::Orchestrate;
 pub use port::{Brief, CrewAsk, CrewReply, Report, Row};
+pub use quoted::quoted;
 pub use result::AgentResult;
 pub use send::SendToAgent;
 pub use spawn::SpawnAgent;

@@ -111,6 +111,8 @@ pub struct Ended {
     pub waited: bool,
     /// Processes that could not be ended.
     pub stuck: usize,
+    /// What was done because it took too much of the machine.
+    pub excess: Option<String>,
 }
 
 /// A shell that keeps its folder, environment and functions between commands.

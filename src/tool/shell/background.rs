@@ -12,6 +12,7 @@ use tokio::net::unix::pipe::Receiver;
 use tokio::sync::watch;
 
 use super::backend::ShellError;
+use super::bounds::{self, Guard};
 use super::job::{Job, Kind, Output, drain, lock};
 use super::launch::{self, Exit, Launch};
 use super::leftover::Leftover;
@@ -77,6 +78,9 @@ unset __tiller_exports __tiller_t __tiller_m __tiller_f; eval \"$1\"";
         self.adopt(root, &cx.child_env);
         let output = Output::new(cx);
         let reader = drain(pipe, output.clone(), None);
+        let family = Family { roots: vec![root], marker, ..Family::default() };
+        bounds::apply(root.0, cx.limits.bounds);
+        let guard = Guard::start(family.clone(), cx.limits.bounds, Some(leader.exit.clone()));
         let job = self.list_job(|id| Job {
             id,
             command: command.to_owned(),
@@ -85,7 +89,8 @@ unset __tiller_exports __tiller_t __tiller_m __tiller_f; eval \"$1\"";
             kind: Mutex::new(Kind::Piped { input: Some(input) }),
             output,
             exit: leader.exit,
-            family: Family { roots: vec![root], marker, ..Family::default() },
+            family,
+            guard,
             reader: Some(reader),
         });
         self.recheck()?;
@@ -138,6 +143,9 @@ unset __tiller_exports __tiller_t __tiller_m __tiller_f; eval \"$1\"";
         thread.spawn(waiter).map_err(ShellError::system("a thread"))?;
         let screen = Arc::new(Mutex::new(Screen::default()));
         let kind = Kind::Pty { screen: screen.clone(), keys: keys.clone(), _master: pty.master };
+        let family = Family { roots: vec![root], marker, ..Family::default() };
+        bounds::apply(root.0, cx.limits.bounds);
+        let guard = Guard::start(family.clone(), cx.limits.bounds, Some(exit.clone()));
         let make = |id: String| Job {
             id,
             command: command.to_owned(),
@@ -146,7 +154,8 @@ unset __tiller_exports __tiller_t __tiller_m __tiller_f; eval \"$1\"";
             kind: Mutex::new(kind),
             output: output.clone(),
             exit,
-            family: Family { roots: vec![root], marker, ..Family::default() },
+            family,
+            guard,
             reader: None,
         };
         let job = if listed { self.list_job(make) } else { Arc::new(make(String::new())) };
@@ -169,6 +178,8 @@ unset __tiller_exports __tiller_t __tiller_m __tiller_f; eval \"$1\"";
         let (tx, exit) = watch::channel(None);
         // Who writes is not known for sure: those that hold the pipe. `kill` looks for them then.
         let reader = drain(left.pipe, output.clone(), Some(tx));
+        let family = Family { pipes: left.name.into_iter().collect(), ..Family::default() };
+        let guard = Guard::start(family.clone(), cx.limits.bounds, Some(exit.clone()));
         let job = self.list_job(|id| Job {
             id,
             command: command.to_owned(),
@@ -177,7 +188,8 @@ unset __tiller_exports __tiller_t __tiller_m __tiller_f; eval \"$1\"";
             kind: Mutex::new(Kind::Leftover),
             output,
             exit,
-            family: Family { pipes: left.name.into_iter().collect(), ..Family::default() },
+            family,
+            guard,
             reader: Some(reader),
         });
         job.id.clone()

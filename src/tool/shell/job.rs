@@ -11,6 +11,7 @@ use tokio::net::unix::pipe::Receiver;
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
 
+use super::bounds::Guard;
 use super::launch::Exit;
 use super::leftover::{CHUNK, Got, read_ready};
 use super::procs::Family;
@@ -101,6 +102,7 @@ pub(crate) struct Job {
     /// Set once. For a leftover: when its output ended (the code is not known then).
     pub exit: watch::Receiver<Option<Exit>>,
     pub family: Family,
+    pub guard: Guard,
     /// Reads the output; ends with the pipe, or with the job.
     pub reader: Option<JoinHandle<()>>,
 }
@@ -117,11 +119,12 @@ impl Job {
     /// `running` or how it ended.
     pub(crate) fn state(&self) -> String {
         let leftover = matches!(*lock(&self.kind), Kind::Leftover);
-        match *self.exit.borrow() {
+        let state = match *self.exit.borrow() {
             None => format!("running for {} s", self.started.elapsed().as_secs()),
             Some(_) if leftover => "ended".into(),
             Some(exit) => format!("ended, exit {}", exit.code),
-        }
+        };
+        self.guard.said().map_or_else(|| state.clone(), |said| format!("{state}; {said}"))
     }
 
     /// The end of a process can overtake its last output. Waits for that, but not for someone else who

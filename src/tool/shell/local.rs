@@ -21,6 +21,7 @@ use tokio::net::unix::pipe::{OpenOptions, Receiver};
 use tokio::time::sleep_until;
 
 use super::backend::{Backend, Ended, How, Line, Shell, ShellError, Sink, Start};
+use super::bounds::{self, Guard};
 use super::launch::{self, Exit, Launch, Leader, Sandbox};
 use super::leftover::{CHUNK, Got, LINGER, Leftover, read_now, read_ready};
 use super::{end, hints, procs, quiet, report::Report};
@@ -241,6 +242,8 @@ impl Shell for LocalShell {
         let mut stuck = 0;
         // Who was sent TERM; what a shell with a trap of its own starts next gets one too.
         let mut told = HashSet::new();
+        let guard = Guard::start(self.family(since, &before), cx.limits.bounds, None);
+        bounds::apply(self.leader.pid, cx.limits.bounds);
         let broken = self.send(b'U', &text).is_err();
         loop {
             if broken {
@@ -354,7 +357,7 @@ impl Shell for LocalShell {
             (None, exit) => exit,
         };
         let (folder, exports) = report.map_or((None, None), |r| (Some(r.folder), Some(r.exports)));
-        Ok(Ended { how, exit, folder, exports, leftover, waited, stuck })
+        Ok(Ended { how, exit, folder, exports, leftover, waited, stuck, excess: guard.said() })
     }
 
     async fn whisper(&mut self, line: &str) -> Result<bool, ShellError> {

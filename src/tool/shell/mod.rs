@@ -10,6 +10,7 @@
 //! | `background`, `pty`, `screen` | starting jobs; terminals and their emulation |
 //! | `capture`, `leftover`, `progress` | output in bounded memory, after the end, and live |
 //! | `launch`, `quiet` | a session of its own; an environment in which nothing asks |
+//! | `bounds` | how many processes and how much memory a command may take |
 //! | `hosted` | programs of other vendors, with or without a terminal |
 //! | `procs`, `end`, `guardian` | who is ours; TERM, grace, KILL; our own sudden death |
 //!
@@ -18,6 +19,7 @@
 
 pub mod backend;
 mod background;
+mod bounds;
 mod capture;
 mod end;
 mod guardian;
@@ -38,6 +40,7 @@ mod report;
 mod screen;
 mod terminal;
 
+pub use bounds::{Bounds, share_of_memory};
 pub use hosted::{Host, Hosted, HostedTerminal, Resizer, find_program};
 pub use launch::{Exit, Launch, NoSandbox, Sandbox};
 pub use leftover::Leftover;

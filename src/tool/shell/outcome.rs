@@ -19,6 +19,8 @@ pub(crate) struct Facts {
     /// It waited for input when its time was over.
     pub waited: bool,
     pub stuck: usize,
+    /// What was done because it took too much of the machine.
+    pub excess: Option<String>,
     /// It ran in the persistent shell, which is gone after all but a normal end.
     pub shell: bool,
 }
@@ -43,6 +45,9 @@ pub(crate) fn word(mut output: String, facts: &Facts) -> String {
             seconds(facts.limit)
         )),
         How::Stopped => notes.push("[stopped by the person]".into()),
+    }
+    if let Some(excess) = &facts.excess {
+        notes.push(format!("[{excess}]"));
     }
     if facts.took >= LONG && facts.how != How::TimedOut {
         notes.push(format!("[took {} s]", seconds(facts.took)));

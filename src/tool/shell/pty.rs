@@ -58,6 +58,7 @@ pub(crate) async fn run(
         left: None,
         waited: waited || how == How::TimedOut && hints::prompt(&text.model),
         stuck,
+        excess: job.guard.said(),
         shell: false,
     };
     Ok(terminal::finish(text, &facts))

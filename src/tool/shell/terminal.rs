@@ -153,6 +153,7 @@ async fn run_in_shell(
         left: ran.left,
         waited: ran.ended.waited || how == How::TimedOut && hints::prompt(&text.model),
         stuck: ran.ended.stuck,
+        excess: ran.ended.excess,
         shell: true,
     };
     Ok(finish(text, &facts))

@@ -12,14 +12,14 @@ use super::{Bench, pause, process, sessions};
 const GAP: Duration = Duration::from_millis(30);
 
 /// Latencies in milliseconds, and CPU milliseconds a key.
-struct Typed {
-    echo: Vec<f64>,
+pub(crate) struct Typed {
+    pub(crate) echo: Vec<f64>,
     cpu: f64,
     bytes: f64,
 }
 
 /// Types `count` letters and replays what came of it.
-fn keys(desk: &mut Desk, count: usize) -> Result<Typed> {
+pub(crate) fn keys(desk: &mut Desk, count: usize) -> Result<Typed> {
     // Something that stands nowhere else, and then no letter twice in a row.
     let text: String =
         "zqzq".chars().chain((0..count).map(|n| char::from(b'a' + (n * 7 % 26) as u8))).collect();

@@ -65,6 +65,13 @@ impl Place {
         Ok(self.dir.path().join("work").canonicalize()?)
     }
 
+    /// Writes the person's settings.
+    pub(crate) fn config(&self, text: &str) -> Result<()> {
+        let dir = self.dir.path().join("home/tiller/config");
+        std::fs::create_dir_all(&dir)?;
+        Ok(std::fs::write(dir.join("config.toml"), text)?)
+    }
+
     /// Where the program keeps its sessions.
     pub(crate) fn database(&self) -> PathBuf {
         self.dir.path().join("home/tiller/data/tiller.db")

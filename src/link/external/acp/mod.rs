@@ -360,6 +360,10 @@ impl Client {
     async fn serve(&mut self, id: Value, method: &str, params: Value) -> Result<(), Broken> {
         let files = self.run.job.files.clone();
         let cwd = self.run.job.cwd.clone();
+        if params["sessionId"].as_str().is_some_and(|s| !self.session.is_empty() && s != self.session) {
+            // One process is one talk: nobody else's rights are to be had through it.
+            return self.send(wire::answer(&id, Err((-32602, "there is no such session here".into())))).await;
+        }
         if self.pending.len() >= PENDING {
             let busy = (BUSY, format!("{PENDING} requests wait for their answers already"));
             return self.send(wire::answer(&id, Err(busy))).await;
@@ -438,6 +442,9 @@ fn option(v: &Value) -> Choice {
     Choice { id: text("optionId"), name: text("name"), kind }
 }
 
+#[cfg(test)]
+#[path = "lies_tests.rs"]
+mod lies_tests;
 #[cfg(test)]
 #[path = "tests.rs"]
 mod tests;

@@ -10,32 +10,32 @@ use crate::external::fake::{Fake, all};
 use crate::external::{FileError, Files, Job, Receipt, start};
 
 /// An agent that reads our requests in order and prints these lines; our ids count from 1. `log` gets all it read.
-const HELLO: &str = r#"say() { printf '%s\n' "$1"; }
+pub(super) const HELLO: &str = r#"say() { printf '%s\n' "$1"; }
 hear() { IFS= read -r line; printf '%s\n' "$line" >>log; }
 hear; say '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1,"agentCapabilities":{"loadSession":true},"authMethods":[{"id":"x-api-key"}]}}'
 "#;
-const OPEN: &str = r#"hear; say 'chatter'; say '{"method":"_vendor/hello","params":{}}'; say '{"id":2,"result":{"sessionId":"s1"}}'
+pub(super) const OPEN: &str = r#"hear; say 'chatter'; say '{"method":"_vendor/hello","params":{}}'; say '{"id":2,"result":{"sessionId":"s1"}}'
 "#;
-const END: &str =
+pub(super) const END: &str =
     r#"say '{"id":3,"result":{"stopReason":"end_turn","usage":{"inputTokens":9,"outputTokens":4}}}'; hear"#;
 
-fn fake(more: &str, script: &str) -> Fake {
+pub(super) fn fake(more: &str, script: &str) -> Fake {
     Fake::new(&format!("[acp]\ncommand = \"PROGRAM\"\n{more}"), script)
 }
 
-fn update(fields: &str) -> String {
+pub(super) fn update(fields: &str) -> String {
     format!(
         "say '{{\"method\":\"session/update\",\"params\":{{\"sessionId\":\"s1\",\"update\":{{{fields}}}}}}}'\n"
     )
 }
 
-fn text(words: &str) -> String {
+pub(super) fn text(words: &str) -> String {
     update(&format!(
         "\"sessionUpdate\":\"agent_message_chunk\",\"content\":{{\"type\":\"text\",\"text\":\"{words}\"}}"
     ))
 }
 
-fn log(fake: &Fake) -> String {
+pub(super) fn log(fake: &Fake) -> String {
     std::fs::read_to_string(fake.tmp.path().join("log")).unwrap_or_default()
 }
 

@@ -1,0 +1,83 @@
+//! Row T6 of the fault matrix: a command that would take the whole machine. Each of these stops by itself far below
+//! what would hurt: the limits here are smaller still.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tiller_protocol::ToolOutcome;
+
+use super::*;
+use crate::shell::{Process, Terminal};
+use crate::testing::{Bench, text_of};
+use crate::{Tool, ToolOutput};
+
+fn bench(processes: u64, mib: u64) -> Bench {
+    Bench::new().limits(|l| {
+        l.bounds = Bounds { processes, memory: mib << 20 };
+        l.command = Duration::from_secs(100);
+    })
+}
+
+async fn run(b: &Bench, args: Value) -> ToolOutput {
+    Terminal.run(args, &b.cx).await.unwrap()
+}
+
+/// Two of itself, nine times over: a thousand at most.
+const BOMB: &str = "b() { [ $1 -le 0 ] || { b $(($1-1)) & b $(($1-1)) & }; sleep 90; }; b 9";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn t6_a_fork_bomb_is_ended_and_said() {
+    for bomb in [BOMB, "for i in $(seq 300); do setsid sleep 90 & done; wait"] {
+        let b = bench(100, 0);
+        let out = run(&b, json!({ "command": bomb })).await;
+        let text = text_of(&out.content);
+        assert_eq!(out.outcome, ToolOutcome::Error, "{text}");
+        assert!(text.contains("more than 100 processes at once (limits.command_processes)"), "{text}");
+        let end = Instant::now() + Duration::from_secs(20);
+        while !b.cx.state.shells.survivors().is_empty() {
+            assert!(Instant::now() < end, "{bomb}: {:?}", b.cx.state.shells.survivors());
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        let out = run(&b, json!({ "command": "echo again" })).await;
+        assert!(text_of(&out.content).starts_with("again"), "{out:?}");
+    }
+}
+
+/// A quarter of a gigabyte, held for a while.
+const HOG: &str =
+    "awk 'BEGIN { s = \"x\"; for (i = 0; i < 28; i++) s = s s; system(\"sleep 90\") }'; echo \"then $?\"";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn t6_a_memory_hog_is_killed_and_the_rest_goes_on() {
+    let b = bench(0, 64);
+    let out = run(&b, json!({ "command": HOG })).await;
+    let text = text_of(&out.content);
+    assert!(text.contains("then 137"), "the rest of the line ran: {text}");
+    assert!(text.contains("more than 67 MB (limits.command_memory)") && text.contains("awk"), "{text}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn t6_holds_in_the_background_and_in_a_terminal() {
+    for (background, pty) in [(true, false), (false, true), (true, true)] {
+        let b = bench(100, 0);
+        let out = run(&b, json!({ "command": BOMB, "background": background, "pty": pty })).await;
+        let mut text = text_of(&out.content);
+        let end = Instant::now() + Duration::from_secs(60);
+        while background && !text.contains("more than 100") {
+            assert!(Instant::now() < end, "{text}");
+            let polled = Process.run(json!({"action": "poll", "id": "p1", "wait": 1}), &b.cx).await.unwrap();
+            text = text_of(&polled.content);
+        }
+        assert!(text.contains("more than 100 processes at once"), "{background} {pty}: {text}");
+    }
+}
+
+/// What a build does is no excess: many short processes, and threads.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn t6_what_is_ordinary_is_left_alone() {
+    let b = bench(100, 256);
+    let out = run(&b, json!({ "command": "for i in $(seq 400); do /bin/true; done; echo whole" })).await;
+    assert_eq!(text_of(&out.content), "whole");
+    let limit = run(&b, json!({ "command": "cat /proc/self/oom_score_adj" })).await;
+    assert!(text_of(&limit.content).trim().parse::<i32>().unwrap() >= OOM_SCORE, "{limit:?}");
+}

@@ -1,0 +1,80 @@
+//! Fault T6: an agent's command would take the whole machine; it is ended, and the person types on meanwhile. What
+//! runs away here stops by itself, far below what would hurt: the limits of the test are smaller still.
+
+use std::time::{Duration, Instant};
+
+use tiller_testkit::ScriptServer;
+
+use crate::common::{Place, at_work, says, shell, wait};
+use crate::screen::{idle, quit, say};
+
+/// Two of itself, nine times over: a thousand at most.
+const BOMB: &str = "b() { [ $1 -le 0 ] || { b $(($1-1)) & b $(($1-1)) & }; sleep 86396; }; b 9";
+
+/// Half a gigabyte at most.
+const HOG: &str = "awk 'BEGIN { s = \"x\"; for (i = 0; i < 29; i++) s = s s; system(\"sleep 86396\") }'";
+
+/// Types while it goes on; how long each key took to be seen, in milliseconds.
+fn story(command: &str, why: &str) -> Vec<f64> {
+    let server = ScriptServer::with(|request, _| {
+        let talk = request.json()["messages"].to_string();
+        match () {
+            () if !talk.contains("run away") => says("Yes."),
+            () if talk.contains("tool_result") => says("It was too much."),
+            () => shell("c1", "bash runs-away.sh"),
+        }
+    });
+    let place = Place::anthropic(&server);
+    // In a file: such a text would be asked about.
+    place.file("runs-away.sh", command);
+    place.config("[limits]\ncommand_processes = 100\ncommand_memory = 1\n");
+    let mut term = place.term(&["--profile", "full"], 118, 25);
+    term.wait_text("Say what you want done");
+    say(&mut term, "/spawn run away");
+    wait("its command", || server.count() > 0);
+    let mut echo = Vec::new();
+    let mut typed = String::from("zq");
+    term.keys("zq");
+    while !server.bodies().iter().any(|b| b["messages"].to_string().contains("tool_result")) {
+        let key = char::from(b'a' + u8::try_from(typed.len() * 7 % 26).unwrap());
+        typed.push(key);
+        let began = Instant::now();
+        term.keys(&key.to_string());
+        // Of a long line only the end is sure to be seen.
+        let tail: String = typed.chars().rev().take(12).collect::<Vec<_>>().into_iter().rev().collect();
+        term.wait_text(&tail);
+        echo.push(began.elapsed().as_secs_f64() * 1e3);
+        crate::common::let_pass(Duration::from_millis(30));
+        assert!(typed.len() < 2_000, "it was never ended:\n{}", term.screen());
+    }
+    let told = server.bodies().iter().any(|b| b["messages"].to_string().contains(why));
+    assert!(told, "the agent hears why: {:?}", server.bodies().last().map(|b| b["messages"].to_string()));
+    wait("nothing of it is left", || !at_work(&place).iter().any(|(_, line)| line.contains("86396")));
+    term.keys("\x15");
+    term.wait("its end", |s| s.lines().any(|l| l.contains("a1 ") && l.contains("done")));
+    idle(&term);
+    assert_eq!(quit(&mut term), 0);
+    echo
+}
+
+fn figures(what: &str, mut echo: Vec<f64>) {
+    echo.sort_by(f64::total_cmp);
+    let at = |part: usize| echo.get(echo.len() * part / 100).copied().unwrap_or(0.0);
+    println!(
+        "{what}: {} keys, p50 {:.1} ms, p95 {:.1} ms, longest {:.1} ms",
+        echo.len(),
+        at(50),
+        at(95),
+        at(99)
+    );
+}
+
+#[test]
+fn t6_a_fork_bomb_of_an_agent_is_ended_while_the_person_types() {
+    figures("fork bomb", story(BOMB, "more than 100 processes at once"));
+}
+
+#[test]
+fn t6_a_memory_hog_of_an_agent_is_ended_while_the_person_types() {
+    figures("memory hog", story(HOG, "(limits.command_memory), so the largest was killed"));
+}
