@@ -9,6 +9,7 @@
 //! | `route`, [`global`], `asking`, `deadline`, `mouse`, [`ladder`] | what effects do, what can be done from everywhere, when questions open, what Escape does |
 //! | `view`, `frame`, [`layout`], [`header`], [`footer`], `strip`, `toast` | how the whole looks |
 //! | [`output`], [`terminal`], [`notify`] | frames to bytes, the writer thread, the terminal's modes, its window |
+//! | [`seat`], `resting` | who sits at the terminal; leaving the screen at work, and taking it again |
 //! | `stage` | which agent is on the screen |
 //! | [`statusline`] | a line of the person's own in the header |
 //! | [`plain`] | the linear face: no drawing at all |
@@ -56,11 +57,13 @@ mod outside;
 pub mod panel;
 pub mod plain;
 mod route;
+mod resting;
 mod run;
 #[cfg(test)]
 mod scene;
 #[cfg(test)]
 mod shell_tests;
+pub mod seat;
 mod signals;
 pub mod slash;
 pub mod stage;

@@ -23,6 +23,7 @@ mod footer;
 mod goal;
 mod going_back;
 mod keys;
+mod leaving;
 mod long;
 mod plain;
 mod planning;
