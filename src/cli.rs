@@ -218,6 +218,9 @@ pub enum Sub {
         /// Also when a screen is attached: that one is left
         #[arg(long)]
         take: bool,
+        /// Only look on, where a screen is attached; q leaves
+        #[arg(long, conflicts_with = "take")]
+        watch: bool,
     },
     /// Leave the screen of a workbench from another shell; what works goes on
     Detach {

@@ -11,9 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{
-    Pid, Signal, WaitOptions, getpid, kill_current_process_group, kill_process, waitpid,
-};
+use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_current_process_group, kill_process, waitpid};
 use rustix::termios::{OptionalActions, Termios, tcsetattr};
 use signal_hook::consts::{SIGCHLD, SIGCONT, SIGHUP, SIGINT, SIGTERM, SIGTSTP, SIGWINCH};
 
@@ -83,6 +81,8 @@ pub(super) struct Client {
     /// The host, where it is our child.
     child: Option<Pid>,
     inline: bool,
+    /// It looks on: keys are its own, and only leave.
+    watching: bool,
     /// How the terminal was.
     before: Option<Termios>,
     front: Front,
@@ -94,18 +94,34 @@ impl Client {
     /// `before`: how the terminal was when nobody had changed it.
     pub(super) fn of(line: UnixStream, child: Option<Pid>, inline: bool, before: Option<Termios>) -> Self {
         let lines = Lines::default();
-        Self { line, lines, child, inline, before, front: Front::Nothing, hung_up: false, exit: None }
+        let front = Front::Nothing;
+        Self { line, lines, child, inline, watching: false, before, front, hung_up: false, exit: None }
     }
 
     /// At somebody else's host. It may draw on its own screen, or on the shell's: switching back is harmless.
-    pub(super) fn with(line: UnixStream, lines: Lines, before: Option<Termios>) -> Self {
-        Self { lines, ..Self::of(line, None, false, before) }
+    /// `watching`: it draws nothing of its own, but the terminal is this process's to set and to put right.
+    pub(super) fn with(line: UnixStream, lines: Lines, before: Option<Termios>, watching: bool) -> Self {
+        Self { lines, watching, ..Self::of(line, None, false, before) }
     }
 
     /// Sits there until the host sends it away or ends.
     pub(super) fn run(mut self) -> Ended {
+        if self.watching
+            && let Some(before) = &self.before
+        {
+            let mut raw = before.clone();
+            raw.make_raw();
+            let _ = tcsetattr(io::stdin(), OptionalActions::Now, &raw);
+            let mut out = io::stdout().lock();
+            let _ = out.write_all(b"\x1b[?1049h\x1b[22;0t").and_then(|()| out.flush());
+        }
         match self.sit() {
-            Ok(ended) => ended,
+            Ok(ended) => {
+                if self.watching {
+                    self.put_right();
+                }
+                ended
+            }
             Err(e) => {
                 tracing::debug!(error = %e, "the line to the host broke");
                 self.end_front();
@@ -124,11 +140,9 @@ impl Client {
             }
             self.signals(&heard)?;
             let stdin = io::stdin();
-            let mut fds = vec![
-                PollFd::new(&self.line, PollFlags::IN),
-                PollFd::new(&heard.wake, PollFlags::IN),
-            ];
-            if matches!(self.front, Front::Text) {
+            let mut fds =
+                vec![PollFd::new(&self.line, PollFlags::IN), PollFd::new(&heard.wake, PollFlags::IN)];
+            if self.watching || matches!(self.front, Front::Text) {
                 fds.push(PollFd::from_borrowed_fd(stdin.as_fd(), PollFlags::IN));
             }
             match poll(&mut fds, None) {
@@ -140,8 +154,8 @@ impl Client {
             if wake {
                 heard.drain();
             }
-            if typed {
-                self.typed()?;
+            if typed && self.typed()? {
+                return Ok(Ended { code: 0, words: None, failed: false });
             }
             if line && !self.lines.take(&self.line)? {
                 self.end_front();
@@ -227,15 +241,20 @@ impl Client {
         Ok(())
     }
 
-    /// Something was typed below a text.
-    fn typed(&mut self) -> io::Result<()> {
+    /// Something was typed below a text, or while looking on; true: that was a wish to leave.
+    fn typed(&mut self) -> io::Result<bool> {
         let mut bytes = [0u8; 256];
         let n = rustix::io::read(io::stdin(), &mut bytes).unwrap_or(0);
+        if self.watching {
+            // q, Escape, Ctrl-C, Ctrl-D.
+            let leaves = |b: &u8| [b'q', 0x1b, 3, 4].contains(b);
+            return Ok(n == 0 || bytes.iter().take(n).any(leaves));
+        }
         if n == 0 || bytes.iter().take(n).any(|b| *b == b'\n') {
             self.front = Front::Nothing;
             self.say(&FromClient::Ran { code: Some(0), error: None })?;
         }
-        Ok(())
+        Ok(false)
     }
 
     /// The host needs the terminal no more, and neither may anything that it had us run.
@@ -263,20 +282,27 @@ impl Client {
         if let Some(code) = self.exit.or(code) {
             return Ended { code, words: None, failed: false };
         }
+        self.put_right();
+        let killed = status.and_then(|(_, s)| s.terminating_signal());
+        let how =
+            killed.map_or_else(|| "ended without a word".to_owned(), |n| format!("was killed (signal {n})"));
+        let words = format!("the workbench {how}\n  What was said is saved: `tiller -c` goes on with it.");
+        let code = 128u8.saturating_add(killed.and_then(|n| u8::try_from(n).ok()).unwrap_or(0));
+        Ended { code: if killed.is_some() { code } else { 1 }, words: Some(words), failed: true }
+    }
+
+    /// Puts the terminal right in place of a screen that cannot.
+    fn put_right(&self) {
         let wait = Timespec { tv_sec: 0, tv_nsec: 300_000_000 };
         let room = poll(&mut [PollFd::new(&io::stdout(), PollFlags::OUT)], Some(&wait));
         if room.is_ok_and(|n| n > 0) {
             let mut out = io::stdout().lock();
-            let _ = out.write_all(tiller_tui::terminal::off(self.inline).as_bytes()).and_then(|()| out.flush());
+            let _ =
+                out.write_all(tiller_tui::terminal::off(self.inline).as_bytes()).and_then(|()| out.flush());
         }
         if let Some(before) = &self.before {
             let _ = tcsetattr(io::stdin(), OptionalActions::Now, before);
         }
-        let killed = status.and_then(|(_, s)| s.terminating_signal());
-        let how = killed.map_or_else(|| "ended without a word".to_owned(), |n| format!("was killed (signal {n})"));
-        let words = format!("the workbench {how}\n  What was said is saved: `tiller -c` goes on with it.");
-        let code = 128u8.saturating_add(killed.and_then(|n| u8::try_from(n).ok()).unwrap_or(0));
-        Ended { code: if killed.is_some() { code } else { 1 }, words: Some(words), failed: true }
     }
 }
 

@@ -31,7 +31,8 @@ impl Folder {
         use std::os::unix::fs::DirBuilderExt;
         let path = state.join("hosts");
         let wrong = |why: String, hint: &str| {
-            let text = format!("Workbenches that are left at work cannot be reached: {} {why}.", path.display());
+            let text =
+                format!("Workbenches that are left at work cannot be reached: {} {why}.", path.display());
             Notice::new(NoticeKind::User, text).hint(hint)
         };
         let failed = |e: io::Error| wrong(format!("cannot be used: {e}"), "See that the folder is yours.");
@@ -52,7 +53,10 @@ impl Folder {
         };
         let stat = fstat(&fd).map_err(|e| failed(e.into()))?;
         if stat.st_uid != getuid().as_raw() {
-            return Err(wrong(format!("belongs to another user ({}), so it is not trusted", stat.st_uid), remove));
+            return Err(wrong(
+                format!("belongs to another user ({}), so it is not trusted", stat.st_uid),
+                remove,
+            ));
         }
         if stat.st_mode & 0o077 != 0 {
             fchmod(&fd, Mode::RWXU).map_err(|e| failed(e.into()))?;

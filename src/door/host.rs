@@ -175,6 +175,7 @@ impl Host {
                 let about = Box::new(self.about(to));
                 line::send(&line, &FromHost::About { about })
             }
+            Wish::Watch { place } => self.watch(line, lines, to, place),
             Wish::Attach { take, place, env } => self.attach(line, lines, to, take, place, env),
             Wish::Detach => {
                 let (tell, hear) = sync_channel(1);
@@ -242,7 +243,10 @@ impl Host {
         if let Some(sits) = self.state().seat.as_ref().filter(|_| !take) {
             let Sitting { place, since } = &sits.sitting;
             let message = format!("A screen is attached already: {place}, since {since}.");
-            let hints = vec!["`tiller attach --take` takes it over; that screen is then left.".to_owned()];
+            let hints = vec![
+                "`tiller attach --take` takes it over; that screen is then left.".to_owned(),
+                "`tiller attach --watch` looks on.".to_owned(),
+            ];
             return line::send(&line, &FromHost::Refused { message, hints });
         }
         line.set_read_timeout(None)?;
@@ -264,9 +268,27 @@ impl Host {
             input,
             output,
             words: format!("the screen was taken over by {place}"),
-            said: before.1.map(|left| format!("left at work at {}; `tiller --new` begins anew", clock_of(&left))),
+            said: before
+                .1
+                .map(|left| format!("left at work at {}; `tiller --new` begins anew", clock_of(&left))),
         };
         to.seat(SeatMsg::Arrive(arrival));
+        conn.hear(lines, to.clone())
+    }
+
+    fn watch(&self, line: UnixStream, mut lines: Lines, to: &UiSender, place: String) -> io::Result<()> {
+        let Some(terminal) = lines.fds.pop() else { return Err(io::ErrorKind::InvalidInput.into()) };
+        lines.fds.clear();
+        if self.state().seat.is_none() {
+            let message = "Nobody sits at that screen, so there is nothing to watch.".to_owned();
+            let hints = vec!["`tiller attach` sits down at it.".to_owned()];
+            return line::send(&line, &FromHost::Refused { message, hints });
+        }
+        line.set_read_timeout(None)?;
+        line::send(&line, &FromHost::Welcome)?;
+        let id = self.next.fetch_add(1, Ordering::Relaxed);
+        let conn = Conn::new(id, line, Sitting { place, since: self.clock.now().to_rfc3339() });
+        to.seat(SeatMsg::Watch(Arc::clone(&conn) as Arc<dyn Seat>, terminal));
         conn.hear(lines, to.clone())
     }
 

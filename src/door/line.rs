@@ -6,14 +6,20 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 
 use rustix::net::{
-    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
-    recvmsg, sendmsg,
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
+    SendFlags, recvmsg, sendmsg,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 /// Bytes of a line at most: a conversation that is written out is one.
 const LONGEST: usize = 64 << 20;
+
+/// Descriptors are closed on exec from the first moment on, where the system can do that.
+#[cfg(target_os = "linux")]
+const FLAGS: RecvFlags = RecvFlags::CMSG_CLOEXEC;
+#[cfg(not(target_os = "linux"))]
+const FLAGS: RecvFlags = RecvFlags::empty();
 
 fn text(message: &impl Serialize) -> io::Result<Vec<u8>> {
     let mut line = serde_json::to_vec(message)?;
@@ -27,7 +33,11 @@ pub(super) fn send(mut to: &UnixStream, message: &impl Serialize) -> io::Result<
 }
 
 /// Sends one, and descriptors with its first byte.
-pub(super) fn send_with(to: &UnixStream, message: &impl Serialize, fds: [BorrowedFd<'_>; 2]) -> io::Result<()> {
+pub(super) fn send_with(
+    to: &UnixStream,
+    message: &impl Serialize,
+    fds: [BorrowedFd<'_>; 2],
+) -> io::Result<()> {
     let line = text(message)?;
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
     let mut beside = SendAncillaryBuffer::new(&mut space);
@@ -64,16 +74,19 @@ impl Lines {
         let mut piece = [0u8; 4096];
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
         let mut beside = RecvAncillaryBuffer::new(&mut space);
-        let flags = RecvFlags::CMSG_CLOEXEC;
         let got = loop {
-            match recvmsg(from, &mut [IoSliceMut::new(&mut piece)], &mut beside, flags) {
+            match recvmsg(from, &mut [IoSliceMut::new(&mut piece)], &mut beside, FLAGS) {
                 Err(rustix::io::Errno::INTR) => {}
                 other => break other?,
             }
         };
         for message in beside.drain() {
             if let RecvAncillaryMessage::ScmRights(fds) = message {
-                self.fds.extend(fds);
+                for fd in fds {
+                    // Where it could not be asked for: what is started from here must not have it.
+                    rustix::io::fcntl_setfd(&fd, rustix::io::FdFlags::CLOEXEC)?;
+                    self.fds.push(fd);
+                }
             }
         }
         self.bytes.extend_from_slice(piece.get(..got.bytes).unwrap_or_default());

@@ -85,6 +85,17 @@ pub(crate) fn ended(folder: &Folder, project: &Path) -> Vec<WorkEnded> {
     folder.names(Some(project), ".ended").into_iter().filter_map(take).collect()
 }
 
+/// How a visitor comes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Come {
+    /// To sit down where nobody sits.
+    Sit,
+    /// Also where somebody does.
+    Take,
+    /// To look on.
+    Watch,
+}
+
 /// Sits down at it, and stays until the end.
 ///
 /// # Errors
@@ -92,12 +103,15 @@ pub(crate) fn ended(folder: &Folder, project: &Path) -> Vec<WorkEnded> {
 pub(crate) fn attach(
     folder: &Folder,
     name: &str,
-    take: bool,
+    come: Come,
     env: &dyn Fn(&str) -> Option<String>,
 ) -> Result<Ended, Notice> {
     let before = rustix::termios::tcgetattr(io::stdin()).ok();
     let brought = OF_TERMINAL.iter().filter_map(|n| Some(((*n).to_owned(), env(n)?))).collect();
-    let sit = Wish::Attach { take, place: place(env), env: brought };
+    let sit = match come {
+        Come::Watch => Wish::Watch { place: place(env) },
+        _ => Wish::Attach { take: come == Come::Take, place: place(env), env: brought },
+    };
     let join = || -> io::Result<UnixStream> {
         let line = folder.connect(name)?;
         line.set_read_timeout(Some(PATIENCE))?;
@@ -116,7 +130,7 @@ pub(crate) fn attach(
         Err(e) => return Err(broken(&e)),
     }
     line.set_read_timeout(None).map_err(|e| broken(&e))?;
-    Ok(Client::with(line, lines, before).run())
+    Ok(Client::with(line, lines, before, come == Come::Watch).run())
 }
 
 /// Sends whoever sits there away; what works goes on. Gives what was left at work.

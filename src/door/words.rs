@@ -45,6 +45,8 @@ pub(super) struct Visit {
 pub(super) enum Wish {
     /// To sit at the screen; the terminal's two descriptors come with it. `take`: also when somebody does.
     Attach { take: bool, place: String, env: BTreeMap<String, String> },
+    /// To look on; the terminal's two descriptors come with it.
+    Watch { place: String },
     /// What runs here?
     About,
     /// Whoever sits there shall leave, and the work go on.

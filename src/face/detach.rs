@@ -8,7 +8,8 @@ use tiller_protocol::{Notice, NoticeKind};
 use tiller_tui::text::clean;
 
 use super::{Exit, json_line, say};
-use crate::door::{Folder, visit};
+use crate::door::Folder;
+use crate::door::visit::{self, Come};
 use crate::wire::Setup;
 
 /// Which one is meant.
@@ -96,15 +97,15 @@ fn one(mut found: Vec<visit::Found>, fit: impl Fn(&visit::Found) -> bool) -> Res
 }
 
 /// `tiller attach`.
-pub(super) fn attach(setup: &Setup, session: Option<&str>, take: bool) -> Result<Exit, Notice> {
+pub(super) fn attach(setup: &Setup, session: Option<&str>, come: Come) -> Result<Exit, Notice> {
     let folder = folder(setup)?;
     let found = meant(setup, &folder, &Which { session, all: false })?;
-    let found = one(found, |f| f.about.screen.is_none())?;
-    sit(setup, &folder, &found.name, take)
+    let found = one(found, |f| f.about.screen.is_some() == (come == Come::Watch))?;
+    sit(setup, &folder, &found.name, come)
 }
 
 /// Sits down there and stays until the end.
-fn sit(setup: &Setup, folder: &Folder, name: &str, take: bool) -> Result<Exit, Notice> {
+fn sit(setup: &Setup, folder: &Folder, name: &str, come: Come) -> Result<Exit, Notice> {
     if !std::io::stdin().is_terminal() || !std::io::stdout().is_terminal() {
         return Err(Notice::new(NoticeKind::User, "Standard input and output must be a terminal."));
     }
@@ -112,7 +113,7 @@ fn sit(setup: &Setup, folder: &Folder, name: &str, take: bool) -> Result<Exit, N
         let text = format!("A screen cannot be drawn here, because of {why}.");
         return Err(Notice::new(NoticeKind::User, text).hint("Attach from another terminal."));
     }
-    visit::attach(folder, name, take, &*setup.env).map(super::ended)
+    visit::attach(folder, name, come, &*setup.env).map(super::ended)
 }
 
 /// Before a new workbench is started: one of this project that was left at work is gone back to.
@@ -131,7 +132,7 @@ pub(super) fn instead(setup: &Setup, open: &crate::cli::Open) -> Option<Result<E
     }
     // The one that was left last; whatever comes between the look and the try starts a new one.
     let last = found.into_iter().max_by(|a, b| a.about.left.cmp(&b.about.left))?;
-    match sit(setup, &folder, &last.name, false) {
+    match sit(setup, &folder, &last.name, Come::Sit) {
         Err(_) => None,
         sat => Some(sat),
     }
@@ -182,7 +183,10 @@ pub(super) fn stop(setup: &Setup, which: &Which<'_>) -> Result<Exit, Notice> {
     for f in &found {
         let was = visit::stop(&folder, f)?;
         let title = if f.about.title.is_empty() { &f.about.project } else { &f.about.title };
-        text.push_str(&format!("Ended: {} (was at work: {was}). `tiller -c` goes on with it.\n", clean::plain(title)));
+        text.push_str(&format!(
+            "Ended: {} (was at work: {was}). `tiller -c` goes on with it.\n",
+            clean::plain(title)
+        ));
     }
     say(&text)
 }

@@ -113,6 +113,9 @@ const CHECKS: &[Named] = &[
         if !s.config.config.detach.enabled {
             return (Health::Ok, "switched off (detach.enabled)".into(), None);
         }
+        if std::fs::symlink_metadata(s.places.state.join("hosts")).is_err() {
+            return (Health::Ok, "screens can be left at work; none was yet".into(), None);
+        }
         match crate::door::Folder::open(&s.places.state) {
             Ok(folder) => {
                 let n = crate::door::visit::all(&folder, None).len();

@@ -37,6 +37,7 @@ use tiller_protocol::{Notice, NoticeKind};
 use tiller_tui::text::clean;
 
 use crate::cli::{Cli, Common, Sub};
+use crate::door::visit::Come;
 use crate::wire::Setup;
 
 /// Exit codes, as `contract.md` promises them.
@@ -136,7 +137,14 @@ fn dispatch(cli: Cli) -> Result<Exit, Notice> {
         Some(Sub::Completions { shell }) => complete::completions(shell),
         Some(Sub::Man) => complete::man(),
         Some(Sub::Ps { json }) => detach::list(&here()?, json),
-        Some(Sub::Attach { session, take }) => detach::attach(&here()?, session.as_deref(), take),
+        Some(Sub::Attach { session, take, watch }) => {
+            let come = match (take, watch) {
+                (true, _) => Come::Take,
+                (_, true) => Come::Watch,
+                _ => Come::Sit,
+            };
+            detach::attach(&here()?, session.as_deref(), come)
+        }
         Some(Sub::Detach { session }) => detach::detach(&here()?, session.as_deref()),
         Some(Sub::Stop { session, all }) => {
             detach::stop(&here()?, &detach::Which { session: session.as_deref(), all })

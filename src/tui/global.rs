@@ -26,7 +26,11 @@ pub const ACTIONS: &[ActionSpec] = &[
     ActionSpec::new("global.stop", "stop", "Stop the running turn"),
     ActionSpec::new("global.try_now", "try now", "Do not wait for the next try of a failed request"),
     ActionSpec::new("global.quit", "quit", "Save and quit"),
-    ActionSpec::new("global.detach", "leave at work", "Leave the screen; what works goes on, `tiller` comes back to it"),
+    ActionSpec::new(
+        "global.detach",
+        "leave at work",
+        "Leave the screen; what works goes on, `tiller` comes back to it",
+    ),
     ActionSpec::new("global.suspend", "suspend", "Stop the program and go back to the shell"),
     ActionSpec::new("global.redraw", "redraw", "Draw the whole screen anew"),
     ActionSpec::key_only("global.repeat", "repeat", "Do the last action again"),

@@ -15,6 +15,7 @@ use crate::run::Loop;
 use crate::seat::{Arrival, Facts, LOOK, Left, Presence, REST, Said, SeatMsg};
 use crate::terminal::{Modes, QUERIES, Terminal};
 use crate::ui::{Exit, UiError, escape_wait};
+use crate::watchers::Watcher;
 
 impl Loop {
     /// What the client says, and whoever asks from elsewhere.
@@ -23,9 +24,18 @@ impl Loop {
             SeatMsg::From(id, said) if self.seating.seat.as_ref().is_some_and(|s| s.id() == id) => {
                 self.said(said);
             }
+            SeatMsg::From(id, said) if self.seating.watchers.has(id) => match said {
+                Said::Resized => {
+                    self.seating.watchers.resized(id);
+                    self.app.dirty = true;
+                }
+                Said::Gone | Said::Signal(_) => self.seating.watchers.remove(id),
+                Said::Continued(_) | Said::Stop => {}
+            },
             // A client that was sent away; it has ended, or is about to.
             SeatMsg::From(..) => {}
             SeatMsg::Arrive(arrival) => self.arrive(arrival),
+            SeatMsg::Watch(seat, terminal) => self.watch(seat, terminal),
             SeatMsg::Facts(tell) => tell(self.facts()),
             SeatMsg::Leave(tell) => {
                 let may = if self.seating.presence == Presence::Away {
@@ -39,7 +49,22 @@ impl Loop {
     }
 
     fn facts(&self) -> Facts {
-        Facts { ended: self.seating.ended, ..Facts::of(&self.app.model) }
+        let lines = self.seating.lines.len();
+        Facts { lines, ended: self.seating.ended, ..Facts::of(&self.app.model) }
+    }
+
+    fn watch(&mut self, seat: std::sync::Arc<dyn crate::seat::Seat>, terminal: std::os::fd::OwnedFd) {
+        if self.seating.presence == Presence::Away {
+            return seat.leave("nobody sits there, so there is nothing to watch");
+        }
+        match Watcher::new(std::sync::Arc::clone(&seat), terminal, self.tx.clone()) {
+            Ok(watcher) => {
+                self.seating.watchers.add(watcher);
+                self.app.dirty = true;
+                self.app.say("somebody looks on from another terminal");
+            }
+            Err(e) => seat.leave(&format!("the terminal cannot be used: {e}")),
+        }
     }
 
     fn said(&mut self, said: Said) {
@@ -94,7 +119,7 @@ impl Loop {
 
     /// Something works here, or is about to.
     fn works(&self) -> bool {
-        self.app.model.ready && (!self.outbox.is_empty() || Facts::of(&self.app.model).at_work())
+        self.app.model.ready && (!self.outbox.is_empty() || self.facts().at_work())
     }
 
     /// Why the screen cannot be left, as a sentence.
@@ -106,7 +131,10 @@ impl Loop {
         if !self.works() {
             return Err("Nothing is at work here, so there is nothing to leave.".into());
         }
-        let words = format!("{} left at work", Facts::of(&self.app.model).words());
+        let words = format!(
+            "{} left at work\n  `tiller` in this folder comes back to it, `tiller stop` ends it",
+            self.facts().words()
+        );
         self.away(&words);
         Ok(())
     }
@@ -139,6 +167,7 @@ impl Loop {
             (host.left)(Left::By(seat.id()));
             seat.leave(words);
         }
+        self.seating.watchers.dismiss("the screen was left");
         self.app.model.away = true;
     }
 

@@ -223,6 +223,7 @@ impl Loop {
         match &msg {
             Msg::Key(_) | Msg::Paste(_) | Msg::Mouse(_) => self.urgent = true,
             Msg::Engine(event) => {
+                self.seating.heard(event);
                 let flowing = is_words(event);
                 self.urgent |= flowing && !self.flowing;
                 self.flowing = flowing;
@@ -248,7 +249,9 @@ impl Loop {
             Msg::Terminal(TerminalFact::Mode(2004, 0)) => self.no_pastes(),
             _ => {}
         }
+        let written = matches!(msg, Msg::Written);
         self.app.update(msg);
+        self.app.dirty |= written && self.seating.watchers.behind();
         self.tasks();
     }
 
@@ -273,6 +276,7 @@ impl Loop {
         self.last = now;
         self.urgent = false;
         let cursor = self.app.draw(&mut self.buf);
+        self.seating.watchers.show(&self.buf, cursor);
         let mut out = self.writer.spare();
         self.encoder.frame(&mut self.buf, cursor, &mut out);
         self.writer.write(out);
@@ -305,7 +309,10 @@ impl Loop {
     pub(crate) fn tasks(&mut self) {
         for task in self.app.take_tasks() {
             match task {
-                Task::Send(c) => self.outbox.push_back(c),
+                Task::Send(c) => {
+                    self.seating.sent(&c);
+                    self.outbox.push_back(c);
+                }
                 Task::Copy { text, what } => self.copy(&text, what),
                 Task::Suspend(external, owner) => self.suspend(external, owner),
                 Task::Job(job, token) => self.spawn(job, token),

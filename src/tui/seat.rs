@@ -7,8 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tiller_config::schema::OnHangup;
-use tiller_protocol::AgentState;
-use tiller_protocol::event::TurnStatus;
+use tiller_protocol::command::TurnCommand;
+use tiller_protocol::event::{ToolEvent, TurnStatus};
+use tiller_protocol::{AgentState, Command, CommandBody, CommandId, Event, EventBody};
 
 use crate::model::{Model, Process};
 
@@ -75,6 +76,8 @@ pub enum Said {
 pub enum SeatMsg {
     From(u64, Said),
     Arrive(Arrival),
+    /// Somebody wants to look on at this terminal.
+    Watch(Arc<dyn Seat>, OwnedFd),
     /// What runs here.
     Facts(Box<dyn FnOnce(Facts) + Send>),
     /// Leave the screen; hears why not.
@@ -96,6 +99,8 @@ pub struct Facts {
     pub processes: usize,
     /// A goal is pursued.
     pub goal: bool,
+    /// Shell lines of the person's that run.
+    pub lines: usize,
     /// How the last turn ended that ended while nobody looked.
     pub ended: Option<TurnStatus>,
 }
@@ -114,13 +119,14 @@ impl Facts {
             waiting: crate::header::needs_you(m),
             processes: m.processes.iter().filter(|p| Process::lives(p)).count(),
             goal: main.goal.as_ref().is_some_and(|g| g.state.active()),
+            lines: 0,
             ended: None,
         }
     }
 
     /// Something works, or waits for the person's word. An agent that the person paused does neither.
     pub fn at_work(&self) -> bool {
-        self.turn || self.goal || self.agents + self.waiting + self.processes > 0
+        self.turn || self.goal || self.agents + self.waiting + self.processes + self.lines > 0
     }
 
     /// In words: `a turn, 2 agents (1 waits for you)`.
@@ -139,6 +145,7 @@ impl Facts {
         };
         all.extend(count(self.agents, "an agent", "agents"));
         all.extend(count(self.processes, "a background process", "background processes"));
+        all.extend(count(self.lines, "a shell line", "shell lines"));
         let mut text = if all.is_empty() { "nothing".to_owned() } else { all.join(", ") };
         if let Some(waits) = count(self.waiting, "1 waits for you", "wait for you") {
             text.push_str(&format!(" ({waits})"));
@@ -177,12 +184,30 @@ pub(crate) struct Seating {
     pub(crate) ending: bool,
     /// How the last turn ended while nobody looked.
     pub(crate) ended: Option<TurnStatus>,
+    /// Shell lines that were sent and have not ended: the engine tells of their end only.
+    pub(crate) lines: Vec<CommandId>,
+    pub(crate) watchers: crate::watchers::Watchers,
 }
 
 impl Seating {
     pub(crate) fn new(host: Option<Host>) -> Self {
         let seat = host.as_ref().map(|h| Arc::clone(&h.seat));
         Self { host, seat, ..Self::default() }
+    }
+
+    /// A command goes to the engine.
+    pub(crate) fn sent(&mut self, command: &Command) {
+        if self.host.is_some() && matches!(command.body, CommandBody::Turn(TurnCommand::Shell { .. })) {
+            self.lines.push(command.id);
+        }
+    }
+
+    /// What came of one: its line has run, or was refused.
+    pub(crate) fn heard(&mut self, event: &Event) {
+        let over = matches!(event.body, EventBody::Tool(ToolEvent::ShellLine { .. }) | EventBody::Reply(_));
+        if let Some(cause) = event.cause.filter(|_| over) {
+            self.lines.retain(|id| *id != cause);
+        }
     }
 
     /// Something may be drawn.

@@ -42,8 +42,12 @@ fn ps(place: &Place) -> Vec<Value> {
 fn leave(term: &mut Term) {
     term.keys("\x18D");
     assert_eq!(term.wait_exit(), 0, "{}", term.screen());
-    assert!(term.screen().contains("left at work"), "{}", term.screen());
-    assert_eq!(term.kept(), Vec::<&str>::new());
+    told(term, "left at work");
+}
+
+/// It has ended: its last words are there, and the terminal is as it was. They may still be on their way.
+fn told(term: &Term, words: &str) {
+    wait(words, || term.screen().contains(words) && term.kept().is_empty());
 }
 
 fn go(place: &Place) {
@@ -67,7 +71,11 @@ fn left_at_work_and_taken_again_on_another_terminal() {
     assert!(rows.len() == 1 && rows[0]["screen"].is_object(), "{rows:?}");
     leave(&mut term);
     let rows = ps(&place);
-    assert_eq!((rows.len(), &rows[0]["turn"], &rows[0]["screen"]), (1, &json!(true), &Value::Null), "{rows:?}");
+    assert_eq!(
+        (rows.len(), &rows[0]["turn"], &rows[0]["screen"]),
+        (1, &json!(true), &Value::Null),
+        "{rows:?}"
+    );
     let said = place.ok(&["ps"]);
     assert!(said.contains("at work: a turn; left at"), "{said}");
     // Another size, another kind of terminal. What was typed is there, and what runs.
@@ -91,14 +99,16 @@ fn the_work_goes_on_ends_by_itself_and_is_told_at_the_next_start() {
     // Nothing works any more: nothing runs any more.
     wait("the end", || at_work(&place).is_empty());
     assert_eq!(model.left(), 0, "the turn went on to its end");
-    let mut term = place.term(&[], 118, 25);
+    // What was typed is of this folder, and there in the next window.
+    let term = place.term(&[], 118, 25);
+    term.wait_text("half a draft");
     term.wait_text("left at work, is done since");
-    assert_eq!(crate::screen::quit(&mut term), 0);
+    end(term, &place);
     let mut term = place.term(&["-c"], 100, 30);
     let screen = term.wait_text("All is done now.");
     assert!(!screen.contains("is done since"), "told once: {screen}");
-    term.wait_text("half a draft");
-    end(term, &place);
+    idle(&term);
+    assert_eq!(crate::screen::quit(&mut term), 0);
 }
 
 #[test]
@@ -119,8 +129,7 @@ fn a_broken_line_leaves_what_works_at_work_and_ends_what_does_not() {
     signal(term.pid().unwrap(), Signal::HUP);
     let mut term = term;
     assert_eq!(term.wait_exit(), 129);
-    wait("the end", || at_work(&place).is_empty());
-    assert_eq!(term.kept(), Vec::<&str>::new());
+    wait("the end", || at_work(&place).is_empty() && term.kept().is_empty());
 }
 
 /// The turn is over; what is typed may stand in the composer.
@@ -135,16 +144,33 @@ fn a_second_screen_is_told_of_the_first_and_may_take_it_over() {
     let mut first = busy(&model, &place);
     let mut second = place.term(&["attach"], 100, 30);
     assert_eq!(second.wait_exit(), 2);
-    let said = second.screen();
-    assert!(said.contains("A screen is attached already") && said.contains("--take"), "{said}");
+    told(&second, "A screen is attached already");
+    told(&second, "--take");
     let second = place.term(&["attach", "--take"], 90, 24);
     second.wait_text("half a draft");
     assert_eq!(first.wait_exit(), 0);
-    assert!(first.screen().contains("was taken over"), "{}", first.screen());
-    assert_eq!(first.kept(), Vec::<&str>::new());
+    told(&first, "was taken over");
     go(&place);
     second.wait_text("All is done now.");
     end(second, &place);
+}
+
+#[test]
+fn another_terminal_may_look_on() {
+    let (model, place) = model();
+    let first = busy(&model, &place);
+    let mut second = place.term(&["attach", "--watch"], 60, 20);
+    second.wait_text("wait for go");
+    // Its keys go nowhere.
+    second.keys("x");
+    go(&place);
+    first.wait_text("All is done now.");
+    second.wait_text("All is done now.");
+    assert!(!first.screen().contains("half a draftx"), "{}", first.screen());
+    second.keys("q");
+    assert_eq!(second.wait_exit(), 0);
+    wait("the terminal as it was", || second.kept().is_empty());
+    end(first, &place);
 }
 
 #[test]
@@ -213,8 +239,7 @@ fn killed_on_either_side_of_the_line() {
     let host = u32::try_from(rows[0]["pid"].as_u64().unwrap()).unwrap();
     signal(host, Signal::KILL);
     assert_ne!(term.wait_exit(), 0);
-    assert!(term.screen().contains("the workbench ended without a word"), "{}", term.screen());
-    assert_eq!(term.kept(), Vec::<&str>::new());
+    told(&term, "the workbench ended without a word");
     wait("the end of its children", || at_work(&place).is_empty());
     assert_eq!(ps(&place), Vec::<Value>::new(), "its socket is no obstacle");
 }
@@ -225,8 +250,7 @@ fn a_killed_host_is_told_by_its_first_client() {
     let mut term = busy(&model, &place);
     signal(term.host().unwrap(), Signal::KILL);
     assert_eq!(term.wait_exit(), 137);
-    assert!(term.screen().contains("was killed (signal 9)"), "{}", term.screen());
-    assert_eq!(term.kept(), Vec::<&str>::new());
+    told(&term, "was killed (signal 9)");
     wait("the end of its children", || at_work(&place).is_empty());
 }
 
@@ -236,31 +260,23 @@ fn an_editor_runs_in_the_foreground_and_an_end_does_not_wait_for_it() {
     // It needs a terminal of its own: one that it controls.
     let editor = place.user.join("edit.sh");
     let script = "#!/bin/sh\nif (: </dev/tty) 2>/dev/null; then echo 'EDITOR WITH A TERMINAL'; fi\n\
-                  echo more >>\"$1\"\nread x\n";
+                  echo added >>\"$1\"\nread x\n";
     std::fs::write(&editor, script).unwrap();
     std::fs::set_permissions(&editor, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     place.set("EDITOR", &editor.display().to_string());
     let mut term = busy(&model, &place);
     term.keys("\x07");
-    if crate::common::poll(std::time::Duration::from_secs(3), || {
-        term.screen().contains("EDITOR WITH A TERMINAL").then_some(())
-    })
-    .is_none()
-    {
-        term.keys("\x15/editor\r");
-    }
     term.wait_text("EDITOR WITH A TERMINAL");
     term.keys("\r");
-    term.wait_text("more");
+    term.wait_text("added");
     term.keys("\x15");
-    term.wait_gone("more");
+    term.wait_gone("added");
     say(&mut term, "/editor");
     term.wait_text("EDITOR WITH A TERMINAL");
     // The work is ended from elsewhere while it is open.
     place.ok(&["stop"]);
     term.wait_exit();
-    wait("the end of all of it", || at_work(&place).is_empty());
-    assert_eq!(term.kept(), Vec::<&str>::new());
+    wait("the end of all of it", || at_work(&place).is_empty() && term.kept().is_empty());
 }
 
 #[test]
