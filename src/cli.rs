@@ -39,6 +39,9 @@ pub struct Open {
     /// Continue this session
     #[arg(long, value_name = "ID")]
     pub session: Option<String>,
+    /// Begin anew, also where a workbench was left at work
+    #[arg(long, conflicts_with_all = ["cont", "session"])]
+    pub new: bool,
     /// Linear text without redraws, for screen readers and simple terminals
     #[arg(long)]
     pub plain: bool,
@@ -202,6 +205,37 @@ pub enum Sub {
     },
     /// Print the man page
     Man,
+    /// Workbenches that run: what is at work, and on which screen
+    Ps {
+        /// One JSON object a line on standard output
+        #[arg(long)]
+        json: bool,
+    },
+    /// Go back to a workbench that was left at work
+    Attach {
+        /// The beginning of its session's id, where several run; `tiller ps` shows them
+        session: Option<String>,
+        /// Also when a screen is attached: that one is left
+        #[arg(long)]
+        take: bool,
+        /// Only look on, where a screen is attached; q leaves
+        #[arg(long, conflicts_with = "take")]
+        watch: bool,
+    },
+    /// Leave the screen of a workbench from another shell; what works goes on
+    Detach {
+        /// The beginning of its session's id
+        session: Option<String>,
+    },
+    /// End a workbench that was left at work; everything is saved
+    Stop {
+        /// The beginning of its session's id
+        #[arg(conflicts_with = "all")]
+        session: Option<String>,
+        /// All that run
+        #[arg(long)]
+        all: bool,
+    },
 }
 
 /// `tiller demo`.

@@ -26,7 +26,7 @@
 //! | [`link`] | the outside world: file watcher, git, agent programs of other vendors | protocol, tool |
 //! | [`engine`] | bus, turn, context, sessions | all above |
 //! | [`tui`] | the screen | protocol, config |
-//! | `main`, [`wire`], [`face`] | arguments, composition, the faces without a screen | all |
+//! | `main`, [`wire`], [`face`], `door` | arguments, composition, the faces without a screen, leaving the screen at work | all |
 //!
 //! Each room is a crate of its own under `src/`, so this table is enforced by the compiler: its manifest is the
 //! list of what it may use.
@@ -71,5 +71,6 @@ pub use tiller_tool as tool;
 pub use tiller_tui as tui;
 
 pub mod cli;
+mod door;
 pub mod face;
 pub mod wire;

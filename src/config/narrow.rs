@@ -26,6 +26,7 @@ const NEVER: &[(&str, &str)] = &[
     ("embeddings", "it could send your text to another server"),
     ("watch", "it could hide changes from you"),
     ("snapshots", "it could leave your files without a way back"),
+    ("detach", "it could keep work running that you believe ended"),
     ("context", "it could change what the model is told"),
 ];
 

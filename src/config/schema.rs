@@ -24,6 +24,7 @@ pub struct Config {
     pub watch: Watch,
     pub snapshots: Snapshots,
     pub agents: Agents,
+    pub detach: Detach,
 }
 
 /// Models by role, each `provider/model`.
@@ -228,6 +229,33 @@ pub enum BranchSummary {
     Ask,
     Never,
     Always,
+}
+
+/// What becomes of the work when the terminal is lost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum OnHangup {
+    /// It goes on while something works, and then ends.
+    #[default]
+    Work,
+    /// It is stopped and saved.
+    End,
+}
+
+/// Leaving the screen while the work goes on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Detach {
+    /// The workbench can be left at work, and come back to.
+    pub enabled: bool,
+    /// When the window is closed or the line breaks: `work` goes on while something works, `end` stops it.
+    pub on_hangup: OnHangup,
+}
+
+impl Default for Detach {
+    fn default() -> Self {
+        Self { enabled: true, on_hangup: OnHangup::Work }
+    }
 }
 
 /// The screen.

@@ -109,6 +109,21 @@ const CHECKS: &[Named] = &[
             None,
         )
     }),
+    ("terminal", "detach", |s| {
+        if !s.config.config.detach.enabled {
+            return (Health::Ok, "switched off (detach.enabled)".into(), None);
+        }
+        if std::fs::symlink_metadata(s.places.state.join("hosts")).is_err() {
+            return (Health::Ok, "screens can be left at work; none was yet".into(), None);
+        }
+        match crate::door::Folder::open(&s.places.state) {
+            Ok(folder) => {
+                let n = crate::door::visit::all(&folder, None).len();
+                (Health::Ok, format!("screens can be left at work; {n} run now (`tiller ps`)"), None)
+            }
+            Err(n) => (Health::Warn, n.message, n.hints.into_iter().next()),
+        }
+    }),
     ("settings", "config", |s| {
         let all: Vec<String> = s.config.problems.iter().map(ToString::to_string).collect();
         let mend = "Mend it; until then a file with a mistake is left out as a whole.";

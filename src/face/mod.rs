@@ -8,6 +8,7 @@ mod compare;
 mod complete;
 mod connect;
 mod costs;
+mod detach;
 mod doctor;
 mod exec;
 mod exec_ends;
@@ -37,6 +38,7 @@ use tiller_protocol::{Notice, NoticeKind};
 use tiller_tui::text::clean;
 
 use crate::cli::{Cli, Common, Sub};
+use crate::door::visit::Come;
 use crate::wire::Setup;
 
 /// Exit codes, as `contract.md` promises them.
@@ -51,6 +53,8 @@ pub enum Exit {
     Interrupted,
     /// Ended by this signal.
     Signal(u8),
+    /// As another process of ours said.
+    Code(u8),
 }
 
 impl Exit {
@@ -65,6 +69,7 @@ impl Exit {
             Self::Store => 5,
             Self::Interrupted => 130,
             Self::Signal(n) => 128u8.saturating_add(n),
+            Self::Code(n) => n,
         }
     }
 }
@@ -104,7 +109,7 @@ pub fn run(cli: Cli) -> ExitCode {
 /// The workbench with a setup that was read already: whoever embeds it may have changed its clock or
 /// environment.
 pub fn workbench(setup: Setup, open: crate::cli::Open) -> ExitCode {
-    ExitCode::from(workbench::show(setup, open, None).unwrap_or_else(|n| fail(&n)).code())
+    ExitCode::from(workbench::show(setup, open, None, None).unwrap_or_else(|n| fail(&n)).code())
 }
 
 fn dispatch(cli: Cli) -> Result<Exit, Notice> {
@@ -132,6 +137,19 @@ fn dispatch(cli: Cli) -> Result<Exit, Notice> {
         Some(Sub::Config { schema, origin }) => show::config(&here()?, schema, origin),
         Some(Sub::Completions { shell }) => complete::completions(shell),
         Some(Sub::Man) => complete::man(),
+        Some(Sub::Ps { json }) => detach::list(&here()?, json),
+        Some(Sub::Attach { session, take, watch }) => {
+            let come = match (take, watch) {
+                (true, _) => Come::Take,
+                (_, true) => Come::Watch,
+                _ => Come::Sit,
+            };
+            detach::attach(&here()?, session.as_deref(), come)
+        }
+        Some(Sub::Detach { session }) => detach::detach(&here()?, session.as_deref()),
+        Some(Sub::Stop { session, all }) => {
+            detach::stop(&here()?, &detach::Which { session: session.as_deref(), all })
+        }
     }
 }
 
@@ -144,6 +162,15 @@ fn json_line(value: &impl serde::Serialize) -> String {
             s
         },
     )
+}
+
+/// What the client of a workbench has to say at its end, and its exit code.
+fn ended(ended: crate::door::Ended) -> Exit {
+    if let Some(words) = &ended.words {
+        // Standard error may be gone; the exit code still tells.
+        let _ = writeln!(std::io::stderr().lock(), "tiller: {words}");
+    }
+    Exit::Code(ended.code)
 }
 
 /// Says what happened, why, and what to do, on standard error.

@@ -1,5 +1,7 @@
 //! The full-screen workbench: the screen is drawn first, the engine starts behind it.
 
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::thread;
@@ -12,6 +14,7 @@ use super::connect::Connector;
 use super::link::Link;
 use super::{Exit, fail};
 use crate::cli::{self, Common};
+use crate::door::{self, Host, Twin};
 use crate::wire::settings::{self, Shared};
 use crate::wire::{Setup, editor, statusline};
 
@@ -19,13 +22,16 @@ use crate::wire::{Setup, editor, statusline};
 pub(super) fn run(open: cli::Open) -> Result<Exit, Notice> {
     let flags = Flags { plain: open.plain, no_mouse: open.no_mouse, ..Flags::default() };
     let setup = Setup::read(&open.common, flags)?;
-    show(setup, open, None)
+    if let Some(sat) = super::detach::instead(&setup, &open) {
+        return sat;
+    }
+    twin(setup, open, None)
 }
 
 /// `tiller resume`: the last session; the list of the others is one key away.
 pub(super) fn resume(common: Common) -> Result<Exit, Notice> {
     let setup = Setup::read(&common, Flags::default())?;
-    show(setup, cli::Open { cont: true, common, ..cli::Open::default() }, Some("sessions.open"))
+    twin(setup, cli::Open { cont: true, common, ..cli::Open::default() }, Some("sessions.open"))
 }
 
 /// `tiller demo`: the sample project in a scratch folder, the demo model, the tour.
@@ -39,7 +45,7 @@ pub(super) fn demo(demo: cli::Demo) -> Result<Exit, Notice> {
     let flags = Flags { plain: demo.plain, no_mouse: demo.no_mouse, ..Flags::default() };
     let setup = Setup::read(&common, flags)?;
     let open = cli::Open { plain: demo.plain, no_mouse: demo.no_mouse, common, ..cli::Open::default() };
-    show(setup, open, (!demo.no_tour).then_some("tour.open"))
+    twin(setup, open, (!demo.no_tour).then_some("tour.open"))
 }
 
 /// Writes the sample project. A folder that holds something is left alone.
@@ -88,8 +94,37 @@ fn lay_out(folder: &std::path::Path) -> Result<(), Notice> {
     Ok(())
 }
 
+/// The same in two processes, so that the screen can be left, where there is one to leave.
+fn twin(setup: Setup, open: cli::Open, first: Option<&'static str>) -> Result<Exit, Notice> {
+    use std::io::IsTerminal;
+    let terminal = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
+    let plain = tiller_tui::ui::plain_because(open.plain, &setup.config.config.ui, &*setup.env).is_some();
+    if !terminal || plain || !setup.config.config.detach.enabled {
+        return show(setup, open, first, None);
+    }
+    match door::part(open.inline) {
+        Twin::Client(ended) => Ok(super::ended(ended)),
+        Twin::Alone(why) => {
+            tracing::debug!(why, "one process only");
+            show(setup, open, first, None)
+        }
+        Twin::Host(line) => {
+            let (env, clock) = (Arc::clone(&setup.env), Arc::clone(&setup.clock));
+            let host = Host::new(line, setup.project.clone(), env, clock);
+            let exit = show(setup, open, first, Some(&host)).unwrap_or_else(|n| fail(&n));
+            host.close(exit.code());
+            Ok(exit)
+        }
+    }
+}
+
 /// Draws, starts the engine behind the screen, and waits for the end.
-pub(super) fn show(mut setup: Setup, open: cli::Open, first: Option<&'static str>) -> Result<Exit, Notice> {
+pub(super) fn show(
+    mut setup: Setup,
+    open: cli::Open,
+    first: Option<&'static str>,
+    host: Option<&Arc<Host>>,
+) -> Result<Exit, Notice> {
     // Settings of a folder that is trusted already are there from the first frame on. Few folders have any.
     if setup.brings.bytes(settings::PROJECT).is_some()
         && setup.open_store().is_ok_and(|store| setup.trust(&store).may_load())
@@ -101,7 +136,11 @@ pub(super) fn show(mut setup: Setup, open: cli::Open, first: Option<&'static str
         && !setup.open_store().is_ok_and(|store| setup.trust(&store).may_load());
     let restricted = Arc::new(AtomicBool::new(restricted));
     let shared = Shared::new(&setup);
-    let env = Arc::clone(&setup.env);
+    // Of the terminal that is sat at now, which may be another one later.
+    let env = match host.cloned() {
+        Some(host) => Arc::new(move |name: &str| host.var(name)),
+        None => Arc::clone(&setup.env),
+    };
     let ui_env = Arc::clone(&env);
     let mut options = UiOptions::new(ui_env);
     options.config = setup.config.config.ui.clone();
@@ -113,7 +152,25 @@ pub(super) fn show(mut setup: Setup, open: cli::Open, first: Option<&'static str
     options.plain = open.plain;
     options.no_mouse = open.no_mouse;
     options.clock = Arc::clone(&setup.clock);
-    options.editor = Some(Box::new(move |file, line| editor::open(&|name| env(name), file, line)));
+    let front = host.cloned();
+    options.editor = Some(Box::new(move |file, line| {
+        let bytes = |w: Vec<OsString>| w.into_iter().map(OsStringExt::into_vec).collect();
+        let run = |words: Vec<OsString>| match &front {
+            Some(host) => host.run(bytes(words)),
+            None => editor::here(words),
+        };
+        editor::open(&|name| env(name), &run, file, line)
+    }));
+    options.host = host.and_then(|host| {
+        let (may, left) = (Arc::clone(host), Arc::clone(host));
+        Some(tiller_tui::seat::Host {
+            seat: host.first()?,
+            on_hangup: setup.config.config.detach.on_hangup,
+            may_leave: Arc::new(move || may.may_leave()),
+            left: Arc::new(move |how| left.left(how)),
+        })
+    });
+    let (state, project) = (setup.places.state.clone(), setup.project.clone());
     let children = crate::wire::child_env(&setup);
     options.statusline = Some(Arc::new(move |command, state| statusline::run(command, state, &children)));
     options.prompt = open.prompt.clone();
@@ -142,12 +199,22 @@ pub(super) fn show(mut setup: Setup, open: cli::Open, first: Option<&'static str
         .map(|s| (s.title.clone(), s.text.clone(), s.key_hint.clone()))
         .collect();
     let (ui, sender) = Ui::new(options);
+    let no_thread = |e| Notice::new(NoticeKind::Internal, format!("No thread could be started: {e}."));
+    if let Some(host) = host {
+        host.open(state.clone(), sender.clone()).map_err(no_thread)?;
+    }
+    let told = sender.clone();
+    // Others are asked, who may take their time. It ends by itself.
+    thread::Builder::new()
+        .name("news".into())
+        .spawn(move || super::detach::news(&state, &project).into_iter().for_each(|n| told.notice(n)))
+        .map_err(no_thread)?;
     let engine = {
         let link = Arc::clone(&link);
         thread::Builder::new()
             .name("wire".into())
             .spawn(move || link.run(setup, &shared, &open, &sender))
-            .map_err(|e| Notice::new(NoticeKind::Internal, format!("No thread could be started: {e}.")))?
+            .map_err(no_thread)?
     };
     let taken = Arc::clone(&link);
     let exit = ui.run(Box::new(move |command| taken.send(command))).map_err(|e| {

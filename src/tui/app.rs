@@ -55,6 +55,10 @@ pub enum Task {
     Repaint,
     /// Read the key file and the theme again.
     Reload,
+    /// Leave the screen, and let the work go on.
+    Leave,
+    /// The main agent's turn ended like this.
+    Ended(tiller_protocol::event::TurnStatus),
     Quit,
 }
 
@@ -207,7 +211,9 @@ impl App {
                 }
                 self.key(&key);
             }
-            Msg::Key(_) | Msg::Written | Msg::Terminal(_) | Msg::Line(_) => self.dirty = before,
+            Msg::Key(_) | Msg::Written | Msg::Terminal(_) | Msg::Line(_) | Msg::Lost | Msg::Seat(_) => {
+                self.dirty = before;
+            }
             Msg::Mouse(event) => self.mouse(&event),
             Msg::Paste(text) => self.paste(&text),
             Msg::Resize(width, height) => {

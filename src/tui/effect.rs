@@ -91,6 +91,8 @@ pub enum Effect {
     Reload,
     /// Draw everything anew, as after Ctrl-L.
     Repaint,
+    /// Leave the screen, and let the work go on.
+    Leave,
     Quit,
 }
 

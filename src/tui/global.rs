@@ -26,6 +26,11 @@ pub const ACTIONS: &[ActionSpec] = &[
     ActionSpec::new("global.stop", "stop", "Stop the running turn"),
     ActionSpec::new("global.try_now", "try now", "Do not wait for the next try of a failed request"),
     ActionSpec::new("global.quit", "quit", "Save and quit"),
+    ActionSpec::new(
+        "global.detach",
+        "leave at work",
+        "Leave the screen; what works goes on, `tiller` comes back to it",
+    ),
     ActionSpec::new("global.suspend", "suspend", "Stop the program and go back to the shell"),
     ActionSpec::new("global.redraw", "redraw", "Draw the whole screen anew"),
     ActionSpec::key_only("global.repeat", "repeat", "Do the last action again"),
@@ -75,6 +80,7 @@ pub(crate) fn run(app: &mut App, action: Action) -> Option<Vec<Effect>> {
             vec![Effect::Send(CommandBody::Turn(TurnCommand::SkipWait))]
         }
         "global.quit" => quit(app)?,
+        "global.detach" => vec![Effect::Leave],
         "global.suspend" => vec![Effect::Suspend(External::Stop)],
         "global.redraw" => vec![Effect::Repaint],
         "global.repeat" => vec![Effect::Act(app.keys.last?)],
@@ -292,7 +298,11 @@ fn quit(app: &mut App) -> Option<Vec<Effect>> {
     if text.is_empty() {
         return Some(go);
     }
-    Some(vec![Effect::Push(Box::new(Confirm::new("quit?", text.trim_end(), "quit", go)))])
+    let mut ask = Confirm::new("quit?", text.trim_end(), "quit", go);
+    if app.model.detachable {
+        ask = ask.otherwise("leave it at work", vec![Effect::Leave]);
+    }
+    Some(vec![Effect::Push(Box::new(ask))])
 }
 
 fn answer(app: &mut App) -> Vec<Effect> {

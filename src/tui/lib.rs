@@ -9,6 +9,7 @@
 //! | `route`, [`global`], `asking`, `deadline`, `mouse`, [`ladder`] | what effects do, what can be done from everywhere, when questions open, what Escape does |
 //! | `view`, `frame`, [`layout`], [`header`], [`footer`], `strip`, `toast` | how the whole looks |
 //! | [`output`], [`terminal`], [`notify`] | frames to bytes, the writer thread, the terminal's modes, its window |
+//! | [`seat`], `resting`, `watchers` | who sits at the terminal; leaving the screen at work, and taking it again; who looks on |
 //! | `stage` | which agent is on the screen |
 //! | [`statusline`] | a line of the person's own in the header |
 //! | [`plain`] | the linear face: no drawing at all |
@@ -56,10 +57,12 @@ mod outside;
 mod pane;
 pub mod panel;
 pub mod plain;
+mod resting;
 mod route;
 mod run;
 #[cfg(test)]
 mod scene;
+pub mod seat;
 #[cfg(test)]
 mod shell_tests;
 mod signals;
@@ -76,6 +79,7 @@ pub mod theme;
 mod toast;
 pub mod ui;
 mod view;
+mod watchers;
 pub mod widget;
 mod zone;
 

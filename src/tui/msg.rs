@@ -43,6 +43,10 @@ pub enum Msg {
     Stop,
     /// SIGCONT after a stop.
     Continued,
+    /// The terminal cannot be read or written any more.
+    Lost,
+    /// From whoever sits at the terminal, or wants to.
+    Seat(Box<crate::seat::SeatMsg>),
 }
 
 /// Answers of the terminal to our queries at start.

@@ -26,6 +26,11 @@ pub(crate) struct Outside {
 }
 
 impl Outside {
+    /// Another terminal: it was told nothing yet.
+    pub(crate) fn forget(&mut self) {
+        self.title.clear();
+    }
+
     /// Notes that "stop" was pressed; true when it was within two seconds of the last time.
     pub(crate) fn stopped(&mut self, now: Duration) -> bool {
         let hard = self.stop.is_some_and(|t| now.saturating_sub(t) < Duration::from_secs(2));
@@ -53,6 +58,9 @@ impl App {
             }
             EventBody::Turn(TurnEvent::TurnFinished { status, .. }) => {
                 let took = self.told.turn.take().map(|t| self.model.mono.saturating_sub(t));
+                if self.model.detachable {
+                    self.tasks.push(Task::Ended(*status));
+                }
                 match status {
                     TurnStatus::Done if took.is_some_and(|t| t >= LONG) => "the turn is done",
                     TurnStatus::Failed | TurnStatus::Store => "the turn failed",

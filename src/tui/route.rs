@@ -151,6 +151,7 @@ impl App {
             Effect::Redraw => self.dirty = true,
             Effect::Reload => self.tasks.push(Task::Reload),
             Effect::Repaint => self.tasks.push(Task::Repaint),
+            Effect::Leave => self.tasks.push(Task::Leave),
             Effect::Quit => self.tasks.push(Task::Quit),
         }
     }

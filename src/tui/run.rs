@@ -11,7 +11,7 @@ use tiller_protocol::event::TurnEvent;
 use tiller_protocol::{Clock, Command, Event, EventBody};
 
 use crate::app::{App, Task};
-use crate::input::reader::Reader;
+use crate::input::reader::{HANGUP, Reader};
 use crate::msg::{Msg, TerminalFact};
 use crate::notify::Window;
 use crate::output::Encoder;
@@ -45,7 +45,7 @@ pub(crate) struct Loop {
     rx: Receiver<Msg>,
     commands: Box<dyn Fn(Command) -> bool + Send>,
     /// Commands that the engine has not taken yet, in order.
-    outbox: VecDeque<Command>,
+    pub(crate) outbox: VecDeque<Command>,
     /// Tries in vain since the engine took something last.
     tries: u32,
     pub(crate) terminal: Option<Terminal>,
@@ -53,18 +53,19 @@ pub(crate) struct Loop {
     pub(crate) signals: Option<Signals>,
     /// How many times the shell had let us go on when the screen was set up last.
     pub(crate) resumed: u32,
+    pub(crate) seating: crate::seat::Seating,
     pub(crate) writer: Writer,
     pub(crate) encoder: Encoder,
-    buf: Buffer,
+    pub(crate) buf: Buffer,
     pub(crate) clock: std::sync::Arc<dyn Clock>,
     /// When the last frame was made, and how many more may follow at once.
     last: Duration,
     credit: u32,
     /// Something that a person did waits to be seen, or the first words of a reply.
-    urgent: bool,
+    pub(crate) urgent: bool,
     /// Words of the model are coming in.
     flowing: bool,
-    exit: Option<Exit>,
+    pub(crate) exit: Option<Exit>,
     pub(crate) window: Window,
     pub(crate) escape: Duration,
     pub(crate) bursts: bool,
@@ -111,6 +112,7 @@ impl Loop {
             reader: None,
             signals: None,
             resumed: 0,
+            seating: crate::seat::Seating::default(),
             writer,
             encoder: Encoder::default(),
             buf: Buffer::empty(Rect::new(0, 0, 80, 24)),
@@ -180,25 +182,30 @@ impl Loop {
                 }
             }
             // A moment that the app named has come: a question may be shown now.
+            Err(RecvTimeoutError::Timeout) if !self.seating.here() => self.look(),
             Err(RecvTimeoutError::Timeout) if self.app.due() => self.take(Msg::Tick),
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => self.exit = Some(Exit::Quit),
         }
         self.offer();
-        if self.exit.is_none() && self.app.due() && self.wait().is_none() {
+        self.rest();
+        if self.exit.is_none() && self.seating.here() && self.app.due() && self.wait().is_none() {
             self.draw();
         }
     }
 
     /// How long to block; `None`: until something happens.
     fn patience(&self) -> Option<Duration> {
+        let often = if self.tries < TRIES { RETRY } else { SELDOM };
+        let retry = (!self.outbox.is_empty()).then_some(often);
+        if !self.seating.here() {
+            return [self.resting(), retry].into_iter().flatten().min();
+        }
         let frame =
             if self.app.due() { Some(self.wait().unwrap_or(Duration::ZERO)) } else { self.app.sleep() };
         // While the terminal has stalled only its answer helps; the writer sends it.
         let frame =
             if self.app.due() && self.wait().is_none() && !self.writer.ready() { None } else { frame };
-        let often = if self.tries < TRIES { RETRY } else { SELDOM };
-        let retry = (!self.outbox.is_empty()).then_some(often);
         [frame, retry].into_iter().flatten().min()
     }
 
@@ -212,32 +219,43 @@ impl Loop {
         FRAME.checked_sub(since).filter(|w| *w > NEARLY)
     }
 
-    fn take(&mut self, msg: Msg) {
+    pub(crate) fn take(&mut self, msg: Msg) {
         match &msg {
             Msg::Key(_) | Msg::Paste(_) | Msg::Mouse(_) => self.urgent = true,
             Msg::Engine(event) => {
+                self.seating.heard(event);
                 let flowing = is_words(event);
                 self.urgent |= flowing && !self.flowing;
                 self.flowing = flowing;
             }
             Msg::Resize(w, h) => self.resize(*w, *h),
+            Msg::Terminate(HANGUP) => return self.hang_up(),
+            Msg::Lost => return self.lost(),
             Msg::Terminate(n) => {
                 self.exit = Some(Exit::Signal(*n));
                 return;
             }
             Msg::Continued => self.resume(),
             Msg::Stop => self.stop(false),
+            Msg::Seat(_) => {
+                if let Msg::Seat(said) = msg {
+                    self.seated(*said);
+                }
+                return;
+            }
             Msg::Terminal(TerminalFact::Mode(2026, state)) => {
                 self.encoder.sync = Some(matches!(state, 1 | 2))
             }
             Msg::Terminal(TerminalFact::Mode(2004, 0)) => self.no_pastes(),
             _ => {}
         }
+        let written = matches!(msg, Msg::Written);
         self.app.update(msg);
+        self.app.dirty |= written && self.seating.watchers.behind();
         self.tasks();
     }
 
-    fn resize(&mut self, w: u16, h: u16) {
+    pub(crate) fn resize(&mut self, w: u16, h: u16) {
         // Of a storm only the last size counts; ask for it.
         let (w, h) = self.terminal.as_ref().map_or((w, h), Terminal::size);
         let area = Rect::new(0, 0, w.clamp(1, 4096), h.clamp(1, 4096));
@@ -258,6 +276,7 @@ impl Loop {
         self.last = now;
         self.urgent = false;
         let cursor = self.app.draw(&mut self.buf);
+        self.seating.watchers.show(&self.buf, cursor);
         let mut out = self.writer.spare();
         self.encoder.frame(&mut self.buf, cursor, &mut out);
         self.writer.write(out);
@@ -287,10 +306,13 @@ impl Loop {
         }
     }
 
-    fn tasks(&mut self) {
+    pub(crate) fn tasks(&mut self) {
         for task in self.app.take_tasks() {
             match task {
-                Task::Send(c) => self.outbox.push_back(c),
+                Task::Send(c) => {
+                    self.seating.sent(&c);
+                    self.outbox.push_back(c);
+                }
                 Task::Copy { text, what } => self.copy(&text, what),
                 Task::Suspend(external, owner) => self.suspend(external, owner),
                 Task::Job(job, token) => self.spawn(job, token),
@@ -329,6 +351,8 @@ impl Loop {
                     self.app.settings_changed();
                 }
                 Task::Reload => self.reload(),
+                Task::Ended(status) => self.seating.ended = Some(status),
+                Task::Leave => self.leave_at_work(),
                 Task::Quit => self.exit = self.exit.or(Some(Exit::Quit)),
             }
         }

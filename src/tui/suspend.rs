@@ -15,6 +15,7 @@ use crate::input::reader::Reader;
 use crate::model::conversation::{Body, Cell};
 use crate::msg::Msg;
 use crate::run::Loop;
+use crate::seat::Presence;
 use crate::ui::UiError;
 
 /// How long what is being written may take before the screen is left all the same.
@@ -29,8 +30,8 @@ impl Loop {
         Ok(bytes)
     }
 
-    /// Gives the terminal back.
-    fn leave(&mut self) {
+    /// Gives the terminal back. Nothing is done twice.
+    pub(crate) fn leave(&mut self) {
         self.reader = None;
         self.writer.settle(SETTLE);
         if let Some(t) = &self.terminal {
@@ -42,14 +43,14 @@ impl Loop {
     }
 
     /// Takes the terminal again, and draws everything anew.
-    fn back(&mut self) {
+    pub(crate) fn back(&mut self) {
         if let Some(s) = &self.signals {
             s.away(false);
             self.resumed = s.continued();
         }
         match self.enter() {
             Ok(bytes) => self.writer.write(bytes),
-            Err(e) => self.lost(&e),
+            Err(e) => self.no_terminal(&e),
         }
         self.again();
     }
@@ -65,15 +66,15 @@ impl Loop {
             self.writer.settle(SETTLE);
             match t.again() {
                 Ok(bytes) => self.writer.write(bytes),
-                Err(e) => self.lost(&e.into()),
+                Err(e) => self.no_terminal(&e.into()),
             }
         }
         self.again();
     }
 
-    fn lost(&self, e: &UiError) {
+    fn no_terminal(&self, e: &UiError) {
         tracing::debug!(error = %e, "the terminal does not come back");
-        let _ = self.tx.try_send(Msg::Terminate(crate::input::reader::HANGUP));
+        let _ = self.tx.try_send(Msg::Lost);
     }
 
     /// The size may have changed, and nothing on the screen can be trusted.
@@ -100,7 +101,10 @@ impl Loop {
             }
             External::Dump { text } => {
                 self.leave();
-                dump(&text);
+                match self.seating.seat.clone() {
+                    Some(seat) => seat.dump(&crate::text::clean::plain_lines(&text)),
+                    None => dump(&text),
+                }
                 self.back();
             }
         }
@@ -140,6 +144,11 @@ impl Loop {
     /// started together with it, as Ctrl-Z does.
     pub(crate) fn stop(&mut self, all: bool) {
         self.leave();
+        if let Some(seat) = self.seating.seat.clone() {
+            // What works goes on; the loop hears of it as before, and draws nothing until the shell says so.
+            self.seating.presence = Presence::Stopped;
+            return seat.stop(all);
+        }
         let stopped = self.signals.as_ref().is_some_and(|s| s.stop(all));
         self.back();
         if !stopped {
@@ -205,6 +214,9 @@ impl Loop {
 
     /// The end: stop reading, let the last bytes out, give the terminal back.
     pub(crate) fn close(&mut self) {
+        if self.seating.presence == Presence::Away {
+            return;
+        }
         self.leave();
         let Some(t) = self.terminal.as_ref().filter(|_| self.app.model.ui.leave_last) else { return };
         if t.alternate() {

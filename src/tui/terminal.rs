@@ -164,6 +164,11 @@ impl Terminal {
         self.modes.alternate
     }
 
+    /// It was hung up: nothing can be asked of it any more.
+    pub fn gone(&self) -> bool {
+        tcgetattr(&self.input).is_err()
+    }
+
     /// Puts everything back. Call it when nothing is being written any more.
     pub fn leave(&self) {
         restore();
@@ -211,6 +216,11 @@ fn leave(m: Modes) -> String {
     // Inline the last frame stays in view; what comes next goes below it.
     s.push_str(if m.alternate { "\x1b[?1049l" } else { "\x1b[9999;1H\r\n" });
     s
+}
+
+/// Everything off, for whoever has to give the terminal back in place of a screen that died.
+pub fn off(inline: bool) -> String {
+    leave(Modes { alternate: !inline, wheel: true, click: true, motion: true })
 }
 
 /// Nothing more is to be written: a panic has given the terminal back. Held while something is written.

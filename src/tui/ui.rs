@@ -14,6 +14,7 @@ use crate::keymap::{self, Keymap};
 use crate::msg::Msg;
 use crate::notify::Window;
 use crate::run::Loop;
+use crate::seat::{Host, SeatMsg, Seating};
 use crate::terminal::{Modes, Terminal, install_panic_hook};
 use crate::theme::{Depth, Themes};
 
@@ -65,6 +66,8 @@ pub struct UiOptions {
     pub first_run: bool,
     /// The folder brings settings or rules that are not trusted; read at the start and at each reload.
     pub restricted: Arc<AtomicBool>,
+    /// The screen is in a process of its own, and can be left; `None`: it ends with its terminal.
+    pub host: Option<Host>,
     /// Sent as soon as the engine takes it.
     pub prompt: Option<String>,
     /// The folder in which drafts of this workspace are kept: each window has a file of its own there.
@@ -98,6 +101,7 @@ impl UiOptions {
             found_agents: Vec::new(),
             first_run: false,
             restricted: Arc::default(),
+            host: None,
             prompt: None,
             draft: None,
             scratch: std::env::temp_dir(),
@@ -141,6 +145,16 @@ impl UiSender {
         let _ = self.0.send(Msg::Terminate(signal));
     }
 
+    /// From whoever sits at the terminal, or wants to; `false` when the screen has ended.
+    pub fn seat(&self, msg: SeatMsg) -> bool {
+        self.0.send(Msg::Seat(Box::new(msg))).is_ok()
+    }
+
+    /// A line for the person.
+    pub fn notice(&self, notice: Notice) {
+        let _ = self.0.send(Msg::Notice(Box::new(notice)));
+    }
+
     /// The kinds of agents that there are by now.
     pub fn kinds(&self, kinds: Vec<crate::effect::AgentKind>) {
         let _ = self.0.send(Msg::Kinds(kinds));
@@ -161,7 +175,7 @@ pub struct Ui {
 }
 
 /// Whether a lone Escape has to wait for slow lines.
-fn escape_wait(env: &Env) -> Duration {
+pub(crate) fn escape_wait(env: &Env) -> Duration {
     let ssh = ["SSH_CONNECTION", "SSH_TTY"].iter().any(|k| env(k).is_some_and(|v| !v.is_empty()));
     Duration::from_millis(if ssh { 60 } else { 25 })
 }
@@ -177,16 +191,7 @@ impl Ui {
     /// Why linear text is used instead of the screen; `None`: the screen is.
     pub fn plain_because(&self) -> Option<&'static str> {
         let o = &self.options;
-        if o.plain {
-            return Some("--plain");
-        }
-        if o.config.plain {
-            return Some("the setting ui.plain");
-        }
-        match (o.env)("TERM").as_deref() {
-            None | Some("" | "dumb") => Some("TERM: this terminal cannot be drawn on"),
-            _ => None,
-        }
+        plain_because(o.plain, &o.config, &*o.env)
     }
 
     /// Runs until the person quits. `commands` takes a command to the engine; `false` means "not yet":
@@ -214,8 +219,28 @@ impl Ui {
         }
         run.window = Window::of_env(&*o.env);
         run.escape = escape_wait(&o.env);
+        run.seating = Seating::new(o.host.clone());
+        run.app.model.detachable = o.host.is_some();
         run.options = Some(o);
         run.run()
+    }
+}
+
+/// Why linear text would be used; `None`: a screen is drawn.
+pub fn plain_because(
+    asked: bool,
+    config: &schema::Ui,
+    env: &dyn Fn(&str) -> Option<String>,
+) -> Option<&'static str> {
+    if asked {
+        return Some("--plain");
+    }
+    if config.plain {
+        return Some("the setting ui.plain");
+    }
+    match env("TERM").as_deref() {
+        None | Some("" | "dumb") => Some("TERM: this terminal cannot be drawn on"),
+        _ => None,
     }
 }
 

@@ -1,5 +1,6 @@
 //! The person's editor: `$VISUAL`, `$EDITOR`, else `vi`.
 
+use std::ffi::OsString;
 use std::path::Path;
 use std::process::Command;
 
@@ -7,12 +8,23 @@ use std::process::Command;
 const PLUS: &[&str] =
     &["vi", "vim", "nvim", "nano", "emacs", "emacsclient", "micro", "kak", "joe", "ne", "mg", "ed"];
 
+/// Runs a command in the foreground; its exit code, or a part of a sentence.
+pub(crate) type Front<'a> = &'a dyn Fn(Vec<OsString>) -> Result<i32, String>;
+
+/// Runs it as a child of this process.
+pub(crate) fn here(words: Vec<OsString>) -> Result<i32, String> {
+    let mut words = words.into_iter();
+    let status = Command::new(words.next().unwrap_or_default()).args(words).status();
+    status.map_err(|e| e.to_string()).and_then(|s| s.code().ok_or_else(|| s.to_string()))
+}
+
 /// Opens it on a file and waits for it.
 ///
 /// # Errors
 /// A sentence: it could not be started, or it ended with an error.
 pub(crate) fn open(
     var: &dyn Fn(&str) -> Option<String>,
+    front: Front<'_>,
     file: &Path,
     line: Option<u32>,
 ) -> Result<(), String> {
@@ -20,26 +32,29 @@ pub(crate) fn open(
     let words = shlex::split(&command).filter(|w| !w.is_empty()).ok_or_else(|| {
         format!("The editor '{command}' cannot be read as a command. Set VISUAL or EDITOR.")
     })?;
-    let mut run = Command::new(&words[0]);
-    run.args(&words[1..]);
+    let mut run: Vec<OsString> = words.iter().map(OsString::from).collect();
     let name = Path::new(&words[0]).file_name().and_then(|n| n.to_str()).unwrap_or("");
     match line {
         Some(n) if PLUS.contains(&name) => {
-            run.arg(format!("+{n}")).arg(file);
+            run.extend([format!("+{n}").into(), file.into()]);
         }
         Some(n) if name == "hx" || name == "code" || name == "zed" => {
             if name == "code" {
-                run.arg("--goto");
+                run.push("--goto".into());
             }
-            run.arg(format!("{}:{n}", file.display()));
+            run.push(format!("{}:{n}", file.display()).into());
         }
         _ => {
-            run.arg(file);
+            run.push(file.into());
         }
     }
-    match run.status() {
-        Ok(s) if s.success() => Ok(()),
-        Ok(s) => Err(format!("The editor '{}' ended with {s}; nothing was taken over.", words[0])),
-        Err(e) => Err(format!("The editor '{}' could not be started: {e}. Set VISUAL or EDITOR.", words[0])),
+    match front(run) {
+        Ok(0) => Ok(()),
+        Ok(n) => {
+            Err(format!("The editor '{}' ended with exit status: {n}; nothing was taken over.", words[0]))
+        }
+        Err(e) => {
+            Err(format!("The editor '{}' did not run to its end: {e}. Set VISUAL or EDITOR.", words[0]))
+        }
     }
 }

@@ -152,6 +152,18 @@ impl Place {
     }
 }
 
+impl Drop for Place {
+    /// What was left at work ends with the test.
+    fn drop(&mut self) {
+        for (pid, line) in at_work(self) {
+            let pid = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw);
+            if let Some(pid) = pid.filter(|_| line.starts_with(TILLER)) {
+                let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+            }
+        }
+    }
+}
+
 /// How a run ended.
 #[derive(Debug)]
 pub(crate) struct Out {
@@ -258,6 +270,11 @@ impl Iterator for Seed {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         Some(self.0 >> 33)
     }
+}
+
+/// The same, without the program itself.
+pub(crate) fn others(place: &Place) -> Vec<(u32, String)> {
+    at_work(place).into_iter().filter(|(_, line)| !line.starts_with(TILLER)).collect()
 }
 
 /// Processes that work in this folder: id and command line.

@@ -166,7 +166,7 @@ fn on_screen(trial: u32, delay: u64) {
         term.wait_text("> write three files");
         let_pass(Duration::from_millis(delay));
     }
-    signal(term.pid().unwrap(), rustix::process::Signal::KILL);
+    signal(term.host().unwrap(), rustix::process::Signal::KILL);
     term.wait_exit();
     let shown = term.screen();
     gone(&place, trial);
@@ -270,7 +270,7 @@ fn s2_killed_before_a_message_is_stored_the_words_come_back() {
         None
     };
     assert!(poll(Duration::from_secs(60), kept).is_some(), "what was sent is kept until it is stored");
-    signal(term.pid().unwrap(), rustix::process::Signal::KILL);
+    signal(term.host().unwrap(), rustix::process::Signal::KILL);
     term.wait_exit();
     db.execute_batch("ROLLBACK").unwrap();
     let mut term = place.term(&[], 100, 30);

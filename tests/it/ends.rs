@@ -31,6 +31,7 @@ fn long_turn() -> (Model, Place) {
     let model = Model::new(Wire::Anthropic);
     let mut place = Place::new();
     place.wire(Wire::Anthropic, &model.server);
+    place.config("[detach]\non_hangup = \"end\"\n");
     let script = Script::new()
         .text("Many words come first, piece by piece, so that an end can come between two of them. ")
         .call("c1", "terminal", json!({"command": "sleep 1000 & sleep 1000"}));

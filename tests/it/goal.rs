@@ -3,7 +3,7 @@
 use serde_json::json;
 use tiller_testkit::{Script, Wire};
 
-use crate::common::{Place, at_work, wait};
+use crate::common::{Place, others, wait};
 use crate::screen::{idle, say};
 use crate::story::Model;
 
@@ -53,8 +53,7 @@ fn escape_stops_its_check_and_a_restart_does_not_go_on_by_itself() {
     term.wait_text("goal?");
     term.keys("\x1b");
     term.wait_text("goal stopped");
-    let own = term.pid().unwrap();
-    wait("no process but ours", || at_work(&place).iter().all(|(pid, _)| *pid == own));
+    wait("no process but ours", || others(&place).is_empty());
     term.keys("\x04");
     assert_eq!(term.wait_exit(), 0);
     // It is still there, and takes a word to go on.
@@ -68,7 +67,7 @@ fn escape_stops_its_check_and_a_restart_does_not_go_on_by_itself() {
     wait("the check", || place.work.join("checking").exists());
     say(&mut term, "/goal stop");
     term.wait_text("goal stopped");
-    wait("the end of the check", || at_work(&place).len() <= 1);
+    wait("the end of the check", || others(&place).is_empty());
     term.keys("\x04");
     assert_eq!(term.wait_exit(), 0);
 }

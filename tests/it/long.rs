@@ -69,7 +69,7 @@ fn make(place: &Place) {
 
 /// The most memory that it ever had, in MiB.
 fn peak(term: &Term) -> Option<u64> {
-    let status = std::fs::read_to_string(format!("/proc/{}/status", term.pid()?)).ok()?;
+    let status = std::fs::read_to_string(format!("/proc/{}/status", term.host()?)).ok()?;
     let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:"))?;
     Some(line.trim().trim_end_matches(" kB").parse::<u64>().ok()? / 1024)
 }

@@ -27,6 +27,7 @@ mod footer;
 mod goal;
 mod going_back;
 mod keys;
+mod leaving;
 mod long;
 mod pane;
 mod plain;

@@ -62,6 +62,7 @@ fn busy(model: &Model, place: &mut Place) -> Term {
 fn ends(with: Signal, code: u32) {
     let model = Model::new(Wire::Anthropic);
     let mut place = Place::new();
+    place.config("[detach]\non_hangup = \"end\"\n");
     let mut term = busy(&model, &mut place);
     let begun = Instant::now();
     signal(term.pid().unwrap(), with);

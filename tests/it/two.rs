@@ -46,7 +46,7 @@ fn s10_the_second_window_branches_or_looks_and_a_dead_one_is_no_obstacle() {
     idle(&second);
     second.keys("\x04");
     assert_eq!(second.wait_exit(), 0);
-    signal(first.pid().unwrap(), Signal::KILL);
+    signal(first.host().unwrap(), Signal::KILL);
     first.wait_exit();
     // The dead window's lease is taken over without a question, and the last words were said in it.
     let mut third = place.term(&["-c"], 100, 30);

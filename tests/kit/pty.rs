@@ -311,6 +311,13 @@ impl Term {
         self.child.process_id()
     }
 
+    /// The process that owns engine and screen: the workbench's second one, or the program itself where it has
+    /// none.
+    pub fn host(&self) -> Option<u32> {
+        let pid = self.pid()?;
+        Some(hosts(pid).first().copied().unwrap_or(pid))
+    }
+
     /// Waits until it has ended; its exit code (128 + n for a signal n is the program's own doing).
     ///
     /// # Panics
@@ -328,8 +335,13 @@ impl Term {
         }
     }
 
-    /// Kills it, as `kill -9` does.
+    /// Kills all of it, as `kill -9` does: what holds the screen first.
     pub fn kill(&mut self) {
+        for host in self.pid().map(hosts).unwrap_or_default() {
+            if let Some(host) = i32::try_from(host).ok().and_then(rustix::process::Pid::from_raw) {
+                let _ = rustix::process::kill_process(host, rustix::process::Signal::KILL);
+            }
+        }
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -357,6 +369,20 @@ impl Drop for Term {
     fn drop(&mut self) {
         self.kill();
     }
+}
+
+/// Children of `pid` that are the same program in a session of their own.
+fn hosts(pid: u32) -> Vec<u32> {
+    let program = |pid: u32| std::fs::read_link(format!("/proc/{pid}/exe")).ok();
+    let own_session = |pid: u32| {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        let rest = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
+        // State, parent, group, session.
+        rest.split_whitespace().nth(3).and_then(|s| s.parse().ok()) == Some(pid)
+    };
+    let children = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+    let children = children.split_whitespace().filter_map(|c| c.parse().ok());
+    children.filter(|c| program(*c) == program(pid) && own_session(*c)).collect()
 }
 
 /// The line settings of a terminal, in a form that can be compared.

@@ -38,7 +38,7 @@ impl Reader {
             let mut decoder = Decoder { bursts, ..Decoder::default() };
             if let Err(e) = read(input, &hear, escape, &mut decoder, &to) {
                 tracing::debug!(error = %e, "the terminal cannot be read any more");
-                let _ = to.send(Msg::Terminate(HANGUP));
+                let _ = to.send(Msg::Lost);
             }
         })?;
         Ok(Self { stop: Some(stop), thread: Some(thread) })

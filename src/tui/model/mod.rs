@@ -71,6 +71,8 @@ pub struct Model {
     pub ready: bool,
     /// The folder brings settings or rules that are not trusted, and so not in use.
     pub restricted: bool,
+    /// The screen can be left while the work goes on.
+    pub detachable: bool,
     /// Background processes of this session, as the engine told last.
     pub processes: Vec<Process>,
     /// Kinds of agents that can be started by hand.

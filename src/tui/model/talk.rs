@@ -201,6 +201,11 @@ impl Model {
         }
     }
 
+    /// The main agent's session, whoever is shown.
+    pub(crate) fn main_session(&self) -> &super::SessionModel {
+        if self.shown.is_some() { &self.home.session } else { &self.session }
+    }
+
     /// Whether the main agent's turn runs, whoever is shown.
     pub fn main_runs(&self) -> bool {
         if self.shown.is_some() { self.home.running } else { self.running }

@@ -7,7 +7,6 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use crate::input::reader::HANGUP;
 use crate::msg::Msg;
 
 #[derive(Default)]
@@ -45,7 +44,7 @@ pub struct Writer {
 
 impl Writer {
     /// Starts writing to `to`. The thread holds `tell` and ends when the writer is dropped or the terminal
-    /// is gone, which it tells as [`Msg::Terminate`].
+    /// is gone, which it tells as [`Msg::Lost`].
     ///
     /// # Errors
     /// When no thread can be made.
@@ -77,7 +76,7 @@ impl Writer {
                 mine.changed.notify_all();
                 if let Err(e) = done {
                     tracing::debug!(error = %e, "the terminal cannot be written any more");
-                    let _ = tell.send(Msg::Terminate(HANGUP));
+                    let _ = tell.send(Msg::Lost);
                     return;
                 }
                 if want {
@@ -235,7 +234,7 @@ mod tests {
         let mut w = Writer::start(Stalled(gate, Arc::default()), tell).unwrap();
         drop(go);
         w.write("x".into());
-        assert!(matches!(heard.recv_timeout(Duration::from_secs(5)), Ok(Msg::Terminate(HANGUP))));
+        assert!(matches!(heard.recv_timeout(Duration::from_secs(5)), Ok(Msg::Lost)));
         drop(w);
     }
 }

@@ -222,6 +222,7 @@ impl Plain {
             // No more lines can come, so nothing can be asked.
             Msg::Line(None) => self.leave(),
             Msg::Terminate(signal_hook::consts::SIGINT) if !self.script => self.interrupt(),
+            Msg::Lost => self.exit = Some(Exit::Signal(crate::input::reader::HANGUP)),
             Msg::Terminate(n) => self.exit = Some(Exit::Signal(n)),
             Msg::Job(_, result) => self.connected(result),
             Msg::Notice(n) => self.notice(&n),

@@ -19,6 +19,7 @@ pub(super) const ALL: &[&dyn SlashCommand] = &[
     &Alias("context", "Where the model's context goes", "context.open"),
     &resume::Continue,
     &Alias("cost", "What it cost, by model, agent and day", "cost.open"),
+    &Alias("detach", "Leave the screen; what works goes on", "global.detach"),
     &Alias("diff", "Review what the last turn changed", "view.diff"),
     &Alias("editor", "Write the message in your editor", "composer.editor"),
     &Alias("errors", "Show the error log", "errors.open"),

@@ -125,6 +125,14 @@ impl Themes {
         self.pick().inspect_err(|_| (self.choice, self.dark, self.light) = before)
     }
 
+    /// Another terminal: it may show fewer colours, and has not told its background yet.
+    pub(crate) fn depth(&mut self, depth: Depth) {
+        self.depth = depth;
+        self.is_light = false;
+        // What could be read before and cannot be now stays as it is.
+        let _ = self.pick();
+    }
+
     /// The terminal told its background; true when the theme changes by it.
     pub fn background(&mut self, r: u8, g: u8, b: u8) -> bool {
         self.scheme(luminance((r, g, b)) < 0.4)

@@ -78,9 +78,11 @@ pub(crate) fn since(after: &PerThread, before: &PerThread) -> f64 {
     after.iter().map(|(id, v)| v - before.get(id).copied().unwrap_or(0.0)).sum()
 }
 
-/// Peak resident memory of one process, MiB; `None` when it is gone.
-pub(crate) fn peak(pid: u32) -> Option<f64> {
-    field(&fs::read_to_string(format!("/proc/{pid}/status")).ok()?, "VmHWM:")
+/// Peak resident memory, MiB; `None` when it is gone. Of the largest process of the tree: the others' pages are
+/// nearly all its own, too.
+pub(crate) fn peak(root: u32) -> Option<f64> {
+    let of = |pid: u32| field(&fs::read_to_string(format!("/proc/{pid}/status")).ok()?, "VmHWM:");
+    tree(root).into_iter().filter_map(of).reduce(f64::max)
 }
 
 /// Proportional resident memory of the tree, MiB.

@@ -1,0 +1,52 @@
+//! One process becomes two: the parent stays the shell's job, the child goes on as the host.
+
+use std::os::unix::net::UnixStream;
+
+use rustix::process::Pid;
+
+use super::client::{Client, Ended};
+
+/// Who goes on after [`part`].
+pub(crate) enum Twin {
+    /// The host; its end of the line to its client.
+    Host(UnixStream),
+    /// The client, at its end.
+    Client(Ended),
+    /// There are not two: why. The workbench ends with its terminal, as without all this.
+    Alone(String),
+}
+
+/// Becomes two. The client does not come back from this before its end.
+pub(crate) fn part(inline: bool) -> Twin {
+    if !alone() {
+        return Twin::Alone("more than one thread runs already".into());
+    }
+    // Both ends close on exec: what the host starts must not keep the line.
+    let (mine, theirs) = match UnixStream::pair() {
+        Ok(pair) => pair,
+        Err(e) => return Twin::Alone(format!("no line between two processes: {e}")),
+    };
+    let before = rustix::termios::tcgetattr(std::io::stdin()).ok();
+    // After a fork only the calling thread exists, and locks that others held stay shut for ever. Here there
+    // are no others.
+    match fork::fork() {
+        Ok(fork::Fork::Child) => {
+            drop(mine);
+            // A session of its own: the shell's signals and the end of the terminal are the client's.
+            if let Err(e) = rustix::process::setsid() {
+                tracing::debug!(error = %e, "no session of its own");
+            }
+            Twin::Host(theirs)
+        }
+        Ok(fork::Fork::Parent(pid)) => {
+            drop(theirs);
+            Twin::Client(Client::of(mine, Pid::from_raw(pid), inline, before).run())
+        }
+        Err(e) => Twin::Alone(format!("no second process: {e}")),
+    }
+}
+
+/// Only this thread exists. Where that cannot be asked it holds by construction: `main` comes here first.
+fn alone() -> bool {
+    std::fs::read_dir("/proc/self/task").map_or(!cfg!(target_os = "linux"), |tasks| tasks.count() == 1)
+}

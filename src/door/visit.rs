@@ -1,0 +1,177 @@
+//! Coming to a running workbench from another process: looking, sitting down, sending away, ending.
+
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::Duration;
+
+use tiller_protocol::{Notice, NoticeKind};
+
+use super::client::{Client, Ended};
+use super::folder::Folder;
+use super::host::{descriptors, place};
+use super::line::{self, Lines};
+use super::words::{About, FromHost, OF_TERMINAL, VERSION, Visit, Wish};
+
+/// How long an answer may take. A host that is looked at by somebody answers at once.
+const PATIENCE: Duration = Duration::from_secs(8);
+
+/// How long an end may take before it is asked for less kindly.
+const END: Duration = Duration::from_secs(10);
+
+/// One running workbench, and the name of its socket.
+pub(crate) struct Found {
+    pub(crate) about: About,
+    pub(crate) name: String,
+}
+
+/// The end of a piece of work that nobody looked at.
+#[derive(Debug, serde::Deserialize)]
+pub(crate) struct WorkEnded {
+    pub(crate) session: String,
+    pub(crate) title: String,
+    pub(crate) time: String,
+    pub(crate) status: Option<tiller_protocol::event::TurnStatus>,
+}
+
+fn broken(e: &io::Error) -> Notice {
+    Notice::new(NoticeKind::User, format!("The workbench does not answer: {e}."))
+        .hint("`tiller ps` shows which ones run.")
+}
+
+fn wish(folder: &Folder, name: &str, wish: Wish) -> io::Result<UnixStream> {
+    let line = folder.connect(name)?;
+    line.set_read_timeout(Some(PATIENCE))?;
+    line.set_write_timeout(Some(PATIENCE))?;
+    line::send(&line, &Visit { version: VERSION, wish })?;
+    Ok(line)
+}
+
+/// The answer to what was asked; words, where it is a refusal.
+fn answer(line: &UnixStream) -> Result<FromHost, Notice> {
+    match Lines::default().wait::<FromHost>(line) {
+        Ok(Some(FromHost::Refused { message, hints })) => {
+            Err(hints.into_iter().fold(Notice::new(NoticeKind::User, message), Notice::hint))
+        }
+        Ok(Some(said)) => Ok(said),
+        Ok(None) => Err(broken(&io::ErrorKind::UnexpectedEof.into())),
+        Err(e) => Err(broken(&e)),
+    }
+}
+
+/// What runs, of this project or of all, the one that was started first at the top. Whoever cannot be reached
+/// is left out.
+pub(crate) fn all(folder: &Folder, project: Option<&Path>) -> Vec<Found> {
+    let ask = |name: String| {
+        let line = wish(folder, &name, Wish::About).ok()?;
+        match answer(&line).ok()? {
+            FromHost::About { about } => Some(Found { about: *about, name }),
+            _ => None,
+        }
+    };
+    let mut found: Vec<Found> = folder.sockets(project).into_iter().filter_map(ask).collect();
+    found.sort_by(|a, b| a.about.since.cmp(&b.about.since));
+    found
+}
+
+/// Work of this project that ended while nobody looked, told once.
+pub(crate) fn ended(folder: &Folder, project: &Path) -> Vec<WorkEnded> {
+    let take = |name: String| {
+        let bytes = folder.read(&name).ok();
+        folder.remove(&name);
+        serde_json::from_slice(&bytes?).ok()
+    };
+    folder.names(Some(project), ".ended").into_iter().filter_map(take).collect()
+}
+
+/// How a visitor comes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Come {
+    /// To sit down where nobody sits.
+    Sit,
+    /// Also where somebody does.
+    Take,
+    /// To look on.
+    Watch,
+}
+
+/// Sits down at it, and stays until the end.
+///
+/// # Errors
+/// When somebody sits there already, or nobody answers.
+pub(crate) fn attach(
+    folder: &Folder,
+    name: &str,
+    come: Come,
+    env: &dyn Fn(&str) -> Option<String>,
+) -> Result<Ended, Notice> {
+    let before = rustix::termios::tcgetattr(io::stdin()).ok();
+    let brought = OF_TERMINAL.iter().filter_map(|n| Some(((*n).to_owned(), env(n)?))).collect();
+    let sit = match come {
+        Come::Watch => Wish::Watch { place: place(env) },
+        _ => Wish::Attach { take: come == Come::Take, place: place(env), env: brought },
+    };
+    let join = || -> io::Result<UnixStream> {
+        let line = folder.connect(name)?;
+        line.set_read_timeout(Some(PATIENCE))?;
+        let [input, output] = descriptors()?;
+        line::send_with(&line, &Visit { version: VERSION, wish: sit }, [input.as_fd(), output.as_fd()])?;
+        Ok(line)
+    };
+    let line = join().map_err(|e| broken(&e))?;
+    let mut lines = Lines::default();
+    match lines.wait::<FromHost>(&line) {
+        Ok(Some(FromHost::Welcome)) => {}
+        Ok(Some(FromHost::Refused { message, hints })) => {
+            return Err(hints.into_iter().fold(Notice::new(NoticeKind::User, message), Notice::hint));
+        }
+        Ok(_) => return Err(broken(&io::ErrorKind::UnexpectedEof.into())),
+        Err(e) => return Err(broken(&e)),
+    }
+    line.set_read_timeout(None).map_err(|e| broken(&e))?;
+    Ok(Client::with(line, lines, before, come == Come::Watch).run())
+}
+
+/// Sends whoever sits there away; what works goes on. Gives what was left at work.
+///
+/// # Errors
+/// When nothing works there, or nobody sits there.
+pub(crate) fn detach(folder: &Folder, name: &str) -> Result<String, Notice> {
+    let line = wish(folder, name, Wish::Detach).map_err(|e| broken(&e))?;
+    match answer(&line)? {
+        FromHost::Done { text } => Ok(text),
+        _ => Err(broken(&io::ErrorKind::InvalidData.into())),
+    }
+}
+
+/// Ends it: asks, then asks as the system does, then kills. Gives what was interrupted.
+///
+/// # Errors
+/// When it cannot be reached.
+pub(crate) fn stop(folder: &Folder, found: &Found) -> Result<String, Notice> {
+    let line = wish(folder, &found.name, Wish::Stop).map_err(|e| broken(&e))?;
+    let mut lines = Lines::default();
+    let said = match lines.wait::<FromHost>(&line) {
+        Ok(Some(FromHost::Done { text })) => text,
+        _ => "nothing is known of its work".into(),
+    };
+    let pid = i32::try_from(found.about.pid).ok().and_then(rustix::process::Pid::from_raw);
+    let mut over = |wait: Duration| {
+        // The line breaks when the process is gone.
+        let _ = line.set_read_timeout(Some(wait));
+        matches!(lines.take(&line), Ok(false))
+    };
+    if over(END) {
+        return Ok(said);
+    }
+    for signal in [rustix::process::Signal::TERM, rustix::process::Signal::KILL] {
+        if let Some(pid) = pid {
+            let _ = rustix::process::kill_process(pid, signal);
+        }
+        if over(END / 2) {
+            return Ok(format!("{said}; it did not end by itself and was killed"));
+        }
+    }
+    Err(Notice::new(NoticeKind::User, format!("Process {} does not end.", found.about.pid)))
+}

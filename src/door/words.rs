@@ -1,0 +1,146 @@
+//! What client and host say to each other, one JSON object a line.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// Another number: programs that do not understand each other.
+pub(super) const VERSION: u32 = 1;
+
+/// Variables that tell of a terminal, not of the person. They come with whoever sits at it.
+pub(super) const OF_TERMINAL: &[&str] = &[
+    "TERM",
+    "COLORTERM",
+    "COLORFGBG",
+    "NO_COLOR",
+    "TERM_PROGRAM",
+    "TERM_PROGRAM_VERSION",
+    "LANG",
+    "LC_ALL",
+    "LC_CTYPE",
+    "TMUX",
+    "STY",
+    "SSH_CONNECTION",
+    "SSH_TTY",
+    "DISPLAY",
+    "WAYLAND_DISPLAY",
+    "KITTY_WINDOW_ID",
+    "VTE_VERSION",
+    "WT_SESSION",
+    "ConEmuPID",
+    "VISUAL",
+    "EDITOR",
+];
+
+/// The first line of whoever comes through the socket.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Visit {
+    pub(super) version: u32,
+    pub(super) wish: Wish,
+}
+
+/// What they want.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub(super) enum Wish {
+    /// To sit at the screen; the terminal's two descriptors come with it. `take`: also when somebody does.
+    Attach { take: bool, place: String, env: BTreeMap<String, String> },
+    /// To look on; the terminal's two descriptors come with it.
+    Watch { place: String },
+    /// What runs here?
+    About,
+    /// Whoever sits there shall leave, and the work go on.
+    Detach,
+    /// The end.
+    Stop,
+}
+
+/// From the client.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub(super) enum FromClient {
+    Resized,
+    /// It was let go on; `false`: it could not be stopped.
+    Continued {
+        stopped: bool,
+    },
+    Stop,
+    Signal {
+        n: i32,
+    },
+    /// What was run in the foreground has ended; `error`: or was never there.
+    Ran {
+        code: Option<i32>,
+        error: Option<String>,
+    },
+}
+
+/// From the host.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub(super) enum FromHost {
+    Welcome,
+    Refused {
+        message: String,
+        hints: Vec<String>,
+    },
+    /// Run this in the foreground. Words as bytes: paths need not be UTF-8.
+    Run {
+        words: Vec<Vec<u8>>,
+    },
+    /// Write this and wait for Enter.
+    Show {
+        text: String,
+    },
+    /// Stop, as Ctrl-Z does.
+    Stop {
+        all: bool,
+    },
+    /// The terminal is yours again; empty: nothing is to be said.
+    Leave {
+        text: String,
+    },
+    /// The host ends now, with this code.
+    Exit {
+        code: u8,
+    },
+    About {
+        about: Box<About>,
+    },
+    Done {
+        text: String,
+    },
+}
+
+/// Who sits at a screen.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Sitting {
+    /// `/dev/pts/3`, and from where.
+    pub(crate) place: String,
+    /// RFC 3339.
+    pub(crate) since: String,
+}
+
+/// One running workbench: a line of `tiller ps --json`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct About {
+    pub(crate) pid: u32,
+    pub(crate) project: String,
+    pub(crate) session: String,
+    pub(crate) title: String,
+    /// In words.
+    pub(crate) work: String,
+    pub(crate) turn: bool,
+    pub(crate) agents: usize,
+    pub(crate) waiting: usize,
+    pub(crate) processes: usize,
+    pub(crate) goal: bool,
+    /// When it was started; RFC 3339.
+    pub(crate) since: String,
+    /// `null`: nobody.
+    pub(crate) screen: Option<Sitting>,
+    /// When the screen was left; RFC 3339.
+    pub(crate) left: Option<String>,
+    /// It answers nothing: an editor is open, or it is stuck.
+    pub(crate) busy: bool,
+}
