@@ -122,7 +122,8 @@ impl Lines<'_> {
         self.all(
             conn,
             session,
-            "SELECT id, definition, state, created FROM workflows WHERE root = ?1 ORDER BY created, id",
+            "SELECT id, definition, state, created, announced FROM workflows
+             WHERE root = ?1 ORDER BY created, id",
             workflow_line,
         )?;
         self.all(
@@ -278,6 +279,7 @@ fn workflow_line(r: &Row<'_>) -> Result<Line> {
         definition: raw(r.get(1)?)?,
         state: r.get(2)?,
         created: r.get(3)?,
+        announced: r.get(4)?,
     }))
 }
 

@@ -221,6 +221,7 @@ fn crew(store: &Store, s: SessionId, shape: &[(usize, u8, String)]) -> (SessionI
         definition: serde_json::json!({"steps": [words(6)]}),
         state,
         created: NOW,
+        announced: false,
         steps: std::collections::BTreeMap::new(),
     };
     store.put_workflow(flow).wait().unwrap();

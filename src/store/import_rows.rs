@@ -184,8 +184,9 @@ impl Rows<'_> {
             Line::Agent(agent) => self.agent(agent)?,
             Line::Workflow(w) => {
                 conn.execute(
-                    "INSERT INTO workflows(root, id, definition, state, created) VALUES(?1, ?2, ?3, ?4, ?5)",
-                    params![session.0, w.id, self.renamed(&w.definition)?, w.state, w.created],
+                    "INSERT INTO workflows(root, id, definition, state, created, announced)
+                     VALUES(?1, ?2, ?3, ?4, ?5, ?6)",
+                    params![session.0, w.id, self.renamed(&w.definition)?, w.state, w.created, w.announced],
                 )?;
             }
             Line::WorkflowStep(s) => {

@@ -197,6 +197,13 @@ pub(crate) struct WorkflowLine {
     pub(crate) definition: Box<RawValue>,
     pub(crate) state: String,
     pub(crate) created: i64,
+    /// Of those from before nobody knows: they are not told again.
+    #[serde(default = "told")]
+    pub(crate) announced: bool,
+}
+
+fn told() -> bool {
+    true
 }
 
 #[derive(Debug, Serialize, Deserialize)]

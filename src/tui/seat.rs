@@ -108,7 +108,7 @@ pub struct Facts {
 impl Facts {
     /// As the model has it.
     pub fn of(m: &Model) -> Self {
-        let main = m.main_session();
+        let main = m.main_talk();
         let summary = main.summary.as_ref();
         let works = |s: AgentState| s.at_work() && s != AgentState::Paused;
         Self {

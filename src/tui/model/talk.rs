@@ -202,7 +202,7 @@ impl Model {
     }
 
     /// The main agent's session, whoever is shown.
-    pub(crate) fn main_session(&self) -> &super::SessionModel {
+    pub(crate) fn main_talk(&self) -> &super::SessionModel {
         if self.shown.is_some() { &self.home.session } else { &self.session }
     }
 
