@@ -22,6 +22,17 @@ pub(crate) fn key(project: &Path) -> String {
     hash[..16].to_owned()
 }
 
+/// The process that a name tells of.
+pub(super) fn process(name: &str) -> Option<u32> {
+    name.strip_suffix(".sock")?.rsplit_once('-')?.1.parse().ok()
+}
+
+/// That process is there, or another one of this number.
+fn lives(name: &str) -> bool {
+    let pid = process(name).and_then(|pid| rustix::process::Pid::from_raw(i32::try_from(pid).ok()?));
+    pid.is_some_and(|pid| rustix::process::test_kill_process(pid) != Err(rustix::io::Errno::SRCH))
+}
+
 impl Folder {
     /// Opens it; makes it where there is none.
     ///
@@ -108,7 +119,8 @@ impl Folder {
             return Err(io::ErrorKind::PermissionDenied.into());
         }
         let stream = UnixStream::connect(self.way(name)).inspect_err(|e| {
-            if e.kind() == io::ErrorKind::ConnectionRefused {
+            // One that is just being made refuses, too.
+            if e.kind() == io::ErrorKind::ConnectionRefused && !lives(name) {
                 self.remove(name);
             }
         })?;

@@ -111,3 +111,46 @@ impl Lines {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::AsFd;
+
+    use super::*;
+
+    #[test]
+    fn lines_arrive_whole_and_descriptors_beside_the_first() {
+        let (a, b) = UnixStream::pair().unwrap();
+        let file = tempfile::tempfile().unwrap();
+        let long = "x".repeat(100_000);
+        let sent = long.clone();
+        let sender = std::thread::spawn(move || {
+            send_with(&a, &sent, [file.as_fd(), a.as_fd()]).unwrap();
+            send(&a, &"next").unwrap();
+        });
+        let mut lines = Lines::default();
+        assert_eq!(lines.wait::<String>(&b).unwrap().unwrap(), long);
+        assert_eq!(lines.fds.len(), 2);
+        for fd in &lines.fds {
+            assert!(rustix::io::fcntl_getfd(fd).unwrap().contains(rustix::io::FdFlags::CLOEXEC));
+        }
+        assert_eq!(lines.wait::<String>(&b).unwrap().unwrap(), "next");
+        sender.join().unwrap();
+        lines.fds.clear();
+        assert_eq!(lines.wait::<String>(&b).unwrap(), None);
+    }
+
+    #[test]
+    fn what_is_no_message_ends_the_line() {
+        let (a, b) = UnixStream::pair().unwrap();
+        (&a).write_all(b"{nonsense\n").unwrap();
+        assert!(Lines::default().wait::<super::super::words::FromClient>(&b).is_err());
+        // More descriptors than anybody needs.
+        let mut lines = Lines::default();
+        for _ in 0..2 {
+            send_with(&a, &1, [a.as_fd(), a.as_fd()]).unwrap();
+        }
+        let first = lines.wait::<u32>(&b);
+        assert!(first.is_err() || lines.wait::<u32>(&b).is_err());
+    }
+}

@@ -50,3 +50,20 @@ pub(crate) fn part(inline: bool) -> Twin {
 fn alone() -> bool {
     std::fs::read_dir("/proc/self/task").map_or(!cfg!(target_os = "linux"), |tasks| tasks.count() == 1)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn where_other_threads_run_nothing_is_forked() {
+        let (stop, wait) = std::sync::mpsc::channel::<()>();
+        let other = std::thread::spawn(move || wait.recv().is_ok());
+        if cfg!(target_os = "linux") {
+            assert!(!alone());
+            assert!(matches!(part(false), Twin::Alone(_)));
+        }
+        drop(stop);
+        other.join().unwrap();
+    }
+}

@@ -60,15 +60,22 @@ fn answer(line: &UnixStream) -> Result<FromHost, Notice> {
     }
 }
 
-/// What runs, of this project or of all, the one that was started first at the top. Whoever cannot be reached
-/// is left out.
+/// What runs, of this project or of all, the one that was started first at the top. Who listens and does not
+/// answer is listed as such.
 pub(crate) fn all(folder: &Folder, project: Option<&Path>) -> Vec<Found> {
     let ask = |name: String| {
         let line = wish(folder, &name, Wish::About).ok()?;
-        match answer(&line).ok()? {
-            FromHost::About { about } => Some(Found { about: *about, name }),
-            _ => None,
-        }
+        let about = match answer(&line) {
+            Ok(FromHost::About { about }) => *about,
+            _ => About {
+                pid: super::folder::process(&name)?,
+                title: "(does not answer)".into(),
+                work: "not known".into(),
+                busy: true,
+                ..About::default()
+            },
+        };
+        Some(Found { about, name })
     };
     let mut found: Vec<Found> = folder.sockets(project).into_iter().filter_map(ask).collect();
     found.sort_by(|a, b| a.about.since.cmp(&b.about.since));

@@ -122,7 +122,7 @@ pub(crate) struct Sitting {
 }
 
 /// One running workbench: a line of `tiller ps --json`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct About {
     pub(crate) pid: u32,
     pub(crate) project: String,

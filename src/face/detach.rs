@@ -36,7 +36,7 @@ pub(super) fn list(setup: &Setup, json: bool) -> Result<Exit, Notice> {
     for f in &found {
         let a = &f.about;
         let screen = match (&a.screen, &a.left) {
-            (Some(s), _) => format!("on {} since {}", s.place, minute(&s.since)),
+            (Some(s), _) => format!("on {} since {}", clean::plain(&s.place), minute(&s.since)),
             (None, Some(left)) => format!("left at {}", minute(left)),
             (None, None) => "left".into(),
         };
@@ -54,7 +54,7 @@ pub(super) fn list(setup: &Setup, json: bool) -> Result<Exit, Notice> {
     say(&text)
 }
 
-/// The first part of an id that is enough to name it.
+/// The id, where there is one already.
 fn short(id: &str) -> &str {
     if id.is_empty() { "(starting)" } else { id }
 }

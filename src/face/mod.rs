@@ -168,7 +168,7 @@ fn json_line(value: &impl serde::Serialize) -> String {
 fn ended(ended: crate::door::Ended) -> Exit {
     if let Some(words) = &ended.words {
         // Standard error may be gone; the exit code still tells.
-        let _ = writeln!(std::io::stderr().lock(), "tiller: {words}");
+        let _ = writeln!(std::io::stderr().lock(), "tiller: {}", clean::plain_lines(words));
     }
     Exit::Code(ended.code)
 }

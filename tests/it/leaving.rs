@@ -214,6 +214,30 @@ fn quitting_offers_to_leave_and_a_new_one_knows_of_it() {
 }
 
 #[test]
+fn a_question_waits_for_whoever_comes_back() {
+    let (model, place) = model();
+    model.push(Script::new().call("c1", "write_file", json!({"path": "new.txt", "content": "B\n"})));
+    model.push(Script::new().text("So be it."));
+    let mut term = place.term(&[], 100, 30);
+    term.wait_text("Say what you want done");
+    say(&mut term, "change it");
+    crate::screen::asked(&term, "new.txt");
+    term.hang_up();
+    assert_eq!(term.wait_exit(), 129);
+    // Longer than what has nothing to do would stay.
+    let_pass(std::time::Duration::from_secs(3));
+    let rows = ps(&place);
+    assert!(rows.len() == 1 && rows[0]["waiting"] == 1, "{rows:?}");
+    assert!(place.ok(&["ps"]).contains("(1 waits for you)"));
+    let mut term = place.term(&[], 90, 28);
+    crate::screen::answer(&mut term, "new.txt", "y");
+    term.wait_text("So be it.");
+    assert_eq!(place.read("new.txt"), "B\n");
+    idle(&term);
+    assert_eq!(crate::screen::quit(&mut term), 0);
+}
+
+#[test]
 fn nothing_is_left_where_nothing_works() {
     let (_model, place) = model();
     let mut term = place.term(&[], 100, 30);

@@ -337,7 +337,9 @@ impl Term {
 
     /// Kills all of it, as `kill -9` does: what holds the screen first.
     pub fn kill(&mut self) {
-        for host in self.pid().map(hosts).unwrap_or_default() {
+        // A number that was given back may be another's by now.
+        let runs = matches!(self.child.try_wait(), Ok(None));
+        for host in self.pid().filter(|_| runs).map(hosts).unwrap_or_default() {
             if let Some(host) = i32::try_from(host).ok().and_then(rustix::process::Pid::from_raw) {
                 let _ = rustix::process::kill_process(host, rustix::process::Signal::KILL);
             }
