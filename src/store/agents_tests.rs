@@ -36,3 +36,31 @@ fn agents_are_kept_as_they_stood_last_and_announced_once() {
     store.put_agent(row("main/a1", AgentState::Running)).wait().unwrap();
     assert!(!store.agents(root).unwrap()[0].announced);
 }
+
+#[test]
+fn a_session_with_only_an_agent_is_listed_and_the_agents_own_is_not() {
+    let (_dir, store) = scratch();
+    let (root, own) = (session(&store, 1), session(&store, 2));
+    let listed = || -> Vec<_> {
+        let all = store.sessions(&crate::Filter::default()).unwrap();
+        all.into_iter().map(|s| (s.id, s.preview)).collect()
+    };
+    assert_eq!(listed(), []);
+    store.used(root, "look\n for it".into()).wait().unwrap();
+    let row = AgentRow {
+        root,
+        id: AgentId("main/a1".into()),
+        session: own,
+        brief: json!({}),
+        state: AgentState::Done,
+        report: None,
+        announced: true,
+        created: NOW,
+    };
+    store.put_agent(row).wait().unwrap();
+    store.used(own, "its task".into()).wait().unwrap();
+    assert_eq!(listed(), [(root, "look for it".to_owned())]);
+    // What was said keeps its place as the words.
+    store.used(root, "another".into()).wait().unwrap();
+    assert_eq!(listed()[0].1, "look for it");
+}

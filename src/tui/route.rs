@@ -154,6 +154,13 @@ impl App {
 
     /// Opens a session, unless it is the open one, and does something there.
     fn visit(&mut self, id: SessionId, then: Then) {
+        // That of an agent of this session is shown: opened for itself it would be open twice.
+        if let Some(agent) = self.model.agent_in(id).filter(|a| *a != self.model.agent()) {
+            self.show_agent(&agent);
+            let ask = self.send(CommandBody::Query(Query::Snapshot));
+            self.router.then = Some((id, ask, then));
+            return;
+        }
         let here = self.model.session.summary.as_ref().is_some_and(|s| s.id == id);
         let body = if here {
             CommandBody::Query(Query::Snapshot)
@@ -375,7 +382,12 @@ impl App {
                     self.notice(notice.clone());
                     self.refused_early(event.cause);
                 }
-                ReplyEvent::SnapshotReply { .. } if !event.agent.is_main() => self.agent_here(),
+                ReplyEvent::SnapshotReply { snapshot } if !event.agent.is_main() => {
+                    self.agent_here();
+                    if event.agent == self.model.agent() {
+                        self.arrived(snapshot);
+                    }
+                }
                 ReplyEvent::SnapshotReply { snapshot } => {
                     self.agents_changed();
                     self.arrived(snapshot);

@@ -11,6 +11,8 @@
 mod acp;
 mod advice;
 mod agents;
+mod agents_inside;
+mod agents_keys;
 mod branches;
 mod cli;
 mod common;
@@ -19,6 +21,7 @@ mod ends;
 mod exec;
 mod external;
 mod first;
+mod flows;
 mod footer;
 mod goal;
 mod going_back;

@@ -5,7 +5,7 @@
 use std::mem::swap;
 
 use tiller_protocol::event::{AskEvent, StateEvent};
-use tiller_protocol::{AgentId, AgentView, Event, EventBody, Queued, TodoItem};
+use tiller_protocol::{AgentId, AgentView, Event, EventBody, Queued, SessionId, TodoItem};
 
 use super::{Model, Retry, SessionModel, conversation::Conversation};
 
@@ -40,6 +40,14 @@ impl Model {
     /// Its row, once the engine has told of it.
     pub fn row(&self, id: &AgentId) -> Option<&AgentView> {
         self.agents.iter().find(|a| a.id == *id)
+    }
+
+    /// Whose conversation a session is: an agent's, or, while that of an agent is on the screen, the main one's.
+    pub fn agent_in(&self, session: SessionId) -> Option<AgentId> {
+        let of = |a: &&AgentView| a.child.as_ref().is_some_and(|c| c.session == Some(session));
+        let home = self.shown.is_some().then_some(&self.home.session).and_then(|s| s.summary.as_ref());
+        let main = home.filter(|s| s.id == session).map(|_| AgentId::main());
+        self.agents.iter().find(of).map(|a| a.id.clone()).or(main)
     }
 
     /// A name for people: `a2 docs`; `main` for the main agent.

@@ -2,6 +2,7 @@
 //! choices, nothing is ever drawn twice. Everything can be reached by `/` commands.
 
 mod command;
+mod flow;
 mod leave;
 mod say;
 mod setup;
