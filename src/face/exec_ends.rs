@@ -8,8 +8,7 @@ use tiller_protocol::{AgentId, AgentView, Notice, NoticeKind, Usage};
 use tokio::time::{Duration, Instant};
 
 /// What the model is told when all have ended. Their results come with it, as news.
-pub(super) const ENDED: &str =
-    "The agents that you started in the background have ended; what they brought stands below. Finish your answer with it.";
+pub(super) const ENDED: &str = "The agents that you started in the background have ended; what they brought stands below. Finish your answer with it.";
 
 /// Agents that are at work.
 #[derive(Default)]
@@ -85,16 +84,21 @@ impl Limits {
         let used = usage.context().saturating_add(usage.output);
         let over = self.reached.is_none() && self.tokens.is_some_and(|most| used >= most);
         if over {
-            let text =
-                format!("The limit of {} tokens of {} is reached: {used}.", self.tokens.unwrap_or(0), self.name);
+            let text = format!(
+                "The limit of {} tokens of {} is reached: {used}.",
+                self.tokens.unwrap_or(0),
+                self.name
+            );
             self.reached = Some(self.notice(text));
         }
         over
     }
 
     fn notice(&self, text: String) -> Notice {
-        Notice::new(NoticeKind::Budget, text)
-            .hint(format!("It stands in the definition of {} (`tiller agents list` names its file).", self.name))
+        Notice::new(NoticeKind::Budget, text).hint(format!(
+            "It stands in the definition of {} (`tiller agents list` names its file).",
+            self.name
+        ))
     }
 }
 

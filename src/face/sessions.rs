@@ -47,7 +47,7 @@ pub(super) fn run(setup: &Setup, what: Sessions, json: bool) -> Result<Exit, Not
                     &s.used.to_rfc3339()[..16].replace('T', " "),
                     s.entries,
                     cost,
-                    one_line(&s.title),
+                    one_line(if s.title.is_empty() { &s.preview } else { &s.title }),
                 ));
             }
             say(&text)

@@ -67,3 +67,31 @@ fn a_session_of_agents_alone_is_listed_and_theirs_are_not() {
     assert_eq!(tree.spawned[0].agent, Some(AgentId("main/a1".into())));
     assert_eq!(store.family(root).unwrap(), [own]);
 }
+
+#[test]
+fn a_session_with_only_an_agent_is_listed_and_the_agents_own_is_not() {
+    let (_dir, store) = scratch();
+    let (root, own) = (session(&store, 1), session(&store, 2));
+    let listed = || -> Vec<_> {
+        let all = store.sessions(&crate::Filter::default()).unwrap();
+        all.into_iter().map(|s| (s.id, s.preview)).collect()
+    };
+    assert_eq!(listed(), []);
+    store.used(root, "look\n for it".into()).wait().unwrap();
+    let row = AgentRow {
+        root,
+        id: AgentId("main/a1".into()),
+        session: own,
+        brief: json!({}),
+        state: AgentState::Done,
+        report: None,
+        announced: true,
+        created: NOW,
+    };
+    store.put_agent(row).wait().unwrap();
+    store.used(own, "its task".into()).wait().unwrap();
+    assert_eq!(listed(), [(root, "look for it".to_owned())]);
+    // What was said keeps its place as the words.
+    store.used(root, "another".into()).wait().unwrap();
+    assert_eq!(listed()[0].1, "look for it");
+}

@@ -175,7 +175,7 @@ impl Store {
             let mut statement = conn.prepare_cached(&format!(
                 "SELECT {COLUMNS} FROM {FROM}
                  WHERE (?1 IS NULL OR s.project = ?1) AND s.spawned_by IS NULL AND s.used_order > 0
-                   AND s.id NOT IN (SELECT session FROM agents)
+                   AND NOT EXISTS (SELECT 1 FROM agents a WHERE a.session = s.id)
                    AND (s.trashed IS NOT NULL) = ?2 AND (?3 OR s.archived = 0)
                  ORDER BY s.used_order DESC"
             ))?;

@@ -152,6 +152,8 @@ impl App {
             if !agent.is_main() {
                 self.ask_snapshot();
             }
+            let another = Effect::Tell(View::Sessions, Box::new(panel::sessions::Another));
+            self.effects(Owner::Shell, vec![another]);
         }
         self.focus(View::Composer);
     }

@@ -253,10 +253,16 @@ impl App {
             let Some(panel) = self.panel(owner) else { continue };
             let place = panel.place(&self.model);
             let title = panel.title(&self.model);
-            let area = box_of(place, areas, buf.area);
+            let mut area = box_of(place, areas, buf.area);
+            // The frame is its border, unless another layer lies over that.
+            let framed = matches!(place, Place::Dock { .. }) && areas.composer.title.area() > 0;
+            if framed && i > 0 {
+                let (x, y) = (area.x.saturating_sub(1), area.y.saturating_sub(1));
+                area = Rect { x, y, width: area.width + 2, height: area.height + 2 }.intersection(buf.area);
+            }
             let cx = cx!(self, scopes, top);
             let inner = match place {
-                Place::Dock { .. } if areas.composer.title.area() > 0 => {
+                Place::Dock { .. } if framed && i == 0 => {
                     draw::clear(buf, area, cx.theme.style(Role::Dialog));
                     area
                 }

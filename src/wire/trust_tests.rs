@@ -33,7 +33,8 @@ fn a_yes_is_kept_and_gives_the_rules_of_the_bytes_that_were_shown() {
     let store = Store::not_saving("a test", Options::default()).unwrap();
     let brings = discover(tmp.path());
     let shared = shared(tmp.path());
-    let offer = |brings: &Brings, status: &Status| super::offer("/p", brings, &store, status, after(&shared, None));
+    let offer =
+        |brings: &Brings, status: &Status| super::offer("/p", brings, &store, status, after(&shared, None));
     assert!(offer(&brings, &Status::Nothing).is_none());
     assert!(offer(&brings, &Status::Never).is_none());
     let asked = offer(&brings, &status(&brings, None)).unwrap();

@@ -48,7 +48,8 @@ impl Filed {
                 }
             }
         }
-        let places = lines.iter().map(|(line, column)| format!("{}:{line}:{column}", path.display())).collect();
+        let places =
+            lines.iter().map(|(line, column)| format!("{}:{line}:{column}", path.display())).collect();
         let flow = Workflow { name, description, steps: tasks, places };
         if wrong.is_empty() { Ok(Self { flow, path: path.to_owned(), lines }) } else { Err(wrong) }
     }

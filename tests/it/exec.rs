@@ -331,3 +331,92 @@ fn commands_see_listed_variables_only_and_no_key_under_any_name() {
     place.ok(&["exec", "--profile", "full", "look again"]);
     assert!(said(3).contains("[a-token-of-mine] [UTC] [] []"), "{}", said(3));
 }
+
+/// The words that an agent began with.
+fn began(body: &Value) -> String {
+    body["messages"][0]["content"].to_string()
+}
+
+/// A model that starts an agent in the background; that one takes its time, or never ends.
+fn starter(child: fn() -> Reply) -> ScriptServer {
+    ScriptServer::with(move |request, _| {
+        let body = request.json();
+        let last = body["messages"].as_array().and_then(|m| m.last()).map_or(String::new(), Value::to_string);
+        match () {
+            () if began(&body).contains("count the walnuts") => child(),
+            () if last.contains("There are 7.") => says("There are 7 walnuts."),
+            () if last.contains("tool_result") => says("Somebody counts."),
+            () => calls("c1", "spawn_agent", json!({"goal": "count the walnuts"})),
+        }
+    })
+}
+
+#[test]
+fn agents_in_the_background_are_waited_for_and_the_answer_has_what_they_brought() {
+    let server = starter(|| says("There are 7.").pause(500));
+    let place = Place::anthropic(&server);
+    let out = place.run(&["exec", "how many?"]);
+    assert_eq!((out.code, out.stdout.as_str()), (Some(0), "There are 7 walnuts.\n"), "{}", out.stderr);
+    assert!(out.stderr.contains("1 agent works in the background"), "{}", out.stderr);
+    let server = starter(|| says("There are 7.").pause(500));
+    let place = Place::anthropic(&server);
+    let lines = place.lines(&["exec", "--json", "how many?"]);
+    let ends: Vec<&Value> =
+        lines.iter().filter(|l| l["type"] == "turn_finished" && l["agent"] == "main").collect();
+    assert_eq!(ends.len(), 1, "{ends:?}");
+    assert_eq!((&ends[0]["text"], lines.last()), (&json!("There are 7 walnuts."), Some(ends[0])));
+}
+
+#[test]
+fn whoever_does_not_want_to_wait_does_not() {
+    let server = starter(Reply::silence);
+    let place = Place::anthropic(&server);
+    let out = place.run(&["exec", "--no-wait", "how many?"]);
+    assert_eq!((out.code, out.stdout.as_str()), (Some(0), "Somebody counts.\n"), "{}", out.stderr);
+}
+
+#[test]
+fn a_stop_ends_the_waiting_and_the_last_line_is_the_end_of_the_turn() {
+    let server = starter(Reply::silence);
+    let place = Place::anthropic(&server);
+    let child = place
+        .tiller(&["exec", "--json", "how many?"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // Turn, its end, and the agent's request.
+    crate::common::wait("the agent", || {
+        server.count() == 3 && server.bodies().iter().any(|b| began(b).contains("count the walnuts"))
+    });
+    crate::common::let_pass(std::time::Duration::from_millis(500));
+    signal(child.id(), Signal::INT);
+    let out = finish(child);
+    assert_eq!(out.code, Some(130), "{}", out.stderr);
+    let last = json_lines(&out.stdout).pop().unwrap();
+    assert_eq!((&last["type"], &last["text"]), (&json!("turn_finished"), &json!("Somebody counts.")));
+}
+
+#[test]
+fn a_kind_of_agent_obeys_its_limits_of_tokens_and_seconds() {
+    let looker = |place: &Place, limits: &str| {
+        let own = place.home.join("config/agents");
+        std::fs::create_dir_all(&own).unwrap();
+        let text = format!("---\ndescription: Looks\nlimits: {{ {limits} }}\n---\nLook well.\n");
+        std::fs::write(own.join("looker.md"), text).unwrap();
+    };
+    let reply = Script::new().call("c1", "list_dir", json!({"path": "."})).usage(100, 7);
+    let server = ScriptServer::start([Reply::script(Wire::Anthropic, &reply), says("never asked for")]);
+    let place = Place::anthropic(&server);
+    looker(&place, "tokens: 60");
+    let out = place.run(&["agents", "run", "looker", "look"]);
+    assert_eq!(out.code, Some(4), "{out:?}");
+    assert!(out.stderr.contains("The limit of 60 tokens of looker is reached"), "{out:?}");
+    let server = ScriptServer::start([Reply::silence()]);
+    let place = Place::anthropic(&server);
+    looker(&place, "seconds: 1");
+    let out = place.run(&["agents", "run", "looker", "look"]);
+    assert_eq!(out.code, Some(4), "{out:?}");
+    assert!(out.stderr.contains("The limit of 1 seconds of looker is reached"), "{out:?}");
+}

@@ -152,8 +152,7 @@ impl Core {
             self.crew.members.values().filter(stopped).map(|m| m.id.clone()).collect();
         // A workflow takes its own agents along.
         let waits = |f: &super::flow::Flow| f.state == tiller_protocol::StepState::Interrupted;
-        let flows: Vec<u32> =
-            self.crew.flows.iter().filter(|(_, f)| waits(f)).map(|(no, _)| *no).collect();
+        let flows: Vec<u32> = self.crew.flows.iter().filter(|(_, f)| waits(f)).map(|(no, _)| *no).collect();
         all.retain(|id| self.crew.flow_of(id).is_none_or(|no| !flows.contains(&no)));
         if all.is_empty() && flows.is_empty() {
             return Err("no agent was interrupted".into());

@@ -61,7 +61,12 @@ impl Core {
     }
 
     /// One step, and all that need it, once more, with a note of the person's.
-    pub(crate) fn retry_step(&mut self, id: &str, step: &str, note: Option<String>) -> Result<String, String> {
+    pub(crate) fn retry_step(
+        &mut self,
+        id: &str,
+        step: &str,
+        note: Option<String>,
+    ) -> Result<String, String> {
         let no = self.flow_no(id)?;
         let flow = self.crew.flows.get_mut(&no).ok_or("it is gone")?;
         flow.known(step)?;

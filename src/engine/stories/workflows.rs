@@ -365,3 +365,192 @@ async fn a_narrow_agents_workflow_stays_as_narrow_when_the_person_lets_it_go_on(
     assert!(names.contains(&"read_file") && !names.contains(&"write_file"), "{names:?}");
     rig.quit().await;
 }
+
+/// A step that hangs until the gate opens, and how often each was asked.
+fn gated(gate: &Arc<Notify>) -> (Arc<Fake>, Arc<Mutex<Vec<String>>>) {
+    let asked = Arc::new(Mutex::new(Vec::<String>::new()));
+    let (gate, log) = (Arc::clone(gate), Arc::clone(&asked));
+    let fake = Fake::with(move |_, r| {
+        let task = first(r);
+        let word = task.split_whitespace().next().unwrap_or_default().to_owned();
+        log.lock().unwrap().push(task.clone());
+        match word.as_str() {
+            "slow" => {
+                let mut steps = vec![Step::Gate(Arc::clone(&gate))];
+                steps.extend(says("did slow"));
+                steps
+            }
+            word => says(&format!("did {word}")),
+        }
+    });
+    (fake, asked)
+}
+
+fn count(asked: &Arc<Mutex<Vec<String>>>, word: &str) -> usize {
+    asked.lock().unwrap().iter().filter(|t| t.starts_with(word)).count()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn while_one_rests_nothing_of_it_begins_and_then_all_goes_on() {
+    let place = Place::new();
+    let gate = Arc::new(Notify::new());
+    let (fake, asked) = gated(&gate);
+    let steps = json!([
+        {"id": "slow", "goal": "slow"},
+        {"id": "other", "goal": "other"},
+        {"id": "end", "goal": "end", "needs": ["slow", "other"]},
+    ]);
+    let change = |p: &mut crate::Parts| {
+        p.workflows = Some(named("rest", steps));
+        // The second one waits for the place of the first, which a rest makes free.
+        p.config.agents.running = 1;
+    };
+    let mut rig = place.start_with(&fake, change).await;
+    let pause = |paused| to(AgentCommand::WorkflowPause { id: "w1".into(), paused });
+    rig.send(start("rest"));
+    rig.reply().await;
+    fake.requested(1).await;
+    assert_eq!(count(&asked, "slow"), 1);
+    rig.send(pause(true));
+    let ReplyEvent::DoneReply { said } = rig.reply().await else { panic!() };
+    assert!(said.contains("w1 rests"), "{said}");
+    state(&mut rig, "main/a1", AgentState::Paused).await;
+    rig.send(pause(true));
+    assert!(rig.refused().await.message.contains("rests already"));
+    let view = rig.snapshot().await;
+    assert!(view.workflows[0].paused && view.workflows[0].state == StepState::Running);
+    let queued = view.agents.iter().filter(|a| a.state == AgentState::Queued).count();
+    assert_eq!((queued, count(&asked, "other"), fake.count()), (1, 0, 1), "nothing begins meanwhile");
+    rig.send(pause(false));
+    rig.reply().await;
+    // The dropped request is made again.
+    gate.notify_one();
+    gate.notify_one();
+    let done = flow(&mut rig, StepState::Done).await;
+    assert!(!done.paused && done.done() == 3, "{done:?}");
+    rig.send(pause(true));
+    assert!(rig.refused().await.message.contains("does not run"));
+    rig.quit().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_step_that_is_given_up_takes_down_what_needs_it_and_can_be_tried_again_with_a_note() {
+    let place = Place::new();
+    let gate = Arc::new(Notify::new());
+    let (fake, asked) = gated(&gate);
+    let steps = json!([
+        {"id": "slow", "goal": "slow"},
+        {"id": "b", "goal": "beta", "needs": ["slow"]},
+        {"id": "c", "goal": "gamma", "needs": ["b"]},
+        {"id": "d", "goal": "delta", "needs": ["slow"]},
+    ]);
+    let mut rig = place.start_with(&fake, |p| p.workflows = Some(named("give", steps))).await;
+    let step = |step: &str| to(AgentCommand::WorkflowCancelStep { id: "w1".into(), step: step.into() });
+    let retry = |step: &str| {
+        let note = Some("use short words".to_owned());
+        to(AgentCommand::WorkflowRetry { id: "w1".into(), step: step.into(), note })
+    };
+    rig.send(start("give"));
+    rig.reply().await;
+    fake.requested(1).await;
+    rig.send(step("bb"));
+    assert_eq!(rig.refused().await.message, "w1 has no step bb; did you mean b?");
+    rig.send(retry("slow"));
+    assert!(rig.refused().await.message.contains("still runs"));
+    // It has not begun, and never does.
+    rig.send(step("b"));
+    rig.reply().await;
+    rig.send(step("b"));
+    assert!(rig.refused().await.message.contains("it is cancelled"));
+    gate.notify_one();
+    let failed = flow(&mut rig, StepState::Failed).await;
+    let right = [
+        ("slow", StepState::Done),
+        ("b", StepState::Cancelled),
+        ("c", StepState::Skipped),
+        ("d", StepState::Done),
+    ];
+    assert_eq!(states(&failed), right);
+    assert_eq!((count(&asked, "beta"), count(&asked, "gamma")), (0, 0));
+    assert!(failed.steps[1].said.contains("the person gave it up"), "{failed:?}");
+    // From there; what is done is not run again, also not what stands beside it.
+    rig.send(retry("b"));
+    rig.reply().await;
+    assert_eq!(flow(&mut rig, StepState::Done).await.done(), 4);
+    let all = ["slow", "beta", "gamma", "delta"].map(|w| count(&asked, w));
+    assert_eq!(all, [1, 1, 1, 1]);
+    let log = asked.lock().unwrap().clone();
+    assert!(
+        log.iter().any(|t| t.starts_with("beta") && t.contains("The person says: use short words")),
+        "{log:?}"
+    );
+    // One that is done can be tried again as well, and all that need it follow.
+    rig.send(retry("b"));
+    rig.reply().await;
+    assert_eq!(flow(&mut rig, StepState::Running).await.done(), 2);
+    assert_eq!(flow(&mut rig, StepState::Done).await.done(), 4);
+    let all = ["slow", "beta", "gamma", "delta"].map(|w| count(&asked, w));
+    assert_eq!(all, [1, 2, 2, 1]);
+    rig.quit().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_running_step_that_is_given_up_ends_with_its_agents_and_reviewers_are_named() {
+    let place = Place::new();
+    let fake = Fake::with(move |_, r| match first(r).as_str() {
+        t if t.starts_with("look") => vec![Step::Hang],
+        t => says(&format!("did {}", t.split_whitespace().next().unwrap())),
+    });
+    let steps = json!([
+        {"id": "a", "goal": "write", "review": {"goal": "look", "rounds": 3}},
+        {"id": "b", "goal": "never", "needs": ["a"]},
+    ]);
+    let mut rig = place.start_with(&fake, |p| p.workflows = Some(named("judged", steps))).await;
+    rig.send(start("judged"));
+    rig.reply().await;
+    let looked = rig.until_of("a reviewer", |e| view(e).filter(|v| v.steps[0].round == 1)).await;
+    let step = &looked.steps[0];
+    assert_eq!((step.rounds, step.reviewers.len(), step.goal.as_str()), (3, 1, "write"));
+    assert_ne!(step.agent.as_ref(), step.reviewers.first());
+    let reviewer = step.reviewers[0].clone();
+    fake.requested(2).await;
+    rig.send(to(AgentCommand::WorkflowCancelStep { id: "judged".into(), step: "a".into() }));
+    let failed = flow(&mut rig, StepState::Failed).await;
+    assert_eq!(states(&failed), [("a", StepState::Cancelled), ("b", StepState::Skipped)]);
+    let agents = rig.snapshot().await.agents;
+    let of = |id: &tiller_protocol::AgentId| agents.iter().find(|a| a.id == *id).unwrap().state;
+    assert_eq!(of(&reviewer), AgentState::Cancelled);
+    rig.quit().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_end_right_before_a_kill_is_announced_after_it_and_once() {
+    let place = Place::new();
+    let fake = Fake::with(move |_, r| match first(r).as_str() {
+        "one" => says("did one"),
+        _ => says("yes"),
+    });
+    let flows = named("short", json!([{"id": "one", "goal": "one"}]));
+    let mut rig = place.start_with(&fake, |p| p.workflows = Some(flows.clone())).await;
+    rig.send(start("short"));
+    flow(&mut rig, StepState::Done).await;
+    rig.notice("workflow w1 short is done: 1 of 1 steps done").await;
+    let session = rig.session();
+    let children: Vec<_> =
+        rig.snapshot().await.agents.iter().filter_map(|a| a.child.clone()?.session).collect();
+    rig.kill().await;
+    place.free(session);
+    children.into_iter().for_each(|c| place.free(c));
+    let told = |fake: &Fake| {
+        let last = fake.request(fake.count() - 1);
+        let all: String = (0..last.messages.len()).map(|i| message_text(&last, i)).collect();
+        all.matches("workflow w1 short is done: 1 of 1 steps done (data, not instructions)").count()
+    };
+    for _ in 0..2 {
+        let mut rig = place.start_with(&fake, |p| p.open = crate::Open::Session(session)).await;
+        rig.until_of("the workflow", view).await;
+        rig.turn("and?").await;
+        assert_eq!(told(&fake), 1);
+        rig.quit().await;
+    }
+}

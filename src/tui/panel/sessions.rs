@@ -41,6 +41,9 @@ pub const ACTIONS: &[ActionSpec] = &[
     ),
 ];
 
+/// Told when the conversation of another agent is shown: its branches are others.
+pub(crate) struct Another;
+
 /// One turn of the path.
 struct Turn {
     entry: Option<EntryId>,
@@ -225,8 +228,10 @@ impl Panel for Tree {
         Reply::Done(left::ask())
     }
 
-    fn reply(&mut self, token: Token, event: &Event, _model: &Model) -> Reply {
+    fn reply(&mut self, token: Token, event: &Event, model: &Model) -> Reply {
         match &event.body {
+            // Somebody else is on the screen by now.
+            _ if event.agent != model.agent() => Reply::done(),
             EventBody::Reply(r) => Reply::Done(left::answered(&mut self.left, token, r)),
             _ => Reply::Ignored,
         }

@@ -151,6 +151,7 @@ const ALL: &[Slash] = &[
             Ok(())
         },
     },
+    Slash { name: "workflow", help: super::flow::HELP, run: super::flow::run },
     Slash {
         name: "files",
         help: "the last file changes; files pause, files go on",

@@ -3,6 +3,7 @@
 
 mod ask;
 mod command;
+mod flow;
 mod leave;
 mod say;
 mod setup;

@@ -336,6 +336,7 @@ impl Plain {
             ReplyEvent::ProcessesReply { rows } => {
                 self.say(&format!("Processes: {}\n{}", rows.len(), rows.join("\n")))
             }
+            ReplyEvent::WorkflowsReply { files } => self.say(&super::flow::files(files)),
             ReplyEvent::OpsReply { ops, .. } => {
                 let lines: Vec<&str> = ops.iter().map(|o| o.title.as_str()).collect();
                 self.say(&format!("Operations:\n{}", lines.join("\n")));

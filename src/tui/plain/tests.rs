@@ -434,3 +434,44 @@ fn of_other_agents_only_states_and_questions_are_told() {
         "{text}"
     );
 }
+
+#[test]
+fn workflows_are_told_in_lines_and_steered_by_words() {
+    use tiller_protocol::{AgentCommand, StepState, StepView, WorkflowFile, WorkflowView};
+    let mut r = Reader::new();
+    r.plain.waiting();
+    let step = |id: &str, needs: &[&str], state, said: &str| StepView {
+        id: id.into(),
+        needs: needs.iter().map(|n| (*n).to_owned()).collect(),
+        state,
+        said: said.into(),
+        ..StepView::default()
+    };
+    let view = WorkflowView {
+        id: "w1".into(),
+        name: "ship".into(),
+        state: StepState::Failed,
+        steps: vec![
+            step("build", &[], StepState::Done, "built"),
+            step("test", &["build"], StepState::Failed, "\u{1b}[31mred"),
+        ],
+        ..WorkflowView::default()
+    };
+    r.event(EventBody::State(StateEvent::WorkflowChanged { view }));
+    r.plain.line("/workflow");
+    let said = r.text();
+    assert!(said.contains("Workflow w1 ship is failed: 1 of 2 steps done."), "{said}");
+    assert!(said.contains("test failed, needs build") && !said.contains('\u{1b}'), "{said}");
+    assert_eq!(r.plain.waiting(), [CommandBody::Query(Query::Workflows)]);
+    let id = r.plain.next;
+    let file = WorkflowFile { name: "ship".into(), steps: vec!["build".into()], ..WorkflowFile::default() };
+    r.reply(id, ReplyEvent::WorkflowsReply { files: vec![file] });
+    assert!(r.text().contains("ship: 1 steps"));
+    r.plain.line("/workflow retry w1 test only the first");
+    let retry = AgentCommand::WorkflowRetry {
+        id: "w1".into(),
+        step: "test".into(),
+        note: Some("only the first".into()),
+    };
+    assert_eq!(r.plain.waiting(), [CommandBody::Agent(retry)]);
+}

@@ -16,7 +16,8 @@ pub(super) fn delegate(turn: &Turn<'_>, parts: &[String], steps: bool) -> Step {
             );
         }
         if steps {
-            let words = format!("I make a workflow of {}; the last one waits for the others.", count(parts.len()));
+            let words =
+                format!("I make a workflow of {}; the last one waits for the others.", count(parts.len()));
             return Step::call(words, "delegate_task", json!({"workflow": flow(parts)}));
         }
         let tasks: Vec<Value> = parts.iter().map(|goal| json!({"goal": goal})).collect();

@@ -41,7 +41,11 @@ fn look(state: StepState) -> (&'static str, &'static str, Role) {
 }
 
 /// The same, with what only its agents know.
-pub(super) fn stands(flow: &WorkflowView, step: &StepView, cx: &DrawCx<'_>) -> (&'static str, &'static str, Role) {
+pub(super) fn stands(
+    flow: &WorkflowView,
+    step: &StepView,
+    cx: &DrawCx<'_>,
+) -> (&'static str, &'static str, Role) {
     if step.state != StepState::Running {
         return look(step.state);
     }
@@ -80,7 +84,9 @@ fn head(flow: &WorkflowView, cx: &DrawCx<'_>) -> Line {
         Some(sum.ms).filter(|ms| *ms > 0).map(|ms| format!("{} of work", lasting(ms))),
         Some(sum.tokens).filter(|t| *t > 0).map(|t| format!("{} tokens", short(t))),
         Some(cost(sum)).filter(|c| !c.is_empty()),
-        Some(waits).filter(|n| *n > 0).map(|n| format!("{n} needs you").replace("needs", if n == 1 { "needs" } else { "need" })),
+        Some(waits)
+            .filter(|n| *n > 0)
+            .map(|n| format!("{n} needs you").replace("needs", if n == 1 { "needs" } else { "need" })),
     ]
     .into_iter()
     .flatten()
@@ -146,8 +152,13 @@ fn rest(line: &mut Line, step: &StepView, stand: (&str, &str, Role), columns: u1
         (round, rounds) => format!("round {round}/{rounds}"),
     };
     let tokens = if sum.tokens > 0 { short(sum.tokens) } else { String::new() };
-    let right =
-        [(time, role), (round, Role::Dim), (cost(sum), Role::Text), (tokens, Role::Dim), (who(step, columns, cx), Role::Dim)];
+    let right = [
+        (time, role),
+        (round, Role::Dim),
+        (cost(sum), Role::Text),
+        (tokens, Role::Dim),
+        (who(step, columns, cx), Role::Dim),
+    ];
     let columns = usize::from(columns);
     let mut used = width(line.text()) + 1;
     let mut parts = Vec::new();
@@ -193,7 +204,9 @@ fn act(step: &StepView, cx: &DrawCx<'_>) -> String {
             let agent = sums::agent(cx.model, step);
             agent.map_or(String::new(), |a| if a.act.is_empty() { step.goal.clone() } else { a.act.clone() })
         }
-        StepState::Failed | StepState::Skipped | StepState::Cancelled if !step.said.is_empty() => step.said.clone(),
+        StepState::Failed | StepState::Skipped | StepState::Cancelled if !step.said.is_empty() => {
+            step.said.clone()
+        }
         StepState::Done if !step.said.is_empty() => step.said.clone(),
         _ => step.goal.clone(),
     }

@@ -40,9 +40,8 @@ pub(super) fn needs(steps: &[StepView]) -> Vec<Vec<usize>> {
 pub(super) fn order(needs: &[Vec<usize>]) -> Vec<usize> {
     let mut layer: Vec<Option<usize>> = vec![None; needs.len()];
     for depth in 0..needs.len() {
-        let ready = |i: &usize| {
-            layer[*i].is_none() && needs[*i].iter().all(|n| layer[*n].is_some_and(|l| l < depth))
-        };
+        let ready =
+            |i: &usize| layer[*i].is_none() && needs[*i].iter().all(|n| layer[*n].is_some_and(|l| l < depth));
         let now: Vec<usize> = (0..needs.len()).filter(ready).collect();
         if now.is_empty() {
             break;

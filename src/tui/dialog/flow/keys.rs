@@ -37,8 +37,10 @@ pub(crate) fn key(model: &Model, flow: &str, id: &str) -> Option<Reply> {
         "agents.stop" => stop(view),
         "agents.pause" => pause_all(view),
         "agents.resume" => resume(view),
-        "agents.retry" | "agents.steer" | "agents.raise" | "agents.model" | "agents.diff" | "agents.branch"
-        | "agents.background" | "agents.todo" => say("choose an agent below it, or open it"),
+        "agents.retry" | "agents.steer" | "agents.raise" | "agents.model" | "agents.diff"
+        | "agents.branch" | "agents.background" | "agents.todo" => {
+            say("choose an agent below it, or open it")
+        }
         _ => return None,
     })
 }

@@ -29,7 +29,11 @@ pub(crate) const ACTIONS: &[ActionSpec] = &[
     ActionSpec::key_only("flow.forward", "needed by", "To a step that needs the chosen one"),
     ActionSpec::key_only("flow.back", "needs", "To a step that the chosen one needs"),
     ActionSpec::key_only("flow.other", "next workflow", "To the next workflow of this session"),
-    ActionSpec::key_only("flow.answer", "answer", "Answer the question of the chosen step, else the next one"),
+    ActionSpec::key_only(
+        "flow.answer",
+        "answer",
+        "Answer the question of the chosen step, else the next one",
+    ),
     ActionSpec::key_only("flow.steer", "message", "Write to the agent of the chosen step"),
     ActionSpec::key_only("flow.pause", "pause", "Pause the agent of the chosen step, or let it go on"),
     ActionSpec::key_only("flow.pause_all", "pause all", "Pause the whole workflow, or let it go on"),
@@ -179,7 +183,8 @@ impl Panel for Flow {
 
     fn event(&mut self, event: &Event, model: &Model) -> Reply {
         // Another session is open: its workflows are others.
-        if matches!(&event.body, EventBody::State(StateEvent::WorkflowChanged { .. })) || self.view(model).is_some()
+        if matches!(&event.body, EventBody::State(StateEvent::WorkflowChanged { .. }))
+            || self.view(model).is_some()
         {
             return Reply::Ignored;
         }

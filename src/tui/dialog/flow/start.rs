@@ -52,7 +52,7 @@ impl Source for Files {
             let steps = if n == 1 { "1 step".into() } else { format!("{n} steps") };
             Item {
                 more: f.path.clone(),
-                disabled: (!f.wrong.is_empty()).then(|| "cannot be started".into()),
+                disabled: (!f.wrong.is_empty()).then(|| "a mistake".into()),
                 ..Item::new(&f.name, format!("{}{about}", f.name)).detail(steps)
             }
         };

@@ -124,7 +124,10 @@ impl Forest {
             tree.title = if s.title.is_empty() { s.preview.clone() } else { s.title.clone() };
             (tree.project, tree.time) = (s.project.clone(), Some(s.used));
             (tree.model, tree.entries, tree.cost) = (s.model.0.clone(), s.entries, s.cost);
-            (tree.archived, tree.open_in) = (s.archived, s.open_in.is_some());
+            // Our own process has it for an agent that is not on the screen.
+            let own = std::process::id().to_string();
+            let elsewhere = s.open_in.as_ref().is_some_and(|pid| *pid != own);
+            (tree.archived, tree.open_in) = (s.archived, elsewhere);
             self.roots.push(n);
         }
     }

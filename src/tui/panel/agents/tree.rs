@@ -203,12 +203,8 @@ impl<'a> Tree<'a> {
             Cost(0) => String::new(),
             paid => format!("sum {}{}", money(paid.usd()), if sum.unknown { "+?" } else { "" }),
         };
-        let right = [
-            (format!("{glyph} {word}"), role),
-            (steps, Role::Text),
-            (paid, Role::Text),
-            (tokens, Role::Dim),
-        ];
+        let right =
+            [(format!("{glyph} {word}"), role), (steps, Role::Text), (paid, Role::Text), (tokens, Role::Dim)];
         let failed = flow.steps.iter().find(|s| s.state == StepState::Failed);
         let act = failed.map_or(String::new(), |s| format!("{}: {}", s.id, s.said));
         row(depth * 2, &format!("{} {}", flow.id, flow.name), &right, &act, columns)
@@ -299,7 +295,12 @@ impl<'a> Flows<'a> {
 
     /// Siblings for a stack (the first comes out of it first): each workflow where its first agent stands, and its
     /// agents below it in the order of its steps. One that is done shows only itself.
-    fn push(&self, stack: &mut Vec<(Stands<'a>, usize)>, siblings: Option<&Vec<&'a AgentView>>, depth: usize) {
+    fn push(
+        &self,
+        stack: &mut Vec<(Stands<'a>, usize)>,
+        siblings: Option<&Vec<&'a AgentView>>,
+        depth: usize,
+    ) {
         let mut rows: Vec<(Stands<'a>, usize)> = Vec::new();
         let mut begun: HashSet<usize> = HashSet::new();
         for a in siblings.into_iter().flatten() {

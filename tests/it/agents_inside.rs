@@ -1,0 +1,104 @@
+//! In an agent's own conversation: going back, branching, comparing, searching, undoing, as in the main one.
+
+use tiller_testkit::ScriptServer;
+
+use crate::common::{Place, calls, says};
+use crate::screen::{idle, quit, say};
+
+/// A model that writes whatever tree it is asked for.
+fn gardener() -> ScriptServer {
+    ScriptServer::with(|request, _| {
+        let body = request.json();
+        let messages = body["messages"].as_array().cloned().unwrap_or_default();
+        let last = messages
+            .iter()
+            .rev()
+            .find(|m| m["role"] == "user")
+            .map_or(String::new(), |m| m["content"].to_string());
+        let tree =
+            ["walnut", "chestnut", "oak"].into_iter().find(|t| last.contains(&format!("plant the {t}")));
+        let write = |tree: &str| {
+            let args = serde_json::json!({"path": "tree.txt", "content": format!("{tree}\n")});
+            calls(&format!("c{}", messages.len()), "write_file", args)
+        };
+        match tree {
+            // What was changed by going back is read first.
+            _ if last.contains("tool_result") && last.contains("look1") => write("oak"),
+            Some("oak") => calls("look1", "read_file", serde_json::json!({"path": "tree.txt"})),
+            _ if last.contains("tool_result") => says("It is planted."),
+            Some(tree) => write(tree),
+            None => says("Yes."),
+        }
+    })
+}
+
+fn inside(cols: u16, rows: u16) {
+    let server = gardener();
+    let place = Place::anthropic(&server);
+    let mut term = place.term(&["--profile", "auto-edit"], cols, rows);
+    let planted = |tree: &'static str| {
+        let file = place.work.join("tree.txt");
+        move || std::fs::read_to_string(&file).is_ok_and(|t| t.trim() == tree)
+    };
+    term.wait_text("Say what you want done");
+    say(&mut term, "/spawn plant the walnut");
+    crate::common::wait("the walnut", planted("walnut"));
+    term.keys("\x1b3");
+    term.wait_text("K stop all");
+    term.keys("j");
+    term.keys("\r");
+    term.wait("its conversation", |s| s.contains("It is planted.") && s.contains("esc back to main"));
+    say(&mut term, "plant the chestnut instead");
+    crate::common::wait("the chestnut", planted("chestnut"));
+    term.wait("the end", |s| s.matches("It is planted.").count() == 2 && s.contains("esc back to main"));
+    // Back to before that: words and files.
+    term.keys("\x1b5");
+    term.wait_text("R go back");
+    term.keys("R");
+    term.wait("what would change", |s| s.contains("go back?") && s.contains("tree.txt"));
+    term.keys("\r");
+    crate::common::wait("the walnut again", planted("walnut"));
+    // What was left is offered as a summary: no.
+    term.wait_text("bring over a summary?");
+    term.keys("\r");
+    term.wait_gone("bring over a summary?");
+    term.wait_text("plant the chestnut instead");
+    term.keys("\x15");
+    say(&mut term, "plant the oak instead");
+    crate::common::wait("the oak", planted("oak"));
+    term.wait("the end", |s| s.matches("It is planted.").count() == 2 && s.contains("esc back to main"));
+    // Both ways side by side.
+    say(&mut term, "/compare");
+    term.wait("its branches", |s| s.contains("compare this branch with") && s.contains("plant the chestnut"));
+    term.keys("\r");
+    term.wait("both sides", |s| s.contains("| main") && s.contains("oak") && s.contains("chestnut"));
+    term.keys("\x1b");
+    term.wait_text("esc back to main");
+    // A hit in its conversation leads into it, from the main one too.
+    term.keys("\x1b");
+    term.wait_text("Say what you want done");
+    term.keys("\x18F");
+    term.wait_text("find in this folder's sessions");
+    term.keys("\"the walnut\"");
+    term.wait("the hit", |s| s.contains("> the walnut") || s.contains("plant the walnut"));
+    term.keys("\r");
+    let screen =
+        term.wait("its conversation", |s| s.contains("> plant the walnut") && s.contains("It is planted."));
+    assert!(!screen.contains("open elsewhere"), "{screen}");
+    // Its branches, not the main one's: the one that was left is there, and can be gone to.
+    term.keys("\x1b0");
+    term.keys("\x1b0");
+    term.wait_text("Say what you want done");
+    idle(&term);
+    assert_eq!(quit(&mut term), 0);
+}
+
+#[test]
+fn an_agents_conversation_is_gone_back_in_branched_compared_and_found_at_118x25() {
+    inside(118, 25);
+}
+
+#[test]
+fn an_agents_conversation_is_gone_back_in_branched_compared_and_found_at_80x24() {
+    inside(80, 24);
+}

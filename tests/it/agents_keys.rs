@@ -1,0 +1,262 @@
+//! The keys of the panel of agents, each as a person presses it.
+
+use tiller_testkit::{Reply, ScriptServer, Term};
+
+use crate::common::{Place, calls, let_pass, poll, says};
+use crate::screen::{idle, quit, say};
+
+/// What the person, or a parent, said last in a request.
+fn last_words(body: &serde_json::Value) -> String {
+    let messages = body["messages"].as_array().cloned().unwrap_or_default();
+    let user = messages.iter().rev().find(|m| m["role"] == "user");
+    user.map_or_else(String::new, |m| m["content"].to_string())
+}
+
+fn server() -> ScriptServer {
+    ScriptServer::with(|request, _| {
+        let words = last_words(&request.json());
+        let has = |text: &str| words.contains(text);
+        match () {
+            () if has("tool_result") => says("It is written."),
+            () if has("write a note") => calls(
+                "c1",
+                "write_file",
+                serde_json::json!({"path": "note.txt", "content": "a walnut stands here\n"}),
+            ),
+            () if has("another way") => says("Another way was taken."),
+            () if has("which model") => says("A small one."),
+            () if has("wait for ever") => Reply::silence(),
+            () if has("ask for red") => calls(
+                "q1",
+                "clarify",
+                serde_json::json!({"question": "Is it red?", "choices": ["yes", "no"]}),
+            ),
+            () if has("ask for blue") => calls(
+                "q2",
+                "clarify",
+                serde_json::json!({"question": "Is it blue?", "choices": ["yes", "no"]}),
+            ),
+            () => says("Yes."),
+        }
+    })
+}
+
+/// The line of this agent in the panel.
+fn row(screen: &str, agent: &str) -> String {
+    screen.lines().find(|l| l.contains(agent) && !l.contains('┤')).unwrap_or_default().to_owned()
+}
+
+/// The panel has the focus, with the first agent below main chosen.
+fn panel(term: &mut Term) {
+    term.keys("\x1b3");
+    term.wait_text("K stop all");
+    term.keys("g");
+    term.keys("j");
+}
+
+/// The panel has the focus; the choice stays.
+fn panel_again(term: &mut Term) {
+    term.keys("\x1b3");
+    term.wait_text("K stop all");
+}
+
+/// Presses a key until it was heard: questions are deaf at first.
+fn press(term: &mut Term, key: &str, until: impl Fn(&str) -> bool) {
+    let heard = poll(std::time::Duration::from_secs(30), || {
+        term.keys(key);
+        let_pass(std::time::Duration::from_millis(200));
+        until(&term.screen()).then_some(())
+    });
+    assert!(heard.is_some(), "{}", term.screen());
+}
+
+fn ended(cols: u16, rows: u16) {
+    let server = server();
+    let place = Place::anthropic(&server);
+    let mut term = place.term(&["--profile", "auto-edit"], cols, rows);
+    term.wait_text("Say what you want done");
+    say(&mut term, "/spawn write a note");
+    term.wait_text("agent a1 is started");
+    panel(&mut term);
+    term.wait("its end", |s| row(s, "a1 ").contains("done"));
+    // What it changed.
+    term.keys("d");
+    term.wait("its change", |s| s.contains("note.txt") && s.contains("a walnut stands here"));
+    term.keys("\x1b");
+    term.wait_gone("a walnut stands here");
+    // Its limits.
+    term.keys("l");
+    term.wait("its limits", |s| s.contains("limits of a1") && s.contains("turns"));
+    term.keys("\x15");
+    term.keys("turns 7");
+    term.wait_text("turns 7");
+    term.keys("\r");
+    term.wait_text("the limits of agent a1 are set");
+    // It is done: there is nothing to pause.
+    term.keys("p");
+    term.wait_text("a1 write a note has ended");
+    // Another model for what it does next.
+    term.keys("M");
+    term.wait("the models", |s| s.contains("haiku"));
+    term.keys("haiku-4-5");
+    term.wait("the one model", |s| s.contains("> claude-haiku-4-5") || s.contains("claude-haiku-4-5"));
+    term.keys("\r");
+    term.wait_gone("enter choose");
+    term.keys("s");
+    term.wait_text("message to a1");
+    term.keys("which model are you?");
+    term.wait_text("which model are you?");
+    term.keys("\r");
+    crate::common::wait("its request", || {
+        server.bodies().iter().any(|b| last_words(b).contains("which model"))
+    });
+    let bodies = server.bodies();
+    let body = bodies.iter().rfind(|b| last_words(b).contains("which model")).unwrap();
+    assert_eq!(body["model"], "claude-haiku-4-5");
+    term.wait("its second end", |s| row(s, "a1 ").contains("done"));
+    // Another way from before its last message: its words are there to be changed.
+    panel(&mut term);
+    term.keys("b");
+    term.wait("its words", |s| s.contains("> a1") && s.contains("which model are you?"));
+    term.keys("\x15");
+    term.keys("take another way");
+    term.wait_text("take another way");
+    term.keys("\r");
+    term.wait_text("Another way was taken.");
+    let bodies = server.bodies();
+    let body = bodies.iter().rfind(|b| last_words(b).contains("another way")).unwrap();
+    let all = body["messages"].to_string();
+    assert!(all.contains("It is written.") && !all.contains("which model"), "{all}");
+    term.keys("\x1b0");
+    idle(&term);
+    assert_eq!(quit(&mut term), 0);
+}
+
+#[test]
+fn one_that_has_ended_is_looked_through_branched_and_goes_on_with_another_model_at_118x25() {
+    ended(118, 25);
+}
+
+#[test]
+fn one_that_has_ended_is_looked_through_branched_and_goes_on_with_another_model_at_80x24() {
+    ended(80, 24);
+}
+
+fn at_work(cols: u16, rows: u16) {
+    let server = server();
+    let place = Place::anthropic(&server);
+    let mut term = place.term(&[], cols, rows);
+    term.wait_text("Say what you want done");
+    say(&mut term, "/spawn wait for ever");
+    say(&mut term, "/spawn ask for red");
+    term.wait_text("Is it red?");
+    // Put aside, so that the next can come; and that one, too.
+    let aside = |s: &str| !s.contains("enter answer") && s.contains("to answer");
+    press(&mut term, "\x18-", aside);
+    say(&mut term, "/spawn ask for blue");
+    term.wait("the second question", |s| s.contains("Is it blue?") && s.contains("enter answer"));
+    press(&mut term, "\x18-", aside);
+    term.wait("both wait", |s| s.contains("! 2") || s.contains("!2"));
+    panel(&mut term);
+    // n goes from one that waits to the next, and to its question.
+    let open = |s: &str, what: &str| s.contains(what) && s.contains("enter answer");
+    term.keys("g");
+    term.keys("n");
+    term.wait("a question", |s| open(s, "Is it red?") || open(s, "Is it blue?"));
+    let (first, second) = match open(&term.screen(), "Is it red?") {
+        true => ("Is it red?", "Is it blue?"),
+        false => ("Is it blue?", "Is it red?"),
+    };
+    press(&mut term, "\x18-", aside);
+    panel_again(&mut term);
+    term.keys("n");
+    term.wait("the other question", |s| open(s, second));
+    press(&mut term, "1", |s| !open(s, second));
+    term.wait("one less", |s| s.contains("! 1") || s.contains("!1"));
+    panel_again(&mut term);
+    term.keys("n");
+    term.wait("the first question again", |s| open(s, first));
+    press(&mut term, "2", |s| !open(s, first));
+    panel_again(&mut term);
+    term.wait("both are done", |s| row(s, "a2 ").contains("done") && row(s, "a3 ").contains("done"));
+    // Nobody waits any more: they stand as they were started.
+    panel(&mut term);
+    // At once while it waits for a model.
+    term.keys("p");
+    term.wait("the pause", |s| row(s, "a1 ").contains("paused") || row(s, "a1 ").contains("= "));
+    term.keys("p");
+    term.wait("it goes on", |s| row(s, "a1 ").contains("working") || row(s, "a1 ").contains("~ "));
+    term.keys("b");
+    term.wait_text("a1 wait for ever is at work");
+    // Nobody answers it: all is stopped, and that is asked first.
+    term.keys("K");
+    term.wait_text("stop everything?");
+    term.keys("\r");
+    term.wait_gone("stop everything?");
+    assert!(!row(&term.screen(), "a1 ").contains("cancelled"), "the focus was on no");
+    term.keys("K");
+    term.wait_text("stop everything?");
+    term.keys("y");
+    term.wait("its end", |s| row(s, "a1 ").contains("cancelled"));
+    term.keys("\x1b");
+    idle(&term);
+    assert_eq!(quit(&mut term), 0);
+}
+
+#[test]
+fn those_at_work_are_paused_answered_one_after_the_other_and_stopped_at_118x25() {
+    at_work(118, 25);
+}
+
+#[test]
+fn those_at_work_are_paused_answered_one_after_the_other_and_stopped_at_80x24() {
+    at_work(80, 24);
+}
+
+#[test]
+fn a_session_with_only_an_agent_is_listed_and_gone_on_with() {
+    let server = server();
+    let place = Place::anthropic(&server);
+    let mut term = place.term(&[], 80, 24);
+    term.wait_text("Say what you want done");
+    say(&mut term, "/spawn look for the walnut");
+    term.wait_text("agent a1 is started");
+    panel(&mut term);
+    term.wait("its end", |s| row(s, "a1 ").contains("done"));
+    term.keys("\x1b");
+    idle(&term);
+    assert_eq!(quit(&mut term), 0);
+    let listed = place.ok(&["sessions", "list"]);
+    assert!(listed.contains("look for the walnut"), "{listed}");
+    let mut term = place.term(&["-c"], 118, 25);
+    term.wait("its agent", |s| row(s, "a1 ").contains("done"));
+    idle(&term);
+    assert_eq!(quit(&mut term), 0);
+}
+
+#[test]
+fn the_modes_take_each_others_place() {
+    let server = server();
+    let place = Place::anthropic(&server);
+    let mut term = place.term(&[], 80, 24);
+    term.wait_text("Say what you want done");
+    let modes = |s: &str| s.matches("permission mode").count();
+    let mut word = String::new();
+    for _ in 0..3 {
+        term.keys("\x1b[Z");
+        let screen = term.wait("the mode", |s| {
+            let line = s.lines().find(|l| l.contains("permission mode")).unwrap_or_default();
+            !line.is_empty() && line.trim() != word || s.contains("mode AUTO?")
+        });
+        if screen.contains("mode AUTO?") {
+            term.keys("n");
+            term.wait_gone("mode AUTO?");
+            break;
+        }
+        assert_eq!(modes(&screen), 1, "{screen}");
+        word = screen.lines().find(|l| l.contains("permission mode")).unwrap_or_default().trim().to_owned();
+    }
+    assert!(modes(&term.screen()) <= 1, "{}", term.screen());
+    idle(&term);
+    assert_eq!(quit(&mut term), 0);
+}
