@@ -146,6 +146,9 @@ impl Core {
         let profile = core.s.profile;
         core.enter(loaded);
         core.s.profile = profile;
+        if work && core.s.read_only {
+            return self.no_start(id, "its session is in use by another Tiller: end that one first");
+        }
         if work && core.s.last_message().is_none() {
             // The same, when only its session was there.
             all.retain(|e| !goes_on(&e.command.body));

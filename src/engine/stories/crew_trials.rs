@@ -208,12 +208,12 @@ async fn blow(seed: &mut Seed, blow: Blow) {
     // A moment by chance: that is the trial.
     tokio::time::sleep(Duration::from_micros(seed.below(30_000) as u64)).await;
     if blow == Blow::Kill {
-        let children: Vec<_> =
-            rig.snapshot().await.agents.iter().filter_map(|a| a.child.clone()?.session).collect();
         rig.kill().await;
         place.free(session);
-        let known = children.len();
-        children.into_iter().for_each(|c| place.free(c));
+        // (In a test their process lives on.)
+        let rows = place.parts(&fake).store.agents(session).unwrap();
+        let known = rows.len();
+        rows.iter().for_each(|row| place.free_if_there(row.session));
         again.store(true, Ordering::SeqCst);
         nobody_left(&place, false, &what).await;
         let mut rig = place.start_with(&fake, |p| p.open = crate::Open::Session(session)).await;

@@ -62,6 +62,14 @@ impl Place {
         store.release(lease).wait().unwrap();
     }
 
+    /// The same, of one that may not be there.
+    pub(crate) fn free_if_there(&self, session: SessionId) {
+        let store = Store::open(&self.db(), Options::default()).unwrap();
+        if let Ok(lease) = store.acquire(session, "main", tiller_store::Take::Force).wait() {
+            store.release(lease).wait().unwrap();
+        }
+    }
+
     pub(crate) fn parts(&self, fake: &Arc<Fake>) -> Parts {
         let home = self.home();
         let var = |name: &str| (name == "TILLER_HOME").then(|| home.display().to_string());
