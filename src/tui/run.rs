@@ -246,6 +246,7 @@ impl Loop {
             Msg::Terminal(TerminalFact::Mode(2026, state)) => {
                 self.encoder.sync = Some(matches!(state, 1 | 2))
             }
+            Msg::Terminal(TerminalFact::Mode(69, state)) => self.encoder.sides = matches!(state, 1 | 2),
             Msg::Terminal(TerminalFact::Mode(2004, 0)) => self.no_pastes(),
             _ => {}
         }
@@ -277,6 +278,7 @@ impl Loop {
         self.urgent = false;
         let cursor = self.app.draw(&mut self.buf);
         self.seating.watchers.show(&self.buf, cursor);
+        self.encoder.text = self.app.text_columns();
         let mut out = self.writer.spare();
         self.encoder.frame(&mut self.buf, cursor, &mut out);
         self.writer.write(out);

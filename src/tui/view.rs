@@ -101,6 +101,11 @@ impl App {
         cursor
     }
 
+    /// Columns of the main view, as drawn last.
+    pub(crate) fn text_columns(&self) -> std::ops::Range<u16> {
+        self.screen.areas.as_ref().map_or(0..0, |a| a.main.inner.left()..a.main.inner.right())
+    }
+
     fn wish(&self, screen: Rect, strip: u16) -> Wish {
         let class = Class::of(screen.width, screen.height);
         let rows = |view: View| {

@@ -31,6 +31,10 @@ pub struct Encoder {
     shown: Option<bool>,
     /// The terminal knows synchronised output (mode 2026); `None`: it has not said.
     pub sync: Option<bool>,
+    /// It knows margins at the sides (mode 69).
+    pub sides: bool,
+    /// Columns of the text that grows, if something stands beside it.
+    pub text: std::ops::Range<u16>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,7 +75,16 @@ const SGR: &[(Modifier, u8)] = &[
 
 impl Default for Encoder {
     fn default() -> Self {
-        Self { prev: Buffer::default(), repaint: true, at: None, look: PLAIN, shown: None, sync: None }
+        Self {
+            prev: Buffer::default(),
+            repaint: true,
+            at: None,
+            look: PLAIN,
+            shown: None,
+            sync: None,
+            sides: false,
+            text: 0..0,
+        }
     }
 }
 
@@ -99,12 +112,13 @@ impl Encoder {
         let width = usize::from(area.width).max(1);
         let mut changed = changes(&prev, next, width);
         // Typing changes a row or two: it never pays for looking further.
+        let inner = self.sides.then(|| usize::from(self.text.start)..usize::from(self.text.end));
         if changed.len() > 2
-            && let Some(scroll) = scroll::find(&prev, next)
+            && let Some(scroll) = scroll::find(&prev, next, inner)
         {
             // Rows that come in get the background that is set.
             self.ground(&Cell::EMPTY, out);
-            scroll.write(out);
+            scroll.write(area.width, out);
             scroll.apply(&mut prev);
             self.at = None;
             changed = changes(&prev, next, width);

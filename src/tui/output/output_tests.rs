@@ -135,9 +135,9 @@ pub(crate) fn grammar(out: &str) {
         let (params, last) = (&body[..end], &body[end..=end]);
         let known = match last {
             "m" | "H" | "C" => params.chars().all(|c| c.is_ascii_digit() || c == ';'),
-            "M" | "L" | "r" | "X" => params.chars().all(|c| c.is_ascii_digit() || c == ';'),
+            "M" | "L" | "r" | "s" | "X" => params.chars().all(|c| c.is_ascii_digit() || c == ';'),
             "J" => params == "2",
-            "h" | "l" => ["?2026", "?25"].contains(&params),
+            "h" | "l" => ["?2026", "?25", "?69"].contains(&params),
             _ => false,
         };
         assert!(known, "not in the allow list: ESC [ {params}{last}");

@@ -1,10 +1,12 @@
 //! Rows that only moved: the terminal moves them itself, which is a dozen bytes instead of two thousand.
 //!
 //! Scrolling regions reach over the whole width, so what stands beside the moved text moves along and is
-//! drawn again by the diff that follows. Whether that pays is counted in bytes, not assumed. What is wrong
-//! here costs bytes only: the diff is exact whatever was moved.
+//! drawn again by the diff that follows; a terminal that knows margins at the sides moves the text alone. Whether
+//! that pays is counted in bytes, not assumed. What is wrong here costs bytes only: the diff is exact whatever was
+//! moved.
 
 use std::fmt::Write as _;
+use std::ops::Range;
 
 use ratatui::buffer::{Buffer, Cell};
 use ratatui::style::Color;
@@ -21,12 +23,17 @@ const CHUNK: usize = 8;
 /// Bytes for going to a place and setting a look.
 const PLACE: isize = 6;
 
+/// Bytes for margins at the sides.
+const SIDES: isize = 24;
+
 /// Rows `top` up to and without `bottom` move by `by` rows; up when positive.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Scroll {
     top: usize,
     bottom: usize,
     by: isize,
+    /// Only these columns.
+    columns: Range<usize>,
 }
 
 /// Some cells of a row.
@@ -38,15 +45,26 @@ struct Chunk {
     bytes: isize,
 }
 
-/// The move after which the least is left to draw, if one saves enough.
-pub(super) fn find(prev: &Buffer, next: &Buffer) -> Option<Scroll> {
+/// The move after which the least is left to draw, if one saves enough. `inner`: columns that the terminal can move
+/// alone.
+pub(super) fn find(prev: &Buffer, next: &Buffer, inner: Option<Range<usize>>) -> Option<Scroll> {
     let (width, height) = (usize::from(next.area.width), usize::from(next.area.height));
     if width == 0 || prev.area != next.area || prev.content.len() != width * height {
         return None;
     }
-    let (old, new) = (chunks(prev, width), chunks(next, width));
-    let columns = width.div_ceil(CHUNK);
-    let row = |y: usize| y * columns..(y + 1) * columns;
+    let inner = inner.filter(|c| c.len() > 1 && c.len() < width && c.end <= width);
+    let whole = best(prev, next, 0..width);
+    let alone = inner.and_then(|c| best(prev, next, c)).map(|(gain, s)| (gain - SIDES, s));
+    let (gain, scroll) = whole.into_iter().chain(alone).max_by_key(|(gain, _)| *gain)?;
+    (gain >= GAIN).then_some(scroll)
+}
+
+/// The best move of these columns, and the bytes that it saves.
+fn best(prev: &Buffer, next: &Buffer, columns: Range<usize>) -> Option<(isize, Scroll)> {
+    let (width, height) = (usize::from(next.area.width), usize::from(next.area.height));
+    let (old, new) = (chunks(prev, width, &columns), chunks(next, width, &columns));
+    let many = columns.len().div_ceil(CHUNK);
+    let row = |y: usize| y * many..(y + 1) * many;
     // What drawing row `y` costs when row `from` of the last frame stands there.
     let cost = |from: usize, y: usize| -> isize {
         let pairs = old[row(from)].iter().zip(&new[row(y)]);
@@ -68,15 +86,15 @@ pub(super) fn find(prev: &Buffer, next: &Buffer) -> Option<Scroll> {
         let lost: isize =
             (if by > 0 { last + 1..bottom } else { top..first }).map(|y| fresh[y] - rows[y]).sum();
         let gain = sum - lost;
-        if gain >= GAIN && best.is_none_or(|(g, _)| gain > g) {
-            best = Some((gain, Scroll { top, bottom, by }));
+        if best.as_ref().is_none_or(|(g, _)| gain > *g) {
+            best = Some((gain, Scroll { top, bottom, by, columns: columns.clone() }));
         }
     }
-    best.map(|(_, s)| s)
+    best
 }
 
-fn chunks(buf: &Buffer, width: usize) -> Vec<Chunk> {
-    buf.content.chunks(width).flat_map(|row| row.chunks(CHUNK)).map(chunk).collect()
+fn chunks(buf: &Buffer, width: usize, columns: &Range<usize>) -> Vec<Chunk> {
+    buf.content.chunks(width).flat_map(|row| row[columns.clone()].chunks(CHUNK)).map(chunk).collect()
 }
 
 fn chunk(cells: &[Cell]) -> Chunk {
@@ -134,26 +152,39 @@ fn signed(n: usize) -> isize {
 
 impl Scroll {
     /// The bytes. Deleting and inserting lines within margins is older than scrolling sequences, works
-    /// everywhere, and never puts a line into the terminal's own history. The cursor's place is lost.
-    pub(super) fn write(self, out: &mut String) {
+    /// everywhere, and never puts a line into the terminal's own history. The cursor's place is lost. Margins at the
+    /// sides hold for this move only, so that whoever writes next finds a terminal without any.
+    pub(super) fn write(&self, width: u16, out: &mut String) {
         let (n, how) = (self.by.unsigned_abs(), if self.by > 0 { 'M' } else { 'L' });
         let (top, bottom) = (self.top + 1, self.bottom);
-        let _ = write!(out, "\x1b[{top};{bottom}r\x1b[{top};1H\x1b[{n}{how}\x1b[r");
+        let (left, right) = (self.columns.start + 1, self.columns.end);
+        let _ = if self.columns.len() == usize::from(width) {
+            write!(out, "\x1b[{top};{bottom}r\x1b[{top};1H\x1b[{n}{how}\x1b[r")
+        } else {
+            let sides = format_args!("\x1b[?69h\x1b[{left};{right}s");
+            write!(out, "{sides}\x1b[{top};{bottom}r\x1b[{top};{left}H\x1b[{n}{how}\x1b[r\x1b[?69l")
+        };
     }
 
     /// Does to the last frame what the terminal did to the screen.
-    pub(super) fn apply(self, prev: &mut Buffer) {
+    pub(super) fn apply(&self, prev: &mut Buffer) {
         let width = usize::from(prev.area.width);
-        let far = self.by.unsigned_abs() * width;
-        let rows = &mut prev.content[self.top * width..self.bottom * width];
-        let fresh = if self.by > 0 {
-            rows.rotate_left(far);
-            let kept = rows.len() - far;
-            &mut rows[kept..]
-        } else {
-            rows.rotate_right(far);
-            &mut rows[..far]
+        let mut moved = |y: usize| {
+            let from = y.checked_add_signed(self.by).filter(|from| (self.top..self.bottom).contains(from));
+            for x in self.columns.clone() {
+                prev.content[y * width + x] = from
+                    .map_or_else(Cell::default, |from| std::mem::take(&mut prev.content[from * width + x]));
+            }
         };
-        fresh.fill(Cell::default());
+        // Each row is taken before it is written over.
+        if self.by > 0 {
+            (self.top..self.bottom).for_each(&mut moved);
+        } else {
+            (self.top..self.bottom).rev().for_each(&mut moved);
+        }
     }
 }
+
+#[cfg(test)]
+#[path = "scroll_tests.rs"]
+mod tests;
