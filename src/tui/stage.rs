@@ -147,7 +147,8 @@ impl App {
                     self.effects(Owner::View(view), list);
                 }
             }
-            let another = Effect::Tell(View::Sessions, Box::new(panel::sessions::Another));
+            let another =
+                Effect::Tell(View::Sessions, Box::new(panel::sessions::Another { main: agent.is_main() }));
             self.effects(Owner::Shell, vec![another]);
             if !agent.is_main() {
                 self.ask_snapshot();
