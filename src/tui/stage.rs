@@ -147,13 +147,12 @@ impl App {
                     self.effects(Owner::View(view), list);
                 }
             }
-            let another = Effect::Tell(View::Sessions, Box::new(panel::sessions::Another));
+            let another =
+                Effect::Tell(View::Sessions, Box::new(panel::sessions::Another { main: agent.is_main() }));
             self.effects(Owner::Shell, vec![another]);
             if !agent.is_main() {
                 self.ask_snapshot();
             }
-            let another = Effect::Tell(View::Sessions, Box::new(panel::sessions::Another));
-            self.effects(Owner::Shell, vec![another]);
         }
         self.focus(View::Composer);
     }

@@ -62,10 +62,10 @@ fn an_agent_is_opened_talked_to_and_left_and_main_goes_on() {
     let mut r = crew(118, 25);
     r.run("type for main").clear();
     show(&mut r, "main/a2");
-    // Its conversation is read, and its branches.
-    let of = |q| ("main/a2".to_owned(), CommandBody::Query(q));
-    let asked: Vec<_> = r.addressed().into_iter().map(|(to, body)| (to, body.clone())).collect();
-    assert_eq!(asked, [of(Query::Snapshot), of(Query::Ops { limit: 200 })]);
+    // With the branches that it left, for the panel of its session.
+    let asked = [Query::Ops { limit: 200 }, Query::Snapshot].map(CommandBody::Query);
+    let asked = asked.each_ref().map(|body| ("main/a2".to_owned(), body));
+    assert_eq!(r.addressed(), asked);
     snapshot(&mut r, "main/a2", "words of docs");
     let screen = r.screen();
     assert!(screen.contains("words of docs") && !screen.contains("words of main"), "{screen}");

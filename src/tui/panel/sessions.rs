@@ -55,8 +55,10 @@ struct Turn {
     entries: Vec<EntryId>,
 }
 
-/// Told when another agent's session takes the place of this one.
-pub(crate) struct Another;
+/// Told when the session of another agent takes the place of this one: of the main one, or not.
+pub(crate) struct Another {
+    pub(crate) main: bool,
+}
 
 /// What a row stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,6 +75,8 @@ pub struct Tree {
     rows: Rows,
     what: Vec<What>,
     left: Vec<Left>,
+    /// The main agent's, while another one is on the screen.
+    home: Option<Vec<Left>>,
     /// The person has moved: the choice does not follow the end any more.
     moved: bool,
 }
@@ -221,10 +225,13 @@ impl Panel for Tree {
     }
 
     fn told(&mut self, what: Box<dyn std::any::Any>, _model: &Model) -> Reply {
-        if !what.is::<Another>() {
-            return Reply::Ignored;
+        let Ok(another) = what.downcast::<Another>() else { return Reply::Ignored };
+        if another.main {
+            self.left = self.home.take().unwrap_or_default();
+            return Reply::done();
         }
-        self.left.clear();
+        let left = std::mem::take(&mut self.left);
+        self.home.get_or_insert(left);
         Reply::Done(left::ask())
     }
 
