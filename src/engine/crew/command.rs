@@ -29,6 +29,9 @@ impl Core {
             let notice = Notice::new(NoticeKind::User, "this session is open for reading only");
             return self.refuse(client, cause, notice);
         }
+        if self.crew.reading {
+            return self.crew.asked.push((client, cause, command));
+        }
         let said = match command {
             AgentCommand::Spawn { goal, role, model, cli, isolated } => {
                 let brief =

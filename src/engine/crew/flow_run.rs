@@ -78,7 +78,10 @@ impl Core {
                 let _ = reply.send(());
             }
             FlowMsg::Over { no, reports } => self.flow_over(no, reports),
-            FlowMsg::Kept { root, rows } => self.flows_kept(root, rows),
+            FlowMsg::Kept { root, rows } => {
+                self.flows_kept(root, rows);
+                self.all_kept(root);
+            }
         }
     }
 
@@ -110,6 +113,7 @@ impl Core {
             Ok(_) if self.crew.flows.len() >= MOST => {
                 Err(format!("this session has had its {MOST} workflows"))
             }
+            Ok(_) if self.crew.reading => Err(super::recruit::READING.into()),
             Ok(_) if self.s.read_only => Err("this session is open for reading only".into()),
             flow => flow,
         };
@@ -335,6 +339,16 @@ impl Core {
         }
         self.stop_flow(no, StepState::Cancelled);
         Ok(format!("workflow w{no} is stopped; what is done stays"))
+    }
+
+    /// All that the store knows is here: what was asked meanwhile is done.
+    fn all_kept(&mut self, root: SessionId) {
+        if self.crew.root == Some(root) {
+            self.crew.reading = false;
+            for (client, cause, command) in std::mem::take(&mut self.crew.asked) {
+                self.agent_command(client, cause, command);
+            }
+        }
     }
 
     fn flows_kept(&mut self, root: SessionId, rows: Result<Vec<WorkflowRow>, StoreError>) {

@@ -27,6 +27,7 @@ impl Core {
         if !stored {
             return;
         }
+        self.crew.reading = true;
         let (store, root, tx) = (self.w.store.clone(), self.s.id, self.tx.clone());
         self.spawn(async move {
             let again = store.clone();

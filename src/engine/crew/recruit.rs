@@ -13,6 +13,8 @@ use crate::core::Core;
 
 /// What a model is told that may start nobody.
 const YOURSELF: &str = "do the work yourself";
+/// Names may be taken already.
+pub(super) const READING: &str = "the agents of this session are still being read: try again";
 /// Characters of a label.
 const LABEL: usize = 40;
 
@@ -33,6 +35,9 @@ impl Core {
         let caps = &config.agents;
         if self.s.read_only {
             return Err("this session is open for reading only".into());
+        }
+        if self.crew.reading {
+            return Err(READING.into());
         }
         if by.depth() >= caps.depth {
             let depth = caps.depth;

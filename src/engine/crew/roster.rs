@@ -4,13 +4,15 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 
 use tiller_protocol::event::StateEvent;
-use tiller_protocol::{AgentId, AgentLimits, AgentState, AgentView, EventBody, SessionId};
+use tiller_protocol::{
+    AgentCommand, AgentId, AgentLimits, AgentState, AgentView, CommandId, EventBody, SessionId,
+};
 use tiller_tool::crew::port::Note;
 
 use super::member::Member;
 use super::purse::Purse;
 use super::waits::WaitFor;
-use crate::bus::Place;
+use crate::bus::{ClientId, Place};
 use crate::core::Core;
 use crate::saves::{After, Then};
 
@@ -37,6 +39,10 @@ pub(crate) struct Crew {
     pub(crate) telling_flows: Vec<String>,
     /// For whose session.
     pub(crate) root: Option<SessionId>,
+    /// What the store knows of them is on its way: agents, workflows. Names are not given out meanwhile.
+    pub(crate) reading: bool,
+    /// What the person asked meanwhile.
+    pub(crate) asked: Vec<(ClientId, CommandId, AgentCommand)>,
 }
 
 impl Crew {

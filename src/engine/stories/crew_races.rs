@@ -308,3 +308,24 @@ async fn an_agent_whose_kind_is_gone_does_not_go_on_with_more_than_it_had() {
     assert_eq!(fake.count(), 2);
     rig.quit().await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_that_is_started_while_the_others_are_read_gets_a_name_of_its_own() {
+    let place = Place::new();
+    let fake = Fake::with(|_, r| says(&format!("did {}", first(r))));
+    let mut rig = place.start(&fake).await;
+    rig.turn("hello").await;
+    let session = rig.session();
+    rig.send(spawn("one"));
+    state(&mut rig, "main/a1", AgentState::Done).await;
+    rig.quit().await;
+    let mut rig = place.start_with(&fake, |p| p.open = crate::Open::Session(session)).await;
+    // At once, before anything was told.
+    rig.send(spawn("two"));
+    let two = state(&mut rig, "main/a2", AgentState::Done).await;
+    assert_eq!(two.child.unwrap().result, "did two");
+    let agents = rig.snapshot().await.agents;
+    let one = agents.iter().find(|a| a.id == agent("main/a1")).unwrap();
+    assert_eq!(one.child.as_ref().unwrap().result, "did one");
+    rig.quit().await;
+}

@@ -99,7 +99,7 @@ pub struct Ask {
 pub enum Question {
     /// May it do this?
     Permission {
-        tool: ToolUse,
+        tool: Box<ToolUse>,
         /// All that it shows about it: command, text of the dialog.
         shown: String,
         diffs: Vec<FileDiff>,

@@ -46,7 +46,7 @@ pub(crate) fn verb(name: &str) -> &'static str {
     let mine = words(name);
     let lower = name.to_lowercase();
     let has = |w: &&str| mine.iter().any(|m| m == w) || lower == *w;
-    VERBS.iter().find(|(words, _)| words.iter().any(|w| has(&w))).map_or("tool", |(_, verb)| verb)
+    VERBS.iter().find(|(words, _)| words.iter().any(has)).map_or("tool", |(_, verb)| verb)
 }
 
 /// `MultiEdit`, `run_shell_command`, `mcp__a__get-x`: the words of a name, in small letters.

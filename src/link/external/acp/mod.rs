@@ -403,7 +403,7 @@ impl Client {
         let title = params["toolCall"]["title"].as_str().unwrap_or_default();
         let shown = if tool.target.is_empty() { title.to_owned() } else { tool.target.clone() };
         let call = Some(tool.id.clone()).filter(|id| !id.is_empty());
-        let what = Question::Permission { tool, shown, diffs, options: options.clone() };
+        let what = Question::Permission { tool: Box::new(tool), shown, diffs, options: options.clone() };
         let answer = self.run.out.ask(call, what).await.map_err(|_| Broken::Cancelled)?;
         self.tell(Doing::Blocked).await?;
         let soft = self.run.reins.soft.clone();

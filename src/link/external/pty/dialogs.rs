@@ -64,6 +64,7 @@ impl Driver {
         let options: Vec<Choice> = dialog.option.iter().map(choice).collect();
         let what = if dialog.permission {
             let tool = ToolUse { name: dialog.name.clone(), verb: "tool".into(), ..ToolUse::default() };
+            let tool = Box::new(tool);
             Question::Permission { tool, shown: shown.clone(), diffs: Vec::new(), options }
         } else {
             Question::Choose { text: shown.clone(), options, free_text: false }
