@@ -365,10 +365,7 @@ impl Panel for Picker {
         if self.words.is_some() {
             return vec![Hint::as_("picker.send", "keep")];
         }
-        let mut all = Vec::new();
-        if !self.found.is_empty() {
-            all.push(Hint::as_("picker.choose", self.source.verb()));
-        }
+        let mut all = vec![Hint::as_("picker.choose", self.source.verb())];
         all.extend(self.source.hints());
         all
     }

@@ -114,7 +114,12 @@ fn list(c: &Composer, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
     let Some(p) = &c.popup else { return };
     let (rows, selected) = p.window();
     let previews = rows.iter().any(|r| !r.preview.is_empty());
-    let left = if previews && area.width >= WIDE { area.width / 2 } else { area.width };
+    let left = match p.kind {
+        _ if !previews || area.width < WIDE => area.width,
+        // A command's preview is its usage, which is short; the words beside its name need the room more.
+        popup::Kind::Slash => area.width / 4 * 3,
+        _ => area.width / 2,
+    };
     let name = rows.iter().map(|r| r.name.width()).max().unwrap_or(0).min(usize::from(left) * 2 / 3);
     for (i, row) in rows.iter().take(usize::from(area.height)).enumerate() {
         let line = Rect { y: area.y + short(i), height: 1, width: left, ..area };
