@@ -29,7 +29,7 @@ pub(crate) fn draw(cx: &DrawCx<'_>, pending: &[Chord], areas: &Areas, buf: &mut 
     let screen = buf.area;
     let room = screen.width.saturating_sub(4);
     let columns = (room / cell).clamp(1, 4).min(rows.len() as u16);
-    let most = screen.height.saturating_sub(4);
+    let most = screen.height.saturating_sub(3);
     let height = (rows.len() as u16).div_ceil(columns).min(most);
     let width = (columns * cell + 2).min(screen.width);
     let bottom = if areas.footer.area() > 0 { areas.footer.y } else { screen.bottom() };
