@@ -9,7 +9,7 @@
 //! | `route`, [`global`], `asking`, `deadline`, `mouse`, [`ladder`] | what effects do, what can be done from everywhere, when questions open, what Escape does |
 //! | `view`, `frame`, [`layout`], [`header`], [`footer`], `strip`, `toast` | how the whole looks |
 //! | [`output`], [`terminal`], [`notify`] | frames to bytes, the writer thread, the terminal's modes, its window |
-//! | `stage` | which agent is on the screen |
+//! | `stage`, [`pane`] | which agent is on the screen; whose terminal |
 //! | [`statusline`] | a line of the person's own in the header |
 //! | [`plain`] | the linear face: no drawing at all |
 //! | [`action`] | names of what can be done; keys, palette, help and footer are made from them |
@@ -53,7 +53,7 @@ pub mod msg;
 pub mod notify;
 pub mod output;
 mod outside;
-mod pane;
+pub mod pane;
 pub mod panel;
 pub mod plain;
 mod route;
