@@ -10,7 +10,7 @@
 //! | `view`, `frame`, [`layout`], [`header`], [`footer`], `strip`, `toast` | how the whole looks |
 //! | [`output`], [`terminal`], [`notify`] | frames to bytes, the writer thread, the terminal's modes, its window |
 //! | [`seat`], `resting`, `watchers` | who sits at the terminal; leaving the screen at work, and taking it again; who looks on |
-//! | `stage` | which agent is on the screen |
+//! | `stage`, [`pane`] | which agent is on the screen; whose terminal |
 //! | [`statusline`] | a line of the person's own in the header |
 //! | [`plain`] | the linear face: no drawing at all |
 //! | [`action`] | names of what can be done; keys, palette, help and footer are made from them |
@@ -54,7 +54,7 @@ pub mod msg;
 pub mod notify;
 pub mod output;
 mod outside;
-mod pane;
+pub mod pane;
 pub mod panel;
 pub mod plain;
 mod resting;

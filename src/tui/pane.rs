@@ -8,10 +8,15 @@ use crate::panel::{Panel, View, terminal};
 
 /// What the terminal's panel was told last.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Seen {
-    shown: bool,
-    focus: bool,
-    agent: Option<AgentId>,
+pub struct Seen {
+    /// It is on the screen.
+    pub shown: bool,
+    /// Keys come to it.
+    pub focus: bool,
+    /// A dialog lies on the screen, and may take room for a moment.
+    pub covered: bool,
+    /// Whose it is.
+    pub agent: Option<AgentId>,
 }
 
 impl App {
@@ -59,7 +64,8 @@ impl App {
             self.pick_terminal();
         }
         let focus = shown && self.top() == Owner::View(view);
-        let now = Seen { shown, focus, agent: self.model.pane.clone() };
+        let covered = !self.layers.is_empty();
+        let now = Seen { shown, focus, covered, agent: self.model.pane.clone() };
         // Whoever is in it, or has just left it, has heard it ring.
         let inside = focus && self.panel(self.top()).is_some_and(Panel::raw);
         let before = &self.told.pane;
@@ -74,8 +80,8 @@ impl App {
         if now == self.told.pane {
             return;
         }
+        let list = self.with(Owner::View(view), |p, m| p.seen(&now, m)).unwrap_or_default();
         self.told.pane = now;
-        let list = self.with(Owner::View(view), |p, m| p.seen(shown, focus, m)).unwrap_or_default();
         self.effects(Owner::View(view), list);
     }
 }

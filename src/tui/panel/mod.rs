@@ -260,9 +260,9 @@ pub trait Panel: Any {
         None
     }
 
-    /// It came on the screen or went, and keys come to it or not: what it needs from the engine now. Only told to
-    /// the view of terminals.
-    fn seen(&mut self, _shown: bool, _focus: bool, _model: &Model) -> Vec<Effect> {
+    /// It came on the screen or went, keys come to it or not, a dialog lies on the screen or not: what it needs from
+    /// the engine now. Only told to the view of terminals.
+    fn seen(&mut self, _now: &crate::pane::Seen, _model: &Model) -> Vec<Effect> {
         Vec::new()
     }
 

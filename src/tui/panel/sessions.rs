@@ -41,9 +41,6 @@ pub const ACTIONS: &[ActionSpec] = &[
     ),
 ];
 
-/// Told when the conversation of another agent is shown: its branches are others.
-pub(crate) struct Another;
-
 /// One turn of the path.
 struct Turn {
     entry: Option<EntryId>,

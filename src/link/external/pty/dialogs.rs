@@ -1,5 +1,7 @@
 //! Dialogs on the screen: recognised by rules of the adapter, answered by rule or asked, each once.
 
+use std::time::Duration;
+
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
@@ -8,6 +10,9 @@ use super::typing::keys;
 use crate::external::adapter::{Dialog, DialogOption, Kind};
 use crate::external::choice::choose;
 use crate::external::said::{Answer, Choice, ChoiceKind, Question, Said, ToolUse};
+
+/// For a dialog to be drawn again in another size.
+const RESIZED: Duration = Duration::from_secs(2);
 
 /// A dialog that is on the screen.
 #[derive(Debug)]
@@ -37,8 +42,13 @@ impl Driver {
             return Ok(());
         };
         let shown = part(screen, &dialog);
-        match &self.dialog {
-            Open::Asked { name, shown: before, .. } if *name == dialog.name && same(before, &shown) => {
+        let resized = self.resized.is_some_and(|t| now.duration_since(t) < RESIZED);
+        match &mut self.dialog {
+            Open::Asked { name, shown: before, .. }
+                if *name == dialog.name && (same(before, &shown) || resized) =>
+            {
+                // In another size it shows more or less of itself; it is the same question.
+                *before = shown;
                 return Ok(());
             }
             Open::Answered { name, shown: before, at } if *name == dialog.name && same(before, &shown) => {

@@ -49,8 +49,9 @@ pub(super) struct Driver {
     pub(super) held: bool,
     /// The person said so.
     pub(super) finish: bool,
-    /// It was given another size since it began.
+    /// It was given another size since it began, and when last.
     pub(super) sized: bool,
+    pub(super) resized: Option<Instant>,
     /// When the screen last changed.
     pub(super) changed: Instant,
     pub(super) seen: String,
@@ -110,6 +111,7 @@ pub(crate) async fn drive(run: Run, pane: Pane) -> Ending {
         held: false,
         finish: false,
         sized: false,
+        resized: None,
         changed: now,
         seen: String::new(),
         ready: false,

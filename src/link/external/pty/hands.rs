@@ -32,7 +32,7 @@ impl Driver {
                 let (cols, rows) = (cols.clamp(20, 1000), rows.clamp(5, 500));
                 let now = self.pane.screen.lock().size();
                 if now != (cols, rows) {
-                    self.sized = true;
+                    (self.sized, self.resized) = (true, Some(Instant::now()));
                     self.pane.screen.lock().resize(cols, rows);
                     self.pane.resizer.resize(cols, rows);
                 }

@@ -364,10 +364,11 @@ fn act(a: &AgentView) -> &str {
     match ended(a.state) {
         true if child.result.is_empty() => &child.task,
         true => &child.result,
-        // What a program calls its terminal says what it is at.
-        false if a.act.is_empty() || child.pane.as_ref().is_some_and(|p| !p.title.is_empty()) => {
+        // Of a program in a terminal only its title tells what it is at.
+        false if child.pane.is_some() && (a.act.is_empty() || a.act == "thinking") => {
             child.pane.as_ref().map(|p| p.title.as_str()).filter(|t| !t.is_empty()).unwrap_or(&child.task)
         }
+        false if a.act.is_empty() => &child.task,
         false => &a.act,
     }
 }

@@ -25,6 +25,7 @@ use crate::dialog::confirm::Confirm;
 use crate::effect::{Effect, Token};
 use crate::ladder::Rung;
 use crate::model::Model;
+use crate::pane::Seen;
 
 /// What it can do.
 pub const ACTIONS: &[ActionSpec] = &[
@@ -60,6 +61,8 @@ pub struct Terminal {
     screen: Screen,
     /// It is on the screen.
     shown: bool,
+    /// A dialog lies on the screen.
+    covered: bool,
     /// Keys go to the program.
     entered: bool,
     /// The engine has a question of ours: the next picture comes by itself.
@@ -102,7 +105,8 @@ impl Terminal {
     /// The program does not have the size of the pane.
     fn unfit(&self, model: &Model) -> bool {
         let room = self.room.0 > 0 && self.room.1 > 0;
-        room && self.shown && self.room != self.told && self.view(model).is_some()
+        // A dialog takes room for a moment: the program does not have to draw itself anew for that.
+        room && self.shown && !self.covered && self.room != self.told && self.view(model).is_some()
     }
 
     /// The program has the size of the pane.
@@ -297,7 +301,8 @@ impl Panel for Terminal {
     }
 
     /// It came on the screen or went, and keys come to it or not.
-    fn seen(&mut self, shown: bool, focus: bool, model: &Model) -> Vec<Effect> {
+    fn seen(&mut self, now: &Seen, model: &Model) -> Vec<Effect> {
+        let Seen { shown, focus, covered, .. } = *now;
         let mut all = Vec::new();
         let other = self.agent != model.pane;
         if !focus || other {
@@ -313,7 +318,7 @@ impl Panel for Terminal {
             self.agent.clone_from(&model.pane);
             self.screen = Screen::default();
         }
-        self.shown = shown;
+        (self.shown, self.covered) = (shown, covered);
         all.extend(self.look(model));
         all
     }
@@ -417,7 +422,10 @@ impl Panel for Terminal {
         if self.copy.is_some() {
             return vec![Hint::of("copy.mark"), Hint::of("copy.take"), Hint::of("terminal.send")];
         }
-        let Some(view) = self.view(model) else { return vec![Hint::of("terminal.copy")] };
+        let Some(view) = self.view(model) else {
+            // The last picture can still be copied from.
+            return if self.screen.rev > 0 { vec![Hint::of("terminal.copy")] } else { Vec::new() };
+        };
         let mut all = vec![
             Hint::of("terminal.enter"),
             Hint::of("terminal.zoom"),
