@@ -29,7 +29,8 @@ impl Core {
         }
         let mut append = append;
         let (agents, workflows) = (&mut self.crew.telling, &mut self.crew.telling_flows);
-        if !append.entries.is_empty() && !(agents.is_empty() && workflows.is_empty()) {
+        let told = !agents.is_empty() || !workflows.is_empty();
+        if told && !append.entries.is_empty() {
             let root = self.me.child.as_ref().map_or(self.s.id, |c| c.root);
             let (agents, workflows) = (std::mem::take(agents), std::mem::take(workflows));
             append.announced = Some(tiller_store::Announced { root, agents, workflows });

@@ -201,6 +201,9 @@ impl Follow<'_> {
                 return Err(Notice::new(NoticeKind::Internal, "The engine ended before the turn did."));
             };
             if self.waits(&event) {
+                if self.crew.all_ended() {
+                    self.submit_again()?;
+                }
                 continue;
             }
             if self.json
@@ -252,6 +255,8 @@ impl Follow<'_> {
         let waits = waits && self.limits.reached.is_none();
         if waits {
             self.crew.held = Some(json_line(event));
+        }
+        if waits && !self.crew.all_ended() {
             let n = self.crew.count();
             let who = if n == 1 { "1 agent works".into() } else { format!("{n} agents work") };
             // Standard error may be closed.
@@ -274,6 +279,11 @@ impl Follow<'_> {
                 self.submit_again()?;
             }
             return Ok(None);
+        }
+        if let EventBody::Turn(TurnEvent::UserMessage { node, .. } | TurnEvent::EntryAdded { node })
+        | EventBody::Tool(ToolEvent::ToolFinished { node, .. }) = &event.body
+        {
+            self.crew.told(node);
         }
         match &event.body {
             EventBody::Turn(TurnEvent::TurnFinished { status, text, error, .. }) => {

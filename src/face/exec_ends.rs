@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use tiller_config::agents::Definition;
-use tiller_protocol::{AgentId, AgentView, Notice, NoticeKind, Usage};
+use tiller_protocol::{AgentId, AgentView, Entry, Notice, NoticeKind, Usage};
 use tokio::time::{Duration, Instant};
 
 /// What the model is told when all have ended. Their results come with it, as news.
@@ -14,6 +14,8 @@ pub(super) const ENDED: &str = "The agents that you started in the background ha
 #[derive(Default)]
 pub(super) struct Crew {
     busy: BTreeSet<AgentId>,
+    /// Those that ended in the background, as long as the model was not told.
+    untold: BTreeSet<AgentId>,
     /// Nobody wants to wait for them.
     left: bool,
     /// The turn has ended, and they are waited for; its line, for readers of JSON.
@@ -31,12 +33,36 @@ impl Crew {
             self.busy.insert(view.id.clone());
             return false;
         }
-        self.busy.remove(&view.id) && self.busy.is_empty() && self.held.is_some()
+        let worked = self.busy.remove(&view.id);
+        let mine = view.id.parent().is_some_and(|p| p.is_main());
+        if worked && mine && view.child.as_ref().is_some_and(|c| c.background) {
+            self.untold.insert(view.id.clone());
+        }
+        worked && self.busy.is_empty() && self.held.is_some()
+    }
+
+    /// An entry of the main agent's: it may tell of ends, as news or as what a tool brought.
+    pub(super) fn told(&mut self, entry: &Entry) {
+        if self.untold.is_empty() {
+            return;
+        }
+        let text = serde_json::to_string(entry).unwrap_or_default();
+        self.untold.retain(|id| {
+            let name = id.name();
+            let news = text.contains(&format!("agent {name} \\\""));
+            !news && !text.contains(&format!("\\\"agent\\\":\\\"{name}\\\""))
+        });
+    }
+
+    /// Nobody is at work.
+    pub(super) fn all_ended(&self) -> bool {
+        self.busy.is_empty()
     }
 
     /// Whether the end of a turn is not the end.
     pub(super) fn waited_for(&self) -> bool {
-        !self.left && !self.busy.is_empty()
+        let any = !self.busy.is_empty() || !self.untold.is_empty();
+        any && !self.left
     }
 
     pub(super) fn count(&self) -> usize {
@@ -104,7 +130,9 @@ impl Limits {
 
 #[cfg(test)]
 mod tests {
-    use tiller_protocol::AgentState;
+    use tiller_protocol::{
+        AgentState, ChildView, EntryBody, EntryId, Message, Origin, Part, SessionId, Time,
+    };
 
     use super::*;
 
@@ -119,6 +147,32 @@ mod tests {
         crew.held = Some(String::new());
         assert!(!crew.hear(&view("main/a1", AgentState::Done)));
         assert!(crew.hear(&view("main/a2", AgentState::Failed)));
+        assert!(!crew.waited_for());
+        // One that ended behind the model's back is told of.
+        let behind = |state| AgentView {
+            child: Some(Box::new(ChildView { background: true, ..ChildView::default() })),
+            parent: Some(AgentId::main()),
+            ..view("main/a4", state)
+        };
+        crew.hear(&behind(AgentState::Running));
+        crew.hear(&behind(AgentState::Done));
+        assert!(crew.waited_for() && crew.all_ended());
+        let entry = |text: &str| Entry {
+            id: EntryId(Default::default()),
+            parent: None,
+            session: SessionId(Default::default()),
+            agent: AgentId::main(),
+            time: Time(0),
+            body: EntryBody::User {
+                message: Message::text("go"),
+                origin: Origin::Prompt,
+                content: vec![Part::Text { text: text.into() }],
+            },
+            snapshot: None,
+        };
+        crew.told(&entry("agent a3 \"x\" is done"));
+        assert!(crew.waited_for());
+        crew.told(&entry("agent a4 \"x\" is done"));
         assert!(!crew.waited_for());
         crew.hear(&view("main/a3", AgentState::Running));
         crew.left = true;

@@ -154,7 +154,7 @@ fn at_work(cols: u16, rows: u16) {
     let aside = |s: &str| !s.contains("enter answer") && s.contains("to answer");
     press(&mut term, "\x18-", aside);
     say(&mut term, "/spawn ask for blue");
-    term.wait("the second question", |s| s.contains("Is it blue?") && s.contains("enter answer"));
+    term.wait("the second question", |s| s.contains("1 of 2") && s.contains("enter answer"));
     press(&mut term, "\x18-", aside);
     term.wait("both wait", |s| s.contains("! 2") || s.contains("!2"));
     panel(&mut term);

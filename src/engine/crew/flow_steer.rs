@@ -151,7 +151,11 @@ impl Flow {
         let near = crate::nearest::nearest(step, ids.clone());
         Err(match near {
             Some(near) => format!("{} has no step {step}; did you mean {near}?", self.id),
-            None => format!("{} has no step {step}; there are: {}", self.id, join(&mut ids)),
+            None => format!(
+                "{} has no step {step}; there are: {}",
+                self.id,
+                ids.by_ref().collect::<Vec<_>>().join(", ")
+            ),
         })
     }
 
@@ -170,8 +174,4 @@ impl Flow {
             }
         }
     }
-}
-
-fn join<'a>(ids: &mut dyn Iterator<Item = &'a str>) -> String {
-    ids.collect::<Vec<_>>().join(", ")
 }

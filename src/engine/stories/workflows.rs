@@ -373,7 +373,7 @@ fn gated(gate: &Arc<Notify>) -> (Arc<Fake>, Arc<Mutex<Vec<String>>>) {
     let fake = Fake::with(move |_, r| {
         let task = first(r);
         let word = task.split_whitespace().next().unwrap_or_default().to_owned();
-        log.lock().unwrap().push(task.clone());
+        log.lock().unwrap().push(task);
         match word.as_str() {
             "slow" => {
                 let mut steps = vec![Step::Gate(Arc::clone(&gate))];

@@ -51,19 +51,44 @@ impl Text {
             let words = if self.diff { "no difference" } else { "nothing" };
             return vec![Line::strict(words, Look::of(Role::Dim), Wrap::Word)];
         }
-        let patch = Patch::read(&self.source);
-        if !self.diff || patch.hunks.is_empty() {
-            let line = |l: &str| Line::strict(l, Look::of(Role::Text), Wrap::Hard);
+        let line = |l: &str| Line::strict(l, Look::of(Role::Text), Wrap::Hard);
+        if !self.diff {
             return crate::text::clean::lines(&self.source).map(line).collect();
         }
         let wide = usize::from(columns) >= cell::diff::SIDE_BY_SIDE;
         let mut all = Vec::new();
-        for h in &patch.hunks {
-            all.push(Line::strict(&h.header, Look::of(Role::Hunk), Wrap::Word));
-            all.extend(cell::diff::hunk(h, usize::from(columns), wide).into_iter().map(|(line, _)| line));
+        for (name, text) in files(&self.source) {
+            if let Some(name) = name {
+                all.push(Line::strict(name, Look::of(Role::Strong), Wrap::Word));
+            }
+            let patch = Patch::read(text);
+            if patch.hunks.is_empty() {
+                all.extend(crate::text::clean::lines(text).filter(|l| !l.trim().is_empty()).map(line));
+            }
+            for h in &patch.hunks {
+                all.push(Line::strict(&h.header, Look::of(Role::Hunk), Wrap::Word));
+                all.extend(cell::diff::hunk(h, usize::from(columns), wide).into_iter().map(|(line, _)| line));
+            }
         }
         all
     }
+}
+
+/// The parts of a difference of several files, each below a line `# NAME`. (No line of a difference begins so.)
+fn files(text: &str) -> Vec<(Option<&str>, &str)> {
+    let mut all = Vec::new();
+    let (mut name, mut from, mut at) = (None, 0, 0);
+    for line in text.split_inclusive('\n') {
+        if let Some(next) = line.strip_prefix("# ") {
+            if name.is_some() || !text[from..at].trim().is_empty() {
+                all.push((name, &text[from..at]));
+            }
+            (name, from) = (Some(next.trim_end()), at + line.len());
+        }
+        at += line.len();
+    }
+    all.push((name, &text[from..]));
+    all
 }
 
 impl Text {
