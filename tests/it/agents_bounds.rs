@@ -60,7 +60,7 @@ fn story(command: &str, why: &str) -> Vec<f64> {
 fn figures(what: &str, mut echo: Vec<f64>) {
     echo.sort_by(f64::total_cmp);
     let at = |part: usize| echo.get(echo.len() * part / 100).copied().unwrap_or(0.0);
-    println!(
+    eprintln!(
         "{what}: {} keys, p50 {:.1} ms, p95 {:.1} ms, longest {:.1} ms",
         echo.len(),
         at(50),

@@ -125,7 +125,8 @@ async fn a_message_from_the_person() {
         assert!((0..last.messages.len()).any(|i| message_text(&last, i).contains(&words)), "{words}");
         delivered.push(fake.times.lock().unwrap()[n].duration_since(freed));
     }
-    (queued.sort(), delivered.sort());
+    queued.sort();
+    delivered.sort();
     println!("message to its receipt 'queued': p50 {:.2} ms, p95 {:.2} ms", ms(queued[20]), ms(queued[38]));
     println!("safe point to delivery: p50 {:.2} ms, p95 {:.2} ms", ms(delivered[20]), ms(delivered[38]));
     rig.quit().await;

@@ -320,7 +320,7 @@ async fn a_review_ends_after_its_rounds_and_a_question_in_the_middle_is_answered
     assert_eq!(looks.load(Ordering::SeqCst), 2, "it is looked at so often and no more");
     let requests = fake.requests.lock().unwrap().clone();
     let used = requests.iter().find(|r| first(r).starts_with("use")).unwrap();
-    assert!(first(used).contains("A critic did not accept it: - too short"), "{}", first(used));
+    assert!(first(used).contains("A critic did not accept it:\n> - too short"), "{}", first(used));
     rig.answer(&ask, AskReply::Choice { answers: vec!["blue".into()] });
     let done = flow(&mut rig, StepState::Done).await;
     assert!(done.steps[1].said.contains("blue"), "{done:?}");
