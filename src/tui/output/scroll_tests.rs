@@ -1,5 +1,7 @@
 //! The emulator of the other tests knows no margins at the sides, so a terminal that does is imitated here.
 
+use ratatui::style::Style;
+
 use super::*;
 use crate::output::Encoder;
 
@@ -93,12 +95,12 @@ fn page(first: usize) -> Buffer {
     let mut buf = Buffer::empty(ratatui::layout::Rect::new(0, 0, 60, 20));
     for y in 0..18_u16 {
         let line = first + usize::from(y);
-        buf.set_string(0, y, "|", ratatui::style::Style::new());
-        buf.set_string(1, y, format!("{line} {}", "some words ".repeat(1 + line % 3)), Default::default());
-        buf.set_string(40, y, "|", Default::default());
-        buf.set_string(41, y, format!("panel row {y} {}|", "-".repeat(7)), Default::default());
+        buf.set_string(0, y, "|", Style::new());
+        buf.set_string(1, y, format!("{line} {}", "some words ".repeat(1 + line % 3)), Style::new());
+        buf.set_string(40, y, "|", Style::new());
+        buf.set_string(41, y, format!("panel row {y} {}|", "-".repeat(7)), Style::new());
     }
-    buf.set_string(0, 19, "footer", Default::default());
+    buf.set_string(0, 19, "footer", Style::new());
     buf
 }
 
