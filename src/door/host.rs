@@ -242,7 +242,7 @@ impl Host {
         };
         if let Some(sits) = self.state().seat.as_ref().filter(|_| !take) {
             let Sitting { place, since } = &sits.sitting;
-            let message = format!("A screen is attached already: {place}, since {since}.");
+            let message = format!("A screen is attached already: {place}, since {}.", clock_of(since));
             let hints = vec![
                 "`tiller attach --take` takes it over; that screen is then left.".to_owned(),
                 "`tiller attach --watch` looks on.".to_owned(),
