@@ -107,7 +107,7 @@ fn driven(cols: u16, rows: u16) {
     term.keys("[");
     term.wait_text("copy mode");
     term.keys("gVs");
-    term.wait("the quotation", |s| s.contains("From the terminal of a1") && s.contains("> welcome to toy"));
+    term.wait("the quotation", |s| s.contains("From the terminal of a1") && s.contains("> press a key"));
     term.keys("\x15\x15\x03");
     // Back to it, and let it go: it stays, for a person was in it, until they need it no more.
     term.keys("\x1b7");
@@ -148,7 +148,7 @@ e '\033^EVIL\033\\'; e '\033XEVIL\033\\'; e '\033[c'; e '\033[>c'; e '\033[=c'; 
 e '\033[?6n'; e '\033[>q'; e '\033[?u'; e '\033[>31u'; e '\033[?2026$p'; e '\033[21t'; e '\033[20t'
 e '\033[14t'; e '\033[18t'; e '\033[8;3;3t'; e '\033[2t'; e '\005'; e '\033Z'; e '\033[?1003h\033[?1006h'
 e '\033[?1049h'; e '\033[!p'; e '\033c'; e '\033[3J'; e '\033[?5h'; e '\016'; e '\302\233' ; e '\302\2372;EVIL\302\234'
-e 'done being bad\r\n> '
+e '\033]2;EVIL title\007done being bad\r\n> '
 cat >/dev/null"#;
 
 /// Control strings in what was written (OSC, DCS, APC, PM, SOS), in both spellings.

@@ -54,6 +54,8 @@ pub(crate) struct Outside {
     thinking: String,
     /// Words since its turn began; the last of them are its answer.
     said: String,
+    /// It has said something since the last message to it.
+    told: bool,
     /// Tools at work, when each began, and whether it was shown: some tell what they do only a moment later.
     open: HashMap<String, (ToolUse, Duration, bool)>,
     control: Option<external::Control>,
@@ -78,6 +80,7 @@ impl Outside {
             text: String::new(),
             thinking: String::new(),
             said: String::new(),
+            told: false,
             open: HashMap::new(),
             control: None,
             pane: Pane::default(),
@@ -93,6 +96,7 @@ impl Outside {
     /// What it says from here on is another answer.
     pub(super) fn new_words(&mut self) {
         self.said.clear();
+        self.told = false;
     }
 }
 
@@ -121,7 +125,7 @@ impl Core {
         let limits = self.me.child.as_ref().map(|c| c.limits).unwrap_or_default();
         let typing = Duration::from_secs(self.w.config().agents.typing_pause);
         let Some(outside) = self.outside() else { return };
-        (outside.text, outside.thinking, outside.said) = Default::default();
+        (outside.text, outside.thinking, outside.said, outside.told) = Default::default();
         (outside.pane, outside.holds) = Default::default();
         let mut job_limits = Limits { typing, ..Limits::default() };
         if let Some(seconds) = limits.seconds {
@@ -183,6 +187,7 @@ impl Core {
                 if let Some(o) = self.outside() {
                     o.text.push_str(&text);
                     o.said.push_str(&text);
+                    o.told |= !text.trim().is_empty();
                 }
                 self.delta(0, &text);
             }
@@ -414,7 +419,8 @@ impl Core {
     fn outside_ended(&mut self, ending: Ending) {
         let Some(o) = self.outside() else { return };
         let said = std::mem::take(&mut o.said);
-        if said.trim().is_empty() && !ending.text.trim().is_empty() {
+        // Some tell their words only at the end; what was told already is not told twice.
+        if !o.told && !ending.text.trim().is_empty() {
             o.text.push_str(&ending.text);
         }
         let text = if ending.text.trim().is_empty() { said } else { ending.text };
