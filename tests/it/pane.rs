@@ -188,7 +188,7 @@ fn u8_nothing_that_a_program_asks_of_its_terminal_reaches_the_persons() {
         assert!(!String::from_utf8_lossy(&raw).contains(mode), "{mode:?}");
     }
     // Its title is a badge of its own.
-    assert!(term.screen().contains("\"EVIL title\""), "{}", term.screen());
+    term.wait("the title", |s| s.contains("\"EVIL title\""));
     stop(&mut term, &place);
 }
 
