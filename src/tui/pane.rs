@@ -31,7 +31,7 @@ impl App {
 
     /// The terminal to show when none was named: of the agent on the screen, else the one of before, else the first.
     pub(crate) fn pick_terminal(&mut self) {
-        let has = |id: &AgentId| terminal::of(&self.model, id).is_some();
+        let has = |id: &AgentId| terminal::will(&self.model, id);
         let here = self.model.agent();
         let before = self.model.pane.clone();
         let first = self.model.agents.iter().map(|a| &a.id).find(|id| has(id)).cloned();

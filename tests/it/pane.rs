@@ -8,8 +8,10 @@ use tiller_testkit::{ScriptServer, Term};
 use crate::common::{Place, at_work, says, signal, wait};
 use crate::screen::{idle, quit, say};
 
-/// A composer `> ` that answers each line. `hide` starts a process in a session of its own, `exit` ends it.
+/// Waits for a key; then a composer `> ` that answers each line. `hide` starts a process in a session of its own, `exit` ends it.
 const TALKER: &str = r#"stty raw -echo
+printf 'press a key\r\n'
+dd bs=1 count=1 >/dev/null 2>&1
 printf '\033[?2004h\033]2;toy at work\007'
 ask() { printf '\r\n> '; }
 printf '\033[1;32mwelcome to toy\033[0m'; ask
@@ -70,12 +72,19 @@ fn opened(place: &Place, cols: u16, rows: u16) -> Term {
     term
 }
 
+/// Goes into it, and gives it the key that it waits for.
+fn enter(term: &mut Term) {
+    term.wait_text("press a key");
+    term.keys("r");
+    term.wait_text("releases");
+    term.keys("x");
+}
+
 fn driven(cols: u16, rows: u16) {
     let (server, size) = (server(), format!("{cols}x{rows}"));
     let place = place(&server, TALKER);
     let mut term = opened(&place, cols, rows);
-    term.keys("r");
-    term.wait("the way out", |s| s.contains("releases"));
+    enter(&mut term);
     term.wait("the prompt that was typed for us", |s| s.contains("answer: hello"));
     // Inside, every key is the program's: Escape, Tab and our leader, too.
     term.keys("size\r");
@@ -98,7 +107,7 @@ fn driven(cols: u16, rows: u16) {
     term.keys("[");
     term.wait_text("copy mode");
     term.keys("gVs");
-    term.wait("the quotation", |s| s.contains("From the terminal of a1") && s.contains("> welcome to toy"));
+    term.wait("the quotation", |s| s.contains("From the terminal of a1") && s.contains("> press a key"));
     term.keys("\x15\x15\x03");
     // Back to it, and let it go: it stays, for a person was in it, until they need it no more.
     term.keys("\x1b7");
@@ -139,7 +148,7 @@ e '\033^EVIL\033\\'; e '\033XEVIL\033\\'; e '\033[c'; e '\033[>c'; e '\033[=c'; 
 e '\033[?6n'; e '\033[>q'; e '\033[?u'; e '\033[>31u'; e '\033[?2026$p'; e '\033[21t'; e '\033[20t'
 e '\033[14t'; e '\033[18t'; e '\033[8;3;3t'; e '\033[2t'; e '\005'; e '\033Z'; e '\033[?1003h\033[?1006h'
 e '\033[?1049h'; e '\033[!p'; e '\033c'; e '\033[3J'; e '\033[?5h'; e '\016'; e '\302\233' ; e '\302\2372;EVIL\302\234'
-e 'done being bad\r\n> '
+e '\033]2;EVIL title\007done being bad\r\n> '
 cat >/dev/null"#;
 
 /// Control strings in what was written (OSC, DCS, APC, PM, SOS), in both spellings.
@@ -179,7 +188,7 @@ fn u8_nothing_that_a_program_asks_of_its_terminal_reaches_the_persons() {
         assert!(!String::from_utf8_lossy(&raw).contains(mode), "{mode:?}");
     }
     // Its title is a badge of its own.
-    assert!(term.screen().contains("\"EVIL title\""), "{}", term.screen());
+    term.wait("the title", |s| s.contains("\"EVIL title\""));
     stop(&mut term, &place);
 }
 
@@ -215,8 +224,9 @@ fn all_that_a_program_started_ends_with_it_also_what_hides_and_leaves_no_zombie(
     let server = server();
     let place = place(&server, TALKER);
     let mut term = opened(&place, 80, 24);
+    enter(&mut term);
     term.wait_text("answer: hello");
-    term.keys("rhide\r");
+    term.keys("hide\r");
     wait("what hides", || programs(&place).iter().any(|(_, l)| l.starts_with("sleep 98765")));
     term.keys("\x1d");
     term.wait_text("enters");
@@ -253,9 +263,8 @@ fn a_program_that_is_killed_is_said_to_have_ended_and_others_live() {
     let server = server();
     let place = place(&server, TALKER);
     let mut term = opened(&place, 118, 25);
+    enter(&mut term);
     term.wait_text("answer: hello");
-    term.keys("r");
-    term.wait_text("releases");
     let toy = programs(&place).into_iter().find(|(_, l)| l.contains("toy.sh")).unwrap().0;
     signal(toy, Signal::KILL);
     term.wait("its end", |s| s.contains("failed") || s.contains("ended"));

@@ -60,6 +60,8 @@ pub(crate) struct Outside {
     thinking: String,
     /// Words since its turn began; the last of them are its answer.
     said: String,
+    /// It has said something since the last message to it.
+    spoke: bool,
     /// Tools at work, when each began, and whether it was shown: some tell what they do only a moment later.
     open: HashMap<String, (ToolUse, Duration, bool)>,
     /// Bytes of the output of each that were shown, where it tells the whole output again and again.
@@ -90,6 +92,7 @@ impl Outside {
             text: String::new(),
             thinking: String::new(),
             said: String::new(),
+            spoke: false,
             open: HashMap::new(),
             told: HashMap::new(),
             paid: false,
@@ -108,6 +111,7 @@ impl Outside {
     /// What it says from here on is another answer.
     pub(super) fn new_words(&mut self) {
         self.said.clear();
+        self.spoke = false;
     }
 }
 
@@ -158,7 +162,7 @@ impl Core {
         let typing = Duration::from_secs(self.w.config().agents.typing_pause);
         let Some(outside) = self.outside() else { return };
         outside.unasked = auto;
-        (outside.text, outside.thinking, outside.said) = Default::default();
+        (outside.text, outside.thinking, outside.said, outside.spoke) = Default::default();
         (outside.pane, outside.holds) = Default::default();
         let mut job_limits = Limits { typing, ..Limits::default() };
         if let Some(seconds) = limits.seconds {
@@ -224,6 +228,7 @@ impl Core {
                 if let Some(o) = self.outside() {
                     o.text.push_str(&text);
                     o.said.push_str(&text);
+                    o.spoke |= !text.trim().is_empty();
                 }
                 self.delta(0, &text);
             }
@@ -497,7 +502,8 @@ impl Core {
     fn outside_ended(&mut self, ending: Ending) {
         let Some(o) = self.outside() else { return };
         let said = std::mem::take(&mut o.said);
-        if said.trim().is_empty() && !ending.text.trim().is_empty() {
+        // Some tell their words only at the end; what was told already is not told twice.
+        if !o.spoke && !ending.text.trim().is_empty() {
             o.text.push_str(&ending.text);
         }
         let text = self.redact(if ending.text.trim().is_empty() { &said } else { &ending.text });

@@ -170,7 +170,7 @@ impl Agents {
     fn open(&self, model: &Model) -> Reply {
         match self.chosen() {
             // A program in a terminal is looked at there; Esc shows what is written of it.
-            Some(What::Agent(id)) if crate::panel::terminal::of(model, id).is_some() => {
+            Some(What::Agent(id)) if crate::panel::terminal::will(model, id) => {
                 Reply::with(Effect::ShowTerminal(id.clone()))
             }
             Some(What::Agent(id)) if *id != model.agent() => Reply::with(Effect::Show(id.clone())),

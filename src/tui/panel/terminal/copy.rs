@@ -241,7 +241,7 @@ mod tests {
         assert!(c.at_end());
         c.point(0, 3, true);
         c.point(0, 99, false);
-        assert_eq!(c.taken(), "ha beta");
+        assert_eq!(c.taken(), " two");
         for id in
             ["copy.left", "copy.right", "copy.word_back", "copy.line_end", "copy.half_up", "list.page_down"]
         {

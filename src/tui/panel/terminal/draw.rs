@@ -57,8 +57,11 @@ pub(super) fn draw(t: &Terminal, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) 
     bar(t, cx, &cx.model.name_of(id), view, Rect { height: 1, ..area }, buf);
     let cells = cells(area);
     if t.screen.rev == 0 {
-        let words =
-            if view.is_some() { "its screen is on the way" } else { "it has ended; Esc shows what it said" };
+        let words = match (view.is_some(), super::will(cx.model, id)) {
+            (true, _) => "its screen is on the way",
+            (false, true) => "it is about to start",
+            (false, false) => "it has ended; Esc shows what it said",
+        };
         draw::text(buf, cells, words, cx.theme.style(Role::Dim));
         return;
     }

@@ -82,6 +82,13 @@ pub(crate) fn of<'m>(model: &'m Model, id: &AgentId) -> Option<&'m PaneView> {
     model.row(id)?.child.as_ref()?.pane.as_deref()
 }
 
+/// It runs in a terminal, or is about to.
+pub(crate) fn will(model: &Model, id: &AgentId) -> bool {
+    let Some(row) = model.row(id) else { return false };
+    let pty = |c: &tiller_protocol::ChildView| c.backend.ends_with(", pty") || c.backend.ends_with(":pty");
+    of(model, id).is_some() || row.state.at_work() && row.child.as_deref().is_some_and(pty)
+}
+
 impl Terminal {
     fn view<'m>(&self, model: &'m Model) -> Option<&'m PaneView> {
         of(model, self.agent.as_ref()?)
