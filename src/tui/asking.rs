@@ -26,7 +26,9 @@ impl App {
         let provider = self.model.session.model.provider();
         // A session that goes on with a real model needs no set-up.
         let real = !provider.is_empty() && provider != "demo";
-        if self.open_ask(false) || !self.asking.first_run || !self.model.ready || real {
+        // Nor does an agent that was given the demo model.
+        let child = self.model.shown.is_some();
+        if self.open_ask(false) || !self.asking.first_run || !self.model.ready || real || child {
             return;
         }
         self.asking.first_run = false;

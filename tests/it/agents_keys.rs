@@ -24,7 +24,6 @@ fn server() -> ScriptServer {
                 serde_json::json!({"path": "note.txt", "content": "a walnut stands here\n"}),
             ),
             () if has("another way") => says("Another way was taken."),
-            () if has("which model") => says("A small one."),
             () if has("wait for ever") => Reply::silence(),
             () if has("ask for red") => calls(
                 "q1",
@@ -57,7 +56,31 @@ fn panel(term: &mut Term) {
 /// The panel has the focus; the choice stays.
 fn panel_again(term: &mut Term) {
     term.keys("\x1b3");
-    term.wait_text("K stop all");
+    term.wait_text("k end");
+}
+
+/// Once only: the same key brings a question back.
+fn put_aside(term: &mut Term, until: impl Fn(&str) -> bool) {
+    term.keys("\x18-");
+    term.wait("the question aside", until);
+}
+
+/// To this question, by the panel's key unless it comes by itself.
+fn reach(term: &mut Term, what: &str) {
+    let there = poll(std::time::Duration::from_secs(30), || {
+        let screen = term.screen();
+        if screen.contains(what) && screen.contains("enter answer") {
+            return Some(());
+        }
+        if screen.contains("k end") {
+            term.keys("n");
+        } else if !screen.contains("enter answer") {
+            term.keys("\x1b3");
+        }
+        let_pass(std::time::Duration::from_millis(300));
+        None
+    });
+    assert!(there.is_some(), "{}", term.screen());
 }
 
 /// Presses a key until it was heard: questions are deaf at first.
@@ -95,29 +118,16 @@ fn ended(cols: u16, rows: u16) {
     // It is done: there is nothing to pause.
     term.keys("p");
     term.wait_text("a1 write a note has ended");
-    // Another model for what it does next.
-    term.keys("M");
-    term.wait("the models", |s| s.contains("haiku"));
-    term.keys("haiku-4-5");
-    term.wait("the one model", |s| s.contains("> claude-haiku-4-5") || s.contains("claude-haiku-4-5"));
-    term.keys("\r");
-    term.wait_gone("enter choose");
-    term.keys("s");
-    term.wait_text("message to a1");
-    term.keys("which model are you?");
-    term.wait_text("which model are you?");
-    term.keys("\r");
-    crate::common::wait("its request", || {
-        server.bodies().iter().any(|b| last_words(b).contains("which model"))
-    });
-    let bodies = server.bodies();
-    let body = bodies.iter().rfind(|b| last_words(b).contains("which model")).unwrap();
-    assert_eq!(body["model"], "claude-haiku-4-5");
-    term.wait("its second end", |s| row(s, "a1 ").contains("done"));
     // Another way from before its last message: its words are there to be changed.
-    panel(&mut term);
     term.keys("b");
-    term.wait("its words", |s| s.contains("> a1") && s.contains("which model are you?"));
+    term.wait_text("bring over a summary?");
+    term.keys("\r");
+    term.wait_gone("bring over a summary?");
+    let composed = |s: &str| {
+        let first = |l: &str| l.trim_start_matches(['│', ' ']).starts_with("write a note");
+        s.contains("> a1") && !s.contains("It is written.") && s.lines().any(first)
+    };
+    term.wait("its words in the composer", composed);
     term.keys("\x15");
     term.keys("take another way");
     term.wait_text("take another way");
@@ -125,8 +135,21 @@ fn ended(cols: u16, rows: u16) {
     term.wait_text("Another way was taken.");
     let bodies = server.bodies();
     let body = bodies.iter().rfind(|b| last_words(b).contains("another way")).unwrap();
-    let all = body["messages"].to_string();
-    assert!(all.contains("It is written.") && !all.contains("which model"), "{all}");
+    assert!(!body["messages"].to_string().contains("write a note"), "{}", body["messages"]);
+    // Another model for what it does next.
+    panel(&mut term);
+    term.keys("M");
+    term.wait("the models", |s| s.contains("demo/demo") && s.contains("enter choose"));
+    term.keys("demo/demo");
+    term.wait("the one model", |s| s.contains("> demo/demo"));
+    term.keys("\r");
+    term.wait_gone("enter choose");
+    panel(&mut term);
+    term.keys("s");
+    term.wait_text("esc back to main");
+    say(&mut term, "help");
+    term.wait_text("I am the built-in demo");
+    assert!(!server.bodies().iter().any(|b| last_words(b).contains("help")), "it was not asked any more");
     term.keys("\x1b0");
     idle(&term);
     assert_eq!(quit(&mut term), 0);
@@ -152,10 +175,10 @@ fn at_work(cols: u16, rows: u16) {
     term.wait_text("Is it red?");
     // Put aside, so that the next can come; and that one, too.
     let aside = |s: &str| !s.contains("enter answer") && s.contains("to answer");
-    press(&mut term, "\x18-", aside);
+    put_aside(&mut term, aside);
     say(&mut term, "/spawn ask for blue");
     term.wait("the second question", |s| s.contains("1 of 2") && s.contains("enter answer"));
-    press(&mut term, "\x18-", aside);
+    put_aside(&mut term, aside);
     term.wait("both wait", |s| s.contains("! 2") || s.contains("!2"));
     panel(&mut term);
     // n goes from one that waits to the next, and to its question.
@@ -167,15 +190,11 @@ fn at_work(cols: u16, rows: u16) {
         true => ("Is it red?", "Is it blue?"),
         false => ("Is it blue?", "Is it red?"),
     };
-    press(&mut term, "\x18-", aside);
-    panel_again(&mut term);
-    term.keys("n");
-    term.wait("the other question", |s| open(s, second));
+    term.keys("\x18-");
+    reach(&mut term, second);
     press(&mut term, "1", |s| !open(s, second));
     term.wait("one less", |s| s.contains("! 1") || s.contains("!1"));
-    panel_again(&mut term);
-    term.keys("n");
-    term.wait("the first question again", |s| open(s, first));
+    reach(&mut term, first);
     press(&mut term, "2", |s| !open(s, first));
     panel_again(&mut term);
     term.wait("both are done", |s| row(s, "a2 ").contains("done") && row(s, "a3 ").contains("done"));

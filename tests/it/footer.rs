@@ -96,7 +96,7 @@ fn promise(state: &str, label: &str) -> Option<fn(&str) -> bool> {
     }
     Some(match (state, label) {
         (_, "palette") => |s| opened(s, "palette"),
-        (_, "more") => |s| hints(s) == [("esc".into(), "cancel".into())] && s.contains("theme"),
+        (_, "more") => |s| hints(s) == [("esc".into(), "cancel".into())] && s.contains("literal"),
         (_, "help") => |s| opened(s, "help"),
         ("which-key", "cancel") => home,
         (_, "mode") => |s| header(s, "EDIT"),

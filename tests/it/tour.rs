@@ -19,7 +19,7 @@ fn demo(cols: u16, rows: u16) {
     }
     opens(&mut term, "\x10", "palette");
     opens(&mut term, "\x1bOP", "help");
-    opens(&mut term, "\x18", "theme");
+    opens(&mut term, "\x18", "literal");
     let header = |word: &'static str| move |s: &str| s.lines().next().is_some_and(|l| l.contains(word));
     term.wait("ask before all", header("ASK"));
     term.keys("\x1b[Z");
