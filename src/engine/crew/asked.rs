@@ -27,7 +27,12 @@ impl Core {
         ask: CrewAsk,
         reply: Reply,
     ) {
-        let starts = matches!(ask, CrewAsk::Run(_) | CrewAsk::Start(_) | CrewAsk::Workflow(_));
+        let starts = match &ask {
+            // A workflow that the person lets go on has work for who started it, whatever that one does by now.
+            CrewAsk::Run(brief) => brief.step.is_none(),
+            CrewAsk::Start(_) | CrewAsk::Workflow(_) => true,
+            _ => false,
+        };
         if starts && self.crew.members.get(by).is_some_and(|m| m.stopping || !m.state().at_work()) {
             // Asked before it heard that it is stopped. It may have ended meanwhile.
             let _ = reply.send(Err("you are being stopped: nobody is started any more".into()));

@@ -106,7 +106,7 @@ async fn messages_of_any_shape_do_not_stop_it() {
 async fn a_flood_of_questions_reaches_nobody() {
     let flood = r#"i=0; while [ $i -lt 500 ]; do i=$((i+1))
 say '{"id":"p'$i'","method":"session/request_permission","params":{"sessionId":"s1","toolCall":{"toolCallId":"t'$i'","title":"x"},"options":[{"optionId":"y","kind":"allow_once"},{"optionId":"n","kind":"reject_once"}]}}'
-done; i=0; while [ $i -lt 468 ]; do i=$((i+1)); hear; done
+done; i=0; while [ $i -lt 436 ]; do i=$((i+1)); hear; done
 "#;
     let fake = fake("", &[HELLO, OPEN, "hear\n", flood, END].concat());
     let mut job = fake.job("go");
@@ -121,11 +121,11 @@ done; i=0; while [ $i -lt 468 ]; do i=$((i+1)); hear; done
         }
     };
     assert_eq!((asked.len(), ending.status), (PENDING, Status::Done), "{ending:?}");
-    assert!(log(&fake).contains("requests wait for an answer already"));
+    assert!(log(&fake).contains("requests wait for their answers already"));
 }
 
 #[tokio::test]
-async fn more_calls_than_can_be_are_not_remembered() {
+async fn more_calls_than_can_be_are_forgotten() {
     let mut updates = Updates::default();
     let mut out = Vec::new();
     for n in 0..30_000 {
@@ -134,15 +134,15 @@ async fn more_calls_than_can_be_are_not_remembered() {
             &mut out,
         );
     }
-    assert_eq!(out.len(), 10_000);
-    // One that is known can still end, and makes room.
+    // Each is shown, and what is kept of them has an end: those that never end are forgotten.
+    assert_eq!(out.len(), 30_000);
+    assert!(updates.known() <= 10_000, "{}", updates.known());
+    // The last ones are known, and end once.
     out.clear();
-    let end = json!({"sessionUpdate": "tool_call_update", "toolCallId": "t1", "status": "completed"});
+    let end = json!({"sessionUpdate": "tool_call_update", "toolCallId": "t29999", "status": "completed"});
     updates.take(&end, &mut out);
     updates.take(&end, &mut out);
     assert_eq!(out.len(), 1, "one end each: {out:?}");
-    updates.take(&json!({"sessionUpdate": "tool_call", "toolCallId": "new", "title": "x"}), &mut out);
-    assert!(matches!(out.last(), Some(Said::Tool(t)) if t.id == "new"));
 }
 
 #[tokio::test]

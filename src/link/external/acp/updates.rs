@@ -81,6 +81,12 @@ impl Updates {
         }
     }
 
+    /// Calls that are remembered.
+    #[cfg(test)]
+    pub(super) fn known(&self) -> usize {
+        self.calls.len()
+    }
+
     /// A call, from whichever message tells of it first: a call, an update, or a request for permission.
     pub(crate) fn call(&mut self, told: &Value, out: &mut Vec<Said>) -> Option<&Call> {
         let id = told["toolCallId"].as_str()?.to_owned();
