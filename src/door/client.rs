@@ -190,8 +190,10 @@ impl Client {
             }
             FromHost::Leave { text } => {
                 self.end_front();
-                let words = (!text.is_empty() && !self.hung_up).then_some(text);
-                let code = if self.hung_up { 128 + SIGHUP as u8 } else { 0 };
+                // The host may hear of the lost terminal before we do: then it sends us away without a word.
+                let hung_up = self.hung_up || text.is_empty();
+                let words = (!hung_up).then_some(text);
+                let code = if hung_up { 128 + SIGHUP as u8 } else { 0 };
                 return Ok(Some(Ended { code, words, failed: false }));
             }
             FromHost::Exit { code } => {

@@ -286,7 +286,7 @@ fn u7_one_that_never_draws_is_shown_so_and_dies_with_the_parent() {
     let mut term = opened(&place, 80, 24);
     term.wait_text("it has drawn nothing yet");
     wait("both of it", || programs(&place).iter().filter(|(_, l)| l.starts_with("sleep 9876")).count() == 2);
-    signal(term.pid().unwrap(), Signal::KILL);
+    signal(term.host().unwrap(), Signal::KILL);
     wait("their end", || programs(&place).is_empty());
     term.wait_exit();
 }

@@ -20,6 +20,7 @@ impl Core {
     /// states of which the last counts.
     pub(crate) fn tell_main(&mut self, msg: CrewMsg) {
         let Some(child) = &self.me.child else { return };
+        let msg = CrewMsg::Of { id: self.me.id.clone(), session: self.s.id, msg: Box::new(msg) };
         if let Err(tokio::sync::mpsc::error::TrySendError::Full(msg)) = child.main.try_send(Msg::Crew(msg)) {
             let main = child.main.clone();
             self.spawn(async move {

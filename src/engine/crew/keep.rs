@@ -164,6 +164,11 @@ impl Core {
             }
             CrewMsg::Flow(msg) => self.flow_msg(msg),
             CrewMsg::Late(no) => self.late(no),
+            CrewMsg::Of { id, session, msg } => {
+                if self.crew.members.get(&id).is_some_and(|m| m.session == session) {
+                    self.crew_msg(*msg);
+                }
+            }
             CrewMsg::View(view) => self.member_view(*view),
             CrewMsg::Over { id, over } => self.member_over(&id, *over),
             CrewMsg::Theirs { id, session, transport } => self.theirs(&id, session, transport),

@@ -70,6 +70,7 @@ impl Core {
         let name = format!("{}-{}", &self.s.id.0.simple().to_string()[20..], id.name());
         let place = self.w.places.worktrees().join(name);
         let (root, tx, permit) = (self.w.workspace.root.clone(), self.tx.clone(), self.w.permit.clone());
+        let Some(session) = self.crew.members.get(&id).map(|m| m.session) else { return };
         self.spawn(async move {
             let work = move || {
                 let place = make(&root, &place)?;
@@ -79,7 +80,8 @@ impl Core {
             };
             let made = tokio::task::spawn_blocking(work).await;
             let made = made.unwrap_or_else(|_| Err("making it failed inside".into()));
-            let _ = tx.send(Msg::Crew(CrewMsg::Folder { id, made })).await;
+            let msg = Box::new(CrewMsg::Folder { id: id.clone(), made });
+            let _ = tx.send(Msg::Crew(CrewMsg::Of { id, session, msg })).await;
         });
     }
 
@@ -124,12 +126,13 @@ impl Core {
 
     /// Hands the child's end of things to its own task.
     pub(super) fn set_running(&mut self, id: &AgentId, core: Self, inbox: mpsc::Receiver<Msg>) {
-        let (tx, main, name) = (core.tx.clone(), self.tx.clone(), id.clone());
+        let (tx, main, name, session) = (core.tx.clone(), self.tx.clone(), id.clone(), core.s.id);
         let (sender, receiver) = mpsc::channel::<Envelope>(COMMANDS);
         let task = tokio::spawn(async move {
             core.run(receiver, inbox).await;
             // The session may have ended.
-            let _ = main.send(Msg::Crew(CrewMsg::Gone { id: name })).await;
+            let msg = Box::new(CrewMsg::Gone { id: name.clone() });
+            let _ = main.send(Msg::Crew(CrewMsg::Of { id: name, session, msg })).await;
         });
         if let Some(member) = self.crew.members.get_mut(id) {
             member.hands = Some(Hands { commands: sender, tx, task: AbortOnDropHandle::new(task) });

@@ -47,6 +47,9 @@ pub(crate) enum CrewMsg {
     Ended,
     /// Who waited for others does not want to wait any longer.
     Late(u64),
+    /// From or about a child of this session of its own. One of a session that was left may still have news, when
+    /// another one has its name already.
+    Of { id: AgentId, session: SessionId, msg: Box<CrewMsg> },
     /// A child's row changed.
     View(Box<AgentView>),
     /// A child's turn ended.

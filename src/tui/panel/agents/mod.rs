@@ -13,8 +13,8 @@ use tiller_protocol::event::{ReplyEvent, ToolEvent, TurnEvent};
 use tiller_protocol::{AgentId, CommandBody, Event, EventBody, Notice, NoticeKind};
 
 pub(crate) use self::keys::{message, pause, raise, spawn, spawned};
-pub(crate) use self::tree::{look, nearest_limit};
 use self::tree::{Tree, ended, processes, waits};
+pub(crate) use self::tree::{look, nearest_limit};
 use super::rows::Rows;
 use super::{DrawCx, Hint, Panel, Reply, View};
 use crate::action::{Action, ActionSpec};
