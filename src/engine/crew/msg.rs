@@ -49,7 +49,7 @@ pub(crate) enum CrewMsg {
     Late(u64),
     /// From or about a child of this session of its own. One of a session that was left may still have news, when
     /// another one has its name already.
-    Of { id: AgentId, session: SessionId, msg: Box<CrewMsg> },
+    Of { id: AgentId, session: SessionId, msg: Box<Self> },
     /// A child's row changed.
     View(Box<AgentView>),
     /// A child's turn ended.

@@ -9,10 +9,13 @@ use super::crew::{delegate, first, result};
 use super::files::{back, keeps, messages, session_command};
 use super::rig::*;
 
-/// Two agents side by side: one writes with the tool for it, the other by a command.
+/// Two agents, one after the other: one writes with the tool for it, the other by a command. (Where two begin and end
+/// in the middle of each other's commands, a file may be taken for somebody else's: then it is asked about.)
 fn writers() -> std::sync::Arc<Fake> {
     Fake::with(|_, r| match first(r).as_str() {
-        "go" if result(r).is_none() => delegate(json!([{"goal": "by tool"}, {"goal": "by shell"}])),
+        "go" if result(r).is_none() => {
+            delegate(json!([{"id": "a", "goal": "by tool"}, {"goal": "by shell", "depends_on": ["a"]}]))
+        }
         "go" => says("Both are done."),
         task if task.starts_with("by tool") && result(r).is_none() => {
             calls(&[("c1", "write_file", json!({"path": "tool.txt", "content": "tool\n"}))])
