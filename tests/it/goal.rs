@@ -36,8 +36,7 @@ fn a_goal_is_pursued_until_its_check_holds_and_shown_on_the_way() {
     say(&mut term, "/goal");
     term.wait_text("goal reached, turn 2 of 5");
     model.assert_only_grows();
-    term.keys("\x04");
-    assert_eq!(term.wait_exit(), 0);
+    assert_eq!(crate::screen::quit(&mut term), 0);
 }
 
 #[test]
@@ -54,8 +53,7 @@ fn escape_stops_its_check_and_a_restart_does_not_go_on_by_itself() {
     term.keys("\x1b");
     term.wait_text("goal stopped");
     wait("no process but ours", || others(&place).is_empty());
-    term.keys("\x04");
-    assert_eq!(term.wait_exit(), 0);
+    assert_eq!(crate::screen::quit(&mut term), 0);
     // It is still there, and takes a word to go on.
     let mut term = place.term(&["-c", "--profile", "full"], 80, 24);
     term.wait_text("goal stopped");
@@ -68,6 +66,5 @@ fn escape_stops_its_check_and_a_restart_does_not_go_on_by_itself() {
     say(&mut term, "/goal stop");
     term.wait_text("goal stopped");
     wait("the end of the check", || others(&place).is_empty());
-    term.keys("\x04");
-    assert_eq!(term.wait_exit(), 0);
+    assert_eq!(crate::screen::quit(&mut term), 0);
 }

@@ -50,8 +50,7 @@ fn a_plan_is_asked_for_changed_approved_and_worked_by() {
     let told = model.asked()[2].to_string();
     assert!(told.contains("approved the plan") && told.contains("3. Say goodbye"), "{told}");
     model.assert_only_grows();
-    term.keys("\x04");
-    assert_eq!(term.wait_exit(), 0);
+    assert_eq!(crate::screen::quit(&mut term), 0);
 }
 
 #[test]
@@ -77,8 +76,7 @@ fn what_shall_change_is_said_and_a_plan_is_dropped_in_a_small_terminal() {
     let asked = model.asked();
     assert!(asked[1].to_string().contains("one step is enough"));
     assert!(asked[2].to_string().contains("the person dropped the plan"));
-    term.keys("\x04");
-    assert_eq!(term.wait_exit(), 0);
+    assert_eq!(crate::screen::quit(&mut term), 0);
 }
 
 #[test]
