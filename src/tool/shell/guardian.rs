@@ -10,7 +10,7 @@ use super::quiet;
 
 /// `$1`: the marker. Reads `+ GROUP` and `- GROUP`; `done` means an orderly end. The end of the pipe
 /// means that we are dead. Groups reach those that cleared their environment, the marker those that left
-/// their group.
+/// their group. What is killed may have forked a moment before, so the marker is looked for until nobody has it.
 const SCRIPT: &str = r#"
 groups=' '
 while read -r verb group; do
@@ -22,10 +22,14 @@ while read -r verb group; do
 done
 for group in $groups; do kill -s KILL -- "-$group"; done 2>/dev/null
 if [ -d /proc/self ]; then
-  for file in $(grep -las "TILLER_CHILD=$1" /proc/[0-9]*/environ 2>/dev/null); do
-    pid=${file#/proc/}
-    kill -s KILL "${pid%/environ}"
-  done 2>/dev/null
+  for turn in 1 2 3 4 5; do
+    found=
+    for file in $(grep -las "TILLER_CHILD=$1" /proc/[0-9]*/environ 2>/dev/null); do
+      pid=${file#/proc/}
+      kill -s KILL "${pid%/environ}" && found=1
+    done 2>/dev/null
+    [ -n "$found" ] || break
+  done
 fi
 "#;
 

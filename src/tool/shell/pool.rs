@@ -360,12 +360,10 @@ impl ShellPool {
 
 impl Drop for ShellPool {
     fn drop(&mut self) {
-        // Not shut down in order: no waiting here, only KILL.
+        // Not shut down in order: no waiting here, only KILL. What forked meanwhile is left to the guardian.
         if self.marker.get().is_some() && !self.closed.load(Ordering::Acquire) {
             end::kill_now(&self.everything());
-            if let Some(guardian) = lock(&self.guardian).take() {
-                guardian.dismiss();
-            }
+            drop(lock(&self.guardian).take());
         }
     }
 }
