@@ -24,6 +24,7 @@ mod find_tests;
 pub mod nothing;
 pub(crate) mod rows;
 pub mod sessions;
+pub(crate) mod sides;
 pub mod terminal;
 pub mod todo;
 pub mod watch;

@@ -9,6 +9,7 @@ use super::{Flow, agents, graph};
 use crate::header::{money, short};
 use crate::panel::DrawCx;
 use crate::panel::rows::lasting;
+use crate::panel::sides::Right;
 use crate::text::line::{Line, Look, Wrap};
 use crate::text::{clean, paint, shorten_end, width};
 use crate::theme::Role;
@@ -159,28 +160,7 @@ fn rest(line: &mut Line, step: &StepView, stand: (&str, &str, Role), columns: u1
         (tokens, Role::Dim),
         (who(step, columns, cx), Role::Dim),
     ];
-    let columns = usize::from(columns);
-    let mut used = width(line.text()) + 1;
-    let mut parts = Vec::new();
-    for part in right.into_iter().filter(|p| !p.0.is_empty()) {
-        let need = width(&part.0) + 1;
-        if used + need <= columns {
-            used += need;
-            parts.push(part);
-        }
-    }
-    let tail: usize = parts.iter().map(|p| width(&p.0) + 1).sum();
-    let room = columns.saturating_sub(tail);
-    let free = room.saturating_sub(width(line.text()) + 3);
-    let act = act(step, cx);
-    if free >= 8 && !act.is_empty() {
-        let act = shorten_end(&clean::plain(&act.replace('\n', " ")), free, draw::ascii());
-        line.push_strict(&format!("  {act}"), Look::of(Role::Dim));
-    }
-    line.pad_to(room, Look::of(Role::Text));
-    for (text, role) in parts {
-        line.push_strict(&format!(" {text}"), Look::of(role));
-    }
+    Right::of(&right, width(line.text()), usize::from(columns)).end(line, &act(step, cx));
 }
 
 /// The agent's name and what it is: its program, its role, or its model.

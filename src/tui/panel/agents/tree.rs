@@ -9,6 +9,7 @@ use crate::header::{money, short};
 use crate::model::conversation::{Body, State, ToolCell};
 use crate::model::{Model, Process};
 use crate::panel::rows::lasting;
+use crate::panel::sides::Right;
 use crate::text::line::{Line, Look, Wrap};
 use crate::text::{clean, shorten_end, width};
 use crate::theme::Role;
@@ -417,32 +418,10 @@ pub(super) fn processes(model: &Model) -> impl Iterator<Item = &Process> {
 /// Left part, then the parts at the right, the most important first: what does not fit goes.
 fn row(indent: usize, name: &str, right: &[(String, Role)], act: &str, columns: usize) -> Line {
     let left = format!("{}{}", " ".repeat(indent), clean::plain(&name.replace('\n', " ")));
-    let mut used = width(&left).min(columns / 2) + 1;
-    let mut parts: Vec<&(String, Role)> = Vec::new();
-    for part in right.iter().filter(|p| !p.0.is_empty()) {
-        let need = width(&part.0) + 1;
-        if used + need <= columns {
-            used += need;
-            parts.push(part);
-        }
-    }
-    let tail: usize = parts.iter().map(|p| width(&p.0) + 1).sum();
-    let room = columns.saturating_sub(tail);
+    let right = Right::of(right, width(&left).min(columns / 2), columns);
     let mut line = Line::new(Wrap::Cut);
-    line.push_strict(
-        &shorten_end(&left, room.saturating_sub(1), crate::widget::draw::ascii()),
-        Look::of(Role::Text),
-    );
-    // What it does now stands in the middle, when there is room for it.
-    let free = room.saturating_sub(width(line.text()) + 3);
-    if !act.is_empty() && free >= 8 {
-        let act = shorten_end(&clean::plain(&act.replace('\n', " ")), free, crate::widget::draw::ascii());
-        line.push_strict(&format!("  {act}"), Look::of(Role::Dim));
-    }
-    line.pad_to(room, Look::of(Role::Text));
-    for (text, role) in parts {
-        line.push_strict(&format!(" {text}"), Look::of(*role));
-    }
+    line.push_strict(&shorten_end(&left, right.room.saturating_sub(1), draw::ascii()), Look::of(Role::Text));
+    right.end(&mut line, act);
     line
 }
 

@@ -1,0 +1,45 @@
+//! A row of a list: its name at the left, figures at the right, and between them what is done, where there is room.
+
+use crate::text::line::{Line, Look};
+use crate::text::{clean, shorten_end, width};
+use crate::theme::Role;
+use crate::widget::draw;
+
+/// Columns below which what is done is left out.
+const LEAST: usize = 8;
+
+/// What stands at the right end of a row.
+pub(crate) struct Right<'a> {
+    parts: Vec<&'a (String, Role)>,
+    /// Columns that are left of it.
+    pub(crate) room: usize,
+}
+
+impl<'a> Right<'a> {
+    /// Of these parts, the most important first, those that fit beside a name of `used` columns.
+    pub(crate) fn of(parts: &'a [(String, Role)], used: usize, columns: usize) -> Self {
+        let mut used = used + 1;
+        let fits = |part: &&(String, Role)| {
+            let need = width(&part.0) + 1;
+            let fits = !part.0.is_empty() && used + need <= columns;
+            used += if fits { need } else { 0 };
+            fits
+        };
+        let parts: Vec<_> = parts.iter().filter(fits).collect();
+        let tail: usize = parts.iter().map(|p| width(&p.0) + 1).sum();
+        Self { parts, room: columns.saturating_sub(tail) }
+    }
+
+    /// Puts it at the end of a line that holds the name; in the middle stands what is done.
+    pub(crate) fn end(self, line: &mut Line, act: &str) {
+        let free = self.room.saturating_sub(width(line.text()) + 3);
+        if free >= LEAST && !act.is_empty() {
+            let act = shorten_end(&clean::plain(&act.replace('\n', " ")), free, draw::ascii());
+            line.push_strict(&format!("  {act}"), Look::of(Role::Dim));
+        }
+        line.pad_to(self.room, Look::of(Role::Text));
+        for (text, role) in self.parts {
+            line.push_strict(&format!(" {text}"), Look::of(*role));
+        }
+    }
+}
