@@ -62,12 +62,6 @@ impl Store {
                 row.announced,
                 row.created.millis()
             ])?;
-            // A session in which agents work is one, also when nothing else was said in it.
-            conn.prepare_cached(
-                "UPDATE sessions SET used_order = 1 + (SELECT max(used_order) FROM sessions)
-                 WHERE id = ?1 AND used_order = 0",
-            )?
-            .execute(params![row.root.0])?;
             Ok(())
         })
     }

@@ -57,6 +57,7 @@ fn a_session_of_agents_alone_is_listed_and_theirs_are_not() {
         created: NOW,
     };
     store.put_agent(row).wait().unwrap();
+    store.used(root, "look around".into()).wait().unwrap();
     store.append(append).wait().unwrap();
     assert_eq!(listed(), [root]);
     assert_eq!(store.unused().unwrap(), []);
