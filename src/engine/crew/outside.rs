@@ -1,5 +1,7 @@
 //! Agents that are programs of other vendors: what they tell becomes entries and events like those of our own.
 
+mod tool;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,20 +9,19 @@ use std::time::Duration;
 use tiller_link::external::{
     self, Adapter, Adapters, Ending, Job, Limits, Lookup, Said, Status, ToolUse, Transport,
 };
-use tiller_protocol::event::{ToolEvent, TurnEvent, TurnStatus};
-use tiller_protocol::tool::{Display, FileDiff};
+use tiller_protocol::event::{TurnEvent, TurnStatus};
 use tiller_protocol::{
-    Block, ChangeKind, Cost, EntryBody, EventBody, ModelRef, Notice, NoticeKind, Part, Profile, StopReason,
-    TodoItem, ToolCall, ToolOutcome, Usage,
+    Block, Cost, EntryBody, EventBody, ModelRef, Notice, NoticeKind, Profile, StopReason, TodoItem, ToolCall,
+    ToolOutcome, Usage,
 };
 use tiller_store::Call;
 use tiller_tool::shell::Host;
 use tokio_util::task::AbortOnDropHandle;
 
+pub(super) use self::tool::diff_of;
 use super::CrewMsg;
 use super::outside_say::Holding;
 use super::pane::Pane;
-use crate::clean;
 use crate::core::Core;
 use crate::job::text_of;
 use crate::msg::Msg;
@@ -39,15 +40,6 @@ pub struct Programs {
 
 /// Columns and rows of a program's terminal, until somebody looks at it.
 const SIZE: (u16, u16) = (120, 36);
-/// Bytes of a tool's output that are kept.
-const OUTPUT: usize = 30_000;
-/// Bytes of a call's arguments that are kept, as JSON.
-const ARGUMENTS: usize = 1 << 20;
-/// Bytes of a changed file, before and after, of which the change is shown.
-const CHANGE: usize = 1 << 20;
-/// For finding what changed in a file: from there on it is told more coarsely.
-const LOOKING: Duration = Duration::from_millis(100);
-
 /// The program that an agent is, and what it has said since its last entry.
 pub(crate) struct Outside {
     pub(crate) adapter: Arc<Adapter>,
@@ -311,130 +303,6 @@ impl Core {
         self.save(append, vec![(place, EventBody::Turn(event))], Then::Nothing);
     }
 
-    fn outside_tool(&mut self, mut tool: ToolUse) {
-        let size = tool.args.to_string().len();
-        if size > ARGUMENTS {
-            tool.args = serde_json::json!({"left_out": format!("{size} bytes")});
-        }
-        let mono = self.w.clock.mono();
-        let Some(o) = self.outside() else { return };
-        let id = tool.id.clone();
-        let bare = tool.target.is_empty();
-        let known = o.open.entry(id.clone()).or_insert_with(|| (tool.clone(), mono, false));
-        known.0 = tool;
-        if bare && !known.2 {
-            return self.agent_changed();
-        }
-        self.outside_show(&id);
-    }
-
-    /// A call that stands in the talk from here on. One that tells no target until it ends, is shown then.
-    pub(super) fn outside_show(&mut self, id: &str) {
-        let Some(o) = self.outside() else { return };
-        let Some(known) = o.open.get_mut(id).filter(|k| !k.2) else { return self.agent_changed() };
-        known.2 = true;
-        let tool = known.0.clone();
-        o.said.clear();
-        let mut arguments = tool.args.clone();
-        clean::value(&self.w.redact, &mut arguments);
-        let call = ToolCall {
-            id: tool.id.clone(),
-            name: tool.name.clone(),
-            arguments: arguments.clone(),
-            malformed: None,
-            vendor: None,
-        };
-        self.outside_flush(Some(call), StopReason::ToolUse);
-        if let Some(child) = &mut self.me.child {
-            child.calls += 1;
-        }
-        let target = self.redact(&tool.target);
-        let started =
-            ToolEvent::ToolStarted { call_id: tool.id, name: tool.name, arguments, verb: tool.verb, target };
-        let place = self.place();
-        self.show(place, EventBody::Tool(started));
-        self.agent_changed();
-    }
-
-    /// Output of a call: only what is new of it is shown.
-    fn outside_progress(&mut self, id: String, text: &str, whole: bool) {
-        self.outside_show(&id);
-        let Some(o) = self.outside() else { return };
-        let mut new = text;
-        if whole {
-            let told = o.told.entry(id.clone()).or_default();
-            new = text.get(*told..).unwrap_or_default();
-            *told = text.len();
-        }
-        if !new.is_empty() {
-            let (place, text) = (self.place(), self.redact(new));
-            self.show(place, EventBody::Tool(ToolEvent::ToolProgress { call_id: id, text }));
-        }
-    }
-
-    fn outside_done(&mut self, id: &str, ok: bool, output: String, diffs: Vec<external::FileDiff>) {
-        let mono = self.w.clock.mono();
-        let Some(o) = self.outside() else { return };
-        // It may never have said that it began.
-        o.open.entry(id.to_owned()).or_insert_with(|| {
-            let tool =
-                ToolUse { id: id.into(), name: "tool".into(), verb: "tool".into(), ..ToolUse::default() };
-            (tool, mono, false)
-        });
-        self.outside_show(id);
-        let Some(o) = self.outside() else { return };
-        o.told.remove(id);
-        let Some((tool, since, _)) = o.open.remove(id) else { return };
-        let root = self.w.workspace.root.clone();
-        let files: Vec<FileDiff> = diffs.iter().map(|d| diff_of(d, &root)).collect();
-        self.touched(files.iter().map(|f| f.path.clone()));
-        let display = (!files.is_empty()).then_some(Display::Diff { files });
-        let outcome = if ok { ToolOutcome::Ok } else { ToolOutcome::Error };
-        let seconds = mono.saturating_sub(since).as_secs_f64();
-        self.outside_result(tool, outcome, output, display, seconds);
-    }
-
-    fn outside_result(
-        &mut self,
-        tool: ToolUse,
-        outcome: ToolOutcome,
-        output: String,
-        display: Option<Display>,
-        seconds: f64,
-    ) {
-        let text = crate::job::cut(&output, OUTPUT);
-        let body = EntryBody::ToolResult {
-            call_id: tool.id.clone(),
-            name: tool.name.clone(),
-            outcome,
-            content: vec![Part::Text { text }],
-            display,
-            seconds,
-        };
-        let entry = self.s.grow(&self.w, body);
-        let (output, display) = match &entry.body {
-            EntryBody::ToolResult { content, display, .. } => (text_of(content), display.clone()),
-            _ => (String::new(), None),
-        };
-        let mut arguments = tool.args;
-        clean::value(&self.w.redact, &mut arguments);
-        let event = ToolEvent::ToolFinished {
-            call_id: tool.id,
-            name: tool.name,
-            arguments,
-            ok: outcome.ok(),
-            outcome,
-            output,
-            seconds,
-            display,
-            node: Box::new(entry.clone()),
-        };
-        let place = self.place();
-        let append = self.append().entries(vec![entry]);
-        self.save(append, vec![(place, EventBody::Tool(event))], Then::Nothing);
-        self.agent_changed();
-    }
-
     fn outside_plan(&mut self, mut todos: Vec<TodoItem>) {
         todos.iter_mut().for_each(|t| t.content = self.redact(&t.content));
         lock(&self.todo).replace(todos.clone());
@@ -518,48 +386,5 @@ impl Core {
         self.outside_close(stop);
         let notice = (status != TurnStatus::Done).then(|| Notice::new(NoticeKind::User, why));
         self.finish(status, text, notice);
-    }
-}
-
-/// A change as the program tells it, for the screen. What it tells may be anything: too much is not compared, and
-/// what is hard to compare is not compared for long.
-pub(super) fn diff_of(d: &external::FileDiff, root: &std::path::Path) -> FileDiff {
-    let path = std::path::Path::new(&d.path);
-    let path = path.strip_prefix(root).unwrap_or(path).display().to_string();
-    let kind = if d.old.is_none() { ChangeKind::Added } else { ChangeKind::Modified };
-    let (old, new) = (d.old.as_deref().unwrap_or_default(), d.new.as_deref().unwrap_or_default());
-    if old.len() + new.len() > CHANGE {
-        let diff = format!("(too much to show: {} bytes became {})\n", old.len(), new.len());
-        return FileDiff { path, kind, added: 0, removed: 0, diff };
-    }
-    let text = similar::TextDiff::configure().timeout(LOOKING).diff_lines(old, new);
-    let (mut added, mut removed) = (0, 0);
-    for change in text.iter_all_changes() {
-        match change.tag() {
-            similar::ChangeTag::Insert => added += 1,
-            similar::ChangeTag::Delete => removed += 1,
-            similar::ChangeTag::Equal => {}
-        }
-    }
-    let diff =
-        text.unified_diff().context_radius(3).header(&format!("a/{path}"), &format!("b/{path}")).to_string();
-    FileDiff { path, kind, added, removed, diff }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_change_is_counted_and_one_that_is_too_large_is_not_compared() {
-        let change = |old: Option<String>, new: &str| {
-            let told = external::FileDiff { path: "/w/a".into(), old, new: Some(new.into()) };
-            diff_of(&told, std::path::Path::new("/w"))
-        };
-        let small = change(Some("one\ntwo\n".into()), "one\n2\n3\n");
-        assert_eq!((small.path.as_str(), small.added, small.removed), ("a", 2, 1));
-        assert!(small.diff.contains("+2\n"), "{}", small.diff);
-        let large = change(Some("a\n".repeat(CHANGE / 2)), "b");
-        assert!(large.diff.starts_with("(too much to show"), "{}", large.diff);
     }
 }

@@ -54,8 +54,7 @@ impl Model {
 
     /// The main agent's session, whoever is on the screen.
     pub(crate) fn main_session(&self) -> Option<SessionId> {
-        let session = if self.shown.is_some() { &self.home.session } else { &self.session };
-        session.summary.as_ref().map(|s| s.id)
+        self.main_talk().summary.as_ref().map(|s| s.id)
     }
 
     /// The session of whoever is on the screen.
