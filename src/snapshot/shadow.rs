@@ -180,6 +180,12 @@ impl Shadow {
         self.named.extend(paths.filter(|p| !p.is_empty()));
     }
 
+    /// The name that states have for a path; `None`: it is outside of the workspace.
+    pub fn relative(&self, path: &Path) -> Option<PathBuf> {
+        let name = names::relative(&self.workspace, path).ok()?;
+        Some(PathBuf::from(<std::ffi::OsString as std::os::unix::ffi::OsStringExt>::from_vec(name)))
+    }
+
     /// Waits until everything kept so far survives a loss of power.
     ///
     /// # Errors

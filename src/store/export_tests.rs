@@ -20,6 +20,7 @@ fn text_of(store: &Store, session: SessionId) -> String {
 /// Branches with names, some put away, tags, and what the files were.
 fn name_things(store: &Store, s: SessionId, id: u128, kind: u8, text: &str) {
     let step = |of, before: Option<&str>| StepRow {
+        began: None,
         id: 0,
         of,
         before: before.map(Into::into),

@@ -20,6 +20,7 @@ pub(crate) const MIGRATIONS: &[&str] = &[
     include_str!("schema/0005_agents.sql"),
     include_str!("schema/0006_workflows.sql"),
     include_str!("schema/0007_announced.sql"),
+    include_str!("schema/0008_began.sql"),
 ];
 
 /// So many versions ahead is damage, not the future.

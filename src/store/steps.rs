@@ -40,9 +40,11 @@ pub struct StepRow {
     /// What changed, as far as it is listed.
     pub files: Vec<StepFile>,
     pub time: Time,
+    /// When `before` was looked at, where that is known.
+    pub began: Option<Time>,
 }
 
-const COLUMNS: &str = "id, kind, entry, call, op, before, after, files, time";
+const COLUMNS: &str = "id, kind, entry, call, op, before, after, files, time, began";
 
 fn read(row: &Row<'_>) -> rusqlite::Result<StepRow> {
     let of = match row.get::<_, String>(1)?.as_str() {
@@ -64,6 +66,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<StepRow> {
         // A list that cannot be read hides names, nothing else.
         files: serde_json::from_str(&files).unwrap_or_default(),
         time: Time(row.get(8)?),
+        began: row.get::<_, Option<i64>>(9)?.map(Time),
     })
 }
 
@@ -80,8 +83,8 @@ impl Store {
                 StepOf::OthersBeforeRestore(op) => ("others", None, None, Some(op.0)),
             };
             conn.prepare_cached(
-                "INSERT INTO steps(session, kind, entry, call, op, before, after, files, time)
-                 VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+                "INSERT INTO steps(session, kind, entry, call, op, before, after, files, time, began)
+                 VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
             )?
             .execute(params![
                 session.0,
@@ -92,7 +95,8 @@ impl Store {
                 step.before,
                 step.after,
                 serde_json::to_string(&step.files)?,
-                step.time.millis()
+                step.time.millis(),
+                step.began.map(|t| t.millis())
             ])?;
             Ok(conn.last_insert_rowid())
         })
@@ -233,6 +237,7 @@ mod tests {
         let s = session(&store, 1);
         grow(&store, s, 1, 2);
         let row = |of, before: Option<&str>, after: &str| StepRow {
+            began: None,
             id: 0,
             of,
             before: before.map(Into::into),

@@ -68,6 +68,7 @@ fn grown() -> (tempfile::TempDir, Store, SessionId) {
             partly: false,
         });
         let row = StepRow {
+            began: None,
             id: 0,
             of: StepOf::Call(call.into()),
             before: Some("s0".into()),
@@ -172,7 +173,7 @@ fn calls_of_one_id_on_two_branches_are_not_added_up() {
     assert_eq!(store.tree_marks(s).unwrap().files, [(1, 2), (3, 2), (4, 1)], "it changed nothing");
     let files = vec![StepFile { path: "z".into(), kind: ChangeKind::Added, by: None, partly: false }];
     let of = StepOf::Call("c1".into());
-    let row = StepRow { id: 0, of, before: None, after: "s2".into(), files, time: later };
+    let row = StepRow { began: None, id: 0, of, before: None, after: "s2".into(), files, time: later };
     store.add_step(s, row).wait().unwrap();
     assert_eq!(store.tree_marks(s).unwrap().files, [(1, 2), (3, 2), (4, 1), (6, 1), (7, 1)]);
 }

@@ -94,7 +94,15 @@ mod tests {
         // The first changed something (its state was kept a little later), the last as well; the second did not.
         let add = |of, millis, after: &str| {
             let time = at(millis);
-            let row = StepRow { id: 0, of, before: None, after: after.into(), files: Vec::new(), time };
+            let row = StepRow {
+                began: None,
+                id: 0,
+                of,
+                before: None,
+                after: after.into(),
+                files: Vec::new(),
+                time,
+            };
             store.add_step(s, row).wait().unwrap();
         };
         add(StepOf::Call("c1".into()), 1_040, "first");

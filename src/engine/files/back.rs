@@ -246,7 +246,7 @@ pub fn traces(
 ) -> (OpChange, StepRow) {
     let (before, after) = (states.before.to_string(), states.after.to_string());
     let change = OpChange::Files { before: before.clone(), after: after.clone(), files: files.clone(), of };
-    (change, StepRow { id: 0, of: whose, before: Some(before), after, files, time })
+    (change, StepRow { began: None, id: 0, of: whose, before: Some(before), after, files, time })
 }
 
 /// In words: what changed and what stayed.

@@ -82,7 +82,7 @@ impl Core {
         let kept = keeper.submit(move |s| {
             let after = s.snapshot()?;
             let others = watched.others(s, &after, StepOf::OthersBeforeCall(call));
-            Ok(Kept { others, before: None, after, files: Vec::new() })
+            Ok(Kept { others, before: None, began: None, after, files: Vec::new() })
         });
         // Its row stands before those of what comes next, so the entry has its id from now on.
         let entry = EntryId::fresh(&*self.w.ids, self.w.clock.now());

@@ -59,7 +59,8 @@ impl CrewSteps {
     }
 
     /// The session's own rows and theirs after the row `after`, oldest first. Where two worked at the same time, one
-    /// began at a state that the other had left behind: what lies between is nobody else's.
+    /// began at a state that the other had left behind, or in the middle of what that one did: what lies between is
+    /// nobody else's.
     pub(super) fn merged(self, session: SessionId, own: Vec<StepRow>, after: i64) -> Vec<StepRow> {
         let theirs = self.agents.into_iter().map(|a| (a.session, a.rows));
         let all = std::iter::once((session, own)).chain(theirs);
@@ -67,12 +68,15 @@ impl CrewSteps {
             all.flat_map(|(of, rows)| rows.into_iter().map(move |row| (of, row))).collect();
         all.retain(|(_, row)| row.id > after && matches!(row.of, StepOf::Call(_) | StepOf::Restore(_)));
         all.sort_by_key(|(_, row)| row.id);
-        // States that were seen, and by whom last.
+        // States that were seen, and by whom last; and when each ended last.
         let mut seen: HashMap<String, SessionId> = HashMap::new();
+        let mut ended: HashMap<SessionId, Time> = HashMap::new();
         let mut at: Option<String> = None;
         for (of, row) in &mut all {
+            let beside = row.began.is_some_and(|b| ended.iter().any(|(other, end)| other != of && *end >= b));
+            ended.insert(*of, row.time);
             if let (Some(before), Some(at)) = (&mut row.before, &at) {
-                let left = before != at && seen.get(before).is_some_and(|other| other != of);
+                let left = before != at && (beside || seen.get(before).is_some_and(|other| other != of));
                 seen.insert(before.clone(), *of);
                 if left {
                     before.clone_from(at);

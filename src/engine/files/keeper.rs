@@ -61,6 +61,7 @@ pub struct Keeper {
     /// The thread holds the other end; `None` until it is needed.
     work: Arc<Mutex<Option<SyncSender<Work>>>>,
     words: Arc<Mutex<Vec<Word>>>,
+    doings: Arc<Mutex<super::record::Doings>>,
 }
 
 /// The snapshots, opened by the first work that needs them.
@@ -82,7 +83,18 @@ impl std::fmt::Debug for Keeper {
 impl Keeper {
     /// Nothing is opened yet.
     pub fn new(place: Snapshots, clock: Arc<dyn Clock>) -> Self {
-        Self { place: Arc::new(place), clock, work: Arc::default(), words: Arc::default() }
+        Self {
+            place: Arc::new(place),
+            clock,
+            work: Arc::default(),
+            words: Arc::default(),
+            doings: Arc::default(),
+        }
+    }
+
+    /// Who wrote what, of everybody who works in the folder.
+    pub(crate) fn doings(&self) -> Arc<Mutex<super::record::Doings>> {
+        Arc::clone(&self.doings)
     }
 
     /// Bytes that the snapshots may take.

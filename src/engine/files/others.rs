@@ -60,6 +60,7 @@ impl Watched {
             });
         }
         Some(StepRow {
+            began: None,
             id: 0,
             of,
             before: Some(before.to_string()),

@@ -1,12 +1,13 @@
 //! Points and steps of the session, as they come in from the keeper's thread. They come after the entry or the call
 //! that they belong to, so nothing waits for them.
 
+use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use tiller_protocol::restore::StepFile;
-use tiller_protocol::{Entry, EntryBody, EntryId, Notice, NoticeKind, OpId, Origin, SessionId};
-use tiller_snapshot::{Id, Snapshot, SnapshotError};
+use tiller_protocol::{Entry, EntryBody, EntryId, Notice, NoticeKind, OpId, Origin, SessionId, Time};
+use tiller_snapshot::{FileDiff, Id, Snapshot, SnapshotError};
 use tiller_store::{StepOf, StepRow, Store};
 use tokio::sync::oneshot;
 
@@ -30,6 +31,8 @@ pub(crate) enum What {
 const UNNEEDED: Duration = Duration::from_secs(7 * 24 * 3600);
 /// Until the last states must be written down.
 const LAST: Duration = Duration::from_secs(1);
+/// Writes that are remembered.
+const DOINGS: usize = 10_000;
 
 /// One state that was kept, or one change.
 pub(crate) struct Kept {
@@ -37,6 +40,7 @@ pub(crate) struct Kept {
     pub(super) others: Option<StepRow>,
     /// None for a point.
     pub(super) before: Option<Id>,
+    pub(super) began: Option<Time>,
     pub(super) after: Snapshot,
     pub(super) files: Vec<StepFile>,
 }
@@ -57,6 +61,7 @@ fn look(shadow: &mut tiller_snapshot::Shadow, what: &What) -> Result<Snapshot, S
 /// The state before a call, and what is to be looked at after it.
 pub(crate) struct Before {
     id: Id,
+    began: Time,
     others: Option<StepRow>,
     what: What,
     watched: Watched,
@@ -68,7 +73,7 @@ pub(crate) async fn before(keeper: &Keeper, what: What, watched: Watched, call: 
         .run(move |s| {
             let before = look(s, &what)?;
             let others = watched.others(s, &before, StepOf::OthersBeforeCall(call));
-            Ok(Before { id: before.id, others, what, watched })
+            Ok(Before { id: before.id, began: before.time, others, what, watched })
         })
         .await;
     match kept {
@@ -82,12 +87,57 @@ pub(crate) async fn before(keeper: &Keeper, what: What, watched: Watched, call: 
 
 /// Keeps the state after it. Not waited for: what comes next keeps its own, in order.
 pub(crate) fn after(keeper: &Keeper, b: Before) -> Waiting {
+    let doings = keeper.doings();
     Waiting(keeper.submit(move |s| {
         let after = look(s, &b.what)?;
         b.watched.own(&after);
-        let files = if after.id == b.id { Vec::new() } else { back::named(&s.compare(b.id, after.id)?) };
-        Ok(Kept { others: b.others, before: Some(b.id), after, files })
+        let changed = if after.id == b.id { Vec::new() } else { s.compare(b.id, after.id)? };
+        let files = match &b.what {
+            What::Paths(paths) => {
+                let paths: Vec<PathBuf> = paths.iter().filter_map(|p| s.relative(p)).collect();
+                let own: Vec<_> = changed.into_iter().filter(|d| paths.contains(&d.path)).collect();
+                lock(&doings).wrote(b.watched.session, &own, after.time);
+                own
+            }
+            // What another agent wrote meanwhile, and left as it is now, is that one's.
+            What::All => {
+                let doings = lock(&doings);
+                changed.into_iter().filter(|d| !doings.others(b.watched.session, d, b.began)).collect()
+            }
+        };
+        let files = back::named(&files);
+        Ok(Kept { others: b.others, before: Some(b.id), began: Some(b.began), after, files })
     }))
+}
+
+/// What calls wrote that named their files: by path, and by what they left there.
+#[derive(Debug, Default)]
+pub(crate) struct Doings(VecDeque<Doing>);
+
+#[derive(Debug)]
+struct Doing {
+    session: SessionId,
+    path: PathBuf,
+    left: Option<Id>,
+    time: Time,
+}
+
+impl Doings {
+    fn wrote(&mut self, session: SessionId, files: &[FileDiff], time: Time) {
+        for d in files {
+            let left = d.after.map(|e| e.id);
+            self.0.push_back(Doing { session, path: d.path.clone(), left, time });
+        }
+        let over = self.0.len().saturating_sub(DOINGS);
+        self.0.drain(..over);
+    }
+
+    /// Whether somebody else than `session` left the file so, since then.
+    fn others(&self, session: SessionId, file: &FileDiff, since: Time) -> bool {
+        let recent = self.0.iter().rev().take_while(|d| d.time >= since);
+        let last = recent.into_iter().find(|d| d.path == file.path);
+        last.is_some_and(|d| d.session != session && d.left == file.after.map(|e| e.id))
+    }
 }
 
 /// Writes rows down, in the order of their states.
@@ -150,7 +200,7 @@ impl Core {
                 let _ = gate.recv();
                 let after = s.snapshot()?;
                 let others = watched.others(s, &after, StepOf::OthersBefore(entry));
-                Ok(Kept { others, before: None, after, files: Vec::new() })
+                Ok(Kept { others, before: None, began: None, after, files: Vec::new() })
             });
             self.record(StepOf::Point(entry), async { kept.await.ok() });
         }
@@ -191,7 +241,7 @@ impl Core {
             }
             let Some(kept) = kept else { return };
             match kept {
-                Ok(Kept { others, before, after, files }) => {
+                Ok(Kept { others, before, began, after, files }) => {
                     // A call that changed nothing is no step.
                     let own = (before != Some(after.id)).then(|| StepRow {
                         id: 0,
@@ -200,6 +250,7 @@ impl Core {
                         after: after.id.to_string(),
                         files,
                         time: after.time,
+                        began,
                     });
                     if let Some(own) = &own {
                         // What a command changed counts as the agent's work.

@@ -233,6 +233,7 @@ impl Here<'_> {
         append.lease = Some(lease.clone());
         self.store.append(append).wait().map_err(|e| e.notice())?;
         let row = StepRow {
+            began: None,
             id: 0,
             of: StepOf::Point(id),
             before: None,
