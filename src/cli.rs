@@ -277,7 +277,7 @@ pub struct Exec {
     #[arg(long, value_name = "N")]
     pub max_turns: Option<u32>,
     /// Dollars at most
-    #[arg(long, value_name = "USD")]
+    #[arg(long, value_name = "USD", value_parser = dollars, allow_negative_numbers = true)]
     pub max_cost: Option<f64>,
     /// Send an image along
     #[arg(long, value_name = "FILE")]
@@ -491,4 +491,11 @@ pub enum CheckpointWhat {
         #[arg(long)]
         redo: bool,
     },
+}
+
+/// An amount that can be held against what was spent.
+fn dollars(text: &str) -> Result<f64, String> {
+    let usd = text.trim().trim_start_matches('$').parse::<f64>().ok();
+    usd.filter(|usd| usd.is_finite() && *usd >= 0.0)
+        .ok_or_else(|| "it is an amount of dollars from 0 on, for instance 0.50".to_owned())
 }

@@ -165,6 +165,9 @@ pub struct Limits {
     pub command_processes: u64,
     /// Percent of the machine's memory that they may hold together. Holds on Linux.
     pub command_memory: u64,
+    /// The same of another vendor's program that works as an agent.
+    pub program_processes: u64,
+    pub program_memory: u64,
     /// Bytes of a tool result that the model sees.
     pub output_bytes: usize,
     /// May `web_fetch` reach private addresses?
@@ -185,6 +188,8 @@ impl Default for Limits {
             command_max: 3600,
             command_processes: 4096,
             command_memory: 75,
+            program_processes: 4096,
+            program_memory: 75,
             output_bytes: 30_000,
             fetch_private: false,
             env: Vec::new(),

@@ -40,6 +40,13 @@ pub(crate) enum Doing {
     },
 }
 
+impl Doing {
+    /// A turn comes of it.
+    fn begins(&self) -> bool {
+        matches!(self, Self::Message { .. } | Self::Continue { .. } | Self::Goal { .. })
+    }
+}
+
 impl Core {
     /// The number of what begins now.
     pub(crate) fn next_job(&mut self) -> u64 {
@@ -49,6 +56,11 @@ impl Core {
 
     pub(crate) fn busy_with(&mut self, no: u64, doing: Doing, task: JoinHandle<()>) {
         self.busy = Some(Busy { no, doing, _task: AbortOnDropHandle::new(task) });
+    }
+
+    /// What is done leads to a turn.
+    pub(crate) fn turn_begins(&self) -> bool {
+        self.busy.as_ref().is_some_and(|b| b.doing.begins())
     }
 
     /// It came back. False: it was stopped before.
@@ -64,7 +76,7 @@ impl Core {
     /// the end of a turn hears of one.
     pub(crate) fn stop_job(&mut self) {
         let Some(busy) = self.busy.take() else { return };
-        let turn = matches!(busy.doing, Doing::Message { .. } | Doing::Continue { .. });
+        let turn = busy.doing.begins();
         match busy.doing {
             Doing::Message { client: Some((client, cause)), .. } => {
                 self.no_turn(cause);
@@ -84,6 +96,8 @@ impl Core {
             }
         }
         if turn {
+            // Its next turn may have been what was being made ready.
+            self.stop_goal("stopped by you");
             // A child is at work from the moment that it was told to be.
             self.child_over(TurnStatus::Interrupted, String::new(), None);
         }

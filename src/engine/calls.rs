@@ -36,6 +36,7 @@ impl Core {
             writes: self.watching.writes.clone(),
             store: self.w.store.clone(),
             main: self.me.child.as_ref().map_or_else(|| self.tx.clone(), |c| c.main.clone()),
+            root: self.me.child.as_ref().map_or(self.s.id, |c| c.root),
             entry: call_entry,
         };
         let cx = ToolCx {
@@ -134,11 +135,12 @@ impl Core {
             self.keep_step(call_id, step);
         }
         if let Some(child) = &mut self.me.child {
-            child.calls += 1;
+            child.work.calls += 1;
             let root = &self.w.workspace.root;
             let names = done.wrote.iter().map(|p| p.strip_prefix(root).unwrap_or(p).display().to_string());
             child.files.extend(names);
         }
+        self.tell_work();
         if let Some(live) = &mut self.live {
             live.calls.remove(call_id);
             live.audits.insert(call_id.to_owned(), done.audit);

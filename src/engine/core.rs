@@ -95,10 +95,8 @@ pub(crate) struct Core {
     pub(crate) saves: Saves,
     pub(crate) budget: Limits,
     pub(crate) spent: Spent,
-    /// The day that `spent` and `tiers` are of, in the person's time zone.
+    /// The day that `spent` is of, in the person's time zone.
     pub(crate) day: String,
-    /// Spent today by tier.
-    pub(crate) tiers: HashMap<&'static str, Cost>,
     pub(crate) told_left: Option<Cost>,
     pub(crate) feed: VecDeque<FileChange>,
     pub(crate) watching: crate::watching::Watching,
@@ -238,6 +236,11 @@ impl Core {
             Msg::Purse { turn } => self.purse_changed(turn),
             Msg::TimeUp { turn } => self.time_up(turn),
             Msg::Touched(files) => self.touched(files),
+            // More may have been said to it meanwhile: then that end is told.
+            Msg::Ends { turns, status, text, why } if self.turns == turns && !self.turn_begins() => {
+                self.child_over(status, text, why);
+            }
+            Msg::Ends { .. } => {}
             msg @ (Msg::Pause(_)
             | Msg::Stop { .. }
             | Msg::Limits(_)
@@ -275,6 +278,11 @@ impl Core {
 
     pub(crate) fn notice(&self, notice: Notice) {
         self.bus.publish(&self.place(), EventBody::State(StateEvent::Notice { notice }));
+    }
+
+    /// A notice about something that is on its way to the disk: after it.
+    pub(crate) fn notice_after(&mut self, notice: Notice) {
+        self.show(self.place(), EventBody::State(StateEvent::Notice { notice }));
     }
 
     /// Tells the client that asked that it cannot be done.

@@ -98,8 +98,8 @@ impl Engine {
         let watching = Watching::start(watcher, tx.clone());
         let mut core = Core::new(w, me, bus, tx, session, watching);
         core.spent.day = today.all;
-        core.day = today.day;
-        core.tiers = today.tiers;
+        core.day.clone_from(&today.tiers.day);
+        core.crew.purse.learn(today.tiers);
         core.look_only = read_only;
         core.max_requests = max_requests;
         core.max_cost = max_cost;
@@ -205,7 +205,6 @@ impl Core {
             news: News::default(),
             pending: Vec::new(),
             saves: Saves::new(),
-            tiers: HashMap::new(),
             told_left: None,
             feed: VecDeque::new(),
             reviews: Arc::new(Mutex::new(Reviews::default())),

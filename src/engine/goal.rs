@@ -177,7 +177,25 @@ impl Core {
 
     /// What the session has cost, its agents included; `None`: not known.
     fn cost_of_all(&self) -> Option<Cost> {
-        self.s.cost.map(|c| c.plus(self.crew.purse.spent().session))
+        let purse = self.purse();
+        match self.me.child {
+            None => self.s.cost.map(|c| c.plus(purse.spent().session)),
+            // What it used itself is in there.
+            Some(_) => self.s.cost.map(|_| purse.branch(&self.me.id)),
+        }
+    }
+
+    /// Its check runs.
+    pub(crate) fn checks_goal(&self) -> bool {
+        self.s.goal.as_ref().is_some_and(|p| p.view.state == GoalState::Checking)
+    }
+
+    /// The goal has come to its end between two turns: so has the agent's work, unless more was said to it.
+    fn goal_over(&mut self, status: TurnStatus, why: Option<Notice>) {
+        if self.me.child.is_some() && !self.occupied() {
+            let text = self.s.last_words();
+            self.child_over(status, text, why);
+        }
     }
 
     /// Its next turn begins as soon as nothing else runs; until then its message waits in the queue, to be seen.
@@ -234,7 +252,7 @@ impl Core {
             GoalCheck::Command { line } => self.run_check(no, line),
             GoalCheck::Judge => match self.judge() {
                 Ok(judge) => self.ask_judge(no, &goal.text, judge),
-                Err(notice) => return self.stop_goal(&notice.message),
+                Err(notice) => return self.goal_failed(&notice.message),
             },
         };
         // What runs ends by its token, and reports under a number that nobody waits for any more.
@@ -325,13 +343,14 @@ impl Core {
         let (done, turns) = (p.view.done, p.view.goal.turns);
         if holds {
             p.view.state = GoalState::Reached;
-            let text = format!("the goal is reached, after {done} turn{}", if done == 1 { "" } else { "s" });
+            let whose = self.whose_goal();
+            let text = format!("{whose} is reached, after {done} turn{}", if done == 1 { "" } else { "s" });
             self.goal_changed();
             self.notice(Notice::new(NoticeKind::Info, text));
         } else if done >= turns {
-            return self.stop_goal(&format!("not reached in {turns} turns"));
+            return self.goal_failed(&format!("not reached in {turns} turns"));
         } else if let Some(why) = over {
-            return self.stop_goal(&why);
+            return self.goal_failed(&why);
         } else {
             let tail: String = tail(&said, SAID);
             self.next_turn(format!(
@@ -340,6 +359,21 @@ impl Core {
             return;
         }
         self.next_queued(TurnStatus::Done);
+        self.goal_over(TurnStatus::Done, None);
+    }
+
+    /// It was checked, and goes no further.
+    fn goal_failed(&mut self, why: &str) {
+        self.stop_goal(why);
+        let why = Notice::new(NoticeKind::Budget, format!("the goal stopped: {why}"));
+        self.goal_over(TurnStatus::Limit, Some(why));
+    }
+
+    fn whose_goal(&self) -> String {
+        match self.me.child {
+            None => "the goal".to_owned(),
+            Some(_) => format!("the goal of {}", self.me.id.name()),
+        }
     }
 
     /// It waits for the person from here on.
@@ -352,7 +386,7 @@ impl Core {
         p.view.state = GoalState::Stopped;
         why.clone_into(&mut p.view.last);
         self.goal_changed();
-        let notice = Notice::new(NoticeKind::Budget, format!("the goal stopped: {why}"));
+        let notice = Notice::new(NoticeKind::Budget, format!("{} stopped: {why}", self.whose_goal()));
         self.notice(notice.hint("/goal shows where it stands; /goal go takes it up again"));
     }
 
@@ -372,6 +406,9 @@ impl Core {
         drop(self.w.store.set_meta(&key(self.s.id), kept));
         let goal = self.s.goal.as_ref().map(|p| p.view.clone());
         self.state(None, StateEvent::GoalChanged { goal });
+        if self.me.child.is_some() {
+            self.agent_changed();
+        }
     }
 }
 

@@ -9,24 +9,24 @@ use tiller_provider::{Provider, ProviderError, models, registry};
 use tiller_store::{Call, StoreError};
 
 use crate::core::Core;
+use crate::crew::{Purse, Tiers};
 use crate::world::World;
 
 /// What was spent on a day, by everybody.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Today {
-    pub(crate) day: String,
     pub(crate) all: Cost,
-    pub(crate) tiers: HashMap<&'static str, Cost>,
+    pub(crate) tiers: Tiers,
 }
 
 /// The books of the present day. Reads the store: blocks.
 pub(crate) fn today(w: &World) -> Result<Today, StoreError> {
     let day = w.store.day(w.clock.now());
-    let mut tiers = HashMap::new();
+    let mut spent = HashMap::new();
     for tier in ["fast", "main", "deep"] {
-        tiers.insert(tier, w.store.spent_on(&day, Some(tier))?.cost);
+        spent.insert(tier, w.store.spent_on(&day, Some(tier))?.cost);
     }
-    Ok(Today { all: w.store.spent_on(&day, None)?.cost, day, tiers })
+    Ok(Today { all: w.store.spent_on(&day, None)?.cost, tiers: Tiers { day, spent } })
 }
 
 /// A hard limit that cannot be kept, because the model has no price.
@@ -76,8 +76,18 @@ impl Core {
 
     /// The hard limit that the tier has for today, when it is used up.
     pub(crate) fn tier_over(&self, tier: &str) -> Option<Cost> {
-        let limit = Cost::from_usd(*self.w.config().budget.tiers.get(tier)?);
-        (self.tiers.get(tier).copied().unwrap_or_default() >= limit).then_some(limit)
+        let limit = self.tier_limit(tier)?;
+        (self.purse().tiers().spent.get(tier).copied().unwrap_or_default() >= limit).then_some(limit)
+    }
+
+    /// What a tier may cost in a day.
+    pub(crate) fn tier_limit(&self, tier: &str) -> Option<Cost> {
+        self.w.config().budget.tiers.get(tier).map(|usd| Cost::from_usd(*usd))
+    }
+
+    /// The purse of the whole tree.
+    pub(crate) fn purse(&self) -> &Arc<Purse> {
+        self.me.child.as_ref().map_or(&self.crew.purse, |c| &c.purse)
     }
 
     /// A hard limit is set that `model` would run past unseen: what it costs is not known. Servers on this
@@ -110,6 +120,8 @@ impl Core {
             self.s.cost = Some(self.s.cost.unwrap_or_default().plus(cost));
             self.spent.session = self.spent.session.plus(cost);
         }
+        self.child_spent(usage, call.cost);
+        self.tell_money();
         call
     }
 
@@ -121,8 +133,7 @@ impl Core {
         self.roll_day();
         if let Some(cost) = cost {
             self.spent.day = self.spent.day.plus(cost);
-            let t = self.tiers.entry(tier).or_default();
-            *t = t.plus(cost);
+            self.purse().paid(tier, cost);
         }
         Call {
             agent: self.me.id.clone(),
@@ -136,12 +147,14 @@ impl Core {
 
     /// Holds a guess against the limits. It is in no book.
     pub(crate) fn guess(&mut self, model: &ModelRef, tier: &'static str, usage: Usage) {
-        let Some(cost) = models::cost(&usage, &self.model_info(model)) else { return };
+        let cost = models::cost(&usage, &self.model_info(model));
+        self.child_spent(usage, cost);
+        let Some(cost) = cost else { return };
         self.roll_day();
         self.spent.session = self.spent.session.plus(cost);
         self.spent.day = self.spent.day.plus(cost);
-        let t = self.tiers.entry(tier).or_default();
-        *t = t.plus(cost);
+        self.purse().paid(tier, cost);
+        self.tell_money();
     }
 
     /// Whether anything of the day is limited.
@@ -158,10 +171,9 @@ impl Core {
         }
         let today = self.w.store.day(self.w.clock.now());
         if today != self.day {
+            self.purse().new_day(&today);
             self.day = today;
             self.spent.day = Cost(0);
-            self.crew.purse.new_day();
-            self.tiers.clear();
             self.budget.new_day(&self.w.config().budget);
         }
     }
@@ -170,16 +182,13 @@ impl Core {
     /// the larger number holds.
     pub(crate) fn day_read(&mut self, read: Today) {
         self.roll_day();
-        if read.day != self.day {
+        if read.tiers.day != self.day {
             return;
         }
         // What our agents used is in there, and is counted with theirs.
         let others = Cost(read.all.0.saturating_sub(self.crew.purse.spent().day.0));
         self.spent.day = self.spent.day.max(others);
-        for (tier, cost) in read.tiers {
-            let known = self.tiers.entry(tier).or_default();
-            *known = cost.max(*known);
-        }
+        self.purse().learn(read.tiers);
     }
 
     /// The model hears of its budget when it has changed by a fifth since it last heard.

@@ -119,6 +119,14 @@ pub(crate) enum Msg {
     TimeUp {
         turn: u64,
     },
+    /// What a child's turn did to the files is written down: now its end is told.
+    Ends {
+        /// Turns that it had begun.
+        turns: u64,
+        status: tiller_protocol::event::TurnStatus,
+        text: String,
+        why: Option<tiller_protocol::Notice>,
+    },
     /// Files that a call changed, relative to the folder.
     Touched(Vec<String>),
     /// A program of another vendor said something in this turn.

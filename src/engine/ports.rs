@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use tiller_protocol::{
-    AgentId, AskBody, AskReply, EntryId, RestorePreview, SearchPage, SearchQuery, TodoItem,
+    AgentId, AskBody, AskReply, EntryId, RestorePreview, SearchPage, SearchQuery, SessionId, TodoItem,
 };
 use tiller_store::Store;
 use tiller_tool::crew::{CrewAsk, CrewReply};
@@ -28,6 +28,8 @@ pub(crate) struct CallPorts {
     pub(crate) store: Store,
     /// To the main agent's task.
     pub(crate) main: mpsc::Sender<Msg>,
+    /// The main agent's session.
+    pub(crate) root: SessionId,
     /// The entry with the call.
     pub(crate) entry: Option<EntryId>,
 }
@@ -114,6 +116,7 @@ impl Ports for CallPorts {
         // However this ends, dropped in the middle too: who works for it must not be forgotten.
         let _over = AskedOver(&self.main);
         let asked = CrewMsg::Asked { by, call, entry: self.entry, ask, reply };
+        let asked = CrewMsg::In { root: self.root, msg: Box::new(asked) };
         self.main.send(Msg::Crew(asked)).await.map_err(|_| ENDED.to_owned())?;
         answer.await.map_err(|_| ENDED.to_owned())?
     }

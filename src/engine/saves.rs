@@ -30,6 +30,11 @@ pub(crate) enum Then {
     },
     Accepted(Vec<QueueId>),
     Leased(Lease),
+    /// The row of an agent, which has this session.
+    Row {
+        session: tiller_protocol::SessionId,
+        view: Box<tiller_protocol::AgentView>,
+    },
     /// This client hears it when it cannot be done.
     Told {
         client: ClientId,

@@ -64,6 +64,7 @@ impl Core {
             Then::StartTurn(_) | Then::Steered(_) => {}
             Then::TurnOver { turn, status } => self.turn_over(turn, status),
             Then::Accepted(ids) => self.accepted(&ids),
+            Then::Row { session, view } => self.row_kept(session, view, true),
             Then::Leased(lease) if (lease.session, &lease.head) == (self.s.id, &self.s.head_name) => {
                 self.s.lease = Some(lease);
             }
@@ -80,6 +81,9 @@ impl Core {
     /// A write failed for good: nothing that was to be shown because of it is shown.
     fn save_failed(&mut self, error: &StoreError, then: &Then) {
         let mut notice = error.notice();
+        if let Then::Row { session, view } = then {
+            self.row_kept(*session, view.clone(), false);
+        }
         if let (Then::Told { client, cause } | Then::Named { client, cause, .. }, false) =
             (then, error.is_trouble())
         {
@@ -114,6 +118,9 @@ impl Core {
         self.state(None, StateEvent::Saving { ok: health.ok(), why: health.why() });
         if let Health::Failing(error) = health {
             self.notice(error.notice());
+        }
+        if health.ok() {
+            self.keep_lost();
         }
         if health.ok()
             && let Some(live) = &mut self.live

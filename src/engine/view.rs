@@ -14,6 +14,10 @@ use crate::world::lock;
 impl Core {
     pub(crate) fn agent_view(&self) -> AgentView {
         let (state, act) = match &self.live {
+            // Its turns follow each other: between them it is at work, too.
+            None if self.me.child.is_some() && self.checks_goal() => {
+                (AgentState::Running, "checking the goal".to_owned())
+            }
             None => (AgentState::Idle, String::new()),
             Some(l) => {
                 let act = l.calls.values().map(|c| c.act.as_str()).min().unwrap_or_default().to_owned();
@@ -47,11 +51,16 @@ impl Core {
             context: self.context_tokens().0,
             window: self.window(),
             since: self.live.as_ref().map(|l| l.since),
-            // The rest of it is known to the main agent.
-            child: self
-                .pane_view()
-                .map(|pane| Box::new(ChildView { pane: Some(pane), ..ChildView::default() })),
+            child: self.child_view(),
         }
+    }
+
+    /// The part of a child's row that it knows itself; the rest of it is known to the main agent.
+    fn child_view(&self) -> Option<Box<ChildView>> {
+        self.me.child.as_ref()?;
+        let goal = self.s.goal.as_ref().map(|p| Box::new(p.view().clone()));
+        let pane = self.pane_view();
+        (goal.is_some() || pane.is_some()).then(|| Box::new(ChildView { pane, goal, ..ChildView::default() }))
     }
 
     pub(crate) fn summary(&self) -> SessionSummary {

@@ -184,7 +184,18 @@ pub(crate) fn limits(config: &Config) -> Limits {
         bounds: Bounds {
             processes: l.command_processes.max(16),
             memory: share_of_memory(l.command_memory.clamp(1, 100)),
+            ..Bounds::default()
         },
         ..Limits::default()
+    }
+}
+
+/// What a program of another vendor may take of the machine.
+pub(crate) fn program_bounds(config: &Config) -> Bounds {
+    let l = &config.limits;
+    Bounds {
+        processes: l.program_processes.max(16),
+        memory: share_of_memory(l.program_memory.clamp(1, 100)),
+        whose: "program",
     }
 }

@@ -136,6 +136,9 @@ pub struct ChildView {
     /// It is a program that runs in a terminal now.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pane: Option<Box<PaneView>>,
+    /// What it pursues by itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub goal: Option<Box<crate::goal::GoalView>>,
 }
 
 /// How far a message to an agent has come.

@@ -2,9 +2,11 @@
 
 use rusqlite::{Connection, params};
 use serde_json::Value;
-use tiller_protocol::{AgentId, AgentState, SessionId, Time};
+use tiller_protocol::command::CostBy;
+use tiller_protocol::{AgentId, AgentState, Cost, SessionId, Time, Usage};
 use uuid::Uuid;
 
+use crate::entries::uncount;
 use crate::error::Result;
 use crate::open::Store;
 use crate::ticket::Ticket;
@@ -25,6 +27,21 @@ pub struct AgentRow {
     /// Its parent heard of its end.
     pub announced: bool,
     pub created: Time,
+}
+
+/// What the session of an agent shows of its work.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Worked {
+    /// Replies of its model.
+    pub replies: u64,
+    /// Results of its calls.
+    pub results: u64,
+    /// The time of its last entry.
+    pub last: Option<Time>,
+    /// Sums over all calls of models.
+    pub usage: Usage,
+    /// As far as prices are known.
+    pub cost: Cost,
 }
 
 /// Marks agents whose end stands in an entry of this commit.
@@ -64,6 +81,29 @@ impl Store {
             ])?;
             Ok(())
         })
+    }
+
+    /// What an agent has done, by what its session holds.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub fn worked(&self, session: SessionId) -> Result<Worked> {
+        let mut worked = self.read(|conn| {
+            let mut statement = conn.prepare_cached(
+                "SELECT count(*) FILTER (WHERE kind = 'assistant'),
+                   count(*) FILTER (WHERE kind = 'tool_result'), max(time) FROM entries WHERE session = ?1",
+            )?;
+            Ok(statement.query_row(params![session.0], |r| {
+                let last = r.get::<_, Option<i64>>(2)?.map(Time);
+                let (replies, results) = (uncount(r.get(0)?), uncount(r.get(1)?));
+                Ok(Worked { replies, results, last, ..Worked::default() })
+            })?)
+        })?;
+        for row in self.costs(Some(session), CostBy::Model)? {
+            worked.usage.add(&row.usage);
+            worked.cost = worked.cost.plus(row.cost.unwrap_or_default());
+        }
+        Ok(worked)
     }
 
     /// The agents of a session, in the order in which they were started.

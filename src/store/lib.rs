@@ -85,7 +85,7 @@ mod power_tests;
 #[cfg(test)]
 mod testing;
 
-pub use agents::AgentRow;
+pub use agents::{AgentRow, Worked};
 pub use apart::Apart;
 pub use append::{Announced, Append};
 pub use branches::{BranchRow, TagRow};

@@ -1,7 +1,7 @@
 //! What can be done from everywhere. One small function each; the table below is the whole list.
 
 use tiller_protocol::command::{SessionCommand, TurnCommand};
-use tiller_protocol::{CommandBody, EntryId, Origin, Profile};
+use tiller_protocol::{AgentState, CommandBody, EntryId, Origin, Profile};
 
 use crate::action::{Action, ActionSpec};
 use crate::app::{App, Owner, Task};
@@ -9,8 +9,10 @@ use crate::dialog::confirm::Confirm;
 use crate::effect::{Effect, External};
 use crate::ladder::{self, Break, Rung, Standing};
 use crate::layout::{Class, Preset};
+use crate::model::Model;
 use crate::model::conversation::Body;
 use crate::panel::{Panel, Reply, View};
+use crate::seat::Facts;
 
 /// Names and help.
 pub const ACTIONS: &[ActionSpec] = &[
@@ -275,17 +277,39 @@ fn quit(app: &mut App) -> Option<Vec<Effect>> {
         app.tasks.push(Task::Quit);
         return Some(Vec::new());
     }
-    let background: Vec<&str> =
-        app.model.processes.iter().filter(|p| p.lives()).map(|p| p.command.as_str()).collect();
+    let text = ending(&app.model);
+    if text.is_empty() {
+        return Some(go);
+    }
+    let mut ask = Confirm::new("quit?", text.trim_end(), "quit", go);
+    if app.model.detachable && Facts::of(&app.model).at_work() {
+        ask = ask.otherwise("leave it at work", vec![Effect::Leave]);
+    }
+    Some(vec![Effect::Push(Box::new(ask))])
+}
+
+/// What quitting ends, and what becomes of it; empty: nothing.
+fn ending(model: &Model) -> String {
     let mut text = String::new();
-    if app.model.main_runs() {
+    if model.main_runs() {
         text.push_str("A turn is running. Quitting stops it; what has arrived is kept. ");
     }
-    match app.model.agents.iter().filter(|a| !a.id.is_main() && a.state.at_work()).count() {
+    let crew = || model.agents.iter().filter(|a| !a.id.is_main() && a.state.at_work());
+    let paused = crew().filter(|a| a.state == AgentState::Paused).count();
+    match crew().count() - paused {
         0 => {}
         1 => text.push_str("An agent is at work; it is interrupted, and can be continued. "),
         n => text.push_str(&format!("{n} agents are at work; they are interrupted, and can be continued. ")),
     }
+    match paused {
+        0 => {}
+        1 => text.push_str("An agent is paused; nothing of it runs, and it can be continued later. "),
+        n => text.push_str(&format!(
+            "{n} agents are paused; nothing of them runs, and they can be continued later. "
+        )),
+    }
+    let background: Vec<&str> =
+        model.processes.iter().filter(|p| p.lives()).map(|p| p.command.as_str()).collect();
     match background.as_slice() {
         [] => {}
         [one] => text.push_str(&format!("A process runs in the background and is ended: {one}")),
@@ -295,14 +319,7 @@ fn quit(app: &mut App) -> Option<Vec<Effect>> {
             all.join("; ")
         )),
     }
-    if text.is_empty() {
-        return Some(go);
-    }
-    let mut ask = Confirm::new("quit?", text.trim_end(), "quit", go);
-    if app.model.detachable {
-        ask = ask.otherwise("leave it at work", vec![Effect::Leave]);
-    }
-    Some(vec![Effect::Push(Box::new(ask))])
+    text
 }
 
 fn answer(app: &mut App) -> Vec<Effect> {

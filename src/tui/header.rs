@@ -2,7 +2,7 @@
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use tiller_protocol::{AgentState, GoalState, Profile};
+use tiller_protocol::{AgentState, GoalState, GoalView, Profile};
 use unicode_width::UnicodeWidthStr;
 
 use crate::layout::Class;
@@ -68,6 +68,16 @@ pub fn draw(cx: &DrawCx<'_>, facts: &HeaderFacts, class: Class, area: Rect, buf:
 }
 
 /// Leaves out the least important piece of at least this rank; `false` when there is none.
+/// How a goal stands, in a word or two.
+pub(crate) fn goal(g: &GoalView) -> (String, Role) {
+    match g.state {
+        GoalState::Working => (format!("goal {}/{}", g.done, g.goal.turns), Role::Accent),
+        GoalState::Checking => ("goal?".to_owned(), Role::Accent),
+        GoalState::Stopped => ("goal stopped".to_owned(), Role::Waiting),
+        GoalState::Reached => ("goal reached".to_owned(), Role::Ok),
+    }
+}
+
 fn drop_worst(left: &mut Vec<Piece>, right: &mut Vec<Piece>, least: u8) -> bool {
     let Some(worst) = left.iter().chain(&*right).map(|p| p.rank).max().filter(|r| *r >= least) else {
         return false;
@@ -128,12 +138,7 @@ fn pieces(cx: &DrawCx<'_>, facts: &HeaderFacts, class: Class) -> (Vec<Piece>, Ve
         add("read-only".into(), Role::Waiting, 1);
     }
     if let Some(g) = &s.goal {
-        let (text, role) = match g.state {
-            GoalState::Working => (format!("goal {}/{}", g.done, g.goal.turns), Role::Accent),
-            GoalState::Checking => ("goal?".to_owned(), Role::Accent),
-            GoalState::Stopped => ("goal stopped".to_owned(), Role::Waiting),
-            GoalState::Reached => ("goal reached".to_owned(), Role::Ok),
-        };
+        let (text, role) = goal(g);
         add(text, role, 2);
     }
     if m.restricted {

@@ -66,7 +66,8 @@ fn is_its_own(body: &CommandBody) -> bool {
         | CommandBody::Todo(_)
         | CommandBody::Pane(_)
         | CommandBody::Review(_)
-        | CommandBody::Compare(_) => true,
+        | CommandBody::Compare(_)
+        | CommandBody::Goal(_) => true,
         CommandBody::Session(s) => matches!(
             s,
             SessionCommand::SetModel { .. }
@@ -94,7 +95,7 @@ fn is_its_own(body: &CommandBody) -> bool {
                 | Query::Branches
                 | Query::Compare { .. }
         ),
-        CommandBody::Ask(_) | CommandBody::Watch(_) | CommandBody::Agent(_) | CommandBody::Goal(_) => false,
+        CommandBody::Ask(_) | CommandBody::Watch(_) | CommandBody::Agent(_) => false,
     }
 }
 

@@ -206,3 +206,27 @@ fn a_message_has_a_receipt_and_a_missed_one_comes_back() {
     r.run("up");
     assert!(r.screen().contains("and this"), "{}", r.screen());
 }
+
+/// `/goal` is for the agent on the screen, whose header shows it; the main one's is another.
+#[test]
+fn a_goal_is_that_of_the_agent_on_the_screen() {
+    use tiller_protocol::command::GoalCommand;
+    use tiller_protocol::{Goal, GoalCheck, GoalState, GoalView};
+    let mut r = crew(118, 25);
+    show(&mut r, "main/a1");
+    snapshot(&mut r, "main/a1", "words of a1");
+    let goal = Goal { text: "green".into(), check: GoalCheck::Judge, turns: 5, usd: None };
+    let set = CommandBody::Goal(GoalCommand::Set { goal: goal.clone() });
+    r.clear();
+    r.app.send(set);
+    r.run("wait 0");
+    let sent = r.addressed();
+    let to: Vec<&str> = sent.iter().map(|(whom, _)| whom.as_str()).collect();
+    assert_eq!(to, ["main/a1"]);
+    let view = GoalView { goal, state: GoalState::Working, done: 2, spent: None, last: String::new() };
+    let changed = EventBody::State(StateEvent::GoalChanged { goal: Some(view) });
+    r.of("main/a1", None, changed);
+    assert!(r.screen().lines().next().unwrap().contains("goal 2/5"), "{}", r.screen());
+    show(&mut r, "main");
+    assert!(!r.screen().lines().next().unwrap().contains("goal"), "{}", r.screen());
+}

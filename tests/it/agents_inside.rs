@@ -102,3 +102,49 @@ fn an_agents_conversation_is_gone_back_in_branched_compared_and_found_at_118x25(
 fn an_agents_conversation_is_gone_back_in_branched_compared_and_found_at_80x24() {
     inside(80, 24);
 }
+
+/// A goal that is set in an agent's conversation is the agent's: it goes on by itself, its header and row show it.
+fn pursues(cols: u16, rows: u16) {
+    let server = ScriptServer::with(|request, _| {
+        let body = request.json();
+        let messages = body["messages"].as_array().cloned().unwrap_or_default();
+        let last = messages.last().map_or(String::new(), |m| m["content"].to_string());
+        match last.contains("tool_result") {
+            false if last.contains("Goal: ") || last.contains("not reached yet") => {
+                let args = serde_json::json!({"command": "echo line >> log"});
+                calls(&format!("c{}", messages.len()), "terminal", args)
+            }
+            true => says("One more line."),
+            false => says("Ready."),
+        }
+    });
+    let place = Place::anthropic(&server);
+    let mut term = place.term(&["--profile", "full"], cols, rows);
+    term.wait_text("Say what you want done");
+    say(&mut term, "/spawn be ready");
+    term.keys("\x1b3");
+    term.wait("its end", |s| s.contains("K stop all") && s.contains("v done"));
+    term.keys("j");
+    term.keys("\r");
+    term.wait("its conversation", |s| s.contains("Ready.") && s.contains("esc back to main"));
+    say(&mut term, "/goal --turns 5 two lines -- test $(wc -l < log) -ge 2");
+    let screen = term.wait("the goal", |s| s.lines().next().is_some_and(|l| l.contains("goal reached")));
+    assert!(screen.contains("esc back to main"), "{screen}");
+    assert_eq!(place.read("log"), "line\nline\n");
+    // The main one has none; the row has it.
+    term.keys("\x1b");
+    term.wait("the main one", |s| s.lines().next().is_some_and(|l| !l.contains("goal")));
+    term.keys("\x1b3");
+    term.wait("its row", |s| s.lines().any(|l| l.contains("a1") && l.contains("goal reached")));
+    assert_eq!(quit(&mut term), 0);
+}
+
+#[test]
+fn a_goal_set_in_an_agents_conversation_is_its_own_at_118x25() {
+    pursues(118, 25);
+}
+
+#[test]
+fn a_goal_set_in_an_agents_conversation_is_its_own_at_80x24() {
+    pursues(80, 24);
+}

@@ -2,15 +2,16 @@
 
 use tiller_protocol::event::TurnStatus;
 use tiller_protocol::{AgentView, AskBody, AskReply, Notice, NoticeKind, Usage};
-use tokio::sync::oneshot;
+use tokio::sync::oneshot::{self, error::TryRecvError};
 
 use super::CrewMsg;
+use super::me::Work;
 use super::msg::Over;
-use super::purse::Answer;
+use super::purse::{Answer, Want};
 use crate::context::tokens;
 use crate::core::Core;
 use crate::msg::Msg;
-use crate::turn::{Input, Prepared};
+use crate::turn::Input;
 
 /// Tokens of a reply, where nothing says how long it may be.
 const REPLY: u64 = 8_000;
@@ -71,47 +72,52 @@ impl Core {
         self.agent_changed();
     }
 
-    /// May the next request of a child go out? `None`: yes. (It was taken out of the purse then.)
-    pub(crate) fn child_prepare(&mut self, may_compact: bool) -> Option<Prepared> {
+    /// Takes what the next request may use out of the purse, within the agent's own limits. `beside`: it is for a
+    /// call beside the agent's own requests.
+    pub(crate) fn take_out(&mut self, beside: bool) -> Answer {
         let mono = self.w.clock.mono();
-        let child = self.me.child.as_ref()?;
-        let over = |why: String| Some(Prepared::Stop { status: TurnStatus::Limit, notice: limit(why) });
-        if let Some(most) = child.limits.turns.filter(|m| child.requests >= *m) {
-            return over(format!("its limit of {most} requests is reached"));
-        }
-        if let Some(most) = child.limits.seconds.filter(|m| child.worked(mono).as_secs() >= *m) {
-            return over(format!("its limit of {most} seconds is reached"));
-        }
-        match self.child_reserve() {
-            Answer::Go => {
-                self.me.child.as_mut()?.requests += 1;
-                None
+        if let Some(child) = &self.me.child {
+            if let Some(most) = child.limits.turns.filter(|m| child.work.requests >= *m) {
+                return Answer::Over(format!("its limit of {most} requests is reached"));
             }
-            Answer::Over(why) => over(why),
-            Answer::Wait => {
-                self.with_live(|l| l.held = Some(may_compact));
-                self.ask_purse_again();
-                Some(Prepared::Go)
+            if let Some(most) = child.limits.seconds.filter(|m| child.worked(mono).as_secs() >= *m) {
+                return Answer::Over(format!("its limit of {most} seconds is reached"));
             }
         }
+        let answer = self.reserve();
+        if answer == Answer::Go && !beside && self.me.child.is_some() {
+            if let Some(child) = &mut self.me.child {
+                child.work.requests += 1;
+            }
+            self.tell_work();
+        }
+        answer
     }
 
     /// Takes what the next call may use out of the purse.
-    pub(super) fn child_reserve(&mut self) -> Answer {
+    pub(super) fn reserve(&mut self) -> Answer {
         let input = self.context_tokens().0;
         let info = self.model_info(&self.s.model);
         let output = info.max_output.unwrap_or(REPLY).min(REPLY);
         let guess = Usage { input, output, ..Usage::default() };
-        let cost = tiller_provider::models::cost(&guess, &info).unwrap_or_default();
-        let purse = self.me.child.as_ref().map(|c| std::sync::Arc::clone(&c.purse));
-        purse.map_or(Answer::Go, |p| p.reserve(&self.me.id, input + output, cost.0))
+        let cost = tiller_provider::models::cost(&guess, &info).unwrap_or_default().0;
+        // What a program of another vendor costs counts for no tier of ours.
+        let tier = if self.outside().is_some() { "external" } else { self.tier() };
+        let want =
+            Want { tokens: input.saturating_add(output), cost, tier, tier_limit: self.tier_limit(tier) };
+        self.purse().reserve(&self.me.id, want)
+    }
+
+    /// The next request waits until somebody has settled.
+    pub(crate) fn wait_for_purse(&mut self, may_compact: bool) {
+        self.with_live(|l| l.held = Some(may_compact));
+        self.ask_purse_again();
     }
 
     /// Looks at the purse again when somebody has settled.
     pub(super) fn ask_purse_again(&mut self) {
         let Some(turn) = self.live.as_ref().map(|l| l.no) else { return };
-        let Some(child) = &self.me.child else { return };
-        let (purse, tx) = (std::sync::Arc::clone(&child.purse), self.tx.clone());
+        let (purse, tx) = (std::sync::Arc::clone(self.purse()), self.tx.clone());
         self.spawn(async move {
             // Bounded, because a change between the answer and here would be missed.
             let _ = tokio::time::timeout(AGAIN, purse.changed()).await;
@@ -136,8 +142,26 @@ impl Core {
     pub(crate) fn child_spent(&mut self, usage: Usage, cost: Option<tiller_protocol::Cost>) {
         let said = tokens::of_usage(&usage);
         if let Some(child) = &self.me.child {
-            child.purse.settle(&self.me.id, said, cost.unwrap_or_default().0);
+            child.purse.charge(&self.me.id, said, cost.unwrap_or_default().0);
         }
+    }
+
+    /// What it has done so far: the main agent writes that down, so that its limits hold over a restart.
+    pub(crate) fn tell_work(&mut self) {
+        let (mono, now) = (self.w.clock.mono(), self.w.clock.now());
+        let Some(child) = &self.me.child else { return };
+        let millis = u64::try_from(child.worked(mono).as_millis()).unwrap_or(u64::MAX);
+        let work = Work { millis, at: child.working.map(|_| now), ..child.work };
+        let id = self.me.id.clone();
+        self.tell_main(CrewMsg::Work { id, work });
+    }
+
+    /// It called a tool.
+    pub(crate) fn called(&mut self) {
+        if let Some(child) = &mut self.me.child {
+            child.work.calls += 1;
+        }
+        self.tell_work();
     }
 
     /// Its turn begins.
@@ -177,6 +201,22 @@ impl Core {
         });
     }
 
+    /// As [`Self::child_over`], once what it did to the files is written down.
+    pub(crate) fn child_ends(&mut self, status: TurnStatus, text: String, why: Option<Notice>) {
+        if self.me.child.is_none() {
+            return;
+        }
+        let done = self.recorded.as_mut().is_none_or(|r| !matches!(r.try_recv(), Err(TryRecvError::Empty)));
+        let Some(recorded) = self.recorded.take().filter(|_| !done) else {
+            return self.child_over(status, text, why);
+        };
+        let (tx, over) = (self.tx.clone(), Msg::Ends { turns: self.turns, status, text, why });
+        self.spawn(async move {
+            let _ = tokio::time::timeout(RECORDED, recorded).await;
+            let _ = tx.send(over).await;
+        });
+    }
+
     /// Its turn is over, and nothing waits: the main agent hears what came of it.
     pub(crate) fn child_over(&mut self, status: TurnStatus, text: String, why: Option<Notice>) {
         let mono = self.w.clock.mono();
@@ -190,12 +230,14 @@ impl Core {
         child.worked = child.worked(mono);
         child.working = None;
         child.purse.release(&self.me.id);
+        self.tell_work();
+        let Some(child) = &self.me.child else { return };
         let over = Over {
             status,
             text,
             why,
             files: child.files.iter().cloned().collect(),
-            calls: child.calls,
+            calls: child.work.calls,
             seconds: child.worked.as_secs_f64(),
             untold,
         };
@@ -240,10 +282,12 @@ impl Core {
 }
 
 /// A limit is reached.
-pub(super) fn limit(why: String) -> Notice {
+pub(crate) fn limit(why: String) -> Notice {
     Notice::new(NoticeKind::Budget, why).hint("raise the limit, then let it go on")
 }
 
+/// At most so long until an end is told whose files are not written down yet.
+const RECORDED: std::time::Duration = std::time::Duration::from_secs(2);
 /// At most so long until the purse is looked at again.
 const AGAIN: std::time::Duration = std::time::Duration::from_secs(1);
 const ENDING: &str = "Tiller is ending";

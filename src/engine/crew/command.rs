@@ -77,7 +77,12 @@ impl Core {
             },
         };
         match said {
-            Ok(said) => self.bus.reply(client, &self.place_of(Some(cause)), ReplyEvent::DoneReply { said }),
+            // After the row that it speaks of.
+            Ok(said) => {
+                let reply = Box::new(ReplyEvent::DoneReply { said });
+                self.saves
+                    .push_after(After { events: Vec::new(), then: Then::Tell { client, cause, reply } });
+            }
             Err(why) => self.refuse(client, cause, Notice::new(NoticeKind::User, why)),
         }
         self.muster();
@@ -257,9 +262,13 @@ impl Core {
 
     /// A message of the person's for a member that waits in line.
     pub(crate) fn early(&mut self, id: &AgentId) {
-        let early = self.crew.members.get_mut(id).map(|m| std::mem::take(&mut m.early)).unwrap_or_default();
+        let Some(member) = self.crew.members.get_mut(id) else { return };
+        let (early, said) = (std::mem::take(&mut member.early), std::mem::take(&mut member.order.said));
         for envelope in early {
             self.hand_to(id, envelope);
+        }
+        if !said.is_empty() {
+            self.keep_member(id);
         }
     }
 }

@@ -13,6 +13,7 @@ use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 use super::member::Member;
+use crate::bus::Place;
 use crate::core::Core;
 use crate::saves::{After, Then};
 
@@ -197,22 +198,27 @@ impl Core {
         self.crew.flows.values().map(|f| f.view(&self.crew.members)).collect()
     }
 
-    pub(crate) fn show_flow(&self, no: u32) {
-        if let Some(flow) = self.crew.flows.get(&no) {
-            let view = flow.view(&self.crew.members);
-            self.bus.publish(&self.place(), EventBody::State(StateEvent::WorkflowChanged { view }));
-        }
+    pub(crate) fn show_flow(&mut self, no: u32) {
+        let event = self.flow_event(no);
+        event.into_iter().for_each(|(place, event)| self.show(place, event));
     }
 
-    /// Writes a workflow down as it is now, and shows it.
+    fn flow_event(&self, no: u32) -> Option<(Place, EventBody)> {
+        let view = self.crew.flows.get(&no)?.view(&self.crew.members);
+        Some((self.place(), EventBody::State(StateEvent::WorkflowChanged { view })))
+    }
+
+    /// Writes a workflow down as it is now, and shows it when that is on disk.
     pub(crate) fn keep_flow(&mut self, no: u32) {
-        self.show_flow(no);
-        let Some(flow) = self.crew.flows.get(&no).filter(|_| !self.s.read_only) else { return };
+        let Some(flow) = self.crew.flows.get(&no).filter(|_| !self.s.read_only) else {
+            return self.show_flow(no);
+        };
         let ticket = self.w.store.put_workflow(flow.kept(self.s.id));
-        self.saves.push(ticket, After { events: Vec::new(), then: Then::Nothing });
+        let events = self.flow_event(no).into_iter().collect();
+        self.saves.push(ticket, After { events, then: Then::Nothing });
     }
 
-    /// Changes a step, writes it down and shows it.
+    /// Changes a step, writes it down and shows it when that is on disk.
     pub(crate) fn change_step(&mut self, no: u32, step: &str, change: impl FnOnce(&mut FlowStep)) {
         let Some(flow) = self.crew.flows.get_mut(&no) else { return };
         let own = flow.steps.entry(step.to_owned()).or_default();
@@ -220,11 +226,12 @@ impl Core {
         let report = own.report.as_ref().and_then(|r| serde_json::to_value(r).ok());
         let row = WorkflowStep { state: own.state, agent: own.agent.clone(), report };
         let id = flow.id.clone();
-        if !self.s.read_only {
-            let ticket = self.w.store.put_step(self.s.id, id, step.to_owned(), row);
-            self.saves.push(ticket, After { events: Vec::new(), then: Then::Nothing });
+        if self.s.read_only {
+            return self.show_flow(no);
         }
-        self.show_flow(no);
+        let ticket = self.w.store.put_step(self.s.id, id, step.to_owned(), row);
+        let events = self.flow_event(no).into_iter().collect();
+        self.saves.push(ticket, After { events, then: Then::Nothing });
     }
 
     /// An agent was taken on for a step.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use async_trait::async_trait;
-use tiller_protocol::{AgentId, EntryId};
+use tiller_protocol::{AgentId, EntryId, SessionId};
 use tiller_tool::crew::{Ask, Brief, CrewAsk, CrewReply, Report};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
@@ -18,6 +18,8 @@ use crate::world::lock;
 pub(crate) struct FlowPort {
     pub(crate) no: u32,
     pub(crate) by: AgentId,
+    /// For whose session.
+    pub(crate) root: SessionId,
     /// The call that asks for it, and the entry with that call.
     pub(crate) from: (Option<String>, Option<EntryId>),
     pub(crate) tx: mpsc::Sender<Msg>,
@@ -30,7 +32,8 @@ pub(crate) struct FlowPort {
 impl FlowPort {
     async fn send<T>(&self, msg: impl FnOnce(oneshot::Sender<T>) -> FlowMsg) -> Option<T> {
         let (reply, answer) = oneshot::channel();
-        self.tx.send(Msg::Crew(CrewMsg::Flow(msg(reply)))).await.ok()?;
+        let msg = Box::new(CrewMsg::Flow(msg(reply)));
+        self.tx.send(Msg::Crew(CrewMsg::In { root: self.root, msg })).await.ok()?;
         answer.await.ok()
     }
 }
@@ -42,6 +45,7 @@ impl Ask for FlowPort {
         let _over = AskedOver(&self.tx);
         let (by, (call, entry)) = (self.by.clone(), self.from.clone());
         let asked = CrewMsg::Asked { by, call: call.unwrap_or_default(), entry, ask, reply };
+        let asked = CrewMsg::In { root: self.root, msg: Box::new(asked) };
         self.tx.send(Msg::Crew(asked)).await.map_err(|_| ENDED.to_owned())?;
         answer.await.map_err(|_| ENDED.to_owned())?
     }

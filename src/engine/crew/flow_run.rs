@@ -18,6 +18,7 @@ use super::flow_port::FlowPort;
 use crate::bus::ClientId;
 use crate::core::Core;
 use crate::msg::Msg;
+use crate::saves::{After, Then};
 use crate::world::lock;
 
 /// Bytes of what each step brought that the main agent is told.
@@ -88,6 +89,7 @@ impl Core {
     /// Looks at a workflow away from this task, because files and programs are looked for. `name`: it is read first.
     pub(crate) fn check_flow(&mut self, starter: Starter, flow: Result<Workflow, String>) {
         let (roles, source, tx) = (self.w.roles(), self.w.workflows.clone(), self.tx.clone());
+        let root = self.s.id;
         self.spawn(async move {
             let work = move || {
                 let flow = match (flow, &source) {
@@ -104,7 +106,8 @@ impl Core {
             };
             let checked = tokio::task::spawn_blocking(work).await;
             let flow = checked.unwrap_or_else(|_| Err("looking at the workflow failed inside".into()));
-            let _ = tx.send(Msg::Crew(CrewMsg::Flow(FlowMsg::Checked { starter, flow }))).await;
+            let msg = Box::new(CrewMsg::Flow(FlowMsg::Checked { starter, flow }));
+            let _ = tx.send(Msg::Crew(CrewMsg::In { root, msg })).await;
         });
     }
 
@@ -127,7 +130,9 @@ impl Core {
                 let name = self.crew.flows.get(&no).map(Flow::name).unwrap_or_default();
                 self.used_for(format!("workflow {name}"));
                 let said = format!("workflow w{no} {name} is started");
-                self.bus.reply(client, &self.place_of(Some(cause)), ReplyEvent::DoneReply { said });
+                let reply = Box::new(ReplyEvent::DoneReply { said });
+                self.saves
+                    .push_after(After { events: Vec::new(), then: Then::Tell { client, cause, reply } });
                 self.run_flow(no, (None, None));
             }
             (Err(why), Starter::Call { reply, .. }) => {
@@ -170,7 +175,8 @@ impl Core {
         flow.given_up = Arc::clone(&given_up);
         let (made_of, kept, tx) = (flow.made_of.clone(), flow.brought(), self.tx.clone());
         self.keep_flow(no);
-        let port = FlowPort { no, by, from, tx: tx.clone(), kept, stop: stop.clone(), given_up };
+        let root = self.s.id;
+        let port = FlowPort { no, by, root, from, tx: tx.clone(), kept, stop: stop.clone(), given_up };
         self.spawn(async move {
             let crew: Asker = Arc::new(port);
             let reports = tokio::select! {
@@ -178,7 +184,8 @@ impl Core {
                 () = stop.cancelled() => return,
                 reports = made_of.run(&crew) => reports,
             };
-            let _ = tx.send(Msg::Crew(CrewMsg::Flow(FlowMsg::Over { no, reports }))).await;
+            let msg = Box::new(CrewMsg::Flow(FlowMsg::Over { no, reports }));
+            let _ = tx.send(Msg::Crew(CrewMsg::In { root, msg })).await;
         });
     }
 
@@ -251,7 +258,7 @@ impl Core {
             _ => Notice::new(NoticeKind::Info, head)
                 .hint(format!("/workflow shows why; /workflow resume w{no} goes on with what is not done")),
         };
-        self.notice(notice);
+        self.notice_after(notice);
     }
 
     /// Stops one; its agents follow, because nobody waits for them any more.
@@ -366,18 +373,19 @@ impl Core {
             if flow.state == StepState::Interrupted && flow.brought().len() == flow.made_of.steps.len() {
                 flow.state = StepState::Done;
             }
-            if flow.state == StepState::Interrupted {
+            let ended = matches!(flow.state, StepState::Done | StepState::Failed);
+            let tell = ended && !flow.announced && !self.s.read_only;
+            let interrupted = (flow.state == StepState::Interrupted).then(|| {
                 let (done, all) = (flow.brought().len(), flow.made_of.steps.len());
                 let text =
                     format!("workflow w{no} {} was interrupted: {done} of {all} steps are done", flow.name());
-                let notice = Notice::new(NoticeKind::Info, text)
-                    .hint(format!("/workflow resume w{no} goes on with it"));
-                self.notice(notice);
-            }
-            let ended = matches!(flow.state, StepState::Done | StepState::Failed);
-            let tell = ended && !flow.announced && !self.s.read_only;
+                Notice::new(NoticeKind::Info, text).hint(format!("/workflow resume w{no} goes on with it"))
+            });
             self.crew.flows.insert(no, flow);
             self.show_flow(no);
+            if let Some(notice) = interrupted {
+                self.notice_after(notice);
+            }
             if tell {
                 self.keep_flow(no);
                 self.announce_flow(no);

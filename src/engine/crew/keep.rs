@@ -2,16 +2,37 @@
 
 use std::sync::Arc;
 
-use tiller_protocol::{AgentState, Notice, NoticeKind, SessionId};
-use tiller_store::{AgentRow, StoreError};
+use tiller_protocol::command::TurnCommand;
+use tiller_protocol::{
+    AgentState, ChildView, CommandBody, GoalView, Notice, NoticeKind, SendMode, SessionId,
+};
+use tiller_store::{AgentRow, Store, StoreError, Worked};
 
 use super::flow_run::FlowMsg;
 use super::member::{Member, Order};
-use super::{Crew, CrewMsg};
+use super::{Crew, CrewMsg, route};
 use crate::budget::Spent;
 use crate::core::Core;
 use crate::msg::Msg;
 use crate::session::load;
+
+/// An agent from the store.
+pub(crate) struct Kept {
+    row: AgentRow,
+    /// What its session shows of its work.
+    seen: Worked,
+    goal: Option<GoalView>,
+}
+
+/// The agents of a session. Blocks.
+fn kept(store: &Store, root: SessionId) -> Result<Vec<Kept>, StoreError> {
+    let rows = store.agents(root)?.into_iter();
+    rows.map(|row| {
+        let goal = crate::goal::kept(store, row.session)?.map(|g| g.view().clone());
+        Ok(Kept { seen: store.worked(row.session)?, goal, row })
+    })
+    .collect()
+}
 
 impl Core {
     /// Another session is open: its crew takes the place of the one before, whose agents end.
@@ -21,7 +42,10 @@ impl Core {
         }
         self.disband();
         let config = self.w.config();
-        self.crew = Crew { root: Some(self.s.id), ..Crew::default() };
+        let tiers = self.crew.purse.tiers();
+        // Numbers go on: what the session before had under way must not be taken for this one's.
+        self.crew = Crew { root: Some(self.s.id), next: self.crew.next, ..Crew::default() };
+        self.crew.purse.learn(tiers);
         let caps = &config.agents;
         self.crew.purse.limit_tree(caps.tree_tokens, caps.tree_cost.map(tiller_protocol::Cost::from_usd));
         if !stored {
@@ -31,7 +55,7 @@ impl Core {
         let (store, root, tx) = (self.w.store.clone(), self.s.id, self.tx.clone());
         self.spawn(async move {
             let again = store.clone();
-            let rows = load::blocking(move || store.agents(root)).await;
+            let rows = load::blocking(move || kept(&store, root)).await;
             let _ = tx.send(Msg::Crew(CrewMsg::Kept { root, rows })).await;
             // After their agents.
             let rows = load::blocking(move || again.workflows(root)).await;
@@ -40,7 +64,7 @@ impl Core {
     }
 
     /// The agents of the session that was opened.
-    pub(crate) fn crew_kept(&mut self, root: SessionId, rows: Result<Vec<AgentRow>, StoreError>) {
+    pub(crate) fn crew_kept(&mut self, root: SessionId, rows: Result<Vec<Kept>, StoreError>) {
         if self.crew.root != Some(root) {
             return;
         }
@@ -50,18 +74,32 @@ impl Core {
         };
         let mut interrupted = Vec::new();
         let roles = self.w.roles();
-        for row in rows {
-            let order: Order = serde_json::from_value(row.brief).unwrap_or_default();
+        for Kept { row, seen, goal } in rows {
+            let mut order: Order = serde_json::from_value(row.brief).unwrap_or_default();
+            // What it did until Tiller was killed stands in its own session only.
+            order.work = order.work.or_more(&seen, order.brief.cli.is_none());
+            let used = crate::context::tokens::of_usage(&seen.usage);
+            order.used = (order.used.0.max(used), order.used.1.max(seen.cost.0));
             let number = row.id.name().trim_start_matches('a').parse().unwrap_or(0);
             self.crew.names = self.crew.names.max(number);
             self.crew.purse.recall(&row.id, order.used.0, order.used.1);
             self.crew.purse.limit(&row.id, order.limits);
+            let early = order.said.iter().map(|message| {
+                let (message, mode) = (message.clone(), SendMode::Steer);
+                route::internal(CommandBody::Turn(TurnCommand::Submit { message, mode }))
+            });
+            let early = early.collect();
             let mut member = Member::new(row.id.clone(), row.session, order, row.created);
+            member.early = early;
             member.role = member.order.brief.agent.as_ref().and_then(|a| roles.get(a).cloned());
             member.view.state = row.state;
             member.view.cost =
                 (member.order.used.1 > 0).then_some(tiller_protocol::Cost(member.order.used.1));
             member.view.usage.input = member.order.used.0;
+            if let Some(goal) = goal {
+                member.view.child =
+                    Some(Box::new(ChildView { goal: Some(Box::new(goal)), ..ChildView::default() }));
+            }
             member.report = row.report.and_then(|r| serde_json::from_value(r).ok());
             member.announced = row.announced;
             let worked = row.state.at_work();
@@ -69,6 +107,8 @@ impl Core {
                 member.view.state = AgentState::Interrupted;
                 interrupted.push(row.id.clone());
             }
+            // That it was interrupted is what the store says already.
+            member.disk.shown = Some(Box::new(member.row(self.used_by(&row.id))));
             self.crew.members.insert(row.id.clone(), member);
             if worked {
                 self.keep_member(&row.id);
@@ -89,7 +129,7 @@ impl Core {
             };
             let notice = Notice::new(NoticeKind::Info, text)
                 .hint("in the panel of agents, u goes on with one, U with all");
-            self.notice(notice);
+            self.notice_after(notice);
         }
     }
 
@@ -169,10 +209,16 @@ impl Core {
                     self.crew_msg(*msg);
                 }
             }
+            CrewMsg::In { root, msg } => {
+                if self.crew.root == Some(root) {
+                    self.crew_msg(*msg);
+                }
+            }
             CrewMsg::View(view) => self.member_view(*view),
+            CrewMsg::Work { id, work } => self.member_work(&id, work),
             CrewMsg::Over { id, over } => self.member_over(&id, *over),
             CrewMsg::Theirs { id, session, transport } => self.theirs(&id, session, transport),
-            CrewMsg::Gone { id } => self.member_gone(&id),
+            CrewMsg::Gone { id, run } => self.member_gone(&id, run),
             CrewMsg::Folder { id, made } => self.folder_made(&id, made),
             CrewMsg::Revived { id, w, loaded, then } => self.revived(&id, Arc::clone(&w), *loaded, then),
             CrewMsg::Kept { root, rows } => self.crew_kept(root, rows),
@@ -187,6 +233,16 @@ impl Core {
         self.keep_member(id);
     }
 
+    /// What a child has done. Each request is written down; the rest goes with what is written next.
+    fn member_work(&mut self, id: &tiller_protocol::AgentId, work: super::me::Work) {
+        let Some(member) = self.crew.members.get_mut(id) else { return };
+        let asked = member.order.work.requests != work.requests;
+        member.order.work = work;
+        if asked {
+            self.keep_member(id);
+        }
+    }
+
     /// How a child says that it stands.
     fn member_view(&mut self, view: tiller_protocol::AgentView) {
         let id = view.id.clone();
@@ -196,6 +252,12 @@ impl Core {
         // Between turns it is idle: its end is told by its own report.
         member.view.state = if now == AgentState::Idle { before } else { now };
         if member.view.state != before {
+            if !before.at_work() {
+                // It works again, by itself: towards a goal.
+                member.announced = false;
+                member.stopping = false;
+                member.order.background = true;
+            }
             self.keep_member(&id);
             // Who rests or waits makes room, or takes it.
             self.muster();

@@ -1,9 +1,11 @@
 //! Agents that wait for a place are started.
 
 use std::collections::{BTreeSet, HashMap};
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::FutureExt;
 use tiller_protocol::{AgentId, AgentState, Message};
 use tiller_tool::Workspace;
 use tokio::sync::mpsc;
@@ -120,25 +122,32 @@ impl Core {
         core.s.titled = true;
         core.enter_fresh();
         core.compose(Goal::Prompt { client: None }, vec![(None, message)]);
-        self.set_running(id, core, inbox);
+        self.set_running(id, core, inbox, true);
         self.early(id);
     }
 
-    /// Hands the child's end of things to its own task.
-    pub(super) fn set_running(&mut self, id: &AgentId, core: Self, inbox: mpsc::Receiver<Msg>) {
+    /// Hands the child's end of things to its own task. `work`: it has something to do.
+    pub(super) fn set_running(&mut self, id: &AgentId, core: Self, inbox: mpsc::Receiver<Msg>, work: bool) {
         let (tx, main, name, session) = (core.tx.clone(), self.tx.clone(), id.clone(), core.s.id);
+        self.crew.next += 1;
+        let run = self.crew.next;
         let (sender, receiver) = mpsc::channel::<Envelope>(COMMANDS);
         let task = tokio::spawn(async move {
-            core.run(receiver, inbox).await;
+            // A mistake of ours in one must not leave those waiting who wait for it.
+            if AssertUnwindSafe(core.run(receiver, inbox)).catch_unwind().await.is_err() {
+                tracing::error!(agent = %name, "an agent ended by a mistake of ours");
+            }
             // The session may have ended.
-            let msg = Box::new(CrewMsg::Gone { id: name.clone() });
+            let msg = Box::new(CrewMsg::Gone { id: name.clone(), run });
             let _ = main.send(Msg::Crew(CrewMsg::Of { id: name, session, msg })).await;
         });
         if let Some(member) = self.crew.members.get_mut(id) {
-            member.hands = Some(Hands { commands: sender, tx, task: AbortOnDropHandle::new(task) });
+            member.hands = Some(Hands { commands: sender, tx, run, task: AbortOnDropHandle::new(task) });
             member.cancelled = false;
             member.order.fresh = false;
-            member.view.state = AgentState::Running;
+            if work {
+                member.view.state = AgentState::Running;
+            }
         }
         self.keep_member(id);
     }
@@ -158,6 +167,9 @@ impl Core {
                 order.brief.model.clone(),
             ))
         });
+        // What it changed before is still its work.
+        let report = self.crew.members.get(id).and_then(|m| m.report.as_ref());
+        let files: BTreeSet<String> = report.map(|r| r.files.iter().cloned().collect()).unwrap_or_default();
         let child = Child {
             main: self.tx.clone(),
             root: self.s.id,
@@ -167,10 +179,9 @@ impl Core {
             most: order.profile,
             limits: order.limits,
             waiting: 0,
-            requests: 0,
-            calls: 0,
-            files: BTreeSet::new(),
-            worked: Duration::ZERO,
+            work: order.work,
+            files,
+            worked: Duration::from_millis(order.work.millis),
             working: None,
             paused: false,
             resting: None,

@@ -4,8 +4,9 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use tiller_config::agents::Definition;
-use tiller_protocol::{AgentId, AgentLimits, CommandId, EntryId, Profile, QueueId, SessionId};
+use tiller_protocol::{AgentId, AgentLimits, CommandId, EntryId, Profile, QueueId, SessionId, Time};
 use tokio::sync::mpsc;
 
 use super::Purse;
@@ -42,10 +43,10 @@ pub(crate) struct Child {
     pub(crate) limits: AgentLimits,
     /// Questions of its own that wait at the main agent's.
     pub(crate) waiting: u32,
-    pub(crate) requests: u32,
-    pub(crate) calls: u32,
+    /// Requests and calls so far.
+    pub(crate) work: Work,
     pub(crate) files: BTreeSet<String>,
-    /// Time at work in turns that are over, rests left out.
+    /// Time at work in stretches that are over, rests left out.
     pub(crate) worked: Duration,
     /// When the present stretch of work began, in monotonic time.
     pub(crate) working: Option<Duration>,
@@ -58,6 +59,34 @@ pub(crate) struct Child {
     pub(crate) heard: Vec<(AgentId, String)>,
     /// A program of another vendor does the work.
     pub(crate) outside: Option<super::outside::Outside>,
+}
+
+/// What an agent has done, as it is kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct Work {
+    pub(crate) requests: u32,
+    pub(crate) calls: u32,
+    /// Time at work.
+    pub(crate) millis: u64,
+    /// It went on working when this was said.
+    pub(crate) at: Option<Time>,
+}
+
+impl Work {
+    /// What the store shows of an agent, when that is more: it may have gone on until Tiller was killed.
+    /// `own`: each reply of it was a request of ours.
+    pub(crate) fn or_more(mut self, seen: &tiller_store::Worked, own: bool) -> Self {
+        if own {
+            self.requests = self.requests.max(u32::try_from(seen.replies).unwrap_or(u32::MAX));
+        }
+        self.calls = self.calls.max(u32::try_from(seen.results).unwrap_or(u32::MAX));
+        if let (Some(at), Some(last)) = (self.at.take(), seen.last) {
+            let more = u64::try_from(last.millis() - at.millis()).unwrap_or(0);
+            self.millis = self.millis.saturating_add(more);
+        }
+        self
+    }
 }
 
 impl Child {

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use tiller_config::agents::Definition;
 use tiller_protocol::{
-    AgentId, AgentLimits, AgentState, AgentView, ChildView, EntryId, ModelRef, Profile, SessionId, Time,
+    AgentId, AgentLimits, AgentState, AgentView, ChildView, EntryId, Message, ModelRef, Profile, SessionId,
+    Time,
 };
 use tiller_store::AgentRow;
 use tiller_tool::crew::{Brief, Report};
@@ -20,6 +21,8 @@ pub(crate) struct Hands {
     /// Dropping it makes the child end by itself.
     pub(crate) commands: mpsc::Sender<Envelope>,
     pub(crate) tx: mpsc::Sender<Msg>,
+    /// Tells it from those before.
+    pub(crate) run: u64,
     pub(crate) task: AbortOnDropHandle<()>,
 }
 
@@ -52,8 +55,11 @@ pub(crate) struct Order {
     pub(crate) folder: String,
     /// Tokens and millionths of a dollar that it has used.
     pub(crate) used: (u64, u64),
+    pub(crate) work: super::me::Work,
     /// It has not begun: there is no session of it yet.
     pub(crate) fresh: bool,
+    /// What was said to it before it began: it waits with it, also over a restart.
+    pub(crate) said: Vec<Message>,
     /// A program's own name for the talk, and how it is driven.
     pub(crate) theirs: Option<String>,
     pub(crate) transport: Option<String>,
@@ -79,6 +85,27 @@ pub(crate) struct Member {
     /// It is being read again; what came meanwhile.
     pub(crate) reviving: Option<Vec<Envelope>>,
     pub(crate) created: Time,
+    pub(crate) disk: OnDisk,
+}
+
+/// How far its row is written down: a fact is shown when it is.
+#[derive(Default)]
+pub(crate) struct OnDisk {
+    /// Changes on their way.
+    pub(crate) pending: u32,
+    /// Something changed meanwhile that is not kept.
+    pub(crate) behind: bool,
+    /// The last change could not be written.
+    pub(crate) lost: bool,
+    /// As everybody has seen it.
+    pub(crate) shown: Option<Box<AgentView>>,
+}
+
+impl OnDisk {
+    /// What is known of it is not on disk yet.
+    pub(crate) fn ahead(&self) -> bool {
+        self.pending > 0 || self.lost
+    }
 }
 
 impl Member {
@@ -105,6 +132,7 @@ impl Member {
             early: Vec::new(),
             reviving: None,
             created,
+            disk: OnDisk::default(),
         }
     }
 
@@ -134,6 +162,7 @@ impl Member {
             took: report.filter(|_| !self.state().at_work()).map_or(0.0, |r| r.seconds),
             folder: self.order.folder.clone(),
             pane: self.view.child.as_ref().and_then(|c| c.pane.clone()).filter(|_| self.state().at_work()),
+            goal: self.view.child.as_ref().and_then(|c| c.goal.clone()),
         };
         AgentView { child: Some(Box::new(child)), ..self.view.clone() }
     }

@@ -45,11 +45,12 @@ mod route;
 mod waits;
 mod world;
 
+pub(crate) use child::limit;
 pub(crate) use me::{Child, Me};
 pub use member::from_elsewhere;
 pub(crate) use msg::CrewMsg;
 pub use outside::Programs;
 pub(crate) use pause::Resting;
-pub(crate) use purse::Purse;
+pub(crate) use purse::{Answer, Purse, Tiers};
 pub(crate) use roster::Crew;
 pub(crate) use world::identity;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tiller_protocol::event::TurnStatus;
 use tiller_protocol::{AgentId, AgentView, EntryId, Notice, SessionId};
-use tiller_store::{AgentRow, StoreError};
+use tiller_store::StoreError;
 use tiller_tool::Workspace;
 use tiller_tool::crew::{CrewAsk, CrewReply};
 use tokio::sync::oneshot;
@@ -50,14 +50,18 @@ pub(crate) enum CrewMsg {
     /// From or about a child of this session of its own. One of a session that was left may still have news, when
     /// another one has its name already.
     Of { id: AgentId, session: SessionId, msg: Box<Self> },
+    /// From what works for the session `root` and may outlive it.
+    In { root: SessionId, msg: Box<Self> },
     /// A child's row changed.
     View(Box<AgentView>),
+    /// What a child has done so far.
+    Work { id: AgentId, work: super::me::Work },
     /// A child's turn ended.
     Over { id: AgentId, over: Box<Over> },
     /// A program's own name for the talk, and how it is driven.
     Theirs { id: AgentId, session: Option<String>, transport: Option<String> },
-    /// A child's task has ended.
-    Gone { id: AgentId },
+    /// A child's task has ended; `run` tells it from the next one of the same agent.
+    Gone { id: AgentId, run: u64 },
     /// A folder of its own is there, or not.
     Folder { id: AgentId, made: Result<Workspace, String> },
     /// A child that ended was read again from the store.
@@ -65,5 +69,5 @@ pub(crate) enum CrewMsg {
     /// Of a workflow.
     Flow(super::flow_run::FlowMsg),
     /// The agents of a session that was opened.
-    Kept { root: SessionId, rows: Result<Vec<AgentRow>, StoreError> },
+    Kept { root: SessionId, rows: Result<Vec<super::keep::Kept>, StoreError> },
 }

@@ -62,8 +62,9 @@ impl Core {
             outside.new_words();
         }
         if let Some(child) = &mut self.me.child {
-            child.requests += 1;
+            child.work.requests += 1;
         }
+        self.tell_work();
         self.queue.retain(|q| q.id != held.id);
         let mut events = Vec::new();
         let place = self.place();

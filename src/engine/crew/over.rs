@@ -56,6 +56,7 @@ impl Core {
         member.cancelled = false;
         member.announced = false;
         let early = std::mem::take(&mut member.early);
+        member.order.said.clear();
         self.unheard(id, early, "it has ended before it began");
         self.keep_member(id);
         self.settle_waits();
@@ -67,8 +68,12 @@ impl Core {
     }
 
     /// A child's task ended by itself: by an error of its own, or because it was told to.
-    pub(crate) fn member_gone(&mut self, id: &AgentId) {
+    pub(crate) fn member_gone(&mut self, id: &AgentId, run: u64) {
         let Some(member) = self.crew.members.get_mut(id) else { return };
+        if member.hands.as_ref().is_none_or(|h| h.run != run) {
+            // Another one does its work by now, or is on its way.
+            return;
+        }
         member.hands = None;
         if member.state().at_work() {
             self.crew.purse.release(id);

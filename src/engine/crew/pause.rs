@@ -39,10 +39,15 @@ impl Core {
                 // Nobody is to wait for what it has taken out and does not use.
                 child.purse.release(&self.me.id);
                 self.with_live(|l| l.stream = None);
+                // A program of another vendor needs no process while it rests: what it said stands in the talk, and
+                // it goes on from there.
+                self.outside_close(tiller_protocol::StopReason::Interrupted);
             }
+            self.tell_work();
             return self.agent_changed();
         }
         child.working = self.live.is_some().then_some(mono);
+        self.tell_work();
         self.wake();
         self.agent_changed();
     }
@@ -55,7 +60,7 @@ impl Core {
             self.prepare(may_compact);
             return self.pump();
         }
-        match self.child_reserve() {
+        match self.reserve() {
             Answer::Go => {}
             Answer::Over(why) => return self.halt(TurnStatus::Limit, limit(why)),
             Answer::Wait => {

@@ -1,6 +1,7 @@
-//! Tokens and money of the whole tree. What a call may cost is taken out before it and settled after it, so that
-//! many agents cannot overrun together: when what is left does not cover a call, it waits until nobody else has
-//! anything taken out, and then goes alone. So a limit is passed by one reply at most.
+//! Tokens and money of the whole tree, and money of each tier for today. What a call may cost is taken out before it
+//! and settled after it, the main agent's calls too, so that many cannot overrun together: when what is left does not
+//! cover a call, it waits until nobody else has anything taken out, and then goes alone. So a limit is passed by one
+//! reply at most.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -26,7 +27,25 @@ struct Sheet {
     limits: AgentLimits,
     tokens: u64,
     cost: u64,
-    held: Option<(u64, u64)>,
+    held: Option<Want>,
+}
+
+/// What a call may use at most.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Want {
+    pub(crate) tokens: u64,
+    /// 0 where the price is not known.
+    pub(crate) cost: u64,
+    /// The tier that it counts for, and what that one may cost today.
+    pub(crate) tier: &'static str,
+    pub(crate) tier_limit: Option<Cost>,
+}
+
+/// What the tiers have cost on a day, by everybody.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Tiers {
+    pub(crate) day: String,
+    pub(crate) spent: HashMap<&'static str, Cost>,
 }
 
 #[derive(Debug, Default)]
@@ -40,25 +59,35 @@ struct Inner {
     today: u64,
     /// What the session and the day leave for all children together, counted from the start; `None`: no limit.
     left: Option<Cost>,
+    tiers: Tiers,
 }
 
 impl Inner {
-    fn held(&self) -> (u64, u64) {
-        let each = self.sheets.values().filter_map(|s| s.held);
-        each.fold((0, 0), |sum, h| (sum.0 + h.0, sum.1 + h.1))
+    /// What others than `id` have taken out.
+    fn held<'a>(&'a self, id: Option<&'a AgentId>) -> impl Iterator<Item = (&'a AgentId, Want)> {
+        let others = self.sheets.iter().filter(move |(who, _)| Some(*who) != id);
+        others.filter_map(|(who, sheet)| Some((who, sheet.held?)))
     }
 
     fn add(&mut self, id: &AgentId, tokens: u64, cost: u64) {
         self.tokens = self.tokens.saturating_add(tokens);
         self.cost = self.cost.saturating_add(cost);
         let sheet = self.sheets.entry(id.clone()).or_default();
-        sheet.held = None;
         sheet.tokens = sheet.tokens.saturating_add(tokens);
         sheet.cost = sheet.cost.saturating_add(cost);
     }
 
+    /// What the tier of a call has cost today.
+    fn tier(&self, want: &Want) -> u64 {
+        self.tiers.spent.get(want.tier).map_or(0, |c| c.0)
+    }
+
     /// The limit that is reached for an agent, in words.
     fn over(&self, id: &AgentId) -> Option<String> {
+        if id.is_main() {
+            // Its own limits are looked at by itself, with the person.
+            return None;
+        }
         let mine = self.sheets.get(id).copied().unwrap_or_default();
         if let Some(most) = mine.limits.tokens.filter(|m| mine.tokens >= *m) {
             return Some(format!("its limit of {most} tokens is reached"));
@@ -109,26 +138,44 @@ impl Purse {
         self.settled.notify_waiters();
     }
 
-    /// Takes out what a call may use at most. `cost`: 0 where the price is not known.
-    pub(crate) fn reserve(&self, id: &AgentId, tokens: u64, cost: u64) -> Answer {
+    /// Takes out what a call may use at most. What the agent itself has taken out before is given back with it.
+    pub(crate) fn reserve(&self, id: &AgentId, want: Want) -> Answer {
         let mut inner = lock(&self.inner);
         if let Some(why) = inner.over(id) {
             return Answer::Over(why);
         }
-        let (held_tokens, held_cost) = inner.held();
+        let tier = inner.tier(&want);
+        if want.tier_limit.is_some_and(|m| tier >= m.0) {
+            return Answer::Over(format!("today's budget of the tier {} is used up", want.tier));
+        }
+        // Of children; of everybody; of the tier.
+        let (mut tokens, mut money, mut all, mut tiers) = (0_u64, 0_u64, 0_u64, 0_u64);
+        for (who, held) in inner.held(Some(id)) {
+            all = all.saturating_add(held.cost);
+            if !who.is_main() {
+                tokens = tokens.saturating_add(held.tokens);
+                money = money.saturating_add(held.cost);
+            }
+            if held.tier == want.tier {
+                tiers = tiers.saturating_add(held.cost);
+            }
+        }
+        let tree = Some(inner.tree).filter(|_| !id.is_main()).unwrap_or_default();
         let caps = [
-            (inner.tree.tokens, inner.tokens, held_tokens, tokens),
-            (inner.tree.cost.map(|c| c.0), inner.cost, held_cost, cost),
-            (inner.left.map(|c| c.0), inner.cost, held_cost, cost),
+            (tree.tokens, inner.tokens, tokens, want.tokens),
+            (tree.cost.map(|c| c.0), inner.cost, money, want.cost),
+            (inner.left.map(|c| c.0), inner.cost, all, want.cost),
+            (want.tier_limit.map(|c| c.0), tier, tiers, want.cost),
         ];
         for (most, used, held, wanted) in caps {
             let Some(most) = most else { continue };
             let fits = used.saturating_add(held).saturating_add(wanted) <= most;
-            if !fits && (held_tokens > 0 || held_cost > 0) {
+            if !fits && held > 0 {
                 return Answer::Wait;
             }
         }
-        inner.sheets.entry(id.clone()).or_default().held = Some((tokens.max(1), cost));
+        let held = Want { tokens: want.tokens.max(1), ..want };
+        inner.sheets.entry(id.clone()).or_default().held = Some(held);
         Answer::Go
     }
 
@@ -137,16 +184,14 @@ impl Purse {
         lock(&self.inner).over(id)
     }
 
-    /// A call is over: what it used takes the place of what was taken out for it.
-    pub(crate) fn settle(&self, id: &AgentId, tokens: u64, cost: u64) {
+    /// A child has used this. What was taken out for it is given back by [`Self::release`].
+    pub(crate) fn charge(&self, id: &AgentId, tokens: u64, cost: u64) {
         let mut inner = lock(&self.inner);
         inner.today = inner.today.saturating_add(cost);
         inner.add(id, tokens, cost);
-        drop(inner);
-        self.settled.notify_waiters();
     }
 
-    /// Nothing came of the call.
+    /// The call is over, or nothing came of it.
     pub(crate) fn release(&self, id: &AgentId) {
         if let Some(sheet) = lock(&self.inner).sheets.get_mut(id) {
             sheet.held = None;
@@ -172,14 +217,52 @@ impl Purse {
         Spent { session: Cost(inner.cost), day: Cost(inner.today) }
     }
 
-    /// What they have taken out for calls that are under way.
+    /// Money that an agent and all below it have used.
+    pub(crate) fn branch(&self, top: &AgentId) -> Cost {
+        let inner = lock(&self.inner);
+        let mine = inner.sheets.iter().filter(|(id, _)| id.is_below(top));
+        mine.fold(Cost(0), |sum, (_, sheet)| sum.plus(Cost(sheet.cost)))
+    }
+
+    /// What children have taken out for calls that are under way.
     pub(crate) fn held(&self) -> Cost {
-        Cost(lock(&self.inner).held().1)
+        let inner = lock(&self.inner);
+        inner.held(Some(&AgentId::main())).fold(Cost(0), |sum, (_, held)| sum.plus(Cost(held.cost)))
     }
 
     /// At midnight the day's books begin anew.
-    pub(crate) fn new_day(&self) {
-        lock(&self.inner).today = 0;
+    pub(crate) fn new_day(&self, day: &str) {
+        let mut inner = lock(&self.inner);
+        if inner.tiers.day != day {
+            inner.today = 0;
+            inner.tiers = Tiers { day: day.to_owned(), spent: HashMap::new() };
+        }
+    }
+
+    /// What each tier has cost today.
+    pub(crate) fn tiers(&self) -> Tiers {
+        lock(&self.inner).tiers.clone()
+    }
+
+    /// What is known of the tiers from elsewhere. What we booked may still be on its way there, so the larger number
+    /// holds.
+    pub(crate) fn learn(&self, known: Tiers) {
+        let mut inner = lock(&self.inner);
+        if inner.tiers.day != known.day {
+            inner.tiers = known;
+            return;
+        }
+        for (tier, cost) in known.spent {
+            let mine = inner.tiers.spent.entry(tier).or_default();
+            *mine = cost.max(*mine);
+        }
+    }
+
+    /// A call of a tier is paid for.
+    pub(crate) fn paid(&self, tier: &'static str, cost: Cost) {
+        let mut inner = lock(&self.inner);
+        let mine = inner.tiers.spent.entry(tier).or_default();
+        *mine = mine.plus(cost);
     }
 
     /// Whether nothing is left for one more agent, and why.

@@ -1,32 +1,47 @@
 use std::sync::Arc;
 
+use proptest::prelude::*;
+
 use super::*;
+
+fn want(tokens: u64, cost: u64) -> Want {
+    Want { tokens, cost, ..Want::default() }
+}
 
 fn id(n: usize) -> AgentId {
     AgentId(format!("main/a{n}"))
 }
 
+/// A call is over, as the engine books it.
+fn settle(purse: &Purse, id: &AgentId, tokens: u64, cost: u64) {
+    purse.charge(id, tokens, cost);
+    purse.release(id);
+}
+
 #[test]
 fn limits_of_one_and_of_all_hold() {
     let purse = Purse::default();
-    assert_eq!(purse.reserve(&id(1), 100, 100), Answer::Go, "nothing is limited");
-    purse.settle(&id(1), 80, 90);
+    assert_eq!(purse.reserve(&id(1), want(100, 100)), Answer::Go, "nothing is limited");
+    settle(&purse, &id(1), 80, 90);
     purse.limit(&id(1), AgentLimits { tokens: Some(80), ..AgentLimits::default() });
-    assert!(matches!(purse.reserve(&id(1), 1, 1), Answer::Over(why) if why.contains("80 tokens")));
+    assert!(matches!(purse.reserve(&id(1), want(1, 1)), Answer::Over(why) if why.contains("80 tokens")));
     purse.limit(&id(1), AgentLimits { tokens: Some(81), ..AgentLimits::default() });
-    assert_eq!(purse.reserve(&id(1), 100, 1), Answer::Go, "a raised limit lets it go on");
+    assert_eq!(purse.reserve(&id(1), want(100, 1)), Answer::Go, "a raised limit lets it go on");
     purse.release(&id(1));
     purse.limit_tree(Some(200), None);
-    assert_eq!(purse.reserve(&id(2), 100, 0), Answer::Go);
-    assert_eq!(purse.reserve(&id(3), 100, 0), Answer::Wait, "the rest is taken out by another");
-    purse.settle(&id(2), 100, 0);
-    assert_eq!(purse.reserve(&id(3), 100, 0), Answer::Go, "alone, even when it may not be enough");
-    purse.settle(&id(3), 30, 0);
-    assert!(matches!(purse.reserve(&id(4), 1, 0), Answer::Over(_)));
+    assert_eq!(purse.reserve(&id(2), want(100, 0)), Answer::Go);
+    assert_eq!(purse.reserve(&id(3), want(100, 0)), Answer::Wait, "the rest is taken out by another");
+    settle(&purse, &id(2), 100, 0);
+    assert_eq!(purse.reserve(&id(3), want(100, 0)), Answer::Go, "alone, even when it may not be enough");
+    settle(&purse, &id(3), 30, 0);
+    assert!(matches!(purse.reserve(&id(4), want(1, 0)), Answer::Over(_)));
     assert!(purse.empty().is_some());
     purse.limit_tree(None, None);
     purse.limit_money(Some(Cost(0)));
-    assert!(matches!(purse.reserve(&id(4), 1, 0), Answer::Over(_)), "a budget of zero is reached at once");
+    assert!(
+        matches!(purse.reserve(&id(4), want(1, 0)), Answer::Over(_)),
+        "a budget of zero is reached at once"
+    );
 }
 
 /// Fault A2: fifty agents that spend at once overrun a shared budget by one reply at most.
@@ -43,7 +58,7 @@ async fn a2_fifty_spend_at_once_and_overshoot_by_one_reply_at_most() {
                 let mut calls = 0_u64;
                 loop {
                     let settled = purse.changed();
-                    match purse.reserve(&id(n), 10, REPLY) {
+                    match purse.reserve(&id(n), want(10, REPLY)) {
                         Answer::Over(_) => return calls,
                         Answer::Wait => {
                             // A change between the answer and here would be missed: look again after a while.
@@ -51,7 +66,7 @@ async fn a2_fifty_spend_at_once_and_overshoot_by_one_reply_at_most() {
                         }
                         Answer::Go => {
                             tokio::task::yield_now().await;
-                            purse.settle(&id(n), 10, REPLY);
+                            settle(&purse, &id(n), 10, REPLY);
                             calls += 1;
                         }
                     }
@@ -66,4 +81,58 @@ async fn a2_fifty_spend_at_once_and_overshoot_by_one_reply_at_most() {
     let spent = purse.spent().session.0;
     assert_eq!(spent, calls * REPLY);
     assert!((BUDGET..BUDGET + REPLY).contains(&spent), "{spent} of {BUDGET}");
+}
+
+proptest! {
+    /// Whoever asks and settles in whatever order, the main agent too: no limit of money is passed by more than one
+    /// reply, and nobody waits while nobody has anything taken out.
+    #[test]
+    fn no_order_of_calls_passes_a_tier_or_the_session_by_more_than_a_reply(
+        steps in prop::collection::vec((0_usize..7, 0_usize..2), 1..300),
+        tier_limit in 0_u64..20_000,
+        session in 0_u64..40_000,
+    ) {
+        const REPLY: u64 = 1_000;
+        const TIERS: [&str; 2] = ["main", "fast"];
+        let purse = Purse::default();
+        let who = |n: usize| if n == 0 { AgentId::main() } else { id(n) };
+        let mut open: HashMap<usize, usize> = HashMap::new();
+        let (mut mains, mut tiers) = (0_u64, [0_u64; 2]);
+        for (n, tier) in steps {
+            if let Some(tier) = open.remove(&n) {
+                // As it is booked: tier, session, then what was taken out is free.
+                purse.paid(TIERS[tier], Cost(REPLY));
+                tiers[tier] += REPLY;
+                if n == 0 { mains += REPLY } else { purse.charge(&who(n), 10, REPLY) }
+                purse.limit_money(Some(Cost(session.saturating_sub(mains + purse.spent().session.0))));
+                purse.release(&who(n));
+                continue;
+            }
+            purse.limit_money(Some(Cost(session.saturating_sub(mains + purse.spent().session.0))));
+            if n == 0 && mains + purse.spent().session.0 >= session {
+                // It asks the person then.
+                continue;
+            }
+            let wanted = Want {
+                tokens: 10,
+                cost: REPLY,
+                tier: TIERS[tier],
+                tier_limit: Some(Cost(tier_limit)),
+            };
+            match purse.reserve(&who(n), wanted) {
+                Answer::Go => drop(open.insert(n, tier)),
+                Answer::Wait => prop_assert!(!open.is_empty(), "{n} waits for nobody"),
+                Answer::Over(_) => {}
+            }
+        }
+        for (n, tier) in open {
+            tiers[tier] += REPLY;
+            if n == 0 { mains += REPLY } else { purse.charge(&who(n), 10, REPLY) }
+        }
+        let all = mains + purse.spent().session.0;
+        prop_assert!(all < session + REPLY || session == 0 && all == 0, "{all} of {session}");
+        for spent in tiers {
+            prop_assert!(spent < tier_limit + REPLY || tier_limit == 0 && spent == 0, "{spent} of {tier_limit}");
+        }
+    }
 }

@@ -102,35 +102,77 @@ impl Core {
     /// What an agent has used, for its row.
     pub(crate) fn used_by(&self, id: &AgentId) -> AgentLimits {
         let (tokens, cost) = self.crew.purse.used(id);
-        let seconds = self.crew.members.get(id).and_then(|m| m.report.as_ref()).map(|r| r.seconds as u64);
-        AgentLimits { turns: None, seconds, tokens: Some(tokens), cost: Some(cost) }
+        let work = self.crew.members.get(id).map(|m| m.order.work).unwrap_or_default();
+        let (turns, seconds) = (Some(work.requests), Some(work.millis / 1000));
+        AgentLimits { turns, seconds, tokens: Some(tokens), cost: Some(cost) }
     }
 
-    /// Rows of all children, for a snapshot.
+    /// Rows of all children, for a snapshot: an end that is not on disk yet has not come.
     pub(crate) fn crew_rows(&self) -> Vec<AgentView> {
-        self.crew.members.values().map(|m| m.row(self.used_by(&m.id))).collect()
+        let row = |m: &Member| {
+            let now = m.row(self.used_by(&m.id));
+            if !m.disk.ahead() || m.state().at_work() {
+                return now;
+            }
+            match m.disk.shown.as_deref() {
+                Some(shown) if shown.state == now.state => shown.clone(),
+                shown => AgentView { state: AgentState::Running, ..shown.cloned().unwrap_or(now) },
+            }
+        };
+        self.crew.members.values().map(row).collect()
     }
 
-    /// Shows an agent's row as it is now.
-    pub(crate) fn show_member(&self, id: &AgentId) {
-        let Some(member) = self.crew.members.get(id) else { return };
-        let view = member.row(self.used_by(id));
+    /// Shows an agent's row as it is now; while a change of it is on its way to the disk, when that is there.
+    pub(crate) fn show_member(&mut self, id: &AgentId) {
+        let used = self.used_by(id);
+        let Some(member) = self.crew.members.get_mut(id) else { return };
+        if member.disk.ahead() {
+            member.disk.behind = true;
+            return;
+        }
+        let view = member.row(used);
+        member.disk.shown = Some(Box::new(view.clone()));
         let place = Place { session: member.session, agent: id.clone(), cause: None };
         self.bus.publish(&place, EventBody::State(StateEvent::AgentChanged { view }));
     }
 
-    /// Writes an agent down as it is now, and shows it.
+    /// Writes an agent down as it is now, and shows it when that is on disk.
     pub(crate) fn keep_member(&mut self, id: &AgentId) {
-        self.show_member(id);
-        let used = self.crew.purse.used(id);
-        let root = self.s.id;
+        if self.s.read_only {
+            return self.show_member(id);
+        }
+        let (used, root, limits) = (self.crew.purse.used(id), self.s.id, self.used_by(id));
         let Some(member) = self.crew.members.get_mut(id) else { return };
         member.order.used = (used.0, used.1.0);
-        let row = member.kept(root);
-        if !self.s.read_only {
-            let ticket = self.w.store.put_agent(row);
-            self.saves.push(ticket, After { events: Vec::new(), then: Then::Nothing });
+        member.disk.pending += 1;
+        member.disk.lost = false;
+        let (row, view) = (member.kept(root), member.row(limits));
+        let place = Place { session: member.session, agent: id.clone(), cause: None };
+        let event = EventBody::State(StateEvent::AgentChanged { view: view.clone() });
+        let then = Then::Row { session: member.session, view: Box::new(view) };
+        let ticket = self.w.store.put_agent(row);
+        self.saves.push(ticket, After { events: vec![(place, event)], then });
+    }
+
+    /// A row is on disk and shown, or could not be written. (Another session may be open by now.)
+    pub(crate) fn row_kept(&mut self, session: SessionId, view: Box<AgentView>, written: bool) {
+        let id = view.id.clone();
+        let Some(member) = self.crew.members.get_mut(&id).filter(|m| m.session == session) else { return };
+        member.disk.pending = member.disk.pending.saturating_sub(1);
+        member.disk.lost = !written;
+        if written {
+            member.disk.shown = Some(view);
         }
+        if written && member.disk.pending == 0 && std::mem::take(&mut member.disk.behind) {
+            self.show_member(&id);
+        }
+    }
+
+    /// Saving works again: what could not be written down is written now.
+    pub(crate) fn keep_lost(&mut self) {
+        let lost: Vec<AgentId> =
+            self.crew.members.values().filter(|m| m.disk.lost).map(|m| m.id.clone()).collect();
+        lost.iter().for_each(|id| self.keep_member(id));
     }
 
     /// Changes a member's state, and keeps it.

@@ -1,6 +1,6 @@
 //! Commands to one agent.
 
-use tiller_protocol::command::{Query, TurnCommand};
+use tiller_protocol::command::{GoalCommand, Query, TurnCommand};
 use tiller_protocol::event::StateEvent;
 use tiller_protocol::{
     AgentId, AgentState, Command, CommandBody, CommandId, EventBody, Message, Notice, NoticeKind, Receipt,
@@ -33,8 +33,11 @@ impl Core {
 
     /// To a member's task; one that has none is read again first.
     pub(crate) fn hand_to(&mut self, id: &AgentId, envelope: Envelope) {
-        let works = works(&envelope.command.body);
         let Some(member) = self.crew.members.get_mut(id) else { return };
+        let pursues =
+            matches!(envelope.command.body, CommandBody::Goal(GoalCommand::Set { .. } | GoalCommand::Go));
+        // One that has begun may refuse a goal: its row follows when its turn begins.
+        let works = works(&envelope.command.body) || pursues && member.order.fresh;
         let cause = envelope.command.id;
         if works {
             let place = Place { session: member.session, agent: id.clone(), cause: Some(cause) };
@@ -57,7 +60,11 @@ impl Core {
         }
         if member.state() == AgentState::Queued && member.hands.is_none() {
             // It has not begun: what is said to it waits with it.
+            if let CommandBody::Turn(TurnCommand::Submit { message, .. }) = &envelope.command.body {
+                member.order.said.push(message.clone());
+            }
             member.early.push(envelope);
+            self.keep_member(id);
             return self.muster();
         }
         if member.hands.is_none() && matches!(envelope.command.body, CommandBody::Pane(_)) {
@@ -70,6 +77,7 @@ impl Core {
             Err(TrySendError::Full(e)) => {
                 let notice = Notice::new(NoticeKind::User, "the agent is busy: try again");
                 self.refuse(e.client, e.command.id, notice);
+                self.unheard(id, vec![e], "it was busy");
             }
             Err(TrySendError::Closed(e)) => {
                 member.hands = None;
@@ -100,7 +108,8 @@ impl Core {
         }
         self.spawn(async move {
             let loaded = Box::new(load::load(&w, session, false).await);
-            let _ = tx.send(Msg::Crew(CrewMsg::Revived { id, w, loaded, then })).await;
+            let msg = Box::new(CrewMsg::Revived { id: id.clone(), w, loaded, then });
+            let _ = tx.send(Msg::Crew(CrewMsg::Of { id, session, msg })).await;
         });
     }
 
@@ -141,13 +150,14 @@ impl Core {
                 return self.no_start(id, &why);
             }
         };
-        let before = member.view.state;
         let (mut core, inbox) = self.new_child(id, w);
         let profile = core.s.profile;
         core.enter(loaded);
         core.s.profile = profile;
         if work && core.s.read_only {
-            return self.no_start(id, "its session is in use by another Tiller: end that one first");
+            let why = "its session is in use by another Tiller: end that one first";
+            self.unheard(id, all, why);
+            return self.no_start(id, why);
         }
         if work && core.s.last_message().is_none() {
             // The same, when only its session was there.
@@ -156,17 +166,14 @@ impl Core {
             let message = Message::text(task.unwrap_or_default());
             core.compose(Goal::Prompt { client: None }, vec![(None, message)]);
         }
-        self.set_running(id, core, inbox);
-        if let Some(member) = self.crew.members.get_mut(id).filter(|_| !work) {
-            // It was only looked at.
-            member.view.state = before;
-        }
-        self.show_member(id);
-        for envelope in all {
-            if let Some(hands) = self.crew.members.get(id).and_then(|m| m.hands.as_ref()) {
-                let _ = hands.commands.try_send(envelope);
-            }
-        }
+        self.set_running(id, core, inbox, work);
+        let hands = self.crew.members.get(id).and_then(|m| m.hands.as_ref());
+        let late = all.into_iter().filter_map(|envelope| match hands {
+            Some(hands) => hands.commands.try_send(envelope).err().map(TrySendError::into_inner),
+            None => Some(envelope),
+        });
+        let late = late.collect();
+        self.unheard(id, late, "too much was said to it at once");
     }
 
     /// Messages that never reach an agent: who wrote them hears it.
@@ -183,7 +190,7 @@ impl Core {
 
     /// The receipt of a message that stands in the conversation. (Only children give receipts.)
     pub(crate) fn delivery(&self, cause: CommandId) -> Option<(Place, EventBody)> {
-        let step = self.me.child.as_ref()?.requests;
+        let step = self.me.child.as_ref()?.work.requests;
         let event = StateEvent::Receipt { receipt: Receipt::Delivered { step } };
         Some((self.place_of(Some(cause)), EventBody::State(event)))
     }

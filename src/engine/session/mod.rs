@@ -135,6 +135,20 @@ impl Session {
         self.tail.iter().rev().find(prompt).map(|e| e.id)
     }
 
+    /// The text of the last reply.
+    pub(crate) fn last_words(&self) -> String {
+        let reply = |e: &Arc<Entry>| match &e.body {
+            EntryBody::Assistant { blocks, .. } => Some(blocks.clone()),
+            _ => None,
+        };
+        let blocks = self.path.iter().rev().find_map(reply).unwrap_or_default();
+        let texts = blocks.into_iter().filter_map(|b| match b {
+            Block::Text { text } => Some(text),
+            _ => None,
+        });
+        texts.collect::<Vec<_>>().join("\n\n")
+    }
+
     /// The last entry that a model sees.
     pub(crate) fn last_message(&self) -> Option<&Arc<Entry>> {
         self.path.iter().rev().find(|e| request::is_message(e))

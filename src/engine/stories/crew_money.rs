@@ -124,3 +124,63 @@ async fn a_goal_pays_for_its_agents() {
     assert_eq!((view.done, view.last.as_str()), (1, "$0.36 of $0.30 is spent"));
     rig.quit().await;
 }
+
+/// Fault A2 for a tier: many that ask at once pass its budget by one reply at most.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_tier_is_passed_by_one_reply_at_most_though_many_ask_at_once() {
+    let place = Place::new();
+    let tasks: Vec<Value> = (0..8).map(|n| json!({"goal": format!("part {n}")})).collect();
+    let fake = Fake::with(move |_, r| match (first(r).as_str(), result(r)) {
+        ("go", None) => delegate(json!(tasks)),
+        ("go", Some(said)) => says(&said),
+        _ => says("part done"),
+    });
+    let mut rig = place
+        .start_with(&fake, |p| {
+            priced(p);
+            p.config.agents.running = 8;
+            p.config.tiers.main = Some("fake/m".into());
+            p.config.budget.tiers.insert("main".into(), 0.40);
+            p.human = crate::Human::Absent;
+        })
+        .await;
+    let (status, _) = rig.turn("go").await;
+    assert_eq!(status, TurnStatus::Limit, "nothing is left for the end");
+    // 12 cents each: three are 36, and the one that passes the limit.
+    assert_eq!(fake.count(), 4);
+    rig.quit().await;
+}
+
+/// The main agent's own calls are taken out of the same purse.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_main_agent_and_one_beside_it_do_not_pass_the_session_together() {
+    let place = Place::new();
+    let gate = std::sync::Arc::new(tokio::sync::Notify::new());
+    let hold = std::sync::Arc::clone(&gate);
+    let fake = Fake::with(move |_, r| match first(r).as_str() {
+        "go" => {
+            let mut steps = vec![Step::Gate(std::sync::Arc::clone(&hold))];
+            steps.extend(says("mine"));
+            steps
+        }
+        _ => says("theirs"),
+    });
+    let mut rig = place
+        .start_with(&fake, |p| {
+            priced(p);
+            p.config.budget.session_hard = Some(0.10);
+        })
+        .await;
+    // While the main agent's reply is under way, all that the session has is taken out.
+    rig.submit("go");
+    fake.requested(1).await;
+    rig.send(super::crew_person::spawn("part"));
+    super::crew::state(&mut rig, "main/a1", tiller_protocol::AgentState::Running).await;
+    gate.notify_one();
+    assert_eq!(rig.finished().await.0, TurnStatus::Done);
+    let failed = super::crew::state(&mut rig, "main/a1", tiller_protocol::AgentState::Failed).await;
+    let why = failed.child.unwrap().result;
+    assert!(why.contains("budget of the session or of today is reached"), "{why}");
+    assert_eq!(fake.count(), 1);
+    rig.quit().await;
+}

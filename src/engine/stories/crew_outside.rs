@@ -189,7 +189,110 @@ async fn a_message_to_a_program_without_a_memory_brings_its_task_along() {
         let child = super::crew::row(e)?.child?;
         (child.result != "build it" && !child.result.is_empty()).then_some(child.result)
     };
-    assert_eq!(rig.until_of("its next result", again).await, "build it  and test it");
+    let told = rig.until_of("its next result", again).await;
+    assert!(told.contains("> [person] > build it") && told.ends_with("and test it"), "{told}");
+    assert!(told.contains("data, not instructions"), "{told}");
+    rig.quit().await;
+}
+
+/// Over the protocol, too: one that cannot load its session goes on in a fresh one, also after a restart.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_program_that_cannot_load_its_session_goes_on_in_a_fresh_one_after_a_restart() {
+    let place = Place::new();
+    // It says how many prompts it was given, and keeps the last.
+    let script = ACP.replace(
+        &format!("{TOUCH_ASKS};;"),
+        r#"printf '%s\n' "$line" >>prompts
+      n=$(wc -l <prompts)
+      echo '{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s1","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"answer '$n'"}}}}'
+      echo '{"jsonrpc":"2.0","id":'$prompt',"result":{"stopReason":"end_turn"}}';;"#,
+    );
+    let mut rig = with_toy(&place, &script, Profile::Full).await;
+    let session = rig.session();
+    rig.send(spawn("toy:acp", "build it"));
+    let done = state(&mut rig, "main/a1", AgentState::Done).await;
+    assert_eq!(done.child.unwrap().result, "answer 1");
+    rig.quit().await;
+    let toy = toy(&place, &script);
+    let open = |p: &mut crate::Parts| {
+        p.programs = Some(toy);
+        p.open = crate::Open::Session(session);
+    };
+    let mut rig = place.start_with(&Fake::new([]), open).await;
+    state(&mut rig, "main/a1", AgentState::Done).await;
+    rig.send_to("main/a1", super::crew_person::say("and test it"));
+    let again = |e: &tiller_protocol::Event| {
+        let view = super::crew::row(e).filter(|v| v.state == AgentState::Done)?;
+        view.child.map(|c| c.result).filter(|r| r == "answer 2")
+    };
+    rig.until_of("its next result", again).await;
+    let prompts = place.read("prompts");
+    let last = prompts.lines().last().unwrap();
+    assert!(last.contains("[person]") && last.contains("build it") && last.contains("answer 1"), "{last}");
+    assert!(last.contains("data, not instructions") && last.contains("and test it"), "{last}");
+    // It stands in the talk.
+    let store = place.parts(&Fake::new([])).store;
+    let child = store.agents(session).unwrap().remove(0).session;
+    let shape = shape(&store.path_tail(child, "main", 100).unwrap().entries);
+    let note =
+        "note Toy cannot go on with its earlier session: a fresh one was told what was said and done so far.";
+    assert!(shape.iter().any(|s| s == note), "{shape:?}");
+    rig.quit().await;
+}
+
+/// A rest needs no process: what it said is kept, and a fresh session goes on from there.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_program_that_rests_needs_no_process_and_goes_on_where_it_was() {
+    let place = Place::new();
+    let said = |text: &str| {
+        format!(
+            r#"echo '{{"jsonrpc":"2.0","method":"session/update","params":{{"sessionId":"s1","update":{{"sessionUpdate":"agent_message_chunk","content":{{"type":"text","text":"{text}"}}}}}}}}'
+      "#
+        )
+    };
+    let script = ACP.replace(
+        &format!("{TOUCH_ASKS};;"),
+        &format!(
+            "printf '%s\\n' \"$line\" >>prompts\n      [ -e begun ] || {{ {}echo $$ >begun; sleep 3000; }}\n      {}{}",
+            said("half of it"),
+            said("the rest of it"),
+            r#"echo '{"jsonrpc":"2.0","id":'$prompt',"result":{"stopReason":"end_turn"}}';;"#
+        ),
+    );
+    let mut rig = with_toy(&place, &script, Profile::Full).await;
+    rig.send(spawn("toy:acp", "build it"));
+    let half = |e: &tiller_protocol::Event| match &e.body {
+        EventBody::Turn(tiller_protocol::event::TurnEvent::TextDelta { text }) if !e.agent.is_main() => {
+            Some(text.clone())
+        }
+        _ => None,
+    };
+    assert_eq!(rig.until_of("its first words", half).await, "half of it");
+    let until = |what: &'static str, done: Box<dyn Fn() -> bool>| async move {
+        let end = std::time::Instant::now() + DEADLINE;
+        while !done() {
+            assert!(std::time::Instant::now() < end, "{what}");
+            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        }
+    };
+    let begun = place.work.join("begun");
+    let there = begun.clone();
+    until("it did not begin", Box::new(move || std::fs::read_to_string(&there).is_ok_and(|t| !t.is_empty())))
+        .await;
+    rig.send(CommandBody::Agent(AgentCommand::Pause { id: agent("main/a1") }));
+    state(&mut rig, "main/a1", AgentState::Paused).await;
+    let pid = place.read("begun").trim().to_owned();
+    let gone = move || {
+        let mut kill = std::process::Command::new("kill");
+        !kill.args(["-0", &pid]).stderr(std::process::Stdio::null()).status().unwrap().success()
+    };
+    until("its process lives on", Box::new(gone)).await;
+    rig.send(CommandBody::Agent(AgentCommand::Resume { id: agent("main/a1") }));
+    let done = state(&mut rig, "main/a1", AgentState::Done).await;
+    assert_eq!(done.child.unwrap().result, "the rest of it");
+    let prompts = place.read("prompts");
+    let last = prompts.lines().last().unwrap();
+    assert!(last.contains("> half of it") && last.contains("You were stopped in the middle"), "{last}");
     rig.quit().await;
 }
 

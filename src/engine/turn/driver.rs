@@ -208,7 +208,7 @@ impl Core {
             self.guess(&model, tier, Usage { input, output, ..usage });
         }
         let call = self.book(&model, tier, usage);
-        self.child_spent(usage, call.cost);
+        self.purse().release(&self.me.id);
         if let Some(live) = &mut self.live {
             live.cost = call.cost.map(|c| live.cost.unwrap_or_default().plus(c)).or(live.cost);
             live.unpriced |= call.cost.is_none();
@@ -257,6 +257,8 @@ impl Core {
         live.stream = None;
         live.timer = None;
         live.compaction = None;
+        self.purse().release(&self.me.id);
+        let Some(live) = &mut self.live else { return };
         let (status, notice) = match live.ending.take() {
             Some((status, notice)) => (status, Some(notice)),
             None => (status, notice),
@@ -338,7 +340,7 @@ impl Core {
         self.next_queued(status);
         self.goal_after(status);
         if !self.occupied() {
-            self.child_over(status, text, why);
+            self.child_ends(status, text, why);
         }
     }
 

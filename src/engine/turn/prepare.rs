@@ -7,6 +7,7 @@ use tiller_provider::Effort;
 use super::{Input, Prepared};
 use crate::context::{compact, request};
 use crate::core::Core;
+use crate::crew::{Answer, limit};
 use crate::msg::About;
 use crate::world::Human;
 
@@ -23,20 +24,24 @@ impl Core {
         }
         if self.outside().is_some() {
             // Its model, its prices and its context are its own.
-            match self.child_prepare(may_compact) {
-                Some(stop @ Prepared::Stop { .. }) => self.inputs.push_back(Input::Prepared(stop)),
-                Some(_) => {}
-                None => self.inputs.push_back(Input::Prepared(Prepared::Go)),
-            }
-            return;
+            return match self.take_out(false) {
+                Answer::Go => self.inputs.push_back(Input::Prepared(Prepared::Go)),
+                Answer::Wait => self.wait_for_purse(may_compact),
+                Answer::Over(why) => {
+                    let stop = Prepared::Stop { status: TurnStatus::Limit, notice: limit(why) };
+                    self.inputs.push_back(Input::Prepared(stop));
+                }
+            };
         }
         let Some(turn) = self.live.as_ref().map(|l| l.no) else { return };
         self.roll_day();
         self.tell_money();
-        if let Some(notice) = self.budget.warning(self.spent_by_all()) {
+        // Session and day are the main agent's: what they leave for the others is in the purse.
+        let mains = self.me.child.is_none();
+        if let Some(notice) = mains.then(|| self.budget.warning(self.spent_by_all())).flatten() {
             self.notice(notice);
         }
-        if let Some(over) = self.budget.over(self.spent_by_all()) {
+        if let Some(over) = self.budget.over(self.spent_so_far()).filter(|_| mains) {
             if self.w.human == Human::Absent {
                 let stop = Prepared::Stop { status: TurnStatus::Limit, notice: over.notice() };
                 return self.inputs.push_back(Input::Prepared(stop));
@@ -85,15 +90,21 @@ impl Core {
             let body = AskBody::DeepTier { model: self.s.model.0.clone(), why };
             return self.ask_self(About::Deep { turn }, body);
         }
-        if let Some(stop) = self.child_prepare(may_compact) {
-            // Go: it waits until there is room in the purse.
-            if let Prepared::Stop { .. } = stop {
+        let due = may_compact && compact::due(&self.s.path, &self.w.config().context, self.window());
+        let go = if due { Prepared::Compact } else { Prepared::Go };
+        match self.take_out(due) {
+            Answer::Go => self.inputs.push_back(Input::Prepared(go)),
+            // It waits until there is room in the purse.
+            Answer::Wait => self.wait_for_purse(may_compact),
+            // An agent paid for something meanwhile.
+            Answer::Over(_) if mains && self.budget.over(self.spent_so_far()).is_some() => {
+                self.prepare(may_compact);
+            }
+            Answer::Over(why) => {
+                let stop = Prepared::Stop { status: TurnStatus::Limit, notice: limit(why) };
                 self.inputs.push_back(Input::Prepared(stop));
             }
-            return;
         }
-        let due = may_compact && compact::due(&self.s.path, &self.w.config().context, self.window());
-        self.inputs.push_back(Input::Prepared(if due { Prepared::Compact } else { Prepared::Go }));
     }
 
     /// `fast`, `main` or `deep`: the tier that the session's model stands for.

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::adapter::Adapter;
 use super::environment::base;
-use super::job::{Lookup, Transport};
+use super::job::{Limits, Lookup, Transport};
 use super::pipes::{self, Line, Piped};
 
 /// How a program stands.
@@ -140,7 +140,8 @@ impl Checker {
         let launch =
             Launch { program: path.into(), args: args.to_vec(), env: env.to_vec(), folder: "/".into() };
         let Piped { hosted, stdin, mut lines, errors: _errors } =
-            pipes::start(&self.host, launch, 4096, 256 << 10).ok()?;
+            pipes::start(&self.host, launch, Limits { line: 4096, output: 256 << 10, ..Limits::default() })
+                .ok()?;
         drop(stdin);
         let read = async {
             loop {

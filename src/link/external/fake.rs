@@ -45,6 +45,7 @@ impl Fake {
             cwd: self.tmp.path().into(),
             model: None,
             resume: None,
+            anew: None,
             env: vec![("PATH".into(), std::env::var("PATH").unwrap())],
             lookup: Arc::new(|_| None),
             auto_approve: true,

@@ -8,6 +8,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
+use tiller_tool::shell::Bounds;
+
 use super::adapter::Adapter;
 
 /// How we talk to the program.
@@ -48,6 +50,9 @@ pub struct Job {
     pub model: Option<String>,
     /// The program's own session to go on with.
     pub resume: Option<String>,
+    /// What a fresh session is told in the prompt's place when the program cannot go on with `resume`: the talk so
+    /// far, and the prompt. `None`: then it fails.
+    pub anew: Option<String>,
     /// The base, already allow-listed. The adapter adds what its vendor's program needs, taken from `lookup`;
     /// keys of other vendors are taken out.
     pub env: Vec<(String, String)>,
@@ -63,6 +68,15 @@ pub struct Job {
     pub limits: Limits,
     /// Reads and writes files for the program, by the engine's rules (ACP). `None`: not offered to it.
     pub files: Option<Arc<dyn Files>>,
+}
+
+impl Job {
+    /// It begins a fresh session, which is told what was said so far. False: there is nothing to tell it.
+    pub(crate) fn begin_anew(&mut self) -> bool {
+        let Some(prompt) = self.anew.take() else { return false };
+        (self.prompt, self.resume) = (prompt, None);
+        true
+    }
 }
 
 impl fmt::Debug for Job {
@@ -92,6 +106,8 @@ pub struct Limits {
     pub typing: Duration,
     /// In a terminal: messages that come so close together are typed as one.
     pub coalesce: Duration,
+    /// Of the machine: processes and memory.
+    pub bounds: Bounds,
 }
 
 impl Default for Limits {
@@ -104,6 +120,7 @@ impl Default for Limits {
             grace: Duration::from_secs(3),
             typing: Duration::from_secs(3),
             coalesce: Duration::from_millis(500),
+            bounds: Bounds { whose: "program", ..Bounds::default() },
         }
     }
 }

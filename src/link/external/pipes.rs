@@ -10,6 +10,8 @@ use tiller_tool::shell::{Host, Hosted, Launch};
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe::{Receiver, Sender};
 
+use super::job::Limits;
+
 /// Bytes of its errors that are kept: the last.
 const ERRORS: usize = 16 << 10;
 
@@ -31,13 +33,15 @@ pub(crate) struct Piped {
 ///
 /// # Errors
 /// When the system refuses.
-pub(crate) fn start(host: &Host, launch: Launch, line: usize, total: u64) -> std::io::Result<Piped> {
+pub(crate) fn start(host: &Host, launch: Launch, limits: Limits) -> std::io::Result<Piped> {
     let (stdin, input) = std::io::pipe()?;
     let (out, stdout) = std::io::pipe()?;
     let (err, stderr) = std::io::pipe()?;
-    let hosted = host.start(launch, Stdio::from(stdin), Stdio::from(stdout), Stdio::from(stderr))?;
+    let mut hosted = host.start(launch, Stdio::from(stdin), Stdio::from(stdout), Stdio::from(stderr))?;
+    hosted.bound(limits.bounds);
     let stdin = Sender::from_owned_fd(OwnedFd::from(input))?;
-    let lines = Lines::new(Receiver::from_owned_fd(OwnedFd::from(out))?, line, total);
+    let out = Receiver::from_owned_fd(OwnedFd::from(out))?;
+    let lines = Lines::new(out, limits.line, limits.output);
     let errors = Errors::collect(Receiver::from_owned_fd(OwnedFd::from(err))?);
     Ok(Piped { hosted, stdin, lines, errors })
 }

@@ -23,7 +23,7 @@ pub(crate) const ARGUMENT: usize = 120_000;
 ///
 /// # Errors
 /// When it cannot be started, with what to do.
-pub fn start(job: Job, host: &Host) -> Result<(Control, mpsc::Receiver<Said>), StartError> {
+pub fn start(mut job: Job, host: &Host) -> Result<(Control, mpsc::Receiver<Said>), StartError> {
     if !job.cwd.is_dir() {
         let why = "there is no such folder".into();
         return Err(StartError::Folder { folder: job.cwd, why });
@@ -31,6 +31,10 @@ pub fn start(job: Job, host: &Host) -> Result<(Control, mpsc::Receiver<Said>), S
     let (transport, launch) = choose(&job)?;
     let (control, reins) = Control::new();
     let (tx, rx) = mpsc::channel(ROOM);
+    // Over ACP the program itself says what it can.
+    if job.resume.is_some() && !resumes(&job, transport) && job.begin_anew() {
+        let _ = tx.try_send(Said::Anew);
+    }
     let out = Out::new(tx.clone(), reins.hard.clone());
     let run = Run { job, launch, host: host.clone(), out, reins, missed: Vec::new() };
     let task = match transport {
@@ -79,6 +83,19 @@ impl Run {
     }
 }
 
+impl Run {
+    /// It took too much of the machine: that is why it ended; or what a person should know, when it went on.
+    pub(crate) async fn bounded(&self, mut ending: Ending, excess: Option<String>) -> Ending {
+        let Some(excess) = excess else { return ending };
+        if matches!(ending.status, Status::Failed | Status::Crashed | Status::TimedOut) {
+            ending.why = excess;
+        } else {
+            let _ = self.out.send(Said::Note(excess)).await;
+        }
+        ending
+    }
+}
+
 impl Ending {
     pub(crate) fn new(status: Status, why: impl Into<String>) -> Self {
         Self { status, text: String::new(), exit: None, why: why.into(), files: Vec::new() }
@@ -111,7 +128,22 @@ fn missing(program: &str, hint: &str) -> StartError {
     StartError::Missing { program: program.into(), hint: hint.into() }
 }
 
+/// Whether a command line can name a session to go on with.
+fn resumes(job: &Job, transport: Transport) -> bool {
+    let adapter = &job.adapter;
+    match transport {
+        Transport::Acp => true,
+        Transport::Headless => adapter.headless.as_ref().is_some_and(|h| !h.resume.is_empty()),
+        Transport::Pty => adapter.pty.as_ref().is_some_and(|p| !p.resume.is_empty()),
+    }
+}
+
 fn plan(job: &Job, transport: Transport) -> Result<Launch, StartError> {
+    let mut job = job.clone();
+    if job.resume.is_some() && !resumes(&job, transport) {
+        job.begin_anew();
+    }
+    let job = &job;
     let adapter = &job.adapter;
     let none = || StartError::NoTransport {
         agent: adapter.title.clone(),

@@ -16,6 +16,8 @@ pub enum Said {
     Started { pid: i32, transport: Transport },
     /// It told its session (to resume it later), model or version.
     Session { id: Option<String>, model: Option<String> },
+    /// It cannot go on with its earlier session: a fresh one was told the talk so far ([`super::Job::anew`]).
+    Anew,
     /// More of its answer. Pieces are to be joined as they are.
     Text(String),
     /// More of its thoughts.

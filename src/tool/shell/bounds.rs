@@ -37,11 +37,13 @@ pub struct Bounds {
     pub processes: u64,
     /// Bytes of memory that they hold together.
     pub memory: u64,
+    /// Whose they are, as the settings call it: `command` for `limits.command_processes`.
+    pub whose: &'static str,
 }
 
 impl Default for Bounds {
     fn default() -> Self {
-        Self { processes: 4096, memory: share_of_memory(75) }
+        Self { processes: 4096, memory: share_of_memory(75), whose: "command" }
     }
 }
 
@@ -165,7 +167,8 @@ fn look(family: &Family, bounds: Bounds, said: &Mutex<Option<String>>) {
     if bounds.processes > 0 && count > bounds.processes {
         let most = bounds.processes;
         *lock(said) = Some(format!(
-            "it was ended: it had more than {most} processes at once (limits.command_processes)"
+            "it was ended: it had more than {most} processes at once (limits.{}_processes)",
+            bounds.whose
         ));
         for (pid, _) in &family.roots {
             // One call for all of a group: none of them can fork in between.
@@ -184,11 +187,12 @@ fn look(family: &Family, bounds: Bounds, said: &Mutex<Option<String>>) {
     if let Some((bytes, largest)) = held.last().filter(|_| all > bounds.memory) {
         let name = std::fs::read_to_string(format!("/proc/{}/comm", largest.pid)).unwrap_or_default();
         *lock(said) = Some(format!(
-            "{} of its processes held {} of memory, more than {} (limits.command_memory), so the largest was killed: \
+            "{} of its processes held {} of memory, more than {} (limits.{}_memory), so the largest was killed: \
              {} ({})",
             held.len(),
             human(all),
             human(bounds.memory),
+            bounds.whose,
             crate::text::clean(name.trim().as_bytes()),
             human(*bytes),
         ));

@@ -13,7 +13,7 @@ use crate::{Tool, ToolOutput};
 
 fn bench(processes: u64, mib: u64) -> Bench {
     Bench::new().limits(|l| {
-        l.bounds = Bounds { processes, memory: mib << 20 };
+        l.bounds = Bounds { processes, memory: mib << 20, ..Bounds::default() };
         l.command = Duration::from_secs(100);
     })
 }

@@ -13,6 +13,7 @@ use portable_pty::{CommandBuilder, MasterPty, PtySize, native_pty_system};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
+use super::bounds::{self, Bounds, Guard};
 use super::guardian::Guardian;
 use super::job::lock;
 use super::launch::{self, Exit, Launch};
@@ -190,7 +191,7 @@ impl Host {
         }
         drop(guardian);
         let family = Family { roots: vec![root], marker, ..Family::default() };
-        Hosted { pid: root.0, exit, family, host: self.clone(), over: false }
+        Hosted { pid: root.0, exit, family, host: self.clone(), over: false, guard: None }
     }
 }
 
@@ -217,9 +218,21 @@ pub struct Hosted {
     family: Family,
     host: Host,
     over: bool,
+    guard: Option<Guard>,
 }
 
 impl Hosted {
+    /// From here on it and all that it starts may take no more than this. Must be called in a runtime.
+    pub fn bound(&mut self, bounds: Bounds) {
+        bounds::apply(self.pid, bounds);
+        self.guard = Some(Guard::start(self.family.clone(), bounds, Some(self.exit.clone())));
+    }
+
+    /// What was done about it, if it took too much.
+    pub fn excess(&self) -> Option<String> {
+        self.guard.as_ref()?.said()
+    }
+
     /// Waits for its own end; what it started may live on until [`Hosted::end`].
     pub async fn ended(&mut self) -> Exit {
         match self.exit.wait_for(Option::is_some).await {

@@ -196,6 +196,7 @@ impl Model {
         self.todo = s.todo;
         self.queue = s.queue;
         self.running = s.running;
+        self.session.goal = s.goal.map(|g| *g);
         if event.agent.is_main() {
             self.agents = s.agents;
             self.workflows = s.workflows;
@@ -203,7 +204,6 @@ impl Model {
             self.receipts.retain(|id, _| known.contains(&id));
             self.asks = s.asks;
             self.feed = s.feed;
-            self.session.goal = s.goal.map(|g| *g);
             self.ready = true;
         }
     }

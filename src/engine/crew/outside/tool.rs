@@ -56,9 +56,7 @@ impl Core {
             vendor: None,
         };
         self.outside_flush(Some(call), StopReason::ToolUse);
-        if let Some(child) = &mut self.me.child {
-            child.calls += 1;
-        }
+        self.called();
         let target = self.redact(&tool.target);
         let started =
             ToolEvent::ToolStarted { call_id: tool.id, name: tool.name, arguments, verb: tool.verb, target };

@@ -76,7 +76,7 @@ pub(crate) async fn run(mut run: Run) -> Ending {
         return Ending::new(Status::Failed, "its adapter has no acp section");
     };
     let limits = run.job.limits;
-    let piped = match pipes::start(&run.host, run.launch.clone(), limits.line, limits.output) {
+    let piped = match pipes::start(&run.host, run.launch.clone(), limits) {
         Ok(piped) => piped,
         Err(e) => {
             let why = format!("{} could not be started: {e}", run.launch.program.display());
@@ -122,11 +122,13 @@ pub(crate) async fn run(mut run: Run) -> Ending {
         Err(_) => hosted.exited().map(|e| e.code),
     };
     let grace = if over.is_some() { Duration::ZERO } else { limits.grace };
+    let excess = hosted.excess();
     hosted.end(grace, &run.reins.hard).await;
     writer.abort();
     let errors = errors.text().await;
     let mut ending = judge(result, over, &errors, &run);
     ending.text = updates.text;
+    let ending = run.bounded(ending, excess).await;
     run.miss_all("it ended first").await;
     ending
 }

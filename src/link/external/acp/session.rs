@@ -65,32 +65,47 @@ fn by_key(c: &Client, agent: &Value) -> Option<String> {
 
 /// A new session, or the one to go on with.
 async fn begin(c: &mut Client, agent: &Value) -> Result<Value, Broken> {
-    let cwd = c.run.job.cwd.display().to_string();
-    let Some(id) = c.run.job.resume.clone() else {
-        let opened = c.request("session/new", json!({"cwd": cwd, "mcpServers": []})).await?;
-        match opened["sessionId"].as_str() {
-            Some(id) => id.clone_into(&mut c.session),
-            None => {
-                let message = "it opened a session without an id".into();
-                return Err(Broken::Error(RpcError { code: 0, message, data: Value::Null }));
-            }
-        }
-        return Ok(opened);
-    };
+    let Some(id) = c.run.job.resume.clone() else { return fresh(c).await };
     let can = &agent["agentCapabilities"];
     let method = if can["sessionCapabilities"]["resume"].is_object() {
         "session/resume"
     } else if can["loadSession"] == true {
         "session/load"
     } else {
+        if c.run.job.begin_anew() {
+            c.send_said(Said::Anew).await?;
+            return fresh(c).await;
+        }
         let message = "it cannot go on with an earlier session; start a new one".into();
         return Err(Broken::Error(RpcError { code: 0, message, data: Value::Null }));
     };
+    let cwd = c.run.job.cwd.display().to_string();
     c.muted = true;
     let opened = c.request(method, json!({"sessionId": id, "cwd": cwd, "mcpServers": []})).await;
     c.muted = false;
-    c.session = id;
-    opened
+    match opened {
+        // It knows that session no more.
+        Err(Broken::Error(e)) if !wants_login(&e) && c.run.job.begin_anew() => {
+            c.send_said(Said::Anew).await?;
+            fresh(c).await
+        }
+        opened => {
+            c.session = id;
+            opened
+        }
+    }
+}
+
+/// A session that nothing was said in.
+async fn fresh(c: &mut Client) -> Result<Value, Broken> {
+    let cwd = c.run.job.cwd.display().to_string();
+    let opened = c.request("session/new", json!({"cwd": cwd, "mcpServers": []})).await?;
+    let Some(id) = opened["sessionId"].as_str() else {
+        let message = "it opened a session without an id".into();
+        return Err(Broken::Error(RpcError { code: 0, message, data: Value::Null }));
+    };
+    id.clone_into(&mut c.session);
+    Ok(opened)
 }
 
 /// The value of the option of this category.

@@ -317,6 +317,46 @@ async fn history_is_not_told_again_when_a_session_is_resumed() {
     assert!(log(&fake).contains("session/load"));
 }
 
+/// One that cannot go on with a session, or knows it no more, begins a fresh one that is told of the earlier.
+#[tokio::test]
+async fn one_that_keeps_no_session_is_told_the_talk_again() {
+    let cannot = HELLO.replace(r#""loadSession":true"#, r#""loadSession":false"#);
+    let lost = [
+        HELLO,
+        r#"say '{"id":2,"error":{"code":-32602,"message":"unknown session"}}'; hear
+"#,
+    ]
+    .concat();
+    let opened = |id: u32| {
+        format!(
+            r#"say '{{"id":{id},"result":{{"sessionId":"fresh"}}}}'; hear
+say '{{"id":{},"result":{{"stopReason":"end_turn"}}}}'; hear
+"#,
+            id + 1
+        )
+    };
+    for script in [format!("{cannot}{}", opened(2)), format!("{lost}hear\n{}", opened(3))] {
+        // Each `hear` of theirs reads one line.
+        let script = script.replace("hear\nhear\n", "hear\n");
+        let fake = fake("", &script);
+        let job = |anew: Option<&str>| Job {
+            resume: Some("old".into()),
+            anew: anew.map(str::to_owned),
+            ..fake.job("only the last words")
+        };
+        let (_control, said) = start(job(Some("all of it")), &Host::default()).unwrap();
+        let (said, ending) = all(said).await;
+        assert_eq!(ending.status, Status::Done, "{ending:?} {}", log(&fake));
+        assert!(said.iter().any(|s| matches!(s, Said::Anew)), "{said:?}");
+        assert!(said.iter().any(|s| matches!(s, Said::Session { id: Some(id), .. } if id == "fresh")));
+        let log = log(&fake);
+        assert!(log.contains("all of it") && !log.contains("only the last words"), "{log}");
+        // With nothing to tell it, it fails.
+        let (_control, said) = start(job(None), &Host::default()).unwrap();
+        assert_eq!(all(said).await.1.status, Status::Failed);
+    }
+}
+
 #[tokio::test]
 async fn cancelling_is_told_to_it_and_a_deaf_one_is_ended() {
     let heeds = [

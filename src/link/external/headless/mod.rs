@@ -174,7 +174,7 @@ enum Stop {
 
 async fn turn(run: &mut Run, h: &Headless, prompt: &str, wall: Instant) -> Turn {
     let limits = run.job.limits;
-    let started = pipes::start(&run.host, run.launch.clone(), limits.line, limits.output);
+    let started = pipes::start(&run.host, run.launch.clone(), limits);
     let Piped { mut hosted, mut stdin, mut lines, errors } = match started {
         Ok(piped) => piped,
         Err(e) => {
@@ -204,6 +204,7 @@ async fn turn(run: &mut Run, h: &Headless, prompt: &str, wall: Instant) -> Turn 
         _ => hosted.exited(),
     };
     let grace = if exit.is_some() { Duration::ZERO } else { limits.grace };
+    let excess = hosted.excess();
     hosted.end(grace, &run.reins.hard).await;
     writer.abort();
     let told = records.told(exit.map(|e| e.code));
@@ -211,7 +212,7 @@ async fn turn(run: &mut Run, h: &Headless, prompt: &str, wall: Instant) -> Turn 
     let errors = errors.text().await;
     let mut ending = judge(stop, exit, told, &errors, run);
     ending.exit = exit.map(|e| e.code);
-    Turn { ending, session }
+    Turn { ending: run.bounded(ending, excess).await, session }
 }
 
 async fn read(run: &mut Run, lines: &mut pipes::Lines, records: &mut dyn Records, wall: Instant) -> Stop {

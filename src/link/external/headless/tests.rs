@@ -221,6 +221,41 @@ printf '{"type":"result","subtype":"success","result":"%s"}\n' "$text""#;
 }
 
 #[tokio::test]
+async fn one_that_cannot_resume_is_told_all_again() {
+    let script = "cat; echo \"$*\" >args";
+    for (more, told, args) in
+        [("", "all of it", ""), ("resume = [\"--resume\", \"{session}\"]\n", "the last", "--resume s1")]
+    {
+        let fake = Fake::headless("text", more, script);
+        let job = Job { resume: Some("s1".into()), anew: Some("all of it".into()), ..fake.job("the last") };
+        let (_control, said) = start(job, &Host::default()).unwrap();
+        let (said, ending) = all(said).await;
+        assert_eq!(ending.text, told, "{ending:?}");
+        assert_eq!(said.iter().any(|s| matches!(s, Said::Anew)), args.is_empty());
+        assert_eq!(std::fs::read_to_string(fake.tmp.path().join("args")).unwrap().trim(), args);
+    }
+}
+
+/// Row T6 for programs of others: one that would take the machine is ended, and its end says why.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn t6_a_program_that_takes_too_much_is_ended_and_says_why() {
+    let bomb = "for i in $(seq 300); do setsid sleep 90 & done; wait";
+    let fakes = [
+        Fake::headless("text", "", bomb),
+        Fake::new("[acp]\ncommand = \"PROGRAM\"\ninstall = \"x\"\n", bomb),
+        Fake::new("[pty]\nready = 'never'\n", bomb),
+    ];
+    for fake in fakes {
+        let mut job = fake.job("x");
+        job.limits.bounds.processes = 100;
+        let ending = fake.ending(job).await;
+        assert!(matches!(ending.status, Status::Failed | Status::Crashed), "{ending:?}");
+        let why = "it had more than 100 processes at once (limits.program_processes)";
+        assert!(ending.why.contains(why), "{ending:?}");
+    }
+}
+
+#[tokio::test]
 async fn one_that_stays_waits_for_more() {
     let script = "t=$(cat); echo '{\"type\":\"system\",\"subtype\":\"init\",\"session_id\":\"s\"}'; printf '{\"type\":\"result\",\"result\":\"%s\"}\\n' \"$t\"";
     let fake = Fake::headless("claude", "resume = [\"-r\", \"{session}\"]\n", script);

@@ -127,7 +127,8 @@ pub(crate) fn start(
     };
     let (cols, rows) = (run.job.size.0.max(20), run.job.size.1.max(5));
     let started = run.host.start_in_terminal(run.launch.clone(), cols, rows);
-    let (hosted, terminal) = started.map_err(refused)?;
+    let (mut hosted, terminal) = started.map_err(refused)?;
+    hosted.bound(run.job.limits.bounds);
     let (reader, writer, resizer) = terminal.split();
     let (tx, drawn) = watch::channel(0_u64);
     let screen = Arc::new(Screen {

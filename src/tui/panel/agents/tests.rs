@@ -397,3 +397,43 @@ fn the_background_is_offered_only_to_one_that_somebody_waits_for() {
     r.run("B");
     assert!(r.screen().contains("its parent went on without it"), "{}", r.screen());
 }
+
+#[test]
+fn quitting_says_what_becomes_of_agents_that_rest_and_offers_no_leaving_for_them() {
+    let mut r = Robot::new(118, 25);
+    (r.app.model.ready, r.app.model.detachable) = (true, true);
+    tell(&mut r, child("main/a1", "resting", AgentState::Paused));
+    r.run("ctrl-d");
+    let screen = r.screen();
+    assert!(screen.contains("An agent is paused; nothing of it runs"), "{screen}");
+    assert!(!screen.contains("leave it at work") && !screen.contains("is at work"), "{screen}");
+    r.run("esc");
+    tell(&mut r, child("main/a2", "docs", AgentState::Running));
+    r.run("ctrl-d");
+    let screen = r.screen();
+    assert!(screen.contains("An agent is at work"), "{screen}");
+    assert!(screen.contains("leave it at work"), "{screen}");
+}
+
+#[test]
+fn the_goal_of_an_agent_stands_on_its_row() {
+    use tiller_protocol::{Goal, GoalCheck, GoalState, GoalView};
+    for (width, height) in [(118, 25), (80, 24)] {
+        let mut r = Robot::new(width, height);
+        tell(&mut r, agent("main", None, AgentState::Idle));
+        let mut works = child("main/a1", "tests", AgentState::Running);
+        let goal = Goal { text: "green".into(), check: GoalCheck::Judge, turns: 5, usd: None };
+        let view = GoalView { goal, state: GoalState::Working, done: 2, spent: None, last: String::new() };
+        if let Some(c) = &mut works.child {
+            c.goal = Some(Box::new(view.clone()));
+        }
+        tell(&mut r, works.clone());
+        r.run("ctrl-x 3");
+        assert!(r.screen().contains("goal 2/5"), "{}", r.screen());
+        if let Some(c) = &mut works.child {
+            c.goal = Some(Box::new(GoalView { state: GoalState::Stopped, ..view }));
+        }
+        tell(&mut r, AgentView { state: AgentState::Failed, ..works });
+        assert!(r.screen().contains("goal stopped"), "{}", r.screen());
+    }
+}

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use tiller_protocol::{AgentId, AgentState, AgentView, ChildView, Cost, Receipt, StepState, WorkflowView};
 
 use super::What;
-use crate::header::{money, short};
+use crate::header::{goal, money, short};
 use crate::model::conversation::{Body, State, ToolCell};
 use crate::model::{Model, Process};
 use crate::panel::rows::lasting;
@@ -264,6 +264,7 @@ impl<'a> Tree<'a> {
         let right = [
             (state.trim_end().to_owned(), role),
             receipt,
+            child.and_then(|c| c.goal.as_deref()).map_or((String::new(), Role::Dim), goal),
             (cost(a, sum), Role::Text),
             (tokens, Role::Dim),
             (share, Role::Dim),

@@ -1,0 +1,149 @@
+//! What the store holds of agents, when their rows are shown and when Tiller is killed.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::json;
+use tiller_protocol::{AgentCommand, AgentLimits, AgentState, AgentView, Event, SessionId};
+use tiller_store::AgentRow;
+
+use super::crew::{agent, first, row, state};
+use super::crew_person::{spawn, to};
+use super::money::priced;
+use super::rig::*;
+
+/// How far an agent is in its life.
+fn stage(state: AgentState) -> u8 {
+    match state {
+        AgentState::Queued => 0,
+        AgentState::Idle | AgentState::Running | AgentState::Waiting | AgentState::Paused => 1,
+        _ => 2,
+    }
+}
+
+/// A fact may be shown when it is on disk, and not a moment before.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_row_is_shown_before_it_is_on_disk() {
+    let place = Place::new();
+    let fake = Fake::with(|_, _| says("done"));
+    let mut rig = place.start_with(&fake, |p| p.config.agents.running = 2).await;
+    let session = rig.session();
+    let store = place.parts(&Fake::new([])).store;
+    let written = |view: &AgentView| -> Option<AgentRow> {
+        store.agents(session).unwrap().into_iter().find(|r| r.id == view.id)
+    };
+    let ahead = |e: &Event| {
+        let view = row(e).filter(|v| !v.id.is_main())?;
+        let on_disk = written(&view);
+        let there = on_disk.as_ref().is_some_and(|r| stage(r.state) >= stage(view.state));
+        (!there).then(|| format!("{} is shown as {:?}, and on disk is {on_disk:?}", view.id, view.state))
+    };
+    for n in 0..12 {
+        rig.send(spawn(&format!("part {n}")));
+    }
+    let mut done = 0;
+    while done < 12 {
+        let (early, ended) = rig
+            .until_of("rows", |e| {
+                let view = row(e).filter(|v| !v.id.is_main())?;
+                Some((ahead(e), view.state == AgentState::Done))
+            })
+            .await;
+        assert_eq!(early, None);
+        done += usize::from(ended);
+    }
+    rig.quit().await;
+}
+
+/// Kills it, and opens the session again.
+async fn killed(place: &Place, rig: Rig, fake: &Arc<Fake>, change: fn(&mut crate::Parts)) -> Rig {
+    let (session, mut rig) = (rig.session(), rig);
+    let children: Vec<SessionId> =
+        rig.snapshot().await.agents.iter().filter_map(|a| a.child.clone()?.session).collect();
+    rig.kill().await;
+    place.free(session);
+    children.into_iter().for_each(|c| place.free_if_there(c));
+    let open = |p: &mut crate::Parts| {
+        change(p);
+        p.open = crate::Open::Session(session);
+    };
+    place.start_with(fake, open).await
+}
+
+fn resume() -> tiller_protocol::CommandBody {
+    to(AgentCommand::Resume { id: agent("main/a1") })
+}
+
+/// A model that reads one file again and again; every second request of one run of Tiller hangs.
+fn reads_for_ever() -> Arc<Fake> {
+    Fake::with(|n, r| match first(r).as_str() {
+        "read" if n % 2 == 1 => vec![Step::Hang],
+        _ => calls(&[(&format!("r{n}"), "read_file", read_args("a.txt"))]),
+    })
+}
+
+/// However often Tiller is killed and its agent let go on, it has its requests once.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn requests_calls_and_tokens_are_counted_on_after_each_kill() {
+    let place = Place::new();
+    place.file("a.txt", "A\n");
+    let fake = reads_for_ever();
+    let limits = |p: &mut crate::Parts| {
+        priced(p);
+        p.config.agents.turns = 4;
+    };
+    let mut rig = place.start_with(&fake, limits).await;
+    rig.send(spawn("read"));
+    for run in 1..3 {
+        fake.requested(run * 2).await;
+        // Two requests in each run, the second without an answer.
+        let used = rig
+            .until_of("two requests more", |e| {
+                let used = row(e).filter(|v| v.id == agent("main/a1"))?.child?.used;
+                (used.turns == Some(run as u32 * 2)).then_some(used)
+            })
+            .await;
+        assert_eq!(used.cost.unwrap().0, 120_000 * run as u64, "{used:?}");
+        rig = killed(&place, rig, &fake, limits).await;
+        let view = state(&mut rig, "main/a1", AgentState::Interrupted).await;
+        let used = view.child.unwrap().used;
+        assert_eq!(used, AgentLimits { seconds: used.seconds, ..used });
+        assert_eq!((used.turns, used.tokens), (Some(run as u32 * 2), Some(120 * run as u64)));
+        rig.send(resume());
+    }
+    let failed = state(&mut rig, "main/a1", AgentState::Failed).await.child.unwrap();
+    assert!(failed.result.contains("its limit of 4 requests is reached"), "{}", failed.result);
+    assert_eq!(fake.count(), 4, "nothing was asked beyond that");
+    let store = place.parts(&Fake::new([])).store;
+    let row = store.agents(rig.session()).unwrap().remove(0);
+    assert_eq!(row.report.unwrap()["tool_calls"], json!(2), "one in each run");
+    rig.quit().await;
+}
+
+/// Time at work counts on as well: what was left of it is all that there is.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn its_time_is_counted_on_after_a_quit() {
+    let place = Place::new();
+    let fake = Fake::with(|_, _| vec![Step::Hang]);
+    let limits = |p: &mut crate::Parts| p.config.agents.seconds = 3;
+    let mut rig = place.start_with(&fake, limits).await;
+    let session = rig.session();
+    rig.send(spawn("hang"));
+    fake.requested(1).await;
+    // It works for a while, which is what the test is about.
+    tokio::time::sleep(Duration::from_millis(2_100)).await;
+    rig.quit().await;
+    let open = |p: &mut crate::Parts| {
+        limits(p);
+        p.open = crate::Open::Session(session);
+    };
+    let mut rig = place.start_with(&fake, open).await;
+    let before = state(&mut rig, "main/a1", AgentState::Interrupted).await.child.unwrap().used;
+    assert!(before.seconds.is_some_and(|s| s >= 2), "{before:?}");
+    rig.send(resume());
+    let failed = state(&mut rig, "main/a1", AgentState::Failed).await.child.unwrap();
+    assert!(failed.result.contains("its limit of 3 seconds is reached"), "{}", failed.result);
+    // Anew it would have had three seconds more.
+    assert_eq!(failed.used.seconds, Some(3), "{:?}", failed.used);
+    rig.quit().await;
+}
