@@ -169,7 +169,9 @@ impl Core {
         let (mono, tx) = (self.w.clock.mono(), self.tx.clone());
         let Some(turn) = self.live.as_ref().map(|l| l.no) else { return };
         let Some(child) = &mut self.me.child else { return };
-        child.working = Some(mono);
+        // Turns may follow each other without an end between them.
+        child.worked = child.worked(mono);
+        child.working = (!child.paused).then_some(mono);
         let left =
             child.limits.seconds.map(|m| std::time::Duration::from_secs(m).saturating_sub(child.worked));
         if let Some(left) = left {

@@ -107,9 +107,12 @@ impl Core {
                 member.view.state = AgentState::Interrupted;
                 interrupted.push(row.id.clone());
             }
-            // That it was interrupted is what the store says already.
-            member.disk.shown = Some(Box::new(member.row(self.used_by(&row.id))));
             self.crew.members.insert(row.id.clone(), member);
+            // That it was interrupted is what the store says already.
+            let used = self.used_by(&row.id);
+            if let Some(member) = self.crew.members.get_mut(&row.id) {
+                member.disk.shown = Some(Box::new(member.row(used)));
+            }
             if worked {
                 self.keep_member(&row.id);
             } else {

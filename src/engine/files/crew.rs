@@ -68,15 +68,13 @@ impl CrewSteps {
             all.flat_map(|(of, rows)| rows.into_iter().map(move |row| (of, row))).collect();
         all.retain(|(_, row)| row.id > after && matches!(row.of, StepOf::Call(_) | StepOf::Restore(_)));
         all.sort_by_key(|(_, row)| row.id);
-        // States that were seen, and by whom last; and when each ended last.
+        side_by_side(&mut all);
+        // States that were seen, and by whom last.
         let mut seen: HashMap<String, SessionId> = HashMap::new();
-        let mut ended: HashMap<SessionId, Time> = HashMap::new();
         let mut at: Option<String> = None;
         for (of, row) in &mut all {
-            let beside = row.began.is_some_and(|b| ended.iter().any(|(other, end)| other != of && *end >= b));
-            ended.insert(*of, row.time);
             if let (Some(before), Some(at)) = (&mut row.before, &at) {
-                let left = before != at && (beside || seen.get(before).is_some_and(|other| other != of));
+                let left = before != at && seen.get(before).is_some_and(|other| other != of);
                 seen.insert(before.clone(), *of);
                 if left {
                     before.clone_from(at);
@@ -88,5 +86,33 @@ impl CrewSteps {
             at = Some(row.after.clone());
         }
         all.into_iter().map(|(_, row)| row).collect()
+    }
+}
+
+/// Calls that were under way at the same time: together they lead from where the first of them began to where the last
+/// of them ended, each from the end of the one before it. `all` is in the order of their ends.
+fn side_by_side(all: &mut [(SessionId, StepRow)]) {
+    let mut begun: Vec<(Time, usize)> =
+        all.iter().enumerate().filter_map(|(at, (_, row))| Some((row.began?, at))).collect();
+    begun.sort_unstable();
+    let mut next = 0;
+    while let Some((_, first)) = begun.get(next) {
+        let mut group = vec![*first];
+        let mut end = all[*first].1.time;
+        next += 1;
+        while let Some((_, at)) = begun.get(next).filter(|(began, _)| *began <= end) {
+            group.push(*at);
+            end = end.max(all[*at].1.time);
+            next += 1;
+        }
+        if group.len() == 1 {
+            continue;
+        }
+        let mut before = all[group[0]].1.before.clone();
+        group.sort_unstable();
+        for at in group {
+            let row = &mut all[at].1;
+            row.before = before.replace(row.after.clone());
+        }
     }
 }

@@ -267,7 +267,7 @@ async fn a_program_that_rests_needs_no_process_and_goes_on_where_it_was() {
         }
         _ => None,
     };
-    assert_eq!(rig.until_of("its first words", half).await, "half of it");
+    assert!(rig.until_of("its first words", half).await.starts_with("half"));
     let until = |what: &'static str, done: Box<dyn Fn() -> bool>| async move {
         let end = std::time::Instant::now() + DEADLINE;
         while !done() {
