@@ -153,6 +153,18 @@ impl Running {
             })?),
             None => None,
         };
+        if let Some(it) = &role
+            && let Some(skill) = it.skills.iter().find(|s| roles.skills().get(s).is_none())
+        {
+            let said = format!(
+                "{} begins with a skill that is not here: {}",
+                it.name,
+                roles.skills().no_such(skill)
+            );
+            return Err(Notice::new(NoticeKind::User, said).hint(
+                "skills are folders with a SKILL.md in skills/ of the settings folder or in .tiller/skills/",
+            ));
+        }
         let config = setup.config.config.clone();
         let providers = shared.providers();
         let workspace = Workspace::new(&setup.project)

@@ -194,6 +194,8 @@ pub enum CrewReply {
     Rows {
         rows: Vec<Row>,
         roles: Vec<(String, String)>,
+        /// What they may be taught: names and when they are of use.
+        skills: Vec<(String, String)>,
         left: String,
     },
     Notes(Vec<Note>),
