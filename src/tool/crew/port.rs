@@ -15,10 +15,9 @@ pub struct Brief {
     /// Role (list_agents)
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
-    /// Short name
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
-    /// Or a tier: fast, main, deep
+    /// Or fast, main, deep
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// Only these tools or sets
