@@ -224,7 +224,8 @@ fn keys_of(cols: u16, rows: u16) {
         term.wait(&line, |s| {
             // It is broken where the pane ends.
             let pane = |l: &str| {
-                l.trim_start_matches('│').split('│').next().unwrap_or_default().trim_end().to_owned()
+                let row = l.trim_start_matches('│').split(['│', '├']).next();
+                row.unwrap_or_default().trim_end().to_owned()
             };
             let flat: String = s.lines().map(pane).collect();
             flat.replace(' ', "").contains(&line.replace(' ', ""))
