@@ -155,8 +155,11 @@ impl Core {
         let Some(turn) = self.live.as_ref().map(|l| l.no) else { return };
         let prompt = self.words_for_program();
         let Some(programs) = self.w.programs.clone() else { return };
-        let (cwd, env, auto) =
-            (self.w.workspace.root.clone(), (*self.w.child_env).clone(), self.s.profile == Profile::Full);
+        let (cwd, env, auto) = (
+            self.w.workspace.root.clone(),
+            (*self.w.child_env.now()).clone(),
+            self.s.profile == Profile::Full,
+        );
         let limits = self.me.child.as_ref().map(|c| c.limits).unwrap_or_default();
         if self.s.profile < Profile::Ask {
             let profile = self.s.profile.name();
