@@ -60,7 +60,7 @@ const TEXTS: &[Meaning] = &[
 /// Sections whose names are ours, though the types allow any.
 const NAMES: &[(&str, &[&str])] = &[
     ("budget.tiers", &["fast", "main", "deep"]),
-    ("context.layers", &["prompt", "project", "user", "session", "runtime"]),
+    ("context.layers", &["prompt", "project", "skills", "user", "session", "runtime"]),
 ];
 
 /// Keys that people expect and that are called otherwise, by the end of the unknown one.

@@ -11,6 +11,7 @@
 //! | `narrow` | what a project's file may do |
 //! | `load` | the layers, origins, live reading |
 //! | [`agents`] | agent definitions: Markdown files with front matter |
+//! | [`skills`] | what agents are taught: folders with a SKILL.md |
 //! | [`workflows`] | files of workflows: TOML or YAML |
 //! | `edit`, `keyfile`, `write` | changing a setting, keeping keys, whole-file writes |
 
@@ -24,6 +25,7 @@ mod nearest;
 pub mod places;
 mod problem;
 pub mod schema;
+pub mod skills;
 mod text;
 pub mod workflows;
 mod write;

@@ -14,6 +14,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_current_process_group, kill_process, waitpid};
 use rustix::termios::{OptionalActions, Termios, tcsetattr};
 use signal_hook::consts::{SIGCHLD, SIGCONT, SIGHUP, SIGINT, SIGTERM, SIGTSTP, SIGWINCH};
+use tiller_tui::looking::{Looking, Wants};
 
 use super::line::{self, Lines};
 use super::words::{FromClient, FromHost};
@@ -81,8 +82,8 @@ pub(super) struct Client {
     /// The host, where it is our child.
     child: Option<Pid>,
     inline: bool,
-    /// It looks on: keys are its own, and only leave.
-    watching: bool,
+    /// It looks on, and these keys are its own.
+    watching: Option<Looking>,
     /// How the terminal was.
     before: Option<Termios>,
     front: Front,
@@ -95,18 +96,19 @@ impl Client {
     pub(super) fn of(line: UnixStream, child: Option<Pid>, inline: bool, before: Option<Termios>) -> Self {
         let lines = Lines::default();
         let front = Front::Nothing;
-        Self { line, lines, child, inline, watching: false, before, front, hung_up: false, exit: None }
+        Self { line, lines, child, inline, watching: None, before, front, hung_up: false, exit: None }
     }
 
     /// At somebody else's host. It may draw on its own screen, or on the shell's: switching back is harmless.
     /// `watching`: it draws nothing of its own, but the terminal is this process's to set and to put right.
     pub(super) fn with(line: UnixStream, lines: Lines, before: Option<Termios>, watching: bool) -> Self {
+        let watching = watching.then(Looking::default);
         Self { lines, watching, ..Self::of(line, None, false, before) }
     }
 
     /// Sits there until the host sends it away or ends.
     pub(super) fn run(mut self) -> Ended {
-        if self.watching
+        if self.watching.is_some()
             && let Some(before) = &self.before
         {
             let mut raw = before.clone();
@@ -117,7 +119,7 @@ impl Client {
         }
         match self.sit() {
             Ok(ended) => {
-                if self.watching {
+                if self.watching.is_some() {
                     self.put_right();
                 }
                 ended
@@ -142,19 +144,22 @@ impl Client {
             let stdin = io::stdin();
             let mut fds =
                 vec![PollFd::new(&self.line, PollFlags::IN), PollFd::new(&heard.wake, PollFlags::IN)];
-            if self.watching || matches!(self.front, Front::Text) {
+            if self.watching.is_some() || matches!(self.front, Front::Text) {
                 fds.push(PollFd::from_borrowed_fd(stdin.as_fd(), PollFlags::IN));
             }
-            match poll(&mut fds, None) {
+            let rest = self.watching.as_ref().and_then(Looking::rest);
+            let rest = rest.and_then(|r| Timespec::try_from(r).ok());
+            match poll(&mut fds, rest.as_ref()) {
                 Ok(_) | Err(rustix::io::Errno::INTR) => {}
                 Err(e) => return Err(e.into()),
             }
             let [line, wake, typed] = [0, 1, 2].map(|n| fds.get(n).is_some_and(|f| !f.revents().is_empty()));
             drop(fds);
+            let silent = !(line || wake || typed);
             if wake {
                 heard.drain();
             }
-            if typed && self.typed()? {
+            if (typed || silent) && self.typed(silent)? {
                 return Ok(Ended { code: 0, words: None, failed: false });
             }
             if line && !self.lines.take(&self.line)? {
@@ -243,14 +248,25 @@ impl Client {
         Ok(())
     }
 
-    /// Something was typed below a text, or while looking on; true: that was a wish to leave.
-    fn typed(&mut self) -> io::Result<bool> {
+    /// Something was typed below a text, or while looking on; `silent`: or nothing was, for long enough. True: that
+    /// was a wish to leave.
+    fn typed(&mut self, silent: bool) -> io::Result<bool> {
         let mut bytes = [0u8; 256];
-        let n = rustix::io::read(io::stdin(), &mut bytes).unwrap_or(0);
-        if self.watching {
-            // q, Escape, Ctrl-C, Ctrl-D.
-            let leaves = |b: &u8| [b'q', 0x1b, 3, 4].contains(b);
-            return Ok(n == 0 || bytes.iter().take(n).any(leaves));
+        let n = if silent { 0 } else { rustix::io::read(io::stdin(), &mut bytes).unwrap_or(0) };
+        if let Some(looking) = &mut self.watching {
+            let rows = rustix::termios::tcgetwinsize(io::stdin()).map_or(24, |s| s.ws_row);
+            let wants = looking.keys(bytes.get(..n).unwrap_or_default(), rows);
+            for want in wants {
+                match want {
+                    Wants::Leave => return Ok(true),
+                    Wants::Look(columns, rows) => self.say(&FromClient::Look { columns, rows })?,
+                    Wants::Follow => self.say(&FromClient::Follow)?,
+                }
+            }
+            return Ok(n == 0 && !silent);
+        }
+        if silent {
+            return Ok(false);
         }
         if n == 0 || bytes.iter().take(n).any(|b| *b == b'\n') {
             self.front = Front::Nothing;

@@ -28,6 +28,12 @@ const TERM: i32 = 15;
 /// Reads a variable.
 type Env = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
+/// Longest value that a terminal brings.
+const LONGEST: usize = 4096;
+
+/// Hears which variables a terminal brings, and what they are there.
+type Brought = Box<dyn Fn(&[&str], &BTreeMap<String, String>) + Send + Sync>;
+
 /// The host's end of everything.
 pub(crate) struct Host {
     project: PathBuf,
@@ -36,6 +42,7 @@ pub(crate) struct Host {
     /// The environment at the start, and over it what the terminal that is sat at now brought along.
     env: Env,
     terminal: Mutex<Option<BTreeMap<String, String>>>,
+    brought: OnceLock<Brought>,
     state: Mutex<State>,
     folder: OnceLock<Result<Arc<Folder>, String>>,
     next: AtomicU64,
@@ -71,6 +78,7 @@ impl Host {
             clock,
             env,
             terminal: Mutex::default(),
+            brought: OnceLock::new(),
             state: Mutex::new(state),
             folder: OnceLock::new(),
             next: AtomicU64::new(1),
@@ -88,6 +96,11 @@ impl Host {
             Some(brought) => brought.get(name).cloned(),
             None => (self.env)(name),
         }
+    }
+
+    /// Told of the environment of each terminal that comes, for children that are started from then on.
+    pub(crate) fn on_arrival(&self, tell: Brought) {
+        let _ = self.brought.set(tell);
     }
 
     /// Who sits there at the start, for the screen.
@@ -234,7 +247,7 @@ impl Host {
         to: &UiSender,
         take: bool,
         place: String,
-        env: BTreeMap<String, String>,
+        mut env: BTreeMap<String, String>,
     ) -> io::Result<()> {
         let mut fds = std::mem::take(&mut lines.fds).into_iter();
         let (Some(input), Some(output)) = (fds.next(), fds.next()) else {
@@ -261,6 +274,13 @@ impl Host {
         };
         if let Some(before) = &before.0 {
             before.abandon("somebody else took the screen over");
+        }
+        env.retain(|name, value| {
+            let fits = value.len() <= LONGEST && !value.contains(char::is_control);
+            OF_TERMINAL.contains(&name.as_str()) && fits
+        });
+        if let Some(tell) = self.brought.get() {
+            tell(OF_TERMINAL, &env);
         }
         *self.terminal.lock().unwrap_or_else(PoisonError::into_inner) = Some(env);
         let arrival = Arrival {

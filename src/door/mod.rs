@@ -26,3 +26,4 @@ pub(crate) use client::Ended;
 pub(crate) use folder::Folder;
 pub(crate) use host::Host;
 pub(crate) use twin::{Twin, part};
+pub(crate) use words::About;

@@ -53,6 +53,8 @@ impl Conn {
                 Ok(Some(FromClient::Resized)) => Said::Resized,
                 Ok(Some(FromClient::Continued { stopped })) => Said::Continued(stopped),
                 Ok(Some(FromClient::Stop)) => Said::Stop,
+                Ok(Some(FromClient::Look { columns, rows })) => Said::Look(columns, rows),
+                Ok(Some(FromClient::Follow)) => Said::Follow,
                 Ok(Some(FromClient::Signal { n })) => {
                     self.abandon("the end was asked for");
                     Said::Signal(n)

@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 /// Another number: programs that do not understand each other.
 pub(super) const VERSION: u32 = 1;
 
-/// Variables that tell of a terminal, not of the person. They come with whoever sits at it.
+/// Variables that tell of a terminal and the way to it, not of the person. They come with whoever sits at it, as
+/// tmux's `update-environment` has it.
 pub(super) const OF_TERMINAL: &[&str] = &[
     "TERM",
     "COLORTERM",
@@ -22,8 +23,15 @@ pub(super) const OF_TERMINAL: &[&str] = &[
     "STY",
     "SSH_CONNECTION",
     "SSH_TTY",
+    "SSH_CLIENT",
+    "SSH_AUTH_SOCK",
+    "SSH_AGENT_PID",
     "DISPLAY",
     "WAYLAND_DISPLAY",
+    "XAUTHORITY",
+    "WINDOWID",
+    "KRB5CCNAME",
+    "DBUS_SESSION_BUS_ADDRESS",
     "KITTY_WINDOW_ID",
     "VTE_VERSION",
     "WT_SESSION",
@@ -56,7 +64,7 @@ pub(super) enum Wish {
 }
 
 /// From the client.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(super) enum FromClient {
     Resized,
@@ -68,6 +76,13 @@ pub(super) enum FromClient {
     Signal {
         n: i32,
     },
+    /// Another part of the screen that is looked at: so many columns and rows further.
+    Look {
+        columns: i32,
+        rows: i32,
+    },
+    /// The part in which the cursor is.
+    Follow,
     /// What was run in the foreground has ended; `error`: or was never there.
     Ran {
         code: Option<i32>,

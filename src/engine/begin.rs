@@ -1,5 +1,8 @@
 //! The beginning of a turn, once its words are on disk.
 
+use std::sync::Arc;
+
+use tiller_config::skills::Skill;
 use tiller_protocol::event::TurnEvent;
 use tiller_protocol::{Entry, EventBody};
 
@@ -113,7 +116,26 @@ impl Core {
             crate::crew::identity(&self.me.id, &c.label, name, self.tier())
         });
         let definition = self.me.role.clone();
-        (identity.is_some() || definition.is_some())
-            .then(|| Role { definition, identity: identity.unwrap_or_default() })
+        (identity.is_some() || definition.is_some()).then(|| Role {
+            skills: self.skills(),
+            definition,
+            identity: identity.unwrap_or_default(),
+        })
+    }
+
+    /// What its kind and its task name, each once. A skill that went since then is not there.
+    pub(crate) fn skills(&self) -> Vec<Arc<Skill>> {
+        let roles = self.w.roles();
+        let kind = self.me.role.iter().flat_map(|r| &r.skills);
+        let task = self.me.child.iter().flat_map(|c| &c.skills);
+        let mut all: Vec<Arc<Skill>> = Vec::new();
+        for name in kind.chain(task) {
+            if let Some(skill) = roles.skills().get(name)
+                && !all.contains(skill)
+            {
+                all.push(Arc::clone(skill));
+            }
+        }
+        all
     }
 }

@@ -52,7 +52,7 @@ impl Core {
             limits: Arc::new(crate::world::limits(&self.w.config())),
             spill: self.spill(),
             plans: self.plans(),
-            child_env: Arc::clone(&self.w.child_env),
+            child_env: self.w.child_env.now(),
             state: Arc::clone(&lock(&self.w.tool_state)),
         };
         (cx, live)

@@ -262,7 +262,7 @@ pub(crate) fn world(parts: Parts) -> World {
         places: parts.places,
         clock: parts.clock,
         ids: parts.ids,
-        child_env: Arc::new(parts.child_env),
+        child_env: parts.child_env,
         human: parts.human,
         tools,
         all_tools,

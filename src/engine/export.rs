@@ -32,7 +32,8 @@ impl Core {
             let notice = Notice::new(NoticeKind::User, "sessions cannot be exported from here");
             return self.refuse(client, cause, notice.hint("Use 'tiller sessions export'."));
         };
-        let home = self.w.child_env.iter().find(|(n, _)| n == "HOME").map(|(_, v)| v.as_str());
+        let home = self.w.child_env.now();
+        let home = home.iter().find(|(n, _)| n == "HOME").map(|(_, v)| v.as_str());
         let path = match place(&self.w.workspace.root, home, file) {
             Ok(path) => path,
             Err(why) => return self.refuse(client, cause, why),

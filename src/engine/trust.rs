@@ -19,8 +19,9 @@ pub struct Agreed {
     pub settings: bool,
     /// Kinds of agents that there are from now on; `None`: it brings none.
     pub roles: Option<Definitions>,
-    /// Agents and workflows that it brings.
+    /// Agents, skills and workflows that it brings.
     pub agents: usize,
+    pub skills: usize,
     pub workflows: usize,
     /// What could not be read, each with its place.
     pub wrong: Vec<Notice>,
@@ -64,13 +65,14 @@ impl Core {
     /// The word is kept: rules and settings hold from now on.
     pub(crate) fn trusted(&mut self, yes: bool, result: Result<Agreed, String>) {
         match result {
-            Ok(Agreed { rules, settings, roles, agents, workflows, wrong }) => {
+            Ok(Agreed { rules, settings, roles, agents, skills, workflows, wrong }) => {
                 self.w.permit.add_project(&rules);
                 if let Some(roles) = roles {
                     *self.w.roles.write().unwrap_or_else(std::sync::PoisonError::into_inner) = roles;
                 }
                 let notice = if yes {
-                    let holds = holds(rules.len(), settings, agents, workflows);
+                    let used = [(agents, "agent"), (skills, "skill"), (workflows, "workflow")];
+                    let holds = holds(rules.len(), settings, &used);
                     Notice::new(NoticeKind::Info, format!("this folder is trusted: {holds}"))
                 } else {
                     let said = "nothing that this folder brings is loaded, and you are not asked again";
@@ -93,7 +95,7 @@ impl Core {
 }
 
 /// What a yes brings in.
-fn holds(rules: usize, settings: bool, agents: usize, workflows: usize) -> String {
+fn holds(rules: usize, settings: bool, used: &[(usize, &str)]) -> String {
     let many = |n: usize, one: &str| match n {
         0 => None,
         1 => Some(format!("its {one}")),
@@ -101,8 +103,7 @@ fn holds(rules: usize, settings: bool, agents: usize, workflows: usize) -> Strin
     };
     let settings = settings.then(|| "its settings".to_owned());
     let held: Vec<String> = [many(rules, "rule"), settings.clone()].into_iter().flatten().collect();
-    let used: Vec<String> =
-        [many(agents, "agent"), many(workflows, "workflow")].into_iter().flatten().collect();
+    let used: Vec<String> = used.iter().filter_map(|(n, one)| many(*n, one)).collect();
     let one = held.len() == 1 && rules <= 1 && settings.is_none();
     let held = (!held.is_empty())
         .then(|| format!("{} {} from now on", held.join(" and "), if one { "holds" } else { "hold" }));
@@ -127,7 +128,7 @@ mod tests {
             ((0, false, 2, 3), "its 2 agents and its 3 workflows can be used from now on"),
         ] {
             let (rules, settings, agents, workflows) = given;
-            assert_eq!(holds(rules, settings, agents, workflows), said);
+            assert_eq!(holds(rules, settings, &[(agents, "agent"), (workflows, "workflow")]), said);
         }
     }
 }

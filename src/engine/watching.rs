@@ -235,6 +235,7 @@ impl Core {
                     .set("storm", format!("{} files changed outside under {}", change.count, change.path));
             }
         }
+        self.crew_changed(&seen.changes);
         self.look_for_comments(&seen.changes);
         self.feed.extend(seen.changes.iter().cloned());
         let over = self.feed.len().saturating_sub(FEED);

@@ -11,7 +11,7 @@ use tiller_provider::Providers;
 use tiller_store::Store;
 use tiller_tool::shell::{Bounds, share_of_memory};
 use tiller_tool::state::ToolState;
-use tiller_tool::{Limits, Tool, Workspace};
+use tiller_tool::{ChildEnv, Limits, Tool, Workspace};
 
 /// Whether a person can answer questions. Passed down as a value; never guessed from the environment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,7 +68,7 @@ pub struct Parts {
     pub clock: Arc<dyn Clock>,
     pub ids: Arc<dyn IdSource>,
     /// The whole environment of children: allow-listed, without keys.
-    pub child_env: Vec<(String, String)>,
+    pub child_env: Arc<ChildEnv>,
     pub human: Human,
     pub open: Open,
     /// From the command line; wins over the session's own and the configuration.
@@ -124,7 +124,7 @@ pub(crate) struct World {
     pub(crate) places: Places,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) ids: Arc<dyn IdSource>,
-    pub(crate) child_env: Arc<Vec<(String, String)>>,
+    pub(crate) child_env: Arc<ChildEnv>,
     pub(crate) human: Human,
     pub(crate) tools: Vec<&'static dyn Tool>,
     /// All that there are; agents of the crew may have some that the main one does not see.

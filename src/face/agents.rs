@@ -65,11 +65,17 @@ pub(super) fn list(setup: &Setup, json: bool) -> Result<Exit, Notice> {
     for it in all.iter() {
         text.push_str(&if json { json_line(&**it) } else { row(it) });
     }
-    let left_out = setup.brings.items().iter().filter(|i| i.kind == "agent").count();
+    if !json && all.skills().iter().next().is_some() {
+        text.push_str("\nSkills that agents can be given:\n");
+        for it in all.skills().iter() {
+            text.push_str(&format!("{:24} {:9} {}\n", it.name, it.from.word(), one_line(&it.description)));
+        }
+    }
+    let left_out = setup.brings.items().iter().filter(|i| i.kind == "agent" || i.kind == "skill").count();
     if !status.may_load() && left_out > 0 && !json {
         let files = if left_out == 1 { "1 file".into() } else { format!("{left_out} files") };
         text.push_str(&format!(
-            "\n{files} in .tiller/agents left out: this folder is not trusted (`tiller trust`)\n"
+            "\n{files} of this folder's agents and skills left out: this folder is not trusted (`tiller trust`)\n"
         ));
     }
     let said = say(&text)?;
@@ -94,8 +100,12 @@ fn row(it: &Definition) -> String {
         .file
         .as_ref()
         .map_or_else(String::new, |f| format!("\n    {}", one_line(&f.display().to_string())));
+    let skills = match it.skills.as_slice() {
+        [] => String::new(),
+        names => format!(", taught {}", one_line(&names.join(", "))),
+    };
     format!(
-        "{:14} {:9} {:14} {}\n    {}{file}\n",
+        "{:14} {:9} {:14} {}{skills}\n    {}{file}\n",
         it.name,
         it.from.word(),
         one_line(&model),

@@ -8,8 +8,8 @@ use tiller_protocol::{Notice, NoticeKind};
 use tiller_tui::text::clean;
 
 use super::{Exit, json_line, say};
-use crate::door::Folder;
 use crate::door::visit::{self, Come};
+use crate::door::{About, Folder};
 use crate::wire::Setup;
 
 /// Which one is meant.
@@ -33,25 +33,33 @@ pub(super) fn list(setup: &Setup, json: bool) -> Result<Exit, Notice> {
         return say("No workbench runs.\n");
     }
     let mut text = String::new();
-    for f in &found {
-        let a = &f.about;
-        let screen = match (&a.screen, &a.left) {
-            (Some(s), _) => format!("on {} since {}", clean::plain(&s.place), minute(&s.since)),
-            (None, Some(left)) => format!("left at {}", minute(left)),
-            (None, None) => "left".into(),
-        };
-        let title = if a.title.is_empty() { "(no title yet)" } else { &a.title };
-        text.push_str(&format!(
-            "{}  {}\n  {}\n  at work: {}; {screen}; process {} since {}\n",
-            short(&a.session),
-            clean::plain(title),
-            clean::plain(&a.project),
-            a.work,
-            a.pid,
-            minute(&a.since),
-        ));
-    }
+    found.iter().for_each(|f| text.push_str(&row(&f.about)));
     say(&text)
+}
+
+/// One of them, for people.
+fn row(a: &About) -> String {
+    let screen = match (&a.screen, &a.left) {
+        (Some(s), _) => format!("on {} since {}", clean::plain(&s.place), minute(&s.since)),
+        (None, Some(left)) => format!("left at {}", minute(left)),
+        (None, None) => "left".into(),
+    };
+    let works = a.turn || a.goal || a.agents + a.waiting + a.processes > 0 || a.work != "nothing";
+    let work = match (works || a.busy, a.screen.is_some()) {
+        (true, _) => format!("at work: {}", a.work),
+        (false, true) => "nothing at work".into(),
+        // Between two turns a moment goes by; then it ends by itself.
+        (false, false) => "its work is over, and it ends in a moment".into(),
+    };
+    let title = if a.title.is_empty() { "(no title yet)" } else { &a.title };
+    format!(
+        "{}  {}\n  {}\n  {work}; {screen}; process {} since {}\n",
+        short(&a.session),
+        clean::plain(title),
+        clean::plain(&a.project),
+        a.pid,
+        minute(&a.since),
+    )
 }
 
 /// The id, where there is one already.
@@ -189,4 +197,21 @@ pub(super) fn stop(setup: &Setup, which: &Which<'_>) -> Result<Exit, Notice> {
         ));
     }
     say(&text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_whose_work_is_over_is_not_said_to_be_at_work() {
+        let about = |work: &str, turn| About { work: work.into(), turn, ..About::default() };
+        assert!(row(&about("a turn", true)).contains("  at work: a turn; left; process"));
+        let over = row(&about("nothing", false));
+        assert!(
+            over.contains("its work is over, and it ends in a moment; left") && !over.contains("at work")
+        );
+        let unknown = About { busy: true, ..about("not known", false) };
+        assert!(row(&unknown).contains("at work: not known"), "what does not answer may work");
+    }
 }

@@ -171,8 +171,12 @@ pub(super) fn show(
         })
     });
     let (state, project) = (setup.places.state.clone(), setup.project.clone());
-    let children = crate::wire::child_env(&setup);
-    options.statusline = Some(Arc::new(move |command, state| statusline::run(command, state, &children)));
+    let children = setup.children();
+    options.statusline =
+        Some(Arc::new(move |command, state| statusline::run(command, state, &children.now())));
+    if let Some(host) = host {
+        host.on_arrival(Box::new(setup.brought()));
+    }
     options.prompt = open.prompt.clone();
     options.first = first;
     let again = Arc::clone(&shared);

@@ -45,7 +45,9 @@ fn filed(setup: &Setup, file: &Path) -> Result<Filed, Notice> {
     let (roles, _) = definitions::read(&setup.places.config, &setup.brings, status.may_load());
     let (adapters, env) = (Adapters::load(&[setup.places.config.join("adapters")]), child_env(setup));
     let role = |name: &str| roles.get(name).is_none().then(|| roles.no_such(name));
-    let known = Known { role: &role, cli: &|name: &str| cli(&adapters, name, &env) };
+    let skills = roles.skills();
+    let skill = |name: &str| skills.get(name).is_none().then(|| skills.no_such(name));
+    let known = Known { role: &role, cli: &|name: &str| cli(&adapters, name, &env), skill: &skill };
     let wrong = filed.check(&known);
     if wrong.is_empty() { Ok(filed) } else { Err(told(&wrong)) }
 }

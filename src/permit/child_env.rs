@@ -23,6 +23,8 @@ const NAMES: &[&str] = &[
     "XDG_DATA_DIRS",
     "XDG_CONFIG_DIRS",
     "SSH_AUTH_SOCK",
+    "SSH_AGENT_PID",
+    "XAUTHORITY",
     "CARGO_HOME",
     "RUSTUP_HOME",
     "RUSTUP_TOOLCHAIN",

@@ -61,6 +61,8 @@ pub enum PaneKey {
     PageDown,
     Insert,
     Delete,
+    /// A key of the keypad, by its character; a line feed is its Enter.
+    Pad(char),
 }
 
 /// Keys that are held.

@@ -50,7 +50,7 @@ impl Stamp {
     }
 
     pub(crate) fn file_type(&self) -> FileType {
-        FileType::from_raw_mode(self.mode)
+        FileType::from_raw_mode(self.mode as _)
     }
 
     pub(crate) fn perms(&self) -> u32 {

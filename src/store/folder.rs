@@ -81,6 +81,7 @@ pub(crate) fn network_kind(dir: &Path) -> Option<String> {
 }
 
 /// File systems without dependable shared memory or locks, by `statfs` magic (statfs(2), linux/magic.h).
+#[cfg(any(target_os = "linux", test))]
 pub(crate) fn name_of_magic(magic: u32) -> Option<&'static str> {
     Some(match magic {
         0x0000_6969 => "NFS",

@@ -176,7 +176,7 @@ pub struct ToolCx {
     pub spill: PathBuf,
     /// Folder (0700) of this session's plans; made when first needed.
     pub plans: PathBuf,
-    /// The whole environment of children: allow-listed, without keys.
+    /// The whole environment of children that are started now: allow-listed, without keys.
     pub child_env: Arc<Vec<(String, String)>>,
     /// State that tools keep between calls (shells, background processes), by tool.
     pub state: Arc<crate::state::ToolState>,

@@ -3,6 +3,7 @@
 //! A tool declares what *this very call* touches ([`Tool::access`]), and runs only after the engine has
 //! judged that. It sees its world through [`ToolCx`], never the engine.
 
+mod child_env;
 pub mod crew;
 pub mod cx;
 pub mod files;
@@ -20,6 +21,7 @@ pub mod testing;
 pub mod text;
 pub mod web;
 
+pub use child_env::{ChildEnv, Vars};
 pub use cx::{Limits, Ports, Protected, ToolCx, Workspace};
 pub use files::image_info;
 pub use guard::{access_guarded, run_guarded};

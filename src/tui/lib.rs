@@ -9,7 +9,7 @@
 //! | `route`, [`global`], `asking`, `deadline`, `mouse`, [`ladder`] | what effects do, what can be done from everywhere, when questions open, what Escape does |
 //! | `view`, `frame`, [`layout`], [`header`], [`footer`], `strip`, `toast` | how the whole looks |
 //! | [`output`], [`terminal`], [`notify`] | frames to bytes, the writer thread, the terminal's modes, its window |
-//! | [`seat`], `resting`, `watchers` | who sits at the terminal; leaving the screen at work, and taking it again; who looks on |
+//! | [`seat`], `resting`, `watchers`, [`looking`] | who sits at the terminal; leaving the screen at work, and taking it again; who looks on |
 //! | `stage`, [`pane`] | which agent is on the screen; whose terminal |
 //! | [`statusline`] | a line of the person's own in the header |
 //! | [`plain`] | the linear face: no drawing at all |
@@ -45,6 +45,7 @@ pub mod input;
 pub mod keymap;
 pub mod ladder;
 pub mod layout;
+pub mod looking;
 mod mistakes;
 pub mod model;
 mod mouse;

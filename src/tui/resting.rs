@@ -29,6 +29,14 @@ impl Loop {
                     self.seating.watchers.resized(id);
                     self.app.dirty = true;
                 }
+                Said::Look(columns, rows) => {
+                    self.seating.watchers.look(id, Some((columns, rows)));
+                    self.app.dirty = true;
+                }
+                Said::Follow => {
+                    self.seating.watchers.look(id, None);
+                    self.app.dirty = true;
+                }
                 Said::Gone | Said::Signal(_) => self.seating.watchers.remove(id),
                 Said::Continued(_) | Said::Stop => {}
             },
@@ -89,7 +97,8 @@ impl Loop {
                 self.again();
             }
             Said::Stop if self.seating.here() => self.stop(false),
-            Said::Stop => {}
+            // Whoever sits there sees all of it.
+            Said::Stop | Said::Look(..) | Said::Follow => {}
             Said::Signal(HANGUP) | Said::Gone => self.hang_up(),
             Said::Signal(n) => self.exit = Some(Exit::Signal(n)),
         }

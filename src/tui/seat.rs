@@ -68,6 +68,10 @@ pub enum Said {
     /// Asked from outside to stop.
     Stop,
     Signal(i32),
+    /// Whoever looks on wants another part of the screen: so many columns and rows further.
+    Look(i32, i32),
+    /// The part in which the cursor is.
+    Follow,
     /// It is gone without a word.
     Gone,
 }

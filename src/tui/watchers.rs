@@ -1,4 +1,5 @@
-//! Whoever looks on from another terminal: the same frames, cut to its size, and no keys.
+//! Whoever looks on from another terminal: the same frames, no keys. A smaller window shows the part in which the
+//! cursor is, or the one that was gone to; its last line says which, in place of keys that are not for it.
 
 use std::io::Write;
 use std::os::fd::OwnedFd;
@@ -7,6 +8,7 @@ use std::sync::mpsc::SyncSender;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
+use ratatui::style::{Modifier, Style};
 use rustix::termios::tcgetwinsize;
 use unicode_width::UnicodeWidthStr;
 
@@ -23,6 +25,7 @@ pub(crate) struct Watcher {
     writer: Writer,
     encoder: Encoder,
     buf: Buffer,
+    part: Part,
     /// It could not be drawn on when something changed.
     behind: bool,
 }
@@ -49,7 +52,8 @@ impl Watcher {
     ) -> std::io::Result<Self> {
         let writer = Writer::start(out, tell)?;
         let buf = Buffer::empty(Rect::new(0, 0, 80, 24));
-        Ok(Self { seat, terminal: None, writer, encoder: Encoder::default(), buf, behind: true })
+        let (encoder, part) = (Encoder::default(), Part::default());
+        Ok(Self { seat, terminal: None, writer, encoder, buf, part, behind: true })
     }
 
     /// Its window has another size, perhaps.
@@ -61,17 +65,23 @@ impl Watcher {
         }
     }
 
-    /// Shows what the others see, as far as there is room.
+    /// Shows what the others see: all of it, or a part.
     fn show(&mut self, frame: &Buffer, cursor: Option<Position>) {
         self.behind = !self.writer.ready();
         if self.behind {
             return;
         }
         let area = self.buf.area;
+        // A window of one line has no room for words about it.
+        let told = u16::from(area.height > 1);
+        let room = (area.width, area.height - told);
+        self.part.place(room, frame.area, cursor);
+        let (left, top) = (self.part.left, self.part.top);
         self.buf.reset();
-        for y in 0..area.height.min(frame.area.height) {
-            for x in 0..area.width.min(frame.area.width) {
-                let (Some(from), Some(to)) = (frame.cell((x, y)), self.buf.cell_mut((x, y))) else {
+        for y in 0..room.1.min(frame.area.height.saturating_sub(top)) {
+            for x in 0..room.0.min(frame.area.width.saturating_sub(left)) {
+                let (Some(from), Some(to)) = (frame.cell((x + left, y + top)), self.buf.cell_mut((x, y)))
+                else {
                     continue;
                 };
                 to.clone_from(from);
@@ -81,10 +91,89 @@ impl Watcher {
                 }
             }
         }
+        if told > 0 {
+            let words = self.part.words(room, frame.area);
+            let style = Style::default().add_modifier(Modifier::REVERSED);
+            self.buf.set_style(Rect { y: room.1, height: 1, ..area }, style);
+            self.buf.set_stringn(0, room.1, words, usize::from(area.width), style);
+        }
         let mut out = self.writer.spare();
-        let cursor = cursor.filter(|c| area.contains(*c));
+        let seen = |c: &Position| c.x >= left && c.y >= top && c.x - left < room.0 && c.y - top < room.1;
+        let cursor = cursor.filter(seen).map(|c| Position::new(c.x - left, c.y - top));
         self.encoder.frame(&mut self.buf, cursor, &mut out);
         self.writer.write(out);
+    }
+}
+
+/// Which part of the screen is seen.
+#[derive(Default)]
+struct Part {
+    left: u16,
+    top: u16,
+    /// It was gone to, and does not follow the cursor.
+    still: bool,
+}
+
+/// Cells that stay between the cursor and the edge.
+const MARGIN: u16 = 2;
+
+impl Part {
+    /// Puts it where it belongs, for a window with this room.
+    fn place(&mut self, room: (u16, u16), frame: Rect, cursor: Option<Position>) {
+        if let Some(c) = cursor.filter(|_| !self.still) {
+            self.left = near(self.left, room.0, c.x);
+            self.top = near(self.top, room.1, c.y);
+        }
+        self.left = self.left.min(frame.width.saturating_sub(room.0));
+        // The last line tells the other's keys: it is gone to, not followed into.
+        let last = if self.still { frame.height } else { frame.height.saturating_sub(1) };
+        self.top = self.top.min(last.saturating_sub(room.1));
+    }
+
+    /// Other columns and rows; `None`: it follows again.
+    fn look(&mut self, by: Option<(i32, i32)>) {
+        self.still = by.is_some();
+        if let Some((columns, rows)) = by {
+            let add = |at: u16, n: i32| {
+                u16::try_from((i32::from(at).saturating_add(n)).clamp(0, 4096)).unwrap_or_default()
+            };
+            (self.left, self.top) = (add(self.left, columns), add(self.top, rows));
+        }
+    }
+
+    /// The longest line that fits.
+    fn words(&self, room: (u16, u16), frame: Rect) -> String {
+        if frame.width <= room.0 && frame.height <= room.1 + 1 && self.top == 0 {
+            return " looking on  q leaves".into();
+        }
+        let to = |from: u16, n: u16, all: u16| (from + 1, (from + n).min(all), all);
+        let (c, r) = (to(self.left, room.0, frame.width), to(self.top, room.1, frame.height));
+        let follow = if self.still { "f follows the cursor" } else { "follows the cursor" };
+        let long = format!("columns {}-{} of {}, rows {}-{} of {}", c.0, c.1, c.2, r.0, r.1, r.2);
+        let short = format!("{}-{}/{} {}-{}/{}", c.0, c.1, c.2, r.0, r.1, r.2);
+        let keys = "q leaves  arrows move";
+        let all = [
+            format!(" looking on: {long}  {keys}  {follow}"),
+            format!(" {long}  {keys}  {follow}"),
+            format!(" {short}  {keys}  {follow}"),
+            format!(" {short}  {keys}  {}", if self.still { "f follows" } else { "follows" }),
+            format!(" {short}  {keys}"),
+            format!(" {keys}"),
+        ];
+        all.into_iter().find(|t| t.len() <= usize::from(room.0)).unwrap_or_else(|| " q leaves".into())
+    }
+}
+
+/// The first cell of `room` cells in which `at` is, with as little change as can be.
+fn near(first: u16, room: u16, at: u16) -> u16 {
+    let margin = MARGIN.min(room.saturating_sub(1) / 2);
+    if at < first + margin {
+        // A good piece further, so that the picture does not move with every letter.
+        at.saturating_sub(room / 4)
+    } else if at + margin >= first + room {
+        (at + 1 + margin.max(room / 4)).saturating_sub(room)
+    } else {
+        first
     }
 }
 
@@ -103,6 +192,11 @@ impl Watchers {
 
     pub(crate) fn resized(&mut self, id: u64) {
         self.0.iter_mut().filter(|w| w.seat.id() == id).for_each(Watcher::resized);
+    }
+
+    /// One wants to see another part; `None`: the one with the cursor.
+    pub(crate) fn look(&mut self, id: u64, by: Option<(i32, i32)>) {
+        self.0.iter_mut().filter(|w| w.seat.id() == id).for_each(|w| w.part.look(by));
     }
 
     pub(crate) fn remove(&mut self, id: u64) {
@@ -125,52 +219,5 @@ impl Watchers {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::sync::Mutex;
-    use std::sync::mpsc::sync_channel;
-    use std::time::Duration;
-
-    use super::*;
-
-    struct Nobody;
-
-    impl Seat for Nobody {
-        fn id(&self) -> u64 {
-            7
-        }
-        fn stop(&self, _all: bool) {}
-        fn dump(&self, _text: &str) {}
-        fn leave(&self, _words: &str) {}
-    }
-
-    #[derive(Clone, Default)]
-    struct Bytes(Arc<Mutex<Vec<u8>>>);
-
-    impl Write for Bytes {
-        fn write(&mut self, b: &[u8]) -> std::io::Result<usize> {
-            self.0.lock().unwrap().extend_from_slice(b);
-            Ok(b.len())
-        }
-        fn flush(&mut self) -> std::io::Result<()> {
-            Ok(())
-        }
-    }
-
-    #[test]
-    fn a_smaller_window_sees_the_corner_and_nothing_half() {
-        let (tell, _heard) = sync_channel(8);
-        let bytes = Bytes::default();
-        let mut w = Watcher::with_output(Arc::new(Nobody), bytes.clone(), tell).unwrap();
-        w.buf = Buffer::empty(Rect::new(0, 0, 6, 2));
-        let mut frame = Buffer::empty(Rect::new(0, 0, 20, 5));
-        frame.set_string(0, 0, "abcde\u{6f22}xyz", ratatui::style::Style::default());
-        frame.set_string(0, 4, "below", ratatui::style::Style::default());
-        w.show(&frame, Some(Position::new(15, 4)));
-        assert!(w.writer.settle(Duration::from_secs(5)));
-        let size = |n| std::num::NonZeroU16::new(n).unwrap();
-        let mut vt = vt100::Parser::new(size(2), size(6), 0);
-        vt.process(&bytes.0.lock().unwrap());
-        assert_eq!(vt.screen().contents().trim_end(), "abcde");
-        assert!(vt.screen().hide_cursor(), "the cursor is outside");
-    }
-}
+#[path = "watchers_tests.rs"]
+mod tests;

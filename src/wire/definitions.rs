@@ -1,4 +1,4 @@
-//! Kinds of agents, with what the other rooms know of tools and rules.
+//! Kinds of agents and what they are taught, with what the other rooms know of tools and rules.
 
 use std::path::Path;
 
@@ -8,15 +8,15 @@ use tiller_permit::trust::Brings;
 use tiller_permit::{Effect, Rule, Source};
 use tiller_protocol::Notice;
 
-/// What the folder's files of agents are called in [`Brings`].
-const KIND: &str = "agent";
+/// What the folder's files of agents and of what they are taught are called in [`Brings`].
+const KINDS: [&str; 2] = ["agent", "skill"];
 
 /// Reads them. Those of the folder only when it is trusted, in the form that was looked at. Blocks.
 pub(crate) fn read(config: &Path, brings: &Brings, trusted: bool) -> (Definitions, Vec<Problem>) {
     let project: Vec<ProjectFile<'_>> = brings
         .found
         .iter()
-        .filter(|f| trusted && !brings.too_much && f.item.kind == KIND)
+        .filter(|f| trusted && !brings.too_much && KINDS.contains(&f.item.kind.as_str()))
         .map(|f| ProjectFile { path: &f.item.path, bytes: f.bytes.as_deref() })
         .collect();
     let tools: Vec<&str> = tiller_tool::registry::ALL.iter().map(|t| t.name()).collect();

@@ -1,5 +1,6 @@
 //! What every command needs, read once: folders, the project, settings, environment, clock.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -10,6 +11,7 @@ use tiller_permit::trust::{Brings, Choice, Status, Stored, discover, status};
 use tiller_protocol::{Clock, IdSource, Notice, NoticeKind, RandomIds, SessionId, SystemClock};
 use tiller_provider::registry::key_variables;
 use tiller_store::{Filter, OnFailure, Options, Store, StoreError};
+use tiller_tool::ChildEnv;
 
 use crate::cli::Common;
 
@@ -32,6 +34,7 @@ pub struct Setup {
     /// What the folder brings that could run or loosen a rule.
     pub brings: Brings,
     pub common: Common,
+    children: std::sync::OnceLock<Arc<ChildEnv>>,
 }
 
 /// Bytes of the shortest text that is taken for a key.
@@ -84,7 +87,27 @@ impl Setup {
             clock: Arc::new(SystemClock::default()),
             ids: Arc::new(RandomIds),
             common: common.clone(),
+            children: std::sync::OnceLock::new(),
         })
+    }
+
+    /// The environment of children, shared by all that start some.
+    pub(crate) fn children(&self) -> Arc<ChildEnv> {
+        Arc::clone(self.children.get_or_init(|| ChildEnv::new(super::child_env(self))))
+    }
+
+    /// What children see once another screen has brought `theirs` in place of what `names` were; the list of what
+    /// may pass and the search for keys hold as ever.
+    pub(crate) fn brought(
+        &self,
+    ) -> impl Fn(&[&str], &BTreeMap<String, String>) + Send + Sync + 'static + use<> {
+        let (children, secrets) = (self.children(), self.secrets.clone());
+        let extra = self.config.config.limits.env.clone();
+        move |names, theirs| {
+            let own = super::start::vars().filter(|(n, _)| !names.contains(&n.as_str()));
+            let theirs = theirs.iter().map(|(n, v)| (n.clone(), v.clone()));
+            children.set(tiller_permit::child_env(own.chain(theirs), &extra, &secrets));
+        }
     }
 
     /// The settings' mistakes, as one notice; headless commands stop at it, the screen shows it.

@@ -1,5 +1,6 @@
 //! The engine on threads of its own, made from a [`Setup`].
 
+use std::ffi::OsString;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -153,6 +154,18 @@ impl Running {
             })?),
             None => None,
         };
+        if let Some(it) = &role
+            && let Some(skill) = it.skills.iter().find(|s| roles.skills().get(s).is_none())
+        {
+            let said = format!(
+                "{} begins with a skill that is not here: {}",
+                it.name,
+                roles.skills().no_such(skill)
+            );
+            return Err(Notice::new(NoticeKind::User, said).hint(
+                "skills are folders with a SKILL.md in skills/ of the settings folder or in .tiller/skills/",
+            ));
+        }
         let config = setup.config.config.clone();
         let providers = shared.providers();
         let workspace = Workspace::new(&setup.project)
@@ -189,9 +202,8 @@ impl Running {
                 Arc::new(move |local: &Local| settings::keep_local(&file, local))
             },
         };
-        let child_env = child_env(&setup);
-        let env = Arc::new(child_env.clone());
-        let flows = workflows::source(&setup.places.config, &setup.brings, may_load, env);
+        let child_env = setup.children();
+        let flows = workflows::source(&setup.places.config, &setup.brings, may_load, child_env.now());
         let flows = workflows::with(flows, start.workflow);
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
@@ -281,11 +293,12 @@ fn programs(setup: &Setup) -> tiller_engine::crew::Programs {
 
 /// What every child sees of our environment.
 pub(crate) fn child_env(setup: &Setup) -> Vec<(String, String)> {
-    let all = std::env::vars_os().filter_map(utf8);
-    tiller_permit::child_env(all, &setup.config.config.limits.env, &setup.secrets)
+    tiller_permit::child_env(vars(), &setup.config.config.limits.env, &setup.secrets)
 }
 
-/// Variables that are not UTF-8 are no child's business.
-fn utf8((name, value): (std::ffi::OsString, std::ffi::OsString)) -> Option<(String, String)> {
-    Some((name.into_string().ok()?, value.into_string().ok()?))
+/// Our own environment. Variables that are not UTF-8 are no child's business.
+pub(super) fn vars() -> impl Iterator<Item = (String, String)> {
+    let utf8 =
+        |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value.into_string().ok()?));
+    std::env::vars_os().filter_map(utf8)
 }

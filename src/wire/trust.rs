@@ -57,7 +57,8 @@ pub(super) fn offer(
         }
         let (roles, wrong) = definitions::read(&after.config, &brings, true);
         agreed.agents = roles.iter().filter(|r| r.from == Origin::Project).count();
-        agreed.roles = (agreed.agents > 0).then_some(roles);
+        agreed.skills = roles.skills().iter().filter(|s| s.from == Origin::Project).count();
+        agreed.roles = (agreed.agents + agreed.skills > 0).then_some(roles);
         agreed.wrong.extend(definitions::told(&wrong));
         agreed.workflows = workflows::of_project(&brings).count();
         after.trusted.store(true, Ordering::Relaxed);

@@ -25,12 +25,26 @@ fn definitions_are_listed_and_a_bad_one_is_told_and_hides_none() {
     // The folder's come after the yes.
     assert_eq!(names(&place), built_in);
     let listed = place.ok(&["agents", "list"]);
-    assert!(listed.contains("1 file in .tiller/agents left out") && !listed.contains('\u{1b}'), "{listed}");
+    assert!(
+        listed.contains("1 file of this folder's agents and skills left out") && !listed.contains('\u{1b}'),
+        "{listed}"
+    );
     place.ok(&["trust", "--yes"]);
     let lines = place.lines(&["agents", "list", "--json"]);
     let of = |name: &str| lines.iter().find(|l| l["name"] == name).unwrap();
     assert_eq!((&of("scribe")["from"], &of("coder")["from"]), (&"project".into(), &"user".into()));
     assert_eq!(of("coder")["tier"], "fast");
+    place.file(
+        ".tiller/skills/verse/SKILL.md",
+        "---\nname: verse\ndescription: How verse is made\n---\nRhyme.\n",
+    );
+    let listed = place.ok(&["agents", "list"]);
+    assert!(!listed.contains("How verse is made"), "it came after the yes: {listed}");
+    place.ok(&["trust", "--yes"]);
+    let listed = place.ok(&["agents", "list"]);
+    assert!(
+        listed.contains("Skills that agents can be given:\nverse ") && listed.contains("How verse is made")
+    );
     std::fs::write(own.join("worker.md"), definition("Mine", "toolz: [read]\ntier: fsat")).unwrap();
     let wrong = place.run(&["agents", "list"]);
     assert_eq!(wrong.code, Some(2), "{wrong:?}");
@@ -68,6 +82,24 @@ fn a_turn_as_a_kind_of_agent_has_its_prompt_tools_model_and_limits() {
         bodies[0]["tools"].as_array().unwrap().iter().map(|t| t["name"].as_str().unwrap()).collect();
     assert!(tools.contains(&"read_file") && !tools.contains(&"terminal"), "{tools:?}");
     assert!(!place.work.join("b.txt").exists(), "its profile is stricter than the flag");
+    // It is taught what its file names, or told what is missing.
+    std::fs::write(
+        own.join("taught.md"),
+        definition("Looks", "model: anthropic/claude-haiku-4-5\nskills: [verse]"),
+    )
+    .unwrap();
+    let missing = place.run(&["agents", "run", "taught", "what is here?"]);
+    assert_eq!(missing.code, Some(2), "{missing:?}");
+    assert!(
+        missing.stderr.contains("taught begins with a skill that is not here: there is no skill `verse`")
+    );
+    let skill = place.home.join("config/skills/verse");
+    std::fs::create_dir_all(&skill).unwrap();
+    let text = "---\nname: verse\ndescription: How verse is made\n---\nMake it rhyme.\n";
+    std::fs::write(skill.join("SKILL.md"), text).unwrap();
+    place.ok(&["agents", "run", "taught", "what is here?"]);
+    let system = server.bodies()[2]["system"].to_string();
+    assert!(system.contains("# Skill verse") && system.contains("Make it rhyme."), "{system}");
     let none = place.run(&["agents", "run", "loker", "x"]);
     assert_eq!(none.code, Some(2), "{none:?}");
     assert!(none.stderr.contains("there is no agent `loker`; did you mean `looker`"), "{none:?}");

@@ -324,7 +324,7 @@ fn what_cannot_start_is_told_with_its_step_and_its_line() {
         ("around", ["around.yaml:2:5:", "a -> b -> a"]),
         ("unknown", ["unknown.yaml:3:5:", "b depends on c"]),
         ("missing", ["missing.yaml:3:5:", "goose is not installed"]),
-        ("skilled", ["skilled.yaml:2:5:", "no skill `deploy`"]),
+        ("skilled", ["skilled.yaml:2:5:", "there is no skill `deploy`"]),
     ] {
         say(&mut term, &format!("/workflow {name}"));
         term.wait(why[0], |s| why.iter().all(|w| s.contains(w)));

@@ -91,6 +91,41 @@ fn left_at_work_and_taken_again_on_another_terminal() {
 }
 
 #[test]
+fn children_have_the_environment_of_the_newest_screen() {
+    let (model, mut place) = model();
+    place.set("SSH_AUTH_SOCK", "/tmp/agent.first");
+    place.set("XAUTHORITY", "/tmp/x.first");
+    place.set("DISPLAY", ":1");
+    let mut term = busy(&model, &place);
+    leave(&mut term);
+    place.set("SSH_AUTH_SOCK", "/tmp/agent.second");
+    // What looks like a key stays out, also in a variable that is listed.
+    place.set("WAYLAND_DISPLAY", crate::common::KEY);
+    // Another one's is not a terminal's.
+    place.set("HOME_OF_NOBODY", "x");
+    place.set("DISPLAY", "");
+    let mut term = place.term(&["attach"], 100, 30);
+    term.wait_text("half a draft");
+    go(&place);
+    term.wait_text("All is done now.");
+    term.keys("\x15");
+    term.wait_gone("half a draft");
+    // The shell of before, which goes on; what was set in it stays.
+    let show =
+        "echo $SSH_AUTH_SOCK,$XAUTHORITY,${DISPLAY-none},${WAYLAND_DISPLAY-none},${HOME_OF_NOBODY-none}";
+    for (file, aside) in [("shell.txt", false), ("job.txt", true)] {
+        let call = json!({"command": format!("{show} > {file}"), "background": aside});
+        model.push(Script::new().call("c2", "terminal", call));
+        model.push(Script::new().text(&format!("It is in {file}.")));
+        say(&mut term, &format!("show it by {file}"));
+        term.wait_text(&format!("It is in {file}."));
+        wait(file, || place.work.join(file).exists() && !place.read(file).is_empty());
+        assert_eq!(place.read(file).trim(), "/tmp/agent.second,/tmp/x.first,none,none,none", "{file}");
+    }
+    end(term, &place);
+}
+
+#[test]
 fn the_work_goes_on_ends_by_itself_and_is_told_at_the_next_start() {
     let (model, place) = model();
     let mut term = busy(&model, &place);
@@ -160,14 +195,34 @@ fn another_terminal_may_look_on() {
     let (model, place) = model();
     let first = busy(&model, &place);
     let mut second = place.term(&["attach", "--watch"], 60, 20);
-    second.wait_text("wait for go");
-    // Its keys go nowhere.
-    second.keys("x");
+    // The part with the cursor, and where that is.
+    let screen = second.wait_text("half a draft");
+    let last = |s: &str| s.lines().last().unwrap_or_default().to_owned();
+    assert!(
+        last(&screen).contains(" 1-60/100 11-29/30 ") && last(&screen).contains("arrows move"),
+        "{screen}"
+    );
+    assert!(!screen.contains("wait for go"), "{screen}");
+    // Its keys go nowhere but to the other parts.
+    second.keys("x\x1b[5~\x1b[5~");
+    let screen = second.wait_text("wait for go");
+    assert!(!screen.contains("half a draft") && last(&screen).contains("f follows"), "{screen}");
+    let header = first.screen().lines().next().unwrap_or_default().trim_end().to_owned();
+    second.keys("\x1b[F");
+    let right = header.chars().skip(60).collect::<String>();
+    second.wait("the other end of the first line", |s| s.contains(right.trim()));
     go(&place);
     first.wait_text("All is done now.");
+    second.keys("\x1b[H");
     second.wait_text("All is done now.");
+    second.keys("f");
+    second.wait_text("half a draft");
     assert!(!first.screen().contains("half a draftx"), "{}", first.screen());
-    second.keys("q");
+    // A window with room for all of it shows all of it.
+    second.resize(100, 31);
+    second.wait("all of it", |s| s.contains("All is done now.") && s.contains("half a draft"));
+    assert_eq!(last(&second.screen()).trim_end(), " looking on  q leaves");
+    second.keys("\x1b");
     assert_eq!(second.wait_exit(), 0);
     wait("the terminal as it was", || second.kept().is_empty());
     end(first, &place);

@@ -15,6 +15,7 @@ mod agents_bounds;
 mod agents_inside;
 mod agents_keys;
 mod agents_killed;
+mod agents_panel;
 mod agents_secrets;
 mod branches;
 mod cli;

@@ -192,6 +192,76 @@ fn u8_nothing_that_a_program_asks_of_its_terminal_reaches_the_persons() {
     stop(&mut term, &place);
 }
 
+/// Shows each byte that comes; `q` asks for the next kind of keyboard.
+const KEYBOARDS: &str = r#"stty raw -echo
+printf 'press a key\r\n'
+dd bs=1 count=1 >/dev/null 2>&1
+step=1
+printf 'kitty \033[>7u\033[?u'
+while :; do
+  c=$(dd bs=1 count=1 2>/dev/null | od -An -tx1 | tr -d ' \n')
+  case $step$c in
+    171) step=2; printf ' end\r\nxterm \033[<u\033[>4;2m\033[?4m' ;;
+    271) step=3; printf ' end\r\nkeypad \033[>4m\033=\033[?1h' ;;
+    371) step=4; printf ' end\r\nplain \033>\033[?1l' ;;
+    *) printf %s "$c" ;;
+  esac
+done"#;
+
+/// Keys as a terminal sends them that can tell all apart, and as one that cannot.
+fn keys_of(cols: u16, rows: u16) {
+    let server = server();
+    let place = place(&server, KEYBOARDS);
+    let mut term = opened(&place, cols, rows);
+    enter(&mut term);
+    let line = |start: &str, bytes: &[&str]| {
+        let hex = |s: &&str| s.bytes().map(|b| format!("{b:02x}")).collect::<String>();
+        format!("{start} {}", bytes.iter().map(hex).collect::<String>())
+    };
+    let keys = "\x1b[13;2u\x1b[105;5u\x03\x1b[57414u\x1b[A";
+    let mut shows = |keys: &str, line: String| {
+        term.keys(keys);
+        term.wait(&line, |s| {
+            // It is broken where the pane ends.
+            let pane = |l: &str| {
+                let row = l.trim_start_matches('│').split(['│', '├']).next();
+                row.unwrap_or_default().trim_end().to_owned()
+            };
+            let flat: String = s.lines().map(pane).collect();
+            flat.replace(' ', "").contains(&line.replace(' ', ""))
+        });
+    };
+    // What was asked for and can be had comes as the answer; Ctrl-I is no Tab.
+    shows("", line("kitty", &["\x1b[?5u"]));
+    let told = ["\x1b[?5u", "\x1b[13;2u", "\x1b[105;5u", "\x1b[99;5u", "\x1b[57414u", "\x1b[A"];
+    shows(keys, line("kitty", &told));
+    shows("q", line("xterm", &["\x1b[>4;2m"]));
+    let told = ["\x1b[>4;2m", "\x1b[27;2;13~", "\x1b[27;5;105~", "\x1b[27;5;99~", "\r", "\x1b[A"];
+    shows(keys, line("xterm", &told));
+    shows("q", "keypad".into());
+    shows(keys, line("keypad", &["\n", "\t", "\x03", "\x1bOM", "\x1bOA"]));
+    shows("q", "plain".into());
+    shows(keys, line("plain", &["\n", "\t", "\x03", "\r", "\x1b[A"]));
+    term.keys("\x1d");
+    term.wait("it is released", |s| s.contains("enters") && s.contains("z zoom"));
+    // The person's own keyboard is as it was.
+    let raw = term.raw();
+    for mode in ["\x1b[>7u", "\x1b[>4;2m", "\x1b[>4m", "\x1b=", "\x1b[?1h", "\x1b[?4m"] {
+        assert!(!String::from_utf8_lossy(&raw).contains(mode), "{mode:?}");
+    }
+    stop(&mut term, &place);
+}
+
+#[test]
+fn a_program_gets_the_keys_in_the_form_that_it_asked_for_at_118x25() {
+    keys_of(118, 25);
+}
+
+#[test]
+fn a_program_gets_the_keys_in_the_form_that_it_asked_for_at_80x24() {
+    keys_of(80, 24);
+}
+
 fn stop(term: &mut Term, place: &Place) {
     term.keys("x");
     term.wait_text("stop a1");

@@ -112,7 +112,7 @@ fn browse(cols: u16, lines: u16) {
     term.wait_gone("tree of this project");
     term.wait_text("The file says two.");
 
-    // From a new session to an entry of the first one.
+    // From a new session to an entry of the first one; that one goes into the trash first, and comes back.
     say(&mut term, "/new");
     term.wait_gone("The file says two.");
     model.push(Script::new().text("Good day."));
@@ -121,7 +121,14 @@ fn browse(cols: u16, lines: u16) {
     idle(&term);
     let screen = tree(&mut term, "> hello now");
     assert!(screen.contains("2 sessions") && !screen.contains("write one"), "{screen}");
+    let listed = |place: &Place| place.lines(&["sessions", "list", "--json"]).len();
     term.keys("G");
+    term.keys("x");
+    term.wait("the trash", |s| s.contains("  in the trash") && s.contains("x take back"));
+    crate::common::wait("one less", || listed(&place) == 1);
+    term.keys("x");
+    term.wait("it is back", |s| s.contains("x throw away"));
+    crate::common::wait("both again", || listed(&place) == 2);
     term.keys("\x1b[C");
     term.wait_text("> write one");
     term.keys("j");

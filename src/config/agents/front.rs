@@ -10,11 +10,11 @@ use serde_saphyr::Spanned;
 use crate::problem::Problem;
 
 /// Bytes of a definition at most.
-pub(super) const LARGEST: usize = 256 * 1024;
+pub(crate) const LARGEST: usize = 256 * 1024;
 
 /// A value of the front matter.
 #[derive(Clone, Debug)]
-pub(super) enum Value {
+pub(crate) enum Value {
     Nothing,
     Text(String),
     Bool,
@@ -24,11 +24,11 @@ pub(super) enum Value {
 }
 
 /// Keys in the order of the file.
-pub(super) type Pairs = Vec<(Spanned<String>, Spanned<Value>)>;
+pub(crate) type Pairs = Vec<(Spanned<String>, Spanned<Value>)>;
 
 impl Value {
     /// What it is, in words.
-    pub(super) fn kind(&self) -> &'static str {
+    pub(crate) fn kind(&self) -> &'static str {
         match self {
             Self::Nothing => "nothing",
             Self::Text(_) => "text",
@@ -94,13 +94,13 @@ impl<'de> Deserialize<'de> for Value {
 
 /// A file that was taken apart.
 #[derive(Debug)]
-pub(super) struct Parts {
-    pub(super) pairs: Pairs,
+pub(crate) struct Parts {
+    pub(crate) pairs: Pairs,
     /// Lines of the file before the front matter's first.
-    pub(super) above: usize,
-    pub(super) body: String,
+    pub(crate) above: usize,
+    pub(crate) body: String,
     /// Line of the body's beginning, from 1.
-    pub(super) body_line: usize,
+    pub(crate) body_line: usize,
 }
 
 /// The mark above and below the front matter.
@@ -110,7 +110,7 @@ const FENCE: &str = "---";
 ///
 /// # Errors
 /// What is wrong with it as a whole, with its place.
-pub(super) fn split(path: &Path, bytes: &[u8]) -> Result<Parts, Problem> {
+pub(crate) fn split(path: &Path, bytes: &[u8]) -> Result<Parts, Problem> {
     let at = |line: usize, column: usize, message: String, hint: &str| Problem {
         at: Some((line, column)),
         hint: Some(hint.to_owned()),
@@ -171,7 +171,7 @@ pub(super) fn split(path: &Path, bytes: &[u8]) -> Result<Parts, Problem> {
 }
 
 /// Lines and columns of a text in memory.
-pub(super) fn number(n: u64) -> usize {
+pub(crate) fn number(n: u64) -> usize {
     usize::try_from(n).unwrap_or(usize::MAX)
 }
 

@@ -10,6 +10,7 @@ use super::front::LARGEST;
 use super::words::Known;
 use crate::nearest::nearest;
 use crate::problem::Problem;
+use crate::skills::Skills;
 
 /// The person's folder, in the configuration folder.
 const FOLDER: &str = "agents";
@@ -40,14 +41,17 @@ pub struct ProjectFile<'a> {
     pub bytes: Option<&'a [u8]>,
 }
 
-/// Every definition, by name. Cheap to clone.
+/// Every definition, by name, and the skills that they and their tasks may name. Cheap to clone.
 #[derive(Clone, Debug, Default)]
-pub struct Definitions(Arc<BTreeMap<String, Arc<Definition>>>);
+pub struct Definitions {
+    kinds: Arc<BTreeMap<String, Arc<Definition>>>,
+    skills: Skills,
+}
 
 impl Definitions {
-    /// Reads them. `config` is the person's configuration folder; `project` is empty until the folder is trusted.
+    /// Reads them. `config` is the person's configuration folder; `given`, of the project, is empty until the folder is trusted.
     /// Every mistake is told; what has one is left out, and nothing else is. Blocks.
-    pub fn load(config: &Path, project: &[ProjectFile<'_>], known: &Known<'_>) -> (Self, Vec<Problem>) {
+    pub fn load(config: &Path, given: &[ProjectFile<'_>], known: &Known<'_>) -> (Self, Vec<Problem>) {
         let mut all = BTreeMap::new();
         let mut problems = Vec::new();
         let built_in = BUILT_IN.iter().map(|(stem, text)| File {
@@ -58,12 +62,14 @@ impl Definitions {
         let (user, more) = folder(&config.join(FOLDER));
         problems.extend(more);
         layer(Origin::User, user, known, &mut all, &mut problems);
-        let project = project.iter().filter(|f| is_definition(f.path)).map(|f| File {
+        let project = given.iter().filter(|f| is_definition(f.path)).map(|f| File {
             path: PathBuf::from(f.path),
             content: f.bytes.map(<[u8]>::to_vec).ok_or_else(|| "it is a link, or too large".to_owned()),
         });
         layer(Origin::Project, project.collect(), known, &mut all, &mut problems);
-        (Self(Arc::new(all)), problems)
+        let (skills, more) = Skills::load(config, given);
+        problems.extend(more);
+        (Self { kinds: Arc::new(all), skills }, problems)
     }
 
     /// Only the built-in ones.
@@ -73,17 +79,22 @@ impl Definitions {
 
     /// The one of this name.
     pub fn get(&self, name: &str) -> Option<&Arc<Definition>> {
-        self.0.get(name)
+        self.kinds.get(name)
+    }
+
+    /// What agents may be taught.
+    pub fn skills(&self) -> &Skills {
+        &self.skills
     }
 
     /// By name.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<Definition>> {
-        self.0.values()
+        self.kinds.values()
     }
 
     /// What to say of a name that is none: the nearest, or all.
     pub fn no_such(&self, name: &str) -> String {
-        let names = self.0.keys().map(String::as_str);
+        let names = self.kinds.keys().map(String::as_str);
         match nearest(name, names.clone()) {
             Some(near) => format!("there is no agent `{name}`; did you mean `{near}`?"),
             None => format!("there is no agent `{name}`; there are {}", names.collect::<Vec<_>>().join(", ")),
@@ -122,7 +133,7 @@ fn folder(path: &Path) -> (Vec<File>, Vec<Problem>) {
 }
 
 /// A file's bytes. One that is too large comes with one byte too many, so that it is told as such.
-fn read(path: &Path) -> Result<Vec<u8>, String> {
+pub(crate) fn read(path: &Path) -> Result<Vec<u8>, String> {
     use std::io::Read;
     let meta = std::fs::metadata(path).map_err(|e| e.to_string())?;
     // Reading a pipe would wait for ever.

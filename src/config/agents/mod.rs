@@ -29,11 +29,12 @@
 
 mod check;
 mod form;
-mod front;
+pub(crate) mod front;
 mod load;
 mod words;
 
 pub use form::{Definition, Narrowing, Origin, Pick, Tier, Tools};
+pub(crate) use load::read as read_file;
 pub use load::{Definitions, ProjectFile};
 pub use words::{Known, SETS, set_of};
 

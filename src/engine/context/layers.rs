@@ -2,7 +2,7 @@
 //! are shortened first: their middle is cut out, with a mark. Where there is a fast tier, its summary takes the
 //! place of a file that was cut, before the first message goes out (see `shorten`).
 //!
-//! Skill index, learnings and memory have their places in [`Layer`]'s order and come with their issues.
+//! The index of all skills, learnings and memory have their places in [`Layer`]'s order and come with their issues.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use tiller_config::agents::Definition;
 use tiller_config::schema::Context;
+use tiller_config::skills::Skill;
 use tiller_protocol::view::{GitState, LayerCost};
 use tiller_protocol::{Cost, Profile, Time};
 
@@ -23,17 +24,22 @@ pub const AGENT: &str = include_str!("../../../assets/prompts/agent.md");
 pub enum Layer {
     Prompt,
     Project,
+    Skills,
     User,
     Session,
     Runtime,
 }
 
 impl Layer {
+    const ALL: [Self; 6] =
+        [Self::Prompt, Self::Project, Self::Skills, Self::User, Self::Session, Self::Runtime];
+
     /// Its name in `[context.layers]` and on screen.
     pub fn name(self) -> &'static str {
         match self {
             Self::Prompt => "prompt",
             Self::Project => "project",
+            Self::Skills => "skills",
             Self::User => "user",
             Self::Session => "session",
             Self::Runtime => "runtime",
@@ -45,6 +51,7 @@ impl Layer {
         match self {
             Self::Prompt => 4_000,
             Self::Project => 12_000,
+            Self::Skills => 12_000,
             Self::User => 2_000,
             Self::Session => 1_000,
             Self::Runtime => 2_000,
@@ -79,6 +86,8 @@ pub struct Role {
     pub definition: Option<Arc<Definition>>,
     /// Who it is, in sentences; empty for the main agent.
     pub identity: String,
+    /// What its kind and its task name.
+    pub skills: Vec<Arc<Skill>>,
 }
 
 #[derive(Clone, Debug)]
@@ -170,7 +179,7 @@ impl Layers {
 /// The layers, each within its budget and all within theirs. Reads files: blocks.
 pub fn layers(facts: &Facts, settings: &Context) -> Layers {
     let mut pieces = pieces(facts);
-    for layer in [Layer::Prompt, Layer::Project, Layer::User, Layer::Session, Layer::Runtime] {
+    for layer in Layer::ALL {
         let budget = settings.layers.get(layer.name()).copied().unwrap_or_else(|| layer.budget());
         // The files of one layer share its budget; what one does not use the others may.
         let mut left = budget;
@@ -218,22 +227,32 @@ fn pieces(facts: &Facts) -> Vec<Piece> {
         Some(d) if d.may.is_some() => d.may(layer.name()),
         _ => !(child && layer == Layer::User),
     };
+    for i in project::instructions(&facts.folder).into_iter().filter(|_| may(Layer::Project)) {
+        let path = i.path.display().to_string();
+        let heading = format!("# Project instructions from {path}");
+        add(Layer::Project, path, heading, i.text);
+    }
+    // What it was given by name it gets, whatever its kind says of layers.
+    for skill in facts.role.iter().flat_map(|r| &r.skills) {
+        let path = skill_file(skill, &facts.folder);
+        add(Layer::Skills, path, format!("# Skill {}", skill.name), skill.body.clone());
+    }
     let mut add = |layer, source, heading, text| {
         if may(layer) {
             add(layer, source, heading, text);
         }
     };
-    for i in project::instructions(&facts.folder) {
-        let path = i.path.display().to_string();
-        let heading = format!("# Project instructions from {path}");
-        add(Layer::Project, path, heading, i.text);
-    }
     if let Some(i) = project::read(&facts.config.join("USER.md")) {
         add(Layer::User, i.path.display().to_string(), "# About the person".into(), i.text);
     }
     add(Layer::Session, "built in".into(), "# Session".into(), session(facts));
     add(Layer::Runtime, "built in".into(), "# Environment".into(), runtime(facts));
     out
+}
+
+/// Where a skill is, with its other files beside it.
+fn skill_file(skill: &Skill, folder: &Path) -> String {
+    folder.join(&skill.file).display().to_string()
 }
 
 fn session(facts: &Facts) -> String {

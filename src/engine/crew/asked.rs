@@ -189,7 +189,9 @@ impl Core {
                 seconds: m.report.as_ref().map_or(0.0, |r| r.seconds),
             })
             .collect();
-        let roles = self.w.roles().iter().map(|r| (r.name.clone(), r.description.clone())).collect();
+        let roles = self.w.roles();
+        let skills = roles.skills().iter().map(|s| (s.name.clone(), s.description.clone())).collect();
+        let roles = roles.iter().map(|r| (r.name.clone(), r.description.clone())).collect();
         let caps = &self.w.config().agents;
         let more = caps.total.saturating_sub(self.crew.members.len());
         let mut left = format!("Left: {more} agents, {} at a time", caps.running);
@@ -198,7 +200,7 @@ impl Core {
             left.push_str(", ");
             left.push_str(&money);
         }
-        CrewReply::Rows { rows, roles, left }
+        CrewReply::Rows { rows, roles, skills, left }
     }
 
     fn info(&self, by: &AgentId, name: &str) -> Result<CrewReply, String> {

@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::member::Hands;
-use super::{Child, CrewMsg, Me, world};
+use super::{Child, CrewMsg, Me};
 use crate::bus::Envelope;
 use crate::compose::Goal;
 use crate::core::Core;
@@ -116,7 +116,7 @@ impl Core {
         };
         let (mut core, inbox) = self.new_child(id, w);
         let Some(member) = self.crew.members.get_mut(id) else { return };
-        let message = Message::text(world::task(&member.order.brief));
+        let message = Message::text(core.task(&member.order.brief));
         core.s.id = member.session;
         core.s.title.clone_from(&member.order.label);
         core.s.titled = true;
@@ -175,6 +175,7 @@ impl Core {
             root: self.s.id,
             spawned_by: order.spawned_by,
             label: order.label.clone(),
+            skills: order.brief.skills.clone(),
             purse: Arc::clone(&self.crew.purse),
             most: order.profile,
             limits: order.limits,

@@ -37,6 +37,8 @@ pub(crate) struct Child {
     /// The entry that its session hangs off.
     pub(crate) spawned_by: Option<EntryId>,
     pub(crate) label: String,
+    /// Names of skills that its task gives it.
+    pub(crate) skills: Vec<String>,
     pub(crate) purse: Arc<Purse>,
     /// It never has more than this.
     pub(crate) most: Profile,

@@ -1,5 +1,6 @@
 //! Agents that are programs of other vendors: what they tell becomes entries and events like those of our own.
 
+mod cover;
 mod tool;
 mod words;
 
@@ -7,9 +8,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tiller_link::external::{
-    self, Adapter, Adapters, Ending, Job, Limits, Lookup, Said, Status, ToolUse, Transport,
-};
+use tiller_link::external::{self, Adapter, Adapters, Ending, Job, Limits, Lookup, Said, Status, Transport};
 use tiller_protocol::event::{TurnEvent, TurnStatus};
 use tiller_protocol::{
     Block, Cost, EntryBody, EventBody, ModelRef, Notice, NoticeKind, Profile, StopReason, TodoItem, ToolCall,
@@ -19,6 +18,7 @@ use tiller_store::Call;
 use tiller_tool::shell::Host;
 use tokio_util::task::AbortOnDropHandle;
 
+use self::cover::Open;
 pub(super) use self::tool::diff_of;
 use super::CrewMsg;
 use super::outside_say::Holding;
@@ -56,8 +56,14 @@ pub(crate) struct Outside {
     said: String,
     /// It has said something since the last message to it.
     spoke: bool,
-    /// Tools at work, when each began, and whether it was shown: some tell what they do only a moment later.
-    open: HashMap<String, (ToolUse, Duration, bool)>,
+    /// Tools at work.
+    open: HashMap<String, Open>,
+    /// Calls whose states of the files may be kept at once.
+    room: Arc<tokio::sync::Semaphore>,
+    /// It is at work in its terminal, as who watches the folder was told.
+    covers: bool,
+    /// Its end was held back for what it did last.
+    held: bool,
     /// Bytes of the output of each that were shown, where it tells the whole output again and again.
     told: HashMap<String, usize>,
     /// It has told of what it used: whether it may go on is looked at when it does.
@@ -88,6 +94,9 @@ impl Outside {
             said: String::new(),
             spoke: false,
             open: HashMap::new(),
+            room: cover::room(),
+            covers: false,
+            held: false,
             told: HashMap::new(),
             paid: false,
             unasked: false,
@@ -100,6 +109,11 @@ impl Outside {
     /// While it runs.
     pub(super) fn control(&self) -> Option<&external::Control> {
         self.control.as_ref()
+    }
+
+    /// One of its calls that is at work.
+    pub(super) fn open_call(&mut self, id: &str) -> Option<&mut Open> {
+        self.open.get_mut(id)
     }
 
     /// What it says from here on is another answer.
@@ -117,8 +131,8 @@ impl Core {
     /// What the program does now, for its row.
     pub(crate) fn outside_act(&self) -> Option<String> {
         let outside = self.me.child.as_ref()?.outside.as_ref()?;
-        let newest = outside.open.values().max_by_key(|(_, since, _)| *since);
-        newest.map(|(tool, ..)| format!("{} {}", tool.verb, tool.target))
+        let newest = outside.open.values().max_by_key(|o| o.since);
+        newest.map(|o| format!("{} {}", o.tool.verb, o.tool.target))
     }
 
     /// Gives words to the program. Dropping the turn's stream ends it.
@@ -126,8 +140,11 @@ impl Core {
         let Some(turn) = self.live.as_ref().map(|l| l.no) else { return };
         let (words, anew) = self.words_for_program();
         let Some(programs) = self.w.programs.clone() else { return };
-        let (cwd, env, auto) =
-            (self.w.workspace.root.clone(), (*self.w.child_env).clone(), self.s.profile == Profile::Full);
+        let (cwd, env, auto) = (
+            self.w.workspace.root.clone(),
+            (*self.w.child_env.now()).clone(),
+            self.s.profile == Profile::Full,
+        );
         let limits = self.me.child.as_ref().map(|c| c.limits).unwrap_or_default();
         if self.s.profile < Profile::Ask {
             let profile = self.s.profile.name();
@@ -142,7 +159,7 @@ impl Core {
         let Some(outside) = self.outside() else { return };
         outside.unasked = auto;
         (outside.text, outside.thinking, outside.said, outside.spoke) = Default::default();
-        (outside.pane, outside.holds) = Default::default();
+        (outside.pane, outside.holds, outside.held) = Default::default();
         let mut job_limits = Limits { typing, bounds, ..Limits::default() };
         if limits.seconds.is_some() {
             // Its time is kept here, where rests are left out and it can be raised.
@@ -200,8 +217,18 @@ impl Core {
         if works && let Some(why) = self.outside_overspent() {
             return self.halt(TurnStatus::Limit, super::child::limit(why));
         }
+        let said = match said {
+            Said::Ended(_) => match self.hold_end(turn, said) {
+                Some(said) => said,
+                None => return,
+            },
+            said => said,
+        };
         match said {
             Said::Started { transport, .. } => {
+                // One that tells of no call is at work as long as it runs.
+                let mute = self.outside().is_some_and(|o| o.adapter.is_mute(transport));
+                self.cover_all(mute);
                 let id = self.me.id.clone();
                 self.tell_main(CrewMsg::Theirs {
                     id,
@@ -354,12 +381,13 @@ impl Core {
         let Some(o) = self.outside() else { return };
         (o.control, o.pane, o.holds) = Default::default();
         o.told.clear();
-        let open: Vec<ToolUse> =
-            std::mem::take(&mut o.open).into_values().filter(|t| t.2).map(|t| t.0).collect();
-        for tool in open {
+        let open: Vec<Open> = std::mem::take(&mut o.open).into_values().filter(|o| o.shown).collect();
+        for mut open in open {
+            self.uncover(&mut open, &[]);
             let text = "It ended before this was done.".to_owned();
-            self.outside_result(tool, ToolOutcome::Interrupted, text, None, 0.0);
+            self.outside_result(open, ToolOutcome::Interrupted, text, None, 0.0);
         }
+        self.cover_all(false);
         self.outside_flush(None, stop);
     }
 

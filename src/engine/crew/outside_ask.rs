@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tiller_link::external::{Answer, Ask, Choice, ChoiceKind, FileDiff, Question, ToolUse};
 use tiller_permit::Verdict;
 use tiller_protocol::view::AuditRow;
-use tiller_protocol::{Access, AskBody, AskReply, Decision, Touch};
+use tiller_protocol::{Access, AskBody, AskReply, Decision, ToolOutcome, Touch};
 use tokio::sync::oneshot;
 
 use crate::core::Core;
@@ -23,6 +23,7 @@ impl Core {
         let permit = self.w.permit.clone();
         match ask.what {
             Question::Permission { tool, shown, diffs, .. } => {
+                self.outside_asked(ask.call.as_deref());
                 let (name, touch, access) = access_of(&self.w.workspace.root, &tool, &diffs);
                 let args = args_of(&name, &tool, &shown);
                 let question = judge::Question {
@@ -132,6 +133,32 @@ impl Core {
                 });
             }
         }
+    }
+
+    /// A call that is asked about has its line in the audit by the answer.
+    fn outside_asked(&mut self, call: Option<&str>) {
+        if let Some(open) = call.and_then(|id| self.outside()?.open_call(id)) {
+            open.asked = true;
+        }
+    }
+
+    /// A call that nobody was asked about: its own rules let it. It stands in the audit all the same.
+    pub(super) fn outside_unasked(&mut self, tool: &ToolUse, outcome: ToolOutcome, seconds: f64) {
+        let name = self.outside().map(|o| o.adapter.title.clone()).unwrap_or_default();
+        let args = if tool.target.is_empty() { tool.args.clone() } else { json!({"what": tool.target}) };
+        let audit = AuditRow {
+            time: self.w.clock.now(),
+            session: self.s.id,
+            agent: self.me.id.0.clone(),
+            tool: self.redact(&tool.name),
+            what: crate::job::what(&self.w.redact, &args),
+            decision: "its own".into(),
+            by: format!("{name} did not ask"),
+            seconds,
+            outcome: crate::job::outcome_word(outcome).into(),
+        };
+        let ticket = self.w.store.record_audit(audit);
+        self.saves.push(ticket, After { events: Vec::new(), then: Then::Nothing });
     }
 
     /// Into the audit. What it then did is its own affair, so only a refusal is known to have held.

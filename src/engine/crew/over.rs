@@ -1,11 +1,12 @@
 //! An agent has ended its work.
 
 use tiller_protocol::event::TurnStatus;
-use tiller_protocol::{AgentId, AgentState};
+use tiller_protocol::{AgentId, AgentState, ChangeKind, FileChange, Who};
 use tiller_tool::crew::Report;
 
 use super::msg::Over;
 use crate::core::Core;
+use crate::msg::Msg;
 
 /// Characters of last words that are kept in its row; its session has all.
 const SUMMARY: usize = 20_000;
@@ -67,6 +68,26 @@ impl Core {
         self.muster();
     }
 
+    /// Files that changed while a program of the crew was at work on them count as its work: it tells of none, or not
+    /// of all.
+    pub(crate) fn crew_changed(&mut self, changes: &[FileChange]) {
+        for change in changes.iter().filter(|c| c.kind != ChangeKind::Storm) {
+            let (Who::Shell { agent } | Who::Agent { agent }) = &change.who else { continue };
+            let member = self.crew.members.get_mut(agent).filter(|m| m.order.brief.cli.is_some());
+            let Some(member) = member else { continue };
+            let path = change.path.clone();
+            match (&mut member.report, &member.hands) {
+                (_, Some(hands)) if member.view.state.at_work() => hands.tell(Msg::Touched(vec![path])),
+                (Some(report), _) if !report.files.contains(&path) => {
+                    report.files.push(path);
+                    let id = agent.clone();
+                    self.keep_member(&id);
+                }
+                _ => {}
+            }
+        }
+    }
+
     /// A child's task ended by itself: by an error of its own, or because it was told to.
     pub(crate) fn member_gone(&mut self, id: &AgentId, run: u64) {
         let Some(member) = self.crew.members.get_mut(id) else { return };
@@ -95,7 +116,7 @@ impl Core {
         // A second stop kills.
         let hard = std::mem::replace(&mut member.stopping, true);
         match &member.hands {
-            Some(hands) if queued.is_none() => hands.tell(crate::msg::Msg::Stop { hard }),
+            Some(hands) if queued.is_none() => hands.tell(Msg::Stop { hard }),
             _ => {
                 let over = Over::idle(TurnStatus::Interrupted, None);
                 self.member_over(id, over);

@@ -114,6 +114,11 @@ impl Core {
             _ => String::new(),
         };
         let tx = self.tx.clone();
+        if let Said::State(guess) = &said
+            && self.outside().and_then(|o| o.control()?.looker()).is_some()
+        {
+            self.cover_all(guess.what == Doing::Working);
+        }
         let Some(pane) = self.pane() else { return };
         match said {
             Said::State(guess) => {

@@ -54,15 +54,21 @@ impl Core {
         if brief.goal.trim().is_empty() {
             return Err("there is no goal".into());
         }
-        if let Some(skill) = brief.skills.first() {
-            return Err(tiller_tool::crew::no_skill(skill));
-        }
         let roles = self.w.roles();
+        if let Some(name) = brief.skills.iter().find(|s| roles.skills().get(s).is_none()) {
+            return Err(roles.skills().no_such(name));
+        }
         let brief = self.settled(brief);
         let role = match &brief.agent {
             Some(name) => Some(roles.get(name).cloned().ok_or_else(|| roles.no_such(name))?),
             None => None,
         };
+        if let Some(role) = &role
+            && let Some(name) = role.skills.iter().find(|s| roles.skills().get(s).is_none())
+        {
+            let (kind, why) = (&role.name, roles.skills().no_such(name));
+            return Err(format!("{kind} begins with a skill that is not here: {why}"));
+        }
         let pick = role.as_ref().map(|r| &r.pick);
         let model = match &brief.cli {
             Some(cli) => {

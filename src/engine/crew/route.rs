@@ -162,7 +162,7 @@ impl Core {
         if work && core.s.last_message().is_none() {
             // The same, when only its session was there.
             all.retain(|e| !goes_on(&e.command.body));
-            let task = self.crew.members.get(id).map(|m| super::world::task(&m.order.brief));
+            let task = self.crew.members.get(id).map(|m| core.task(&m.order.brief));
             let message = Message::text(task.unwrap_or_default());
             core.compose(Goal::Prompt { client: None }, vec![(None, message)]);
         }

@@ -7,6 +7,7 @@ use tiller_tool::crew::{Brief, SPECIAL, STARTERS};
 use tiller_tool::{Tool, Workspace};
 
 use super::member::Member;
+use crate::core::Core;
 use crate::world::{World, lock};
 
 /// Tools that only the main agent has, unless a role names them: they are about the person's own state.
@@ -104,8 +105,22 @@ fn named(list: &[String], tool: &str) -> bool {
     list.iter().any(|n| n == tool || n == "all" || Some(n.as_str()) == set)
 }
 
-/// The first message of an agent.
-pub(super) fn task(brief: &Brief) -> String {
+impl Core {
+    /// The first message of this agent. A program of another vendor has no system prompt of ours: what it is taught
+    /// stands here.
+    pub(super) fn task(&self, brief: &Brief) -> String {
+        let mut text = task(brief);
+        if self.me.child.as_ref().is_some_and(|c| c.outside.is_some()) {
+            for skill in self.skills() {
+                text.push_str(&format!("\n\n# Skill {}\n{}", skill.name, skill.body));
+            }
+        }
+        text
+    }
+}
+
+/// What an agent is to do, in words.
+fn task(brief: &Brief) -> String {
     let mut text = brief.goal.trim().to_owned();
     if !brief.context.trim().is_empty() {
         text.push_str("\n\n");

@@ -48,6 +48,13 @@ pub(crate) struct Kept {
 /// The state after a call is being kept.
 pub(crate) struct Waiting(oneshot::Receiver<Result<Kept, SnapshotError>>);
 
+impl Waiting {
+    /// What came of it.
+    pub(crate) async fn kept(self) -> Option<Result<Kept, SnapshotError>> {
+        self.0.await.ok()
+    }
+}
+
 /// A state could not be kept.
 pub(crate) struct NotKept(SnapshotError);
 
@@ -69,19 +76,30 @@ pub(crate) struct Before {
 
 /// Keeps the state before a call. Waited for: the call must not change anything before.
 pub(crate) async fn before(keeper: &Keeper, what: What, watched: Watched, call: String) -> Option<Before> {
-    let kept = keeper
-        .run(move |s| {
-            let before = look(s, &what)?;
-            let others = watched.others(s, &before, StepOf::OthersBeforeCall(call));
-            Ok(Before { id: before.id, began: before.time, others, what, watched })
-        })
-        .await;
-    match kept {
-        Ok(kept) => Some(kept),
-        Err(error) => {
+    kept_before(begin(keeper, what, watched, call)).await
+}
+
+/// A state that is being kept.
+pub(crate) type Beginning = oneshot::Receiver<Result<Before, SnapshotError>>;
+
+/// The same of a call that does not wait for us.
+pub(crate) fn begin(keeper: &Keeper, what: What, watched: Watched, call: String) -> Beginning {
+    keeper.submit(move |s| {
+        let before = look(s, &what)?;
+        let others = watched.others(s, &before, StepOf::OthersBeforeCall(call));
+        Ok(Before { id: before.id, began: before.time, others, what, watched })
+    })
+}
+
+/// What came of it.
+pub(crate) async fn kept_before(beginning: Beginning) -> Option<Before> {
+    match beginning.await {
+        Ok(Ok(kept)) => Some(kept),
+        Ok(Err(error)) => {
             tracing::warn!(%error, "the files before a call were not kept");
             None
         }
+        Err(_) => None,
     }
 }
 
@@ -208,7 +226,7 @@ impl Core {
 
     /// A call is over; what it did to the files comes later.
     pub(crate) fn keep_step(&mut self, call_id: &str, waiting: Waiting) {
-        self.record(StepOf::Call(call_id.to_owned()), async { waiting.0.await.ok() });
+        self.record(StepOf::Call(call_id.to_owned()), waiting.kept());
     }
 
     /// The open session, for telling its own changes from others'.
@@ -223,7 +241,7 @@ impl Core {
 
     /// Writes down what comes, also when the engine is about to end: [`crate::quit`] waits for it. Rows come in the
     /// order in which they were asked for: which changes came after a point is read from it.
-    pub(super) fn record(
+    pub(crate) fn record(
         &mut self,
         of: StepOf,
         kept: impl Future<Output = Option<Result<Kept, SnapshotError>>> + Send + 'static,

@@ -5,14 +5,15 @@ use std::sync::Arc;
 
 use serde_json::json;
 use tiller_link::external::Adapters;
-use tiller_protocol::command::SessionCommand;
-use tiller_protocol::event::{ToolEvent, TurnStatus};
+use tiller_protocol::command::{Query, SessionCommand};
+use tiller_protocol::event::{ReplyEvent, ToolEvent, TurnEvent, TurnStatus};
 use tiller_protocol::{
     AgentCommand, AgentState, AskBody, AskReply, CommandBody, Decision, EventBody, Profile,
 };
 
 use super::crew::{agent, delegate, first, result, state};
 use super::rig::*;
+use super::watch::Scripted;
 use crate::crew::Programs;
 
 /// A program `toy` that is this script, run as aider is.
@@ -322,6 +323,77 @@ async fn output_that_is_told_again_and_again_is_shown_once() {
         })
         .collect();
     assert_eq!(shown, "one two three");
+    rig.quit().await;
+}
+
+/// What a program does by its own rules is its work: in the feed, in its row, in its diff, in the audit, and when the
+/// person goes back.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_program_does_unasked_is_known_as_its_own() {
+    let place = Place::new();
+    let go = place.tmp.path().join("go");
+    let tell = |status: &str| {
+        format!(
+            r#"echo '{{"jsonrpc":"2.0","method":"session/update","params":{{"sessionId":"s1","update":{{"sessionUpdate":"tool_call_update","toolCallId":"t1","title":"make","kind":"execute","status":"{status}","rawInput":{{"command":"make it"}}}}}}}}'
+      "#
+        )
+    };
+    let wait = format!("while [ ! -e {} ]; do sleep 0.02; done; echo made >made.txt\n", go.display());
+    let end = r#"echo '{"jsonrpc":"2.0","id":'$prompt',"result":{"stopReason":"end_turn"}}';;"#;
+    let script = tell("in_progress") + &wait + &tell("completed") + end;
+    let toy = toy(&place, &ACP.replace(&format!("{TOUCH_ASKS};;"), &script));
+    let watcher = Arc::new(Scripted::default());
+    let given = Arc::clone(&watcher) as Arc<dyn crate::Watcher>;
+    let fake = Fake::with(move |_, r| match first(r).as_str() {
+        "go" if result(r).is_none() => delegate(json!([{"goal": "build it", "cli": "toy:acp"}])),
+        _ => says(&result(r).unwrap()),
+    });
+    let mut rig = place
+        .start_with(&fake, |p| {
+            super::files::keeps(&place, p);
+            p.programs = Some(toy);
+            p.watcher = Some(given);
+        })
+        .await;
+    rig.submit("go");
+    rig.until_of("its call", |e| {
+        let start =
+            matches!(&e.body, EventBody::Tool(ToolEvent::ToolStarted { target, .. }) if target == "make it");
+        start.then_some(())
+    })
+    .await;
+    assert_eq!(watcher.told(), ["main/a1 runs make it true"]);
+    std::fs::write(&go, "").unwrap();
+    let text = rig.until_of("the end", |e| match &e.body {
+        EventBody::Turn(TurnEvent::TurnFinished { text, .. }) if e.agent == agent("main") => {
+            Some(text.clone())
+        }
+        _ => None,
+    });
+    let text = text.await;
+    assert!(text.contains(r#""files":["made.txt"]"#), "{text}");
+    assert_eq!(watcher.told(), ["main/a1 runs make it true", "main/a1 runs make it false"]);
+    let done = state(&mut rig, "main/a1", AgentState::Done).await;
+    assert_eq!(done.child.unwrap().files, 1);
+    // A change that is seen a moment later counts, too; once.
+    watcher.sees_of(&agent("main/a1"), ["made.txt", "late.txt"]);
+    let files = |e: &tiller_protocol::Event| super::crew::row(e)?.child.map(|c| c.files).filter(|n| *n > 1);
+    assert_eq!(rig.until_of("one more", files).await, 2);
+    let message = super::files::messages(&mut rig).await[0];
+    let ReplyEvent::RestorePreviewReply { preview, .. } =
+        rig.query(Query::RestorePreview { entry: message }).await
+    else {
+        panic!("no preview")
+    };
+    let files: Vec<_> = preview.files.iter().map(|f| (f.path.as_str(), f.conflict.is_some())).collect();
+    assert_eq!(files, [("made.txt", false)], "nobody else's");
+    let rows = place.parts(&Fake::new([])).store.audit(None, "", 10).unwrap();
+    let row = rows.iter().find(|r| r.agent == "main/a1").unwrap();
+    assert_eq!(
+        (row.decision.as_str(), row.by.as_str(), row.outcome.as_str()),
+        ("its own", "Toy did not ask", "ok")
+    );
+    assert!(row.what.contains("make it"), "{row:?}");
     rig.quit().await;
 }
 

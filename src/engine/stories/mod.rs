@@ -14,6 +14,7 @@ mod crew_outside;
 mod crew_pane;
 mod crew_person;
 mod crew_races;
+mod crew_skills;
 mod crew_trials;
 mod fake;
 mod faults;

@@ -85,7 +85,7 @@ impl Place {
             places,
             clock: Arc::new(SystemClock::default()),
             ids: Arc::new(RandomIds),
-            child_env: vec![("PATH".into(), "/usr/bin:/bin".into())],
+            child_env: tiller_tool::ChildEnv::new(vec![("PATH".into(), "/usr/bin:/bin".into())]),
             human: Human::Present,
             open: Open::New,
             model: Some(ModelRef("fake/m".into())),

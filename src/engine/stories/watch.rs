@@ -19,7 +19,7 @@ use crate::{Changed, Human, Outside, Seen, Sink, Watcher};
 
 /// A watcher that sees what the test says, and keeps what it is told.
 #[derive(Default)]
-struct Scripted {
+pub(super) struct Scripted {
     sink: Mutex<Option<Sink>>,
     told: Mutex<Vec<String>>,
     /// What it says when it is asked next.
@@ -30,6 +30,17 @@ struct Scripted {
 impl Scripted {
     fn sees(&self, seen: Seen) {
         assert!(lock(&self.sink).as_ref().unwrap()(seen));
+    }
+
+    /// What it was told.
+    pub(super) fn told(&self) -> Vec<String> {
+        lock(&self.told).clone()
+    }
+
+    /// It sees that a command of this agent's changed these.
+    pub(super) fn sees_of<const N: usize>(&self, agent: &AgentId, paths: [&str; N]) {
+        let changes = paths.map(|path| change(path, Who::Shell { agent: agent.clone() })).into();
+        self.sees(Seen { changes, ..Seen::default() });
     }
 
     fn say(&self, text: String) {

@@ -45,7 +45,7 @@ pub use quoted::quoted;
 pub use result::AgentResult;
 pub use send::SendToAgent;
 pub use spawn::SpawnAgent;
-pub use task::{Review, Task, no_skill};
+pub use task::{Review, Task};
 pub use wait::WaitAgents;
 pub use workflow::Workflow;
 
@@ -64,7 +64,7 @@ fn said(reply: CrewReply, cx: &ToolCx) -> ToolOutput {
         CrewReply::Report(report) => json(&*report, cx),
         CrewReply::Reports(reports) => json(&reports, cx),
         CrewReply::Notes(notes) => json(&notes, cx),
-        CrewReply::Rows { rows, roles, left } => {
+        CrewReply::Rows { rows, roles, skills, left } => {
             let mut lines: Vec<String> = rows
                 .iter()
                 .map(|r| {
@@ -82,6 +82,10 @@ fn said(reply: CrewReply, cx: &ToolCx) -> ToolOutput {
             lines.push(left);
             lines.push("Roles:".into());
             lines.extend(roles.iter().map(|(name, what)| format!("{name}: {what}")));
+            if !skills.is_empty() {
+                lines.push("Skills:".into());
+                lines.extend(skills.iter().map(|(name, what)| format!("{name}: {what}")));
+            }
             ToolOutput::text(crate::output::bound(lines.join("\n"), cx))
         }
     }

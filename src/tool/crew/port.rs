@@ -15,10 +15,9 @@ pub struct Brief {
     /// Role (list_agents)
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
-    /// Short name
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
-    /// Or a tier: fast, main, deep
+    /// Or fast, main, deep
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// Only these tools or sets
@@ -194,6 +193,8 @@ pub enum CrewReply {
     Rows {
         rows: Vec<Row>,
         roles: Vec<(String, String)>,
+        /// What they may be taught: names and when they are of use.
+        skills: Vec<(String, String)>,
         left: String,
     },
     Notes(Vec<Note>),

@@ -24,7 +24,6 @@ struct Args {
 #[expect(dead_code, reason = "only its schema is used")]
 struct Shown {
     goal: String,
-    /// All it must know
     context: Option<String>,
 }
 

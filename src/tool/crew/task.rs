@@ -78,11 +78,6 @@ pub(super) fn name(at: usize, task: &Task) -> String {
     task.id.clone().filter(|id| !id.is_empty()).unwrap_or_else(|| (at + 1).to_string())
 }
 
-/// What is said of a skill that a task names.
-pub fn no_skill(name: &str) -> String {
-    format!("there is no skill `{name}` here; leave skills out, and write what it must know into context")
-}
-
 /// Names are unique and known, nothing waits for itself, and there is something to do.
 ///
 /// # Errors
@@ -98,9 +93,6 @@ pub(super) fn check(tasks: &[Task]) -> Result<(), String> {
     for (at, task) in tasks.iter().enumerate() {
         if task.brief.goal.trim().is_empty() {
             return Err(format!("task {} has no goal", at + 1));
-        }
-        if let Some(skill) = task.brief.skills.first() {
-            return Err(format!("task {}: {}", name(at, task), no_skill(skill)));
         }
         if task.retries > RETRIES {
             return Err(format!("task {}: at most {RETRIES} retries", at + 1));

@@ -27,6 +27,7 @@ pub struct Workflow {
 pub struct Known<'a> {
     pub role: &'a dyn Fn(&str) -> Option<String>,
     pub cli: &'a dyn Fn(&str) -> Option<String>,
+    pub skill: &'a dyn Fn(&str) -> Option<String>,
 }
 
 /// What is wrong, and with which step.
@@ -85,7 +86,7 @@ impl Workflow {
         by_id.or_else(|| name.parse::<usize>().ok()?.checked_sub(1))
     }
 
-    /// Roles that there are not, programs that are missing.
+    /// Roles and skills that there are not, programs that are missing.
     fn unknown(&self, known: &Known<'_>) -> Vec<Wrong> {
         let mut wrong = Vec::new();
         for (at, step) in self.steps.iter().enumerate() {
@@ -95,6 +96,7 @@ impl Workflow {
             let clis = [step.brief.cli.as_deref(), review.and_then(|r| r.cli.as_deref())];
             let said = roles.into_iter().flatten().filter_map(|r| (known.role)(r));
             let said = said.chain(clis.into_iter().flatten().filter_map(|c| (known.cli)(c)));
+            let said = said.chain(step.brief.skills.iter().filter_map(|s| (known.skill)(s)));
             wrong.extend(said.map(|why| Wrong { step: Some(at), message: format!("step {id}: {why}") }));
         }
         wrong

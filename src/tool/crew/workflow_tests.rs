@@ -9,6 +9,7 @@ fn wrong(steps: Value) -> Vec<(Option<usize>, String)> {
     let flow: Workflow = serde_json::from_value(json!({"name": "n", "steps": steps})).unwrap();
     let known = Known {
         role: &|name| (name != "coder").then(|| format!("there is no agent `{name}`")),
+        skill: &|name| (name != "deploy").then(|| format!("there is no skill `{name}`")),
         cli: &|name| (name != "claude").then(|| format!("{name} is not installed")),
     };
     let wrong = flow.check(&known).err().unwrap_or_default();
@@ -32,6 +33,11 @@ fn each_mistake_names_its_step() {
         (json!([step("a", json!(["b"])), step("b", json!(["a"]))]), None, "a -> b -> a"),
         (json!([{"id": "a", "goal": "g", "agent": "codr"}]), Some(0), "step a: there is no agent `codr`"),
         (json!([{"id": "a", "goal": "g", "cli": "codex"}]), Some(0), "step a: codex is not installed"),
+        (
+            json!([{"id": "a", "goal": "g", "skills": ["deploi"]}]),
+            Some(0),
+            "step a: there is no skill `deploi`",
+        ),
         (json!([{"id": "a", "goal": "g", "review": {"by": "x"}}]), Some(0), "no agent `x`"),
         (json!([{"id": "a", "goal": "g", "review": {"rounds": 0}}]), Some(0), "0 rounds of review"),
         (json!([{"id": "a", "goal": "g", "retries": 6}]), Some(0), "at most 5 retries"),

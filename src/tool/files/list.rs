@@ -33,7 +33,7 @@ pub struct ListDir;
 struct Args {
     #[serde(default)]
     path: Option<String>,
-    /// Also what is ignored
+    /// Ignored ones, too
     #[serde(default)]
     all: bool,
 }

@@ -45,7 +45,7 @@ struct Args {
     context: Option<usize>,
     #[serde(default)]
     ignore_case: bool,
-    /// Also what is ignored
+    /// Ignored ones, too
     #[serde(default)]
     all: bool,
 }

@@ -23,11 +23,13 @@ struct Args {
     question: String,
     #[serde(default)]
     choices: Vec<String>,
+    // True where it is left out, which is as good as always meant.
     #[serde(default)]
+    #[schemars(skip)]
     allow_freetext: Option<bool>,
     #[serde(default)]
     multiple: bool,
-    /// Index, taken when nobody can answer
+    /// Index, if nobody can answer
     #[serde(default)]
     default: Option<usize>,
 }

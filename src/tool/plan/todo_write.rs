@@ -17,7 +17,7 @@ pub struct TodoWrite;
 #[serde(deny_unknown_fields)]
 struct Args {
     todos: Vec<Given>,
-    /// Update by id and append; else the list is replaced
+    /// Update by id and append; else replace
     #[serde(default)]
     merge: bool,
 }

@@ -24,7 +24,9 @@ struct Args {
     /// user, assistant, tool, summary, note
     #[serde(default)]
     role_filter: Vec<String>,
+    // Rarely needed; every byte of the schema is sent with every session.
     #[serde(default)]
+    #[schemars(skip)]
     limit: Option<u32>,
     // Told with a result that goes on.
     #[serde(default)]
@@ -34,6 +36,7 @@ struct Args {
     #[serde(default)]
     since: Option<String>,
     #[serde(default)]
+    #[schemars(skip)]
     until: Option<String>,
     /// Folder, or "all"
     #[serde(default)]

@@ -35,7 +35,7 @@ impl ShellPool {
         self.check_open()?;
         let program =
             quiet::find("bash", &env).or_else(|| quiet::find("sh", &env)).ok_or(ShellError::Missing)?;
-        let exports = String::from_utf8_lossy(&self.exports(&cx.agent).await).into_owned();
+        let exports = String::from_utf8_lossy(&self.exports(cx).await).into_owned();
         let marker = self.fresh_marker();
         env.push(("TILLER_CHILD".into(), marker.clone()));
         // The exports are handed over in a variable, so that the command stays exactly what was approved.

@@ -54,7 +54,11 @@ pub fn share_of_memory(percent: u64) -> u64 {
 }
 
 /// Of a process that was just started: it and all that it starts go first when memory runs out, and its user cannot
-/// have many more processes than there are now. Best effort.
+/// have many more processes than there are now. Best effort, and nothing where there is no `/proc`.
+#[cfg_attr(
+    not(target_os = "linux"),
+    expect(unused_variables, reason = "only Linux can do this from outside")
+)]
 pub(crate) fn apply(pid: i32, bounds: Bounds) {
     let path = format!("/proc/{pid}/oom_score_adj");
     let now = std::fs::read_to_string(&path).ok().and_then(|t| t.trim().parse::<i32>().ok());

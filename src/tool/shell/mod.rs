@@ -9,7 +9,7 @@
 //! | `local`, `boot.sh`, `report` | the shell of this machine and its loop |
 //! | `background`, `pty`, `screen` | starting jobs; terminals and their emulation |
 //! | `capture`, `leftover`, `progress` | output in bounded memory, after the end, and live |
-//! | `launch`, `quiet` | a session of its own; an environment in which nothing asks |
+//! | `launch`, `quiet`, `fresh` | a session of its own; an environment in which nothing asks; a new one |
 //! | `bounds` | how many processes and how much memory a command may take |
 //! | `hosted` | programs of other vendors, with or without a terminal |
 //! | `procs`, `end`, `guardian` | who is ours; TERM, grace, KILL; our own sudden death |
@@ -22,6 +22,7 @@ mod background;
 mod bounds;
 mod capture;
 mod end;
+mod fresh;
 mod guardian;
 mod hints;
 mod hosted;

@@ -11,6 +11,7 @@ use tiller_protocol::AgentId;
 
 use super::backend::{Backend, Ended, How, Line, Shell, ShellError, Sink, Start};
 use super::end::{self, Morgue};
+use super::fresh;
 use super::guardian::Guardian;
 use super::job::{Job, lock};
 use super::launch::{NoSandbox, Sandbox};
@@ -32,6 +33,8 @@ const ENDED: usize = 1000;
 struct Slot {
     shell: Option<Box<dyn Shell>>,
     exports: Vec<u8>,
+    /// What shell and exports began with.
+    env: Option<Arc<Vec<(String, String)>>>,
 }
 
 /// What runs for a session. Cheap to make; the first command starts the first process.
@@ -164,12 +167,27 @@ impl ShellPool {
         if self.closed.load(Ordering::Acquire) { Err(ShellError::Closed) } else { Ok(()) }
     }
 
-    /// The exported variables that the agent's shell told last, as shell code.
-    pub(crate) async fn exports(&self, agent: &AgentId) -> Vec<u8> {
-        let slot = lock(&self.slots).get(agent).cloned();
-        match slot {
-            Some(slot) => slot.lock().await.exports.clone(),
-            None => Vec::new(),
+    /// The exported variables that the agent's shell told last, as shell code, and what is new since.
+    pub(crate) async fn exports(&self, cx: &ToolCx) -> Vec<u8> {
+        let slot = lock(&self.slots).get(&cx.agent).cloned();
+        let Some(slot) = slot else { return Vec::new() };
+        let slot = slot.lock().await;
+        let mut code = slot.exports.clone();
+        if let Some(line) = slot.env.as_deref().and_then(|old| fresh::change(old, &cx.child_env)) {
+            code.push(b'\n');
+            code.extend_from_slice(line.as_bytes());
+        }
+        code
+    }
+
+    /// Tells a shell that runs what another screen has brought.
+    async fn refresh(&self, slot: &mut Slot, cx: &ToolCx) -> Result<(), ShellError> {
+        let old = slot.env.replace(Arc::clone(&cx.child_env));
+        let same = old.as_ref().is_none_or(|old| Arc::ptr_eq(old, &cx.child_env));
+        let line = old.filter(|_| !same).and_then(|old| fresh::change(&old, &cx.child_env));
+        match (line, slot.shell.as_mut()) {
+            (Some(line), Some(shell)) => shell.whisper(&line).await.map(|_| ()),
+            _ => Ok(()),
         }
     }
 
@@ -192,6 +210,7 @@ impl ShellPool {
         if slot.shell.is_none() {
             self.open(&mut slot, &before, cx).await?;
         }
+        self.refresh(&mut slot, cx).await?;
         if let Some(folder) = &folder {
             self.visit(&mut slot, folder, &before, cx).await?;
         }

@@ -25,7 +25,7 @@ pub struct WebFetch;
 #[serde(deny_unknown_fields)]
 struct Args {
     url: String,
-    /// As it is, not Markdown
+    /// Not as Markdown
     #[serde(default)]
     raw: bool,
 }

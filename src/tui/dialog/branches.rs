@@ -215,15 +215,11 @@ impl Source for Branches {
         }
     }
 
-    fn hints(&self) -> Vec<Hint> {
-        let all = if self.archived { "hide put away" } else { "show all" };
-        vec![
-            Hint::of("branches.new"),
-            Hint::of("branches.name"),
-            Hint::of("branches.carry"),
-            Hint::of("branches.archive"),
-            Hint::as_("branches.archived", all),
-        ]
+    fn hints(&self, any: bool) -> Vec<Hint> {
+        let all = Hint::as_("branches.archived", if self.archived { "hide put away" } else { "show all" });
+        let of_row = ["branches.name", "branches.carry", "branches.archive"];
+        let of_row = of_row.into_iter().filter(|_| any).map(Hint::of);
+        [Hint::of("branches.new")].into_iter().chain(of_row).chain([all]).collect()
     }
 
     fn preview(&self, item: &Item) -> Option<String> {

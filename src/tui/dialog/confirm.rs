@@ -25,7 +25,7 @@ pub struct Confirm {
     title: String,
     text: String,
     yes: (String, Vec<Effect>),
-    other: Option<(String, Vec<Effect>)>,
+    other: Option<(&'static str, Vec<Effect>)>,
     /// 0 is "no".
     focus: usize,
 }
@@ -38,14 +38,14 @@ impl Confirm {
 
     /// A third way.
     #[must_use]
-    pub fn otherwise(mut self, name: &str, then: Vec<Effect>) -> Self {
-        self.other = Some((name.into(), then));
+    pub fn otherwise(mut self, name: &'static str, then: Vec<Effect>) -> Self {
+        self.other = Some((name, then));
         self
     }
 
     fn buttons(&self) -> Vec<(&'static str, String)> {
         let mut all = vec![("n", "no".to_owned()), ("y", self.yes.0.clone())];
-        all.extend(self.other.as_ref().map(|(name, _)| ("o", name.clone())));
+        all.extend(self.other.as_ref().map(|(name, _)| ("o", (*name).to_owned())));
         all
     }
 
@@ -158,9 +158,7 @@ impl Panel for Confirm {
 
     fn hints(&self, _model: &Model) -> Vec<Hint> {
         let mut all = vec![Hint::of("confirm.no"), Hint::of("confirm.yes")];
-        if self.other.is_some() {
-            all.push(Hint::of("confirm.other"));
-        }
+        all.extend(self.other.as_ref().map(|(name, _)| Hint::as_("confirm.other", name)));
         all
     }
 

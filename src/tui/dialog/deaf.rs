@@ -1,4 +1,5 @@
-//! The time in which a question takes no keys: after it appears or changes, and after the focus returns.
+//! The time in which a question takes no keys: after it appears or changes, after the focus returns, and after a
+//! letter that means nothing to it, which is a word that somebody types without looking.
 //! It counts from the frame that showed it, so what was typed before that can answer nothing.
 
 use std::time::Duration;
@@ -11,6 +12,8 @@ use crate::panel::DrawCx;
 pub(crate) struct Deaf {
     /// When it was drawn first with nothing over it.
     shown: Option<Duration>,
+    /// When a letter came last that is no answer.
+    typed: Option<Duration>,
 }
 
 impl Deaf {
@@ -24,11 +27,16 @@ impl Deaf {
         self.shown = if cx.focus { self.shown.or(Some(cx.mono)) } else { None };
     }
 
+    /// A letter came that is no answer: others of the same word follow.
+    pub(crate) fn typed(&mut self, now: Duration) {
+        self.typed = Some(now);
+    }
+
     /// How long it still is deaf; `None`: it listens.
     pub(crate) fn left(&self, model: &Model) -> Option<Duration> {
         let deaf = Duration::from_millis(model.ui.approval_deaf);
         let Some(shown) = self.shown.filter(|_| !model.away) else { return Some(deaf) };
-        let until = shown.max(model.back) + deaf;
+        let until = shown.max(model.back).max(self.typed.unwrap_or_default()) + deaf;
         (until > model.mono).then(|| until - model.mono)
     }
 

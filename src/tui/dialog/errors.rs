@@ -63,8 +63,8 @@ impl Source for Log {
         Some(Outcome::Stay { effects: vec![Effect::Copy { text, what: "entry" }], reload: false })
     }
 
-    fn hints(&self) -> Vec<Hint> {
-        vec![Hint::of("errors.copy")]
+    fn hints(&self, any: bool) -> Vec<Hint> {
+        any.then_some(Hint::of("errors.copy")).into_iter().collect()
     }
 
     fn items(&mut self, model: &Model) -> Vec<Item> {

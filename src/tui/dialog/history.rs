@@ -88,7 +88,7 @@ impl Source for History {
         Some(Outcome::Stay { effects: vec![Effect::Ask(self.query(), Token(1))], reload: true })
     }
 
-    fn hints(&self) -> Vec<Hint> {
+    fn hints(&self, _any: bool) -> Vec<Hint> {
         vec![Hint::of("history.wider")]
     }
 

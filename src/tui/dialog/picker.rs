@@ -66,6 +66,8 @@ pub struct Picker {
     needles: Vec<Utf32String>,
     /// Rows that match, best first.
     found: Vec<usize>,
+    /// The filter that they match.
+    sought: String,
     list: ListState,
     page: usize,
     matcher: Matcher,
@@ -81,6 +83,7 @@ impl Picker {
             items: Vec::new(),
             needles: Vec::new(),
             found: Vec::new(),
+            sought: String::new(),
             list: ListState::default(),
             page: 10,
             matcher: Matcher::new(Config::DEFAULT),
@@ -119,22 +122,35 @@ impl Picker {
                 }
             })
             .collect();
+        self.sought.clear();
         self.search();
     }
 
+    /// Rows that can match `text`: where it only goes on from the last filter, those that matched that.
+    fn among(&self, text: &str) -> Vec<usize> {
+        // Signs of the filter's own grammar may let more rows in as well as fewer.
+        let words = |t: &str| t.chars().all(|c| c.is_alphanumeric() || c == ' ');
+        if !self.sought.is_empty() && text.starts_with(&self.sought) && words(text) {
+            let mut rows = self.found.clone();
+            rows.sort_unstable();
+            return rows;
+        }
+        (0..self.items.len()).collect()
+    }
+
     fn search(&mut self) {
-        let text = self.input.text().trim();
+        let text = self.input.text().trim().to_owned();
         if text.is_empty() || !self.source.fuzzy() {
             self.found = (0..self.items.len()).collect();
+            self.sought.clear();
             return;
         }
-        let pattern = Pattern::parse(text, CaseMatching::Smart, Normalization::Smart);
+        let pattern = Pattern::parse(&text, CaseMatching::Smart, Normalization::Smart);
         let mut scored: Vec<(u32, usize)> = self
-            .needles
-            .iter()
-            .enumerate()
-            .filter_map(|(i, n)| {
-                let all = pattern.score(n.slice(..), &mut self.matcher)?;
+            .among(&text)
+            .into_iter()
+            .filter_map(|i| {
+                let all = pattern.score(self.needles[i].slice(..), &mut self.matcher)?;
                 // What is seen counts more than words that are only searched.
                 let text = Utf32String::from(self.items[i].text.as_str());
                 let seen = pattern.score(text.slice(..), &mut self.matcher);
@@ -144,6 +160,7 @@ impl Picker {
         // Equal scores keep the source's order, so that the list does not jump.
         scored.sort_by(|a, b| b.0.cmp(&a.0).then(a.1.cmp(&b.1)));
         self.found = scored.into_iter().map(|(_, i)| i).collect();
+        self.sought = text;
     }
 
     fn asked(list: Vec<(CommandBody, Token)>) -> Vec<Effect> {
@@ -365,9 +382,9 @@ impl Panel for Picker {
         if self.words.is_some() {
             return vec![Hint::as_("picker.send", "keep")];
         }
-        let mut all = vec![Hint::as_("picker.choose", self.source.verb())];
-        all.extend(self.source.hints());
-        all
+        let any = !self.found.is_empty();
+        let choose = any.then(|| Hint::as_("picker.choose", self.source.verb()));
+        choose.into_iter().chain(self.source.hints(any)).collect()
     }
 
     fn measure(&mut self, area: Rect, _cx: &DrawCx<'_>) {

@@ -70,8 +70,8 @@ pub trait Source: Any {
         Outcome::Stay { effects: Vec::new(), reload: false }
     }
 
-    /// Hints besides "choose".
-    fn hints(&self) -> Vec<Hint> {
+    /// Hints besides "choose"; `any`: there is a chosen row.
+    fn hints(&self, _any: bool) -> Vec<Hint> {
         Vec::new()
     }
 

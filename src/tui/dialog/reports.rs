@@ -158,7 +158,7 @@ impl Source for Report {
         Some(Outcome::Stay { effects: vec![Effect::Ask(self.ask.clone(), Token(1))], reload: true })
     }
 
-    fn hints(&self) -> Vec<Hint> {
+    fn hints(&self, _any: bool) -> Vec<Hint> {
         if matches!(self.ask, CommandBody::Query(Query::Costs { .. })) {
             vec![Hint::of("report.next")]
         } else {

@@ -190,8 +190,9 @@ impl Source for Search {
         }
     }
 
-    fn hints(&self) -> Vec<Hint> {
-        vec![Hint::of("search.branch"), Hint::of("search.wider"), Hint::of("search.role")]
+    fn hints(&self, any: bool) -> Vec<Hint> {
+        let branch = any.then_some(Hint::of("search.branch"));
+        branch.into_iter().chain([Hint::of("search.wider"), Hint::of("search.role")]).collect()
     }
 
     fn preview(&self, item: &Item) -> Option<String> {

@@ -262,7 +262,7 @@ impl Source for Sessions {
         self.change(rename, Before::Row(before))
     }
 
-    fn hints(&self) -> Vec<Hint> {
+    fn hints(&self, any: bool) -> Vec<Hint> {
         let all = if self.everywhere { "this project" } else { "all projects" };
         let away = match self.show {
             Show::Current => "put away",
@@ -270,14 +270,14 @@ impl Source for Sessions {
             Show::Trash => "all but trash",
         };
         let trash = if self.show == Show::Trash { "take back" } else { "throw away" };
-        vec![
-            Hint::as_("sessions.everywhere", all),
-            Hint::of("sessions.rename"),
-            Hint::of("sessions.fork"),
-            Hint::of("sessions.archive"),
-            Hint::as_("sessions.trash", trash),
-            Hint::as_("sessions.archived", away),
-        ]
+        let mut out = vec![Hint::as_("sessions.everywhere", all)];
+        if any {
+            let of_row = ["sessions.rename", "sessions.fork", "sessions.archive"];
+            out.extend(of_row.map(Hint::of));
+            out.push(Hint::as_("sessions.trash", trash));
+        }
+        out.push(Hint::as_("sessions.archived", away));
+        out
     }
 
     fn preview(&self, item: &Item) -> Option<String> {

@@ -1,6 +1,8 @@
 //! Control sequences: special keys in their many spellings, mouse, and the terminal's answers.
 
-use crossterm::event::{KeyCode, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
+use crossterm::event::{
+    KeyCode, KeyEvent, KeyEventState, KeyModifiers, MouseButton, MouseEvent, MouseEventKind,
+};
 
 use super::keys::key;
 use super::{Front, Input};
@@ -75,7 +77,13 @@ pub(super) fn ss3(b: &[u8]) -> Front {
         0x1b => return Front::Done(at, None),
         _ => None,
     };
-    Front::Done(at + 1, code.and_then(|code| press(code, mods)))
+    let pad = matches!(c, b'M' | b'X' | b'j'..=b'y');
+    Front::Done(at + 1, code.and_then(|code| if pad { padded(code, mods) } else { press(code, mods) }))
+}
+
+/// A key of the keypad. It is like its twin elsewhere, but for a program that wants to tell them apart.
+fn padded(code: KeyCode, mods: KeyModifiers) -> Option<Input> {
+    Some(Input::Key(KeyEvent { state: KeyEventState::KEYPAD, ..key(code, mods) }))
 }
 
 fn press(code: KeyCode, mods: KeyModifiers) -> Option<Input> {
@@ -231,8 +239,8 @@ fn unicode(code: u32, shifted: Option<u32>, mods: KeyModifiers) -> Option<Input>
         57344..=63743 => return None,
         _ => None,
     };
-    if let Some(code) = named {
-        return press(code, mods);
+    if let Some(named) = named {
+        return if (57399..=57416).contains(&code) { padded(named, mods) } else { press(named, mods) };
     }
     let shift = mods.contains(KeyModifiers::SHIFT);
     let c = shifted.filter(|_| shift).and_then(char::from_u32).or_else(|| char::from_u32(code))?;

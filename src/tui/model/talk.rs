@@ -37,6 +37,15 @@ impl Model {
         self.shown.clone().unwrap_or_else(AgentId::main)
     }
 
+    /// Who does this item of the plan on the screen: who is named in it, else the newest agent that was given it.
+    pub(crate) fn doer<'m>(&'m self, item: &'m TodoItem) -> Option<&'m AgentId> {
+        let given = |a: &&AgentView| {
+            a.parent.as_ref() == Some(&self.agent())
+                && a.child.as_ref().and_then(|c| c.todo.as_ref()) == Some(&item.id)
+        };
+        item.agent.as_ref().or_else(|| self.agents.iter().rfind(given).map(|a| &a.id))
+    }
+
     /// Its row, once the engine has told of it.
     pub fn row(&self, id: &AgentId) -> Option<&AgentView> {
         self.agents.iter().find(|a| a.id == *id)

@@ -298,12 +298,11 @@ impl Panel for Tree {
         if let Some(hints) = self.rows.find_hints() {
             return hints;
         }
-        vec![
-            Hint::as_("list.open", "look"),
-            Hint::of("tree.restore"),
-            Hint::of("tree.fork"),
-            Hint::as_("tree.open", "all sessions"),
-        ]
+        let all = Hint::as_("tree.open", "all sessions");
+        if self.chosen() == What::Nothing {
+            return vec![all];
+        }
+        vec![Hint::as_("list.open", "look"), Hint::of("tree.restore"), Hint::of("tree.fork"), all]
     }
 
     fn measure(&mut self, area: Rect, cx: &DrawCx<'_>) {

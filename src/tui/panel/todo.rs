@@ -55,7 +55,7 @@ fn line(model: &Model, item: &TodoItem) -> Line {
     }
     let mut line = Line::new(Wrap::Word);
     line.push(&item.content.replace('\n', " "), look);
-    if let Some(agent) = &item.agent {
+    if let Some(agent) = model.doer(item) {
         line.push_strict(&format!("  @{}", model.name_of(agent)), Look::of(Role::Accent));
     }
     line.gutter(Gutter::new(mark, role))
@@ -196,7 +196,7 @@ impl Panel for Todo {
                 });
             }
             "todo.agent" => {
-                let Some(id) = self.item(model).and_then(|i| i.agent.clone()) else {
+                let Some(id) = self.item(model).and_then(|i| model.doer(i)).cloned() else {
                     return Reply::with(Effect::Toast(Notice::new(
                         NoticeKind::Info,
                         "no other agent does this item",
@@ -222,7 +222,7 @@ impl Panel for Todo {
     /// An agent whose item another panel wants to be looked at.
     fn told(&mut self, what: Box<dyn std::any::Any>, model: &Model) -> Reply {
         let Ok(id) = what.downcast::<AgentId>() else { return Reply::Ignored };
-        if let Some(at) = model.todo.iter().position(|i| i.agent.as_ref() == Some(&*id)) {
+        if let Some(at) = model.todo.iter().position(|i| model.doer(i) == Some(&*id)) {
             self.rows.chosen = at;
         }
         Reply::done()
@@ -282,7 +282,7 @@ impl Panel for Todo {
             Hint::of("todo.down"),
             Hint::of("todo.up"),
         ];
-        if self.item(model).is_some_and(|i| i.agent.is_some()) {
+        if self.item(model).is_some_and(|i| model.doer(i).is_some()) {
             all.insert(1, Hint::of("todo.agent"));
         }
         all

@@ -120,4 +120,21 @@ fn an_item_names_its_agent_and_the_row_jumps_there_and_back() {
     assert_eq!(r.app.screen.focus, crate::panel::View::Todo);
     r.run("g; @");
     assert!(r.screen().contains("no other agent does this item"), "{}", r.screen());
+    // One that was given the item by its number does it, too; an earlier try gives way to the next.
+    let given = |id: &str, parent: &str, label: &str| {
+        let child = tiller_protocol::ChildView { todo: Some("one".into()), ..Default::default() };
+        let parent = Some(AgentId(parent.into()));
+        AgentView { child: Some(Box::new(child)), parent, ..row(id, label) }
+    };
+    for view in [
+        given("main/a3", "main", "first"),
+        given("main/a4", "main", "next"),
+        given("main/a4/a1", "main/a4", "x"),
+    ] {
+        r.event(EventBody::State(StateEvent::AgentChanged { view }));
+    }
+    r.run("alt-2; g; @");
+    assert_eq!(r.app.screen.focus, crate::panel::View::Agents);
+    r.run("alt-2");
+    assert!(r.screen().contains("item one  @a4 next"), "{}", r.screen());
 }

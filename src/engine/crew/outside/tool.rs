@@ -7,6 +7,7 @@ use tiller_protocol::event::ToolEvent;
 use tiller_protocol::tool::{Display, FileDiff};
 use tiller_protocol::{ChangeKind, EntryBody, EventBody, Part, StopReason, ToolCall, ToolOutcome};
 
+use super::Open;
 use crate::clean;
 use crate::core::Core;
 use crate::job::text_of;
@@ -31,9 +32,9 @@ impl Core {
         let Some(o) = self.outside() else { return };
         let id = tool.id.clone();
         let bare = tool.target.is_empty();
-        let known = o.open.entry(id.clone()).or_insert_with(|| (tool.clone(), mono, false));
-        known.0 = tool;
-        if bare && !known.2 {
+        let known = o.open.entry(id.clone()).or_insert_with(|| Open::new(tool.clone(), mono));
+        known.tool = tool;
+        if bare && !known.shown {
             return self.agent_changed();
         }
         self.outside_show(&id);
@@ -42,10 +43,11 @@ impl Core {
     /// A call that stands in the talk from here on. One that tells no target until it ends, is shown then.
     pub(in crate::crew) fn outside_show(&mut self, id: &str) {
         let Some(o) = self.outside() else { return };
-        let Some(known) = o.open.get_mut(id).filter(|k| !k.2) else { return self.agent_changed() };
-        known.2 = true;
-        let tool = known.0.clone();
+        let Some(known) = o.open.get_mut(id).filter(|k| !k.shown) else { return self.agent_changed() };
+        known.shown = true;
+        let tool = known.tool.clone();
         o.said.clear();
+        self.cover(id);
         let mut arguments = tool.args.clone();
         clean::value(&self.w.redact, &mut arguments);
         let call = ToolCall {
@@ -94,29 +96,35 @@ impl Core {
         o.open.entry(id.to_owned()).or_insert_with(|| {
             let tool =
                 ToolUse { id: id.into(), name: "tool".into(), verb: "tool".into(), ..ToolUse::default() };
-            (tool, mono, false)
+            Open::new(tool, mono)
         });
         self.outside_show(id);
         let Some(o) = self.outside() else { return };
         o.told.remove(id);
-        let Some((tool, since, _)) = o.open.remove(id) else { return };
+        let Some(mut open) = o.open.remove(id) else { return };
         let root = self.w.workspace.root.clone();
         let files: Vec<FileDiff> = diffs.iter().map(|d| diff_of(d, &root)).collect();
-        self.touched(files.iter().map(|f| f.path.clone()));
+        let changed: Vec<String> = files.iter().map(|f| f.path.clone()).collect();
+        self.uncover(&mut open, &changed);
+        self.touched(changed);
         let display = (!files.is_empty()).then_some(Display::Diff { files });
         let outcome = if ok { ToolOutcome::Ok } else { ToolOutcome::Error };
-        let seconds = mono.saturating_sub(since).as_secs_f64();
-        self.outside_result(tool, outcome, output, display, seconds);
+        let seconds = mono.saturating_sub(open.since).as_secs_f64();
+        self.outside_result(open, outcome, output, display, seconds);
     }
 
     pub(super) fn outside_result(
         &mut self,
-        tool: ToolUse,
+        open: Open,
         outcome: ToolOutcome,
         output: String,
         display: Option<Display>,
         seconds: f64,
     ) {
+        let tool = open.tool;
+        if !open.asked {
+            self.outside_unasked(&tool, outcome, seconds);
+        }
         let text = crate::job::cut(&output, OUTPUT);
         let body = EntryBody::ToolResult {
             call_id: tool.id.clone(),

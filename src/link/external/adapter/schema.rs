@@ -8,6 +8,8 @@ use std::fmt;
 use regex::Regex;
 use serde::{Deserialize, Deserializer};
 
+use crate::external::job::Transport;
+
 /// One vendor's program.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -24,6 +26,13 @@ pub struct Adapter {
     pub headless: Option<Headless>,
     pub acp: Option<Acp>,
     pub pty: Option<Pty>,
+}
+
+impl Adapter {
+    /// Whether it tells of no call of its own while it runs in this way.
+    pub fn is_mute(&self, how: Transport) -> bool {
+        how == Transport::Headless && self.headless.as_ref().is_some_and(|h| h.format == Format::Text)
+    }
 }
 
 /// The program itself.

@@ -11,8 +11,10 @@ use alacritty_terminal::term::{Config, Osc52, Term, TermDamage, TermMode};
 use alacritty_terminal::vte::ansi::{Color, NamedColor, Processor, Rgb};
 use tiller_protocol::{Grid, GridRun, GridStyle, Hue};
 
+use super::asks::Asks;
 use super::bounds::{self, Strings};
 use super::encode::{Modes, Mouse};
+use super::keys;
 
 /// Lines above the screen that are kept.
 const HISTORY: usize = 5000;
@@ -51,13 +53,20 @@ impl Ears {
     fn lock(&self) -> std::sync::MutexGuard<'_, Heard> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    fn answer(&self, answer: &[u8]) {
+        let mut heard = self.lock();
+        if heard.answers.len() + answer.len() <= ANSWERS {
+            heard.answers.extend_from_slice(answer);
+        }
+    }
 }
 
 impl EventListener for Ears {
     fn send_event(&self, event: Event) {
         let mut heard = self.lock();
         let answer = match event {
-            Event::PtyWrite(text) => text,
+            Event::PtyWrite(text) => honest(text),
             // Light on dark: what we are, whatever the person's terminal is.
             Event::ColorRequest(index, format) => {
                 let dark = index == NamedColor::Background as usize;
@@ -82,9 +91,8 @@ impl EventListener for Ears {
             }
             _ => return,
         };
-        if heard.answers.len() + answer.len() <= ANSWERS {
-            heard.answers.extend_from_slice(answer.as_bytes());
-        }
+        drop(heard);
+        self.answer(answer.as_bytes());
     }
 }
 
@@ -102,21 +110,42 @@ pub(crate) struct Emulator {
     ears: Ears,
     title: String,
     strings: Strings,
+    asks: Asks,
+}
+
+/// What the answer to a question about the keyboard says that we do, we do.
+fn honest(text: String) -> String {
+    let flags = text.strip_prefix("\x1b[?").and_then(|t| t.strip_suffix('u'));
+    match flags.and_then(|f| f.parse::<u8>().ok()) {
+        Some(flags) => format!("\x1b[?{}u", flags & keys::HONOURED),
+        None => text,
+    }
 }
 
 impl Emulator {
     pub(crate) fn new(cols: u16, rows: u16) -> Self {
         let ears = Ears::default();
         ears.lock().size = (cols, rows);
-        let config = Config { scrolling_history: HISTORY, osc52: Osc52::Disabled, ..Config::default() };
+        let config = Config {
+            scrolling_history: HISTORY,
+            osc52: Osc52::Disabled,
+            kitty_keyboard: true,
+            ..Config::default()
+        };
         let term = Term::new(config, &Size(cols, rows), ears.clone());
-        Self { term, parser: Processor::new(), ears, title: String::new(), strings: Strings::default() }
+        let (parser, strings, asks) = (Processor::new(), Strings::default(), Asks::default());
+        Self { term, parser, ears, title: String::new(), strings, asks }
     }
 
     /// Takes output.
     pub(crate) fn feed(&mut self, bytes: &[u8]) -> Fed {
         for piece in self.strings.short(bytes).chunks(bounds::PIECE) {
             self.parser.advance(&mut self.term, piece);
+            let mut answers = Vec::new();
+            self.asks.feed(piece, &mut answers);
+            if !answers.is_empty() {
+                self.ears.answer(&answers);
+            }
             if !piece.is_ascii() {
                 bounds::marks(&mut self.term);
             }
@@ -181,11 +210,21 @@ impl Emulator {
             () if has(TermMode::MOUSE_REPORT_CLICK) => Mouse::Click,
             () => Mouse::None,
         };
+        let kitty = [
+            (TermMode::DISAMBIGUATE_ESC_CODES, keys::DISAMBIGUATE),
+            (TermMode::REPORT_ALTERNATE_KEYS, keys::ALTERNATE),
+            (TermMode::REPORT_ALL_KEYS_AS_ESC, keys::ALL),
+            (TermMode::REPORT_ASSOCIATED_TEXT, keys::TEXT),
+        ];
         Modes {
             app_cursor: has(TermMode::APP_CURSOR),
+            app_pad: has(TermMode::APP_KEYPAD),
+            kitty: kitty.into_iter().filter(|(flag, _)| has(*flag)).map(|(_, bit)| bit).sum(),
+            other_keys: self.asks.other_keys,
             brackets: has(TermMode::BRACKETED_PASTE),
             mouse,
             sgr: has(TermMode::SGR_MOUSE),
+            wide: has(TermMode::UTF8_MOUSE),
             wheel_keys: has(TermMode::ALT_SCREEN) && has(TermMode::ALTERNATE_SCROLL),
             focus: has(TermMode::FOCUS_IN_OUT),
         }

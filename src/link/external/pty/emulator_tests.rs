@@ -50,7 +50,8 @@ fn u8_questions_are_answered_by_us_or_not_at_all_and_nothing_is_passed_on() {
         ("working folder", "\x1b]7;file://host/x\x07", ""),
         ("icon", "\x1b]1;x\x07", ""),
         ("name and version", "\x1b[>q", ""),
-        ("keyboard (kitty)", "\x1b[?u", ""),
+        ("keyboard (kitty)", "\x1b[?u", "\x1b[?0u"),
+        ("keys (xterm)", "\x1b[>4;1m\x1b[?4m", "\x1b[>4;1m"),
         ("keyboard on (kitty)", "\x1b[>31u", ""),
         ("colour of the cursor", "\x1b]12;?\x07", "\x1b]12;rgb:d8d8/d8d8/d8d8\x07"),
         ("image (iTerm)", "\x1b]1337;File=name=QQ==;inline=1:AAAA\x07", ""),
@@ -74,6 +75,33 @@ fn u8_questions_are_answered_by_us_or_not_at_all_and_nothing_is_passed_on() {
             assert!(!run.text.chars().any(char::is_control), "{what}");
         }
     }
+}
+
+#[test]
+fn the_keyboard_is_as_the_program_asked_and_it_is_told_no_more_than_is_true() {
+    let mut e = Emulator::new(80, 24);
+    let mut feed = |text: &str| {
+        let fed = e.feed(text.as_bytes());
+        (String::from_utf8(fed.answers).unwrap(), e.modes())
+    };
+    // Pushed, changed, asked for: that a key is let go is not heard here.
+    let (answer, modes) = feed("\x1b[>7u\x1b[?u");
+    assert_eq!((&*answer, modes.kitty), ("\x1b[?5u", 5));
+    let (_, modes) = feed("\x1b[=8;2u");
+    assert_eq!(modes.kitty, 13);
+    let (_, modes) = feed("\x1b[=1;3u");
+    assert_eq!(modes.kitty, 12);
+    // Each screen has a stack of its own.
+    let (answer, modes) = feed("\x1b[?1049h\x1b[?u");
+    assert_eq!((&*answer, modes.kitty), ("\x1b[?0u", 0));
+    let (_, modes) = feed("\x1b[>1u\x1b[?1049l");
+    assert_eq!(modes.kitty, 5);
+    let (answer, modes) = feed("\x1b[<u\x1b[?u");
+    assert_eq!((&*answer, modes.kitty), ("\x1b[?0u", 0));
+    let (_, modes) = feed("\x1b[>4;2m\x1b=\x1b[?1h\x1b[?1005h");
+    assert_eq!((modes.other_keys, modes.app_pad, modes.app_cursor, modes.wide), (2, true, true, true));
+    let (_, modes) = feed("\x1bc");
+    assert_eq!(modes, Modes { wheel_keys: modes.wheel_keys, ..Modes::default() });
 }
 
 #[test]

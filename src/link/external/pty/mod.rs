@@ -5,6 +5,7 @@
 //! more than a trickle, and only the latest screen counts.
 
 mod answer;
+mod asks;
 mod bounds;
 mod changes;
 mod deliver;
@@ -13,6 +14,7 @@ mod driver;
 mod emulator;
 mod encode;
 mod hands;
+mod keys;
 mod state;
 mod typing;
 

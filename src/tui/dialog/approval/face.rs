@@ -93,8 +93,15 @@ impl Panel for Approval {
         Reply::done()
     }
 
-    fn key(&mut self, key: &KeyEvent, _model: &Model) -> Reply {
-        let (Some(edit), Some(c)) = (self.field(), Chord::of(key).text()) else { return Reply::Ignored };
+    fn key(&mut self, key: &KeyEvent, model: &Model) -> Reply {
+        let Some(c) = Chord::of(key).text() else { return Reply::Ignored };
+        if self.mode == Mode::Buttons {
+            // A message that was meant for the composer: its other letters answer nothing.
+            self.deaf.typed(model.mono);
+            self.said = Some("this takes an answer; esc puts it off, to write".into());
+            return Reply::done();
+        }
+        let Some(edit) = self.field() else { return Reply::Ignored };
         edit.insert(c.encode_utf8(&mut [0; 4]));
         self.height.set(None);
         Reply::done()

@@ -115,6 +115,19 @@ fn nothing_counts_while_it_is_deaf() {
     assert_eq!(decided(&r), Some((Decision::Once, "hash of git push --force".into())));
 }
 
+/// A message that was meant for the composer, typed without a look at the screen.
+#[test]
+fn words_that_are_typed_into_it_answer_nothing() {
+    let (mut r, _) = listening(80, 24, permission("ls", Risk::Low));
+    r.run("type /spawn a coder, say yes; enter");
+    assert!(decided(&r).is_none(), "{:?}", r.commands());
+    assert!(r.screen().contains("this takes an answer"), "{}", r.screen());
+    r.run("wait 399; enter");
+    assert!(decided(&r).is_none());
+    r.run("wait 2; enter");
+    assert_eq!(decided(&r).unwrap().0, Decision::Once);
+}
+
 #[test]
 fn enter_says_yes_only_to_what_is_harmless() {
     let (mut r, _) = listening(80, 24, permission("ls", Risk::Low));

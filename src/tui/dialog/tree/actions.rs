@@ -18,6 +18,11 @@ pub(crate) const ACTIONS: &[ActionSpec] = &[
     ActionSpec::key_only("tree.tag", "tag", "Give this entry a name of its own; an empty one takes it off"),
     ActionSpec::key_only("tree.archive", "put away", "Put the branch or the session away, or bring it back"),
     ActionSpec::key_only(
+        "tree.trash",
+        "throw away",
+        "Throw the session away for 30 days, or take it back; a branch is only put away",
+    ),
+    ActionSpec::key_only(
         "tree.compare",
         "compare",
         "Compare this row with the marked one, else with the open branch",

@@ -22,6 +22,9 @@ pub(super) const CHANGE: Token = Token(5);
 const NODES: u64 = 1 << 20;
 const MARKS: u64 = 1 << 40;
 
+/// The trash, for the tree in place `n`.
+pub(super) const TRASH: u64 = 1 << 50;
+
 /// Rows above and below the visible ones whose words are asked for as well; when fewer than `NEAR` of them are
 /// known, more are.
 const AHEAD: usize = 120;
@@ -162,6 +165,11 @@ impl Browser {
                     FIND => {
                         self.finding = None;
                         self.filter.text = self.typed.clone();
+                    }
+                    Token(n) if n >= TRASH => {
+                        if let Some(tree) = self.forest.trees.get_mut((n - TRASH) as usize) {
+                            tree.trashed = !tree.trashed;
+                        }
                     }
                     PREVIEW => self.side.failed = self.side.asked.take().map(|e| (e, why)),
                     Token(n) if (NODES..MARKS).contains(&n) => {

@@ -275,7 +275,9 @@ impl Browser {
         if self.everywhere && !tree.nested {
             notes.push_str(&format!("  {}", brief(&tree.project)));
         }
-        if tree.archived {
+        if tree.trashed {
+            notes.push_str("  in the trash");
+        } else if tree.archived {
             notes.push_str("  put away");
         }
         if tree.open_in && ![self.here, self.root].contains(&Some(tree.session)) {

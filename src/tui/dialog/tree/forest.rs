@@ -31,6 +31,8 @@ pub(super) struct Tree {
     pub entries: u64,
     pub cost: Option<Cost>,
     pub archived: bool,
+    /// It was thrown away from here: the row stays until the list is read again, so that the same key takes it back.
+    pub trashed: bool,
     pub open_in: bool,
     /// Hangs off an entry of another one.
     pub nested: bool,
@@ -127,7 +129,7 @@ impl Forest {
             // Our own process has it for an agent that is not on the screen.
             let own = std::process::id().to_string();
             let elsewhere = s.open_in.as_ref().is_some_and(|pid| *pid != own);
-            (tree.archived, tree.open_in) = (s.archived, elsewhere);
+            (tree.archived, tree.open_in, tree.trashed) = (s.archived, elsewhere, false);
             self.roots.push(n);
         }
     }
@@ -281,6 +283,7 @@ fn fresh(session: SessionId) -> Tree {
         entries: 0,
         cost: None,
         archived: false,
+        trashed: false,
         open_in: false,
         nested: false,
         agent: None,

@@ -23,6 +23,18 @@ pub(super) fn send(command: SessionCommand) -> Effect {
     Effect::Send(CommandBody::Session(command))
 }
 
+/// What nothing is done of with a session that lies in the trash.
+const OF_SESSION: &[&str] = &[
+    "list.open",
+    "tree.fork",
+    "tree.restore",
+    "tree.name",
+    "tree.tag",
+    "tree.archive",
+    "tree.compare",
+    "tree.export",
+];
+
 /// The chosen row, with what it stands for.
 pub(super) struct At<'a> {
     pub(super) row: Row,
@@ -69,6 +81,10 @@ impl Browser {
     }
 
     pub(super) fn act_on_row(&mut self, action: Action, model: &Model) -> Reply {
+        let gone = self.at().is_some_and(|at| at.tree.trashed);
+        if gone && OF_SESSION.contains(&action.0) {
+            return say("that session is in the trash; take it back first");
+        }
         let (len, page) = (self.rows.len(), self.page.max(1));
         match action.0 {
             id if self.list.act(id, len, page) => {
@@ -118,6 +134,7 @@ impl Browser {
             "tree.name" => return self.name(),
             "tree.tag" => return self.tag(),
             "tree.archive" => return self.archive(),
+            "tree.trash" => return self.trash(),
             "tree.compare" => return self.compare(model),
             "tree.export" => return self.export(),
             "tree.undo" => return Reply::with(send(SessionCommand::UndoOp { redo: false })),

@@ -1,12 +1,12 @@
 //! Names that the person gives: to a branch, a session, an entry, a file to write.
 
 use tiller_protocol::command::SessionCommand;
-use tiller_protocol::{CommandBody, EntryId, SessionId};
+use tiller_protocol::{CommandBody, EntryId, Notice, NoticeKind, SessionId};
 
-use super::ask::CHANGE;
+use super::ask::{CHANGE, TRASH};
 use super::keys::{say, send};
 use super::{Browser, Field};
-use crate::effect::Effect;
+use crate::effect::{Effect, Token};
 use crate::panel::Reply;
 use crate::text::clean;
 use crate::widget::edit::Edit;
@@ -65,6 +65,32 @@ impl Browser {
                 self.change(id, SessionCommand::ArchiveBranch { session, head, archived })
             }
         }
+    }
+
+    /// A session goes into the trash, and comes back by the same key. Branches are never thrown away.
+    pub(super) fn trash(&mut self) -> Reply {
+        let Some(at) = self.at() else { return Reply::done() };
+        let (id, n) = (at.tree.session, at.row.tree);
+        if at.node.is_some() && !at.tree.trashed {
+            return say("only a whole session can be thrown away, on its own row; a branch is put away");
+        }
+        if at.tree.nested {
+            return say("a subagent's session goes with the one that it hangs off");
+        }
+        if self.is_here(id) || self.root == Some(id) {
+            return say("the open session cannot be thrown away; open another one first");
+        }
+        if at.tree.open_in && !at.tree.trashed {
+            return say("that session is open in another window");
+        }
+        let trashed = !at.tree.trashed;
+        self.forest.trees[n as usize].trashed = trashed;
+        // Shown at once; a refusal is told, and takes it back.
+        let ask = CommandBody::Session(SessionCommand::Trash { id, trashed });
+        let said =
+            if trashed { "in the trash for 30 days; the same key takes it back" } else { "taken back" };
+        let said = Notice::new(NoticeKind::Info, said);
+        Reply::Done(vec![Effect::Ask(ask, Token(TRASH + u64::from(n))), Effect::Toast(said)])
     }
 
     pub(super) fn export(&mut self) -> Reply {

@@ -69,12 +69,15 @@ impl Browser {
             let away = if at.tree.archived { "bring back" } else { "put away" };
             let mut hints = vec![enter, fold];
             hints.dedup();
+            if at.tree.trashed {
+                return vec![Hint::as_("tree.trash", "take back"), fold, Hint::of("list.search")];
+            }
             if !at.tree.nested {
-                hints.extend([
-                    Hint::as_("tree.name", "title"),
-                    Hint::as_("tree.archive", away),
-                    Hint::of("tree.export"),
-                ]);
+                hints.extend([Hint::as_("tree.name", "title"), Hint::as_("tree.archive", away)]);
+                if !here && self.root != Some(at.tree.session) {
+                    hints.push(Hint::of("tree.trash"));
+                }
+                hints.push(Hint::of("tree.export"));
             }
             hints.push(Hint::of("list.search"));
             return hints;

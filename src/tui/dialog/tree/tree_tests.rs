@@ -5,7 +5,9 @@ use tiller_protocol::compare::{Pair, Side};
 use tiller_protocol::event::ReplyEvent;
 use tiller_protocol::restore::RestoreFile;
 use tiller_protocol::tree::{EntryPreview, SessionTree, TreeMarks, TreeQuery, TreeReply};
-use tiller_protocol::{ChangeKind, CommandBody, CommandId, Cost, ModelRef, SessionSummary, Time};
+use tiller_protocol::{
+    ChangeKind, CommandBody, CommandId, Cost, ModelRef, Notice, NoticeKind, SessionSummary, Time,
+};
 
 use super::*;
 use crate::testing::{Robot, START};
@@ -293,6 +295,32 @@ fn names_are_given_and_things_put_away() {
     assert_eq!(commands(&r), [SessionCommand::UndoOp { redo: false }]);
     r.clear().run("G; a");
     assert!(r.screen().contains("put away"), "{}", r.screen());
+}
+
+#[test]
+fn a_session_is_thrown_away_and_taken_back_and_never_the_open_one_or_a_branch() {
+    let mut r = opened(118, 25);
+    let trash = |n, trashed| SessionCommand::Trash { id: summary(n, "", 0).id, trashed };
+    r.run("g; x");
+    assert!(r.screen().contains("the open session cannot be thrown away"), "{}", r.screen());
+    r.run("j; x");
+    assert!(r.screen().contains("only a whole session"), "{}", r.screen());
+    assert_eq!(commands(&r), []);
+    r.run("G; x");
+    let screen = r.screen();
+    assert!(screen.contains("in the trash") && screen.contains("x take back"), "{screen}");
+    // Nothing else is done with it there.
+    r.run("enter; E; l");
+    assert_eq!(commands(&r), [trash(2, true)], "{}", r.screen());
+    assert!(r.screen().contains("take it back first"), "{}", r.screen());
+    r.run("x");
+    assert_eq!(commands(&r), [trash(2, true), trash(2, false)]);
+    assert!(!r.screen().contains("parser  in the trash"), "{}", r.screen());
+    // What is refused stays where it was.
+    r.clear().run("x");
+    r.reply(ReplyEvent::ErrorReply { notice: Notice::new(NoticeKind::User, "it is open elsewhere") });
+    let screen = r.screen();
+    assert!(screen.contains("it is open elsewhere") && !screen.contains("parser  in the trash"), "{screen}");
 }
 
 #[test]

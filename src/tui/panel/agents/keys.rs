@@ -283,7 +283,7 @@ impl Agents {
     /// To its item of the plan, which is its parent's: the one on the screen.
     fn todo(&self, model: &Model) -> Reply {
         let Some(a) = self.agent(model) else { return Reply::done() };
-        if model.todo.iter().any(|i| i.agent.as_ref() == Some(&a.id)) {
+        if model.todo.iter().any(|i| model.doer(i) == Some(&a.id)) {
             let tell = Effect::Tell(View::Todo, Box::new(a.id.clone()));
             return Reply::Done(vec![Effect::Focus(View::Todo), tell]);
         }

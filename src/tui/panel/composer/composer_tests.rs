@@ -2,8 +2,8 @@ use tiller_protocol::command::{Query, QueueCommand, TurnCommand};
 use tiller_protocol::event::{ReplyEvent, StateEvent, TurnEvent};
 use tiller_protocol::view::Mention;
 use tiller_protocol::{
-    Attachment, CommandBody, EventBody, IdSource, Message, Notice, NoticeKind, QueueId, Queued, QueuedState,
-    SendMode, SeqIds,
+    AgentCommand, Attachment, CommandBody, EventBody, IdSource, Message, Notice, NoticeKind, QueueId, Queued,
+    QueuedState, SendMode, SeqIds, WorkflowFile,
 };
 
 use crate::testing::{Robot, START};
@@ -132,6 +132,51 @@ fn at_lists_files_and_sends_them_along() {
     // The blank behind the taken name is there, so the range must be typed on it: not a range here.
     assert!(message.text.starts_with("look at @src/main.rs"));
     assert!(matches!(&message.attachments[..], [Attachment::File { path, .. }] if path == "src/main.rs"));
+}
+
+#[test]
+fn names_of_workflows_are_completed_after_their_command() {
+    let mut r = Robot::new(100, 24);
+    let asked =
+        |r: &Robot| r.commands().iter().filter(|c| matches!(c, CommandBody::Query(Query::Workflows))).count();
+    let file = |name: &str, about: &str, wrong: &str| WorkflowFile {
+        name: name.into(),
+        description: about.into(),
+        steps: vec!["look".into(), "mend".into()],
+        wrong: wrong.into(),
+        ..WorkflowFile::default()
+    };
+    // The command itself is completed first, and its list opens behind it.
+    r.run("type /workf; enter");
+    assert_eq!(asked(&r), 1);
+    let files = vec![file("big-release", "", "line 3: no id"), file("release", "build and tell", "")];
+    r.reply(ReplyEvent::WorkflowsReply { files });
+    let screen = r.screen();
+    assert!(screen.contains("2 steps  build and tell") && screen.contains("a mistake"), "{screen}");
+    r.run("type re");
+    assert_eq!(asked(&r), 1, "read once for this list");
+    let screen = r.screen();
+    let at = |word: &str| screen.lines().position(|l| l.contains(word)).unwrap();
+    assert!(at("> release") < at("  big-release"), "{screen}");
+    // Enter finishes the word and sends nothing; the next one starts it.
+    r.run("enter");
+    assert!(r.screen().contains("/workflow release"), "{}", r.screen());
+    let started = |r: &Robot| {
+        r.commands()
+            .iter()
+            .filter_map(|c| match c {
+                CommandBody::Agent(AgentCommand::Workflow { name }) => Some(name.clone()),
+                _ => None,
+            })
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(started(&r), [String::new(); 0]);
+    r.run("enter");
+    assert_eq!(started(&r), ["release"]);
+    // Without a word it opens its dialog as ever, and no first row is taken.
+    r.run("type /workflow; space; enter");
+    assert_eq!(started(&r), ["release"]);
+    assert!(r.screen().contains("start a workflow"), "{}", r.screen());
 }
 
 #[test]

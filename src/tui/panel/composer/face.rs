@@ -110,13 +110,7 @@ impl Panel for Composer {
     fn act(&mut self, action: Action, model: &Model) -> Reply {
         match action.0 {
             "composer.send" => self.enter(model),
-            "composer.take" => {
-                if self.take_row() {
-                    Reply::done()
-                } else {
-                    Reply::Ignored
-                }
-            }
+            "composer.take" => self.take_row().unwrap_or(Reply::Ignored),
             "composer.queue" if model.running => self.send(running_modes(model).1, model),
             "composer.now" => self.send(SendMode::Now, model),
             "composer.newline" => {

@@ -16,7 +16,7 @@ use std::path::PathBuf;
 
 use tiller_config::schema::EnterWhileRunning;
 use tiller_protocol::command::Query;
-use tiller_protocol::{CommandBody, Message, Notice, NoticeKind, SendMode};
+use tiller_protocol::{CommandBody, Message, Notice, NoticeKind, SendMode, WorkflowFile};
 
 use self::content::Content;
 use self::draft::{Draft, Keeper};
@@ -70,6 +70,7 @@ const EARLIER: Token = Token(2);
 const PASTED: Token = Token(3);
 const TAKEN: Token = Token(4);
 const ARRIVED: Token = Token(5);
+const FLOWS: Token = Token(6);
 const SENT0: u64 = 1000;
 
 /// The panel.
@@ -80,6 +81,8 @@ pub struct Composer {
     /// The vim layer, when the keymap is vim.
     vim: Option<Vim>,
     popup: Option<Popup>,
+    /// Workflows as the engine told them last.
+    flows: Vec<WorkflowFile>,
     history: History,
     asked_history: bool,
     /// A waiting message on its way back from the queue.
@@ -119,11 +122,20 @@ impl Composer {
     fn look(&mut self) -> Reply {
         self.history.stop();
         self.changed();
+        let before = self.popup.take().map(|p| p.kind);
         self.popup = Popup::at(&self.content.edit);
-        match &self.popup {
+        match &mut self.popup {
             Some(p) if p.kind == Kind::Mention => {
                 let query = Query::Mentions { text: p.word.clone(), limit: 50 };
                 Reply::with(Effect::Ask(CommandBody::Query(query), MENTIONS))
+            }
+            Some(p) if p.kind == Kind::Workflow => {
+                p.workflows(&self.flows);
+                // The files are read once for each list that opens.
+                if before == Some(Kind::Workflow) {
+                    return Reply::done();
+                }
+                Reply::with(Effect::Ask(CommandBody::Query(Query::Workflows), FLOWS))
             }
             _ => Reply::done(),
         }
@@ -165,9 +177,17 @@ impl Composer {
 
     /// Enter: what is begun in the list is finished first, so that it never runs the wrong command.
     fn enter(&mut self, model: &Model) -> Reply {
-        let begun = |p: &Popup| p.kind == Kind::Mention || p.current().is_some_and(|r| r.name != p.word);
-        if self.popup.as_ref().is_some_and(begun) && self.take_row() {
-            return Reply::done();
+        let other = |p: &Popup| p.current().is_some_and(|r| r.name != p.word);
+        let begun = |p: &Popup| match p.kind {
+            Kind::Mention => true,
+            Kind::Slash => other(p),
+            // Without a word the command stands for itself, unless a row was gone to.
+            Kind::Workflow => (p.moved || !p.word.is_empty()) && other(p),
+        };
+        if self.popup.as_ref().is_some_and(begun)
+            && let Some(reply) = self.take_row()
+        {
+            return reply;
         }
         self.popup = None;
         if self.content.edit.text()[..self.content.edit.caret()].ends_with('\\') {
@@ -178,12 +198,17 @@ impl Composer {
         self.send(if model.running { running_modes(model).0 } else { SendMode::Steer }, model)
     }
 
-    /// Takes the selected row into the text. False when no list is open, or it is empty.
-    fn take_row(&mut self) -> bool {
-        let Some(popup) = self.popup.take() else { return false };
-        let Some(row) = popup.current().cloned() else { return false };
+    /// Takes the selected row into the text. `None`: no list is open, or it is empty.
+    fn take_row(&mut self) -> Option<Reply> {
+        let popup = self.popup.take()?;
+        let row = popup.current().cloned()?;
         match popup.kind {
-            Kind::Slash => self.content.edit.replace(popup.range, &format!("/{} ", row.name)),
+            Kind::Slash => {
+                self.content.edit.replace(popup.range, &format!("/{} ", row.name));
+                // What follows may have a list of its own.
+                return Some(self.look());
+            }
+            Kind::Workflow => self.content.edit.replace(popup.range, &row.name),
             Kind::Mention => {
                 if !row.agent {
                     self.content.mention(&row.name);
@@ -193,7 +218,7 @@ impl Composer {
             }
         }
         self.changed();
-        true
+        Some(Reply::done())
     }
 
     fn open_editor(&mut self, model: &Model) -> Reply {

@@ -4,6 +4,8 @@ use std::ops::Range;
 
 use tiller_protocol::view::Mention;
 
+use tiller_protocol::WorkflowFile;
+
 use crate::effect::AgentKind;
 use crate::slash;
 use crate::widget::edit::Edit;
@@ -16,6 +18,8 @@ pub(crate) const ROWS: usize = 8;
 pub(crate) enum Kind {
     Slash,
     Mention,
+    /// Names of workflows, after their command.
+    Workflow,
 }
 
 /// An open list.
@@ -28,6 +32,8 @@ pub(crate) struct Popup {
     pub range: Range<usize>,
     pub rows: Vec<Row>,
     pub selected: usize,
+    /// The person has gone to another row than the first.
+    pub moved: bool,
 }
 
 /// One line of the list.
@@ -60,6 +66,11 @@ impl Popup {
                 .collect();
             return (!new.rows.is_empty()).then_some(new);
         }
+        if let Some(word) = head.strip_prefix("/workflow ")
+            && !word.contains(char::is_whitespace)
+        {
+            return Some(Self::new(Kind::Workflow, word, "/workflow ".len()..head.len()));
+        }
         let start = head
             .rfind(char::is_whitespace)
             .map_or(0, |i| i + head[i..].chars().next().map_or(1, char::len_utf8));
@@ -69,7 +80,7 @@ impl Popup {
     }
 
     fn new(kind: Kind, word: &str, range: Range<usize>) -> Self {
-        Self { kind, word: word.into(), range, rows: Vec::new(), selected: 0 }
+        Self { kind, word: word.into(), range, rows: Vec::new(), selected: 0, moved: false }
     }
 
     /// Takes what the engine found, when it is still what is asked. At the beginning of a message an agent can be
@@ -104,8 +115,26 @@ impl Popup {
         self.selected = 0;
     }
 
+    /// Takes the names of workflows; those that begin with the word come first.
+    pub(crate) fn workflows(&mut self, files: &[WorkflowFile]) {
+        let row = |f: &WorkflowFile| {
+            let steps = if f.steps.len() == 1 { "1 step".into() } else { format!("{} steps", f.steps.len()) };
+            let detail =
+                if f.wrong.is_empty() { format!("{steps}  {}", f.description) } else { "a mistake".into() };
+            let preview = if f.wrong.is_empty() { f.steps.join("\n") } else { f.wrong.clone() };
+            Row { name: f.name.clone(), detail, preview, agent: false }
+        };
+        let at = |f: &&WorkflowFile| f.name.find(&self.word);
+        // A name of several words cannot be given to the command.
+        let one = |f: &&WorkflowFile| !f.name.contains(char::is_whitespace);
+        let mut fit: Vec<&WorkflowFile> = files.iter().filter(|f| at(f).is_some()).filter(one).collect();
+        fit.sort_by_key(|f| at(f) != Some(0));
+        self.rows = fit.into_iter().map(row).collect();
+    }
+
     pub(crate) fn step(&mut self, down: bool) {
         let n = self.rows.len();
+        self.moved = true;
         if n > 0 {
             self.selected = if down { (self.selected + 1) % n } else { (self.selected + n - 1) % n };
         }

@@ -8,7 +8,8 @@ use tiller_protocol::{CommandBody, Message, Notice, NoticeKind, QueueId, Queued,
 
 use super::content::Content;
 use super::draft::Draft;
-use super::{ARRIVED, Composer, EARLIER, HISTORY, MENTIONS, TAKEN};
+use super::popup::Kind;
+use super::{ARRIVED, Composer, EARLIER, FLOWS, HISTORY, MENTIONS, TAKEN};
 use crate::effect::{Effect, Token};
 use crate::model::Model;
 use crate::model::conversation::Body;
@@ -235,6 +236,12 @@ impl Composer {
                 }
                 if let Some(p) = &mut self.popup {
                     p.found(text, mentions, &model.kinds);
+                }
+            }
+            (FLOWS, ReplyEvent::WorkflowsReply { files }) => {
+                self.flows.clone_from(files);
+                if let Some(p) = self.popup.as_mut().filter(|p| p.kind == Kind::Workflow) {
+                    p.workflows(files);
                 }
             }
             (EARLIER, ReplyEvent::HistoryReply { prompts }) => {

@@ -1,6 +1,8 @@
 //! What the person does, by the names that travel to the program.
 
-use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
+use crossterm::event::{
+    KeyCode, KeyEvent, KeyEventState, KeyModifiers, MouseButton, MouseEvent, MouseEventKind,
+};
 use ratatui::layout::Rect;
 use tiller_protocol::{Mods, MouseAct, PaneKey, Typed};
 
@@ -15,12 +17,11 @@ fn mods(m: KeyModifiers) -> Mods {
 /// A key; `None`: one that programs in terminals do not know.
 pub(super) fn key(event: &KeyEvent) -> Option<Typed> {
     let mut held = mods(event.modifiers);
+    let pad = event.state.contains(KeyEventState::KEYPAD);
     let key = match event.code {
-        KeyCode::Char(c) => {
-            // The character says it already.
-            held.shift = false;
-            PaneKey::Char(c)
-        }
+        KeyCode::Char(c) if pad => PaneKey::Pad(c),
+        KeyCode::Enter if pad => PaneKey::Pad('\n'),
+        KeyCode::Char(c) => PaneKey::Char(c),
         KeyCode::F(n) => PaneKey::F(n),
         KeyCode::Enter => PaneKey::Enter,
         KeyCode::Tab => PaneKey::Tab,

@@ -1,0 +1,30 @@
+//! The environment of children as it is now: another screen may bring another agent of ssh, another display.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Names and values of an environment.
+pub type Vars = Vec<(String, String)>;
+
+/// Shared by all that start children.
+#[derive(Debug, Default)]
+pub struct ChildEnv(Mutex<Arc<Vars>>);
+
+impl ChildEnv {
+    /// As it is at the start.
+    pub fn new(vars: Vars) -> Arc<Self> {
+        Arc::new(Self(Mutex::new(Arc::new(vars))))
+    }
+
+    /// For a child that is started now. The same as before as long as nothing has changed.
+    pub fn now(&self) -> Arc<Vars> {
+        Arc::clone(&self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// For all that are started from now on.
+    pub fn set(&self, vars: Vars) {
+        let mut now = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if **now != vars {
+            *now = Arc::new(vars);
+        }
+    }
+}

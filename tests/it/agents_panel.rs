@@ -1,0 +1,167 @@
+//! The other keys of the panel of agents: the background, the plan's item, a family, what is started and tried again.
+
+use serde_json::{Value, json};
+use tiller_testkit::{Reply, ScriptServer, Term};
+
+use crate::common::{Place, calls, let_pass, poll, says, wait};
+use crate::screen::{idle, quit, say};
+
+/// What the conversation began with, and how many results of calls are in it.
+fn task(body: &Value) -> (String, usize) {
+    let messages = body["messages"].to_string();
+    (body["messages"][0]["content"].to_string(), messages.matches("tool_result").count())
+}
+
+fn server() -> ScriptServer {
+    ScriptServer::with(|request, _| {
+        let (task, results) = task(&request.json());
+        let has = |text: &str| task.contains(text);
+        let give = |goal: &str, todo: Option<&str>| {
+            calls("d1", "delegate_task", json!({"tasks": [{"goal": goal, "todo": todo}]}))
+        };
+        match results {
+            _ if has("wait for the rain") => Reply::silence(),
+            0 if has("part the work") => {
+                let item =
+                    |id: &str, content: &str| json!({"id": id, "content": content, "status": "pending"});
+                let todos = json!({"todos": [item("1", "dig a hole"), item("2", "water it")]});
+                calls("t1", "todo_write", todos)
+            }
+            1 if has("part the work") => give("wait for the rain", Some("2")),
+            0 if has("grow a branch") => give("wait for the rain again", None),
+            0 if has("ask for red") => {
+                calls("q1", "clarify", json!({"question": "Is it red?", "choices": ["yes", "no"]}))
+            }
+            2 if has("part the work") => says("I went on without it."),
+            _ => says("Yes."),
+        }
+    })
+}
+
+/// The line of this agent in the panel.
+fn row(screen: &str, agent: &str) -> String {
+    let name = format!("  {agent}");
+    screen.lines().find(|l| l.contains(&name) && !l.contains('┤')).unwrap_or_default().to_owned()
+}
+
+/// The panel has the focus, with the agent of this name chosen: its row is walked to.
+fn choose(term: &mut Term, agent: &str) {
+    term.keys("\x1b3");
+    term.wait_text("k end");
+    term.keys("g");
+    let at = poll(std::time::Duration::from_secs(30), || {
+        let screen = term.screen();
+        let chosen = row(&screen, agent);
+        if chosen.is_empty() {
+            let_pass(std::time::Duration::from_millis(50));
+            return None;
+        }
+        // Agents stand below main, in the order of the panel.
+        let head = screen.lines().position(|l| l.contains("main ") && l.contains('%'))?;
+        let to = screen.lines().position(|l| l == chosen)?;
+        Some(to.saturating_sub(head))
+    });
+    let Some(steps) = at else { panic!("no row of {agent}:\n{}", term.screen()) };
+    (0..steps).for_each(|_| term.keys("j"));
+}
+
+fn keys(cols: u16, rows: u16) {
+    let server = server();
+    let place = Place::anthropic(&server);
+    let mut term = place.term(&["--profile", "auto-edit"], cols, rows);
+    term.wait_text("Say what you want done");
+    say(&mut term, "part the work");
+    term.wait("its row", |s| s.contains("a1") || s.contains("agents 2"));
+    choose(&mut term, "a1 ");
+    term.wait("it is at work", |s| row(s, "a1 ").contains("~ "));
+
+    // To its item of the plan, and back to its row from there.
+    term.keys("t");
+    term.wait("the plan", |s| s.contains("water it") && s.contains("@ its agent"));
+    term.keys("@");
+    term.wait("its row again", |s| s.contains("k end") && !row(s, "a1 ").is_empty());
+
+    // Its parent waits for it: to the background, and the parent goes on.
+    let parent = || server.bodies().iter().any(|b| task(b).0.contains("part the work") && task(b).1 == 2);
+    assert!(!parent(), "it waits");
+    term.keys("B");
+    wait("the parent to go on", parent);
+    term.keys("B");
+    term.wait_text("is in the background; its parent went on without it");
+
+    // A message to it, and none.
+    for key in ["s", "m"] {
+        term.keys(key);
+        term.wait_text("message to a1");
+        term.keys("\x1b");
+        term.wait_gone("message to a1");
+    }
+    // Workflows.
+    term.keys("w");
+    term.wait("workflows", |s| s.contains("start a workflow") || s.contains("no workflow"));
+    term.keys("\x1b");
+    term.wait_gone("start a workflow");
+
+    // One more by hand, with one of its own: again within two seconds ends both.
+    choose(&mut term, "a1 ");
+    term.keys("S");
+    term.wait_text("start an agent");
+    term.keys("grow a branch");
+    term.wait_text("grow a branch");
+    term.keys("\r");
+    term.wait_gone("start an agent");
+    term.keys("\x1b3");
+    wait("its own", || server.bodies().iter().any(|b| task(b).0.contains("the rain again")));
+    term.wait("both at work", |s| row(s, "a2 ").contains("~ "));
+    choose(&mut term, "a2 ");
+    term.keys("k");
+    term.wait_text("is ended; again: all that it started, too");
+    term.keys("k");
+    term.wait("its end", |s| row(s, "a2 ").contains("- "));
+    term.wait("the first goes on", |s| row(s, "a1 ").contains("~ "));
+
+    // Tried again, with a note.
+    choose(&mut term, "a2 ");
+    term.keys("r");
+    term.wait_text("retry a2");
+    term.keys("\x1b");
+    term.wait_gone("retry a2");
+
+    // A question that was put aside is answered from its row.
+    term.keys("\x1b0");
+    idle(&term);
+    say(&mut term, "/spawn ask for red");
+    term.wait("its question", |s| s.contains("Is it red?") && s.contains("enter answer"));
+    term.keys("\x18-");
+    term.wait("the question aside", |s| !s.contains("enter answer") && s.contains("to answer"));
+    choose(&mut term, "a4 ");
+    term.keys("a");
+    term.wait("its question again", |s| s.contains("Is it red?") && s.contains("enter answer"));
+    let answered = poll(std::time::Duration::from_secs(30), || {
+        term.keys("1");
+        let_pass(std::time::Duration::from_millis(200));
+        (!term.screen().contains("enter answer")).then_some(())
+    });
+    assert!(answered.is_some(), "{}", term.screen());
+    choose(&mut term, "a4 ");
+    term.wait("its end", |s| row(s, "a4 ").contains("done") || row(s, "a4 ").contains("v "));
+
+    // All of them.
+    term.keys("K");
+    term.wait_text("stop everything?");
+    term.keys("y");
+    term.wait("the end of all", |s| row(s, "a1 ").contains("- "));
+    term.keys("\x1b");
+    idle(&term);
+    assert_eq!(quit(&mut term), 0);
+}
+
+#[test]
+fn every_other_key_of_the_panel_at_118x25() {
+    keys(118, 25);
+}
+
+#[test]
+fn every_other_key_of_the_panel_at_80x24() {
+    keys(80, 24);
+}
