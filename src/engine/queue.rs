@@ -24,7 +24,12 @@ impl Core {
     ) {
         clean::message(&self.w.redact, &mut message);
         if let Some(why) = self.cannot_send(&message) {
-            return self.refuse(client, cause, why);
+            self.refuse(client, cause, why.clone());
+            if !self.occupied() {
+                // A child is at work from the moment that it was told to be.
+                self.child_over(TurnStatus::Failed, String::new(), Some(why));
+            }
+            return;
         }
         if !self.occupied() {
             return self.compose(Goal::Prompt { client: Some((client, cause)) }, vec![(None, message)]);

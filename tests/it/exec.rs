@@ -420,3 +420,33 @@ fn a_kind_of_agent_obeys_its_limits_of_tokens_and_seconds() {
     assert_eq!(out.code, Some(4), "{out:?}");
     assert!(out.stderr.contains("The limit of 1 seconds of looker is reached"), "{out:?}");
 }
+
+/// What is no amount is said before anything is asked.
+#[test]
+fn a_budget_that_is_no_amount_is_refused_and_one_of_nothing_asks_nothing() {
+    let server = ScriptServer::with(|_, _| says("never"));
+    let place = Place::anthropic(&server);
+    for wrong in ["nan", "inf", "-1", "much", ""] {
+        let out = place.run(&["exec", "--max-cost", wrong, "go"]);
+        assert_eq!((out.code, server.count()), (Some(2), 0), "{wrong}: {out:?}");
+        assert!(out.stderr.contains("an amount of dollars from 0 on"), "{wrong}: {}", out.stderr);
+    }
+    let out = place.run(&["exec", "--max-cost", "0", "go"]);
+    assert_eq!((out.code, server.count()), (Some(4), 0), "{out:?}");
+    assert!(out.stderr.contains("$0.00"), "{}", out.stderr);
+    for (wrong, said) in [
+        ("[agents]\ncost = nan\n", "agents.cost"),
+        ("[agents]\ntree_cost = -0.5\n", "`agents.tree_cost` must be at least 0"),
+        ("[agents]\nturns = 0\n", "`agents.turns` must be at least 1"),
+        ("[agents]\nseconds = -3\n", "agents.seconds"),
+        ("[budget]\nsession_hard = inf\n", "budget.session_hard"),
+        ("[budget.tiers]\nmain = \"much\"\n", "`budget.tiers.main` must be a number"),
+        ("[limits]\nprogram_memory = 0\n", "`limits.program_memory` must be at least 1"),
+    ] {
+        let place = Place::anthropic(&server);
+        place.config(wrong);
+        let out = place.run(&["exec", "go"]);
+        assert_eq!((out.code, server.count()), (Some(2), 0), "{wrong}: {out:?}");
+        assert!(out.stderr.contains(said) && out.stderr.contains("config.toml:"), "{wrong}: {}", out.stderr);
+    }
+}

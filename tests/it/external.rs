@@ -101,6 +101,7 @@ impl Bench {
             cwd: self.work.clone(),
             model: (name == "gemini").then(|| "gemini-2.5-pro".into()),
             resume: None,
+            anew: None,
             env: self.env(),
             lookup: Arc::new(move |name| match name {
                 "ANTHROPIC_BASE_URL" | "GOOGLE_GEMINI_BASE_URL" => Some(url.clone()),

@@ -38,35 +38,45 @@ impl Core {
             matches!(envelope.command.body, CommandBody::Goal(GoalCommand::Set { .. } | GoalCommand::Go));
         // One that has begun may refuse a goal: its row follows when its turn begins.
         let works = works(&envelope.command.body) || pursues && member.order.fresh;
-        let cause = envelope.command.id;
-        if works {
-            let place = Place { session: member.session, agent: id.clone(), cause: Some(cause) };
-            // Going on is no message.
-            if matches!(envelope.command.body, CommandBody::Turn(TurnCommand::Submit { .. })) {
-                let event = StateEvent::Receipt { receipt: Receipt::Queued };
-                self.bus.publish(&place, EventBody::State(event));
-            }
-            // From here on it has work; the row follows with its own.
-            if !member.state().at_work() {
-                member.announced = false;
-                member.stopping = false;
-                member.view.state = AgentState::Running;
-                if member.order.fresh {
-                    // It was stopped before it began: it takes its place in the line again.
-                    member.view.state = AgentState::Queued;
-                    self.crew.line.push_back(id.clone());
-                }
+        let place = Place { session: member.session, agent: id.clone(), cause: Some(envelope.command.id) };
+        // Going on is no message.
+        let message = match &envelope.command.body {
+            CommandBody::Turn(TurnCommand::Submit { message, .. }) => Some(message.clone()),
+            _ => None,
+        };
+        let receipt = EventBody::State(StateEvent::Receipt { receipt: Receipt::Queued });
+        // From here on it has work.
+        let begins = works && !member.state().at_work();
+        if begins {
+            member.announced = false;
+            member.stopping = false;
+            member.view.state = AgentState::Running;
+            if member.order.fresh {
+                // It was stopped before it began: it takes its place in the line again.
+                member.view.state = AgentState::Queued;
+                self.crew.line.push_back(id.clone());
             }
         }
         if member.state() == AgentState::Queued && member.hands.is_none() {
-            // It has not begun: what is said to it waits with it.
-            if let CommandBody::Turn(TurnCommand::Submit { message, .. }) = &envelope.command.body {
-                member.order.said.push(message.clone());
-            }
+            // It has not begun: what is said to it waits with it, on disk before that is told.
             member.early.push(envelope);
-            self.keep_member(id);
+            let said = message.is_some();
+            member.order.said.extend(message);
+            if said || begins {
+                self.keep_member(id);
+            }
+            if said {
+                self.show(place, receipt);
+            }
             return self.muster();
         }
+        if begins {
+            self.keep_member(id);
+        }
+        if message.is_some() {
+            self.bus.publish(&place, receipt);
+        }
+        let Some(member) = self.crew.members.get_mut(id) else { return };
         if member.hands.is_none() && matches!(envelope.command.body, CommandBody::Pane(_)) {
             // Its terminal is gone; what was done there came too late.
             return;

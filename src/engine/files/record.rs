@@ -113,7 +113,8 @@ pub(crate) fn after(keeper: &Keeper, b: Before) -> Waiting {
         let files = match &b.what {
             What::Paths(paths) => {
                 let paths: Vec<PathBuf> = paths.iter().filter_map(|p| s.relative(p)).collect();
-                let own: Vec<_> = changed.into_iter().filter(|d| paths.contains(&d.path)).collect();
+                let own: Vec<_> =
+                    changed.into_iter().filter(|d| paths.iter().any(|p| d.path.starts_with(p))).collect();
                 lock(&doings).wrote(b.watched.session, &own, after.time);
                 own
             }

@@ -4,7 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
-use tiller_protocol::{AgentCommand, AgentLimits, AgentState, AgentView, Event, SessionId};
+use tiller_protocol::event::StateEvent;
+use tiller_protocol::{
+    AgentCommand, AgentLimits, AgentState, AgentView, Event, EventBody, Receipt, SessionId,
+};
 use tiller_store::AgentRow;
 
 use super::crew::{agent, first, row, state};
@@ -145,5 +148,59 @@ async fn its_time_is_counted_on_after_a_quit() {
     assert!(failed.result.contains("its limit of 3 seconds is reached"), "{}", failed.result);
     // Anew it would have had three seconds more.
     assert_eq!(failed.used.seconds, Some(3), "{:?}", failed.used);
+    rig.quit().await;
+}
+
+/// What was said to one that waits in line is on disk when its receipt says so.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_said_to_one_in_line_is_heard_after_a_kill() {
+    let place = Place::new();
+    let fake = Fake::with(|_, r| match first(r).as_str() {
+        "first" => vec![Step::Hang],
+        _ => says(&format!("heard: {}", message_text(r, r.messages.len() - 1))),
+    });
+    let one = |p: &mut crate::Parts| p.config.agents.running = 1;
+    let mut rig = place.start_with(&fake, one).await;
+    rig.send(spawn("first"));
+    fake.requested(1).await;
+    rig.send(spawn("second"));
+    state(&mut rig, "main/a2", AgentState::Queued).await;
+    rig.send_to("main/a2", super::crew_person::say("mind the gap"));
+    let queued = |e: &Event| match &e.body {
+        EventBody::State(StateEvent::Receipt { receipt: Receipt::Queued }) => Some(()),
+        _ => None,
+    };
+    rig.until_of("the receipt", queued).await;
+    let mut rig = killed(&place, rig, &fake, one).await;
+    state(&mut rig, "main/a2", AgentState::Interrupted).await;
+    rig.send(to(AgentCommand::Resume { id: agent("main/a2") }));
+    let done = |e: &Event| {
+        let child = row(e).filter(|v| v.id == agent("main/a2") && v.state == AgentState::Done)?.child?;
+        child.result.contains("mind the gap").then_some(())
+    };
+    rig.until_of("that it heard", done).await;
+    rig.quit().await;
+}
+
+/// One that is done and is written to is at work again, for the disk too: a kill then is an interruption.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_that_was_done_and_works_again_is_interrupted_by_a_kill() {
+    let place = Place::new();
+    let fake = Fake::with(|n, _| match n {
+        0 => says("done"),
+        1 => vec![Step::Hang],
+        _ => says("done again"),
+    });
+    let mut rig = place.start(&fake).await;
+    rig.send(spawn("work"));
+    state(&mut rig, "main/a1", AgentState::Done).await;
+    rig.send_to("main/a1", super::crew_person::say("and more"));
+    super::crew::next_state(&mut rig, "main/a1", AgentState::Running).await;
+    fake.requested(2).await;
+    let mut rig = killed(&place, rig, &fake, |_| {}).await;
+    state(&mut rig, "main/a1", AgentState::Interrupted).await;
+    rig.send(resume());
+    let done = state(&mut rig, "main/a1", AgentState::Done).await;
+    assert_eq!(done.child.unwrap().result, "done again");
     rig.quit().await;
 }
