@@ -166,6 +166,33 @@ fn an_agent_without_a_conversation_is_not_opened() {
     assert!(r.app.model.shown.is_none());
 }
 
+/// One that waits in line says so, and what it will do; not what a newcomer reads.
+#[test]
+fn an_agent_without_a_word_tells_what_it_waits_for() {
+    for (width, height) in [(118, 25), (80, 24)] {
+        let mut r = crew(width, height);
+        let mut queued = child("main/a3", "later", AgentState::Queued);
+        if let Some(child) = &mut queued.child {
+            child.task = "mend what is \u{1b}[31mbroken".into();
+        }
+        changed(&mut r, queued.clone());
+        show(&mut r, "main/a3");
+        let asked = r.asked(|c| matches!(c, CommandBody::Query(Query::Snapshot)));
+        let EventBody::Reply(reply) = Script::new().snapshot(Vec::new(), 0, false).body else {
+            unreachable!()
+        };
+        r.of("main/a3", asked, EventBody::Reply(reply));
+        let screen = r.screen();
+        for words in ["a3 later", "mend what is", "waits in line", "under [agents] in config.toml"] {
+            assert!(screen.contains(words), "{words}: {screen}");
+        }
+        assert!(!screen.contains("a workbench") && !screen.contains('\u{1b}'), "{screen}");
+        queued.state = AgentState::Running;
+        changed(&mut r, queued);
+        assert!(r.screen().contains("It has just begun"), "{}", r.screen());
+    }
+}
+
 #[test]
 fn another_session_brings_the_main_agent_back() {
     let mut r = crew(118, 25);
