@@ -191,7 +191,7 @@ impl Running {
         };
         let child_env = child_env(&setup);
         let env = Arc::new(child_env.clone());
-        let flows = workflows::source(&setup.places.config, &setup.brings, may_load, env);
+        let flows = workflows::source(&setup.places.config, &setup.project, &setup.brings, may_load, env);
         let flows = workflows::with(flows, start.workflow);
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
