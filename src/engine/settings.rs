@@ -92,6 +92,8 @@ impl Core {
             let (client, cause) = read.asked.unwrap_or((NOBODY, CommandId(0)));
             self.set_profile(client, cause, profile);
         }
+        // More of them may run at once now.
+        self.muster();
         let Some((client, cause)) = read.asked else { return };
         if self.s.model.0.is_empty() {
             let model = self.w.default_model();

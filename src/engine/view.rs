@@ -20,7 +20,8 @@ impl Core {
             }
             None => (AgentState::Idle, String::new()),
             Some(l) => {
-                let act = l.calls.values().map(|c| c.act.as_str()).min().unwrap_or_default().to_owned();
+                let own = l.calls.values().map(|c| c.act.as_str()).min().map(str::to_owned);
+                let act = own.or_else(|| self.outside_act()).unwrap_or_default();
                 let child = self.me.child.as_ref();
                 if child.is_some_and(|c| c.paused) {
                     (AgentState::Paused, act)
@@ -30,7 +31,7 @@ impl Core {
                     (AgentState::Running, String::new())
                 } else {
                     let doing = match l.turn.phase() {
-                        Phase::Streaming => self.outside_act().unwrap_or_else(|| "thinking".to_owned()),
+                        Phase::Streaming if act.is_empty() => "thinking".to_owned(),
                         Phase::Waiting => "waiting to try again".to_owned(),
                         Phase::Compacting { .. } => "compacting".to_owned(),
                         _ => act,

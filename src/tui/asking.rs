@@ -111,6 +111,14 @@ impl App {
         }
     }
 
+    /// Goes elsewhere from a question: those behind it do not come by themselves either.
+    pub(crate) fn leave_asks(&mut self) {
+        if self.layers.iter().any(|l| l.panel.ask().is_some()) {
+            self.asking.aside.extend(self.model.asks.iter().map(|a| a.id));
+        }
+        self.put_asks_aside();
+    }
+
     /// Takes question dialogs off the screen without answering them.
     pub(crate) fn put_asks_aside(&mut self) {
         let ids: Vec<_> = self.layers.iter().filter_map(|l| l.panel.ask()).collect();

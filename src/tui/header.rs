@@ -149,10 +149,9 @@ fn pieces(cx: &DrawCx<'_>, facts: &HeaderFacts, class: Class) -> (Vec<Piece>, Ve
     if class.wide() && s.usage != Default::default() {
         add(format!("in {} out {}", short(s.usage.context()), short(s.usage.output)), Role::Dim, 6);
     }
-    if let Some(cost) = s.cost
-        && s.model.provider() != "demo"
-    {
-        add(money(cost.usd()), Role::Text, 4);
+    if let Some((cost, whole)) = m.spent() {
+        let more = if whole { "" } else { "+?" };
+        add(format!("{}{more}", money(cost.usd())), Role::Text, 4);
     }
     let mut right = Vec::new();
     let mut put = |text: String, brief: String, role: Role, rank: u8| {

@@ -264,7 +264,7 @@ impl App {
     /// Shows and focuses a view.
     pub(crate) fn focus(&mut self, view: View) {
         self.layers.retain(|l| l.panel.ask().is_some());
-        self.put_asks_aside();
+        self.leave_asks();
         let wide = self.screen.areas.as_ref().is_some_and(|a| {
             a.class.wide() && a.parts().any(|p| p.view == view && p.view != self.screen.main)
         });

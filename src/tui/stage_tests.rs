@@ -1,7 +1,7 @@
 //! Another agent on the screen, driven by the robot.
 
 use tiller_protocol::event::{ReplyEvent, StateEvent, TurnEvent};
-use tiller_protocol::{AgentState, AgentView, ChildView, SendMode, SessionId};
+use tiller_protocol::{AgentState, AgentView, ChildView, Cost, SendMode, SessionId};
 
 use super::*;
 use crate::model::conversation::script::Script;
@@ -164,6 +164,52 @@ fn an_agent_without_a_conversation_is_not_opened() {
     assert!(r.app.model.shown.is_none() && r.screen().contains("a3 later has no conversation yet"));
     show(&mut r, "main/nobody");
     assert!(r.app.model.shown.is_none());
+}
+
+/// One that waits in line says so, and what it will do; not what a newcomer reads.
+#[test]
+fn an_agent_without_a_word_tells_what_it_waits_for() {
+    for (width, height) in [(118, 25), (80, 24)] {
+        let mut r = crew(width, height);
+        let mut queued = child("main/a3", "later", AgentState::Queued);
+        if let Some(child) = &mut queued.child {
+            child.task = "mend what is \u{1b}[31mbroken".into();
+        }
+        changed(&mut r, queued.clone());
+        show(&mut r, "main/a3");
+        let asked = r.asked(|c| matches!(c, CommandBody::Query(Query::Snapshot)));
+        let EventBody::Reply(reply) = Script::new().snapshot(Vec::new(), 0, false).body else {
+            unreachable!()
+        };
+        r.of("main/a3", asked, EventBody::Reply(reply));
+        let screen = r.screen();
+        for words in ["a3 later", "mend what is", "waits in line", "under [agents] in config.toml"] {
+            assert!(screen.contains(words), "{words}: {screen}");
+        }
+        assert!(!screen.contains("a workbench") && !screen.contains('\u{1b}'), "{screen}");
+        queued.state = AgentState::Running;
+        changed(&mut r, queued);
+        assert!(r.screen().contains("It has just begun"), "{}", r.screen());
+    }
+}
+
+/// The first line tells what all of the work has cost, and that it is not all where a program does not tell.
+#[test]
+fn the_cost_of_the_session_holds_its_agents() {
+    let cents = |n: f64| Some(Cost::from_usd(n));
+    let mut r = crew(118, 25);
+    changed(&mut r, AgentView { cost: cents(0.25), ..child("main/a1", "tests", AgentState::Done) });
+    changed(&mut r, AgentView { cost: cents(0.5), ..child("main/a2", "docs", AgentState::Running) });
+    let head = |r: &mut Robot| r.screen().lines().next().unwrap_or_default().to_owned();
+    assert!(head(&mut r).contains("$0.75") && !head(&mut r).contains("+?"), "{}", head(&mut r));
+    let usage = tiller_protocol::Usage { input: 10, ..Default::default() };
+    changed(&mut r, AgentView { cost: None, usage, ..child("main/a3", "theirs", AgentState::Done) });
+    assert!(head(&mut r).contains("$0.75+?"), "{}", head(&mut r));
+    show(&mut r, "main/a2");
+    let asked = r.asked(|c| matches!(c, CommandBody::Query(Query::Snapshot)));
+    let EventBody::Reply(reply) = Script::new().snapshot(Vec::new(), 0, false).body else { unreachable!() };
+    r.of("main/a2", asked, EventBody::Reply(reply));
+    assert!(!head(&mut r).contains("$0.75"), "its own is not everybody's: {}", head(&mut r));
 }
 
 #[test]

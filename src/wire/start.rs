@@ -203,7 +203,8 @@ impl Running {
             },
         };
         let child_env = setup.children();
-        let flows = workflows::source(&setup.places.config, &setup.brings, may_load, child_env.now());
+        let env = child_env.now();
+        let flows = workflows::source(&setup.places.config, &setup.project, &setup.brings, may_load, env);
         let flows = workflows::with(flows, start.workflow);
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)

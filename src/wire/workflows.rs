@@ -19,6 +19,8 @@ use tiller_tool::shell::find_program;
 const KIND: &str = "workflow";
 /// The person's folder, in the configuration folder.
 const FOLDER: &str = "workflows";
+/// The project's, in its own.
+const PROJECT: &str = ".tiller/workflows/";
 
 /// A workflow of a file, with the place of each step.
 #[derive(Debug)]
@@ -87,18 +89,26 @@ struct Files {
     trusted: Arc<AtomicBool>,
     /// The person's folder.
     user: PathBuf,
+    /// The project's.
+    folder: PathBuf,
 }
 
 /// For the engine. The project's files are those that were looked at when the person said yes.
 pub(super) fn source(
     config: &Path,
+    folder: &Path,
     brings: &Brings,
     trusted: Arc<AtomicBool>,
     env: Arc<Vec<(String, String)>>,
 ) -> Workflows {
     let project =
         of_project(brings).map(|f| (f.item.path.clone(), f.bytes.clone().filter(|_| !brings.too_much)));
-    let files = Arc::new(Files { project: project.collect(), trusted, user: config.join(FOLDER) });
+    let files = Arc::new(Files {
+        project: project.collect(),
+        trusted,
+        user: config.join(FOLDER),
+        folder: folder.into(),
+    });
     let (all, adapters) = (Arc::clone(&files), config.join("adapters"));
     Workflows {
         list: Arc::new(move || all.list()),
@@ -133,6 +143,11 @@ impl Files {
         if let Some((_, path)) = files.iter().find(|(stem, _)| stem == name) {
             return parse(path, &read(path)?);
         }
+        if let Some(path) = self.new_file(name) {
+            return Err(format!(
+                "{path} came after Tiller was started here: quit and start again, and it asks whether you trust it"
+            ));
+        }
         let mut names: Vec<&str> = self.project.keys().filter_map(|p| stem(p)).collect();
         names.extend(files.iter().map(|(stem, _)| stem.as_str()));
         names.sort_unstable();
@@ -144,6 +159,12 @@ impl Files {
             ),
             false => format!("there is no workflow `{name}`; there are {}", names.join(", ")),
         })
+    }
+
+    /// A file of this name in the project that was not there when the folder was looked at.
+    fn new_file(&self, name: &str) -> Option<String> {
+        let paths = ["toml", "yaml", "yml"].map(|end| format!("{PROJECT}{name}.{end}"));
+        paths.into_iter().find(|p| stem(p) == Some(name) && self.folder.join(p).is_file())
     }
 
     fn of_project(&self, path: &str, bytes: Option<&[u8]>) -> Result<Workflow, String> {

@@ -19,7 +19,9 @@ fn the_projects_come_only_after_a_yes_and_as_they_were_then() {
     let brings = discover(project.path());
     fs::write(theirs.join("ship.toml"), SHIP.replace("\"g\"", "\"other\"")).unwrap();
     let env = Arc::new(Vec::new());
-    let of = |trusted| source(home.path(), &brings, Arc::new(AtomicBool::new(trusted)), Arc::clone(&env));
+    let of = |trusted| {
+        source(home.path(), project.path(), &brings, Arc::new(AtomicBool::new(trusted)), Arc::clone(&env))
+    };
     let said = (of(false).find)("ship").unwrap_err();
     assert!(said.contains(".tiller/workflows/ship.toml is left out: this folder is not trusted"), "{said}");
     let flow = (of(true).find)("ship").unwrap();
@@ -27,6 +29,10 @@ fn the_projects_come_only_after_a_yes_and_as_they_were_then() {
     assert_eq!((of(false).find)("own").unwrap().steps[0].brief.goal, "mine");
     let said = (of(true).find)("../own").unwrap_err();
     assert_eq!(said, "there is no workflow `../own`; there are own, ship");
+    // One that is written while Tiller runs was not looked at.
+    fs::write(theirs.join("late.yml"), "steps:\n  - id: a\n    goal: g\n").unwrap();
+    let said = (of(true).find)("late").unwrap_err();
+    assert!(said.starts_with(".tiller/workflows/late.yml came after Tiller was started"), "{said}");
 }
 
 #[test]
@@ -36,7 +42,8 @@ fn mistakes_have_their_lines_and_programs_are_looked_for() {
     fs::create_dir_all(&mine).unwrap();
     fs::write(mine.join("bad.toml"), format!("{SHIP}\n[[steps]]\nid = \"b\"\ngaol = \"g\"\n")).unwrap();
     let brings = discover(home.path());
-    let flows = source(home.path(), &brings, Arc::new(AtomicBool::new(true)), Arc::new(Vec::new()));
+    let flows =
+        source(home.path(), home.path(), &brings, Arc::new(AtomicBool::new(true)), Arc::new(Vec::new()));
     let said = (flows.find)("bad").unwrap_err();
     assert!(said.contains("bad.toml:5:1: step b: unknown field `gaol`"), "{said}");
     assert!((flows.cli)("nonsense").unwrap().contains("there is no program `nonsense`; there are "));

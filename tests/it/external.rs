@@ -108,6 +108,7 @@ impl Bench {
                 _ => KEYS.iter().find(|(n, _)| *n == name && keys).map(|(_, v)| (*v).to_owned()),
             }),
             auto_approve: true,
+            edits: true,
             stay: false,
             size: (100, 30),
             limits: Limits { wall: PATIENCE, ..Limits::default() },
@@ -343,10 +344,16 @@ fn over_acp_each_asks_and_heeds_the_answer() {
             let (_, asked, _) = play(job(RUN), Answer::Kind(ChoiceKind::RejectOnce)).await;
             assert!(!asked.is_empty() && !b.ran(), "{name} ran what was refused");
         }
+        if name == "codex" {
+            // Where nothing may be changed unasked its sandbox is for reading; the model has to ask for more.
+            let careful = Job { edits: false, ..job(RUN) };
+            play(careful, Answer::Kind(ChoiceKind::RejectOnce)).await;
+            assert!(!b.ran(), "{name} ran what nobody allowed");
+        }
         let (said, asked, ending) = play(job(RUN), Answer::Kind(ChoiceKind::AllowOnce)).await;
         assert_eq!(ending.status, Status::Done, "{name}: {ending:?}");
         assert!(ending.text.contains(LAST) && b.ran(), "{name}: {ending:?}");
-        // By its own settings codex asks only for what leaves its sandbox.
+        // Where it may edit, codex asks only for what leaves its sandbox.
         if name != "codex" {
             let Some(Question::Permission { shown, options, .. }) = asked.first() else { panic!("{name}") };
             assert!(shown.contains("ran.txt"), "{name}: {shown}");

@@ -2,12 +2,9 @@
 
 use tiller_protocol::command::TurnCommand;
 use tiller_protocol::event::ReplyEvent;
-use tiller_protocol::tool::Display;
 use tiller_protocol::{
-    AgentCommand, AgentId, AgentLimits, AgentState, CommandBody, CommandId, EntryBody, Notice, NoticeKind,
-    SessionId,
+    AgentCommand, AgentId, AgentLimits, AgentState, CommandBody, CommandId, Notice, NoticeKind,
 };
-use tiller_store::{Store, StoreError};
 use tiller_tool::crew::{Brief, CrewReply, Report, quoted};
 
 use super::flow::Step;
@@ -18,10 +15,6 @@ use crate::bus::ClientId;
 use crate::core::Core;
 use crate::msg::Msg;
 use crate::saves::{After, Then};
-use crate::session::load;
-
-/// Entries of a session that are looked through.
-const ENTRIES: u32 = 20_000;
 
 impl Core {
     pub(crate) fn agent_command(&mut self, client: ClientId, cause: CommandId, command: AgentCommand) {
@@ -246,20 +239,6 @@ impl Core {
         Ok(format!("agent {} goes on in the background", id.name()))
     }
 
-    /// What an agent changed, file by file, as far as it is known.
-    fn agent_diff(&mut self, client: ClientId, cause: CommandId, id: &AgentId) {
-        let Some(member) = self.crew.members.get(id) else { return };
-        let (store, session) = (self.w.store.clone(), member.session);
-        let (bus, place, path) = (std::sync::Arc::clone(&self.bus), self.place_of(Some(cause)), id.0.clone());
-        self.spawn(async move {
-            let reply = match load::blocking(move || changes(&store, session)).await {
-                Ok(diff) => ReplyEvent::DiffReply { path, diff },
-                Err(error) => ReplyEvent::ErrorReply { notice: error.notice() },
-            };
-            bus.reply(client, &place, reply);
-        });
-    }
-
     /// A message of the person's for a member that waits in line.
     pub(crate) fn early(&mut self, id: &AgentId) {
         let Some(member) = self.crew.members.get_mut(id) else { return };
@@ -271,28 +250,4 @@ impl Core {
             self.keep_member(id);
         }
     }
-}
-
-/// The changes of a session's calls, one after the other; of commands the names of the files.
-fn changes(store: &Store, session: SessionId) -> Result<String, StoreError> {
-    let row = store.session(session)?;
-    let tail = store.path_tail(session, &row.head, ENTRIES)?;
-    let mut out = Vec::new();
-    for entry in &tail.entries {
-        match &entry.body {
-            EntryBody::ToolResult { display: Some(Display::Diff { files }), .. } => {
-                out.extend(files.iter().map(|f| format!("# {}\n{}", f.path, f.diff)));
-            }
-            EntryBody::ToolResult { call_id, name, .. } => {
-                let step = store.step_of_call(session, call_id, entry.time)?;
-                let files: Vec<String> =
-                    step.map(|s| s.files.into_iter().map(|f| f.path).collect()).unwrap_or_default();
-                if !files.is_empty() {
-                    out.push(format!("# changed by {name}: {}\n", files.join(", ")));
-                }
-            }
-            _ => {}
-        }
-    }
-    Ok(if out.is_empty() { "It changed no files.\n".into() } else { out.join("\n") })
 }

@@ -13,7 +13,7 @@
 //! | `asked`, `waits` | what tools ask; who waits for whom |
 //! | `child` | what a child tells the main agent |
 //! | `over`, `announce` | an agent has ended; its parent hears of it |
-//! | `command`, `route`, `pause` | what the person asks; commands to one agent; rest |
+//! | `command`, `route`, `pause`, `changes` | what the person asks; commands to one agent; rest; what one changed |
 //! | `outside`, `outside_ask`, `outside_say`, `pane` | programs of other vendors as agents; messages to them, their terminal |
 //! | `keep` | over a restart |
 //! | `flow`, `flow_run`, `flow_port` | a workflow as it is kept; it starts, stops, goes on; what its steps are run with |
@@ -21,6 +21,7 @@
 
 mod announce;
 mod asked;
+mod changes;
 mod child;
 mod command;
 mod flow;

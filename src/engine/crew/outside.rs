@@ -140,11 +140,8 @@ impl Core {
         let Some(turn) = self.live.as_ref().map(|l| l.no) else { return };
         let (words, anew) = self.words_for_program();
         let Some(programs) = self.w.programs.clone() else { return };
-        let (cwd, env, auto) = (
-            self.w.workspace.root.clone(),
-            (*self.w.child_env.now()).clone(),
-            self.s.profile == Profile::Full,
-        );
+        let (cwd, env) = (self.w.workspace.root.clone(), (*self.w.child_env.now()).clone());
+        let (auto, edits) = (self.s.profile == Profile::Full, self.s.profile >= Profile::AutoEdit);
         let limits = self.me.child.as_ref().map(|c| c.limits).unwrap_or_default();
         if self.s.profile < Profile::Ask {
             let profile = self.s.profile.name();
@@ -181,6 +178,7 @@ impl Core {
             env,
             lookup: programs.lookup,
             auto_approve: auto,
+            edits,
             stay: false,
             size: SIZE,
             limits: job_limits,

@@ -63,10 +63,12 @@ impl Core {
                 let root = &self.w.workspace.root;
                 let all: Vec<String> = diffs.iter().map(|d| super::outside::diff_of(d, root).diff).collect();
                 let diff = (!all.is_empty()).then(|| all.concat());
-                let Some(body) = permission_ask(&question, verdict, diff) else {
+                let Some(mut body) = permission_ask(&question, verdict, diff) else {
                     let _ = ask.reply.send(Answer::Kind(ChoiceKind::RejectOnce));
                     return;
                 };
+                // What it runs is its own: our text cannot take its place.
+                body.editable = false;
                 self.ask_main(ask.call, AskBody::Permission(body), reply);
                 let tx = self.tx.clone();
                 self.spawn(async move {

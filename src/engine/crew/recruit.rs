@@ -54,6 +54,7 @@ impl Core {
         if brief.goal.trim().is_empty() {
             return Err("there is no goal".into());
         }
+        self.tools_known(&brief.tools)?;
         let roles = self.w.roles();
         if let Some(name) = brief.skills.iter().find(|s| roles.skills().get(s).is_none()) {
             return Err(roles.skills().no_such(name));
@@ -133,7 +134,7 @@ impl Core {
             return Err("programs of other vendors cannot be run here".into());
         };
         let adapter = programs.adapters.get(name).ok_or_else(|| {
-            let known: Vec<&str> = programs.adapters.keys().collect();
+            let known: Vec<&str> = programs.adapters.iter().map(|a| a.name.as_str()).collect();
             format!("there is no adapter for {name}; there are: {}", known.join(", "))
         })?;
         let transport = match how {
@@ -144,6 +145,19 @@ impl Core {
             Some(other) => return Err(format!("{other} is no transport: acp, headless or pty")),
         };
         Ok((adapter, transport))
+    }
+
+    /// A task that names tools which are none would be done with none at all.
+    fn tools_known(&self, named: &[String]) -> Result<(), String> {
+        let sets = || tiller_config::agents::SETS.iter().map(|(set, _)| *set);
+        let tools = || self.w.all_tools.iter().map(|t| t.name());
+        let known = |name: &&String| *name == "all" || sets().chain(tools()).any(|k| k == *name);
+        let Some(unknown) = named.iter().find(|n| !known(n)) else { return Ok(()) };
+        let hint = match crate::nearest::nearest(unknown, sets().chain(tools())) {
+            Some(near) => format!("did you mean {near}?"),
+            None => format!("there are the sets {}, and single tools", sets().collect::<Vec<_>>().join(", ")),
+        };
+        Err(format!("there is no tool or set {unknown}; {hint}"))
     }
 
     fn label(&self, brief: &Brief) -> String {
@@ -177,7 +191,13 @@ impl Core {
         let Some(model) = model else { return Ok(parents) };
         match self.provider(&model) {
             Ok(_) => Ok(model),
-            Err(e) => Err(format!("the model {model} cannot be used: {e}. Leave the model out")),
+            Err(e) => {
+                let e = e.to_string();
+                Err(format!(
+                    "the model {model} cannot be used: {}. Leave the model out",
+                    e.trim_end_matches('.')
+                ))
+            }
         }
     }
 }

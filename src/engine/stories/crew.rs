@@ -215,6 +215,11 @@ async fn what_cannot_be_started_says_why() {
     for (task, why) in [
         (r#"{"goal": "x", "agent": "codr"}"#, "codr"),
         (r#"{"goal": "x", "model": "nobody/x"}"#, "the model nobody/x cannot be used"),
+        (
+            r#"{"goal": "x", "tools": ["read", "reed_file"]}"#,
+            "no tool or set reed_file; did you mean read_file?",
+        ),
+        (r#"{"goal": "x", "tools": ["zap"]}"#, "there are the sets read, edit, run"),
     ] {
         rig.send(tiller_protocol::CommandBody::Session(tiller_protocol::command::SessionCommand::New));
         let said = rig.turn(task).await.1;

@@ -93,6 +93,11 @@ async fn the_end_of_a_branch_holds_what_its_agents_wrote() {
         let point = crate::files::back::point(&store, session, entry).unwrap().unwrap();
         (point.snapshot, point.steps.len())
     };
+    // What a call did is written down a moment after its end.
+    let limit = std::time::Instant::now() + DEADLINE;
+    while files(call.id).1 < 2 && std::time::Instant::now() < limit {
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    }
     let (before, after) = (files(call.id), files(entries.last().unwrap().id));
     assert_ne!(before.0, after.0);
     assert_eq!((before.1, after.1), (2, 0), "two steps lead from there to here");

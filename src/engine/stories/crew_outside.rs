@@ -8,7 +8,7 @@ use tiller_link::external::Adapters;
 use tiller_protocol::command::{Query, SessionCommand};
 use tiller_protocol::event::{ReplyEvent, ToolEvent, TurnEvent, TurnStatus};
 use tiller_protocol::{
-    AgentCommand, AgentState, AskBody, AskReply, CommandBody, Decision, EventBody, Profile,
+    AgentCommand, AgentState, AskBody, AskReply, Block, CommandBody, Decision, EntryBody, EventBody, Profile,
 };
 
 use super::crew::{agent, delegate, first, result, state};
@@ -72,7 +72,7 @@ async fn a_program_does_a_task_and_its_report_comes_back() {
     let (status, text) = rig.turn("go").await;
     assert_eq!(status, TurnStatus::Done);
     assert!(text.contains("I was asked to: build it") && text.contains("own work is done"), "{text}");
-    assert!(text.contains("there is no adapter for nobody"), "{text}");
+    assert!(text.contains("there is no adapter for nobody; there are: aider, claude"), "{text}");
     assert!(text.contains("made.txt"), "{text}");
     assert!(place.work.join("made.txt").exists());
     let row = state(&mut rig, "main/a1", AgentState::Done).await;
@@ -175,6 +175,42 @@ async fn the_question_of_a_program_that_dies_goes_with_it() {
         assert!(std::time::Instant::now() < end, "{:#?}", view.asks);
     }
     rig.quit().await;
+}
+
+/// What a call does is often told only when it is written out; and why a program ended is said in its talk.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_talk_of_a_program_that_died_has_its_call_and_the_reason() {
+    let place = Place::new();
+    let tell = |what: &str| {
+        format!(
+            r#"echo '{{"jsonrpc":"2.0","method":"session/update","params":{{"sessionId":"s1","update":{{"sessionUpdate":"tool_call","toolCallId":"t1","title":"Terminal","kind":"execute",{what}}}}}}}'
+      "#
+        )
+    };
+    let call = tell(r#""status":"pending","rawInput":{}"#)
+        + &tell(r#""status":"pending","rawInput":{"command":"make it"}"#)
+        + "kill -9 $$;;";
+    let script = ACP.replace(&format!("{TOUCH_ASKS};;"), &call);
+    let mut rig = with_toy(&place, &script, Profile::Ask).await;
+    rig.send(spawn("toy:acp", "run it"));
+    let failed = state(&mut rig, "main/a1", AgentState::Failed).await;
+    let session = failed.child.unwrap().session.unwrap();
+    rig.quit().await;
+    let store = place.parts(&Fake::new([])).store;
+    let entries = store.path_tail(session, "main", 100).unwrap().entries;
+    let shape = shape(&entries);
+    assert!(shape.last().unwrap().starts_with("note The turn ended early: "), "{shape:?}");
+    let calls: Vec<_> = entries
+        .iter()
+        .filter_map(|e| match &e.body {
+            EntryBody::Assistant { blocks, .. } => blocks.iter().find_map(|b| match b {
+                Block::ToolCall(call) => Some(call.arguments["command"].as_str()?.to_owned()),
+                _ => None,
+            }),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(calls, ["make it"], "{shape:?}");
 }
 
 /// One that keeps no talk of its own is told all of it again.
@@ -375,6 +411,16 @@ async fn what_a_program_does_unasked_is_known_as_its_own() {
     assert_eq!(watcher.told(), ["main/a1 runs make it true", "main/a1 runs make it false"]);
     let done = state(&mut rig, "main/a1", AgentState::Done).await;
     assert_eq!(done.child.unwrap().files, 1);
+    rig.send(CommandBody::Agent(AgentCommand::Diff { id: agent("main/a1") }));
+    let diff = rig.until_of("its diff", |e| match &e.body {
+        EventBody::Reply(r) => match r.as_ref() {
+            ReplyEvent::DiffReply { diff, .. } => Some(diff.clone()),
+            _ => None,
+        },
+        _ => None,
+    });
+    let diff = diff.await;
+    assert!(diff.contains("# made.txt") && diff.contains("+made"), "{diff}");
     // A change that is seen a moment later counts, too; once.
     watcher.sees_of(&agent("main/a1"), ["made.txt", "late.txt"]);
     let files = |e: &tiller_protocol::Event| super::crew::row(e)?.child.map(|c| c.files).filter(|n| *n > 1);

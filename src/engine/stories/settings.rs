@@ -107,3 +107,30 @@ async fn a_yes_to_a_local_server_is_handed_on_to_be_kept() {
         rig.quit().await;
     }
 }
+
+/// Agents that wait in line begin when more of them may run.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn more_places_for_agents_are_taken_at_once() {
+    use tiller_protocol::{AgentCommand, AgentState};
+    let place = Place::new();
+    let fake = Fake::with(|_, _| vec![Step::Hang]);
+    let mut rig = place
+        .start_with(&fake, |p| {
+            p.config.agents.running = 1;
+            let (mut more, server) = (p.config.clone(), p.providers.clone());
+            more.agents.running = 2;
+            let read = move || Ok(Fresh { config: more.clone(), providers: server.clone() });
+            p.settings = Some(Settings { read: Arc::new(read), keep: Arc::new(|_| Ok(())) });
+        })
+        .await;
+    for goal in ["one", "two"] {
+        let (role, model, cli) = (None, None, None);
+        let spawn = AgentCommand::Spawn { goal: goal.into(), role, model, cli, isolated: false };
+        rig.send(CommandBody::Agent(spawn));
+    }
+    super::crew::state(&mut rig, "main/a1", AgentState::Running).await;
+    super::crew::state(&mut rig, "main/a2", AgentState::Queued).await;
+    rig.send(CommandBody::Session(SessionCommand::Reload));
+    super::crew::state(&mut rig, "main/a2", AgentState::Running).await;
+    rig.quit().await;
+}

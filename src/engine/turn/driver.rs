@@ -294,7 +294,10 @@ impl Core {
             Some(EntryBody::Assistant { stop, .. }) => {
                 !matches!(stop, StopReason::EndTurn | StopReason::ToolUse)
             }
-            Some(EntryBody::ToolResult { outcome, .. }) => *outcome == ToolOutcome::Interrupted,
+            // That says that it was stopped, and not why.
+            Some(EntryBody::ToolResult { outcome, .. }) => {
+                *outcome == ToolOutcome::Interrupted && notice.is_none()
+            }
             _ => false,
         };
         match (status, notice) {

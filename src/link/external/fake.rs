@@ -49,6 +49,7 @@ impl Fake {
             env: vec![("PATH".into(), std::env::var("PATH").unwrap())],
             lookup: Arc::new(|_| None),
             auto_approve: true,
+            edits: true,
             stay: false,
             size: (80, 24),
             limits: Limits { grace: Duration::from_millis(200), ..Limits::default() },

@@ -61,6 +61,8 @@ pub struct Job {
     /// The program may do everything unasked. Without it, what it asks arrives as [`super::Said::Ask`], or, where
     /// the transport cannot ask (headless), is refused by the program itself.
     pub auto_approve: bool,
+    /// It may change files of its folder unasked.
+    pub edits: bool,
     /// After a turn, wait for more messages instead of ending.
     pub stay: bool,
     /// Columns and rows of its terminal.

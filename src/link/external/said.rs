@@ -73,6 +73,8 @@ pub struct ToolUse {
     /// The files that it says it is about: by arguments that name files, or as its protocol tells them.
     pub paths: Vec<String>,
     pub args: Value,
+    /// It is still being written, so that more may be told of it.
+    pub pending: bool,
 }
 
 /// A change of a file as it tells it. Not checked against the file.

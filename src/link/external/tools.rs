@@ -89,7 +89,7 @@ pub(crate) fn target(args: &Value) -> String {
 /// A call.
 pub(crate) fn tool(id: &str, name: &str, args: Value) -> ToolUse {
     let (verb, target, paths) = (verb(name).into(), target(&args), paths(&args));
-    ToolUse { id: id.into(), name: name.into(), verb, target, paths, args }
+    ToolUse { id: id.into(), name: name.into(), verb, target, paths, args, pending: false }
 }
 
 /// The changes that the arguments of an editing tool tell of.

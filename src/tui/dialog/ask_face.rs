@@ -105,6 +105,12 @@ impl Panel for Question {
                 }
                 Reply::done()
             }
+            // A message that was meant for the composer: its other letters answer nothing.
+            Some(_) if !self.writing => {
+                self.deaf.typed(model.mono);
+                self.said = Some(crate::dialog::deaf::TYPED.into());
+                Reply::done()
+            }
             _ => Reply::Ignored,
         }
     }

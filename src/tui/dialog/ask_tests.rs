@@ -68,6 +68,17 @@ fn nothing_counts_while_it_is_deaf() {
     }
 }
 
+/// Words for the composer, typed without a look at the screen, trust nothing.
+#[test]
+fn words_that_are_typed_into_it_answer_nothing() {
+    let mut r = listening(80, 24, 0);
+    r.run("type what is there to do; enter");
+    assert_eq!(replied(&r), None, "{}", r.screen());
+    assert!(r.screen().contains("this takes an answer"), "{}", r.screen());
+    r.run("wait 401; t");
+    assert_eq!(replied(&r), Some(AskReply::Yes { value: None }));
+}
+
 #[test]
 fn a_long_list_is_read_before_it_is_trusted() {
     let mut ask = samples().remove(0);

@@ -7,6 +7,9 @@ use std::time::Duration;
 use crate::model::Model;
 use crate::panel::DrawCx;
 
+/// What is said to somebody who types words into a question.
+pub(crate) const TYPED: &str = "this takes an answer; esc puts it off, to write";
+
 /// The state of one dialog.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Deaf {

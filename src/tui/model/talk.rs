@@ -5,7 +5,7 @@
 use std::mem::swap;
 
 use tiller_protocol::event::{AskEvent, StateEvent};
-use tiller_protocol::{AgentId, AgentView, Event, EventBody, Queued, SessionId, TodoItem};
+use tiller_protocol::{AgentId, AgentView, Cost, Event, EventBody, Queued, SessionId, TodoItem};
 
 use super::{Model, Retry, SessionModel, conversation::Conversation};
 
@@ -49,6 +49,23 @@ impl Model {
     /// Its row, once the engine has told of it.
     pub fn row(&self, id: &AgentId) -> Option<&AgentView> {
         self.agents.iter().find(|a| a.id == *id)
+    }
+
+    /// What the work on the screen has cost: of the main agent with all that work for it, of another one its own. With
+    /// whether that is all: a program may not tell.
+    pub(crate) fn spent(&self) -> Option<(Cost, bool)> {
+        let own = self.session.cost.filter(|_| self.session.model.provider() != "demo");
+        if self.shown.is_some() {
+            return own.map(|cost| (cost, true));
+        }
+        let mut whole = true;
+        let mut sum = own;
+        for a in self.agents.iter().filter(|a| !a.id.is_main() && !a.model.starts_with("demo/")) {
+            let used = a.usage.context().saturating_add(a.usage.output) > 0;
+            whole &= a.cost.is_some() || !used;
+            sum = a.cost.filter(|c| c.0 > 0).map(|c| sum.unwrap_or_default().plus(c)).or(sum);
+        }
+        sum.map(|cost| (cost, whole))
     }
 
     /// Rings of its terminal that the person has heard of.

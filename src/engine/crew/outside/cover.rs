@@ -18,6 +18,9 @@ const KEPT: usize = 8;
 /// At most so long is the end of a program held back for what its last call did.
 const LAST: Duration = Duration::from_secs(1);
 
+/// Some clean up after a call only when they have told its end (files that stand in for others in a sandbox).
+const SETTLES: Duration = Duration::from_millis(150);
+
 /// A call that is open.
 pub(in crate::crew) struct Open {
     pub(super) tool: ToolUse,
@@ -77,6 +80,7 @@ impl Core {
         let Some((keeper, (before, room))) = self.w.files.clone().zip(open.before.take()) else { return };
         self.record(StepOf::Call(open.tool.id.clone()), async move {
             let before = record::kept_before(before).await?;
+            tokio::time::sleep(SETTLES).await;
             let kept = record::after(&keeper, before).kept().await;
             drop(room);
             kept

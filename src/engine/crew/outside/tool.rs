@@ -31,7 +31,9 @@ impl Core {
         let mono = self.w.clock.mono();
         let Some(o) = self.outside() else { return };
         let id = tool.id.clone();
-        let bare = tool.target.is_empty();
+        // A title is not yet what it does, and what is shown stands in the talk as it is then.
+        let told = tool.args.as_object().is_some_and(|a| !a.is_empty());
+        let bare = tool.target.is_empty() || tool.pending && !told;
         let known = o.open.entry(id.clone()).or_insert_with(|| Open::new(tool.clone(), mono));
         known.tool = tool;
         if bare && !known.shown {

@@ -46,12 +46,12 @@ pub(super) async fn open(c: &mut Client) -> Result<(), Broken> {
     if let Some(model) = c.run.job.model.clone() {
         set_model(c, &opened, &model).await?;
     }
-    if c.run.job.auto_approve
-        && let Some(mode) = c.acp.auto_mode.clone()
-    {
-        set_mode(c, &opened, &mode).await?;
-    }
-    Ok(())
+    let modes = match (c.run.job.auto_approve, c.run.job.edits) {
+        (true, _) => &c.acp.auto_mode,
+        (false, true) => &c.acp.edit_mode,
+        (false, false) => &c.acp.ask_mode,
+    };
+    set_mode(c, &opened, &modes.clone()).await
 }
 
 /// A way to log in by the key that is in its environment.
@@ -144,16 +144,19 @@ async fn set_model(c: &mut Client, opened: &Value, model: &str) -> Result<(), Br
     Err(Broken::Error(RpcError { code: 0, message, data: Value::Null }))
 }
 
-/// A mode that it does not have is no mistake: its questions are answered one by one then.
-async fn set_mode(c: &mut Client, opened: &Value, mode: &str) -> Result<(), Broken> {
-    let listed = opened["modes"]["availableModes"].as_array().into_iter().flatten();
-    let result = if listed.into_iter().any(|m| m["id"] == mode) {
+/// The first of these modes that it has. To have none is no mistake: its questions are answered one by one then.
+async fn set_mode(c: &mut Client, opened: &Value, modes: &[String]) -> Result<(), Broken> {
+    let listed = opened["modes"]["availableModes"].as_array();
+    let has = |mode: &&String| listed.into_iter().flatten().any(|m| m["id"] == mode.as_str());
+    let choice = option(opened, "mode");
+    let offered = |mode: &&String| choice.is_some_and(|o| offers(o, mode));
+    let (mode, result) = if let Some(mode) = modes.iter().find(has) {
         let params = json!({"sessionId": c.session, "modeId": mode});
-        c.request("session/set_mode", params).await.map(|_| ())
-    } else if let Some(o) = option(opened, "mode").filter(|o| offers(o, mode)) {
-        set_option(c, o, mode).await
+        (mode, c.request("session/set_mode", params).await.map(|_| ()))
+    } else if let Some((mode, o)) = modes.iter().find(offered).zip(choice) {
+        (mode, set_option(c, o, mode).await)
     } else {
-        Ok(())
+        return Ok(());
     };
     match result {
         Err(Broken::Error(e)) => c.send_said(Said::Note(format!("mode {mode}: {}", e.words()))).await,

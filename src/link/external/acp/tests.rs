@@ -281,7 +281,7 @@ hear; say '{"id":5,"result":{"stopReason":"end_turn"}}'; hear"#;
         (config, [r#""configId":"m","value":"big""#, r#""configId":"mode","value":"yolo""#]),
         (lists, [r#""modelId":"big""#, r#""modeId":"yolo""#]),
     ] {
-        let fake = fake("auto_mode = \"yolo\"\n", &[HELLO, open, rest].concat());
+        let fake = fake("auto_mode = [\"full\", \"yolo\"]\n", &[HELLO, open, rest].concat());
         let (_control, said) =
             start(Job { model: Some("big".into()), ..fake.job("x") }, &Host::default()).unwrap();
         let (said, ending) = all(said).await;
@@ -293,6 +293,15 @@ hear; say '{"id":5,"result":{"stopReason":"end_turn"}}'; hear"#;
         assert!(said.iter().any(|s| matches!(s, Said::Note(n) if n.contains("not now"))));
         let other = Job { model: Some("none".into()), ..fake.job("x") };
         assert!(fake.ending(other).await.why.contains("does not offer the model none"));
+    }
+    // Less is allowed: another mode.
+    for (edits, mode) in [(true, "halves"), (false, "careful")] {
+        let open = lists.replace(r#"{"id":"yolo"}"#, r#"{"id":"yolo"},{"id":"halves"},{"id":"careful"}"#);
+        let modes = "auto_mode = [\"yolo\"]\nedit_mode = [\"halves\"]\nask_mode = [\"careful\"]\n";
+        let fake = fake(modes, &[HELLO, &open, rest].concat());
+        let job = Job { model: Some("big".into()), auto_approve: false, edits, ..fake.job("x") };
+        assert_eq!(fake.ending(job).await.status, Status::Done);
+        assert!(log(&fake).contains(&format!(r#""modeId":"{mode}""#)), "{}", log(&fake));
     }
 }
 

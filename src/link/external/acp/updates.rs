@@ -134,6 +134,9 @@ impl Updates {
 
 fn fill(tool: &mut ToolUse, told: &Value) {
     let name = told["_meta"]["claudeCode"]["toolName"].as_str().or(told["name"].as_str());
+    if let Some(status) = told["status"].as_str() {
+        tool.pending = status == "pending";
+    }
     if let Some(name) = name.or(told["title"].as_str().filter(|_| tool.name.is_empty())) {
         name.clone_into(&mut tool.name);
     }

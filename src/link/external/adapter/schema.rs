@@ -165,8 +165,15 @@ pub struct Acp {
     pub install: Option<String>,
     #[serde(default)]
     pub missing_file: MissingFile,
-    /// Id of the mode (or value of the config option `mode`) in which it asks for nothing.
-    pub auto_mode: Option<String>,
+    /// Ids of the mode (or values of the config option `mode`) in which it asks for nothing; the first that it has.
+    #[serde(default)]
+    pub auto_mode: Vec<String>,
+    /// The same of the mode in which it changes files of the folder unasked, and asks for the rest.
+    #[serde(default)]
+    pub edit_mode: Vec<String>,
+    /// The same of the mode in which it asks before it changes anything.
+    #[serde(default)]
+    pub ask_mode: Vec<String>,
     /// Extra variables for this transport.
     #[serde(default)]
     pub set: BTreeMap<String, String>,

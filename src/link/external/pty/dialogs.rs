@@ -118,8 +118,11 @@ fn part(screen: &str, dialog: &Dialog) -> String {
     let lines: Vec<&str> = screen.lines().collect();
     let first = lines.iter().position(|l| dialog.all.iter().any(|p| p.found(l))).unwrap_or(0);
     let from = first.saturating_sub(12);
-    let shown = lines[from..].iter().map(|l| l.trim_end()).collect::<Vec<_>>().join("\n");
-    shown.trim().to_owned()
+    // Frames around it say nothing, and would be all that a line for it has room for.
+    let words = |l: &&str| l.chars().any(char::is_alphanumeric);
+    let shown: Vec<&str> = lines[from..].iter().map(|l| l.trim_end()).skip_while(|l| !words(l)).collect();
+    let to = shown.iter().rposition(words).map_or(0, |at| at + 1);
+    shown[..to].join("\n").trim().to_owned()
 }
 
 /// Whether two looks show the same dialog: spinners and clocks around it do not count.
@@ -137,4 +140,21 @@ fn choice(o: &DialogOption) -> Choice {
         Kind::Other => ChoiceKind::Other,
     };
     Choice { id: o.id.clone(), name: o.name.clone(), kind }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::external::adapter::Adapters;
+
+    #[test]
+    fn what_is_shown_of_a_dialog_begins_and_ends_with_words() {
+        let claude = Adapters::load(&[]).get("claude").unwrap();
+        let dialog = &claude.pty.as_ref().unwrap().dialog[0];
+        let screen =
+            "\n──────\n Quick safety check: yes?\n\n ❯ 1. Yes, I trust this folder\n   2. No, exit\n──────\n";
+        let shown = part(screen, dialog);
+        assert!(shown.starts_with("Quick safety check") && shown.ends_with("2. No, exit"), "{shown}");
+        assert_eq!(part("──\n──", dialog), "");
+    }
 }

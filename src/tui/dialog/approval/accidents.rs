@@ -166,7 +166,7 @@ fn run(events: u32, seed: u64) {
         answers(&mut r, &mut w, n);
         look(&mut r, &mut buf, &mut w);
     }
-    assert!(w.asked > events / 100 && w.answers > events / 1000, "{} asked, {} answered", w.asked, w.answers);
+    assert!(w.asked > events / 100 && w.answers > events / 2000, "{} asked, {} answered", w.asked, w.answers);
 }
 
 fn decided(id: AskId) -> AskEvent {

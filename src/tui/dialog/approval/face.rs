@@ -98,7 +98,7 @@ impl Panel for Approval {
         if self.mode == Mode::Buttons {
             // A message that was meant for the composer: its other letters answer nothing.
             self.deaf.typed(model.mono);
-            self.said = Some("this takes an answer; esc puts it off, to write".into());
+            self.said = Some(crate::dialog::deaf::TYPED.into());
             return Reply::done();
         }
         let Some(edit) = self.field() else { return Reply::Ignored };

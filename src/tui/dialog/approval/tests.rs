@@ -245,6 +245,21 @@ fn the_next_one_comes_at_once_and_deaf() {
     assert_eq!(decided(&r), Some((Decision::Once, "hash of ls two".into())));
 }
 
+/// Who goes to a panel from one question gets there, though another waits behind it.
+#[test]
+fn a_key_to_a_panel_puts_all_aside() {
+    let (mut r, _) = listening(80, 24, permission("ls one", Risk::Low));
+    let ids = SeqIds::default();
+    let _ = ask(&ids, permission("", Risk::Low));
+    asked(&mut r, &ask(&ids, permission("ls two", Risk::Low)));
+    r.run("alt-3; wait 2000");
+    assert!(!r.screen().contains("approve?") && r.screen().contains("!2"), "{}", r.screen());
+    // One more is told at once.
+    let _ = ask(&ids, permission("", Risk::Low));
+    asked(&mut r, &ask(&ids, permission("ls three", Risk::Low)));
+    assert!(r.screen().contains("approve?") && r.screen().contains("ls three"), "{}", r.screen());
+}
+
 #[test]
 fn a_long_text_is_read_to_its_end_before_a_yes() {
     let long: String = (0..60).map(|n| format!("echo {n}\n")).collect();

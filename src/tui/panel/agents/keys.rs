@@ -328,12 +328,10 @@ pub(crate) fn pause(a: &AgentView, name: &str) -> Reply {
 
 fn resume(a: &AgentView, name: &str) -> Reply {
     match a.state {
-        AgentState::Paused | AgentState::Interrupted => {
+        AgentState::Paused | AgentState::Interrupted | AgentState::Failed | AgentState::Cancelled => {
             Reply::with(crew(AgentCommand::Resume { id: a.id.clone() }))
         }
-        AgentState::Done | AgentState::Failed | AgentState::Cancelled => {
-            say(format!("{name} has ended; retry starts its task once more"))
-        }
+        AgentState::Done => say(format!("{name} is done; write to it, or retry its task")),
         _ => say(format!("{name} is at work")),
     }
 }

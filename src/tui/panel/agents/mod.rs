@@ -10,7 +10,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use tiller_protocol::command::Query;
 use tiller_protocol::event::{ReplyEvent, ToolEvent, TurnEvent};
-use tiller_protocol::{AgentId, CommandBody, Event, EventBody, Notice, NoticeKind};
+use tiller_protocol::{AgentId, AgentState, CommandBody, Event, EventBody, Notice, NoticeKind};
 
 pub(crate) use self::keys::{message, pause, raise, spawn, spawned};
 use self::tree::{Tree, ended, processes, waits};
@@ -45,7 +45,11 @@ pub const ACTIONS: &[ActionSpec] = &[
         "pause",
         "Pause the chosen agent at its next safe point, or let it go on",
     ),
-    ActionSpec::key_only("agents.resume", "continue", "Go on with the chosen agent after an interruption"),
+    ActionSpec::key_only(
+        "agents.resume",
+        "continue",
+        "Go on with the chosen agent where it was stopped, or failed",
+    ),
     ActionSpec::new("agents.resume_all", "continue all", "Go on with all agents that were interrupted"),
     ActionSpec::key_only("agents.retry", "retry", "The chosen agent's task once more, with a note of yours"),
     ActionSpec::key_only("agents.raise", "limits", "Change the limits of the chosen agent"),
@@ -236,14 +240,18 @@ impl Panel for Agents {
         }
         all.push(Hint::of("agents.steer"));
         match chosen.filter(|a| !a.id.is_main()) {
-            Some(a) if a.state == tiller_protocol::AgentState::Interrupted => {
+            Some(a) if a.state == AgentState::Interrupted => {
                 all.extend([Hint::of("agents.resume"), Hint::of("agents.retry"), Hint::of("agents.diff")]);
+            }
+            Some(a) if ended(a.state) && a.state != AgentState::Done => {
+                let more = ["agents.resume", "agents.retry", "agents.raise", "agents.diff", "agents.branch"];
+                all.extend(more.map(Hint::of));
             }
             Some(a) if ended(a.state) => {
                 all.extend([Hint::of("agents.retry"), Hint::of("agents.diff"), Hint::of("agents.branch")]);
             }
             Some(a) => {
-                let paused = a.state == tiller_protocol::AgentState::Paused;
+                let paused = a.state == AgentState::Paused;
                 let pause = if paused { "go on" } else { "pause" };
                 all.extend([Hint::as_("agents.pause", pause), Hint::of("agents.raise")]);
                 // One whose parent went on without it cannot be waited for again: that call is answered.

@@ -233,6 +233,9 @@ fn each_key_does_what_it_says_to_the_chosen_agent() {
         ("a1", "p", vec![AgentCommand::Pause { id: id("a1") }]),
         ("a6", "p", vec![AgentCommand::Resume { id: id("a6") }]),
         ("a4", "u", vec![AgentCommand::Resume { id: id("a4") }]),
+        // One that ended badly goes on where it stands; one that is done has nothing to go on with.
+        ("a7", "u", vec![AgentCommand::Resume { id: id("a7") }]),
+        ("a3", "u", vec![]),
         ("a1", "U", vec![AgentCommand::ResumeAll]),
         ("a1", "B", vec![AgentCommand::Background { id: id("a1") }]),
         ("a3", "d", vec![AgentCommand::Diff { id: id("a3") }]),
@@ -270,6 +273,7 @@ fn each_key_does_what_it_says_to_the_chosen_agent() {
     ] {
         let mut r = Robot::new(118, 25);
         states(&mut r);
+        tell(&mut r, child("main/a7", "broken", AgentState::Failed));
         choose(&mut r, &format!("main/{agent}"));
         r.clear().run(keys);
         assert_eq!(crew_commands(&r), want, "{agent} {keys}\n{}", r.screen());

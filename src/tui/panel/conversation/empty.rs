@@ -1,7 +1,10 @@
-//! The first screen: what this is, the model in use, a few keys.
+//! The first screen: what this is, the model in use, a few keys. Of an agent that has said nothing yet: what it is to
+//! do, and what it waits for.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
+
+use tiller_protocol::{AgentState, AgentView};
 
 use crate::panel::DrawCx;
 use crate::text::paint::{self, Place};
@@ -16,8 +19,43 @@ const KEYS: &[(&str, &str)] = &[
     ("global.profile", "what the agent may do unasked"),
 ];
 
+/// Rows of an agent's task.
+const TASK: usize = 6;
+
 /// Draws it in the middle.
 pub(super) fn draw(cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
+    let shown = cx.model.shown.as_ref().and_then(|id| cx.model.row(id));
+    let lines = shown.map_or_else(|| first(cx), |row| silent(cx, row, area.width));
+    lay_out(lines, cx, area, buf);
+}
+
+/// An agent without a word.
+fn silent(cx: &DrawCx<'_>, row: &AgentView, width: u16) -> Vec<(String, Role)> {
+    let waits = match row.state {
+        AgentState::Queued => "It waits in line, and begins by itself when another one is done.",
+        AgentState::Running | AgentState::Waiting => "It has just begun.",
+        AgentState::Paused => "It rests.",
+        _ => "It has ended without a word.",
+    };
+    let mut lines = vec![(cx.model.name_of(&row.id), Role::Heading)];
+    let task = row.child.as_ref().map(|c| c.task.as_str()).filter(|t| *t != row.label).unwrap_or_default();
+    let columns = usize::from(width).saturating_sub(4).clamp(20, 70);
+    let task = crate::dialog::confirm::wrap(&clean::plain(task), columns);
+    lines.extend(task.into_iter().take(TASK).map(|l| (l, Role::Text)));
+    lines.push((String::new(), Role::Text));
+    lines.push((waits.into(), Role::Accent));
+    if row.state == AgentState::Queued {
+        let hint = "How many run at once: running, under [agents] in config.toml";
+        lines.push((hint.into(), Role::Dim));
+    }
+    if row.state.at_work() {
+        lines.push(("What you write to it reaches it then.".into(), Role::Dim));
+    }
+    lines
+}
+
+/// Of the main agent.
+fn first(cx: &DrawCx<'_>) -> Vec<(String, Role)> {
     let model = &cx.model.session.model;
     let using = match (model.0.is_empty(), model.provider()) {
         (true, _) => "no model yet: type anyway, your words are kept".to_owned(),
@@ -36,6 +74,10 @@ pub(super) fn draw(cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
     for (id, what) in KEYS {
         lines.push((format!("{:<11} {what}", cx.key(id)), Role::Dim));
     }
+    lines
+}
+
+fn lay_out(mut lines: Vec<(String, Role)>, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
     let rows = usize::from(area.height);
     if lines.len() > rows {
         lines.retain(|(t, _)| !t.is_empty());
