@@ -69,7 +69,7 @@ pub(crate) fn trusted(place: &Place, cols: u16, rows: u16) -> Term {
         (!term.screen().contains("trust this folder?")).then_some(())
     });
     assert!(yes.is_some(), "{}", term.screen());
-    term.wait_text("can be used from now on");
+    term.wait_text("this folder is trusted");
     // Keys that came after the question are in the composer.
     term.keys("\x15");
     term
