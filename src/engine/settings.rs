@@ -79,7 +79,11 @@ impl Core {
                 self.budget.set_session(limit);
             }
         }
-        let changed = changed(&before, &fresh.config);
+        let mut changed = changed(&before, &fresh.config);
+        // What the person chose here a moment ago, and was kept for later sessions, is no news.
+        if fresh.config.model.as_deref() == Some(self.s.model.0.as_str()) {
+            changed.retain(|section| !section.starts_with("model "));
+        }
         let profile = fresh.config.profile;
         *self.w.config.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(fresh.config);
         *self.w.providers.write().unwrap_or_else(PoisonError::into_inner) = fresh.providers;

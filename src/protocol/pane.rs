@@ -31,6 +31,10 @@ pub enum Typed {
     Paste {
         text: String,
     },
+    /// The person's own window has the focus again, or lost it.
+    Focus {
+        on: bool,
+    },
     /// Column and row from 0. Only what the program asked for reaches it.
     Mouse {
         act: MouseAct,

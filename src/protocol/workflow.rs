@@ -51,6 +51,14 @@ pub struct WorkflowView {
 }
 
 impl WorkflowView {
+    /// Number and name; one that was given no name has the number alone.
+    pub fn called(&self) -> String {
+        if self.name == self.id || self.name.is_empty() {
+            return self.id.clone();
+        }
+        format!("{} {}", self.id, self.name)
+    }
+
     /// Steps that are done.
     pub fn done(&self) -> usize {
         self.steps.iter().filter(|s| s.state == StepState::Done).count()

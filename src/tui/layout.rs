@@ -284,15 +284,18 @@ fn rail_width(w: &Wish) -> u16 {
 /// Side by side, with borders that neighbours share.
 fn wide(w: &Wish, class: Class, full: bool) -> Areas {
     let s = w.screen;
+    // A section of the rail that was given the whole screen takes the place of the main view.
+    let section = full && w.sections.iter().any(|x| x.view == w.focus);
+    let main_view = if section { w.focus } else { w.main };
     let most = if w.docked { s.height - 5 } else { s.height / 3 };
     let composer = w.composer.clamp(1, most.max(1));
     let bottom = s.height - 1;
     let composer_top = bottom - composer - 1;
     let in_tree = |v: View| class == Class::Xl && v == View::Sessions;
     let sections: Vec<Section> =
-        w.sections.iter().filter(|x| !in_tree(x.view) && x.view != w.main).copied().collect();
+        w.sections.iter().filter(|x| !in_tree(x.view) && x.view != main_view).copied().collect();
     let show_rail = w.rail && !full && !sections.is_empty();
-    let show_tree = w.rail && !full && class == Class::Xl && w.main != View::Sessions;
+    let show_tree = w.rail && !full && class == Class::Xl && main_view != View::Sessions;
     let right = s.width - 1;
     let rail_x = if show_rail { right - rail_width(w) } else { right };
     let main_x = if show_tree { 34 } else { 0 };
@@ -310,7 +313,7 @@ fn wide(w: &Wish, class: Class, full: bool) -> Areas {
         title: Rect { x: s.x + x, y: s.y + y, width: to - x + 1, height: 1 },
         inner: column(x, to, y + 1, y2),
     };
-    let main = titled(w.main, main_x, rail_x, 1, main_bottom);
+    let main = titled(main_view, main_x, rail_x, 1, main_bottom);
     let rail = if show_rail {
         let heights = share(&sections, w, composer_top - 1);
         let mut y = 1;

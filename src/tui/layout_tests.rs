@@ -55,6 +55,19 @@ fn empty_sections_fold_to_their_title() {
 }
 
 #[test]
+fn what_is_given_the_whole_screen_is_what_has_the_focus() {
+    for (width, height) in [(118, 25), (160, 50)] {
+        for focus in [View::Conversation, View::Todo, View::Agents, View::Sessions] {
+            let a = layout(&Wish { focus, zoom: Zoom::Full, ..wish(width, height) });
+            assert_eq!((a.main.view, a.main.inner.width), (focus, width - 2), "{width}");
+            assert!(a.rail.is_empty() && a.tree.is_none());
+        }
+        let a = layout(&Wish { zoom: Zoom::Full, ..wish(width, height) });
+        assert_eq!(a.main.view, View::Conversation, "the composer is no view of its own");
+    }
+}
+
+#[test]
 fn xl_has_the_tree_on_the_left() {
     let a = layout(&wish(160, 50));
     assert!(a.tree.is_some());

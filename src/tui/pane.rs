@@ -15,6 +15,8 @@ pub struct Seen {
     pub focus: bool,
     /// A dialog lies on the screen, and may take room for a moment.
     pub covered: bool,
+    /// The person's window has lost the focus.
+    pub away: bool,
     /// Whose it is.
     pub agent: Option<AgentId>,
 }
@@ -65,7 +67,8 @@ impl App {
         }
         let focus = shown && self.top() == Owner::View(view);
         let covered = !self.layers.is_empty();
-        let now = Seen { shown, focus, covered, agent: self.model.pane.clone() };
+        let away = self.model.away;
+        let now = Seen { shown, focus, covered, away, agent: self.model.pane.clone() };
         // Whoever is in it, or has just left it, has heard it ring.
         let inside = focus && self.panel(self.top()).is_some_and(Panel::raw);
         let before = &self.told.pane;

@@ -86,6 +86,10 @@ fn keys(cols: u16, rows: u16) {
     assert!(!parent(), "it waits");
     term.keys("B");
     wait("the parent to go on", parent);
+    let bodies = server.bodies();
+    let told = bodies.iter().rfind(|b| task(b).0.contains("part the work")).unwrap()["messages"].to_string();
+    assert!(!told.contains("The call failed"), "nothing has failed: {told}");
+    term.wait("it is offered no more", |s| !s.lines().last().is_some_and(|l| l.contains("B background")));
     term.keys("B");
     term.wait_text("is in the background; its parent went on without it");
 

@@ -59,7 +59,7 @@ fn place(server: &ScriptServer, name: &str, flow: &str) -> Place {
 }
 
 /// The workbench, in which the folder has just been trusted.
-fn trusted(place: &Place, cols: u16, rows: u16) -> Term {
+pub(crate) fn trusted(place: &Place, cols: u16, rows: u16) -> Term {
     let mut term = place.term(&[], cols, rows);
     term.wait_text("trust this folder?");
     // The question is deaf at first.
@@ -69,7 +69,7 @@ fn trusted(place: &Place, cols: u16, rows: u16) -> Term {
         (!term.screen().contains("trust this folder?")).then_some(())
     });
     assert!(yes.is_some(), "{}", term.screen());
-    term.wait_text("its workflow can be used from now on");
+    term.wait_text("this folder is trusted");
     // Keys that came after the question are in the composer.
     term.keys("\x15");
     term

@@ -20,6 +20,7 @@ mod agents_secrets;
 mod branches;
 mod cli;
 mod common;
+mod completing;
 mod crash;
 mod ends;
 mod exec;

@@ -72,6 +72,44 @@ async fn limits_and_providers_hold_from_the_moment_they_are_read_again() {
     assert!(matches!(&ask.body, AskBody::Budget { limit, .. } if limit == "$0.10"), "{ask:?}");
 }
 
+/// A model that was chosen here a moment ago is kept in the settings: that is no news. Another one is.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_model_that_is_in_use_is_no_news_when_it_is_read_again() {
+    let place = Place::new();
+    let fake = Fake::with(|_, _| says("x"));
+    let model: Arc<Mutex<&str>> = Arc::new(Mutex::new("fake/m"));
+    let (said, server) = (Arc::clone(&model), Arc::clone(&fake));
+    let mut rig = place
+        .start_with(&fake, |p| {
+            p.model = Some(ModelRef("fake/m".into()));
+            let config = p.config.clone();
+            p.settings = Some(Settings {
+                read: Arc::new(move || {
+                    let model = *lock(&said);
+                    let mut config = tiller_config::Config { model: Some(model.into()), ..config.clone() };
+                    config.budget.session_hard = Some(model.len() as f64);
+                    let mut providers = Providers::default();
+                    providers.insert(Arc::clone(&server) as Arc<dyn Provider>);
+                    Ok(Fresh { config, providers })
+                }),
+                keep: Arc::new(|_| Ok(())),
+            });
+        })
+        .await;
+    let notice = |e: &EventBody| match e {
+        EventBody::State(StateEvent::Notice { notice }) if notice.message.contains("read again") => {
+            Some(notice.message.clone())
+        }
+        _ => None,
+    };
+    rig.send(CommandBody::Session(SessionCommand::Reload));
+    assert_eq!(rig.until("the first", notice).await, "settings read again: budget");
+    *lock(&model) = "fake/another";
+    rig.send(CommandBody::Session(SessionCommand::Reload));
+    let second = rig.until("the second", notice).await;
+    assert!(second.contains("model (for new sessions)") && second.contains("budget"), "{second}");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_yes_to_a_local_server_is_handed_on_to_be_kept() {
     let place = Place::new();

@@ -181,13 +181,13 @@ impl ShellPool {
     }
 
     /// Tells a shell that runs what another screen has brought.
-    async fn refresh(&self, slot: &mut Slot, cx: &ToolCx) -> Result<(), ShellError> {
+    async fn refresh(slot: &mut Slot, cx: &ToolCx) {
         let old = slot.env.replace(Arc::clone(&cx.child_env));
         let same = old.as_ref().is_none_or(|old| Arc::ptr_eq(old, &cx.child_env));
         let line = old.filter(|_| !same).and_then(|old| fresh::change(&old, &cx.child_env));
-        match (line, slot.shell.as_mut()) {
-            (Some(line), Some(shell)) => shell.whisper(&line).await.map(|_| ()),
-            _ => Ok(()),
+        if let (Some(line), Some(shell)) = (line, slot.shell.as_mut()) {
+            // A shell that has died is found by the command that comes next.
+            let _ = shell.whisper(&line).await;
         }
     }
 
@@ -210,7 +210,7 @@ impl ShellPool {
         if slot.shell.is_none() {
             self.open(&mut slot, &before, cx).await?;
         }
-        self.refresh(&mut slot, cx).await?;
+        Self::refresh(&mut slot, cx).await;
         if let Some(folder) = &folder {
             self.visit(&mut slot, folder, &before, cx).await?;
         }

@@ -39,7 +39,7 @@ fn lines(flow: &WorkflowView) -> String {
     let state = if flow.paused { "paused" } else { flow.state.word() };
     let done = flow.done();
     let mut text =
-        format!("Workflow {} {} is {state}: {done} of {} steps done.", flow.id, flow.name, flow.steps.len());
+        format!("Workflow {} is {state}: {done} of {} steps done.", flow.called(), flow.steps.len());
     for step in &flow.steps {
         let needs = if step.needs.is_empty() {
             String::new()

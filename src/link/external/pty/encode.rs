@@ -43,6 +43,7 @@ pub(crate) fn encode(typed: &Typed, modes: Modes) -> Vec<u8> {
     match typed {
         Typed::Key { key, mods } => keys::bytes(*key, *mods, modes),
         Typed::Paste { text } => pasted(text, modes.brackets),
+        Typed::Focus { on } => focus(*on, modes),
         Typed::Mouse { act, col, row, mods } => mouse(*act, *col, *row, *mods, modes),
     }
 }
@@ -110,6 +111,13 @@ fn mouse(act: MouseAct, col: u16, row: u16, mods: Mods, modes: Modes) -> Vec<u8>
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_focus_of_the_window_is_told_only_to_who_asked() {
+        let tell = |on, focus| encode(&Typed::Focus { on }, Modes { focus, ..Modes::default() });
+        assert_eq!((tell(true, true), tell(false, true)), (b"\x1b[I".to_vec(), b"\x1b[O".to_vec()));
+        assert_eq!((tell(true, false), tell(false, false)), (Vec::new(), Vec::new()));
+    }
 
     #[test]
     fn pasted_text_never_ends_the_paste() {

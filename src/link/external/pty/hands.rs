@@ -57,7 +57,7 @@ impl Driver {
         if bytes.is_empty() {
             return;
         }
-        let hands = |t: &Typed| !matches!(t, Typed::Mouse { act: MouseAct::Move, .. });
+        let hands = |t: &Typed| !matches!(t, Typed::Mouse { act: MouseAct::Move, .. } | Typed::Focus { .. });
         if typed.iter().any(hands) {
             (self.touched, self.held, self.finish) = (Some(Instant::now()), true, false);
         }

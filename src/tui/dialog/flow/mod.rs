@@ -165,7 +165,7 @@ impl Panel for Flow {
     fn title(&self, model: &Model) -> String {
         let Some(flow) = self.view(model) else { return "workflow".into() };
         let all = &model.workflows;
-        let mut title = format!("workflow {} {}", flow.id, clean::plain(&flow.name));
+        let mut title = format!("workflow {}", clean::plain(&flow.called()));
         if all.len() > 1 {
             let at = all.iter().position(|w| w.id == flow.id).unwrap_or(0) + 1;
             title.push_str(&format!(" ({at} of {})", all.len()));

@@ -208,7 +208,7 @@ impl<'a> Tree<'a> {
             [(format!("{glyph} {word}"), role), (steps, Role::Text), (paid, Role::Text), (tokens, Role::Dim)];
         let failed = flow.steps.iter().find(|s| s.state == StepState::Failed);
         let act = failed.map_or(String::new(), |s| format!("{}: {}", s.id, s.said));
-        row(depth * 2, &format!("{} {}", flow.id, flow.name), &right, &act, columns)
+        row(depth * 2, &flow.called(), &right, &act, columns)
     }
 
     fn agent(&self, model: &Model, a: &AgentView, depth: usize, columns: usize) -> Line {

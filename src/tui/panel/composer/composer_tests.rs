@@ -170,7 +170,7 @@ fn names_of_workflows_are_completed_after_their_command() {
             })
             .collect::<Vec<_>>()
     };
-    assert_eq!(started(&r), [String::new(); 0]);
+    assert!(started(&r).is_empty(), "{:?}", started(&r));
     r.run("enter");
     assert_eq!(started(&r), ["release"]);
     // Without a word it opens its dialog as ever, and no first row is taken.

@@ -65,6 +65,8 @@ pub struct Terminal {
     covered: bool,
     /// Keys go to the program.
     entered: bool,
+    /// The window has lost the focus.
+    away: bool,
     /// The engine has a question of ours: the next picture comes by itself.
     asked: bool,
     /// Columns and rows that it was drawn with, and that the program was told.
@@ -325,7 +327,11 @@ impl Panel for Terminal {
             self.agent.clone_from(&model.pane);
             self.screen = Screen::default();
         }
-        (self.shown, self.covered) = (shown, covered);
+        if self.entered && self.away != now.away {
+            let typed = vec![Typed::Focus { on: !now.away }];
+            all.extend(self.send(PaneCommand::Type { typed }));
+        }
+        (self.shown, self.covered, self.away) = (shown, covered, now.away);
         all.extend(self.look(model));
         all
     }
