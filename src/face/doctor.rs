@@ -304,7 +304,7 @@ const VERSIONS: std::time::Duration = std::time::Duration::from_secs(3);
 
 /// Which agent programs of other vendors can be given work, and what the others lack.
 fn adapters(s: &Setup) -> Finding {
-    let all = Adapters::load(&[s.places.config.join("adapters")]);
+    let all = Adapters::new(&[s.places.config.join("adapters")]);
     let (env, lookup) = (crate::wire::child_env(s), Arc::clone(&s.env));
     let lookup: Lookup = Arc::new(move |name| lookup(name));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -320,7 +320,7 @@ fn adapters(s: &Setup) -> Finding {
         let names: Vec<&str> = missing.iter().map(|(name, _)| name.as_str()).collect();
         said.push(format!("not installed: {}", names.join(", ")));
     }
-    let mut fixes: Vec<String> = all.problems.iter().map(ToString::to_string).collect();
+    let mut fixes: Vec<String> = all.problems().iter().map(ToString::to_string).collect();
     fixes.extend(there.iter().filter_map(|(name, ready)| Some(format!("{name}: {}", ready.fix()?))));
     let status = if fixes.is_empty() { Health::Ok } else { Health::Warn };
     (status, said.join("; "), (!fixes.is_empty()).then(|| fixes.join("\n")))

@@ -43,7 +43,7 @@ fn filed(setup: &Setup, file: &Path) -> Result<Filed, Notice> {
     let filed = Filed::parse(file, &bytes).map_err(|wrong| told(&wrong))?;
     let status = setup.trust(&setup.open_store()?);
     let (roles, _) = definitions::read(&setup.places.config, &setup.brings, status.may_load());
-    let (adapters, env) = (Adapters::load(&[setup.places.config.join("adapters")]), child_env(setup));
+    let (adapters, env) = (Adapters::new(&[setup.places.config.join("adapters")]), child_env(setup));
     let role = |name: &str| roles.get(name).is_none().then(|| roles.no_such(name));
     let skills = roles.skills();
     let skill = |name: &str| skills.get(name).is_none().then(|| skills.no_such(name));

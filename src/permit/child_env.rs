@@ -14,7 +14,6 @@ const NAMES: &[&str] = &[
     "TZ",
     "TMPDIR",
     "HOSTNAME",
-    "PWD",
     "XDG_CONFIG_HOME",
     "XDG_DATA_HOME",
     "XDG_STATE_HOME",

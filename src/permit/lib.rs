@@ -32,6 +32,7 @@ pub mod paths;
 pub mod pattern;
 pub mod protected;
 pub mod redact;
+mod redact_hint;
 mod redact_stream;
 pub mod rulefile;
 pub mod rules;

@@ -1,6 +1,8 @@
 //! Patterns of rules: `*` any text, `?` one character, `<name>` one plain word, `\` takes the next
 //! character as it is.
 
+use std::sync::OnceLock;
+
 use regex::{Regex, RegexBuilder};
 
 use crate::shell::HOLE;
@@ -11,19 +13,25 @@ const MAX: usize = 2_000;
 /// or a refspec.
 const NAME: &str = r"[A-Za-z0-9_]+(?:[.@/-][A-Za-z0-9_]+)*";
 
-/// A compiled pattern.
+/// Up to so many bytes a pattern is sure to compile, so that this can wait until it is first asked.
+const SURE: usize = 100;
+
+/// A pattern. It is compiled when it is first asked: a start reads many rules, and most are asked never.
 #[derive(Clone, Debug)]
 pub struct Pattern {
     text: String,
-    exact_case: Regex,
-    any_case: Regex,
+    /// As a regular expression.
+    source: String,
+    /// `None` inside: it cannot be compiled. That is told when the rule is read.
+    exact_case: OnceLock<Option<Regex>>,
+    any_case: OnceLock<Option<Regex>>,
     /// Characters that stand for themselves: the more, the more specific.
     literal: usize,
     wild: bool,
 }
 
 impl Pattern {
-    /// Compiles `text`.
+    /// Reads `text`.
     ///
     /// # Errors
     /// In words.
@@ -57,19 +65,25 @@ impl Pattern {
             }
         }
         source.push_str(r"\z");
-        let build =
-            |fold| RegexBuilder::new(&source).case_insensitive(fold).build().map_err(|e| e.to_string());
-        Ok(Self { text: text.to_owned(), exact_case: build(false)?, any_case: build(true)?, literal, wild })
+        let (exact_case, any_case) = (OnceLock::new(), OnceLock::new());
+        if text.len() > SURE {
+            let build = |fold| compile(&source, fold).map_err(|e| e.to_string());
+            (_, _) = (exact_case.set(Some(build(false)?)), any_case.set(Some(build(true)?)));
+        }
+        Ok(Self { text: text.to_owned(), source, exact_case, any_case, literal, wild })
     }
 
     /// Exact case: for what loosens.
     pub fn matches(&self, text: &str) -> bool {
-        self.exact_case.is_match(text)
+        let compiled = self.exact_case.get_or_init(|| compile(&self.source, false).ok());
+        compiled.as_ref().is_some_and(|r| r.is_match(text))
     }
 
     /// Any case: for what narrows, because some file systems do not tell case apart.
     pub fn matches_any_case(&self, text: &str) -> bool {
-        self.any_case.is_match(text)
+        let compiled = self.any_case.get_or_init(|| compile(&self.source, true).ok());
+        // What narrows does so in doubt, too.
+        compiled.as_ref().is_none_or(|r| r.is_match(text))
     }
 
     /// As written.
@@ -86,6 +100,10 @@ impl Pattern {
     pub fn is_wild(&self) -> bool {
         self.wild
     }
+}
+
+fn compile(source: &str, any_case: bool) -> Result<Regex, regex::Error> {
+    RegexBuilder::new(source).case_insensitive(any_case).build()
 }
 
 /// `word>` follows.
@@ -105,4 +123,30 @@ pub fn escape(text: &str) -> String {
         out.push(c);
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_compiled_later_is_sure_to_compile() {
+        // Each kind of part as often as fits, and what folds to several characters.
+        for part in ["*", "?", "<a>", "a", "\\*", "K", "\u{17f}", "\u{1e9e}", "\u{10ffff}", "*?<a>x"] {
+            let text = part.repeat(SURE / part.len());
+            let pattern = Pattern::new(&text).unwrap();
+            for any_case in [false, true] {
+                assert!(compile(&pattern.source, any_case).is_ok(), "{part}");
+            }
+        }
+    }
+
+    #[test]
+    fn long_ones_are_looked_at_when_they_are_read() {
+        assert!(Pattern::new(&"?".repeat(MAX + 1)).is_err());
+        let long = Pattern::new(&format!("{}*", "ab".repeat(SURE))).unwrap();
+        assert!(long.exact_case.get().is_some() && long.any_case.get().is_some());
+        assert!(long.matches(&format!("{}c", "ab".repeat(SURE))));
+        assert!(long.matches_any_case(&"AB".repeat(SURE)) && !long.matches(&"AB".repeat(SURE)));
+    }
 }

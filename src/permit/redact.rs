@@ -2,10 +2,11 @@
 
 use std::borrow::Cow;
 use std::ops::Range;
-use std::sync::LazyLock;
+use std::sync::OnceLock;
 
 use regex::bytes::{Captures, Regex};
 
+use crate::redact_hint::{may_be_assigned, may_have_shape};
 pub use crate::redact_stream::RedactStream;
 
 /// Shorter known values would mangle ordinary text.
@@ -73,10 +74,30 @@ const SHAPES: &[(&str, &str)] = &[
     ),
 ];
 
-static SHAPE: LazyLock<Option<Regex>> = LazyLock::new(|| {
+static SHAPE: Late = Late::new(|| {
     let all: Vec<String> = SHAPES.iter().enumerate().map(|(i, (_, r))| format!("(?P<s{i}>{r})")).collect();
     regex(&all.join("|"))
 });
+
+/// Compiled when a text comes that it may find something in.
+struct Late {
+    compiled: OnceLock<Option<Regex>>,
+    compile: fn() -> Option<Regex>,
+}
+
+impl Late {
+    const fn new(compile: fn() -> Option<Regex>) -> Self {
+        Self { compiled: OnceLock::new(), compile }
+    }
+
+    /// `None`: it finds nothing. Once it is compiled it is the faster one to ask.
+    fn for_text(&self, text: &str, may: fn(&str) -> bool) -> Option<&Regex> {
+        if self.compiled.get().is_none() && !may(text) {
+            return None;
+        }
+        self.compiled.get_or_init(self.compile).as_ref()
+    }
+}
 
 /// On bytes: with the tables of Unicode these take megabytes, and milliseconds at each start.
 fn regex(pattern: &str) -> Option<Regex> {
@@ -96,18 +117,17 @@ fn group<'t>(text: &'t str, c: &Captures<'t>, name: &str) -> Option<(Range<usize
 }
 
 /// `scheme://name:secret@`.
-static URL: LazyLock<Option<Regex>> =
-    LazyLock::new(|| regex(r"://[^\s/:@'\x22]{0,100}:(?P<secret>[^\s/@'\x22]{3,200})@"));
+static URL: Late = Late::new(|| regex(r"://[^\s/:@'\x22]{0,100}:(?P<secret>[^\s/@'\x22]{3,200})@"));
 
 /// `password = value`, from the word on.
-static ASSIGN: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    regex(concat!(
-        r"(?i:passw(?:or)?d|passphrase|pwd|secret|token|api[_-]?key|access[_-]?key|private[_-]?key|signing[_-]?key|",
-        r"encryption[_-]?key|account[_-]?key|auth[_-]?key|credentials?|client[_-]?key)",
-        // Behind backslashes: JSON as a text of JSON.
-        r#"(?P<rest>[A-Za-z0-9_.-]{0,30})(?:\\{0,7}["'\]]){0,2}\s{0,3}(?:=>|:=|=|:)\s{0,3}(?:[a-z]?"(?P<d>[^"\n]{6,400})"|'(?P<s>[^'\n]{6,400})'|\\{1,7}"(?P<e>[^"\\\n]{6,400})|(?P<b>[^\s"',;&<>(){}\[\]]{8,400}))"#,
-    ))
-});
+const ASSIGNED: &str = concat!(
+    r"(?i:passw(?:or)?d|passphrase|pwd|secret|token|api[_-]?key|access[_-]?key|private[_-]?key|signing[_-]?key|",
+    r"encryption[_-]?key|account[_-]?key|auth[_-]?key|credentials?|client[_-]?key)",
+    // Behind backslashes: JSON as a text of JSON.
+    r#"(?P<rest>[A-Za-z0-9_.-]{0,30})(?:\\{0,7}["'\]]){0,2}\s{0,3}(?:=>|:=|=|:)\s{0,3}(?:[a-z]?"(?P<d>[^"\n]{6,400})"|'(?P<s>[^'\n]{6,400})'|\\{1,7}"(?P<e>[^"\\\n]{6,400})|(?P<b>[^\s"',;&<>(){}\[\]]{8,400}))"#,
+);
+
+static ASSIGN: Late = Late::new(|| regex(ASSIGNED));
 
 impl Redactor {
     /// `known`: values that must never be written, such as keys from the environment.
@@ -191,9 +211,7 @@ impl Redactor {
             found.extend(text.match_indices(value.as_str()).map(|(i, v)| (i..i + v.len(), "known key")));
         }
         shapes(text, &mut found);
-        if text.contains("://")
-            && let Some(url) = URL.as_ref()
-        {
+        if let Some(url) = URL.for_text(text, |text| text.contains("://")) {
             for c in url.captures_iter(text.as_bytes()) {
                 if let Some((range, secret)) = group(text, &c, "secret")
                     && !placeholder(secret)
@@ -219,7 +237,7 @@ impl Redactor {
 }
 
 fn shapes(text: &str, found: &mut Vec<(Range<usize>, &'static str)>) {
-    let Some(shape) = SHAPE.as_ref() else { return };
+    let Some(shape) = SHAPE.for_text(text, may_have_shape) else { return };
     let mut at = 0;
     while let Some(m) = shape.find_at(text.as_bytes(), at) {
         let span = range(text, m);
@@ -272,7 +290,7 @@ fn random(text: &str) -> bool {
 }
 
 fn assigned(text: &str, found: &mut Vec<(Range<usize>, &'static str)>) {
-    let Some(assign) = ASSIGN.as_ref() else { return };
+    let Some(assign) = ASSIGN.for_text(text, may_be_assigned) else { return };
     for c in assign.captures_iter(text.as_bytes()) {
         let rest = group(text, &c, "rest").map_or("", |(_, rest)| rest);
         // `tokenizer`, `tokens`, `secretary`: another word.

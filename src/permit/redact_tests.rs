@@ -265,3 +265,60 @@ fn a_stream_without_line_ends_is_bounded() {
     out.push_str(&stream.finish());
     assert_eq!(out.chars().count(), 200 * 300);
 }
+
+mod hint {
+    use proptest::prelude::*;
+    use proptest::string::bytes_regex;
+
+    use super::*;
+
+    fn from(pattern: &str) -> impl Strategy<Value = String> {
+        // What is repeated without end is repeated a little; the end of the text is there by itself.
+        let pattern = format!("(?s-u:{})", pattern.replace(r"|\z", ""));
+        bytes_regex(&pattern).unwrap().prop_map(|b| String::from_utf8_lossy(&b).into_owned())
+    }
+
+    #[test]
+    fn whatever_a_shape_finds_is_seen_by_the_cheap_look() {
+        let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig::with_cases(200));
+        for (name, pattern) in SHAPES {
+            let text = ("[ a-z./:=-]{0,9}", from(pattern), "[ a-z./:=-]{0,9}");
+            let seen = runner.run(&text, |(before, secret, after)| {
+                let text = format!("{before}{secret}{after}");
+                prop_assert!(
+                    !SHAPE.for_text(&text, |_| true).unwrap().is_match(text.as_bytes())
+                        || may_have_shape(&text),
+                    "{text}"
+                );
+                prop_assert!(may_have_shape(&secret) || !secret.is_ascii(), "{secret}");
+                Ok(())
+            });
+            assert!(seen.is_ok(), "{name}: {seen:?}");
+        }
+    }
+
+    #[test]
+    fn whatever_is_found_as_assigned_is_seen_by_the_cheap_look() {
+        let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig::with_cases(4000));
+        let seen = runner.run(&from(ASSIGNED), |text| {
+            prop_assert!(may_be_assigned(&text) || !text.is_ascii(), "{text}");
+            Ok(())
+        });
+        assert!(seen.is_ok(), "{seen:?}");
+    }
+
+    #[test]
+    fn ordinary_texts_need_no_expensive_look() {
+        for text in [
+            "PATH=/home/me/.cargo/bin:/usr/local/bin:/usr/bin",
+            "HOME=/home/me",
+            "LANG=C.UTF-8",
+            "XDG_RUNTIME_DIR=/run/user/1000",
+            "Read src/main.rs and say what the keys do: they open the key map.",
+            "cargo test -p permit -- --nocapture",
+        ] {
+            assert!(!may_have_shape(text) && !may_be_assigned(text), "{text}");
+        }
+        assert!(may_have_shape(&" ".repeat(1 << 20)), "long texts are given to the regexes");
+    }
+}

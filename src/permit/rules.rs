@@ -6,7 +6,7 @@
 
 use std::path::Path;
 
-use globset::{GlobBuilder, GlobMatcher};
+use globset::{Glob, GlobBuilder, GlobMatcher};
 
 use crate::paths::{Roots, normal};
 use crate::pattern::Pattern;
@@ -205,7 +205,7 @@ impl Argument {
 impl PathGlob {
     fn new(text: &str) -> Result<Option<Self>, String> {
         // Not every text is a pattern of paths; commands need not be.
-        Ok(glob(text, true).is_some().then(|| Self { text: text.to_owned() }))
+        Ok(parsed(text, true).is_some().then(|| Self { text: text.to_owned() }))
     }
 
     /// A rule that loosens must hold for the path as spelled and for what it leads to; one that
@@ -261,13 +261,12 @@ impl PathGlob {
     }
 }
 
+fn parsed(text: &str, any_case: bool) -> Option<Glob> {
+    GlobBuilder::new(text).literal_separator(true).case_insensitive(any_case).build().ok()
+}
+
 fn glob(text: &str, any_case: bool) -> Option<GlobMatcher> {
-    GlobBuilder::new(text)
-        .literal_separator(true)
-        .case_insensitive(any_case)
-        .build()
-        .ok()
-        .map(|g| g.compile_matcher())
+    parsed(text, any_case).map(|g| g.compile_matcher())
 }
 
 /// All rules in force.

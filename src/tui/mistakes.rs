@@ -7,17 +7,20 @@ pub(crate) type Mistake = (usize, String);
 #[derive(Debug)]
 pub(crate) struct Mistakes<'a> {
     text: &'a str,
+    /// Where its lines end.
+    ends: Vec<usize>,
     list: Vec<Mistake>,
 }
 
 impl<'a> Mistakes<'a> {
     pub(crate) fn of(text: &'a str) -> Self {
-        Self { text, list: Vec::new() }
+        let ends = text.bytes().enumerate().filter(|(_, b)| *b == b'\n').map(|(at, _)| at).collect();
+        Self { text, ends, list: Vec::new() }
     }
 
     /// The line, from 1, of a byte of the text.
     pub(crate) fn line(&self, at: usize) -> usize {
-        self.text.as_bytes()[..at.min(self.text.len())].iter().filter(|b| **b == b'\n').count() + 1
+        self.ends.partition_point(|end| *end < at.min(self.text.len())) + 1
     }
 
     /// At a byte of the text.

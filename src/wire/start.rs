@@ -286,7 +286,7 @@ impl Running {
 /// Programs of other vendors that can work as agents.
 fn programs(setup: &Setup) -> tiller_engine::crew::Programs {
     tiller_engine::crew::Programs {
-        adapters: tiller_link::external::Adapters::load(&[setup.places.config.join("adapters")]),
+        adapters: tiller_link::external::Adapters::new(&[setup.places.config.join("adapters")]),
         host: tiller_tool::shell::Host::default(),
         lookup: Arc::new(|name: &str| std::env::var(name).ok()),
     }

@@ -113,7 +113,7 @@ pub(super) fn source(
     Workflows {
         list: Arc::new(move || all.list()),
         find: Arc::new(move |name| files.find(name)),
-        cli: Arc::new(move |name| cli(&Adapters::load(std::slice::from_ref(&adapters)), name, &env)),
+        cli: Arc::new(move |name| cli(&Adapters::new(std::slice::from_ref(&adapters)), name, &env)),
     }
 }
 

@@ -30,7 +30,7 @@ pub(super) fn toy(place: &Place, script: &str) -> Programs {
         program.display()
     );
     std::fs::write(folder.join("toy.toml"), adapter).unwrap();
-    let adapters = Adapters::load(&[folder]);
+    let adapters = Adapters::new(&[folder]);
     assert!(adapters.get("toy").is_some(), "the adapter is right");
     Programs { adapters, host: tiller_tool::shell::Host::default(), lookup: Arc::new(|_| None) }
 }

@@ -253,7 +253,7 @@ mod tests {
 
     #[tokio::test]
     async fn programs_that_are_not_installed_say_how_to_get_them() {
-        let all = Adapters::load(&[]);
+        let all = Adapters::new(&[]);
         let env = vec![("PATH".to_owned(), "/nowhere".to_owned())];
         let none: Lookup = Arc::new(|_| None);
         let told = Checker::default().check_all(all.iter(), &env, &none, Duration::from_secs(9)).await;

@@ -65,7 +65,7 @@ mod tests {
             .chain(&["PATH", "LC_ALL"])
             .map(|n| ((*n).to_owned(), format!("secret of {n}")))
             .collect();
-        let all = Adapters::load(&[]);
+        let all = Adapters::new(&[]);
         for (name, own) in [
             ("claude", Some("ANTHROPIC_API_KEY")),
             ("codex", Some("OPENAI_API_KEY")),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use super::schema::{Adapter, PromptBy};
 
@@ -40,17 +40,54 @@ impl fmt::Display for Problem {
     }
 }
 
-/// All adapters by name, and what was wrong with files.
-#[derive(Clone, Debug, Default)]
+/// All adapters by name, and what was wrong with files. The first question reads them: it blocks on the disk, and
+/// compiles their many patterns.
+#[derive(Clone, Debug)]
 pub struct Adapters {
+    folders: Vec<PathBuf>,
+    read: Arc<OnceLock<Read>>,
+}
+
+#[derive(Debug, Default)]
+struct Read {
     all: BTreeMap<String, Arc<Adapter>>,
-    pub problems: Vec<Problem>,
+    problems: Vec<Problem>,
 }
 
 impl Adapters {
     /// The built-in ones, then every `*.toml` of `folders` in their order (the person's, then a *trusted* project's);
-    /// one of the same name replaces. A file with a mistake is left out and told of. Blocks on the disk.
-    pub fn load(folders: &[PathBuf]) -> Self {
+    /// one of the same name replaces. A file with a mistake is left out and told of.
+    pub fn new(folders: &[PathBuf]) -> Self {
+        Self { folders: folders.into(), read: Arc::default() }
+    }
+
+    fn read(&self) -> &Read {
+        self.read.get_or_init(|| Read::from(&self.folders))
+    }
+
+    /// The one of this name.
+    pub fn get(&self, name: &str) -> Option<Arc<Adapter>> {
+        self.read().all.get(name).cloned()
+    }
+
+    /// All of them, by name.
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<Adapter>> {
+        self.read().all.values()
+    }
+
+    /// What was wrong with files.
+    pub fn problems(&self) -> &[Problem] {
+        &self.read().problems
+    }
+
+    /// Keys of all vendors: what a program of another vendor must not see.
+    pub fn keys(&self) -> impl Iterator<Item = &str> {
+        self.iter().flat_map(|a| a.env.keys.iter().map(String::as_str))
+    }
+}
+
+impl Read {
+    fn from(folders: &[PathBuf]) -> Self {
         let mut all = Self::default();
         for (name, text) in BUILT_IN {
             all.add(Path::new(name), text);
@@ -75,21 +112,6 @@ impl Adapters {
             Ok(adapter) => _ = self.all.insert(adapter.name.clone(), Arc::new(adapter)),
             Err(problem) => self.problems.push(problem),
         }
-    }
-
-    /// The one of this name.
-    pub fn get(&self, name: &str) -> Option<Arc<Adapter>> {
-        self.all.get(name).cloned()
-    }
-
-    /// All of them, by name.
-    pub fn iter(&self) -> impl Iterator<Item = &Arc<Adapter>> {
-        self.all.values()
-    }
-
-    /// Keys of all vendors: what a program of another vendor must not see.
-    pub fn keys(&self) -> impl Iterator<Item = &str> {
-        self.all.values().flat_map(|a| a.env.keys.iter().map(String::as_str))
     }
 }
 
@@ -161,8 +183,8 @@ mod tests {
 
     #[test]
     fn the_built_in_ones_are_right_and_their_keys_are_their_own() {
-        let all = Adapters::load(&[]);
-        assert_eq!(all.problems, []);
+        let all = Adapters::new(&[]);
+        assert_eq!(all.problems(), []);
         let names: Vec<&str> = all.iter().map(|a| a.name.as_str()).collect();
         assert_eq!(names, ["aider", "claude", "codex", "droid", "gemini", "goose", "opencode"]);
         for (name, of) in [("claude", "ANTHROPIC"), ("codex", "OPENAI"), ("gemini", "GEMINI")] {
@@ -207,11 +229,11 @@ mod tests {
         file("b.toml", &format!("name = \"claude\"\n{good}"));
         file("c.toml", "name = 1");
         file("d.txt", "no adapter");
-        let all = Adapters::load(&[tmp.path().into(), "/nowhere".into()]);
+        let all = Adapters::new(&[tmp.path().into(), "/nowhere".into()]);
         assert_eq!(all.get("mine").unwrap().title, "Mine");
         assert_eq!(all.get("claude").unwrap().title, "Mine");
         assert!(all.get("codex").is_some());
-        assert_eq!(all.problems.len(), 1);
-        assert!(all.problems[0].to_string().contains("c.toml:1:8:"), "{}", all.problems[0]);
+        assert_eq!(all.problems().len(), 1);
+        assert!(all.problems()[0].to_string().contains("c.toml:1:8:"), "{}", all.problems()[0]);
     }
 }

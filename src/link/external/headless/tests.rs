@@ -29,7 +29,7 @@ fn lines(said: &[Said]) -> String {
 
 #[test]
 fn what_the_real_programs_said_is_understood() {
-    let all = Adapters::load(&[]);
+    let all = Adapters::new(&[]);
     for (name, text) in [
         ("claude", include_str!("fixtures/claude.out")),
         ("codex", include_str!("fixtures/codex.out")),
@@ -285,7 +285,7 @@ async fn one_that_stays_waits_for_more() {
 #[tokio::test]
 async fn what_is_missing_is_said_before_anything_starts() {
     let fake = Fake::headless("claude", "", "exit 0");
-    let all = Adapters::load(&[]);
+    let all = Adapters::new(&[]);
     for name in ["goose", "droid"] {
         let job = Job { adapter: all.get(name).unwrap(), transport: None, ..fake.job("x") };
         let job = Job { env: vec![("PATH".into(), "/nowhere".into())], ..job };

@@ -47,7 +47,7 @@ mod tests {
 
     #[test]
     fn the_answer_is_found_on_screens_of_the_real_programs() {
-        let all = Adapters::load(&[]);
+        let all = Adapters::new(&[]);
         for (name, screen, text) in [
             (
                 "claude",
