@@ -10,6 +10,7 @@
 //! | `view`, `frame`, [`layout`], [`header`], [`footer`], `strip`, `toast` | how the whole looks |
 //! | [`output`], [`terminal`], [`notify`] | frames to bytes, the writer thread, the terminal's modes, its window |
 //! | [`seat`], `resting`, `watchers` | who sits at the terminal; leaving the screen at work, and taking it again; who looks on |
+//! | `stale` | what a frame has to draw anew |
 //! | `stage`, [`pane`] | which agent is on the screen; whose terminal |
 //! | [`statusline`] | a line of the person's own in the header |
 //! | [`plain`] | the linear face: no drawing at all |
@@ -68,6 +69,7 @@ mod shell_tests;
 mod signals;
 pub mod slash;
 pub mod stage;
+mod stale;
 pub mod statusline;
 mod strip;
 mod suspend;

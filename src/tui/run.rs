@@ -143,7 +143,7 @@ impl Loop {
         // The first frame and the switches in one write; only then is the terminal asked anything.
         let mut out = self.enter()?;
         let cursor = self.app.draw(&mut self.buf);
-        self.encoder.frame(&mut self.buf, cursor, &mut out);
+        self.encoder.frame(&self.buf, self.app.drawn(), cursor, &mut out);
         if self.terminal.is_some() {
             out.push_str(QUERIES);
         }
@@ -252,7 +252,9 @@ impl Loop {
         }
         let written = matches!(msg, Msg::Written);
         self.app.update(msg);
-        self.app.dirty |= written && self.seating.watchers.behind();
+        if written && self.seating.watchers.behind() {
+            self.app.redraw();
+        }
         self.tasks();
     }
 
@@ -280,7 +282,7 @@ impl Loop {
         self.seating.watchers.show(&self.buf, cursor);
         self.encoder.text = self.app.text_columns();
         let mut out = self.writer.spare();
-        self.encoder.frame(&mut self.buf, cursor, &mut out);
+        self.encoder.frame(&self.buf, self.app.drawn(), cursor, &mut out);
         self.writer.write(out);
     }
 
@@ -336,7 +338,7 @@ impl Loop {
                 }
                 Task::Repaint => {
                     self.encoder.repaint();
-                    self.app.dirty = true;
+                    self.app.redraw();
                 }
                 Task::Setting { key, value } => {
                     let save = self.options.as_ref().and_then(|o| o.save_setting.as_ref());

@@ -84,7 +84,7 @@ impl Loop {
             let _ = self.tx.try_send(Msg::Resize(w, h));
         }
         self.encoder.repaint();
-        self.app.dirty = true;
+        self.app.redraw();
     }
 
     pub(crate) fn suspend(&mut self, external: External, owner: Owner) {
@@ -175,7 +175,7 @@ impl Loop {
         wrong.extend(self.carry_out().err());
         crate::text::width::set_ambiguous_wide(self.app.model.ui.ambiguous_wide);
         self.app.settings_changed();
-        self.app.dirty = true;
+        self.app.redraw();
         // What concerns the engine alone it tells itself.
         let same = *before.0 == *self.app.model.ui
             && before.1 == self.app.keys.map.table()

@@ -111,6 +111,7 @@ fn what_the_terminal_says_about_its_ground_chooses_the_theme_of_the_pair() {
     };
     let mut r = Robot::with(80, 24, ui.clone());
     r.app.themes = Themes::new(&ui, Depth::True, None).0;
+    r.app.redraw();
     let look = |r: &Robot| r.buffer()[(0, 0)].bg;
     r.msg(Msg::Background(250, 250, 245));
     assert_eq!(r.app.themes.current().name, "gruvbox-light");
@@ -123,6 +124,7 @@ fn what_the_terminal_says_about_its_ground_chooses_the_theme_of_the_pair() {
     // A theme that was chosen by name stays.
     let ui = Ui { theme: "tokyonight".into(), ..ui };
     r.app.themes = Themes::new(&ui, Depth::True, None).0;
+    r.app.redraw();
     r.msg(Msg::Background(250, 250, 245));
     assert_eq!(r.app.themes.current().name, "tokyonight");
 }

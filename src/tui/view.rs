@@ -14,6 +14,7 @@ use crate::keymap::scope;
 use crate::ladder::Rung;
 use crate::layout::{self, Areas, Class, Part, Section, Wish};
 use crate::panel::{DrawCx, Hint, Panel, Place, View};
+use crate::stale::Stale;
 use crate::strip;
 use crate::theme::Role;
 use crate::widget::draw;
@@ -39,11 +40,19 @@ macro_rules! cx {
 }
 
 impl App {
-    /// Draws everything into `buf` (its area is the screen) and says where the cursor belongs.
+    /// Draws into `buf` (its area is the screen) and says where the cursor belongs. `buf` holds the frame before:
+    /// when only the inside of a view has changed, the rest stays as it is ([`App::drawn`]).
     pub fn draw(&mut self, buf: &mut Buffer) -> Option<Position> {
         self.tick_clock();
         self.dirty = false;
         draw::set_ascii(self.model.ui.ascii);
+        if let Stale::Inside(views) = std::mem::replace(&mut self.stale, Stale::NOTHING)
+            && let Some(cursor) = self.draw_inside(views, buf)
+        {
+            return cursor;
+        }
+        self.drawn.clear();
+        self.drawn.push(buf.area);
         self.toasts.expire(self.model.mono);
         self.screen.size = buf.area;
         self.model.screen = (buf.area.width, buf.area.height);
@@ -98,6 +107,9 @@ impl App {
         self.draw_which_key(&areas, &cx, buf);
         self.wake = self.next_wake(wake);
         self.screen.areas = Some(areas);
+        // What lies over the views now has to go from them later.
+        let bare = self.layers.is_empty() && self.keys.pending.is_empty() && self.toasts.is_empty();
+        self.around = bare.then(|| self.around(&wish));
         cursor
     }
 
@@ -108,24 +120,14 @@ impl App {
 
     fn wish(&self, screen: Rect, strip: u16) -> Wish {
         let class = Class::of(screen.width, screen.height);
-        let rows = |view: View| {
-            let panel = self.panel(Owner::View(view));
-            match panel {
-                Some(p) if !p.empty(&self.model) => p.rows(36, &self.model).unwrap_or(u16::MAX),
-                _ => 0,
-            }
-        };
         let docked = self.docked();
         let composer = match docked {
             Some(owner) => match self.panel(owner).map(|p| p.place(&self.model)) {
                 // The box has no border of its own there: the frame is its border.
-                Some(Place::Dock { height }) => height.saturating_sub(if class.wide() { 2 } else { 0 }),
+                Some(Place::Dock { height }) => height.saturating_sub(if class.wide() { 2 } else { 0 }).max(1),
                 _ => 1,
             },
-            None => {
-                let width = screen.width.saturating_sub(2);
-                self.panel(Owner::View(View::Composer)).and_then(|p| p.rows(width, &self.model)).unwrap_or(1)
-            }
+            None => self.composer_rows(screen),
         };
         Wish {
             screen,
@@ -135,14 +137,29 @@ impl App {
             rail: self.screen.rail,
             half: self.screen.half,
             sections: if class.wide() {
-                RAIL.into_iter().map(|view| Section { view, rows: rows(view) }).collect()
+                RAIL.into_iter().map(|view| Section { view, rows: self.section_rows(view) }).collect()
             } else {
                 Vec::new()
             },
-            composer: composer.max(1),
+            composer,
             strip,
             docked: docked.is_some(),
         }
+    }
+
+    /// Rows that a section of the rail would fill.
+    pub(crate) fn section_rows(&self, view: View) -> u16 {
+        match self.panel(Owner::View(view)) {
+            Some(p) if !p.empty(&self.model) => p.rows(36, &self.model).unwrap_or(u16::MAX),
+            _ => 0,
+        }
+    }
+
+    /// Rows that the composer would like.
+    pub(crate) fn composer_rows(&self, screen: Rect) -> u16 {
+        let width = screen.width.saturating_sub(2);
+        let rows = self.panel(Owner::View(View::Composer)).and_then(|p| p.rows(width, &self.model));
+        rows.unwrap_or(1).max(1)
     }
 
     /// The layer that lies in the composer's place, if one does.
@@ -155,7 +172,7 @@ impl App {
     }
 
     #[expect(clippy::too_many_arguments, reason = "one call per panel; a struct would only rename them")]
-    fn panel_into(
+    pub(crate) fn panel_into(
         &mut self,
         owner: Owner,
         area: Rect,
@@ -304,7 +321,7 @@ impl App {
     }
 
     /// The next moment at which the screen changes by itself.
-    fn next_wake(&self, panels: Option<Duration>) -> Option<Duration> {
+    pub(crate) fn next_wake(&self, panels: Option<Duration>) -> Option<Duration> {
         let now = self.model.mono;
         let mut all = vec![panels, self.toasts.wake()];
         if !self.keys.pending.is_empty() && !self.keys.which {

@@ -83,7 +83,7 @@ impl Watcher {
         }
         let mut out = self.writer.spare();
         let cursor = cursor.filter(|c| area.contains(*c));
-        self.encoder.frame(&mut self.buf, cursor, &mut out);
+        self.encoder.frame(&self.buf, &[area], cursor, &mut out);
         self.writer.write(out);
     }
 }
