@@ -22,6 +22,7 @@
 //! | `slash` | the `/` commands, one file each |
 //! | `cell` | how one entry of the conversation looks |
 //! | `text` | sanitising, width, wrapping, Markdown, highlighting |
+//! | `inbox` | where everything arrives that can wake the loop |
 //! | `input` | bytes of the terminal to keys, without ever inventing one |
 //! | [`keymap`], [`theme`], [`widget`] | as they are called |
 //!
@@ -42,6 +43,7 @@ pub mod global;
 mod golden_tests;
 pub mod header;
 mod held;
+mod inbox;
 pub mod input;
 pub mod keymap;
 pub mod ladder;

@@ -13,8 +13,8 @@ use tiller_protocol::{
 use crate::app::{App, Layer, Owner, Task};
 use crate::effect::{Effect, Token, Visit};
 use crate::panel::conversation::GoTo;
-use crate::stale::Stale;
 use crate::panel::{Panel, Reply, View};
+use crate::stale::Stale;
 
 /// Rows of the palette that are remembered.
 const RECENT: usize = 8;

@@ -10,8 +10,6 @@ use crate::app::{App, Owner};
 use crate::keymap::scope;
 use crate::layout::{Class, Section, Wish};
 use crate::panel::{Hint, Panel, View};
-use crate::theme::Role;
-use crate::widget::draw;
 
 /// What may have changed since the last frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,9 +77,8 @@ impl App {
             return None;
         }
         let rows = |v: View| before.sections.iter().all(|s| s.view != v || self.section_rows(v) == s.rows);
-        let same = |v: View| {
-            views & 1 << v.digit() == 0 || self.told_by(v) == before.views[v.digit()] && rows(v)
-        };
+        let same =
+            |v: View| views & 1 << v.digit() == 0 || self.told_by(v) == before.views[v.digit()] && rows(v);
         if self.composer_rows(buf.area) != before.composer
             || !View::ALL.into_iter().all(same)
             || self.hints() != before.hints
@@ -91,16 +88,13 @@ impl App {
         let areas = self.screen.areas.take().filter(|a| a.class != Class::Tiny)?;
         let focused = self.panel(Owner::View(self.screen.focus)).map_or("global", Panel::scope);
         let scopes = scope::chain(focused);
-        let ground = self.themes.current().style(Role::Text);
         let (mut cursor, mut wake) = (None, self.wake);
         self.drawn.clear();
         for part in areas.parts().filter(|p| p.inner.area() > 0) {
             let focus = self.screen.focus == part.view;
             if views & 1 << part.view.digit() != 0 {
-                draw::clear(buf, part.inner, ground);
-                let owner = Owner::View(part.view);
-                self.panel_into(owner, part.inner, focus, &scopes, buf, &mut cursor, &mut wake);
-                self.drawn.push(part.inner);
+                let new = self.panel_again(part, &scopes, buf, &mut cursor, &mut wake);
+                self.drawn.push(new);
             } else if focus {
                 let panel = self.panel(Owner::View(part.view));
                 cursor = panel.and_then(|p| p.cursor(part.inner, &self.model));
@@ -115,8 +109,5 @@ impl App {
 
 /// Words of a reply: they change the conversation, and nothing around it.
 pub(crate) fn is_words(event: &Event) -> bool {
-    matches!(
-        &event.body,
-        EventBody::Turn(TurnEvent::TextDelta { .. } | TurnEvent::ThinkingDelta { .. })
-    )
+    matches!(&event.body, EventBody::Turn(TurnEvent::TextDelta { .. } | TurnEvent::ThinkingDelta { .. }))
 }

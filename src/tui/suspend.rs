@@ -26,7 +26,7 @@ impl Loop {
     pub(crate) fn enter(&mut self) -> Result<String, UiError> {
         let Some(t) = &self.terminal else { return Ok(String::new()) };
         let bytes = t.enter()?;
-        self.reader = Some(Reader::start(t.input()?, self.escape, self.bursts, self.tx.clone())?);
+        self.reader = Some(Reader::new(t.input()?, self.escape, self.bursts));
         Ok(bytes)
     }
 
@@ -203,11 +203,10 @@ impl Loop {
     pub(crate) fn no_pastes(&mut self) {
         if !self.bursts {
             self.bursts = true;
-            self.reader = None;
-            if let Some(t) = &self.terminal
+            if let Some(t) = self.terminal.as_ref().filter(|_| self.reader.is_some())
                 && let Ok(input) = t.input()
             {
-                self.reader = Reader::start(input, self.escape, true, self.tx.clone()).ok();
+                self.reader = Some(Reader::new(input, self.escape, true));
             }
         }
     }

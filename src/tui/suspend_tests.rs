@@ -1,6 +1,6 @@
+use crate::inbox::inbox;
 use std::io;
 use std::sync::Mutex;
-use std::sync::mpsc::sync_channel;
 
 use base64::Engine as _;
 use ratatui::layout::Rect;
@@ -39,7 +39,7 @@ fn stopped(vars: &'static [&'static str], change: impl FnOnce(&mut UiOptions)) -
     let (app, wrong) = make_app(&o);
     assert!(wrong.is_empty(), "{wrong:?}");
     let sink = Sink::default();
-    let messages = sync_channel(64);
+    let messages = inbox(64);
     let mut l =
         Loop::with_output(app, messages, Box::new(|_| true), None, &o, Box::new(sink.clone())).unwrap();
     l.options = Some(o);

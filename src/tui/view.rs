@@ -5,7 +5,7 @@ use std::time::Duration;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 
-use crate::app::{App, Owner};
+use crate::app::{App, Layer, Owner};
 use crate::dialog::which_key;
 use crate::footer;
 use crate::global;
@@ -35,6 +35,7 @@ macro_rules! cx {
             still: $app.model.ui.reduced_motion,
             keys: &$app.keys.map,
             scopes: $scopes,
+            same: 0,
         }
     };
 }
@@ -124,7 +125,9 @@ impl App {
         let composer = match docked {
             Some(owner) => match self.panel(owner).map(|p| p.place(&self.model)) {
                 // The box has no border of its own there: the frame is its border.
-                Some(Place::Dock { height }) => height.saturating_sub(if class.wide() { 2 } else { 0 }).max(1),
+                Some(Place::Dock { height }) => {
+                    height.saturating_sub(if class.wide() { 2 } else { 0 }).max(1)
+                }
                 _ => 1,
             },
             None => self.composer_rows(screen),
@@ -172,7 +175,7 @@ impl App {
     }
 
     #[expect(clippy::too_many_arguments, reason = "one call per panel; a struct would only rename them")]
-    pub(crate) fn panel_into(
+    fn panel_into(
         &mut self,
         owner: Owner,
         area: Rect,
@@ -182,22 +185,32 @@ impl App {
         cursor: &mut Option<Position>,
         wake: &mut Option<Duration>,
     ) {
-        let panel = match owner {
-            Owner::View(v) => self.views.iter_mut().find(|(x, _)| *x == v).map(|(_, p)| p),
-            Owner::Layer(id) => self.layers.iter_mut().find(|l| l.id == id).map(|l| &mut l.panel),
-            Owner::Shell => None,
-        };
-        let Some(panel) = panel else { return };
+        let Some(panel) = panel_of(&mut self.views, &mut self.layers, owner) else { return };
         let cx = cx!(self, scopes, focus);
         panel.measure(area, &cx);
         panel.draw(&cx, area, buf);
-        if focus {
-            *cursor = panel.cursor(area, &self.model).filter(|p| area.contains(*p)).or(*cursor);
-        }
-        if let Some(w) = panel.wake(&cx) {
-            let at = self.model.mono + w;
-            *wake = Some(wake.map_or(at, |o: Duration| o.min(at)));
-        }
+        follow(panel, area, &cx, cursor, wake);
+    }
+
+    /// Draws one panel over what it drew before; gives the part that is new.
+    pub(crate) fn panel_again(
+        &mut self,
+        part: &Part,
+        scopes: &[&'static str],
+        buf: &mut Buffer,
+        cursor: &mut Option<Position>,
+        wake: &mut Option<Duration>,
+    ) -> Rect {
+        let (owner, area) = (Owner::View(part.view), part.inner);
+        let Some(panel) = panel_of(&mut self.views, &mut self.layers, owner) else { return Rect::ZERO };
+        let mut cx = cx!(self, scopes, self.screen.focus == part.view);
+        panel.measure(area, &cx);
+        cx.same = panel.same(&cx).min(area.height);
+        let new = Rect { y: area.y + cx.same, height: area.height - cx.same, ..area };
+        draw::clear(buf, new, cx.theme.style(Role::Text));
+        panel.draw(&cx, area, buf);
+        follow(panel, area, &cx, cursor, wake);
+        new
     }
 
     /// Header and footer; at XS one line for both.
@@ -348,6 +361,36 @@ impl App {
         // What a person asked for and cannot have was said; it is nothing that lasts.
         let lasts = |(_, n): &&(_, tiller_protocol::Notice)| !matches!(n.kind, Info | User);
         self.model.notices.iter().skip(self.told.seen).filter(lasts).count()
+    }
+}
+
+/// Of the fields, so that the others stay free.
+fn panel_of<'a>(
+    views: &'a mut [(View, Box<dyn Panel>)],
+    layers: &'a mut [Layer],
+    owner: Owner,
+) -> Option<&'a mut dyn Panel> {
+    match owner {
+        Owner::View(v) => views.iter_mut().find(|(x, _)| *x == v).map(|(_, p)| p.as_mut()),
+        Owner::Layer(id) => layers.iter_mut().find(|l| l.id == id).map(|l| l.panel.as_mut()),
+        Owner::Shell => None,
+    }
+}
+
+/// Where a panel wants the cursor, and when it wants to be drawn again.
+fn follow(
+    panel: &dyn Panel,
+    area: Rect,
+    cx: &DrawCx<'_>,
+    cursor: &mut Option<Position>,
+    wake: &mut Option<Duration>,
+) {
+    if cx.focus {
+        *cursor = panel.cursor(area, cx.model).filter(|p| area.contains(*p)).or(*cursor);
+    }
+    if let Some(w) = panel.wake(cx) {
+        let at = cx.mono + w;
+        *wake = Some(wake.map_or(at, |o: Duration| o.min(at)));
     }
 }
 

@@ -3,14 +3,13 @@
 use std::io::Write;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use std::sync::mpsc::SyncSender;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use rustix::termios::tcgetwinsize;
 use unicode_width::UnicodeWidthStr;
 
-use crate::msg::Msg;
+use crate::inbox::Post;
 use crate::output::Encoder;
 use crate::output::writer::Writer;
 use crate::seat::Seat;
@@ -30,11 +29,7 @@ pub(crate) struct Watcher {
 impl Watcher {
     /// # Errors
     /// When its terminal cannot be written.
-    pub(crate) fn new(
-        seat: Arc<dyn Seat>,
-        terminal: OwnedFd,
-        tell: SyncSender<Msg>,
-    ) -> std::io::Result<Self> {
+    pub(crate) fn new(seat: Arc<dyn Seat>, terminal: OwnedFd, tell: Post) -> std::io::Result<Self> {
         let out = std::fs::File::from(terminal.try_clone()?);
         let mut made = Self::with_output(seat, out, tell)?;
         made.terminal = Some(terminal);
@@ -45,7 +40,7 @@ impl Watcher {
     fn with_output(
         seat: Arc<dyn Seat>,
         out: impl Write + Send + 'static,
-        tell: SyncSender<Msg>,
+        tell: Post,
     ) -> std::io::Result<Self> {
         let writer = Writer::start(out, tell)?;
         let buf = Buffer::empty(Rect::new(0, 0, 80, 24));
@@ -127,10 +122,10 @@ impl Watchers {
 #[cfg(test)]
 mod tests {
     use std::sync::Mutex;
-    use std::sync::mpsc::sync_channel;
     use std::time::Duration;
 
     use super::*;
+    use crate::inbox::inbox;
 
     struct Nobody;
 
@@ -158,7 +153,7 @@ mod tests {
 
     #[test]
     fn a_smaller_window_sees_the_corner_and_nothing_half() {
-        let (tell, _heard) = sync_channel(8);
+        let (tell, _heard) = inbox(8);
         let bytes = Bytes::default();
         let mut w = Watcher::with_output(Arc::new(Nobody), bytes.clone(), tell).unwrap();
         w.buf = Buffer::empty(Rect::new(0, 0, 6, 2));
