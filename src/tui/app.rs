@@ -12,7 +12,7 @@ use tiller_config::schema;
 use tiller_protocol::{AskId, Clock, Event, EventBody};
 
 use crate::action::Action;
-use crate::effect::{External, Job, Token};
+use crate::effect::{Effect, External, Job, Token};
 use crate::keymap::{Chord, Keymap, Lookup, scope, show};
 use crate::layout::{Areas, Zoom};
 use crate::model::Model;
@@ -20,6 +20,7 @@ use crate::msg::Msg;
 use crate::panel::{self, Panel, Reply, View};
 use crate::route::Router;
 use crate::stage::Stage;
+use crate::stale::{Around, Stale, is_words};
 use crate::theme::Themes;
 use crate::toast::Toasts;
 
@@ -138,6 +139,13 @@ pub struct App {
     clock: Arc<dyn Clock>,
     /// Something changed since the last frame.
     pub(crate) dirty: bool,
+    /// What, as far as that is known.
+    pub(crate) stale: Stale,
+    /// The view whose inside is all that the message changes that is being dealt with.
+    pub(crate) inside: Option<View>,
+    /// What the last whole frame drew around the views, and what the last frame drew.
+    pub(crate) around: Option<Around>,
+    pub(crate) drawn: Vec<Rect>,
     /// When to draw again though nothing happens, as the last frame said.
     pub(crate) wake: Option<Duration>,
 }
@@ -184,6 +192,10 @@ impl App {
             status: crate::statusline::StatusLine::default(),
             clock,
             dirty: true,
+            stale: Stale::All,
+            inside: None,
+            around: None,
+            drawn: Vec::new(),
             wake: None,
         }
     }
@@ -203,6 +215,8 @@ impl App {
         self.tick_clock();
         // What waits to be drawn goes on waiting, whatever comes.
         let before = std::mem::replace(&mut self.dirty, true);
+        let stale = std::mem::replace(&mut self.stale, Stale::NOTHING);
+        self.inside = None;
         match msg {
             Msg::Key(key) if key.kind != KeyEventKind::Release => {
                 // Some terminals forget to say that the focus is back.
@@ -212,7 +226,7 @@ impl App {
                 self.key(&key);
             }
             Msg::Key(_) | Msg::Written | Msg::Terminal(_) | Msg::Line(_) | Msg::Lost | Msg::Seat(_) => {
-                self.dirty = before;
+                self.dirty = false;
             }
             Msg::Mouse(event) => self.mouse(&event),
             Msg::Paste(text) => self.paste(&text),
@@ -222,13 +236,13 @@ impl App {
             }
             Msg::FocusGained => self.back(),
             Msg::FocusLost => self.model.away = true,
-            Msg::Background(r, g, b) => self.dirty = self.themes.background(r, g, b) || before,
-            Msg::Scheme { dark } => self.dirty = self.themes.scheme(dark) || before,
+            Msg::Background(r, g, b) => self.dirty = self.themes.background(r, g, b),
+            Msg::Scheme { dark } => self.dirty = self.themes.scheme(dark),
             Msg::Engine(event) => {
                 self.event(&event);
                 // Agents that nobody looks at change nothing on the screen.
                 let answer = matches!(event.body, EventBody::Reply(_));
-                self.dirty = before || answer || self.model.concerns(&event);
+                self.dirty = answer || self.model.concerns(&event);
             }
             Msg::Notice(notice) => self.notice(*notice),
             Msg::Job(token, result) => self.job(token, result),
@@ -241,7 +255,7 @@ impl App {
             Msg::Reload => self.tasks.push(Task::Reload),
             Msg::Kinds(kinds) => {
                 self.model.kinds = kinds;
-                self.dirty = before;
+                self.dirty = false;
             }
             Msg::Terminate(_) => self.tasks.push(Task::Quit),
             Msg::Stop => self.dirty = false,
@@ -251,6 +265,12 @@ impl App {
         self.time_asks();
         self.show_asks();
         self.outside();
+        self.stale = match (self.stale, self.dirty) {
+            (Stale::All, _) => Stale::All,
+            (_, true) => stale.and(self.inside),
+            (_, false) => stale,
+        };
+        self.dirty |= before;
     }
 
     /// Tells every panel that the settings are others now.
@@ -372,7 +392,15 @@ impl App {
     fn text_key(&mut self, key: &KeyEvent) {
         let top = self.top();
         if let Some(Reply::Done(list)) = self.with(top, |p, m| p.key(key, m)) {
-            self.effects(top, list);
+            self.mine(top, list);
+        }
+    }
+
+    /// A panel took a key: with no effects it has changed nothing but itself.
+    fn mine(&mut self, owner: Owner, list: Vec<Effect>) {
+        match owner {
+            Owner::View(view) if list.is_empty() => self.inside = Some(view),
+            _ => self.effects(owner, list),
         }
     }
 
@@ -381,7 +409,7 @@ impl App {
         self.keys.pending.clear();
         let reply = self.with(top, |p, m| p.paste(text, m));
         if let Some(Reply::Done(list)) = reply {
-            self.effects(top, list);
+            self.mine(top, list);
         } else if matches!(top, Owner::View(v) if v != View::Composer) {
             // Pasting with the focus in a pane means the composer: nothing else takes text.
             self.screen.focus = View::Composer;
@@ -398,6 +426,9 @@ impl App {
         let escape = action == Action("global.escape");
         let running =
             self.model.running && (!escape || crate::global::rung(self) == crate::ladder::Rung::Stop);
+        if self.model.tour.step().is_some() {
+            self.stale = Stale::All;
+        }
         let done = self.carry_out(action);
         if done {
             self.model.tour.did(action, running);
@@ -413,7 +444,7 @@ impl App {
         }
         let top = self.top();
         if let Some(Reply::Done(list)) = self.with(top, |p, m| p.act(action, m)) {
-            self.effects(top, list);
+            self.mine(top, list);
             return true;
         }
         if let Some(list) = crate::global::run(self, action) {
@@ -447,6 +478,7 @@ impl App {
     }
 
     fn event(&mut self, event: &Event) {
+        let before = self.model.conversation.cells().len();
         self.model.apply(event);
         self.at_home(event);
         if !self.model.concerns(event) {
@@ -456,10 +488,17 @@ impl App {
             }
             return;
         }
+        let cells = self.model.conversation.cells().len();
+        if is_words(event) && cells == before {
+            self.inside = Some(View::Conversation);
+        }
         let mut owners: Vec<Owner> = View::ALL.into_iter().map(Owner::View).collect();
         owners.extend(self.layers.iter().map(|l| Owner::Layer(l.id)));
         for owner in owners {
             if let Some(Reply::Done(list)) = self.with(owner, |p, m| p.event(event, m)) {
+                if owner != Owner::View(View::Conversation) {
+                    self.inside = None;
+                }
                 self.effects(owner, list);
             }
         }

@@ -93,7 +93,7 @@ impl Preset {
 }
 
 /// One section of the rail.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Section {
     pub view: View,
     /// Rows that it would fill; 0 when it is empty.
@@ -101,7 +101,7 @@ pub struct Section {
 }
 
 /// What the layout is made from.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wish {
     pub screen: Rect,
     /// The view that fills the main part.

@@ -10,6 +10,7 @@
 //! | `view`, `frame`, [`layout`], [`header`], [`footer`], `strip`, `toast` | how the whole looks |
 //! | [`output`], [`terminal`], [`notify`] | frames to bytes, the writer thread, the terminal's modes, its window |
 //! | [`seat`], `resting`, `watchers`, [`looking`] | who sits at the terminal; leaving the screen at work, and taking it again; who looks on |
+//! | `stale` | what a frame has to draw anew |
 //! | `stage`, [`pane`] | which agent is on the screen; whose terminal |
 //! | [`statusline`] | a line of the person's own in the header |
 //! | [`plain`] | the linear face: no drawing at all |
@@ -21,6 +22,7 @@
 //! | `slash` | the `/` commands, one file each |
 //! | `cell` | how one entry of the conversation looks |
 //! | `text` | sanitising, width, wrapping, Markdown, highlighting |
+//! | `inbox` | where everything arrives that can wake the loop |
 //! | `input` | bytes of the terminal to keys, without ever inventing one |
 //! | [`keymap`], [`theme`], [`widget`] | as they are called |
 //!
@@ -41,6 +43,7 @@ pub mod global;
 mod golden_tests;
 pub mod header;
 mod held;
+mod inbox;
 pub mod input;
 pub mod keymap;
 pub mod ladder;
@@ -69,6 +72,7 @@ mod shell_tests;
 mod signals;
 pub mod slash;
 pub mod stage;
+mod stale;
 pub mod statusline;
 mod strip;
 mod suspend;

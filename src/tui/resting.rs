@@ -27,7 +27,7 @@ impl Loop {
             SeatMsg::From(id, said) if self.seating.watchers.has(id) => match said {
                 Said::Resized => {
                     self.seating.watchers.resized(id);
-                    self.app.dirty = true;
+                    self.app.redraw();
                 }
                 Said::Look(columns, rows) => {
                     self.seating.watchers.look(id, Some((columns, rows)));
@@ -68,7 +68,7 @@ impl Loop {
         match Watcher::new(std::sync::Arc::clone(&seat), terminal, self.tx.clone()) {
             Ok(watcher) => {
                 self.seating.watchers.add(watcher);
-                self.app.dirty = true;
+                self.app.redraw();
                 self.app.say("somebody looks on from another terminal");
             }
             Err(e) => seat.leave(&format!("the terminal cannot be used: {e}")),
@@ -269,7 +269,7 @@ impl Loop {
         self.take(Msg::Resize(w, h));
         // As at the start: the first frame and the switches in one write, then the terminal is asked.
         let cursor = self.app.draw(&mut self.buf);
-        self.encoder.frame(&mut self.buf, cursor, &mut out);
+        self.encoder.frame(&self.buf, self.app.drawn(), cursor, &mut out);
         out.push_str(QUERIES);
         self.writer.write(out);
         Ok(())

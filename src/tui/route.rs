@@ -14,6 +14,7 @@ use crate::app::{App, Layer, Owner, Task};
 use crate::effect::{Effect, Token, Visit};
 use crate::panel::conversation::GoTo;
 use crate::panel::{Panel, Reply, View};
+use crate::stale::Stale;
 
 /// Rows of the palette that are remembered.
 const RECENT: usize = 8;
@@ -57,6 +58,9 @@ impl Router {
 
 impl App {
     pub(crate) fn effects(&mut self, from: Owner, list: Vec<Effect>) {
+        if !list.is_empty() {
+            self.stale = Stale::All;
+        }
         for effect in list {
             self.effect(from, effect);
         }
@@ -148,7 +152,7 @@ impl App {
                     self.say("that question is answered already");
                 }
             }
-            Effect::Redraw => self.dirty = true,
+            Effect::Redraw => self.redraw(),
             Effect::Reload => self.tasks.push(Task::Reload),
             Effect::Repaint => self.tasks.push(Task::Repaint),
             Effect::Leave => self.tasks.push(Task::Leave),
@@ -410,6 +414,6 @@ impl App {
         if let Some(Reply::Done(list)) = self.with(owner, |p, m| p.edited(result, m)) {
             self.effects(owner, list);
         }
-        self.dirty = true;
+        self.redraw();
     }
 }

@@ -2,7 +2,6 @@
 //! draws when something changed. A key is drawn at once; a flood of events at most every 16 ms.
 
 use std::collections::VecDeque;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
 use std::time::Duration;
 
 use ratatui::buffer::Buffer;
@@ -11,6 +10,7 @@ use tiller_protocol::event::TurnEvent;
 use tiller_protocol::{Clock, Command, Event, EventBody};
 
 use crate::app::{App, Task};
+use crate::inbox::{Heard, Inbox, Post};
 use crate::input::reader::{HANGUP, Reader};
 use crate::msg::{Msg, TerminalFact};
 use crate::notify::Window;
@@ -41,8 +41,8 @@ const DRAIN: usize = 8192;
 /// The running face.
 pub(crate) struct Loop {
     pub(crate) app: App,
-    pub(crate) tx: SyncSender<Msg>,
-    rx: Receiver<Msg>,
+    pub(crate) tx: Post,
+    inbox: Inbox,
     commands: Box<dyn Fn(Command) -> bool + Send>,
     /// Commands that the engine has not taken yet, in order.
     pub(crate) outbox: VecDeque<Command>,
@@ -76,7 +76,7 @@ pub(crate) struct Loop {
 impl Loop {
     pub(crate) fn new(
         app: App,
-        (tx, rx): (SyncSender<Msg>, Receiver<Msg>),
+        (tx, inbox): (Post, Inbox),
         commands: Box<dyn Fn(Command) -> bool + Send>,
         terminal: Option<Terminal>,
         o: &UiOptions,
@@ -86,7 +86,7 @@ impl Loop {
             None => Box::new(std::io::sink()),
         };
         let direct = terminal.as_ref().and_then(Terminal::direct);
-        let mut made = Self::with_output(app, (tx, rx), commands, terminal, o, out)?;
+        let mut made = Self::with_output(app, (tx, inbox), commands, terminal, o, out)?;
         made.writer.direct(direct);
         Ok(made)
     }
@@ -94,7 +94,7 @@ impl Loop {
     /// With the bytes going elsewhere; for tests.
     pub(crate) fn with_output(
         app: App,
-        (tx, rx): (SyncSender<Msg>, Receiver<Msg>),
+        (tx, inbox): (Post, Inbox),
         commands: Box<dyn Fn(Command) -> bool + Send>,
         terminal: Option<Terminal>,
         o: &UiOptions,
@@ -104,7 +104,7 @@ impl Loop {
         Ok(Self {
             app,
             tx,
-            rx,
+            inbox,
             commands,
             outbox: VecDeque::new(),
             tries: 0,
@@ -143,7 +143,7 @@ impl Loop {
         // The first frame and the switches in one write; only then is the terminal asked anything.
         let mut out = self.enter()?;
         let cursor = self.app.draw(&mut self.buf);
-        self.encoder.frame(&mut self.buf, cursor, &mut out);
+        self.encoder.frame(&self.buf, self.app.drawn(), cursor, &mut out);
         if self.terminal.is_some() {
             out.push_str(QUERIES);
         }
@@ -166,31 +166,54 @@ impl Loop {
 
     /// One turn: wait, take in, do, draw.
     fn turn(&mut self) {
-        let first = match self.patience() {
-            None => self.rx.recv().map_err(|_| RecvTimeoutError::Disconnected),
-            Some(t) if t.is_zero() => self.rx.try_recv().map_err(|_| RecvTimeoutError::Timeout),
-            Some(t) => self.rx.recv_timeout(t),
-        };
-        match first {
-            Ok(msg) => {
+        let rest = self.reader.as_ref().and_then(Reader::rest);
+        let limit = self.patience().into_iter().chain(rest).min();
+        let heard = self.inbox.wait(self.reader.as_ref().map(Reader::fd), limit);
+        let read = heard.input || rest.is_some_and(|_| self.given_up());
+        let ready = heard.input;
+        match heard {
+            Heard { alone: true, .. } => self.exit = Some(Exit::Quit),
+            Heard { msg: Some(msg), .. } => {
                 self.take(msg);
                 for _ in 0..DRAIN {
-                    match self.rx.try_recv() {
+                    match self.inbox.try_recv() {
                         Ok(msg) => self.take(msg),
                         Err(_) => break,
                     }
                 }
             }
+            _ if read => {}
             // A moment that the app named has come: a question may be shown now.
-            Err(RecvTimeoutError::Timeout) if !self.seating.here() => self.look(),
-            Err(RecvTimeoutError::Timeout) if self.app.due() => self.take(Msg::Tick),
-            Err(RecvTimeoutError::Timeout) => {}
-            Err(RecvTimeoutError::Disconnected) => self.exit = Some(Exit::Quit),
+            _ if !self.seating.here() => self.look(),
+            _ if self.app.due() => self.take(Msg::Tick),
+            _ => {}
+        }
+        if read {
+            self.read(ready);
         }
         self.offer();
         self.rest();
         if self.exit.is_none() && self.seating.here() && self.app.due() && self.wait().is_none() {
             self.draw();
+        }
+    }
+
+    /// The rest of a sequence did not come in time.
+    fn given_up(&self) -> bool {
+        self.reader.as_ref().and_then(Reader::rest).is_some_and(|t| t.is_zero())
+    }
+
+    /// Takes in what the terminal says; `ready`: it has bytes.
+    fn read(&mut self, ready: bool) {
+        // A message may have given the terminal away just now.
+        let Some(reader) = &mut self.reader else { return };
+        match reader.read(ready) {
+            Ok(inputs) => inputs.into_iter().for_each(|i| self.take(i.into())),
+            Err(e) => {
+                tracing::debug!(error = %e, "the terminal cannot be read any more");
+                self.reader = None;
+                self.take(Msg::Lost);
+            }
         }
     }
 
@@ -252,7 +275,9 @@ impl Loop {
         }
         let written = matches!(msg, Msg::Written);
         self.app.update(msg);
-        self.app.dirty |= written && self.seating.watchers.behind();
+        if written && self.seating.watchers.behind() {
+            self.app.redraw();
+        }
         self.tasks();
     }
 
@@ -280,7 +305,7 @@ impl Loop {
         self.seating.watchers.show(&self.buf, cursor);
         self.encoder.text = self.app.text_columns();
         let mut out = self.writer.spare();
-        self.encoder.frame(&mut self.buf, cursor, &mut out);
+        self.encoder.frame(&self.buf, self.app.drawn(), cursor, &mut out);
         self.writer.write(out);
     }
 
@@ -336,7 +361,7 @@ impl Loop {
                 }
                 Task::Repaint => {
                     self.encoder.repaint();
-                    self.app.dirty = true;
+                    self.app.redraw();
                 }
                 Task::Setting { key, value } => {
                     let save = self.options.as_ref().and_then(|o| o.save_setting.as_ref());

@@ -1,3 +1,4 @@
+use crate::inbox::{Post, inbox};
 use std::io;
 use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Mutex};
@@ -48,11 +49,11 @@ type Sent = Arc<Mutex<Vec<CommandBody>>>;
 /// A loop on a thread of its own, with its bytes and its commands.
 fn start(
     take: impl Fn(&CommandBody) -> bool + Send + 'static,
-) -> (SyncSender<Msg>, Sink, Sent, std::thread::JoinHandle<Exit>) {
+) -> (Post, Sink, Sent, std::thread::JoinHandle<Exit>) {
     let env: crate::ui::Env = Arc::new(|k| (k == "TERM").then(|| "xterm-256color".into()));
     let mut o = UiOptions::new(env);
     o.clock = Arc::new(SystemClock::default());
-    let (tx, rx) = sync_channel(4096);
+    let (tx, rx) = inbox(4096);
     let (sink, sent) = (Sink::default(), Sent::default());
     let (out, list, msgs) = (sink.clone(), Arc::clone(&sent), tx.clone());
     let thread = std::thread::spawn(move || {
@@ -83,7 +84,7 @@ fn event(body: EventBody) -> Msg {
     Msg::Engine(Box::new(Event { seq: 1, time: START, session, agent: AgentId::main(), cause: None, body }))
 }
 
-fn keys(tx: &SyncSender<Msg>, text: &str) {
+fn keys(tx: &Post, text: &str) {
     for k in text.split(' ') {
         tx.send(Msg::Key(Chord::parse(k).unwrap().event())).unwrap();
     }
@@ -226,7 +227,7 @@ fn u6_the_engine_is_never_blocked_by_a_stalled_terminal() {
     let (hold, never) = sync_channel(1);
     let env: crate::ui::Env = Arc::new(|_| None);
     let o = UiOptions::new(env);
-    let (tx, rx) = sync_channel(64);
+    let (tx, rx) = inbox(64);
     let msgs = tx.clone();
     let thread = std::thread::spawn(move || {
         let (app, _) = make_app(&o);

@@ -2,7 +2,6 @@
 //! us to end.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -11,6 +10,7 @@ use rustix::process::{Signal, getpid, kill_current_process_group, kill_process};
 use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGTERM, SIGTSTP, SIGWINCH};
 use signal_hook::iterator;
 
+use crate::inbox::Post;
 use crate::msg::Msg;
 
 /// How long a stop may take to begin. It comes at once, unless there is no shell that could let us go on.
@@ -47,7 +47,7 @@ pub(crate) struct Signals {
 
 impl Signals {
     /// Starts waiting. The thread holds the sender.
-    pub(crate) fn start(to: SyncSender<Msg>) -> std::io::Result<Self> {
+    pub(crate) fn start(to: Post) -> std::io::Result<Self> {
         let mut signals = iterator::Signals::new([SIGWINCH, SIGCONT, SIGTSTP, SIGTERM, SIGHUP, SIGINT])?;
         let handle = signals.handle();
         let shared = Arc::new(Shared::default());

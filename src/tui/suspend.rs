@@ -26,7 +26,7 @@ impl Loop {
     pub(crate) fn enter(&mut self) -> Result<String, UiError> {
         let Some(t) = &self.terminal else { return Ok(String::new()) };
         let bytes = t.enter()?;
-        self.reader = Some(Reader::start(t.input()?, self.escape, self.bursts, self.tx.clone())?);
+        self.reader = Some(Reader::new(t.input()?, self.escape, self.bursts));
         Ok(bytes)
     }
 
@@ -84,7 +84,7 @@ impl Loop {
             let _ = self.tx.try_send(Msg::Resize(w, h));
         }
         self.encoder.repaint();
-        self.app.dirty = true;
+        self.app.redraw();
     }
 
     pub(crate) fn suspend(&mut self, external: External, owner: Owner) {
@@ -175,7 +175,7 @@ impl Loop {
         wrong.extend(self.carry_out().err());
         crate::text::width::set_ambiguous_wide(self.app.model.ui.ambiguous_wide);
         self.app.settings_changed();
-        self.app.dirty = true;
+        self.app.redraw();
         // What concerns the engine alone it tells itself.
         let same = *before.0 == *self.app.model.ui
             && before.1 == self.app.keys.map.table()
@@ -203,11 +203,10 @@ impl Loop {
     pub(crate) fn no_pastes(&mut self) {
         if !self.bursts {
             self.bursts = true;
-            self.reader = None;
-            if let Some(t) = &self.terminal
+            if let Some(t) = self.terminal.as_ref().filter(|_| self.reader.is_some())
                 && let Ok(input) = t.input()
             {
-                self.reader = Reader::start(input, self.escape, true, self.tx.clone()).ok();
+                self.reader = Some(Reader::new(input, self.escape, true));
             }
         }
     }

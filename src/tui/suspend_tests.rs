@@ -1,6 +1,6 @@
+use crate::inbox::inbox;
 use std::io;
 use std::sync::Mutex;
-use std::sync::mpsc::sync_channel;
 
 use base64::Engine as _;
 use ratatui::layout::Rect;
@@ -39,7 +39,7 @@ fn stopped(vars: &'static [&'static str], change: impl FnOnce(&mut UiOptions)) -
     let (app, wrong) = make_app(&o);
     assert!(wrong.is_empty(), "{wrong:?}");
     let sink = Sink::default();
-    let messages = sync_channel(64);
+    let messages = inbox(64);
     let mut l =
         Loop::with_output(app, messages, Box::new(|_| true), None, &o, Box::new(sink.clone())).unwrap();
     l.options = Some(o);
@@ -111,6 +111,7 @@ fn what_the_terminal_says_about_its_ground_chooses_the_theme_of_the_pair() {
     };
     let mut r = Robot::with(80, 24, ui.clone());
     r.app.themes = Themes::new(&ui, Depth::True, None).0;
+    r.app.redraw();
     let look = |r: &Robot| r.buffer()[(0, 0)].bg;
     r.msg(Msg::Background(250, 250, 245));
     assert_eq!(r.app.themes.current().name, "gruvbox-light");
@@ -123,6 +124,7 @@ fn what_the_terminal_says_about_its_ground_chooses_the_theme_of_the_pair() {
     // A theme that was chosen by name stays.
     let ui = Ui { theme: "tokyonight".into(), ..ui };
     r.app.themes = Themes::new(&ui, Depth::True, None).0;
+    r.app.redraw();
     r.msg(Msg::Background(250, 250, 245));
     assert_eq!(r.app.themes.current().name, "tokyonight");
 }

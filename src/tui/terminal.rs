@@ -8,6 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread::ThreadId;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::OFlags;
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
 
 /// What to switch on.
@@ -62,12 +63,13 @@ impl Terminal {
         Ok(Self { input, output, modes })
     }
 
-    /// A handle to read from.
+    /// A handle to read from. It does not block where that can be had: somebody else who reads the same terminal
+    /// may have taken what was there.
     ///
     /// # Errors
     /// When the descriptor cannot be copied.
     pub fn input(&self) -> io::Result<OwnedFd> {
-        self.input.try_clone()
+        anew(&self.input, OFlags::RDONLY).map_or_else(|| self.input.try_clone(), Ok)
     }
 
     /// A handle to write to. After a panic has given the terminal back it swallows everything: what still
@@ -81,22 +83,8 @@ impl Terminal {
 
     /// A second way to the same terminal that never blocks. Opened anew: switched on the descriptor that
     /// we were given, it would hold for the shell and every program on this terminal, too.
-    #[cfg(target_os = "linux")]
     pub fn direct(&self) -> Option<File> {
-        use std::os::fd::AsRawFd;
-
-        use rustix::fs::{Mode, OFlags, fstat, open};
-        let path = format!("/proc/self/fd/{}", self.output.as_raw_fd());
-        let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
-        let anew = open(path, flags, Mode::empty()).ok()?;
-        let same = fstat(&anew).ok()?.st_rdev == fstat(&self.output).ok()?.st_rdev;
-        same.then(|| File::from(anew))
-    }
-
-    /// Elsewhere a descriptor cannot be opened anew.
-    #[cfg(not(target_os = "linux"))]
-    pub fn direct(&self) -> Option<File> {
-        None
+        anew(&self.output, OFlags::WRONLY).map(File::from)
     }
 
     /// Columns and rows. Terminals that do not know say 80 by 24.
@@ -179,6 +167,24 @@ impl Drop for Terminal {
     fn drop(&mut self) {
         self.leave();
     }
+}
+
+/// The same terminal, opened once more so that it never blocks.
+#[cfg(target_os = "linux")]
+fn anew(terminal: &OwnedFd, how: OFlags) -> Option<OwnedFd> {
+    use std::os::fd::AsRawFd;
+
+    use rustix::fs::{Mode, fstat, open};
+    let path = format!("/proc/self/fd/{}", terminal.as_raw_fd());
+    let anew = open(path, how | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC, Mode::empty()).ok()?;
+    let same = fstat(&anew).ok()?.st_rdev == fstat(terminal).ok()?.st_rdev;
+    same.then_some(anew)
+}
+
+/// Elsewhere a descriptor cannot be opened anew.
+#[cfg(not(target_os = "linux"))]
+fn anew(_terminal: &OwnedFd, _how: OFlags) -> Option<OwnedFd> {
+    None
 }
 
 /// Switches on, in the order in which [`leave`] switches off again backwards.

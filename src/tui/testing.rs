@@ -223,6 +223,25 @@ impl Robot {
             }
         }
         self.cursor = self.app.draw(&mut self.buf);
+        self.whole();
+    }
+
+    /// What was drawn in part must be what drawing all of it gives.
+    fn whole(&mut self) {
+        if *self.app.drawn() == [self.buf.area] {
+            return;
+        }
+        // Colours of code may come at any moment while they are waited for.
+        let colours = self.app.wake.is_some_and(|w| w <= self.app.model.mono + Duration::from_millis(30));
+        self.app.redraw();
+        let mut whole = Buffer::empty(self.buf.area);
+        let cursor = self.app.draw(&mut whole);
+        assert_eq!(text_of(&self.buf), text_of(&whole), "a part was drawn, and this would be the whole");
+        assert!(
+            colours || self.buf == whole,
+            "the looks of a part that was drawn differ from those of the whole"
+        );
+        assert_eq!(self.cursor, cursor, "the cursor of a part that was drawn");
     }
 }
 

@@ -52,6 +52,11 @@ impl Toasts {
         self.list.retain(|t| t.until > now);
     }
 
+    /// None is on the screen.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
     /// When the next one goes.
     pub(crate) fn wake(&self) -> Option<Duration> {
         self.list.iter().map(|t| t.until).min()

@@ -3,13 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::Duration;
 
 use tiller_config::schema;
 use tiller_protocol::{Clock, Command, Event, Notice, NoticeKind};
 
 use crate::app::App;
+use crate::inbox::{Inbox, Post, inbox};
 use crate::keymap::{self, Keymap};
 use crate::msg::Msg;
 use crate::notify::Window;
@@ -132,7 +132,7 @@ pub enum Exit {
 
 /// Speaks to the screen from any thread. Never fails: after the screen has ended, words are lost.
 #[derive(Clone)]
-pub struct UiSender(pub(crate) SyncSender<Msg>);
+pub struct UiSender(pub(crate) Post);
 
 impl UiSender {
     /// What happened. Waits while the screen has much to do; `false` when it has ended.
@@ -171,7 +171,7 @@ pub struct Ui {
     options: UiOptions,
     /// The loop holds the receiving end; senders: engine, input, signals, jobs, writer. All of them end or
     /// lose their words when the loop is gone.
-    messages: (SyncSender<Msg>, Receiver<Msg>),
+    messages: (Post, Inbox),
 }
 
 /// Whether a lone Escape has to wait for slow lines.
@@ -183,7 +183,7 @@ pub(crate) fn escape_wait(env: &Env) -> Duration {
 impl Ui {
     /// Nothing slow happens here and nothing is drawn.
     pub fn new(options: UiOptions) -> (Self, UiSender) {
-        let messages = sync_channel(WAITING);
+        let messages = inbox(WAITING);
         let sender = UiSender(messages.0.clone());
         (Self { options, messages }, sender)
     }

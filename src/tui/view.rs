@@ -5,7 +5,7 @@ use std::time::Duration;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 
-use crate::app::{App, Owner};
+use crate::app::{App, Layer, Owner};
 use crate::dialog::which_key;
 use crate::footer;
 use crate::global;
@@ -14,6 +14,7 @@ use crate::keymap::scope;
 use crate::ladder::Rung;
 use crate::layout::{self, Areas, Class, Part, Section, Wish};
 use crate::panel::{DrawCx, Hint, Panel, Place, View};
+use crate::stale::Stale;
 use crate::strip;
 use crate::theme::Role;
 use crate::widget::draw;
@@ -34,16 +35,25 @@ macro_rules! cx {
             still: $app.model.ui.reduced_motion,
             keys: &$app.keys.map,
             scopes: $scopes,
+            same: 0,
         }
     };
 }
 
 impl App {
-    /// Draws everything into `buf` (its area is the screen) and says where the cursor belongs.
+    /// Draws into `buf` (its area is the screen) and says where the cursor belongs. `buf` holds the frame before:
+    /// when only the inside of a view has changed, the rest stays as it is ([`App::drawn`]).
     pub fn draw(&mut self, buf: &mut Buffer) -> Option<Position> {
         self.tick_clock();
         self.dirty = false;
         draw::set_ascii(self.model.ui.ascii);
+        if let Stale::Inside(views) = std::mem::replace(&mut self.stale, Stale::NOTHING)
+            && let Some(cursor) = self.draw_inside(views, buf)
+        {
+            return cursor;
+        }
+        self.drawn.clear();
+        self.drawn.push(buf.area);
         self.toasts.expire(self.model.mono);
         self.screen.size = buf.area;
         self.model.screen = (buf.area.width, buf.area.height);
@@ -98,6 +108,9 @@ impl App {
         self.draw_which_key(&areas, &cx, buf);
         self.wake = self.next_wake(wake);
         self.screen.areas = Some(areas);
+        // What lies over the views now has to go from them later.
+        let bare = self.layers.is_empty() && self.keys.pending.is_empty() && self.toasts.is_empty();
+        self.around = bare.then(|| self.around(&wish));
         cursor
     }
 
@@ -108,24 +121,16 @@ impl App {
 
     fn wish(&self, screen: Rect, strip: u16) -> Wish {
         let class = Class::of(screen.width, screen.height);
-        let rows = |view: View| {
-            let panel = self.panel(Owner::View(view));
-            match panel {
-                Some(p) if !p.empty(&self.model) => p.rows(36, &self.model).unwrap_or(u16::MAX),
-                _ => 0,
-            }
-        };
         let docked = self.docked();
         let composer = match docked {
             Some(owner) => match self.panel(owner).map(|p| p.place(&self.model)) {
                 // The box has no border of its own there: the frame is its border.
-                Some(Place::Dock { height }) => height.saturating_sub(if class.wide() { 2 } else { 0 }),
+                Some(Place::Dock { height }) => {
+                    height.saturating_sub(if class.wide() { 2 } else { 0 }).max(1)
+                }
                 _ => 1,
             },
-            None => {
-                let width = screen.width.saturating_sub(2);
-                self.panel(Owner::View(View::Composer)).and_then(|p| p.rows(width, &self.model)).unwrap_or(1)
-            }
+            None => self.composer_rows(screen),
         };
         Wish {
             screen,
@@ -135,14 +140,29 @@ impl App {
             rail: self.screen.rail,
             half: self.screen.half,
             sections: if class.wide() {
-                RAIL.into_iter().map(|view| Section { view, rows: rows(view) }).collect()
+                RAIL.into_iter().map(|view| Section { view, rows: self.section_rows(view) }).collect()
             } else {
                 Vec::new()
             },
-            composer: composer.max(1),
+            composer,
             strip,
             docked: docked.is_some(),
         }
+    }
+
+    /// Rows that a section of the rail would fill.
+    pub(crate) fn section_rows(&self, view: View) -> u16 {
+        match self.panel(Owner::View(view)) {
+            Some(p) if !p.empty(&self.model) => p.rows(36, &self.model).unwrap_or(u16::MAX),
+            _ => 0,
+        }
+    }
+
+    /// Rows that the composer would like.
+    pub(crate) fn composer_rows(&self, screen: Rect) -> u16 {
+        let width = screen.width.saturating_sub(2);
+        let rows = self.panel(Owner::View(View::Composer)).and_then(|p| p.rows(width, &self.model));
+        rows.unwrap_or(1).max(1)
     }
 
     /// The layer that lies in the composer's place, if one does.
@@ -165,22 +185,32 @@ impl App {
         cursor: &mut Option<Position>,
         wake: &mut Option<Duration>,
     ) {
-        let panel = match owner {
-            Owner::View(v) => self.views.iter_mut().find(|(x, _)| *x == v).map(|(_, p)| p),
-            Owner::Layer(id) => self.layers.iter_mut().find(|l| l.id == id).map(|l| &mut l.panel),
-            Owner::Shell => None,
-        };
-        let Some(panel) = panel else { return };
+        let Some(panel) = panel_of(&mut self.views, &mut self.layers, owner) else { return };
         let cx = cx!(self, scopes, focus);
         panel.measure(area, &cx);
         panel.draw(&cx, area, buf);
-        if focus {
-            *cursor = panel.cursor(area, &self.model).filter(|p| area.contains(*p)).or(*cursor);
-        }
-        if let Some(w) = panel.wake(&cx) {
-            let at = self.model.mono + w;
-            *wake = Some(wake.map_or(at, |o: Duration| o.min(at)));
-        }
+        follow(panel, area, &cx, cursor, wake);
+    }
+
+    /// Draws one panel over what it drew before; gives the part that is new.
+    pub(crate) fn panel_again(
+        &mut self,
+        part: &Part,
+        scopes: &[&'static str],
+        buf: &mut Buffer,
+        cursor: &mut Option<Position>,
+        wake: &mut Option<Duration>,
+    ) -> Rect {
+        let (owner, area) = (Owner::View(part.view), part.inner);
+        let Some(panel) = panel_of(&mut self.views, &mut self.layers, owner) else { return Rect::ZERO };
+        let mut cx = cx!(self, scopes, self.screen.focus == part.view);
+        panel.measure(area, &cx);
+        cx.same = panel.same(&cx).min(area.height);
+        let new = Rect { y: area.y + cx.same, height: area.height - cx.same, ..area };
+        draw::clear(buf, new, cx.theme.style(Role::Text));
+        panel.draw(&cx, area, buf);
+        follow(panel, area, &cx, cursor, wake);
+        new
     }
 
     /// Header and footer; at XS one line for both.
@@ -304,7 +334,7 @@ impl App {
     }
 
     /// The next moment at which the screen changes by itself.
-    fn next_wake(&self, panels: Option<Duration>) -> Option<Duration> {
+    pub(crate) fn next_wake(&self, panels: Option<Duration>) -> Option<Duration> {
         let now = self.model.mono;
         let mut all = vec![panels, self.toasts.wake()];
         if !self.keys.pending.is_empty() && !self.keys.which {
@@ -331,6 +361,36 @@ impl App {
         // What a person asked for and cannot have was said; it is nothing that lasts.
         let lasts = |(_, n): &&(_, tiller_protocol::Notice)| !matches!(n.kind, Info | User);
         self.model.notices.iter().skip(self.told.seen).filter(lasts).count()
+    }
+}
+
+/// Of the fields, so that the others stay free.
+fn panel_of<'a>(
+    views: &'a mut [(View, Box<dyn Panel>)],
+    layers: &'a mut [Layer],
+    owner: Owner,
+) -> Option<&'a mut dyn Panel> {
+    match owner {
+        Owner::View(v) => views.iter_mut().find(|(x, _)| *x == v).map(|(_, p)| p.as_mut()),
+        Owner::Layer(id) => layers.iter_mut().find(|l| l.id == id).map(|l| l.panel.as_mut()),
+        Owner::Shell => None,
+    }
+}
+
+/// Where a panel wants the cursor, and when it wants to be drawn again.
+fn follow(
+    panel: &dyn Panel,
+    area: Rect,
+    cx: &DrawCx<'_>,
+    cursor: &mut Option<Position>,
+    wake: &mut Option<Duration>,
+) {
+    if cx.focus {
+        *cursor = panel.cursor(area, cx.model).filter(|p| area.contains(*p)).or(*cursor);
+    }
+    if let Some(w) = panel.wake(cx) {
+        let at = cx.mono + w;
+        *wake = Some(wake.map_or(at, |o: Duration| o.min(at)));
     }
 }
 

@@ -4,7 +4,6 @@
 use std::io::Write;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use std::sync::mpsc::SyncSender;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
@@ -12,7 +11,7 @@ use ratatui::style::{Modifier, Style};
 use rustix::termios::tcgetwinsize;
 use unicode_width::UnicodeWidthStr;
 
-use crate::msg::Msg;
+use crate::inbox::Post;
 use crate::output::Encoder;
 use crate::output::writer::Writer;
 use crate::seat::Seat;
@@ -33,11 +32,7 @@ pub(crate) struct Watcher {
 impl Watcher {
     /// # Errors
     /// When its terminal cannot be written.
-    pub(crate) fn new(
-        seat: Arc<dyn Seat>,
-        terminal: OwnedFd,
-        tell: SyncSender<Msg>,
-    ) -> std::io::Result<Self> {
+    pub(crate) fn new(seat: Arc<dyn Seat>, terminal: OwnedFd, tell: Post) -> std::io::Result<Self> {
         let out = std::fs::File::from(terminal.try_clone()?);
         let mut made = Self::with_output(seat, out, tell)?;
         made.terminal = Some(terminal);
@@ -48,7 +43,7 @@ impl Watcher {
     fn with_output(
         seat: Arc<dyn Seat>,
         out: impl Write + Send + 'static,
-        tell: SyncSender<Msg>,
+        tell: Post,
     ) -> std::io::Result<Self> {
         let writer = Writer::start(out, tell)?;
         let buf = Buffer::empty(Rect::new(0, 0, 80, 24));
@@ -100,7 +95,7 @@ impl Watcher {
         let mut out = self.writer.spare();
         let seen = |c: &Position| c.x >= left && c.y >= top && c.x - left < room.0 && c.y - top < room.1;
         let cursor = cursor.filter(seen).map(|c| Position::new(c.x - left, c.y - top));
-        self.encoder.frame(&mut self.buf, cursor, &mut out);
+        self.encoder.frame(&self.buf, &[area], cursor, &mut out);
         self.writer.write(out);
     }
 }

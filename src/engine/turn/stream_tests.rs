@@ -25,6 +25,8 @@ fn the_first_words_go_at_once_and_later_ones_together() {
     assert!(pace.may_go(start + PACE));
     assert_eq!(pace.take(start + PACE), [text("de")], "as one piece");
     assert_eq!(pace.due(), None, "nothing waits");
+    assert_eq!(pace.rest(), Some(start + PACE * 2), "and nothing need be looked at for as long");
+    assert_eq!(pace.rest(), None, "once");
     // After a pause the next is a first one again.
     Chunk::join(&mut pace.waiting, text("f"));
     assert!(pace.may_go(start + PACE * 2));

@@ -114,6 +114,14 @@ impl Laid {
         }
     }
 
+    /// Rows on top, the gap included, that stay as they are when the cell only grows.
+    pub fn settled(&self) -> usize {
+        match &self.inner {
+            Inner::Stack(_) => 0,
+            Inner::Doc(d) => self.gap + d.settled_rows(),
+        }
+    }
+
     /// Rows, the gap included.
     pub fn height(&self) -> usize {
         self.gap + self.stack().rows()

@@ -53,7 +53,7 @@ fn bench() {
         drop(app.take_tasks());
         let cursor = app.draw(&mut buf);
         out.clear();
-        encoder.frame(&mut buf, cursor, &mut out);
+        encoder.frame(&buf, app.drawn(), cursor, &mut out);
         bytes += out.len();
     }
     let each = start.elapsed() / KEYS;

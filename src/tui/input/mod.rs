@@ -1,12 +1,12 @@
 //! Bytes of the terminal to keys, mouse, pastes and answers, without ever inventing a key: whatever is not
 //! understood is swallowed, and a sequence split at any byte gives the same result.
 //!
-//! [`Decoder`] is pure. [`reader`] is the thread that feeds it.
+//! [`Decoder`] is pure. [`reader`] feeds it.
 
 mod csi;
 mod keys;
 mod paste;
-pub mod reader;
+pub(crate) mod reader;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseEvent};
 

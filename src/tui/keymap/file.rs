@@ -79,7 +79,7 @@ pub fn load(name: &str, overlay: Option<(&str, &str)>) -> Result<Keymap, KeyErro
     chain.extend(overlay);
     let leader = chain.iter().rev().find_map(|s| s.leader);
     let leader = leader.unwrap_or_else(|| Chord::new(KeyCode::Char('x'), KeyModifiers::CONTROL));
-    let mut map = Keymap { preset: name, leader, scopes: BTreeMap::new() };
+    let mut map = Keymap::new(name, leader);
     for source in &chain {
         if source.own {
             source.apply(&mut map, &mut wrong);
@@ -90,6 +90,7 @@ pub fn load(name: &str, overlay: Option<(&str, &str)>) -> Result<Keymap, KeyErro
         refuse(&source.file, theirs)?;
     }
     refuse(own.unwrap_or_default(), wrong)?;
+    map.index();
     Ok(map)
 }
 

@@ -1,6 +1,6 @@
 //! The map itself, and questions to it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use super::chord::{Chord, show};
 use super::scope;
@@ -43,6 +43,8 @@ pub struct Keymap {
     pub preset: String,
     pub leader: Chord,
     pub(super) scopes: BTreeMap<&'static str, Vec<Binding>>,
+    /// In which sections something begins with a key. Most keys are letters, and begin nothing.
+    begins: HashMap<Chord, Vec<&'static str>>,
 }
 
 /// One line of `tiller keys` and help.
@@ -56,6 +58,24 @@ pub struct Row {
 }
 
 impl Keymap {
+    /// Without any binding.
+    pub(super) fn new(preset: String, leader: Chord) -> Self {
+        Self { preset, leader, scopes: BTreeMap::new(), begins: HashMap::new() }
+    }
+
+    /// To be called when all bindings are there.
+    pub(super) fn index(&mut self) {
+        self.begins.clear();
+        for (scope, list) in &self.scopes {
+            for key in list.iter().filter_map(|b| b.keys.first()) {
+                let here = self.begins.entry(*key).or_default();
+                if !here.contains(scope) {
+                    here.push(scope);
+                }
+            }
+        }
+    }
+
     /// Bindings of one section, in the order of the file.
     pub fn scope(&self, name: &str) -> &[Binding] {
         self.scopes.get(name).map_or(&[], Vec::as_slice)
@@ -63,7 +83,8 @@ impl Keymap {
 
     /// What `keys` (the last one just pressed) mean in these sections, inner first.
     pub fn lookup(&self, scopes: &[&str], keys: &[Chord]) -> Lookup {
-        for scope in scopes {
+        let begun = keys.first().and_then(|first| self.begins.get(first));
+        for scope in scopes.iter().filter(|s| begun.is_some_and(|here| here.contains(s))) {
             let mut prefix = false;
             for b in self.scope(scope) {
                 if b.keys.len() < keys.len() || b.keys[..keys.len()] != *keys {

@@ -94,14 +94,13 @@ impl Encoder {
         self.repaint = true;
     }
 
-    /// Bytes that turn the last frame into `next`, added to `out`. `cursor`: where it belongs; `None`
-    /// hides it. Nothing is added when nothing differs.
-    /// Anything that a terminal would act on goes out as `?`. Afterwards `next` holds the frame before, to
-    /// be drawn over.
-    pub fn frame(&mut self, next: &mut Buffer, cursor: Option<Position>, out: &mut String) {
+    /// Bytes that turn the last frame into `next`, added to `out`. `drawn`: where it may differ. `cursor`: where it
+    /// belongs; `None` hides it. Nothing is added when nothing differs.
+    /// Anything that a terminal would act on goes out as `?`.
+    pub fn frame(&mut self, next: &Buffer, drawn: &[Rect], cursor: Option<Position>, out: &mut String) {
         let start = out.len();
         if self.repaint || self.prev.area != next.area {
-            self.repaint = false;
+            self.repaint = true;
             self.prev = Buffer::empty(next.area);
             out.push_str("\x1b[0m\x1b[2J");
             self.look = PLAIN;
@@ -110,7 +109,9 @@ impl Encoder {
         }
         let (area, mut prev) = (next.area, std::mem::take(&mut self.prev));
         let width = usize::from(area.width).max(1);
-        let mut changed = changes(&prev, next, width);
+        let whole = [next.area];
+        let drawn = if std::mem::take(&mut self.repaint) { &whole[..] } else { drawn };
+        let mut changed = changes(&prev, next, drawn);
         // Typing changes a row or two: it never pays for looking further.
         let inner = self.sides.then(|| usize::from(self.text.start)..usize::from(self.text.end));
         if changed.len() > 2
@@ -121,13 +122,14 @@ impl Encoder {
             scroll.write(area.width, out);
             scroll.apply(&mut prev);
             self.at = None;
-            changed = changes(&prev, next, width);
+            changed = changes(&prev, next, &whole);
         }
         for y in changed {
             let rows = y * width..(y + 1) * width;
-            self.row(y as u16, &prev.content[rows.clone()], &next.content[rows], out);
+            self.row(y as u16, &prev.content[rows.clone()], &next.content[rows.clone()], out);
+            prev.content[rows.clone()].clone_from_slice(&next.content[rows]);
         }
-        self.prev = std::mem::replace(next, prev);
+        self.prev = prev;
         self.cursor(cursor, area, out);
         if out.len() - start >= SYNC_FROM && self.sync != Some(false) {
             out.insert_str(start, "\x1b[?2026h");
@@ -283,11 +285,19 @@ fn color(c: Color, base: u8, out: &mut String) {
     };
 }
 
-/// The rows that differ.
-fn changes(old: &Buffer, new: &Buffer, width: usize) -> Vec<usize> {
-    let rows = old.content.chunks_exact(width).zip(new.content.chunks_exact(width));
-    let differ = |(a, b): &(&[Cell], &[Cell])| !a.iter().zip(*b).all(|(a, b)| same(a, b));
-    rows.enumerate().filter(|(_, rows)| differ(rows)).map(|(y, _)| y).collect()
+/// The rows that differ, from the top. Looks only where something was drawn.
+fn changes(old: &Buffer, new: &Buffer, drawn: &[Rect]) -> Vec<usize> {
+    let width = usize::from(new.area.width);
+    let mut rows = Vec::new();
+    for r in drawn.iter().map(|r| r.intersection(new.area)) {
+        rows.extend((usize::from(r.top())..usize::from(r.bottom())).filter(|y| {
+            let cells = y * width + usize::from(r.left())..y * width + usize::from(r.right());
+            !old.content[cells.clone()].iter().zip(&new.content[cells]).all(|(a, b)| same(a, b))
+        }));
+    }
+    rows.sort_unstable();
+    rows.dedup();
+    rows
 }
 
 /// The same on the screen. Most symbols are one byte.

@@ -8,7 +8,7 @@ fn terminal(rows: u16, columns: u16) -> vt100::Parser {
 
 fn screen(encoder: &mut Encoder, buf: &Buffer, vt: &mut vt100::Parser, cursor: Option<Position>) -> usize {
     let mut out = String::new();
-    encoder.frame(&mut buf.clone(), cursor, &mut out);
+    encoder.frame(buf, &[buf.area], cursor, &mut out);
     vt.process(out.as_bytes());
     out.len()
 }
@@ -120,7 +120,7 @@ fn u1_no_control_gets_through_whatever_a_cell_holds() {
         buf.cell_mut((i as u16 * 2, 0)).unwrap().set_symbol(s);
     }
     let mut out = String::new();
-    e.frame(&mut buf, None, &mut out);
+    e.frame(&buf, &[buf.area], None, &mut out);
     grammar(&out);
     assert_eq!(out.matches('?').count(), 7 + out.matches("[?").count());
 }

@@ -115,7 +115,7 @@ fn a_terminal_with_margins_at_the_sides_moves_the_text_alone() {
         for first in [50, 51, 52, 55, 54, 50, 500, 501, 502] {
             let page = page(first);
             let mut out = String::new();
-            encoder.frame(&mut page.clone(), None, &mut out);
+            encoder.frame(&page, &[page.area], None, &mut out);
             assert!(sides || !out.contains("\x1b[?69"), "it has not said that it knows them");
             screen.take(&out);
             screen.shows(&page);
@@ -137,7 +137,7 @@ fn the_last_frame_is_moved_as_the_screen_is() {
         let mut screen = Screen::new(60, 20);
         let mut encoder = Encoder::default();
         let (mut frame, mut out) = (page(7), String::new());
-        encoder.frame(&mut frame.clone(), None, &mut out);
+        encoder.frame(&frame, &[frame.area], None, &mut out);
         scroll.write(60, &mut out);
         screen.take(&out);
         scroll.apply(&mut frame);

@@ -2,11 +2,11 @@
 //! sees that it is busy, draws nothing, and makes the newest frame when there is room again.
 
 use std::io::{self, Write};
-use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use crate::inbox::Post;
 use crate::msg::Msg;
 
 #[derive(Default)]
@@ -48,7 +48,7 @@ impl Writer {
     ///
     /// # Errors
     /// When no thread can be made.
-    pub fn start(mut to: impl Write + Send + 'static, tell: SyncSender<Msg>) -> io::Result<Self> {
+    pub fn start(mut to: impl Write + Send + 'static, tell: Post) -> io::Result<Self> {
         let shared = Arc::new(Shared::default());
         let mine = Arc::clone(&shared);
         let thread = std::thread::Builder::new().name("tiller-output".into()).spawn(move || {
@@ -160,6 +160,8 @@ mod tests {
     use super::*;
     use std::sync::mpsc::{Receiver, sync_channel};
 
+    use crate::inbox::inbox;
+
     /// A terminal that takes a write only when it is told to.
     struct Stalled(Receiver<()>, Arc<Mutex<Vec<u8>>>);
 
@@ -177,7 +179,7 @@ mod tests {
     #[test]
     fn u6_a_stalled_terminal_blocks_nobody_and_tells_when_it_is_back() {
         let (go, gate) = sync_channel(8);
-        let (tell, heard) = sync_channel(8);
+        let (tell, heard) = inbox(8);
         let got = Arc::new(Mutex::new(Vec::new()));
         let mut w = Writer::start(Stalled(gate, Arc::clone(&got)), tell).unwrap();
         assert!(w.ready());
@@ -187,7 +189,7 @@ mod tests {
             assert!(!w.ready());
         }
         go.send(()).unwrap();
-        assert!(matches!(heard.recv_timeout(Duration::from_secs(5)), Ok(Msg::Written)));
+        assert!(matches!(heard.recv(Some(Duration::from_secs(5))), Ok(Msg::Written)));
         assert!(w.ready());
         w.write("two".into());
         go.send(()).unwrap();
@@ -214,7 +216,7 @@ mod tests {
     fn u6_what_the_direct_way_does_not_take_goes_by_the_thread_and_in_order() {
         for room in 0..9 {
             let (go, gate) = sync_channel(8);
-            let (tell, _heard) = sync_channel(8);
+            let (tell, _heard) = inbox(8);
             let got = Arc::new(Mutex::new(Vec::new()));
             let mut w = Writer::start(Stalled(gate, Arc::clone(&got)), tell).unwrap();
             w.direct(Some(Narrow(room, Arc::clone(&got))));
@@ -230,11 +232,11 @@ mod tests {
     #[test]
     fn u6_a_terminal_that_is_gone_ends_the_loop() {
         let (go, gate) = sync_channel(1);
-        let (tell, heard) = sync_channel(8);
+        let (tell, heard) = inbox(8);
         let mut w = Writer::start(Stalled(gate, Arc::default()), tell).unwrap();
         drop(go);
         w.write("x".into());
-        assert!(matches!(heard.recv_timeout(Duration::from_secs(5)), Ok(Msg::Lost)));
+        assert!(matches!(heard.recv(Some(Duration::from_secs(5))), Ok(Msg::Lost)));
         drop(w);
     }
 }

@@ -133,6 +133,8 @@ pub struct DrawCx<'a> {
     pub keys: &'a Keymap,
     /// Sections of the key file that are active now, inner first.
     pub scopes: &'a [&'static str],
+    /// Rows on top that stay as they are; see [`Panel::same`].
+    pub same: u16,
 }
 
 impl DrawCx<'_> {
@@ -320,6 +322,12 @@ pub trait Panel: Any {
 
     /// Called before `draw`; may fill caches.
     fn measure(&mut self, _area: Rect, _cx: &DrawCx<'_>) {}
+
+    /// Asked after `measure`, when nothing but this panel is drawn anew: how many rows on top are as they were when it
+    /// was measured before. They are left alone, also by `draw`.
+    fn same(&self, _cx: &DrawCx<'_>) -> u16 {
+        0
+    }
 
     /// Draws. Changes nothing.
     fn draw(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer);

@@ -13,7 +13,7 @@ mod tests;
 use std::collections::VecDeque;
 use std::io::{BufRead, IsTerminal, Write};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
+use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
 use tiller_protocol::command::{AskCommand, ContextCommand, Query, TurnCommand};
@@ -22,6 +22,7 @@ use tiller_protocol::{
     AskBody, AskReply, Clock, Command, CommandBody, CommandId, Event, EventBody, SessionSummary,
 };
 
+use crate::inbox::{Inbox, Post};
 use crate::model::Model;
 use crate::msg::Msg;
 use crate::signals::Signals;
@@ -74,7 +75,7 @@ pub(crate) struct Plain {
 pub(crate) struct Doors {
     connect: Option<crate::ui::SetUp>,
     save: Option<crate::ui::SaveSetting>,
-    tx: Option<SyncSender<Msg>>,
+    tx: Option<Post>,
     /// What is typed is not shown.
     hidden: bool,
 }
@@ -82,7 +83,7 @@ pub(crate) struct Doors {
 /// Runs until the end of input or `/quit`.
 pub(crate) fn run(
     o: UiOptions,
-    (tx, rx): (SyncSender<Msg>, Receiver<Msg>),
+    (tx, rx): (Post, Inbox),
     why: &str,
     commands: Box<dyn Fn(Command) -> bool + Send>,
 ) -> Result<Exit, UiError> {
@@ -148,7 +149,7 @@ impl Plain {
     }
 
     /// The loop. No time limit while nothing runs.
-    fn turns(&mut self, rx: &Receiver<Msg>, commands: &dyn Fn(Command) -> bool) {
+    fn turns(&mut self, rx: &Inbox, commands: &dyn Fn(Command) -> bool) {
         let mut wait = RETRY;
         while self.exit.is_none() {
             while let Some(c) = self.outbox.front() {
@@ -164,11 +165,7 @@ impl Plain {
             let retry = (!self.outbox.is_empty()).then_some(wait);
             let now = self.clock.mono();
             let limit = self.model.deadlines.values().min().map(|t| t.saturating_sub(now));
-            let msg = match [still, retry, limit].into_iter().flatten().min() {
-                None => rx.recv().map_err(|_| RecvTimeoutError::Disconnected),
-                Some(t) => rx.recv_timeout(t),
-            };
-            match msg {
+            match rx.recv([still, retry, limit].into_iter().flatten().min()) {
                 Ok(msg) => self.take(msg),
                 Err(RecvTimeoutError::Timeout) => {
                     self.still();

@@ -99,6 +99,11 @@ impl Stack {
         self.ends.last().map_or(0, |e| e.0 as usize)
     }
 
+    /// How many rows the first `n` sheets have.
+    pub fn rows_of_first(&self, n: usize) -> usize {
+        n.checked_sub(1).and_then(|last| self.ends.get(last)).map_or(0, |e| e.0 as usize)
+    }
+
     /// How many lines.
     pub fn lines(&self) -> usize {
         self.ends.last().map_or(0, |e| e.1 as usize)

@@ -1,4 +1,4 @@
-//! Typed text is sacred: every change of the draft is on disk a moment later, by a thread of its own, and
+//! Typed text is sacred: the draft is on disk a moment after the last key, by a thread of its own, and
 //! whatever was there comes back at the next start.
 //!
 //! Each window has a file of its own in the folder of the workspace, so that two never overwrite each other.
@@ -11,13 +11,16 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 use tiller_protocol::{Message, QueueId};
 
-/// Changes that come within this time are written together.
+/// A draft that was not changed for so long is written.
 const GATHER: Duration = Duration::from_millis(150);
+
+/// Whoever types on and on loses no more than this, whatever happens: a write costs as much as a key.
+const LONGEST: Duration = Duration::from_secs(1);
 
 /// What is kept of the composer.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -35,6 +38,8 @@ pub(crate) struct Draft {
 #[derive(Default)]
 struct Slot {
     next: Option<Draft>,
+    /// How many drafts have come.
+    changes: u64,
     done: bool,
 }
 
@@ -136,7 +141,10 @@ impl Keeper {
             self.thread =
                 std::thread::Builder::new().name("draft".into()).spawn(move || run(&slot, &path)).ok();
         }
-        let before = self.slot.0.lock().unwrap_or_else(PoisonError::into_inner).next.replace(draft);
+        let mut s = self.slot.0.lock().unwrap_or_else(PoisonError::into_inner);
+        s.changes = s.changes.wrapping_add(1);
+        let before = s.next.replace(draft);
+        drop(s);
         // While something waits, the thread is up already.
         if before.is_none() {
             self.slot.1.notify_one();
@@ -169,8 +177,14 @@ fn run(slot: &(Mutex<Slot>, Condvar), path: &Path) {
             s = slot.1.wait(s).unwrap_or_else(PoisonError::into_inner);
             continue;
         }
-        if !s.done {
+        // It looks now and then, so that a key need not wake it.
+        let first = Instant::now();
+        while !s.done && first.elapsed() < LONGEST {
+            let seen = s.changes;
             s = slot.1.wait_timeout_while(s, GATHER, |s| !s.done).unwrap_or_else(PoisonError::into_inner).0;
+            if s.changes == seen {
+                break;
+            }
         }
         if let Some(draft) = s.next.take() {
             drop(s);

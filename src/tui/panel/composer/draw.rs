@@ -80,7 +80,12 @@ pub(super) fn draw(c: &Composer, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) 
     let first = first_row(c, &rows, usize::from(at.height));
     for (y, row) in rows.iter().skip(first).take(usize::from(at.height)).enumerate() {
         let mut line = Rect { y: at.y + short(y), height: 1, ..at };
-        for g in c.content.edit.text()[row.clone()].graphemes(true) {
+        let text = &c.content.edit.text()[row.clone()];
+        if text.bytes().all(|b| matches!(b, b' '..=b'~')) {
+            buf.set_stringn(line.x, line.y, text, usize::from(line.width), style);
+            continue;
+        }
+        for g in text.graphemes(true) {
             let chip = g.chars().next().filter(|ch| chip_number(*ch).is_some()).and_then(label);
             match chip {
                 Some(l) => draw::text(buf, line, &l, cx.theme.style(Role::Accent)),

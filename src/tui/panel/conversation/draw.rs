@@ -26,7 +26,7 @@ pub(super) struct Overlay<'a> {
 
 /// Draws the window's rows from the top of `area` on.
 pub(super) fn rows(view: &Viewport, over: Overlay<'_>, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
-    for seen in &view.visible {
+    for seen in view.visible.iter().filter(|s| s.y + s.rows > usize::from(cx.same)) {
         let Some(laid) = view.kept(seen.key) else { continue };
         cell(laid, *seen, over, cx, area, buf);
         if over.cursor == Some(seen.key) && cx.focus {
@@ -50,6 +50,9 @@ fn cell(laid: &Laid, seen: Seen, over: Overlay<'_>, cx: &DrawCx<'_>, area: Rect,
         let y = area.y + (seen.y + n) as u16;
         if y >= area.bottom() {
             return;
+        }
+        if y < area.y + cx.same {
+            continue;
         }
         let Some((number, line, cut)) = laid.stack().row(text_row) else { continue };
         if text_row == 0 {

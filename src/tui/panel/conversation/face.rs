@@ -223,6 +223,17 @@ impl Panel for ConversationPanel {
         if cx.focus && self.cursor.is_none_or(|k| conv.find(k).is_none()) {
             self.cursor = self.view.visible.last().map(|s| s.key);
         }
+        let bare = !cx.focus && self.search.is_none() && self.copy.is_none() && self.selection.is_none();
+        let shown = self.view.shown().filter(|_| bare);
+        self.same = match (&self.shown, &shown) {
+            (Some(before), Some(now)) => before.same(now),
+            _ => 0,
+        };
+        self.shown = shown;
+    }
+
+    fn same(&self, _cx: &DrawCx<'_>) -> u16 {
+        self.same as u16
     }
 
     fn draw(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
@@ -235,7 +246,9 @@ impl Panel for ConversationPanel {
         let cursor = self.cursor.filter(|_| self.copy.is_none() && !self.viewer);
         let over = draw::Overlay { cursor, selection: self.range(cx.model), words, hit: self.hit };
         draw::rows(&self.view, over, cx, area, buf);
-        self.remarks(cx, area, buf);
+        if cx.same == 0 {
+            self.remarks(cx, area, buf);
+        }
     }
 
     fn cursor(&self, area: Rect, model: &Model) -> Option<Position> {

@@ -89,6 +89,9 @@ pub struct ConversationPanel {
     asked: Option<tiller_protocol::EntryId>,
     /// The file that the editor has open.
     file: Option<PathBuf>,
+    /// What was drawn last, and how many rows on top are the same now.
+    shown: Option<viewport::Shown>,
+    same: usize,
 }
 
 impl Default for ConversationPanel {
@@ -108,6 +111,8 @@ impl Default for ConversationPanel {
             loading: false,
             asked: None,
             file: None,
+            shown: None,
+            same: 0,
         }
     }
 }

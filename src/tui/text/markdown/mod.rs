@@ -79,6 +79,11 @@ impl Doc {
         &self.stack
     }
 
+    /// Rows that stay as they are, whatever follows; but for the colours of code.
+    pub fn settled_rows(&self) -> usize {
+        self.stack.rows_of_first(self.settled)
+    }
+
     /// The same, to colour code.
     pub fn stack_mut(&mut self) -> &mut Stack {
         &mut self.stack
