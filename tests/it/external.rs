@@ -76,7 +76,7 @@ impl Bench {
         write(".aider.conf.yml", format!("openai-api-base: {url}/v1\nmodel: openai/mock\n"));
         let rest = std::env::var("PATH").unwrap();
         let path = format!("{clis}:{rest}");
-        Self { _tmp: tmp, home, work, server, path, adapters: Adapters::load(&[]), keys: true }
+        Self { _tmp: tmp, home, work, server, path, adapters: Adapters::new(&[]), keys: true }
     }
 
     fn env(&self) -> Vec<(String, String)> {
@@ -131,7 +131,7 @@ fn present(names: &[&'static str], transport: Transport) -> Vec<(&'static str, S
         eprintln!("skipped: the real agent programs, because TILLER_TEST_CLIS is not set (see .ci/clis)");
         return Vec::new();
     };
-    let adapters = Adapters::load(&[]);
+    let adapters = Adapters::new(&[]);
     let env = [("PATH".to_owned(), clis.clone())];
     let there = |name: &&'static str| {
         let adapter = adapters.get(name).unwrap();
