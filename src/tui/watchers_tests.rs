@@ -1,8 +1,8 @@
 use std::sync::Mutex;
-use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::Duration;
 
 use super::*;
+use crate::inbox::{Inbox, inbox};
 
 struct Nobody;
 
@@ -33,12 +33,12 @@ struct Window {
     watcher: Watcher,
     bytes: Bytes,
     vt: vt100::Parser,
-    _heard: Receiver<Msg>,
+    _heard: Inbox,
 }
 
 impl Window {
     fn new(cols: u16, rows: u16) -> Self {
-        let (tell, heard) = sync_channel(8);
+        let (tell, heard) = inbox(8);
         let bytes = Bytes::default();
         let mut watcher = Watcher::with_output(Arc::new(Nobody), bytes.clone(), tell).unwrap();
         watcher.buf = Buffer::empty(Rect::new(0, 0, cols, rows));

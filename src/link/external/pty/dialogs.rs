@@ -149,7 +149,7 @@ mod tests {
 
     #[test]
     fn what_is_shown_of_a_dialog_begins_and_ends_with_words() {
-        let claude = Adapters::load(&[]).get("claude").unwrap();
+        let claude = Adapters::new(&[]).get("claude").unwrap();
         let dialog = &claude.pty.as_ref().unwrap().dialog[0];
         let screen =
             "\n──────\n Quick safety check: yes?\n\n ❯ 1. Yes, I trust this folder\n   2. No, exit\n──────\n";
