@@ -1,7 +1,8 @@
-//! Chores of the house: `cargo xtask tidy|deny|bench`.
+//! Chores of the house: `cargo xtask tidy|deny|bench|order`.
 
 mod bench;
 mod deny;
+mod order;
 mod tidy;
 
 use std::path::Path;
@@ -15,6 +16,7 @@ const TASKS: &[Task] = &[
     ("tidy", "rules of the house that the compiler cannot check", tidy::run),
     ("deny", "licences and duplicate versions, by .config/deny.toml", deny::run),
     ("bench", "measure the budgets of the workbench and print the table", bench::run),
+    ("order", "write which functions run, for the linker: MAP FOLDER, see order.rs", order::run),
 ];
 
 #[expect(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool without a screen")]
