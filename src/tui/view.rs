@@ -76,6 +76,10 @@ impl App {
             draw::text(buf, areas.main.inner, &words, style);
         }
         let docked = self.docked();
+        // A box that takes the whole screen hides all but header and footer.
+        let full = full_of(&areas, buf.area);
+        let covered =
+            self.layers.iter().any(|l| box_of(l.panel.place(&self.model), &areas, buf.area) == full);
         // Keys that a pane tells are those that hold in it, not in a dialog that lies on it.
         let focused = self.panel(Owner::View(self.screen.focus)).map_or("global", Panel::scope);
         let below = scope::chain(focused);
@@ -83,7 +87,8 @@ impl App {
         let mut cursor = None;
         let mut wake = None;
         for part in parts {
-            let skip = (part.view == View::Composer && docked.is_some())
+            let skip = covered
+                || (part.view == View::Composer && docked.is_some())
                 || (part.view != View::Composer && areas.class == Class::Tiny);
             if skip || part.inner.area() == 0 {
                 continue;
@@ -92,12 +97,14 @@ impl App {
             self.panel_into(Owner::View(part.view), part.inner, focus, &below, buf, &mut cursor, &mut wake);
         }
         let cx = cx!(self, &scopes, false);
-        strip::draw(&cx, &strip_lines, areas.strip, buf);
         self.screen.strip = strip_lines.iter().map(|l| l.act).collect();
-        self.frame(&areas, &cx, buf);
+        if !covered {
+            strip::draw(&cx, &strip_lines, areas.strip, buf);
+            self.frame(&areas, &cx, buf);
+        }
         if areas.class == Class::S || areas.class == Class::Xs {
             let c = areas.composer.inner;
-            if c.area() > 0 && c.x >= 2 && docked.is_none() {
+            if c.area() > 0 && c.x >= 2 && docked.is_none() && !covered {
                 draw::put(buf, c.x - 2, c.y, ">", cx.theme.style(Role::User));
             }
         }
@@ -394,13 +401,18 @@ fn follow(
     }
 }
 
-/// Where a layer lies. What does not fit becomes the full screen, and scrolls inside.
-fn box_of(place: Place, areas: &Areas, screen: Rect) -> Rect {
-    let full = Rect {
+/// Everything between header and footer.
+fn full_of(areas: &Areas, screen: Rect) -> Rect {
+    Rect {
         y: screen.y + areas.header.height,
         height: screen.height.saturating_sub(areas.header.height + areas.footer.height),
         ..screen
-    };
+    }
+}
+
+/// Where a layer lies. What does not fit becomes the full screen, and scrolls inside.
+fn box_of(place: Place, areas: &Areas, screen: Rect) -> Rect {
+    let full = full_of(areas, screen);
     match place {
         Place::Full => full,
         Place::Dock { height } if areas.composer.inner.area() > 0 => {
