@@ -6,14 +6,14 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crossterm::event::{KeyEvent, KeyEventKind};
+use crossterm::event::KeyEventKind;
 use ratatui::layout::Rect;
 use tiller_config::schema;
 use tiller_protocol::{AskId, Clock, Event, EventBody};
 
 use crate::action::Action;
-use crate::effect::{Effect, External, Job, Token};
-use crate::keymap::{Chord, Keymap, Lookup, scope, show};
+use crate::effect::{External, Job, Token};
+use crate::keymap::{Chord, Keymap, scope};
 use crate::layout::{Areas, Zoom};
 use crate::model::Model;
 use crate::msg::Msg;
@@ -333,90 +333,6 @@ impl App {
     /// Sections of the key file that are active, inner first.
     pub(crate) fn scopes(&self) -> Vec<&'static str> {
         scope::chain(self.panel(self.top()).map_or("global", Panel::scope))
-    }
-
-    fn key(&mut self, key: &KeyEvent) {
-        let chord = Chord::of(key);
-        self.attended();
-        if self.panel(self.top()).is_some_and(Panel::raw) {
-            self.keys.pending.clear();
-            let out = self.panel(self.top()).and_then(Panel::way_out);
-            let bound = |m: &Keymap, scopes: &[&'static str], a| matches!(m.lookup(scopes, &[chord]), Lookup::Actions(all) if all.contains(&a));
-            return match out.filter(|a| bound(&self.keys.map, &self.scopes(), *a)) {
-                Some(action) => {
-                    self.act(action);
-                }
-                None => self.text_key(key),
-            };
-        }
-        let scopes = self.scopes();
-        // A letter that is a command in a list or a dialog is no typing.
-        let field = scopes.first().and_then(|s| scope::find(s)).is_some_and(|s| s.text);
-        if field && chord.text().is_some() {
-            self.keys.typed = Some(self.model.mono);
-            if self.layers.is_empty() {
-                self.unhold();
-            }
-        }
-        let which = std::mem::take(&mut self.keys.which);
-        self.keys.pending.push(chord);
-        match self.keys.map.lookup(&scopes, &self.keys.pending) {
-            Lookup::Prefix => {
-                self.keys.since = self.model.mono;
-                self.keys.which = which;
-            }
-            Lookup::Actions(actions) => {
-                let keys = std::mem::take(&mut self.keys.pending);
-                let done = actions.into_iter().any(|a| self.act(a));
-                if !done && keys.len() == 1 {
-                    self.text_key(key);
-                }
-            }
-            Lookup::Nothing => self.keys.pending.clear(),
-            Lookup::None => {
-                let keys = std::mem::take(&mut self.keys.pending);
-                if keys.len() == 1 {
-                    self.text_key(key);
-                } else if !which && !self.is_escape(&scopes, chord) {
-                    self.say(format!("{} does nothing here", show(&keys)));
-                }
-            }
-        }
-    }
-
-    /// Whether this key alone is Escape here: it drops a sequence and does nothing else.
-    fn is_escape(&self, scopes: &[&str], chord: Chord) -> bool {
-        matches!(self.keys.map.lookup(scopes, &[chord]), Lookup::Actions(a) if a.contains(&Action("global.escape")))
-    }
-
-    fn text_key(&mut self, key: &KeyEvent) {
-        let top = self.top();
-        if let Some(Reply::Done(list)) = self.with(top, |p, m| p.key(key, m)) {
-            self.mine(top, list);
-        }
-    }
-
-    /// A panel took a key: with no effects it has changed nothing but itself.
-    fn mine(&mut self, owner: Owner, list: Vec<Effect>) {
-        match owner {
-            Owner::View(view) if list.is_empty() => self.inside = Some(view),
-            _ => self.effects(owner, list),
-        }
-    }
-
-    fn paste(&mut self, text: &str) {
-        let top = self.top();
-        self.keys.pending.clear();
-        let reply = self.with(top, |p, m| p.paste(text, m));
-        if let Some(Reply::Done(list)) = reply {
-            self.mine(top, list);
-        } else if matches!(top, Owner::View(v) if v != View::Composer) {
-            // Pasting with the focus in a pane means the composer: nothing else takes text.
-            self.screen.focus = View::Composer;
-            if let Some(Reply::Done(list)) = self.with(Owner::View(View::Composer), |p, m| p.paste(text, m)) {
-                self.effects(Owner::View(View::Composer), list);
-            }
-        }
     }
 
     /// Does an action: the panel on top has the first word, then the shell, then the view that owns it.

@@ -6,11 +6,10 @@
 //! | [`ui`] | the door: options, the sender for other threads, the start |
 //! | `run`, `suspend`, `signals` | the loop: drain messages, dispatch, draw when something changed (at most every 16 ms under load); leaving the screen and coming back |
 //! | [`app`] | the stack of layers and the focus; passes keys down, effects up. Small on purpose |
-//! | `route`, [`global`], `asking`, `deadline`, `mouse`, [`ladder`] | what effects do, what can be done from everywhere, when questions open, what Escape does |
-//! | `view`, `frame`, [`layout`], [`header`], [`footer`], `strip`, `toast` | how the whole looks |
+//! | `keying`, `route`, [`global`], `asking`, `deadline`, `mouse`, [`ladder`] | where keys go, what effects do, what can be done from everywhere, when questions open, what Escape does |
+//! | `view`, `stale`, `frame`, `wish`, [`layout`], [`header`], [`footer`], `strip`, `toast` | how the whole looks, and what of it a frame draws anew |
 //! | [`output`], [`terminal`], [`notify`] | frames to bytes, the writer thread, the terminal's modes, its window |
 //! | [`seat`], `resting`, `watchers`, [`looking`] | who sits at the terminal; leaving the screen at work, and taking it again; who looks on |
-//! | `stale` | what a frame has to draw anew |
 //! | `stage`, [`pane`] | which agent is on the screen; whose terminal |
 //! | [`statusline`] | a line of the person's own in the header |
 //! | [`plain`] | the linear face: no drawing at all |
@@ -45,6 +44,7 @@ pub mod header;
 mod held;
 mod inbox;
 pub mod input;
+mod keying;
 pub mod keymap;
 pub mod ladder;
 pub mod layout;
@@ -86,6 +86,7 @@ pub mod ui;
 mod view;
 mod watchers;
 pub mod widget;
+mod wish;
 mod zone;
 
 pub use ui::{Exit, Ui, UiError, UiOptions, UiSender};

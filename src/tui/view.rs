@@ -12,15 +12,13 @@ use crate::global;
 use crate::header::{self, HeaderFacts};
 use crate::keymap::scope;
 use crate::ladder::Rung;
-use crate::layout::{self, Areas, Class, Part, Section, Wish};
+use crate::layout::{self, Areas, Class, Part};
 use crate::panel::{DrawCx, Hint, Panel, Place, View};
 use crate::stale::Stale;
 use crate::strip;
 use crate::theme::Role;
 use crate::widget::draw;
-
-/// Sections of the rail, in their fixed order.
-const RAIL: [View; 4] = [View::Todo, View::Agents, View::Watch, View::Sessions];
+use crate::wish::RAIL;
 
 /// A drawing context from the app's fields, so that panels stay free to be borrowed.
 macro_rules! cx {
@@ -76,6 +74,10 @@ impl App {
             draw::text(buf, areas.main.inner, &words, style);
         }
         let docked = self.docked();
+        // A box that takes the whole screen hides all but header and footer.
+        let full = full_of(&areas, buf.area);
+        let covered =
+            self.layers.iter().any(|l| box_of(l.panel.place(&self.model), &areas, buf.area) == full);
         // Keys that a pane tells are those that hold in it, not in a dialog that lies on it.
         let focused = self.panel(Owner::View(self.screen.focus)).map_or("global", Panel::scope);
         let below = scope::chain(focused);
@@ -83,7 +85,8 @@ impl App {
         let mut cursor = None;
         let mut wake = None;
         for part in parts {
-            let skip = (part.view == View::Composer && docked.is_some())
+            let skip = covered
+                || (part.view == View::Composer && docked.is_some())
                 || (part.view != View::Composer && areas.class == Class::Tiny);
             if skip || part.inner.area() == 0 {
                 continue;
@@ -92,12 +95,14 @@ impl App {
             self.panel_into(Owner::View(part.view), part.inner, focus, &below, buf, &mut cursor, &mut wake);
         }
         let cx = cx!(self, &scopes, false);
-        strip::draw(&cx, &strip_lines, areas.strip, buf);
         self.screen.strip = strip_lines.iter().map(|l| l.act).collect();
-        self.frame(&areas, &cx, buf);
+        if !covered {
+            strip::draw(&cx, &strip_lines, areas.strip, buf);
+            self.frame(&areas, &cx, buf);
+        }
         if areas.class == Class::S || areas.class == Class::Xs {
             let c = areas.composer.inner;
-            if c.area() > 0 && c.x >= 2 && docked.is_none() {
+            if c.area() > 0 && c.x >= 2 && docked.is_none() && !covered {
                 draw::put(buf, c.x - 2, c.y, ">", cx.theme.style(Role::User));
             }
         }
@@ -117,61 +122,6 @@ impl App {
     /// Columns of the main view, as drawn last.
     pub(crate) fn text_columns(&self) -> std::ops::Range<u16> {
         self.screen.areas.as_ref().map_or(0..0, |a| a.main.inner.left()..a.main.inner.right())
-    }
-
-    fn wish(&self, screen: Rect, strip: u16) -> Wish {
-        let class = Class::of(screen.width, screen.height);
-        let docked = self.docked();
-        let composer = match docked {
-            Some(owner) => match self.panel(owner).map(|p| p.place(&self.model)) {
-                // The box has no border of its own there: the frame is its border.
-                Some(Place::Dock { height }) => {
-                    height.saturating_sub(if class.wide() { 2 } else { 0 }).max(1)
-                }
-                _ => 1,
-            },
-            None => self.composer_rows(screen),
-        };
-        Wish {
-            screen,
-            main: self.screen.main,
-            focus: self.screen.focus,
-            zoom: self.screen.zoom,
-            rail: self.screen.rail,
-            half: self.screen.half,
-            sections: if class.wide() {
-                RAIL.into_iter().map(|view| Section { view, rows: self.section_rows(view) }).collect()
-            } else {
-                Vec::new()
-            },
-            composer,
-            strip,
-            docked: docked.is_some(),
-        }
-    }
-
-    /// Rows that a section of the rail would fill.
-    pub(crate) fn section_rows(&self, view: View) -> u16 {
-        match self.panel(Owner::View(view)) {
-            Some(p) if !p.empty(&self.model) => p.rows(36, &self.model).unwrap_or(u16::MAX),
-            _ => 0,
-        }
-    }
-
-    /// Rows that the composer would like.
-    pub(crate) fn composer_rows(&self, screen: Rect) -> u16 {
-        let width = screen.width.saturating_sub(2);
-        let rows = self.panel(Owner::View(View::Composer)).and_then(|p| p.rows(width, &self.model));
-        rows.unwrap_or(1).max(1)
-    }
-
-    /// The layer that lies in the composer's place, if one does.
-    pub(crate) fn docked(&self) -> Option<Owner> {
-        self.layers
-            .iter()
-            .rev()
-            .find(|l| matches!(l.panel.place(&self.model), Place::Dock { .. }))
-            .map(|l| Owner::Layer(l.id))
     }
 
     #[expect(clippy::too_many_arguments, reason = "one call per panel; a struct would only rename them")]
@@ -394,13 +344,18 @@ fn follow(
     }
 }
 
-/// Where a layer lies. What does not fit becomes the full screen, and scrolls inside.
-fn box_of(place: Place, areas: &Areas, screen: Rect) -> Rect {
-    let full = Rect {
+/// Everything between header and footer.
+fn full_of(areas: &Areas, screen: Rect) -> Rect {
+    Rect {
         y: screen.y + areas.header.height,
         height: screen.height.saturating_sub(areas.header.height + areas.footer.height),
         ..screen
-    };
+    }
+}
+
+/// Where a layer lies. What does not fit becomes the full screen, and scrolls inside.
+fn box_of(place: Place, areas: &Areas, screen: Rect) -> Rect {
+    let full = full_of(areas, screen);
     match place {
         Place::Full => full,
         Place::Dock { height } if areas.composer.inner.area() > 0 => {

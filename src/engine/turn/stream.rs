@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::{FutureExt, StreamExt};
+use futures_util::StreamExt;
 use tiller_provider::{Alarm, Chunk, Provider, ProviderError, Request};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -33,8 +33,6 @@ struct Pace {
     last: Option<Instant>,
     /// How often words went.
     gone: u32,
-    /// The same as `last`, until it was rested after.
-    rests: Option<Instant>,
 }
 
 /// Hands a whole reply over. Ends with it, or when nobody listens any more.
@@ -54,10 +52,6 @@ pub(super) async fn stream(
     let mut quiet = true;
     let mut alarm = Alarm::at(heard + QUIET);
     loop {
-        if let Some(end) = pace.rest() {
-            // What comes meanwhile is taken up together: each piece that is waited for costs more than the piece.
-            alarm.within(end, std::future::pending::<()>()).await;
-        }
         let next = match pace.due().or((!quiet).then_some(heard + QUIET)) {
             Some(end) => alarm.within(end, chunks.next()).await,
             None => Some(chunks.next().await),
@@ -77,21 +71,13 @@ pub(super) async fn stream(
             return Ok(());
         };
         quiet = false;
-        let mut more = Some(batch);
-        while let Some(batch) = more.take() {
-            for chunk in batch {
-                match chunk {
-                    Ok(chunk) => Chunk::join(&mut pace.waiting, chunk),
-                    Err(e) => {
-                        send(pace.take(Instant::now())).await;
-                        return Err(e);
-                    }
+        for chunk in batch {
+            match chunk {
+                Ok(chunk) => Chunk::join(&mut pace.waiting, chunk),
+                Err(e) => {
+                    send(pace.take(Instant::now())).await;
+                    return Err(e);
                 }
-            }
-            if pace.flows() && pace.waiting.len() < BATCH {
-                // Whoever reads the connection gets a turn, and so gives what is there already.
-                tokio::task::yield_now().await;
-                more = chunks.next().now_or_never().flatten();
             }
         }
         heard = Instant::now();
@@ -105,21 +91,18 @@ fn words(chunk: &Chunk) -> bool {
     matches!(chunk, Chunk::Text { .. } | Chunk::Thinking { .. })
 }
 
+/// It shows something by itself: after a blank line alone the next words are not kept waiting.
+fn seen(chunk: &Chunk) -> bool {
+    match chunk {
+        Chunk::Text { text, .. } | Chunk::Thinking { text, .. } => !text.trim().is_empty(),
+        _ => false,
+    }
+}
+
 impl Pace {
     /// When the words that wait have to go; `None`: none wait.
     fn due(&self) -> Option<Instant> {
         self.last.filter(|_| self.gone >= EARLY && !self.waiting.is_empty()).map(|last| last + PACE)
-    }
-
-    /// The first words are out: what follows is gathered.
-    fn flows(&self) -> bool {
-        self.gone >= EARLY
-    }
-
-    /// How long nothing has to be looked at, after words went; told once.
-    fn rest(&mut self) -> Option<Instant> {
-        let last = self.rests.take().filter(|_| self.flows() && self.waiting.is_empty())?;
-        Some(last + PACE)
     }
 
     /// Whether what waits goes at once.
@@ -132,9 +115,8 @@ impl Pace {
 
     /// What goes now.
     fn take(&mut self, now: Instant) -> Vec<Chunk> {
-        if self.waiting.iter().any(words) {
+        if self.waiting.iter().any(seen) {
             self.last = Some(now);
-            self.rests = Some(now);
             self.gone = self.gone.saturating_add(1);
         }
         std::mem::take(&mut self.waiting).into()

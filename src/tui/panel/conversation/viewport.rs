@@ -5,7 +5,10 @@
 
 #[path = "viewport_places.rs"]
 mod places;
+#[path = "viewport_shown.rs"]
+mod shown;
 pub use places::Pos;
+pub use shown::Shown;
 
 use std::collections::{HashMap, HashSet};
 
@@ -89,28 +92,6 @@ struct Kept {
     plain: bool,
 }
 
-/// What the window showed, to tell what of it is the same the next time.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Shown {
-    /// Columns and rows.
-    size: (usize, usize),
-    cells: Vec<(Seen, Stamp)>,
-    /// Rows from the window's top that the last cell does not change by growing.
-    firm: usize,
-}
-
-impl Shown {
-    /// Rows on top that are the same now, when at most the last cell has grown.
-    pub(super) fn same(&self, now: &Self) -> usize {
-        let (Some((old, before)), Some((new, after))) = (self.cells.split_last(), now.cells.split_last())
-        else {
-            return 0;
-        };
-        let grown = (Seen { rows: new.0.rows, ..old.0 }, Stamp { rev: new.1.rev, ..old.1 });
-        if self.size == now.size && before == after && grown == *new { self.firm } else { 0 }
-    }
-}
-
 /// See the module's words.
 pub struct Viewport {
     pub env: Env,
@@ -154,18 +135,6 @@ impl Viewport {
         }
         let runs = |s: &Seen| matches!(conv.cells().get(s.index).map(|c| &c.body), Some(Body::Tool(t)) if t.state == State::Running);
         self.visible.iter().any(runs).then(|| std::time::Duration::from_secs(1))
-    }
-
-    /// What is visible, measured already. `None`: something of it may change by itself.
-    pub(super) fn shown(&self) -> Option<Shown> {
-        if self.scroll != Scroll::End || self.highlighter.busy() {
-            return None;
-        }
-        let kept = |s: &Seen| self.kept.get(&s.key).filter(|k| !k.plain);
-        let cells = self.visible.iter().map(|s| Some((*s, kept(s)?.stamp))).collect::<Option<Vec<_>>>()?;
-        let (last, _) = cells.last()?;
-        let firm = last.y + self.kept(last.key)?.settled().saturating_sub(last.from);
-        Some(Shown { size: (self.env.columns, self.env.rows), cells, firm })
     }
 
     /// Cells that came since the end was last on the screen.
