@@ -24,7 +24,9 @@ impl Core {
                 let act = own.or_else(|| self.outside_act()).unwrap_or_default();
                 let child = self.me.child.as_ref();
                 if child.is_some_and(|c| c.paused) {
-                    (AgentState::Paused, act)
+                    // What it began before ends first.
+                    let streams = matches!(l.turn.phase(), Phase::Streaming) && l.stream.is_some();
+                    (AgentState::Paused, if streams && act.is_empty() { "thinking".into() } else { act })
                 } else if self.asks.wait(&self.me.id) || child.is_some_and(|c| c.waiting > 0) {
                     (AgentState::Waiting, act)
                 } else if l.over {

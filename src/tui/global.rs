@@ -1,7 +1,7 @@
 //! What can be done from everywhere. One small function each; the table below is the whole list.
 
 use tiller_protocol::command::{SessionCommand, TurnCommand};
-use tiller_protocol::{AgentState, CommandBody, EntryId, Origin, Profile};
+use tiller_protocol::{CommandBody, EntryId, Origin, Profile};
 
 use crate::action::{Action, ActionSpec};
 use crate::app::{App, Owner, Task};
@@ -12,7 +12,7 @@ use crate::layout::{Class, Preset};
 use crate::model::Model;
 use crate::model::conversation::Body;
 use crate::panel::{Panel, Reply, View};
-use crate::seat::Facts;
+use crate::seat::{Facts, rests};
 
 /// Names and help.
 pub const ACTIONS: &[ActionSpec] = &[
@@ -295,7 +295,7 @@ fn ending(model: &Model) -> String {
         text.push_str("A turn is running. Quitting stops it; what has arrived is kept. ");
     }
     let crew = || model.agents.iter().filter(|a| !a.id.is_main() && a.state.at_work());
-    let paused = crew().filter(|a| a.state == AgentState::Paused).count();
+    let paused = crew().filter(|a| rests(a)).count();
     match crew().count() - paused {
         0 => {}
         1 => text.push_str("An agent is at work; it is interrupted, and can be continued. "),

@@ -9,7 +9,7 @@ use std::time::Duration;
 use tiller_config::schema::OnHangup;
 use tiller_protocol::command::TurnCommand;
 use tiller_protocol::event::{ToolEvent, TurnStatus};
-use tiller_protocol::{AgentState, Command, CommandBody, CommandId, Event, EventBody};
+use tiller_protocol::{AgentState, AgentView, Command, CommandBody, CommandId, Event, EventBody};
 
 use crate::model::{Model, Process};
 
@@ -109,17 +109,22 @@ pub struct Facts {
     pub ended: Option<TurnStatus>,
 }
 
+/// The person paused it, and no call of it runs any more: it goes on from what is on disk, now or after the next start.
+pub(crate) fn rests(a: &AgentView) -> bool {
+    a.state == AgentState::Paused && a.act.is_empty()
+}
+
 impl Facts {
     /// As the model has it.
     pub fn of(m: &Model) -> Self {
         let main = m.main_talk();
         let summary = main.summary.as_ref();
-        let works = |s: AgentState| s.at_work() && s != AgentState::Paused;
+        let works = |a: &AgentView| a.state.at_work() && !rests(a);
         Self {
             session: summary.map(|s| s.id.to_string()).unwrap_or_default(),
             title: summary.map(|s| s.title.clone()).unwrap_or_default(),
             turn: m.main_runs(),
-            agents: m.agents.iter().filter(|a| !a.id.is_main() && works(a.state)).count(),
+            agents: m.agents.iter().filter(|a| !a.id.is_main() && works(a)).count(),
             waiting: crate::header::needs_you(m),
             processes: m.processes.iter().filter(|p| Process::lives(p)).count(),
             goal: main.goal.as_ref().is_some_and(|g| g.state.active()),
@@ -128,7 +133,7 @@ impl Facts {
         }
     }
 
-    /// Something works, or waits for the person's word. An agent that the person paused does neither.
+    /// Something works, or waits for the person's word. An agent that rests does neither.
     pub fn at_work(&self) -> bool {
         self.turn || self.goal || self.agents + self.waiting + self.processes + self.lines > 0
     }

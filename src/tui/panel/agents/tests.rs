@@ -406,7 +406,14 @@ fn the_background_is_offered_only_to_one_that_somebody_waits_for() {
 fn quitting_says_what_becomes_of_agents_that_rest_and_offers_no_leaving_for_them() {
     let mut r = Robot::new(118, 25);
     (r.app.model.ready, r.app.model.detachable) = (true, true);
+    // A call of it still runs.
     tell(&mut r, child("main/a1", "resting", AgentState::Paused));
+    r.run("ctrl-d");
+    let screen = r.screen();
+    assert!(screen.contains("An agent is at work") && screen.contains("leave it at work"), "{screen}");
+    r.run("esc");
+    let rests = AgentView { act: String::new(), ..child("main/a1", "resting", AgentState::Paused) };
+    tell(&mut r, rests);
     r.run("ctrl-d");
     let screen = r.screen();
     assert!(screen.contains("An agent is paused; nothing of it runs"), "{screen}");
