@@ -116,6 +116,8 @@ impl Client {
             let _ = tcsetattr(io::stdin(), OptionalActions::Now, &raw);
             let mut out = io::stdout().lock();
             let _ = out.write_all(b"\x1b[?1049h\x1b[22;0t").and_then(|()| out.flush());
+            // What was drawn before is on the shell's screen: all of it once more. A broken line is found below.
+            let _ = self.say(&FromClient::Resized);
         }
         match self.sit() {
             Ok(ended) => {

@@ -121,14 +121,14 @@ fn entered_all_keys_are_the_programs_but_the_one_that_releases() {
         assert_eq!(sent(&r), [PaneCommand::Type { typed: vec![Typed::Paste { text: "two\nlines".into() }] }]);
         // Whether the window has the focus is told as long as one is in it.
         for (msg, on) in [(Msg::FocusLost, false), (Msg::FocusGained, true)] {
-            r.clear().app.update(msg);
+            r.clear().msg(msg);
             assert_eq!(sent(&r), [PaneCommand::Type { typed: vec![Typed::Focus { on }] }]);
         }
         r.clear().run(release);
         assert_eq!(sent(&r), [PaneCommand::Enter { on: false }]);
-        r.clear().app.update(Msg::FocusLost);
+        r.clear().msg(Msg::FocusLost);
         assert_eq!(sent(&r), []);
-        r.app.update(Msg::FocusGained);
+        r.msg(Msg::FocusGained);
         // Out of it, keys are ours again.
         r.clear().run("esc");
         assert!(!sent(&r).iter().any(|c| matches!(c, PaneCommand::Type { .. })));
