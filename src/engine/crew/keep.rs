@@ -172,6 +172,12 @@ impl Core {
             CrewMsg::View(view) => self.member_view(*view),
             CrewMsg::Over { id, over } => self.member_over(&id, *over),
             CrewMsg::Theirs { id, session, transport } => self.theirs(&id, session, transport),
+            CrewMsg::TheirModel { id, model } => {
+                if let Some(member) = self.crew.members.get_mut(&id) {
+                    member.order.brief.model = Some(model);
+                    self.keep_member(&id);
+                }
+            }
             CrewMsg::Gone { id } => self.member_gone(&id),
             CrewMsg::Folder { id, made } => self.folder_made(&id, made),
             CrewMsg::Revived { id, w, loaded, then } => self.revived(&id, Arc::clone(&w), *loaded, then),

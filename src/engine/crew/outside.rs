@@ -1,6 +1,7 @@
 //! Agents that are programs of other vendors: what they tell becomes entries and events like those of our own.
 
 mod cover;
+mod model;
 mod tool;
 
 use std::collections::HashMap;
