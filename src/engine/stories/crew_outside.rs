@@ -394,6 +394,31 @@ async fn a_program_that_has_used_up_its_money_does_not_go_on() {
     rig.quit().await;
 }
 
+/// Words without end are no answer, however short their lines; what is kept of them is bounded.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_program_that_only_talks_and_talks_is_ended() {
+    let place = Place::new();
+    let mut rig = with_toy(&place, "yes", Profile::Full).await;
+    rig.send(spawn("toy:headless", "build it"));
+    let failed = state(&mut rig, "main/a1", AgentState::Failed).await.child.unwrap();
+    assert!(failed.result.contains("it said more than 4 MB"), "{}", failed.result);
+    rig.quit().await;
+    let store = place.parts(&Fake::new([])).store;
+    let entries = store.path_tail(failed.session.unwrap(), "main", 100).unwrap().entries;
+    let longest = entries
+        .iter()
+        .filter_map(|e| match &e.body {
+            EntryBody::Assistant { blocks, .. } => Some(blocks.iter().map(|b| match b {
+                Block::Text { text } => text.len(),
+                _ => 0,
+            })),
+            _ => None,
+        })
+        .flatten()
+        .max();
+    assert!(longest.is_some_and(|n| n > 1_000 && n < 3 << 20), "{longest:?}");
+}
+
 /// What was started to work unasked ends when the person wants to be asked, and asks when it goes on.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_program_never_has_more_than_the_person_allows_now() {
