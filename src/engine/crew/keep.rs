@@ -221,6 +221,12 @@ impl Core {
             CrewMsg::Work { id, work } => self.member_work(&id, work),
             CrewMsg::Over { id, over } => self.member_over(&id, *over),
             CrewMsg::Theirs { id, session, transport } => self.theirs(&id, session, transport),
+            CrewMsg::TheirModel { id, model } => {
+                if let Some(member) = self.crew.members.get_mut(&id) {
+                    member.order.brief.model = Some(model);
+                    self.keep_member(&id);
+                }
+            }
             CrewMsg::Gone { id, run } => self.member_gone(&id, run),
             CrewMsg::Folder { id, made } => self.folder_made(&id, made),
             CrewMsg::Revived { id, w, loaded, then } => self.revived(&id, Arc::clone(&w), *loaded, then),

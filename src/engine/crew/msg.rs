@@ -60,6 +60,8 @@ pub(crate) enum CrewMsg {
     Over { id: AgentId, over: Box<Over> },
     /// A program's own name for the talk, and how it is driven.
     Theirs { id: AgentId, session: Option<String>, transport: Option<String> },
+    /// The person chose another model of a program's.
+    TheirModel { id: AgentId, model: String },
     /// A child's task has ended; `run` tells it from the next one of the same agent.
     Gone { id: AgentId, run: u64 },
     /// A folder of its own is there, or not.

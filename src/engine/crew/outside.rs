@@ -1,6 +1,7 @@
 //! Agents that are programs of other vendors: what they tell becomes entries and events like those of our own.
 
 mod cover;
+mod model;
 mod tool;
 mod words;
 
@@ -38,6 +39,10 @@ pub struct Programs {
     pub lookup: Lookup,
 }
 
+/// Bytes of one message in the talk, at most.
+const MESSAGE: usize = 1 << 20;
+/// Bytes of words without a call in between.
+const WORDS: usize = 4 << 20;
 /// Columns and rows of a program's terminal, until somebody looks at it.
 const SIZE: (u16, u16) = (120, 36);
 const YEAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
@@ -54,6 +59,8 @@ pub(crate) struct Outside {
     thinking: String,
     /// Words since its turn began; the last of them are its answer.
     said: String,
+    /// Bytes of words since its turn or its last call began.
+    words: usize,
     /// It has said something since the last message to it.
     spoke: bool,
     /// Tools at work.
@@ -92,6 +99,7 @@ impl Outside {
             text: String::new(),
             thinking: String::new(),
             said: String::new(),
+            words: 0,
             spoke: false,
             open: HashMap::new(),
             room: cover::room(),
@@ -156,6 +164,7 @@ impl Core {
         let Some(outside) = self.outside() else { return };
         outside.unasked = auto;
         (outside.text, outside.thinking, outside.said, outside.spoke) = Default::default();
+        outside.words = 0;
         (outside.pane, outside.holds, outside.held) = Default::default();
         let mut job_limits = Limits { typing, bounds, ..Limits::default() };
         if limits.seconds.is_some() {
@@ -243,12 +252,14 @@ impl Core {
                     o.spoke |= !text.trim().is_empty();
                 }
                 self.delta(0, &text);
+                self.outside_talks(text.len());
             }
             Said::Thinking(text) => {
                 if let Some(o) = self.outside() {
                     o.thinking.push_str(&text);
                 }
                 self.delta(1, &text);
+                self.outside_talks(text.len());
             }
             Said::Break => {
                 self.outside_flush(None, StopReason::EndTurn);
@@ -277,6 +288,23 @@ impl Core {
             Said::Missed { id, why, tried } => self.not_handed(id, &why, tried),
             // Who looks at its screen waits for it there.
             Said::Context { .. } | Said::Screen | Said::TurnDone { .. } => {}
+        }
+    }
+
+    /// So much more was said. What never ends is no answer; and no entry grows without end.
+    fn outside_talks(&mut self, bytes: usize) {
+        let Some(o) = self.outside() else { return };
+        o.words += bytes;
+        if o.said.len() > 2 * MESSAGE {
+            o.said.drain(..o.said.ceil_char_boundary(o.said.len() - MESSAGE));
+        }
+        let (long, flood) = (o.text.len() + o.thinking.len() > MESSAGE, o.words > WORDS);
+        if long {
+            self.outside_flush(None, StopReason::EndTurn);
+        }
+        if flood {
+            let text = format!("it said more than {} MB without doing anything", WORDS >> 20);
+            self.halt(TurnStatus::Failed, Notice::new(NoticeKind::User, text));
         }
     }
 

@@ -43,7 +43,7 @@ impl Core {
         })
     }
 
-    fn after(&mut self, ticket: tiller_store::Ticket<()>, cause: CommandId, event: StateEvent) {
+    pub(crate) fn after(&mut self, ticket: tiller_store::Ticket<()>, cause: CommandId, event: StateEvent) {
         let events = vec![(self.place_of(Some(cause)), EventBody::State(event))];
         self.saves.push(ticket, After { events, then: Then::Nothing });
     }
@@ -103,6 +103,9 @@ impl Core {
     pub(crate) fn set_model(&mut self, client: ClientId, cause: CommandId, model: ModelRef) {
         if let Some(why) = self.cannot_change(self.s.id) {
             return self.refuse(client, cause, why);
+        }
+        if self.set_outside_model(client, cause, &model) {
+            return;
         }
         self.accept_local(&model);
         if model.model().is_empty() && self.provider(&model).is_ok() {

@@ -213,6 +213,39 @@ async fn the_talk_of_a_program_that_died_has_its_call_and_the_reason() {
     assert_eq!(calls, ["make it"], "{shape:?}");
 }
 
+/// A model of ours is none of a program's; its own it gets with its next turn, also after a restart.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_model_of_a_program_is_one_of_its_own() {
+    let place = Place::new();
+    let toy = toy(&place, "echo said");
+    let change = |p: &mut crate::Parts| p.programs = Some(toy.clone());
+    let mut rig = place.start_with(&Fake::new([]), change).await;
+    rig.send(spawn("toy:headless", "build it"));
+    state(&mut rig, "main/a1", AgentState::Done).await;
+    let set = |model: &str| {
+        CommandBody::Session(SessionCommand::SetModel { model: tiller_protocol::ModelRef(model.into()) })
+    };
+    rig.send_to("main/a1", set("fake/m"));
+    let refused = rig.until_of("the refusal", |e| match &e.body {
+        EventBody::Reply(r) => match r.as_ref() {
+            ReplyEvent::ErrorReply { notice } => Some(notice.clone()),
+            _ => None,
+        },
+        _ => None,
+    });
+    let why = refused.await;
+    assert!(why.message.contains("this agent is Toy") && why.hints[0].contains("toy/MODEL"), "{why:?}");
+    rig.send_to("main/a1", set("toy/big-1"));
+    let model =
+        |e: &tiller_protocol::Event| super::crew::row(e).map(|v| v.model).filter(|m| m.contains("big-1"));
+    assert_eq!(rig.until_of("its model", model).await, "toy/big-1");
+    let session = rig.session();
+    rig.quit().await;
+    let store = place.parts(&Fake::new([])).store;
+    let kept = &store.agents(session).unwrap()[0].brief;
+    assert_eq!(kept["brief"]["model"], "big-1", "{kept}");
+}
+
 /// One that keeps no talk of its own is told all of it again.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_message_to_a_program_without_a_memory_brings_its_task_along() {
@@ -462,6 +495,31 @@ async fn a_program_that_has_used_up_its_money_does_not_go_on() {
     let failed = state(&mut rig, "main/a1", AgentState::Failed).await;
     assert_eq!(failed.child.unwrap().result, "its limit of $0.25 is reached");
     rig.quit().await;
+}
+
+/// Words without end are no answer, however short their lines; what is kept of them is bounded.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_program_that_only_talks_and_talks_is_ended() {
+    let place = Place::new();
+    let mut rig = with_toy(&place, "yes", Profile::Full).await;
+    rig.send(spawn("toy:headless", "build it"));
+    let failed = state(&mut rig, "main/a1", AgentState::Failed).await.child.unwrap();
+    assert!(failed.result.contains("it said more than 4 MB"), "{}", failed.result);
+    rig.quit().await;
+    let store = place.parts(&Fake::new([])).store;
+    let entries = store.path_tail(failed.session.unwrap(), "main", 100).unwrap().entries;
+    let longest = entries
+        .iter()
+        .filter_map(|e| match &e.body {
+            EntryBody::Assistant { blocks, .. } => Some(blocks.iter().map(|b| match b {
+                Block::Text { text } => text.len(),
+                _ => 0,
+            })),
+            _ => None,
+        })
+        .flatten()
+        .max();
+    assert!(longest.is_some_and(|n| n > 1_000 && n < 3 << 20), "{longest:?}");
 }
 
 /// What was started to work unasked ends when the person wants to be asked, and asks when it goes on.

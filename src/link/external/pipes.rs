@@ -108,6 +108,11 @@ impl Lines {
         }
     }
 
+    /// A line that has come already.
+    pub(crate) fn ready(&mut self) -> Option<Line> {
+        self.take()
+    }
+
     /// A whole line of what was read.
     fn take(&mut self) -> Option<Line> {
         let end = self.rest.iter().position(|b| *b == b'\n');

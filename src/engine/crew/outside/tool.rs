@@ -49,6 +49,7 @@ impl Core {
         known.shown = true;
         let tool = known.tool.clone();
         o.said.clear();
+        o.words = 0;
         self.cover(id);
         let mut arguments = tool.args.clone();
         clean::value(&self.w.redact, &mut arguments);

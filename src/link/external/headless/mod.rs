@@ -160,6 +160,11 @@ impl Run {
     }
 }
 
+/// What is said of a line that cannot be kept.
+const TOO_LONG: &str = "a line of its output was too long and is left out";
+/// Things that are told at once.
+const TOGETHER: usize = 64;
+
 /// Why reading stopped.
 enum Stop {
     /// The end of its output.
@@ -234,9 +239,18 @@ async fn read(run: &mut Run, lines: &mut pipes::Lines, records: &mut dyn Records
                 idle = Instant::now() + run.job.limits.idle;
                 match line {
                     Line::Text(line) => records.line(&line, &mut out),
-                    Line::TooLong => out.push(Said::Note("a line of its output was too long and is left out".into())),
+                    Line::TooLong => out.push(Said::Note(TOO_LONG.into())),
                     Line::TooMuch => return Stop::TooMuch,
                     Line::End => return Stop::End,
+                }
+                // What came with it is told with it: a flood of short lines is no flood of messages.
+                while out.len() < TOGETHER {
+                    match lines.ready() {
+                        Some(Line::Text(line)) => records.line(&line, &mut out),
+                        Some(_) => out.push(Said::Note(TOO_LONG.into())),
+                        None => break,
+                    }
+                    join_last(&mut out);
                 }
                 for said in out.drain(..) {
                     if run.out.send(said).await.is_err() {
@@ -247,6 +261,16 @@ async fn read(run: &mut Run, lines: &mut pipes::Lines, records: &mut dyn Records
                 over = records.over().then(|| over.unwrap_or_else(|| Instant::now() + LINGER));
             }
         }
+    }
+}
+
+/// Words that follow words are one piece.
+fn join_last(out: &mut Vec<Said>) {
+    if let [.., Said::Text(_), Said::Text(_)] = out.as_slice()
+        && let Some(Said::Text(last)) = out.pop()
+        && let Some(Said::Text(before)) = out.last_mut()
+    {
+        before.push_str(&last);
     }
 }
 

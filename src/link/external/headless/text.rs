@@ -74,7 +74,8 @@ impl Records for Text {
         }
         let text = format!("{line}\n");
         self.told.text.push_str(&text);
-        if self.told.text.len() > LONGEST {
+        // Not for each line: the rest of it moves.
+        if self.told.text.len() > 2 * LONGEST {
             let at = self.told.text.ceil_char_boundary(self.told.text.len() - LONGEST);
             self.told.text.drain(..at);
         }
@@ -89,6 +90,8 @@ impl Records for Text {
     fn told(&mut self, exit: Option<i32>) -> Told {
         let mut told = std::mem::take(&mut self.told);
         told.text.truncate(told.text.trim_end().len());
+        let over = told.text.len().saturating_sub(LONGEST);
+        told.text.drain(..told.text.ceil_char_boundary(over));
         told.over = match (self.failure.take(), exit) {
             (Some(why), _) => Some(Err(why)),
             (None, Some(0)) => Some(Ok(())),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tiller_protocol::command::TurnCommand;
+use tiller_protocol::command::{SessionCommand, TurnCommand};
 use tiller_protocol::{
     AgentCommand, AgentId, AgentLimits, AgentState, AgentView, CommandBody, Cost, Message, ModelRef, Notice,
     NoticeKind, SendMode,
@@ -263,6 +263,7 @@ impl Agents {
 
     fn model(&self, model: &Model) -> Reply {
         match self.agent(model) {
+            Some(a) if a.child.as_ref().is_some_and(|c| !c.backend.is_empty()) => their_model(model, a),
             Some(a) if a.id != model.agent() => {
                 let now = ModelRef(a.model.clone());
                 Reply::with(Effect::Push(Box::new(crate::dialog::model::open_for(a.id.clone(), now))))
@@ -347,6 +348,20 @@ fn retry(a: &AgentView, name: &str) -> Reply {
     };
     let about = "the same task once more, as a new agent; what it should know, if anything";
     Reply::with(Effect::Push(Box::new(Words::new(&format!("retry {name}"), about, "", Box::new(then)))))
+}
+
+/// A program knows its own models, and we do not.
+fn their_model(model: &Model, a: &AgentView) -> Reply {
+    let (id, now) = (a.id.clone(), ModelRef(a.model.clone()));
+    let program = now.provider().to_owned();
+    let about = format!("as {program} spells it; it holds from its next turn on");
+    let then = move |text: &str| {
+        let model = ModelRef(format!("{program}/{}", text.trim()));
+        Ok(vec![Effect::SendTo(id.clone(), CommandBody::Session(SessionCommand::SetModel { model }))])
+    };
+    let title = format!("model of {}", model.name_of(&a.id));
+    let words = Words::new(&title, &about, now.model(), Box::new(then));
+    Reply::with(Effect::Push(Box::new(words)))
 }
 
 pub(crate) fn raise(a: &AgentView, name: &str) -> Reply {
