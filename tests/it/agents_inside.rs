@@ -135,7 +135,9 @@ fn pursues(cols: u16, rows: u16) {
     term.keys("\x1b");
     term.wait("the main one", |s| s.lines().next().is_some_and(|l| !l.contains("goal")));
     term.keys("\x1b3");
-    term.wait("its row", |s| s.lines().any(|l| l.contains("a1") && l.contains("goal reached")));
+    term.wait("its row", |s| {
+        s.contains("K stop all") && s.lines().any(|l| l.contains("a1") && l.contains("goal reached"))
+    });
     term.keys("\x1b");
     idle(&term);
     assert_eq!(quit(&mut term), 0);
