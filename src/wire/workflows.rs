@@ -72,10 +72,21 @@ fn problem(path: &Path, at: Option<(usize, usize)>, message: String) -> Problem 
 
 /// What a program that a step names lacks. Blocks.
 pub(crate) fn cli(adapters: &Adapters, name: &str, env: &[(String, String)]) -> Option<String> {
+    // `claude`, or with how it is driven: `claude:headless`.
+    let (name, how) = name.split_once(':').map_or((name, None), |(name, how)| (name, Some(how)));
     let Some(adapter) = adapters.get(name) else {
         let names: Vec<&str> = adapters.iter().map(|a| a.name.as_str()).collect();
         return Some(format!("there is no program `{name}`; there are {}", names.join(", ")));
     };
+    let offered = [
+        ("acp", adapter.acp.is_some()),
+        ("headless", adapter.headless.is_some()),
+        ("pty", adapter.pty.is_some()),
+    ];
+    if let Some(how) = how.filter(|how| !offered.contains(&(*how, true))) {
+        let ways: Vec<&str> = offered.iter().filter(|o| o.1).map(|o| o.0).collect();
+        return Some(format!("{name} cannot be driven by `{how}`; it can be by {}", ways.join(", ")));
+    }
     let own = &adapter.program;
     let there = find_program(&own.command, env).is_some();
     (!there).then(|| format!("{name} is not installed: {}", own.install))

@@ -48,4 +48,9 @@ fn mistakes_have_their_lines_and_programs_are_looked_for() {
     assert!(said.contains("bad.toml:5:1: step b: unknown field `gaol`"), "{said}");
     assert!((flows.cli)("nonsense").unwrap().contains("there is no program `nonsense`; there are "));
     assert!((flows.cli)("claude").unwrap().starts_with("claude is not installed: "));
+    assert!((flows.cli)("claude:headless").unwrap().starts_with("claude is not installed: "));
+    assert_eq!(
+        (flows.cli)("aider:acp").unwrap(),
+        "aider cannot be driven by `acp`; it can be by headless, pty"
+    );
 }
