@@ -79,7 +79,8 @@ fn function(line: &str) -> Option<String> {
 /// Where the hash begins in `_ZN...17h0123456789abcdefE`.
 fn hash(name: &str) -> Option<usize> {
     let at = name.rfind("17h")? + 3;
-    (name.starts_with("_ZN") && name.get(at + 16..)?.starts_with('E')).then_some(at)
+    let function = name.strip_prefix("unlikely.").unwrap_or(name);
+    (function.starts_with("_ZN") && name.get(at + 16..)?.starts_with('E')).then_some(at)
 }
 
 /// Without what may stand behind the hash, which is another one in every build.
