@@ -314,6 +314,21 @@ mod tests {
     }
 
     #[test]
+    fn a_draft_that_changes_on_and_on_is_written_all_the_same() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut k = Keeper::new(dir.path().to_owned());
+        let end = Instant::now() + Duration::from_secs(60);
+        for n in 0.. {
+            k.keep(text(&format!("typed {n}")));
+            if k.path.exists() {
+                break;
+            }
+            assert!(Instant::now() < end, "nothing is on disk after {n} changes");
+            std::thread::park_timeout(Duration::from_millis(1));
+        }
+    }
+
+    #[test]
     fn two_windows_do_not_touch_each_others_drafts() {
         let dir = tempfile::tempdir().unwrap();
         let mut first = Keeper::new(dir.path().to_owned());
