@@ -242,6 +242,8 @@ impl Robot {
             "the looks of a part that was drawn differ from those of the whole"
         );
         assert_eq!(self.cursor, cursor, "the cursor of a part that was drawn");
+        // Colours that came in between are drawn now, and nothing draws them a second time.
+        self.buf = whole;
     }
 }
 

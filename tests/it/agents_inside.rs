@@ -139,6 +139,8 @@ fn pursues(cols: u16, rows: u16) {
         s.contains("K stop all") && s.lines().any(|l| l.contains("a1") && l.contains("goal reached"))
     });
     term.keys("\x1b");
+    // The next key would make it one with Alt.
+    term.wait("the composer", |s| !s.contains("K stop all"));
     idle(&term);
     assert_eq!(quit(&mut term), 0);
 }
