@@ -14,7 +14,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::clean;
 use crate::core::{Core, RunningCall};
-use crate::job::{CallDone, Job, outcome_word, text_of, what};
+use crate::job::{CallDone, Job, outcome_word, what};
 use crate::msg::Msg;
 use crate::ports::CallPorts;
 use crate::saves::Then;
@@ -185,11 +185,7 @@ impl Core {
             seconds,
         };
         let entry = self.s.grow(&self.w, body);
-        // What is shown is what is stored: without secrets.
-        let (output, display) = match &entry.body {
-            EntryBody::ToolResult { content, display, .. } => (text_of(content), display.clone()),
-            _ => (String::new(), None),
-        };
+        let (output, display) = crate::job::told(&entry);
         let event = ToolEvent::ToolFinished {
             call_id: call_id.to_owned(),
             name,

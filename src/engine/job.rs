@@ -6,9 +6,11 @@ use std::time::Duration;
 
 use serde_json::Value;
 use tiller_permit::Verdict;
+use tiller_protocol::tool::Display;
 use tiller_protocol::view::AuditRow;
 use tiller_protocol::{
-    Access, AskBody, AskReply, Decision, EntryId, EventBody, Part, Profile, SessionId, ToolOutcome, Touch,
+    Access, AskBody, AskReply, Decision, Entry, EntryBody, EntryId, EventBody, Part, Profile, SessionId,
+    ToolOutcome, Touch,
 };
 use tiller_tool::{Tool, ToolCx, ToolError, ToolOutput, run_guarded};
 use tokio::sync::mpsc;
@@ -429,6 +431,14 @@ fn shortened(args: &Value) -> Value {
 pub(crate) fn cut(text: &str, most: usize) -> String {
     let end = text.floor_char_boundary(most);
     if end < text.len() { format!("{}...", &text[..end]) } else { text.to_owned() }
+}
+
+/// Output and display of a result, as its entry has them: what is shown is what is stored, without secrets.
+pub(crate) fn told(entry: &Entry) -> (String, Option<Display>) {
+    match &entry.body {
+        EntryBody::ToolResult { content, display, .. } => (text_of(content), display.clone()),
+        _ => (String::new(), None),
+    }
 }
 
 pub(crate) fn text_of(content: &[Part]) -> String {

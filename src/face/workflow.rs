@@ -46,7 +46,7 @@ fn filed(setup: &Setup, file: &Path) -> Result<Filed, Notice> {
     let (adapters, env) = (Adapters::new(&[setup.places.config.join("adapters")]), child_env(setup));
     let role = |name: &str| roles.get(name).is_none().then(|| roles.no_such(name));
     let skills = roles.skills();
-    let skill = |name: &str| skills.get(name).is_none().then(|| skills.no_such(name));
+    let skill = |name: &str| skills.wrong([name]);
     let known = Known { role: &role, cli: &|name: &str| cli(&adapters, name, &env), skill: &skill };
     let wrong = filed.check(&known);
     if wrong.is_empty() { Ok(filed) } else { Err(told(&wrong)) }

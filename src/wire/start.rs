@@ -155,13 +155,9 @@ impl Running {
             None => None,
         };
         if let Some(it) = &role
-            && let Some(skill) = it.skills.iter().find(|s| roles.skills().get(s).is_none())
+            && let Some(why) = roles.skills().wrong(&it.skills)
         {
-            let said = format!(
-                "{} begins with a skill that is not here: {}",
-                it.name,
-                roles.skills().no_such(skill)
-            );
+            let said = format!("{} begins with a skill that is not here: {why}", it.name);
             return Err(Notice::new(NoticeKind::User, said).hint(
                 "skills are folders with a SKILL.md in skills/ of the settings folder or in .tiller/skills/",
             ));

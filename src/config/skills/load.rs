@@ -74,6 +74,11 @@ impl Skills {
         self.0.values()
     }
 
+    /// What to say of the first of these names that is none.
+    pub fn wrong<N: AsRef<str>>(&self, names: impl IntoIterator<Item = N>) -> Option<String> {
+        names.into_iter().find(|n| self.get(n.as_ref()).is_none()).map(|n| self.no_such(n.as_ref()))
+    }
+
     /// What to say of a name that is none: the nearest, or all.
     pub fn no_such(&self, name: &str) -> String {
         let names = self.0.keys().map(String::as_str);

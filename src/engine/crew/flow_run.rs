@@ -100,7 +100,7 @@ impl Core {
                 let role = |name: &str| roles.get(name).is_none().then(|| roles.no_such(name));
                 let cli = |name: &str| source.as_ref().and_then(|s| (s.cli)(name));
                 let skills = roles.skills();
-                let skill = |name: &str| skills.get(name).is_none().then(|| skills.no_such(name));
+                let skill = |name: &str| skills.wrong([name]);
                 match flow.check(&Known { role: &role, cli: &cli, skill: &skill }) {
                     Ok(()) => Ok(flow),
                     Err(wrong) => Err(words(&flow, &wrong)),

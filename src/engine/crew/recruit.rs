@@ -56,8 +56,8 @@ impl Core {
         }
         self.tools_known(&brief.tools)?;
         let roles = self.w.roles();
-        if let Some(name) = brief.skills.iter().find(|s| roles.skills().get(s).is_none()) {
-            return Err(roles.skills().no_such(name));
+        if let Some(why) = roles.skills().wrong(&brief.skills) {
+            return Err(why);
         }
         let brief = self.settled(brief);
         let role = match &brief.agent {
@@ -65,9 +65,9 @@ impl Core {
             None => None,
         };
         if let Some(role) = &role
-            && let Some(name) = role.skills.iter().find(|s| roles.skills().get(s).is_none())
+            && let Some(why) = roles.skills().wrong(&role.skills)
         {
-            let (kind, why) = (&role.name, roles.skills().no_such(name));
+            let kind = &role.name;
             return Err(format!("{kind} begins with a skill that is not here: {why}"));
         }
         let pick = role.as_ref().map(|r| &r.pick);

@@ -10,7 +10,6 @@ use tiller_protocol::{ChangeKind, EntryBody, EventBody, Part, StopReason, ToolCa
 use super::Open;
 use crate::clean;
 use crate::core::Core;
-use crate::job::text_of;
 use crate::saves::Then;
 
 /// Bytes of a tool's output that are kept.
@@ -138,10 +137,7 @@ impl Core {
             seconds,
         };
         let entry = self.s.grow(&self.w, body);
-        let (output, display) = match &entry.body {
-            EntryBody::ToolResult { content, display, .. } => (text_of(content), display.clone()),
-            _ => (String::new(), None),
-        };
+        let (output, display) = crate::job::told(&entry);
         let mut arguments = tool.args;
         clean::value(&self.w.redact, &mut arguments);
         let event = ToolEvent::ToolFinished {
