@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use tiller_protocol::event::{ReplyEvent, StateEvent, ToolEvent, TurnEvent};
@@ -187,11 +187,15 @@ impl Bus {
     }
 }
 
+/// Called when there is something new, on the engine's thread; must not wait.
+pub type Bell = Box<dyn Fn() + Send + Sync>;
+
 #[derive(Default)]
 struct Mailbox {
     waiting: Mutex<Waiting>,
     async_reader: Notify,
     blocking_reader: Condvar,
+    bell: OnceLock<Bell>,
 }
 
 #[derive(Default)]
@@ -216,14 +220,20 @@ impl Mailbox {
             overflow(&mut w);
         }
         drop(w);
-        self.async_reader.notify_one();
-        self.blocking_reader.notify_one();
+        self.wake();
     }
 
     fn close(&self) {
         lock(&self.waiting).closed = true;
+        self.wake();
+    }
+
+    fn wake(&self) {
         self.async_reader.notify_one();
         self.blocking_reader.notify_all();
+        if let Some(bell) = self.bell.get() {
+            bell();
+        }
     }
 }
 
@@ -310,6 +320,17 @@ impl EventStream {
     /// What waits already; never waits itself.
     pub fn try_next(&mut self) -> Option<Arc<Event>> {
         take(&mut lock(&self.mailbox.waiting))
+    }
+
+    /// The engine has ended. What waits may still be read.
+    pub fn ended(&self) -> bool {
+        lock(&self.mailbox.waiting).closed
+    }
+
+    /// For a reader that sleeps elsewhere and fetches with [`Self::try_next`]. Rings at once; it is set once only.
+    pub fn on_event(&self, bell: Bell) {
+        let _ = self.mailbox.bell.set(bell);
+        self.mailbox.wake();
     }
 
     /// The next event. Safe to drop and call again.

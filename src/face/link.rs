@@ -2,7 +2,6 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::thread;
 
 use tiller_config::agents::Definition;
 use tiller_engine::{EngineHandle, Human, Open};
@@ -162,30 +161,33 @@ impl Link {
             // Before the first event: it makes the screen offer what was typed meanwhile. There is only one.
             let _ = self.handle.set(handle);
         }
-        let feed = sender.clone();
-        let pump = thread::Builder::new().name("events".into()).spawn(move || {
-            // Ends with the engine (no more events) or with the screen (nobody hears).
-            let mut stopped = false;
-            while let Some(event) = events.recv() {
-                stopped |= matches!(event.body, EventBody::State(StateEvent::Stopped {}));
-                if !feed.event(Event::clone(&event)) {
-                    return true;
+        // The screen fetches the events itself.
+        let broke = Arc::new(AtomicBool::new(false));
+        let (mut stopped, tells) = (false, Arc::clone(&broke));
+        let bell = sender.bell();
+        events.on_event(Box::new(move || bell.ring()));
+        sender.source(Box::new(move || {
+            let ended = events.ended();
+            match events.try_next() {
+                Some(event) => {
+                    stopped |= matches!(event.body, EventBody::State(StateEvent::Stopped {}));
+                    Some(Box::new(Arc::unwrap_or_clone(event)))
                 }
-            }
-            if !stopped {
                 // It ended by an error of its own. A screen without an engine could do nothing more.
-                tell(&feed, EventBody::State(StateEvent::Stopped {}));
+                None if ended && !stopped => {
+                    stopped = true;
+                    tells.store(true, Ordering::Release);
+                    Some(Box::new(ours(EventBody::State(StateEvent::Stopped {}))))
+                }
+                None => None,
             }
-            stopped
-        });
+        }));
         for notice in notices {
             tell(sender, EventBody::State(StateEvent::Notice { notice }));
         }
         self.wait(|s| s.ended.then_some(()));
         engine.stop();
-        // It has ended with the engine's last event.
-        let stopped = pump.is_ok_and(|pump| pump.join().unwrap_or(true));
-        if stopped { Ok(()) } else { Err(broken()) }
+        if broke.load(Ordering::Acquire) { Err(broken()) } else { Ok(()) }
     }
 
     fn start(
@@ -290,21 +292,19 @@ pub(super) fn broken() -> Notice {
 }
 
 /// Something that does not come from the engine.
+fn ours(body: EventBody) -> Event {
+    let session = SessionId(uuid::Uuid::nil());
+    Event { seq: 0, time: tiller_protocol::Time::default(), session, agent: AgentId::main(), cause: None, body }
+}
+
 fn tell(sender: &UiSender, body: EventBody) {
-    let event = Event {
-        seq: 0,
-        time: tiller_protocol::Time::default(),
-        session: SessionId(uuid::Uuid::nil()),
-        agent: AgentId::main(),
-        cause: None,
-        body,
-    };
     // A screen that is gone hears nothing.
-    let _ = sender.event(event);
+    let _ = sender.event(ours(body));
 }
 
 #[cfg(test)]
 mod tests {
+    use std::thread;
     use std::time::{Duration, Instant};
 
     use tiller_protocol::command::Query;

@@ -1,6 +1,7 @@
 //! Where everything that can wake the loop arrives: messages of other threads, and the terminal's bytes. The loop waits
 //! for both at once and reads keys itself, for a thread between terminal and loop costs as much as the key.
 
+use std::cell::RefCell;
 use std::io::{PipeReader, PipeWriter, Read as _, Write as _};
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
@@ -9,8 +10,13 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SendError, SyncSender, TryRecv
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use tiller_protocol::Event;
 
 use crate::msg::Msg;
+
+/// Where the loop fetches events itself: the next of what waits; never waits. A thread that carried them would cost a
+/// wake-up for each. Whoever fills it rings the bell ([`Post::bell`]).
+pub type Source = Box<dyn FnMut() -> Option<Box<Event>> + Send>;
 
 /// How long the loop sleeps at most where it cannot be woken, because no pipe could be made.
 const BLIND: Duration = Duration::from_millis(20);
@@ -32,6 +38,7 @@ pub struct Post {
 /// The loop's end.
 pub(crate) struct Inbox {
     rx: Receiver<Msg>,
+    source: RefCell<Option<Source>>,
     bell: Arc<Bell>,
     ear: Option<PipeReader>,
 }
@@ -50,7 +57,7 @@ pub(crate) fn inbox(waiting: usize) -> (Post, Inbox) {
     let (tx, rx) = std::sync::mpsc::sync_channel(waiting);
     let (ear, rope) = std::io::pipe().ok().unzip();
     let bell = Arc::new(Bell { asleep: AtomicBool::new(false), rope });
-    (Post { tx, bell: Arc::clone(&bell) }, Inbox { rx, bell, ear })
+    (Post { tx, bell: Arc::clone(&bell) }, Inbox { rx, source: RefCell::new(None), bell, ear })
 }
 
 impl Bell {
@@ -68,6 +75,11 @@ impl Bell {
 }
 
 impl Post {
+    /// The bell alone: whoever holds it is nobody who could send.
+    pub fn bell(&self) -> Ring {
+        Ring(Arc::clone(&self.bell))
+    }
+
     /// Waits while too many messages wait.
     ///
     /// # Errors
@@ -89,17 +101,38 @@ impl Post {
     }
 }
 
+/// Rings the loop's bell: its [`Source`] has something.
+#[derive(Clone)]
+pub struct Ring(Arc<Bell>);
+
+impl Ring {
+    /// Wakes the loop if it sleeps.
+    pub fn ring(&self) {
+        self.0.ring();
+    }
+}
+
 impl Inbox {
     /// What waits already.
     pub(crate) fn try_recv(&self) -> Result<Msg, TryRecvError> {
-        self.rx.try_recv()
+        let first = match self.rx.try_recv() {
+            Ok(Msg::Source(source)) => {
+                *self.source.borrow_mut() = Some(source);
+                Err(TryRecvError::Empty)
+            }
+            first => first,
+        };
+        first.or_else(|none| {
+            let event = self.source.borrow_mut().as_mut().and_then(|next| next());
+            event.map(Msg::Engine).ok_or(none)
+        })
     }
 
     /// Waits for a message or for `input`, but no longer than `limit`. A flood of messages never hides the input.
     pub(crate) fn wait(&self, input: Option<BorrowedFd<'_>>, limit: Option<Duration>) -> Heard {
         self.bell.asleep.store(true, Ordering::SeqCst);
         fence(Ordering::SeqCst);
-        let first = self.rx.try_recv();
+        let first = self.try_recv();
         let alone = matches!(first, Err(TryRecvError::Disconnected));
         let blind = self.ear.is_none().then_some(BLIND);
         let limit = match first {
@@ -125,7 +158,7 @@ impl Inbox {
         if let Some(mut ear) = self.ear.as_ref().filter(|_| rung) {
             let _ = ear.read(&mut [0; 64]);
         }
-        Heard { msg: first.or_else(|_| self.rx.try_recv()).ok(), input: ready, alone }
+        Heard { msg: first.or_else(|_| self.try_recv()).ok(), input: ready, alone }
     }
 
     /// The next message, when nothing else is waited for.
@@ -149,6 +182,14 @@ mod tests {
 
     use super::*;
 
+    fn some_event() -> Event {
+        use tiller_protocol::event::StateEvent;
+        use tiller_protocol::{AgentId, EventBody, SeqIds, SessionId, Time};
+        let session = SessionId::fresh(&SeqIds::default(), Time(0));
+        let body = EventBody::State(StateEvent::Stopped {});
+        Event { seq: 1, time: Time(0), session, agent: AgentId::main(), cause: None, body }
+    }
+
     const LONG: Duration = Duration::from_secs(10);
 
     #[test]
@@ -165,6 +206,35 @@ mod tests {
         }
         senders.into_iter().for_each(|t| t.join().unwrap());
         assert!(matches!(inbox.recv(Some(Duration::ZERO)), Err(RecvTimeoutError::Timeout)));
+        drop(post);
+        assert!(matches!(inbox.recv(None), Err(RecvTimeoutError::Disconnected)));
+    }
+
+    #[test]
+    fn what_the_loop_fetches_itself_is_not_slept_over_and_does_not_keep_it_company() {
+        let (post, inbox) = inbox(4);
+        let (tx, rx) = std::sync::mpsc::channel();
+        post.send(Msg::Source(Box::new(move || rx.try_recv().ok()))).unwrap();
+        let bell = post.bell();
+        let feeder = std::thread::spawn(move || {
+            for _ in 0..2_000 {
+                tx.send(Box::new(some_event())).unwrap();
+                bell.ring();
+            }
+        });
+        let other = post.clone();
+        let sender = std::thread::spawn(move || (0..2_000).for_each(|_| other.send(Msg::Tick).unwrap()));
+        let mut seen = [0, 0];
+        for n in 0..4_000 {
+            match inbox.recv(Some(LONG)) {
+                Ok(Msg::Engine(_)) => seen[0] += 1,
+                Ok(_) => seen[1] += 1,
+                Err(_) => panic!("message {n} did not wake"),
+            }
+        }
+        assert_eq!(seen, [2_000, 2_000]);
+        feeder.join().unwrap();
+        sender.join().unwrap();
         drop(post);
         assert!(matches!(inbox.recv(None), Err(RecvTimeoutError::Disconnected)));
     }

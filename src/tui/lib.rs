@@ -89,4 +89,5 @@ pub mod widget;
 mod wish;
 mod zone;
 
+pub use inbox::{Ring, Source};
 pub use ui::{Exit, Ui, UiError, UiOptions, UiSender};

@@ -23,6 +23,8 @@ pub enum Msg {
     /// What the terminal said about itself, for the doctor and for choices at start.
     Terminal(TerminalFact),
     Engine(Box<Event>),
+    /// From here on the engine's events are fetched from there; only the inbox sees it.
+    Source(crate::inbox::Source),
     /// A line for the person from a thread of ours.
     Notice(Box<Notice>),
     /// A line of text in plain mode; `None`: there will be no more.

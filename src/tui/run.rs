@@ -61,6 +61,8 @@ pub(crate) struct Loop {
     /// When the last frame was made, and how many more may follow at once.
     last: Duration,
     credit: u32,
+    /// The last frame changed nothing.
+    empty: bool,
     /// Something that a person did waits to be seen, or the first words of a reply.
     pub(crate) urgent: bool,
     /// Words of the model are coming in.
@@ -119,6 +121,7 @@ impl Loop {
             clock: std::sync::Arc::clone(&o.clock),
             last: Duration::ZERO,
             credit: BURST,
+            empty: false,
             urgent: true,
             flowing: false,
             exit: None,
@@ -297,15 +300,19 @@ impl Loop {
             return;
         }
         let now = self.clock.mono();
-        let passed = now.saturating_sub(self.last).as_millis() / FRAME.as_millis();
-        self.credit = (self.credit + u32::try_from(passed).unwrap_or(BURST)).min(BURST).saturating_sub(1);
-        self.last = now;
         self.urgent = false;
         let cursor = self.app.draw(&mut self.buf);
         self.seating.watchers.show(&self.buf, cursor);
         self.encoder.text = self.app.text_columns();
         let mut out = self.writer.spare();
         self.encoder.frame(&self.buf, self.app.drawn(), cursor, &mut out);
+        // A frame that changed nothing does not keep the next one waiting; two of them do.
+        self.empty = out.is_empty() && !self.empty;
+        if !self.empty {
+            let passed = now.saturating_sub(self.last).as_millis() / FRAME.as_millis();
+            self.credit = (self.credit + u32::try_from(passed).unwrap_or(BURST)).min(BURST).saturating_sub(1);
+            self.last = now;
+        }
         self.writer.write(out);
     }
 

@@ -9,7 +9,7 @@ use tiller_config::schema;
 use tiller_protocol::{Clock, Command, Event, Notice, NoticeKind};
 
 use crate::app::App;
-use crate::inbox::{Inbox, Post, inbox};
+use crate::inbox::{Inbox, Post, Ring, Source, inbox};
 use crate::keymap::{self, Keymap};
 use crate::msg::Msg;
 use crate::notify::Window;
@@ -138,6 +138,16 @@ impl UiSender {
     /// What happened. Waits while the screen has much to do; `false` when it has ended.
     pub fn event(&self, event: Event) -> bool {
         self.0.send(Msg::Engine(Box::new(event))).is_ok()
+    }
+
+    /// From here on the screen fetches events itself; `bell` of this is to be rung for each.
+    pub fn source(&self, source: Source) {
+        let _ = self.0.send(Msg::Source(source));
+    }
+
+    /// Wakes the screen for its [`UiSender::source`].
+    pub fn bell(&self) -> Ring {
+        self.0.bell()
     }
 
     /// End, because of this signal.

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::StreamExt;
+use futures_util::{FutureExt, Stream, StreamExt};
 use tiller_provider::{Alarm, Chunk, Provider, ProviderError, Request};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -20,6 +20,13 @@ const BATCH: usize = 256;
 /// everything that is no word, go at once. Timers have steps of a millisecond.
 const PACE: Duration = Duration::from_millis(15);
 
+/// Pieces between two frames from which on the model is faster than any screen: then there is no rest, so that the
+/// connection is emptied as fast as it can be.
+const FLOOD: usize = 64;
+
+/// After a rest: see [`gather`].
+const TURNS: u32 = 2;
+
 /// Pieces with words that go at once: the first words are to be seen as they come, and each is held back until what
 /// follows shows that it is whole.
 const EARLY: u32 = 8;
@@ -33,6 +40,8 @@ struct Pace {
     last: Option<Instant>,
     /// How often words went.
     gone: u32,
+    /// Pieces since words went last.
+    heard: usize,
 }
 
 /// Hands a whole reply over. Ends with it, or when nobody listens any more.
@@ -43,7 +52,7 @@ pub(super) async fn stream(
     n: u32,
     tx: &mpsc::Sender<Msg>,
 ) -> Result<(), ProviderError> {
-    let mut chunks = provider.stream(request).await?.ready_chunks(BATCH);
+    let mut chunks = provider.stream(request).await?.fuse();
     let send = async |chunks: Vec<Chunk>| {
         chunks.is_empty() || tx.send(Msg::Chunks { turn, n, chunks }).await.is_ok()
     };
@@ -52,6 +61,11 @@ pub(super) async fn stream(
     let mut quiet = true;
     let mut alarm = Alarm::at(heard + QUIET);
     loop {
+        let rest = pace.rest(heard);
+        if let Some(end) = rest {
+            // What comes meanwhile waits in the connection: it is read in one go, with one wake-up.
+            alarm.within(end, std::future::pending::<()>()).await;
+        }
         let next = match pace.due().or((!quiet).then_some(heard + QUIET)) {
             Some(end) => alarm.within(end, chunks.next()).await,
             None => Some(chunks.next().await),
@@ -66,11 +80,14 @@ pub(super) async fn stream(
             };
             if listening { continue } else { return Ok(()) }
         };
-        let Some(batch) = next else {
+        let Some(first) = next else {
             send(pace.take(Instant::now())).await;
             return Ok(());
         };
+        let mut batch = vec![first];
+        gather(&mut chunks, &mut batch, if rest.is_some() { TURNS } else { 0 }).await;
         quiet = false;
+        pace.heard += batch.len();
         for chunk in batch {
             match chunk {
                 Ok(chunk) => Chunk::join(&mut pace.waiting, chunk),
@@ -87,14 +104,36 @@ pub(super) async fn stream(
     }
 }
 
+/// Adds what has come already. The task of the connection hands over one piece at a time; it is let in so many times
+/// in vain before there counts as nothing more.
+async fn gather<T>(chunks: &mut (impl Stream<Item = T> + Unpin), batch: &mut Vec<T>, turns: u32) {
+    let mut vain = 0;
+    while batch.len() < BATCH {
+        match chunks.next().now_or_never() {
+            Some(Some(more)) => {
+                batch.push(more);
+                vain = 0;
+            }
+            // The end comes once more.
+            Some(None) => return,
+            None if vain == turns => return,
+            None => {
+                vain += 1;
+                tokio::task::yield_now().await;
+            }
+        }
+    }
+}
+
 fn words(chunk: &Chunk) -> bool {
     matches!(chunk, Chunk::Text { .. } | Chunk::Thinking { .. })
 }
 
-/// It shows something by itself: after a blank line alone the next words are not kept waiting.
+/// It shows something by itself: after a blank line, a fence or the rule of a table alone the next words are not
+/// kept waiting.
 fn seen(chunk: &Chunk) -> bool {
     match chunk {
-        Chunk::Text { text, .. } | Chunk::Thinking { text, .. } => !text.trim().is_empty(),
+        Chunk::Text { text, .. } | Chunk::Thinking { text, .. } => text.contains(char::is_alphanumeric),
         _ => false,
     }
 }
@@ -103,6 +142,12 @@ impl Pace {
     /// When the words that wait have to go; `None`: none wait.
     fn due(&self) -> Option<Instant> {
         self.last.filter(|_| self.gone >= EARLY && !self.waiting.is_empty()).map(|last| last + PACE)
+    }
+
+    /// Until when nothing has to be read: what comes could not go earlier; `None`: now.
+    fn rest(&self, now: Instant) -> Option<Instant> {
+        let calm = self.gone >= EARLY && self.waiting.is_empty() && self.heard < FLOOD;
+        self.last.filter(|_| calm).map(|last| last + PACE).filter(|end| *end > now)
     }
 
     /// Whether what waits goes at once.
@@ -117,6 +162,7 @@ impl Pace {
     fn take(&mut self, now: Instant) -> Vec<Chunk> {
         if self.waiting.iter().any(seen) {
             self.last = Some(now);
+            self.heard = 0;
             self.gone = self.gone.saturating_add(1);
         }
         std::mem::take(&mut self.waiting).into()

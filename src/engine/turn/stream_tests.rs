@@ -56,3 +56,52 @@ fn what_is_no_word_goes_at_once_with_what_waits_and_holds_nothing_up() {
     pace.waiting = vec![text("x"); BATCH].into();
     assert!(pace.may_go(start), "a flood is not gathered without end");
 }
+
+#[tokio::test]
+async fn a_connection_that_hands_over_one_piece_at_a_time_is_emptied_in_one_go() {
+    for turns in [0, TURNS] {
+        let (tx, rx) = mpsc::channel(1);
+        let task = tokio::spawn(async move {
+            for n in 0..20 {
+                tx.send(n).await.unwrap();
+            }
+            // Nothing more for now.
+            std::future::pending::<()>().await;
+            drop(tx);
+        });
+        let mut chunks =
+            Box::pin(futures_util::stream::unfold(rx, async |mut rx| Some((rx.recv().await?, rx))).fuse());
+        let mut batch = vec![chunks.next().await.unwrap()];
+        gather(&mut chunks, &mut batch, turns).await;
+        assert_eq!(batch.len() == 20, turns > 0, "{batch:?}");
+        assert!(batch.iter().copied().eq(0..batch.len()), "in order: {batch:?}");
+        task.abort();
+        // The end is no piece, and comes once more.
+        let _ = task.await;
+        gather(&mut chunks, &mut batch, TURNS).await;
+        gather(&mut chunks, &mut batch, TURNS).await;
+        assert_eq!(chunks.next().await, None);
+    }
+}
+
+#[test]
+fn between_two_frames_nothing_is_read_but_of_a_flood() {
+    let (start, mut pace) = (Instant::now(), Pace::default());
+    let say = |pace: &mut Pace, pieces: usize, words: &str| {
+        pace.heard += pieces;
+        Chunk::join(&mut pace.waiting, text(words));
+        pace.take(start);
+    };
+    for _ in 0..EARLY {
+        assert_eq!(pace.rest(start), None, "the first words are waited for");
+        say(&mut pace, 1, "word");
+    }
+    assert_eq!(pace.rest(start), Some(start + PACE));
+    assert_eq!(pace.rest(start + PACE), None, "it is over");
+    pace.heard += FLOOD;
+    assert_eq!(pace.rest(start), None);
+    say(&mut pace, 0, "word");
+    assert_eq!(pace.rest(start), Some(start + PACE), "counted anew for each frame");
+    Chunk::join(&mut pace.waiting, text("more"));
+    assert_eq!(pace.rest(start), None, "something waits to go");
+}

@@ -154,6 +154,47 @@ fn typing_and_new_output_never_move_what_is_read() {
     assert!(r.screen().contains("new 2") && !r.screen().contains("new ↓"));
 }
 
+/// The row on top, and how many rows are free below.
+fn place_of_text(r: &mut Robot, rows: usize) -> (String, usize) {
+    let screen = r.screen();
+    let text: Vec<String> = screen.lines().skip(2).take(rows).map(|l| l.chars().skip(1).take(70).collect()).collect();
+    (text[0].clone(), text.iter().rev().take_while(|l| l.trim().is_empty()).count())
+}
+
+#[test]
+fn a_full_window_moves_by_several_rows_at_once_and_shows_all_that_comes() {
+    let (mut r, mut s) = long(120, 40, 60);
+    let rows = 35;
+    assert_eq!(place_of_text(&mut r, rows).1, 0, "a session that is opened fills the window");
+    let e = s.event(EventBody::Turn(TurnEvent::TurnStarted {}));
+    send(&mut r, e);
+    let (mut tops, mut most) = (Vec::new(), 0);
+    for n in 0..60 {
+        let e = s.event(EventBody::Turn(TurnEvent::TextDelta { text: format!("line {n}\n\n") }));
+        send(&mut r, e);
+        assert!(r.screen().contains(&format!("line {n}")), "{}", r.screen());
+        let (top, free) = place_of_text(&mut r, rows);
+        tops.push(top);
+        most = most.max(free);
+    }
+    tops.dedup();
+    assert!((20..=30).contains(&tops.len()), "two rows a line, five a move: {}", tops.len());
+    assert_eq!(most, rows / 6 - 1);
+    // Whoever goes up starts from the end, and comes back to it.
+    let e = s.event(EventBody::Turn(TurnEvent::TextDelta { text: "the last\n".into() }));
+    send(&mut r, e);
+    r.run("pageup");
+    let (up, free) = place_of_text(&mut r, rows);
+    assert!(free <= 1 && r.screen().contains("line 43"), "a page is counted from the end: {}", r.screen());
+    r.run("ctrl-end");
+    let (down, free) = place_of_text(&mut r, rows);
+    assert!(free == 0 && up != down, "{}", r.screen());
+    // Another size fills the window as well.
+    send(&mut r, s.event(EventBody::Turn(TurnEvent::TextDelta { text: "\nmore\n\nand more\n".into() })));
+    r.size(110, 30);
+    assert_eq!(place_of_text(&mut r, 25).1, 0, "{}", r.screen());
+}
+
 #[test]
 fn pages_come_in_above_without_moving_anything() {
     let mut r = Robot::new(80, 24);

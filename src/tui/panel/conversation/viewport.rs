@@ -3,6 +3,8 @@
 //! Nothing here walks the whole conversation: a frame lays out what is visible, moving lays out what
 //! is passed. The position is a cell and a row in it, so what grows above or below moves nothing.
 
+#[path = "viewport_follow.rs"]
+mod follow;
 #[path = "viewport_places.rs"]
 mod places;
 #[path = "viewport_shown.rs"]
@@ -18,6 +20,7 @@ use tiller_protocol::Time;
 use crate::cell::{self, CellCx, Laid};
 use crate::model::conversation::{Body, Cell, Conversation, State};
 use crate::text::highlight::Highlighter;
+use follow::Held;
 
 /// Layouts that are kept though they are not visible.
 const KEEP: usize = 400;
@@ -108,6 +111,8 @@ pub struct Viewport {
     highlighter: Highlighter,
     /// Newest cell that was on the screen.
     newest: u64,
+    /// The top row while the end is followed.
+    held: Option<Held>,
 }
 
 impl Viewport {
@@ -125,6 +130,7 @@ impl Viewport {
             all: false,
             highlighter: Highlighter::default(),
             newest: 0,
+            held: None,
         }
     }
 
@@ -267,6 +273,7 @@ impl Viewport {
         } else {
             conv.hold.set(self.visible.first().map(|s| s.key));
         }
+        self.hold();
         self.forget();
     }
 
@@ -288,7 +295,7 @@ impl Viewport {
             return None;
         }
         Some(match self.scroll {
-            Scroll::End => self.up(conv, len, 0, self.env.rows),
+            Scroll::End => self.following(conv),
             Scroll::At { key, row } => match conv.find(key) {
                 Some(index) => {
                     let (gap, height) = self.laid(conv, index).map_or((0, 0), |l| (l.gap, l.height()));
@@ -335,6 +342,13 @@ impl Viewport {
 
     /// Moves by rows; up is negative.
     pub fn scroll_by(&mut self, conv: &Conversation, by: isize) {
+        if self.scroll == Scroll::End {
+            if by > 0 {
+                return;
+            }
+            // Rows that are still free below do not count.
+            self.held = None;
+        }
         let Some((mut index, mut row)) = self.top(conv) else { return };
         if by < 0 {
             (index, row) = self.up(conv, index, row, by.unsigned_abs());

@@ -1,0 +1,47 @@
+//! Following the end. A window that is full moves by several rows at once, and what comes next goes into the rows
+//! that are free then: the text stands still while it is read, and a screen with something beside the text, which a
+//! terminal cannot move row by row without it, is redrawn once for several rows.
+
+use super::{Scroll, Viewport};
+use crate::model::conversation::Conversation;
+
+/// The window moves by one of so many of its rows.
+const PART: usize = 6;
+
+/// Where the window stood in the last frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Held {
+    /// Cell and row on top.
+    key: u64,
+    row: usize,
+    /// Columns and rows that it had.
+    size: (usize, usize),
+}
+
+impl Viewport {
+    /// The top row while the end is followed: the same as before as long as the end is visible.
+    pub(super) fn following(&mut self, conv: &Conversation) -> (usize, usize) {
+        let rows = self.env.rows;
+        let free = (rows / PART).saturating_sub(1);
+        let held = self.held.filter(|h| h.size == (self.env.columns, rows));
+        let mut below = rows;
+        if let Some((held, index)) = held.and_then(|h| Some((h, conv.find(h.key)?))) {
+            let used = self.below(conv, index, held.row, rows + 1);
+            if used <= rows && used + free >= rows {
+                return (index, held.row);
+            }
+            // Less than before (something was folded) gets no free rows.
+            if used > rows {
+                below = rows - free;
+            }
+        }
+        self.up(conv, conv.cells().len(), 0, below)
+    }
+
+    /// Remembers where the window stands.
+    pub(super) fn hold(&mut self) {
+        let size = (self.env.columns, self.env.rows);
+        let top = self.visible.first().filter(|_| self.scroll == Scroll::End);
+        self.held = top.map(|s| Held { key: s.key, row: s.from, size });
+    }
+}
