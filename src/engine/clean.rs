@@ -218,10 +218,13 @@ impl Stream {
     }
 }
 
+/// Part of a word, as far as secrets go.
+pub(crate) fn grows(c: char) -> bool {
+    c.is_ascii_graphic() && !matches!(c, '"' | '\'' | '`' | '(' | ')' | '<' | '>' | ';')
+}
+
 /// The end of what is surely whole: secrets are runs of visible ASCII.
 fn boundary(raw: &str) -> usize {
-    let grows =
-        |c: char| c.is_ascii_graphic() && !matches!(c, '"' | '\'' | '`' | '(' | ')' | '<' | '>' | ';');
     let mut end = raw.trim_end_matches(grows).len();
     // The first line of a key block has blanks in it.
     if let Some(begin) = raw.rfind("-----BEGIN")

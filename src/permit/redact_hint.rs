@@ -135,15 +135,21 @@ const MOST: usize = 32 << 10;
 struct Pairs([u64; 1024]);
 
 impl Pairs {
-    /// Those with which one of the words begins, in any case.
-    const fn of(lists: &[&[&str]]) -> Self {
+    /// Those with which one of the words begins. `any_case`: the words are in lower case, and meant in any.
+    const fn of(lists: &[&[&str]], any_case: bool) -> Self {
         let mut bits = [0; 1024];
         let (mut i, mut j) = (0, 0);
         while i < lists.len() {
             while j < lists[i].len() {
                 let word = lists[i][j].as_bytes();
-                let at = Self::at(word[0], word[1]);
-                bits[at / 64] |= 1 << (at % 64);
+                let mut case = 0;
+                while case < if any_case { 4 } else { 1 } {
+                    let a = if case & 1 == 1 { word[0].to_ascii_uppercase() } else { word[0] };
+                    let b = if case & 2 == 2 { word[1].to_ascii_uppercase() } else { word[1] };
+                    let at = Self::at(a, b);
+                    bits[at / 64] |= 1 << (at % 64);
+                    case += 1;
+                }
                 j += 1;
             }
             (i, j) = (i + 1, 0);
@@ -152,7 +158,7 @@ impl Pairs {
     }
 
     const fn at(a: u8, b: u8) -> usize {
-        (a.to_ascii_lowercase() as usize) << 8 | b.to_ascii_lowercase() as usize
+        (a as usize) << 8 | b as usize
     }
 
     fn begin(&self, text: &[u8]) -> bool {
@@ -162,8 +168,10 @@ impl Pairs {
     }
 }
 
-static SHAPES: Pairs = Pairs::of(&[SIGNS, ANY_CASE, SHORT, &["cio"]]);
-static ASSIGNED: Pairs = Pairs::of(&[NAMES, &["key"]]);
+static SHAPES: Pairs = Pairs::of(&[SIGNS], false);
+static SHAPES_ANY_CASE: Pairs = Pairs::of(&[ANY_CASE], true);
+static SHORTS: Pairs = Pairs::of(&[SHORT, &["cio"]], false);
+static ASSIGNED: Pairs = Pairs::of(&[NAMES, &["key"]], true);
 
 /// Whether there may be something that is a secret by its shape.
 pub(crate) fn may_have_shape(text: &str) -> bool {
@@ -174,15 +182,15 @@ pub(crate) fn may_have_shape(text: &str) -> bool {
         if here[0] == b'.' && here.get(7) == Some(&b'.') {
             return true;
         }
-        if !SHAPES.begin(here) {
-            return false;
-        }
-        begins(here, SIGNS)
-            || ANY_CASE.iter().any(|s| begins_any_case(here, s))
-            || SHORT.iter().any(|s| here.strip_prefix(s.as_bytes()).is_some_and(long_word))
-            || here
-                .strip_prefix(b"cio")
-                .is_some_and(|rest| (0..5).any(|n| rest.get(n..).is_some_and(long_word)))
+        let short = || {
+            SHORT.iter().any(|s| here.strip_prefix(s.as_bytes()).is_some_and(long_word))
+                || here
+                    .strip_prefix(b"cio")
+                    .is_some_and(|rest| (0..5).any(|n| rest.get(n..).is_some_and(long_word)))
+        };
+        SHAPES.begin(here) && begins(here, SIGNS)
+            || SHAPES_ANY_CASE.begin(here) && ANY_CASE.iter().any(|s| begins_any_case(here, s))
+            || SHORTS.begin(here) && short()
     };
     bytes.len() > MOST || (0..bytes.len()).any(at)
 }

@@ -301,6 +301,7 @@ impl Loop {
         }
         let now = self.clock.mono();
         self.urgent = false;
+        self.app.model.sides = self.encoder.sides;
         let cursor = self.app.draw(&mut self.buf);
         self.seating.watchers.show(&self.buf, cursor);
         self.encoder.text = self.app.text_columns();

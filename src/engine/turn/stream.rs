@@ -10,7 +10,7 @@ use tiller_provider::{Alarm, Chunk, Provider, ProviderError, Request};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use crate::clean::QUIET;
+use crate::clean::{QUIET, grows};
 use crate::msg::Msg;
 
 /// Pieces that are handed over together at most.
@@ -25,7 +25,7 @@ const PACE: Duration = Duration::from_millis(15);
 const FLOOD: usize = 64;
 
 /// After a rest: see [`gather`].
-const TURNS: u32 = 2;
+const TURNS: u32 = 1;
 
 /// Pieces with words that go at once: the first words are to be seen as they come, and each is held back until what
 /// follows shows that it is whole.
@@ -42,6 +42,7 @@ struct Pace {
     gone: u32,
     /// Pieces since words went last.
     heard: usize,
+    eye: Eye,
 }
 
 /// Hands a whole reply over. Ends with it, or when nobody listens any more.
@@ -129,12 +130,38 @@ fn words(chunk: &Chunk) -> bool {
     matches!(chunk, Chunk::Text { .. } | Chunk::Thinking { .. })
 }
 
-/// It shows something by itself: after a blank line, a fence or the rule of a table alone the next words are not
-/// kept waiting.
-fn seen(chunk: &Chunk) -> bool {
-    match chunk {
-        Chunk::Text { text, .. } | Chunk::Thinking { text, .. } => text.contains(char::is_alphanumeric),
-        _ => false,
+/// Tells whether something is to be seen of what went by: a word is held back until it is whole, and a fence, the rule
+/// of a table or a blank line shows nothing. Then the next words are not kept waiting.
+#[derive(Default)]
+struct Eye {
+    /// Backticks with which the line begins, as far as it is known; `None`: it begins with something else.
+    fence: Option<u8>,
+    /// Part of a word has come.
+    word: bool,
+}
+
+impl Eye {
+    fn sees(&mut self, chunk: &Chunk) -> bool {
+        let (Chunk::Text { text, .. } | Chunk::Thinking { text, .. }) = chunk else { return false };
+        let mut seen = false;
+        for c in text.chars() {
+            if !grows(c) {
+                seen |= std::mem::take(&mut self.word);
+            }
+            match (c, self.fence) {
+                ('\n', _) => self.fence = Some(0),
+                ('`', Some(n)) if n < 3 => self.fence = Some(n + 1),
+                (_, Some(3)) => {}
+                _ if c.is_whitespace() => {}
+                _ => {
+                    self.fence = None;
+                    let word = c.is_alphanumeric();
+                    seen |= word && !grows(c);
+                    self.word |= word && grows(c);
+                }
+            }
+        }
+        seen
     }
 }
 
@@ -160,7 +187,8 @@ impl Pace {
 
     /// What goes now.
     fn take(&mut self, now: Instant) -> Vec<Chunk> {
-        if self.waiting.iter().any(seen) {
+        // All of them, so that the next ones are judged right.
+        if self.waiting.iter().filter(|c| self.eye.sees(c)).count() > 0 {
             self.last = Some(now);
             self.heard = 0;
             self.gone = self.gone.saturating_add(1);

@@ -13,27 +13,27 @@ fn the_first_words_go_at_once_and_later_ones_together() {
     let (start, mut pace) = (Instant::now(), Pace::default());
     assert_eq!(pace.due(), None);
     for _ in 0..EARLY {
-        Chunk::join(&mut pace.waiting, text("a"));
+        Chunk::join(&mut pace.waiting, text("a "));
         assert!(pace.may_go(start));
-        assert_eq!(pace.take(start), [text("a")]);
+        assert_eq!(pace.take(start), [text("a ")]);
     }
-    for (n, t) in (1..).zip(["d", "e"]) {
+    for (n, t) in (1..).zip(["d", "e "]) {
         Chunk::join(&mut pace.waiting, text(t));
         assert!(!pace.may_go(start + PACE / 4 * n));
     }
     assert_eq!(pace.due(), Some(start + PACE));
     assert!(pace.may_go(start + PACE));
-    assert_eq!(pace.take(start + PACE), [text("de")], "as one piece");
+    assert_eq!(pace.take(start + PACE), [text("de ")], "as one piece");
     assert_eq!(pace.due(), None, "nothing waits");
     // Blanks show nothing, so that what follows does not wait for its turn once more.
     Chunk::join(&mut pace.waiting, text("\n\n"));
     assert!(pace.may_go(start + PACE * 2));
     pace.take(start + PACE * 2);
-    Chunk::join(&mut pace.waiting, text("g"));
+    Chunk::join(&mut pace.waiting, text("g "));
     assert!(pace.may_go(start + PACE * 2));
     pace.take(start);
     // After a pause the next is a first one again.
-    Chunk::join(&mut pace.waiting, text("f"));
+    Chunk::join(&mut pace.waiting, text("f "));
     assert!(pace.may_go(start + PACE * 2));
 }
 
@@ -44,7 +44,7 @@ fn what_is_no_word_goes_at_once_with_what_waits_and_holds_nothing_up() {
     assert!(pace.may_go(start));
     pace.take(start);
     for _ in 0..EARLY {
-        pace.waiting.push_back(text("the first words"));
+        pace.waiting.push_back(text("the first words "));
         assert!(pace.may_go(start), "counts do not delay them");
         pace.take(start);
     }
@@ -55,6 +55,19 @@ fn what_is_no_word_goes_at_once_with_what_waits_and_holds_nothing_up() {
     assert_eq!(pace.take(start).len(), 2);
     pace.waiting = vec![text("x"); BATCH].into();
     assert!(pace.may_go(start), "a flood is not gathered without end");
+}
+
+#[test]
+fn what_shows_nothing_does_not_keep_the_next_words_waiting() {
+    let mut eye = Eye::default();
+    let mut sees = |t: &str| eye.sees(&text(t));
+    // As the pieces come: the word before a fence, the fence in two pieces, and the first word behind it.
+    let pieces = ["- one", " two", "\n\n```ru", "st", "\nfn", " st", "ep() {", "\n}\n", "```", "\n\n##", " Title"];
+    let seen = [false, true, true, false, false, true, true, false, false, false, false];
+    assert!(pieces.iter().zip(seen).all(|(p, s)| sees(p) == s));
+    assert!(sees(" \n|---|:--:|\n") && !sees("- **") && sees("bold** "), "the title came, the rule shows nothing");
+    assert!(sees("\n- `code()`") && !sees("\n\n```ru") && sees("\nлюди"), "what no secret has is shown at once");
+    assert!(sees("a `word` of code ") && sees("\n``two`` "), "these are no fences");
 }
 
 #[tokio::test]
@@ -94,13 +107,13 @@ fn between_two_frames_nothing_is_read_but_of_a_flood() {
     };
     for _ in 0..EARLY {
         assert_eq!(pace.rest(start), None, "the first words are waited for");
-        say(&mut pace, 1, "word");
+        say(&mut pace, 1, "word ");
     }
     assert_eq!(pace.rest(start), Some(start + PACE));
     assert_eq!(pace.rest(start + PACE), None, "it is over");
     pace.heard += FLOOD;
     assert_eq!(pace.rest(start), None);
-    say(&mut pace, 0, "word");
+    say(&mut pace, 0, "word ");
     assert_eq!(pace.rest(start), Some(start + PACE), "counted anew for each frame");
     Chunk::join(&mut pace.waiting, text("more"));
     assert_eq!(pace.rest(start), None, "something waits to go");

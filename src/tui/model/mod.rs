@@ -67,6 +67,8 @@ pub struct Model {
     pub tour: tour::Tour,
     /// Columns and rows of the screen.
     pub screen: (u16, u16),
+    /// The terminal can move a part of its columns alone.
+    pub sides: bool,
     /// The engine has answered: a snapshot is here.
     pub ready: bool,
     /// The folder brings settings or rules that are not trusted, and so not in use.

@@ -29,6 +29,9 @@ pub struct Encoder {
     at: Option<(u16, u16)>,
     look: Look,
     shown: Option<bool>,
+    /// Where the last frame left the cursor, and whether the terminal has saved it there, with which look.
+    rest: Option<(u16, u16)>,
+    saved: Option<Look>,
     /// The terminal knows synchronised output (mode 2026); `None`: it has not said.
     pub sync: Option<bool>,
     /// It knows margins at the sides (mode 69).
@@ -81,6 +84,8 @@ impl Default for Encoder {
             at: None,
             look: PLAIN,
             shown: None,
+            rest: None,
+            saved: None,
             sync: None,
             sides: false,
             text: 0..0,
@@ -106,6 +111,8 @@ impl Encoder {
             self.look = PLAIN;
             self.at = None;
             self.shown = None;
+            self.rest = None;
+            self.saved = None;
         }
         let (area, mut prev) = (next.area, std::mem::take(&mut self.prev));
         let width = usize::from(area.width).max(1);
@@ -261,10 +268,32 @@ impl Encoder {
         self.look = want;
     }
 
+    /// To where the cursor rests. While text comes in above, it comes back to the same place in each frame: the second
+    /// time the terminal saves it, and from then on two bytes are enough (DECSC, DECRC).
+    fn back(&mut self, to: (u16, u16), out: &mut String) {
+        let again = self.rest.replace(to) == Some(to);
+        if !again {
+            self.saved = None;
+        }
+        if self.at == Some(to) {
+            return;
+        }
+        if self.saved == Some(self.look) {
+            out.push_str("\x1b8");
+            self.at = Some(to);
+            return;
+        }
+        self.go(to.0, to.1, out);
+        if again {
+            out.push_str("\x1b7");
+            self.saved = Some(self.look);
+        }
+    }
+
     fn cursor(&mut self, cursor: Option<Position>, area: Rect, out: &mut String) {
         let cursor = cursor.filter(|p| area.contains(*p));
         if let Some(p) = cursor {
-            self.go(p.x, p.y, out);
+            self.back((p.x, p.y), out);
         }
         if self.shown != Some(cursor.is_some()) {
             out.push_str(if cursor.is_some() { "\x1b[?25h" } else { "\x1b[?25l" });

@@ -61,6 +61,33 @@ fn looks_arrive() {
 }
 
 #[test]
+fn the_cursor_comes_back_to_its_place_in_few_bytes() {
+    let mut vt = terminal(10, 40);
+    let mut e = Encoder::default();
+    let mut buf = Buffer::empty(Rect::new(0, 0, 40, 10));
+    let rest = Position::new(2, 9);
+    screen(&mut e, &buf, &mut vt, Some(rest));
+    let mut bytes = Vec::new();
+    for (n, word) in ["one", "two", "three", "red", "more"].iter().enumerate() {
+        let style = if n < 3 { Style::new() } else { Style::new().fg(Color::Red) };
+        buf.set_string(0, n as u16, word, style);
+        bytes.push(screen(&mut e, &buf, &mut vt, Some(rest)) - word.len());
+        same(&vt, &buf);
+        assert_eq!(vt.screen().cursor_position(), (rest.y, rest.x), "{word}");
+    }
+    // Going there is six bytes, going back seven; saving is two more, coming back to what is saved two.
+    assert_eq!(bytes, [15, 8, 8, 20, 8]);
+    assert_eq!(vt.screen().cell(4, 0).unwrap().fgcolor(), vt100::Color::Idx(1), "the look came back as well");
+    // Elsewhere it is saved anew.
+    for (n, y) in [(0, 3), (1, 3), (2, 3)] {
+        buf.set_string(20, n, "x", Style::new());
+        screen(&mut e, &buf, &mut vt, Some(Position::new(5, y)));
+        assert_eq!(vt.screen().cursor_position(), (y, 5));
+        same(&vt, &buf);
+    }
+}
+
+#[test]
 fn an_unchanged_frame_is_no_bytes_and_a_typed_key_is_few() {
     let mut vt = terminal(40, 120);
     let mut e = Encoder::default();

@@ -2,6 +2,9 @@
 
 use super::*;
 
+/// Columns that frames and margins take.
+const BORDERS: u16 = 4;
+
 impl Panel for ConversationPanel {
     fn scope(&self) -> &'static str {
         if self.search.as_ref().is_some_and(|s| s.typing) {
@@ -214,6 +217,7 @@ impl Panel for ConversationPanel {
         env.columns = usize::from(area.width).max(1);
         env.rows = usize::from(area.height).saturating_sub(usize::from(self.search.is_some()));
         env.measure = usize::from(cx.model.ui.measure).max(20);
+        env.beside = area.width + BORDERS < cx.model.screen.0 && !cx.model.sides;
         env.ascii = cx.ascii;
         env.now = cx.now;
         env.unfold_key = cx.key("conversation.unfold");

@@ -53,6 +53,8 @@ pub struct Env {
     pub columns: usize,
     pub rows: usize,
     pub measure: usize,
+    /// Something stands beside it that a move of whole lines would take along.
+    pub beside: bool,
     pub ascii: bool,
     pub now: Time,
     pub unfold_key: String,
@@ -65,6 +67,7 @@ impl Default for Env {
             columns: 80,
             rows: 20,
             measure: 100,
+            beside: false,
             ascii: false,
             now: Time(0),
             unfold_key: String::new(),

@@ -1,12 +1,12 @@
-//! Following the end. A window that is full moves by several rows at once, and what comes next goes into the rows
-//! that are free then: the text stands still while it is read, and a screen with something beside the text, which a
-//! terminal cannot move row by row without it, is redrawn once for several rows.
+//! Following the end. Terminals move whole lines cheaply. Where something stands beside the text, most must be sent
+//! the page anew for each row; there a full window moves by several rows at once, and what comes next goes into the
+//! rows that are free then.
 
 use super::{Scroll, Viewport};
 use crate::model::conversation::Conversation;
 
 /// The window moves by one of so many of its rows.
-const PART: usize = 6;
+const PART: usize = 4;
 
 /// Where the window stood in the last frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,7 +22,7 @@ impl Viewport {
     /// The top row while the end is followed: the same as before as long as the end is visible.
     pub(super) fn following(&mut self, conv: &Conversation) -> (usize, usize) {
         let rows = self.env.rows;
-        let free = (rows / PART).saturating_sub(1);
+        let free = if self.env.beside { rows.div_ceil(PART).saturating_sub(1) } else { 0 };
         let held = self.held.filter(|h| h.size == (self.env.columns, rows));
         let mut below = rows;
         if let Some((held, index)) = held.and_then(|h| Some((h, conv.find(h.key)?))) {
