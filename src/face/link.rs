@@ -294,7 +294,14 @@ pub(super) fn broken() -> Notice {
 /// Something that does not come from the engine.
 fn ours(body: EventBody) -> Event {
     let session = SessionId(uuid::Uuid::nil());
-    Event { seq: 0, time: tiller_protocol::Time::default(), session, agent: AgentId::main(), cause: None, body }
+    Event {
+        seq: 0,
+        time: tiller_protocol::Time::default(),
+        session,
+        agent: AgentId::main(),
+        cause: None,
+        body,
+    }
 }
 
 fn tell(sender: &UiSender, body: EventBody) {

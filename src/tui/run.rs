@@ -29,6 +29,9 @@ const NEARLY: Duration = Duration::from_millis(2);
 /// Frames that may come faster after a pause: the first words, and what comes of a command, are not kept waiting.
 const BURST: u32 = 8;
 
+/// Of frames that change nothing, one of so many counts.
+const EMPTY: u32 = 4;
+
 /// How long a command that the engine did not take waits for the next try. After [`TRIES`] of them (a few
 /// seconds) the engine will not come soon: then only once a minute, and when something is heard.
 const RETRY: Duration = Duration::from_millis(5);
@@ -61,8 +64,8 @@ pub(crate) struct Loop {
     /// When the last frame was made, and how many more may follow at once.
     last: Duration,
     credit: u32,
-    /// The last frame changed nothing.
-    empty: bool,
+    /// How many frames in a row have changed nothing.
+    empty: u32,
     /// Something that a person did waits to be seen, or the first words of a reply.
     pub(crate) urgent: bool,
     /// Words of the model are coming in.
@@ -121,7 +124,7 @@ impl Loop {
             clock: std::sync::Arc::clone(&o.clock),
             last: Duration::ZERO,
             credit: BURST,
-            empty: false,
+            empty: 0,
             urgent: true,
             flowing: false,
             exit: None,
@@ -307,9 +310,9 @@ impl Loop {
         self.encoder.text = self.app.text_columns();
         let mut out = self.writer.spare();
         self.encoder.frame(&self.buf, self.app.drawn(), cursor, &mut out);
-        // A frame that changed nothing does not keep the next one waiting; two of them do.
-        self.empty = out.is_empty() && !self.empty;
-        if !self.empty {
+        // Frames that changed nothing do not keep the next one waiting, but for many of them.
+        self.empty = if out.is_empty() { self.empty + 1 } else { 0 };
+        if self.empty.is_multiple_of(EMPTY) {
             let passed = now.saturating_sub(self.last).as_millis() / FRAME.as_millis();
             self.credit = (self.credit + u32::try_from(passed).unwrap_or(BURST)).min(BURST).saturating_sub(1);
             self.last = now;

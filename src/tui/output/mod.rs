@@ -17,6 +17,9 @@ const SYNC_FROM: usize = 256;
 /// From so many on, blanks are erased instead of written.
 const ERASE: usize = 6;
 
+/// So far from the left edge, the next row is reached by its beginning.
+const NEAR: u16 = 9;
+
 /// Going on by so many columns is no shorter than writing what stands there.
 const FILL: u16 = 3;
 
@@ -29,9 +32,11 @@ pub struct Encoder {
     at: Option<(u16, u16)>,
     look: Look,
     shown: Option<bool>,
-    /// Where the last frame left the cursor, and whether the terminal has saved it there, with which look.
+    /// The row in whose last column was written last, when that is where the cursor stands.
+    behind: Option<u16>,
+    /// Where the last frame left the cursor, and whether the terminal has saved it there, with the plain look.
     rest: Option<(u16, u16)>,
-    saved: Option<Look>,
+    saved: bool,
     /// The terminal knows synchronised output (mode 2026); `None`: it has not said.
     pub sync: Option<bool>,
     /// It knows margins at the sides (mode 69).
@@ -84,8 +89,9 @@ impl Default for Encoder {
             at: None,
             look: PLAIN,
             shown: None,
+            behind: None,
             rest: None,
-            saved: None,
+            saved: false,
             sync: None,
             sides: false,
             text: 0..0,
@@ -111,8 +117,9 @@ impl Encoder {
             self.look = PLAIN;
             self.at = None;
             self.shown = None;
+            self.behind = None;
             self.rest = None;
-            self.saved = None;
+            self.saved = false;
         }
         let (area, mut prev) = (next.area, std::mem::take(&mut self.prev));
         let width = usize::from(area.width).max(1);
@@ -129,6 +136,7 @@ impl Encoder {
             scroll.write(area.width, out);
             scroll.apply(&mut prev);
             self.at = None;
+            self.behind = None;
             changed = changes(&prev, next, &whole);
         }
         for y in changed {
@@ -195,8 +203,10 @@ impl Encoder {
             self.go(x, y, out);
         }
         out.push_str(symbol);
-        // Behind the last column the cursor stands where each terminal likes.
-        self.at = (narrow(symbol) && usize::from(x) + 1 < width).then_some((x + 1, y));
+        // Behind the last column the cursor stands where each terminal likes, but in this row (`xenl`).
+        let sure = narrow(symbol);
+        self.at = (sure && usize::from(x) + 1 < width).then_some((x + 1, y));
+        self.behind = (sure && self.at.is_none()).then_some(y);
     }
 
     /// Goes on to `x` by writing the few cells between once more, where that is shorter than going there.
@@ -223,7 +233,13 @@ impl Encoder {
                 let by = x - cx;
                 let _ = if by == 1 { write!(out, "\x1b[C") } else { write!(out, "\x1b[{by}C") };
             }
-            _ => {
+            at => {
+                let row = at.map(|(_, row)| row).or(self.behind.take());
+                if row.is_some_and(|row| row + 1 == y) && x <= NEAR {
+                    out.push_str("\r\n");
+                    self.at = Some((0, y));
+                    return self.go(x, y, out);
+                }
                 let _ = write!(out, "\x1b[{};{}H", y + 1, x + 1);
             }
         }
@@ -272,21 +288,22 @@ impl Encoder {
     /// time the terminal saves it, and from then on two bytes are enough (DECSC, DECRC).
     fn back(&mut self, to: (u16, u16), out: &mut String) {
         let again = self.rest.replace(to) == Some(to);
-        if !again {
-            self.saved = None;
-        }
+        self.saved &= again;
         if self.at == Some(to) {
             return;
         }
-        if self.saved == Some(self.look) {
+        if self.saved {
             out.push_str("\x1b8");
             self.at = Some(to);
+            self.behind = None;
+            self.look = PLAIN;
             return;
         }
         self.go(to.0, to.1, out);
         if again {
+            self.look(&Cell::EMPTY, out);
             out.push_str("\x1b7");
-            self.saved = Some(self.look);
+            self.saved = true;
         }
     }
 

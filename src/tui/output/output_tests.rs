@@ -75,9 +75,10 @@ fn the_cursor_comes_back_to_its_place_in_few_bytes() {
         same(&vt, &buf);
         assert_eq!(vt.screen().cursor_position(), (rest.y, rest.x), "{word}");
     }
-    // Going there is six bytes, going back seven; saving is two more, coming back to what is saved two.
-    assert_eq!(bytes, [15, 8, 8, 20, 8]);
-    assert_eq!(vt.screen().cell(4, 0).unwrap().fgcolor(), vt100::Color::Idx(1), "the look came back as well");
+    // Going there is six bytes, going back seven; saving is two more, coming back to what is saved two. A look that
+    // is not plain has to be set anew in each frame.
+    assert_eq!(bytes, [15, 8, 8, 13, 13]);
+    assert_eq!(vt.screen().cell(4, 0).unwrap().fgcolor(), vt100::Color::Idx(1));
     // Elsewhere it is saved anew.
     for (n, y) in [(0, 3), (1, 3), (2, 3)] {
         buf.set_string(20, n, "x", Style::new());
@@ -85,6 +86,29 @@ fn the_cursor_comes_back_to_its_place_in_few_bytes() {
         assert_eq!(vt.screen().cursor_position(), (y, 5));
         same(&vt, &buf);
     }
+}
+
+#[test]
+fn the_next_row_is_reached_by_its_beginning_also_from_behind_the_last_column() {
+    let mut vt = terminal(6, 30);
+    let mut e = Encoder::default();
+    let mut buf = Buffer::empty(Rect::new(0, 0, 30, 6));
+    screen(&mut e, &buf, &mut vt, None);
+    for y in 1..6 {
+        buf.set_string(0, y, "│", Style::new());
+        buf.set_string(3, y, "wide 漢", Style::new());
+        buf.set_string(29, y, "│", Style::new());
+    }
+    let bytes = screen(&mut e, &buf, &mut vt, None);
+    same(&vt, &buf);
+    // To the first row and in each one to the last column, where the wide one leaves the column unsure; two bytes
+    // from row to row.
+    assert_eq!(bytes, 6 + 5 * (3 + 2 + 8 + 7 + 3) + 4 * 2);
+    // What is not surely one column wide is no place to count from.
+    buf.set_string(28, 1, "漢", Style::new());
+    buf.set_string(0, 2, "x", Style::new());
+    screen(&mut e, &buf, &mut vt, None);
+    same(&vt, &buf);
 }
 
 #[test]

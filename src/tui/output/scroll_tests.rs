@@ -24,6 +24,11 @@ impl Screen {
         let (width, height) = (self.cells[0].len(), self.cells.len());
         let mut rest = out;
         while let Some(c) = rest.chars().next() {
+            if let Some(more) = rest.strip_prefix("\r\n") {
+                self.at = (self.at.0 + 1, 0);
+                rest = more;
+                continue;
+            }
             let Some(body) = rest.strip_prefix("\x1b[") else {
                 let (y, x) = self.at;
                 self.cells[y][x] = c;

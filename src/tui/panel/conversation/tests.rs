@@ -157,7 +157,8 @@ fn typing_and_new_output_never_move_what_is_read() {
 /// The rows on top, and how many rows are free below.
 fn place_of_text(r: &mut Robot, rows: usize) -> (String, usize) {
     let screen = r.screen();
-    let text: Vec<String> = screen.lines().skip(2).take(rows).map(|l| l.chars().skip(1).take(70).collect()).collect();
+    let text: Vec<String> =
+        screen.lines().skip(2).take(rows).map(|l| l.chars().skip(1).take(70).collect()).collect();
     (text[..2].concat(), text.iter().rev().take_while(|l| l.trim().is_empty()).count())
 }
 
