@@ -225,9 +225,13 @@ impl App {
                 }
                 self.key(&key);
             }
-            Msg::Key(_) | Msg::Written | Msg::Terminal(_) | Msg::Line(_) | Msg::Lost | Msg::Seat(_) => {
-                self.dirty = false;
-            }
+            Msg::Key(_)
+            | Msg::Written
+            | Msg::Terminal(_)
+            | Msg::Line(_)
+            | Msg::Out(_)
+            | Msg::Lost
+            | Msg::Seat(_) => self.dirty = false,
             Msg::Mouse(event) => self.mouse(&event),
             Msg::Paste(text) => self.paste(&text),
             Msg::Resize(width, height) => {

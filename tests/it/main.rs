@@ -21,6 +21,7 @@ mod branches;
 mod cli;
 mod common;
 mod completing;
+mod copying;
 mod crash;
 mod ends;
 mod exec;
