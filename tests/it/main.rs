@@ -37,6 +37,7 @@ mod leaving;
 mod long;
 mod pane;
 mod plain;
+mod plain_reach;
 mod planning;
 mod power;
 mod published;

@@ -212,6 +212,13 @@ impl Panel for Composer {
                 self.history.push(message);
                 Reply::done()
             }
+            Ok(Recall::Before(words)) => {
+                let behind = self.content.edit.caret() + words.len();
+                self.content.edit.set_caret(0);
+                self.content.edit.insert(&words);
+                self.content.edit.set_caret(behind);
+                self.look()
+            }
             Err(_) => Reply::Ignored,
         }
     }
@@ -287,6 +294,8 @@ impl Panel for Composer {
         if self.content.is_blank() {
             let mut all = Vec::new();
             if recall::waiting(model).next().is_some() {
+                // After a stop they wait for the person.
+                all.extend((!model.running).then(|| Hint::as_("composer.send", "send queued")));
                 all.push(Hint::as_("composer.up", "edit queued"));
                 // Where there is little room, what Escape does is more important.
                 all.extend((model.screen.0 >= 100).then_some(Hint::of("queue.open")));
@@ -316,6 +325,7 @@ impl Panel for Composer {
         let blank = self.content.is_blank();
         match action.0 {
             "composer.now" | "composer.queue" if !model.running => Some("no turn runs".into()),
+            "composer.send" if blank && recall::waiting(model).next().is_some() => None,
             "composer.now" | "composer.queue" | "composer.clear" | "composer.send" if blank => {
                 Some("nothing is written".into())
             }
