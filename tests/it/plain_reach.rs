@@ -63,7 +63,9 @@ fn an_agent_is_started_told_something_and_stopped_by_words() {
     term.keys("/agents stop a7\r");
     term.wait_text("Not done: the name of an agent is needed: a1.");
     place.file("go", "");
-    wait("the message with it", || model.asked().iter().any(|r| r["messages"].to_string().contains("it is brown")));
+    wait("the message with it", || {
+        model.asked().iter().any(|r| r["messages"].to_string().contains("it is brown"))
+    });
     term.keys("/agents\r");
     term.wait_text("Agents: 2");
     term.keys("/agents stop a1\r");

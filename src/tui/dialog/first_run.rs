@@ -132,7 +132,10 @@ impl FirstRun {
             (Choice::Demo, "Use the built-in demo model: no key, no network, not a language model".into()),
         ];
         let programs = model.found_agents.iter().map(|a| {
-            (Choice::Program(a.clone()), format!("Give the work to {a}, which is on this machine, as an agent"))
+            (
+                Choice::Program(a.clone()),
+                format!("Give the work to {a}, which is on this machine, as an agent"),
+            )
         });
         let found = self.found.iter().map(|(provider, place)| {
             (
@@ -255,7 +258,8 @@ pub(crate) fn with_scheme(typed: &str) -> String {
         return typed.to_owned();
     }
     let host = typed.split('/').next().unwrap_or_default();
-    let here = ["localhost", "127.", "[::1]", "0.0.0.0", "192.168.", "10."].iter().any(|h| host.starts_with(h));
+    let here =
+        ["localhost", "127.", "[::1]", "0.0.0.0", "192.168.", "10."].iter().any(|h| host.starts_with(h));
     format!("{}://{typed}", if here { "http" } else { "https" })
 }
 

@@ -36,8 +36,7 @@ fn a_server_needs_a_url_and_the_demo_model_nothing() {
     r.run("2; enter");
     assert!(!r.tasks.iter().any(|t| matches!(t, Task::Connect(..))), "nothing is written");
     r.run("type localhost:11434/v1; enter");
-    let server =
-        |t: &Task| matches!(t, Task::Connect(Connect::Server { url }, _) if url == "http://localhost:11434/v1");
+    let server = |t: &Task| matches!(t, Task::Connect(Connect::Server { url }, _) if url == "http://localhost:11434/v1");
     assert!(r.tasks.iter().any(server));
     // What was typed is there again to be mended.
     let to = token(&r);

@@ -21,7 +21,8 @@ pub(super) fn rewind(p: &mut Plain, text: &str) -> Result<(), String> {
     let all = messages(p);
     let (number, what) = text.split_once(' ').unwrap_or((text, ""));
     if number.is_empty() {
-        let lines: Vec<String> = all.iter().enumerate().map(|(i, (_, t))| format!("{}: {t}", i + 1)).collect();
+        let lines: Vec<String> =
+            all.iter().enumerate().map(|(i, (_, t))| format!("{}: {t}", i + 1)).collect();
         p.say(&format!("Messages: {}\n{}", lines.len(), lines.join("\n")));
         return Ok(());
     }
@@ -55,7 +56,8 @@ fn messages(p: &Plain) -> Vec<(EntryId, String)> {
 
 /// What going back would do, read out.
 pub(super) fn preview(v: &RestorePreview) -> String {
-    let mut lines = vec![format!("Going back to \"{}\" would change {} files.", v.title, v.files.len() + v.more)];
+    let mut lines =
+        vec![format!("Going back to \"{}\" would change {} files.", v.title, v.files.len() + v.more)];
     for f in &v.files {
         let stays = f.conflict.as_ref().map_or_else(String::new, |why| format!(", but stays: {why}"));
         lines.push(format!("{}: plus {} minus {}{stays}", f.path, f.added, f.removed));

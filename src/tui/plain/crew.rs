@@ -17,7 +17,9 @@ pub(super) fn run(p: &mut Plain, text: &str) -> Result<(), String> {
             .model
             .agents
             .iter()
-            .map(|a| format!("{}: {} {}", p.model.name_of(&a.id), a.state.word(), a.act).trim_end().to_owned())
+            .map(|a| {
+                format!("{}: {} {}", p.model.name_of(&a.id), a.state.word(), a.act).trim_end().to_owned()
+            })
             .collect();
         p.say(&format!("Agents: {}\n{}", lines.len(), lines.join("\n")));
         return Ok(());
@@ -51,7 +53,8 @@ pub(super) fn tell(p: &mut Plain, text: &str) -> Result<(), String> {
 
 fn named(p: &Plain, name: &str) -> Result<AgentId, String> {
     let children = || p.model.agents.iter().filter(|a| !a.id.is_main());
-    let found = children().find(|a| a.id.name() == name.trim() || a.label == name.trim()).map(|a| a.id.clone());
+    let found =
+        children().find(|a| a.id.name() == name.trim() || a.label == name.trim()).map(|a| a.id.clone());
     found.ok_or_else(|| {
         let names: Vec<&str> = children().map(|a| a.id.name()).collect();
         match names.is_empty() {

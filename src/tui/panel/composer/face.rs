@@ -53,6 +53,7 @@ impl Panel for Composer {
     fn title(&self, model: &Model) -> String {
         let to = model.shown.as_ref().map_or(String::new(), |a| format!(" to {}", model.name_of(a)));
         let state = match (self.vim.as_ref().map(|v| v.mode), &self.aside) {
+            _ if self.vim.as_ref().is_some_and(|v| v.selected(&self.content.edit).is_some()) => " (visual)",
             (Some(Mode::Normal), _) => " (normal)",
             (_, Some(_)) => " (a draft is put aside)",
             _ => "",
@@ -154,9 +155,16 @@ impl Panel for Composer {
         }
     }
 
-    fn key(&mut self, key: &KeyEvent, _model: &Model) -> Reply {
+    fn key(&mut self, key: &KeyEvent, model: &Model) -> Reply {
         let Some(c) = Chord::of(key).text() else { return Reply::Ignored };
         if let Some(v) = self.vim.as_mut().filter(|v| v.mode == Mode::Normal) {
+            // Beyond the first and the last line is what was written earlier, as in a shell.
+            let (before, behind) = self.content.edit.text().split_at(self.content.edit.caret());
+            match c {
+                'k' if !v.pending() && !before.contains('\n') => return self.up(model),
+                'j' if !v.pending() && !behind.contains('\n') => return self.down(),
+                _ => {}
+            }
             if matches!(key.code, KeyCode::Char(_)) {
                 v.key(c, &mut self.content.edit);
             }
