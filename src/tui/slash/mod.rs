@@ -83,6 +83,12 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("usage", "cost"),
 ];
 
+/// Names elsewhere of our command `name`, for searches.
+pub(crate) fn others(name: &str) -> String {
+    let all = ELSEWHERE.iter().filter(|(_, ours)| *ours == name).map(|(other, _)| format!("/{other}"));
+    all.collect::<Vec<_>>().join(" ")
+}
+
 /// By its exact name, or one of [`ELSEWHERE`].
 pub(crate) fn find(name: &str) -> Option<&'static dyn SlashCommand> {
     let ours = ELSEWHERE.iter().find(|(other, _)| *other == name).map_or(name, |(_, ours)| *ours);
