@@ -62,7 +62,11 @@ const CHECKS: &[Named] = &[
     }),
     ("terminal", "tmux", |s| match (s.env)("TMUX") {
         None => (Health::Ok, "not in tmux".into(), None),
-        Some(_) => (Health::Ok, "in tmux; copying goes through `set -g set-clipboard on`".into(), None),
+        Some(_) => {
+            let told =
+                "in tmux; copies go into its buffer, and to the terminal outside unless set-clipboard is off";
+            (Health::Ok, told.into(), None)
+        }
     }),
     ("terminal", "locale", |s| {
         let lang = ["LC_ALL", "LC_CTYPE", "LANG"]

@@ -229,6 +229,7 @@ impl App {
             | Msg::Written
             | Msg::Terminal(_)
             | Msg::Line(_)
+            | Msg::Out(_)
             | Msg::Lost
             | Msg::Seat(_)
             | Msg::Source(_) => self.dirty = false,

@@ -4,7 +4,8 @@
 //! handed to tmux itself as well), then the display's own clipboard. OSC 52 is never answered, so the
 //! toast says "sent, cannot be confirmed".
 
-use std::io::Cursor;
+use std::io::{Cursor, Write as _};
+use std::process::{Command, Stdio};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -37,7 +38,7 @@ impl Surroundings {
 pub struct Plan {
     /// Bytes for the terminal.
     pub osc52: Option<Vec<u8>>,
-    /// Run `tmux load-buffer -w -` with the text on its standard input.
+    /// Call [`to_tmux`] off the UI thread: as it comes, tmux passes no OSC 52 on.
     pub tmux: bool,
     /// Call [`to_display`] off the UI thread.
     pub display: bool,
@@ -98,6 +99,34 @@ pub fn osc52(text: &str, tmux: bool) -> Vec<u8> {
     } else {
         sequence.into_bytes()
     }
+}
+
+/// Puts `text` into the buffer of the tmux that `variable` (the value of `TMUX`) names, which hands it to the
+/// terminal outside where that takes it. Blocks: call it from a job.
+///
+/// # Errors
+/// When there is no such tmux, in words.
+pub fn to_tmux(text: &str, variable: &str) -> Result<(), String> {
+    // Older ones know no `-w`.
+    load(text, variable, &["load-buffer", "-w", "-"]).or_else(|_| load(text, variable, &["load-buffer", "-"]))
+}
+
+fn load(text: &str, variable: &str, args: &[&str]) -> Result<(), String> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let mut child = Command::new("tmux")
+        .args(args)
+        .env_clear()
+        .env("PATH", path)
+        .env("TMUX", variable)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .map_err(|e| format!("tmux: {e}"))?;
+    let written = child.stdin.take().map_or(Ok(()), |mut i| i.write_all(text.as_bytes()));
+    let ended = child.wait().map_err(|e| format!("tmux: {e}"))?;
+    written.map_err(|e| format!("tmux: {e}"))?;
+    if ended.success() { Ok(()) } else { Err(format!("tmux: {ended}")) }
 }
 
 /// Puts `text` on the display's clipboard. Blocks: call it from a job. On X11 the text lives as long as

@@ -27,6 +27,8 @@ pub enum Msg {
     Source(crate::inbox::Source),
     /// A line for the person from a thread of ours.
     Notice(Box<Notice>),
+    /// Bytes for the terminal from a thread of ours.
+    Out(String),
     /// A line of text in plain mode; `None`: there will be no more.
     Line(Option<String>),
     /// A job is done.

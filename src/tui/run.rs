@@ -264,6 +264,12 @@ impl Loop {
                 self.exit = Some(Exit::Signal(*n));
                 return;
             }
+            Msg::Out(_) => {
+                if let Msg::Out(bytes) = msg {
+                    self.writer.write(bytes);
+                }
+                return;
+            }
             Msg::Continued => self.resume(),
             Msg::Stop => self.stop(false),
             Msg::Seat(_) => {

@@ -114,26 +114,32 @@ impl Loop {
     pub(crate) fn copy(&mut self, text: &str, what: &'static str) {
         let env = self.options.as_ref().map(|o| Arc::clone(&o.env));
         let around = Surroundings::read(|k| env.as_ref().and_then(|e| e(k)), cfg!(target_os = "macos"));
-        // tmux takes OSC 52 for its own buffer too; its command is not run from here.
-        let plan = Plan { tmux: false, ..clipboard::plan(text, around) };
+        let mut plan = clipboard::plan(text, around);
         if let Some(osc) = plan.osc52.clone().and_then(|b| String::from_utf8(b).ok()) {
             self.writer.write(osc);
         }
         let bytes = text.len();
         let told = move |plan: &Plan, display: Option<&Result<(), String>>| {
-            let failed = plan.osc52.is_none() && !matches!(display, Some(Ok(())));
-            let kind = if failed { NoticeKind::User } else { NoticeKind::Info };
+            let lost = plan.osc52.is_none() && !plan.tmux && !matches!(display, Some(Ok(())));
+            let kind = if lost { NoticeKind::User } else { NoticeKind::Info };
             Notice::new(kind, plan.told(what, bytes, display))
         };
-        if !plan.display {
+        if !plan.display && !plan.tmux {
             self.app.notice(told(&plan, None));
             return;
         }
-        // A desktop may be slow to answer: not on this thread. It ends by itself.
+        // tmux and a desktop may be slow to answer: not on this thread. It ends by itself.
+        let variable = env.as_ref().and_then(|e| e("TMUX")).unwrap_or_default();
         let (tx, text) = (self.tx.clone(), text.to_owned());
         let made = std::thread::Builder::new().name("tiller-copy".into()).spawn(move || {
-            let done = clipboard::to_display(text);
-            let _ = tx.send(Msg::Notice(Box::new(told(&plan, Some(&done)))));
+            plan.tmux = plan.tmux && clipboard::to_tmux(&text, &variable).is_ok();
+            // A tmux that cannot be asked, from within a container for instance, may still listen.
+            if around.tmux && !plan.tmux && plan.osc52.is_some() {
+                let bare = clipboard::osc52(&text, false);
+                let _ = tx.send(Msg::Out(String::from_utf8_lossy(&bare).into_owned()));
+            }
+            let done = plan.display.then(|| clipboard::to_display(text));
+            let _ = tx.send(Msg::Notice(Box::new(told(&plan, done.as_ref()))));
         });
         if let Err(e) = made {
             self.app.say(format!("no thread: {e}"));

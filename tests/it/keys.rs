@@ -88,3 +88,30 @@ fn a_key_that_is_recorded_works_at_once_and_at_the_next_start() {
     term.keys("\x04");
     assert_eq!(term.wait_exit(), 0);
 }
+
+#[test]
+fn what_waits_after_a_stop_goes_out_by_an_enter_alone() {
+    let model = Model::new(Wire::Anthropic);
+    let mut place = Place::new();
+    place.wire(model.wire, &model.server);
+    model.push(Script::new().call("c1", "terminal", json!({"command": "sleep 1000", "timeout": 2000})));
+    model.push(Script::new().text("It is brown."));
+    let mut term = place.term(&["--profile", "full"], 118, 25);
+    term.wait_text("Say what you want done");
+    say(&mut term, "wait for it");
+    term.wait_text("~ shell");
+    term.keys("which colour?");
+    term.wait_text("which colour?");
+    term.keys("\t");
+    term.wait_text("queue 1: which colour?");
+    term.keys("\x1b");
+    // It waits for the person, and the hints say how it goes out.
+    term.wait("the hint", |s| s.lines().last().is_some_and(|l| l.starts_with(" enter send queued")));
+    assert_eq!(model.asked().len(), 1);
+    term.keys("\r");
+    term.wait_text("It is brown.");
+    idle(&term);
+    assert!(model.asked()[1]["messages"].to_string().contains("which colour?"));
+    term.keys("\x04");
+    assert_eq!(term.wait_exit(), 0);
+}

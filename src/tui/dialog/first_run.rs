@@ -22,6 +22,7 @@ use crate::effect::{Connect, Connected, Effect, Token};
 use crate::keymap::Chord;
 use crate::ladder::Rung;
 use crate::model::Model;
+use crate::panel::composer::Recall;
 use crate::panel::rows::Rows;
 use crate::panel::{DrawCx, Hint, Panel, Place, Reply, View};
 use crate::widget::edit::Edit;
@@ -32,6 +33,9 @@ pub const ACTIONS: &[ActionSpec] = &[ActionSpec::key_only("setup.send", "done", 
 /// Names under which keys are kept, as the environment variables have them.
 pub(crate) const PROVIDERS: [&str; 7] =
     ["anthropic", "openai", "gemini", "openrouter", "xai", "groq", "deepseek"];
+
+/// Columns with the border.
+const WIDTH: u16 = 76;
 
 const CONNECT: Token = Token(1);
 const LOOK: Token = Token(2);
@@ -60,6 +64,8 @@ enum Choice {
     Url,
     Demo,
     Local(String),
+    /// An agent program of this machine.
+    Program(String),
     Provider(&'static str),
     Model(ModelRef),
 }
@@ -70,6 +76,8 @@ pub struct FirstRun {
     rows: Rows,
     field: Edit,
     said: Option<String>,
+    /// The URL that is being asked.
+    tried: Option<Edit>,
     /// Servers of this machine: provider and where.
     found: Vec<(String, String)>,
     /// The session had a model of its own when the set-up was asked for: the engine may give it one before
@@ -85,7 +93,8 @@ pub(crate) struct AskedFor;
 impl Default for FirstRun {
     fn default() -> Self {
         let (rows, field) = (Rows::default(), Edit::default());
-        Self { step: Step::Menu, rows, field, said: None, found: Vec::new(), had: false, came: None }
+        let (found, said, tried) = (Vec::new(), None, None);
+        Self { step: Step::Menu, rows, field, said, tried, found, had: false, came: None }
     }
 }
 
@@ -110,8 +119,8 @@ impl FirstRun {
         }
     }
 
-    /// Keys come first, for they are known from the start; servers last, so that no number changes when they
-    /// are found.
+    /// Keys come first, and programs before servers, for they are known from the start: no number changes when
+    /// a server is found.
     fn menu(&self, model: &Model) -> Vec<(Choice, String)> {
         let keys = model.found_keys.iter().map(|k| {
             let choice = k.model.clone().map_or_else(|| Choice::Variable(k.variable.clone()), Choice::Ready);
@@ -122,26 +131,24 @@ impl FirstRun {
             (Choice::Url, "Use a server: its base URL (a local one needs no key)".into()),
             (Choice::Demo, "Use the built-in demo model: no key, no network, not a language model".into()),
         ];
+        let programs = model.found_agents.iter().map(|a| {
+            (
+                Choice::Program(a.clone()),
+                format!("Give the work to {a}, which is on this machine, as an agent"),
+            )
+        });
         let found = self.found.iter().map(|(provider, place)| {
             (
                 Choice::Local(provider.clone()),
                 format!("Use {provider}, a {place} (nothing was sent to it yet)"),
             )
         });
-        keys.chain(fixed).chain(found).collect()
+        keys.chain(fixed).chain(programs).chain(found).collect()
     }
 
-    fn words(&self, model: &Model) -> String {
+    fn words(&self) -> String {
         match &self.step {
-            Step::Menu => {
-                let mut words = "No model is set up yet. What you type is kept.".to_owned();
-                if !model.found_agents.is_empty() {
-                    // Named, not offered: nothing here can start them yet.
-                    let all = model.found_agents.join(", ");
-                    words.push_str(&format!(" Agent programs on this machine (not used yet): {all}."));
-                }
-                words
-            }
+            Step::Menu => "No model is set up yet. What you type is kept.".into(),
             Step::Provider => "Whose key is it?".into(),
             Step::Key(p) => format!(
                 "Paste the key of {p}. It is not shown. It is tried, and kept in a file that only you can read."
@@ -171,6 +178,11 @@ impl FirstRun {
         match choice {
             Choice::Ready(model) | Choice::Model(model) => chosen(model),
             Choice::Demo => chosen(ModelRef("demo/demo".into())),
+            Choice::Program(name) => {
+                let before = Recall::Before(format!("/spawn @{name} "));
+                let told = Effect::Tell(View::Composer, Box::new(before));
+                Reply::Done(vec![Effect::Pop, Effect::Focus(View::Composer), told])
+            }
             Choice::Key => self.go(Step::Provider),
             Choice::Url => self.go(Step::Url),
             Choice::Provider(p) => self.go(Step::Key(p)),
@@ -192,12 +204,9 @@ impl FirstRun {
                 let key = Secret::from(text);
                 self.connect(model, Connect::Key { provider: provider.into(), key }, "trying the key".into())
             }
-            Step::Url if text.starts_with("http://") || text.starts_with("https://") => {
-                self.connect(model, Connect::Server { url: text }, "asking the server for its models".into())
-            }
-            Step::Url => {
-                self.said = Some("a URL begins with http:// or https://".into());
-                Reply::done()
+            Step::Url if !text.is_empty() => {
+                let url = with_scheme(&text);
+                self.connect(model, Connect::Server { url }, "asking the server for its models".into())
             }
             _ => Reply::done(),
         }
@@ -205,7 +214,10 @@ impl FirstRun {
 
     fn connect(&mut self, model: &Model, what: Connect, busy: String) -> Reply {
         self.had = !matches!(model.session.model.provider(), "" | "demo");
+        // A URL is shown again when nothing answers there; a key is not.
+        let tried = (self.step == Step::Url).then(|| self.field.clone());
         let _ = self.go(Step::Busy(busy));
+        self.tried = tried;
         Reply::with(Effect::Connect(what, CONNECT))
     }
 
@@ -240,6 +252,17 @@ fn chosen(model: ModelRef) -> Reply {
     Reply::Done([Effect::Pop].into_iter().chain(choose(model)).collect())
 }
 
+/// A URL as people type it: what is here speaks http, everything else https.
+pub(crate) fn with_scheme(typed: &str) -> String {
+    if typed.contains("://") {
+        return typed.to_owned();
+    }
+    let host = typed.split('/').next().unwrap_or_default();
+    let here =
+        ["localhost", "127.", "[::1]", "0.0.0.0", "192.168.", "10."].iter().any(|h| host.starts_with(h));
+    format!("{}://{typed}", if here { "http" } else { "https" })
+}
+
 /// Servers of this machine that answer and wait for a yes.
 fn locals(models: &[ModelChoice]) -> Vec<(String, String)> {
     models
@@ -264,8 +287,8 @@ impl Panel for FirstRun {
         ACTIONS
     }
 
-    fn place(&self, _model: &Model) -> Place {
-        Place::Center { width: 76, height: 14 }
+    fn place(&self, model: &Model) -> Place {
+        Place::Center { width: WIDTH, height: self.rows_needed(WIDTH - 2, model).saturating_add(2) }
     }
 
     fn opened(&mut self, _model: &Model) -> Vec<Effect> {
@@ -348,7 +371,7 @@ impl Panel for FirstRun {
     }
 
     fn mouse(&mut self, event: &MouseEvent, area: Rect, model: &Model) -> Reply {
-        let [_, list, _] = self.parts(area, model);
+        let [_, list, _] = self.parts(area);
         if list.contains(Position::new(event.column, event.row)) && self.rows.mouse(event, list) {
             return self.open(model);
         }
@@ -359,7 +382,9 @@ impl Panel for FirstRun {
         match result.downcast::<Result<Connected, String>>().map(|r| *r) {
             Ok(Ok(done)) => self.connected(done),
             Ok(Err(why)) => {
-                let reply = self.go(Step::Menu);
+                let tried = self.tried.take();
+                let reply = self.go(if tried.is_some() { Step::Url } else { Step::Menu });
+                self.field = tried.unwrap_or_default();
                 self.said = Some(why);
                 reply
             }
@@ -383,8 +408,8 @@ impl Panel for FirstRun {
         self.paint(cx, area, buf);
     }
 
-    fn cursor(&self, area: Rect, model: &Model) -> Option<Position> {
-        self.caret(area, model)
+    fn cursor(&self, area: Rect, _model: &Model) -> Option<Position> {
+        self.caret(area)
     }
 }
 

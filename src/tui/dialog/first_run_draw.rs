@@ -8,6 +8,7 @@ use super::{FirstRun, Step};
 use crate::dialog::confirm;
 use crate::model::Model;
 use crate::panel::DrawCx;
+use crate::panel::rows::Rows;
 use crate::text::line::{Line, Look, Wrap};
 use crate::theme::Role;
 use crate::widget::edit::Edit;
@@ -15,12 +16,21 @@ use crate::widget::{draw, input};
 
 impl FirstRun {
     /// Words, list or field, what was said.
-    pub(super) fn parts(&self, area: Rect, model: &Model) -> [Rect; 3] {
+    pub(super) fn parts(&self, area: Rect) -> [Rect; 3] {
         let lines = |text: &str| confirm::wrap(text, usize::from(area.width)).len() as u16;
-        let words = lines(&self.words(model)).min(area.height);
+        let words = lines(&self.words()).min(area.height);
         let said = self.said.as_deref().map_or(1, lines).clamp(1, 4).min(area.height - words);
         let row = |y: u16, height: u16| Rect { y: area.y + y, height, ..area };
         [row(0, words), row(words, area.height - words - said), row(area.height - said, said)]
+    }
+
+    /// Rows that all of it needs.
+    pub(super) fn rows_needed(&self, columns: u16, model: &Model) -> u16 {
+        let lines = |text: &str| confirm::wrap(text, usize::from(columns)).len() as u16;
+        let said = self.said.as_deref().map_or(1, lines).clamp(1, 4);
+        let list = if self.writing() { 1 } else { Rows::height(self.list(model), columns) };
+        // A row between the list and what was said.
+        lines(&self.words()).saturating_add(list.max(3)).saturating_add(1 + said)
     }
 
     fn list(&self, model: &Model) -> Vec<Line> {
@@ -33,13 +43,13 @@ impl FirstRun {
     }
 
     pub(super) fn lay(&mut self, area: Rect, cx: &DrawCx<'_>) {
-        let [_, list, _] = self.parts(area, cx.model);
+        let [_, list, _] = self.parts(area);
         self.rows.set(self.list(cx.model), list);
     }
 
     pub(super) fn paint(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
-        let [words, list, said] = self.parts(area, cx.model);
-        for (n, row) in confirm::wrap(&self.words(cx.model), usize::from(words.width)).iter().enumerate() {
+        let [words, list, said] = self.parts(area);
+        for (n, row) in confirm::wrap(&self.words(), usize::from(words.width)).iter().enumerate() {
             let spot = Rect { y: words.y + n as u16, height: u16::from((n as u16) < words.height), ..words };
             draw::text(buf, spot, row, cx.theme.style(Role::Strong));
         }
@@ -57,8 +67,8 @@ impl FirstRun {
         }
     }
 
-    pub(super) fn caret(&self, area: Rect, model: &Model) -> Option<Position> {
-        let [_, list, _] = self.parts(area, model);
+    pub(super) fn caret(&self, area: Rect) -> Option<Position> {
+        let [_, list, _] = self.parts(area);
         if !self.writing() {
             return self.rows.cursor(list);
         }

@@ -33,12 +33,17 @@ fn a_key_is_masked_kept_and_the_prompt_stays() {
 #[test]
 fn a_server_needs_a_url_and_the_demo_model_nothing() {
     let mut r = opened();
-    r.run("2; type localhost; enter");
-    assert!(r.screen().contains("begins with http"), "{}", r.screen());
-    r.run("ctrl-u; type http://localhost:11434/v1; enter");
-    let server =
-        |t: &Task| matches!(t, Task::Connect(Connect::Server { url }, _) if url.ends_with("11434/v1"));
+    r.run("2; enter");
+    assert!(!r.tasks.iter().any(|t| matches!(t, Task::Connect(..))), "nothing is written");
+    r.run("type localhost:11434/v1; enter");
+    let server = |t: &Task| matches!(t, Task::Connect(Connect::Server { url }, _) if url == "http://localhost:11434/v1");
     assert!(r.tasks.iter().any(server));
+    // What was typed is there again to be mended.
+    let to = token(&r);
+    let refused: Result<Connected, String> = Err("nothing answers there".into());
+    r.msg(Msg::Job(to, Box::new(refused)));
+    assert!(r.screen().contains("> localhost:11434/v1"), "{}", r.screen());
+    assert!(r.screen().contains("nothing answers there"), "{}", r.screen());
     let mut r = opened();
     r.clear().run("3");
     let set = SessionCommand::SetModel { model: ModelRef("demo/demo".into()) };
@@ -224,14 +229,24 @@ fn what_is_typed_just_as_it_comes_is_no_answer() {
 }
 
 #[test]
-fn agent_programs_of_this_machine_are_named() {
+fn an_agent_program_of_this_machine_can_be_given_what_is_typed() {
     let mut r = Robot::new(80, 24);
     r.app.model.found_agents = vec!["claude".into(), "codex".into()];
-    r.push(Box::new(FirstRun::default()));
-    assert!(
-        r.words().contains("Agent programs on this machine (not used yet): claude, codex."),
-        "{}",
-        r.screen()
-    );
-    assert!(r.screen().contains("1 Paste a key"), "{}", r.screen());
+    r.run("type mend it").push(Box::new(FirstRun::default()));
+    assert!(r.screen().contains("4 Give the work to claude"), "{}", r.screen());
+    r.clear().run("5");
+    assert!(!r.screen().contains("set up a model"), "{}", r.screen());
+    assert!(r.screen().contains("/spawn @codex mend it"), "{}", r.screen());
+    assert!(r.commands().is_empty(), "the person sends it");
+}
+
+#[test]
+fn a_url_without_its_scheme_gets_one() {
+    for (typed, url) in [
+        ("127.0.0.1:8000", "http://127.0.0.1:8000"),
+        ("models.example.com/v1", "https://models.example.com/v1"),
+        ("http://models.example.com", "http://models.example.com"),
+    ] {
+        assert_eq!(with_scheme(typed), url);
+    }
 }

@@ -59,17 +59,18 @@ pub(crate) fn open(app: &App) -> Picker {
             && let Some(row) = fixed.iter_mut().find(|i| i.id.strip_prefix("action ") == Some(a.0))
         {
             row.detail = both(&row.detail, &name);
-            row.more = format!("{} {name} {}", row.more, c.help());
+            row.more = format!("{} {name} {} {}", row.more, c.help(), slash::others(c.name()));
             continue;
         }
         let mut item = Item::new(format!("slash {}", c.name()), c.help()).detail(name);
-        item.more = format!("/{} command", c.name());
+        item.more = format!("/{} command {}", c.name(), slash::others(c.name()));
         item.disabled = c.run("", &app.model).err().filter(|_| !needs_words(*c));
         fixed.push(item);
     }
     // What was used last comes first, below what waits for an answer.
     let recent = |i: &Item| app.keys.recent.iter().position(|r| *r == i.id).unwrap_or(usize::MAX);
-    fixed.sort_by_key(recent);
+    // What cannot be done now stands at the end, with its reason.
+    fixed.sort_by_key(|i| (i.disabled.is_some(), recent(i)));
     Picker::new(Everything {
         fixed,
         themes: app.themes.names(),

@@ -181,6 +181,10 @@ pub(crate) fn grammar(out: &str) {
     let mut rest = out;
     while let Some(i) = rest.find(|c: char| c.is_control()) {
         let tail = &rest[i..];
+        if let Some(more) = ["\r\n", "\x1b7", "\x1b8"].iter().find_map(|known| tail.strip_prefix(known)) {
+            rest = more;
+            continue;
+        }
         let body = tail.strip_prefix("\x1b[").unwrap_or_else(|| panic!("foreign control: {tail:.20?}"));
         let end = body.find(|c: char| ('\x40'..='\x7e').contains(&c)).expect("a whole sequence");
         let (params, last) = (&body[..end], &body[end..=end]);

@@ -141,16 +141,9 @@ const ALL: &[Slash] = &[
         },
     },
     Slash { name: "todo", help: "read the todo list; todo add TEXT, todo done NUMBER", run: todo },
-    Slash {
-        name: "agents",
-        help: "what the agents do",
-        run: |p, _| {
-            let lines: Vec<String> =
-                p.model.agents.iter().map(|a| format!("{}: {:?} {}", a.label, a.state, a.act)).collect();
-            p.say(&format!("Agents: {}\n{}", lines.len(), lines.join("\n")));
-            Ok(())
-        },
-    },
+    Slash { name: "agents", help: super::crew::HELP, run: super::crew::run },
+    Slash { name: "tell", help: super::crew::TELL, run: super::crew::tell },
+    Slash { name: "rewind", help: super::back::HELP, run: super::back::rewind },
     Slash { name: "workflow", help: super::flow::HELP, run: super::flow::run },
     Slash {
         name: "files",
@@ -282,7 +275,7 @@ fn submit(p: &mut Plain, text: &str, mode: SendMode) -> Result<(), String> {
 }
 
 /// A number from 1 to `len`, as an index.
-fn numbered(text: &str, len: usize) -> Result<usize, String> {
+pub(super) fn numbered(text: &str, len: usize) -> Result<usize, String> {
     match text.trim().parse::<usize>() {
         Ok(n) if (1..=len).contains(&n) => Ok(n - 1),
         _ if len == 0 => Err("there is no list yet".into()),
@@ -379,6 +372,9 @@ impl Plain {
         match ALL.iter().find(|s| s.name == name) {
             Some(s) => (s.run)(self, text.trim()),
             None => {
+                if let Some(done) = super::back::elsewhere(self, name, text.trim()) {
+                    return done;
+                }
                 let near = crate::keymap::nearest(name, ALL.iter().map(|s| s.name));
                 Err(format!("there is no command /{name}{near}"))
             }
@@ -426,7 +422,12 @@ impl Plain {
     }
 
     fn help(&mut self) {
-        let lines: Vec<String> = ALL.iter().map(|s| format!("/{}: {}", s.name, s.help)).collect();
+        let more = super::back::MORE.iter().filter_map(|name| crate::slash::find(name));
+        let more = more.map(|c| {
+            let usage = c.usage().trim_start_matches('/');
+            format!("/{}: {}{}{}", c.name(), usage, if usage.is_empty() { "" } else { ": " }, c.help())
+        });
+        let lines: Vec<String> = ALL.iter().map(|s| format!("/{}: {}", s.name, s.help)).chain(more).collect();
         self.say(&format!(
             "Type a message and Enter. !COMMAND runs a command and shares it, !!COMMAND keeps it private.\n{}",
             lines.join("\n")

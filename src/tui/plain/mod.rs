@@ -2,7 +2,9 @@
 //! choices, nothing is ever drawn twice. Everything can be reached by `/` commands.
 
 mod ask;
+mod back;
 mod command;
+mod crew;
 mod flow;
 mod leave;
 mod say;

@@ -231,6 +231,9 @@ impl Plain {
             StateEvent::GoalChanged { goal: Some(goal) } => {
                 self.say(&format!("{}.", crate::slash::goal::described(goal)));
             }
+            StateEvent::HeadMoved { draft: Some(draft), .. } => {
+                self.say(&format!("The conversation goes on before this message: {}", draft.text));
+            }
             StateEvent::ModelChanged { model, .. } => self.say(&format!("Model: {model}.")),
             StateEvent::QueueChanged { queue } if !queue.is_empty() => {
                 self.say(&format!("Waiting messages: {}.", queue.len()));
@@ -366,6 +369,7 @@ impl Plain {
                 }
             }
             ReplyEvent::ToolOutputReply { text, .. } => self.say(text),
+            ReplyEvent::RestorePreviewReply { preview, .. } => self.say(&super::back::preview(preview)),
             ReplyEvent::AsideReply { answer, .. } => self.say(&format!("On the side:\n{answer}")),
             ReplyEvent::DiffReply { path, diff } => self.say(&format!("Difference of {path}:\n{diff}")),
             ReplyEvent::ErrorReply { notice } => self.notice(notice),

@@ -8,7 +8,7 @@ use tiller_protocol::command::SessionCommand;
 use tiller_protocol::{CommandBody, ModelRef};
 
 use super::Plain;
-use crate::dialog::first_run::PROVIDERS;
+use crate::dialog::first_run::{PROVIDERS, with_scheme};
 use crate::effect::{Connect, Connected, Token};
 use crate::msg::Msg;
 
@@ -69,7 +69,9 @@ impl Plain {
         self.say(&format!("Set up a model. Type a number; /later leaves it.\n{}", lines.join("\n")));
         if !self.model.found_agents.is_empty() {
             let all = self.model.found_agents.join(", ");
-            self.say(&format!("Agent programs on this machine (not used yet): {all}."));
+            self.say(&format!(
+                "Agent programs on this machine: {all}. /later, then /spawn @NAME TASK, gives one work."
+            ));
         }
     }
 
@@ -118,10 +120,10 @@ impl Plain {
             }
             _ if line.starts_with(['/', '!']) => return false,
             Step::Menu | Step::Provider | Step::Model(_) => return self.setup_number(&step, text),
-            Step::Url if text.starts_with("http://") || text.starts_with("https://") => {
-                self.connect(Connect::Server { url: text.into() }, "Asking the server for its models");
+            Step::Url if !text.is_empty() => {
+                self.connect(Connect::Server { url: with_scheme(text) }, "Asking the server for its models");
             }
-            Step::Url => self.say("A URL begins with http:// or https://. /later leaves the set-up."),
+            Step::Url => self.say("Type the server's URL. /later leaves the set-up."),
             Step::Busy => self.hold(line),
         }
         true

@@ -7,6 +7,7 @@ mod budget;
 mod checkpoint;
 mod compact;
 mod compare;
+mod copy;
 pub(crate) mod goal;
 mod list;
 mod model;
@@ -66,16 +67,48 @@ pub fn exists(name: &str) -> bool {
     find(name).is_some()
 }
 
-/// By its exact name.
-pub(crate) fn find(name: &str) -> Option<&'static dyn SlashCommand> {
-    all().iter().copied().find(|c| c.name() == name)
+/// Names that fingers know from elsewhere, and ours. They work, and are not listed.
+const ELSEWHERE: &[(&str, &str)] = &[
+    ("approvals", "permissions"),
+    ("clear", "new"),
+    ("config", "settings"),
+    ("exit", "quit"),
+    ("fork", "branch"),
+    ("hotkeys", "help"),
+    ("login", "setup"),
+    ("mode", "permissions"),
+    ("reset", "new"),
+    ("resume", "sessions"),
+    ("todos", "todo"),
+    ("usage", "cost"),
+];
+
+/// Names elsewhere of our command `name`, for searches.
+pub(crate) fn others(name: &str) -> String {
+    let all = ELSEWHERE.iter().filter(|(_, ours)| *ours == name).map(|(other, _)| format!("/{other}"));
+    all.collect::<Vec<_>>().join(" ")
 }
 
-/// Those that begin with `word`, then those that contain it.
+/// By its exact name, or one of [`ELSEWHERE`].
+pub(crate) fn find(name: &str) -> Option<&'static dyn SlashCommand> {
+    let ours = ELSEWHERE.iter().find(|(other, _)| *other == name).map_or(name, |(_, ours)| *ours);
+    all().iter().copied().find(|c| c.name() == ours)
+}
+
+/// Those that begin with `word`, then those that another name leads to, then those that contain it.
 pub(crate) fn matching(word: &str) -> Vec<&'static dyn SlashCommand> {
-    let mut first: Vec<_> = all().iter().copied().filter(|c| c.name().starts_with(word)).collect();
-    first.extend(all().iter().copied().filter(|c| !c.name().starts_with(word) && c.name().contains(word)));
-    first
+    let elsewhere = |c: &dyn SlashCommand| {
+        ELSEWHERE.iter().any(|(other, ours)| *ours == c.name() && other.starts_with(word))
+    };
+    let rank = |c: &dyn SlashCommand| match c.name() {
+        n if n.starts_with(word) => Some(0),
+        _ if elsewhere(c) => Some(1),
+        n if n.contains(word) => Some(2),
+        _ => None,
+    };
+    let mut found: Vec<_> = all().iter().filter_map(|c| Some((rank(*c)?, *c))).collect();
+    found.sort_by_key(|(rank, _)| *rank);
+    found.into_iter().map(|(_, c)| c).collect()
 }
 
 /// The sentence for a name that is none, with the nearest one.
@@ -130,6 +163,15 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn names_from_elsewhere_lead_to_ours() {
+        for (other, ours) in ELSEWHERE {
+            assert!(all().iter().all(|c| c.name() != *other), "/{other} is one of ours by now");
+            assert_eq!(find(other).map(|c| c.name()), Some(*ours));
+        }
+        assert_eq!(matching("clea").iter().map(|c| c.name()).collect::<Vec<_>>(), ["new"]);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use tiller_protocol::{AgentId, AgentState, AgentView, ChildView, Cost, Receipt, 
 
 use super::What;
 use crate::header::{goal, money, short};
-use crate::model::conversation::{Body, State, ToolCell};
+use crate::model::conversation::{Body, Cell, State, ToolCell};
 use crate::model::{Model, Process};
 use crate::panel::rows::lasting;
 use crate::panel::sides::Right;
@@ -272,7 +272,7 @@ impl<'a> Tree<'a> {
             (files, Role::Dim),
             (who, Role::Dim),
         ];
-        row(depth * 2, &name(model, a), &right, act(a), columns)
+        row(depth * 2, &name(model, a), &right, act(model, a), columns)
     }
 }
 
@@ -361,7 +361,13 @@ fn receipt(model: &Model, a: &AgentView) -> (String, Role) {
 }
 
 /// What it does now; when it has ended, what came out.
-fn act(a: &AgentView) -> &str {
+fn act<'a>(model: &'a Model, a: &'a AgentView) -> &'a str {
+    // Of the one on the screen it is seen what streams.
+    let shown = model.shown.as_ref().map_or(a.id.is_main(), |id| *id == a.id);
+    let words = |c: &Cell| c.open && matches!(c.body, Body::Reply { .. });
+    if a.act == "thinking" && shown && model.conversation.cells().back().is_some_and(words) {
+        return "writing";
+    }
     let Some(child) = a.child.as_deref() else { return &a.act };
     match ended(a.state) {
         true if child.result.is_empty() => &child.task,

@@ -78,14 +78,17 @@ pub(super) fn draw(c: &Composer, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) 
     let label = |ch| labels.get(ch);
     let rows = c.content.edit.rows(usize::from(at.width.max(1)), &label);
     let first = first_row(c, &rows, usize::from(at.height));
+    let chosen = c.vim.as_ref().and_then(|v| v.selected(&c.content.edit));
     for (y, row) in rows.iter().skip(first).take(usize::from(at.height)).enumerate() {
         let mut line = Rect { y: at.y + short(y), height: 1, ..at };
         let text = &c.content.edit.text()[row.clone()];
-        if text.bytes().all(|b| matches!(b, b' '..=b'~')) {
+        if chosen.is_none() && text.bytes().all(|b| matches!(b, b' '..=b'~')) {
             buf.set_stringn(line.x, line.y, text, usize::from(line.width), style);
             continue;
         }
-        for g in text.graphemes(true) {
+        for (byte, g) in text.grapheme_indices(true) {
+            let on = chosen.as_ref().is_some_and(|r| r.contains(&(row.start + byte)));
+            let style = if on { cx.theme.style(Role::Selection) } else { style };
             let chip = g.chars().next().filter(|ch| chip_number(*ch).is_some()).and_then(label);
             match chip {
                 Some(l) => draw::text(buf, line, &l, cx.theme.style(Role::Accent)),

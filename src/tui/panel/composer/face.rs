@@ -53,6 +53,7 @@ impl Panel for Composer {
     fn title(&self, model: &Model) -> String {
         let to = model.shown.as_ref().map_or(String::new(), |a| format!(" to {}", model.name_of(a)));
         let state = match (self.vim.as_ref().map(|v| v.mode), &self.aside) {
+            _ if self.vim.as_ref().is_some_and(|v| v.selected(&self.content.edit).is_some()) => " (visual)",
             (Some(Mode::Normal), _) => " (normal)",
             (_, Some(_)) => " (a draft is put aside)",
             _ => "",
@@ -154,9 +155,16 @@ impl Panel for Composer {
         }
     }
 
-    fn key(&mut self, key: &KeyEvent, _model: &Model) -> Reply {
+    fn key(&mut self, key: &KeyEvent, model: &Model) -> Reply {
         let Some(c) = Chord::of(key).text() else { return Reply::Ignored };
         if let Some(v) = self.vim.as_mut().filter(|v| v.mode == Mode::Normal) {
+            // Beyond the first and the last line is what was written earlier, as in a shell.
+            let (before, behind) = self.content.edit.text().split_at(self.content.edit.caret());
+            match c {
+                'k' if !v.pending() && !before.contains('\n') => return self.up(model),
+                'j' if !v.pending() && !behind.contains('\n') => return self.down(),
+                _ => {}
+            }
             if matches!(key.code, KeyCode::Char(_)) {
                 v.key(c, &mut self.content.edit);
             }
@@ -211,6 +219,13 @@ impl Panel for Composer {
             Ok(Recall::Keep(message)) => {
                 self.history.push(message);
                 Reply::done()
+            }
+            Ok(Recall::Before(words)) => {
+                let behind = self.content.edit.caret() + words.len();
+                self.content.edit.set_caret(0);
+                self.content.edit.insert(&words);
+                self.content.edit.set_caret(behind);
+                self.look()
             }
             Err(_) => Reply::Ignored,
         }
@@ -287,6 +302,8 @@ impl Panel for Composer {
         if self.content.is_blank() {
             let mut all = Vec::new();
             if recall::waiting(model).next().is_some() {
+                // After a stop they wait for the person.
+                all.extend((!model.running).then(|| Hint::as_("composer.send", "send queued")));
                 all.push(Hint::as_("composer.up", "edit queued"));
                 // Where there is little room, what Escape does is more important.
                 all.extend((model.screen.0 >= 100).then_some(Hint::of("queue.open")));
@@ -316,6 +333,7 @@ impl Panel for Composer {
         let blank = self.content.is_blank();
         match action.0 {
             "composer.now" | "composer.queue" if !model.running => Some("no turn runs".into()),
+            "composer.send" if blank && recall::waiting(model).next().is_some() => None,
             "composer.now" | "composer.queue" | "composer.clear" | "composer.send" if blank => {
                 Some("nothing is written".into())
             }

@@ -15,7 +15,7 @@ use std::collections::VecDeque;
 use std::path::PathBuf;
 
 use tiller_config::schema::EnterWhileRunning;
-use tiller_protocol::command::Query;
+use tiller_protocol::command::{Query, QueueCommand};
 use tiller_protocol::{CommandBody, Message, Notice, NoticeKind, SendMode, WorkflowFile};
 
 use self::content::Content;
@@ -31,6 +31,7 @@ use crate::action::ActionSpec;
 use crate::effect::{Effect, External, Token};
 use crate::model::Model;
 use crate::panel::Reply;
+use crate::slash;
 
 /// What the composer can do, besides the `edit.*` actions of every text field.
 pub const ACTIONS: &[ActionSpec] = &[
@@ -180,7 +181,8 @@ impl Composer {
         let other = |p: &Popup| p.current().is_some_and(|r| r.name != p.word);
         let begun = |p: &Popup| match p.kind {
             Kind::Mention => true,
-            Kind::Slash => other(p),
+            // A name that is whole stands for itself, also when it is one of another program's.
+            Kind::Slash => other(p) && (p.moved || !slash::exists(&p.word)),
             // Without a word the command stands for itself, unless a row was gone to.
             Kind::Workflow => (p.moved || !p.word.is_empty()) && other(p),
         };
@@ -194,6 +196,11 @@ impl Composer {
             self.content.edit.delete_back();
             self.content.edit.insert("\n");
             return self.look();
+        }
+        // After a stop, what waits goes out with the next message, or by an Enter alone.
+        if let Some(q) = recall::waiting(model).next().filter(|_| self.content.is_blank() && !model.running) {
+            let go = QueueCommand::Mode { id: q.id, mode: SendMode::Now };
+            return Reply::with(Effect::Send(CommandBody::Queue(go)));
         }
         self.send(if model.running { running_modes(model).0 } else { SendMode::Steer }, model)
     }

@@ -21,6 +21,8 @@ pub enum Recall {
     Take(QueueId),
     /// Keep this text among the earlier prompts.
     Keep(Message),
+    /// Put these words before what is written.
+    Before(String),
 }
 
 /// A message that is on its way back. Its text appears only when the engine has said that it waits no

@@ -5,6 +5,9 @@
 
 use std::ops::Range;
 
+#[path = "visual.rs"]
+mod visual;
+
 use super::moves::{
     Motion, clamp, class_at, find, first_word, last_letter, line_end, line_start, lines, next_word, object,
     vertical, with_newline, word_end, word_start,
@@ -34,10 +37,15 @@ struct Pending {
 pub(crate) struct Vim {
     pub mode: Mode,
     pending: Pending,
+    /// The other end of what is selected, and whether whole lines are.
+    visual: Option<(usize, bool)>,
     /// Keys of the command being typed, and of the last change, for `.`.
     keys: Vec<char>,
     last: Vec<char>,
-    /// Text typed since insert mode began by a change, for `.`.
+    /// Where insert mode was gone into by a command: the text then, and the caret in it.
+    began: Option<(String, usize)>,
+    /// What was typed there, for `.`.
+    typed: String,
     find: Option<(char, char)>,
     register: String,
     linewise: bool,
@@ -49,9 +57,15 @@ impl Vim {
     pub(crate) fn escape(&mut self, b: &mut Edit) -> bool {
         let pending = self.pending();
         self.pending = Pending::default();
+        self.visual = None;
         self.keys.clear();
         if self.mode == Mode::Insert {
             self.mode = Mode::Normal;
+            if let Some((before, at)) = self.began.take() {
+                let (head, tail) = before.split_at(at);
+                let typed = b.text().strip_prefix(head).and_then(|t| t.strip_suffix(tail));
+                self.typed = typed.unwrap_or_default().to_owned();
+            }
             if b.caret() > line_start(b, b.caret()) {
                 b.left();
             }
@@ -60,9 +74,12 @@ impl Vim {
         pending
     }
 
-    /// A command is begun.
+    /// A command is begun, or something is selected.
     pub(crate) fn pending(&self) -> bool {
-        self.pending.operator.is_some() || self.pending.prefix.is_some() || self.pending.count.is_some()
+        self.visual.is_some()
+            || self.pending.operator.is_some()
+            || self.pending.prefix.is_some()
+            || self.pending.count.is_some()
     }
 
     /// A key in normal mode. Never types.
@@ -74,6 +91,9 @@ impl Vim {
             self.keys.clear();
             if self.mode == Mode::Normal {
                 clamp(b);
+            } else if !self.replaying {
+                self.began = Some((b.text().to_owned(), b.caret()));
+                self.typed.clear();
             }
         }
     }
@@ -88,10 +108,17 @@ impl Vim {
             self.pending.count = Some((self.pending.count.unwrap_or(0) * 10 + d).min(9999));
             return false;
         }
+        if self.visual.is_some() {
+            return self.select(c, b);
+        }
         match c {
             'g' | 'r' | 'f' | 't' | 'F' | 'T' => {
                 self.pending.prefix = Some(c);
                 false
+            }
+            'v' | 'V' => {
+                self.visual = Some((b.caret(), c == 'V'));
+                true
             }
             'i' | 'a' if self.pending.operator.is_some() => {
                 self.pending.prefix = Some(c);
@@ -193,8 +220,11 @@ impl Vim {
                 }
             }
             'i' | 'a' => {
-                if let (Some((op, _)), Some(range)) = (self.pending.operator, object(b, prefix == 'a', c)) {
-                    self.operate(op, range, false, b);
+                let range = object(b, prefix == 'a', c);
+                match (self.pending.operator, range) {
+                    (Some((op, _)), Some(range)) => self.operate(op, range, false, b),
+                    (None, Some(range)) if !range.is_empty() => self.select_all(range, b),
+                    _ => {}
                 }
             }
             _ => {}
@@ -246,7 +276,10 @@ impl Vim {
         let at = b.caret();
         let n = self.count();
         let right = |b: &Edit| (0..n).fold(at, |at, _| if at < line_end(b, at) { b.after(at) } else { at });
-        let insert = |v: &mut Self| v.mode = Mode::Insert;
+        let insert = |v: &mut Self| {
+            v.changed();
+            v.mode = Mode::Insert;
+        };
         match c {
             'i' => insert(self),
             'a' => {
@@ -264,13 +297,11 @@ impl Vim {
                 insert(self);
             }
             'o' => {
-                self.changed();
                 b.end();
                 b.insert("\n");
                 insert(self);
             }
             'O' => {
-                self.changed();
                 b.home();
                 b.insert("\n");
                 b.left();
@@ -329,6 +360,10 @@ impl Vim {
                 self.pending = Pending::default();
                 for k in keys {
                     self.key(k, b);
+                }
+                if self.mode == Mode::Insert {
+                    b.insert(&self.typed);
+                    self.escape(b);
                 }
                 self.replaying = false;
             }

@@ -62,6 +62,16 @@ const TABLE: &[(&str, &str, &str, char)] = &[
     ("|abc", "xu", "|abc", 'N'),
     ("ab\n|cd", "k", "|ab\ncd", 'N'),
     ("a|b\ncd", "j", "ab\nc|d", 'N'),
+    ("|one two", "ved", "| two", 'N'),
+    ("|one two", "vwc", "|wo", 'I'),
+    ("one t|wo", "vbd", "one |o", 'N'),
+    ("a\n|b\nc", "Vd", "a\n|c", 'N'),
+    ("|a\nb\nc", "Vjd", "|c", 'N'),
+    ("f(a, |b)", "vi(d", "f(|)", 'N'),
+    ("|one two", "viwU", "|ONE two", 'N'),
+    ("|one two", "veohd", "| two", 'N'),
+    ("|one two", "yiwwviwp", "one on|e", 'N'),
+    ("|one two", "vev", "on|e two", 'N'),
     ("|one", "Z", "|one", 'N'),
 ];
 
@@ -91,6 +101,26 @@ fn conforms() {
 }
 
 #[test]
+fn a_change_is_repeated_with_what_was_typed() {
+    // Keys, what is typed, the text after one more `.` at the next word.
+    for (keys, typed, next, after) in [
+        ("cw", "x", "w", "x x three"),
+        ("ciw", "four", "w", "four four three"),
+        ("i", "a", "w", "aone atwo three"),
+        ("A", "!", "0", "one two three!!"),
+        ("s", "XY", "w", "XYne XYwo three"),
+    ] {
+        let (mut v, mut b) = run("|one two three", keys);
+        b.insert(typed);
+        v.escape(&mut b);
+        for k in next.chars().chain(['.']) {
+            v.key(k, &mut b);
+        }
+        assert_eq!((b.text(), v.mode), (after, Mode::Normal), "{keys}");
+    }
+}
+
+#[test]
 fn escape_goes_to_normal_then_lets_the_ladder_have_it() {
     let mut b = Edit::default();
     b.insert("abc");
@@ -104,7 +134,7 @@ fn escape_goes_to_normal_then_lets_the_ladder_have_it() {
 
 proptest! {
     #[test]
-    fn no_key_breaks_it(text in "[ab (\"\n\u{e9}\u{65e5}]{0,20}", keys in "[hjklwbeWBE0^$dcyxXDCsSpPJ~uiaIAoOrftFTgG;,.3\"(]{0,30}") {
+    fn no_key_breaks_it(text in "[ab (\"\n\u{e9}\u{65e5}]{0,20}", keys in "[hjklwbeWBE0^$dcyxXDCsSpPJ~uiaIAoOrftFTgGvVU;,.3\"(]{0,30}") {
         let (_, b) = run(&text, &keys);
         prop_assert!(b.text().is_char_boundary(b.caret()));
     }

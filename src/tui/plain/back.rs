@@ -1,0 +1,94 @@
+//! Going back to an earlier message, and the commands of the full screen that need none.
+
+use tiller_protocol::command::{Query, SessionCommand};
+use tiller_protocol::restore::{RestorePreview, RestoreWhat};
+use tiller_protocol::{CommandBody, EntryId, Origin};
+
+use super::Plain;
+use crate::effect::Effect;
+use crate::model::conversation::Body;
+use crate::slash;
+
+/// Shown in the list of commands.
+pub(super) const HELP: &str =
+    "messages to go back to; rewind NUMBER: what that would do; rewind NUMBER files, talk or both: do it";
+
+/// Commands of the full screen that are worth naming here; the others work as well, if they can.
+pub(super) const MORE: &[&str] = &["branch", "checkpoint", "goal", "plan", "redo", "spawn", "undo"];
+
+/// `/rewind`.
+pub(super) fn rewind(p: &mut Plain, text: &str) -> Result<(), String> {
+    let all = messages(p);
+    let (number, what) = text.split_once(' ').unwrap_or((text, ""));
+    if number.is_empty() {
+        let lines: Vec<String> =
+            all.iter().enumerate().map(|(i, (_, t))| format!("{}: {t}", i + 1)).collect();
+        p.say(&format!("Messages: {}\n{}", lines.len(), lines.join("\n")));
+        return Ok(());
+    }
+    let entry = super::command::numbered(number, all.len()).map(|i| all[i].0)?;
+    let what = match what.trim() {
+        "" => {
+            p.send(CommandBody::Query(Query::RestorePreview { entry }));
+            return Ok(());
+        }
+        "files" => RestoreWhat::Files,
+        "talk" => RestoreWhat::Talk,
+        "both" => RestoreWhat::Both,
+        _ => return Err("files, talk or both is needed behind the number".into()),
+    };
+    let (keep, force, parts) = (Vec::new(), Vec::new(), Vec::new());
+    p.send(CommandBody::Session(SessionCommand::Restore { entry, what, keep, force, parts }));
+    Ok(())
+}
+
+/// The person's messages, oldest first, each in one line.
+fn messages(p: &Plain) -> Vec<(EntryId, String)> {
+    let line = |text: &str| text.lines().next().unwrap_or_default().chars().take(80).collect::<String>();
+    let cells = p.model.conversation.cells().iter();
+    cells
+        .filter_map(|c| match &c.body {
+            Body::User { text, origin: Origin::Prompt } => Some((c.entry?, line(text))),
+            _ => None,
+        })
+        .collect()
+}
+
+/// What going back would do, read out.
+pub(super) fn preview(v: &RestorePreview) -> String {
+    let mut lines =
+        vec![format!("Going back to \"{}\" would change {} files.", v.title, v.files.len() + v.more)];
+    for f in &v.files {
+        let stays = f.conflict.as_ref().map_or_else(String::new, |why| format!(", but stays: {why}"));
+        lines.push(format!("{}: plus {} minus {}{stays}", f.path, f.added, f.removed));
+    }
+    lines.extend(v.left.iter().map(|l| format!("Stays in any case: {l}")));
+    lines.extend(v.notes.iter().cloned());
+    lines.push("/rewind NUMBER files, talk or both does it. /undo takes it back.".into());
+    lines.join("\n")
+}
+
+/// A command of the full screen, when all that it does can be done in lines.
+pub(super) fn elsewhere(p: &mut Plain, name: &str, text: &str) -> Option<Result<(), String>> {
+    let command = slash::find(name)?;
+    let effects = match command.run(text, &p.model) {
+        Ok(effects) => effects,
+        Err(why) => return Some(Err(why.trim_end_matches('.').to_owned())),
+    };
+    let fits = |e: &Effect| match e {
+        Effect::Send(_) | Effect::Toast(_) => true,
+        Effect::Act(a) => a.0 == "global.quit",
+        _ => false,
+    };
+    if effects.is_empty() || !effects.iter().all(fits) {
+        return Some(Err(format!("/{} needs the full screen", command.name())));
+    }
+    for e in effects {
+        match e {
+            Effect::Send(body) => p.send(body),
+            Effect::Toast(n) => p.notice(&n),
+            _ => p.quit(),
+        }
+    }
+    Some(Ok(()))
+}

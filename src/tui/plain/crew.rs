@@ -1,0 +1,65 @@
+//! Agents by words: who there is, and what a person may do to one.
+
+use tiller_protocol::command::TurnCommand;
+use tiller_protocol::{AgentCommand, AgentId, Command, CommandBody, CommandId, Message, SendMode};
+
+use super::Plain;
+
+/// Shown in the list of commands.
+pub(super) const HELP: &str = "what the agents do; agents pause, resume, stop, retry or background NAME (a1)";
+pub(super) const TELL: &str = "tell NAME TEXT: a message to an agent";
+
+/// Does what the rest of the line says.
+pub(super) fn run(p: &mut Plain, text: &str) -> Result<(), String> {
+    let (verb, name) = text.split_once(' ').unwrap_or((text, ""));
+    if verb.is_empty() {
+        let lines: Vec<String> = p
+            .model
+            .agents
+            .iter()
+            .map(|a| {
+                format!("{}: {} {}", p.model.name_of(&a.id), a.state.word(), a.act).trim_end().to_owned()
+            })
+            .collect();
+        p.say(&format!("Agents: {}\n{}", lines.len(), lines.join("\n")));
+        return Ok(());
+    }
+    let id = named(p, name)?;
+    let command = match verb {
+        "pause" => AgentCommand::Pause { id },
+        "resume" => AgentCommand::Resume { id },
+        "stop" => AgentCommand::Cancel { id, subtree: true },
+        "retry" => AgentCommand::Retry { id, note: None },
+        "background" => AgentCommand::Background { id },
+        _ => return Err("pause, resume, stop, retry or background is needed".into()),
+    };
+    p.send(CommandBody::Agent(command));
+    Ok(())
+}
+
+/// A message to one of them; it says itself when it is delivered.
+pub(super) fn tell(p: &mut Plain, text: &str) -> Result<(), String> {
+    let (name, words) = text.split_once(' ').unwrap_or((text, ""));
+    let id = named(p, name)?;
+    if words.trim().is_empty() {
+        return Err("a text is needed".into());
+    }
+    let message = Message::text(words.trim());
+    p.next += 1;
+    let body = CommandBody::Turn(TurnCommand::Submit { message, mode: SendMode::Steer });
+    p.outbox.push_back(Command { agent: Some(id), ..Command::new(CommandId(p.next), body) });
+    Ok(())
+}
+
+fn named(p: &Plain, name: &str) -> Result<AgentId, String> {
+    let children = || p.model.agents.iter().filter(|a| !a.id.is_main());
+    let found =
+        children().find(|a| a.id.name() == name.trim() || a.label == name.trim()).map(|a| a.id.clone());
+    found.ok_or_else(|| {
+        let names: Vec<&str> = children().map(|a| a.id.name()).collect();
+        match names.is_empty() {
+            true => "there are no agents".into(),
+            false => format!("the name of an agent is needed: {}", names.join(", ")),
+        }
+    })
+}
