@@ -217,7 +217,7 @@ impl Panel for ConversationPanel {
         env.columns = usize::from(area.width).max(1);
         env.rows = usize::from(area.height).saturating_sub(usize::from(self.search.is_some()));
         env.measure = usize::from(cx.model.ui.measure).max(20);
-        env.beside = area.width + BORDERS < cx.model.screen.0 && !cx.model.sides;
+        env.leaps = cx.model.running && area.width + BORDERS < cx.model.screen.0 && !cx.model.sides;
         env.ascii = cx.ascii;
         env.now = cx.now;
         env.unfold_key = cx.key("conversation.unfold");

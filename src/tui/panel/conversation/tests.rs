@@ -190,9 +190,22 @@ fn a_full_window_moves_by_several_rows_at_once_and_shows_all_that_comes() {
     r.run("ctrl-end");
     let (down, free) = place_of_text(&mut r, rows);
     assert!(free == 0 && up != down, "{}", r.screen());
-    // Another size fills the window as well.
+    // Another size fills the window as well, and so does the end of the turn.
     send(&mut r, s.event(EventBody::Turn(TurnEvent::TextDelta { text: "\nmore\n\nand more\n".into() })));
-    r.size(110, 30);
+    r.size(120, 30);
+    assert_eq!(place_of_text(&mut r, 25).1, 0, "{}", r.screen());
+    for n in 0..3 {
+        send(&mut r, s.event(EventBody::Turn(TurnEvent::TextDelta { text: format!("\nend {n}\n") })));
+    }
+    assert!(place_of_text(&mut r, 25).1 > 0, "{}", r.screen());
+    let end = TurnEvent::TurnFinished {
+        status: tiller_protocol::event::TurnStatus::Done,
+        text: String::new(),
+        usage: tiller_protocol::Usage::default(),
+        cost_usd: None,
+        error: None,
+    };
+    send(&mut r, s.event(EventBody::Turn(end)));
     assert_eq!(place_of_text(&mut r, 25).1, 0, "{}", r.screen());
 }
 

@@ -53,8 +53,8 @@ pub struct Env {
     pub columns: usize,
     pub rows: usize,
     pub measure: usize,
-    /// Something stands beside it that a move of whole lines would take along.
-    pub beside: bool,
+    /// More is coming, and something stands beside it that a move of whole lines would take along.
+    pub leaps: bool,
     pub ascii: bool,
     pub now: Time,
     pub unfold_key: String,
@@ -67,7 +67,7 @@ impl Default for Env {
             columns: 80,
             rows: 20,
             measure: 100,
-            beside: false,
+            leaps: false,
             ascii: false,
             now: Time(0),
             unfold_key: String::new(),

@@ -1,6 +1,6 @@
 //! Following the end. Terminals move whole lines cheaply. Where something stands beside the text, most must be sent
-//! the page anew for each row; there a full window moves by several rows at once, and what comes next goes into the
-//! rows that are free then.
+//! the page anew for each row; there a full window moves by several rows at once while a turn runs, and what comes
+//! next goes into the rows that are free then. At rest the window is full.
 
 use super::{Scroll, Viewport};
 use crate::model::conversation::Conversation;
@@ -22,7 +22,7 @@ impl Viewport {
     /// The top row while the end is followed: the same as before as long as the end is visible.
     pub(super) fn following(&mut self, conv: &Conversation) -> (usize, usize) {
         let rows = self.env.rows;
-        let free = if self.env.beside { rows.div_ceil(PART).saturating_sub(1) } else { 0 };
+        let free = if self.env.leaps { rows.div_ceil(PART).saturating_sub(1) } else { 0 };
         let held = self.held.filter(|h| h.size == (self.env.columns, rows));
         let mut below = rows;
         if let Some((held, index)) = held.and_then(|h| Some((h, conv.find(h.key)?))) {
