@@ -87,6 +87,6 @@ mod view;
 mod watchers;
 pub mod widget;
 mod wish;
-mod zone;
+pub mod zone;
 
 pub use ui::{Exit, Ui, UiError, UiOptions, UiSender};
