@@ -155,9 +155,11 @@ pub(crate) fn written(part: &Part) -> Vec<Word> {
         | "code" | "crudini" | "gio" | "trash" | "trash-put" | "rename" | "mmv" | "dos2unix" | "unix2dos"
         | "gunzip" | "gzip" | "xz" | "bzip2" | "zstd" | "setfattr" | "attr" | "fallocate" | "sqlite3"
         | "visudo" | "sudoedit" => all(),
+        // A link is a way to what it names.
+        "cp" if args.iter().any(|w| links(&w.text)) => all(),
         "cp" | "install" | "rsync" | "scp" | "gcp" | "ditto" => last(),
         "sort" => valued(args, 'o', "output"),
-        "uniq" => operands.get(1).map(|w| (*w).clone()).into_iter().collect(),
+        "uniq" | "xxd" => operands.get(1).map(|w| (*w).clone()).into_iter().collect(),
         "dd" => args.iter().filter_map(|w| tail(w, "of=")).collect(),
         "sed" | "gsed" | "perl" | "ruby" => {
             let in_place = args.iter().any(|w| {
@@ -170,7 +172,13 @@ pub(crate) fn written(part: &Part) -> Vec<Word> {
             });
             if in_place { all() } else { sed_writes(args) }
         }
+        "gawk" | "awk" if args.iter().any(|w| w.text.contains("inplace")) => all(),
         "awk" | "gawk" | "mawk" | "nawk" => code_writes(args),
+        "openssl" => args
+            .windows(2)
+            .filter(|w| matches!(w[0].text.as_str(), "-out" | "-keyout" | "-sigfile" | "-writerand"))
+            .map(|w| w[1].clone())
+            .collect(),
         "curl" => {
             let mut out = valued(args, 'o', "output");
             out.extend(valued(args, 'D', "dump-header"));
@@ -188,11 +196,19 @@ pub(crate) fn written(part: &Part) -> Vec<Word> {
         "tar" | "gtar" | "bsdtar" => {
             let mut out = valued(args, 'C', "directory");
             out.extend(valued(args, 'f', "file"));
+            out.extend(old_style(args));
+            // What is taken out of an archive may be named.
+            if args.iter().any(|w| w.text.starts_with("--ext") || w.text.starts_with("--get"))
+                || args.first().is_some_and(|w| !w.text.starts_with("--") && w.text.contains('x'))
+            {
+                out.extend(all());
+            }
             out
         }
-        "unzip" | "7z" | "unrar" => valued(args, 'd', ""),
-        "tree" | "gcc" | "cc" | "clang" | "ld" | "rustc" | "go" | "xxd" | "base64" | "openssl" | "pandoc"
-        | "ffmpeg" | "gpg" | "tsc" | "javac" => valued(args, 'o', "output"),
+        "7z" | "7za" | "7zr" => valued(args, 'o', ""),
+        "unzip" | "unrar" => valued(args, 'd', ""),
+        "tree" | "gcc" | "cc" | "clang" | "ld" | "rustc" | "go" | "base64" | "pandoc" | "ffmpeg" | "gpg"
+        | "tsc" | "javac" => valued(args, 'o', "output"),
         "git" => git_writes(args),
         "find" | "gfind" => {
             let mut out = Vec::new();
@@ -200,8 +216,11 @@ pub(crate) fn written(part: &Part) -> Vec<Word> {
                 if matches!(w.text.as_str(), "-fprint" | "-fprintf" | "-fprint0" | "-fls") {
                     out.extend(args.get(i + 1).cloned());
                 }
-                if w.text == "-delete" {
-                    out.extend(args.iter().take_while(|w| !w.text.starts_with('-')).cloned());
+                if w.text == "-delete"
+                    || (w.text.starts_with("-exec") || w.text.starts_with("-ok"))
+                        && writes_names(part, &args[i + 1..])
+                {
+                    out.extend(args.iter().take_while(|w| !w.text.starts_with(['-', '(', '!'])).cloned());
                 }
             }
             out
@@ -235,6 +254,67 @@ pub(crate) fn written(part: &Part) -> Vec<Word> {
         }
     }
     out
+}
+
+/// Whether what `find -exec` runs writes the names that it is given.
+fn writes_names(find: &Part, after: &[Word]) -> bool {
+    let argv: Vec<Word> =
+        after.iter().take_while(|w| !matches!(w.text.as_str(), ";" | "+")).cloned().collect();
+    let inner = Part { argv, ..find.clone() };
+    !matches!(inner.base().as_str(), "find" | "gfind")
+        && written(&inner).iter().any(|w| w.text.contains("{}"))
+}
+
+/// Values of letters in the first word of tar, which needs no dash: `tar xfC a.tar folder`.
+fn old_style(args: &[Word]) -> Vec<Word> {
+    let Some((first, rest)) = args.split_first().filter(|(w, _)| !w.text.starts_with('-')) else {
+        return vec![];
+    };
+    let valued = first.text.chars().filter(|c| "fCbTXKNVgFIL".contains(*c));
+    valued.zip(rest).filter(|(c, _)| matches!(c, 'f' | 'C')).map(|(_, w)| w.clone()).collect()
+}
+
+/// `-l`, `-s`, `--link` and `--symbolic-link` of cp.
+fn links(option: &str) -> bool {
+    match option.strip_prefix("--") {
+        Some(long) => long.len() > 1 && ("link".starts_with(long) || "symbolic-link".starts_with(long)),
+        None => option.starts_with('-') && option.contains(['l', 's']),
+    }
+}
+
+/// Names in quotes in code that looks as if it wrote: `open('x', 'w')`, `:w x`.
+pub(crate) fn named_in_code(part: &Part) -> Vec<Word> {
+    const WRITES: &[&str] = &[
+        "'w", "\"w", "'a", "\"a", "write", "append", "unlink", "remove", "rename", "chmod", "link", "mkdir",
+        "copy", "move", "replace", "touch", "system", "exec", "spawn", "popen", ">", "rm",
+    ];
+    if !crate::shell::takes_code(&part.base()) {
+        return vec![];
+    }
+    let mut out = Vec::new();
+    for code in part.args().iter().chain(&part.stdin).map(|w| w.text.as_str()) {
+        if WRITES.iter().any(|w| code.contains(w)) {
+            out.extend(quoted(code).map(Word::fixed));
+        }
+        // `:w file` of an editor.
+        if let Some((command, file)) = code.trim_start_matches(['+', ':']).split_once(' ')
+            && matches!(
+                command.trim_end_matches('!'),
+                "w" | "wq" | "write" | "sav" | "saveas" | "up" | "update"
+            )
+        {
+            out.push(Word::fixed(file.trim()));
+        }
+    }
+    out
+}
+
+/// What stands in quotes in code.
+pub(crate) fn quoted(code: &str) -> impl Iterator<Item = &str> {
+    code.split(['\'', '"', '`'])
+        .skip(1)
+        .step_by(2)
+        .filter(|t| !t.is_empty() && !t.contains(char::is_whitespace))
 }
 
 fn tail(word: &Word, start: &str) -> Option<Word> {

@@ -21,6 +21,7 @@ mod wrappers;
 pub use guard::{MAX_CHARS, MAX_PARTS, invisibles};
 pub use name::{base_name, program_name};
 pub(crate) use run_options::runs_other;
+pub(crate) use runners::takes_code;
 pub(crate) use spell::is_quiet;
 pub use spell::{crude_pieces, quote};
 

@@ -1,5 +1,6 @@
 //! Shells, `find`, `git`, and options by which other programs run something.
 
+use super::spell::code_pieces;
 use super::wrap::{Inner, Unwrapped, joined};
 use super::{HOLE, Part, Word, crude_pieces};
 
@@ -34,7 +35,10 @@ pub(super) fn shell(base: &str, part: &Part) -> Unwrapped {
     let mut at = 0;
     while let Some(word) = args.get(at) {
         if word.dynamic || word.glob {
-            return Unwrapped::unclear(format!("{base} gets words that are only known when it runs"));
+            return Unwrapped {
+                also: crude_pieces(&word.text),
+                ..Unwrapped::unclear(format!("{base} gets words that are only known when it runs"))
+            };
         }
         let t = word.text.as_str();
         if t == "--" || t == "-" {
@@ -59,7 +63,9 @@ pub(super) fn shell(base: &str, part: &Part) -> Unwrapped {
             return Unwrapped::loose(format!("{base} without a text"));
         };
         if !script.plain() {
-            return Unwrapped::unclear(format!("{base} gets a text that is only known when it runs"));
+            let mut out = Unwrapped::unclear(format!("{base} gets a text that is only known when it runs"));
+            out.also = crude_pieces(&script.text);
+            return out;
         }
         let mut out = Unwrapped { transparent: !other, ..Unwrapped::default() };
         out.runs.push(Inner::Script(script.text.clone()));
@@ -71,8 +77,8 @@ pub(super) fn shell(base: &str, part: &Part) -> Unwrapped {
         }
         return out;
     }
-    if !operands.is_empty() {
-        return Unwrapped::default();
+    if operands.first().is_some_and(|w| !reads_itself(w)) {
+        return script_file(operands);
     }
     if part
         .redirects
@@ -97,15 +103,43 @@ pub(super) fn shell(base: &str, part: &Part) -> Unwrapped {
     }
 }
 
+/// A script that a shell is given is run as well as if it stood alone: what forbids it forbids this.
+fn script_file(words: &[Word]) -> Unwrapped {
+    Unwrapped {
+        runs: vec![Inner::Command { argv: words.to_vec(), env: vec![], guess: true }],
+        ..Unwrapped::default()
+    }
+}
+
+/// A name under which a program finds its own input.
+fn reads_itself(word: &Word) -> bool {
+    matches!(word.text.as_str(), "-" | "/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0")
+}
+
+/// True for a program that runs what it reads.
+pub(crate) fn takes_code(base: &str) -> bool {
+    is_shell(base)
+        || CODE.contains(&base)
+        || matches!(base, "at" | "batch" | "crontab" | "ssh" | "source" | ".")
+}
+
 /// `find -exec cmd {} ;` and `fd -x cmd`.
-pub(super) fn find(args: &[Word]) -> Unwrapped {
+pub(super) fn find(base: &str, args: &[Word]) -> Unwrapped {
     const RUN: &[&str] = &["-exec", "-execdir", "-ok", "-okdir"];
     const FD: &[&str] = &["-x", "-X", "--exec", "--exec-batch"];
     let mut out = Unwrapped::default();
     let mut at = 0;
+    let is_fd = base.starts_with("fd");
     while let Some(word) = args.get(at) {
         at += 1;
-        let fd = FD.contains(&word.text.as_str());
+        if let Some(joined) = joined_exec(word).filter(|_| is_fd) {
+            let mut argv = vec![Word { text: joined.to_owned(), ..word.clone() }];
+            argv.extend_from_slice(&args[at..]);
+            out.runs.push(Inner::Command { argv, env: vec![], guess: false });
+            out.loose = Some("fd adds names that are only known when it runs".into());
+            return out;
+        }
+        let fd = is_fd && (FD.contains(&word.text.as_str()) || ends_in_exec(&word.text));
         if !fd && !RUN.contains(&word.text.as_str()) {
             if word.dynamic && (word.splits || word.text.starts_with([HOLE, '-'])) {
                 out.unclear = Some("find gets words that are only known when it runs".into());
@@ -123,6 +157,9 @@ pub(super) fn find(args: &[Word]) -> Unwrapped {
                 *w = Word { text: w.text.replace("{}", &HOLE.to_string()), dynamic: true, ..w.clone() };
             }
         }
+        if fd && !argv.iter().any(|w| w.dynamic) {
+            argv.push(Word { splits: true, ..Word::unknown() });
+        }
         if argv.is_empty() {
             out.unclear = Some("find -exec without a command".into());
         } else {
@@ -132,6 +169,18 @@ pub(super) fn find(args: &[Word]) -> Unwrapped {
         at += end;
     }
     out
+}
+
+/// The program in `--exec=cmd` and `-xcmd` of fd.
+fn joined_exec(word: &Word) -> Option<&str> {
+    let t = word.text.as_str();
+    let joined = ["--exec=", "--exec-batch=", "-x", "-X"].iter().find_map(|o| t.strip_prefix(o))?;
+    (!joined.is_empty()).then_some(joined)
+}
+
+/// `-Hx`: letters of fd that end in the one that runs a program.
+fn ends_in_exec(text: &str) -> bool {
+    text.len() > 2 && text.starts_with('-') && !text.starts_with("--") && text.ends_with(['x', 'X'])
 }
 
 /// `git` runs aliases, and has subcommands that run a text.
@@ -154,6 +203,9 @@ pub(super) fn git(args: &[Word]) -> Unwrapped {
             _ => continue,
         };
         let Some((key, value)) = value.split_once('=') else { continue };
+        if crate::danger::git_key_runs(key) {
+            out.also.extend(crude_pieces(value));
+        }
         if key.to_lowercase().starts_with("alias.") {
             match value.strip_prefix('!') {
                 Some(script) => out.runs.push(Inner::Script(script.to_owned())),
@@ -175,13 +227,52 @@ pub(super) fn git(args: &[Word]) -> Unwrapped {
         let inner = joined(rest, false);
         out.runs.extend(inner.runs);
         out.unclear = out.unclear.or(inner.unclear);
+        // Several words are a command and its arguments.
+        if rest.len() > 1 {
+            out.runs.push(Inner::Command { argv: rest.to_vec(), env: vec![], guess: false });
+        }
     }
+    out.also.extend(git_texts(args));
     if args.iter().any(|w| w.text == "filter-branch") {
         for w in args.iter().filter(|w| w.text.contains(' ')) {
             out.runs.push(Inner::Script(w.text.clone()));
         }
     }
     out
+}
+
+/// Texts that options and addresses of git may run: `--upload-pack='rm x'`, `ext::rm x`.
+fn git_texts(args: &[Word]) -> Vec<String> {
+    const SUBS: &[&str] = &[
+        "rebase",
+        "difftool",
+        "mergetool",
+        "grep",
+        "filter-branch",
+        "clone",
+        "fetch",
+        "pull",
+        "push",
+        "ls-remote",
+        "archive",
+        "submodule",
+        "remote",
+    ];
+    if !args.iter().any(|w| SUBS.contains(&w.text.as_str())) {
+        return vec![];
+    }
+    args.iter()
+        .filter(|w| w.text.contains(char::is_whitespace))
+        .flat_map(|w| {
+            let t = w.text.as_str();
+            let value = match t.strip_prefix("--") {
+                Some(long) => long.split_once('=').map_or("", |(_, v)| v),
+                None if t.starts_with('-') => t.get(2..).unwrap_or_default(),
+                None => t.rsplit("::").next().unwrap_or_default(),
+            };
+            crude_pieces(value)
+        })
+        .collect()
 }
 
 /// Builtins that take a variable's name, in which an index is evaluated.
@@ -249,6 +340,16 @@ const CODE: &[&str] = &[
     "gdb",
     "zip",
     "split",
+    "sqlite3",
+    "psql",
+    "mysql",
+    "mariadb",
+    "less",
+    "more",
+    "scp",
+    "sftp",
+    "telnet",
+    "ftp",
     "bc",
     "dc",
 ];
@@ -264,12 +365,25 @@ pub(super) fn other(base: &str, part: &Part) -> Unwrapped {
         return Unwrapped::unclear("an array index that may run commands");
     }
     match base {
-        "eval" => joined(args, true),
+        "eval" => joined(without_dashes(args), true),
         "source" | "." => match args.first() {
-            Some(file) if file.plain() => Unwrapped::loose("it reads commands from a file"),
+            Some(file) if reads_itself(file) && part.stdin.as_ref().is_some_and(Word::plain) => Unwrapped {
+                runs: part.stdin.iter().map(|w| Inner::Script(w.text.clone())).collect(),
+                ..Unwrapped::loose("it reads commands from its input")
+            },
+            Some(file) if file.plain() => {
+                Unwrapped { loose: Some("it reads commands from a file".into()), ..script_file(args) }
+            }
             _ => Unwrapped::unclear("it reads commands from somewhere only known when it runs"),
         },
-        "trap" => match args.first() {
+        "at" | "batch" | "crontab" => Unwrapped {
+            also: part.stdin.iter().flat_map(|w| crude_pieces(&w.text)).collect(),
+            ..Unwrapped::default()
+        },
+        "fc" if !args.iter().any(|w| w.text.starts_with("-l")) => {
+            Unwrapped::unclear("it runs commands of the shell's history")
+        }
+        "trap" => match without_dashes(args).first() {
             Some(text) if text.plain() && !text.text.starts_with('-') && !text.text.is_empty() => Unwrapped {
                 runs: vec![Inner::Script(text.text.clone())],
                 loose: Some("it sets a trap".into()),
@@ -287,15 +401,17 @@ pub(super) fn other(base: &str, part: &Part) -> Unwrapped {
                 .collect(),
             ..Unwrapped::default()
         },
-        "hash" | "enable" | "bind" | "complete" | "compgen" if !args.is_empty() => {
-            Unwrapped::unclear(format!("{base} may change what other commands mean"))
-        }
+        "hash" | "enable" | "bind" | "complete" | "compgen" if !args.is_empty() => Unwrapped {
+            also: args.iter().flat_map(|w| code_pieces(&w.text)).collect(),
+            ..Unwrapped::unclear(format!("{base} may change what other commands mean"))
+        },
         "shopt" if args.iter().any(|w| w.text == "expand_aliases" || w.dynamic) => {
             Unwrapped::unclear("it lets aliases change what other commands mean")
         }
-        "mapfile" | "readarray" if args.iter().any(|w| w.text.starts_with("-C")) => {
-            Unwrapped::unclear("it runs a command for each line")
-        }
+        "mapfile" | "readarray" if args.iter().any(|w| w.text.starts_with("-C")) => Unwrapped {
+            also: args.iter().flat_map(|w| crude_pieces(w.text.trim_start_matches("-C"))).collect(),
+            ..Unwrapped::unclear("it runs a command for each line")
+        },
         "let" => Unwrapped::loose("arithmetic over variables"),
         "noglob" | "nocorrect" | "repeat" | "foreach" | "zmodload" | "emulate" | "autoload" | "zcompile"
         | "sched" | "ztcp" | "zpty" | "sysopen" | "syswrite" | "zf_rm" | "zf_mv" | "zf_ln" => {
@@ -308,15 +424,24 @@ pub(super) fn other(base: &str, part: &Part) -> Unwrapped {
         _ if CODE.contains(&base) => Unwrapped {
             also: args
                 .iter()
+                .chain(&part.stdin)
                 .filter(|w| w.text.contains([' ', '(', '=', '\t', '\n']))
                 .flat_map(|w| {
                     let value = w.text.rsplit('=').next().unwrap_or_default();
-                    crude_pieces(&w.text).into_iter().chain(crude_pieces(value))
+                    code_pieces(&w.text).into_iter().chain(crude_pieces(value))
                 })
                 .collect(),
             ..Unwrapped::default()
         },
         _ => Unwrapped::default(),
+    }
+}
+
+/// `--` ends the options of a builtin.
+fn without_dashes(args: &[Word]) -> &[Word] {
+    match args.split_first() {
+        Some((first, rest)) if first.text == "--" => rest,
+        _ => args,
     }
 }
 
