@@ -5,10 +5,10 @@ use brush_parser::ast::{
     IoFileRedirectTarget as Target, IoRedirect,
 };
 
+use super::code;
 use super::walk::{MAX_COLLECTED, MAX_SCRIPTS, Walk};
 use super::wrap::{self, Inner};
 use super::{HOLE, Part, Redirect, RedirectKind, Role, Word, word};
-use super::{runners, spell};
 
 impl Walk {
     pub(super) fn redirect(&mut self, redirect: &IoRedirect, stdin: &mut Option<Word>) -> Option<Redirect> {
@@ -170,14 +170,14 @@ impl Walk {
 
     /// What `echo` and `printf` hand to a shell or an interpreter, for deny rules.
     fn given(&self, part: &Part) -> Vec<String> {
-        let Some((from, to)) = part.piped_from.filter(|_| runners::takes_code(&part.base())) else {
+        let Some((from, to)) = part.piped_from.filter(|_| code::takes_code(&part.base())) else {
             return vec![];
         };
         let said = self.out.parts.get(from..to).unwrap_or_default();
         said.iter()
             .filter(|p| matches!(p.base().as_str(), "echo" | "printf" | "cat" | "tee"))
             .flat_map(|p| p.args().iter().chain(&p.stdin))
-            .flat_map(|w| spell::code_pieces(&w.text))
+            .flat_map(|w| code::code_pieces(&w.text))
             .collect()
     }
 

@@ -145,27 +145,3 @@ pub fn crude_pieces(text: &str) -> Vec<String> {
     }
     out
 }
-
-/// What code of another language may run: the crude pieces of it, of what stands in its quotes, and of
-/// its quoted words put together (`['rm', 'x']`). For `ask` and `deny` rules only.
-pub(super) fn code_pieces(code: &str) -> Vec<String> {
-    const MOST: usize = 400;
-    const WORDS: usize = 24;
-    let mut out = crude_pieces(code);
-    let quoted: Vec<&str> = code.split(['\'', '"', '`']).skip(1).step_by(2).collect();
-    out.extend(quoted.iter().flat_map(|q| crude_pieces(q)));
-    out.extend(crude_pieces(&quoted.join(" ")));
-    // A command may stand behind words of the language: `system "rm x"`, `1e rm x`, `:!rm x`.
-    for line in code.split(['\n', ';']) {
-        let words: Vec<String> = line
-            .split_whitespace()
-            .map(|w| w.trim_matches(|c: char| !c.is_alphanumeric() && !"/.-_~$".contains(c)).to_owned())
-            .filter(|w| !w.is_empty())
-            .take(WORDS)
-            .collect();
-        out.extend((1..words.len()).map(|from| words[from..].join(" ")));
-        out.extend(words.first().map(|_| words.join(" ")));
-    }
-    out.truncate(MOST);
-    out
-}

@@ -1,9 +1,9 @@
 //! Programs that run another program: which one, and with what.
 
+use super::code::code_pieces;
 use super::flags::Spec;
-use super::spell::code_pieces;
 use super::wrappers::{JOINS, OPAQUE, WRAPPERS, Wrapper, w};
-use super::{HOLE, Part, Word, runners};
+use super::{HOLE, Part, Word, builtins, git, runners};
 
 /// Something that a command runs.
 pub(super) enum Inner {
@@ -59,13 +59,13 @@ pub(super) fn unwrap(part: &Part) -> Unwrapped {
         "command" => command(args),
         "watch" => watch(args),
         "find" | "gfind" | "fd" | "fdfind" => runners::find(&base, args),
-        "git" => runners::git(args),
+        "git" => git::git(args),
         "sudoedit" | "sudo-rs" | "su" if args.is_empty() => {
             Unwrapped::loose("it opens a shell for another user")
         }
         _ if runners::is_shell(&base) => runners::shell(&base, part),
         _ if OPAQUE.contains(&base.as_str()) => with_stdin(opaque(&base, args), &base, part),
-        _ => runners::other(&base, part),
+        _ => builtins::other(&base, part),
     }
 }
 

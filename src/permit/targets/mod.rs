@@ -1,142 +1,13 @@
 //! Which files a simple command writes, as far as its words tell.
 
+mod code;
+mod readers;
+
 use crate::shell::{Part, Role, Word};
 
-/// Programs that only read the files they are given.
-const READERS: &[&str] = &[
-    "cat",
-    "head",
-    "tail",
-    "less",
-    "more",
-    "bat",
-    "wc",
-    "nl",
-    "tac",
-    "rev",
-    "cut",
-    "grep",
-    "egrep",
-    "fgrep",
-    "rg",
-    "ag",
-    "ack",
-    "diff",
-    "cmp",
-    "comm",
-    "sort",
-    "uniq",
-    "ls",
-    "dir",
-    "tree",
-    "stat",
-    "file",
-    "du",
-    "df",
-    "find",
-    "fd",
-    "test",
-    "[",
-    "echo",
-    "printf",
-    "md5sum",
-    "sha1sum",
-    "sha256sum",
-    "sha512sum",
-    "b2sum",
-    "cksum",
-    "readlink",
-    "realpath",
-    "basename",
-    "dirname",
-    "strings",
-    "hexdump",
-    "od",
-    "xxd",
-    "jq",
-    "yq",
-    "awk",
-    "gawk",
-    "mawk",
-    "cd",
-    "pushd",
-    "pwd",
-    "source",
-    ".",
-    "sh",
-    "bash",
-    "dash",
-    "zsh",
-    "ssh",
-    "ssh-add",
-    "git",
-    "cargo",
-    "npm",
-    "make",
-    "true",
-    "false",
-    ":",
-    "which",
-    "type",
-    "getfacl",
-    "lsattr",
-    "xargs",
-    "env",
-    "sudo",
-    "command",
-    "time",
-    "nice",
-    "timeout",
-    "eza",
-    "exa",
-    "column",
-    "fold",
-    "paste",
-    "join",
-    "tr",
-    "sed",
-    "perl",
-    "ssh-keygen",
-    "gpg",
-    "date",
-    "id",
-    "export",
-    "declare",
-    "local",
-    "read",
-    "set",
-    "unset",
-    "return",
-    "exit",
-    "case",
-    "for",
-    "docker",
-    "podman",
-    "curl",
-    "wget",
-    "tar",
-    "zip",
-    "unzip",
-    "dd",
-    "cp",
-    "mv",
-    "install",
-    "ln",
-    "rsync",
-    "scp",
-    "tee",
-    "touch",
-    "mkdir",
-    "rm",
-    "rmdir",
-    "unlink",
-    "shred",
-    "truncate",
-    "chmod",
-    "chown",
-    "chgrp",
-    "gh",
-];
+use code::{code_writes, sed_writes};
+pub(crate) use code::{named_in_code, quoted};
+use readers::READERS;
 
 /// The words that name what this command writes, moves, links or deletes.
 pub(crate) fn written(part: &Part) -> Vec<Word> {
@@ -282,41 +153,6 @@ fn links(option: &str) -> bool {
     }
 }
 
-/// Names in quotes in code that looks as if it wrote: `open('x', 'w')`, `:w x`.
-pub(crate) fn named_in_code(part: &Part) -> Vec<Word> {
-    const WRITES: &[&str] = &[
-        "'w", "\"w", "'a", "\"a", "write", "append", "unlink", "remove", "rename", "chmod", "link", "mkdir",
-        "copy", "move", "replace", "touch", "system", "exec", "spawn", "popen", ">", "rm",
-    ];
-    if !crate::shell::takes_code(&part.base()) {
-        return vec![];
-    }
-    let mut out = Vec::new();
-    for code in part.args().iter().chain(&part.stdin).map(|w| w.text.as_str()) {
-        if WRITES.iter().any(|w| code.contains(w)) {
-            out.extend(quoted(code).map(Word::fixed));
-        }
-        // `:w file` of an editor.
-        if let Some((command, file)) = code.trim_start_matches(['+', ':']).split_once(' ')
-            && matches!(
-                command.trim_end_matches('!'),
-                "w" | "wq" | "write" | "sav" | "saveas" | "up" | "update"
-            )
-        {
-            out.push(Word::fixed(file.trim()));
-        }
-    }
-    out
-}
-
-/// What stands in quotes in code.
-pub(crate) fn quoted(code: &str) -> impl Iterator<Item = &str> {
-    code.split(['\'', '"', '`'])
-        .skip(1)
-        .step_by(2)
-        .filter(|t| !t.is_empty() && !t.contains(char::is_whitespace))
-}
-
 fn tail(word: &Word, start: &str) -> Option<Word> {
     word.text.strip_prefix(start).map(|t| Word { text: t.to_owned(), ..word.clone() })
 }
@@ -349,35 +185,6 @@ fn valued(args: &[Word], short: char, long: &str) -> Vec<Word> {
         }
     }
     out
-}
-
-/// `w file` and `s///w file` of sed.
-fn sed_writes(args: &[Word]) -> Vec<Word> {
-    let mut out = Vec::new();
-    for w in args {
-        for (i, _) in w.text.match_indices('w') {
-            let before = w.text[..i].chars().next_back();
-            if before.is_none_or(|c| !c.is_alphanumeric() || w.text[..i].contains('/')) {
-                let file = w.text[i + 1..].lines().next().unwrap_or_default().trim_matches([' ', '}', ';']);
-                if !file.is_empty() {
-                    out.push(Word::fixed(file));
-                }
-            }
-        }
-    }
-    out
-}
-
-/// `print > "file"` of awk.
-fn code_writes(args: &[Word]) -> Vec<Word> {
-    args.iter()
-        .flat_map(|w| w.text.match_indices('>').map(|(i, _)| w.text[i + 1..].to_owned()).collect::<Vec<_>>())
-        .filter_map(|rest| {
-            let rest = rest.trim_start_matches(['>', ' ']);
-            let inner = rest.strip_prefix('"')?;
-            Some(Word::fixed(inner.split('"').next()?))
-        })
-        .collect()
 }
 
 /// Operands of git's own writing commands, and its output options.
