@@ -21,7 +21,7 @@ pub(super) fn run(setup: &Setup, filter: Option<&str>, limit: u32, json: bool) -
     for r in rows {
         text.push_str(&format!(
             "{}  {:8} {:12} {:14} {:12} {:>7.1}s  {}  ({})\n",
-            &r.time.to_rfc3339()[..19].replace('T', " "),
+            tiller_tui::zone::written(r.time),
             one_line(&r.agent),
             one_line(&r.tool),
             r.decision,

@@ -26,7 +26,8 @@ pub(super) fn run(setup: &Setup, by: By, json: bool) -> Result<Exit, Notice> {
     let mut text = format!("{:40} {:>6} {:>12} {:>10} {:>10}\n", "", "calls", "in", "out", "cost");
     let (mut total, mut unpriced) = (Cost::default(), 0);
     for r in &rows {
-        let cost = r.cost.map_or("unknown".into(), |c| format!("${:.4}", c.usd()));
+        let none = if r.key.starts_with("demo/") { "-" } else { "unknown" };
+        let cost = r.cost.map_or(none.into(), |c| format!("${:.4}", c.usd()));
         text.push_str(&format!(
             "{:40} {:>6} {:>12} {:>10} {:>10}\n",
             one_line(&r.key),
@@ -36,7 +37,8 @@ pub(super) fn run(setup: &Setup, by: By, json: bool) -> Result<Exit, Notice> {
             cost
         ));
         total = total.plus(r.cost.unwrap_or_default());
-        unpriced += r.unpriced;
+        // The built-in demo model costs nothing.
+        unpriced += if r.key.starts_with("demo/") { 0 } else { r.unpriced };
     }
     text.push_str(&format!("{:40} {:>41}\n", "in all", format!("${:.4}", total.usd())));
     if unpriced > 0 {

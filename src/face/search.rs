@@ -23,7 +23,7 @@ pub(super) fn run(setup: &Setup, store: &Store, search: &Search, json: bool) -> 
         let (before, hit, after) =
             (one_line(&h.preview[..a]), one_line(&h.preview[a..b]), one_line(&h.preview[b..]));
         let hit = if a < b { format!("[{hit}]") } else { hit };
-        let when = h.time.to_rfc3339()[..16].replace('T', " ");
+        let when = tiller_tui::zone::written(h.time)[..16].to_owned();
         let place = if search.all { format!("  {}", one_line(&h.project)) } else { String::new() };
         text.push_str(&format!(
             "{}  {when}  {:9}  {}{place}\n",

@@ -1,9 +1,12 @@
 //! `tiller sessions`: what the workbench can do with sessions, without a screen.
 
+use std::io::IsTerminal as _;
+
 use serde_json::json;
 use tiller_protocol::op::OpChange;
 use tiller_protocol::{CommandId, EntryBody, Notice, NoticeKind, Op, OpId, SessionId};
 use tiller_store::{Filter, Store};
+use tiller_tui::zone::written;
 
 use super::{Exit, json_line, say};
 use crate::cli::Sessions;
@@ -27,7 +30,15 @@ pub(super) fn run(setup: &Setup, what: Sessions, json: bool) -> Result<Exit, Not
                 let more = if archived { "" } else { " --archived also lists those that were put away." };
                 return say(&format!("There is no session yet {place}.{more}\n"));
             }
+            // Scripts that cut lines find no more of them than before.
+            let head = std::io::stdout().is_terminal();
             let mut text = String::new();
+            if head {
+                text.push_str(&format!(
+                    "{:36}  {:16}  {:>5}  {:>8}  title\n",
+                    "id", "last used", "items", "cost"
+                ));
+            }
             for s in rows {
                 let cost = s.cost.map_or("-".into(), |c| format!("${:.2}", c.usd()));
                 let mut marks = String::new();
@@ -44,7 +55,7 @@ pub(super) fn run(setup: &Setup, what: Sessions, json: bool) -> Result<Exit, Not
                 text.push_str(&format!(
                     "{}  {}  {:>5}  {:>8}  {}{place}{marks}\n",
                     s.id,
-                    &s.used.to_rfc3339()[..16].replace('T', " "),
+                    &written(s.used)[..16],
                     s.entries,
                     cost,
                     one_line(if s.title.is_empty() { &s.preview } else { &s.title }),
@@ -139,7 +150,7 @@ fn show(store: &Store, id: SessionId, json: bool) -> Result<Exit, Notice> {
         if matches!(entry.body, EntryBody::Prefix { .. }) {
             continue;
         }
-        text.push_str(&format!("-- {} {}\n", entry.body.kind(), &entry.time.to_rfc3339()[..19]));
+        text.push_str(&format!("-- {} {}\n", entry.body.kind(), &written(entry.time)));
         text.push_str(&tiller_tui::text::clean::plain_lines(&entry.body.search_text()));
         text.push_str("\n\n");
     }

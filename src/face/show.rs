@@ -19,7 +19,7 @@ pub(super) fn key_table(setup: &Setup) -> Result<tiller_tui::keymap::Keymap, Not
     tiller_tui::ui::load_keys(&setup.config.config.ui, Some(&setup.places.config)).map_err(|mut n| {
         // The key room does not know where the setting came from.
         if let Some(at) = place(setup, "ui.keymap") {
-            n.message = n.message.replacen("config.toml:1:", &format!("{at}:"), 1);
+            n.message = n.message.replacen("ui.keymap:", &format!("{at}:"), 1);
         }
         n
     })

@@ -42,7 +42,7 @@ pub(super) fn run(
             .iter()
             .map(|r| {
                 let stands = if r.trusted { standing(r) } else { "never  " };
-                format!("{stands}  {}  {}\n", &r.time.to_rfc3339()[..10], one_line(&r.folder))
+                format!("{stands}  {}  {}\n", &tiller_tui::zone::written(r.time)[..10], one_line(&r.folder))
             })
             .collect();
         return say(if text.is_empty() { "No folder has been decided on.\n" } else { &text });

@@ -152,6 +152,19 @@ const PIECES: &[&str] = &[
     "declare ",
     "local ",
     "export A=",
+    "( (",
+    ") )",
+    "-- ",
+    "- ",
+    "jobs -x ",
+    "echo 'rm x'",
+    "/dev/stdin ",
+    "source ",
+    "A='a[$(rm x)]'",
+    "$((A))",
+    "declare -A A=([",
+    "]=1)",
+    "mapfile -C ",
 ];
 
 struct Rng(u64);

@@ -7,8 +7,8 @@ use tiller_protocol::Profile;
 use crate::decide::{Need, Policy, Request, folders, instructions, read_only};
 use crate::harmless::{harmless, inside, part_is_harmless};
 use crate::rules::{Effect, Rule, Source, Subject};
-use crate::shell::{Analysis, Part, Redirect, Role, analyse, crude_pieces};
-use crate::targets::written;
+use crate::shell::{Analysis, HOLE, Part, Redirect, Role, Word, analyse, crude_pieces, takes_code};
+use crate::targets::{quoted, written};
 use crate::{always, danger, describe};
 
 /// Judges `text`, run in `folder`.
@@ -102,10 +102,10 @@ fn denied<'a>(
         .all_redirects()
         .map(touched)
         .chain(analysis.parts.iter().flat_map(|p| written(p).into_iter().map(|w| (true, w))))
-        .chain(analysis.parts.iter().flat_map(|p| p.args().iter().map(|w| (false, w.clone()))));
+        .chain(analysis.parts.iter().flat_map(named).map(|w| (false, w)));
     let known = if places.is_empty() { std::slice::from_ref(&policy.roots.workspace) } else { places };
     for (writes, word) in words {
-        for path in policy.roots.candidates(&word, known).unwrap_or_default() {
+        for path in paths(policy, &word, known) {
             let tools: &[&str] = if writes { &["write_file", "edit_file", "patch"] } else { &["read_file"] };
             for tool in tools {
                 if let Some(rule) = rules.denied(request.agent, tool, &Subject::Path(&path), &policy.roots) {
@@ -118,6 +118,86 @@ fn denied<'a>(
         }
     }
     None
+}
+
+/// The words of a part that may name a file which it reads, also inside options and code.
+fn named(part: &Part) -> Vec<Word> {
+    let mut out = part.args().to_vec();
+    for word in part.args() {
+        // `if=file`, `--file=file`, `-d @file`, `HEAD:file`
+        let values = [word.text.split_once('=').map(|(_, v)| v), Some(word.text.as_str())];
+        for value in values.into_iter().flatten() {
+            let ends = [Some(value.trim_start_matches('@')), value.split_once(':').map(|(_, v)| v)];
+            out.extend(
+                ends.into_iter()
+                    .flatten()
+                    .filter(|v| *v != word.text)
+                    .map(|v| Word { text: v.to_owned(), ..word.clone() }),
+            );
+        }
+    }
+    let code = part.args().iter().chain(&part.stdin).filter(|_| takes_code(&part.base()));
+    out.extend(code.flat_map(|w| quoted(&w.text)).map(Word::fixed));
+    if part.wrappers.iter().any(|w| w == "xargs") {
+        out.extend(part.stdin.iter().flat_map(|w| w.text.split_whitespace()).map(Word::fixed));
+    }
+    out
+}
+
+/// The paths that a word may stand for, where deny rules are concerned: what is known of it, and for
+/// a pattern of names the names in the rules that it may hit.
+fn paths(policy: &Policy, word: &Word, places: &[PathBuf]) -> Vec<PathBuf> {
+    let known = if word.dynamic {
+        // The known end of a name is enough: `$PWD/secrets/key`.
+        let end = word.text.rsplit(HOLE).next().unwrap_or_default().trim_start_matches('/');
+        let end = Word { text: end.to_owned(), dynamic: false, tilde: false, ..word.clone() };
+        if end.text.is_empty() || !word.text.contains('/') {
+            vec![]
+        } else {
+            policy.roots.candidates(&end, places).unwrap_or_default()
+        }
+    } else {
+        policy.roots.candidates(word, places).unwrap_or_default()
+    };
+    if !word.glob {
+        return known;
+    }
+    let ruled: Vec<PathBuf> = policy
+        .rules
+        .rules()
+        .iter()
+        .filter(|r| r.effect == Effect::Deny)
+        .filter_map(|r| r.plain_path().map(|p| policy.roots.workspace.join(p)))
+        .collect();
+    known
+        .iter()
+        .flat_map(|path| std::iter::once(path.clone()).chain(ruled.iter().filter_map(|rule| hit(path, rule))))
+        .collect()
+}
+
+/// `path` with the names of `rule` in the place of patterns that may stand for them.
+fn hit(path: &Path, rule: &Path) -> Option<PathBuf> {
+    let names: Vec<_> = rule.components().collect();
+    let parts: Vec<_> = path.components().collect();
+    if parts.len() < names.len() {
+        return None;
+    }
+    let mut out = PathBuf::new();
+    for (at, part) in parts.iter().enumerate() {
+        let text = part.as_os_str().to_string_lossy();
+        let name = names.get(at).map(|n| n.as_os_str());
+        match name {
+            Some(name) if text.contains(['*', '?', '[']) => {
+                let pattern = globset::GlobBuilder::new(&text).case_insensitive(true).build().ok()?;
+                if !pattern.compile_matcher().is_match(Path::new(name)) {
+                    return None;
+                }
+                out.push(name);
+            }
+            _ => out.push(part),
+        }
+    }
+    Some(out)
 }
 
 /// The ask rule that some part meets.
@@ -160,7 +240,8 @@ pub(crate) fn open_parts<'a>(
             let text = [p.text()];
             let allowed =
                 policy.rules.said(agent, tool, &Subject::Command(&text), &policy.roots).allow.is_some();
-            !allowed && !part_is_harmless(p, &policy.roots, places)
+            // Where the folder is not known, nothing is known to only look at the workspace.
+            !allowed && (places.is_empty() || !part_is_harmless(p, &policy.roots, places))
         })
         .collect()
 }

@@ -6,7 +6,7 @@ use crate::danger::git_key_runs;
 use crate::paths::Roots;
 use crate::protected::{Protected, glob_may_hit};
 use crate::shell::{Analysis, Part, Word};
-use crate::targets::written;
+use crate::targets::{named_in_code, written};
 
 impl Protected {
     /// Why a command may not run in any profile, because of a protected name that its words show it
@@ -23,6 +23,18 @@ impl Protected {
                 return Some(why);
             }
             targets.extend(written(part));
+            targets.extend(named_in_code(part));
+        }
+        // `cd .g*t; touch x`
+        if !targets.is_empty()
+            && let Some(to) = analysis
+                .parts
+                .iter()
+                .filter(|p| matches!(p.base().as_str(), "cd" | "pushd"))
+                .flat_map(Part::args)
+                .find(|w| w.glob)
+        {
+            targets.push(to.clone());
         }
         // Where the folder is not known, relative names are judged as if they were in the workspace.
         let known = if folders.is_empty() { vec![roots.workspace.clone()] } else { folders };
@@ -57,7 +69,11 @@ fn git_config(part: &Part) -> Option<String> {
     let args = part.args();
     let at = args.iter().position(|w| w.text == "config")?;
     // An operand of another subcommand.
-    if args[..at].iter().any(|w| !w.text.starts_with('-') && !w.text.contains(['/', '='])) {
+    let valued = |i: usize| {
+        i > 0
+            && matches!(args[i - 1].text.as_str(), "-C" | "-c" | "--git-dir" | "--work-tree" | "--namespace")
+    };
+    if (0..at).any(|i| !args[i].text.starts_with('-') && !valued(i) && !args[i].text.contains(['/', '='])) {
         return None;
     }
     let rest = &args[at + 1..];

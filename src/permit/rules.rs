@@ -148,6 +148,19 @@ impl Rule {
         !self.tool.is_wild() && self.argument.as_ref().is_some_and(|a| !a.text.is_wild())
     }
 
+    /// The folder or file that its argument names, as far as it is no pattern.
+    pub(crate) fn plain_path(&self) -> Option<&str> {
+        let text = self.argument.as_ref()?.path.as_ref()?.text.as_str();
+        let plain = text.find(['*', '?', '[', '{']).map_or(text, |at| &text[..at]);
+        let plain = if plain.len() == text.len() {
+            plain
+        } else {
+            plain.rsplit_once('/').map_or("", |(folder, _)| folder)
+        };
+        let plain = plain.trim_end_matches('/').trim_start_matches("./");
+        (!plain.is_empty() && !plain.starts_with('~')).then_some(plain)
+    }
+
     /// Characters that stand for themselves.
     pub(crate) fn specificity(&self) -> usize {
         self.tool.literal() + self.argument.as_ref().map_or(0, |a| a.text.literal())

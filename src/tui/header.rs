@@ -174,7 +174,7 @@ fn pieces(cx: &DrawCx<'_>, facts: &HeaderFacts, class: Class) -> (Vec<Piece>, Ve
         put("NOT SAVING".into(), "NOT SAVING".into(), Role::Error, 0);
     }
     if facts.errors > 0 {
-        let text = format!("{} x {}", cx.key("errors.open"), facts.errors);
+        let text = format!("x {} {}", facts.errors, cx.key("errors.open"));
         put(text, format!("x {}", facts.errors), Role::Error, 2);
     }
     let queued = waiting(m).count();

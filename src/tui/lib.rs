@@ -87,7 +87,7 @@ mod view;
 mod watchers;
 pub mod widget;
 mod wish;
-mod zone;
+pub mod zone;
 
 pub use inbox::{Ring, Source};
 pub use ui::{Exit, Ui, UiError, UiOptions, UiSender};

@@ -305,6 +305,8 @@ pub fn load_keys(ui: &schema::Ui, folder: Option<&Path>) -> Result<Keymap, Notic
     };
     let overlay = text.as_deref().map(|t| (name.as_str(), t));
     keymap::load(&ui.keymap, overlay).map_err(|e| {
-        Notice::new(NoticeKind::Config, format!("keys: {e}")).hint("the last good keys stay in use")
+        // Without a file of keys only the preset's name can be wrong, and that stands in the settings.
+        let what = if overlay.is_some() { e.to_string() } else { format!("ui.keymap: {}", e.message) };
+        Notice::new(NoticeKind::Config, format!("keys: {what}")).hint("the last good keys stay in use")
     })
 }

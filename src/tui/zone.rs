@@ -3,7 +3,9 @@
 
 use std::sync::LazyLock;
 
+use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use tiller_protocol::Time;
 
 /// Where systems keep the zone in force.
 const HERE: &str = "/etc/localtime";
@@ -17,6 +19,12 @@ pub(crate) fn local() -> TimeZone {
     if cfg!(test) { TimeZone::UTC } else { ZONE.clone() }
 }
 
+/// A moment as the person's clock has it: `2026-11-23 02:47:05`.
+pub fn written(time: Time) -> String {
+    let stamp = Timestamp::from_millisecond(time.millis()).unwrap_or(Timestamp::UNIX_EPOCH);
+    stamp.to_zoned(local()).strftime("%Y-%m-%d %H:%M:%S").to_string()
+}
+
 fn pick(named: bool, file: Option<&[u8]>) -> TimeZone {
     let read = file.filter(|_| !named).and_then(|bytes| TimeZone::tzif("local", bytes).ok());
     read.unwrap_or_else(TimeZone::system)
@@ -25,6 +33,15 @@ fn pick(named: bool, file: Option<&[u8]>) -> TimeZone {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_moment_is_written_with_seconds_that_can_be_cut_off() {
+        assert_eq!(
+            &written(crate::testing::START)[..16],
+            &crate::testing::START.to_rfc3339()[..16].replace('T', " ")
+        );
+        assert_eq!(written(crate::testing::START).len(), 19);
+    }
 
     #[test]
     fn the_systems_file_counts_unless_a_zone_is_named() {

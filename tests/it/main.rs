@@ -34,6 +34,7 @@ mod goal;
 mod going_back;
 mod keys;
 mod leaving;
+mod local_time;
 mod long;
 mod pane;
 mod plain;

@@ -70,7 +70,7 @@ impl Turn {
                 let notice =
                     Notice::new(NoticeKind::Budget, format!("the turn reached its limit of {n} requests"))
                         .hint("continue to go on with another turn")
-                        .hint("raise limits.turns in config.toml");
+                        .hint("--max-turns, or limits.turns in config.toml, allows more");
                 self.finish(TurnStatus::Limit, Some(notice), out);
             }
             Prepared::Go => {

@@ -134,7 +134,7 @@ impl Here<'_> {
                     "snapshot": row.after,
                 })));
             } else {
-                let when = row.time.to_rfc3339()[..16].replace('T', " ");
+                let when = tiller_tui::zone::written(row.time)[..16].to_owned();
                 let mark = if named { "*" } else { " " };
                 text.push_str(&format!("{}  {when} {mark} {}\n", entry.id, title(&entry)));
             }

@@ -12,13 +12,27 @@ pub(super) fn environment(part: &Part) -> Option<String> {
         .iter()
         .map(|(name, _)| name.as_str())
         .chain(exported.filter_map(|w| w.text.split_once('=').map(|(n, _)| n.trim_end_matches('+'))));
-    names
-        .into_iter()
-        .find(|n| steers(n))
-        .map(|n| format!("it sets {n}, which changes what other programs do"))
+    // `read PATH`, `printf -v PATH`, `declare -n x=PATH`: a builtin that sets the variable it is given.
+    let set = part.args().iter().filter(|_| {
+        matches!(
+            part.base().as_str(),
+            "read"
+                | "printf"
+                | "mapfile"
+                | "readarray"
+                | "getopts"
+                | "declare"
+                | "typeset"
+                | "local"
+                | "unset"
+        )
+    });
+    let set = set.map(|w| w.text.rsplit_once('=').map_or(w.text.trim_start_matches("-v"), |(_, v)| v));
+    names.chain(set).find(|n| steers(n)).map(|n| format!("it sets {n}, which changes what other programs do"))
 }
 
-fn steers(name: &str) -> bool {
+/// True for a variable that changes what other programs do.
+pub(crate) fn steers(name: &str) -> bool {
     if is_quiet(name) {
         return false;
     }
@@ -104,6 +118,7 @@ fn steers(name: &str) -> bool {
         "SSL_CERT_FILE",
         "GOFLAGS",
         "GOROOT",
+        "HISTFILE",
         "INPUTRC",
         "TERMINFO",
         "TERMCAP",

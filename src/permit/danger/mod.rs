@@ -9,7 +9,9 @@ mod programs;
 mod secrets;
 
 use crate::shell::{Analysis, Part, runs_other};
+use crate::targets::written;
 
+pub(crate) use environment::steers;
 pub(crate) use git::git_key_runs;
 
 use environment::environment;
@@ -33,6 +35,7 @@ pub fn dangers(analysis: &Analysis) -> Vec<String> {
         }
         say(command(part));
         say(piped(analysis, part));
+        say(loaded(analysis, part));
         say(runs_other(part).map(|o| format!("{} may run another program by {o}", part.base())));
     }
     for redirect in analysis.all_redirects().filter(|r| r.writes()) {
@@ -74,6 +77,35 @@ fn piped(analysis: &Analysis, part: &Part) -> Option<String> {
         }
         None => None,
     }
+}
+
+/// A program or script that the same line loads from a network: `curl -o x url; sh x`.
+fn loaded(analysis: &Analysis, part: &Part) -> Option<String> {
+    let loader = |p: &&Part| matches!(p.base().as_str(), "curl" | "wget" | "fetch" | "aria2c");
+    if !analysis.parts.iter().any(|p| loader(&p)) {
+        return None;
+    }
+    let base = part.base();
+    if runs_code(&base) && part.args().iter().any(|w| w.dynamic) {
+        return Some(format!("{base} may run what the network gives it"));
+    }
+    let files: Vec<String> = analysis
+        .parts
+        .iter()
+        .filter(loader)
+        .flat_map(|p| {
+            written(p).into_iter().chain(p.redirects.iter().filter(|r| r.writes()).map(|r| r.target.clone()))
+        })
+        .map(|w| plain_name(&w.text).to_owned())
+        .collect();
+    let runs = part.args().iter().filter(|_| runs_code(&base) || base == "chmod").chain(part.argv.first());
+    runs.map(|w| plain_name(&w.text))
+        .find(|name| files.iter().any(|f| f == name))
+        .map(|name| format!("it runs {name}, which the network gives it"))
+}
+
+fn plain_name(path: &str) -> &str {
+    path.strip_prefix("./").unwrap_or(path)
 }
 
 fn runs_code(base: &str) -> bool {

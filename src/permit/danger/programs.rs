@@ -34,7 +34,7 @@ pub(super) fn command(part: &Part) -> Option<String> {
             Some("it changes disks".into())
         }
         b if b.starts_with("mkfs.") => Some("it changes disks".into()),
-        "chmod" | "chown" | "chgrp" | "chattr" | "setfacl" => {
+        "chmod" | "chown" | "chgrp" | "setfacl" => {
             yes(a.has('R', "recursive"), "it changes the rights of a whole tree")
                 .or_else(|| {
                     yes(
@@ -114,6 +114,7 @@ pub(super) fn command(part: &Part) -> Option<String> {
         | "dpkg-reconfigure"
         | "hostnamectl"
         | "timedatectl"
+        | "chattr"
         | "nsenter"
         | "unshare"
         | "ptrace"
@@ -178,10 +179,12 @@ pub(super) fn command(part: &Part) -> Option<String> {
                 matches!(
                     t,
                     "publish" | "push" | "upload" | "deploy" | "yank" | "release" | "hex.publish" | "trunk"
-                )
+                ) || (base == "helm"
+                    && matches!(t, "uninstall" | "delete" | "upgrade" | "rollback" | "install"))
             }),
-            "it publishes a package",
+            "it publishes a package, or changes something on a server",
         ),
+        "mysqladmin" => yes(a.any(|t| matches!(t, "drop" | "shutdown" | "kill")), "it deletes data"),
         "docker" | "podman" | "nerdctl" => container(&a),
         "kubectl" | "oc" | "terraform" | "tofu" | "pulumi" | "ansible" | "ansible-playbook" | "aws"
         | "gcloud" | "az" | "doctl" | "flyctl" | "fly" | "heroku" | "vercel" | "netlify" | "wrangler"
@@ -218,7 +221,13 @@ pub(super) fn command(part: &Part) -> Option<String> {
                         | "push"
                         | "terminate-instances"
                         | "--prod"
-                )
+                        | "print-access-token"
+                        | "print-identity-token"
+                        | "get-access-token"
+                        | "get-secret-value"
+                ) || t.contains(":destroy")
+                    || t.contains(":delete")
+                    || t.contains("secret_access_key")
             }) || base.starts_with("ansible"),
             "it changes something on a server",
         ),
@@ -283,6 +292,29 @@ fn set_id(mode: &str) -> bool {
     mode.len() == 4 && mode.chars().all(|c| c.is_digit(8)) && mode.starts_with(['2', '4', '6', '7'])
 }
 
+/// `/etc:/host`: a folder of the machine handed into a container.
+fn system_folder(volume: &str) -> bool {
+    let Some((from, _)) = volume.split_once(':').filter(|(from, _)| from.starts_with('/')) else {
+        return false;
+    };
+    let top = from.trim_matches('/').split('/').next().unwrap_or_default();
+    matches!(
+        top,
+        "" | "etc"
+            | "usr"
+            | "bin"
+            | "sbin"
+            | "lib"
+            | "lib64"
+            | "boot"
+            | "root"
+            | "proc"
+            | "sys"
+            | "dev"
+            | "run"
+    ) || matches!(from.trim_end_matches('/'), "/var" | "/var/run" | "/home" | "/opt")
+}
+
 fn container(a: &Args<'_>) -> Option<String> {
     let wide = a.any(|t| {
         t == "--privileged"
@@ -299,7 +331,7 @@ fn container(a: &Args<'_>) -> Option<String> {
             || t.contains("docker.sock")
             || t.starts_with("/:")
             || t.starts_with("-v/:")
-            || t.starts_with("--volume=/:")
+            || system_folder(t.trim_start_matches("--volume=").trim_start_matches("-v"))
             || t.contains("src=/,")
             || t.contains("source=/,")
     });

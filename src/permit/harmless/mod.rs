@@ -27,7 +27,8 @@ pub(crate) fn harmless(analysis: &Analysis, roots: &Roots, folders: &[PathBuf]) 
 
 /// True when this part only looks. Redirections are judged by the caller.
 pub(crate) fn part_is_harmless(part: &Part, roots: &Roots, folders: &[PathBuf]) -> bool {
-    if part.env.iter().any(|(name, value)| !is_quiet(name) || !value.plain()) {
+    let elsewhere = |text: &str| text.starts_with('/') || text.contains("..");
+    if part.env.iter().any(|(name, value)| !is_quiet(name) || !value.plain() || elsewhere(&value.text)) {
         return false;
     }
     match part.role {

@@ -109,7 +109,7 @@ pub(super) const LOOKS: &[Look] = &[
     look("strings", "an0", &[], Paths),
     look("realpath", "emqsz", &["relative-to"], Paths),
     look("readlink", "efmnqsvz", &[], Paths),
-    look("file", "bikhLNprsvz", &["brief", "mime", "mime-type"], Paths),
+    look("file", "bikhLNprsv", &["brief", "mime", "mime-type"], Paths),
     look("stat", "cft", &["format", "printf", "terse"], Paths),
     look(
         "ls",

@@ -6,7 +6,10 @@
 
 mod ansi;
 mod brace;
+mod builtins;
+mod code;
 mod flags;
+mod git;
 mod guard;
 mod name;
 mod run_options;
@@ -18,6 +21,7 @@ mod word;
 mod wrap;
 mod wrappers;
 
+pub(crate) use code::takes_code;
 pub use guard::{MAX_CHARS, MAX_PARTS, invisibles};
 pub use name::{base_name, program_name};
 pub(crate) use run_options::runs_other;

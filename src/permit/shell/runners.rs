@@ -1,6 +1,6 @@
-//! Shells, `find`, `git`, and options by which other programs run something.
+//! Shells and `find`: what they run.
 
-use super::wrap::{Inner, Unwrapped, joined};
+use super::wrap::{Inner, Unwrapped};
 use super::{HOLE, Part, Word, crude_pieces};
 
 /// Shells whose grammar is ours.
@@ -34,7 +34,10 @@ pub(super) fn shell(base: &str, part: &Part) -> Unwrapped {
     let mut at = 0;
     while let Some(word) = args.get(at) {
         if word.dynamic || word.glob {
-            return Unwrapped::unclear(format!("{base} gets words that are only known when it runs"));
+            return Unwrapped {
+                also: crude_pieces(&word.text),
+                ..Unwrapped::unclear(format!("{base} gets words that are only known when it runs"))
+            };
         }
         let t = word.text.as_str();
         if t == "--" || t == "-" {
@@ -59,7 +62,9 @@ pub(super) fn shell(base: &str, part: &Part) -> Unwrapped {
             return Unwrapped::loose(format!("{base} without a text"));
         };
         if !script.plain() {
-            return Unwrapped::unclear(format!("{base} gets a text that is only known when it runs"));
+            let mut out = Unwrapped::unclear(format!("{base} gets a text that is only known when it runs"));
+            out.also = crude_pieces(&script.text);
+            return out;
         }
         let mut out = Unwrapped { transparent: !other, ..Unwrapped::default() };
         out.runs.push(Inner::Script(script.text.clone()));
@@ -71,8 +76,8 @@ pub(super) fn shell(base: &str, part: &Part) -> Unwrapped {
         }
         return out;
     }
-    if !operands.is_empty() {
-        return Unwrapped::default();
+    if operands.first().is_some_and(|w| !reads_itself(w)) {
+        return script_file(operands);
     }
     if part
         .redirects
@@ -97,15 +102,36 @@ pub(super) fn shell(base: &str, part: &Part) -> Unwrapped {
     }
 }
 
+/// A script that a shell is given is run as well as if it stood alone: what forbids it forbids this.
+pub(super) fn script_file(words: &[Word]) -> Unwrapped {
+    Unwrapped {
+        runs: vec![Inner::Command { argv: words.to_vec(), env: vec![], guess: true }],
+        ..Unwrapped::default()
+    }
+}
+
+/// A name under which a program finds its own input.
+pub(super) fn reads_itself(word: &Word) -> bool {
+    matches!(word.text.as_str(), "-" | "/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0")
+}
+
 /// `find -exec cmd {} ;` and `fd -x cmd`.
-pub(super) fn find(args: &[Word]) -> Unwrapped {
+pub(super) fn find(base: &str, args: &[Word]) -> Unwrapped {
     const RUN: &[&str] = &["-exec", "-execdir", "-ok", "-okdir"];
     const FD: &[&str] = &["-x", "-X", "--exec", "--exec-batch"];
     let mut out = Unwrapped::default();
     let mut at = 0;
+    let is_fd = base.starts_with("fd");
     while let Some(word) = args.get(at) {
         at += 1;
-        let fd = FD.contains(&word.text.as_str());
+        if let Some(joined) = joined_exec(word).filter(|_| is_fd) {
+            let mut argv = vec![Word { text: joined.to_owned(), ..word.clone() }];
+            argv.extend_from_slice(&args[at..]);
+            out.runs.push(Inner::Command { argv, env: vec![], guess: false });
+            out.loose = Some("fd adds names that are only known when it runs".into());
+            return out;
+        }
+        let fd = is_fd && (FD.contains(&word.text.as_str()) || ends_in_exec(&word.text));
         if !fd && !RUN.contains(&word.text.as_str()) {
             if word.dynamic && (word.splits || word.text.starts_with([HOLE, '-'])) {
                 out.unclear = Some("find gets words that are only known when it runs".into());
@@ -123,6 +149,9 @@ pub(super) fn find(args: &[Word]) -> Unwrapped {
                 *w = Word { text: w.text.replace("{}", &HOLE.to_string()), dynamic: true, ..w.clone() };
             }
         }
+        if fd && !argv.iter().any(|w| w.dynamic) {
+            argv.push(Word { splits: true, ..Word::unknown() });
+        }
         if argv.is_empty() {
             out.unclear = Some("find -exec without a command".into());
         } else {
@@ -134,201 +163,14 @@ pub(super) fn find(args: &[Word]) -> Unwrapped {
     out
 }
 
-/// `git` runs aliases, and has subcommands that run a text.
-pub(super) fn git(args: &[Word]) -> Unwrapped {
-    let mut out = Unwrapped::default();
-    let text = |i: usize| args.get(i).map_or("", |w| w.text.as_str());
-    for i in 0..args.len() {
-        let value = match text(i) {
-            "-c" => text(i + 1),
-            "-x" | "--exec" | "--extcmd"
-                if args.iter().any(|w| matches!(w.text.as_str(), "rebase" | "difftool")) =>
-            {
-                out.runs.push(Inner::Script(text(i + 1).to_owned()));
-                continue;
-            }
-            t if t.starts_with("--exec=") && args.iter().any(|w| w.text == "rebase") => {
-                out.runs.push(Inner::Script(t["--exec=".len()..].to_owned()));
-                continue;
-            }
-            _ => continue,
-        };
-        let Some((key, value)) = value.split_once('=') else { continue };
-        if key.to_lowercase().starts_with("alias.") {
-            match value.strip_prefix('!') {
-                Some(script) => out.runs.push(Inner::Script(script.to_owned())),
-                None => out.runs.push(Inner::Script(format!("git {value}"))),
-            }
-            out.loose = Some("git gets an alias".into());
-        }
-    }
-    let find = |a: &str, b: &str| {
-        (0..args.len())
-            .find(|i| text(*i) == a && args[*i..].iter().any(|w| w.text == b))
-            .and_then(|i| args.iter().skip(i).position(|w| w.text == b).map(|j| i + j + 1))
-    };
-    if let Some(at) = find("submodule", "foreach").or_else(|| find("bisect", "run")) {
-        let mut rest = &args[at.min(args.len())..];
-        while rest.first().is_some_and(|w| w.text.starts_with('-')) {
-            rest = &rest[1..];
-        }
-        let inner = joined(rest, false);
-        out.runs.extend(inner.runs);
-        out.unclear = out.unclear.or(inner.unclear);
-    }
-    if args.iter().any(|w| w.text == "filter-branch") {
-        for w in args.iter().filter(|w| w.text.contains(' ')) {
-            out.runs.push(Inner::Script(w.text.clone()));
-        }
-    }
-    out
+/// The program in `--exec=cmd` and `-xcmd` of fd.
+fn joined_exec(word: &Word) -> Option<&str> {
+    let t = word.text.as_str();
+    let joined = ["--exec=", "--exec-batch=", "-x", "-X"].iter().find_map(|o| t.strip_prefix(o))?;
+    (!joined.is_empty()).then_some(joined)
 }
 
-/// Builtins that take a variable's name, in which an index is evaluated.
-const NAMES: &[&str] = &[
-    "read",
-    "unset",
-    "printf",
-    "test",
-    "[",
-    "declare",
-    "local",
-    "export",
-    "readonly",
-    "typeset",
-    "mapfile",
-    "readarray",
-    "getopts",
-    "wait",
-    "let",
-];
-/// Programs whose argument is code that can run commands.
-const CODE: &[&str] = &[
-    "awk",
-    "gawk",
-    "mawk",
-    "nawk",
-    "sed",
-    "gsed",
-    "perl",
-    "python",
-    "python2",
-    "python3",
-    "ruby",
-    "node",
-    "nodejs",
-    "deno",
-    "bun",
-    "php",
-    "lua",
-    "luajit",
-    "tclsh",
-    "expect",
-    "vim",
-    "nvim",
-    "vi",
-    "ex",
-    "ed",
-    "emacs",
-    "osascript",
-    "R",
-    "rscript",
-    "julia",
-    "ghci",
-    "irb",
-    "groovy",
-    "scala",
-    "make",
-    "gmake",
-    "just",
-    "tar",
-    "rsync",
-    "rg",
-    "man",
-    "sort",
-    "gdb",
-    "zip",
-    "split",
-    "bc",
-    "dc",
-];
-
-/// Everything else that needs a word: builtins that change the shell, and code in arguments.
-pub(super) fn other(base: &str, part: &Part) -> Unwrapped {
-    let args = part.args();
-    if NAMES.contains(&base)
-        && args
-            .iter()
-            .any(|w| w.text.contains('[') && (w.dynamic || w.text.contains(['$', '`'])) && w.text != "[")
-    {
-        return Unwrapped::unclear("an array index that may run commands");
-    }
-    match base {
-        "eval" => joined(args, true),
-        "source" | "." => match args.first() {
-            Some(file) if file.plain() => Unwrapped::loose("it reads commands from a file"),
-            _ => Unwrapped::unclear("it reads commands from somewhere only known when it runs"),
-        },
-        "trap" => match args.first() {
-            Some(text) if text.plain() && !text.text.starts_with('-') && !text.text.is_empty() => Unwrapped {
-                runs: vec![Inner::Script(text.text.clone())],
-                loose: Some("it sets a trap".into()),
-                ..Unwrapped::default()
-            },
-            Some(text) if !text.plain() => Unwrapped::unclear("a trap that is only known when it runs"),
-            _ => Unwrapped::default(),
-        },
-        "alias" if args.iter().any(|w| w.text.contains('=') || w.dynamic) => Unwrapped {
-            unclear: Some("it defines an alias, which changes what other commands mean".into()),
-            also: args
-                .iter()
-                .filter_map(|w| w.text.split_once('='))
-                .flat_map(|(_, v)| crude_pieces(v))
-                .collect(),
-            ..Unwrapped::default()
-        },
-        "hash" | "enable" | "bind" | "complete" | "compgen" if !args.is_empty() => {
-            Unwrapped::unclear(format!("{base} may change what other commands mean"))
-        }
-        "shopt" if args.iter().any(|w| w.text == "expand_aliases" || w.dynamic) => {
-            Unwrapped::unclear("it lets aliases change what other commands mean")
-        }
-        "mapfile" | "readarray" if args.iter().any(|w| w.text.starts_with("-C")) => {
-            Unwrapped::unclear("it runs a command for each line")
-        }
-        "let" => Unwrapped::loose("arithmetic over variables"),
-        "noglob" | "nocorrect" | "repeat" | "foreach" | "zmodload" | "emulate" | "autoload" | "zcompile"
-        | "sched" | "ztcp" | "zpty" | "sysopen" | "syswrite" | "zf_rm" | "zf_mv" | "zf_ln" => {
-            Unwrapped::unclear(format!("'{base}' means something else in another shell"))
-        }
-        "cd" | "pushd" | "popd" | "chdir" => folder(args),
-        "set" if args.iter().any(|w| w.text.contains('k') && w.text.starts_with('-')) => {
-            Unwrapped::loose("it changes how the shell reads commands")
-        }
-        _ if CODE.contains(&base) => Unwrapped {
-            also: args
-                .iter()
-                .filter(|w| w.text.contains([' ', '(', '=', '\t', '\n']))
-                .flat_map(|w| {
-                    let value = w.text.rsplit('=').next().unwrap_or_default();
-                    crude_pieces(&w.text).into_iter().chain(crude_pieces(value))
-                })
-                .collect(),
-            ..Unwrapped::default()
-        },
-        _ => Unwrapped::default(),
-    }
-}
-
-/// A change of folder: later relative paths mean something else.
-fn folder(args: &[Word]) -> Unwrapped {
-    let target =
-        args.iter().find(|w| !(w.plain() && matches!(w.text.as_str(), "-P" | "-L" | "-e" | "--" | "-n")));
-    let known = match target {
-        None => Some("~".to_owned()),
-        Some(w) if w.tilde && !w.dynamic && !w.glob => Some(format!("~{}", w.text)),
-        Some(w) if w.plain() && !w.text.starts_with(['-', '+']) => Some(w.text.clone()),
-        Some(_) => None,
-    };
-    Unwrapped { folders: vec![known], ..Unwrapped::default() }
+/// `-Hx`: letters of fd that end in the one that runs a program.
+fn ends_in_exec(text: &str) -> bool {
+    text.len() > 2 && text.starts_with('-') && !text.starts_with("--") && text.ends_with(['x', 'X'])
 }

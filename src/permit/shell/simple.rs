@@ -5,6 +5,7 @@ use brush_parser::ast::{
     IoFileRedirectTarget as Target, IoRedirect,
 };
 
+use super::code;
 use super::walk::{MAX_COLLECTED, MAX_SCRIPTS, Walk};
 use super::wrap::{self, Inner};
 use super::{HOLE, Part, Redirect, RedirectKind, Role, Word, word};
@@ -151,15 +152,33 @@ impl Walk {
             }
             AssignmentValue::Array(items) => {
                 for (key, value) in items {
-                    if key.is_some() {
+                    if let Some(key) = key {
                         self.out.set_loose("an array with keys");
+                        self.words(&key.value);
                     }
                     self.words(&value.value);
                 }
                 Word::unknown()
             }
         };
+        // `x='a[$(ls)]'`: arithmetic over `x` would run it later.
+        if value.text.contains("[$(") || value.text.contains("[`") {
+            self.out.set_unclear("a value in which arithmetic may run commands");
+        }
         part.env.push((name_of(assignment), value));
+    }
+
+    /// What `echo` and `printf` hand to a shell or an interpreter, for deny rules.
+    fn given(&self, part: &Part) -> Vec<String> {
+        let Some((from, to)) = part.piped_from.filter(|_| code::takes_code(&part.base())) else {
+            return vec![];
+        };
+        let said = self.out.parts.get(from..to).unwrap_or_default();
+        said.iter()
+            .filter(|p| matches!(p.base().as_str(), "echo" | "printf" | "cat" | "tee"))
+            .flat_map(|p| p.args().iter().chain(&p.stdin))
+            .flat_map(|w| code::code_pieces(&w.text))
+            .collect()
     }
 
     /// Adds a part, and what it runs when it is a wrapper.
@@ -168,15 +187,23 @@ impl Walk {
             self.out.set_unclear(format!("it has more than {MAX_COLLECTED} commands"));
             return;
         }
+        let mut part = part;
+        // `time -p -- ls`
+        if part.argv.len() > 1 && part.argv[0].text == "--" {
+            part.argv.remove(0);
+        }
         let Some(name) = part.argv.first() else { return };
+        if let Some(why) = odd_name(&name.text) {
+            self.out.set_unclear(why);
+        }
         if name.dynamic || name.glob || name.text.is_empty() {
             self.out.set_unclear("the name of a command is only known when it runs");
             self.out.parts.push(part);
             return;
         }
         let inner = wrap::unwrap(&part);
-        let mut part = part;
         part.also.extend(inner.also);
+        part.also.extend(self.given(&part));
         if inner.transparent && part.role == Role::Command {
             part.role = Role::Transparent;
         }
@@ -223,6 +250,16 @@ impl Walk {
             }
         }
     }
+}
+
+/// Why the name of a program is not what it seems.
+fn odd_name(name: &str) -> Option<&'static str> {
+    if name.starts_with("/proc/") || name.starts_with("/dev/") {
+        return Some("the name of a command stands for another");
+    }
+    // `сat` with a Cyrillic letter is another program than `cat`.
+    (!name.is_ascii() && !name.contains(HOLE))
+        .then_some("the name of a command has letters that look like others")
 }
 
 /// Programs that no option makes dangerous.

@@ -86,6 +86,12 @@ pub(super) fn spellings(part: &Part) -> Vec<String> {
     for text in &part.also {
         add(text.clone());
     }
+    // `GIT_EDITOR='vi x' git commit` runs the variable.
+    for (_, value) in part.env.iter().filter(|(name, _)| crate::danger::steers(name)) {
+        for piece in crude_pieces(&value.text) {
+            add(piece);
+        }
+    }
     out
 }
 

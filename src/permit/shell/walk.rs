@@ -7,6 +7,7 @@ use brush_parser::ast::{self, Command, CompoundCommand, CompoundList, ExtendedTe
 use super::simple::empty;
 use super::word::{self, Found};
 use super::{Analysis, MAX_PARTS, Part, Role, Word, guard, spell};
+use crate::danger::steers;
 
 /// Substitutions and `sh -c` inside one another.
 pub(super) const MAX_SCRIPTS: usize = 8;
@@ -16,8 +17,12 @@ pub(super) const MAX_COLLECTED: usize = 20_000;
 const MAX_PIECES: usize = 20_000;
 
 pub(super) fn analyse(command: &str) -> Analysis {
-    let mut walk =
-        Walk { out: Analysis { raw: command.to_owned(), ..Analysis::default() }, depth: 0, pipe: None };
+    let mut walk = Walk {
+        out: Analysis { raw: command.to_owned(), ..Analysis::default() },
+        text: String::new(),
+        depth: 0,
+        pipe: None,
+    };
     walk.script(command);
     if walk.out.parts.iter().filter(|p| p.role != Role::Guess).count() > MAX_PARTS {
         walk.out.set_unclear(format!("it has more than {MAX_PARTS} commands"));
@@ -27,6 +32,8 @@ pub(super) fn analyse(command: &str) -> Analysis {
 
 pub(super) struct Walk {
     pub(super) out: Analysis,
+    /// The script that is being taken apart.
+    text: String,
     depth: usize,
     /// Parts whose output the current command reads.
     pub(super) pipe: Option<(usize, usize)>,
@@ -53,9 +60,11 @@ impl Walk {
         };
         self.depth += 1;
         let pipe = self.pipe.take();
+        let outer = std::mem::replace(&mut self.text, text.to_owned());
         for list in &program.complete_commands {
             self.list(list);
         }
+        self.text = outer;
         self.pipe = pipe;
         self.depth -= 1;
     }
@@ -108,7 +117,13 @@ impl Walk {
 
     fn compound(&mut self, compound: &CompoundCommand) {
         match compound {
-            CompoundCommand::Arithmetic(a) => self.arithmetic(&a.expr.value),
+            CompoundCommand::Arithmetic(a) => {
+                self.arithmetic(&a.expr.value);
+                // The parser takes `( (ls) )` for arithmetic; to bash these are shells in shells.
+                if !written_as_arithmetic(&self.text, &a.expr.value) {
+                    self.script(&a.expr.value);
+                }
+            }
             CompoundCommand::ArithmeticForClause(f) => {
                 for e in [&f.initializer, &f.condition, &f.updater].into_iter().flatten() {
                     self.arithmetic(&e.value);
@@ -121,9 +136,11 @@ impl Walk {
                 for value in f.values.iter().flatten() {
                     self.words(&value.value);
                 }
-                if spell::is_quiet(&f.variable_name) || f.variable_name.chars().any(char::is_lowercase) {
-                    // A plain loop variable.
-                } else {
+                if steers(&f.variable_name) {
+                    self.out.set_unclear("a loop over a variable that changes what other programs do");
+                } else if !spell::is_quiet(&f.variable_name)
+                    && !f.variable_name.chars().any(char::is_lowercase)
+                {
                     self.out.set_loose("a loop over a variable of the system");
                 }
                 self.list(&f.body.list);
@@ -225,6 +242,14 @@ impl Walk {
             self.out.redirects.extend(redirects);
         }
     }
+}
+
+/// Whether `expr` stands between `((` and `))` without blanks inside these.
+fn written_as_arithmetic(text: &str, expr: &str) -> bool {
+    text.match_indices("((").any(|(at, open)| {
+        let rest = text[at + open.len()..].trim_start();
+        rest.strip_prefix(expr.trim()).is_some_and(|rest| rest.trim_start().starts_with("))"))
+    })
 }
 
 /// The parser is foreign code that sees hostile text: a panic in it means "cannot be parsed".

@@ -222,6 +222,11 @@ fn parameter(expr: &ParameterExpr, quoted: bool, found: &mut Found) {
     for text in texts {
         inside(text, found);
     }
+    if let P::AssignDefaultValues { parameter: Parameter::Named(name), .. } = expr
+        && crate::danger::steers(name)
+    {
+        found.not_clear("it sets a variable that changes what other programs do");
+    }
     let mut all = false;
     let mut number = matches!(expr, P::ParameterLength { .. });
     match parameter {

@@ -1,8 +1,9 @@
 //! Programs that run another program: which one, and with what.
 
+use super::code::code_pieces;
 use super::flags::Spec;
 use super::wrappers::{JOINS, OPAQUE, WRAPPERS, Wrapper, w};
-use super::{Part, Word, crude_pieces, runners};
+use super::{HOLE, Part, Word, builtins, git, runners};
 
 /// Something that a command runs.
 pub(super) enum Inner {
@@ -44,17 +45,27 @@ pub(super) fn unwrap(part: &Part) -> Unwrapped {
         return known_wrapper(known, args);
     }
     match base.as_str() {
-        "env" => env(args),
+        "env" => match args.split_first() {
+            // A lone `-` is `-i`.
+            Some((dash, rest)) if dash.text == "-" => env(rest),
+            _ => env(args),
+        },
+        "jobs" if args.first().is_some_and(|w| w.text == "-x") => Unwrapped {
+            runs: vec![Inner::Command { argv: args[1..].to_vec(), env: vec![], guess: false }],
+            ..Unwrapped::loose("jobs runs a command")
+        },
+        "npm" if args.iter().any(|w| matches!(w.text.as_str(), "exec" | "x")) => opaque(&base, args),
+        "cargo" if args.first().is_some_and(|w| w.text == "watch") => opaque(&base, args),
         "command" => command(args),
         "watch" => watch(args),
-        "find" | "gfind" | "fd" | "fdfind" => runners::find(args),
-        "git" => runners::git(args),
+        "find" | "gfind" | "fd" | "fdfind" => runners::find(&base, args),
+        "git" => git::git(args),
         "sudoedit" | "sudo-rs" | "su" if args.is_empty() => {
             Unwrapped::loose("it opens a shell for another user")
         }
         _ if runners::is_shell(&base) => runners::shell(&base, part),
-        _ if OPAQUE.contains(&base.as_str()) => opaque(&base, args),
-        _ => runners::other(&base, part),
+        _ if OPAQUE.contains(&base.as_str()) => with_stdin(opaque(&base, args), &base, part),
+        _ => builtins::other(&base, part),
     }
 }
 
@@ -81,11 +92,17 @@ fn known_wrapper(known: &Wrapper, args: &[Word]) -> Unwrapped {
         return out;
     }
     if known.name == "xargs" {
-        let replace = args[..first.min(args.len())]
-            .iter()
-            .any(|w| w.text.starts_with("-I") || w.text.starts_with("--replace"));
-        if !replace {
-            rest.push(Word { splits: true, ..Word::unknown() });
+        match replaced(&args[..first.min(args.len())]) {
+            None => rest.push(Word { splits: true, ..Word::unknown() }),
+            Some(mark) => {
+                for word in rest.iter_mut().filter(|w| w.text.contains(&mark)) {
+                    *word = Word {
+                        text: word.text.replace(&mark, &HOLE.to_string()),
+                        dynamic: true,
+                        ..word.clone()
+                    };
+                }
+            }
         }
         out.loose = Some("xargs adds words that are only known when it runs".into());
     }
@@ -93,6 +110,30 @@ fn known_wrapper(known: &Wrapper, args: &[Word]) -> Unwrapped {
         out.loose = Some("exec replaces the shell".into());
     }
     out.runs.push(Inner::Command { argv: rest, env, guess: false });
+    out
+}
+
+/// The text that `xargs -I` puts its input in the place of.
+fn replaced(options: &[Word]) -> Option<String> {
+    options.iter().enumerate().find_map(|(i, w)| match w.text.as_str() {
+        "-I" => options.get(i + 1).map(|w| w.text.clone()),
+        "-i" | "--replace" => Some("{}".into()),
+        t => t
+            .strip_prefix("-I")
+            .or_else(|| t.strip_prefix("-i"))
+            .or_else(|| t.strip_prefix("--replace="))
+            .map(str::to_owned),
+    })
+}
+
+/// What a program like `ssh` or `expect` reads from a here-document may run as well.
+fn with_stdin(mut out: Unwrapped, base: &str, part: &Part) -> Unwrapped {
+    let Some(stdin) = &part.stdin else { return out };
+    out.also.extend(code_pieces(&stdin.text));
+    if base == "ssh" && part.args().iter().filter(|w| !w.text.starts_with('-')).count() == 1 && stdin.plain()
+    {
+        out.runs.push(Inner::Script(stdin.text.clone()));
+    }
     out
 }
 
@@ -240,18 +281,32 @@ pub(super) fn joined(words: &[Word], transparent: bool) -> Unwrapped {
 fn opaque(base: &str, args: &[Word]) -> Unwrapped {
     const MOST: usize = 12;
     let mut out = Unwrapped::default();
+    // `--command='rm x'`, `-c'rm x'`, `-oProxyCommand=rm x`
+    for word in args.iter().filter(|w| w.text.contains(char::is_whitespace)) {
+        if let Some(joined) = word.text.strip_prefix('-') {
+            out.also.extend(code_pieces(
+                joined.split_once('=').map_or(joined.get(1..).unwrap_or_default(), |(_, v)| v),
+            ));
+        }
+        if let Some((_, value)) = word.text.split_once(['=', ':']) {
+            out.also.extend(code_pieces(value));
+        }
+    }
     for i in (0..args.len()).filter(|i| !args[*i].text.starts_with('-')).take(MOST) {
         let word = &args[i];
         if word.plain() && word.text.contains(char::is_whitespace) {
             if JOINS.contains(&base) {
                 out.runs.push(Inner::Script(word.text.clone()));
             } else {
-                out.also.extend(crude_pieces(&word.text));
+                out.also.extend(code_pieces(&word.text));
             }
         } else if word.plain() && !word.text.is_empty() {
             let mut rest = args[i..].to_vec();
             let env = take_assignments(&mut rest);
             if !rest.is_empty() && rest[0].plain() && !rest[0].text.is_empty() {
+                if matches!(base, "parallel" | "sem") {
+                    rest.push(Word { splits: true, ..Word::unknown() });
+                }
                 out.runs.push(Inner::Command { argv: rest, env, guess: true });
             }
         }

@@ -143,6 +143,12 @@ pub(super) const WRAPPERS: &[Wrapper] = &[
 
 /// Programs that run another, with options that are not modelled: every rest of the line may be it.
 pub(super) const OPAQUE: &[&str] = &[
+    "ifne",
+    "dotenv",
+    "docker-compose",
+    "podman-compose",
+    "adb",
+    "op",
     "strace",
     "ltrace",
     "valgrind",

@@ -106,7 +106,8 @@ fn letters(text: &str) -> impl Iterator<Item = (usize, &str)> {
     (0..plain.len()).map(|i| (i, &plain[i..=i])).chain(other.grapheme_indices(true))
 }
 
-/// Cells of one grapheme; `label` gives the text of a chip. A tab is shown as four cells.
+/// Cells of one grapheme; `label` gives the text of a chip. A tab is shown as four cells, and what cannot be
+/// seen as the mark that is drawn for it.
 pub fn cell_width(g: &str, label: &dyn Fn(char) -> Option<String>) -> usize {
     if let [b' '..=b'~'] = g.as_bytes() {
         return 1;
@@ -115,7 +116,7 @@ pub fn cell_width(g: &str, label: &dyn Fn(char) -> Option<String>) -> usize {
     match chars.next() {
         Some('\t') => 4,
         Some(c) if chip_number(c).is_some() => label(c).map_or(1, |l| l.width()),
-        Some(c) if c.is_control() => 1,
-        _ => g.width(),
+        Some(c) if c.is_alphanumeric() && g.len() == c.len_utf8() => g.width(),
+        _ => crate::widget::draw::clean(g).width(),
     }
 }

@@ -426,3 +426,13 @@ fn an_agent_named_first_gets_the_message_as_its_task() {
     let texts: Vec<String> = submitted(&mut r).into_iter().map(|(m, _)| m.text).collect();
     assert_eq!(texts, ["ask @coder", "@nobody x"]);
 }
+
+#[test]
+fn what_cannot_be_seen_is_spelled_out_and_takes_its_room() {
+    let mut r = Robot::new(80, 24);
+    r.run("paste x\u{fe0f} \u{202e}evil end");
+    assert!(r.screen().contains("x<U+FE0F> <U+202E>evil end"), "{}", r.screen());
+    assert!(!r.screen().contains("end>"), "nothing of a mark is left over: {}", r.screen());
+    r.run("type !");
+    assert!(r.screen().contains("<U+202E>evil end!"), "{}", r.screen());
+}

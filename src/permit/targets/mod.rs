@@ -1,142 +1,13 @@
 //! Which files a simple command writes, as far as its words tell.
 
+mod code;
+mod readers;
+
 use crate::shell::{Part, Role, Word};
 
-/// Programs that only read the files they are given.
-const READERS: &[&str] = &[
-    "cat",
-    "head",
-    "tail",
-    "less",
-    "more",
-    "bat",
-    "wc",
-    "nl",
-    "tac",
-    "rev",
-    "cut",
-    "grep",
-    "egrep",
-    "fgrep",
-    "rg",
-    "ag",
-    "ack",
-    "diff",
-    "cmp",
-    "comm",
-    "sort",
-    "uniq",
-    "ls",
-    "dir",
-    "tree",
-    "stat",
-    "file",
-    "du",
-    "df",
-    "find",
-    "fd",
-    "test",
-    "[",
-    "echo",
-    "printf",
-    "md5sum",
-    "sha1sum",
-    "sha256sum",
-    "sha512sum",
-    "b2sum",
-    "cksum",
-    "readlink",
-    "realpath",
-    "basename",
-    "dirname",
-    "strings",
-    "hexdump",
-    "od",
-    "xxd",
-    "jq",
-    "yq",
-    "awk",
-    "gawk",
-    "mawk",
-    "cd",
-    "pushd",
-    "pwd",
-    "source",
-    ".",
-    "sh",
-    "bash",
-    "dash",
-    "zsh",
-    "ssh",
-    "ssh-add",
-    "git",
-    "cargo",
-    "npm",
-    "make",
-    "true",
-    "false",
-    ":",
-    "which",
-    "type",
-    "getfacl",
-    "lsattr",
-    "xargs",
-    "env",
-    "sudo",
-    "command",
-    "time",
-    "nice",
-    "timeout",
-    "eza",
-    "exa",
-    "column",
-    "fold",
-    "paste",
-    "join",
-    "tr",
-    "sed",
-    "perl",
-    "ssh-keygen",
-    "gpg",
-    "date",
-    "id",
-    "export",
-    "declare",
-    "local",
-    "read",
-    "set",
-    "unset",
-    "return",
-    "exit",
-    "case",
-    "for",
-    "docker",
-    "podman",
-    "curl",
-    "wget",
-    "tar",
-    "zip",
-    "unzip",
-    "dd",
-    "cp",
-    "mv",
-    "install",
-    "ln",
-    "rsync",
-    "scp",
-    "tee",
-    "touch",
-    "mkdir",
-    "rm",
-    "rmdir",
-    "unlink",
-    "shred",
-    "truncate",
-    "chmod",
-    "chown",
-    "chgrp",
-    "gh",
-];
+use code::{code_writes, sed_writes};
+pub(crate) use code::{named_in_code, quoted};
+use readers::READERS;
 
 /// The words that name what this command writes, moves, links or deletes.
 pub(crate) fn written(part: &Part) -> Vec<Word> {
@@ -155,9 +26,11 @@ pub(crate) fn written(part: &Part) -> Vec<Word> {
         | "code" | "crudini" | "gio" | "trash" | "trash-put" | "rename" | "mmv" | "dos2unix" | "unix2dos"
         | "gunzip" | "gzip" | "xz" | "bzip2" | "zstd" | "setfattr" | "attr" | "fallocate" | "sqlite3"
         | "visudo" | "sudoedit" => all(),
+        // A link is a way to what it names.
+        "cp" if args.iter().any(|w| links(&w.text)) => all(),
         "cp" | "install" | "rsync" | "scp" | "gcp" | "ditto" => last(),
         "sort" => valued(args, 'o', "output"),
-        "uniq" => operands.get(1).map(|w| (*w).clone()).into_iter().collect(),
+        "uniq" | "xxd" => operands.get(1).map(|w| (*w).clone()).into_iter().collect(),
         "dd" => args.iter().filter_map(|w| tail(w, "of=")).collect(),
         "sed" | "gsed" | "perl" | "ruby" => {
             let in_place = args.iter().any(|w| {
@@ -170,7 +43,13 @@ pub(crate) fn written(part: &Part) -> Vec<Word> {
             });
             if in_place { all() } else { sed_writes(args) }
         }
+        "gawk" | "awk" if args.iter().any(|w| w.text.contains("inplace")) => all(),
         "awk" | "gawk" | "mawk" | "nawk" => code_writes(args),
+        "openssl" => args
+            .windows(2)
+            .filter(|w| matches!(w[0].text.as_str(), "-out" | "-keyout" | "-sigfile" | "-writerand"))
+            .map(|w| w[1].clone())
+            .collect(),
         "curl" => {
             let mut out = valued(args, 'o', "output");
             out.extend(valued(args, 'D', "dump-header"));
@@ -188,11 +67,19 @@ pub(crate) fn written(part: &Part) -> Vec<Word> {
         "tar" | "gtar" | "bsdtar" => {
             let mut out = valued(args, 'C', "directory");
             out.extend(valued(args, 'f', "file"));
+            out.extend(old_style(args));
+            // What is taken out of an archive may be named.
+            if args.iter().any(|w| w.text.starts_with("--ext") || w.text.starts_with("--get"))
+                || args.first().is_some_and(|w| !w.text.starts_with("--") && w.text.contains('x'))
+            {
+                out.extend(all());
+            }
             out
         }
-        "unzip" | "7z" | "unrar" => valued(args, 'd', ""),
-        "tree" | "gcc" | "cc" | "clang" | "ld" | "rustc" | "go" | "xxd" | "base64" | "openssl" | "pandoc"
-        | "ffmpeg" | "gpg" | "tsc" | "javac" => valued(args, 'o', "output"),
+        "7z" | "7za" | "7zr" => valued(args, 'o', ""),
+        "unzip" | "unrar" => valued(args, 'd', ""),
+        "tree" | "gcc" | "cc" | "clang" | "ld" | "rustc" | "go" | "base64" | "pandoc" | "ffmpeg" | "gpg"
+        | "tsc" | "javac" => valued(args, 'o', "output"),
         "git" => git_writes(args),
         "find" | "gfind" => {
             let mut out = Vec::new();
@@ -200,8 +87,11 @@ pub(crate) fn written(part: &Part) -> Vec<Word> {
                 if matches!(w.text.as_str(), "-fprint" | "-fprintf" | "-fprint0" | "-fls") {
                     out.extend(args.get(i + 1).cloned());
                 }
-                if w.text == "-delete" {
-                    out.extend(args.iter().take_while(|w| !w.text.starts_with('-')).cloned());
+                if w.text == "-delete"
+                    || (w.text.starts_with("-exec") || w.text.starts_with("-ok"))
+                        && writes_names(part, &args[i + 1..])
+                {
+                    out.extend(args.iter().take_while(|w| !w.text.starts_with(['-', '(', '!'])).cloned());
                 }
             }
             out
@@ -237,6 +127,32 @@ pub(crate) fn written(part: &Part) -> Vec<Word> {
     out
 }
 
+/// Whether what `find -exec` runs writes the names that it is given.
+fn writes_names(find: &Part, after: &[Word]) -> bool {
+    let argv: Vec<Word> =
+        after.iter().take_while(|w| !matches!(w.text.as_str(), ";" | "+")).cloned().collect();
+    let inner = Part { argv, ..find.clone() };
+    !matches!(inner.base().as_str(), "find" | "gfind")
+        && written(&inner).iter().any(|w| w.text.contains("{}"))
+}
+
+/// Values of letters in the first word of tar, which needs no dash: `tar xfC a.tar folder`.
+fn old_style(args: &[Word]) -> Vec<Word> {
+    let Some((first, rest)) = args.split_first().filter(|(w, _)| !w.text.starts_with('-')) else {
+        return vec![];
+    };
+    let valued = first.text.chars().filter(|c| "fCbTXKNVgFIL".contains(*c));
+    valued.zip(rest).filter(|(c, _)| matches!(c, 'f' | 'C')).map(|(_, w)| w.clone()).collect()
+}
+
+/// `-l`, `-s`, `--link` and `--symbolic-link` of cp.
+fn links(option: &str) -> bool {
+    match option.strip_prefix("--") {
+        Some(long) => long.len() > 1 && ("link".starts_with(long) || "symbolic-link".starts_with(long)),
+        None => option.starts_with('-') && option.contains(['l', 's']),
+    }
+}
+
 fn tail(word: &Word, start: &str) -> Option<Word> {
     word.text.strip_prefix(start).map(|t| Word { text: t.to_owned(), ..word.clone() })
 }
@@ -269,35 +185,6 @@ fn valued(args: &[Word], short: char, long: &str) -> Vec<Word> {
         }
     }
     out
-}
-
-/// `w file` and `s///w file` of sed.
-fn sed_writes(args: &[Word]) -> Vec<Word> {
-    let mut out = Vec::new();
-    for w in args {
-        for (i, _) in w.text.match_indices('w') {
-            let before = w.text[..i].chars().next_back();
-            if before.is_none_or(|c| !c.is_alphanumeric() || w.text[..i].contains('/')) {
-                let file = w.text[i + 1..].lines().next().unwrap_or_default().trim_matches([' ', '}', ';']);
-                if !file.is_empty() {
-                    out.push(Word::fixed(file));
-                }
-            }
-        }
-    }
-    out
-}
-
-/// `print > "file"` of awk.
-fn code_writes(args: &[Word]) -> Vec<Word> {
-    args.iter()
-        .flat_map(|w| w.text.match_indices('>').map(|(i, _)| w.text[i + 1..].to_owned()).collect::<Vec<_>>())
-        .filter_map(|rest| {
-            let rest = rest.trim_start_matches(['>', ' ']);
-            let inner = rest.strip_prefix('"')?;
-            Some(Word::fixed(inner.split('"').next()?))
-        })
-        .collect()
 }
 
 /// Operands of git's own writing commands, and its output options.

@@ -1,0 +1,129 @@
+//! Builtins that change the shell, and programs that are given code.
+
+use super::code::{CODE, code_pieces};
+use super::runners::{reads_itself, script_file};
+use super::wrap::{Inner, Unwrapped, joined};
+use super::{Part, Word, crude_pieces};
+
+/// Builtins that take a variable's name, in which an index is evaluated.
+const NAMES: &[&str] = &[
+    "read",
+    "unset",
+    "printf",
+    "test",
+    "[",
+    "declare",
+    "local",
+    "export",
+    "readonly",
+    "typeset",
+    "mapfile",
+    "readarray",
+    "getopts",
+    "wait",
+    "let",
+];
+
+/// Everything else that needs a word: builtins that change the shell, and code in arguments.
+pub(super) fn other(base: &str, part: &Part) -> Unwrapped {
+    let args = part.args();
+    if NAMES.contains(&base)
+        && args
+            .iter()
+            .any(|w| w.text.contains('[') && (w.dynamic || w.text.contains(['$', '`'])) && w.text != "[")
+    {
+        return Unwrapped::unclear("an array index that may run commands");
+    }
+    match base {
+        "eval" => joined(without_dashes(args), true),
+        "source" | "." => match args.first() {
+            Some(file) if reads_itself(file) && part.stdin.as_ref().is_some_and(Word::plain) => Unwrapped {
+                runs: part.stdin.iter().map(|w| Inner::Script(w.text.clone())).collect(),
+                ..Unwrapped::loose("it reads commands from its input")
+            },
+            Some(file) if file.plain() => {
+                Unwrapped { loose: Some("it reads commands from a file".into()), ..script_file(args) }
+            }
+            _ => Unwrapped::unclear("it reads commands from somewhere only known when it runs"),
+        },
+        "at" | "batch" | "crontab" => Unwrapped {
+            also: part.stdin.iter().flat_map(|w| crude_pieces(&w.text)).collect(),
+            ..Unwrapped::default()
+        },
+        "fc" if !args.iter().any(|w| w.text.starts_with("-l")) => {
+            Unwrapped::unclear("it runs commands of the shell's history")
+        }
+        "trap" => match without_dashes(args).first() {
+            Some(text) if text.plain() && !text.text.starts_with('-') && !text.text.is_empty() => Unwrapped {
+                runs: vec![Inner::Script(text.text.clone())],
+                loose: Some("it sets a trap".into()),
+                ..Unwrapped::default()
+            },
+            Some(text) if !text.plain() => Unwrapped::unclear("a trap that is only known when it runs"),
+            _ => Unwrapped::default(),
+        },
+        "alias" if args.iter().any(|w| w.text.contains('=') || w.dynamic) => Unwrapped {
+            unclear: Some("it defines an alias, which changes what other commands mean".into()),
+            also: args
+                .iter()
+                .filter_map(|w| w.text.split_once('='))
+                .flat_map(|(_, v)| crude_pieces(v))
+                .collect(),
+            ..Unwrapped::default()
+        },
+        "hash" | "enable" | "bind" | "complete" | "compgen" if !args.is_empty() => Unwrapped {
+            also: args.iter().flat_map(|w| code_pieces(&w.text)).collect(),
+            ..Unwrapped::unclear(format!("{base} may change what other commands mean"))
+        },
+        "shopt" if args.iter().any(|w| w.text == "expand_aliases" || w.dynamic) => {
+            Unwrapped::unclear("it lets aliases change what other commands mean")
+        }
+        "mapfile" | "readarray" if args.iter().any(|w| w.text.starts_with("-C")) => Unwrapped {
+            also: args.iter().flat_map(|w| crude_pieces(w.text.trim_start_matches("-C"))).collect(),
+            ..Unwrapped::unclear("it runs a command for each line")
+        },
+        "let" => Unwrapped::loose("arithmetic over variables"),
+        "noglob" | "nocorrect" | "repeat" | "foreach" | "zmodload" | "emulate" | "autoload" | "zcompile"
+        | "sched" | "ztcp" | "zpty" | "sysopen" | "syswrite" | "zf_rm" | "zf_mv" | "zf_ln" => {
+            Unwrapped::unclear(format!("'{base}' means something else in another shell"))
+        }
+        "cd" | "pushd" | "popd" | "chdir" => folder(args),
+        "set" if args.iter().any(|w| w.text.contains('k') && w.text.starts_with('-')) => {
+            Unwrapped::loose("it changes how the shell reads commands")
+        }
+        _ if CODE.contains(&base) => Unwrapped {
+            also: args
+                .iter()
+                .chain(&part.stdin)
+                .filter(|w| w.text.contains([' ', '(', '=', '\t', '\n']))
+                .flat_map(|w| {
+                    let value = w.text.rsplit('=').next().unwrap_or_default();
+                    code_pieces(&w.text).into_iter().chain(crude_pieces(value))
+                })
+                .collect(),
+            ..Unwrapped::default()
+        },
+        _ => Unwrapped::default(),
+    }
+}
+
+/// `--` ends the options of a builtin.
+fn without_dashes(args: &[Word]) -> &[Word] {
+    match args.split_first() {
+        Some((first, rest)) if first.text == "--" => rest,
+        _ => args,
+    }
+}
+
+/// A change of folder: later relative paths mean something else.
+fn folder(args: &[Word]) -> Unwrapped {
+    let target =
+        args.iter().find(|w| !(w.plain() && matches!(w.text.as_str(), "-P" | "-L" | "-e" | "--" | "-n")));
+    let known = match target {
+        None => Some("~".to_owned()),
+        Some(w) if w.tilde && !w.dynamic && !w.glob => Some(format!("~{}", w.text)),
+        Some(w) if w.plain() && !w.text.starts_with(['-', '+']) => Some(w.text.clone()),
+        Some(_) => None,
+    };
+    Unwrapped { folders: vec![known], ..Unwrapped::default() }
+}

@@ -1,0 +1,96 @@
+//! Programs that run code of another language, and what such code may run.
+
+use super::crude_pieces;
+use super::runners::is_shell;
+
+/// Programs whose argument is code that can run commands.
+pub(super) const CODE: &[&str] = &[
+    "awk",
+    "gawk",
+    "mawk",
+    "nawk",
+    "sed",
+    "gsed",
+    "perl",
+    "python",
+    "python2",
+    "python3",
+    "ruby",
+    "node",
+    "nodejs",
+    "deno",
+    "bun",
+    "php",
+    "lua",
+    "luajit",
+    "tclsh",
+    "expect",
+    "vim",
+    "nvim",
+    "vi",
+    "ex",
+    "ed",
+    "emacs",
+    "osascript",
+    "R",
+    "rscript",
+    "julia",
+    "ghci",
+    "irb",
+    "groovy",
+    "scala",
+    "make",
+    "gmake",
+    "just",
+    "tar",
+    "rsync",
+    "rg",
+    "man",
+    "sort",
+    "gdb",
+    "zip",
+    "split",
+    "sqlite3",
+    "psql",
+    "mysql",
+    "mariadb",
+    "less",
+    "more",
+    "scp",
+    "sftp",
+    "telnet",
+    "ftp",
+    "bc",
+    "dc",
+];
+
+/// True for a program that runs what it reads.
+pub(crate) fn takes_code(base: &str) -> bool {
+    is_shell(base)
+        || CODE.contains(&base)
+        || matches!(base, "at" | "batch" | "crontab" | "ssh" | "source" | ".")
+}
+
+/// What code of another language may run: the crude pieces of it, of what stands in its quotes, and of
+/// its quoted words put together (`['rm', 'x']`). For `ask` and `deny` rules only.
+pub(super) fn code_pieces(code: &str) -> Vec<String> {
+    const MOST: usize = 400;
+    const WORDS: usize = 24;
+    let mut out = crude_pieces(code);
+    let quoted: Vec<&str> = code.split(['\'', '"', '`']).skip(1).step_by(2).collect();
+    out.extend(quoted.iter().flat_map(|q| crude_pieces(q)));
+    out.extend(crude_pieces(&quoted.join(" ")));
+    // A command may stand behind words of the language: `system "rm x"`, `1e rm x`, `:!rm x`.
+    for line in code.split(['\n', ';']) {
+        let words: Vec<String> = line
+            .split_whitespace()
+            .map(|w| w.trim_matches(|c: char| !c.is_alphanumeric() && !"/.-_~$".contains(c)).to_owned())
+            .filter(|w| !w.is_empty())
+            .take(WORDS)
+            .collect();
+        out.extend((1..words.len()).map(|from| words[from..].join(" ")));
+        out.extend(words.first().map(|_| words.join(" ")));
+    }
+    out.truncate(MOST);
+    out
+}

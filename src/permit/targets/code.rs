@@ -1,0 +1,67 @@
+//! Files that code in an argument writes.
+
+use crate::shell::{Part, Word, takes_code};
+
+/// Names in quotes in code that looks as if it wrote: `open('x', 'w')`, `:w x`.
+pub(crate) fn named_in_code(part: &Part) -> Vec<Word> {
+    const WRITES: &[&str] = &[
+        "'w", "\"w", "'a", "\"a", "write", "append", "unlink", "remove", "rename", "chmod", "link", "mkdir",
+        "copy", "move", "replace", "touch", "system", "exec", "spawn", "popen", ">", "rm",
+    ];
+    if !takes_code(&part.base()) {
+        return vec![];
+    }
+    let mut out = Vec::new();
+    for code in part.args().iter().chain(&part.stdin).map(|w| w.text.as_str()) {
+        if WRITES.iter().any(|w| code.contains(w)) {
+            out.extend(quoted(code).map(Word::fixed));
+        }
+        // `:w file` of an editor.
+        if let Some((command, file)) = code.trim_start_matches(['+', ':']).split_once(' ')
+            && matches!(
+                command.trim_end_matches('!'),
+                "w" | "wq" | "write" | "sav" | "saveas" | "up" | "update"
+            )
+        {
+            out.push(Word::fixed(file.trim()));
+        }
+    }
+    out
+}
+
+/// What stands in quotes in code.
+pub(crate) fn quoted(code: &str) -> impl Iterator<Item = &str> {
+    code.split(['\'', '"', '`'])
+        .skip(1)
+        .step_by(2)
+        .filter(|t| !t.is_empty() && !t.contains(char::is_whitespace))
+}
+
+/// `w file` and `s///w file` of sed.
+pub(super) fn sed_writes(args: &[Word]) -> Vec<Word> {
+    let mut out = Vec::new();
+    for w in args {
+        for (i, _) in w.text.match_indices('w') {
+            let before = w.text[..i].chars().next_back();
+            if before.is_none_or(|c| !c.is_alphanumeric() || w.text[..i].contains('/')) {
+                let file = w.text[i + 1..].lines().next().unwrap_or_default().trim_matches([' ', '}', ';']);
+                if !file.is_empty() {
+                    out.push(Word::fixed(file));
+                }
+            }
+        }
+    }
+    out
+}
+
+/// `print > "file"` of awk.
+pub(super) fn code_writes(args: &[Word]) -> Vec<Word> {
+    args.iter()
+        .flat_map(|w| w.text.match_indices('>').map(|(i, _)| w.text[i + 1..].to_owned()).collect::<Vec<_>>())
+        .filter_map(|rest| {
+            let rest = rest.trim_start_matches(['>', ' ']);
+            let inner = rest.strip_prefix('"')?;
+            Some(Word::fixed(inner.split('"').next()?))
+        })
+        .collect()
+}
