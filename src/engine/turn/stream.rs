@@ -40,8 +40,9 @@ struct Pace {
     last: Option<Instant>,
     /// How often words went.
     gone: u32,
-    /// Pieces since words went last.
+    /// Pieces since words went last, and whether there were too many of them the time before.
     heard: usize,
+    flood: bool,
     eye: Eye,
 }
 
@@ -173,7 +174,7 @@ impl Pace {
 
     /// Until when nothing has to be read: what comes could not go earlier; `None`: now.
     fn rest(&self, now: Instant) -> Option<Instant> {
-        let calm = self.gone >= EARLY && self.waiting.is_empty() && self.heard < FLOOD;
+        let calm = self.gone >= EARLY && self.waiting.is_empty() && !self.flood;
         self.last.filter(|_| calm).map(|last| last + PACE).filter(|end| *end > now)
     }
 
@@ -190,7 +191,7 @@ impl Pace {
         // All of them, so that the next ones are judged right.
         if self.waiting.iter().filter(|c| self.eye.sees(c)).count() > 0 {
             self.last = Some(now);
-            self.heard = 0;
+            self.flood = std::mem::take(&mut self.heard) >= FLOOD;
             self.gone = self.gone.saturating_add(1);
         }
         std::mem::take(&mut self.waiting).into()

@@ -118,9 +118,9 @@ fn between_two_frames_nothing_is_read_but_of_a_flood() {
     }
     assert_eq!(pace.rest(start), Some(start + PACE));
     assert_eq!(pace.rest(start + PACE), None, "it is over");
-    pace.heard += FLOOD;
-    assert_eq!(pace.rest(start), None);
-    say(&mut pace, 0, "word ");
+    say(&mut pace, FLOOD, "word ");
+    assert_eq!(pace.rest(start), None, "more than a screen can show");
+    say(&mut pace, 1, "word ");
     assert_eq!(pace.rest(start), Some(start + PACE), "counted anew for each frame");
     Chunk::join(&mut pace.waiting, text("more"));
     assert_eq!(pace.rest(start), None, "something waits to go");
