@@ -307,11 +307,15 @@ impl Panel for Watch {
         if let Some(hints) = self.rows.find_hints() {
             return hints;
         }
+        let pause = Hint::as_("watch.pause", if self.paused { "go on" } else { "pause" });
+        if self.chosen().is_none() {
+            return vec![pause];
+        }
         vec![
             Hint::as_("list.open", "diff"),
             Hint::of("watch.mention"),
             Hint::of("watch.mute"),
-            Hint::as_("watch.pause", if self.paused { "go on" } else { "pause" }),
+            pause,
         ]
     }
 
