@@ -311,12 +311,7 @@ impl Panel for Watch {
         if self.chosen().is_none() {
             return vec![pause];
         }
-        vec![
-            Hint::as_("list.open", "diff"),
-            Hint::of("watch.mention"),
-            Hint::of("watch.mute"),
-            pause,
-        ]
+        vec![Hint::as_("list.open", "diff"), Hint::of("watch.mention"), Hint::of("watch.mute"), pause]
     }
 
     fn measure(&mut self, area: Rect, cx: &DrawCx<'_>) {
