@@ -16,6 +16,7 @@ use tiller_store::{OnFailure, Store, StoreError};
 use tiller_tui::UiSender;
 use tiller_tui::effect::AgentKind;
 
+use super::waiting::Waiting;
 use crate::cli;
 use crate::wire::settings::Shared;
 use crate::wire::{Running, Setup, Start, definitions, folder};
@@ -42,6 +43,8 @@ struct State {
     reply: Option<AskReply>,
     /// What came before its answer.
     early: Vec<Command>,
+    /// The person wants no session that cannot be saved.
+    declined: bool,
 }
 
 impl Link {
@@ -145,8 +148,14 @@ impl Link {
         let (mut engine, notices) = match started {
             Ok(pair) => pair,
             Err(notice) => {
-                // The screen shows why; it stays until the person leaves it.
-                tell(sender, EventBody::State(StateEvent::Notice { notice: notice.clone() }));
+                let declined = self.state().declined;
+                if declined {
+                    // It ends, and says why behind the screen.
+                    tell(sender, EventBody::State(StateEvent::Stopped {}));
+                } else {
+                    // The screen shows why; it stays until the person leaves it.
+                    tell(sender, EventBody::State(StateEvent::Notice { notice: notice.clone() }));
+                }
                 self.wait(|s| s.ended.then_some(()));
                 return Err(notice);
             }
@@ -200,6 +209,7 @@ impl Link {
             Ok(store) => store,
             Err(error) => self.without(&error, &setup, sender)?,
         };
+        let _waiting = Waiting::of(&store, sender);
         let which = setup.which_session(&store, open.cont, open.session.as_deref())?;
         let demo = setup.common.model.as_deref() == Some("demo/demo");
         let start = Start {
@@ -235,8 +245,12 @@ impl Link {
                 | StoreError::Network { .. }
         );
         let id = AskId::fresh(&*setup.ids, setup.clock.now());
-        if !may || !self.agreed(id, error.to_string(), sender) {
-            return Err(error.notice());
+        if !may {
+            return Err(error.at_start());
+        }
+        if !self.agreed(id, error.to_string(), sender) {
+            self.state().declined = true;
+            return Err(error.at_start());
         }
         Store::not_saving(&error.to_string(), setup.store_options()).map_err(|e| e.notice())
     }
@@ -290,7 +304,7 @@ pub(super) fn broken() -> Notice {
 }
 
 /// Something that does not come from the engine.
-fn tell(sender: &UiSender, body: EventBody) {
+pub(super) fn tell(sender: &UiSender, body: EventBody) {
     let event = Event {
         seq: 0,
         time: tiller_protocol::Time::default(),

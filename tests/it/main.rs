@@ -22,6 +22,7 @@ mod cli;
 mod common;
 mod completing;
 mod crash;
+mod disks;
 mod ends;
 mod exec;
 mod exports;
