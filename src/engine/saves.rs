@@ -22,6 +22,8 @@ pub(crate) struct After {
 #[derive(Clone, Debug)]
 pub(crate) enum Then {
     Nothing,
+    /// The row of a fresh session.
+    Made,
     StartTurn(u64),
     Steered(u64),
     TurnOver {
@@ -65,6 +67,8 @@ pub(crate) struct Saved {
 pub(crate) struct Saves {
     waiting: FuturesOrdered<BoxFuture<'static, Saved>>,
     submitted: u64,
+    /// Why the row of the open session could not be made.
+    pub(crate) unmade: Option<StoreError>,
     /// How many have been answered. Held here and by calls that must not run before what led to them is
     /// on disk; it closes when the engine ends.
     done: watch::Sender<u64>,
@@ -72,7 +76,7 @@ pub(crate) struct Saves {
 
 impl Saves {
     pub(crate) fn new() -> Self {
-        Self { waiting: FuturesOrdered::new(), submitted: 0, done: watch::Sender::new(0) }
+        Self { waiting: FuturesOrdered::new(), submitted: 0, unmade: None, done: watch::Sender::new(0) }
     }
 
     pub(crate) fn push<T: Send + 'static>(&mut self, ticket: Ticket<T>, after: After) {

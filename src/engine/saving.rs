@@ -49,7 +49,7 @@ impl Core {
             self.bus.publish(&place, body);
         }
         match after.then {
-            Then::Nothing | Then::Told { .. } => {}
+            Then::Nothing | Then::Made | Then::Told { .. } => {}
             Then::Tell { client, cause, reply } => {
                 self.bus.reply(client, &self.place_of(Some(cause)), *reply);
             }
@@ -80,7 +80,15 @@ impl Core {
 
     /// A write failed for good: nothing that was to be shown because of it is shown.
     fn save_failed(&mut self, error: &StoreError, then: &Then) {
+        // What failed first is why: without its row nothing of a session can be saved.
+        let error = match &self.saves.unmade {
+            Some(first) if *error == StoreError::NoSession(self.s.id) => &first.clone(),
+            _ => error,
+        };
         let mut notice = error.notice();
+        if let Then::Made = then {
+            self.saves.unmade = Some(error.clone());
+        }
         if let Then::Row { session, view } = then {
             self.row_kept(*session, view.clone(), false);
         }

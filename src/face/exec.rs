@@ -34,7 +34,7 @@ pub(super) fn run(setup: Setup, exec: &Exec, role: Option<&Definition>) -> Resul
     let message = message(exec)?;
     setup.check_config()?;
     // Nobody makes room while a script waits: what cannot be written ends the turn, with exit code 5.
-    let store = setup.try_store(OnFailure::Answer).map_err(|e| e.notice())?;
+    let store = setup.try_store(OnFailure::Answer).map_err(|e| e.at_start())?;
     let open = setup.which_session(&store, exec.cont, exec.session.as_deref())?;
     check_model(&setup, matches!(open, Open::New))?;
     let holder = holder(&setup, &store, open);

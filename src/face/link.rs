@@ -15,6 +15,7 @@ use tiller_store::{OnFailure, Store, StoreError};
 use tiller_tui::UiSender;
 use tiller_tui::effect::AgentKind;
 
+use super::waiting::Waiting;
 use crate::cli;
 use crate::wire::settings::Shared;
 use crate::wire::{Running, Setup, Start, definitions, folder};
@@ -41,6 +42,8 @@ struct State {
     reply: Option<AskReply>,
     /// What came before its answer.
     early: Vec<Command>,
+    /// The person wants no session that cannot be saved.
+    declined: bool,
 }
 
 impl Link {
@@ -144,8 +147,14 @@ impl Link {
         let (mut engine, notices) = match started {
             Ok(pair) => pair,
             Err(notice) => {
-                // The screen shows why; it stays until the person leaves it.
-                tell(sender, EventBody::State(StateEvent::Notice { notice: notice.clone() }));
+                let declined = self.state().declined;
+                if declined {
+                    // It ends, and says why behind the screen.
+                    tell(sender, EventBody::State(StateEvent::Stopped {}));
+                } else {
+                    // The screen shows why; it stays until the person leaves it.
+                    tell(sender, EventBody::State(StateEvent::Notice { notice: notice.clone() }));
+                }
                 self.wait(|s| s.ended.then_some(()));
                 return Err(notice);
             }
@@ -202,6 +211,7 @@ impl Link {
             Ok(store) => store,
             Err(error) => self.without(&error, &setup, sender)?,
         };
+        let _waiting = Waiting::of(&store, sender);
         let which = setup.which_session(&store, open.cont, open.session.as_deref())?;
         let demo = setup.common.model.as_deref() == Some("demo/demo");
         let start = Start {
@@ -237,8 +247,12 @@ impl Link {
                 | StoreError::Network { .. }
         );
         let id = AskId::fresh(&*setup.ids, setup.clock.now());
-        if !may || !self.agreed(id, error.to_string(), sender) {
-            return Err(error.notice());
+        if !may {
+            return Err(error.at_start());
+        }
+        if !self.agreed(id, error.to_string(), sender) {
+            self.state().declined = true;
+            return Err(error.at_start());
         }
         Store::not_saving(&error.to_string(), setup.store_options()).map_err(|e| e.notice())
     }
@@ -304,7 +318,7 @@ fn ours(body: EventBody) -> Event {
     }
 }
 
-fn tell(sender: &UiSender, body: EventBody) {
+pub(super) fn tell(sender: &UiSender, body: EventBody) {
     // A screen that is gone hears nothing.
     let _ = sender.event(ours(body));
 }

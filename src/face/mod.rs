@@ -23,6 +23,7 @@ mod search;
 mod sessions;
 mod show;
 mod trust;
+mod waiting;
 mod workbench;
 mod workflow;
 

@@ -78,7 +78,7 @@ fn start_it(setup: Setup, file: &Path, json: bool, start: Start) -> Result<Exit,
     let flow = filed(&setup, file)?.flow;
     setup.check_config()?;
     // As with `exec`: what cannot be written ends the run.
-    let store = setup.try_store(OnFailure::Answer).map_err(|e| e.notice())?;
+    let store = setup.try_store(OnFailure::Answer).map_err(|e| e.at_start())?;
     check_model(&setup, true)?;
     let name = flow.name.clone();
     let mut engine = Running::start(setup, store, Start { workflow: Some(flow), ..start })?;

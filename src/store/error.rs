@@ -136,6 +136,16 @@ impl StoreError {
         }
     }
 
+    /// The form in which it reaches a person when nothing could be opened: nothing is kept, nothing goes on.
+    pub fn at_start(&self) -> Notice {
+        let hint = match self {
+            Self::Full { .. } => "free some space there, or set TILLER_HOME to a folder on another disk",
+            Self::ReadOnly { .. } | Self::Foreign { .. } => "set TILLER_HOME to a folder of your own",
+            _ => return self.notice(),
+        };
+        Notice::new(NoticeKind::Store, self.to_string()).hint(hint)
+    }
+
     /// The form in which it reaches a person.
     pub fn notice(&self) -> Notice {
         let plain = |kind| Notice::new(kind, self.to_string());

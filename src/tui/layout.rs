@@ -256,10 +256,12 @@ fn single(w: &Wish, class: Class, full: bool) -> Areas {
             lines.push(row(s, s.height - 2, 1));
         }
     }
+    // What is there in place of the conversation says what it is.
+    let title = if rule > 0 && w.main != View::Conversation { row(s, 1, 1) } else { NONE };
     Areas {
         class,
         header: row(s, 0, 1),
-        main: bare(w.main, row(s, top, main)),
+        main: Part { title, ..bare(w.main, row(s, top, main)) },
         tree: None,
         rail: Vec::new(),
         strip: row(s, top + main, strip),

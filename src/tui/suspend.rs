@@ -12,11 +12,12 @@ use crate::cell::plain::plain_lines;
 use crate::clipboard::{self, Plan, Surroundings};
 use crate::effect::External;
 use crate::input::reader::Reader;
+use crate::model::Model;
 use crate::model::conversation::{Body, Cell};
 use crate::msg::Msg;
 use crate::run::Loop;
 use crate::seat::Presence;
-use crate::ui::UiError;
+use crate::ui::{Exit, UiError};
 
 /// How long what is being written may take before the screen is left all the same.
 const SETTLE: Duration = Duration::from_millis(500);
@@ -223,18 +224,42 @@ impl Loop {
             return;
         }
         self.leave();
-        let Some(t) = self.terminal.as_ref().filter(|_| self.app.model.ui.leave_last) else { return };
-        if t.alternate() {
-            let text = last_exchange(self.app.model.conversation.cells(), t.size().0);
-            let mut out = std::io::stdout().lock();
-            let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+        let Some(t) = self.terminal.as_ref().filter(|t| t.alternate()) else { return };
+        let mut text = String::new();
+        if self.app.model.ui.leave_last {
+            text = last_exchange(self.app.model.conversation.cells(), t.size().0);
         }
+        if self.exit == Some(Exit::Quit) {
+            let env = self.options.as_ref().map(|o| Arc::clone(&o.env));
+            let here = env.and_then(|e| e("PWD")).unwrap_or_default();
+            text.push_str(&way_back(&self.app.model, &here));
+        }
+        // Not standard output: by now the terminal may be another one than at the start.
+        self.writer.write(text);
+        self.writer.settle(SETTLE);
     }
+}
+
+/// How to go on with what was said here, for a shell in the folder `here`; empty when nothing was.
+fn way_back(model: &Model, here: &str) -> String {
+    let said = model.conversation.cells().iter().any(asked);
+    let Some(session) = model.session.summary.as_ref().filter(|_| said) else { return String::new() };
+    let plain = |c: char| c.is_alphanumeric() || "/._-+@".contains(c);
+    let folder = match session.project.as_str() {
+        project if project == here => String::new(),
+        project if project.chars().all(plain) => format!("-C {project} "),
+        project => format!("-C '{}' ", project.replace('\'', "'\\''")),
+    };
+    format!("To go on: tiller {}-c\n", crate::text::clean::plain(&folder))
+}
+
+/// The person's own words.
+fn asked(c: &Cell) -> bool {
+    matches!(c.body, Body::User { origin: Origin::Prompt | Origin::Shell, .. })
 }
 
 /// The last message of the person and everything after it, as plain lines; empty when there is none.
 fn last_exchange(cells: &VecDeque<Cell>, columns: u16) -> String {
-    let asked = |c: &Cell| matches!(c.body, Body::User { origin: Origin::Prompt | Origin::Shell, .. });
     let Some(from) = cells.iter().rposition(asked) else { return String::new() };
     let mut out = String::new();
     for cell in cells.range(from..) {

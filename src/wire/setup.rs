@@ -140,7 +140,7 @@ impl Setup {
     /// # Errors
     /// With what to do.
     pub fn open_store(&self) -> Result<Store, Notice> {
-        self.try_store(OnFailure::Keep).map_err(|e| e.notice())
+        self.try_store(OnFailure::Keep).map_err(|e| e.at_start())
     }
 
     /// As [`Setup::open_store`]. `on_failure`: what is done with what cannot be written later on; a person

@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tiller_config::agents::Origin;
 use tiller_engine::{Agreed, TrustOffer};
 use tiller_permit::Source;
-use tiller_permit::trust::{Brings, Status};
+use tiller_permit::trust::{Brings, Change, Status};
+use tiller_protocol::ask::TrustItem;
 use tiller_protocol::{Notice, NoticeKind};
 use tiller_store::Store;
 
@@ -35,12 +36,12 @@ pub(super) fn offer(
     status: &Status,
     after: After,
 ) -> Option<TrustOffer> {
-    let changed = match status {
-        Status::New => false,
-        Status::Changed(_) => true,
+    let changes = match status {
+        Status::New => &[][..],
+        Status::Changed(changes) => changes,
         Status::Nothing | Status::Trusted | Status::Never => return None,
     };
-    let items = brings.items();
+    let (changed, items) = (!changes.is_empty(), marked(brings.items(), changes));
     let (store, brings, name) = (store.clone(), brings.clone(), folder.to_owned());
     let decide = move |yes: bool| {
         if yes && brings.too_much {
@@ -68,6 +69,33 @@ pub(super) fn offer(
         Ok(agreed)
     };
     Some(TrustOffer { folder: folder.to_owned(), items, changed, decide: Arc::new(decide) })
+}
+
+/// What changed since the yes says so, and comes first.
+fn marked(items: Vec<TrustItem>, changes: &[Change]) -> Vec<TrustItem> {
+    let word = |path: &str| {
+        changes.iter().find_map(|c| match c {
+            Change::Added(p) if p == path => Some("new"),
+            Change::Changed(p) if p == path => Some("changed"),
+            _ => None,
+        })
+    };
+    let gone = changes.iter().filter_map(|c| match c {
+        Change::Removed(path) => Some(TrustItem {
+            kind: "removed".into(),
+            path: path.clone(),
+            detail: String::new(),
+            hash: String::new(),
+        }),
+        _ => None,
+    });
+    let (mut first, rest): (Vec<_>, Vec<_>) = items.into_iter().partition(|i| word(&i.path).is_some());
+    for item in &mut first {
+        if let Some(word) = word(&item.path) {
+            item.kind = format!("{word} {}", item.kind);
+        }
+    }
+    first.into_iter().chain(gone).chain(rest).collect()
 }
 
 /// The project's rules, from the bytes that the person said yes to, and what of them cannot be read.

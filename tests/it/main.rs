@@ -23,6 +23,7 @@ mod common;
 mod completing;
 mod copying;
 mod crash;
+mod disks;
 mod ends;
 mod exec;
 mod exports;

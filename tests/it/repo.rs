@@ -180,3 +180,39 @@ fn x1_exec_in_a_hostile_repository_talks_to_the_persons_model_only() {
     let elsewhere: Vec<&String> = connected.iter().filter(|l| !l.contains(&port)).collect();
     assert!(elsewhere.is_empty(), "{elsewhere:#?}");
 }
+
+/// X2: one byte of what runs is changed after it was trusted. It is asked again, says which file, and is not loaded
+/// until the answer; "not now" keeps it out, and the next start asks again.
+#[test]
+fn x2_one_byte_changed_asks_again_and_is_not_loaded() {
+    let flow = |goal: &str| format!("name: ship\nsteps:\n  - id: one\n    goal: {goal}\n");
+    let place = Place::new();
+    place.file(".tiller/workflows/ship.yaml", &flow("build"));
+    place.file(".tiller/permissions.yaml", "deny:\n  - terminal(make*)\n");
+    place.ok(&["trust", "--yes"]);
+    let mut term = place.term(&["-m", "demo/demo"], 100, 30);
+    let seen = term.wait_text("Say what you want done");
+    assert!(!seen.contains("trust this folder?"), "{seen}");
+    term.keys("/workflow ");
+    term.wait_text("ship");
+    term.keys("\x15");
+    assert_eq!(crate::screen::quit(&mut term), 0);
+
+    place.file(".tiller/workflows/ship.yaml", &flow("guild"));
+    for _ in 0..2 {
+        let mut term = place.term(&["-m", "demo/demo"], 100, 30);
+        let seen = term.wait_text("it has changed since you trusted it");
+        assert!(seen.contains("changed workflow  .tiller/workflows/ship.yaml"), "{seen}");
+        assert!(seen.contains("permissions") && !seen.contains("changed permissions"), "{seen}");
+        let gone = poll(std::time::Duration::from_secs(30), || {
+            term.keys("\x1b");
+            crate::common::let_pass(std::time::Duration::from_millis(200));
+            (!term.screen().contains("trust this folder?")).then_some(())
+        });
+        assert!(gone.is_some(), "{}", term.screen());
+        assert!(term.wait_text("untrusted").contains("Say what you want done"));
+        crate::screen::say(&mut term, "/workflow ship");
+        term.wait_text("ship.yaml is left out: this folder is not trusted");
+        assert_eq!(crate::screen::quit(&mut term), 0);
+    }
+}

@@ -147,7 +147,8 @@ impl Core {
             spawned_by: self.me.child.as_ref().and_then(|c| c.spawned_by),
         };
         let made = self.w.store.create_session(new);
-        self.saves.push(made, After { events: Vec::new(), then: Then::Nothing });
+        self.saves.unmade = None;
+        self.saves.push(made, After { events: Vec::new(), then: Then::Made });
         // Nobody else can know this session yet, so the lease is ours before its ticket resolves; what is
         // written after it in the same order needs no proof of it.
         let lease = self.w.store.acquire(self.s.id, &self.s.head_name, Take::IfFree);

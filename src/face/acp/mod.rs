@@ -52,7 +52,7 @@ const LAST: Duration = Duration::from_secs(1);
 /// Serves until standard input ends.
 pub(super) fn run(common: &Common) -> Result<Exit, Notice> {
     let setup = Setup::read(common, Flags::default())?;
-    let store = setup.try_store(OnFailure::Keep).map_err(|e| e.notice())?;
+    let store = setup.try_store(OnFailure::Keep).map_err(|e| e.at_start())?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .thread_name("acp")
         .enable_all()

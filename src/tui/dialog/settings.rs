@@ -38,19 +38,19 @@ const SETTINGS: &[Setting] = &[
     Setting("mouse_click", "clicks choose", switch),
     Setting("mouse_motion", "dragging selects", switch),
     Setting("copy_on_select", "copy when a drag ends", switch),
-    Setting("notifications", "tell by the terminal when the window has no focus", switch),
-    Setting("leave_last", "leave the last exchange in the scrollback at exit", switch),
+    Setting("notifications", "tell you when the window is behind", switch),
+    Setting("leave_last", "leave the last exchange behind at exit", switch),
     Setting("which_key_delay", "milliseconds until the box of keys", || {
         vec![json!(0), json!(250), json!(500), json!(1000)]
     }),
-    Setting("approval_deaf", "milliseconds in which a new question takes no keys", || {
+    Setting("approval_deaf", "milliseconds that a question is deaf", || {
         vec![json!(0), json!(400), json!(800), json!(1500)]
     }),
-    Setting("approval_timeout", "seconds after which an unanswered approval is a no; 0 never", || {
+    Setting("approval_timeout", "seconds until no answer is a no; 0 never", || {
         vec![json!(0), json!(60), json!(300), json!(1800)]
     }),
     Setting("measure", "columns of text at most", || vec![json!(80), json!(100), json!(120)]),
-    Setting("plain", "linear text without redraws; holds from the next start", switch),
+    Setting("plain", "linear text, from the next start", switch),
 ];
 
 struct Settings {

@@ -273,6 +273,9 @@ impl Panel for Todo {
         if let Some(hints) = self.rows.find_hints() {
             return hints;
         }
+        if self.item(model).is_none() {
+            return vec![Hint::of("todo.add")];
+        }
         let mut all = vec![
             Hint::as_("list.mark", "tick"),
             Hint::of("todo.add"),

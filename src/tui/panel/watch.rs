@@ -307,12 +307,11 @@ impl Panel for Watch {
         if let Some(hints) = self.rows.find_hints() {
             return hints;
         }
-        vec![
-            Hint::as_("list.open", "diff"),
-            Hint::of("watch.mention"),
-            Hint::of("watch.mute"),
-            Hint::as_("watch.pause", if self.paused { "go on" } else { "pause" }),
-        ]
+        let pause = Hint::as_("watch.pause", if self.paused { "go on" } else { "pause" });
+        if self.chosen().is_none() {
+            return vec![pause];
+        }
+        vec![Hint::as_("list.open", "diff"), Hint::of("watch.mention"), Hint::of("watch.mute"), pause]
     }
 
     fn measure(&mut self, area: Rect, cx: &DrawCx<'_>) {

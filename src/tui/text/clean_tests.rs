@@ -100,3 +100,48 @@ proptest! {
         prop_assert!(!plain(&text).chars().any(foreign), "{:?}", plain(&text));
     }
 }
+
+/// The figure of row U1 for a quick run is ten million bytes: half of them any, half what terminals obey.
+#[test]
+#[ignore = "ten million bytes, about a minute in a debug build"]
+fn u1_no_foreign_control_in_ten_million_bytes() {
+    const BYTES: usize = 10_000_000;
+    const PIECES: [&[u8]; 12] = [
+        b"\x1b[",
+        b"\x1b]52;c;",
+        b"\x1bP",
+        b"\x07",
+        b"\x1b\\",
+        b"\r",
+        b"\x9b",
+        b"\xc2\x9b",
+        b"\xe2\x80\xae",
+        b"\xe2\x81\xa6",
+        b"\xf3\xa0\x81\x81",
+        b"\xef\xbb\xbf",
+    ];
+    let mut seed = 0x5EED_u64;
+    let mut next = || {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (seed >> 33) as usize
+    };
+    let mut done = 0;
+    while done < BYTES {
+        let mut bytes = Vec::new();
+        while bytes.len() < 400 {
+            match next() {
+                n if n % 2 == 0 => bytes.extend_from_slice(PIECES[(n / 2) % PIECES.len()]),
+                n => bytes.push((n >> 8) as u8),
+            }
+        }
+        done += bytes.len();
+        let text = from_bytes(&bytes);
+        let mut prose = Line::new(Wrap::Word);
+        prose.push(&text, Look::of(Role::Text));
+        let mut strict = Line::new(Wrap::Hard);
+        strict.push_strict(&text, Look::of(Role::Text));
+        for line in [prose, strict] {
+            assert!(!line.text().chars().any(foreign), "{bytes:?}: {:?}", line.text());
+        }
+    }
+}

@@ -129,9 +129,31 @@ fn at_lists_files_and_sends_them_along() {
     );
     r.run("enter; type :1-3 please; enter");
     let (message, _) = submitted(&mut r).pop().unwrap();
-    // The blank behind the taken name is there, so the range must be typed on it: not a range here.
-    assert!(message.text.starts_with("look at @src/main.rs"));
-    assert!(matches!(&message.attachments[..], [Attachment::File { path, .. }] if path == "src/main.rs"));
+    // The blank that came with the name gives way to a range.
+    assert!(message.text.starts_with("look at @src/main.rs:1-3 please"), "{}", message.text);
+    assert!(
+        matches!(&message.attachments[..], [Attachment::File { path, lines: Some((1, 3)), .. }] if path == "src/main.rs")
+    );
+}
+
+#[test]
+fn a_name_of_no_file_is_not_sent_as_if_it_were_one() {
+    let mut r = Robot::new(100, 24);
+    let none = |r: &mut Robot, text: &str| {
+        r.reply(ReplyEvent::MentionsReply { text: text.into(), mentions: Vec::new() });
+    };
+    r.run("type mend @src/mian.rs");
+    none(&mut r, "src/mian.rs");
+    r.clear().run("type , please; enter");
+    assert!(submitted(&mut r).is_empty());
+    assert!(r.screen().contains("@src/mian.rs names nothing here"), "{}", r.screen());
+    r.run("enter");
+    assert_eq!(submitted(&mut r).pop().unwrap().0.text, "mend @src/mian.rs, please");
+    // A word that looks like no file is a word.
+    r.clear().run("type thank @sam");
+    none(&mut r, "sam");
+    r.run("enter");
+    assert_eq!(submitted(&mut r).len(), 1);
 }
 
 #[test]

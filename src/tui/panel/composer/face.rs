@@ -87,7 +87,8 @@ impl Panel for Composer {
     }
 
     fn rung(&self, _model: &Model) -> Option<Rung> {
-        if self.popup.is_some() {
+        // A list without rows is not seen: there is nothing to close.
+        if self.popup.as_ref().is_some_and(|p| !p.rows.is_empty()) {
             return Some(Rung::Popup);
         }
         let leave = self.vim.as_ref().is_some_and(|v| v.mode == Mode::Insert || v.pending());
@@ -172,6 +173,10 @@ impl Panel for Composer {
             self.changed();
             return Reply::done();
         }
+        if c == ':' && self.gap == Some(self.content.edit.caret()) {
+            self.content.edit.delete_back();
+        }
+        self.gap = None;
         self.content.edit.insert(c.encode_utf8(&mut [0; 4]));
         self.look()
     }

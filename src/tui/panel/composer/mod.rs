@@ -99,6 +99,40 @@ pub struct Composer {
     width: usize,
     /// A sentence under the text until the next key.
     notice: Option<String>,
+    /// Behind the blank that came with a taken name: a range of lines goes before it.
+    gap: Option<usize>,
+    names: Names,
+}
+
+/// Words behind an `@` that look like files and are none.
+#[derive(Default)]
+struct Names {
+    unknown: std::collections::BTreeSet<String>,
+    /// The message that the person was told of it for.
+    told: String,
+}
+
+impl Names {
+    /// Remembers what the engine found under `word`.
+    fn found(&mut self, word: &str, some: bool) {
+        if some {
+            self.unknown.remove(word);
+        } else if word.contains(['/', '.']) && self.unknown.len() < 200 {
+            self.unknown.insert(word.to_owned());
+        }
+    }
+
+    /// What to say before this is sent; only once for the same words.
+    fn doubt(&mut self, text: &str) -> Option<String> {
+        let names = text.split_whitespace().filter_map(|w| w.strip_prefix('@'));
+        let word = |w: &str| w.trim_end_matches([',', '.', ';', ':', '!', '?', ')']).to_owned();
+        let lost = names.map(word).find(|w| self.unknown.contains(w))?;
+        if self.told == text {
+            return None;
+        }
+        self.told = text.to_owned();
+        Some(format!("@{lost} names nothing here, so nothing goes with it. Enter again sends it as words."))
+    }
 }
 
 impl Composer {
@@ -153,6 +187,10 @@ impl Composer {
         let message = self.content.message();
         if message.text.trim().is_empty() {
             return Reply::Ignored;
+        }
+        if let Some(why) = self.names.doubt(&message.text) {
+            self.notice = Some(why);
+            return Reply::done();
         }
         match submit::submit(&message, mode, model) {
             Sent::Stay(why) => {
@@ -222,6 +260,7 @@ impl Composer {
                 }
                 let gap = if row.name.ends_with('/') { "" } else { " " };
                 self.content.edit.replace(popup.range, &format!("@{}{gap}", row.name));
+                self.gap = (!gap.is_empty()).then(|| self.content.edit.caret());
             }
         }
         self.changed();

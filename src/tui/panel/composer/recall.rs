@@ -236,6 +236,7 @@ impl Composer {
                 if mentions.iter().any(|m| m.name == *text) {
                     self.content.mention(text);
                 }
+                self.names.found(text, !mentions.is_empty());
                 if let Some(p) = &mut self.popup {
                     p.found(text, mentions, &model.kinds);
                 }

@@ -1,0 +1,181 @@
+//! S4 and S5 with the real program: disks that are full, and a state folder that cannot be written.
+//!
+//! Each runs in a mount name space of its own. Where those may not be made the tests say that they were skipped.
+
+use std::path::Path;
+
+use serde_json::json;
+use tiller_testkit::{ScriptServer, Term, Wire};
+
+use crate::common::{Out, PATIENCE, Place, TILLER, calls, let_pass, poll, run, says, wait};
+use crate::screen::{quit, say};
+
+/// The arguments of `unshare` that run `script` where mounts are its own.
+fn apart(script: &str) -> [&str; 4] {
+    ["-Urm", "sh", "-c", script]
+}
+
+fn mounts(place: &Place) -> bool {
+    let may = run(place.program("unshare", &apart("mount -t tmpfs tmpfs /tmp")), b"");
+    if may.code != Some(0) {
+        eprintln!("skipped: no mount name spaces here: {}", may.stderr);
+    }
+    may.code == Some(0)
+}
+
+fn script(place: &Place, script: &str) -> Out {
+    run(place.program("unshare", &apart(script)), b"")
+}
+
+fn screen(place: &Place, script: &str) -> Term {
+    Term::spawn(Path::new("/usr/bin/unshare"), &apart(script), &place.env, &place.work, 100, 30)
+}
+
+/// Answers the question about going on unsaved, which is deaf at first.
+fn answer(term: &mut Term, key: &str) {
+    let gone = poll(PATIENCE, || {
+        term.keys(key);
+        let_pass(std::time::Duration::from_millis(200));
+        (!term.screen().contains("go on without saving?")).then_some(())
+    });
+    assert!(gone.is_some(), "{}", term.screen());
+    // Keys that came after the question are in the composer.
+    term.keys("\x15");
+}
+
+/// The workspace is full: what is there stays whole, nothing is left lying about, the model is told why.
+#[test]
+fn s4_a_full_workspace_truncates_no_file() {
+    let long = "x".repeat(600_000);
+    let server = ScriptServer::start([
+        calls("c1", "read_file", json!({"path": "a.txt"})),
+        calls("c2", "write_file", json!({"path": "a.txt", "content": long})),
+        calls("c3", "edit_file", json!({"path": "a.txt", "old": "keep", "new": long})),
+        calls("c4", "write_file", json!({"path": "new.txt", "content": long})),
+        calls("c5", "edit_file", json!({"path": "a.txt", "old": "keep", "new": "kept"})),
+        says("It did not fit."),
+    ]);
+    let place = Place::anthropic(&server);
+    if !mounts(&place) {
+        return;
+    }
+    let work = place.work.display();
+    let out = script(
+        &place,
+        &format!(
+            "mount -t tmpfs -o size=1m,mode=700 tmpfs '{work}' && cd '{work}' && printf 'keep me\\n' > a.txt \
+             && head -c 800000 /dev/zero > ballast && '{TILLER}' exec --profile full 'write'; echo CODE $?; cat a.txt; ls -A"
+        ),
+    );
+    assert_eq!(out.stdout, "It did not fit.\nCODE 0\nkept me\na.txt\nballast\n", "{out:?}");
+    for (n, said) in [(2, "c2"), (3, "c3"), (4, "c4")] {
+        let body = server.bodies()[n].to_string();
+        let result = body.rsplit(&format!("\"tool_use_id\":\"{said}\"")).next().unwrap();
+        assert!(body.contains(said) && body.contains("No space left"), "{said}: {result}");
+    }
+}
+
+/// The state folder is full while one works: the banner, nothing is lost, and it goes on when there is room.
+#[test]
+fn s4_a_full_state_folder_pauses_and_goes_on() {
+    // The second is the session's title.
+    let server = ScriptServer::start([says("All well."), says("A title"), says("There is room again.")]);
+    let place = Place::anthropic(&server);
+    if !mounts(&place) {
+        return;
+    }
+    let (home, out) = (place.home.display(), place.user.display());
+    let full = format!(
+        "(while [ ! -e '{out}/go' ]; do sleep 0.05; done; head -c 20m /dev/zero > '{home}/ballast'; touch '{out}/full'; \
+         while [ ! -e '{out}/free' ]; do sleep 0.05; done; rm '{home}/ballast'; touch '{out}/freed') 2>/dev/null &"
+    );
+    let mut term = screen(
+        &place,
+        &format!(
+            "mount -t tmpfs -o size=16m,mode=700 tmpfs '{home}' && {{ {full} '{TILLER}'; echo CODE $?; \
+             '{TILLER}' sessions show last > '{out}/shown'; }}"
+        ),
+    );
+    term.wait_text("Say what you want done");
+    say(&mut term, "first");
+    term.wait_text("All well.");
+    wait("the title", || server.count() == 2);
+    std::fs::write(place.user.join("go"), "").unwrap();
+    wait("a full disk", || place.user.join("full").exists());
+    // More than the room that the files have already.
+    let words = "many words ".repeat(80_000);
+    term.keys(&format!("\x1b[200~{words}\x1b[201~"));
+    term.wait_text("[paste 1");
+    // An Enter right behind a paste belongs to it.
+    let_pass(std::time::Duration::from_millis(600));
+    term.keys("\r");
+    let seen = term.wait_text("not saving");
+    assert!(!seen.contains("There is room again"), "{seen}");
+    assert_eq!(server.count(), 2, "nothing goes out that is not on disk");
+    std::fs::write(place.user.join("free"), "").unwrap();
+    wait("room", || place.user.join("freed").exists());
+    term.wait_text("There is room again.");
+    term.wait_gone("not saving");
+    quit(&mut term);
+    let shown = std::fs::read_to_string(place.user.join("shown")).unwrap();
+    assert!(shown.contains("first") && shown.contains("[paste 1") && shown.contains("room again"), "{shown}");
+}
+
+/// A start on a full disk says what is wrong and what to do, headless and with a screen, with a session there
+/// and without.
+#[test]
+fn s4_a_start_on_a_full_disk_says_so() {
+    let server = ScriptServer::start([says("a"), says("Unsaved, but here.")]);
+    let place = Place::anthropic(&server);
+    if !mounts(&place) {
+        return;
+    }
+    let home = place.home.display();
+    for (before, args) in [("true".to_owned(), ""), (format!("'{TILLER}' exec hi"), "-c")] {
+        let full = format!(
+            "mount -t tmpfs -o size=2m,mode=700 tmpfs '{home}' && {before} >/dev/null && \
+             {{ head -c 9m /dev/zero > '{home}/ballast' 2>/dev/null; '{TILLER}' "
+        );
+        let out = script(&place, &format!("{full} exec hi; }}"));
+        assert_eq!((out.code, out.stdout.as_str()), (Some(5), ""), "{args}: {out:?}");
+        assert!(
+            out.stderr.contains("no space left") && out.stderr.contains("free some space"),
+            "{args}: {out:?}"
+        );
+        assert!(!out.stderr.contains("no session"), "{args}: {out:?}");
+        let term = screen(&place, &format!("{full} {args}; echo CODE $?; }}"));
+        let seen = term.wait_text("no space left");
+        assert!(seen.contains("without saving?") || seen.contains("not saving"), "{seen}");
+    }
+}
+
+/// The state folder is read-only: `exec` ends with one clear line, the workbench asks and goes on unsaved.
+#[test]
+fn s5_a_state_folder_that_cannot_be_written() {
+    let server = ScriptServer::start([says("Unsaved, but here.")]);
+    let mut place = Place::new();
+    place.wire(Wire::Anthropic, &server);
+    if !mounts(&place) {
+        return;
+    }
+    let home = place.home.display();
+    let fixed = format!("mount --bind '{home}' '{home}' && mount -o remount,bind,ro '{home}' && '{TILLER}'");
+    let out = script(&place, &format!("{fixed} exec hi"));
+    assert_eq!((out.code, out.stdout.as_str()), (Some(5), ""), "{out:?}");
+    assert!(out.stderr.contains("cannot be written") && out.stderr.contains("TILLER_HOME"), "{out:?}");
+    assert_eq!(server.count(), 0);
+
+    let mut term = screen(&place, &format!("{fixed}; echo CODE $?"));
+    term.wait_text("go on without saving?");
+    answer(&mut term, "y");
+    say(&mut term, "are you there");
+    let seen = term.wait_text("Unsaved, but here.");
+    assert!(seen.contains("not saving"), "it is said all the time: {seen}");
+    quit(&mut term);
+
+    let mut term = screen(&place, &format!("{fixed}; echo CODE $?"));
+    term.wait_text("go on without saving?");
+    answer(&mut term, "n");
+    let said = term.wait_text("CODE 5");
+    assert!(said.contains("cannot be written") && said.contains("TILLER_HOME"), "{said}");
+}
