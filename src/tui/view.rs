@@ -156,7 +156,9 @@ impl App {
         let mut cx = cx!(self, scopes, self.screen.focus == part.view);
         panel.measure(area, &cx);
         cx.same = panel.same(&cx).min(area.height);
-        let new = Rect { y: area.y + cx.same, height: area.height - cx.same, ..area };
+        let rest = area.height - cx.same;
+        let blank = if cx.same > 0 { panel.blank(&cx).min(rest) } else { 0 };
+        let new = Rect { y: area.y + cx.same, height: rest - blank, ..area };
         draw::clear(buf, new, cx.theme.style(Role::Text));
         panel.draw(&cx, area, buf);
         follow(panel, area, &cx, cursor, wake);

@@ -329,6 +329,12 @@ pub trait Panel: Any {
         0
     }
 
+    /// After measuring: rows at the bottom that were blank and are blank again. Counts only with rows that are the
+    /// same on top.
+    fn blank(&self, _cx: &DrawCx<'_>) -> u16 {
+        0
+    }
+
     /// Draws. Changes nothing.
     fn draw(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer);
 

@@ -229,15 +229,19 @@ impl Panel for ConversationPanel {
         }
         let bare = !cx.focus && self.search.is_none() && self.copy.is_none() && self.selection.is_none();
         let shown = self.view.shown().filter(|_| bare);
-        self.same = match (&self.shown, &shown) {
-            (Some(before), Some(now)) => before.same(now),
-            _ => 0,
+        (self.same, self.blank) = match (&self.shown, &shown) {
+            (Some(before), Some(now)) => (before.same(now), before.blank().min(now.blank())),
+            _ => (0, 0),
         };
         self.shown = shown;
     }
 
     fn same(&self, _cx: &DrawCx<'_>) -> u16 {
         self.same as u16
+    }
+
+    fn blank(&self, _cx: &DrawCx<'_>) -> u16 {
+        self.blank as u16
     }
 
     fn draw(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {

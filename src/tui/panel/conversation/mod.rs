@@ -89,9 +89,10 @@ pub struct ConversationPanel {
     asked: Option<tiller_protocol::EntryId>,
     /// The file that the editor has open.
     file: Option<PathBuf>,
-    /// What was drawn last, and how many rows on top are the same now.
+    /// What was drawn last, how many rows on top are the same now, and how many below are blank as before.
     shown: Option<viewport::Shown>,
     same: usize,
+    blank: usize,
 }
 
 impl Default for ConversationPanel {
@@ -113,6 +114,7 @@ impl Default for ConversationPanel {
             file: None,
             shown: None,
             same: 0,
+            blank: 0,
         }
     }
 }

@@ -22,6 +22,11 @@ impl Shown {
         let grown = (Seen { rows: new.0.rows, ..old.0 }, Stamp { rev: new.1.rev, ..old.1 });
         if self.size == now.size && before == after && grown == *new { self.firm } else { 0 }
     }
+
+    /// Rows below the last cell.
+    pub fn blank(&self) -> usize {
+        self.cells.last().map_or(0, |(last, _)| self.size.1.saturating_sub(last.y + last.rows))
+    }
 }
 
 impl Viewport {
