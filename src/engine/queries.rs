@@ -115,8 +115,20 @@ impl Core {
         cause: CommandId,
         work: impl FnOnce() -> Result<ReplyEvent, StoreError> + Send + 'static,
     ) {
+        self.read_after(client, cause, std::future::ready(()), work);
+    }
+
+    /// The same, once `before` is done.
+    pub(crate) fn read_after(
+        &mut self,
+        client: ClientId,
+        cause: CommandId,
+        before: impl Future<Output = ()> + Send + 'static,
+        work: impl FnOnce() -> Result<ReplyEvent, StoreError> + Send + 'static,
+    ) {
         let (bus, place) = (Arc::clone(&self.bus), self.place_of(Some(cause)));
         self.spawn(async move {
+            before.await;
             let reply = match tokio::task::spawn_blocking(work).await {
                 Ok(Ok(reply)) => reply,
                 Ok(Err(error)) => ReplyEvent::ErrorReply { notice: error.notice() },

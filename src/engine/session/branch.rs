@@ -235,7 +235,9 @@ impl Core {
     pub(crate) fn branches(&mut self, client: ClientId, cause: CommandId) {
         let (store, session, ours) = (self.w.store.clone(), self.s.id, self.s.head_name.clone());
         let lease = self.s.lease.is_some();
-        self.read(client, cause, move || {
+        // A branch that holds nothing may just be on its way out.
+        let saves = self.saves.barrier();
+        self.read_after(client, cause, saves, move || {
             let (branches, tags) = super::names::rows(&store, session, &ours, lease)?;
             Ok(ReplyEvent::BranchesReply { branches, tags })
         });

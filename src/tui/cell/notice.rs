@@ -1,11 +1,21 @@
 //! Something went wrong: cause, what to do, details when unfolded elsewhere (the error log).
 
+use std::borrow::Cow;
+
 use tiller_protocol::{Notice, NoticeKind};
 
 use super::{CellCx, INDENT, Laid};
 use crate::text::clean::lines;
 use crate::text::line::{Gutter, Line, Look, Wrap};
 use crate::theme::Role;
+
+/// A hint that says to continue, with the command that does it here.
+fn with_command(hint: &str) -> Cow<'_, str> {
+    match ["continue to ", "then continue: "].iter().any(|h| hint.starts_with(h)) {
+        true => Cow::Owned(hint.replacen("continue", "/continue", 1)),
+        false => Cow::Borrowed(hint),
+    }
+}
 
 pub(super) fn lay(notice: &Notice, cx: &CellCx<'_>) -> Laid {
     let role = match notice.kind {
@@ -16,11 +26,23 @@ pub(super) fn lay(notice: &Notice, cx: &CellCx<'_>) -> Laid {
     let mut all: Vec<Line> =
         lines(&notice.message).map(|l| Line::strict(l, Look::of(role), Wrap::Word)).collect();
     for hint in &notice.hints {
-        let line = Line::strict(hint, Look::of(Role::Text), Wrap::Word);
+        let line = Line::strict(&with_command(hint), Look::of(Role::Text), Wrap::Word);
         all.push(line.gutter(Gutter::new("-> ", Role::Dim)));
     }
     let mut laid = Laid::of(all, cx, INDENT);
     // Only what went wrong calls for the person.
     laid.mark = Some((if notice.kind == NoticeKind::Info { "- " } else { "! " }, role));
     laid
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hint_to_continue_names_the_command() {
+        assert_eq!(with_command("continue to ask again"), "/continue to ask again");
+        assert_eq!(with_command("then continue: it goes on"), "then /continue: it goes on");
+        assert_eq!(with_command("they continue to run"), "they continue to run");
+    }
 }

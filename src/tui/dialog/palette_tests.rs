@@ -150,3 +150,17 @@ fn a_wait_for_the_next_try_can_be_skipped_and_the_layout_changed_by_key() {
     r.run("size 80x24; ctrl-x L");
     assert!(r.screen().contains("one view at a time"), "{}", r.screen());
 }
+
+#[test]
+fn a_word_that_stands_there_comes_before_letters_found_here_and_there() {
+    for (word, first) in [
+        ("palette", "> Find and do anything"),
+        ("diff", "> Go to the diff review"),
+        ("quit", "> Save and quit"),
+        ("rename", "> Give this session another title"),
+    ] {
+        let mut r = Robot::new(100, 24);
+        r.run(&format!("ctrl-p; type {word}"));
+        assert!(r.screen().contains(first), "{word}: {}", r.screen());
+    }
+}

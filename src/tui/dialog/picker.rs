@@ -14,7 +14,7 @@
 //! [`Source::reply`]; `true` from there makes the picker read `items` again.
 
 use crossterm::event::{KeyEvent, MouseEvent, MouseEventKind};
-use nucleo_matcher::pattern::{CaseMatching, Normalization, Pattern};
+use nucleo_matcher::pattern::{AtomKind, CaseMatching, Normalization, Pattern};
 use nucleo_matcher::{Config, Matcher, Utf32String};
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
@@ -146,6 +146,8 @@ impl Picker {
             return;
         }
         let pattern = Pattern::parse(&text, CaseMatching::Smart, Normalization::Smart);
+        // Words that stand there as they are count more than letters found here and there.
+        let whole = Pattern::new(&text, CaseMatching::Smart, Normalization::Smart, AtomKind::Substring);
         let mut scored: Vec<(u32, usize)> = self
             .among(&text)
             .into_iter()
@@ -154,7 +156,13 @@ impl Picker {
                 // What is seen counts more than words that are only searched.
                 let text = Utf32String::from(self.items[i].text.as_str());
                 let seen = pattern.score(text.slice(..), &mut self.matcher);
-                Some((seen.map_or(all, |s| s.saturating_add(SEEN)), i))
+                let there = match seen {
+                    Some(_) if whole.score(text.slice(..), &mut self.matcher).is_some() => 3 * SEEN,
+                    _ if whole.score(self.needles[i].slice(..), &mut self.matcher).is_some() => 2 * SEEN,
+                    Some(_) => SEEN,
+                    None => 0,
+                };
+                Some((seen.unwrap_or(all).saturating_add(there), i))
             })
             .collect();
         // Equal scores keep the source's order, so that the list does not jump.

@@ -2,8 +2,8 @@
 
 use super::alias::Alias;
 use super::{
-    SlashCommand, branch, btw, budget, checkpoint, compact, compare, copy, goal, model, mute, new,
-    permissions, plan, queue, rename, resume, spawn, stop, theme, todo, undo, workflow,
+    SlashCommand, branch, btw, budget, checkpoint, compact, compare, goal, model, mute, new, permissions,
+    plan, queue, rename, resume, spawn, stop, theme, todo, undo, workflow,
 };
 
 /// All commands, by name.
@@ -18,7 +18,7 @@ pub(super) const ALL: &[&dyn SlashCommand] = &[
     &compare::Compare,
     &Alias("context", "Where the model's context goes", "context.open"),
     &resume::Continue,
-    &copy::Copy,
+    &Alias("copy", "Copy the last answer, as it was written", "conversation.copy_reply"),
     &Alias("cost", "What it cost, by model, agent and day", "cost.open"),
     &Alias("detach", "Leave the screen; what works goes on", "global.detach"),
     &Alias("diff", "Review what the last turn changed", "view.diff"),

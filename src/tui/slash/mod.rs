@@ -7,7 +7,6 @@ mod budget;
 mod checkpoint;
 mod compact;
 mod compare;
-mod copy;
 pub(crate) mod goal;
 mod list;
 mod model;
