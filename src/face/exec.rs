@@ -2,7 +2,6 @@
 //! the answer, or one JSON event a line.
 
 use std::io::{IsTerminal, Write};
-use std::time::Duration;
 
 use tiller_config::agents::Definition;
 use tiller_engine::{EngineHandle, EventStream, Human, Open};
@@ -17,7 +16,9 @@ use tiller_store::OnFailure;
 use super::exec_ends::{self, Crew, Limits};
 use super::prepare::{check_model, holder, message};
 use super::printer::{Lines, Printer};
+use super::progress::{progress, progress_of};
 use super::sessions::one_line;
+use super::stop::Stop;
 use super::{Exit, json_line, questions};
 use crate::cli::Exec;
 use crate::wire::{Running, Setup, Start};
@@ -151,7 +152,7 @@ impl Follow<'_> {
 
     /// The first stop ends the turn, the second kills its tools, the third ends without waiting.
     fn stopped(&self) -> Result<Stopped, Notice> {
-        match self.stop.times {
+        match self.stop.times() {
             0 | 1 => self.send(STOP, CommandBody::Turn(TurnCommand::Interrupt { hard: false }))?,
             2 => self.send(STOP, CommandBody::Turn(TurnCommand::Interrupt { hard: true }))?,
             _ => return Ok(Stopped::Now),
@@ -251,7 +252,7 @@ impl Follow<'_> {
         let EventBody::Turn(TurnEvent::TurnFinished { status: TurnStatus::Done, .. }) = &event.body else {
             return false;
         };
-        let waits = event.agent.is_main() && self.crew.waited_for() && self.stop.times == 0;
+        let waits = event.agent.is_main() && self.crew.waited_for() && self.stop.times() == 0;
         let waits = waits && self.limits.reached.is_none();
         if waits {
             self.crew.held = Some(json_line(event));
@@ -315,7 +316,8 @@ impl Follow<'_> {
                 return self.ask(ask).await;
             }
             EventBody::State(StateEvent::HeadMoved { .. }) if self.branching => {
-                (self.branching, self.stop.until) = (false, None);
+                self.branching = false;
+                self.stop.calm();
                 self.submit()?;
             }
             // We were too slow: whether it is still running, the whole state says.
@@ -374,7 +376,7 @@ impl Follow<'_> {
             if questions::reply(&body, &line) == AskReply::Branch {
                 self.send(ANSWER, CommandBody::Ask(AskCommand::Answer { id, reply: AskReply::Branch }))?;
                 // Should it never be made, nobody is kept waiting.
-                self.stop.until = Some(tokio::time::Instant::now() + PATIENCE);
+                self.stop.hurry();
                 self.branching = true;
                 return Ok(None);
             }
@@ -386,92 +388,4 @@ impl Follow<'_> {
         )
         .hint("Close it there first, or leave --session and --continue out to begin a new one."))
     }
-}
-
-/// Ctrl-C, TERM and HUP: the turn is stopped, not the process.
-pub(super) struct Stop {
-    signals: [tokio::signal::unix::Signal; 3],
-    /// How often it came.
-    times: u32,
-    /// When nobody is waited for any more.
-    until: Option<tokio::time::Instant>,
-}
-
-/// How long an end may take after the first stop. Tools get their time to end within it.
-const PATIENCE: Duration = Duration::from_secs(10);
-
-impl Stop {
-    pub(super) fn listen() -> Result<Self, Notice> {
-        use tokio::signal::unix::{SignalKind, signal};
-        let of = |kind| {
-            signal(kind)
-                .map_err(|e| Notice::new(NoticeKind::Internal, format!("Signals cannot be heard: {e}.")))
-        };
-        let signals = [of(SignalKind::interrupt())?, of(SignalKind::terminate())?, of(SignalKind::hangup())?];
-        Ok(Self { signals, times: 0, until: None })
-    }
-
-    /// The next one, or the end of the patience with the first.
-    pub(super) async fn next(&mut self) {
-        let [a, b, c] = &mut self.signals;
-        let until = self.until;
-        let late = async {
-            match until {
-                Some(at) => tokio::time::sleep_until(at).await,
-                None => std::future::pending().await,
-            }
-        };
-        let late = tokio::select! {
-            _ = a.recv() => false,
-            _ = b.recv() => false,
-            _ = c.recv() => false,
-            () = late => true,
-        };
-        self.times = if late { u32::MAX } else { self.times.saturating_add(1) };
-        self.until.get_or_insert_with(|| tokio::time::Instant::now() + PATIENCE);
-    }
-}
-
-/// What an agent of the crew does: its calls, and its end.
-fn progress_of(event: &Event) {
-    let name = event.agent.name();
-    let line = match &event.body {
-        EventBody::Tool(ToolEvent::ToolStarted { verb, target, .. }) => {
-            format!("~ {name}: {verb} {}", one_line(target))
-        }
-        EventBody::State(StateEvent::AgentChanged { view })
-            if !view.state.at_work() && view.since.is_none() =>
-        {
-            let label = one_line(&view.label);
-            format!("  {name} {label}: {}", view.state.word())
-        }
-        _ => return,
-    };
-    let _ = writeln!(std::io::stderr().lock(), "{line}");
-}
-
-/// One line on standard error for what takes time or matters.
-fn progress(body: &EventBody) {
-    let line = match body {
-        EventBody::Tool(ToolEvent::ToolStarted { verb, target, .. }) => {
-            format!("~ {verb} {}", one_line(target))
-        }
-        EventBody::Tool(ToolEvent::ToolFinished { name, ok: false, output, .. }) => {
-            format!("x {name}: {}", one_line(output))
-        }
-        EventBody::Turn(TurnEvent::Retrying { attempt, of, seconds, why, .. }) => {
-            format!("! {}; try {attempt} of {of} in {seconds:.0} s", one_line(why))
-        }
-        EventBody::Ask(AskEvent::PermissionDecided { tool, what, decision, by, .. })
-            if decision.contains("deny") || decision == "nobody" =>
-        {
-            format!("- {tool} {} was refused: {}", one_line(what), one_line(by))
-        }
-        // The turn ends by it, and says so once.
-        EventBody::State(StateEvent::Notice { notice }) if notice.kind == NoticeKind::Store => return,
-        EventBody::State(StateEvent::Notice { notice }) => format!("! {}", one_line(&notice.message)),
-        _ => return,
-    };
-    // Standard error may be closed; the answer still goes out.
-    let _ = writeln!(std::io::stderr().lock(), "{line}");
 }

@@ -14,9 +14,9 @@ use tiller_protocol::{
 use tiller_store::OnFailure;
 use tiller_tool::crew::workflow::Known;
 
-use super::exec::Stop;
 use super::prepare::check_model;
 use super::sessions::one_line;
+use super::stop::Stop;
 use super::{Exit, json_line, say};
 use crate::cli::Workflow;
 use crate::wire::workflows::{Filed, cli, read};

@@ -22,6 +22,7 @@ pub mod keeper;
 mod others;
 pub(crate) mod record;
 mod restore;
+mod undo;
 
 pub use keeper::{Keeper, Snapshots};
 pub(crate) use others::{LastState, Watched};

@@ -31,6 +31,7 @@ mod launch;
 mod leftover;
 mod local;
 mod outcome;
+mod own_folder;
 mod pool;
 mod process;
 mod procs;

@@ -2,6 +2,9 @@
 
 use tiller_tool::shell::Host;
 
+use serde_json::json;
+
+use super::client::PENDING;
 use super::tests::{END, HELLO, OPEN, fake, log, text};
 use super::*;
 use crate::external::fake::{Fake, all};

@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 use tiller_protocol::Usage;
 
+use super::client::{Broken, Client};
 use super::wire::RpcError;
-use super::{Broken, Client};
 use crate::external::out::{Gone, Out};
 use crate::external::said::Said;
 

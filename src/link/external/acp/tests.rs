@@ -3,10 +3,13 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
+use serde_json::json;
 use tiller_tool::shell::Host;
 
+use super::client::PENDING;
 use super::*;
 use crate::external::fake::{Fake, all};
+use crate::external::said::{Answer, ChoiceKind, Question};
 use crate::external::{FileError, Files, Job, Receipt, start};
 
 /// An agent that reads our requests in order and prints these lines; our ids count from 1. `log` gets all it read.

@@ -1,6 +1,7 @@
 //! Who works at what: the tree of agents with state, time, tokens and cost, and the tools that run.
 
 mod keys;
+mod row;
 mod tree;
 
 use std::time::Duration;

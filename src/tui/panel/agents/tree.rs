@@ -1,17 +1,17 @@
-//! The tree of agents as lines: order, what a row says, sums of branches.
+//! The tree of agents as lines: order, indents, sums of branches.
 
 use std::collections::{HashMap, HashSet};
 
-use tiller_protocol::{AgentId, AgentState, AgentView, ChildView, Cost, Receipt, StepState, WorkflowView};
+use tiller_protocol::{AgentId, AgentState, AgentView, Cost, StepState, WorkflowView};
 
 use super::What;
+pub(crate) use super::row::nearest_limit;
+use super::row::{act, cost, name, process_row, receipt, row, tool_row};
 use crate::header::{goal, money, short};
-use crate::model::conversation::{Body, Cell, State, ToolCell};
+use crate::model::conversation::{Body, State, ToolCell};
 use crate::model::{Model, Process};
 use crate::panel::rows::lasting;
-use crate::panel::sides::Right;
-use crate::text::line::{Line, Look, Wrap};
-use crate::text::{clean, shorten_end, width};
+use crate::text::line::Line;
 use crate::theme::Role;
 use crate::widget::draw;
 
@@ -52,14 +52,14 @@ pub(super) fn waits(model: &Model, a: &AgentView) -> bool {
 /// What an agent and all below it came to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Sum {
-    tokens: u64,
-    cost: Cost,
+    pub(super) tokens: u64,
+    pub(super) cost: Cost,
     /// Of some the cost is not known.
-    unknown: bool,
-    files: u32,
-    agents: u32,
+    pub(super) unknown: bool,
+    pub(super) files: u32,
+    pub(super) agents: u32,
     /// One of them waits for the person.
-    waits: bool,
+    pub(super) waits: bool,
 }
 
 impl Sum {
@@ -327,79 +327,6 @@ impl<'a> Flows<'a> {
     }
 }
 
-/// What it costs with all below it. The demo model costs nothing, and says so by saying nothing.
-fn cost(a: &AgentView, sum: Sum) -> String {
-    let more = if sum.unknown { "+?" } else { "" };
-    match sum {
-        Sum { cost: Cost(0), unknown: true, .. } => "$?".into(),
-        Sum { cost: Cost(0), .. } if a.cost.is_none() || a.model.starts_with("demo/") => String::new(),
-        Sum { agents: 1, cost, .. } => format!("{}{more}", money(cost.usd())),
-        Sum { cost, .. } => format!("sum {}{more}", money(cost.usd())),
-    }
-}
-
-/// Its mark for the screen, and its name.
-fn name(model: &Model, a: &AgentView) -> String {
-    let name = model.name_of(&a.id);
-    let label = a.id.is_main() && !a.label.is_empty() && a.label != "main";
-    let name = if label { a.label.clone() } else { name };
-    let shown = if model.shown.as_ref() == Some(&a.id) { "> " } else { "" };
-    let pane = a.child.as_ref().and_then(|c| c.pane.as_ref()).filter(|_| !ended(a.state));
-    let bell = if pane.is_some_and(|p| p.bells > model.rung(Some(&a.id))) { " (bell)" } else { "" };
-    let behind = if a.child.as_ref().is_some_and(|c| c.background) && !ended(a.state) { " bg" } else { "" };
-    format!("{shown}{name}{behind}{bell}")
-}
-
-/// How far the last message to it has come.
-fn receipt(model: &Model, a: &AgentView) -> (String, Role) {
-    match model.receipts.get(&a.id) {
-        Some(Receipt::Queued) => ("msg queued".into(), Role::Waiting),
-        Some(Receipt::Delivered { step }) if !ended(a.state) => (format!("msg step {step}"), Role::Ok),
-        Some(Receipt::Missed { .. }) => ("msg missed".into(), Role::Error),
-        _ => (String::new(), Role::Dim),
-    }
-}
-
-/// What it does now; when it has ended, what came out.
-fn act<'a>(model: &'a Model, a: &'a AgentView) -> &'a str {
-    // Of the one on the screen it is seen what streams.
-    let shown = model.shown.as_ref().map_or(a.id.is_main(), |id| *id == a.id);
-    let words = |c: &Cell| c.open && matches!(c.body, Body::Reply { .. });
-    if a.act == "thinking" && shown && model.conversation.cells().back().is_some_and(words) {
-        return "writing";
-    }
-    let Some(child) = a.child.as_deref() else { return &a.act };
-    match ended(a.state) {
-        true if child.result.is_empty() => &child.task,
-        true => &child.result,
-        // Of a program in a terminal only its title tells what it is at.
-        false if child.pane.is_some() && (a.act.is_empty() || a.act == "thinking") => {
-            child.pane.as_ref().map(|p| p.title.as_str()).filter(|t| !t.is_empty()).unwrap_or(&child.task)
-        }
-        false if a.act.is_empty() => &child.task,
-        false => &a.act,
-    }
-}
-
-/// The limit of which most is used: percent, and which one.
-pub(crate) fn nearest_limit(child: &ChildView) -> Option<(u64, &'static str)> {
-    let (used, of) = (&child.used, &child.limits);
-    let share = |used: Option<u64>, of: Option<u64>, word: &'static str| {
-        let (used, of) = (used.unwrap_or_default(), of?);
-        // A limit of nothing is used up from the start.
-        Some((used.saturating_mul(100).checked_div(of).unwrap_or(100), word))
-    };
-    [
-        share(used.cost.map(|c| c.0), of.cost.map(|c| c.0), "money"),
-        share(used.tokens, of.tokens, "tokens"),
-        share(used.turns.map(u64::from), of.turns.map(u64::from), "turns"),
-        share(used.seconds, of.seconds, "time"),
-    ]
-    .into_iter()
-    .flatten()
-    .max_by_key(|(percent, _)| *percent)
-}
-
 /// Tools of the shown agent that run or wait, oldest first.
 pub(super) fn tools(model: &Model) -> Vec<&ToolCell> {
     let mut all: Vec<&ToolCell> = model
@@ -420,39 +347,4 @@ pub(super) fn tools(model: &Model) -> Vec<&ToolCell> {
 /// Processes that run.
 pub(super) fn processes(model: &Model) -> impl Iterator<Item = &Process> {
     model.processes.iter().filter(|p| p.lives())
-}
-
-/// Left part, then the parts at the right, the most important first: what does not fit goes.
-fn row(indent: usize, name: &str, right: &[(String, Role)], act: &str, columns: usize) -> Line {
-    let left = format!("{}{}", " ".repeat(indent), clean::plain(&name.replace('\n', " ")));
-    let right = Right::of(right, width(&left).min(columns / 2), columns);
-    let mut line = Line::new(Wrap::Cut);
-    line.push_strict(&shorten_end(&left, right.room.saturating_sub(1), draw::ascii()), Look::of(Role::Text));
-    right.end(&mut line, act);
-    line
-}
-
-fn process_row(p: &Process, columns: usize) -> Line {
-    let seconds =
-        p.state.strip_prefix("running for ").and_then(|s| s.strip_suffix(" s")?.parse::<i64>().ok());
-    let state =
-        seconds.map_or_else(|| p.state.clone(), |s| format!("runs {}", lasting(s.saturating_mul(1000))));
-    let state = format!("~ {state}");
-    let said = if p.last.is_empty() { p.command.clone() } else { format!("{}: {}", p.command, p.last) };
-    row(2, &p.id, &[(state, Role::Running)], &said, columns)
-}
-
-fn tool_row(model: &Model, t: &ToolCell, indent: usize, columns: usize) -> Line {
-    let since = t.started.map_or(String::new(), |s| format!(" {}", lasting(model.now.millis() - s.millis())));
-    let (text, role) = match (t.asking, t.state) {
-        (true, _) => ("! needs you".to_owned(), Role::Waiting),
-        (_, State::Running) => (format!("~ running{since}"), Role::Running),
-        _ => (". waits".to_owned(), Role::Dim),
-    };
-    // After a restart only name and arguments are known.
-    let (verb, target) = match t.verb.as_str() {
-        "" => crate::cell::describe(&t.name, &t.arguments),
-        verb => (verb.to_owned(), t.target.clone()),
-    };
-    row(indent, &verb, &[(text, role)], &target, columns)
 }

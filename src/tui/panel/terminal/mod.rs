@@ -4,24 +4,23 @@
 mod copy;
 mod draw;
 mod hands;
+mod program;
 mod screen;
 #[cfg(test)]
 mod tests;
 
 use std::time::Duration;
 
-use crossterm::event::{KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
+use crossterm::event::{KeyEvent, KeyModifiers, MouseEvent, MouseEventKind};
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
-use tiller_protocol::command::Query;
 use tiller_protocol::event::ReplyEvent;
-use tiller_protocol::{AgentCommand, AgentId, CommandBody, Event, EventBody, PaneCommand, PaneView, Typed};
+use tiller_protocol::{AgentId, Event, EventBody, PaneCommand, PaneView, Typed};
 
 use self::copy::Copy;
 use self::screen::Screen;
 use super::{DrawCx, Hint, Panel, Reply, View};
 use crate::action::{Action, ActionSpec};
-use crate::dialog::confirm::Confirm;
 use crate::effect::{Effect, Token};
 use crate::ladder::Rung;
 use crate::model::Model;
@@ -49,10 +48,6 @@ pub const ACTIONS: &[ActionSpec] = &[
 
 const SCREEN: Token = Token(1);
 const HISTORY: Token = Token(2);
-/// Lines of history that copy mode goes over.
-const LINES: u32 = 5_000;
-/// Lines of one notch of the wheel.
-const WHEEL: isize = 3;
 
 /// The panel. Whose terminal it shows stands in [`Model::pane`].
 #[derive(Default)]
@@ -75,10 +70,6 @@ pub struct Terminal {
     copy: Option<Copy>,
 }
 
-fn pane(command: PaneCommand) -> CommandBody {
-    CommandBody::Pane(command)
-}
-
 /// Whose row says that it runs in a terminal now.
 pub(crate) fn of<'m>(model: &'m Model, id: &AgentId) -> Option<&'m PaneView> {
     model.row(id)?.child.as_ref()?.pane.as_deref()
@@ -89,151 +80,6 @@ pub(crate) fn will(model: &Model, id: &AgentId) -> bool {
     let Some(row) = model.row(id) else { return false };
     let pty = |c: &tiller_protocol::ChildView| c.backend.ends_with(", pty") || c.backend.ends_with(":pty");
     of(model, id).is_some() || row.state.at_work() && row.child.as_deref().is_some_and(pty)
-}
-
-impl Terminal {
-    fn view<'m>(&self, model: &'m Model) -> Option<&'m PaneView> {
-        of(model, self.agent.as_ref()?)
-    }
-
-    fn send(&self, command: PaneCommand) -> Vec<Effect> {
-        self.agent.iter().map(|a| Effect::SendTo(a.clone(), pane(command.clone()))).collect()
-    }
-
-    /// Asks for what changes next, unless that is asked already or nobody looks.
-    fn look(&mut self, model: &Model) -> Vec<Effect> {
-        let Some(agent) = self.agent.clone().filter(|_| self.shown && !self.asked) else { return Vec::new() };
-        if self.view(model).is_none() {
-            return Vec::new();
-        }
-        self.asked = true;
-        let since = self.screen.rev;
-        vec![Effect::AskOf(agent, CommandBody::Query(Query::Screen { since }), SCREEN)]
-    }
-
-    /// The program does not have the size of the pane.
-    fn unfit(&self, model: &Model) -> bool {
-        let room = self.room.0 > 0 && self.room.1 > 0;
-        // A dialog takes room for a moment: the program does not have to draw itself anew for that.
-        room && self.shown && !self.covered && self.room != self.told && self.view(model).is_some()
-    }
-
-    /// The program has the size of the pane.
-    fn fit(&mut self, model: &Model) -> Vec<Effect> {
-        if !self.unfit(model) {
-            return Vec::new();
-        }
-        self.told = self.room;
-        self.send(PaneCommand::Size { cols: self.room.0, rows: self.room.1 })
-    }
-
-    fn enter(&mut self, model: &Model) -> Reply {
-        if self.view(model).is_none() {
-            return draw::say("it has ended; a message to it starts it again");
-        }
-        self.copy = None;
-        self.entered = true;
-        let mut all = self.fit(model);
-        all.extend(self.send(PaneCommand::Enter { on: true }));
-        Reply::Done(all)
-    }
-
-    fn release(&mut self) -> Vec<Effect> {
-        if !std::mem::take(&mut self.entered) {
-            return Vec::new();
-        }
-        self.send(PaneCommand::Enter { on: false })
-    }
-
-    fn typed(&self, typed: Typed) -> Reply {
-        Reply::Done(self.send(PaneCommand::Type { typed: vec![typed] }))
-    }
-
-    /// Puts the picture still, and asks for what scrolled away.
-    fn still(&mut self, model: &Model) -> Vec<Effect> {
-        self.copy = Some(Copy::new(self.screen.rows.clone(), self.room.1.into()));
-        match self.agent.clone().filter(|_| self.view(model).is_some()) {
-            Some(agent) => {
-                vec![Effect::AskOf(agent, CommandBody::Query(Query::Scrollback { lines: LINES }), HISTORY)]
-            }
-            None => Vec::new(),
-        }
-    }
-
-    fn take(&mut self) -> Reply {
-        let Some(copy) = self.copy.take() else { return Reply::Ignored };
-        Reply::with(Effect::Copy { text: copy.taken(), what: "selection" })
-    }
-
-    /// Into main's composer, as a quotation.
-    fn quote(&mut self, model: &Model) -> Reply {
-        let copy = self.copy.take();
-        let text = copy.map_or_else(|| self.screen.text(), |c| c.taken());
-        if text.trim().is_empty() {
-            return draw::say("there is no text to send");
-        }
-        let name = self.agent.as_ref().map_or_else(String::new, |a| model.name_of(a));
-        let lines: String = text.lines().map(|l| format!("> {l}\n")).collect();
-        let text = format!("From the terminal of {name}:\n{lines}\n");
-        Reply::Done(vec![
-            Effect::Show(AgentId::main()),
-            Effect::Compose { text, replace: false },
-            Effect::Focus(View::Composer),
-        ])
-    }
-
-    fn stop(&self, model: &Model) -> Reply {
-        let Some(id) = self.agent.clone().filter(|_| self.view(model).is_some()) else {
-            return draw::say("it has ended");
-        };
-        let name = model.name_of(&id);
-        let then = vec![Effect::Send(CommandBody::Agent(AgentCommand::Cancel { id, subtree: false }))];
-        let text = "The program and all that it started are ended. What it did stays.";
-        let confirm = Confirm::new(&format!("stop {name}?"), text, "stop it", then);
-        Reply::with(Effect::Push(Box::new(confirm)))
-    }
-
-    fn wheel(&mut self, up: bool, model: &Model) -> Reply {
-        let mut all = Vec::new();
-        if self.copy.is_none() {
-            if !up {
-                return Reply::done();
-            }
-            all = self.still(model);
-        }
-        if let Some(copy) = &mut self.copy {
-            copy.scroll(if up { -WHEEL } else { WHEEL });
-            if !up && copy.at_end() {
-                self.copy = None;
-            }
-        }
-        Reply::Done(all)
-    }
-
-    fn drag(&mut self, event: &MouseEvent, area: Rect, model: &Model) -> Reply {
-        let (line, column) =
-            (usize::from(event.row.saturating_sub(area.y)), usize::from(event.column.saturating_sub(area.x)));
-        match event.kind {
-            MouseEventKind::Down(MouseButton::Left) => {
-                if let Some(copy) = &mut self.copy {
-                    copy.point(line, column, false);
-                    copy.mark = None;
-                }
-                Reply::done()
-            }
-            MouseEventKind::Drag(MouseButton::Left) => {
-                let all = if self.copy.is_none() { self.still(model) } else { Vec::new() };
-                if let Some(copy) = &mut self.copy {
-                    copy.point(line, column, copy.mark.is_none());
-                }
-                Reply::Done(all)
-            }
-            MouseEventKind::Up(MouseButton::Left) if self.copy.as_ref().is_some_and(|c| c.mark.is_some()) => {
-                self.take()
-            }
-            _ => Reply::Ignored,
-        }
-    }
 }
 
 impl Panel for Terminal {

@@ -1,7 +1,12 @@
 //! The terminal of a program, driven by the robot.
 
+use crossterm::event::MouseButton;
+use tiller_protocol::command::Query;
 use tiller_protocol::event::{ReplyEvent, StateEvent};
-use tiller_protocol::{AgentState, AgentView, ChildView, CommandId, GridRun, PaneKey, ScreenView, SessionId};
+use tiller_protocol::{
+    AgentCommand, AgentState, AgentView, ChildView, CommandBody, CommandId, GridRun, PaneKey, ScreenView,
+    SessionId,
+};
 
 use super::*;
 use crate::msg::Msg;

@@ -1,217 +1,27 @@
-//! Shells on this machine: one long-lived `bash` (or `sh`) that leads its own session, fed through a
-//! control pipe. See `boot.sh` for the other end.
-//!
-//! Per command no process is started but what the command itself needs: one write, and one named pipe
-//! that the shell opens as the command's output. The end is told on a third pipe together with status,
-//! folder and exports, so output cannot fake it, and everything written before it can be read without
-//! waiting: who still holds the output pipe afterwards is in the background and never blocks a turn.
+//! One command in the shell: its output, its end, and what ends it before that.
 
 use std::collections::HashSet;
-use std::io::Write;
-use std::os::fd::OwnedFd;
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use async_trait::async_trait;
 use rustix::process::Signal;
-use tempfile::TempDir;
-use tokio::net::unix::pipe::{OpenOptions, Receiver};
+use tokio::net::unix::pipe::Receiver;
 use tokio::time::sleep_until;
 
-use super::backend::{Backend, Ended, How, Line, Shell, ShellError, Sink, Start};
-use super::bounds::{self, Guard};
-use super::launch::{self, Exit, Launch, Leader, Sandbox};
-use super::leftover::{CHUNK, Got, LINGER, Leftover, read_now, read_ready};
-use super::{end, hints, procs, quiet, report::Report};
+use super::LocalShell;
 use crate::ToolCx;
+use crate::shell::backend::{Ended, How, Line, ShellError, Sink};
+use crate::shell::bounds::{self, Guard};
+use crate::shell::launch::{Exit, Leader};
+use crate::shell::leftover::{CHUNK, Got, LINGER, Leftover, read_now, read_ready};
+use crate::shell::report::Report;
+use crate::shell::{end, hints, procs};
 
-/// Until the first prompt.
-const START: Duration = Duration::from_secs(20);
-/// Single lines up to here go through the control pipe (which the shell reads byte by byte), longer ones
-/// through a file.
-const INLINE: usize = 1024;
 /// After KILL, until we give up on what is left (a process in an uninterruptible wait).
 const GIVE_UP: Duration = Duration::from_secs(1);
 /// Between two looks at what is still alive.
 const LOOK: Duration = Duration::from_millis(20);
 /// A pipe of this size for commands that write a lot.
 const WIDE: usize = 1 << 20;
-
-/// Shells of this machine.
-#[derive(Debug)]
-pub struct Local {
-    pub sandbox: Arc<dyn Sandbox>,
-}
-
-#[async_trait]
-impl Backend for Local {
-    fn name(&self) -> &'static str {
-        "local"
-    }
-
-    async fn open(&self, start: Start) -> Result<Box<dyn Shell>, ShellError> {
-        Ok(Box::new(LocalShell::open(&*self.sandbox, start).await?))
-    }
-}
-
-struct LocalShell {
-    leader: Leader,
-    /// The shell reads its commands here; closing it ends the shell.
-    control: std::io::PipeWriter,
-    /// Reports. The shell holds the other end; subshells in the background may too.
-    reports: Receiver,
-    pending: Vec<u8>,
-    /// 0700; holds the named pipes and long commands.
-    dir: TempDir,
-    marker: String,
-    /// Number of the current named pipe, and whether it is there.
-    fifo: (u32, bool),
-    buffer: Vec<u8>,
-}
-
-impl LocalShell {
-    async fn open(sandbox: &dyn Sandbox, start: Start) -> Result<Self, ShellError> {
-        let system = ShellError::system;
-        let program = quiet::find("bash", &start.env)
-            .or_else(|| quiet::find("sh", &start.env))
-            .ok_or(ShellError::Missing)?;
-        let dir = tempfile::Builder::new()
-            .prefix("tiller-sh-")
-            .tempdir()
-            .map_err(system("a folder for the shell's pipes"))?;
-        let exports = if start.exports.is_empty() {
-            String::new()
-        } else {
-            let path = dir.path().join("exports");
-            write_private(&path, &start.exports).map_err(system("the shell's environment"))?;
-            path.display().to_string()
-        };
-        let mut args: Vec<String> = Vec::new();
-        if program.ends_with("bash") {
-            args.extend(["--noprofile".into(), "--norc".into()]);
-        }
-        args.extend(["-c".into(), include_str!("boot.sh").into(), "sh".into()]);
-        args.extend([exports, start.marker.clone()]);
-        let mut env = start.env;
-        // From the first moment: a forked subshell shows the environment that its shell began with.
-        env.push(("TILLER_CHILD".into(), start.marker.clone()));
-        let launch = sandbox.wrap(Launch { program, args, env, folder: start.folder });
-        let (control_read, control) = std::io::pipe().map_err(system("a pipe for the shell"))?;
-        let (reports, report_write) = std::io::pipe().map_err(system("a pipe for the shell"))?;
-        let leader =
-            launch::start(&launch, control_read.into(), std::process::Stdio::null(), report_write.into())
-                .map_err(system("the shell could not be started"))?;
-        let reports = Receiver::from_owned_fd(OwnedFd::from(reports)).map_err(system("the shell's pipe"))?;
-        let mut shell = Self {
-            leader,
-            control,
-            reports,
-            pending: Vec::new(),
-            dir,
-            marker: start.marker,
-            fifo: (0, false),
-            buffer: Vec::new(),
-        };
-        match tokio::time::timeout(START, shell.report()).await {
-            Ok(Some(_)) => {}
-            _ => return Err(ShellError::Silent(START.as_secs())),
-        }
-        let _ = std::fs::remove_file(shell.dir.path().join("exports"));
-        Ok(shell)
-    }
-
-    /// The next report; `None` when the shell is gone without one.
-    async fn report(&mut self) -> Option<Report> {
-        loop {
-            if let Some(report) = Report::take(&mut self.pending) {
-                return Some(report);
-            }
-            tokio::select! {
-                biased;
-                ready = self.reports.readable() => {
-                    ready.ok()?;
-                    if !self.read_reports(true) {
-                        return Report::take(&mut self.pending);
-                    }
-                }
-                _ = self.leader.ended() => {
-                    self.read_reports(false);
-                    return Report::take(&mut self.pending);
-                }
-            }
-        }
-    }
-
-    /// Reads what there is of reports. False at the end of the pipe.
-    fn read_reports(&mut self, ready: bool) -> bool {
-        let mut buffer = [0; 8192];
-        loop {
-            let got = if ready {
-                read_ready(&self.reports, &mut buffer)
-            } else {
-                read_now(&self.reports, &mut buffer)
-            };
-            match got {
-                Got::Bytes(n) => self.pending.extend_from_slice(&buffer[..n]),
-                Got::Nothing => return true,
-                Got::End => return false,
-            }
-        }
-    }
-
-    fn send(&mut self, kind: u8, line: &str) -> std::io::Result<()> {
-        let mut bytes = Vec::with_capacity(line.len() + 2);
-        bytes.push(kind);
-        bytes.extend_from_slice(line.as_bytes());
-        bytes.push(b'\n');
-        // Short against the pipe's 64 KiB, and the shell has read everything before: this never blocks.
-        self.control.write_all(&bytes)
-    }
-
-    fn fifo_path(&self) -> PathBuf {
-        self.dir.path().join(format!("o{}", self.fifo.0))
-    }
-
-    /// Opens the reading end of the output pipe; the pipe of the command before is used again when
-    /// nobody holds it any more.
-    async fn output(&mut self) -> Result<Receiver, ShellError> {
-        let system = ShellError::system;
-        if !self.fifo.1 {
-            let path = self.fifo_path();
-            let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
-            make_fifo(&path, mode).map_err(system("a pipe for the output"))?;
-            self.fifo.1 = true;
-            let quoted = quote(&path.display().to_string());
-            if !self.whisper(&format!("__tiller_out={quoted}")).await? {
-                return Err(system("the shell did not take its pipe")(std::io::ErrorKind::BrokenPipe.into()));
-            }
-        }
-        OpenOptions::new().open_receiver(self.fifo_path()).map_err(system("the output pipe"))
-    }
-
-    /// The command as one line for the control pipe.
-    fn prepare(&self, command: &str) -> Result<String, ShellError> {
-        if command.len() <= INLINE && !command.contains('\n') {
-            return Ok(command.to_owned());
-        }
-        let path = self.dir.path().join("command");
-        write_private(&path, command.as_bytes()).map_err(ShellError::system("a long command"))?;
-        Ok(format!(". {}", quote(&path.display().to_string())))
-    }
-
-    fn family(&self, since: u64, except: &[i32]) -> procs::Family {
-        procs::Family {
-            roots: vec![(self.leader.pid, self.leader.start)],
-            marker: self.marker.clone(),
-            ended: Vec::new(),
-            since,
-            except: except.to_vec(),
-            pipes: vec![self.dir.path().to_owned()],
-        }
-    }
-}
 
 /// What the watch over a running command is doing.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -223,9 +33,13 @@ enum Phase {
     Killed(Instant),
 }
 
-#[async_trait]
-impl Shell for LocalShell {
-    async fn run(&mut self, line: Line<'_>, sink: &mut Sink, cx: &ToolCx) -> Result<Ended, ShellError> {
+impl LocalShell {
+    pub(super) async fn run_line(
+        &mut self,
+        line: Line<'_>,
+        sink: &mut Sink,
+        cx: &ToolCx,
+    ) -> Result<Ended, ShellError> {
         let since = procs::ticks().saturating_sub(1).max(1);
         let before = procs::children(self.leader.pid);
         let pipe = self.output().await?;
@@ -359,19 +173,6 @@ impl Shell for LocalShell {
         let (folder, exports) = report.map_or((None, None), |r| (Some(r.folder), Some(r.exports)));
         Ok(Ended { how, exit, folder, exports, leftover, waited, stuck, excess: guard.said() })
     }
-
-    async fn whisper(&mut self, line: &str) -> Result<bool, ShellError> {
-        self.send(b'I', line).map_err(ShellError::system("the shell does not listen"))?;
-        Ok(self.report().await.is_some_and(|r| r.status == 0 && !r.last))
-    }
-
-    fn root(&self) -> Option<(i32, u64)> {
-        Some((self.leader.pid, self.leader.start))
-    }
-
-    fn pipes(&self) -> Option<PathBuf> {
-        Some(self.dir.path().to_owned())
-    }
 }
 
 /// Reads what the command wrote before its end. Gives the pipe back when somebody still holds it.
@@ -442,27 +243,4 @@ fn widen(pipe: &Receiver) {
     let _ = rustix::pipe::fcntl_setpipe_size(pipe, WIDE);
     #[cfg(not(target_os = "linux"))]
     let _ = (pipe, WIDE);
-}
-
-#[cfg(target_os = "linux")]
-fn make_fifo(path: &std::path::Path, mode: rustix::fs::Mode) -> std::io::Result<()> {
-    Ok(rustix::fs::mkfifoat(rustix::fs::CWD, path, mode)?)
-}
-
-#[cfg(not(target_os = "linux"))]
-fn make_fifo(path: &std::path::Path, _mode: rustix::fs::Mode) -> std::io::Result<()> {
-    // The system call is not in rustix for macOS; the program is part of POSIX.
-    let made = std::process::Command::new("mkfifo").arg("-m").arg("600").arg(path).status()?;
-    if made.success() { Ok(()) } else { Err(std::io::ErrorKind::Other.into()) }
-}
-
-fn write_private(path: &std::path::Path, bytes: &[u8]) -> std::io::Result<()> {
-    let mut file =
-        std::fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
-    file.write_all(bytes)
-}
-
-/// Quotes one word for a POSIX shell.
-pub(crate) fn quote(word: &str) -> String {
-    format!("'{}'", word.replace('\'', r"'\''"))
 }

@@ -1,35 +1,26 @@
 //! `/goal`: turns that follow each other until a check holds, a limit is reached, or the person stops it.
 
-use std::sync::Arc;
+mod check;
 
 use serde::{Deserialize, Serialize};
 use tiller_protocol::command::GoalCommand;
 use tiller_protocol::event::{StateEvent, ToolEvent, TurnStatus};
-use tiller_protocol::tool::Display;
 use tiller_protocol::{
-    CommandId, Cost, EventBody, Goal, GoalCheck, GoalState, GoalView, Message, ModelRef, Notice, NoticeKind,
-    QueueId, Queued, QueuedState, SendMode, SessionId, Usage,
+    CommandId, Cost, EventBody, Goal, GoalCheck, GoalState, GoalView, Message, Notice, NoticeKind, QueueId,
+    Queued, QueuedState, SendMode, SessionId, Usage,
 };
 use tiller_store::{Store, StoreError};
-use tokio_util::sync::CancellationToken;
 
 use crate::bus::ClientId;
-use crate::busy::Doing;
-use crate::context::compact;
 use crate::core::Core;
-use crate::job::text_of;
-use crate::msg::Msg;
 
-const PROMPT: &str = include_str!("../../assets/prompts/goal.md");
+pub(crate) use check::Checked;
+
 /// Turns at most.
 const TURNS: u32 = 1_000;
 /// Characters of the goal, and of what a check says to the model.
 const TEXT: usize = 8_000;
 const SAID: usize = 4_000;
-/// Characters of the conversation that the judge reads; the end of it.
-const READ: usize = 60_000;
-/// Tokens of its answer.
-const ANSWER: u64 = 1_000;
 
 /// A goal and what belongs to it. Kept as it is, so that it survives a restart.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -39,17 +30,6 @@ pub(crate) struct Pursuit {
     from: Cost,
     /// The message that waits to begin its next turn.
     queued: Option<QueueId>,
-}
-
-/// What a check found.
-pub(crate) struct Checked {
-    no: u64,
-    holds: bool,
-    /// What it said; for the model and the person.
-    said: String,
-    /// The command that ran, and how it ended.
-    ran: Option<(String, Option<i32>)>,
-    paid: Option<(ModelRef, Usage)>,
 }
 
 fn key(session: SessionId) -> String {
@@ -157,24 +137,6 @@ impl Core {
         Ok("the agent goes on with the goal".into())
     }
 
-    /// Who judges, where no command does.
-    fn judge(&self) -> Result<(ModelRef, Arc<dyn tiller_provider::Provider>), Notice> {
-        let fast = self.w.config().tiers.fast.clone().map(ModelRef);
-        let model = fast.filter(|f| self.provider(f).is_ok()).unwrap_or_else(|| self.s.model.clone());
-        if self.is_demo(&model) {
-            let notice =
-                Notice::new(NoticeKind::User, "the demo model follows a script: it can judge nothing");
-            return Err(notice.hint("give a command that checks it: /goal TEXT -- COMMAND"));
-        }
-        if !self.may_pay(&model, self.tier_of(&model)) {
-            return Err(
-                Notice::new(NoticeKind::Budget, "the budget is used up").hint("raise it with /budget")
-            );
-        }
-        let provider = self.provider(&model).map_err(|e| crate::notices::provider(&e))?;
-        Ok((model, provider))
-    }
-
     /// What the session has cost, its agents included; `None`: not known.
     fn cost_of_all(&self) -> Option<Cost> {
         let purse = self.purse();
@@ -240,78 +202,6 @@ impl Core {
             return self.goal_changed();
         }
         self.check_goal();
-    }
-
-    fn check_goal(&mut self) {
-        let Some(p) = &mut self.s.goal else { return };
-        p.view.state = GoalState::Checking;
-        let goal = p.view.goal.clone();
-        self.goal_changed();
-        let no = self.next_job();
-        let cancel = match goal.check {
-            GoalCheck::Command { line } => self.run_check(no, line),
-            GoalCheck::Judge => match self.judge() {
-                Ok(judge) => self.ask_judge(no, &goal.text, judge),
-                Err(notice) => return self.goal_failed(&notice.message),
-            },
-        };
-        // What runs ends by its token, and reports under a number that nobody waits for any more.
-        self.busy_with(no, Doing::Goal { cancel }, tokio::spawn(async {}));
-    }
-
-    fn run_check(&mut self, no: u64, line: String) -> CancellationToken {
-        let (cx, mut live) = self.tool_cx("goal", None);
-        let (cancel, tx) = (cx.cancel.clone(), self.tx.clone());
-        self.spawn(async move {
-            let typed = line.clone();
-            let run = tiller_tool::shell::run_line(&cx, &typed);
-            tokio::pin!(run);
-            let result = loop {
-                tokio::select! {
-                    result = &mut run => break result,
-                    // Its words are told when it has ended.
-                    Some(_) = live.recv() => {}
-                }
-            };
-            let (said, exit) = match result {
-                Ok(out) => {
-                    let exit =
-                        if let Some(Display::Output { exit, .. }) = &out.display { *exit } else { None };
-                    (text_of(&out.content), exit)
-                }
-                Err(e) => (e.to_string(), None),
-            };
-            let checked = Checked { no, holds: exit == Some(0), said, ran: Some((line, exit)), paid: None };
-            let _ = tx.send(Msg::GoalChecked(Box::new(checked))).await;
-        });
-        cancel
-    }
-
-    fn ask_judge(
-        &mut self,
-        no: u64,
-        goal: &str,
-        (model, provider): (ModelRef, Arc<dyn tiller_provider::Provider>),
-    ) -> CancellationToken {
-        let cancel = CancellationToken::new();
-        let (stopped, tx, name) = (cancel.clone(), self.tx.clone(), self.s.id.to_string());
-        let said = compact::transcript(&self.s.path.clone(), None, READ);
-        let text = format!("{said}\n\n[the goal]\n{goal}");
-        self.spawn(async move {
-            let mut usage = Usage::default();
-            let got = tokio::select! {
-                got = crate::compaction::ask(&provider, &model, PROMPT, text, &name, Some(ANSWER), &mut usage) => Some(got),
-                () = stopped.cancelled() => None,
-            };
-            let (holds, said) = match got {
-                Some(Ok(answer)) => verdict(&answer),
-                Some(Err(e)) => (false, format!("the judge failed: {e}")),
-                None => (false, String::new()),
-            };
-            let checked = Checked { no, holds, said, ran: None, paid: Some((model, usage)) };
-            let _ = tx.send(Msg::GoalChecked(Box::new(checked))).await;
-        });
-        cancel
     }
 
     pub(crate) fn goal_checked(&mut self, checked: Checked) {
@@ -425,14 +315,6 @@ fn first(goal: &Goal) -> String {
     )
 }
 
-/// Yes or no, by the first word; the rest is why.
-fn verdict(answer: &str) -> (bool, String) {
-    let answer = answer.trim();
-    let word: String = answer.chars().take_while(|c| c.is_alphabetic()).collect();
-    let why = answer[word.len()..].trim_start_matches([':', ',', '.', '-', ' ', '\n', '*']).trim();
-    (word.eq_ignore_ascii_case("yes"), if why.is_empty() { answer.to_owned() } else { why.to_owned() })
-}
-
 fn last_line(text: &str) -> String {
     let line = text.lines().rev().map(str::trim).find(|l| !l.is_empty()).unwrap_or_default();
     line.chars().take(200).collect()
@@ -443,19 +325,4 @@ fn tail(text: &str, most: usize) -> String {
     let text = text.trim_end();
     let skip = text.chars().count().saturating_sub(most);
     text.chars().skip(skip).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_a_yes_is_one() {
-        assert_eq!(verdict("Yes."), (true, "Yes.".into()));
-        assert_eq!(verdict("yes: all of it\n"), (true, "all of it".into()));
-        assert_eq!(verdict("No, the tests fail"), (false, "the tests fail".into()));
-        for answer in ["", "yesterday", "It says yes", "**yes**", "ja"] {
-            assert!(!verdict(answer).0, "{answer}");
-        }
-    }
 }

@@ -1,11 +1,19 @@
 //! The command line, as `contract.md` promises it. Help, completions and the man page are made from here.
 
+mod agents;
+mod checkpoint;
+mod sessions;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use tiller_protocol::Profile;
 
 use crate::face::{Export, Import};
+
+pub use agents::{Agents, Workflow};
+pub use checkpoint::{Checkpoint, CheckpointWhat, RestorePart};
+pub use sessions::{Compare, Search, Sessions};
 
 /// Pair programming with AI agents, in the terminal.
 #[derive(Debug, Parser)]
@@ -292,205 +300,12 @@ pub struct Exec {
     pub common: Common,
 }
 
-/// `tiller sessions`.
-#[derive(Debug, Subcommand)]
-pub enum Sessions {
-    /// Sessions of this folder, last used first
-    List {
-        /// Of all folders
-        #[arg(long)]
-        all: bool,
-        /// Also those that were put away
-        #[arg(long)]
-        archived: bool,
-    },
-    /// One session, entry by entry
-    Show { id: String },
-    /// Find words in sessions
-    Search(Search),
-    /// Two branches side by side: what was said, what it cost, which files differ
-    Compare(Compare),
-    /// Write a session: JSON lines to keep or move it, Markdown or an HTML page to read it
-    Export(Export),
-    /// Read sessions: exported ones, and transcripts of Claude Code, Codex and Pi
-    Import(Import),
-    /// Give a session another title
-    Rename { id: String, title: String },
-    /// Put a session away (it can come back)
-    Archive {
-        id: String,
-        /// Bring it back
-        #[arg(long)]
-        undo: bool,
-    },
-    /// Delete what was thrown away more than 30 days ago
-    Gc,
-}
-
-/// `tiller agents`.
-#[derive(Debug, Subcommand)]
-pub enum Agents {
-    /// Every definition: where it is from, when to use it, its model and tools
-    List {
-        /// One JSON object a line on standard output
-        #[arg(long)]
-        json: bool,
-    },
-    /// Run one turn without a screen, as this kind of agent: its prompt, tools, model and limits
-    Run {
-        /// A kind of agent; `tiller agents list` shows them
-        name: String,
-        #[command(flatten)]
-        exec: Box<Exec>,
-    },
-}
-
-/// `tiller workflow`.
-#[derive(Debug, Subcommand)]
-pub enum Workflow {
-    /// Look at a file, and say all that is wrong with it; nothing starts
-    Check { file: PathBuf },
-    /// Run it to its end, in a new session
-    Run {
-        file: PathBuf,
-        /// One JSON event a line on standard output
-        #[arg(long)]
-        json: bool,
-        /// Allow what matches, for instance 'terminal(cargo test*)'
-        #[arg(long, value_name = "RULE")]
-        allow: Vec<String>,
-        /// Deny what matches
-        #[arg(long, value_name = "RULE")]
-        deny: Vec<String>,
-        #[command(flatten)]
-        common: Common,
-    },
-}
-
 /// How costs are grouped.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub enum By {
     Agent,
     Model,
     Day,
-}
-
-/// What `tiller sessions compare` puts side by side.
-#[derive(Debug, clap::Args)]
-pub struct Compare {
-    /// A branch or a tag by its name, or an entry by its id
-    pub left: String,
-    pub right: String,
-    /// Of this session (an id or its beginning, or last)
-    #[arg(long, value_name = "ID")]
-    pub session: Option<String>,
-}
-
-/// What `tiller sessions search` looks for.
-#[derive(Debug, clap::Args)]
-pub struct Search {
-    /// Words that must all be there; "a phrase"; -not this (in quotes with the rest)
-    #[arg(required = true)]
-    pub query: Vec<String>,
-    /// In the sessions of every folder
-    #[arg(long)]
-    pub all: bool,
-    /// In the sessions of this folder
-    #[arg(long, value_name = "FOLDER", conflicts_with = "all")]
-    pub project: Option<PathBuf>,
-    /// Only in this session (an id or its beginning, or last)
-    #[arg(long, value_name = "ID")]
-    pub session: Option<String>,
-    /// Only what these said: user, assistant, tool, summary, note
-    #[arg(long, value_delimiter = ',', value_name = "ROLE")]
-    pub role: Vec<String>,
-    /// Only on the branch of this name
-    #[arg(long, value_name = "NAME")]
-    pub branch: Option<String>,
-    /// Only from this agent
-    #[arg(long, value_name = "NAME")]
-    pub agent: Option<String>,
-    /// From this time on: 2026-11-20, an RFC 3339 time, or 3d, 12h ago
-    #[arg(long, value_name = "TIME")]
-    pub since: Option<String>,
-    /// Before this time
-    #[arg(long, value_name = "TIME")]
-    pub until: Option<String>,
-    #[arg(long, default_value_t = 20)]
-    pub limit: u32,
-    /// Leave out so many hits: the pages before
-    #[arg(long, default_value_t = 0)]
-    pub offset: u32,
-}
-
-/// `tiller checkpoint`.
-#[derive(Debug, clap::Args)]
-pub struct Checkpoint {
-    #[command(subcommand)]
-    pub what: CheckpointWhat,
-    /// Of this session (an id or its beginning) instead of the last one of this folder
-    #[arg(long, global = true, value_name = "ID")]
-    pub session: Option<String>,
-    #[arg(long, global = true)]
-    pub json: bool,
-}
-
-/// What is brought back.
-#[derive(Clone, Copy, Debug, Default, clap::Args)]
-pub struct RestorePart {
-    /// The files (what happens without any of these three)
-    #[arg(long, group = "part")]
-    files: bool,
-    /// The conversation: it goes on from there on a branch of its own, the old one stays
-    #[arg(long, group = "part", conflicts_with_all = ["path", "force"])]
-    talk: bool,
-    /// Both
-    #[arg(long, group = "part")]
-    both: bool,
-}
-
-impl RestorePart {
-    /// As in the workbench.
-    pub fn what(self) -> tiller_protocol::RestoreWhat {
-        match (self.talk, self.both) {
-            (true, _) => tiller_protocol::RestoreWhat::Talk,
-            (_, true) => tiller_protocol::RestoreWhat::Both,
-            _ => tiller_protocol::RestoreWhat::Files,
-        }
-    }
-}
-
-/// What is done with them.
-#[derive(Debug, Subcommand)]
-pub enum CheckpointWhat {
-    /// Moments that can be gone back to; named ones have a *
-    List,
-    /// Name this moment
-    Create { name: String },
-    /// What restoring would change
-    Diff {
-        /// A name, or an entry's id or its beginning
-        point: String,
-    },
-    /// Bring files back, the conversation, or both. What is there now is kept first; what you changed yourself stays
-    Restore {
-        /// A name, or an entry's id or its beginning
-        point: String,
-        /// Only these files and folders
-        #[arg(long, value_name = "PATH")]
-        path: Vec<String>,
-        /// Also what you or another program changed since
-        #[arg(long)]
-        force: bool,
-        #[command(flatten)]
-        part: RestorePart,
-    },
-    /// Take the last restore back
-    Undo {
-        /// Do it again instead
-        #[arg(long)]
-        redo: bool,
-    },
 }
 
 /// An amount that can be held against what was spent.

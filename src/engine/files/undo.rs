@@ -1,0 +1,93 @@
+//! Taking a restore back, and doing it again.
+
+use tiller_protocol::{CommandId, Notice, NoticeKind, OpId};
+use tiller_snapshot::Goal;
+
+use super::back::{self, Wishes};
+use super::restore::{Restored, go, off, off_thread, unknown};
+use crate::bus::ClientId;
+use crate::core::Core;
+use crate::msg::Msg;
+use crate::undo::Next;
+use crate::undoing::Rest;
+
+/// Operations that are looked through for one that can be undone.
+const OPS: u32 = 1000;
+
+impl Core {
+    pub(crate) fn undo_restore(&mut self, client: ClientId, cause: CommandId, redo: bool) {
+        if let Some(why) = self.cannot_restore() {
+            return self.refuse(client, cause, why);
+        }
+        self.undo_last_restore(client, cause, redo, None);
+    }
+
+    /// As [`Self::undo_restore`], when the last one is this.
+    pub(crate) fn undo_restore_of(&mut self, client: ClientId, cause: CommandId, op: OpId) {
+        if let Some(why) = self.cannot_restore() {
+            return self.refuse(client, cause, why);
+        }
+        self.undo_last_restore(client, cause, false, Some(op));
+    }
+
+    fn undo_last_restore(&mut self, client: ClientId, cause: CommandId, redo: bool, only: Option<OpId>) {
+        let store = self.w.store.clone();
+        let session = self.s.id;
+        let found = move || {
+            let ops = store.ops(session, OPS).map_err(|e| e.notice())?;
+            let none = if redo { "no restore was undone" } else { "no restore of files can be undone" };
+            let found = back::undoable(&ops, redo).ok_or_else(|| Notice::new(NoticeKind::User, none))?;
+            if only.is_some_and(|op| op != found.root) {
+                return Err(Notice::new(
+                    NoticeKind::User,
+                    "files were restored since, so this is not the last",
+                )
+                .hint("/undo goes back step by step; /ops lists the steps"));
+            }
+            let title = format!("{} {}", if redo { "redo" } else { "undo" }, found.title);
+            Ok((found.goal, found.root, title))
+        };
+        self.undoing_files(client, cause, found, None);
+    }
+
+    /// Takes a restore back (or does it again) that the log says is next.
+    pub(crate) fn undo_files(
+        &mut self,
+        client: ClientId,
+        cause: CommandId,
+        next: &Next,
+        title: String,
+        rest: Option<Rest>,
+    ) {
+        let (goal, root) = (back::reverse(&next.row), next.root);
+        let found = move || Ok((goal.ok_or_else(unknown)?, root, title));
+        self.undoing_files(client, cause, found, rest);
+    }
+
+    fn undoing_files(
+        &mut self,
+        client: ClientId,
+        cause: CommandId,
+        found: impl FnOnce() -> Result<(Goal, OpId, String), Notice> + Send + 'static,
+        rest: Option<Rest>,
+    ) {
+        let Some(keeper) = self.w.files.clone() else { return self.refuse(client, cause, off()) };
+        let (no, session) = (self.next_job(), self.s.id);
+        let (tx, written, watched) = (self.tx.clone(), self.written(), self.watched());
+        let op = OpId::fresh(&*self.w.ids, self.w.clock.now());
+        let done = async move {
+            written.await;
+            let (mut title, mut of) = (String::new(), None);
+            let result = async {
+                let (goal, root, name) = off_thread(found).await?;
+                (title, of) = (name, Some(root));
+                go(&keeper, goal, Wishes::default(), watched, op).await
+            };
+            let result = result.await;
+            let (talk, entry) = (None, None);
+            let restored = Restored { no, client, cause, session, op, title, of, talk, entry, rest, result };
+            let _ = tx.send(Msg::FilesRestored(Box::new(restored))).await;
+        };
+        self.restoring(no, client, cause, done);
+    }
+}

@@ -1,0 +1,145 @@
+//! Whether a goal is reached: a command says so, or another model.
+
+use std::sync::Arc;
+
+use tiller_protocol::tool::Display;
+use tiller_protocol::{GoalCheck, GoalState, ModelRef, Notice, NoticeKind, Usage};
+use tokio_util::sync::CancellationToken;
+
+use crate::busy::Doing;
+use crate::context::compact;
+use crate::core::Core;
+use crate::job::text_of;
+use crate::msg::Msg;
+
+const PROMPT: &str = include_str!("../../../assets/prompts/goal.md");
+/// Characters of the conversation that the judge reads; the end of it.
+const READ: usize = 60_000;
+/// Tokens of its answer.
+const ANSWER: u64 = 1_000;
+
+/// What a check found.
+pub(crate) struct Checked {
+    pub(super) no: u64,
+    pub(super) holds: bool,
+    /// What it said; for the model and the person.
+    pub(super) said: String,
+    /// The command that ran, and how it ended.
+    pub(super) ran: Option<(String, Option<i32>)>,
+    pub(super) paid: Option<(ModelRef, Usage)>,
+}
+
+impl Core {
+    /// Who judges, where no command does.
+    pub(super) fn judge(&self) -> Result<(ModelRef, Arc<dyn tiller_provider::Provider>), Notice> {
+        let fast = self.w.config().tiers.fast.clone().map(ModelRef);
+        let model = fast.filter(|f| self.provider(f).is_ok()).unwrap_or_else(|| self.s.model.clone());
+        if self.is_demo(&model) {
+            let notice =
+                Notice::new(NoticeKind::User, "the demo model follows a script: it can judge nothing");
+            return Err(notice.hint("give a command that checks it: /goal TEXT -- COMMAND"));
+        }
+        if !self.may_pay(&model, self.tier_of(&model)) {
+            return Err(
+                Notice::new(NoticeKind::Budget, "the budget is used up").hint("raise it with /budget")
+            );
+        }
+        let provider = self.provider(&model).map_err(|e| crate::notices::provider(&e))?;
+        Ok((model, provider))
+    }
+
+    pub(super) fn check_goal(&mut self) {
+        let Some(p) = &mut self.s.goal else { return };
+        p.view.state = GoalState::Checking;
+        let goal = p.view.goal.clone();
+        self.goal_changed();
+        let no = self.next_job();
+        let cancel = match goal.check {
+            GoalCheck::Command { line } => self.run_check(no, line),
+            GoalCheck::Judge => match self.judge() {
+                Ok(judge) => self.ask_judge(no, &goal.text, judge),
+                Err(notice) => return self.goal_failed(&notice.message),
+            },
+        };
+        // What runs ends by its token, and reports under a number that nobody waits for any more.
+        self.busy_with(no, Doing::Goal { cancel }, tokio::spawn(async {}));
+    }
+
+    fn run_check(&mut self, no: u64, line: String) -> CancellationToken {
+        let (cx, mut live) = self.tool_cx("goal", None);
+        let (cancel, tx) = (cx.cancel.clone(), self.tx.clone());
+        self.spawn(async move {
+            let typed = line.clone();
+            let run = tiller_tool::shell::run_line(&cx, &typed);
+            tokio::pin!(run);
+            let result = loop {
+                tokio::select! {
+                    result = &mut run => break result,
+                    // Its words are told when it has ended.
+                    Some(_) = live.recv() => {}
+                }
+            };
+            let (said, exit) = match result {
+                Ok(out) => {
+                    let exit =
+                        if let Some(Display::Output { exit, .. }) = &out.display { *exit } else { None };
+                    (text_of(&out.content), exit)
+                }
+                Err(e) => (e.to_string(), None),
+            };
+            let checked = Checked { no, holds: exit == Some(0), said, ran: Some((line, exit)), paid: None };
+            let _ = tx.send(Msg::GoalChecked(Box::new(checked))).await;
+        });
+        cancel
+    }
+
+    fn ask_judge(
+        &mut self,
+        no: u64,
+        goal: &str,
+        (model, provider): (ModelRef, Arc<dyn tiller_provider::Provider>),
+    ) -> CancellationToken {
+        let cancel = CancellationToken::new();
+        let (stopped, tx, name) = (cancel.clone(), self.tx.clone(), self.s.id.to_string());
+        let said = compact::transcript(&self.s.path.clone(), None, READ);
+        let text = format!("{said}\n\n[the goal]\n{goal}");
+        self.spawn(async move {
+            let mut usage = Usage::default();
+            let got = tokio::select! {
+                got = crate::compaction::ask(&provider, &model, PROMPT, text, &name, Some(ANSWER), &mut usage) => Some(got),
+                () = stopped.cancelled() => None,
+            };
+            let (holds, said) = match got {
+                Some(Ok(answer)) => verdict(&answer),
+                Some(Err(e)) => (false, format!("the judge failed: {e}")),
+                None => (false, String::new()),
+            };
+            let checked = Checked { no, holds, said, ran: None, paid: Some((model, usage)) };
+            let _ = tx.send(Msg::GoalChecked(Box::new(checked))).await;
+        });
+        cancel
+    }
+}
+
+/// Yes or no, by the first word; the rest is why.
+fn verdict(answer: &str) -> (bool, String) {
+    let answer = answer.trim();
+    let word: String = answer.chars().take_while(|c| c.is_alphabetic()).collect();
+    let why = answer[word.len()..].trim_start_matches([':', ',', '.', '-', ' ', '\n', '*']).trim();
+    (word.eq_ignore_ascii_case("yes"), if why.is_empty() { answer.to_owned() } else { why.to_owned() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_yes_is_one() {
+        assert_eq!(verdict("Yes."), (true, "Yes.".into()));
+        assert_eq!(verdict("yes: all of it\n"), (true, "all of it".into()));
+        assert_eq!(verdict("No, the tests fail"), (false, "the tests fail".into()));
+        for answer in ["", "yesterday", "It says yes", "**yes**", "ja"] {
+            assert!(!verdict(answer).0, "{answer}");
+        }
+    }
+}

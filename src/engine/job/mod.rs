@@ -1,0 +1,189 @@
+//! One tool call on its own task: judged, asked about, run.
+
+mod decide;
+mod words;
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use serde_json::Value;
+use tiller_protocol::view::AuditRow;
+use tiller_protocol::{EntryId, Part, Profile, SessionId, ToolOutcome, Touch};
+use tiller_tool::{Tool, ToolCx, ToolOutput, run_guarded};
+use tokio::sync::mpsc;
+
+use crate::before::{self, Reviews};
+use crate::bus::{Bus, Place};
+use crate::files::record;
+use crate::judge::Permit;
+use crate::msg::Msg;
+use crate::turn::CallResult;
+use crate::watching::Writes;
+use crate::world::World;
+
+pub(crate) use words::{WHAT, cut, failed, outcome_word, text_of, told, what};
+
+/// Beyond the tool's own grace, until a call that does not end is left behind.
+const LEFT_BEHIND: Duration = Duration::from_millis(1500);
+/// Longest command of the person's that the model is told.
+const CHANGED: usize = 10_000;
+
+/// How a call ended, with its row for the audit.
+pub(crate) struct CallDone {
+    pub(crate) result: CallResult,
+    /// What it did to the files, once that is known.
+    pub(crate) step: Option<crate::files::Waiting>,
+    pub(crate) audit: AuditRow,
+    /// What it ran with, where the person changed that.
+    pub(crate) args: Option<Value>,
+    /// Files that it declared to write, and did not fail to.
+    pub(crate) wrote: Vec<PathBuf>,
+}
+
+pub(crate) struct Job {
+    pub(crate) w: Arc<World>,
+    pub(crate) bus: Arc<Bus>,
+    pub(crate) place: Place,
+    pub(crate) tool: &'static dyn Tool,
+    pub(crate) args: Value,
+    pub(crate) cx: ToolCx,
+    pub(crate) permit: Permit,
+    pub(crate) profile: Profile,
+    pub(crate) tx: mpsc::Sender<Msg>,
+    pub(crate) session: SessionId,
+    /// The main agent's: what is allowed there is allowed to all.
+    pub(crate) root: SessionId,
+    pub(crate) turn: Option<EntryId>,
+    pub(crate) reviews: Arc<Mutex<Reviews>>,
+    pub(crate) writes: Writes,
+    pub(crate) watched: crate::files::Watched,
+    /// Paths that the call declared to write.
+    pub(crate) paths: Vec<PathBuf>,
+    /// And those that it declared to read or write.
+    pub(crate) known: Vec<PathBuf>,
+    /// The command that the person wrote in the place of the model's.
+    pub(crate) changed: Option<String>,
+}
+
+impl Job {
+    pub(crate) async fn run(mut self) -> CallDone {
+        let began = self.w.clock.mono();
+        let time = self.w.clock.now();
+        let mut step = None;
+        let (decided, mut result) = match self.decide().await {
+            Ok(decided) => {
+                let start = self.w.clock.mono();
+                let (mut result, kept) = self.execute().await;
+                step = kept;
+                result.seconds = self.w.since(start);
+                (decided, result)
+            }
+            Err((decided, mut result)) => {
+                result.seconds = self.w.since(began);
+                (decided, result)
+            }
+        };
+        let audit = AuditRow {
+            time,
+            session: self.session,
+            agent: self.cx.agent.0.clone(),
+            tool: self.tool.name().to_owned(),
+            what: what(&self.w.redact, &self.args),
+            decision: decided.decision.into(),
+            by: decided.by,
+            seconds: result.seconds,
+            outcome: outcome_word(result.outcome).into(),
+        };
+        if let Some(text) = &self.changed {
+            let text = format!("[The person changed the command to: {}]", cut(text, CHANGED));
+            result.content.insert(0, Part::Text { text });
+        }
+        let args = self.changed.take().map(|_| std::mem::take(&mut self.args));
+        self.writes.look(&self.cx.agent, &self.cx.workspace).await;
+        let wrote = if result.outcome.ok() { std::mem::take(&mut self.paths) } else { Vec::new() };
+        CallDone { result, step, audit, args, wrote }
+    }
+
+    /// Runs it. A tool that does not end after it was told to is left behind.
+    async fn execute(&self) -> (CallResult, Option<crate::files::Waiting>) {
+        let mut args = self.args.clone();
+        if args.is_null() {
+            args = Value::Object(serde_json::Map::new());
+        }
+        self.keep_before().await;
+        let runs = self.tool.touch() == Touch::Execute;
+        let what = if runs { self.tool.target(&self.args) } else { String::new() };
+        if runs {
+            self.writes.command(&self.cx.agent, &what, true);
+        }
+        // The first look at a large folder takes seconds: a stop does not wait for it.
+        let before = tokio::select! {
+            before = self.files_before() => before,
+            () = self.cx.cancel.cancelled() => None,
+        };
+        let result = self.run_until_late(args).await;
+        let step = before.and_then(|before| Some(record::after(self.w.files.as_ref()?, before)));
+        if runs {
+            self.writes.command(&self.cx.agent, &what, false);
+        }
+        self.writes.known(&self.cx.workspace, &self.known);
+        (result, step)
+    }
+
+    /// Keeps the files as they are before the call changes them.
+    async fn files_before(&self) -> Option<record::Before> {
+        let what = match (self.tool.touch(), self.paths.is_empty()) {
+            (Touch::Execute, _) if self.only_looks() => return None,
+            (Touch::Execute, _) => record::What::All,
+            (_, false) => record::What::Paths(self.paths.clone()),
+            (_, true) => return None,
+        };
+        record::before(self.w.files.as_ref()?, what, self.watched.clone(), self.cx.call_id.clone()).await
+    }
+
+    /// Whether it is a command that leaves nothing to keep. Were that wrong, the next message keeps it all the same.
+    fn only_looks(&self) -> bool {
+        self.tool.access(&self.args, &self.cx).is_ok_and(|access| self.permit.only_looks(&access))
+    }
+
+    /// Files as they are before the call writes them, for the review of the turn.
+    async fn keep_before(&self) {
+        let Some(turn) = self.turn.filter(|_| !self.paths.is_empty()) else { return };
+        let (reviews, root) = (Arc::clone(&self.reviews), self.cx.workspace.root.clone());
+        let paths = self.paths.clone();
+        let kept = tokio::task::spawn_blocking(move || {
+            for path in paths {
+                before::keep(&reviews, turn, &root, &path);
+            }
+        });
+        // A panic there costs the review its exactness, nothing else.
+        let _ = kept.await;
+    }
+
+    async fn run_until_late(&self, args: Value) -> CallResult {
+        let late = async {
+            self.cx.cancel.cancelled().await;
+            let grace = self.cx.limits.grace;
+            tokio::select! {
+                () = tokio::time::sleep(grace + LEFT_BEHIND) => {}
+                () = async {
+                    self.cx.hard.cancelled().await;
+                    tokio::time::sleep(LEFT_BEHIND).await;
+                } => {}
+            }
+        };
+        tokio::select! {
+            done = run_guarded(self.tool, args, &self.cx) => match done {
+                Ok(ToolOutput { content, display, outcome }) => {
+                    CallResult { outcome, content, display, seconds: 0.0, nobody: false }
+                }
+                Err(e) => failed(e),
+            },
+            () = late => CallResult::text(
+                ToolOutcome::Interrupted,
+                "Interrupted by the person. It did not end when it was told to, and was left behind.",
+            ),
+        }
+    }
+}

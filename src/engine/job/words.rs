@@ -1,0 +1,85 @@
+//! A call and its result in words: for the model, the audit and the screen.
+
+use serde_json::Value;
+use tiller_protocol::tool::Display;
+use tiller_protocol::{Entry, EntryBody, Part, ToolOutcome};
+use tiller_tool::ToolError;
+
+use crate::turn::CallResult;
+use crate::world::Redact;
+
+/// Longest text of an act in the audit.
+pub(crate) const WHAT: usize = 2_000;
+
+/// A failed call, for the model.
+pub(crate) fn failed(e: ToolError) -> CallResult {
+    let partial = |head: &str, rest: String| {
+        if rest.trim().is_empty() { head.to_owned() } else { format!("{rest}\n{head}") }
+    };
+    match e {
+        ToolError::Tell(text) => CallResult::text(ToolOutcome::Error, text),
+        ToolError::Interrupted(so_far) => CallResult::text(
+            ToolOutcome::Interrupted,
+            partial("[Interrupted by the person before it finished.]", so_far),
+        ),
+        ToolError::TimedOut(so_far) => {
+            CallResult::text(ToolOutcome::TimedOut, partial("[It took too long and was stopped.]", so_far))
+        }
+        ToolError::Declined(text) => {
+            let nobody = text.contains("nobody");
+            CallResult { nobody, ..CallResult::text(ToolOutcome::Denied, text) }
+        }
+    }
+}
+
+pub(crate) fn outcome_word(o: ToolOutcome) -> &'static str {
+    match o {
+        ToolOutcome::Ok => "ok",
+        ToolOutcome::Error => "error",
+        ToolOutcome::Denied => "denied",
+        ToolOutcome::Interrupted => "interrupted",
+        ToolOutcome::TimedOut => "timed out",
+    }
+}
+
+/// Arguments for the audit, without secrets, bounded. Each text is looked at as it is: written as JSON its
+/// line ends would hide where words begin.
+pub(crate) fn what(redact: &Redact, args: &Value) -> String {
+    let mut args = shortened(args);
+    crate::clean::value(redact, &mut args);
+    cut(&redact(&args.to_string()), WHAT)
+}
+
+/// A copy whose texts are no longer than what could be kept.
+fn shortened(args: &Value) -> Value {
+    match args {
+        Value::String(s) => s[..s.floor_char_boundary(2 * WHAT)].into(),
+        Value::Array(items) => items.iter().map(shortened).collect(),
+        Value::Object(fields) => {
+            Value::Object(fields.iter().map(|(k, v)| (k.clone(), shortened(v))).collect())
+        }
+        other => other.clone(),
+    }
+}
+
+/// The beginning of a long text.
+pub(crate) fn cut(text: &str, most: usize) -> String {
+    let end = text.floor_char_boundary(most);
+    if end < text.len() { format!("{}...", &text[..end]) } else { text.to_owned() }
+}
+
+/// Output and display of a result, as its entry has them: what is shown is what is stored, without secrets.
+pub(crate) fn told(entry: &Entry) -> (String, Option<Display>) {
+    match &entry.body {
+        EntryBody::ToolResult { content, display, .. } => (text_of(content), display.clone()),
+        _ => (String::new(), None),
+    }
+}
+
+pub(crate) fn text_of(content: &[Part]) -> String {
+    let texts: Vec<&str> = content
+        .iter()
+        .filter_map(|p| if let Part::Text { text } = p { Some(text.as_str()) } else { None })
+        .collect();
+    texts.join("\n")
+}

@@ -1,0 +1,316 @@
+//! The talk with an agent: what we ask, what it reports, what it asks of us.
+
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use futures_util::future::BoxFuture;
+use futures_util::stream::FuturesUnordered;
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep_until, timeout};
+
+use super::super::adapter::Acp;
+use super::super::choice::choose;
+use super::super::control::Order;
+use super::super::pipes::{Line, Lines};
+use super::super::run::Run;
+use super::super::said::{Answer, Choice, ChoiceKind, Doing, Question, Said, Source};
+use super::updates::Updates;
+use super::wire::{Incoming, RpcError};
+use super::{files, session, wire};
+
+/// For a first answer: a cold start on a busy machine takes seconds.
+const FIRST: Duration = Duration::from_secs(90);
+
+/// Requests of the agent that may wait for their answers. One that asks for more does not listen.
+pub(super) const PENDING: usize = 64;
+
+/// Its request is refused: there are too many.
+const BUSY: i64 = -32000;
+
+/// Why there was no answer.
+#[derive(Debug)]
+pub(super) enum Broken {
+    /// The agent answered with an error.
+    Error(RpcError),
+    /// Its output ended.
+    Ended,
+    Cancelled,
+    Wall,
+    Idle,
+    TooMuch,
+}
+
+/// An answer of ours that is ready: the request's id, and the answer.
+pub(super) type Ready = (Value, files::Answer);
+
+pub(super) struct Client {
+    pub(super) run: Run,
+    pub(super) acp: Acp,
+    pub(super) lines: Lines,
+    /// To the task that writes; it holds the other end until the pipe breaks. Bounded: an agent that does not read
+    /// is waited for, but not for ever (`send`).
+    pub(super) to: mpsc::Sender<String>,
+    pub(super) next: u64,
+    pub(super) updates: Updates,
+    pub(super) session: String,
+    /// History that is played back while a session is loaded is not told again.
+    pub(super) muted: bool,
+    pub(super) pending: FuturesUnordered<BoxFuture<'static, Ready>>,
+    pub(super) wall: Instant,
+    /// A turn runs.
+    pub(super) busy: bool,
+}
+
+impl Client {
+    /// The whole conversation. Gives the reason for which the last turn stopped.
+    pub(super) async fn talk(&mut self) -> Result<String, Broken> {
+        session::open(self).await?;
+        let mut prompt = self.run.job.prompt.clone();
+        loop {
+            self.busy = true;
+            self.tell(Doing::Working).await?;
+            let params = json!({"sessionId": self.session, "prompt": [{"type": "text", "text": prompt}]});
+            let result = self.request("session/prompt", params).await;
+            self.busy = false;
+            let result = result?;
+            session::usage(&result, &self.run.out).await.map_err(|_| Broken::Cancelled)?;
+            let stop = result["stopReason"].as_str().unwrap_or("end_turn").to_owned();
+            if self.run.reins.soft.is_cancelled() {
+                return Err(Broken::Cancelled);
+            }
+            if stop != "end_turn" {
+                return Ok(stop);
+            }
+            while let Ok(order) = self.run.reins.orders.try_recv() {
+                self.order(order);
+            }
+            if self.run.missed.is_empty() {
+                if !self.run.job.stay {
+                    return Ok(stop);
+                }
+                self.send_said(Said::TurnDone { text: self.updates.text.clone() }).await?;
+                self.tell(Doing::Idle).await?;
+                match self.pump(None).await {
+                    Ok(_) => {}
+                    // Nothing was running: this is how a conversation ends well.
+                    Err(Broken::Cancelled) => return Ok(stop),
+                    Err(e) => return Err(e),
+                }
+            }
+            let next = std::mem::take(&mut self.run.missed);
+            prompt = next.iter().map(|(_, text)| text.as_str()).collect::<Vec<_>>().join("\n\n");
+            for (id, _) in next {
+                self.send_said(Said::Delivered { id }).await?;
+            }
+            self.send_said(Said::Break).await?;
+            self.updates.text.clear();
+        }
+    }
+
+    pub(super) async fn send_said(&mut self, said: Said) -> Result<(), Broken> {
+        self.run.out.send(said).await.map_err(|_| Broken::Cancelled)
+    }
+
+    async fn tell(&mut self, what: Doing) -> Result<(), Broken> {
+        self.run.out.state(what, Source::Report).await.map_err(|_| Broken::Cancelled)
+    }
+
+    fn order(&mut self, order: Order) {
+        match order {
+            Order::Say { id, text } => self.run.missed.push((id, text)),
+            Order::Unsay(id) => self.run.missed.retain(|(waits, _)| *waits != id),
+            _ => {}
+        }
+    }
+
+    /// Hands a line to the writer.
+    async fn send(&mut self, line: String) -> Result<(), Broken> {
+        tokio::select! {
+            biased;
+            () = self.run.reins.hard.cancelled() => Err(Broken::Cancelled),
+            () = sleep_until(self.wall) => Err(Broken::Wall),
+            sent = timeout(self.run.job.limits.idle, self.to.send(line)) => match sent {
+                Ok(Ok(())) => Ok(()),
+                Ok(Err(_)) => Err(Broken::Ended),
+                Err(_) => Err(Broken::Idle),
+            }
+        }
+    }
+
+    /// Asks the agent and waits for its answer, serving it meanwhile.
+    pub(super) async fn request(&mut self, method: &str, params: Value) -> Result<Value, Broken> {
+        self.next += 1;
+        let id = self.next;
+        self.send(wire::request(id, method, &params)).await?;
+        self.pump(Some(id)).await
+    }
+
+    /// Serves the agent until the answer to `wanted` is here, or (`None`) a message of the person.
+    async fn pump(&mut self, wanted: Option<u64>) -> Result<Value, Broken> {
+        let limits = self.run.job.limits;
+        let span = if self.session.is_empty() { FIRST.min(limits.idle) } else { limits.idle };
+        let mut idle = Instant::now() + span;
+        let mut give_up: Option<Instant> = None;
+        loop {
+            // Who waits for a person is not idle; who waits for a message has time.
+            let waits = wanted.is_none() || !self.pending.is_empty();
+            let until = give_up.unwrap_or(if waits { self.wall } else { idle });
+            tokio::select! {
+                biased;
+                () = self.run.reins.hard.cancelled() => return Err(Broken::Cancelled),
+                () = self.run.out.closed() => return Err(Broken::Cancelled),
+                () = self.run.reins.soft.cancelled(), if give_up.is_none() => {
+                    if !self.busy {
+                        return Err(Broken::Cancelled);
+                    }
+                    // Its turn is broken off in good order: what it asked is answered, and it has the grace.
+                    give_up = Some(Instant::now() + limits.grace);
+                    self.send(wire::notification("session/cancel", &json!({"sessionId": self.session}))).await?;
+                }
+                () = sleep_until(self.wall) => return Err(Broken::Wall),
+                () = sleep_until(until) => {
+                    return Err(if give_up.is_some() { Broken::Cancelled } else { Broken::Idle });
+                }
+                Some((id, answer)) = self.pending.next() => {
+                    idle = Instant::now() + span;
+                    self.send(wire::answer(&id, answer)).await?;
+                    if self.pending.is_empty() && self.busy {
+                        self.tell(Doing::Working).await?;
+                    }
+                }
+                Some(order) = self.run.reins.orders.recv() => {
+                    self.order(order);
+                    if wanted.is_none() && !self.run.missed.is_empty() {
+                        return Ok(Value::Null);
+                    }
+                }
+                line = self.lines.next() => {
+                    idle = Instant::now() + span;
+                    match line {
+                        Line::Text(line) => {
+                            if let Some(answer) = self.incoming(&line, wanted).await? {
+                                return answer.map_err(Broken::Error);
+                            }
+                        }
+                        Line::TooLong => {
+                            self.send_said(Said::Note("a message of it was too long and is left out".into())).await?;
+                        }
+                        Line::TooMuch => return Err(Broken::TooMuch),
+                        Line::End => return Err(Broken::Ended),
+                    }
+                }
+            }
+        }
+    }
+
+    /// One line. `Some`: the answer that was waited for.
+    async fn incoming(
+        &mut self,
+        line: &str,
+        wanted: Option<u64>,
+    ) -> Result<Option<Result<Value, RpcError>>, Broken> {
+        match wire::read(line) {
+            Some(Incoming::Response { id, result }) if Some(id) == wanted => return Ok(Some(result)),
+            Some(Incoming::Request { id, method, params }) => self.serve(id, &method, params).await?,
+            Some(Incoming::Notification { method, params }) if method == "session/update" => {
+                let mine = params["sessionId"].as_str().is_none_or(|s| s == self.session);
+                if !self.muted && mine {
+                    let mut out = Vec::new();
+                    self.updates.take(&params["update"], &mut out);
+                    for said in out {
+                        self.send_said(said).await?;
+                    }
+                }
+            }
+            // Notifications that are not known (those with a leading underscore above all), late answers, chatter.
+            _ => {}
+        }
+        Ok(None)
+    }
+
+    /// A request of the agent.
+    async fn serve(&mut self, id: Value, method: &str, params: Value) -> Result<(), Broken> {
+        let files = self.run.job.files.clone();
+        let cwd = self.run.job.cwd.clone();
+        if params["sessionId"].as_str().is_some_and(|s| !self.session.is_empty() && s != self.session) {
+            // One process is one talk: nobody else's rights are to be had through it.
+            return self.send(wire::answer(&id, Err((-32602, "there is no such session here".into())))).await;
+        }
+        if self.pending.len() >= PENDING {
+            let busy = (BUSY, format!("{PENDING} requests wait for their answers already"));
+            return self.send(wire::answer(&id, Err(busy))).await;
+        }
+        match (method, files) {
+            ("session/request_permission", _) => self.permission(id, &params).await,
+            ("fs/read_text_file", Some(files)) => {
+                let missing = self.acp.missing_file;
+                self.pending
+                    .push(Box::pin(async move { (id, files::read(files, cwd, params, missing).await) }));
+                Ok(())
+            }
+            ("fs/write_text_file", Some(files)) => {
+                self.pending.push(Box::pin(async move { (id, files::write(files, cwd, params).await) }));
+                Ok(())
+            }
+            _ => {
+                let none = (-32601, format!("{method} is not offered here"));
+                self.send(wire::answer(&id, Err(none))).await
+            }
+        }
+    }
+
+    async fn permission(&mut self, id: Value, params: &Value) -> Result<(), Broken> {
+        let options: Vec<Choice> = params["options"].as_array().into_iter().flatten().map(option).collect();
+        let mut out = Vec::new();
+        let call = self.updates.call(&params["toolCall"], &mut out);
+        let (tool, diffs) = call.map(|c| (c.tool.clone(), c.diffs.clone())).unwrap_or_default();
+        for said in out {
+            self.send_said(said).await?;
+        }
+        if self.run.job.auto_approve
+            && let Some(yes) = choose(&options, &Answer::Kind(ChoiceKind::AllowOnce))
+        {
+            return self.send(wire::answer(&id, Ok(selected(Some(yes))))).await;
+        }
+        let title = params["toolCall"]["title"].as_str().unwrap_or_default();
+        let shown = if tool.target.is_empty() { title.to_owned() } else { tool.target.clone() };
+        let call = Some(tool.id.clone()).filter(|id| !id.is_empty());
+        let what = Question::Permission { tool: Box::new(tool), shown, diffs, options: options.clone() };
+        let answer = self.run.out.ask(call, what).await.map_err(|_| Broken::Cancelled)?;
+        self.tell(Doing::Blocked).await?;
+        let soft = self.run.reins.soft.clone();
+        self.pending.push(Box::pin(async move {
+            let chosen = tokio::select! {
+                biased;
+                () = soft.cancelled() => None,
+                // Nobody will answer: refused.
+                answer = answer => {
+                    let answer = answer.unwrap_or(Answer::Kind(ChoiceKind::RejectOnce));
+                    choose(&options, &answer).cloned()
+                }
+            };
+            (id, Ok(selected(chosen.as_ref())))
+        }));
+        Ok(())
+    }
+}
+
+fn selected(option: Option<&Choice>) -> Value {
+    match option {
+        Some(o) => json!({"outcome": {"outcome": "selected", "optionId": o.id}}),
+        None => json!({"outcome": {"outcome": "cancelled"}}),
+    }
+}
+
+fn option(v: &Value) -> Choice {
+    let text = |key: &str| v[key].as_str().unwrap_or_default().to_owned();
+    let kind = match v["kind"].as_str() {
+        Some("allow_once") => ChoiceKind::AllowOnce,
+        Some("allow_always") => ChoiceKind::AllowAlways,
+        Some("reject_once") => ChoiceKind::RejectOnce,
+        Some("reject_always") => ChoiceKind::RejectAlways,
+        _ => ChoiceKind::Other,
+    };
+    Choice { id: text("optionId"), name: text("name"), kind }
+}

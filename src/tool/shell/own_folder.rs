@@ -1,0 +1,119 @@
+//! The folder of a shell, and those that a killed program left behind.
+//!
+//! A folder names the process that made it, by number and start, so that a later one can tell whether its owner is
+//! gone. Where processes cannot be looked up (not Linux) nothing is taken away.
+
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::sync::Once;
+
+use tempfile::TempDir;
+
+use super::procs;
+
+const PREFIX: &str = "tiller-sh-";
+/// Entries of the temporary folder that are looked at.
+const MOST: usize = 20_000;
+
+/// Makes one. The first in a process looks for old ones as well, beside what it does.
+pub(super) fn make() -> std::io::Result<TempDir> {
+    static SWEEP: Once = Once::new();
+    SWEEP.call_once(|| {
+        let sweep = || sweep(&std::env::temp_dir());
+        // Without it they stay a while longer.
+        let _ = std::thread::Builder::new().name("sweep".into()).spawn(sweep);
+    });
+    let own = procs::stat(std::process::id().cast_signed()).map_or(0, |s| s.start);
+    tempfile::Builder::new().prefix(&format!("{PREFIX}{}-{own}-", std::process::id())).tempdir()
+}
+
+/// Takes away the folders of ours in `temp` whose owner is gone. Links are not followed: neither to them, nor in them.
+fn sweep(temp: &Path) {
+    if cfg!(not(target_os = "linux")) || procs::stat(std::process::id().cast_signed()).is_none() {
+        return;
+    }
+    let me = rustix::process::geteuid().as_raw();
+    let Ok(entries) = std::fs::read_dir(temp) else { return };
+    for entry in entries.flatten().take(MOST) {
+        let name = entry.file_name();
+        let Some(owner) = name.to_str().and_then(owner) else { continue };
+        // Of the link, where it is one.
+        let own = entry.metadata().is_ok_and(|m| m.is_dir() && m.uid() == me && m.mode() & 0o077 == 0);
+        if own && gone(owner) {
+            let _ = std::fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
+/// Number and start of the process that made a folder of this name.
+fn owner(name: &str) -> Option<(i32, u64)> {
+    let (pid, rest) = name.strip_prefix(PREFIX)?.split_once('-')?;
+    let (start, _) = rest.split_once('-')?;
+    let (pid, start) = (pid.parse().ok()?, start.parse().ok()?);
+    (pid > 0 && start > 0).then_some((pid, start))
+}
+
+fn gone((pid, start): (i32, u64)) -> bool {
+    procs::stat(pid).is_none_or(|s| s.start != start || s.dead())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use super::*;
+
+    fn folder(at: &Path, name: &str, mode: u32) {
+        let path = at.join(name);
+        std::fs::create_dir(&path).unwrap();
+        std::fs::write(path.join("pipe"), "").unwrap();
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    }
+
+    /// What a `kill -9` left is taken away; what lives, is somebody else's, or only looks like it, stays.
+    #[test]
+    fn folders_whose_owner_is_gone_are_swept_and_no_others() {
+        let Some(me) = procs::stat(std::process::id().cast_signed()) else { return };
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        let dead = child.id();
+        child.wait().unwrap();
+        let temp = tempfile::tempdir().unwrap();
+        let at = temp.path();
+        folder(at, &format!("tiller-sh-{dead}-77-abc"), 0o700);
+        folder(at, &format!("tiller-sh-{}-{}-live", me.pid, me.start), 0o700);
+        // The number was taken over by another.
+        folder(at, &format!("tiller-sh-{}-{}-old", me.pid, me.start + 1), 0o700);
+        folder(at, &format!("tiller-sh-{dead}-77-wide"), 0o755);
+        folder(at, "tiller-sh-abc", 0o700);
+        folder(at, "tiller-sh-0-0-x", 0o700);
+        folder(at, "precious", 0o700);
+        symlink(at.join("precious"), at.join(format!("tiller-sh-{dead}-77-link"))).unwrap();
+        symlink(at.join("precious"), at.join(format!("tiller-sh-{dead}-77-abc/inside"))).unwrap();
+        std::fs::write(at.join(format!("tiller-sh-{dead}-77-file")), "").unwrap();
+        sweep(at);
+        let mut left: Vec<String> =
+            std::fs::read_dir(at).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+        left.sort();
+        let mut want = vec![
+            "precious".to_owned(),
+            "tiller-sh-0-0-x".into(),
+            format!("tiller-sh-{dead}-77-file"),
+            format!("tiller-sh-{dead}-77-link"),
+            format!("tiller-sh-{dead}-77-wide"),
+            format!("tiller-sh-{}-{}-live", me.pid, me.start),
+            "tiller-sh-abc".into(),
+        ];
+        want.sort();
+        assert_eq!(left, want);
+        assert!(at.join("precious/pipe").exists());
+    }
+
+    #[test]
+    fn a_folder_names_its_owner() {
+        let made = make().unwrap();
+        let name = made.path().file_name().unwrap().to_str().unwrap();
+        let pid = std::process::id().cast_signed();
+        assert_eq!(owner(name).is_some(), procs::stat(pid).is_some());
+        assert!(owner(name).is_none_or(|o| o.0 == pid && !gone(o)));
+    }
+}

@@ -1,0 +1,122 @@
+//! What a row of the panel says: of an agent, a process, a tool.
+
+use tiller_protocol::{AgentView, ChildView, Cost, Receipt};
+
+use super::tree::{Sum, ended};
+use crate::header::money;
+use crate::model::conversation::{Body, Cell, State, ToolCell};
+use crate::model::{Model, Process};
+use crate::panel::rows::lasting;
+use crate::panel::sides::Right;
+use crate::text::line::{Line, Look, Wrap};
+use crate::text::{clean, shorten_end, width};
+use crate::theme::Role;
+use crate::widget::draw;
+
+/// What it costs with all below it. The demo model costs nothing, and says so by saying nothing.
+pub(super) fn cost(a: &AgentView, sum: Sum) -> String {
+    let more = if sum.unknown { "+?" } else { "" };
+    match sum {
+        Sum { cost: Cost(0), unknown: true, .. } => "$?".into(),
+        Sum { cost: Cost(0), .. } if a.cost.is_none() || a.model.starts_with("demo/") => String::new(),
+        Sum { agents: 1, cost, .. } => format!("{}{more}", money(cost.usd())),
+        Sum { cost, .. } => format!("sum {}{more}", money(cost.usd())),
+    }
+}
+
+/// Its mark for the screen, and its name.
+pub(super) fn name(model: &Model, a: &AgentView) -> String {
+    let name = model.name_of(&a.id);
+    let label = a.id.is_main() && !a.label.is_empty() && a.label != "main";
+    let name = if label { a.label.clone() } else { name };
+    let shown = if model.shown.as_ref() == Some(&a.id) { "> " } else { "" };
+    let pane = a.child.as_ref().and_then(|c| c.pane.as_ref()).filter(|_| !ended(a.state));
+    let bell = if pane.is_some_and(|p| p.bells > model.rung(Some(&a.id))) { " (bell)" } else { "" };
+    let behind = if a.child.as_ref().is_some_and(|c| c.background) && !ended(a.state) { " bg" } else { "" };
+    format!("{shown}{name}{behind}{bell}")
+}
+
+/// How far the last message to it has come.
+pub(super) fn receipt(model: &Model, a: &AgentView) -> (String, Role) {
+    match model.receipts.get(&a.id) {
+        Some(Receipt::Queued) => ("msg queued".into(), Role::Waiting),
+        Some(Receipt::Delivered { step }) if !ended(a.state) => (format!("msg step {step}"), Role::Ok),
+        Some(Receipt::Missed { .. }) => ("msg missed".into(), Role::Error),
+        _ => (String::new(), Role::Dim),
+    }
+}
+
+/// What it does now; when it has ended, what came out.
+pub(super) fn act<'a>(model: &'a Model, a: &'a AgentView) -> &'a str {
+    // Of the one on the screen it is seen what streams.
+    let shown = model.shown.as_ref().map_or(a.id.is_main(), |id| *id == a.id);
+    let words = |c: &Cell| c.open && matches!(c.body, Body::Reply { .. });
+    if a.act == "thinking" && shown && model.conversation.cells().back().is_some_and(words) {
+        return "writing";
+    }
+    let Some(child) = a.child.as_deref() else { return &a.act };
+    match ended(a.state) {
+        true if child.result.is_empty() => &child.task,
+        true => &child.result,
+        // Of a program in a terminal only its title tells what it is at.
+        false if child.pane.is_some() && (a.act.is_empty() || a.act == "thinking") => {
+            child.pane.as_ref().map(|p| p.title.as_str()).filter(|t| !t.is_empty()).unwrap_or(&child.task)
+        }
+        false if a.act.is_empty() => &child.task,
+        false => &a.act,
+    }
+}
+
+/// The limit of which most is used: percent, and which one.
+pub(crate) fn nearest_limit(child: &ChildView) -> Option<(u64, &'static str)> {
+    let (used, of) = (&child.used, &child.limits);
+    let share = |used: Option<u64>, of: Option<u64>, word: &'static str| {
+        let (used, of) = (used.unwrap_or_default(), of?);
+        // A limit of nothing is used up from the start.
+        Some((used.saturating_mul(100).checked_div(of).unwrap_or(100), word))
+    };
+    [
+        share(used.cost.map(|c| c.0), of.cost.map(|c| c.0), "money"),
+        share(used.tokens, of.tokens, "tokens"),
+        share(used.turns.map(u64::from), of.turns.map(u64::from), "turns"),
+        share(used.seconds, of.seconds, "time"),
+    ]
+    .into_iter()
+    .flatten()
+    .max_by_key(|(percent, _)| *percent)
+}
+
+/// Left part, then the parts at the right, the most important first: what does not fit goes.
+pub(super) fn row(indent: usize, name: &str, right: &[(String, Role)], act: &str, columns: usize) -> Line {
+    let left = format!("{}{}", " ".repeat(indent), clean::plain(&name.replace('\n', " ")));
+    let right = Right::of(right, width(&left).min(columns / 2), columns);
+    let mut line = Line::new(Wrap::Cut);
+    line.push_strict(&shorten_end(&left, right.room.saturating_sub(1), draw::ascii()), Look::of(Role::Text));
+    right.end(&mut line, act);
+    line
+}
+
+pub(super) fn process_row(p: &Process, columns: usize) -> Line {
+    let seconds =
+        p.state.strip_prefix("running for ").and_then(|s| s.strip_suffix(" s")?.parse::<i64>().ok());
+    let state =
+        seconds.map_or_else(|| p.state.clone(), |s| format!("runs {}", lasting(s.saturating_mul(1000))));
+    let state = format!("~ {state}");
+    let said = if p.last.is_empty() { p.command.clone() } else { format!("{}: {}", p.command, p.last) };
+    row(2, &p.id, &[(state, Role::Running)], &said, columns)
+}
+
+pub(super) fn tool_row(model: &Model, t: &ToolCell, indent: usize, columns: usize) -> Line {
+    let since = t.started.map_or(String::new(), |s| format!(" {}", lasting(model.now.millis() - s.millis())));
+    let (text, role) = match (t.asking, t.state) {
+        (true, _) => ("! needs you".to_owned(), Role::Waiting),
+        (_, State::Running) => (format!("~ running{since}"), Role::Running),
+        _ => (". waits".to_owned(), Role::Dim),
+    };
+    // After a restart only name and arguments are known.
+    let (verb, target) = match t.verb.as_str() {
+        "" => crate::cell::describe(&t.name, &t.arguments),
+        verb => (verb.to_owned(), t.target.clone()),
+    };
+    row(indent, &verb, &[(text, role)], &target, columns)
+}
