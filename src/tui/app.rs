@@ -400,7 +400,11 @@ impl App {
 
     fn event(&mut self, event: &Event) {
         let before = self.model.conversation.cells().len();
+        let failed = self.fails(event);
         self.model.apply(event);
+        if let Some(notice) = failed {
+            self.notice(notice);
+        }
         self.at_home(event);
         if !self.model.concerns(event) {
             self.answered(event);

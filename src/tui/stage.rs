@@ -7,7 +7,8 @@ use std::collections::VecDeque;
 use tiller_protocol::command::{Query, SessionCommand, TurnCommand};
 use tiller_protocol::event::StateEvent;
 use tiller_protocol::{
-    AgentId, Command, CommandBody, CommandId, Event, EventBody, Message, Notice, NoticeKind, Receipt,
+    AgentId, AgentState, Command, CommandBody, CommandId, Event, EventBody, Message, Notice, NoticeKind,
+    Receipt,
 };
 
 use crate::action::{Action, ActionSpec};
@@ -206,6 +207,19 @@ impl App {
         {
             self.effects(Owner::Shell, list);
         }
+    }
+
+    /// What to say of an agent that nobody waits for when it fails: its panel may not be in sight.
+    pub(crate) fn fails(&self, event: &Event) -> Option<Notice> {
+        let EventBody::State(StateEvent::AgentChanged { view }) = &event.body else { return None };
+        let child = view.child.as_deref().filter(|c| c.background && view.state == AgentState::Failed)?;
+        let was = self.model.row(&view.id)?.state;
+        let name = self.model.name_of(&view.id);
+        (was != AgentState::Failed).then(|| {
+            let why = if child.result.is_empty() { "it did not say why" } else { &child.result };
+            Notice::new(NoticeKind::Network, format!("agent {name} has failed: {why}"))
+                .hint("/agents shows it")
+        })
     }
 
     /// A message to an agent was delivered, or was not: then its words come back, and the person is told.

@@ -26,6 +26,25 @@ fn changed(r: &mut Robot, view: AgentView) {
     r.of(&id, None, EventBody::State(StateEvent::AgentChanged { view }));
 }
 
+#[test]
+fn an_agent_in_the_background_that_fails_is_told_once() {
+    let mut r = Robot::new(80, 24);
+    let view = |state, background| {
+        let mut view = child("main/a1", "tests", state);
+        view.child =
+            Some(Box::new(ChildView { background, result: "no key".into(), ..ChildView::default() }));
+        view
+    };
+    changed(&mut r, view(AgentState::Running, false));
+    changed(&mut r, view(AgentState::Failed, false));
+    assert!(!r.screen().contains("has failed"), "its parent was told: {}", r.screen());
+    changed(&mut r, view(AgentState::Running, true));
+    changed(&mut r, view(AgentState::Failed, true));
+    changed(&mut r, view(AgentState::Failed, true));
+    assert!(r.screen().contains("agent a1 tests has failed: no key"), "{}", r.screen());
+    assert_eq!(r.app.model.notices.len(), 1);
+}
+
 fn text(r: &mut Robot, agent: &str, text: &str) {
     r.of(agent, None, EventBody::Turn(TurnEvent::TextDelta { text: text.into() }));
 }
