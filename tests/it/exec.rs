@@ -353,12 +353,12 @@ fn starter(child: fn() -> Reply) -> ScriptServer {
 
 #[test]
 fn agents_in_the_background_are_waited_for_and_the_answer_has_what_they_brought() {
-    let server = starter(|| says("There are 7.").pause(500));
+    let server = starter(|| says("There are 7.").pause(1_500));
     let place = Place::anthropic(&server);
     let out = place.run(&["exec", "how many?"]);
     assert_eq!((out.code, out.stdout.as_str()), (Some(0), "There are 7 walnuts.\n"), "{}", out.stderr);
     assert!(out.stderr.contains("1 agent works in the background"), "{}", out.stderr);
-    let server = starter(|| says("There are 7.").pause(500));
+    let server = starter(|| says("There are 7.").pause(1_500));
     let place = Place::anthropic(&server);
     let lines = place.lines(&["exec", "--json", "how many?"]);
     let ends: Vec<&Value> =

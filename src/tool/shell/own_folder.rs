@@ -1,7 +1,8 @@
 //! The folder of a shell, and those that a killed program left behind.
 //!
-//! A folder names the process that made it, by number and start, so that a later one can tell whether its owner is
-//! gone. Where processes cannot be looked up (not Linux) nothing is taken away.
+//! A folder names the process that made it, by number, start and the name space that both count in, so that a later
+//! one can tell whether its owner is gone: a container may share the temporary folder, and its processes are not seen
+//! here. Where processes cannot be looked up (not Linux) nothing is taken away.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -23,20 +24,29 @@ pub(super) fn make() -> std::io::Result<TempDir> {
         // Without it they stay a while longer.
         let _ = std::thread::Builder::new().name("sweep".into()).spawn(sweep);
     });
-    let own = procs::stat(std::process::id().cast_signed()).map_or(0, |s| s.start);
-    tempfile::Builder::new().prefix(&format!("{PREFIX}{}-{own}-", std::process::id())).tempdir()
+    let start = procs::stat(std::process::id().cast_signed()).map_or(0, |s| s.start);
+    let space = space().unwrap_or_default();
+    tempfile::Builder::new().prefix(&format!("{PREFIX}{}-{start}-{space}-", std::process::id())).tempdir()
+}
+
+/// The name space of process numbers that we are in.
+fn space() -> Option<u64> {
+    let link = std::fs::read_link("/proc/self/ns/pid").ok()?;
+    link.to_str()?.strip_prefix("pid:[")?.strip_suffix(']')?.parse().ok()
 }
 
 /// Takes away the folders of ours in `temp` whose owner is gone. Links are not followed: neither to them, nor in them.
 fn sweep(temp: &Path) {
-    if cfg!(not(target_os = "linux")) || procs::stat(std::process::id().cast_signed()).is_none() {
+    let Some(here) = space().filter(|_| procs::stat(std::process::id().cast_signed()).is_some()) else {
         return;
-    }
+    };
     let me = rustix::process::geteuid().as_raw();
     let Ok(entries) = std::fs::read_dir(temp) else { return };
     for entry in entries.flatten().take(MOST) {
         let name = entry.file_name();
-        let Some(owner) = name.to_str().and_then(owner) else { continue };
+        let Some((owner, _)) = name.to_str().and_then(owner).filter(|(_, space)| *space == here) else {
+            continue;
+        };
         // Of the link, where it is one.
         let own = entry.metadata().is_ok_and(|m| m.is_dir() && m.uid() == me && m.mode() & 0o077 == 0);
         if own && gone(owner) {
@@ -45,12 +55,12 @@ fn sweep(temp: &Path) {
     }
 }
 
-/// Number and start of the process that made a folder of this name.
-fn owner(name: &str) -> Option<(i32, u64)> {
-    let (pid, rest) = name.strip_prefix(PREFIX)?.split_once('-')?;
-    let (start, _) = rest.split_once('-')?;
-    let (pid, start) = (pid.parse().ok()?, start.parse().ok()?);
-    (pid > 0 && start > 0).then_some((pid, start))
+/// Number and start of the process that made a folder of this name, and where these count.
+fn owner(name: &str) -> Option<((i32, u64), u64)> {
+    let mut parts = name.strip_prefix(PREFIX)?.splitn(4, '-');
+    let (pid, start) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
+    let space = parts.next()?.parse().ok()?;
+    (parts.next().is_some() && pid > 0 && start > 0).then_some(((pid, start), space))
 }
 
 fn gone((pid, start): (i32, u64)) -> bool {
@@ -79,28 +89,32 @@ mod tests {
         child.wait().unwrap();
         let temp = tempfile::tempdir().unwrap();
         let at = temp.path();
-        folder(at, &format!("tiller-sh-{dead}-77-abc"), 0o700);
-        folder(at, &format!("tiller-sh-{}-{}-live", me.pid, me.start), 0o700);
+        let here = space().unwrap();
+        folder(at, &format!("tiller-sh-{dead}-77-{here}-abc"), 0o700);
+        folder(at, &format!("tiller-sh-{}-{}-{here}-live", me.pid, me.start), 0o700);
         // The number was taken over by another.
-        folder(at, &format!("tiller-sh-{}-{}-old", me.pid, me.start + 1), 0o700);
-        folder(at, &format!("tiller-sh-{dead}-77-wide"), 0o755);
+        folder(at, &format!("tiller-sh-{}-{}-{here}-old", me.pid, me.start + 1), 0o700);
+        folder(at, &format!("tiller-sh-{dead}-77-{here}-wide"), 0o755);
+        // Of another name space of processes: nothing is known of it here.
+        folder(at, &format!("tiller-sh-{dead}-77-{}-far", here + 1), 0o700);
         folder(at, "tiller-sh-abc", 0o700);
-        folder(at, "tiller-sh-0-0-x", 0o700);
+        folder(at, "tiller-sh-0-0-0-x", 0o700);
         folder(at, "precious", 0o700);
-        symlink(at.join("precious"), at.join(format!("tiller-sh-{dead}-77-link"))).unwrap();
-        symlink(at.join("precious"), at.join(format!("tiller-sh-{dead}-77-abc/inside"))).unwrap();
-        std::fs::write(at.join(format!("tiller-sh-{dead}-77-file")), "").unwrap();
+        symlink(at.join("precious"), at.join(format!("tiller-sh-{dead}-77-{here}-link"))).unwrap();
+        symlink(at.join("precious"), at.join(format!("tiller-sh-{dead}-77-{here}-abc/inside"))).unwrap();
+        std::fs::write(at.join(format!("tiller-sh-{dead}-77-{here}-file")), "").unwrap();
         sweep(at);
         let mut left: Vec<String> =
             std::fs::read_dir(at).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
         left.sort();
         let mut want = vec![
             "precious".to_owned(),
-            "tiller-sh-0-0-x".into(),
-            format!("tiller-sh-{dead}-77-file"),
-            format!("tiller-sh-{dead}-77-link"),
-            format!("tiller-sh-{dead}-77-wide"),
-            format!("tiller-sh-{}-{}-live", me.pid, me.start),
+            "tiller-sh-0-0-0-x".into(),
+            format!("tiller-sh-{dead}-77-{}-far", here + 1),
+            format!("tiller-sh-{dead}-77-{here}-file"),
+            format!("tiller-sh-{dead}-77-{here}-link"),
+            format!("tiller-sh-{dead}-77-{here}-wide"),
+            format!("tiller-sh-{}-{}-{here}-live", me.pid, me.start),
             "tiller-sh-abc".into(),
         ];
         want.sort();
@@ -114,6 +128,6 @@ mod tests {
         let name = made.path().file_name().unwrap().to_str().unwrap();
         let pid = std::process::id().cast_signed();
         assert_eq!(owner(name).is_some(), procs::stat(pid).is_some());
-        assert!(owner(name).is_none_or(|o| o.0 == pid && !gone(o)));
+        assert!(owner(name).is_none_or(|(o, space)| o.0 == pid && !gone(o) && Some(space) == super::space()));
     }
 }
