@@ -285,3 +285,38 @@ fn s2_killed_before_a_message_is_stored_the_words_come_back() {
         place.lines(&["sessions", "show", "last", "--json"]).iter().map(Value::to_string).collect();
     assert!(stored.contains("words that matter"), "{stored}");
 }
+
+/// A `kill -9` leaves the folder of its shell in the temporary folder; the next program that opens a shell takes it
+/// away.
+#[test]
+fn the_folder_of_a_killed_shell_is_swept_later() {
+    let server = ScriptServer::start([
+        crate::common::shell("c1", "sleep 60"),
+        crate::common::shell("c2", "echo again"),
+        crate::common::says("All well."),
+    ]);
+    let mut place = Place::anthropic(&server);
+    let temp = place.user.join("temp");
+    std::fs::create_dir(&temp).unwrap();
+    place.set("TMPDIR", &temp.display().to_string());
+    let folders = || {
+        let all = std::fs::read_dir(&temp).unwrap().flatten();
+        let names = all.map(|e| e.file_name().to_string_lossy().into_owned());
+        names.filter(|n| n.starts_with("tiller-sh-")).collect::<Vec<_>>()
+    };
+    let mut child = place
+        .tiller(&["exec", "--profile", "full", "go"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    assert!(poll(Duration::from_secs(60), || (folders().len() == 1).then_some(())).is_some());
+    child.kill().unwrap();
+    child.wait().unwrap();
+    gone(&place, 0);
+    let left = folders();
+    assert_eq!(left.len(), 1, "nobody was left to take it away");
+    place.ok(&["exec", "--profile", "full", "go"]);
+    assert_eq!(folders(), Vec::<String>::new(), "{left:?}");
+}

@@ -4,7 +4,7 @@
 //! one can tell whether its owner is gone: a container may share the temporary folder, and its processes are not seen
 //! here. Where processes cannot be looked up (not Linux) nothing is taken away.
 
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 use std::sync::Once;
 
@@ -26,7 +26,10 @@ pub(super) fn make() -> std::io::Result<TempDir> {
     });
     let start = procs::stat(std::process::id().cast_signed()).map_or(0, |s| s.start);
     let space = space().unwrap_or_default();
-    tempfile::Builder::new().prefix(&format!("{PREFIX}{}-{start}-{space}-", std::process::id())).tempdir()
+    tempfile::Builder::new()
+        .prefix(&format!("{PREFIX}{}-{start}-{space}-", std::process::id()))
+        .permissions(std::fs::Permissions::from_mode(0o700))
+        .tempdir()
 }
 
 /// The name space of process numbers that we are in.
@@ -69,7 +72,7 @@ fn gone((pid, start): (i32, u64)) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::{PermissionsExt, symlink};
+    use std::os::unix::fs::symlink;
 
     use super::*;
 
@@ -125,6 +128,7 @@ mod tests {
     #[test]
     fn a_folder_names_its_owner() {
         let made = make().unwrap();
+        assert_eq!(std::fs::metadata(made.path()).unwrap().mode() & 0o777, 0o700, "whatever the umask is");
         let name = made.path().file_name().unwrap().to_str().unwrap();
         let pid = std::process::id().cast_signed();
         assert_eq!(owner(name).is_some(), procs::stat(pid).is_some());
