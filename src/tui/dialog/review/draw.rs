@@ -36,6 +36,9 @@ struct Parts {
     field: Rect,
 }
 
+/// Columns from which on old and new have room side by side.
+const BOTH: usize = 40;
+
 impl Review {
     fn parts(&self, area: Rect) -> Parts {
         let field_rows = u16::from(self.typing.is_some()).min(area.height);
@@ -60,7 +63,9 @@ impl Review {
         self.rows = usize::from(body.height);
         self.sheet = Sheet::default();
         self.spots.clear();
-        let side = self.state.show.side.unwrap_or(columns >= diff::SIDE_BY_SIDE) && columns >= 60;
+        let wanted = self.state.show.side.unwrap_or(columns >= diff::SIDE_BY_SIDE);
+        self.beside = (columns >= BOTH).then_some(wanted);
+        let side = self.beside == Some(true);
         let mut lines: Vec<(Line, Spot)> = Vec::new();
         if let Some(f) = self.state.current() {
             if f.hunks.is_empty() {

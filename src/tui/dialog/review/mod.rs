@@ -74,6 +74,8 @@ pub struct Review {
     changes: u64,
     /// It has the focus.
     here: bool,
+    /// Old and new stand side by side; `None`: there is no room for both.
+    beside: Option<bool>,
 }
 
 impl Review {
@@ -91,6 +93,7 @@ impl Review {
             stamp: 0,
             changes: 1,
             here: false,
+            beside: None,
         }
     }
 
@@ -234,7 +237,13 @@ impl Panel for Review {
             "review.blanks" => s.show.ignore_blanks = !s.show.ignore_blanks,
             "review.less" => s.show.context = s.show.context.saturating_sub(1),
             "review.more" => s.show.context = (s.show.context + 1).min(3),
-            "review.side" => s.show.side = Some(!s.show.side.unwrap_or(false)),
+            "review.side" => match self.beside {
+                Some(beside) => s.show.side = Some(!beside),
+                None => {
+                    let why = "there is no room for old and new side by side";
+                    return Reply::with(Effect::Toast(Notice::new(NoticeKind::User, why)));
+                }
+            },
             "review.load" => return Reply::with(self.load(None)),
             "list.copy" => {
                 let text = s.hunk().zip(s.current()).map(|(h, f)| h.to_patch(&f.diff.path, f.diff.kind));

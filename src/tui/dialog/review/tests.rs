@@ -215,6 +215,22 @@ fn blanks_context_and_sides() {
 }
 
 #[test]
+fn the_key_for_sides_always_changes_something_or_says_why_not() {
+    let beside = |r: &Robot| r.screen().lines().any(|l| l.contains("41 - ") && l.contains("41 + "));
+    // Beside the panels, and where two columns are the rule and the first key leaves them.
+    for (width, first) in [(60, false), (118, false), (200, true)] {
+        let mut r = open(width, 25);
+        for step in [first, !first, first] {
+            assert_eq!(beside(&r), step, "{width}: {}", r.screen());
+            r.run("|");
+        }
+    }
+    let mut r = open(38, 25);
+    r.run("|");
+    assert!(r.words().contains("no room for old and new"), "{}", r.screen());
+}
+
+#[test]
 fn nothing_to_review_says_so() {
     let mut r = Robot::new(80, 24);
     r.run("ctrl-x d");
