@@ -203,6 +203,8 @@ struct Waiting {
     events: VecDeque<Arc<Event>>,
     bytes: usize,
     closed: bool,
+    /// Threads that wait for the next one. To wake nobody would cost a system call for each event.
+    asleep: usize,
 }
 
 impl Mailbox {
@@ -219,18 +221,22 @@ impl Mailbox {
         if w.events.len() > EVENTS || w.bytes > BYTES {
             overflow(&mut w);
         }
-        drop(w);
-        self.wake();
+        self.wake(w);
     }
 
     fn close(&self) {
-        lock(&self.waiting).closed = true;
-        self.wake();
+        let mut w = lock(&self.waiting);
+        w.closed = true;
+        self.wake(w);
     }
 
-    fn wake(&self) {
+    fn wake(&self, waiting: MutexGuard<'_, Waiting>) {
+        let asleep = waiting.asleep > 0;
+        drop(waiting);
         self.async_reader.notify_one();
-        self.blocking_reader.notify_all();
+        if asleep {
+            self.blocking_reader.notify_all();
+        }
         if let Some(bell) = self.bell.get() {
             bell();
         }
@@ -330,7 +336,7 @@ impl EventStream {
     /// For a reader that sleeps elsewhere and fetches with [`Self::try_next`]. Rings at once; it is set once only.
     pub fn on_event(&self, bell: Bell) {
         let _ = self.mailbox.bell.set(bell);
-        self.mailbox.wake();
+        self.mailbox.wake(lock(&self.mailbox.waiting));
     }
 
     /// The next event. Safe to drop and call again.
@@ -359,7 +365,9 @@ impl EventStream {
             if w.closed {
                 return None;
             }
+            w.asleep += 1;
             w = self.mailbox.blocking_reader.wait(w).unwrap_or_else(PoisonError::into_inner);
+            w.asleep -= 1;
         }
     }
 
@@ -375,7 +383,9 @@ impl EventStream {
             if w.closed || left.is_zero() {
                 return None;
             }
+            w.asleep += 1;
             w = self.mailbox.blocking_reader.wait_timeout(w, left).unwrap_or_else(PoisonError::into_inner).0;
+            w.asleep -= 1;
         }
     }
 }

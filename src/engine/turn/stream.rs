@@ -188,8 +188,8 @@ impl Pace {
 
     /// What goes now.
     fn take(&mut self, now: Instant) -> Vec<Chunk> {
-        // All of them, so that the next ones are judged right.
-        if self.waiting.iter().filter(|c| self.eye.sees(c)).count() > 0 {
+        // All of them are looked at, so that the next ones are judged right.
+        if self.waiting.iter().fold(false, |seen, c| self.eye.sees(c) || seen) {
             self.last = Some(now);
             self.flood = std::mem::take(&mut self.heard) >= FLOOD;
             self.gone = self.gone.saturating_add(1);

@@ -1,6 +1,6 @@
 //! Variables in front of a command.
 
-use crate::shell::{Part, is_quiet};
+use crate::shell::{Part, SETTERS, is_quiet};
 
 /// Variables that make other programs run something else.
 pub(super) fn environment(part: &Part) -> Option<String> {
@@ -13,20 +13,7 @@ pub(super) fn environment(part: &Part) -> Option<String> {
         .map(|(name, _)| name.as_str())
         .chain(exported.filter_map(|w| w.text.split_once('=').map(|(n, _)| n.trim_end_matches('+'))));
     // `read PATH`, `printf -v PATH`, `declare -n x=PATH`: a builtin that sets the variable it is given.
-    let set = part.args().iter().filter(|_| {
-        matches!(
-            part.base().as_str(),
-            "read"
-                | "printf"
-                | "mapfile"
-                | "readarray"
-                | "getopts"
-                | "declare"
-                | "typeset"
-                | "local"
-                | "unset"
-        )
-    });
+    let set = part.args().iter().filter(|_| SETTERS.contains(&part.base().as_str()));
     let set = set.map(|w| w.text.rsplit_once('=').map_or(w.text.trim_start_matches("-v"), |(_, v)| v));
     names.chain(set).find(|n| steers(n)).map(|n| format!("it sets {n}, which changes what other programs do"))
 }

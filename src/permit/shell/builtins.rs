@@ -5,29 +5,18 @@ use super::runners::{reads_itself, script_file};
 use super::wrap::{Inner, Unwrapped, joined};
 use super::{Part, Word, crude_pieces};
 
-/// Builtins that take a variable's name, in which an index is evaluated.
-const NAMES: &[&str] = &[
-    "read",
-    "unset",
-    "printf",
-    "test",
-    "[",
-    "declare",
-    "local",
-    "export",
-    "readonly",
-    "typeset",
-    "mapfile",
-    "readarray",
-    "getopts",
-    "wait",
-    "let",
-];
+/// Builtins that set the variable whose name they are given.
+pub(crate) const SETTERS: &[&str] =
+    &["read", "unset", "printf", "declare", "local", "typeset", "mapfile", "readarray", "getopts"];
+
+/// More builtins that take a variable's name.
+const NAMES: &[&str] = &["test", "[", "export", "readonly", "wait", "let"];
 
 /// Everything else that needs a word: builtins that change the shell, and code in arguments.
 pub(super) fn other(base: &str, part: &Part) -> Unwrapped {
     let args = part.args();
-    if NAMES.contains(&base)
+    // An index in the name is evaluated.
+    if (SETTERS.contains(&base) || NAMES.contains(&base))
         && args
             .iter()
             .any(|w| w.text.contains('[') && (w.dynamic || w.text.contains(['$', '`'])) && w.text != "[")

@@ -21,6 +21,7 @@ mod word;
 mod wrap;
 mod wrappers;
 
+pub(crate) use builtins::SETTERS;
 pub(crate) use code::takes_code;
 pub use guard::{MAX_CHARS, MAX_PARTS, invisibles};
 pub use name::{base_name, program_name};

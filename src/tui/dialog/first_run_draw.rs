@@ -17,20 +17,25 @@ use crate::widget::{draw, input};
 impl FirstRun {
     /// Words, list or field, what was said.
     pub(super) fn parts(&self, area: Rect) -> [Rect; 3] {
-        let lines = |text: &str| confirm::wrap(text, usize::from(area.width)).len() as u16;
-        let words = lines(&self.words()).min(area.height);
-        let said = self.said.as_deref().map_or(1, lines).clamp(1, 4).min(area.height - words);
+        let (words, said) = self.heights(area.width);
+        let words = words.min(area.height);
+        let said = said.min(area.height - words);
         let row = |y: u16, height: u16| Rect { y: area.y + y, height, ..area };
         [row(0, words), row(words, area.height - words - said), row(area.height - said, said)]
     }
 
     /// Rows that all of it needs.
     pub(super) fn rows_needed(&self, columns: u16, model: &Model) -> u16 {
-        let lines = |text: &str| confirm::wrap(text, usize::from(columns)).len() as u16;
-        let said = self.said.as_deref().map_or(1, lines).clamp(1, 4);
+        let (words, said) = self.heights(columns);
         let list = if self.writing() { 1 } else { Rows::height(self.list(model), columns) };
         // A row between the list and what was said.
-        lines(&self.words()).saturating_add(list.max(3)).saturating_add(1 + said)
+        words.saturating_add(list.max(3)).saturating_add(1 + said)
+    }
+
+    /// Rows of the words, and of what was said.
+    fn heights(&self, columns: u16) -> (u16, u16) {
+        let lines = |text: &str| confirm::wrap(text, usize::from(columns)).len() as u16;
+        (lines(&self.words()), self.said.as_deref().map_or(1, lines).clamp(1, 4))
     }
 
     fn list(&self, model: &Model) -> Vec<Line> {

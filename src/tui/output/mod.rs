@@ -28,12 +28,9 @@ pub struct Encoder {
     prev: Buffer,
     /// The next frame must not trust what is on the screen.
     repaint: bool,
-    /// Where the terminal's cursor stands, when we know.
-    at: Option<(u16, u16)>,
+    at: Place,
     look: Look,
     shown: Option<bool>,
-    /// The row in whose last column was written last, when that is where the cursor stands.
-    behind: Option<u16>,
     /// Where the last frame left the cursor, and whether the terminal has saved it there, with the plain look.
     rest: Option<(u16, u16)>,
     saved: bool,
@@ -43,6 +40,16 @@ pub struct Encoder {
     pub sides: bool,
     /// Columns of the text that grows, if something stands beside it.
     pub text: std::ops::Range<u16>,
+}
+
+/// Where the terminal's cursor stands, as far as we know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    Unknown,
+    /// Column and row.
+    At(u16, u16),
+    /// In this row behind the last column: where each terminal likes, but in this row (`xenl`).
+    Behind(u16),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,10 +93,9 @@ impl Default for Encoder {
         Self {
             prev: Buffer::default(),
             repaint: true,
-            at: None,
+            at: Place::Unknown,
             look: PLAIN,
             shown: None,
-            behind: None,
             rest: None,
             saved: false,
             sync: None,
@@ -115,9 +121,8 @@ impl Encoder {
             self.prev = Buffer::empty(next.area);
             out.push_str("\x1b[0m\x1b[2J");
             self.look = PLAIN;
-            self.at = None;
+            self.at = Place::Unknown;
             self.shown = None;
-            self.behind = None;
             self.rest = None;
             self.saved = false;
         }
@@ -135,8 +140,7 @@ impl Encoder {
             self.ground(&Cell::EMPTY, out);
             scroll.write(area.width, out);
             scroll.apply(&mut prev);
-            self.at = None;
-            self.behind = None;
+            self.at = Place::Unknown;
             changed = changes(&prev, next, &whole);
         }
         for y in changed {
@@ -199,19 +203,20 @@ impl Encoder {
         // Some terminals clear one column only below an emoji that a selector makes wide.
         if symbol.contains('\u{fe0f}') && columns(cell) > 1 {
             out.push_str("  ");
-            self.at = None;
+            self.at = Place::Unknown;
             self.go(x, y, out);
         }
         out.push_str(symbol);
-        // Behind the last column the cursor stands where each terminal likes, but in this row (`xenl`).
-        let sure = narrow(symbol);
-        self.at = (sure && usize::from(x) + 1 < width).then_some((x + 1, y));
-        self.behind = (sure && self.at.is_none()).then_some(y);
+        self.at = match narrow(symbol) {
+            true if usize::from(x) + 1 < width => Place::At(x + 1, y),
+            true => Place::Behind(y),
+            false => Place::Unknown,
+        };
     }
 
     /// Goes on to `x` by writing the few cells between once more, where that is shorter than going there.
     fn fill(&mut self, x: u16, y: u16, row: &[Cell], out: &mut String) {
-        let Some((cx, cy)) = self.at else { return };
+        let Place::At(cx, cy) = self.at else { return };
         if cy != y || x <= cx || x - cx > FILL {
             return;
         }
@@ -222,28 +227,27 @@ impl Encoder {
         };
         if between.iter().all(ready) {
             between.iter().for_each(|c| out.push_str(c.symbol()));
-            self.at = Some((x, y));
+            self.at = Place::At(x, y);
         }
     }
 
     fn go(&mut self, x: u16, y: u16, out: &mut String) {
         match self.at {
-            Some(at) if at == (x, y) => {}
-            Some((cx, cy)) if cy == y && x > cx => {
+            Place::At(cx, cy) if (cx, cy) == (x, y) => {}
+            Place::At(cx, cy) if cy == y && x > cx => {
                 let by = x - cx;
                 let _ = if by == 1 { write!(out, "\x1b[C") } else { write!(out, "\x1b[{by}C") };
             }
-            at => {
-                let row = at.map(|(_, row)| row).or(self.behind.take());
-                if row.is_some_and(|row| row + 1 == y) && x <= NEAR {
-                    out.push_str("\r\n");
-                    self.at = Some((0, y));
-                    return self.go(x, y, out);
-                }
+            Place::At(_, row) | Place::Behind(row) if row + 1 == y && x <= NEAR => {
+                out.push_str("\r\n");
+                self.at = Place::At(0, y);
+                return self.go(x, y, out);
+            }
+            _ => {
                 let _ = write!(out, "\x1b[{};{}H", y + 1, x + 1);
             }
         }
-        self.at = Some((x, y));
+        self.at = Place::At(x, y);
     }
 
     /// The look of a cell without ink: only its ground matters.
@@ -289,13 +293,13 @@ impl Encoder {
     fn back(&mut self, to: (u16, u16), out: &mut String) {
         let again = self.rest.replace(to) == Some(to);
         self.saved &= again;
-        if self.at == Some(to) {
+        let there = Place::At(to.0, to.1);
+        if self.at == there {
             return;
         }
         if self.saved {
             out.push_str("\x1b8");
-            self.at = Some(to);
-            self.behind = None;
+            self.at = there;
             self.look = PLAIN;
             return;
         }

@@ -1,7 +1,7 @@
 //! Agents by words: who there is, and what a person may do to one.
 
 use tiller_protocol::command::TurnCommand;
-use tiller_protocol::{AgentCommand, AgentId, Command, CommandBody, CommandId, Message, SendMode};
+use tiller_protocol::{AgentCommand, AgentId, CommandBody, Message, SendMode};
 
 use super::Plain;
 
@@ -45,9 +45,7 @@ pub(super) fn tell(p: &mut Plain, text: &str) -> Result<(), String> {
         return Err("a text is needed".into());
     }
     let message = Message::text(words.trim());
-    p.next += 1;
-    let body = CommandBody::Turn(TurnCommand::Submit { message, mode: SendMode::Steer });
-    p.outbox.push_back(Command { agent: Some(id), ..Command::new(CommandId(p.next), body) });
+    p.send_to(Some(id), CommandBody::Turn(TurnCommand::Submit { message, mode: SendMode::Steer }));
     Ok(())
 }
 

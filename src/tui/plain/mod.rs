@@ -21,7 +21,7 @@ use std::time::Duration;
 use tiller_protocol::command::{AskCommand, ContextCommand, Query, TurnCommand};
 use tiller_protocol::event::{ReplyEvent, StateEvent, ToolEvent, TurnEvent};
 use tiller_protocol::{
-    AskBody, AskReply, Clock, Command, CommandBody, CommandId, Event, EventBody, SessionSummary,
+    AgentId, AskBody, AskReply, Clock, Command, CommandBody, CommandId, Event, EventBody, SessionSummary,
 };
 
 use crate::inbox::{Inbox, Post};
@@ -298,18 +298,23 @@ impl Plain {
 
     /// Sends a command.
     pub(crate) fn send(&mut self, body: CommandBody) {
+        self.send_to(None, body);
+    }
+
+    /// Sends a command to this agent; `None`: the main one.
+    pub(crate) fn send_to(&mut self, agent: Option<AgentId>, body: CommandBody) {
         self.next += 1;
-        // These are always heard of again.
+        // These are always heard of again; what becomes of a message to an agent its receipt tells.
         let answered = match &body {
             CommandBody::Query(_) => true,
             CommandBody::Turn(t) => matches!(t, TurnCommand::Submit { .. } | TurnCommand::Shell { .. }),
             CommandBody::Context(c) => matches!(c, ContextCommand::Report | ContextCommand::CompactPreview),
             _ => false,
         };
-        if answered {
+        if answered && agent.is_none() {
             self.owed.push(CommandId(self.next));
         }
-        self.outbox.push_back(Command::new(CommandId(self.next), body));
+        self.outbox.push_back(Command { agent, ..Command::new(CommandId(self.next), body) });
     }
 
     /// Commands not yet taken by the engine.
