@@ -189,7 +189,11 @@ impl Pace {
     /// What goes now.
     fn take(&mut self, now: Instant) -> Vec<Chunk> {
         // All of them are looked at, so that the next ones are judged right.
-        if self.waiting.iter().fold(false, |seen, c| self.eye.sees(c) || seen) {
+        let mut seen = false;
+        for chunk in &self.waiting {
+            seen |= self.eye.sees(chunk);
+        }
+        if seen {
             self.last = Some(now);
             self.flood = std::mem::take(&mut self.heard) >= FLOOD;
             self.gone = self.gone.saturating_add(1);
