@@ -34,6 +34,11 @@ async fn process(bench: &Bench, args: serde_json::Value) -> String {
     bench.say(&Process, args).await
 }
 
+/// A program that runs for about so many seconds, with a command line that nobody else on this machine has.
+fn nap(seconds: u32) -> String {
+    format!("sleep {seconds}.{}", std::process::id())
+}
+
 /// How many processes run with exactly this command line.
 fn running(args: &str) -> usize {
     let args: String = args.split(' ').map(|a| format!("{a}\0")).collect();

@@ -113,12 +113,12 @@ async fn t1_background_of_earlier_commands_lives_on() {
     let b = bench();
     sh(&b, "sleep 61 >/dev/null 2>&1 & echo $! > pid").await;
     sh(&b, "(while :; do sleep 0.1; done) >/dev/null 2>&1 & echo $! > pid2").await;
-    output(&b, json!({ "command": "sleep 62 & sleep 63", "timeout": 0.2 })).await;
+    output(&b, json!({ "command": format!("{} & {}", nap(62), nap(63)), "timeout": 0.2 })).await;
     for file in ["pid", "pid2"] {
         let pid: i32 = std::fs::read_to_string(b.root.join(file)).unwrap().trim().parse().unwrap();
         assert!(b.cx.state.shells.survivors().contains(&pid), "{file}");
     }
-    assert_eq!(running("sleep 62") + running("sleep 63"), 0);
+    assert_eq!(running(&nap(62)) + running(&nap(63)), 0);
     assert_eq!(b.cx.state.shells.shutdown().await, 0);
 }
 
@@ -142,7 +142,8 @@ const SHAPES: [&str; 12] = [
 async fn t2_no_shape_of_background_blocks_the_turn_or_survives() {
     for (n, shape) in SHAPES.iter().enumerate() {
         let b = bench();
-        let command = shape.replace('%', &format!("sleep 3{n:02}"));
+        let program = nap(300 + n as u32);
+        let command = shape.replace('%', &program);
         let begun = Instant::now();
         let said = sh(&b, &format!("{command}\necho done")).await;
         assert!(begun.elapsed() < SLACK, "{shape}: {:?}", begun.elapsed());
@@ -150,7 +151,7 @@ async fn t2_no_shape_of_background_blocks_the_turn_or_survives() {
         let begun = Instant::now();
         assert_eq!(b.cx.state.shells.shutdown().await, 0, "{shape}");
         assert!(begun.elapsed() < SLACK, "{shape}");
-        assert_eq!(running(&format!("sleep 3{n:02}")), 0, "{shape}");
+        assert_eq!(running(&program), 0, "{shape}");
     }
 }
 
@@ -188,13 +189,14 @@ async fn t3_a_flood_is_drained_and_bounded() {
 #[tokio::test]
 async fn s15_shutdown_ends_all_within_three_seconds() {
     let b = Bench::new();
-    sh(&b, "sleep 400 & (setsid sleep 401 &)").await;
-    b.call(&Terminal, json!({ "command": "trap '' TERM; sleep 402", "background": true })).await.unwrap();
-    b.call(&Terminal, json!({ "command": "sleep 403", "background": true, "pty": true })).await.unwrap();
+    sh(&b, &format!("{} & (setsid {} &)", nap(400), nap(401))).await;
+    let deaf = format!("trap '' TERM; {}", nap(402));
+    b.call(&Terminal, json!({ "command": deaf, "background": true })).await.unwrap();
+    b.call(&Terminal, json!({ "command": nap(403), "background": true, "pty": true })).await.unwrap();
     let cx = b.cx.clone();
-    let busy = tokio::spawn(async move { super::super::run_line(&cx, "sleep 404").await });
+    let busy = tokio::spawn(async move { super::super::run_line(&cx, &nap(404)).await });
     for n in 400..405 {
-        until("all run", || running(&format!("sleep {n}")) == 1).await;
+        until("all run", || running(&nap(n)) == 1).await;
     }
     let begun = Instant::now();
     assert_eq!(b.cx.state.shells.shutdown().await, 0);
