@@ -18,6 +18,17 @@ const GIVE_UP: Duration = Duration::from_secs(1);
 /// has any, has had its chance.
 const ABANDONED: Duration = Duration::from_secs(2);
 
+/// What the programs of an ended one may take to end by themselves.
+pub(crate) const SETTLE: Duration = Duration::from_secs(1);
+
+/// Waits until the family is gone, for `span` at most; not at all once `hard` has fired.
+pub(crate) async fn settle(family: &Family, span: Duration, hard: &CancellationToken) {
+    let until = Instant::now() + span;
+    while Instant::now() < until && !hard.is_cancelled() && !family.living().is_empty() {
+        sleep(LOOK).await;
+    }
+}
+
 /// TERM, `grace`, KILL. Returns how many are left (uninterruptible, or not ours to signal).
 pub(crate) async fn end(family: &Family, grace: Duration, hard: Option<&CancellationToken>) -> usize {
     let mut seen: HashMap<i32, Stat> = HashMap::new();

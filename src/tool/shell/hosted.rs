@@ -246,9 +246,13 @@ impl Hosted {
         *self.exit.borrow()
     }
 
-    /// Ends it and all that it started: TERM, `grace`, KILL; at once when `hard` fires. Returns how many could not
-    /// be ended.
+    /// Ends it and all that it started: TERM, `grace`, KILL; at once when `hard` fires. What a program leaves that
+    /// has ended by itself may be writing its session down: it has a moment ([`end::SETTLE`], at most `grace`) for
+    /// itself before. Returns how many could not be ended.
     pub async fn end(mut self, grace: Duration, hard: &CancellationToken) -> usize {
+        if self.exited().is_some() {
+            end::settle(&self.family, grace.min(end::SETTLE), hard).await;
+        }
         let left = end::end(&self.family, grace, Some(hard)).await;
         self.over = true;
         let morgue = Arc::clone(&self.host.0.morgue);

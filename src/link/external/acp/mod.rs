@@ -76,9 +76,8 @@ pub(crate) async fn run(mut run: Run) -> Ending {
         },
         Err(_) => hosted.exited().map(|e| e.code),
     };
-    let grace = if over.is_some() { Duration::ZERO } else { limits.grace };
     let excess = hosted.excess();
-    hosted.end(grace, &run.reins.hard).await;
+    hosted.end(limits.grace, &run.reins.hard).await;
     writer.abort();
     let errors = errors.text().await;
     let mut ending = judge(result, over, &errors, &run);

@@ -453,3 +453,25 @@ async fn silence_and_floods_end_but_a_waiting_question_does_not() {
     };
     assert_eq!(ending.status, Status::Done, "{ending:?}");
 }
+
+/// Claude's adapter ends a moment before the claude that it started has written the session down.
+#[tokio::test]
+async fn what_it_leaves_behind_may_finish_its_writing_but_does_not_stay() {
+    let script = [
+        HELLO,
+        OPEN,
+        "hear\n",
+        &text("Done."),
+        END,
+        "\n{ sleep 0.3; echo saved >saved; } >/dev/null 2>&1 &\n{ exec sleep 399; } >/dev/null 2>&1 &\n",
+    ]
+    .concat();
+    let fake = fake("", &script);
+    let mut job = fake.job("do it");
+    job.limits.grace = Duration::from_secs(20);
+    let begun = Instant::now();
+    let ending = fake.ending(job).await;
+    assert_eq!(ending.status, Status::Done, "{ending:?}");
+    assert_eq!(std::fs::read_to_string(fake.tmp.path().join("saved")).unwrap(), "saved\n");
+    assert!(begun.elapsed() < Duration::from_secs(15), "it waited for one that never ends");
+}

@@ -208,9 +208,8 @@ async fn turn(run: &mut Run, h: &Headless, prompt: &str, wall: Instant) -> Turn 
         },
         _ => hosted.exited(),
     };
-    let grace = if exit.is_some() { Duration::ZERO } else { limits.grace };
     let excess = hosted.excess();
-    hosted.end(grace, &run.reins.hard).await;
+    hosted.end(limits.grace, &run.reins.hard).await;
     writer.abort();
     let told = records.told(exit.map(|e| e.code));
     let session = told.session.clone();

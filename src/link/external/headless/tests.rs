@@ -300,3 +300,14 @@ async fn what_is_missing_is_said_before_anything_starts() {
     let job = Job { transport: Some(Transport::Pty), ..fake.job("x") };
     assert!(matches!(start(job, &Host::default()), Err(StartError::NoTransport { .. })));
 }
+
+#[tokio::test]
+async fn what_it_leaves_behind_may_finish_its_writing() {
+    let script = format!("cat >/dev/null; {DONE}\n{{ sleep 0.3; echo saved >saved; }} >/dev/null 2>&1 &");
+    let fake = Fake::headless("claude", "", &script);
+    let mut job = fake.job("do it");
+    job.limits.grace = Duration::from_secs(20);
+    let ending = fake.ending(job).await;
+    assert_eq!(ending.status, Status::Done, "{ending:?}");
+    assert_eq!(std::fs::read_to_string(fake.tmp.path().join("saved")).unwrap(), "saved\n");
+}

@@ -373,9 +373,8 @@ impl Driver {
             }
         };
         let Pane { hosted, keys: _keys, resizer: _resizer, .. } = self.pane;
-        let grace = if exit.is_some() { Duration::ZERO } else { self.run.job.limits.grace };
         let excess = hosted.excess();
-        hosted.end(grace, &self.run.reins.hard).await;
+        hosted.end(self.run.job.limits.grace, &self.run.reins.hard).await;
         let waiting = self.queue.into_iter().filter_map(|(id, text)| Some((id?, text)));
         self.run.missed.extend(waiting);
         self.run.miss_all("it ended first").await;
