@@ -1,6 +1,6 @@
 //! The real agent programs of other vendors, each over each transport, against a model server of the test.
 //!
-//! They are looked for in the folders of `TILLER_TEST_CLIS` (`.ci/clis` installs them and sets it); what is not there
+//! They are looked for in the folders of `TILLER_TEST_CLIS` (`.ci/clis` installs them and prints it); what is not there
 //! is skipped, and said so.
 
 mod crew;
