@@ -55,7 +55,10 @@ impl Core {
             audits: std::collections::HashMap::new(),
             cost: None,
             unpriced: false,
-            words: [clean::Stream::new(&self.w.redact), clean::Stream::new(&self.w.redact)],
+            words: [
+                clean::Stream::new(&self.w.redact, &self.w.growing),
+                clean::Stream::new(&self.w.redact, &self.w.growing),
+            ],
             since: self.w.clock.now(),
             held: None,
             ending: None,

@@ -85,7 +85,7 @@ impl Core {
         self.show(place.clone(), EventBody::Tool(started));
         let barrier = self.saves.barrier();
         let (bus, at, id) = (Arc::clone(&self.bus), place.clone(), call.id.clone());
-        let mut words = clean::Stream::new(&self.w.redact);
+        let mut words = clean::Stream::new(&self.w.redact, &self.w.growing);
         let forward = AbortOnDropHandle::new(tokio::spawn(async move {
             while let Some(text) = words.next_of(&mut live_output).await {
                 bus.publish(&at, EventBody::Tool(ToolEvent::ToolProgress { call_id: id.clone(), text }));

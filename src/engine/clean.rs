@@ -5,11 +5,12 @@
 use std::time::Duration;
 
 use serde_json::Value;
+use tiller_permit::grows;
 use tiller_protocol::tool::Display;
 use tiller_protocol::{Ask, Attachment, Block, EntryBody, Message, Part, ToolCall};
 use tokio::sync::mpsc;
 
-use crate::world::Redact;
+use crate::world::{Growing, Redact};
 
 /// How long a word may be held back.
 pub(crate) const QUIET: Duration = Duration::from_millis(200);
@@ -125,11 +126,12 @@ pub(crate) fn ask(redact: &Redact, ask: Ask) -> Ask {
     cleaned.unwrap_or(ask)
 }
 
-/// Text that is shown while it comes. A secret may be cut anywhere, so the word that is still growing is
-/// held back; what stands before it on its line and the one above is looked at again, since it may say that
+/// Text that is shown while it comes. A secret may be cut anywhere, so a word that is still growing and may become
+/// one is held back; what stands before it on its line and the one above is looked at again, since it may say that
 /// the word is a secret.
 pub(crate) struct Stream {
     redact: Redact,
+    growing: Growing,
     raw: String,
     /// Of `raw`, masked: what was given out.
     shown: String,
@@ -140,14 +142,21 @@ pub(crate) struct Stream {
 }
 
 impl Stream {
-    pub(crate) fn new(redact: &Redact) -> Self {
-        Self { redact: redact.clone(), raw: String::new(), shown: String::new(), cut: 0, paused: false }
+    pub(crate) fn new(redact: &Redact, growing: &Growing) -> Self {
+        Self {
+            redact: redact.clone(),
+            growing: growing.clone(),
+            raw: String::new(),
+            shown: String::new(),
+            cut: 0,
+            paused: false,
+        }
     }
 
     /// Takes more; gives what can be shown.
     pub(crate) fn push(&mut self, more: &str) -> String {
         self.raw.push_str(more);
-        let cut = boundary(&self.raw);
+        let cut = self.boundary();
         self.show(cut)
     }
 
@@ -159,7 +168,7 @@ impl Stream {
     /// The next piece of what a tool says; `None` when it has said all. Nothing is lost when it is dropped.
     pub(crate) async fn next_of(&mut self, live: &mut mpsc::Receiver<String>) -> Option<String> {
         loop {
-            let more = if !self.paused && boundary(&self.raw) < self.raw.len() {
+            let more = if !self.paused && self.boundary() < self.raw.len() {
                 tokio::time::timeout(QUIET, live.recv()).await
             } else {
                 Ok(live.recv().await)
@@ -194,6 +203,22 @@ impl Stream {
         rest
     }
 
+    /// The end of what is surely whole.
+    fn boundary(&self) -> usize {
+        let raw = self.raw.as_str();
+        let mut end = raw.trim_end_matches(grows).len();
+        if end < raw.len() && !(self.growing)(raw) {
+            end = raw.len();
+        }
+        // The first line of a key block has blanks in it.
+        if let Some(begin) = raw.rfind("-----BEGIN")
+            && !raw[begin..].contains('\n')
+        {
+            end = end.min(begin);
+        }
+        if raw.len() - end > HELD { raw.len() } else { end }
+    }
+
     fn show(&mut self, cut: usize) -> String {
         if cut <= self.cut {
             return String::new();
@@ -216,23 +241,6 @@ impl Stream {
         }
         new
     }
-}
-
-/// Part of a word, as far as secrets go.
-pub(crate) fn grows(c: char) -> bool {
-    c.is_ascii_graphic() && !matches!(c, '"' | '\'' | '`' | '(' | ')' | '<' | '>' | ';')
-}
-
-/// The end of what is surely whole: secrets are runs of visible ASCII.
-fn boundary(raw: &str) -> usize {
-    let mut end = raw.trim_end_matches(grows).len();
-    // The first line of a key block has blanks in it.
-    if let Some(begin) = raw.rfind("-----BEGIN")
-        && !raw[begin..].contains('\n')
-    {
-        end = end.min(begin);
-    }
-    if raw.len() - end > HELD { raw.len() } else { end }
 }
 
 /// Where the part begins that is looked at again: the line before the last one, or an open key block.

@@ -13,8 +13,13 @@ fn redact() -> Redact {
     Arc::new(move |t: &str| r.redact(t).into_owned())
 }
 
+fn growing() -> Growing {
+    let r = Redactor::new([KNOWN.to_owned()]);
+    Arc::new(move |t: &str| r.may_grow(t))
+}
+
 fn streamed(text: &str, cuts: &[usize]) -> String {
-    let mut s = Stream::new(&redact());
+    let mut s = Stream::new(&redact(), &growing());
     let mut out = String::new();
     let mut at = 0;
     for cut in cuts {
@@ -45,13 +50,14 @@ proptest! {
 }
 
 #[test]
-fn only_the_growing_word_is_held_back() {
-    let mut s = Stream::new(&redact());
-    assert_eq!(s.push("I look at sr"), "I look at ");
-    assert_eq!(s.push("c/main.rs and 日本"), "src/main.rs and 日本");
-    assert_eq!(s.push("Pass"), "");
-    assert_eq!(s.pause(), "Pass");
-    assert_eq!(s.push("word: "), "word: ");
+fn a_growing_word_that_may_be_a_secret_is_held_back() {
+    let mut s = Stream::new(&redact(), &growing());
+    assert_eq!(s.push("I look at sr"), "I look at sr", "no secret begins so");
+    assert_eq!(s.push("c/main.rs and 日本 hun"), "c/main.rs and 日本 ");
+    assert_eq!(s.push("gry"), "hungry", "it is none after all");
+    assert_eq!(s.push("\nPassword: ab"), "\nPassword: ");
+    assert_eq!(s.pause(), "ab");
+    assert_eq!(s.push("cd "), "cd ");
     assert_eq!(s.finish(), "");
 }
 

@@ -275,6 +275,7 @@ pub(crate) fn world(parts: Parts) -> World {
         retry: parts.retry,
         permit: parts.permit,
         redact: parts.redact,
+        growing: parts.growing,
         keys: parts.keys,
         settings: parts.settings,
         exporter: parts.exporter,

@@ -95,4 +95,4 @@ pub use keys::Keys;
 pub use settings::{Fresh, Settings};
 pub use trust::{Agreed, TrustOffer};
 pub use watching::{Changed, Outside, Seen, Sink, Watcher};
-pub use world::{Find, Folders, Human, Lacks, Listed, Open, Parts, Redact, Workflows};
+pub use world::{Find, Folders, Growing, Human, Lacks, Listed, Open, Parts, Redact, Workflows};

@@ -67,7 +67,7 @@ impl Core {
         let (place, head) = (self.place_of(Some(cause)), self.s.head_name.clone());
         let (w, time, began) = (Arc::clone(&self.w), self.w.clock.now(), self.w.clock.mono());
         let (tx, bus) = (self.tx.clone(), std::sync::Arc::clone(&self.bus));
-        let mut words = crate::clean::Stream::new(&self.w.redact);
+        let mut words = crate::clean::Stream::new(&self.w.redact, &self.w.growing);
         self.spawn(async move {
             let typed = line.clone();
             let run = AssertUnwindSafe(run_line(&cx, &typed)).catch_unwind();

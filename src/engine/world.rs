@@ -33,6 +33,9 @@ pub enum Open {
 /// Masks known secrets in a text.
 pub type Redact = Arc<dyn Fn(&str) -> String + Send + Sync>;
 
+/// Whether the last word of a text may still become a part of a secret when it grows.
+pub type Growing = Arc<dyn Fn(&str) -> bool + Send + Sync>;
+
 /// Makes a git worktree of the first folder at the second, which is not there yet; gives the folder in it that stands
 /// for the first. Blocks. Errors are in words.
 pub type Folders = Arc<dyn Fn(&Path, &Path) -> Result<PathBuf, String> + Send + Sync>;
@@ -96,6 +99,8 @@ pub struct Parts {
     pub titles: bool,
     /// Masks secrets in everything that is stored or sent.
     pub redact: Redact,
+    /// Which words wait for their end before they are shown.
+    pub growing: Growing,
     /// What the folder brings, if the person is to be asked about it.
     pub trust: Option<crate::trust::TrustOffer>,
     /// What was found wrong before the start, to be told as events. (The screen tells it itself.)
@@ -139,6 +144,7 @@ pub(crate) struct World {
     pub(crate) retry: f64,
     pub(crate) permit: crate::judge::Permit,
     pub(crate) redact: Redact,
+    pub(crate) growing: Growing,
     pub(crate) keys: Option<crate::keys::Keys>,
     pub(crate) settings: Option<crate::settings::Settings>,
     pub(crate) exporter: Option<crate::export::Exporter>,

@@ -33,6 +33,7 @@ pub mod pattern;
 pub mod protected;
 pub mod redact;
 mod redact_hint;
+mod redact_open;
 mod redact_stream;
 pub mod rulefile;
 pub mod rules;
@@ -46,6 +47,7 @@ pub use decide::{Human, Policy, Request, Verdict, always_pattern, decide, only_l
 pub use paths::Roots;
 pub use protected::Protected;
 pub use redact::{RedactStream, Redactor};
+pub use redact_open::grows;
 pub use rulefile::RuleProblem;
 pub use rules::{Effect, Rule, RuleSet, Source};
 pub use shell::{Analysis, analyse, invisibles};

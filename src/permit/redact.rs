@@ -15,7 +15,7 @@ const MIN_KNOWN: usize = 6;
 /// Finds secrets and masks them. Made once, at start; holds the known values in memory only.
 #[derive(Clone, Default)]
 pub struct Redactor {
-    known: Vec<String>,
+    pub(crate) known: Vec<String>,
 }
 
 impl std::fmt::Debug for Redactor {
@@ -270,7 +270,7 @@ fn shapes(text: &str, found: &mut Vec<(Range<usize>, &'static str)>) {
 
 /// What stands at the end of `before` belongs to no word: the sign of an added line in a diff, or a line end
 /// or tab as JSON spells it.
-fn word_begins(before: &str) -> bool {
+pub(crate) fn word_begins(before: &str) -> bool {
     let line = before.rsplit('\n').next().unwrap_or(before);
     line == "+" || ["\\n", "\\r", "\\t", "\\n+"].iter().any(|e| before.ends_with(e))
 }

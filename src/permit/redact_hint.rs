@@ -2,7 +2,7 @@
 //! takes milliseconds and a megabyte, which most starts can do without.
 
 /// With these a shape begins, or it holds them.
-const SIGNS: &[&str] = &[
+pub(crate) const SIGNS: &[&str] = &[
     "-----BEGIN ",
     "sk-",
     "AIza",
@@ -60,7 +60,7 @@ const SIGNS: &[&str] = &[
 ];
 
 /// The same in any case; here in lower case.
-const ANY_CASE: &[&str] = &[
+pub(crate) const ANY_CASE: &[&str] = &[
     "accountkey=",
     "sharedaccesskey=",
     "sharedaccesssignature=",
@@ -72,7 +72,7 @@ const ANY_CASE: &[&str] = &[
 ];
 
 /// Short beginnings: a separator and a long word must follow.
-const SHORT: &[&str] = &[
+pub(crate) const SHORT: &[&str] = &[
     "gsk",
     "hf",
     "r8",
@@ -120,7 +120,8 @@ const SHORT: &[&str] = &[
 const LONG: usize = 24;
 
 /// What a value is given to; in lower case.
-const NAMES: &[&str] = &["passwd", "password", "passphrase", "pwd", "secret", "token", "credential"];
+pub(crate) const NAMES: &[&str] =
+    &["passwd", "password", "passphrase", "pwd", "secret", "token", "credential"];
 
 /// What stands before `key` in such a name.
 const KEYS: &[&str] = &["api", "access", "private", "signing", "encryption", "account", "auth", "client"];
@@ -214,7 +215,7 @@ fn begins(text: &[u8], signs: &[&str]) -> bool {
     signs.iter().any(|s| text.starts_with(s.as_bytes()))
 }
 
-fn begins_any_case(text: &[u8], sign: &str) -> bool {
+pub(crate) fn begins_any_case(text: &[u8], sign: &str) -> bool {
     text.get(..sign.len()).is_some_and(|t| t.eq_ignore_ascii_case(sign.as_bytes()))
 }
 

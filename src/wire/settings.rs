@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use serde_json::Value;
 use tiller_config::{Config, Problem, Sources};
-use tiller_engine::{Fresh, Redact};
+use tiller_engine::{Fresh, Growing, Redact};
 use tiller_permit::Redactor;
 use tiller_permit::trust::Brings;
 use tiller_protocol::{Notice, NoticeKind};
@@ -163,6 +163,14 @@ impl Shared {
         let shared = Arc::clone(self);
         Arc::new(move |text: &str| {
             shared.redactor.read().unwrap_or_else(PoisonError::into_inner).redact(text).into_owned()
+        })
+    }
+
+    /// Of what is known by then.
+    pub(crate) fn growing(self: &Arc<Self>) -> Growing {
+        let shared = Arc::clone(self);
+        Arc::new(move |text: &str| {
+            shared.redactor.read().unwrap_or_else(PoisonError::into_inner).may_grow(text)
         })
     }
 }

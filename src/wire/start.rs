@@ -243,6 +243,7 @@ impl Running {
             permit,
             titles: start.titles,
             redact,
+            growing: shared.growing(),
             keys: Some(keys),
             settings: Some(again),
             trust,

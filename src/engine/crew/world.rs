@@ -55,6 +55,7 @@ impl World {
             retry: self.retry,
             permit,
             redact: Arc::clone(&self.redact),
+            growing: Arc::clone(&self.growing),
             keys: None,
             settings: None,
             exporter: None,

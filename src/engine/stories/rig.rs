@@ -102,6 +102,7 @@ impl Place {
             permit: Permit::new(Policy::new(roots), Arc::new(|_| Ok(()))),
             titles: false,
             redact: Arc::new(str::to_owned),
+            growing: Arc::new(|_| true),
             trust: None,
             notices: Vec::new(),
             keys: None,

@@ -10,7 +10,7 @@ use tiller_provider::{Alarm, Chunk, Provider, ProviderError, Request};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use crate::clean::{QUIET, grows};
+use crate::clean::QUIET;
 use crate::msg::Msg;
 
 /// Pieces that are handed over together at most.
@@ -27,8 +27,7 @@ const FLOOD: usize = 64;
 /// After a rest: see [`gather`].
 const TURNS: u32 = 1;
 
-/// Pieces with words that go at once: the first words are to be seen as they come, and each is held back until what
-/// follows shows that it is whole.
+/// Pieces with words that go at once: the first words are to be seen as they come.
 const EARLY: u32 = 8;
 
 /// Pieces that wait for each other, and when they go. Reads no clock.
@@ -131,14 +130,12 @@ fn words(chunk: &Chunk) -> bool {
     matches!(chunk, Chunk::Text { .. } | Chunk::Thinking { .. })
 }
 
-/// Tells whether something is to be seen of what went by: a word is held back until it is whole, and a fence, the rule
-/// of a table or a blank line shows nothing. Then the next words are not kept waiting.
+/// Tells whether something is to be seen of what went by: a fence, the rule of a table or a blank line shows nothing.
+/// Then the next words are not kept waiting.
 #[derive(Default)]
 struct Eye {
     /// Backticks with which the line begins, as far as it is known; `None`: it begins with something else.
     fence: Option<u8>,
-    /// Part of a word has come.
-    word: bool,
 }
 
 impl Eye {
@@ -146,9 +143,6 @@ impl Eye {
         let (Chunk::Text { text, .. } | Chunk::Thinking { text, .. }) = chunk else { return false };
         let mut seen = false;
         for c in text.chars() {
-            if !grows(c) {
-                seen |= std::mem::take(&mut self.word);
-            }
             match (c, self.fence) {
                 ('\n', _) => self.fence = Some(0),
                 ('`', Some(n)) if n < 3 => self.fence = Some(n + 1),
@@ -156,9 +150,7 @@ impl Eye {
                 _ if c.is_whitespace() => {}
                 _ => {
                     self.fence = None;
-                    let word = c.is_alphanumeric();
-                    seen |= word && !grows(c);
-                    self.word |= word && grows(c);
+                    seen |= c.is_alphanumeric();
                 }
             }
         }

@@ -5,8 +5,10 @@
 //! of its own. A block is settled once a complete line has begun the next one. References
 //! (`[text][ref]`) are not looked up across blocks: their definitions are shown as they stand. A block
 //! longer than [`LONG`] is cut, so that a reply of one endless paragraph costs no more than any other.
+//! In the line that still grows, open marks count as closed.
 
 mod fence;
+mod open;
 mod render;
 mod table;
 mod units;
@@ -110,7 +112,7 @@ impl Doc {
                     self.stack.push(sheet);
                 }
             }
-            None => self.tail(source),
+            None => self.tail(source, done),
         }
     }
 
@@ -189,12 +191,13 @@ impl Doc {
     }
 
     /// Lays out what is not settled.
-    fn tail(&mut self, source: &str) {
+    fn tail(&mut self, source: &str, done: bool) {
         self.stack.truncate(self.settled);
         let part = &source[self.stable..];
+        let part = if done { part.into() } else { open::close(part) };
         let mut ordinal = self.ordinal;
-        for unit in units::split(part) {
-            ordinal = self.lay(source, part, &unit, ordinal);
+        for unit in units::split(&part) {
+            ordinal = self.lay(source, &part, &unit, ordinal);
         }
     }
 

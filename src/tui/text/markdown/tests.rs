@@ -63,11 +63,24 @@ fn streamed(source: &str, cuts: &[usize]) {
     ends.sort_unstable();
     for end in ends {
         doc.update(&source[..end], false);
-        // What is seen on the way is what a fresh parse of that much shows.
-        assert_eq!(shown(doc.stack()), shown(Doc::parse(&source[..end], opts(50)).stack()), "up to {end}");
+        // What is seen on the way is what that much shows when it comes in one piece.
+        let mut fresh = Doc::new(opts(50));
+        fresh.update(&source[..end], false);
+        assert_eq!(shown(doc.stack()), shown(fresh.stack()), "up to {end}");
     }
     doc.update(source, true);
     assert_eq!(shown(doc.stack()), view(source, 50), "{source:?}");
+}
+
+#[test]
+fn marks_count_as_closed_only_while_the_reply_grows() {
+    let mut doc = Doc::new(opts(50));
+    doc.update("- a **bold", false);
+    assert_eq!(shown(doc.stack()), "- a bold\n");
+    doc.update("- a **bold `co", false);
+    assert_eq!(shown(doc.stack()), "- a bold co\n");
+    doc.update("- a **bold `co", true);
+    assert_eq!(shown(doc.stack()), "- a **bold `co\n", "it was cut off, and is shown as it stands");
 }
 
 #[test]
