@@ -20,6 +20,9 @@ pub(super) fn close(source: &str) -> Cow<'_, str> {
     let line = &source[start..];
     // Fences, rules and code that is indented.
     let bare = line.trim();
+    if unclear(bare, &source[..start]) {
+        return Cow::Borrowed(&source[..start]);
+    }
     if bare.is_empty()
         || line.len() > LONGEST
         || bare.starts_with("```")
@@ -35,6 +38,15 @@ pub(super) fn close(source: &str) -> Cow<'_, str> {
     }
     // A mark behind a blank would open, not close.
     Cow::Owned(format!("{}{closing}", source[..start + keep].trim_end_matches([' ', '\t'])))
+}
+
+/// What it will be shows with the next letter: a row of a table, a heading, an item. Shown now, it would turn what
+/// stands above into a heading, or end the table for a moment.
+fn unclear(bare: &str, above: &str) -> bool {
+    let all = |of: &[u8]| !bare.is_empty() && bare.bytes().all(|b| of.contains(&b));
+    let row = above.trim_end_matches(['\n', '\r']).rsplit('\n').next().unwrap_or_default();
+    [b"|", b"-", b"=", b"#", b"+"].into_iter().any(|one| all(one))
+        || (row.trim_start().starts_with('|') && all(b"|-: "))
 }
 
 /// It is, so far, a line across the page.
@@ -135,7 +147,13 @@ mod tests {
             ("a **bold*", "a **bold**"),
             ("a **bold** and", "a **bold** and"),
             ("- **", "-"),
-            ("- ", "- "),
+            ("-x", "-x"),
+            ("- ", ""),
+            ("above\n-", "above\n"),
+            ("##", ""),
+            ("| a |\n|--", "| a |\n"),
+            ("| a |\n|--|\n|", "| a |\n|--|\n"),
+            ("| a |\n|--|\n| b", "| a |\n|--|\n| b"),
             ("* item", "* item"),
             ("a *b **c", "a *b **c***"),
             ("say `co", "say `co`"),
