@@ -189,7 +189,7 @@ fn fail(n: &Notice) -> Exit {
 
 /// A hint that speaks of a key or a command of the workbench, for who has none.
 fn without_screen(hint: &str) -> &str {
-    match hint.starts_with("continue to ") {
+    match tiller_protocol::notice::says_continue(hint) {
         true => "`tiller exec --continue PROMPT` goes on with this session, or `tiller -c` opens it.",
         false => hint,
     }

@@ -38,6 +38,14 @@ pub struct Notice {
     pub detail: Option<String>,
 }
 
+/// How a hint begins that tells the person to continue the turn. Each face names its own way of doing that.
+const CONTINUE: [&str; 2] = ["continue to ", "then continue: "];
+
+/// Whether `hint` tells the person to continue the turn: its word "continue" stands for a command.
+pub fn says_continue(hint: &str) -> bool {
+    CONTINUE.iter().any(|begin| hint.starts_with(begin))
+}
+
 impl Notice {
     /// Without hints.
     pub fn new(kind: NoticeKind, message: impl Into<String>) -> Self {

@@ -1,7 +1,7 @@
 //! Names of things that can be done. Each panel and dialog declares its own next to the code that does
 //! them; [`GROUPS`] collects them, and keys, palette, help and footer are made from that.
 
-use crate::{dialog, global, panel, stage, widget};
+use crate::{arrange, dialog, global, panel, stage, widget};
 
 /// An action by its id, `group.verb`, for instance `composer.send`. Key files use the same ids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -44,6 +44,7 @@ impl ActionSpec {
 /// Every group of actions: title for help, and the list. One line each.
 pub const GROUPS: &[(&str, &[ActionSpec])] = &[
     ("Everywhere", global::ACTIONS),
+    ("Panes", arrange::ACTIONS),
     ("Crew", stage::ACTIONS),
     ("Dialogs", dialog::OPEN_ACTIONS),
     ("Composer", panel::composer::ACTIONS),

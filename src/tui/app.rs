@@ -12,7 +12,6 @@ use tiller_config::schema;
 use tiller_protocol::{AskId, Clock, Event, EventBody};
 
 use crate::action::Action;
-use crate::effect::{External, Job, Token};
 use crate::keymap::{Chord, Keymap, scope};
 use crate::layout::{Areas, Zoom};
 use crate::model::Model;
@@ -21,6 +20,7 @@ use crate::panel::{self, Panel, Reply, View};
 use crate::route::Router;
 use crate::stage::Stage;
 use crate::stale::{Around, Stale, is_words};
+use crate::task::Task;
 use crate::theme::Themes;
 use crate::toast::Toasts;
 
@@ -30,37 +30,6 @@ pub enum Owner {
     View(View),
     Layer(u64),
     Shell,
-}
-
-/// What the loop has to do outside of the screen.
-pub enum Task {
-    /// To the engine.
-    Send(tiller_protocol::Command),
-    Copy {
-        text: String,
-        what: &'static str,
-    },
-    Suspend(External, Owner),
-    Job(Job, Token),
-    /// Set up a provider off the loop's thread; the result comes back as a job's.
-    Connect(crate::effect::Connect, Token),
-    /// Tell the person by the terminal: the window has no focus.
-    Notify(String),
-    Title(String),
-    /// Keep a setting in the person's file.
-    Setting {
-        key: String,
-        value: serde_json::Value,
-    },
-    /// Draw everything anew.
-    Repaint,
-    /// Read the key file and the theme again.
-    Reload,
-    /// Leave the screen, and let the work go on.
-    Leave,
-    /// The main agent's turn ended like this.
-    Ended(tiller_protocol::event::TurnStatus),
-    Quit,
 }
 
 /// A dialog on the stack.

@@ -8,11 +8,12 @@ use tiller_protocol::{
 };
 
 use crate::action::Action;
-use crate::app::{App, Owner, Task};
+use crate::app::{App, Owner};
 use crate::dialog::first_run::AskedFor;
 use crate::effect::Token;
 use crate::model::Model;
 use crate::panel::{Panel, Reply, View};
+use crate::task::Task;
 
 /// What waits for a model.
 #[derive(Default)]

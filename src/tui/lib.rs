@@ -6,7 +6,7 @@
 //! | [`ui`] | the door: options, the sender for other threads, the start |
 //! | `run`, `suspend`, `signals` | the loop: drain messages, dispatch, draw when something changed (at most every 16 ms under load); leaving the screen and coming back |
 //! | [`app`] | the stack of layers and the focus; passes keys down, effects up. Small on purpose |
-//! | `keying`, `route`, [`global`], `asking`, `deadline`, `mouse`, [`ladder`] | where keys go, what effects do, what can be done from everywhere, when questions open, what Escape does |
+//! | `keying`, `route`, [`global`], `arrange`, `asking`, `deadline`, `mouse`, [`ladder`] | where keys go, what effects do, what can be done from everywhere, which pane has the focus and how they share the screen, when questions open, what Escape does |
 //! | `view`, `stale`, `frame`, `wish`, [`layout`], [`header`], [`footer`], `strip`, `toast` | how the whole looks, and what of it a frame draws anew |
 //! | [`output`], [`terminal`], [`notify`] | frames to bytes, the writer thread, the terminal's modes, its window |
 //! | [`seat`], `resting`, `watchers`, [`looking`] | who sits at the terminal; leaving the screen at work, and taking it again; who looks on |
@@ -14,7 +14,7 @@
 //! | [`statusline`] | a line of the person's own in the header |
 //! | [`plain`] | the linear face: no drawing at all |
 //! | [`action`] | names of what can be done; keys, palette, help and footer are made from them |
-//! | [`effect`] | what a panel wants done outside of itself |
+//! | [`effect`], [`task`] | what a panel wants done outside of itself; what of it the loop does |
 //! | [`model`] | what events say, one file per concern; changed in `apply` only |
 //! | [`panel`] | the trait of everything that is drawn and takes keys, and the panels |
 //! | `dialog` | panels that lie on top |
@@ -29,6 +29,7 @@
 
 pub mod action;
 pub mod app;
+mod arrange;
 mod asking;
 pub mod cell;
 pub mod clipboard;
@@ -76,6 +77,7 @@ mod stale;
 pub mod statusline;
 mod strip;
 mod suspend;
+pub mod task;
 pub mod terminal;
 #[cfg(test)]
 pub mod testing;

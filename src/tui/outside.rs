@@ -6,8 +6,9 @@ use std::time::Duration;
 use tiller_protocol::event::{AskEvent, TurnEvent, TurnStatus};
 use tiller_protocol::{Event, EventBody};
 
-use crate::app::{App, Task};
+use crate::app::App;
 use crate::header::needs_you;
+use crate::task::Task;
 use crate::widget::draw;
 
 /// A turn that took longer than this is worth a notification.

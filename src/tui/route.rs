@@ -10,11 +10,12 @@ use tiller_protocol::{
     AgentId, CommandBody, CommandId, EntryId, Event, EventBody, Message, Notice, NoticeKind, SessionId,
 };
 
-use crate::app::{App, Layer, Owner, Task};
+use crate::app::{App, Layer, Owner};
 use crate::effect::{Effect, Token, Visit};
 use crate::panel::conversation::GoTo;
 use crate::panel::{Panel, Reply, View};
 use crate::stale::Stale;
+use crate::task::Task;
 
 /// Rows of the palette that are remembered.
 const RECENT: usize = 8;

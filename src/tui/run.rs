@@ -9,7 +9,7 @@ use ratatui::layout::Rect;
 use tiller_protocol::event::TurnEvent;
 use tiller_protocol::{Clock, Command, Event, EventBody};
 
-use crate::app::{App, Task};
+use crate::app::App;
 use crate::inbox::{Heard, Inbox, Post};
 use crate::input::reader::{HANGUP, Reader};
 use crate::msg::{Msg, TerminalFact};
@@ -17,6 +17,7 @@ use crate::notify::Window;
 use crate::output::Encoder;
 use crate::output::writer::Writer;
 use crate::signals::Signals;
+use crate::task::Task;
 use crate::terminal::{QUERIES, Terminal};
 use crate::ui::{Exit, UiError, UiOptions};
 

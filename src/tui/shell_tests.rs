@@ -7,9 +7,9 @@ use tiller_protocol::event::{StateEvent, TurnEvent};
 use tiller_protocol::{CommandBody, EventBody, Message, Notice, NoticeKind, Profile, SendMode};
 
 use crate::action::Action;
-use crate::app::Task;
 use crate::dialog;
 use crate::panel::View;
+use crate::task::Task;
 use crate::testing::Robot;
 
 fn submit(text: &str, mode: SendMode) -> CommandBody {

@@ -12,11 +12,12 @@ use tiller_protocol::{
 };
 
 use crate::action::{Action, ActionSpec};
-use crate::app::{App, Owner, Task};
+use crate::app::{App, Owner};
 use crate::effect::Effect;
 use crate::model::{Model, Whose};
 use crate::panel::composer::Recall;
 use crate::panel::{self, Panel, Reply, View};
+use crate::task::Task;
 
 /// What can be done from everywhere.
 pub const ACTIONS: &[ActionSpec] =

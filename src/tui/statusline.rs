@@ -133,8 +133,8 @@ mod tests {
     use tiller_protocol::{ModelRef, Usage};
 
     use super::*;
-    use crate::app::Task;
     use crate::msg::Msg;
+    use crate::task::Task;
     use crate::testing::Robot;
 
     type Calls = Arc<Mutex<Vec<(String, String)>>>;

@@ -8,8 +8,8 @@ use tiller_config::schema::Ui;
 use tiller_protocol::StopReason;
 
 use super::*;
-use crate::app::Task;
 use crate::model::conversation::script::{Script, text as text_block};
+use crate::task::Task;
 use crate::testing::{Robot, text_of};
 use crate::theme::{Depth, Themes};
 use crate::ui::{UiOptions, make_app};

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use tiller_protocol::notice::says_continue;
 use tiller_protocol::{Notice, NoticeKind};
 
 use super::{CellCx, INDENT, Laid};
@@ -11,7 +12,7 @@ use crate::theme::Role;
 
 /// A hint that says to continue, with the command that does it here.
 fn with_command(hint: &str) -> Cow<'_, str> {
-    match ["continue to ", "then continue: "].iter().any(|h| hint.starts_with(h)) {
+    match says_continue(hint) {
         true => Cow::Owned(hint.replacen("continue", "/continue", 1)),
         false => Cow::Borrowed(hint),
     }

@@ -150,7 +150,7 @@ mod tests {
     use tiller_protocol::{ModelRef, Notice, NoticeKind};
 
     use super::*;
-    use crate::app::Task;
+    use crate::task::Task;
     use crate::testing::Robot;
 
     #[test]

@@ -118,8 +118,8 @@ fn a_plan_is_read_changed_approved_or_dropped() {
 
 #[test]
 fn a_plan_is_opened_in_the_editor_and_read_again() {
-    use crate::app::Task;
     use crate::effect::External;
+    use crate::task::Task;
     let tmp = tempfile::tempdir().unwrap();
     let file = tmp.path().join("plan.md");
     std::fs::write(&file, "1. What the person wrote\n").unwrap();

@@ -1,7 +1,7 @@
 use super::*;
-use crate::app::Task;
 use crate::effect::FoundKey;
 use crate::msg::Msg;
+use crate::task::Task;
 use crate::testing::Robot;
 
 fn opened() -> Robot {

@@ -142,8 +142,8 @@ impl Panel for Picture {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::app::Task;
     use crate::msg::Msg;
+    use crate::task::Task;
     use crate::testing::Robot;
     use crate::theme::{Depth, Theme};
 

@@ -1,6 +1,6 @@
 use super::*;
-use crate::app::Task;
 use crate::msg::Msg;
+use crate::task::Task;
 use crate::testing::Robot;
 
 /// A robot with a configuration folder; the file that it writes.

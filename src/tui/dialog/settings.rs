@@ -155,7 +155,7 @@ impl Source for Settings {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::app::Task;
+    use crate::task::Task;
     use crate::testing::Robot;
 
     #[test]

@@ -395,7 +395,7 @@ fn in_the_emacs_keys_ctrl_g_cancels_and_ctrl_p_walks() {
     let mut r = Robot::with(80, 24, ui);
     r.run("type /; ctrl-g");
     assert!(!r.screen().contains("Summarise"), "the list is closed: {}", r.screen());
-    let editor = |t: &crate::app::Task| matches!(t, crate::app::Task::Suspend(..));
+    let editor = |t: &crate::task::Task| matches!(t, crate::task::Task::Suspend(..));
     assert!(!r.tasks.iter().any(editor), "and no editor opened");
     r.run("ctrl-x b");
     assert!(r.screen().contains("sessions of this project"), "{}", r.screen());

@@ -7,10 +7,10 @@ use tiller_protocol::event::{ToolEvent, TurnEvent};
 use tiller_protocol::tool::{Display, FileDiff};
 use tiller_protocol::{Block, ChangeKind, ModelRef, StopReason};
 
-use crate::app::Task;
 use crate::effect::External;
 use crate::model::conversation::script::{Script, call, text};
 use crate::msg::Msg;
+use crate::task::Task;
 use crate::testing::Robot;
 use tiller_protocol::command::Query;
 use tiller_protocol::event::ReplyEvent;

@@ -186,7 +186,7 @@ fn text_is_copied_and_sent_to_main_as_a_quotation() {
     let mut r = opened(80, 24);
     r.run("[ k V y");
     let copied =
-        r.tasks.iter().any(|t| matches!(t, crate::app::Task::Copy { text, .. } if text == "welcome to toy"));
+        r.tasks.iter().any(|t| matches!(t, crate::task::Task::Copy { text, .. } if text == "welcome to toy"));
     assert!(copied, "{}", r.screen());
     // Without a choice the screen is sent.
     r.run("s; wait 0");

@@ -1,0 +1,171 @@
+//! Which pane has the focus, and how the panes share the screen.
+
+use crate::action::{Action, ActionSpec};
+use crate::app::App;
+use crate::effect::Effect;
+use crate::layout::{Class, Preset};
+use crate::panel::View;
+
+/// Names and help.
+pub(crate) const ACTIONS: &[ActionSpec] = &[
+    ActionSpec::new("view.composer", "composer", "Go to the composer"),
+    ActionSpec::new("view.conversation", "conversation", "Go to the conversation"),
+    ActionSpec::new("view.todo", "todo", "Go to the todo list"),
+    ActionSpec::new("view.agents", "agents", "Go to the agents"),
+    ActionSpec::new("view.watch", "watch", "Go to the feed of file changes"),
+    ActionSpec::new("view.sessions", "session tree", "Go to the session tree"),
+    ActionSpec::new("view.diff", "diff", "Go to the diff review"),
+    ActionSpec::new("view.terminals", "terminals", "Go to the terminals"),
+    ActionSpec::key_only("focus.next", "next pane", "Move the focus to the next pane"),
+    ActionSpec::key_only("focus.previous", "last pane", "Move the focus to the pane before"),
+    ActionSpec::key_only("focus.left", "pane left", "Move the focus to the left"),
+    ActionSpec::key_only("focus.right", "pane right", "Move the focus to the right"),
+    ActionSpec::key_only("focus.up", "pane up", "Move the focus up"),
+    ActionSpec::key_only("focus.down", "pane down", "Move the focus down"),
+    ActionSpec::new("screen.zoom", "zoom", "Give the focused pane more room: normal, half, full"),
+    ActionSpec::key_only("screen.unzoom", "unzoom", "Give the focused pane less room"),
+    ActionSpec::new("screen.rail", "rail", "Show or hide the rail"),
+    ActionSpec::new("screen.layout", "layout", "Next layout: with rail, half and half, conversation alone"),
+    ActionSpec::new("screen.reset", "reset layout", "Back to the normal layout"),
+];
+
+/// Does it; `None`: it is none of these.
+pub(crate) fn run(app: &mut App, action: Action) -> Option<Vec<Effect>> {
+    Some(match action.0 {
+        "focus.next" => step(app, true),
+        "focus.previous" => step(app, false),
+        "focus.left" => direction(app, -1, 0),
+        "focus.right" => direction(app, 1, 0),
+        "focus.up" => direction(app, 0, -1),
+        "focus.down" => direction(app, 0, 1),
+        "screen.zoom" => zoom(app, true),
+        "screen.unzoom" => zoom(app, false),
+        "screen.rail" => rail(app),
+        "screen.layout" => layout(app),
+        "screen.reset" => reset(app),
+        id => vec![Effect::Focus(view(id)?)],
+    })
+}
+
+/// Why it cannot be done now.
+pub(crate) fn disabled(app: &App, action: Action) -> Option<&'static str> {
+    Some(match action.0 {
+        "screen.layout" if !Class::of(app.screen.size.width, app.screen.size.height).wide() => {
+            "this screen shows one view at a time; layouts need 112 columns"
+        }
+        "screen.reset" if preset(app) == Preset::Normal && app.screen.zoom == Default::default() => {
+            "nothing to reset"
+        }
+        _ => return None,
+    })
+}
+
+/// What an action would change, as it is now; empty when there is nothing to tell.
+pub(crate) fn state(app: &App, action: Action) -> &'static str {
+    match action.0 {
+        "screen.rail" if app.screen.rail => "shown",
+        "screen.rail" => "hidden",
+        "screen.layout" => preset(app).word(),
+        "screen.zoom" => match app.screen.zoom {
+            crate::layout::Zoom::Normal => "",
+            crate::layout::Zoom::Half => "half",
+            crate::layout::Zoom::Full => "full",
+        },
+        _ => "",
+    }
+}
+
+fn view(id: &str) -> Option<View> {
+    Some(match id {
+        "view.composer" => View::Composer,
+        "view.conversation" => View::Conversation,
+        "view.todo" => View::Todo,
+        "view.agents" => View::Agents,
+        "view.watch" => View::Watch,
+        "view.sessions" => View::Sessions,
+        "view.diff" => View::Diff,
+        "view.terminals" => View::Terminals,
+        _ => return None,
+    })
+}
+
+/// Views that can take the focus now, in reading order.
+fn order(app: &App) -> Vec<View> {
+    let mut all = vec![View::Composer];
+    if let Some(a) = &app.screen.areas {
+        all.extend(a.tree.iter().chain([&a.main]).chain(&a.rail).map(|p| p.view));
+    }
+    all.dedup();
+    all
+}
+
+fn step(app: &App, forward: bool) -> Vec<Effect> {
+    let all = order(app);
+    let at = all.iter().position(|v| *v == app.screen.focus).unwrap_or(0);
+    let next = if forward { at + 1 } else { at + all.len() - 1 };
+    vec![Effect::Focus(all[next % all.len()])]
+}
+
+/// The nearest pane whose middle lies in that direction.
+fn direction(app: &App, dx: i32, dy: i32) -> Vec<Effect> {
+    let Some(areas) = &app.screen.areas else { return Vec::new() };
+    let middle = |r: ratatui::layout::Rect| {
+        (i32::from(r.x) + i32::from(r.width) / 2, i32::from(r.y) + i32::from(r.height) / 2)
+    };
+    let whole = |p: &crate::layout::Part| if p.title.area() > 0 { p.title.union(p.inner) } else { p.inner };
+    let Some(here) = areas.part(app.screen.focus).or(areas.parts().next()).map(|p| middle(whole(p))) else {
+        return Vec::new();
+    };
+    let best = areas
+        .parts()
+        .filter(|p| p.view != app.screen.focus && whole(p).area() > 0)
+        .filter_map(|p| {
+            let (x, y) = middle(whole(p));
+            let (along, across) =
+                if dx != 0 { ((x - here.0) * dx, y - here.1) } else { ((y - here.1) * dy, x - here.0) };
+            (along > 0).then_some((along + across.abs() * 2, p.view))
+        })
+        .min_by_key(|(d, _)| *d);
+    best.map_or_else(Vec::new, |(_, v)| vec![Effect::Focus(v)])
+}
+
+fn zoom(app: &mut App, up: bool) -> Vec<Effect> {
+    app.screen.zoom = app.screen.zoom.turn(up);
+    Vec::new()
+}
+
+fn rail(app: &mut App) -> Vec<Effect> {
+    app.screen.rail = !app.screen.rail;
+    let gone = app.screen.areas.as_ref().is_some_and(|a| a.rail.iter().any(|p| p.view == app.screen.focus));
+    if gone && !app.screen.rail { vec![Effect::Focus(View::Composer)] } else { Vec::new() }
+}
+
+/// What the layout is now.
+fn preset(app: &App) -> Preset {
+    match (app.screen.rail, app.screen.half) {
+        (false, _) => Preset::Alone,
+        (true, true) => Preset::Half,
+        (true, false) => Preset::Normal,
+    }
+}
+
+fn layout(app: &mut App) -> Vec<Effect> {
+    if let Some(why) = disabled(app, Action("screen.layout")) {
+        app.say(why);
+        return Vec::new();
+    }
+    let next = preset(app).next();
+    app.screen.zoom = Default::default();
+    app.screen.half = next == Preset::Half;
+    app.screen.rail = next != Preset::Alone;
+    app.say(format!("layout: {}", next.word()));
+    let gone = app.screen.areas.as_ref().is_some_and(|a| a.rail.iter().any(|p| p.view == app.screen.focus));
+    if gone && !app.screen.rail { vec![Effect::Focus(View::Composer)] } else { Vec::new() }
+}
+
+fn reset(app: &mut App) -> Vec<Effect> {
+    app.screen.zoom = Default::default();
+    app.screen.rail = true;
+    app.screen.half = false;
+    vec![Effect::Focus(View::Composer)]
+}
