@@ -8,7 +8,6 @@ fn most_words_are_shown_as_they_grow_and_what_may_be_a_secret_waits() {
         "I look ",
         "## Secti",
         "1:",
-        "2026-",
         "src/main.rs",
         "the pap",
         "a paper",
@@ -16,15 +15,14 @@ fn most_words_are_shown_as_they_grow_and_what_may_be_a_secret_waits() {
         "secretly ",
         "люди",
         "- **bold",
-        "`co",
-        "foo(ba",
+        "`bu",
+        "foo(bu",
         "let x_1",
         "https:",
-        "Cargo.toml:12",
+        "Cargo.toml",
         "123456789012",
         "Makefile,",
         "task",
-        "x=y",
     ] {
         assert!(!r.may_grow(text), "{text:?} waits");
     }

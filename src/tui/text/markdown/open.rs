@@ -20,6 +20,9 @@ pub(super) fn close(source: &str) -> Cow<'_, str> {
     let line = &source[start..];
     // Fences, rules and code that is indented.
     let bare = line.trim();
+    if in_code(&source[..start]) {
+        return Cow::Borrowed(source);
+    }
     if unclear(bare, &source[..start]) {
         return Cow::Borrowed(&source[..start]);
     }
@@ -38,6 +41,16 @@ pub(super) fn close(source: &str) -> Cow<'_, str> {
     }
     // A mark behind a blank would open, not close.
     Cow::Owned(format!("{}{closing}", source[..start + keep].trim_end_matches([' ', '\t'])))
+}
+
+/// A fence inside of an item or a quote is open. Those that stand for themselves do not come here.
+fn in_code(above: &str) -> bool {
+    let marker = |c: char| c.is_ascii_digit() || " \t>-*+.)".contains(c);
+    let fence = |line: &str| {
+        let line = line.trim_start_matches(marker);
+        line.starts_with("```") || line.starts_with("~~~")
+    };
+    above.lines().filter(|line| fence(line)).count() % 2 == 1
 }
 
 /// What it will be shows with the next letter: a row of a table, a heading, an item. Shown now, it would turn what
@@ -174,6 +187,9 @@ mod tests {
             ("```ru", "```ru"),
             ("    indented *co", "    indented *co"),
             ("    - nested **bo", "    - nested **bo**"),
+            ("- a\n  ```c\n  *p = `", "- a\n  ```c\n  *p = `"),
+            ("- a\n  ```c\n  x\n  ```\n  and *b", "- a\n  ```c\n  x\n  ```\n  and *b*"),
+            ("> ```\n> -", "> ```\n> -"),
             ("**one**\n\nand **tw", "**one**\n\nand **tw**"),
             ("**open above\nand here", "**open above\nand here"),
             ("日本 **語", "日本 **語**"),
