@@ -3,7 +3,7 @@
 use crate::action::{Action, ActionSpec};
 use crate::app::App;
 use crate::effect::Effect;
-use crate::layout::{Class, Preset};
+use crate::layout::{self, Class, Preset};
 use crate::panel::View;
 
 /// Names and help.
@@ -41,7 +41,7 @@ pub(crate) fn run(app: &mut App, action: Action) -> Option<Vec<Effect>> {
         "screen.zoom" => zoom(app, true),
         "screen.unzoom" => zoom(app, false),
         "screen.rail" => rail(app),
-        "screen.layout" => layout(app),
+        "screen.layout" => next_layout(app),
         "screen.reset" => reset(app),
         id => vec![Effect::Focus(view(id)?)],
     })
@@ -129,8 +129,21 @@ fn direction(app: &App, dx: i32, dy: i32) -> Vec<Effect> {
     best.map_or_else(Vec::new, |(_, v)| vec![Effect::Focus(v)])
 }
 
+/// The next step that changes something: half of a wide screen is less than the conversation has.
 fn zoom(app: &mut App, up: bool) -> Vec<Effect> {
-    app.screen.zoom = app.screen.zoom.turn(up);
+    let before = app.screen.zoom;
+    let looks = |app: &App| layout::layout(&app.wish(app.screen.size, 0));
+    let now = looks(app);
+    loop {
+        app.screen.zoom = app.screen.zoom.turn(up);
+        if app.screen.zoom == before {
+            app.say("this pane has all the room that it can have");
+            break;
+        }
+        if looks(app) != now {
+            break;
+        }
+    }
     Vec::new()
 }
 
@@ -149,7 +162,7 @@ fn preset(app: &App) -> Preset {
     }
 }
 
-fn layout(app: &mut App) -> Vec<Effect> {
+fn next_layout(app: &mut App) -> Vec<Effect> {
     if let Some(why) = disabled(app, Action("screen.layout")) {
         app.say(why);
         return Vec::new();
@@ -168,4 +181,30 @@ fn reset(app: &mut App) -> Vec<Effect> {
     app.screen.rail = true;
     app.screen.half = false;
     vec![Effect::Focus(View::Composer)]
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::layout::Zoom;
+    use crate::panel::View;
+    use crate::testing::Robot;
+
+    #[test]
+    fn each_press_gives_the_pane_more_room_or_says_why_not() {
+        for (width, height) in [(140, 40), (118, 25), (80, 24)] {
+            for view in [View::Conversation, View::Todo, View::Composer] {
+                let mut r = Robot::new(width, height);
+                r.app.focus(view);
+                for _ in 0..3 {
+                    let (before, zoom) = (r.screen(), r.app.screen.zoom);
+                    super::zoom(&mut r.app, true);
+                    r.app.redraw();
+                    let after = r.msg(crate::msg::Msg::Tick).screen();
+                    let changed = r.app.screen.zoom != zoom && after != before;
+                    assert!(changed || after.contains("all the room"), "{width}x{height} {view:?}\n{after}");
+                }
+                assert!(view != View::Composer || r.app.screen.zoom == Zoom::Normal);
+            }
+        }
+    }
 }
