@@ -16,6 +16,7 @@ use rustix::termios::{OptionalActions, Termios, tcsetattr};
 use signal_hook::consts::{SIGCHLD, SIGCONT, SIGHUP, SIGINT, SIGTERM, SIGTSTP, SIGWINCH};
 use tiller_tui::looking::{Looking, Wants};
 
+use super::last::Last;
 use super::line::{self, Lines};
 use super::words::{FromClient, FromHost};
 
@@ -89,21 +90,28 @@ pub(super) struct Client {
     front: Front,
     hung_up: bool,
     exit: Option<u8>,
+    last: Last,
 }
 
 impl Client {
     /// `before`: how the terminal was when nobody had changed it.
-    pub(super) fn of(line: UnixStream, child: Option<Pid>, inline: bool, before: Option<Termios>) -> Self {
+    pub(super) fn of(
+        line: UnixStream,
+        child: Option<Pid>,
+        inline: bool,
+        before: Option<Termios>,
+        last: Last,
+    ) -> Self {
         let lines = Lines::default();
         let front = Front::Nothing;
-        Self { line, lines, child, inline, watching: None, before, front, hung_up: false, exit: None }
+        Self { line, lines, child, inline, watching: None, before, front, hung_up: false, exit: None, last }
     }
 
     /// At somebody else's host. It may draw on its own screen, or on the shell's: switching back is harmless.
     /// `watching`: it draws nothing of its own, but the terminal is this process's to set and to put right.
     pub(super) fn with(line: UnixStream, lines: Lines, before: Option<Termios>, watching: bool) -> Self {
         let watching = watching.then(Looking::default);
-        Self { lines, watching, ..Self::of(line, None, false, before) }
+        Self { lines, watching, ..Self::of(line, None, false, before, Last::default()) }
     }
 
     /// Sits there until the host sends it away or ends.
@@ -119,7 +127,7 @@ impl Client {
             // What was drawn before is on the shell's screen: all of it once more. A broken line is found below.
             let _ = self.say(&FromClient::Resized);
         }
-        match self.sit() {
+        let ended = match self.sit() {
             Ok(ended) => {
                 if self.watching.is_some() {
                     self.put_right();
@@ -131,7 +139,9 @@ impl Client {
                 self.end_front();
                 self.orphaned()
             }
-        }
+        };
+        self.last.tell();
+        ended
     }
 
     fn sit(&mut self) -> io::Result<Ended> {
@@ -304,8 +314,8 @@ impl Client {
         }
         self.put_right();
         let killed = status.and_then(|(_, s)| s.terminating_signal());
-        let how =
-            killed.map_or_else(|| "ended without a word".to_owned(), |n| format!("was killed (signal {n})"));
+        let pid = self.child.map_or(0, Pid::as_raw_pid);
+        let how = killed.map_or_else(|| "ended without a word".to_owned(), |n| self.last.words(pid, n));
         let words = format!("the workbench {how}\n  What was said is saved: `tiller -c` goes on with it.");
         let code = 128u8.saturating_add(killed.and_then(|n| u8::try_from(n).ok()).unwrap_or(0));
         Ended { code: if killed.is_some() { code } else { 1 }, words: Some(words), failed: true }

@@ -10,12 +10,14 @@
 //! | `client` | what sits at the terminal |
 //! | `seat` | the host's side of one client |
 //! | `host` | who sits there now; the socket, and what is asked through it |
+//! | `last` | what is left of a host that broke |
 //! | `folder` | where the sockets are, and whose they must be |
 //! | `words`, `line` | what is said, and how it is sent |
 
 mod client;
 mod folder;
 mod host;
+mod last;
 mod line;
 mod seat;
 mod twin;

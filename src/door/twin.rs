@@ -1,10 +1,12 @@
 //! One process becomes two: the parent stays the shell's job, the child goes on as the host.
 
 use std::os::unix::net::UnixStream;
+use std::path::Path;
 
 use rustix::process::Pid;
 
 use super::client::{Client, Ended};
+use super::last::Last;
 
 /// Who goes on after [`part`].
 pub(crate) enum Twin {
@@ -17,7 +19,8 @@ pub(crate) enum Twin {
 }
 
 /// Becomes two. The client does not come back from this before its end.
-pub(crate) fn part(inline: bool) -> Twin {
+/// `reports`: the folder for what is to be told of a host that broke.
+pub(crate) fn part(inline: bool, reports: &Path) -> Twin {
     if !alone() {
         return Twin::Alone("more than one thread runs already".into());
     }
@@ -27,11 +30,13 @@ pub(crate) fn part(inline: bool) -> Twin {
         Err(e) => return Twin::Alone(format!("no line between two processes: {e}")),
     };
     let before = rustix::termios::tcgetattr(std::io::stdin()).ok();
+    let last = Last::new(reports.to_owned());
     // After a fork only the calling thread exists, and locks that others held stay shut for ever. Here there
     // are no others.
     match fork::fork() {
         Ok(fork::Fork::Child) => {
             drop(mine);
+            last.keep();
             // A session of its own: the shell's signals and the end of the terminal are the client's.
             if let Err(e) = rustix::process::setsid() {
                 tracing::debug!(error = %e, "no session of its own");
@@ -40,7 +45,7 @@ pub(crate) fn part(inline: bool) -> Twin {
         }
         Ok(fork::Fork::Parent(pid)) => {
             drop(theirs);
-            Twin::Client(Client::of(mine, Pid::from_raw(pid), inline, before).run())
+            Twin::Client(Client::of(mine, Pid::from_raw(pid), inline, before, last).run())
         }
         Err(e) => Twin::Alone(format!("no second process: {e}")),
     }
@@ -61,7 +66,7 @@ mod tests {
         let other = std::thread::spawn(move || wait.recv().is_ok());
         if cfg!(target_os = "linux") {
             assert!(!alone());
-            assert!(matches!(part(false), Twin::Alone(_)));
+            assert!(matches!(part(false, Path::new("/nowhere")), Twin::Alone(_)));
         }
         drop(stop);
         other.join().unwrap();

@@ -102,7 +102,7 @@ fn twin(setup: Setup, open: cli::Open, first: Option<&'static str>) -> Result<Ex
     if !terminal || plain || !setup.config.config.detach.enabled {
         return show(setup, open, first, None);
     }
-    match door::part(open.inline) {
+    match door::part(open.inline, &setup.places.state) {
         Twin::Client(ended) => Ok(super::ended(ended)),
         Twin::Alone(why) => {
             tracing::debug!(why, "one process only");

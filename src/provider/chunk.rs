@@ -64,6 +64,18 @@ impl Chunk {
         !matches!(self, Self::Ping | Self::Usage(_))
     }
 
+    /// Bytes of the reply that it brings.
+    pub(crate) fn size(&self) -> usize {
+        match self {
+            Self::Text { text, .. } | Self::Thinking { text, .. } => text.len(),
+            Self::Signature { signature: text, .. }
+            | Self::Redacted { data: text, .. }
+            | Self::ToolArgs { json: text, .. } => text.len(),
+            Self::Unknown { raw, .. } => raw.to_string().len(),
+            Self::ToolBegin { .. } | Self::BlockEnd { .. } | Self::Usage(_) | Self::Stop(_) | Self::Ping => 0,
+        }
+    }
+
     /// Appends `next` to `queue`, joined to the last chunk when both are pieces of the same text.
     pub fn join(queue: &mut std::collections::VecDeque<Self>, next: Self) {
         match (queue.back_mut(), &next) {

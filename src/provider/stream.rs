@@ -22,7 +22,11 @@ use crate::wire::{Decoder, Flow};
 /// Bytes read of an error's body, and of a list of models.
 const ERROR_LIMIT: usize = 64 * 1024;
 const LIST_LIMIT: usize = 8 * 1024 * 1024;
-/// Bytes of one reply after decompression. Guards against compression bombs and endless replies.
+/// Bytes that a reply may bring. The longest that a model can give has half a million; each is drawn, stored and
+/// sent again with every request, so that one without an end must not get far.
+const CONTENT_LIMIT: usize = 16 * 1024 * 1024;
+/// Bytes of one reply on the wire after decompression, most of it framing where the pieces are small. Guards
+/// against compression bombs and endless replies.
 pub(crate) const REPLY_LIMIT: usize = 256 * 1024 * 1024;
 /// How long counts may lag behind the end of a reply.
 const GRACE: Duration = Duration::from_millis(1500);
@@ -64,6 +68,13 @@ fn late(provider: &str, limit: Duration, what: &str) -> ProviderError {
     ProviderError::Network(format!("{provider} {what} for {} seconds.", limit.as_secs_f32()))
 }
 
+fn endless(provider: &str) -> ProviderError {
+    let megabytes = CONTENT_LIMIT / 1024 / 1024;
+    ProviderError::Rejected(format!(
+        "the reply of {provider} was longer than {megabytes} MB and was stopped there."
+    ))
+}
+
 /// Sends the request and waits until it is accepted.
 pub(crate) async fn open(call: Call<'_>) -> Result<ChunkStream, ProviderError> {
     let Call { http, provider, url, mut headers, body, decoder, limits } = call;
@@ -102,6 +113,7 @@ pub(crate) async fn open(call: Call<'_>) -> Result<ChunkStream, ProviderError> {
         content: Instant::now(),
         alarm: None,
         bytes: 0,
+        kept: 0,
         whole: whole.then(Vec::new),
     };
     Ok(futures_util::stream::unfold(run, |mut run| async move {
@@ -190,6 +202,8 @@ struct Run {
     /// Made at the first wait that has an end.
     alarm: Option<Alarm>,
     bytes: usize,
+    /// Bytes of what came in the chunks.
+    kept: usize,
     /// Collects a body that is one JSON document, from a server that does not stream.
     whole: Option<Vec<u8>>,
 }
@@ -286,7 +300,7 @@ impl Run {
             whole.extend_from_slice(bytes);
             return;
         }
-        let Self { sse, decoder, queue, .. } = self;
+        let Self { sse, decoder, queue, kept, provider, .. } = self;
         let mut flow = Flow::More;
         let mut failure = None;
         let mut content = false;
@@ -305,6 +319,11 @@ impl Run {
             }
             for chunk in chunks {
                 content |= chunk.is_content();
+                *kept = kept.saturating_add(chunk.size());
+                if *kept > CONTENT_LIMIT {
+                    failure.get_or_insert_with(|| endless(provider));
+                    return;
+                }
                 Chunk::join(queue, chunk);
             }
         });
@@ -335,6 +354,11 @@ impl Run {
             let text = String::from_utf8_lossy(&whole);
             if let Err(e) = self.decoder.event("", &text, &mut self.queue) {
                 self.failure = Some(e);
+                return;
+            }
+            if self.queue.iter().map(Chunk::size).sum::<usize>() > CONTENT_LIMIT {
+                self.queue.clear();
+                self.failure = Some(endless(&self.provider));
                 return;
             }
         }

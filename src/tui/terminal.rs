@@ -319,8 +319,8 @@ pub fn install_panic_hook(
     }));
 }
 
-/// Writes a report that only the person can read.
-fn save(folder: &std::path::Path, text: &str) -> Option<std::path::PathBuf> {
+/// Writes a report that only the person can read; where it is.
+pub fn save(folder: &std::path::Path, text: &str) -> Option<std::path::PathBuf> {
     use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).ok()?;
     for n in 0..1000 {

@@ -103,6 +103,78 @@ fn s15_u5_thirty_ends_at_thirty_moments() {
     }
 }
 
+/// Whether a signal was sent to a process and not yet taken by it.
+fn pending(pid: u32, signal: Signal) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let set = status.lines().find_map(|l| l.strip_prefix("ShdPnd:")).unwrap_or("0").trim();
+    u64::from_str_radix(set, 16).unwrap() >> (signal.as_raw() - 1) & 1 == 1
+}
+
+/// Signals of a program that has broken: no code of ours runs there any more.
+fn broken_at(points: usize) {
+    const SIGNALS: [(&str, Signal, u32); 5] = [
+        ("SIGSEGV", Signal::SEGV, 139),
+        ("SIGABRT", Signal::ABORT, 134),
+        ("SIGBUS", Signal::BUS, 135),
+        ("SIGILL", Signal::ILL, 132),
+        ("SIGFPE", Signal::FPE, 136),
+    ];
+    for (n, moment) in (0..points).zip(Seed(SEED ^ 5)) {
+        let (name, with, code) = SIGNALS[n % SIGNALS.len()];
+        let (model, place) = long_turn();
+        let mut term = place.term(&["--profile", "full", "wait for long"], 100, 24);
+        // When the screen is taken, while words stream, while a command runs.
+        let after = match n % 3 {
+            0 => {
+                wait("the screen", || String::from_utf8_lossy(&term.raw()).contains("\x1b[?1049h"));
+                120
+            }
+            1 => {
+                term.wait_text("Many words");
+                300
+            }
+            _ => {
+                term.wait_text("~ shell");
+                60
+            }
+        };
+        let delay = moment % after;
+        let_pass(Duration::from_millis(delay));
+        let what = format!("{name}, point {n}, {delay} ms");
+        let host = term.host().unwrap();
+        assert_ne!(Some(host), term.pid(), "{what}: two processes");
+        // The first that is sent ends nothing: the language looks whether the stack has overflowed, and has the
+        // instruction run once more, which a real fault does not survive.
+        let sent = if [Signal::SEGV, Signal::BUS].contains(&with) { 2 } else { 1 };
+        for _ in 0..sent {
+            wait("the signal to be taken", || !pending(host, with));
+            signal(host, with);
+        }
+        assert_eq!(term.wait_exit(), code, "{what}: {}", term.screen());
+        assert_clean(&term, &place, &what);
+        let told = poll(Duration::from_secs(10), || {
+            let screen = term.screen().replace('\n', "");
+            let told = format!("the workbench was ended by an error of its own ({name}");
+            (screen.contains(&told) && screen.contains("the report is in")).then_some(())
+        });
+        assert!(told.is_some(), "{what}: {}", term.screen());
+        let reports = texts(&place);
+        assert!(reports.len() == 1 && reports[0].contains(&format!("signal: {name}")), "{what}: {reports:?}");
+        assert_saved(&model, &place, &what);
+    }
+}
+
+#[test]
+fn u5_a_fatal_signal_gives_the_terminal_back_and_is_reported() {
+    broken_at(10);
+}
+
+#[test]
+#[ignore = "a minute"]
+fn u5_whole_thirty_fatal_signals_at_thirty_moments() {
+    broken_at(30);
+}
+
 #[test]
 fn u5_stopped_and_let_go_on_in_every_state() {
     let model = Model::new(Wire::Anthropic);
@@ -259,11 +331,15 @@ fn reports(place: &Place) -> usize {
     state.filter(|f| f.file_name().to_string_lossy().starts_with("crash-")).count()
 }
 
-fn reported(place: &Place, which: &str) {
+fn texts(place: &Place) -> Vec<String> {
     let state = std::fs::read_dir(place.home.join("state")).unwrap().flatten();
-    let texts: Vec<String> = state
+    state
         .filter(|f| f.file_name().to_string_lossy().starts_with("crash-"))
         .map(|f| std::fs::read_to_string(f.path()).unwrap())
-        .collect();
+        .collect()
+}
+
+fn reported(place: &Place, which: &str) {
+    let texts = texts(place);
     assert!(texts.iter().any(|t| t.contains("the clock of this test fails here")), "{which}: {texts:?}");
 }

@@ -5,7 +5,9 @@ use tiller::protocol::{
     RandomIds, SessionId, StopReason, SystemClock, Usage,
 };
 use tiller::store::{Append, NewSession, Options, Store};
-use tiller_testkit::{Term, Wire};
+use tiller_testkit::{Script, Term, Wire};
+
+use std::time::Instant;
 
 use crate::common::Place;
 use crate::screen::{idle, say};
@@ -108,4 +110,45 @@ fn s16_fifty_thousand_messages_are_opened_scrolled_and_browsed() {
     idle(&term);
     term.keys("\x04");
     assert_eq!(term.wait_exit(), 0);
+}
+
+/// A reply of so many megabytes of text: it is stopped, the person is told and goes on, and neither memory nor
+/// database have taken all of it.
+fn reply_without_an_end(megabytes: usize) {
+    let model = Model::new(Wire::Anthropic);
+    let mut place = Place::new();
+    place.wire(Wire::Anthropic, &model.server);
+    let line = format!("{}\n\n", "Many words go by in a line of this reply. ".repeat(3));
+    model.push(Script::new().text(&line.repeat((megabytes << 20) / line.len())).pieces_of(4000));
+    let mut term = place.term(&[], 118, 30);
+    term.wait_text("Say what you want done");
+    let begun = Instant::now();
+    say(&mut term, "talk");
+    term.wait_text("longer than 16 MB and was stopped");
+    let took = begun.elapsed();
+    // What came until then is there, and what is typed.
+    term.wait_text("Many words go by");
+    idle(&term);
+    let peak = peak(&term);
+    let data = std::fs::read_dir(place.home.join("data")).unwrap().flatten();
+    let stored: u64 = data.filter_map(|f| f.metadata().ok()).map(|m| m.len() >> 20).sum();
+    eprintln!("{megabytes} MB: {took:?}, {peak:?} MiB of memory at most, {stored} MB stored");
+    assert!(peak.is_none_or(|mib| mib < 500), "{peak:?} MiB");
+    assert!((15..64).contains(&stored), "{stored} MB");
+    model.push(Script::new().text("The second reply."));
+    say(&mut term, "go on");
+    term.wait_text("The second reply.");
+    idle(&term);
+    assert_eq!(crate::screen::quit(&mut term), 0);
+}
+
+#[test]
+fn p7_a_reply_without_an_end_is_stopped_and_the_person_goes_on() {
+    reply_without_an_end(24);
+}
+
+#[test]
+#[ignore = "the row's size; the server of the test takes a gigabyte"]
+fn p7_whole_a_reply_of_200_megabytes() {
+    reply_without_an_end(200);
 }

@@ -32,12 +32,20 @@ impl Bench {
     }
 
     fn with(config: Config, prepare: impl FnOnce(&Path)) -> Self {
+        Self::through(config, prepare, || {})
+    }
+
+    /// `on`: done with each report on the watcher's thread, after it was passed on.
+    fn through(config: Config, prepare: impl FnOnce(&Path), on: impl Fn() + Send + Sync + 'static) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path().canonicalize().unwrap().join("w");
         std::fs::create_dir(&root).unwrap();
         prepare(&root);
         let (to, from) = channel();
-        let sink: Sink = Arc::new(move |report| _ = to.send(report));
+        let sink: Sink = Arc::new(move |report| {
+            let _ = to.send(report);
+            on();
+        });
         let watcher = Watcher::start(&root, config, sink);
         let mut bench = Self { dir, watcher, from, seen: Vec::new() };
         bench.wait("ready", |r| matches!(r, Report::Ready { .. }));

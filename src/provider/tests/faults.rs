@@ -327,6 +327,25 @@ async fn p7_many_tiny_deltas_are_cheap_and_joined() {
     }
 }
 
+/// A model that never ends: what came until the limit is kept, and the rest is not even read.
+#[tokio::test]
+async fn p7_a_reply_without_an_end_is_stopped_and_said() {
+    for wire in Wire::ALL {
+        let text = "word ".repeat(5 << 20);
+        let body = Script::new().text(&text).pieces_of(30_000).body(wire);
+        let server = ScriptServer::start([Reply::sse(body)]);
+        let out = ask(&provider(wire, &server.url()), hello()).await;
+        let said = matches!(&out.error, Some(ProviderError::Rejected(t)) if t.contains("longer than 16 MB"));
+        assert!(said, "{wire:?}: {:?}", out.error);
+        let kept = out.text();
+        assert!(
+            text.starts_with(&kept) && (15 << 20..=16 << 20).contains(&kept.len()),
+            "{wire:?}: {}",
+            kept.len()
+        );
+    }
+}
+
 #[tokio::test]
 async fn p8_strange_calls_leave_one_valid_call_each() {
     let deep = format!("{{\"a\":{}{}}}", "[".repeat(100_000), "]".repeat(100_000));

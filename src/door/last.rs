@@ -1,0 +1,118 @@
+//! What is left of a host that broke: what it said on standard error, the signal in words, a report.
+//!
+//! Nothing of ours runs in a process that has touched memory that is not its own: the other process tells.
+
+use std::fs::File;
+use std::io::{self, IsTerminal, Write as _};
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
+
+use rustix::process::Signal;
+use tiller_tui::text::clean;
+
+/// How much of what was said is kept, from its end.
+const KEPT: usize = 16 << 10;
+
+/// Signals that a program earns by an error of its own, and what each stands for.
+const BROKEN: [(Signal, &str, &str); 7] = [
+    (Signal::SEGV, "SIGSEGV", "it touched memory that is not its own"),
+    (Signal::BUS, "SIGBUS", "memory or a mapped file went away"),
+    (Signal::ABORT, "SIGABRT", "it gave up: no memory, no room on the stack, or an error in an error"),
+    (Signal::ILL, "SIGILL", "an instruction that this processor does not know"),
+    (Signal::FPE, "SIGFPE", "an impossible calculation"),
+    (Signal::TRAP, "SIGTRAP", "a trap without a debugger"),
+    (Signal::SYS, "SIGSYS", "a system call that it may not make"),
+];
+
+/// A place for the host's standard error, which would else be drawn over its screen and go with it, and one
+/// for reports.
+#[derive(Default)]
+pub(super) struct Last {
+    said: Option<File>,
+    reports: Option<PathBuf>,
+}
+
+impl Last {
+    /// To be made before there are two processes. A standard error that goes elsewhere is left alone.
+    pub(super) fn new(reports: PathBuf) -> Self {
+        let said = io::stderr().is_terminal().then(|| tempfile::tempfile().ok()).flatten();
+        Self { said, reports: Some(reports) }
+    }
+
+    /// In the host: what it says from now on is kept for the client.
+    pub(super) fn keep(self) {
+        if let Some(said) = self.said
+            && let Err(e) = rustix::stdio::dup2_stderr(said)
+        {
+            tracing::debug!(error = %e, "standard error stays on the terminal");
+        }
+    }
+
+    /// What the host has said, in the client, as text.
+    fn said(&self) -> String {
+        let read = |file: &File| -> io::Result<Vec<u8>> {
+            let len = file.metadata()?.len();
+            let from = len.saturating_sub(KEPT as u64);
+            let mut bytes = vec![0; usize::try_from(len - from).unwrap_or(KEPT)];
+            file.read_exact_at(&mut bytes, from)?;
+            Ok(bytes)
+        };
+        let bytes = self.said.as_ref().and_then(|file| read(file).ok()).unwrap_or_default();
+        clean::plain_lines(&String::from_utf8_lossy(&bytes))
+    }
+
+    /// Says it where the person can read it. The terminal is the shell's again.
+    pub(super) fn tell(&self) {
+        let said = self.said();
+        if !said.is_empty() {
+            // It may be gone; then there is nobody to tell.
+            let _ = writeln!(io::stderr().lock(), "{said}");
+        }
+    }
+
+    /// What happened to the host that `signal` ended, in words; where the report is, if it was an error of its
+    /// own.
+    pub(super) fn words(&self, pid: i32, signal: i32) -> String {
+        let Some((_, name, what)) = BROKEN.iter().find(|(s, ..)| s.as_raw() == signal) else {
+            return format!("was killed (signal {signal})");
+        };
+        let text = format!(
+            "tiller {} was ended by an error of its own\nsignal: {name} ({signal}): {what}\nprocess: {pid}\n\
+             system: {} {}\n\nWhat it said last on standard error:\n{}\n\
+             Where it was in the program is in the core dump of that process, if this system keeps any.\n",
+            env!("CARGO_PKG_VERSION"),
+            std::env::consts::OS,
+            std::env::consts::ARCH,
+            match self.said() {
+                said if said.is_empty() => "(nothing)\n".to_owned(),
+                said => said + "\n",
+            },
+        );
+        let saved = self.reports.as_deref().and_then(|folder| tiller_tui::terminal::save(folder, &text));
+        let place = saved.map_or_else(String::new, |p| format!("; the report is in {}", p.display()));
+        format!("was ended by an error of its own ({name}: {what}){place}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn u5_a_report_holds_the_signal_and_what_was_said_last_without_controls() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut said = tempfile::tempfile().unwrap();
+        said.write_all(&b"x".repeat(3 * KEPT)).unwrap();
+        said.write_all(b"\nthread 'main' has \x1b[31moverflowed its stack").unwrap();
+        let last = Last { said: Some(said), reports: Some(dir.path().join("state")) };
+        let words = last.words(7, Signal::ABORT.as_raw());
+        let report = words.rsplit_once("the report is in ").unwrap().1;
+        let text = std::fs::read_to_string(report).unwrap();
+        assert!(words.contains("SIGABRT") && text.contains("SIGABRT (6)") && text.contains("process: 7"));
+        assert!(text.contains("overflowed its stack") && !text.contains('\x1b'), "{text}");
+        assert!(text.len() < KEPT + 1000, "{} bytes", text.len());
+        // Who was killed has made no error.
+        assert_eq!(last.words(7, 9), "was killed (signal 9)");
+        assert_eq!(std::fs::read_dir(dir.path().join("state")).unwrap().count(), 1);
+    }
+}
