@@ -37,6 +37,8 @@ const TRIES: u32 = 3;
 pub(crate) struct Compacted {
     /// The turn that waits for it; `None`: the person asked.
     turn: Option<u64>,
+    /// The provider asked for it: what goes wrong is said where the turn ends.
+    overflow: bool,
     /// See `busy`; 0 within a turn.
     no: u64,
     client: Option<(ClientId, tiller_protocol::CommandId)>,
@@ -102,7 +104,7 @@ impl Core {
                 // The same model: the summariser is the fast tier where there is one.
                 spent.get_or_insert((model, Usage::default())).1.add(&usage);
             }
-            let done = Compacted { turn, no, client, focus, plan, result, spent, prefix };
+            let done = Compacted { turn, overflow, no, client, focus, plan, result, spent, prefix };
             let _ = tx.send(Msg::Compacted(Box::new(done))).await;
         };
         let task = tokio::spawn(task);
@@ -156,7 +158,9 @@ impl Core {
         };
         match (done.turn, done.client, result) {
             (Some(_), _, result) => {
-                if let Err(notice) = &result {
+                if let Err(notice) = &result
+                    && !done.overflow
+                {
                     self.notice(notice.clone());
                 }
                 self.with_compaction_over(result);

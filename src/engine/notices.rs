@@ -26,6 +26,13 @@ pub(crate) fn too_long(why: &str) -> Notice {
         .hint("choose a model with a larger window, or start a new session")
 }
 
+/// The provider says that the request is too long, and it could not be made shorter.
+pub(crate) fn cannot_shorten(why: &str, because: &Notice) -> Notice {
+    let mut notice = too_long(why);
+    notice.message = format!("{} It could not be made shorter: {}.", notice.message, because.message);
+    notice
+}
+
 /// The model declined.
 pub(crate) fn refusal(why: &str) -> Notice {
     let message = if why.trim().is_empty() {

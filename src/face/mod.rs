@@ -182,16 +182,20 @@ fn fail(n: &Notice) -> Exit {
     // Standard error may be gone; the exit code still tells.
     let _ = writeln!(err, "tiller: {}", clean::plain(&n.message));
     for hint in &n.hints {
-        let _ = writeln!(err, "  {}", clean::plain(without_screen(hint)));
+        let _ = writeln!(err, "  {}", clean::plain(&without_screen(hint)));
     }
     n.kind.into()
 }
 
 /// A hint that speaks of a key or a command of the workbench, for who has none.
-fn without_screen(hint: &str) -> &str {
+fn without_screen(hint: &str) -> String {
+    const GO_ON: &str = "`tiller exec --continue PROMPT` goes on with this session, or `tiller -c` opens it.";
     match tiller_protocol::notice::says_continue(hint) {
-        true => "`tiller exec --continue PROMPT` goes on with this session, or `tiller -c` opens it.",
-        false => hint,
+        true => GO_ON.to_owned(),
+        false => hint.replace("with /model", "with -m PROVIDER/MODEL").replace(
+            "compact with /compact, then continue",
+            "`tiller -c` opens this session, and `/compact` there makes it shorter",
+        ),
     }
 }
 

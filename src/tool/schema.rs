@@ -66,7 +66,8 @@ fn drop_null(map: &mut Map<String, Value>) {
     }
 }
 
-/// Reads arguments. `null` counts as absent, since some models fill in every key.
+/// Reads arguments. `null` counts as absent, since some models fill in every key; a value that came as a string
+/// (`"3"`, `"true"`, `"[...]"`), as small models write them, counts as what the schema asks for.
 ///
 /// # Errors
 /// [`ToolError::Tell`] with what is wrong and what the tool takes.
@@ -75,10 +76,100 @@ pub fn read<T: DeserializeOwned + JsonSchema>(args: &Value) -> Result<T, ToolErr
     if let Value::Object(map) = &mut args {
         map.retain(|_, v| !v.is_null());
     }
-    serde_json::from_value(args).map_err(|e| {
+    serde_json::from_value(args.clone()).or_else(|mut e| {
         let schema = of::<T>();
+        // Only when it could not be read as it is: what is right stays untouched.
+        if unquote(&mut args, &schema) {
+            match serde_json::from_value(args) {
+                Ok(read) => return Ok(read),
+                Err(other) => e = other,
+            }
+        }
         let names =
             schema["properties"].as_object().map(|p| p.keys().cloned().collect::<Vec<_>>().join(", "));
-        ToolError::Tell(format!("wrong arguments: {e}. The tool takes: {}", names.unwrap_or_default()))
+        Err(ToolError::Tell(format!("wrong arguments: {e}. The tool takes: {}", names.unwrap_or_default())))
     })
+}
+
+/// Puts what a string holds in its place where the schema wants something else. `true`: something was changed.
+fn unquote(value: &mut Value, schema: &Value) -> bool {
+    let mut changed = false;
+    if let Value::String(text) = value
+        && let Some(kind) = schema["type"].as_str()
+        && let Ok(inner) = serde_json::from_str::<Value>(text.trim())
+        && match kind {
+            "integer" => inner.is_i64() || inner.is_u64(),
+            "number" => inner.is_number(),
+            "boolean" => inner.is_boolean(),
+            "array" => inner.is_array(),
+            "object" => inner.is_object(),
+            _ => false,
+        }
+    {
+        *value = inner;
+        changed = true;
+    }
+    match value {
+        Value::Object(map) => {
+            for (key, inner) in map.iter_mut() {
+                changed |= unquote(inner, &schema["properties"][key]);
+            }
+        }
+        Value::Array(list) => {
+            for inner in list.iter_mut() {
+                changed |= unquote(inner, &schema["items"]);
+            }
+        }
+        _ => {}
+    }
+    changed
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::Deserialize;
+    use serde_json::json;
+
+    use super::*;
+
+    #[derive(Debug, Deserialize, JsonSchema, PartialEq)]
+    struct Item {
+        id: String,
+        done: bool,
+    }
+
+    #[derive(Debug, Deserialize, JsonSchema, PartialEq)]
+    #[serde(deny_unknown_fields)]
+    struct Args {
+        text: String,
+        #[serde(default)]
+        line: Option<u64>,
+        #[serde(default)]
+        wait: Option<f64>,
+        #[serde(default)]
+        items: Vec<Item>,
+    }
+
+    #[test]
+    fn what_came_as_a_string_counts_as_what_was_asked_for() {
+        let args = json!({"text": "7", "line": "3", "wait": " 1.5", "items": "[{\"id\": \"1\", \"done\": \"true\"}]"});
+        let read: Args = read(&args).unwrap();
+        assert_eq!(read.text, "7", "a string that was asked for stays one");
+        assert_eq!((read.line, read.wait), (Some(3), Some(1.5)));
+        assert_eq!(read.items, [Item { id: "1".into(), done: true }]);
+    }
+
+    #[test]
+    fn what_no_string_can_mean_is_refused() {
+        for (args, word) in [
+            (json!({"text": "a", "line": "three"}), "invalid type: string \"three\""),
+            (json!({"text": "a", "line": "3.5"}), "string \"3.5\""),
+            (json!({"text": 7}), "invalid type: integer"),
+            (json!({"text": "a", "items": "no list"}), "string \"no list\""),
+            (json!({"text": "a", "line": "3", "limit": 1}), "unknown field `limit`"),
+        ] {
+            let Err(ToolError::Tell(said)) = read::<Args>(&args) else { panic!("{args}") };
+            assert!(said.contains(word) && said.contains("The tool takes: "), "{said}");
+        }
+    }
 }

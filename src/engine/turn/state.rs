@@ -118,6 +118,8 @@ pub struct Turn {
     pub(super) requests: u32,
     pub(super) attempt: u32,
     pub(super) overflows: u32,
+    /// What the provider said of the last of them.
+    pub(super) too_long: String,
     pub(super) empties: u32,
     /// A compaction by limit was tried since the last reply; another would not help.
     pub(super) compacted: bool,
@@ -147,6 +149,7 @@ impl Turn {
             requests: 0,
             attempt: 1,
             overflows: 0,
+            too_long: String::new(),
             empties: 0,
             compacted: false,
             steer: false,

@@ -212,6 +212,7 @@ impl Turn {
         if let ProviderError::TooLong(why) = &error {
             if self.overflows < self.limits.overflows {
                 self.overflows += 1;
+                self.too_long.clone_from(why);
                 self.phase = Phase::Compacting { overflow: true };
                 out.push(Effect::Compact { overflow: true, round: self.overflows });
                 return;
@@ -260,7 +261,10 @@ impl Turn {
                 }
                 self.prepare(out);
             }
-            Err(notice) if overflow => self.finish(TurnStatus::Failed, Some(notice), out),
+            Err(notice) if overflow => {
+                let notice = notices::cannot_shorten(&self.too_long, &notice);
+                self.finish(TurnStatus::Failed, Some(notice), out);
+            }
             // A limit of ours was passed, not the provider's: better a long request than none.
             Err(_) => self.prepare(out),
         }

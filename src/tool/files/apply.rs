@@ -33,10 +33,15 @@ pub(crate) fn current(place: &Place, cx: &ToolCx) -> Result<Current, ToolError> 
 }
 
 impl Current {
+    /// It is no text, or none that could be written again without loss.
+    pub(crate) fn is_binary(&self) -> bool {
+        self.text.is_none() || crate::text::is_binary(&self.bytes[..self.bytes.len().min(8192)])
+    }
+
     /// The text, or why there is none.
     pub(crate) fn text(&self, name: &str) -> Result<&Text, ToolError> {
         match &self.text {
-            Some(text) if !crate::text::is_binary(&self.bytes[..self.bytes.len().min(8192)]) => Ok(text),
+            Some(text) if !self.is_binary() => Ok(text),
             _ => tell(format!("{name} is not text; it cannot be edited by lines")),
         }
     }
@@ -73,6 +78,12 @@ impl Edit {
         let bytes = encode(text, after, &place.name)?;
         let diff = Some(diff::file(&place.name, ChangeKind::Modified, &text.text, after));
         Ok(Self { place, change: Change::Replace { old: current.old, bytes }, diff })
+    }
+
+    /// A file that is no text and becomes one.
+    pub(crate) fn replace_binary(place: Place, current: Current, after: &str) -> Self {
+        let diff = Some(diff::file(&place.name, ChangeKind::Modified, "", after));
+        Self { place, change: Change::Replace { old: current.old, bytes: after.into() }, diff }
     }
 
     /// A file that goes.

@@ -164,3 +164,18 @@ async fn wrong_arguments_are_explained() {
         b.say(&EditFile, json!({"path": "gone", "old": "a", "new": "b"})).await.contains("does not exist")
     );
 }
+
+#[tokio::test]
+async fn a_binary_file_is_never_shown_as_text_and_is_replaced_at_the_second_try() {
+    let b = Bench::new();
+    // Latin-1 could decode it: each byte is a character there.
+    let path = b.file("x.dat", (0..=255u8).collect::<Vec<_>>());
+    let args = json!({"path": "x.dat", "content": "text now\n"});
+    let said = b.say(&WriteFile, args.clone()).await;
+    assert!(said.contains("is not text; nothing was changed") && said.len() < 200, "{said}");
+    assert_eq!(std::fs::read(&path).unwrap().len(), 256);
+    let edit = json!({"path": "x.dat", "old": "A", "new": "B"});
+    assert!(b.say(&EditFile, edit).await.contains("cannot be edited by lines"));
+    assert!(b.say(&WriteFile, args).await.starts_with("wrote x.dat"));
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "text now\n");
+}

@@ -45,7 +45,9 @@ pub(crate) fn check(cx: &ToolCx, path: &Path, name: &str, bytes: &[u8]) -> Resul
         return Ok(());
     }
     note(&cx.workspace, path, bytes);
-    let now = Text::decode(bytes).map(|t| hide_strays(&t.text));
+    // Latin-1 has a character for every byte: what is no text must not be shown as one.
+    let binary = crate::text::is_binary(&bytes[..bytes.len().min(8192)]);
+    let now = Text::decode(bytes).filter(|_| !binary).map(|t| hide_strays(&t.text));
     let why = match (known, now) {
         (None, Some(now)) => format!(
             "{name} exists and was not read before; nothing was changed. It holds:\n{}\nIf the change still \
@@ -64,7 +66,8 @@ pub(crate) fn check(cx: &ToolCx, path: &Path, name: &str, bytes: &[u8]) -> Resul
         }
         (None, None) => {
             format!(
-                "{name} exists, was not read before, and is not text; send it again if it is really meant."
+                "{name} exists, was not read before, and is not text; nothing was changed. Send it again if it is really \
+                 meant."
             )
         }
     };

@@ -89,7 +89,11 @@ impl Tool for ListDir {
 }
 
 fn list(place: &Place, all: bool, cx: &ToolCx) -> Result<ToolOutput, ToolError> {
-    let dir = beneath::open_dir(place, cx)?;
+    let dir = beneath::open_dir(place, cx).map_err(|e| {
+        // The same words stand for a file in the middle of a path; here it is its end.
+        let file = std::fs::metadata(&place.path).is_ok_and(|m| m.is_file());
+        if file { ToolError::Tell(format!("{} is a file; use read_file", place.name)) } else { e }
+    })?;
     let names = beneath::names(&dir, NAMES)?;
     let shown = (!all).then(|| not_ignored(&place.path));
     let mut hidden = 0usize;

@@ -36,5 +36,13 @@ async fn hostile_names_are_made_visible_and_long_lists_end() {
     let said = b.say(&ListDir, json!({"path": "d/"})).await;
     assert!(said.contains("[... 100 more"), "{said}");
     assert!(b.say(&ListDir, json!({"path": "none"})).await.contains("does not exist"));
-    assert!(b.say(&ListDir, json!({"path": "d/f1"})).await.contains("not a folder"));
+    assert!(b.say(&ListDir, json!({"path": "d/f1"})).await.contains("is a file"));
+}
+
+#[tokio::test]
+async fn a_file_is_named_as_one() {
+    let b = Bench::new();
+    b.file("a.txt", "x");
+    assert_eq!(b.say(&ListDir, json!({"path": "a.txt"})).await, "error: a.txt is a file; use read_file");
+    assert!(b.say(&ListDir, json!({"path": "a.txt/b"})).await.contains("is not a folder"));
 }

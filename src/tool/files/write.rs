@@ -100,6 +100,10 @@ fn plan(args: &Args, cx: &ToolCx, check: bool) -> Result<Option<(Edit, String)>,
     if check {
         ledger::check(cx, &place.path, &place.name, &current.bytes)?;
     }
+    if current.is_binary() {
+        // No encoding or line ends to keep: it becomes what was written.
+        return Ok(Some((Edit::replace_binary(place, current, &args.content), String::new())));
+    }
     let after = adopt_line_ends(&args.content, current.text(&place.name)?);
     if current.text.as_ref().is_some_and(|t| t.text == after) {
         return Ok(None);

@@ -39,9 +39,10 @@ impl ShellPool {
         let marker = self.fresh_marker();
         env.push(("TILLER_CHILD".into(), marker.clone()));
         // The exports are handed over in a variable, so that the command stays exactly what was approved.
-        // TERM and its size stay those of this command's own terminal, or lack of one.
-        const TAKE_OVER: &str = "__tiller_t=$TERM; __tiller_m=$TILLER_CHILD; __tiller_f=$PWD
-eval \"$__tiller_exports\" 2>/dev/null; export TERM=\"$__tiller_t\" TILLER_CHILD=\"$__tiller_m\"; PWD=$__tiller_f
+        // TERM and its size stay those of this command's own terminal, or lack of one. All is one line: the
+        // shell counts the lines of a command from there.
+        const TAKE_OVER: &str = "__tiller_t=$TERM; __tiller_m=$TILLER_CHILD; __tiller_f=$PWD; \
+eval \"$__tiller_exports\" 2>/dev/null; export TERM=\"$__tiller_t\" TILLER_CHILD=\"$__tiller_m\"; PWD=$__tiller_f; \
 unset __tiller_exports __tiller_t __tiller_m __tiller_f; eval \"$1\"";
         env.push(("__tiller_exports".into(), exports));
         let mut args: Vec<String> = Vec::new();

@@ -1,4 +1,5 @@
-# The loop of the persistent shell. Works in bash 3.2 and later, dash and other POSIX shells.
+# What the persistent shell does before its loop (`loop.sh`, which is one line, so that the shell counts the lines
+# of a command from 1 in its errors). Works in bash 3.2 and later, dash and other POSIX shells.
 #   fd 0 at start: control pipe, one line each: `I` + code of ours, `U` + a command of the agent.
 #   fd 2 at start: report pipe: `r|x STATUS\nFOLDER\0EXPORTS\0` (r: ready for the next, x: the shell ends).
 # $1: file with exports to take over, or nothing. $2: marker for the environment.
@@ -15,14 +16,3 @@ __tiller_say() {
   command printf '\0' >&9
 }
 trap '{ __tiller_st=$?; __tiller_say x; } 2>/dev/null' EXIT
-while
-  __tiller_st=$?
-  set +eux
-  __tiller_say r
-  IFS= read -r __tiller_in <&8
-do
-  case $__tiller_in in
-    I*) eval "${__tiller_in#?}" >/dev/null 2>&1 ;;
-    U*) __tiller_rc; eval "${__tiller_in#?}" </dev/null >"$__tiller_out" 2>&1 8<&- 9>&- ;;
-  esac
-done

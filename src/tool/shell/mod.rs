@@ -6,7 +6,7 @@
 //! | `process` | the tool that looks after background processes (`job`) |
 //! | `pool` | all of a session: one shell per agent, the list of jobs, the common end |
 //! | `backend` | the traits behind which docker and ssh will come |
-//! | `local`, `boot.sh`, `report` | the shell of this machine and its loop |
+//! | `local`, `boot.sh`, `loop.sh`, `report` | the shell of this machine and its loop |
 //! | `background`, `pty`, `screen` | starting jobs; terminals and their emulation |
 //! | `capture`, `leftover`, `progress` | output in bounded memory, after the end, and live |
 //! | `launch`, `quiet`, `fresh` | a session of its own; an environment in which nothing asks; a new one |

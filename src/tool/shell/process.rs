@@ -119,7 +119,10 @@ fn find(input: &Input, cx: &ToolCx) -> Result<Arc<Job>, ToolError> {
     jobs.iter().find(|j| j.id == id).cloned().ok_or_else(|| {
         let ids: Vec<&str> = jobs.iter().map(|j| j.id.as_str()).collect();
         let there = if ids.is_empty() { "none".into() } else { ids.join(", ") };
-        ToolError::Tell(format!("there is no process '{id}'; there is: {there}"))
+        ToolError::Tell(match id {
+            "" => format!("give the id of a process; there is: {there}"),
+            id => format!("there is no process '{id}'; there is: {there}"),
+        })
     })
 }
 

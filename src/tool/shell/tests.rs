@@ -102,6 +102,21 @@ async fn odd_commands_are_taken_as_they_are() {
     assert_eq!(sh(&b, "echo back").await, "back");
 }
 
+/// A model that reads an error looks for that line in its own command, not in our loop.
+#[tokio::test]
+async fn errors_count_the_lines_of_the_command() {
+    let b = bench();
+    for background in [false, true] {
+        let args = json!({"command": "true\n\nno_such_program_3", "background": background});
+        let mut said = b.say(&Terminal, args).await;
+        if background {
+            // It may end only after the first look.
+            said = process(&b, json!({"action": "log", "id": "p1"})).await;
+        }
+        assert!(said.contains("line 3: no_such_program_3") || said.contains("3: eval: no_such"), "{said}");
+    }
+}
+
 #[tokio::test]
 async fn wrong_arguments_are_told() {
     let b = bench();

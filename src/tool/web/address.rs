@@ -72,7 +72,14 @@ pub fn parse(raw: &str, private: bool) -> Result<Url, String> {
     if raw.chars().any(|c| c.is_control() || c == '\\') {
         return Err("the URL holds control characters or backslashes".into());
     }
-    let url = Url::parse(raw.trim()).map_err(|e| format!("not a URL: {e}"))?;
+    let url = Url::parse(raw.trim()).map_err(|e| {
+        let bare = !raw.contains("://");
+        if bare {
+            "not a URL: one begins with https:// or http://".to_owned()
+        } else {
+            format!("not a URL: {e}")
+        }
+    })?;
     check_url(&url, private)?;
     Ok(url)
 }

@@ -45,8 +45,20 @@ pub(crate) enum Line {
 /// What is wrong, with the line of the patch.
 pub(crate) fn parse(text: &str) -> Result<Vec<Section>, String> {
     let lines: Vec<&str> = text.lines().collect();
-    let first = lines.iter().position(|l| !l.trim().is_empty()).unwrap_or(0);
-    let last = lines.iter().rposition(|l| !l.trim().is_empty()).unwrap_or(0);
+    let mut first = lines.iter().position(|l| !l.trim().is_empty()).unwrap_or(0);
+    let mut last = lines.iter().rposition(|l| !l.trim().is_empty()).unwrap_or(0);
+    // Some models put it into a fence of Markdown.
+    let fence = |at: usize| lines.get(at).is_some_and(|l| l.trim_start().starts_with("```"));
+    if fence(first) && fence(last) && first + 1 < last {
+        (first, last) = (first + 1, last - 1);
+    }
+    if lines.get(first).is_some_and(|l| l.starts_with("--- ") || l.starts_with("diff --git ")) {
+        return Err(
+            "this is a unified diff; a patch begins with a line '*** Begin Patch', and each file with \
+                    '*** Update File: NAME'"
+                .into(),
+        );
+    }
     if lines.get(first).map(|l| l.trim()) != Some("*** Begin Patch") {
         return Err("a patch begins with a line '*** Begin Patch'".into());
     }

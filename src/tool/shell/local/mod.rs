@@ -81,8 +81,8 @@ impl LocalShell {
         if program.ends_with("bash") {
             args.extend(["--noprofile".into(), "--norc".into()]);
         }
-        args.extend(["-c".into(), include_str!("../boot.sh").into(), "sh".into()]);
-        args.extend([exports, start.marker.clone()]);
+        args.extend(["-c".into(), include_str!("../loop.sh").into(), "sh".into()]);
+        args.extend([exports, start.marker.clone(), include_str!("../boot.sh").into()]);
         let mut env = start.env;
         // From the first moment: a forked subshell shows the environment that its shell began with.
         env.push(("TILLER_CHILD".into(), start.marker.clone()));

@@ -1,0 +1,1 @@
+eval "$3"; while __tiller_st=$?; set +eux; __tiller_say r; IFS= read -r __tiller_in <&8; do case $__tiller_in in I*) eval "${__tiller_in#?}" >/dev/null 2>&1 ;; U*) __tiller_rc; eval "${__tiller_in#?}" </dev/null >"$__tiller_out" 2>&1 8<&- 9>&- ;; esac; done
