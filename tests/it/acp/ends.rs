@@ -89,6 +89,8 @@ fn closed_input_ends_everything_also_what_asks_and_what_runs() {
     // The question went with its client: the session goes on without it.
     let shown = place.ok(&["sessions", "show", &asking]);
     assert!(shown.contains("touch never.txt"), "{shown}");
+    assert!(!place.work.join("never.txt").exists(), "X12: nobody said yes");
+    eprintln!("AUDIT {}", place.ok(&["audit", "--json"]));
 }
 
 #[test]
