@@ -99,8 +99,10 @@ fn ends_at(points: usize) {
         }
         assert_saved(&model, &place, &what);
         longest = longest.max(took);
+        if (n + 1) % 50 == 0 {
+            eprintln!("{} ends, the longest after {longest:?}", n + 1);
+        }
     }
-    println!("{points} ends, the longest after {longest:?}");
 }
 
 #[test]
