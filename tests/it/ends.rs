@@ -17,9 +17,6 @@ use crate::common::{Place, Seed, at_work, let_pass, poll, signal, wait};
 use crate::screen::{idle, say};
 use crate::story::Model;
 
-/// Moments at which an end comes.
-const POINTS: usize = 30;
-
 /// How long an end may take. The promise is 2 s on an idle machine.
 const END: Duration = Duration::from_secs(30);
 
@@ -57,15 +54,15 @@ fn assert_saved(model: &Model, place: &Place, what: &str) {
     }
 }
 
-#[test]
-fn s15_u5_thirty_ends_at_thirty_moments() {
+fn ends_at(points: usize) {
     const ENDS: [(&str, Option<Signal>, u32); 4] = [
         ("TERM", Some(Signal::TERM), 143),
         ("HUP", Some(Signal::HUP), 129),
         ("INT", Some(Signal::INT), 130),
         ("closed terminal", None, 129),
     ];
-    for (n, moment) in (0..POINTS).zip(Seed(SEED)) {
+    let mut longest = Duration::ZERO;
+    for (n, moment) in (0..points).zip(Seed(SEED)) {
         let (name, with, code) = ENDS[n % ENDS.len()];
         let (model, place) = long_turn();
         let mut term = place.term(&["--profile", "full", "wait for long"], 80, 24);
@@ -90,7 +87,8 @@ fn s15_u5_thirty_ends_at_thirty_moments() {
             None => term.hang_up(),
         }
         let ended = term.wait_exit();
-        assert!(begun.elapsed() < END, "{what}: took {:?}", begun.elapsed());
+        let took = begun.elapsed();
+        assert!(took < END, "{what}: took {took:?}");
         // An end that comes before the program listens is the system's.
         let began = String::from_utf8_lossy(&term.raw()).contains("\x1b[?1049h");
         assert!(ended == code || (!began && n % 3 == 0), "{what}: ended with {ended}");
@@ -100,7 +98,22 @@ fn s15_u5_thirty_ends_at_thirty_moments() {
             wait("the end of all children", || at_work(&place).is_empty());
         }
         assert_saved(&model, &place, &what);
+        longest = longest.max(took);
+        if (n + 1) % 50 == 0 {
+            eprintln!("{} ends, the longest after {longest:?}", n + 1);
+        }
     }
+}
+
+#[test]
+fn s15_u5_thirty_ends_at_thirty_moments() {
+    ends_at(30);
+}
+
+#[test]
+#[ignore = "the row's size: 200 of each, some minutes"]
+fn s15_whole_200_of_each_end() {
+    ends_at(800);
 }
 
 /// Whether a signal was sent to a process and not yet taken by it.

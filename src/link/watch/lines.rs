@@ -31,10 +31,11 @@ pub(crate) struct Change {
 
 /// Words the changes of one moment. Few become a line each, many one line for each who.
 pub(crate) fn word(root: &Path, time: Time, changes: Vec<Change>) -> Vec<FileChange> {
-    let changes = renames(changes);
+    let (changes, kinds) = renames(changes);
     if changes.len() <= SINGLE {
         return changes
             .into_iter()
+            .zip(kinds)
             .map(|(c, kind)| FileChange {
                 time,
                 kind,
@@ -49,7 +50,7 @@ pub(crate) fn word(root: &Path, time: Time, changes: Vec<Change>) -> Vec<FileCha
     /// Who, the common folder, how many, and what ran.
     type Group = (Who, PathBuf, u64, Option<Arc<str>>);
     let mut groups: BTreeMap<String, Group> = BTreeMap::new();
-    for (c, _) in &changes {
+    for c in &changes {
         let folder = c.diff.path.parent().unwrap_or(root);
         groups
             .entry(format!("{:?} {:?}", c.who, c.during))
@@ -73,21 +74,21 @@ pub(crate) fn word(root: &Path, time: Time, changes: Vec<Change>) -> Vec<FileCha
 }
 
 /// Pairs a file that went with one that came and is the same: renamed.
-fn renames(changes: Vec<Change>) -> Vec<(Change, ChangeKind)> {
+fn renames(mut changes: Vec<Change>) -> (Vec<Change>, Vec<ChangeKind>) {
     let same = |m: Meta| (m.inode, m.size, m.modified);
-    let mut gone: HashMap<(u64, u64, i128), usize> = HashMap::new();
+    let mut gone: HashMap<(u64, u64, i64), usize> = HashMap::new();
     for (n, c) in changes.iter().enumerate() {
         if let (Some(before), None) = (c.diff.before, c.diff.now) {
             gone.insert(same(before), n);
         }
     }
-    let mut moved = Vec::new();
-    let kinds: Vec<ChangeKind> = changes
+    let mut moved = vec![false; changes.len()];
+    let mut kinds: Vec<ChangeKind> = changes
         .iter()
         .map(|c| match (c.diff.before, c.diff.now) {
             (None, Some(now)) => match gone.remove(&same(now)) {
                 Some(from) => {
-                    moved.push(from);
+                    moved[from] = true;
                     ChangeKind::Renamed
                 }
                 None => ChangeKind::Added,
@@ -96,8 +97,12 @@ fn renames(changes: Vec<Change>) -> Vec<(Change, ChangeKind)> {
             _ => ChangeKind::Modified,
         })
         .collect();
-    let all = changes.into_iter().zip(kinds).enumerate();
-    all.filter(|(n, _)| !moved.contains(n)).map(|(_, change)| change).collect()
+    // In place: of a storm a second list would take as much memory once more.
+    let stays = || moved.iter().map(|m| !m);
+    let (mut of_changes, mut of_kinds) = (stays(), stays());
+    changes.retain(|_| of_changes.next().unwrap_or(true));
+    kinds.retain(|_| of_kinds.next().unwrap_or(true));
+    (changes, kinds)
 }
 
 /// A path as the feed shows it: relative, bytes that are not UTF-8 as `\xNN`, a backslash doubled.
@@ -282,6 +287,15 @@ mod tests {
             (told.len(), told[0].kind, told[0].path.as_str(), told[0].count),
             (1, ChangeKind::Storm, "x", 2000)
         );
+    }
+
+    #[test]
+    fn a_moved_folder_of_100_000_files_counts_each_once() {
+        let files = 0..100_000;
+        let went = files.clone().map(|n| change(&format!("/w/old/{n}"), meta(n), None));
+        let came = files.map(|n| change(&format!("/w/new/{n}"), None, meta(n)));
+        let told = word(Path::new("/w"), Time(1), went.chain(came).collect());
+        assert_eq!((told.len(), told[0].path.as_str(), told[0].count), (1, "new", 100_000));
     }
 
     #[test]

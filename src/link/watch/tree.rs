@@ -17,8 +17,8 @@ const MAX_DEPTH: usize = 128;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Meta {
     pub size: u64,
-    /// Nanoseconds since 1970.
-    pub modified: i128,
+    /// Nanoseconds since 1970; a time beyond 2262 is as good as that. Of a hundred thousand files each byte counts.
+    pub modified: i64,
     pub inode: u64,
 }
 
@@ -31,7 +31,7 @@ impl Meta {
     fn from(m: &std::fs::Metadata) -> Self {
         Self {
             size: m.size(),
-            modified: i128::from(m.mtime()) * 1_000_000_000 + i128::from(m.mtime_nsec()),
+            modified: m.mtime().saturating_mul(1_000_000_000).saturating_add(m.mtime_nsec()),
             inode: m.ino(),
         }
     }

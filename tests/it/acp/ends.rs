@@ -71,7 +71,7 @@ fn a_turn_is_cancelled_while_it_asks_and_while_it_runs() {
 }
 
 #[test]
-fn closed_input_ends_everything_also_what_asks_and_what_runs() {
+fn x12_closed_input_ends_everything_also_what_asks_and_what_runs() {
     let server = ScriptServer::with(|request, _| {
         let asks = request.json().to_string().contains("ask me");
         if asks { shell("c1", "touch never.txt") } else { shell("c2", "touch begun; sleep 600") }
@@ -89,6 +89,10 @@ fn closed_input_ends_everything_also_what_asks_and_what_runs() {
     // The question went with its client: the session goes on without it.
     let shown = place.ok(&["sessions", "show", &asking]);
     assert!(shown.contains("touch never.txt"), "{shown}");
+    assert!(!place.work.join("never.txt").exists(), "X12: nobody said yes");
+    let rows = place.lines(&["audit", "--json"]);
+    let row = rows.iter().find(|r| r["what"].to_string().contains("never.txt")).unwrap();
+    assert_eq!((&row["decision"], &row["outcome"]), (&json!("none"), &json!("interrupted")), "X12: {row}");
 }
 
 #[test]
