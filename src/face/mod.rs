@@ -192,10 +192,13 @@ fn without_screen(hint: &str) -> String {
     const GO_ON: &str = "`tiller exec --continue PROMPT` goes on with this session, or `tiller -c` opens it.";
     match hint.starts_with("continue to ") || hint.starts_with("then continue") {
         true => GO_ON.to_owned(),
-        false => hint.replace("with /model", "with -m PROVIDER/MODEL").replace(
-            "compact with /compact, then continue",
-            "`tiller -c` opens this session, and `/compact` there makes it shorter",
-        ),
+        false => hint
+            .replace("with /model", "with -m PROVIDER/MODEL")
+            .replace("with /budget, then continue", "with --max-cost, or [budget] in config.toml")
+            .replace(
+                "compact with /compact, then continue",
+                "`tiller -c` opens this session; `/compact` shortens it",
+            ),
     }
 }
 
