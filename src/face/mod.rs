@@ -211,3 +211,23 @@ fn say(text: &str) -> Result<Exit, Notice> {
         Err(e) => Err(Notice::new(NoticeKind::User, format!("Standard output could not be written: {e}."))),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::without_screen;
+
+    /// Each hint that the engine can end a turn with and that names a command of the workbench.
+    #[test]
+    fn no_hint_sends_who_has_no_screen_to_its_commands() {
+        for (hint, word) in [
+            ("set or mend the key, or choose another model with /model", "with -m PROVIDER/MODEL"),
+            ("then continue: the turn goes on where it stands", "tiller exec --continue"),
+            ("continue to ask again, or say more", "tiller exec --continue"),
+            ("raise it with /budget, then continue", "--max-cost"),
+            ("compact with /compact, then continue", "`tiller -c` opens"),
+        ] {
+            assert!(without_screen(hint).contains(word), "{hint}");
+        }
+        assert_eq!(without_screen("say it in other words"), "say it in other words");
+    }
+}

@@ -71,3 +71,15 @@ impl std::fmt::Display for Cost {
 pub(crate) fn zero<T: Default + PartialEq>(n: &T) -> bool {
     *n == T::default()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_amounts_are_not_said_to_be_nothing() {
+        let said = |usd| Cost::from_usd(usd).to_string();
+        assert_eq!([said(0.0), said(0.0004), said(0.005)], ["$0.00", "<$0.001", "$0.005"]);
+        assert_eq!([said(0.00828), said(0.2), said(12.345)], ["$0.008", "$0.20", "$12.35"]);
+    }
+}
