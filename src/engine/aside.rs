@@ -43,7 +43,7 @@ impl Core {
         } else if self.budget.over(self.spent_by_all()).is_some() {
             Some(Notice::new(NoticeKind::Budget, "the budget is used up").hint("raise it with /budget"))
         } else if let Some(limit) = self.tier_over(self.tier()) {
-            let why = format!("today's budget of the tier {} is used up: ${:.2}", self.tier(), limit.usd());
+            let why = format!("today's budget of the tier {} is used up: {limit}", self.tier());
             Some(Notice::new(NoticeKind::Budget, why).hint("choose another model with /model"))
         } else if let Some(unpriced) =
             self.unpriced(&model, self.tier()).filter(|u| !self.s.unpriced_allowed.contains(&u.model))

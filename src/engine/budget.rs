@@ -50,8 +50,7 @@ impl Over {
     /// For people.
     pub fn notice(self) -> Notice {
         let Self { which, spent, limit } = self;
-        let message =
-            format!("the budget of {} is used up: ${:.2} of ${:.2}", which.words(), spent.usd(), limit.usd());
+        let message = format!("the budget of {} is used up: {spent} of {limit}", which.words());
         Notice::new(NoticeKind::Budget, message).hint("raise it with /budget, then continue")
     }
 }
@@ -112,12 +111,7 @@ impl Limits {
         for (which, spent, limit, warned) in rows {
             if let Some(limit) = limit.filter(|l| spent >= *l && !*warned) {
                 *warned = true;
-                let message = format!(
-                    "{} has cost ${:.2}: over the mark of ${:.2}",
-                    which.words(),
-                    spent.usd(),
-                    limit.usd()
-                );
+                let message = format!("{} has cost {spent}: over the mark of {limit}", which.words());
                 return Some(Notice::new(NoticeKind::Budget, message));
             }
         }

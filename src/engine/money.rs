@@ -41,7 +41,7 @@ impl Unpriced {
     /// For people.
     pub(crate) fn why(&self) -> String {
         let Self { of, limit, .. } = self;
-        format!("its price is not known, so the budget of {of} (${:.2}) cannot be kept with it", limit.usd())
+        format!("its price is not known, so the budget of {of} ({limit}) cannot be kept with it")
     }
 
     /// For where nobody can be asked, or the answer was no.
@@ -198,7 +198,7 @@ impl Core {
         if left.0 < told.0 / 5 * 4 {
             // The first time is only noted: the prefix said it.
             if self.told_left.is_some() {
-                self.news.set("budget", format!("budget left: ${:.2}", left.usd()));
+                self.news.set("budget", format!("budget left: {left}"));
             }
             self.told_left = Some(left);
         }

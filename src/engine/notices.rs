@@ -22,14 +22,14 @@ pub(crate) fn provider(e: &ProviderError) -> Notice {
 
 /// The provider says that the request is too long, and compaction did not help.
 pub(crate) fn too_long(why: &str) -> Notice {
-    Notice::new(NoticeKind::Network, format!("the request is too long for the model: {why}"))
-        .hint("choose a model with a larger window, or start a new session")
+    Notice::new(NoticeKind::Network, why).hint("choose a model with a larger window, or start a new session")
 }
 
 /// The provider says that the request is too long, and it could not be made shorter.
 pub(crate) fn cannot_shorten(why: &str, because: &Notice) -> Notice {
+    let because = because.message.trim_end_matches('.');
     let mut notice = too_long(why);
-    notice.message = format!("{} It could not be made shorter: {}.", notice.message, because.message);
+    notice.message = format!("{} It could not be made shorter: {because}.", notice.message);
     notice
 }
 

@@ -192,10 +192,13 @@ fn without_screen(hint: &str) -> String {
     const GO_ON: &str = "`tiller exec --continue PROMPT` goes on with this session, or `tiller -c` opens it.";
     match tiller_protocol::notice::says_continue(hint) {
         true => GO_ON.to_owned(),
-        false => hint.replace("with /model", "with -m PROVIDER/MODEL").replace(
-            "compact with /compact, then continue",
-            "`tiller -c` opens this session, and `/compact` there makes it shorter",
-        ),
+        false => hint
+            .replace("with /model", "with -m PROVIDER/MODEL")
+            .replace("with /budget, then continue", "with --max-cost, or [budget] in config.toml")
+            .replace(
+                "compact with /compact, then continue",
+                "`tiller -c` opens this session; `/compact` shortens it",
+            ),
     }
 }
 
@@ -206,5 +209,25 @@ fn say(text: &str) -> Result<Exit, Notice> {
         Ok(()) => Ok(Exit::Done),
         Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => Ok(Exit::Done),
         Err(e) => Err(Notice::new(NoticeKind::User, format!("Standard output could not be written: {e}."))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::without_screen;
+
+    /// Each hint that the engine can end a turn with and that names a command of the workbench.
+    #[test]
+    fn no_hint_sends_who_has_no_screen_to_its_commands() {
+        for (hint, word) in [
+            ("set or mend the key, or choose another model with /model", "with -m PROVIDER/MODEL"),
+            ("then continue: the turn goes on where it stands", "tiller exec --continue"),
+            ("continue to ask again, or say more", "tiller exec --continue"),
+            ("raise it with /budget, then continue", "--max-cost"),
+            ("compact with /compact, then continue", "`tiller -c` opens"),
+        ] {
+            assert!(without_screen(hint).contains(word), "{hint}");
+        }
+        assert_eq!(without_screen("say it in other words"), "say it in other words");
     }
 }

@@ -40,7 +40,7 @@ pub(super) fn run(setup: &Setup, what: Sessions, json: bool) -> Result<Exit, Not
                 ));
             }
             for s in rows {
-                let cost = s.cost.map_or("-".into(), |c| format!("${:.2}", c.usd()));
+                let cost = s.cost.map_or("-".into(), |c| c.to_string());
                 let mut marks = String::new();
                 if s.archived {
                     marks.push_str("  archived");

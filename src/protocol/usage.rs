@@ -55,7 +55,31 @@ impl Cost {
     }
 }
 
+/// `$0.83`; small amounts to a tenth of a cent, for `$0.00` would say that it was free.
+impl std::fmt::Display for Cost {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.0 {
+            0 => f.write_str("$0.00"),
+            1..500 => f.write_str("<$0.001"),
+            500..99_500 => write!(f, "${:.3}", self.usd()),
+            _ => write!(f, "${:.2}", self.usd()),
+        }
+    }
+}
+
 /// What is zero, or empty, is left out of JSON.
 pub(crate) fn zero<T: Default + PartialEq>(n: &T) -> bool {
     *n == T::default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_amounts_are_not_said_to_be_nothing() {
+        let said = |usd| Cost::from_usd(usd).to_string();
+        assert_eq!([said(0.0), said(0.0004), said(0.005)], ["$0.00", "<$0.001", "$0.005"]);
+        assert_eq!([said(0.00828), said(0.2), said(12.345)], ["$0.008", "$0.20", "$12.35"]);
+    }
 }

@@ -79,10 +79,8 @@ pub(crate) fn refusal(
     let text = |head: &str, todo: &str| sentence(provider, head, status, &said.text, todo);
     if status == 413 || (matches!(status, 400 | 422 | 429 | 500) && has(&all, TOO_LONG) && !per_minute(&all))
     {
-        return ProviderError::TooLong(text(
-            "says the request is too long",
-            "Compact the conversation, or take a model with a larger window.",
-        ));
+        // What to do is said where it is known whether the conversation can be shortened.
+        return ProviderError::TooLong(text("says the request is too long", ""));
     }
     let spent = status == 402 || has(&all, SPENT) && !per_minute(&all) && !(status == 429 && said.passes);
     if matches!(status, 400 | 402 | 403 | 429) && spent {

@@ -296,7 +296,7 @@ fn runtime(facts: &Facts) -> String {
         let _ = write!(s, "\nRunning: {}", facts.processes.join("; "));
     }
     if let Some(left) = facts.budget_left {
-        let _ = write!(s, "\nBudget left: ${:.2}", left.usd());
+        let _ = write!(s, "\nBudget left: {left}");
     }
     s
 }

@@ -113,7 +113,7 @@ pub(crate) struct Purse {
 }
 
 fn dollars(cost: u64) -> String {
-    format!("${:.2}", Cost(cost).usd())
+    Cost(cost).to_string()
 }
 
 impl Purse {

@@ -227,7 +227,7 @@ impl Core {
         p.view.last = last_line(&said);
         let over = p.view.goal.usd.and_then(|usd| match p.view.spent {
             Some(spent) if spent.usd() < usd => None,
-            Some(spent) => Some(format!("${:.2} of ${usd:.2} is spent", spent.usd())),
+            Some(spent) => Some(format!("{spent} of {} is spent", Cost::from_usd(usd))),
             None => Some("what it costs is not known, so its budget cannot hold".to_owned()),
         });
         let (done, turns) = (p.view.done, p.view.goal.turns);

@@ -46,7 +46,7 @@ impl Core {
                 let stop = Prepared::Stop { status: TurnStatus::Limit, notice: over.notice() };
                 return self.inputs.push_back(Input::Prepared(stop));
             }
-            let dollars = |c: Cost| format!("${:.2}", c.usd());
+            let dollars = |c: Cost| c.to_string();
             let body = AskBody::Budget {
                 what: over.which.words().into(),
                 spent: dollars(over.spent),
@@ -60,7 +60,7 @@ impl Core {
         if let Some(limit) = self.tier_over(tier) {
             let notice = Notice::new(
                 NoticeKind::Budget,
-                format!("today's budget of the tier {tier} is used up: ${:.2}", limit.usd()),
+                format!("today's budget of the tier {tier} is used up: {limit}"),
             )
             .hint("choose another model with /model, then continue");
             let stop = Prepared::Stop { status: TurnStatus::Limit, notice };

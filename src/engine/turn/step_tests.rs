@@ -281,11 +281,7 @@ fn p9_an_overflow_that_cannot_be_compacted_stops_with_the_reason() {
     let out = t.step(Input::Compacted(Err(Notice::new(NoticeKind::Network, "no summary"))));
     assert_eq!(words(&out), ["finish Failed"]);
     let [Effect::Finish { notice: Some(notice), .. }] = &out[..] else { panic!("{out:?}") };
-    assert!(
-        notice.message.contains("too long for the model: x"),
-        "what the provider said: {}",
-        notice.message
-    );
+    assert!(notice.message.starts_with("x"), "what the provider said: {}", notice.message);
     assert!(notice.message.contains("no summary") && !notice.hints.is_empty(), "{notice:?}");
 }
 

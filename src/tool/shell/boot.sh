@@ -1,6 +1,7 @@
 # What the persistent shell does before its loop (`loop.sh`, which is one line, so that the shell counts the lines
 # of a command from 1 in its errors). Works in bash 3.2 and later, dash and other POSIX shells.
-#   fd 0 at start: control pipe, one line each: `I` + code of ours, `U` + a command of the agent.
+#   fd 0 at start: control pipe, one line each: `I` + code of ours, `U` + a command of the agent,
+#   `M` + the file that holds one of several lines.
 #   fd 2 at start: report pipe: `r|x STATUS\nFOLDER\0EXPORTS\0` (r: ready for the next, x: the shell ends).
 # $1: file with exports to take over, or nothing. $2: marker for the environment.
 # The report is written in the condition, so that a `continue` in a command cannot skip it. While a
@@ -10,6 +11,14 @@ if [ -n "$1" ]; then . "$1"; fi
 export TILLER_CHILD="$2"
 set --
 __tiller_rc() { return "$__tiller_st"; }
+# Without another process, which may not be there to be found.
+__tiller_load() {
+  __tiller_cmd=
+  while IFS= command read -r __tiller_in || [ -n "$__tiller_in" ]; do
+    __tiller_cmd="$__tiller_cmd$__tiller_in
+"
+  done <"$1"
+}
 __tiller_say() {
   command printf '%s %s\n%s\0' "$1" "$__tiller_st" "$PWD" >&9
   command export -p >&9

@@ -188,7 +188,7 @@ impl Source for Sessions {
                     (false, true) => "put away  ",
                     (false, false) => "",
                 };
-                let cost = s.cost.map_or(String::new(), |c| format!("${:.2}  ", c.usd()));
+                let cost = s.cost.map_or(String::new(), |c| format!("{c}  "));
                 Item {
                     more: format!("{} {}", s.project, s.preview),
                     ..Item::new(s.id.to_string(), format!("{mark}{title}{place}"))

@@ -52,7 +52,7 @@ pub(crate) fn described(v: &GoalView) -> String {
         GoalState::Stopped => "stopped",
         GoalState::Reached => "reached",
     };
-    let spent = v.spent.map_or("cost unknown".to_owned(), |c| format!("${:.2}", c.usd()));
+    let spent = v.spent.map_or("cost unknown".to_owned(), |c| c.to_string());
     let of = v.goal.usd.map(|usd| format!(" of ${usd:.2}")).unwrap_or_default();
     let check = match &v.goal.check {
         GoalCheck::Command { line } => format!("checked by: {line}"),

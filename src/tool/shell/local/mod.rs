@@ -30,6 +30,8 @@ const START: Duration = Duration::from_secs(20);
 /// Single lines up to here go through the control pipe (which the shell reads byte by byte), longer ones
 /// through a file.
 const INLINE: usize = 1024;
+/// The longest command that the shell reads line by line into a variable.
+const LOADED: usize = 64 * 1024;
 
 /// Shells of this machine.
 #[derive(Debug)]
@@ -180,14 +182,16 @@ impl LocalShell {
         OpenOptions::new().open_receiver(self.fifo_path()).map_err(system("the output pipe"))
     }
 
-    /// The command as one line for the control pipe.
-    fn prepare(&self, command: &str) -> Result<String, ShellError> {
+    /// The command as one line for the control pipe, and the kind of that line.
+    fn prepare(&self, command: &str) -> Result<(u8, String), ShellError> {
         if command.len() <= INLINE && !command.contains('\n') {
-            return Ok(command.to_owned());
+            return Ok((b'U', command.to_owned()));
         }
         let path = self.dir.path().join("command");
         write_private(&path, command.as_bytes()).map_err(ShellError::system("a long command"))?;
-        Ok(format!(". {}", quote(&path.display().to_string())))
+        let path = path.display().to_string();
+        // The errors of a file that is sourced begin with our path; a very long one is not put together, though.
+        if command.len() <= LOADED { Ok((b'M', path)) } else { Ok((b'U', format!(". {}", quote(&path)))) }
     }
 
     fn family(&self, since: u64, except: &[i32]) -> procs::Family {

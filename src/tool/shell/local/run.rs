@@ -43,7 +43,7 @@ impl LocalShell {
         let since = procs::ticks().saturating_sub(1).max(1);
         let before = procs::children(self.leader.pid);
         let pipe = self.output().await?;
-        let text = self.prepare(line.command)?;
+        let (kind, text) = self.prepare(line.command)?;
         let mut buffer = std::mem::take(&mut self.buffer);
         buffer.resize(CHUNK, 0);
         let mut open = true;
@@ -58,7 +58,7 @@ impl LocalShell {
         let mut told = HashSet::new();
         let guard = Guard::start(self.family(since, &before), cx.limits.bounds, None);
         bounds::apply(self.leader.pid, cx.limits.bounds);
-        let broken = self.send(b'U', &text).is_err();
+        let broken = self.send(kind, &text).is_err();
         loop {
             if broken {
                 break;
