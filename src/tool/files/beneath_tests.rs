@@ -362,8 +362,10 @@ fn w11_both_ways_of_opening_agree() {
     }
 }
 
-/// Longest time for a refusal: a hang is longer on any machine.
-const AT_ONCE: Duration = Duration::from_secs(20);
+/// Longest time for a refusal, in the best of so many tries: a busy machine is slow now and then, and what waits
+/// for a device is slow each time.
+const AT_ONCE: Duration = Duration::from_millis(100);
+const TRIES: usize = 20;
 
 #[tokio::test]
 async fn w12_what_is_no_file_is_refused_at_once() {
@@ -388,12 +390,19 @@ async fn w12_what_is_no_file_is_refused_at_once() {
             if matches!(tool.name(), "list_dir" | "search") && path == "in" {
                 continue;
             }
-            let start = Instant::now();
-            let said = b.say(tool, args).await;
-            // A glob over one thing lists no file there.
-            let refused = said.starts_with("error") || said == "no file has such a name";
-            assert!(refused, "{} {path}: {said}", tool.name());
-            assert!(start.elapsed() < AT_ONCE, "{} {path}: {:?}", tool.name(), start.elapsed());
+            let mut at_once = false;
+            for _ in 0..TRIES {
+                let start = Instant::now();
+                let said = b.say(tool, args.clone()).await;
+                at_once = start.elapsed() < AT_ONCE;
+                // A glob over one thing lists no file there.
+                let refused = said.starts_with("error") || said == "no file has such a name";
+                assert!(refused, "{} {path}: {said}", tool.name());
+                if at_once {
+                    break;
+                }
+            }
+            assert!(at_once, "{} {path}: never within {AT_ONCE:?}", tool.name());
         }
     }
     // A search walks past them.
