@@ -118,6 +118,11 @@ fn spawned(conn: &Connection, session: SessionId, nodes: &mut Nodes) -> Result<V
             files: conn.prepare_cached(FILES)?.query_row(params![id], |r| r.get(0))?,
         });
     }
+    // As their names count. Ids of sessions that were made in the same millisecond are in no order.
+    found.sort_by(|a, b| {
+        let key = |s: &TreeSpawned| s.agent.as_ref().map(|a| (a.0.len(), a.0.clone()));
+        key(a).cmp(&key(b))
+    });
     Ok(found)
 }
 

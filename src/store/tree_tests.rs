@@ -131,6 +131,37 @@ fn sessions_of_subagents_hang_where_they_began() {
 }
 
 #[test]
+fn agents_stand_in_the_order_of_their_names_whatever_the_ids_of_their_sessions() {
+    let (_dir, store, s) = grown();
+    for (name, id) in [("main/a10", 3), ("main/a2", 4), ("main/a1", 5)] {
+        let session = crate::testing::session_id(id);
+        let child = NewSession {
+            id: session,
+            project: "/work/p".into(),
+            title: name.into(),
+            model: ModelRef("a/b".into()),
+            profile: tiller_protocol::Profile::Ask,
+            spawned_by: Some(entry_id(3)),
+        };
+        store.create_session(child).wait().unwrap();
+        let row = crate::AgentRow {
+            root: s,
+            id: AgentId(name.into()),
+            session,
+            brief: serde_json::json!({}),
+            state: tiller_protocol::AgentState::Done,
+            report: None,
+            announced: true,
+            created: NOW,
+        };
+        store.put_agent(row).wait().unwrap();
+    }
+    let tree = store.tree(s).unwrap();
+    let titles: Vec<&str> = tree.spawned.iter().map(|s| s.title.as_str()).collect();
+    assert_eq!(titles, ["main/a1", "main/a2", "main/a10"]);
+}
+
+#[test]
 fn files_are_counted_by_call_and_by_turn_and_failures_are_known() {
     let (_dir, store, s) = grown();
     let marks = store.tree_marks(s).unwrap();
