@@ -60,7 +60,7 @@ pub(crate) const SIGNS: &[&str] = &[
 ];
 
 /// The same in any case; here in lower case.
-pub(crate) const ANY_CASE: &[&str] = &[
+const ANY_CASE: &[&str] = &[
     "accountkey=",
     "sharedaccesskey=",
     "sharedaccesssignature=",
@@ -120,8 +120,7 @@ pub(crate) const SHORT: &[&str] = &[
 const LONG: usize = 24;
 
 /// What a value is given to; in lower case.
-pub(crate) const NAMES: &[&str] =
-    &["passwd", "password", "passphrase", "pwd", "secret", "token", "credential"];
+const NAMES: &[&str] = &["passwd", "password", "passphrase", "pwd", "secret", "token", "credential"];
 
 /// What stands before `key` in such a name.
 const KEYS: &[&str] = &["api", "access", "private", "signing", "encryption", "account", "auth", "client"];
@@ -211,11 +210,22 @@ pub(crate) fn may_be_assigned(text: &str) -> bool {
     bytes.len() > MOST || (0..bytes.len()).any(at)
 }
 
+/// Whether something is named whose value is secret, wherever that value is.
+pub(crate) fn names_a_secret(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    (0..bytes.len()).any(|at| {
+        let here = &bytes[at..];
+        let one_of = |names: &[&str]| names.iter().any(|n| begins_any_case(here, n));
+        ASSIGNED.begin(here) && (one_of(NAMES) || one_of(&["key"]))
+            || SHAPES_ANY_CASE.begin(here) && one_of(ANY_CASE)
+    })
+}
+
 fn begins(text: &[u8], signs: &[&str]) -> bool {
     signs.iter().any(|s| text.starts_with(s.as_bytes()))
 }
 
-pub(crate) fn begins_any_case(text: &[u8], sign: &str) -> bool {
+fn begins_any_case(text: &[u8], sign: &str) -> bool {
     text.get(..sign.len()).is_some_and(|t| t.eq_ignore_ascii_case(sign.as_bytes()))
 }
 

@@ -2,7 +2,7 @@
 //! word is shown as it grows; most words are, and the others wait for their end.
 
 use crate::redact::{Redactor, word_begins};
-use crate::redact_hint::{ANY_CASE, NAMES, SHORT, SIGNS, begins_any_case};
+use crate::redact_hint::{SHORT, SIGNS, names_a_secret};
 
 /// Longer words are not looked at: they wait.
 const LONGEST: usize = 64;
@@ -76,12 +76,7 @@ fn begins_shape(here: &str) -> bool {
 /// Whether the last two lines name something whose value is secret.
 fn named(text: &str) -> bool {
     let above = text.rfind('\n').map_or(0, |end| text[..end].rfind('\n').map_or(0, |i| i + 1));
-    let lines = &text.as_bytes()[above..];
-    let is = |at: usize| {
-        let here = &lines[at..];
-        [NAMES, ANY_CASE, &["key"]].iter().copied().flatten().any(|name| begins_any_case(here, name))
-    };
-    (0..lines.len()).any(is)
+    names_a_secret(&text[above..])
 }
 
 #[cfg(test)]

@@ -76,7 +76,8 @@ pub fn read<T: DeserializeOwned + JsonSchema>(args: &Value) -> Result<T, ToolErr
     if let Value::Object(map) = &mut args {
         map.retain(|_, v| !v.is_null());
     }
-    serde_json::from_value(args.clone()).or_else(|mut e| {
+    // By reference: it is read a second time only if this fails.
+    T::deserialize(&args).or_else(|mut e| {
         let schema = of::<T>();
         // Only when it could not be read as it is: what is right stays untouched.
         if unquote(&mut args, &schema) {

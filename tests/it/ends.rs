@@ -54,6 +54,27 @@ fn assert_saved(model: &Model, place: &Place, what: &str) {
     }
 }
 
+/// Waits for what `first` waits for, until words stream, or until a command runs, in turns, and some milliseconds
+/// more, by chance: how many.
+fn come_to(n: usize, moment: u64, term: &mut Term, first: impl Fn(&mut Term)) -> u64 {
+    let most = match n % 3 {
+        0 => {
+            first(term);
+            120
+        }
+        1 => {
+            term.wait_text("Many words");
+            300
+        }
+        _ => {
+            term.wait_text("~ shell");
+            60
+        }
+    };
+    let_pass(Duration::from_millis(moment % most));
+    moment % most
+}
+
 fn ends_at(points: usize) {
     const ENDS: [(&str, Option<Signal>, u32); 4] = [
         ("TERM", Some(Signal::TERM), 143),
@@ -66,20 +87,8 @@ fn ends_at(points: usize) {
         let (name, with, code) = ENDS[n % ENDS.len()];
         let (model, place) = long_turn();
         let mut term = place.term(&["--profile", "full", "wait for long"], 80, 24);
-        // Before anything is seen, while words stream, while a command runs.
-        let after = match n % 3 {
-            0 => 120,
-            1 => {
-                term.wait_text("Many words");
-                300
-            }
-            _ => {
-                term.wait_text("~ shell");
-                60
-            }
-        };
-        let delay = moment % after;
-        let_pass(Duration::from_millis(delay));
+        // The first: before anything is seen.
+        let delay = come_to(n, moment, &mut term, |_| ());
         let what = format!("{name}, point {n}, {delay} ms");
         let begun = Instant::now();
         match with {
@@ -136,23 +145,10 @@ fn broken_at(points: usize) {
         let (name, with, code) = SIGNALS[n % SIGNALS.len()];
         let (model, place) = long_turn();
         let mut term = place.term(&["--profile", "full", "wait for long"], 100, 24);
-        // When the screen is taken, while words stream, while a command runs.
-        let after = match n % 3 {
-            0 => {
-                wait("the screen", || String::from_utf8_lossy(&term.raw()).contains("\x1b[?1049h"));
-                120
-            }
-            1 => {
-                term.wait_text("Many words");
-                300
-            }
-            _ => {
-                term.wait_text("~ shell");
-                60
-            }
-        };
-        let delay = moment % after;
-        let_pass(Duration::from_millis(delay));
+        // The first: when the screen is taken.
+        let delay = come_to(n, moment, &mut term, |term| {
+            wait("the screen", || String::from_utf8_lossy(&term.raw()).contains("\x1b[?1049h"));
+        });
         let what = format!("{name}, point {n}, {delay} ms");
         let host = term.host().unwrap();
         assert_ne!(Some(host), term.pid(), "{what}: two processes");
