@@ -56,7 +56,7 @@ pub(crate) fn read(prompt: &str) -> Intent {
     if matches!(first, "stop" | "cancel" | "enough") {
         return Intent::Stop;
     }
-    if first == "help" || low == "?" || has(&["hello", "hi", "hey"]) && words.len() < 4 {
+    if first == "help" || low == "?" || matches!(first, "hello" | "hi" | "hey") && words.len() < 4 {
         return Intent::Help;
     }
     if let Some(found) = replace(prompt) {
@@ -226,6 +226,7 @@ mod tests {
             ("checkpoint before it", Intent::Checkpoint(s("before it"))),
             ("restore `good`", Intent::Restore(s("good"))),
             ("run ls -l", Intent::Run(s("ls -l"))),
+            ("run echo hi", Intent::Run(s("echo hi"))),
             ("run `sh test.sh`", Intent::Run(s("sh test.sh"))),
             ("run sleep 60 in the background", Intent::Start(s("sleep 60"))),
             ("fetch https://example.test/a.", Intent::Fetch(s("https://example.test/a"))),
