@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tiller_protocol::CommandId;
 
-use crate::core::Core;
+use crate::core::{Core, RunningCall};
 use crate::msg::Msg;
 use crate::turn::Input;
 use crate::world::lock;
@@ -27,13 +27,12 @@ impl Core {
         self.keep_job();
         self.lines.values().for_each(|l| l.cancel.cancel());
         let Some(live) = &self.live else { return self.quit_now() };
-        let waits = live.calls.keys().any(|id| self.asks.waits(&self.me.id, id));
-        if waits {
+        if live.calls.iter().any(|call| self.asks_on(call)) {
             // The question stays open: at the next start its call asks again. Calls beside it are stopped.
             let others: Vec<_> = live
                 .calls
                 .iter()
-                .filter(|(id, _)| !self.asks.waits(&self.me.id, id))
+                .filter(|call| !self.asks_on(*call))
                 .map(|(_, c)| c.cancel.clone())
                 .collect();
             if others.is_empty() {
@@ -46,6 +45,12 @@ impl Core {
         if !self.stop {
             self.quit_later();
         }
+    }
+
+    /// Whether a call waits for an answer that may still be given. One that was stopped a moment ago ends with its
+    /// turn, though its question is not gone yet.
+    fn asks_on(&self, (id, call): (&String, &RunningCall)) -> bool {
+        !call.cancel.is_cancelled() && self.asks.waits(&self.me.id, id)
     }
 
     fn quit_later(&mut self) {
@@ -62,8 +67,7 @@ impl Core {
         if self.quit_presses > 1 || self.live.is_none() {
             return self.quit_now();
         }
-        let waits = self.live.iter().flat_map(|l| l.calls.keys()).any(|id| self.asks.waits(&self.me.id, id));
-        if waits {
+        if self.live.iter().flat_map(|l| &l.calls).any(|call| self.asks_on(call)) {
             return self.quit_now();
         }
         self.feed(Input::Interrupt { hard: true });
