@@ -5,8 +5,8 @@
 //! (`cargo xtask order` writes it) come first, side by side. What is not in the list, or was renamed since, lies
 //! behind them and works as well.
 //!
-//! And it is linked for one address: otherwise the loader reads two megabytes of relocations and writes one and a
-//! half of tables before `main`, in every process. Heap, stacks and libraries lie at random addresses as before.
+//! The program stays position independent: it reads hostile bytes beside a C library, so its code has a random
+//! address in every process.
 
 use std::{env, error, fs, path};
 
@@ -30,7 +30,6 @@ fn main() -> Result<(), Box<dyn error::Error>> {
         &script,
         format!("SECTIONS {{\n  .text.first : {{\n{sections}  }}\n}}\nINSERT BEFORE .text;\n"),
     )?;
-    println!("cargo::rustc-link-arg-bins=-no-pie");
     println!("cargo::rustc-link-arg-bins=-Wl,-T,{}", script.display());
     Ok(())
 }

@@ -23,7 +23,7 @@
 //! | [`tool`] | what the model can do, one file each | protocol |
 //! | [`permit`] | what may be done: rules, shell grammar, trust, redaction | protocol |
 //! | [`snapshot`] | states of the workspace's files, kept outside of it; restore without loss | protocol |
-//! | [`link`] | the outside world: file watcher, git, agent programs of other vendors | protocol, tool |
+//! | [`link`] | the outside world: file watcher, git, agent programs of other vendors | protocol, permit, tool |
 //! | [`engine`] | bus, turn, context, sessions | all above |
 //! | [`tui`] | the screen | protocol, config |
 //! | `main`, [`wire`], [`face`], `door` | arguments, composition, the faces without a screen, leaving the screen at work | all |
@@ -71,6 +71,7 @@ pub use tiller_tool as tool;
 pub use tiller_tui as tui;
 
 pub mod cli;
+mod core_dumps;
 mod door;
 pub mod face;
 pub mod wire;

@@ -9,15 +9,15 @@ use super::{Common, Exec};
 /// `tiller agents`.
 #[derive(Debug, Subcommand)]
 pub enum Agents {
-    /// Every definition: where it is from, when to use it, its model and tools
+    /// List agent definitions with their source, purpose, model and tools
     List {
-        /// One JSON object a line on standard output
+        /// Print one JSON object per line
         #[arg(long)]
         json: bool,
     },
-    /// Run one turn without a screen, as this kind of agent: its prompt, tools, model and limits
+    /// Run one turn without a screen as this agent, with its prompt, tools, model and limits
     Run {
-        /// A kind of agent; `tiller agents list` shows them
+        /// Name of an agent definition; `tiller agents list` shows them
         name: String,
         #[command(flatten)]
         exec: Box<Exec>,
@@ -27,18 +27,22 @@ pub enum Agents {
 /// `tiller workflow`.
 #[derive(Debug, Subcommand)]
 pub enum Workflow {
-    /// Look at a file, and say all that is wrong with it; nothing starts
-    Check { file: PathBuf },
-    /// Run it to its end, in a new session
-    Run {
+    /// Check a workflow file and report every error; starts nothing
+    Check {
+        /// Workflow file (TOML or YAML)
         file: PathBuf,
-        /// One JSON event a line on standard output
+    },
+    /// Run a workflow to its end in a new session
+    Run {
+        /// Workflow file (TOML or YAML)
+        file: PathBuf,
+        /// Print one JSON event per line
         #[arg(long)]
         json: bool,
-        /// Allow what matches, for instance 'terminal(cargo test*)'
+        /// Allow calls that match, for example 'terminal(cargo test*)'
         #[arg(long, value_name = "RULE")]
         allow: Vec<String>,
-        /// Deny what matches
+        /// Deny calls that match
         #[arg(long, value_name = "RULE")]
         deny: Vec<String>,
         #[command(flatten)]

@@ -1,5 +1,7 @@
 //! `tiller checkpoint`.
 
+use std::path::PathBuf;
+
 use clap::Subcommand;
 
 /// `tiller checkpoint`.
@@ -7,9 +9,10 @@ use clap::Subcommand;
 pub struct Checkpoint {
     #[command(subcommand)]
     pub what: CheckpointWhat,
-    /// Of this session (an id or its beginning) instead of the last one of this folder
+    /// Session ID or its beginning; the last session of this folder by default
     #[arg(long, global = true, value_name = "ID")]
     pub session: Option<String>,
+    /// Print one JSON object per line
     #[arg(long, global = true)]
     pub json: bool,
 }
@@ -17,13 +20,13 @@ pub struct Checkpoint {
 /// What is brought back.
 #[derive(Clone, Copy, Debug, Default, clap::Args)]
 pub struct RestorePart {
-    /// The files (what happens without any of these three)
+    /// Restore the files (the default)
     #[arg(long, group = "part")]
     files: bool,
-    /// The conversation: it goes on from there on a branch of its own, the old one stays
+    /// Restore the conversation on a new branch; the current branch stays
     #[arg(long, group = "part", conflicts_with_all = ["path", "force"])]
     talk: bool,
-    /// Both
+    /// Restore files and conversation
     #[arg(long, group = "part")]
     both: bool,
 }
@@ -42,31 +45,34 @@ impl RestorePart {
 /// What is done with them.
 #[derive(Debug, Subcommand)]
 pub enum CheckpointWhat {
-    /// Moments that can be gone back to; named ones have a *
+    /// List checkpoints; named ones have a *
     List,
-    /// Name this moment
-    Create { name: String },
-    /// What restoring would change
+    /// Create a named checkpoint
+    Create {
+        /// Name of the checkpoint
+        name: String,
+    },
+    /// Show what a restore would change
     Diff {
-        /// A name, or an entry's id or its beginning
+        /// Checkpoint name, or entry ID or its beginning
         point: String,
     },
-    /// Bring files back, the conversation, or both. What is there now is kept first; what you changed yourself stays
+    /// Restore files, the conversation, or both. The current state is saved first; your own changes are kept
     Restore {
-        /// A name, or an entry's id or its beginning
+        /// Checkpoint name, or entry ID or its beginning
         point: String,
-        /// Only these files and folders
+        /// Restore only these files and folders
         #[arg(long, value_name = "PATH")]
-        path: Vec<String>,
-        /// Also what you or another program changed since
+        path: Vec<PathBuf>,
+        /// Also restore files that you or another program changed since
         #[arg(long)]
         force: bool,
         #[command(flatten)]
         part: RestorePart,
     },
-    /// Take the last restore back
+    /// Undo the last restore
     Undo {
-        /// Do it again instead
+        /// Redo instead
         #[arg(long)]
         redo: bool,
     },

@@ -7,7 +7,7 @@ mod sessions;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use tiller_protocol::Profile;
+use tiller_protocol::{Effort, Profile};
 
 use crate::face::{Export, Import};
 
@@ -39,7 +39,7 @@ pub struct Cli {
 /// How the workbench opens.
 #[derive(Debug, Default, Args)]
 pub struct Open {
-    /// What to say first
+    /// First message to send
     pub prompt: Option<String>,
     /// Continue the last session of this folder
     #[arg(short = 'c', long = "continue", conflicts_with = "session")]
@@ -47,19 +47,19 @@ pub struct Open {
     /// Continue this session
     #[arg(long, value_name = "ID")]
     pub session: Option<String>,
-    /// Begin anew, also where a workbench was left at work
+    /// Start a new workbench even if one is detached in this folder
     #[arg(long, conflicts_with_all = ["cont", "session"])]
     pub new: bool,
-    /// Linear text without redraws, for screen readers and simple terminals
+    /// Print linear text without redraws, for screen readers and simple terminals
     #[arg(long)]
     pub plain: bool,
-    /// Draw in the normal screen, below what is there
+    /// Draw in the normal screen instead of the alternate one
     #[arg(long)]
     pub inline: bool,
     /// Leave the mouse to the terminal
     #[arg(long)]
     pub no_mouse: bool,
-    /// Look only: the agent writes nothing and runs nothing
+    /// Open the session read-only: no messages, edits or commands
     #[arg(long)]
     pub read_only: bool,
     #[command(flatten)]
@@ -69,12 +69,15 @@ pub struct Open {
 /// What the workbench and `exec` share.
 #[derive(Debug, Default, Clone, Args)]
 pub struct Common {
-    /// Model, as provider/model
+    /// Model to use, as PROVIDER/MODEL
     #[arg(short = 'm', long, value_name = "MODEL")]
     pub model: Option<String>,
-    /// Permission profile
+    /// Permission profile for this session
     #[arg(long, value_enum, value_name = "PROFILE")]
     pub profile: Option<ProfileArg>,
+    /// How much the model thinks
+    #[arg(long, value_enum, value_name = "EFFORT")]
+    pub effort: Option<EffortArg>,
     /// Work in this folder
     #[arg(short = 'C', long = "dir", value_name = "DIR")]
     pub dir: Option<PathBuf>,
@@ -83,15 +86,15 @@ pub struct Common {
 /// [`Profile`] on the command line.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub enum ProfileArg {
-    /// Nothing is written, nothing runs
+    /// No edits, no commands
     ReadOnly,
-    /// Nothing is written or run until a plan is approved
+    /// No edits or commands until a plan is approved
     Plan,
-    /// Reads are free, the rest asks
+    /// Reads inside the folder run, everything else asks
     Ask,
-    /// Edits in the folder are free, commands ask
+    /// Edits inside the folder run, commands ask
     AutoEdit,
-    /// Everything runs but what is denied, protected or dangerous
+    /// Everything runs except denied, protected and dangerous actions
     Full,
 }
 
@@ -107,19 +110,46 @@ impl From<ProfileArg> for Profile {
     }
 }
 
+/// [`Effort`] on the command line.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum EffortArg {
+    /// No thinking, if the model allows it
+    Off,
+    Low,
+    Medium,
+    High,
+    /// The maximum of the model
+    Max,
+    /// The default of the provider
+    Default,
+}
+
+impl From<EffortArg> for Effort {
+    fn from(e: EffortArg) -> Self {
+        match e {
+            EffortArg::Off => Self::Off,
+            EffortArg::Low => Self::Low,
+            EffortArg::Medium => Self::Medium,
+            EffortArg::High => Self::High,
+            EffortArg::Max => Self::Max,
+            EffortArg::Default => Self::Default,
+        }
+    }
+}
+
 /// Everything but the workbench itself.
 #[derive(Debug, Subcommand)]
 pub enum Sub {
-    /// Try it on a sample project with the built-in demo model
+    /// Try Tiller on a sample project with the built-in demo model
     Demo(Demo),
-    /// Pick a session of this folder to go on with
+    /// Choose a session of this folder and continue it
     Resume {
         #[command(flatten)]
         common: Common,
     },
     /// Run one turn without a screen
     Exec(Box<Exec>),
-    /// Serve editors and other hosts of agents, over the Agent Client Protocol on standard input and output
+    /// Serve editors and other ACP clients on standard input and output
     Acp {
         #[command(flatten)]
         common: Common,
@@ -128,119 +158,127 @@ pub enum Sub {
     Sessions {
         #[command(subcommand)]
         what: Sessions,
-        /// One JSON object a line on standard output
+        /// Print one JSON object per line
         #[arg(long, global = true)]
         json: bool,
     },
-    /// Write a session as JSON lines, Markdown or a page (as `sessions export`)
+    /// Export a session as JSON lines, Markdown or HTML (as `sessions export`)
     Export(Export),
-    /// Read sessions: exported ones, and transcripts of other programs (as `sessions import`)
+    /// Import exported sessions and transcripts of other programs (as `sessions import`)
     Import(Import),
-    /// What the files were: list, name, compare, restore, undo
+    /// List, create, compare and restore checkpoints of files and conversation
     Checkpoint(Checkpoint),
-    /// Kinds of agents: built in, yours, and the project's
+    /// List agent definitions, or run one
     Agents {
         #[command(subcommand)]
         what: Agents,
     },
-    /// Steps of work for several agents, from a file
+    /// Check or run a workflow file
     Workflow {
         #[command(subcommand)]
         what: Workflow,
     },
-    /// What ran, who allowed it, and how it ended
+    /// Show which tool calls ran, who allowed them and how they ended
     Audit {
-        /// Show only rows that contain this
+        /// Show only rows that contain this text
         filter: Option<String>,
-        /// Rows at most
+        /// Maximum number of rows
         #[arg(long, default_value_t = 100)]
         limit: u32,
+        /// Print one JSON object per line
         #[arg(long)]
         json: bool,
     },
-    /// What it cost, by model, agent or day
+    /// Show tokens and cost by model, agent or day
     Costs {
+        /// How to group the rows
         #[arg(long, value_enum, default_value = "model")]
         by: By,
+        /// Print one JSON object per line
         #[arg(long)]
         json: bool,
     },
-    /// Show what a folder brings, and trust it or not
+    /// Show what a folder would run or allow, and trust it
     Trust {
+        /// Folder to show; the current one by default
         dir: Option<PathBuf>,
-        /// Folders that are trusted
+        /// List trusted folders
         #[arg(long, conflicts_with = "revoke")]
         list: bool,
         /// Stop trusting this folder
         #[arg(long, value_name = "DIR")]
         revoke: Option<PathBuf>,
-        /// Say yes without being asked
+        /// Trust without asking
         #[arg(long)]
         yes: bool,
     },
-    /// Check this machine and the setup
+    /// Check this machine and the configuration
     Doctor {
+        /// Print one JSON object per line
         #[arg(long)]
         json: bool,
     },
-    /// Every key, as it is bound now
+    /// List all key bindings in effect
     Keys {
+        /// Print one JSON object per line
         #[arg(long)]
         json: bool,
     },
-    /// Themes that can be chosen
+    /// List available themes
     #[command(alias = "theme")]
     Themes {
-        /// Turn a base16 scheme (YAML) into a theme on standard output
+        /// Convert a base16 scheme (YAML) and print it as a theme
         #[arg(long, value_name = "FILE")]
         import: Option<PathBuf>,
+        /// Print one JSON object per line
         #[arg(long)]
         json: bool,
     },
-    /// Show the settings in force
+    /// Show the settings in effect
     Config {
         /// Print the JSON schema of config.toml
         #[arg(long, conflicts_with = "origin")]
         schema: bool,
-        /// Say for each value where it comes from
+        /// Show where each value comes from
         #[arg(long)]
         origin: bool,
     },
     /// Print shell completions
     Completions {
+        /// Shell to complete for
         #[arg(value_enum)]
         shell: clap_complete::Shell,
     },
     /// Print the man page
     Man,
-    /// Workbenches that run: what is at work, and on which screen
+    /// List running workbenches
     Ps {
-        /// One JSON object a line on standard output
+        /// Print one JSON object per line
         #[arg(long)]
         json: bool,
     },
-    /// Go back to a workbench that was left at work
+    /// Attach to a detached workbench
     Attach {
-        /// The beginning of its session's id, where several run; `tiller ps` shows them
+        /// Session ID or its beginning, if several run; `tiller ps` lists them
         session: Option<String>,
-        /// Also when a screen is attached: that one is left
+        /// Take over from the terminal that is attached
         #[arg(long)]
         take: bool,
-        /// Only look on, where a screen is attached; q leaves
+        /// Watch without control while another terminal is attached; q quits
         #[arg(long, conflicts_with = "take")]
         watch: bool,
     },
-    /// Leave the screen of a workbench from another shell; what works goes on
+    /// Detach the terminal of a workbench; its work continues
     Detach {
-        /// The beginning of its session's id
+        /// Session ID or its beginning
         session: Option<String>,
     },
-    /// End a workbench that was left at work; everything is saved
+    /// Save and end a detached workbench
     Stop {
-        /// The beginning of its session's id
+        /// Session ID or its beginning
         #[arg(conflicts_with = "all")]
         session: Option<String>,
-        /// All that run
+        /// End all running workbenches
         #[arg(long)]
         all: bool,
     },
@@ -249,14 +287,16 @@ pub enum Sub {
 /// `tiller demo`.
 #[derive(Debug, Args)]
 pub struct Demo {
-    /// Lay the sample project out here instead of a scratch folder
+    /// Create the sample project here instead of in a temporary folder
     #[arg(long, value_name = "DIR")]
     pub at: Option<PathBuf>,
-    /// Without the guided tour
+    /// Skip the guided tour
     #[arg(long)]
     pub no_tour: bool,
+    /// Print linear text without redraws, for screen readers and simple terminals
     #[arg(long)]
     pub plain: bool,
+    /// Leave the mouse to the terminal
     #[arg(long)]
     pub no_mouse: bool,
 }
@@ -264,38 +304,41 @@ pub struct Demo {
 /// `tiller exec`.
 #[derive(Debug, Args)]
 pub struct Exec {
-    /// The prompt; - reads it from standard input
+    /// Prompt, or - to read it from standard input; piped input is added after the prompt
     pub prompt: String,
-    /// One JSON event a line on standard output
+    /// Print one JSON event per line
     #[arg(long)]
     pub json: bool,
-    /// Go on with this session
+    /// Continue this session
     #[arg(long, value_name = "ID", conflicts_with = "cont")]
     pub session: Option<String>,
-    /// Go on with the last session of this folder
+    /// Continue the last session of this folder
     #[arg(short = 'c', long = "continue")]
     pub cont: bool,
-    /// Allow what matches, for instance 'terminal(cargo test*)'
+    /// Allow calls that match, for example 'terminal(cargo test*)'
     #[arg(long, value_name = "RULE")]
     pub allow: Vec<String>,
-    /// Deny what matches
+    /// Deny calls that match
     #[arg(long, value_name = "RULE")]
     pub deny: Vec<String>,
-    /// Requests to the model at most
+    /// Maximum model requests
     #[arg(long, value_name = "N")]
     pub max_turns: Option<u32>,
-    /// Dollars at most
+    /// Maximum cost in US dollars
     #[arg(long, value_name = "USD", value_parser = dollars, allow_negative_numbers = true)]
     pub max_cost: Option<f64>,
-    /// Send an image along
+    /// Attach an image
     #[arg(long, value_name = "FILE")]
     pub image: Vec<PathBuf>,
-    /// Trust what this folder brings
+    /// Trust this folder's own configuration
     #[arg(long)]
     pub trust: bool,
-    /// End with the turn, also while agents that it started in the background are at work
+    /// Exit when the turn ends, even if background agents are still running
     #[arg(long)]
     pub no_wait: bool,
+    /// Keep no session of this run; its cost is still recorded
+    #[arg(long, conflicts_with_all = ["session", "cont"])]
+    pub ephemeral: bool,
     #[command(flatten)]
     pub common: Common,
 }
@@ -303,8 +346,11 @@ pub struct Exec {
 /// How costs are grouped.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub enum By {
+    /// By agent
     Agent,
+    /// By model
     Model,
+    /// By day
     Day,
 }
 
@@ -312,5 +358,5 @@ pub enum By {
 fn dollars(text: &str) -> Result<f64, String> {
     let usd = text.trim().trim_start_matches('$').parse::<f64>().ok();
     usd.filter(|usd| usd.is_finite() && *usd >= 0.0)
-        .ok_or_else(|| "it is an amount of dollars from 0 on, for instance 0.50".to_owned())
+        .ok_or_else(|| "expected an amount in dollars of at least 0, for example 0.50".to_owned())
 }

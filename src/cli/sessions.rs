@@ -9,45 +9,58 @@ use crate::face::{Export, Import};
 /// `tiller sessions`.
 #[derive(Debug, Subcommand)]
 pub enum Sessions {
-    /// Sessions of this folder, last used first
+    /// List sessions of this folder, most recent first
     List {
-        /// Of all folders
+        /// List sessions of all folders
         #[arg(long)]
         all: bool,
-        /// Also those that were put away
+        /// Include archived sessions
         #[arg(long)]
         archived: bool,
+        /// Include sessions of `tiller exec` and `tiller workflow run`
+        #[arg(long)]
+        exec: bool,
     },
-    /// One session, entry by entry
-    Show { id: String },
-    /// Find words in sessions
-    Search(Search),
-    /// Two branches side by side: what was said, what it cost, which files differ
-    Compare(Compare),
-    /// Write a session: JSON lines to keep or move it, Markdown or an HTML page to read it
-    Export(Export),
-    /// Read sessions: exported ones, and transcripts of Claude Code, Codex and Pi
-    Import(Import),
-    /// Give a session another title
-    Rename { id: String, title: String },
-    /// Put a session away (it can come back)
-    Archive {
+    /// Show one session entry by entry
+    Show {
+        /// Session ID or its beginning, or last
         id: String,
-        /// Bring it back
+    },
+    /// Search sessions
+    Search(Search),
+    /// Compare two branches: conversation, cost and files
+    Compare(Compare),
+    /// Export a session as JSON lines, Markdown or HTML
+    Export(Export),
+    /// Import exported sessions, and transcripts of Claude Code, Codex and Pi
+    Import(Import),
+    /// Rename a session
+    Rename {
+        /// Session ID or its beginning, or last
+        id: String,
+        /// New title
+        title: String,
+    },
+    /// Archive a session
+    Archive {
+        /// Session ID or its beginning, or last
+        id: String,
+        /// Unarchive it
         #[arg(long)]
         undo: bool,
     },
-    /// Delete what was thrown away more than 30 days ago
+    /// Delete for good what was deleted more than 30 days ago, and pack the stored file states
     Gc,
 }
 
 /// What `tiller sessions compare` puts side by side.
 #[derive(Debug, clap::Args)]
 pub struct Compare {
-    /// A branch or a tag by its name, or an entry by its id
+    /// Branch or tag name, or entry ID
     pub left: String,
+    /// Branch or tag name, or entry ID
     pub right: String,
-    /// Of this session (an id or its beginning, or last)
+    /// Session ID or its beginning, or last
     #[arg(long, value_name = "ID")]
     pub session: Option<String>,
 }
@@ -55,36 +68,37 @@ pub struct Compare {
 /// What `tiller sessions search` looks for.
 #[derive(Debug, clap::Args)]
 pub struct Search {
-    /// Words that must all be there; "a phrase"; -not this (in quotes with the rest)
+    /// Words to find; all must match. Quote the whole query to use "a phrase" or -excluded
     #[arg(required = true)]
     pub query: Vec<String>,
-    /// In the sessions of every folder
+    /// Search the sessions of all folders
     #[arg(long)]
     pub all: bool,
-    /// In the sessions of this folder
+    /// Search the sessions of this folder
     #[arg(long, value_name = "FOLDER", conflicts_with = "all")]
     pub project: Option<PathBuf>,
-    /// Only in this session (an id or its beginning, or last)
+    /// Search only this session (ID or its beginning, or last)
     #[arg(long, value_name = "ID")]
     pub session: Option<String>,
-    /// Only what these said: user, assistant, tool, summary, note
+    /// Search only entries of these roles: user, assistant, tool, summary, note
     #[arg(long, value_delimiter = ',', value_name = "ROLE")]
     pub role: Vec<String>,
-    /// Only on the branch of this name
+    /// Search only the branch of this name
     #[arg(long, value_name = "NAME")]
     pub branch: Option<String>,
-    /// Only from this agent
+    /// Search only entries of this agent
     #[arg(long, value_name = "NAME")]
     pub agent: Option<String>,
-    /// From this time on: 2026-11-20, an RFC 3339 time, or 3d, 12h ago
+    /// Only entries since this time: 2026-11-20, an RFC 3339 time, or 3d or 12h ago
     #[arg(long, value_name = "TIME")]
     pub since: Option<String>,
-    /// Before this time
+    /// Only entries before this time
     #[arg(long, value_name = "TIME")]
     pub until: Option<String>,
+    /// Maximum number of hits
     #[arg(long, default_value_t = 20)]
     pub limit: u32,
-    /// Leave out so many hits: the pages before
+    /// Skip this many hits
     #[arg(long, default_value_t = 0)]
     pub offset: u32,
 }

@@ -48,11 +48,11 @@ const TEXTS: &[Meaning] = &[
     ("tiers.fast", is_model, "a model, as \"provider/model\""),
     ("tiers.main", is_model, "a model, as \"provider/model\""),
     ("tiers.deep", is_model, "a model, as \"provider/model\""),
-    ("providers.*.base_url", is_address, "an address that begins with https:// or http://"),
+    ("providers.*.base_url", is_address, "a URL that starts with https:// or http://"),
     (
         "providers.*.api_key_env",
         is_variable,
-        "the name of a variable, for instance \"MY_API_KEY\", not the key itself",
+        "the name of a variable, for example \"MY_API_KEY\", not the key itself",
     ),
     ("limits.env.*", is_variable, "the name of a variable"),
 ];
@@ -67,11 +67,13 @@ const NAMES: &[(&str, &[&str])] = &[
 const INSTEAD: &[(&str, &str)] = &[
     (
         "api_key",
-        "keys do not stand in this file: write api_key_env = \"NAME_OF_A_VARIABLE\", or enter the key with /setup",
+        "keys are not stored in this file: write api_key_env = \"NAME_OF_A_VARIABLE\", or enter \
+            the key with /setup",
     ),
     (
         "key",
-        "keys do not stand in this file: write api_key_env = \"NAME_OF_A_VARIABLE\", or enter the key with /setup",
+        "keys are not stored in this file: write api_key_env = \"NAME_OF_A_VARIABLE\", or enter \
+            the key with /setup",
     ),
     ("url", "did you mean `base_url`?"),
     ("type", "did you mean `kind`?"),
@@ -195,7 +197,7 @@ impl Checker<'_> {
         }
         if let Some((_, names)) = NAMES.iter().find(|(of, names)| *of == path && !names.contains(&name)) {
             let hint = nearest(name, names.iter().copied()).map(|n| format!("did you mean `{n}`?"));
-            let message = format!("unknown key `{}`: there are {}", shown(&key), names.join(", "));
+            let message = format!("unknown key `{}`; allowed: {}", shown(&key), names.join(", "));
             return self.wrong(child.key.start, &key, message, hint);
         }
         if let Some(inner) = schema.get("additionalProperties").filter(|a| a.is_object()) {
@@ -299,7 +301,7 @@ fn words_of(schema: &Value) -> Option<Vec<String>> {
 
 fn in_words(kind: &str) -> &str {
     match kind {
-        "string" => "a text in quotes",
+        "string" => "a string in quotes",
         "boolean" => "true or false",
         "integer" => "a whole number",
         "number" => "a number",
@@ -311,9 +313,9 @@ fn in_words(kind: &str) -> &str {
 
 fn of(body: &Body) -> &'static str {
     match body {
-        Body::Leaf(Value::String(_)) => "a text",
+        Body::Leaf(Value::String(_)) => "a string",
         Body::Leaf(Value::Bool(_)) => "true or false",
-        Body::Leaf(Value::Number(n)) if n.is_f64() => "a number with a point",
+        Body::Leaf(Value::Number(n)) if n.is_f64() => "a number with a decimal point",
         Body::Leaf(_) => "a number",
         Body::List(_) => "a list",
         Body::Table(_) => "a section",

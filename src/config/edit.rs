@@ -23,11 +23,11 @@ pub fn set_value(path: &Path, key: &str, value: &Value) -> Result<(), ConfigErro
     // The parser's own message would quote the text.
     text::parse(&source).map_err(wrong)?;
     let mut document: DocumentMut =
-        old.parse().map_err(|_| wrong(Problem::file(path, "cannot be changed as it is")))?;
+        old.parse().map_err(|_| wrong(Problem::file(path, "cannot be edited in its current form")))?;
     let names =
         toml_edit::Key::parse(key).map_err(|_| ConfigError::Refused(format!("`{key}` is not a key")))?;
     let Some((last, sections)) = names.split_last() else {
-        return Err(ConfigError::Refused("no key was named".into()));
+        return Err(ConfigError::Refused("no key was given".into()));
     };
     let mut item: &mut Item = document.as_item_mut();
     for section in sections {
@@ -52,7 +52,7 @@ pub fn set_value(path: &Path, key: &str, value: &Value) -> Result<(), ConfigErro
     };
     match to_toml(value) {
         None if value.is_null() => drop(table.remove(last.get())),
-        None => return Err(ConfigError::Refused(format!("this value of `{key}` cannot be written"))),
+        None => return Err(ConfigError::Refused(format!("this value for `{key}` cannot be written"))),
         Some(new) => match table.get_mut(last.get()).and_then(Item::as_value_mut) {
             // What stands around it (a comment behind it) stays.
             Some(there) => {

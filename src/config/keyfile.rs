@@ -83,7 +83,7 @@ impl KeyFile {
         let key = key.0.trim();
         if key.is_empty() || key.len() > 16_384 || key.chars().any(|c| c.is_control() || c.is_whitespace()) {
             return Err(ConfigError::Refused(
-                "this cannot be a key: it is empty, too long or has spaces".into(),
+                "this is not a key: it is empty, too long or contains spaces".into(),
             ));
         }
         let mut document = self.document()?;

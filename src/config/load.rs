@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
-use tiller_protocol::Profile;
+use tiller_protocol::{Effort, Profile};
 
 use crate::check::{check, join};
 use crate::narrow;
@@ -62,6 +62,8 @@ impl std::fmt::Display for Origin {
 pub struct Flags {
     pub model: Option<String>,
     pub profile: Option<Profile>,
+    /// For the session that is opened: the configuration keeps what it says of others.
+    pub effort: Option<Effort>,
     pub plain: bool,
     pub no_mouse: bool,
     pub max_turns: Option<u32>,

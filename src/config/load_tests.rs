@@ -90,7 +90,7 @@ fn a_file_with_a_mistake_is_left_out_as_a_whole() {
     assert_eq!((loaded.config, loaded.problems.len()), (Config::default(), 1));
     let notice = Problem::notice(&loaded.problems).unwrap();
     assert!(
-        notice.message.ends_with("user.toml:3:9: `limits.turns` must be a whole number, not a text"),
+        notice.message.ends_with("user.toml:3:9: `limits.turns` must be a whole number, not a string"),
         "{notice:?}"
     );
     assert!(Problem::notice(&[]).is_none());

@@ -17,17 +17,17 @@ const LOWER: &[&str] = &["budget", "limits"];
 /// What can never stand in a project's file, known to us or not, and why.
 const NEVER: &[(&str, &str)] = &[
     ("providers", "it could send your keys to another server"),
-    ("model", "it could choose a model that you pay for"),
-    ("tiers", "it could choose models that you pay for"),
+    ("model", "it could select a model that costs you money"),
+    ("tiers", "it could select models that cost you money"),
     ("mcp", "it could start programs"),
     ("hooks", "it could start programs"),
     ("commands", "it could start programs"),
-    ("agents", "agents of a project live in .tiller/agents"),
+    ("agents", "agents of a project belong in .tiller/agents"),
     ("embeddings", "it could send your text to another server"),
     ("watch", "it could hide changes from you"),
-    ("snapshots", "it could leave your files without a way back"),
-    ("detach", "it could keep work running that you believe ended"),
-    ("context", "it could change what the model is told"),
+    ("snapshots", "it could make changes to your files irreversible"),
+    ("detach", "it could keep work running that you believe has ended"),
+    ("context", "it could change the instructions of the model"),
 ];
 
 /// What is refused in a project's file.
@@ -37,7 +37,7 @@ pub(crate) fn refused(source: &Source<'_>, root: &Node) -> Vec<Problem> {
     for (name, node) in pairs {
         let mut refuse = |key: &str, at: &Node, why: &str| {
             let mut problem =
-                source.problem(at.key.start, key, format!("a project's file cannot set `{key}`: {why}"));
+                source.problem(at.key.start, key, format!("a project file cannot set `{key}`: {why}"));
             problem.hint = Some("set it in your own config.toml".into());
             problems.push(problem);
         };
@@ -48,14 +48,14 @@ pub(crate) fn refused(source: &Source<'_>, root: &Node) -> Vec<Problem> {
                 let key = join(name, inner);
                 let known = crate::check::known("ui", inner);
                 if known && !FREE.contains(&key.as_str()) {
-                    refuse(&key, child, "only theme and keymap are a project's to choose");
+                    refuse(&key, child, "a project may only set theme and keymap");
                 }
             }
         } else if name == "limits"
             && let Some((_, child)) = children(node).iter().find(|(k, _)| k == "fetch_private")
             && child.plain() == Value::Bool(true)
         {
-            refuse("limits.fetch_private", child, "it would open private addresses");
+            refuse("limits.fetch_private", child, "it would allow private addresses");
         }
     }
     problems

@@ -50,7 +50,7 @@ impl Problem {
         let all = problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
         Some(
             Notice::new(NoticeKind::Config, format!("{first}{more}"))
-                .hint("what was set before stays in use until this is put right")
+                .hint("the previous settings stay in use until this is corrected")
                 .detail(all),
         )
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use tiller_protocol::Profile;
+use tiller_protocol::{Effort, Profile};
 
 /// Everything that can be set.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -15,6 +15,8 @@ pub struct Config {
     pub model: Option<String>,
     /// Permission profile at the start of a session.
     pub profile: Profile,
+    /// How much the model thinks: `off`, `low`, `medium`, `high`, `max`, or `default`, as the vendor has it.
+    pub effort: Effort,
     pub tiers: Tiers,
     pub providers: BTreeMap<String, Provider>,
     pub budget: Budget,
@@ -116,6 +118,8 @@ pub struct ModelInfo {
     pub long: Vec<LongPrompt>,
     pub images: Option<bool>,
     pub thinking: Option<bool>,
+    /// Levels of thinking effort in the vendor's words: `none`, `minimal`, `low`, `medium`, `high`, `xhigh`, `max`.
+    pub effort: Vec<String>,
     pub tools: Option<bool>,
 }
 
@@ -154,6 +158,12 @@ pub struct Limits {
     pub turns: u32,
     /// Tries of one request.
     pub attempts: u32,
+    /// Seconds; the longest wait that a server may ask for before another try, where no person can skip it
+    /// (`tiller exec` and the like). 0: any.
+    pub longest_wait: u64,
+    /// Rounds of the same calls with the same results after which you are asked whether the agent goes on; where
+    /// nobody can answer, the turn ends. 0: never.
+    pub repeats: u32,
     /// Calls of read-only tools at once.
     pub parallel: usize,
     /// Tool calls taken from one reply; the rest get an error result.
@@ -182,6 +192,8 @@ impl Default for Limits {
         Self {
             turns: 200,
             attempts: 6,
+            longest_wait: 300,
+            repeats: 6,
             parallel: 8,
             calls_per_reply: 64,
             command: 120,
@@ -343,11 +355,31 @@ pub struct Snapshots {
     pub quota_mb: u64,
     /// With more files than this, only files that an agent edits are covered.
     pub files: usize,
+    /// What is done with a call when the files before it could not be kept (a full disk, say), so that what it changes
+    /// cannot be undone.
+    pub on_failure: OnSnapshotFailure,
+}
+
+/// What is done with a call when the files before it could not be kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum OnSnapshotFailure {
+    /// Asks the person, in every profile; where no one can answer, the call is refused.
+    #[default]
+    Ask,
+    /// It runs, and a notice says that it cannot be undone.
+    Run,
 }
 
 impl Default for Snapshots {
     fn default() -> Self {
-        Self { enabled: true, file_mb: 16, quota_mb: 2048, files: 200_000 }
+        Self {
+            enabled: true,
+            file_mb: 16,
+            quota_mb: 2048,
+            files: 200_000,
+            on_failure: OnSnapshotFailure::default(),
+        }
     }
 }
 

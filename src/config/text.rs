@@ -96,7 +96,7 @@ pub(crate) fn read(path: &Path) -> Result<Option<String>, Problem> {
             let bytes = error.into_bytes();
             let before = String::from_utf8_lossy(&bytes[..good]).into_owned();
             let source = Source { path, text: &before };
-            Err(source.problem(before.len(), "", "is not UTF-8 from here on"))
+            Err(source.problem(before.len(), "", "is not UTF-8 from this position on"))
         }
     }
 }
@@ -106,7 +106,7 @@ pub(crate) fn parse(source: &Source<'_>) -> Result<Node, Problem> {
     let document = Document::parse(source.text).map_err(|error| {
         let at = error.span().map_or(0, |span| span.start);
         // The first line says what; the rest would quote the text.
-        let what = error.message().lines().next().unwrap_or("wrong TOML").to_owned();
+        let what = error.message().lines().next().unwrap_or("invalid TOML").to_owned();
         source.problem(at, "", what)
     })?;
     Ok(Node { body: table(document.as_table()), key: 0..0, value: 0..source.text.len() })
@@ -146,7 +146,7 @@ fn leaf(value: &toml_edit::Value) -> Body {
         toml_edit::Value::String(s) => Body::Leaf(Value::from(s.value().as_str())),
         toml_edit::Value::Integer(n) => Body::Leaf(Value::from(*n.value())),
         toml_edit::Value::Float(n) => Number::from_f64(*n.value())
-            .map_or(Body::Odd("infinite or no number"), |n| Body::Leaf(Value::Number(n))),
+            .map_or(Body::Odd("infinite or not a number"), |n| Body::Leaf(Value::Number(n))),
         toml_edit::Value::Boolean(b) => Body::Leaf(Value::from(*b.value())),
         toml_edit::Value::Datetime(_) => Body::Odd("a date"),
         toml_edit::Value::Array(items) => Body::List(

@@ -99,8 +99,8 @@ fn from_toml(source: &Source<'_>) -> Result<Sheet, Problem> {
 
 fn unknown(key: &str) -> String {
     match crate::nearest::nearest(key, KEYS.iter().copied()) {
-        Some(near) => format!("there is no `{key}` in a workflow; did you mean `{near}`?"),
-        None => format!("there is no `{key}` in a workflow; there are {}", KEYS.join(", ")),
+        Some(near) => format!("unknown key `{key}`; did you mean `{near}`?"),
+        None => format!("unknown key `{key}`; allowed: {}", KEYS.join(", ")),
     }
 }
 

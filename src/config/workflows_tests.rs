@@ -27,7 +27,7 @@ fn both_forms_say_the_same_and_know_their_lines() {
 fn what_is_no_workflow_is_told_with_its_place() {
     for (path, text, why) in [
         ("a.toml", "[[steps]]\nid = \n", "a.toml:2:"),
-        ("a.toml", "\nstepz = []\n", "a.toml:2:1: there is no `stepz` in a workflow; did you mean `steps`?"),
+        ("a.toml", "\nstepz = []\n", "a.toml:2:1: unknown key `stepz`; did you mean `steps`?"),
         ("a.toml", "steps = 3\n", "a.toml:1:9: `steps` is not a list of steps"),
         ("a.toml", "name = 3\n", "`name` is not text"),
         ("a.yaml", "steps:\n  - id: a\n bad\n", "a.yaml:"),

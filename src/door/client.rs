@@ -122,26 +122,33 @@ impl Client {
             let mut raw = before.clone();
             raw.make_raw();
             let _ = tcsetattr(io::stdin(), OptionalActions::Now, &raw);
-            let mut out = io::stdout().lock();
-            let _ = out.write_all(b"\x1b[?1049h\x1b[22;0t").and_then(|()| out.flush());
-            // What was drawn before is on the shell's screen: all of it once more. A broken line is found below.
+            // What the settings of the terminal changed meanwhile is drawn again. A broken line is found below.
             let _ = self.say(&FromClient::Resized);
         }
         let ended = match self.sit() {
             Ok(ended) => {
                 if self.watching.is_some() {
+                    self.let_go();
                     self.put_right();
                 }
                 ended
             }
             Err(e) => {
-                tracing::debug!(error = %e, "the line to the host broke");
+                tracing::debug!(error = %e, "the connection to the host was lost");
                 self.end_front();
                 self.orphaned()
             }
         };
         self.last.tell();
         ended
+    }
+
+    /// Waits until the host draws no more: a frame that came later would stay on the shell's screen.
+    fn let_go(&mut self) {
+        let _ = self.line.shutdown(std::net::Shutdown::Write);
+        let _ = self.line.set_read_timeout(Some(LAST_FRAME));
+        let until = std::time::Instant::now() + LAST_FRAME;
+        while std::time::Instant::now() < until && matches!(self.lines.take(&self.line), Ok(true)) {}
     }
 
     fn sit(&mut self) -> io::Result<Ended> {
@@ -197,7 +204,7 @@ impl Client {
             }
             FromHost::Show { text } => {
                 let mut out = io::stdout().lock();
-                let _ = write!(out, "{text}\n\n-- Enter goes back to tiller --");
+                let _ = write!(out, "{text}\n\n-- Press Enter to return to Tiller --");
                 let _ = out.flush();
                 self.front = Front::Text;
             }
@@ -315,8 +322,8 @@ impl Client {
         self.put_right();
         let killed = status.and_then(|(_, s)| s.terminating_signal());
         let pid = self.child.map_or(0, Pid::as_raw_pid);
-        let how = killed.map_or_else(|| "ended without a word".to_owned(), |n| self.last.words(pid, n));
-        let words = format!("the workbench {how}\n  What was said is saved: `tiller -c` goes on with it.");
+        let how = killed.map_or_else(|| "ended without a message".to_owned(), |n| self.last.words(pid, n));
+        let words = format!("Tiller {how}\n  The conversation is saved: `tiller -c` continues it.");
         let code = 128u8.saturating_add(killed.and_then(|n| u8::try_from(n).ok()).unwrap_or(0));
         Ended { code: if killed.is_some() { code } else { 1 }, words: Some(words), failed: true }
     }
@@ -335,6 +342,9 @@ impl Client {
         }
     }
 }
+
+/// For the host to stop drawing on a terminal that is left.
+const LAST_FRAME: Duration = Duration::from_secs(1);
 
 /// Stops this process (`all`: and those that were started with it) until the shell lets it go on. `false`:
 /// nobody stopped us, because no shell waits for that.

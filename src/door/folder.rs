@@ -6,7 +6,9 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, fchmod, fstat, mkdirat, open, openat, statat, unlinkat};
+use rustix::fs::{
+    AtFlags, FileType, Mode, OFlags, chmodat, fchmod, fstat, mkdirat, open, openat, statat, unlinkat,
+};
 use rustix::process::getuid;
 use tiller_protocol::{Notice, NoticeKind};
 
@@ -42,11 +44,11 @@ impl Folder {
         use std::os::unix::fs::DirBuilderExt;
         let path = state.join("hosts");
         let wrong = |why: String, hint: &str| {
-            let text =
-                format!("Workbenches that are left at work cannot be reached: {} {why}.", path.display());
+            let text = format!("Detached workbenches cannot be reached: {} {why}.", path.display());
             Notice::new(NoticeKind::User, text).hint(hint)
         };
-        let failed = |e: io::Error| wrong(format!("cannot be used: {e}"), "See that the folder is yours.");
+        let failed =
+            |e: io::Error| wrong(format!("cannot be used: {e}"), "Make sure that the folder belongs to you.");
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(state).map_err(failed)?;
         let flags = OFlags::DIRECTORY | OFlags::CLOEXEC;
         let above = open(state, flags, Mode::empty()).map_err(|e| failed(e.into()))?;
@@ -54,11 +56,11 @@ impl Folder {
             Ok(()) | Err(rustix::io::Errno::EXIST) => {}
             Err(e) => return Err(failed(e.into())),
         }
-        let remove = "Somebody put it there: look at it, and remove it.";
+        let remove = "Another user may have created it: inspect it, then remove it.";
         let fd = match openat(&above, "hosts", flags | OFlags::NOFOLLOW, Mode::empty()) {
             Ok(fd) => fd,
             Err(rustix::io::Errno::LOOP | rustix::io::Errno::NOTDIR) => {
-                return Err(wrong("is a link or no folder, so it is not trusted".into(), remove));
+                return Err(wrong("is a link or not a folder, so it is not trusted".into(), remove));
             }
             Err(e) => return Err(failed(e.into())),
         };
@@ -105,7 +107,10 @@ impl Folder {
     pub(super) fn listen(&self, name: &str) -> io::Result<UnixListener> {
         // What lies there is a dead one's: names have the process id in them.
         let _ = unlinkat(&self.fd, name, AtFlags::empty());
-        UnixListener::bind(self.way(name))
+        let listener = UnixListener::bind(self.way(name))?;
+        // The mode of a new socket comes from the umask. Until this line the folder's 0700 protects it.
+        chmodat(&self.fd, name, Mode::RUSR | Mode::WUSR, AtFlags::empty())?;
+        Ok(listener)
     }
 
     /// Speaks to whoever listens there. A socket that nobody answers on is removed.
@@ -193,6 +198,8 @@ mod tests {
         assert_eq!(folder.connect("a.sock").unwrap_err().kind(), io::ErrorKind::PermissionDenied);
         // A link to a socket that is ours is a link all the same.
         let real = folder.listen("b.sock").unwrap();
+        // The umask of these tests leaves others the right to read and enter (022 in most places).
+        assert_eq!(std::fs::metadata(path.join("b.sock")).unwrap().permissions().mode() & 0o777, 0o600);
         symlink(path.join("b.sock"), path.join("c.sock")).unwrap();
         assert_eq!(folder.connect("c.sock").unwrap_err().kind(), io::ErrorKind::PermissionDenied);
         assert!(folder.connect("b.sock").is_ok());

@@ -113,7 +113,7 @@ impl Host {
     /// # Errors
     /// A part of a sentence.
     pub(crate) fn run(&self, words: Vec<Vec<u8>>) -> Result<i32, String> {
-        let Some(seat) = self.state().seat.clone() else { return Err("nobody sits at a terminal".into()) };
+        let Some(seat) = self.state().seat.clone() else { return Err("no terminal is attached".into()) };
         match seat.run(words) {
             Ran { code: Some(code), .. } => Ok(code),
             Ran { error, .. } => Err(error.unwrap_or_default()),
@@ -142,7 +142,8 @@ impl Host {
         std::thread::Builder::new().name("tiller-door".into()).stack_size(256 << 10).spawn(move || {
             let opened = Folder::open(&state).and_then(|folder| {
                 let listener = folder.listen(&me.file(".sock")).map_err(|e| {
-                    let text = format!("No socket could be made in {}: {e}.", state.join("hosts").display());
+                    let text =
+                        format!("No socket could be created in {}: {e}.", state.join("hosts").display());
                     Notice::new(tiller_protocol::NoticeKind::User, text)
                 })?;
                 Ok((Arc::new(folder), listener))
@@ -179,7 +180,7 @@ impl Host {
         let mut lines = Lines::default();
         let Some(visit) = lines.wait::<Visit>(&line)? else { return Ok(()) };
         if visit.version != VERSION {
-            let hint = "`tiller stop` of that version ends it, and `tiller -c` goes on.".to_owned();
+            let hint = "`tiller stop` of that version ends it, then `tiller -c` continues it.".to_owned();
             let message = "This workbench was started by another version of Tiller.".to_owned();
             return line::send(&line, &FromHost::Refused { message, hints: vec![hint] });
         }
@@ -194,7 +195,7 @@ impl Host {
                 let (tell, hear) = sync_channel(1);
                 to.seat(SeatMsg::Leave(Box::new(move |done| drop(tell.send(done)))));
                 let answer = match hear.recv_timeout(PATIENCE) {
-                    Ok(Ok(facts)) => FromHost::Done { text: format!("{} left at work", facts.words()) },
+                    Ok(Ok(facts)) => FromHost::Done { text: format!("{} still running", facts.words()) },
                     Ok(Err(message)) => FromHost::Refused { message, hints: Vec::new() },
                     Err(_) => busy(),
                 };
@@ -255,10 +256,10 @@ impl Host {
         };
         if let Some(sits) = self.state().seat.as_ref().filter(|_| !take) {
             let Sitting { place, since } = &sits.sitting;
-            let message = format!("A screen is attached already: {place}, since {}.", clock_of(since));
+            let message = format!("A terminal is already attached: {place}, since {}.", clock_of(since));
             let hints = vec![
-                "`tiller attach --take` takes it over; that screen is then left.".to_owned(),
-                "`tiller attach --watch` looks on.".to_owned(),
+                "`tiller attach --take` takes over; the other terminal is detached.".to_owned(),
+                "`tiller attach --watch` watches it.".to_owned(),
             ];
             return line::send(&line, &FromHost::Refused { message, hints });
         }
@@ -273,7 +274,7 @@ impl Host {
             (state.seat.replace(Arc::clone(&conn)), was)
         };
         if let Some(before) = &before.0 {
-            before.abandon("somebody else took the screen over");
+            before.abandon("another terminal took over");
         }
         env.retain(|name, value| {
             let fits = value.len() <= LONGEST && !value.contains(char::is_control);
@@ -287,10 +288,10 @@ impl Host {
             seat: Arc::clone(&conn) as Arc<dyn Seat>,
             input,
             output,
-            words: format!("the screen was taken over by {place}"),
+            words: format!("{place} took over this workbench"),
             said: before
                 .1
-                .map(|left| format!("left at work at {}; `tiller --new` begins anew", clock_of(&left))),
+                .map(|left| format!("detached at {}; `tiller --new` starts a new session", clock_of(&left))),
         };
         to.seat(SeatMsg::Arrive(arrival));
         conn.hear(lines, to.clone())
@@ -300,8 +301,8 @@ impl Host {
         let Some(terminal) = lines.fds.pop() else { return Err(io::ErrorKind::InvalidInput.into()) };
         lines.fds.clear();
         if self.state().seat.is_none() {
-            let message = "Nobody sits at that screen, so there is nothing to watch.".to_owned();
-            let hints = vec!["`tiller attach` sits down at it.".to_owned()];
+            let message = "No terminal is attached, so there is nothing to watch.".to_owned();
+            let hints = vec!["`tiller attach` attaches this terminal.".to_owned()];
             return line::send(&line, &FromHost::Refused { message, hints });
         }
         line.set_read_timeout(None)?;
@@ -352,7 +353,7 @@ impl Host {
 }
 
 fn busy() -> FromHost {
-    let message = "The workbench does not answer; perhaps an editor is open in it.".to_owned();
+    let message = "The workbench does not answer; an editor may be open in it.".to_owned();
     FromHost::Refused { message, hints: vec!["Try again when it is closed.".into()] }
 }
 

@@ -15,13 +15,13 @@ const KEPT: usize = 16 << 10;
 
 /// Signals that a program earns by an error of its own, and what each stands for.
 const BROKEN: [(Signal, &str, &str); 7] = [
-    (Signal::SEGV, "SIGSEGV", "it touched memory that is not its own"),
-    (Signal::BUS, "SIGBUS", "memory or a mapped file went away"),
-    (Signal::ABORT, "SIGABRT", "it gave up: no memory, no room on the stack, or an error in an error"),
-    (Signal::ILL, "SIGILL", "an instruction that this processor does not know"),
-    (Signal::FPE, "SIGFPE", "an impossible calculation"),
-    (Signal::TRAP, "SIGTRAP", "a trap without a debugger"),
-    (Signal::SYS, "SIGSYS", "a system call that it may not make"),
+    (Signal::SEGV, "SIGSEGV", "invalid memory access"),
+    (Signal::BUS, "SIGBUS", "memory or a mapped file is no longer available"),
+    (Signal::ABORT, "SIGABRT", "aborted: out of memory, stack overflow, or a panic within a panic"),
+    (Signal::ILL, "SIGILL", "invalid instruction"),
+    (Signal::FPE, "SIGFPE", "arithmetic error"),
+    (Signal::TRAP, "SIGTRAP", "trap without a debugger"),
+    (Signal::SYS, "SIGSYS", "forbidden system call"),
 ];
 
 /// A place for the host's standard error, which would else be drawn over its screen and go with it, and one
@@ -77,9 +77,9 @@ impl Last {
             return format!("was killed (signal {signal})");
         };
         let text = format!(
-            "tiller {} was ended by an error of its own\nsignal: {name} ({signal}): {what}\nprocess: {pid}\n\
-             system: {} {}\n\nWhat it said last on standard error:\n{}\n\
-             Where it was in the program is in the core dump of that process, if this system keeps any.\n",
+            "tiller {} was ended by an internal error\nsignal: {name} ({signal}): {what}\nprocess: \
+            {pid}\nsystem: {} {}\n\nLast output on standard error:\n{}\nThe stack is in the core \
+            dump of that process, if this system keeps one.\n",
             env!("CARGO_PKG_VERSION"),
             std::env::consts::OS,
             std::env::consts::ARCH,
@@ -90,7 +90,7 @@ impl Last {
         );
         let saved = self.reports.as_deref().and_then(|folder| tiller_tui::terminal::save(folder, &text));
         let place = saved.map_or_else(String::new, |p| format!("; the report is in {}", p.display()));
-        format!("was ended by an error of its own ({name}: {what}){place}")
+        format!("was ended by an internal error ({name}: {what}){place}")
     }
 }
 

@@ -41,7 +41,7 @@ impl Conn {
         let made = std::thread::Builder::new().name("tiller-client".into());
         made.stack_size(128 << 10).spawn(move || {
             me.listen(lines, &to);
-            me.abandon("the terminal is gone");
+            me.abandon("the terminal was closed");
             to.seat(SeatMsg::From(me.id, Said::Gone));
         })?;
         Ok(())

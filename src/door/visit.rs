@@ -37,7 +37,7 @@ pub(crate) struct WorkEnded {
 
 fn broken(e: &io::Error) -> Notice {
     Notice::new(NoticeKind::User, format!("The workbench does not answer: {e}."))
-        .hint("`tiller ps` shows which ones run.")
+        .hint("`tiller ps` lists the running workbenches.")
 }
 
 fn wish(folder: &Folder, name: &str, wish: Wish) -> io::Result<UnixStream> {
@@ -126,6 +126,9 @@ pub(crate) fn attach(
         line::send_with(&line, &Visit { version: VERSION, wish: sit }, [input.as_fd(), output.as_fd()])?;
         Ok(line)
     };
+    // The host draws as soon as it has the terminal: by then its own screen is up, or the picture would stay on the
+    // shell's.
+    let picture = (come == Come::Watch).then(Picture::show);
     let line = join().map_err(|e| broken(&e))?;
     let mut lines = Lines::default();
     match lines.wait::<FromHost>(&line) {
@@ -137,7 +140,36 @@ pub(crate) fn attach(
         Err(e) => return Err(broken(&e)),
     }
     line.set_read_timeout(None).map_err(|e| broken(&e))?;
+    // From here on the client puts the terminal right.
+    picture.into_iter().for_each(Picture::keep);
     Ok(Client::with(line, lines, before, come == Come::Watch).run())
+}
+
+/// The terminal's other screen, on which a watched picture is drawn. Dropping it brings the shell's back.
+struct Picture(bool);
+
+impl Picture {
+    fn show() -> Self {
+        use std::io::Write;
+        let mut out = io::stdout().lock();
+        // A terminal that cannot be written to shows no picture either.
+        let _ = out.write_all(b"\x1b[?1049h\x1b[22;0t").and_then(|()| out.flush());
+        Self(true)
+    }
+
+    fn keep(mut self) {
+        self.0 = false;
+    }
+}
+
+impl Drop for Picture {
+    fn drop(&mut self) {
+        use std::io::Write;
+        if self.0 {
+            let mut out = io::stdout().lock();
+            let _ = out.write_all(b"\x1b[23;0t\x1b[?1049l").and_then(|()| out.flush());
+        }
+    }
 }
 
 /// Sends whoever sits there away; what works goes on. Gives what was left at work.
@@ -161,7 +193,7 @@ pub(crate) fn stop(folder: &Folder, found: &Found) -> Result<String, Notice> {
     let mut lines = Lines::default();
     let said = match lines.wait::<FromHost>(&line) {
         Ok(Some(FromHost::Done { text })) => text,
-        _ => "nothing is known of its work".into(),
+        _ => "its state is unknown".into(),
     };
     let pid = i32::try_from(found.about.pid).ok().and_then(rustix::process::Pid::from_raw);
     let mut over = |wait: Duration| {
@@ -180,5 +212,5 @@ pub(crate) fn stop(folder: &Folder, found: &Found) -> Result<String, Notice> {
             return Ok(format!("{said}; it did not end by itself and was killed"));
         }
     }
-    Err(Notice::new(NoticeKind::User, format!("Process {} does not end.", found.about.pid)))
+    Err(Notice::new(NoticeKind::User, format!("Process {} could not be ended.", found.about.pid)))
 }

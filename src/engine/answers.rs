@@ -58,15 +58,16 @@ impl Core {
                         crate::budget::Which::Day => all.day,
                     };
                     let typed = value.and_then(|v| v.trim().trim_start_matches('$').parse::<f64>().ok());
-                    // A yes without a number: as much again.
+                    // A yes without a number: as much again, and room for the next request.
+                    let next = self.over_budget().and_then(|o| o.next).unwrap_or_default();
                     let to = typed.map_or(
-                        tiller_protocol::Cost(spent.0.saturating_mul(2)),
+                        tiller_protocol::Cost(spent.0.saturating_add(next.0).saturating_mul(2)),
                         tiller_protocol::Cost::from_usd,
                     );
                     self.budget.raise(which, to);
                     self.prepare(false);
                     self.pump();
-                } else if let Some(over) = self.budget.over(self.spent_by_all()) {
+                } else if let Some(over) = self.over_budget() {
                     let stop = Prepared::Stop {
                         status: tiller_protocol::event::TurnStatus::Limit,
                         notice: over.notice(),
@@ -83,7 +84,7 @@ impl Core {
                     self.prepare(true);
                     self.pump();
                 } else {
-                    let notice = Notice::new(NoticeKind::Denied, "the deep tier was not allowed")
+                    let notice = Notice::new(NoticeKind::Denied, "the expensive model was not approved")
                         .hint("choose another model with /model, then continue");
                     let stop = Prepared::Stop { status: tiller_protocol::event::TurnStatus::Limit, notice };
                     self.feed(Input::Prepared(stop));
@@ -100,7 +101,10 @@ impl Core {
                 self.prepare(true);
                 self.pump();
             }
-            About::Budget { .. } | About::Deep { .. } | About::Unpriced { .. } => {}
+            About::Repeats { turn } if self.is_live(turn) => {
+                self.feed(Input::Repeats { go_on: yes.is_some() });
+            }
+            About::Budget { .. } | About::Deep { .. } | About::Unpriced { .. } | About::Repeats { .. } => {}
         }
     }
 }

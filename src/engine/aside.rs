@@ -2,13 +2,12 @@
 //! and without a trace in the conversation, so that neither the turn in flight nor the prefix notices it.
 
 use tiller_protocol::event::ReplyEvent;
-use tiller_protocol::{CommandId, ModelRef, Notice, NoticeKind, SessionId, Usage};
+use tiller_protocol::{CommandId, ModelRef, Notice, NoticeKind};
 
 use crate::bus::ClientId;
 use crate::context::compact;
 use crate::core::Core;
 use crate::msg::Msg;
-use crate::saves::{After, Then};
 use crate::shell_line::RunningLine;
 use tokio_util::sync::CancellationToken;
 
@@ -27,11 +26,9 @@ pub(crate) const LINE: &str = "aside";
 pub(crate) struct Aside {
     client: ClientId,
     cause: CommandId,
-    session: SessionId,
     model: ModelRef,
     question: String,
     result: Result<String, Notice>,
-    usage: Usage,
 }
 
 impl Core {
@@ -39,21 +36,21 @@ impl Core {
         let question = self.redact(question.trim());
         let model = self.s.model.clone();
         let why = if question.is_empty() {
-            Some(Notice::new(NoticeKind::User, "there is no question"))
+            Some(Notice::new(NoticeKind::User, "the question is empty"))
         } else if self.budget.over(self.spent_by_all()).is_some() {
             Some(Notice::new(NoticeKind::Budget, "the budget is used up").hint("raise it with /budget"))
         } else if let Some(limit) = self.tier_over(self.tier()) {
-            let why = format!("today's budget of the tier {} is used up: {limit}", self.tier());
+            let why = format!("today's budget for the tier {} is used up: {limit}", self.tier());
             Some(Notice::new(NoticeKind::Budget, why).hint("choose another model with /model"))
         } else if let Some(unpriced) =
             self.unpriced(&model, self.tier()).filter(|u| !self.s.unpriced_allowed.contains(&u.model))
         {
             Some(unpriced.notice())
         } else if self.tier() == "deep" && !self.w.config().tiers.deep_allowed && !self.s.deep_allowed {
-            let why = "the deep tier was not allowed in this session yet";
-            Some(Notice::new(NoticeKind::Denied, why).hint("say something first: then it asks"))
+            let why = "the expensive model is not yet approved in this session";
+            Some(Notice::new(NoticeKind::Denied, why).hint("send a message first: then you are asked"))
         } else if self.is_demo(&model) {
-            let why = "the demo model follows a script: it can answer no questions";
+            let why = "the demo model follows a script and cannot answer questions";
             Some(Notice::new(NoticeKind::User, why).hint("choose a model with /model"))
         } else {
             None
@@ -66,46 +63,35 @@ impl Core {
         let window = self.model_info(&model).window.unwrap_or(WINDOW);
         let most = usize::try_from(window / 100 * FILL * 5 / 2).unwrap_or(usize::MAX);
         let path = self.s.path.clone();
-        let (tx, session) = (self.tx.clone(), self.s.id);
+        let (tx, side) = (self.tx.clone(), self.side_call(provider, &model));
         let (cancel, hard) = (CancellationToken::new(), CancellationToken::new());
         let running = RunningLine { line: format!("/btw {question}"), cancel: cancel.clone(), hard };
         self.lines.insert(format!("{LINE}-{}", cause.0), running);
         self.spawn(async move {
             let text = format!("{}\n\n[the question]\n{question}", compact::transcript(&path, None, most));
-            let mut usage = Usage::default();
-            let name = session.to_string();
-            let ask =
-                crate::compaction::ask(&provider, &model, PROMPT, text, &name, Some(ANSWER), &mut usage);
+            let ask = side.ask(PROMPT, text, Some(ANSWER));
             let got = tokio::select! {
                 got = ask => Some(got),
                 () = cancel.cancelled() => None,
             };
             let result = match got {
-                Some(Ok(text)) if text.trim().is_empty() => {
-                    Err(Notice::new(NoticeKind::Network, "the answer came back empty"))
+                Some(Ok(answer)) if answer.text.trim().is_empty() => {
+                    Err(Notice::new(NoticeKind::Network, "the answer was empty"))
                 }
-                Some(Ok(text)) => Ok(text),
+                Some(Ok(answer)) if answer.cut => {
+                    Ok(format!("{}\n\n[cut at the output limit]", answer.text.trim_end()))
+                }
+                Some(Ok(answer)) => Ok(answer.text),
                 Some(Err(e)) => Err(crate::notices::provider(&e)),
                 None => Err(Notice::new(NoticeKind::Info, "the question was stopped")),
             };
-            let done = Aside { client, cause, session, model, question, result, usage };
+            let done = Aside { client, cause, model, question, result };
             let _ = tx.send(Msg::Aside(Box::new(done))).await;
         });
     }
 
     pub(crate) fn aside_done(&mut self, a: Aside) {
         self.lines.remove(&format!("{LINE}-{}", a.cause.0));
-        if a.usage != Usage::default() {
-            // Paid is paid, also when another session was opened meanwhile.
-            let tier = self.tier();
-            let call = if a.session == self.s.id {
-                self.book(&a.model, tier, a.usage)
-            } else {
-                self.book_elsewhere(&a.model, tier, a.usage)
-            };
-            let ticket = self.w.store.record_call(a.session, call);
-            self.saves.push(ticket, After { events: Vec::new(), then: Then::Nothing });
-        }
         match a.result {
             Ok(answer) => {
                 let answer = self.redact(&answer);

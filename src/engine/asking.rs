@@ -23,7 +23,7 @@ impl Core {
             return self.ask_main(call, body, reply);
         }
         if self.w.human == Human::Absent {
-            let _ = reply.send(Err("nobody is there to answer".into()));
+            let _ = reply.send(Err("no one is available to answer".into()));
             return;
         }
         let id = AskId::fresh(&*self.w.ids, self.w.clock.now());
@@ -74,7 +74,7 @@ impl Core {
         }
         let place = self.place();
         for ask in gone {
-            self.bus.publish(&place, EventBody::Ask(closed(&ask, "its call has ended")));
+            self.bus.publish(&place, EventBody::Ask(closed(&ask, "the call has ended")));
         }
         self.asks_changed();
     }

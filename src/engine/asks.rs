@@ -27,9 +27,9 @@ pub(crate) enum Wrong {
 impl Wrong {
     pub(crate) fn words(self) -> &'static str {
         match self {
-            Self::Gone => "this question is not open any more",
-            Self::OtherText => "the answer was given to other text than what would run",
-            Self::Kind => "this does not answer the question",
+            Self::Gone => "this question is no longer open",
+            Self::OtherText => "the text that would run has changed since the question was shown",
+            Self::Kind => "this answer does not fit the question",
         }
     }
 }

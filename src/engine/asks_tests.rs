@@ -13,7 +13,7 @@ fn permission(shown: &str) -> AskBody {
         diff: None,
         folder: String::new(),
         why: String::new(),
-        rule: "none matches".into(),
+        rule: "no rule matches".into(),
         effects: Vec::new(),
         risk: Risk::High,
         always: None,

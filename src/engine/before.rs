@@ -110,7 +110,7 @@ pub(crate) fn keep(reviews: &Mutex<Reviews>, turn: EntryId, root: &Path, path: &
 }
 
 fn relative(root: &Path, path: &Path) -> Option<String> {
-    Some(path.strip_prefix(root).ok()?.to_str()?.to_owned())
+    Some(tiller_protocol::names::written(path.strip_prefix(root).ok()?))
 }
 
 /// A regular file's bytes; `None` when there are too many.
@@ -136,10 +136,10 @@ pub(crate) enum Since {
 
 /// The difference between a file before the turn and now.
 pub(crate) fn since(root: &Path, path: &str, before: Option<&[u8]>) -> Since {
-    let full = root.join(path);
+    let full = root.join(tiller_protocol::names::path(path));
     let now = match read(&full) {
         Ok(Some(bytes)) => Some(bytes),
-        Ok(None) => return Since::TooLarge("it is too large to compare, or no file any more"),
+        Ok(None) => return Since::TooLarge("it is too large to compare, or is no longer a file"),
         Err(_) => None,
     };
     let kind = match (before, &now) {
@@ -162,7 +162,7 @@ pub(crate) fn since(root: &Path, path: &str, before: Option<&[u8]>) -> Since {
     };
     let file = unified(path, kind, &old, &new);
     if file.diff.len() > DIFF {
-        return Since::TooLarge("its difference is too large to show at once");
+        return Since::TooLarge("the difference is too large to show");
     }
     Since::Changed(file)
 }

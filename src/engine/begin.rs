@@ -34,6 +34,8 @@ impl Core {
         let limits = TurnLimits {
             requests: self.max_requests.unwrap_or(l.turns),
             attempts: l.attempts.max(1),
+            longest_wait: self.longest_wait(),
+            repeats: l.repeats,
             parallel: l.parallel,
             calls_per_reply: l.calls_per_reply,
             ..TurnLimits::default()
@@ -53,6 +55,7 @@ impl Core {
             calls: std::collections::HashMap::new(),
             args,
             audits: std::collections::HashMap::new(),
+            usage: tiller_protocol::Usage::default(),
             cost: None,
             unpriced: false,
             words: [

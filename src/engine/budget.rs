@@ -44,13 +44,22 @@ pub struct Over {
     pub which: Which,
     pub spent: Cost,
     pub limit: Cost,
+    /// The limit itself is not reached, but the input of the next request, which costs this, does not fit.
+    pub next: Option<Cost>,
 }
 
 impl Over {
     /// For people.
     pub fn notice(self) -> Notice {
-        let Self { which, spent, limit } = self;
-        let message = format!("the budget of {} is used up: {spent} of {limit}", which.words());
+        let Self { which, spent, limit, next } = self;
+        let of = which.words();
+        let message = match next {
+            None => format!("the budget of {of} is used up: {spent} of {limit}"),
+            Some(next) => format!(
+                "the next request was not sent: its input alone costs about {next}, and {spent} of \
+                {limit} in the budget of {of} is already spent"
+            ),
+        };
         Notice::new(NoticeKind::Budget, message).hint("raise it with /budget, then continue")
     }
 }
@@ -95,8 +104,14 @@ impl Limits {
 
     /// A hard limit that does not allow another request.
     pub fn over(&self, spent: Spent) -> Option<Over> {
+        self.over_with(spent, Cost(0))
+    }
+
+    /// A hard limit that does not allow another request whose input costs `input`.
+    pub fn over_with(&self, spent: Spent, input: Cost) -> Option<Over> {
         let check = |which, spent: Cost, limit: Option<Cost>| {
-            limit.filter(|l| spent >= *l).map(|limit| Over { which, spent, limit })
+            let limit = limit.filter(|l| spent >= *l || spent.plus(input) > *l)?;
+            Some(Over { which, spent, limit, next: (spent < limit).then_some(input) })
         };
         check(Which::Session, spent.session, self.session_hard)
             .or_else(|| check(Which::Day, spent.day, self.day_hard))
@@ -111,7 +126,8 @@ impl Limits {
         for (which, spent, limit, warned) in rows {
             if let Some(limit) = limit.filter(|l| spent >= *l && !*warned) {
                 *warned = true;
-                let message = format!("{} has cost {spent}: over the mark of {limit}", which.words());
+                let message =
+                    format!("{} has cost {spent}, more than the warning limit of {limit}", which.words());
                 return Some(Notice::new(NoticeKind::Budget, message));
             }
         }
@@ -155,6 +171,10 @@ mod tests {
         assert!(l.warning(spent(1.5)).is_none());
         assert_eq!(l.left(spent(1.5)), Some(Cost::from_usd(0.5)));
         assert!(l.over(spent(1.99)).is_none());
+        assert!(l.over_with(spent(1.99), Cost::from_usd(0.01)).is_none(), "it fits exactly");
+        let next = l.over_with(spent(1.99), Cost::from_usd(0.02)).unwrap();
+        assert_eq!((next.which, next.next), (Which::Session, Some(Cost::from_usd(0.02))));
+        assert!(next.notice().message.contains("its input alone costs about $0.020"), "{:?}", next.notice());
         assert_eq!(l.over(spent(2.0)).unwrap().which, Which::Session);
         l.raise(Which::Session, Cost::from_usd(10.0));
         assert!(l.over(spent(2.5)).is_none());

@@ -1,6 +1,6 @@
 //! The bus: commands go in, events come out. Nothing else crosses between the engine and its clients.
 //!
-//! Each subscriber has a mailbox of its own, bounded in events and in bytes. Deltas are joined with the
+//! Each subscriber has a mailbox of its own, bounded in events and in bytes, of facts as of deltas. Deltas are joined with the
 //! one before them while they wait; facts are never dropped singly. A reader that falls too far behind
 //! finds one `lagged` event in the place of all that it missed, and asks for a snapshot.
 
@@ -17,8 +17,10 @@ use tokio::sync::{Notify, mpsc};
 const COMMANDS: usize = 256;
 /// Events that may wait for one reader, at most.
 const EVENTS: usize = 8192;
-/// Bytes of text in waiting deltas of one reader, at most.
+/// Bytes of waiting events of one reader, at most.
 const BYTES: usize = 16 << 20;
+/// Events that may wait for a reader before they are weighed: who is not behind does not cost that.
+const FEW: usize = 64;
 /// A delta that has grown to this is not joined further, so that a reader gets it in pieces.
 const JOINED: usize = 64 << 10;
 
@@ -158,6 +160,7 @@ impl Bus {
         // Numbers are given and mailboxes filled under one lock, so that every reader sees one order.
         let mut inner = lock(&self.inner);
         inner.seq += 1;
+        let weight = OnceLock::new();
         let event = Arc::new(Event {
             seq: inner.seq,
             time,
@@ -169,7 +172,7 @@ impl Bus {
         inner.boxes.retain(|(client, mailbox)| {
             let Some(mailbox) = mailbox.upgrade() else { return false };
             if only.is_none_or(|c| c == *client) {
-                mailbox.put(&event);
+                mailbox.put(&event, &weight);
             }
             true
         });
@@ -200,7 +203,8 @@ struct Mailbox {
 
 #[derive(Default)]
 struct Waiting {
-    events: VecDeque<Arc<Event>>,
+    /// With what each is counted as in `bytes`.
+    events: VecDeque<(Arc<Event>, usize)>,
     bytes: usize,
     closed: bool,
     /// Threads that wait for the next one. To wake nobody would cost a system call for each event.
@@ -208,16 +212,25 @@ struct Waiting {
 }
 
 impl Mailbox {
-    fn put(&self, event: &Arc<Event>) {
+    /// `weight`: of the event, for all readers.
+    fn put(&self, event: &Arc<Event>, weight: &OnceLock<usize>) {
         let mut w = lock(&self.waiting);
         if w.closed {
             return;
         }
-        w.bytes += delta_len(&event.body);
-        let joined = w.events.back_mut().is_some_and(|last| join(last, event));
+        let mut bytes = delta_len(&event.body);
+        let joined = w.events.back_mut().is_some_and(|(last, counted)| {
+            let joined = join(last, event);
+            *counted += if joined { bytes } else { 0 };
+            joined
+        });
         if !joined {
-            w.events.push_back(Arc::clone(event));
+            if bytes == 0 && w.events.len() >= FEW {
+                bytes = *weight.get_or_init(|| size(&event.body));
+            }
+            w.events.push_back((Arc::clone(event), bytes));
         }
+        w.bytes += bytes;
         if w.events.len() > EVENTS || w.bytes > BYTES {
             overflow(&mut w);
         }
@@ -246,19 +259,19 @@ impl Mailbox {
 /// Throws away all that waits and leaves one `lagged` in its place.
 fn overflow(w: &mut Waiting) {
     let mut missed = 0;
-    for e in &w.events {
+    for (e, _) in &w.events {
         missed += match &e.body {
             EventBody::State(StateEvent::Lagged { missed }) => *missed,
             _ => 1,
         };
     }
-    let Some(last) = w.events.pop_back() else { return };
+    let Some((last, _)) = w.events.pop_back() else { return };
     w.events.clear();
     w.bytes = 0;
     let mut lagged = Arc::unwrap_or_clone(last);
     lagged.cause = None;
     lagged.body = EventBody::State(StateEvent::Lagged { missed });
-    w.events.push_back(Arc::new(lagged));
+    w.events.push_back((Arc::new(lagged), 0));
 }
 
 fn delta_len(body: &EventBody) -> usize {
@@ -267,6 +280,27 @@ fn delta_len(body: &EventBody) -> usize {
         | EventBody::Tool(ToolEvent::ToolProgress { text, .. }) => text.len(),
         _ => 0,
     }
+}
+
+/// Bytes of an event, as its JSON form has them.
+fn size(body: &EventBody) -> usize {
+    struct Count(usize);
+
+    impl std::io::Write for Count {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0 += bytes.len();
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    let mut count = Count(0);
+    // What cannot be written has no size that matters.
+    let _ = serde_json::to_writer(&mut count, body);
+    count.0
 }
 
 /// Joins `event` to `last` if both are deltas of the same thing. The later number is kept: a snapshot
@@ -391,9 +425,9 @@ impl EventStream {
 }
 
 fn take(w: &mut Waiting) -> Option<Arc<Event>> {
-    let e = w.events.pop_front()?;
-    w.bytes = w.bytes.saturating_sub(delta_len(&e.body));
-    Some(e)
+    let (event, bytes) = w.events.pop_front()?;
+    w.bytes = w.bytes.saturating_sub(bytes);
+    Some(event)
 }
 
 #[cfg(test)]

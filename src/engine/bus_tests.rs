@@ -144,3 +144,34 @@ fn a_full_or_closed_engine_says_so() {
     drop(rx);
     assert_eq!(handle.send(command(999)), Err(SendError::Closed));
 }
+
+#[test]
+fn large_facts_that_nobody_reads_are_bounded_in_bytes() {
+    const LARGE: usize = 64 << 10;
+    let clock = std::sync::Arc::new(tiller_protocol::ManualClock::new(Time(0)));
+    let (bus, handle, _commands) = Bus::new(clock);
+    let mut stalled = handle.subscribe();
+    let mut reader = handle.client().subscribe();
+    let words = |body: &EventBody| match body {
+        EventBody::State(StateEvent::Notice { notice }) => notice.message.len(),
+        _ => 0,
+    };
+    let mut most = 0;
+    for n in 0..2_000 {
+        let notice = Notice::new(NoticeKind::Info, format!("{n}: {}", "x".repeat(LARGE)));
+        bus.publish(&place(), EventBody::State(StateEvent::Notice { notice }));
+        assert!(
+            reader.try_next().is_some_and(|e| matches!(e.body, EventBody::State(StateEvent::Notice { .. })))
+        );
+        let waiting = lock(&stalled.mailbox.waiting);
+        let held: usize = waiting.events.iter().map(|(e, _)| words(&e.body)).sum();
+        most = most.max(held);
+    }
+    assert!(most <= BYTES + (FEW + 1) * (LARGE + 1024), "{most} bytes wait for one reader");
+    // It is told how much it missed, and goes on from there.
+    let first = stalled.try_next().unwrap();
+    let EventBody::State(StateEvent::Lagged { missed }) = &first.body else { panic!("{first:?}") };
+    let rest = std::iter::from_fn(|| stalled.try_next()).count();
+    assert_eq!(usize::try_from(*missed).unwrap() + rest, 2_000);
+    assert_eq!(lock(&stalled.mailbox.waiting).bytes, 0);
+}

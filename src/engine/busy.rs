@@ -84,7 +84,7 @@ impl Core {
                 self.refuse(client, cause, notice);
             }
             Doing::Message { client: None, .. } => {
-                self.notice(Notice::new(NoticeKind::Info, "stopped: the message waits in the queue"));
+                self.notice(Notice::new(NoticeKind::Info, "stopped: the message stays in the queue"));
             }
             Doing::Continue { cause } => self.no_turn(cause),
             Doing::Goal { cancel } => {

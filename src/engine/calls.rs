@@ -35,7 +35,7 @@ impl Core {
             todo: Arc::clone(&self.todo),
             writes: self.watching.writes.clone(),
             store: self.w.store.clone(),
-            main: self.me.child.as_ref().map_or_else(|| self.tx.clone(), |c| c.main.clone()),
+            main: self.me.child.as_ref().map_or_else(|| self.tx.clone(), |c| c.main.main().clone()),
             root: self.me.child.as_ref().map_or(self.s.id, |c| c.root),
             entry: call_entry,
         };
@@ -53,6 +53,7 @@ impl Core {
             spill: self.spill(),
             plans: self.plans(),
             child_env: self.w.child_env.now(),
+            variables: Arc::default(),
             state: Arc::clone(&lock(&self.w.tool_state)),
         };
         (cx, live)
@@ -109,6 +110,7 @@ impl Core {
             watched: self.watched(),
             paths: Vec::new(),
             known: Vec::new(),
+            asked: false,
             changed: None,
         };
         let (tx, call_id) = (self.tx.clone(), call.id.clone());
@@ -137,7 +139,8 @@ impl Core {
         if let Some(child) = &mut self.me.child {
             child.work.calls += 1;
             let root = &self.w.workspace.root;
-            let names = done.wrote.iter().map(|p| p.strip_prefix(root).unwrap_or(p).display().to_string());
+            let names =
+                done.wrote.iter().map(|p| tiller_protocol::names::written(p.strip_prefix(root).unwrap_or(p)));
             child.files.extend(names);
         }
         self.tell_work();

@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use serde_json::Value;
-use tiller_permit::grows;
+use tiller_permit::{grows, undecided};
 use tiller_protocol::tool::Display;
 use tiller_protocol::{Ask, Attachment, Block, EntryBody, Message, Part, ToolCall};
 use tokio::sync::mpsc;
@@ -25,8 +25,8 @@ fn text(redact: &Redact, text: &mut String) {
     *text = redact(text);
 }
 
-/// A whole entry.
-pub(crate) fn entry(redact: &Redact, mut body: EntryBody) -> EntryBody {
+/// A whole entry, with masks in the place of secrets. Signed thinking and what only its vendor reads stay.
+pub fn entry(redact: &Redact, mut body: EntryBody) -> EntryBody {
     match &mut body {
         EntryBody::Prefix { system, .. } => text(redact, system),
         EntryBody::User { message: m, content, .. } => {
@@ -56,7 +56,7 @@ pub(crate) fn message(redact: &Redact, m: &mut Message) {
     text(redact, &mut m.text);
     for a in &mut m.attachments {
         if let Attachment::Paste { text: pasted, .. } = a {
-            text(redact, pasted);
+            *pasted = redact(pasted).into();
         }
     }
 }
@@ -210,10 +210,8 @@ impl Stream {
         if end < raw.len() && !(self.growing)(raw) {
             end = raw.len();
         }
-        // The first line of a key block has blanks in it.
-        if let Some(begin) = raw.rfind("-----BEGIN")
-            && !raw[begin..].contains('\n')
-        {
+        // Whether a key block is one is known by its body, and where it ends by what follows.
+        if let Some(begin) = undecided(&raw[..end]) {
             end = end.min(begin);
         }
         if raw.len() - end > HELD { raw.len() } else { end }

@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 use std::path::Path;
+use std::sync::Arc;
 
 use tiller_protocol::{ChangeKind, CommandId, FileChange, Message, Notice, NoticeKind, SendMode, Who};
 
@@ -81,9 +82,13 @@ impl Core {
         if paths.is_empty() {
             return;
         }
-        let (root, tx) = (self.w.workspace.root.clone(), self.tx.clone());
+        let (workspace, tx) = (Arc::clone(&self.w.workspace), self.tx.clone());
         self.spawn(async move {
-            let look = move || paths.into_iter().filter_map(|p| look(&root, p)).collect::<Vec<_>>();
+            let look = move || {
+                let root = &workspace.root;
+                let free = |p: &String| workspace.unreadable(&root.join(p)).is_none();
+                paths.into_iter().filter(free).filter_map(|p| look(root, p)).collect::<Vec<_>>()
+            };
             let found = tokio::task::spawn_blocking(look).await.unwrap_or_default();
             // The engine may have ended.
             let _ = tx.send(Msg::Comments(found)).await;
@@ -102,7 +107,7 @@ impl Core {
                 text.push_str(&format!("- line {line}: {words}\n"));
             }
             text.push_str("Do what they say, and take these comments out when it is done.");
-            let said = format!("a comment in {} asks for a turn", found.path);
+            let said = format!("a comment in {} started a turn", found.path);
             self.notice(Notice::new(NoticeKind::Info, said));
             self.submit(NOBODY, CommandId(0), Message::text(text), SendMode::Queue);
         }

@@ -2,24 +2,22 @@
 
 use std::sync::Arc;
 
-use futures_util::StreamExt;
 use tiller_protocol::event::TurnEvent;
 use tiller_protocol::op::OpChange;
 use tiller_protocol::view::LayerCost;
-use tiller_protocol::{
-    Block, Entry, EntryBody, EventBody, Message, ModelRef, Notice, NoticeKind, Origin, Part, Usage,
-};
-use tiller_provider::{Assembler, ChatMessage, Effort, Provider, ProviderError, Request, retry};
+use tiller_protocol::{Entry, EntryBody, EventBody, Message, ModelRef, Notice, NoticeKind, Origin, Part};
+use tiller_provider::ProviderError;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::bus::ClientId;
 use crate::busy::Doing;
-use crate::context::compact::{self, Plan};
+use crate::context::compact::{self, Keep, Plan};
 use crate::context::{layers, request, tokens};
 use crate::core::Core;
 use crate::msg::Msg;
 use crate::saves::Then;
 use crate::shorten::{self, Prefix};
+use crate::side_call::SideCall;
 use crate::todo;
 use crate::turn::Input;
 use crate::world::lock;
@@ -30,6 +28,8 @@ const KEEP: [u64; 3] = [8_000, 2_000, 0];
 const FILL: u64 = 60;
 /// Where its window is not known.
 pub(crate) const WINDOW: u64 = 100_000;
+/// Tokens that a summary may have; more after one that was cut off.
+const SUMMARY: u64 = 4_000;
 /// Tries with an ever shorter transcript, when the summariser says that it is too long.
 const TRIES: u32 = 3;
 
@@ -45,7 +45,6 @@ pub(crate) struct Compacted {
     focus: Option<String>,
     plan: Option<Plan>,
     result: Result<String, Notice>,
-    spent: Option<(ModelRef, Usage)>,
     prefix: Prefix,
 }
 
@@ -59,52 +58,34 @@ impl Core {
         focus: Option<String>,
         client: Option<(ClientId, tiller_protocol::CommandId)>,
     ) {
-        let keep =
-            if overflow { KEEP[(round.max(1) as usize - 1).min(KEEP.len() - 1)] } else { self.keep_tokens() };
+        let keep = match overflow {
+            true => Keep::tokens(KEEP[(round.max(1) as usize - 1).min(KEEP.len() - 1)]),
+            false => self.keep(),
+        };
         let plan = compact::plan(&self.s.path, keep);
+        let nothing = compact::nothing_to_do(&self.s.path);
         let model = self.summariser();
         let demo = self.is_demo(&model);
         let provider = self.provider(&model);
-        let window = self.model_info(&model).window.unwrap_or(WINDOW);
         let (facts, settings) = (self.facts(), self.w.config().context.clone());
-        let (tx, session, scale) = (self.tx.clone(), self.s.id.to_string(), self.w.retry);
+        let tx = self.tx.clone();
+        let side = provider.map(|p| self.side_call(p, &model));
         let fast = self.fast();
         let no = if self.live.is_none() { self.next_job() } else { 0 };
         let task = async move {
             let prefix = tokio::task::spawn_blocking(move || layers::layers(&facts, &settings));
-            let mut spent = None;
             let result = match &plan {
-                None => Err(Notice::new(NoticeKind::User, "there is nothing that could be summarised")),
+                None => Err(Notice::new(NoticeKind::User, nothing)),
                 Some(plan) if demo => Ok(compact::extract(&plan.goes)),
-                Some(plan) => match provider {
+                Some(plan) => match side {
                     Err(e) => Err(crate::notices::provider(&e)),
-                    Ok(p) => {
-                        let mut usage = Usage::default();
-                        let got = summarise(
-                            &p,
-                            &model,
-                            window,
-                            compact::PROMPT,
-                            &plan.goes,
-                            focus.as_deref(),
-                            &session,
-                            scale,
-                            &mut usage,
-                        )
-                        .await;
-                        spent = Some((model, usage));
-                        got
-                    }
+                    Ok(side) => summarise(&side, compact::PROMPT, &plan.goes, focus.as_deref()).await,
                 },
             };
             let layers = prefix.await.unwrap_or_else(|_| layers::Layers::bare());
             // No summary, no new prefix.
-            let (prefix, paid) = shorten::prefix(&layers, fast.filter(|_| result.is_ok())).await;
-            if let Some((model, usage)) = paid {
-                // The same model: the summariser is the fast tier where there is one.
-                spent.get_or_insert((model, Usage::default())).1.add(&usage);
-            }
-            let done = Compacted { turn, overflow, no, client, focus, plan, result, spent, prefix };
+            let prefix = shorten::prefix(&layers, fast.filter(|_| result.is_ok())).await;
+            let done = Compacted { turn, overflow, no, client, focus, plan, result, prefix };
             let _ = tx.send(Msg::Compacted(Box::new(done))).await;
         };
         let task = tokio::spawn(task);
@@ -115,10 +96,13 @@ impl Core {
         }
     }
 
-    /// A fifth of what triggers it, within reason.
-    pub(crate) fn keep_tokens(&self) -> u64 {
-        let limit = self.w.config().context.compact_tokens.or(self.window()).unwrap_or(WINDOW);
-        (limit / 5).clamp(500, 20_000)
+    /// A fifth of the tokens that trigger a compaction, within reason, and half of the messages that do. Of a
+    /// conversation that is shorter than that, a fifth.
+    pub(crate) fn keep(&self) -> Keep {
+        let settings = &self.w.config().context;
+        let limit = settings.compact_tokens.or(self.window()).unwrap_or(WINDOW);
+        let messages = settings.compact_messages.map(|most| most / 2);
+        Keep { tokens: (limit / 5).clamp(500, 20_000), messages, share: 20 }
     }
 
     /// The fast tier's model; the session's where there is none, or none that may be paid.
@@ -138,13 +122,6 @@ impl Core {
             Some(turn) => !self.is_live(turn),
             None => !self.job_done(done.no),
         };
-        if let Some((model, usage)) = done.spent {
-            let tier = self.tier_of(&model);
-            let call = self.book(&model, tier, usage);
-            let mut append = self.append();
-            append.calls.push(call);
-            self.save(append, Vec::new(), Then::Nothing);
-        }
         if stopped {
             return;
         }
@@ -216,88 +193,49 @@ impl Core {
         self.save(append, events, Then::Nothing);
     }
 
+    /// What the next request will use for its input, estimated.
+    pub(crate) fn next_request(&self) -> tiller_protocol::Usage {
+        tokens::next_request(&request::live(&self.s.path))
+    }
+
     /// Tokens of the next request, and whether they were counted by the provider.
     pub(crate) fn context_tokens(&self) -> (u64, bool) {
         tokens::of_path(&request::live(&self.s.path))
     }
 }
 
-#[expect(clippy::too_many_arguments, reason = "one call, and a struct for it would only rename them")]
+/// A summary of the entries by the model of `side`, or why there is none.
 pub(crate) async fn summarise(
-    provider: &Arc<dyn Provider>,
-    model: &ModelRef,
-    window: u64,
+    side: &SideCall,
     prompt: &str,
     entries: &[Arc<Entry>],
     focus: Option<&str>,
-    session: &str,
-    scale: f64,
-    usage: &mut Usage,
 ) -> Result<String, Notice> {
     // About 2.5 characters a token.
+    let window = side.window().unwrap_or(WINDOW);
     let mut most = usize::try_from(window / 100 * FILL * 5 / 2).unwrap_or(usize::MAX);
+    let mut room = SUMMARY;
     let mut tries = 0;
-    loop {
+    let error = loop {
         tries += 1;
         let text = compact::transcript(entries, focus, most);
-        let ask = ask(provider, model, prompt, text, session, Some(4_000), usage).await;
-        match ask {
-            Ok(summary) if summary.trim().is_empty() => {
-                return Err(Notice::new(NoticeKind::Network, "the summary came back empty"));
+        match side.ask(prompt, text, Some(room)).await {
+            Ok(answer) if answer.cut && tries < TRIES => room *= 2,
+            // What is missing at its end would be lost for good.
+            Ok(answer) if answer.cut => {
+                let why = format!("could not summarize: {} reached its output limit each time", side.model());
+                return Err(Notice::new(NoticeKind::Network, why)
+                    .hint("choose another model with /model or for tiers.fast, then compact again"));
             }
-            Ok(summary) => return Ok(summary),
+            Ok(answer) if answer.text.trim().is_empty() => {
+                return Err(Notice::new(NoticeKind::Network, "the summary was empty"));
+            }
+            Ok(answer) => return Ok(answer.text),
             Err(ProviderError::TooLong(_)) if tries < TRIES => most /= 2,
-            Err(e) => {
-                if let Some(wait) = retry::wait(&e, tries, TRIES, retry::random()) {
-                    tokio::time::sleep(wait.mul_f64(scale)).await;
-                    continue;
-                }
-                let notice = crate::notices::provider(&e);
-                return Err(Notice {
-                    message: format!("no summary could be made: {}", notice.message),
-                    ..notice
-                });
-            }
+            Err(e) if side.wait(&e, tries, TRIES).await => {}
+            Err(e) => break side.too_long_a_wait(&e).unwrap_or(e),
         }
-    }
-}
-
-/// One question to a model, outside of the conversation: its text.
-pub(crate) async fn ask(
-    provider: &Arc<dyn Provider>,
-    model: &ModelRef,
-    system: &str,
-    text: String,
-    session: &str,
-    max_output: Option<u64>,
-    usage: &mut Usage,
-) -> Result<String, ProviderError> {
-    let request = Request {
-        model: model.model().to_owned(),
-        system: system.trim().into(),
-        tools: Vec::new().into(),
-        messages: vec![ChatMessage::User { content: vec![Part::Text { text }] }].into(),
-        max_output,
-        effort: Effort::Default,
-        cache_key: format!("{session}-side"),
     };
-    let mut parts = Assembler::new(model.provider(), "", []);
-    let mut stream = provider.stream(request).await?;
-    while let Some(chunk) = stream.next().await {
-        parts.push(chunk?);
-        if parts.stop.is_some() {
-            break;
-        }
-    }
-    let whole = parts.finish();
-    usage.add(&whole.usage);
-    if whole.stop.is_none() {
-        return Err(ProviderError::Network("the reply was cut off".into()));
-    }
-    let texts: Vec<String> = whole
-        .blocks
-        .into_iter()
-        .filter_map(|b| if let Block::Text { text } = b { Some(text) } else { None })
-        .collect();
-    Ok(texts.join("\n"))
+    let notice = crate::notices::provider(&error);
+    Err(Notice { message: format!("could not summarize: {}", notice.message), ..notice })
 }

@@ -21,8 +21,8 @@ use crate::core::Core;
 use crate::money::{self, Today};
 use crate::msg::Msg;
 use crate::named;
-use crate::saves::{After, Then};
-use crate::shorten::{self, Paid, Prefix};
+use crate::saves::Then;
+use crate::shorten::{self, Prefix};
 use crate::turn::Input;
 use crate::world::World;
 
@@ -74,8 +74,6 @@ pub(crate) struct Composed {
     pub(crate) goal: Goal,
     pub(crate) items: Vec<Item>,
     pub(crate) prefix: Option<Prefix>,
-    /// For shortening it.
-    pub(crate) paid: Paid,
     /// What was spent today, where that is limited.
     pub(crate) today: Option<Today>,
     /// See `busy`; 0 for steering, which belongs to its turn.
@@ -96,11 +94,11 @@ impl Core {
     /// Goes on with a turn that was interrupted, cut or parked.
     pub(crate) fn go_on(&mut self, client: ClientId, cause: CommandId) {
         let why = if self.s.read_only {
-            "this session is open for reading only"
+            "this session is open read-only"
         } else if self.occupied() {
-            "a turn is running already"
+            "a turn is already running"
         } else if self.s.last_message().is_none() {
-            "there is nothing to go on with"
+            "there is nothing to continue"
         } else {
             return self.compose(Goal::Continue { cause }, Vec::new());
         };
@@ -109,6 +107,8 @@ impl Core {
 
     /// Reads attachments and waits for the prefix, away from the engine's own task.
     pub(crate) fn compose(&mut self, goal: Goal, messages: Vec<(Option<QueueId>, Message)>) {
+        // What may be read is what the rules say now.
+        self.w.permit.refresh().into_iter().for_each(|n| self.notice(n));
         // A program of another vendor has a prompt of its own.
         let ours = self.outside().is_none();
         let prefix = (ours && !self.s.has_prefix()).then(|| self.prefix.clone());
@@ -141,9 +141,9 @@ impl Core {
                 let reads = files.text.contains('@')
                     || files.attachments.iter().any(|a| matches!(a, Attachment::File { .. }));
                 let content = if reads {
-                    let (root, store) = (root.clone(), store.clone());
+                    let (workspace, store) = (Arc::clone(&workspace), store.clone());
                     let read = move || {
-                        let mut parts = mentions::freeze(&files, &root)?;
+                        let mut parts = mentions::freeze(&files, &workspace)?;
                         named::attach(&mut parts, &texts, &store)?;
                         Ok(parts)
                     };
@@ -151,16 +151,13 @@ impl Core {
                         Err(Notice::new(NoticeKind::Internal, "the attachments could not be read"))
                     })
                 } else {
-                    mentions::freeze(&files, &root)
+                    mentions::freeze(&files, &workspace)
                 };
                 items.push(Item { id, message, content });
             }
-            let (prefix, paid) = match prefix {
-                Some(p) => {
-                    let (made, paid) = shorten::prefix(&*p.await, fast).await;
-                    (Some(made), paid)
-                }
-                None => (None, None),
+            let prefix = match prefix {
+                Some(p) => Some(shorten::prefix(&*p.await, fast).await),
+                None => None,
             };
             let today = match books {
                 // What cannot be read now is what was known before.
@@ -171,7 +168,7 @@ impl Core {
             };
             writes.look(&me, &workspace).await;
             // The engine may have ended.
-            let _ = tx.send(Msg::Composed(Box::new(Composed { goal, items, prefix, paid, today, no }))).await;
+            let _ = tx.send(Msg::Composed(Box::new(Composed { goal, items, prefix, today, no }))).await;
         };
         let task = tokio::spawn(task);
         if let Some(doing) = doing {
@@ -183,11 +180,6 @@ impl Core {
     }
 
     pub(crate) fn composed(&mut self, c: Composed) {
-        if let Some((model, usage)) = c.paid {
-            let call = self.book(&model, "fast", usage);
-            let ticket = self.w.store.record_call(self.s.id, call);
-            self.saves.push(ticket, After { events: Vec::new(), then: Then::Nothing });
-        }
         if let Some(today) = c.today {
             self.day_read(today);
         }

@@ -49,6 +49,8 @@ pub(crate) struct Live {
     /// Arguments of the present reply's calls, until their results are shown.
     pub(crate) args: HashMap<String, Value>,
     pub(crate) audits: HashMap<String, tiller_protocol::view::AuditRow>,
+    /// Tokens of all its requests, those of failed tries too.
+    pub(crate) usage: tiller_protocol::Usage,
     pub(crate) cost: Option<Cost>,
     pub(crate) unpriced: bool,
     /// Text and thinking on their way to the screen.
@@ -117,14 +119,18 @@ pub(crate) struct Core {
     pub(crate) prefix: crate::compose::PrefixTask,
     pub(crate) max_requests: Option<u32>,
     pub(crate) max_cost: Option<Cost>,
-    /// The person's own commands that run.
     /// Comments in files that asked for a turn.
     pub(crate) asked: crate::comments::Asked,
+    /// The order of the person's own commands.
+    pub(crate) typed: crate::shell_line::TypedLines,
+    /// What runs for the person beside turns, and how to end it: own commands, questions on the side.
     pub(crate) lines: HashMap<String, crate::shell_line::RunningLine>,
     /// Tasks that belong to no turn: titles, queries, lines of the person's. They end with the engine.
     pub(crate) tasks: tokio::task::JoinSet<()>,
     /// Titles that are asked for, as the prompt alone would make them: for when the engine ends before.
     pub(crate) titling: HashMap<tiller_protocol::SessionId, String>,
+    /// Ends the waits of side calls early.
+    pub(crate) side_skip: Arc<tokio::sync::Notify>,
     pub(crate) quitting: Option<Place>,
     pub(crate) quit_presses: u32,
     pub(crate) stop: bool,
@@ -149,7 +155,12 @@ impl Core {
                 // Commands first: an interrupt must not wait behind a flood of deltas.
                 biased;
                 command = commands.recv(), if open => match command {
-                    Some(e) => self.dispatch(e.client, e.command),
+                    Some(e) => {
+                        if self.live.is_none() && self.saves.is_empty() {
+                            self.agree();
+                        }
+                        self.dispatch(e.client, e.command);
+                    }
                     None => {
                         open = false;
                         self.quit(None);
@@ -196,7 +207,8 @@ impl Core {
             Msg::Todos { items, reply } => self.set_todos(items, reply),
             Msg::Aside(a) => self.aside_done(*a),
             Msg::GoalChecked(c) => self.goal_checked(*c),
-            Msg::Title { session, title, spent } => self.title_found(session, &title, spent),
+            Msg::Title { session, title } => self.title_found(session, &title),
+            Msg::Side(msg) => self.side_msg(msg),
             Msg::Opened { no, client, cause, result } => self.opened(no, client, cause, *result),
             Msg::Trusted { yes, result } => self.trusted(yes, result),
             Msg::KeyTried(tried) => self.key_tried(*tried),

@@ -27,7 +27,10 @@ impl Core {
                 TurnCommand::Submit { message, mode } => self.submit(client, id, message, mode),
                 TurnCommand::Interrupt { hard } => self.interrupt(hard),
                 TurnCommand::Continue => self.go_on(client, id),
-                TurnCommand::SkipWait => self.feed(Input::SkipWait),
+                TurnCommand::SkipWait => {
+                    self.side_skip.notify_waiters();
+                    self.feed(Input::SkipWait);
+                }
                 TurnCommand::Shell { line, share } => self.shell_line(client, id, line, share),
                 TurnCommand::Aside { question } => self.aside(client, id, &question),
                 TurnCommand::StopTool { id: tool } => self.stop_tool(client, id, tool),
@@ -54,13 +57,14 @@ impl Core {
                 SessionCommand::Tag { session, name, entry } => self.tag(client, id, session, &name, entry),
                 SessionCommand::Checkpoint { name } => self.checkpoint(client, id, &name),
                 SessionCommand::Restore { entry, what, keep, force, parts } => {
-                    self.restore(client, id, entry, what, Wishes { keep, force, parts })
+                    self.restore(client, id, entry, what, Wishes { keep, force, parts, ..Wishes::default() })
                 }
                 SessionCommand::UndoRestore { redo } => self.undo_restore(client, id, redo),
                 SessionCommand::UndoOp { redo } => self.undo_op(client, id, redo),
                 SessionCommand::Export { id: session, file } => self.export(client, id, session, &file),
                 SessionCommand::SetModel { model } => self.set_model(client, id, model),
                 SessionCommand::SetProfile { profile } => self.set_profile(client, id, profile),
+                SessionCommand::SetEffort { effort } => self.set_effort(client, id, effort),
                 SessionCommand::SetBudget { usd } => self.set_budget(client, id, usd),
                 SessionCommand::StoreKey { provider, key } => self.store_key(client, id, provider, &key),
                 SessionCommand::Reload => self.reload(Some((client, id))),
@@ -105,7 +109,7 @@ impl Core {
 
     fn todo_command(&mut self, client: ClientId, cause: CommandId, command: &TodoCommand) {
         if self.s.read_only {
-            let notice = Notice::new(NoticeKind::User, "this session is open for reading only");
+            let notice = Notice::new(NoticeKind::User, "this session is open read-only");
             return self.refuse(client, cause, notice);
         }
         let edited = {
@@ -123,9 +127,9 @@ impl Core {
 
     fn compact_by_hand(&mut self, client: ClientId, cause: CommandId, focus: Option<String>) {
         let why = if self.s.read_only {
-            "this session is open for reading only"
+            "this session is open read-only"
         } else if self.occupied() {
-            "a turn is running: compact when it is done"
+            "a turn is running: compact when it has ended"
         } else if let Some(over) = self.budget.over(self.spent) {
             return self.refuse(client, cause, over.notice());
         } else {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tiller_config::agents::Definition;
 use tiller_protocol::command::SessionCommand;
-use tiller_protocol::{Command, CommandBody, CommandId, Notice, Profile, SessionId};
+use tiller_protocol::{AgentId, Command, CommandBody, CommandId, Notice, Profile, SessionId};
 use tiller_store::StoreError;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -33,7 +33,7 @@ const LAST: Duration = Duration::from_millis(3500);
 pub enum StartError {
     #[error("{0}")]
     Store(#[from] StoreError),
-    #[error("the engine failed inside: {0}")]
+    #[error("internal engine error: {0}")]
     Internal(String),
 }
 
@@ -69,6 +69,7 @@ impl Engine {
         let read_only = parts.read_only;
         let model = parts.model.clone();
         let profile = parts.profile;
+        let flag = parts.effort;
         let max_requests = parts.max_requests;
         let max_cost = parts.max_cost;
         let watcher = parts.watcher.clone();
@@ -90,9 +91,16 @@ impl Engine {
             None => None,
         };
         let books = Arc::clone(&w);
-        let today = load::blocking(move || money::today(&books)).await?;
+        let today = load::blocking(move || {
+            books.windows.load(&books.store);
+            money::today(&books)
+        })
+        .await?;
         let first = model.clone().unwrap_or_else(|| w.default_model());
-        let session = load::fresh(&w, first, profile.unwrap_or(w.config().profile), read_only);
+        let mut session = load::fresh(&w, first, profile.unwrap_or(w.config().profile), read_only);
+        if let Some(effort) = flag.or(role.as_ref().and_then(|r| r.effort)) {
+            session.effort = effort;
+        }
         let resumed = loaded.is_some();
         let me = crate::crew::Me::main(role);
         let watching = Watching::start(watcher, tx.clone());
@@ -107,6 +115,9 @@ impl Engine {
             Some(mut loaded) => {
                 if let Some(model) = model {
                     loaded.session.model = model;
+                }
+                if let Some(effort) = flag {
+                    loaded.session.effort = effort;
                 }
                 if let Some(profile) = profile {
                     if profile == Profile::Plan && loaded.session.profile != profile {
@@ -123,6 +134,7 @@ impl Engine {
         for notice in core.w.store.notices().to_vec() {
             core.notice(notice);
         }
+        core.w.store.told();
         core.announce(None, resumed);
         for notice in notices {
             core.notice(notice);
@@ -216,10 +228,12 @@ impl Core {
             inputs: VecDeque::new(),
             max_requests: None,
             max_cost: None,
+            typed: crate::shell_line::TypedLines::default(),
             lines: HashMap::new(),
             titling: HashMap::new(),
             asked: crate::comments::Asked::default(),
             tasks: tokio::task::JoinSet::new(),
+            side_skip: Arc::default(),
             quitting: None,
             quit_presses: 0,
             stop: false,
@@ -258,12 +272,13 @@ pub(crate) fn world(parts: Parts) -> World {
         store: parts.store,
         providers: Arc::new(std::sync::RwLock::new(parts.providers)),
         config: Arc::new(std::sync::RwLock::new(Arc::new(parts.config))),
-        workspace: Arc::new(parts.workspace),
+        workspace: Arc::new(parts.workspace.forbid(parts.permit.unreadable(&AgentId::main()))),
         places: parts.places,
         clock: parts.clock,
         ids: parts.ids,
         child_env: parts.child_env,
         human: parts.human,
+        made_by: parts.made_by,
         tools,
         all_tools,
         specs: Arc::default(),
@@ -272,6 +287,7 @@ pub(crate) fn world(parts: Parts) -> World {
         folders: parts.folders,
         workflows: parts.workflows,
         titles: parts.titles,
+        windows: crate::windows::Windows::default(),
         retry: parts.retry,
         permit: parts.permit,
         redact: parts.redact,

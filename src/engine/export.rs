@@ -17,8 +17,8 @@ pub type Exporter = Arc<dyn Fn(&Store, SessionId, &Path) -> Result<String, Notic
 fn place(root: &Path, home: Option<&str>, file: &str) -> Result<PathBuf, Notice> {
     let file = file.trim();
     if file.is_empty() {
-        return Err(Notice::new(NoticeKind::User, "an export needs the name of a file")
-            .hint("Name one that ends in .md, .html or .jsonl."));
+        return Err(Notice::new(NoticeKind::User, "an export needs a file name")
+            .hint("Use a name that ends in .md, .html or .jsonl."));
     }
     Ok(match (file.strip_prefix("~/"), home) {
         (Some(rest), Some(home)) => Path::new(home).join(rest),
@@ -29,7 +29,7 @@ fn place(root: &Path, home: Option<&str>, file: &str) -> Result<PathBuf, Notice>
 impl Core {
     pub(crate) fn export(&mut self, client: ClientId, cause: CommandId, id: SessionId, file: &str) {
         let Some(exporter) = self.w.exporter.clone() else {
-            let notice = Notice::new(NoticeKind::User, "sessions cannot be exported from here");
+            let notice = Notice::new(NoticeKind::User, "sessions cannot be exported here");
             return self.refuse(client, cause, notice.hint("Use 'tiller sessions export'."));
         };
         let home = self.w.child_env.now();

@@ -1,5 +1,6 @@
 //! The seam to the permission room: the policy in force, and what the person added to it.
 
+use std::path::Path;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use serde_json::Value;
@@ -7,7 +8,7 @@ use tiller_config::agents::Narrowing;
 use tiller_permit::approval::Call;
 use tiller_permit::{Effect, Policy, Request, Roots, Rule, RuleSet, Source, Verdict};
 use tiller_protocol::ask::PermissionAsk;
-use tiller_protocol::{Access, AgentId, Notice, Profile, Touch};
+use tiller_protocol::{Access, AgentId, Notice, Profile, ShellState, Touch};
 
 /// Adds a pattern to the person's `permissions.yaml`.
 pub type AlwaysWriter = Arc<dyn Fn(&str) -> Result<(), String> + Send + Sync>;
@@ -43,6 +44,8 @@ pub(crate) struct Question<'a> {
     pub(crate) args: &'a Value,
     pub(crate) access: &'a [Access],
     pub(crate) profile: Profile,
+    /// The shell of ours that runs its command.
+    pub(crate) shell: Option<&'a ShellState>,
 }
 
 impl Permit {
@@ -84,6 +87,27 @@ impl Permit {
         tiller_permit::Protected::new(roots).as_fn()
     }
 
+    /// Why `agent` may not read a path, by the rules as they are at each moment.
+    pub(crate) fn unreadable(&self, agent: &AgentId) -> tiller_tool::Unreadable {
+        let (this, agent) = (self.clone(), agent.0.clone());
+        Arc::new(move |path| {
+            let policy = this.policy.read().unwrap_or_else(PoisonError::into_inner);
+            let roots = this.moved.as_ref().unwrap_or(&policy.roots);
+            let narrow = || {
+                let mut own = RuleSet::default();
+                own.add(this.narrow.iter().cloned(), false);
+                tiller_permit::unreadable(&own, roots, &agent, path)
+            };
+            tiller_permit::unreadable(&policy.rules, roots, &agent, path)
+                .or_else(|| if this.narrow.is_empty() { None } else { narrow() })
+        })
+    }
+
+    /// Why what a command line of the person's own shows may not be shared with the model.
+    pub(crate) fn unshared(&self, agent: &AgentId, line: &str, folder: &std::path::Path) -> Option<String> {
+        self.in_force(|policy| tiller_permit::unreadable_by(policy, &agent.0, line, folder))
+    }
+
     /// With rules that are read again when their file changes.
     #[must_use]
     pub fn live(mut self, reader: RulesReader) -> Self {
@@ -113,6 +137,15 @@ impl Permit {
     /// Whether somebody is there is not asked here: a question that nobody can answer is refused, with its
     /// reason, where questions are put.
     pub(crate) fn judge(&self, q: &Question<'_>) -> Verdict {
+        self.with_request(q, |policy, request| tiller_permit::decide_in(policy, request, q.shell))
+    }
+
+    /// What a deny rule or the danger list says of words that may be a command, run in `folder`.
+    pub(crate) fn suspected(&self, q: &Question<'_>, text: &str, folder: &Path) -> Option<Verdict> {
+        self.with_request(q, |policy, request| tiller_permit::suspected(policy, request, text, folder))
+    }
+
+    fn with_request<T>(&self, q: &Question<'_>, look: impl FnOnce(&Policy, &Request<'_>) -> T) -> T {
         let raw = q.args.to_string();
         let request = Request {
             profile: q.profile,
@@ -123,9 +156,14 @@ impl Permit {
             access: q.access,
             raw: &raw,
         };
+        self.in_force(|policy| look(policy, &request))
+    }
+
+    /// The policy with what narrows it for this agent, in its folder.
+    fn in_force<T>(&self, look: impl FnOnce(&Policy) -> T) -> T {
         let policy = self.policy.read().unwrap_or_else(PoisonError::into_inner);
         if self.narrow.is_empty() && self.moved.is_none() {
-            return tiller_permit::decide(&policy, &request);
+            return look(&policy);
         }
         let mut own = policy.clone();
         drop(policy);
@@ -134,24 +172,26 @@ impl Permit {
             own.protected = tiller_permit::Protected::new(roots.clone());
             own.roots = roots.clone();
         }
-        tiller_permit::decide(&own, &request)
+        look(&own)
     }
 
-    /// Allows `pattern` until the session ends.
-    pub(crate) fn allow_session(&self, pattern: &str) -> Result<(), String> {
-        let rule = Rule::parse(Effect::Allow, Source::Session, pattern)?;
-        self.policy.write().unwrap_or_else(PoisonError::into_inner).rules.push(rule);
+    /// Allows `patterns` (one, or several joined by ` && `) until the session ends.
+    pub(crate) fn allow_session(&self, patterns: &str) -> Result<(), String> {
+        let rules = rules_of(patterns, Source::Session)?;
+        let mut policy = self.policy.write().unwrap_or_else(PoisonError::into_inner);
+        rules.into_iter().for_each(|rule| policy.rules.push(rule));
         Ok(())
     }
 
-    /// Allows `pattern` for good.
-    pub(crate) fn allow_always(&self, pattern: &str) -> Result<(), String> {
+    /// Allows `patterns` (one, or several joined by ` && `) for good.
+    pub(crate) fn allow_always(&self, patterns: &str) -> Result<(), String> {
         // Read first: what cannot be read must not be written either.
-        let rule = Rule::parse(Effect::Allow, Source::User, pattern)?;
-        (self.always)(pattern)?;
-        // Also for the sessions that are opened after this one.
-        self.base.write().unwrap_or_else(PoisonError::into_inner).push(rule.clone());
-        self.policy.write().unwrap_or_else(PoisonError::into_inner).rules.push(rule);
+        for rule in rules_of(patterns, Source::User)? {
+            (self.always)(rule.text())?;
+            // Also for the sessions that are opened after this one.
+            self.base.write().unwrap_or_else(PoisonError::into_inner).push(rule.clone());
+            self.policy.write().unwrap_or_else(PoisonError::into_inner).rules.push(rule);
+        }
         Ok(())
     }
 
@@ -171,11 +211,18 @@ impl Permit {
         for p in patterns {
             match Rule::parse(Effect::Allow, Source::Session, p) {
                 Ok(rule) => rules.push(rule),
-                Err(why) => tracing::warn!(why, "a rule of the session cannot be read and does not hold"),
+                Err(why) => tracing::warn!(why, "a rule of the session cannot be read and is not applied"),
             }
         }
         self.policy.write().unwrap_or_else(PoisonError::into_inner).rules = rules;
     }
+}
+
+fn rules_of(patterns: &str, source: Source) -> Result<Vec<Rule>, String> {
+    tiller_permit::split_patterns(patterns)
+        .into_iter()
+        .map(|p| Rule::parse(Effect::Allow, source, p))
+        .collect()
 }
 
 /// What the dialog shows. `shown` is exactly what runs; the hash ties the answer to it.
@@ -192,6 +239,7 @@ pub(crate) fn permission_ask(
             Access::Net { url, .. } => Some(url.as_str()),
             Access::Write { path, .. } => Some(path.as_str()),
             Access::Process { what } => Some(what.as_str()),
+            Access::Input { text, .. } => Some(text.as_str()),
             Access::Read { .. } | Access::Free => None,
         })
         .collect();

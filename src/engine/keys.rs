@@ -55,11 +55,11 @@ impl Core {
     pub(crate) fn store_key(&mut self, client: ClientId, cause: CommandId, provider: String, key: &KeyText) {
         let key = Secret::new(&key.0);
         let why = if self.w.keys.is_none() {
-            "keys cannot be kept here"
+            "keys cannot be stored here"
         } else if !name_ok(&provider) {
             "a provider's name has letters, digits, - and _ only"
         } else if !key_ok(key.reveal()) {
-            "this cannot be a key: it is empty, too long or has spaces"
+            "this is not a key: it is empty, too long or contains spaces"
         } else {
             ""
         };
@@ -73,7 +73,7 @@ impl Core {
             Entered::Unused(why) => {
                 let notice = Notice::new(
                     NoticeKind::Config,
-                    format!("this key would not be used, so it is not kept: {why}"),
+                    format!("this key would not be used, so it was not stored: {why}"),
                 );
                 return self.refuse(client, cause, notice);
             }
@@ -96,21 +96,21 @@ impl Core {
         let notice = match result {
             Ok(()) => Notice::new(
                 NoticeKind::Info,
-                format!("the key of {provider} works; it is kept in {shown} (only you can read it){over}"),
+                format!("the {provider} key works; it is stored in {shown} (only you can read it){over}"),
             ),
             Err(Failed::Untried(e)) => Notice::new(
                 NoticeKind::Network,
-                format!("the key of {provider} is kept in {shown}, but could not be tried: {e}{over}"),
+                format!("the {provider} key is stored in {shown}, but could not be tested: {e}{over}"),
             ),
             Err(Failed::Refused(e)) => {
                 let notice = Notice::new(
                     NoticeKind::User,
-                    format!("{provider} does not take this key, so it is not kept: {e}"),
+                    format!("{provider} did not accept this key, so it was not stored: {e}"),
                 );
                 return self.refuse(
                     client,
                     cause,
-                    notice.hint("look whether it was copied whole, and enter it again"),
+                    notice.hint("check that the key was copied completely, and enter it again"),
                 );
             }
             Err(Failed::Wrong(why)) => {
@@ -158,7 +158,7 @@ async fn keep(keys: Keys, provider: &str, key: Secret) -> (Option<Providers>, Re
     let saved = tokio::task::spawn_blocking(move || {
         let before = key::load(&file, &name)?;
         if let Some(folder) = file.parent() {
-            private_folder(folder).map_err(|e| format!("{} cannot be made ({e}).", folder.display()))?;
+            private_folder(folder).map_err(|e| format!("{} cannot be created ({e}).", folder.display()))?;
         }
         key::save(&file, &name, &key)?;
         Ok((before, (keys.rebuild)()))

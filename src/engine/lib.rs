@@ -45,6 +45,7 @@ pub mod context;
 mod core;
 pub mod crew;
 mod dispatch;
+mod effort;
 pub mod engine;
 mod export;
 pub mod files;
@@ -71,6 +72,7 @@ mod session;
 pub mod settings;
 mod shell_line;
 mod shorten;
+mod side_call;
 mod specs;
 mod symbols;
 mod titles;
@@ -82,12 +84,14 @@ pub mod undo;
 mod undoing;
 mod view;
 pub mod watching;
+mod windows;
 mod world;
 
 #[cfg(test)]
 mod stories;
 
 pub use bus::{ClientId, EngineHandle, EventStream, SendError};
+pub use clean::entry as masked_entry;
 pub use engine::{Engine, StartError};
 pub use export::Exporter;
 pub use judge::{AlwaysWriter, FreshRules, Permit, RulesReader};

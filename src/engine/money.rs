@@ -35,24 +35,30 @@ pub(crate) struct Unpriced {
     pub(crate) model: ModelRef,
     of: String,
     limit: Cost,
+    /// The `kind` that `[providers.NAME]` needs, where `config.toml` has no such section yet.
+    kind: Option<String>,
 }
 
 impl Unpriced {
     /// For people.
     pub(crate) fn why(&self) -> String {
         let Self { of, limit, .. } = self;
-        format!("its price is not known, so the budget of {of} ({limit}) cannot be kept with it")
+        format!("its price is not known, so the budget of {of} ({limit}) cannot be enforced")
     }
 
     /// For where nobody can be asked, or the answer was no.
     pub(crate) fn notice(&self) -> Notice {
         let (name, id) = (self.model.provider(), self.model.model());
-        Notice::new(NoticeKind::Budget, format!("{} was not asked: {}", self.model, self.why()))
+        let first = match &self.kind {
+            Some(kind) => format!("[providers.{name}]\nkind = \"{kind}\"\n"),
+            None => String::new(),
+        };
+        Notice::new(NoticeKind::Budget, format!("{} was not called: {}", self.model, self.why()))
             .hint(format!(
-                "say what it costs in config.toml, in dollars for a million tokens (0: nothing): under \
-                 [providers.{name}.models.\"{id}\"] write input = 3.0 and output = 15.0"
+                "add its price at the end of config.toml, in dollars per million tokens (0 for free):\n\
+                 {first}[providers.{name}.models.\"{id}\"]\ninput = 3.0\noutput = 15.0"
             ))
-            .hint("or choose a model with a price, or leave the budget out")
+            .hint("or choose a model with a price, or remove the budget")
     }
 }
 
@@ -62,7 +68,9 @@ impl Core {
     }
 
     pub(crate) fn model_info(&self, model: &ModelRef) -> ModelInfo {
-        models::lookup(model.provider(), model.model(), &self.w.config())
+        let mut info = models::lookup(model.provider(), model.model(), &self.w.config());
+        info.window = self.w.windows.narrowed(model, info.window);
+        info
     }
 
     /// Whether it is the built-in model that understands nothing.
@@ -102,7 +110,11 @@ impl Core {
         let local = registry::LOCALS.iter().any(|l| l.name == model.provider());
         let one = Usage { input: 1, output: 1, ..Usage::default() };
         let known = models::cost(&one, &self.model_info(model)).is_some();
-        (!local && !known && !self.is_demo(model)).then(|| Unpriced { model: model.clone(), of, limit })
+        (!local && !known && !self.is_demo(model)).then(|| {
+            let listed = config.providers.contains_key(model.provider());
+            let kind = registry::builtin_kind(model.provider()).filter(|_| !listed);
+            Unpriced { model: model.clone(), of, limit, kind }
+        })
     }
 
     /// Whether something on the side (a title, a shortened file) may be paid for: it never breaks a limit.
@@ -127,7 +139,6 @@ impl Core {
 
     /// As [`Self::book`], for a session that is not open any more.
     pub(crate) fn book_elsewhere(&mut self, model: &ModelRef, tier: &'static str, usage: Usage) -> Call {
-        // A server that says nothing of usage has no known cost either.
         let cost =
             (usage != Usage::default()).then(|| models::cost(&usage, &self.model_info(model))).flatten();
         self.roll_day();
@@ -143,18 +154,6 @@ impl Core {
             usage,
             cost,
         }
-    }
-
-    /// Holds a guess against the limits. It is in no book.
-    pub(crate) fn guess(&mut self, model: &ModelRef, tier: &'static str, usage: Usage) {
-        let cost = models::cost(&usage, &self.model_info(model));
-        self.child_spent(usage, cost);
-        let Some(cost) = cost else { return };
-        self.roll_day();
-        self.spent.session = self.spent.session.plus(cost);
-        self.spent.day = self.spent.day.plus(cost);
-        self.purse().paid(tier, cost);
-        self.tell_money();
     }
 
     /// Whether anything of the day is limited.

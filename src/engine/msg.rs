@@ -1,6 +1,6 @@
 //! What the engine's task hears from its own tasks.
 
-use tiller_protocol::{AgentId, AskBody, AskReply, CommandId, ModelRef, SessionId, TodoItem, Usage};
+use tiller_protocol::{AgentId, AskBody, AskReply, CommandId, SessionId, TodoItem};
 use tiller_provider::{Chunk, ProviderError};
 use tiller_store::StoreError;
 use tokio::sync::oneshot;
@@ -65,8 +65,9 @@ pub(crate) enum Msg {
     Title {
         session: SessionId,
         title: String,
-        spent: Option<(ModelRef, Usage)>,
     },
+    /// Of a request beside the conversation.
+    Side(crate::side_call::SideMsg),
     /// `no`: see `busy`.
     Opened {
         no: u64,
@@ -160,6 +161,10 @@ pub(crate) enum About {
         which: crate::budget::Which,
     },
     Deep {
+        turn: u64,
+    },
+    /// Calls that repeat with equal results.
+    Repeats {
         turn: u64,
     },
     /// A model whose price is not known, under a hard budget.

@@ -79,11 +79,13 @@ pub(crate) fn take(message: &mut Message, root: &Path) -> Vec<Named> {
 }
 
 /// The differences that calls made, as they showed them.
-fn diff_of(entries: &[Arc<Entry>]) -> String {
+fn diff_of(entries: &[Arc<Entry>], workspace: &tiller_tool::Workspace) -> String {
     let mut out = String::new();
     for e in entries {
         if let EntryBody::ToolResult { display: Some(Display::Diff { files }), .. } = &e.body {
-            files.iter().for_each(|f| out.push_str(&f.diff));
+            // A file that may not be read is not shown by what changed in it either.
+            let free = |path: &str| workspace.unreadable(&workspace.root.join(path)).is_none();
+            files.iter().filter(|f| free(&f.path)).for_each(|f| out.push_str(&f.diff));
         }
     }
     cut(out, MOST)
@@ -123,7 +125,7 @@ pub(crate) fn attach(parts: &mut [Part], texts: &Texts, store: &Store) -> Result
         };
         let text = text.map_err(|why: String| {
             Notice::new(NoticeKind::User, format!("@{name} cannot be attached: {why}"))
-                .hint("take the mention out or mend it, and send again")
+                .hint("remove or correct the mention, and send again")
         })?;
         if let Some(Part::Text { text: all }) = parts.first_mut() {
             all.push_str(&format!("\n\n<attached name=\"{name}\">\n{}\n</attached>", text.trim_end()));
@@ -134,7 +136,7 @@ pub(crate) fn attach(parts: &mut [Part], texts: &Texts, store: &Store) -> Result
 
 impl Core {
     fn last_diff(&self) -> Option<String> {
-        self.turn_entries(None).map(|(_, _, entries)| diff_of(&entries))
+        self.turn_entries(None).map(|(_, _, entries)| diff_of(&entries, &self.w.workspace))
     }
 
     /// Reads what it can of it now; the rest is read away from the engine's task.

@@ -8,15 +8,15 @@ pub(crate) fn provider(e: &ProviderError) -> Notice {
     let n = |kind| Notice::new(kind, e.to_string());
     match e {
         ProviderError::Auth(_) => n(NoticeKind::Config)
-            .hint("set or mend the key, or choose another model with /model")
-            .hint("then continue: the turn goes on where it stands"),
+            .hint("set or correct the key, or choose another model with /model")
+            .hint("then continue: the turn resumes where it stopped"),
         ProviderError::TooLong(_) => n(NoticeKind::Network).hint("compact with /compact, then continue"),
         ProviderError::Wait { .. } | ProviderError::Network(_) => {
-            n(NoticeKind::Network).hint("continue to try again: the turn goes on where it stands")
+            n(NoticeKind::Network).hint("continue to retry: the turn resumes where it stopped")
         }
         ProviderError::Rejected(_) => n(NoticeKind::Network)
-            .hint("choose another model with /model, or mend what the server says")
-            .hint("then continue: the turn goes on where it stands"),
+            .hint("choose another model with /model, or fix what the server reports")
+            .hint("then continue: the turn resumes where it stopped"),
     }
 }
 
@@ -29,7 +29,7 @@ pub(crate) fn too_long(why: &str) -> Notice {
 pub(crate) fn cannot_shorten(why: &str, because: &Notice) -> Notice {
     let because = because.message.trim_end_matches('.');
     let mut notice = too_long(why);
-    notice.message = format!("{} It could not be made shorter: {because}.", notice.message);
+    notice.message = format!("{} The conversation could not be compacted: {because}.", notice.message);
     notice
 }
 
@@ -40,17 +40,25 @@ pub(crate) fn refusal(why: &str) -> Notice {
     } else {
         format!("the model declined to answer: {why}")
     };
-    Notice::new(NoticeKind::Denied, message).hint("say it in other words, or choose another model")
+    Notice::new(NoticeKind::Denied, message).hint("rephrase the message, or choose another model")
 }
 
 /// The reply hit the output limit.
 pub(crate) fn max_tokens() -> Notice {
     Notice::new(NoticeKind::Info, "the reply was cut at the model's output limit")
-        .hint("continue to let it go on")
+        .hint("continue to resume the reply")
+}
+
+/// The calls of a turn repeated, and it does not go on.
+pub(crate) fn repeats(calls: &str) -> Notice {
+    let why = format!("the agent made the same calls with the same results again and again: {calls}");
+    Notice::new(NoticeKind::Budget, why)
+        .hint("write what it should do instead, or continue to let it proceed")
+        .hint("limits.repeats in config.toml allows more rounds; 0 turns this off")
 }
 
 /// Nothing came, more than once.
 pub(crate) fn empty_reply() -> Notice {
     Notice::new(NoticeKind::Network, "the model sent empty replies")
-        .hint("continue to ask again, or say more")
+        .hint("continue to retry, or send another message")
 }

@@ -18,6 +18,8 @@ use crate::world::World;
 
 /// Rows of a list, at most.
 const ROWS: u32 = 1_000;
+/// Entries of a page of a path, at most: a search asks for many at once.
+const PAGE: u32 = 10_000;
 /// Entries that are taken into the index before one search; a long history is taken in by and by.
 pub(crate) const INDEXED: u64 = 20_000;
 /// How long a local server may take to accept a connection.
@@ -58,13 +60,15 @@ impl Core {
                 });
             }
             Query::Page { before, count } => self.read(client, cause, move || {
-                let page = store.path_page(before, count.min(ROWS))?;
+                let page = store.path_page(before, count.min(PAGE))?;
                 Ok(ReplyEvent::PageReply { entries: page.entries, earlier: page.earlier })
             }),
             Query::Sessions { everywhere, filter, archived, trashed } => {
                 self.read(client, cause, move || {
                     let project = (!everywhere).then_some(project);
-                    let filter = Filter { project, text: filter, archived, trashed, limit: ROWS };
+                    // Runs without a screen stand with what was put away: out of sight, and one key away.
+                    let filter =
+                        Filter { project, text: filter, archived, trashed, exec: archived, limit: ROWS };
                     Ok(ReplyEvent::SessionsReply { sessions: store.sessions(&filter)? })
                 })
             }
@@ -133,7 +137,7 @@ impl Core {
                 Ok(Ok(reply)) => reply,
                 Ok(Err(error)) => ReplyEvent::ErrorReply { notice: error.notice() },
                 Err(_) => ReplyEvent::ErrorReply {
-                    notice: Notice::new(NoticeKind::Internal, "the question could not be answered"),
+                    notice: Notice::new(NoticeKind::Internal, "the query could not be answered"),
                 },
             };
             bus.reply(client, &place, reply);

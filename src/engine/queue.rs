@@ -3,6 +3,7 @@
 use tiller_protocol::command::QueueCommand;
 use tiller_protocol::event::{StateEvent, TurnStatus};
 use tiller_protocol::{CommandId, Message, Notice, NoticeKind, QueueId, Queued, QueuedState, SendMode};
+use tiller_store::MadeBy;
 
 use crate::bus::ClientId;
 use crate::clean;
@@ -31,11 +32,12 @@ impl Core {
             }
             return;
         }
+        self.adopt();
         if !self.occupied() {
             return self.compose(Goal::Prompt { client: Some((client, cause)) }, vec![(None, message)]);
         }
         if self.queue.len() >= QUEUE {
-            let notice = Notice::new(NoticeKind::User, format!("{QUEUE} messages wait already"));
+            let notice = Notice::new(NoticeKind::User, format!("{QUEUE} messages are already waiting"));
             return self.refuse(client, cause, notice);
         }
         let id = QueueId::fresh(&*self.w.ids, self.w.clock.now());
@@ -53,10 +55,19 @@ impl Core {
         self.send_by_mode(mode);
     }
 
+    /// A session of a run without a screen becomes the person's own with their first message in it.
+    fn adopt(&mut self) {
+        if self.s.exec && self.w.made_by == MadeBy::Person && self.me.child.is_none() {
+            self.s.exec = false;
+            // What cannot be written is told by the writes of the turn.
+            drop(self.w.store.adopt(self.s.id));
+        }
+    }
+
     fn cannot_send(&self, message: &Message) -> Option<Notice> {
         if self.s.read_only {
             return Some(
-                Notice::new(NoticeKind::User, "this session is open for reading only")
+                Notice::new(NoticeKind::User, "this session is open read-only")
                     .hint("fork it, or start a new one"),
             );
         }
@@ -111,7 +122,7 @@ impl Core {
             return self.refuse(
                 client,
                 cause,
-                Notice::new(NoticeKind::User, "that message is not waiting any more"),
+                Notice::new(NoticeKind::User, "this message is no longer waiting"),
             );
         };
         let mut mode = None;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use tiller_protocol::command::ReviewCommand;
 use tiller_protocol::event::{ReplyEvent, StateEvent};
+use tiller_protocol::mask;
 use tiller_protocol::review::{Reject, Review};
 use tiller_protocol::tool::{Display, FileDiff};
 use tiller_protocol::{
@@ -18,8 +19,6 @@ use crate::core::Core;
 use crate::msg::Msg;
 use crate::world::lock;
 
-/// What stands for a secret in everything that is stored.
-const MASK: &str = "[redacted ";
 /// Files of one turn that a review shows.
 const SHOWN: usize = 500;
 
@@ -43,7 +42,7 @@ impl Core {
                     (true, _) => self.reject(client, cause, hunks),
                     (false, true) => self.reject_whole(client, cause, turn, whole),
                     (false, false) => {
-                        let why = "parts and whole files are taken back one after the other";
+                        let why = "hunks and whole files are rejected one at a time";
                         self.refuse(client, cause, Notice::new(NoticeKind::User, why));
                     }
                 }
@@ -75,7 +74,7 @@ impl Core {
     /// Shows what a turn changed, from its start to now.
     fn review(&mut self, client: ClientId, cause: CommandId, turn: Option<EntryId>) {
         let Some((turn, title, entries)) = self.turn_entries(turn) else {
-            let notice = Notice::new(NoticeKind::User, "no turn changed a file");
+            let notice = Notice::new(NoticeKind::User, "no turn has changed a file");
             return self.refuse(client, cause, notice);
         };
         let root = self.w.workspace.root.clone();
@@ -89,8 +88,8 @@ impl Core {
                 let mut notes = Vec::new();
                 if forgotten {
                     notes.push(
-                        "the files as they were before this turn are not kept any more: each change is shown \
-                         as its call showed it"
+                        "the file states before this turn are no longer kept: each change is shown \
+                        as its call reported it"
                             .to_owned(),
                     );
                 }
@@ -123,7 +122,7 @@ impl Core {
                     ReplyEvent::ReviewReply { review }
                 }
                 Err(_) => ReplyEvent::ErrorReply {
-                    notice: Notice::new(NoticeKind::Internal, "the review could not be made"),
+                    notice: Notice::new(NoticeKind::Internal, "the review could not be loaded"),
                 },
             };
             bus.reply(client, &place, reply);
@@ -133,7 +132,7 @@ impl Core {
     fn reject(&mut self, client: ClientId, cause: CommandId, hunks: Vec<Reject>) {
         if self.s.read_only || self.live.is_some() {
             let why = if self.s.read_only {
-                "this session is open for reading only"
+                "this session is open read-only"
             } else {
                 "a turn is running: stop it first"
             };
@@ -151,7 +150,7 @@ impl Core {
                 let (backup, root, path) = (backup.clone(), root.clone(), r.path.clone());
                 let saved = tokio::task::spawn_blocking(move || before::save_copy(&backup, &root, &path));
                 if let Err(e) = saved.await.unwrap_or_else(|e| Err(std::io::Error::other(e))) {
-                    conflicts.push(format!("{}: it could not be saved first: {e}", r.path));
+                    conflicts.push(format!("{}: its current state could not be saved first: {e}", r.path));
                     continue;
                 }
                 match revert(&r.path, &r.hunk, &cx).await {
@@ -159,9 +158,9 @@ impl Core {
                         said.push(format!("the person took back a part of your change of {}", r.path));
                         undo.push((r.path, done.diff));
                     }
-                    Err(_) if r.hunk.contains(MASK) => conflicts.push(format!(
-                        "{}: this part holds a secret that is masked in what is kept, so it cannot be taken \
-                         back from here: take it back in an editor or with git",
+                    Err(_) if mask::has_mask(&r.hunk) => conflicts.push(format!(
+                        "{}: this hunk contains a secret that is masked in the record, so it cannot \
+                        be rejected here: revert it in an editor or with git",
                         r.path
                     )),
                     Err(e) => conflicts.push(format!("{}: {e}", r.path)),

@@ -69,6 +69,8 @@ pub(crate) struct Saves {
     submitted: u64,
     /// Why the row of the open session could not be made.
     pub(crate) unmade: Option<StoreError>,
+    /// What failed for good first, until memory is what the disk has again.
+    pub(crate) failed: Option<StoreError>,
     /// How many have been answered. Held here and by calls that must not run before what led to them is
     /// on disk; it closes when the engine ends.
     done: watch::Sender<u64>,
@@ -76,7 +78,13 @@ pub(crate) struct Saves {
 
 impl Saves {
     pub(crate) fn new() -> Self {
-        Self { waiting: FuturesOrdered::new(), submitted: 0, unmade: None, done: watch::Sender::new(0) }
+        Self {
+            waiting: FuturesOrdered::new(),
+            submitted: 0,
+            unmade: None,
+            failed: None,
+            done: watch::Sender::new(0),
+        }
     }
 
     pub(crate) fn push<T: Send + 'static>(&mut self, ticket: Ticket<T>, after: After) {

@@ -7,6 +7,7 @@ use tiller_store::{Append, Health, StoreError};
 use crate::bus::Place;
 use crate::core::Core;
 use crate::saves::{After, Saved, Then};
+use crate::session::TAIL;
 use crate::turn::Input;
 
 impl Core {
@@ -45,6 +46,11 @@ impl Core {
             self.save_failed(&error, &after.then);
             return;
         }
+        // The end of a turn says that all of it is on disk. That small write may go through after the reply before
+        // it did not.
+        if let (Then::TurnOver { .. }, Some(error)) = (&after.then, self.saves.failed.clone()) {
+            return self.save_failed(&error, &after.then);
+        }
         for (place, body) in after.events {
             self.bus.publish(&place, body);
         }
@@ -81,10 +87,18 @@ impl Core {
     /// A write failed for good: nothing that was to be shown because of it is shown.
     fn save_failed(&mut self, error: &StoreError, then: &Then) {
         // What failed first is why: without its row nothing of a session can be saved.
-        let error = match &self.saves.unmade {
-            Some(first) if *error == StoreError::NoSession(self.s.id) => &first.clone(),
+        let follows = matches!(error, StoreError::NoEntry(_) | StoreError::Conflict(_));
+        let error = match (&self.saves.unmade, &self.saves.failed) {
+            (Some(first), _) if *error == StoreError::NoSession(self.s.id) => &first.clone(),
+            // What it builds on was not saved either.
+            (_, Some(first)) if follows => &first.clone(),
             _ => error,
         };
+        let for_good =
+            matches!(error, StoreError::Corrupt { .. } | StoreError::Internal(_) | StoreError::Record(_));
+        if error.is_trouble() || for_good {
+            self.saves.failed.get_or_insert_with(|| error.clone());
+        }
         let mut notice = error.notice();
         if let Then::Made = then {
             self.saves.unmade = Some(error.clone());
@@ -100,7 +114,7 @@ impl Core {
         if let StoreError::Held { .. } = error {
             self.s.read_only = true;
             self.s.lease = None;
-            notice = notice.hint("this window only looks now");
+            notice = notice.hint("this window is now read-only");
         }
         self.state(None, StateEvent::Saving { ok: false, why: notice.message.clone() });
         match then {
@@ -112,12 +126,37 @@ impl Core {
                     let body = self.finished_event(status, String::new(), Some(notice));
                     self.bus.publish(&place, body);
                 }
+                self.agree();
                 self.turn_over(*turn, status);
             }
             _ => {
                 self.notice(notice.clone());
                 self.halt(TurnStatus::Store, notice);
+                if self.live.is_none() && self.saves.is_empty() {
+                    self.agree();
+                }
             }
+        }
+    }
+
+    /// After a write that failed for good: what was not saved was not shown, and is forgotten here, too, so that the
+    /// next entry builds on one that the disk has. A short read, in place of opening the session anew.
+    pub(crate) fn agree(&mut self) {
+        if self.saves.failed.is_none() {
+            return;
+        }
+        let (store, id, head) = (&self.w.store, self.s.id, self.s.head_name.as_str());
+        let tail = u32::try_from(TAIL).unwrap_or(u32::MAX);
+        match store.context_path(id, head).and_then(|path| Ok((path, store.path_tail(id, head, tail)?))) {
+            Ok((path, tail)) => {
+                self.s.head = tail.entries.last().map(|e| e.id);
+                self.s.path = crate::session::path_of(path);
+                self.s.earlier = tail.earlier;
+                self.s.tail = tail.entries.into_iter().map(std::sync::Arc::new).collect();
+                self.saves.failed = None;
+            }
+            // It is tried again before the next turn.
+            Err(error) => tracing::warn!(%error, "the saved data cannot be read"),
         }
     }
 

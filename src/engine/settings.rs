@@ -46,7 +46,7 @@ impl Core {
     pub(crate) fn reload(&mut self, asked: Option<(ClientId, CommandId)>) {
         let Some(settings) = self.w.settings.clone() else {
             if let Some((client, cause)) = asked {
-                let notice = Notice::new(NoticeKind::User, "settings cannot be read again here");
+                let notice = Notice::new(NoticeKind::User, "Settings cannot be reloaded here");
                 self.refuse(client, cause, notice);
             }
             return;
@@ -88,7 +88,7 @@ impl Core {
         *self.w.config.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(fresh.config);
         *self.w.providers.write().unwrap_or_else(PoisonError::into_inner) = fresh.providers;
         if !changed.is_empty() {
-            let text = format!("settings read again: {}", changed.join(", "));
+            let text = format!("Settings reloaded: {}", changed.join(", "));
             self.notice(Notice::new(NoticeKind::Info, text));
         }
         // What is stricter holds at once; what is looser, in sessions that begin from now on.
@@ -105,7 +105,7 @@ impl Core {
                 self.set_model(client, cause, model);
             }
         }
-        self.done(client, cause, "settings read again".into());
+        self.done(client, cause, "Settings reloaded".into());
     }
 
     /// Tells the client that asked that it is done.
@@ -126,9 +126,12 @@ impl Core {
             let Err(why) = kept.unwrap_or_else(|e| Err(e.to_string())) else { return };
             let notice = Notice::new(
                 NoticeKind::Config,
-                format!("your yes to {title} is not kept, so it holds until the end: {why}"),
+                format!(
+                    "the approval of {title} could not be saved; it applies until this session \
+                    ends: {why}"
+                ),
             )
-            .hint("later sessions ask again");
+            .hint("later sessions will ask again");
             let event = tiller_protocol::event::StateEvent::Notice { notice };
             bus.publish(&place, tiller_protocol::EventBody::State(event));
         });
@@ -144,7 +147,7 @@ fn changed(before: &Config, after: &Config) -> Vec<String> {
         .filter(|(name, value)| name.as_str() != "ui" && before.get(name.as_str()) != Some(value))
         .map(|(name, _)| match name.as_str() {
             "model" | "profile" => format!("{name} (for new sessions)"),
-            "watch" => format!("{name} (from the next start on)"),
+            "watch" => format!("{name} (from the next start)"),
             _ => name.clone(),
         })
         .collect()

@@ -1,6 +1,10 @@
-//! `!` and `!!` lines: commands of the person's own. No rule judges them; the output of `!` is shared with
-//! the model, that of `!!` stays with the person.
+//! `!` and `!!` lines: commands of the person's own. The output of `!!` stays with the person, and no rule judges
+//! it; that of `!` is shared with the model, so what may not be read is not shown by it.
+//!
+//! They run in a shell of the person's own, so that the agent's commands never wait for them. One runs at a time; later
+//! ones wait their turn, and clients are told of both.
 
+use std::collections::VecDeque;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
@@ -8,7 +12,7 @@ use futures_util::FutureExt;
 use serde_json::json;
 use tiller_protocol::event::ToolEvent;
 use tiller_protocol::tool::Display;
-use tiller_protocol::view::AuditRow;
+use tiller_protocol::view::{AuditRow, ShellLineView};
 use tiller_protocol::{
     CommandId, EntryBody, EventBody, Message, Notice, NoticeKind, Origin, Part, Time, ToolOutcome,
     event::ReplyEvent,
@@ -27,6 +31,31 @@ use crate::world::lock;
 
 /// Characters of output kept in the note of a private line.
 const NOTE: usize = 4_000;
+
+/// Ends the name of the shell in which the lines of the person run; the agent's has none of it.
+const OWN: &str = "!";
+
+/// Lines of the person's: which of them runs, and those that wait for its end.
+#[derive(Default)]
+pub(crate) struct TypedLines {
+    running: Option<ShellLineView>,
+    waiting: VecDeque<Typed>,
+}
+
+impl TypedLines {
+    /// As clients show them, in the order in which they were typed.
+    pub(crate) fn views(&self) -> Vec<ShellLineView> {
+        let waiting = self.waiting.iter().map(|t| t.view.clone());
+        self.running.iter().cloned().chain(waiting).collect()
+    }
+}
+
+/// A line that was typed and does not run yet.
+struct Typed {
+    place: Place,
+    line: String,
+    view: ShellLineView,
+}
 
 /// A line that runs, and how to end it.
 pub(crate) struct RunningLine {
@@ -50,21 +79,54 @@ pub(crate) struct ShellDone {
     outcome: ToolOutcome,
 }
 
+fn started(view: &ShellLineView) -> EventBody {
+    EventBody::Tool(ToolEvent::ShellStarted { line: view.clone() })
+}
+
 impl Core {
     pub(crate) fn shell_line(&mut self, client: ClientId, cause: CommandId, line: String, share: bool) {
         let off = self.w.tool("terminal").is_none();
         if off || self.s.read_only {
-            let why = if off { "commands are switched off" } else { "this session is open for reading only" };
+            let why = if off { "commands are turned off" } else { "this session is open read-only" };
             return self.refuse(client, cause, Notice::new(NoticeKind::User, why));
         }
         if line.trim().is_empty() {
-            return self.refuse(client, cause, Notice::new(NoticeKind::User, "there is nothing to run"));
+            return self.refuse(client, cause, Notice::new(NoticeKind::User, "the command is empty"));
         }
-        let id = format!("line-{}", cause.0);
-        let (cx, mut live) = self.tool_cx(&id, None);
+        self.w.permit.refresh().into_iter().for_each(|n| self.notice(n));
+        let root = &self.w.workspace.root;
+        if let Some(why) = self.w.permit.unshared(&self.me.id, &line, root).filter(|_| share) {
+            let notice = Notice::new(NoticeKind::User, format!("the model would see its output: {why}"))
+                .hint("!! runs it and keeps its output private");
+            return self.refuse(client, cause, notice);
+        }
+        let view = ShellLineView {
+            call_id: format!("line-{}", cause.0),
+            line: self.redact(&line),
+            shared: share,
+            waits: self.typed.running.is_some(),
+        };
+        let typed = Typed { place: self.place_of(Some(cause)), line, view };
+        if typed.view.waits {
+            self.bus.publish(&typed.place, started(&typed.view));
+            self.typed.waiting.push_back(typed);
+        } else {
+            self.run_typed(typed);
+        }
+    }
+
+    fn run_typed(&mut self, typed: Typed) {
+        let Typed { place, line, mut view } = typed;
+        view.waits = false;
+        self.bus.publish(&place, started(&view));
+        let (id, share) = (view.call_id.clone(), view.shared);
+        self.typed.running = Some(view);
+        let (mut cx, mut live) = self.tool_cx(&id, None);
+        // A shell of its own beside the agent's.
+        cx.agent.0.push_str(OWN);
         let running = RunningLine { line: line.clone(), cancel: cx.cancel.clone(), hard: cx.hard.clone() };
         self.lines.insert(id.clone(), running);
-        let (place, head) = (self.place_of(Some(cause)), self.s.head_name.clone());
+        let head = self.s.head_name.clone();
         let (w, time, began) = (Arc::clone(&self.w), self.w.clock.now(), self.w.clock.mono());
         let (tx, bus) = (self.tx.clone(), std::sync::Arc::clone(&self.bus));
         let mut words = crate::clean::Stream::new(&self.w.redact, &self.w.growing);
@@ -75,7 +137,7 @@ impl Core {
             let result = loop {
                 tokio::select! {
                     result = &mut run => break result.unwrap_or_else(|_| {
-                        Err(ToolError::Tell("the command failed inside; this is a bug of Tiller".into()))
+                        Err(ToolError::Tell("internal error while running the command; this is a bug in Tiller".into()))
                     }),
                     Some(text) = words.next_of(&mut live) => {
                         let event = ToolEvent::ToolProgress { call_id: id.clone(), text };
@@ -101,10 +163,44 @@ impl Core {
     }
 
     pub(crate) fn shell_done(&mut self, done: ShellDone) {
+        self.keep_line(done);
+        while self.typed.running.is_none()
+            && let Some(next) = self.typed.waiting.pop_front()
+        {
+            // What was typed in another session is not for this one's folder and conversation.
+            if next.place.session == self.s.id && self.quitting.is_none() {
+                self.run_typed(next);
+            } else {
+                self.not_run(next);
+            }
+        }
+    }
+
+    /// A line that waited is not run any more.
+    fn not_run(&self, typed: Typed) {
+        let Typed { place, view, .. } = typed;
+        let event = ToolEvent::ShellLine {
+            line: view.line,
+            output: "(not run: it was removed from the queue)".into(),
+            exit: None,
+            shared: view.shared,
+            call_id: view.call_id,
+        };
+        self.bus.publish(&place, EventBody::Tool(event));
+    }
+
+    fn keep_line(&mut self, done: ShellDone) {
         let ShellDone { id, place, head, line, share, output, exit, time, seconds, outcome } = done;
         self.lines.remove(&id);
+        self.typed.running.take_if(|v| v.call_id == id);
         let (line, output) = (self.redact(&line), self.redact(&output));
-        let event = ToolEvent::ShellLine { line: line.clone(), output: output.clone(), exit, shared: share };
+        let event = ToolEvent::ShellLine {
+            line: line.clone(),
+            output: output.clone(),
+            exit,
+            shared: share,
+            call_id: id,
+        };
         self.bus.publish(&place, EventBody::Tool(event));
         let body = if share {
             let text = format!("! {line}");
@@ -172,6 +268,12 @@ impl Core {
             // Whichever are asked on the side now.
             let asides = self.lines.iter().filter(|(name, _)| name.starts_with(crate::aside::LINE));
             asides.for_each(|(_, line)| line.cancel.cancel());
+            return;
+        }
+        if let Some(at) = self.typed.waiting.iter().position(|t| t.view.call_id == id) {
+            if let Some(typed) = self.typed.waiting.remove(at) {
+                self.not_run(typed);
+            }
             return;
         }
         if let Some(line) = self.lines.get(&id) {

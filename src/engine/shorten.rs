@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use tiller_protocol::event::StateEvent;
 use tiller_protocol::view::LayerCost;
-use tiller_protocol::{EventBody, ModelRef, Notice, NoticeKind, Usage};
-use tiller_provider::Provider;
+use tiller_protocol::{EventBody, ModelRef, Notice, NoticeKind};
 
 use crate::bus::{Bus, Place};
 use crate::context::layers::{Cut, Layers};
 use crate::core::Core;
+use crate::side_call::SideCall;
 use crate::world::World;
 
 const PROMPT: &str = include_str!("../../assets/prompts/shorten.md");
@@ -24,17 +24,13 @@ const SEEN: usize = 200_000;
 /// The system prompt, and what each layer of it costs.
 pub(crate) type Prefix = Arc<(String, Vec<LayerCost>)>;
 
-/// What a model was paid for.
-pub(crate) type Paid = Option<(ModelRef, Usage)>;
-
 /// Who shortens.
 #[derive(Clone)]
 pub(crate) struct Fast {
     w: Arc<World>,
     bus: Arc<Bus>,
     place: Place,
-    provider: Arc<dyn Provider>,
-    model: ModelRef,
+    side: SideCall,
 }
 
 impl Core {
@@ -44,36 +40,34 @@ impl Core {
         let provider =
             self.provider(&model).ok().filter(|_| !self.is_demo(&model) && self.may_pay(&model, "fast"))?;
         let (w, bus, place) = (Arc::clone(&self.w), Arc::clone(&self.bus), self.place());
-        Some(Fast { w, bus, place, provider, model })
+        Some(Fast { w, bus, place, side: self.side_call(provider, &model) })
     }
 }
 
 /// The prefix that these layers make.
-pub(crate) async fn prefix(layers: &Layers, fast: Option<Fast>) -> (Prefix, Paid) {
+pub(crate) async fn prefix(layers: &Layers, fast: Option<Fast>) -> Prefix {
     let cuts = layers.cuts();
-    let Some(fast) = fast.filter(|_| !cuts.is_empty()) else { return (Arc::new(layers.render()), None) };
+    let Some(fast) = fast.filter(|_| !cuts.is_empty()) else { return Arc::new(layers.render()) };
     let mut layers = layers.clone();
-    let mut usage = Usage::default();
     let asked = async {
         for cut in &cuts {
-            if let Some(text) = fast.shorten(cut, &mut usage).await {
+            if let Some(text) = fast.shorten(cut).await {
                 layers.put(cut.at, &text);
             }
         }
     };
     if tokio::time::timeout(PATIENCE, asked).await.is_err() {
-        tracing::warn!("the fast tier was too slow: what is too long was cut");
+        tracing::warn!("the fast model was too slow: the long text was cut");
     }
-    let paid = (usage != Usage::default()).then(|| (fast.model.clone(), usage));
-    (Arc::new(layers.render()), paid)
+    Arc::new(layers.render())
 }
 
 impl Fast {
     /// A file in short: as it was made before, or made now. `None`: the cut stands.
-    async fn shorten(&self, cut: &Cut, usage: &mut Usage) -> Option<String> {
+    async fn shorten(&self, cut: &Cut) -> Option<String> {
         let whole = (self.w.redact)(&cut.whole);
         let mut hash = blake3::Hasher::new();
-        for part in [self.model.0.as_bytes(), &cut.room.to_le_bytes(), whole.as_bytes()] {
+        for part in [self.side.model().0.as_bytes(), &cut.room.to_le_bytes(), whole.as_bytes()] {
             hash.update(&(part.len() as u64).to_le_bytes()).update(part);
         }
         let (hash, key) = (hash.finalize().to_hex().to_string(), format!("shortened {}", cut.source));
@@ -84,22 +78,19 @@ impl Fast {
         }
         let notice = Notice::new(
             NoticeKind::Info,
-            format!("{} is too long for its place: {} shortens it", cut.source, self.model),
+            format!("{} exceeds its budget: {} shortens it", cut.source, self.side.model()),
         )
-        .hint("context.layers in config.toml gives it more room");
+        .hint("context.layers in config.toml sets its budget");
         self.bus.publish(&self.place, EventBody::State(StateEvent::Notice { notice }));
         // About 2.5 characters a token, and 6 a word.
         let words = cut.room * 5 / 2 / 6 * 4 / 5;
         let end = whole.floor_char_boundary(SEEN);
         let text = format!("At most about {words} words.\n\n{}", &whole[..end]);
-        let session = self.place.session.to_string();
-        let asked =
-            crate::compaction::ask(&self.provider, &self.model, PROMPT, text, &session, None, usage).await;
-        let text = match asked {
-            Ok(text) if !text.trim().is_empty() => text.trim().to_owned(),
+        let text = match self.side.ask(PROMPT, text, None).await {
+            Ok(answer) if !answer.cut && !answer.text.trim().is_empty() => answer.text.trim().to_owned(),
             Ok(_) => return None,
             Err(error) => {
-                tracing::warn!(%error, "what is too long was cut: the fast tier failed");
+                tracing::warn!(%error, "the long text was cut: the fast model failed");
                 return None;
             }
         };

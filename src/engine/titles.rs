@@ -2,7 +2,7 @@
 //! should be asked.
 
 use tiller_protocol::event::StateEvent;
-use tiller_protocol::{EntryBody, EventBody, ModelRef, Origin, SessionId, Usage};
+use tiller_protocol::{EntryBody, EventBody, ModelRef, Origin, SessionId};
 
 use crate::core::Core;
 use crate::msg::Msg;
@@ -27,31 +27,22 @@ impl Core {
             Ok(p) if self.w.titles && !self.is_demo(&model) && self.may_pay(&model, self.tier_of(&model)) => {
                 p
             }
-            _ => return self.title_found(self.s.id, &made, None),
+            _ => return self.title_found(self.s.id, &made),
         };
         let (tx, session) = (self.tx.clone(), self.s.id);
+        let side = self.side_call(provider, &model);
         let text: String = prompt.chars().take(SEEN).collect();
         self.titling.insert(session, made.clone());
         self.spawn(async move {
-            let mut usage = Usage::default();
-            let name = session.to_string();
             // No limit of output: a model that thinks first would have nothing left for the title.
-            let got = crate::compaction::ask(&provider, &model, PROMPT, text, &name, None, &mut usage).await;
-            let title = got.ok().map(|t| clean(&t)).filter(|t| !t.is_empty()).unwrap_or(made);
-            let _ = tx.send(Msg::Title { session, title, spent: Some((model, usage)) }).await;
+            let got = side.ask(PROMPT, text, None).await;
+            let title = got.ok().map(|a| clean(&a.text)).filter(|t| !t.is_empty()).unwrap_or(made);
+            let _ = tx.send(Msg::Title { session, title }).await;
         });
     }
 
-    pub(crate) fn title_found(&mut self, session: SessionId, title: &str, spent: Option<(ModelRef, Usage)>) {
+    pub(crate) fn title_found(&mut self, session: SessionId, title: &str) {
         let ours = session == self.s.id;
-        if let Some((model, usage)) = spent {
-            // Paid is paid, also when another session was opened meanwhile.
-            let tier = self.tier_of(&model);
-            let call =
-                if ours { self.book(&model, tier, usage) } else { self.book_elsewhere(&model, tier, usage) };
-            let ticket = self.w.store.record_call(session, call);
-            self.saves.push(ticket, After { events: Vec::new(), then: Then::Nothing });
-        }
         self.titling.remove(&session);
         if ours && self.s.titled {
             return;

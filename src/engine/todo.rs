@@ -57,7 +57,7 @@ impl Todo {
     /// When there is no such item.
     pub fn edit(&mut self, edit: &TodoCommand) -> Result<String, String> {
         let at = |id: &str| {
-            self.items.iter().position(|i| i.id == id).ok_or_else(|| format!("no todo item '{id}'"))
+            self.items.iter().position(|i| i.id == id).ok_or_else(|| format!("there is no todo item '{id}'"))
         };
         let said = match edit {
             TodoCommand::Add { content } => {

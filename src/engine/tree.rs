@@ -88,7 +88,7 @@ impl Core {
                     }
                 }
                 (None, Some((from, to))) if from != to => {
-                    preview.notes.push("the files of this folder are not kept".into());
+                    preview.notes.push("no file states are kept for this folder".into());
                 }
                 _ => {}
             }
@@ -110,7 +110,7 @@ fn words(store: &Store, id: EntryId, project: &str) -> Result<(EntryPreview, Opt
     }
     let elsewhere = store.session(entry.session)?.summary.project;
     if elsewhere != project {
-        preview.notes.push(format!("its files are those of {elsewhere}: start Tiller there to compare them"));
+        preview.notes.push(format!("its files are in {elsewhere}: start Tiller there to compare them"));
         return Ok((preview, None));
     }
     preview.notes = did::others(store, &entry)?;

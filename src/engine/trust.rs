@@ -56,7 +56,7 @@ impl Core {
             };
             let result = tokio::task::spawn_blocking(move || decide(yes))
                 .await
-                .unwrap_or_else(|_| Err("it failed inside; this is a bug of Tiller".into()));
+                .unwrap_or_else(|_| Err("internal error; this is a bug in Tiller".into()));
             // The engine may have ended; the word itself is kept.
             let _ = tx.send(Msg::Trusted { yes, result }).await;
         });
@@ -73,9 +73,10 @@ impl Core {
                 let notice = if yes {
                     let used = [(agents, "agent"), (skills, "skill"), (workflows, "workflow")];
                     let holds = holds(rules.len(), settings, &used);
-                    Notice::new(NoticeKind::Info, format!("this folder is trusted: {holds}"))
+                    Notice::new(NoticeKind::Info, format!("folder trusted: {holds}"))
                 } else {
-                    let said = "nothing that this folder brings is loaded, and you are not asked again";
+                    let said = "this folder's own settings and rules are not loaded, and you will not be \
+                        asked again";
                     Notice::new(NoticeKind::Info, said).hint("`tiller trust` changes that")
                 };
                 self.notice(notice);
@@ -87,8 +88,11 @@ impl Core {
                 }
             }
             Err(why) => self.notice(
-                Notice::new(NoticeKind::Store, format!("your word about this folder is not kept: {why}"))
-                    .hint("nothing of the folder is loaded; `tiller trust` asks again"),
+                Notice::new(
+                    NoticeKind::Store,
+                    format!("your decision about this folder could not be saved: {why}"),
+                )
+                .hint("the folder's settings are not loaded; `tiller trust` asks again"),
             ),
         }
     }
@@ -107,9 +111,9 @@ fn holds(rules: usize, settings: bool, used: &[(usize, &str)]) -> String {
     let one = held.len() == 1 && rules <= 1 && settings.is_none();
     let held = (!held.is_empty())
         .then(|| format!("{} {} from now on", held.join(" and "), if one { "holds" } else { "hold" }));
-    let used = (!used.is_empty()).then(|| format!("{} can be used from now on", used.join(" and ")));
+    let used = (!used.is_empty()).then(|| format!("{} can be used now", used.join(" and ")));
     match (held, used) {
-        (None, None) => "it brings no rules and no settings of Tiller's".into(),
+        (None, None) => "it contains no Tiller rules or settings".into(),
         (held, used) => held.into_iter().chain(used).collect::<Vec<_>>().join("; "),
     }
 }
@@ -121,11 +125,11 @@ mod tests {
     #[test]
     fn what_a_yes_brings_in_is_told_in_a_sentence() {
         for (given, said) in [
-            ((0, false, 0, 0), "it brings no rules and no settings of Tiller's"),
+            ((0, false, 0, 0), "it contains no Tiller rules or settings"),
             ((1, false, 0, 0), "its rule holds from now on"),
             ((2, true, 0, 0), "its 2 rules and its settings hold from now on"),
-            ((0, true, 0, 1), "its settings hold from now on; its workflow can be used from now on"),
-            ((0, false, 2, 3), "its 2 agents and its 3 workflows can be used from now on"),
+            ((0, true, 0, 1), "its settings hold from now on; its workflow can be used now"),
+            ((0, false, 2, 3), "its 2 agents and its 3 workflows can be used now"),
         ] {
             let (rules, settings, agents, workflows) = given;
             assert_eq!(holds(rules, settings, &[(agents, "agent"), (workflows, "workflow")]), said);

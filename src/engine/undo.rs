@@ -7,8 +7,13 @@
 //! rows:  1      1        2             3             4
 //! ```
 
+use std::collections::HashMap;
+
 use tiller_protocol::op::OpChange;
 use tiller_protocol::{Op, OpId};
+
+/// Operations that are looked through for the next one.
+pub const OPS: u32 = 20_000;
 
 /// What comes next.
 #[derive(Clone, Debug)]
@@ -26,15 +31,19 @@ pub struct Next {
 /// The operation that began last of those in force (or, with `redo`, the one that was undone last).
 /// `ops` are newest first; those that do not `fit` are passed over.
 pub fn next(ops: &[Op], redo: bool, fit: impl Fn(&Op) -> bool) -> Option<Next> {
+    let mut by_root: HashMap<OpId, Vec<usize>> = HashMap::new();
+    for (at, op) in ops.iter().enumerate() {
+        by_root.entry(op.root()).or_default().push(at);
+    }
     let mut found: Vec<(usize, Next)> = Vec::new();
     for (began, root) in ops.iter().enumerate().filter(|(_, op)| op.root() == op.id) {
-        let mut rows = ops.iter().filter(|op| op.root() == root.id);
-        let Some(last) = rows.next() else { continue };
-        let undone = rows.count() % 2 == 1;
-        if undone == redo && fit(last) {
-            let next = Next { root: root.id, row: last.clone(), title: root.title.clone(), with: root.with };
-            let at = if redo { ops.iter().position(|op| op.id == last.id).unwrap_or(began) } else { began };
-            found.push((at, next));
+        let rows: Vec<&Op> = by_root.get(&root.id).into_iter().flatten().map(|at| &ops[*at]).collect();
+        let Some(row) = to_invert(&rows, redo) else { continue };
+        let undone = rows.len().is_multiple_of(2);
+        if undone == redo && fit(row) {
+            let next = Next { root: root.id, row: row.clone(), title: root.title.clone(), with: root.with };
+            let last = by_root.get(&root.id).and_then(|rows| rows.first()).copied();
+            found.push((if redo { last.unwrap_or(began) } else { began }, next));
         }
     }
     let (_, mut next) = found.iter().min_by_key(|(at, _)| *at).cloned()?;
@@ -44,6 +53,23 @@ pub fn next(ops: &[Op], redo: bool, fit: impl Fn(&Op) -> bool) -> Option<Next> {
         next.with = found.iter().find(partner).map(|(_, n)| n.root).or(next.with);
     }
     Some(next)
+}
+
+/// The row that an undo (or a redo) inverts, of the rows of one operation, newest first: the last one that changed
+/// something. Where that led to what is asked for already, the last row, which changed nothing and is inverted by
+/// nothing.
+fn to_invert<'a>(rows: &[&'a Op], redo: bool) -> Option<&'a Op> {
+    let last = rows.first()?;
+    let Some((newer, row)) = rows.iter().enumerate().find(|(_, op)| changes_something(op)) else {
+        return Some(last);
+    };
+    let does = !(rows.len() - newer).is_multiple_of(2);
+    Some(if does == redo { last } else { row })
+}
+
+/// Whether a row changed anything. One that did not is in the log all the same, so that it is behind what was asked.
+fn changes_something(op: &Op) -> bool {
+    !matches!(&op.change, OpChange::Files { before, after, .. } if before == after)
 }
 
 /// The last row of operation `root`, when it stands so that it can be undone (or redone).
@@ -57,6 +83,8 @@ pub fn of(ops: &[Op], root: OpId, redo: bool) -> Option<Next> {
 pub fn fits(op: &Op, head: &str) -> bool {
     match &op.change {
         OpChange::Head { name, .. } | OpChange::Compaction { name, .. } => name == head,
+        // The branch that is open cannot be put away.
+        OpChange::BranchArchived { name, before: true, .. } => name != head,
         _ => true,
     }
 }
@@ -118,6 +146,41 @@ mod tests {
         is(&[(1, None), (2, None), (3, Some(2)), (6, None)], "op 6", "op 2");
         // The beginning of it is not in sight: how it stands is not known.
         is(&[(5, Some(1))], "-", "-");
+    }
+
+    /// A row that went from a state to another one.
+    fn files(n: u128, of: Option<u128>, states: [&str; 2]) -> Op {
+        let [before, after] = states.map(str::to_owned);
+        let of_files = of.map(|n| OpId(Uuid::from_u128(n)));
+        Op { change: OpChange::Files { before, after, files: Vec::new(), of: of_files }, ..op(n, of) }
+    }
+
+    #[test]
+    fn w17_a_row_that_changed_nothing_is_behind_us_and_what_it_stands_for_is_not_lost() {
+        let row = |ops: &[Op], redo: bool| next(ops, redo, |_| true).map(|n| (n.root, n.row.id));
+        let id = |n: u128| OpId(Uuid::from_u128(n));
+        let (older, restore) = (op(1, None), files(2, None, ["a", "b"]));
+        // The undo found nothing to do: the older one is next.
+        let undo = files(3, Some(2), ["c", "c"]);
+        let ops = [undo.clone(), restore.clone(), older.clone()];
+        assert_eq!(row(&ops, false), Some((id(1), id(1))));
+        // Its redo has nothing to do either, and the undo after that inverts the restore itself.
+        assert_eq!(row(&ops, true), Some((id(2), id(3))));
+        let redo = files(4, Some(2), ["d", "d"]);
+        let ops = [redo, undo, restore.clone(), older.clone()];
+        assert_eq!(row(&ops, false), Some((id(2), id(2))));
+        // The undo did its work, the redo did not: the files are undone already.
+        let ops = [files(4, Some(2), ["d", "d"]), files(3, Some(2), ["b", "a"]), restore, older];
+        assert_eq!(row(&ops, false), Some((id(2), id(4))));
+    }
+
+    #[test]
+    fn a_long_log_is_looked_through_at_once() {
+        let ops: Vec<Op> = (0..20_000).rev().map(|n| op(n + 1, None)).collect();
+        let mut undone: Vec<Op> = (0..9_999).map(|n| op(30_000 + n, Some(20_000 - n))).collect();
+        undone.reverse();
+        undone.extend(ops);
+        assert_eq!(next(&undone, false, |_| true).unwrap().title, "op 10001");
     }
 
     #[test]

@@ -13,9 +13,6 @@ use crate::session::branch::Going;
 use crate::session::load::blocking;
 use crate::undo::{self, Next};
 
-/// Operations that are looked through.
-const OPS: u32 = 1000;
-
 /// What is to be done next, as the log says.
 pub(crate) struct Found {
     no: u64,
@@ -49,13 +46,17 @@ impl Core {
         }
         let (no, store, session) = (self.next_job(), self.w.store.clone(), self.s.id);
         let (tx, saves, head) = (self.tx.clone(), self.saves.barrier(), self.s.head_name.clone());
+        // Where no states are kept any more, what stands before a restore is still reached.
+        let files = self.w.files.is_some();
         let task = tokio::spawn(async move {
             saves.await;
             let look = move || {
-                let ops = store.ops(session, OPS)?;
+                let ops = store.ops(session, undo::OPS)?;
                 Ok(match only {
                     Some(root) => undo::of(&ops, root, redo),
-                    None => undo::next(&ops, redo, |op| undo::fits(op, &head)),
+                    None => undo::next(&ops, redo, |op| {
+                        undo::fits(op, &head) && (files || !matches!(op.change, OpChange::Files { .. }))
+                    }),
                 })
             };
             let result = blocking(look).await;
@@ -72,13 +73,9 @@ impl Core {
         let next = match result {
             Ok(Some(next)) => next,
             Ok(None) => {
-                let none = if redo {
-                    "nothing was undone that could be done again"
-                } else {
-                    "nothing can be undone"
-                };
+                let none = if redo { "there is nothing to redo" } else { "there is nothing to undo" };
                 let notice =
-                    Notice::new(NoticeKind::User, none).hint("/ops shows what was done in this session");
+                    Notice::new(NoticeKind::User, none).hint("/ops lists the operations of this session");
                 return self.refuse(client, cause, notice);
             }
             Err(error) => return self.refuse(client, cause, error.notice()),
@@ -112,8 +109,8 @@ impl Core {
         if let OpChange::BranchArchived { name, after: true, .. } = &back
             && *name == self.s.head_name
         {
-            let notice = Notice::new(NoticeKind::User, "the branch that is open cannot be put away")
-                .hint("go to another one first");
+            let notice = Notice::new(NoticeKind::User, "the open branch cannot be archived")
+                .hint("open another branch first");
             return self.refuse(client, cause, notice);
         }
         let mut op = self.op(self.s.id, cause, &title, back.clone());
@@ -155,7 +152,7 @@ impl Core {
         title: &str,
         rest: Option<Rest>,
     ) {
-        let on = format!(": you are on the branch {}", self.branch().word());
+        let on = format!(": the branch {} is now open", self.branch().word());
         let then = Then::Named { client, cause, label: None, said: Some(said(title, &on)) };
         self.saves.push_after(After { events: Vec::new(), then });
         if let Some(rest) = rest {
@@ -168,7 +165,7 @@ impl Core {
 pub(crate) fn said(title: &str, more: &str) -> String {
     let (word, what) = match title.split_once(' ') {
         Some(("undo", what)) => ("Undone", what),
-        Some(("redo", what)) => ("Done again", what),
+        Some(("redo", what)) => ("Redone", what),
         _ => ("Done", title),
     };
     format!("{word}: {what}{more}")

@@ -27,14 +27,17 @@ impl Core {
                     // What it began before ends first.
                     let streams = matches!(l.turn.phase(), Phase::Streaming) && l.stream.is_some();
                     (AgentState::Paused, if streams && act.is_empty() { "thinking".into() } else { act })
-                } else if self.asks.wait(&self.me.id) || child.is_some_and(|c| c.waiting > 0) {
+                } else if self.asks.wait(&self.me.id)
+                    || child.is_some_and(|c| c.waiting > 0)
+                    || self.pane_needs()
+                {
                     (AgentState::Waiting, act)
                 } else if l.over {
                     (AgentState::Running, String::new())
                 } else {
                     let doing = match l.turn.phase() {
                         Phase::Streaming if act.is_empty() => "thinking".to_owned(),
-                        Phase::Waiting => "waiting to try again".to_owned(),
+                        Phase::Waiting => "waiting to retry".to_owned(),
                         Phase::Compacting { .. } => "compacting".to_owned(),
                         _ => act,
                     };
@@ -77,6 +80,7 @@ impl Core {
             model: self.s.model.clone(),
             cost: self.s.cost,
             archived: self.s.archived,
+            exec: self.s.exec,
             open_in: None,
             interrupted: self.s.interrupted.clone(),
             preview: String::new(),
@@ -97,6 +101,7 @@ impl Core {
             session: self.summary(),
             model: self.s.model.clone(),
             profile: self.s.profile,
+            effort: Box::new(self.effort_view()),
             read_only: self.s.read_only,
             head: self.head_id(),
             branch: self.branch(),
@@ -114,6 +119,7 @@ impl Core {
             running: self.live.is_some(),
             git: self.watching.git.clone(),
             goal: self.s.goal.as_ref().map(|p| Box::new(p.view().clone())),
+            shell_lines: self.typed.views(),
         }
     }
 
@@ -152,7 +158,7 @@ impl Core {
     }
 
     pub(crate) fn compact_preview(&mut self, client: ClientId, cause: CommandId) {
-        let keep = self.keep_tokens();
+        let keep = self.keep();
         match compact::plan(&self.s.path, keep) {
             Some(plan) => {
                 let reply = ReplyEvent::CompactPreviewReply { preview: compact::preview(&plan) };
@@ -161,7 +167,7 @@ impl Core {
             None => {
                 let notice = tiller_protocol::Notice::new(
                     tiller_protocol::NoticeKind::User,
-                    "there is nothing that could be summarised",
+                    compact::nothing_to_do(&self.s.path),
                 );
                 self.refuse(client, cause, notice);
             }

@@ -245,7 +245,7 @@ impl Core {
 
     pub(crate) fn watch_diff(&mut self, client: ClientId, cause: CommandId, path: String) {
         let Some(watcher) = self.watching.writes.watcher.clone() else {
-            let notice = Notice::new(NoticeKind::User, "watching is switched off");
+            let notice = Notice::new(NoticeKind::User, "watching is turned off");
             return self.refuse(client, cause, notice);
         };
         let (bus, place) = (Arc::clone(&self.bus), self.place_of(Some(cause)));
@@ -256,7 +256,7 @@ impl Core {
                 Ok(Ok(diff)) => ReplyEvent::DiffReply { path, diff },
                 Ok(Err(why)) => ReplyEvent::ErrorReply { notice: Notice::new(NoticeKind::User, why) },
                 Err(_) => ReplyEvent::ErrorReply {
-                    notice: Notice::new(NoticeKind::Internal, "the difference could not be made"),
+                    notice: Notice::new(NoticeKind::Internal, "the difference could not be computed"),
                 },
             };
             bus.reply(client, &place, reply);

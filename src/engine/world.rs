@@ -74,9 +74,12 @@ pub struct Parts {
     pub child_env: Arc<ChildEnv>,
     pub human: Human,
     pub open: Open,
+    /// What its sessions are made by.
+    pub made_by: tiller_store::MadeBy,
     /// From the command line; wins over the session's own and the configuration.
     pub model: Option<ModelRef>,
     pub profile: Option<Profile>,
+    pub effort: Option<tiller_protocol::Effort>,
     /// Only look: nothing is sent, nothing is written.
     pub read_only: bool,
     /// Hard limits from the command line.
@@ -131,6 +134,7 @@ pub(crate) struct World {
     pub(crate) ids: Arc<dyn IdSource>,
     pub(crate) child_env: Arc<ChildEnv>,
     pub(crate) human: Human,
+    pub(crate) made_by: tiller_store::MadeBy,
     pub(crate) tools: Vec<&'static dyn Tool>,
     /// All that there are; agents of the crew may have some that the main one does not see.
     pub(crate) all_tools: Vec<&'static dyn Tool>,
@@ -141,6 +145,7 @@ pub(crate) struct World {
     pub(crate) folders: Option<Folders>,
     pub(crate) workflows: Option<Workflows>,
     pub(crate) titles: bool,
+    pub(crate) windows: crate::windows::Windows,
     pub(crate) retry: f64,
     pub(crate) permit: crate::judge::Permit,
     pub(crate) redact: Redact,

@@ -28,8 +28,8 @@ pub(super) fn run(name: &str, mut exec: Exec) -> Result<Exit, Notice> {
 /// Puts what the definition says into the flags.
 fn narrow(it: &Definition, setup: &Setup, exec: &mut Exec) -> Result<(), Notice> {
     if let Some(cli) = &it.cli {
-        return Err(Notice::new(NoticeKind::User, format!("The work of {} is done by {cli}.", it.name))
-            .hint("In the workbench it can be started with /spawn."));
+        return Err(Notice::new(NoticeKind::User, format!("{} is run by {cli}.", it.name))
+            .hint("Start it in the workbench with /spawn."));
     }
     let tiers = &setup.config.config.tiers;
     let model = match &it.pick {
@@ -66,7 +66,7 @@ pub(super) fn list(setup: &Setup, json: bool) -> Result<Exit, Notice> {
         text.push_str(&if json { json_line(&**it) } else { row(it) });
     }
     if !json && all.skills().iter().next().is_some() {
-        text.push_str("\nSkills that agents can be given:\n");
+        text.push_str("\nSkills for agents:\n");
         for it in all.skills().iter() {
             text.push_str(&format!("{:24} {:9} {}\n", it.name, it.from.word(), one_line(&it.description)));
         }
@@ -102,7 +102,7 @@ fn row(it: &Definition) -> String {
         .map_or_else(String::new, |f| format!("\n    {}", one_line(&f.display().to_string())));
     let skills = match it.skills.as_slice() {
         [] => String::new(),
-        names => format!(", taught {}", one_line(&names.join(", "))),
+        names => format!(", skills {}", one_line(&names.join(", "))),
     };
     format!(
         "{:14} {:9} {:14} {}{skills}\n    {}{file}\n",

@@ -8,7 +8,7 @@ use crate::wire::Setup;
 
 /// Prints rows, newest last.
 pub(super) fn run(setup: &Setup, filter: Option<&str>, limit: u32, json: bool) -> Result<Exit, Notice> {
-    let store = setup.open_store()?;
+    let store = super::opened(setup)?;
     let mut rows = store.audit(None, filter.unwrap_or(""), limit).map_err(|e| e.notice())?;
     rows.reverse();
     if json {

@@ -26,8 +26,10 @@ pub(super) fn run(setup: &Setup, store: &Store, what: &Compare, json: bool) -> R
             let shadow = shadow.map_err(|e| e.notice())?;
             look::files(&shadow, &mut compared, &ends, base).map_err(|e| e.notice())?;
         }
-        None if here => compared.notes.push("the files of this folder are not kept".into()),
-        None => compared.notes.push("the session is of another folder: its files are not compared".into()),
+        None if here => compared.notes.push("no file states are kept for this folder".into()),
+        None => {
+            compared.notes.push("the session belongs to another folder: its files are not compared".into())
+        }
     }
     say(&if json { json_line(&compared) } else { text(&compared) })
 }
@@ -54,7 +56,7 @@ fn side(store: &Store, session: SessionId, name: &str) -> Result<Side, Notice> {
 fn text(c: &Compared) -> String {
     let mut out = String::new();
     if !c.base_line.is_empty() {
-        out.push_str(&format!("Both go on from: {}\n", one_line(&c.base_line)));
+        out.push_str(&format!("Common ancestor: {}\n", one_line(&c.base_line)));
     }
     for (sign, s) in [('<', &c.left), ('>', &c.right)] {
         out.push_str(&head(sign, s));

@@ -18,6 +18,6 @@ pub(super) fn man() -> Result<Exit, Notice> {
     let mut text = Vec::new();
     clap_mangen::Man::new(Cli::command())
         .render(&mut text)
-        .map_err(|e| Notice::new(NoticeKind::Internal, format!("The man page could not be made: {e}.")))?;
+        .map_err(|e| Notice::new(NoticeKind::Internal, format!("The man page could not be created: {e}.")))?;
     say(&String::from_utf8_lossy(&text))
 }

@@ -60,7 +60,7 @@ impl Connector {
         };
         if ids.is_empty() {
             return Err(format!(
-                "{base} answers, but has no model yet. Load one there, then choose this again."
+                "{base} answers but has no model yet. Load one there, then choose this server again."
             ));
         }
         write_provider(&self.file, name, &[("kind", "openai-chat"), ("base_url", &base)])?;
@@ -72,7 +72,7 @@ impl Connector {
     fn variable(&self, variable: &str) -> Result<Connected, String> {
         let offered = OFFERED.into_iter().find(|o| o.variable == variable);
         let Offered { name, kind, base, .. } =
-            offered.ok_or_else(|| format!("{variable} is not a variable that is known to hold a key"))?;
+            offered.ok_or_else(|| format!("{variable} is not a known key variable"))?;
         let mut config = self.shared.current();
         let entry = Entry {
             kind: if kind == "gemini" { ProviderKind::Gemini } else { ProviderKind::OpenaiChat },
@@ -99,7 +99,8 @@ impl Connector {
     }
 
     fn done(&self, name: &str, ids: Vec<String>) -> Connected {
-        let said = format!("{name} is ready, in later sessions too: it is in {}.", self.file.display());
+        let said =
+            format!("{name} is ready, also for later sessions: it is stored in {}.", self.file.display());
         Connected { said, models: ids.into_iter().map(|id| ModelRef(format!("{name}/{id}"))).collect() }
     }
 
@@ -127,7 +128,7 @@ impl Connector {
 /// Asks a server for its models. That costs nothing, and only a right key gets an answer.
 fn models(provider: &Arc<dyn Provider>) -> Result<Vec<String>, String> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(|e| format!("it could not be tried: {e}"))?;
+    let runtime = runtime.map_err(|e| format!("it could not be tested: {e}"))?;
     runtime.block_on(provider.models()).map_err(|e| match e {
         ProviderError::Network(why) => format!("{why} Is the server running?"),
         other => other.to_string(),

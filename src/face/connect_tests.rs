@@ -38,7 +38,7 @@ fn what_does_not_answer_is_told_and_not_kept() {
     let why = c.connect(Connect::Server { url: format!("{}/v1", empty.url()) }).unwrap_err();
     assert!(why.contains("has no model yet"), "{why}");
     let why = c.connect(Connect::Variable { variable: "PATH".into() }).unwrap_err();
-    assert!(why.contains("not a variable"), "{why}");
+    assert!(why.contains("not a known key variable"), "{why}");
     assert_eq!(std::fs::read_to_string(&c.file).unwrap(), "");
 }
 

@@ -30,7 +30,7 @@ pub(super) fn list(setup: &Setup, json: bool) -> Result<Exit, Notice> {
         return say(&found.iter().map(|f| json_line(&f.about)).collect::<String>());
     }
     if found.is_empty() {
-        return say("No workbench runs.\n");
+        return say("No workbench is running.\n");
     }
     let mut text = String::new();
     found.iter().for_each(|f| text.push_str(&row(&f.about)));
@@ -41,15 +41,15 @@ pub(super) fn list(setup: &Setup, json: bool) -> Result<Exit, Notice> {
 fn row(a: &About) -> String {
     let screen = match (&a.screen, &a.left) {
         (Some(s), _) => format!("on {} since {}", clean::plain(&s.place), minute(&s.since)),
-        (None, Some(left)) => format!("left at {}", minute(left)),
+        (None, Some(left)) => format!("detached at {}", minute(left)),
         (None, None) => "left".into(),
     };
     let works = a.turn || a.goal || a.agents + a.waiting + a.processes > 0 || a.work != "nothing";
     let work = match (works || a.busy, a.screen.is_some()) {
-        (true, _) => format!("at work: {}", a.work),
-        (false, true) => "nothing at work".into(),
+        (true, _) => format!("running: {}", a.work),
+        (false, true) => "nothing is running".into(),
         // Between two turns a moment goes by; then it ends by itself.
-        (false, false) => "its work is over, and it ends in a moment".into(),
+        (false, false) => "its work is done and it is ending".into(),
     };
     let title = if a.title.is_empty() { "(no title yet)" } else { &a.title };
     format!(
@@ -82,11 +82,11 @@ fn meant(setup: &Setup, folder: &Folder, which: &Which<'_>) -> Result<Vec<visit:
     }
     if found.is_empty() {
         let text = match which.session {
-            Some(id) => format!("No workbench runs with a session that begins with '{id}'."),
-            None if which.all => "No workbench runs.".into(),
-            None => "No workbench runs in this folder.".into(),
+            Some(id) => format!("No running workbench has a session that begins with '{id}'."),
+            None if which.all => "No workbench is running.".into(),
+            None => "No workbench is running in this folder.".into(),
         };
-        return Err(Notice::new(NoticeKind::User, text).hint("`tiller ps` shows all that run."));
+        return Err(Notice::new(NoticeKind::User, text).hint("`tiller ps` lists all running workbenches."));
     }
     Ok(found)
 }
@@ -97,11 +97,11 @@ fn one(mut found: Vec<visit::Found>, fit: impl Fn(&visit::Found) -> bool) -> Res
         found.retain(fit);
     }
     if found.len() > 1 {
-        let notice = Notice::new(NoticeKind::User, "Several workbenches run here; name a session.");
+        let notice = Notice::new(NoticeKind::User, "Several workbenches are running here; name a session.");
         let row = |f: &visit::Found| format!("{}  {}", f.about.session, f.about.title);
         return Err(found.iter().map(row).fold(notice, Notice::hint));
     }
-    found.pop().ok_or_else(|| Notice::new(NoticeKind::User, "No workbench runs."))
+    found.pop().ok_or_else(|| Notice::new(NoticeKind::User, "No workbench is running."))
 }
 
 /// `tiller attach`.
@@ -118,7 +118,7 @@ fn sit(setup: &Setup, folder: &Folder, name: &str, come: Come) -> Result<Exit, N
         return Err(Notice::new(NoticeKind::User, "Standard input and output must be a terminal."));
     }
     if let Some(why) = tiller_tui::ui::plain_because(false, &setup.config.config.ui, &*setup.env) {
-        let text = format!("A screen cannot be drawn here, because of {why}.");
+        let text = format!("This terminal cannot show a full screen: {why}.");
         return Err(Notice::new(NoticeKind::User, text).hint("Attach from another terminal."));
     }
     visit::attach(folder, name, come, &*setup.env).map(super::ended)
@@ -153,20 +153,20 @@ pub(super) fn news(state: &Path, project: &Path) -> Vec<Notice> {
     for e in visit::ended(&folder, project) {
         let how = match e.status {
             Some(TurnStatus::Done) | None => "is done",
-            Some(TurnStatus::Failed | TurnStatus::Store) => "has failed",
+            Some(TurnStatus::Failed | TurnStatus::Store) => "failed",
             Some(TurnStatus::Interrupted) => "was interrupted",
             Some(TurnStatus::Refused) => "needed an answer",
             Some(TurnStatus::Limit) => "reached a budget or limit",
         };
         let title = if e.title.is_empty() { "A session" } else { &e.title };
-        let text = format!("{}, left at work, {how} since {}.", clean::plain(title), minute(&e.time));
-        let hint = format!("`tiller --session {}` opens it; here the list of sessions does.", e.session);
+        let text = format!("{}, detached, {how} at {}.", clean::plain(title), minute(&e.time));
+        let hint = format!("`tiller --session {}` opens it, or use the session list.", e.session);
         all.push(Notice::new(NoticeKind::Info, text).hint(hint));
     }
     for f in visit::all(&folder, Some(project)) {
         if f.about.screen.is_none() && f.about.pid != std::process::id() {
-            let text = format!("{} is still at work here without a screen.", clean::plain(&f.about.title));
-            all.push(Notice::new(NoticeKind::Info, text).hint("`tiller attach` in a shell goes to it."));
+            let text = format!("{} is still running here, detached.", clean::plain(&f.about.title));
+            all.push(Notice::new(NoticeKind::Info, text).hint("`tiller attach` in a shell opens it."));
         }
     }
     all
@@ -192,7 +192,7 @@ pub(super) fn stop(setup: &Setup, which: &Which<'_>) -> Result<Exit, Notice> {
         let was = visit::stop(&folder, f)?;
         let title = if f.about.title.is_empty() { &f.about.project } else { &f.about.title };
         text.push_str(&format!(
-            "Ended: {} (was at work: {was}). `tiller -c` goes on with it.\n",
+            "Ended: {} (was running: {was}). `tiller -c` continues it.\n",
             clean::plain(title)
         ));
     }
@@ -206,12 +206,10 @@ mod tests {
     #[test]
     fn one_whose_work_is_over_is_not_said_to_be_at_work() {
         let about = |work: &str, turn| About { work: work.into(), turn, ..About::default() };
-        assert!(row(&about("a turn", true)).contains("  at work: a turn; left; process"));
+        assert!(row(&about("a turn", true)).contains("  running: a turn; left; process"));
         let over = row(&about("nothing", false));
-        assert!(
-            over.contains("its work is over, and it ends in a moment; left") && !over.contains("at work")
-        );
+        assert!(over.contains("its work is done and it is ending; left") && !over.contains("running:"));
         let unknown = About { busy: true, ..about("not known", false) };
-        assert!(row(&unknown).contains("at work: not known"), "what does not answer may work");
+        assert!(row(&unknown).contains("running: not known"), "what does not answer may work");
     }
 }

@@ -45,7 +45,7 @@ const CHECKS: &[Named] = &[
     ("terminal", "size", |_| match screen_size() {
         Some((w, h)) if w >= 30 && h >= 8 => (Health::Ok, format!("{w}x{h}"), None),
         Some((w, h)) => (Health::Warn, format!("{w}x{h} is small"), Some("Use at least 80x24.".into())),
-        None => (Health::Warn, "standard output is no terminal".into(), None),
+        None => (Health::Warn, "standard output is not a terminal".into(), None),
     }),
     ("terminal", "colours", |s| {
         let term = (s.env)("TERM").unwrap_or_else(|| "not set".into());
@@ -57,14 +57,14 @@ const CHECKS: &[Named] = &[
         };
         let ok = term != "not set" && term != "dumb";
         let remedy =
-            (!ok).then(|| "Set TERM to what your terminal is; until then Tiller is linear text.".into());
+            (!ok).then(|| "Set TERM to your terminal's type; until then Tiller shows plain text.".into());
         (if ok { Health::Ok } else { Health::Warn }, format!("TERM {term}, colours {colour}"), remedy)
     }),
     ("terminal", "tmux", |s| match (s.env)("TMUX") {
         None => (Health::Ok, "not in tmux".into(), None),
         Some(_) => {
             let told =
-                "in tmux; copies go into its buffer, and to the terminal outside unless set-clipboard is off";
+                "in tmux; copies go to its buffer and, unless set-clipboard is off, to the outer terminal";
             (Health::Ok, told.into(), None)
         }
     }),
@@ -75,7 +75,7 @@ const CHECKS: &[Named] = &[
             .unwrap_or_else(|| "not set".into());
         let utf8 = lang.to_lowercase().replace('-', "").contains("utf8");
         let remedy =
-            (!utf8).then(|| "Use a UTF-8 locale, for instance LANG=C.UTF-8, or set ui.ascii = true.".into());
+            (!utf8).then(|| "Use a UTF-8 locale, for example LANG=C.UTF-8, or set ui.ascii = true.".into());
         (if utf8 { Health::Ok } else { Health::Warn }, lang, remedy)
     }),
     ("terminal", "clipboard", |s| {
@@ -84,7 +84,7 @@ const CHECKS: &[Named] = &[
             (s.env)("SSH_CONNECTION"),
             (s.env)("WAYLAND_DISPLAY").or((s.env)("DISPLAY")),
         ) {
-            (Some(_), ..) => "tmux's buffer, and OSC 52 through it",
+            (Some(_), ..) => "tmux's buffer, and OSC 52 through tmux",
             (None, Some(_), _) => "OSC 52, if your terminal allows it; it cannot be confirmed",
             (None, None, Some(_)) => "the display's clipboard, and OSC 52",
             (None, None, None) => "OSC 52, if your terminal allows it; it cannot be confirmed",
@@ -92,18 +92,16 @@ const CHECKS: &[Named] = &[
         (Health::Ok, route.into(), None)
     }),
     ("terminal", "keyboard", |_| match keyboard::ask() {
-        Keyboard::Enhanced => (Health::Ok, "every key can be told apart (kitty protocol)".into(), None),
-        Keyboard::Legacy => (
-            Health::Ok,
-            "Shift-Enter and Ctrl-Enter look like Enter here; Ctrl-J makes a new line".into(),
-            None,
-        ),
+        Keyboard::Enhanced => (Health::Ok, "all keys can be distinguished (kitty protocol)".into(), None),
+        Keyboard::Legacy => {
+            (Health::Ok, "Shift-Enter and Ctrl-Enter arrive as Enter; use Ctrl-J for a new line".into(), None)
+        }
         Keyboard::Silent => (
             Health::Warn,
-            "the terminal does not answer questions about itself".into(),
-            Some("Check TERM; over a slow line this can be wrong.".into()),
+            "the terminal does not answer queries".into(),
+            Some("Check TERM; on a slow connection this result can be wrong.".into()),
         ),
-        Keyboard::NotAsked => (Health::Ok, "not asked: standard output is no terminal".into(), None),
+        Keyboard::NotAsked => (Health::Ok, "not queried: standard output is not a terminal".into(), None),
     }),
     ("terminal", "ambiguous", |s| {
         let columns = if s.config.config.ui.ambiguous_wide { 2 } else { 1 };
@@ -115,34 +113,34 @@ const CHECKS: &[Named] = &[
     }),
     ("terminal", "detach", |s| {
         if !s.config.config.detach.enabled {
-            return (Health::Ok, "switched off (detach.enabled)".into(), None);
+            return (Health::Ok, "turned off (detach.enabled)".into(), None);
         }
         if std::fs::symlink_metadata(s.places.state.join("hosts")).is_err() {
-            return (Health::Ok, "screens can be left at work; none was yet".into(), None);
+            return (Health::Ok, "workbenches can be detached; none is running".into(), None);
         }
         match crate::door::Folder::open(&s.places.state) {
             Ok(folder) => {
                 let n = crate::door::visit::all(&folder, None).len();
-                (Health::Ok, format!("screens can be left at work; {n} run now (`tiller ps`)"), None)
+                (Health::Ok, format!("workbenches can be detached; {n} running now (`tiller ps`)"), None)
             }
             Err(n) => (Health::Warn, n.message, n.hints.into_iter().next()),
         }
     }),
     ("settings", "config", |s| {
         let all: Vec<String> = s.config.problems.iter().map(ToString::to_string).collect();
-        let mend = "Mend it; until then a file with a mistake is left out as a whole.";
+        let mend = "Correct the file; a file with an error is ignored as a whole.";
         wrong(all, mend).unwrap_or_else(|| (Health::Ok, s.places.config.display().to_string(), None))
     }),
     ("settings", "rules", |s| {
         let all = rules::problems(&s.places.config).into_iter().map(|n| n.message).collect();
-        wrong(all, "Until it is mended, what the rule was about asks.")
-            .unwrap_or_else(|| (Health::Ok, "permissions.yaml is read without mistakes".into(), None))
+        wrong(all, "Until it is corrected, calls that the rule covers ask.")
+            .unwrap_or_else(|| (Health::Ok, "permissions.yaml has no errors".into(), None))
     }),
     ("settings", "agents", |s| {
         let trusted = s.open_store().is_ok_and(|store| s.trust(&store).may_load());
         let (all, wrong_ones) = definitions::read(&s.places.config, &s.brings, trusted);
         let told = wrong_ones.iter().map(ToString::to_string).collect();
-        wrong(told, "A file with a mistake is left out as a whole.")
+        wrong(told, "A file with an error is ignored as a whole.")
             .unwrap_or_else(|| (Health::Ok, format!("{} kinds of agents", all.iter().count()), None))
     }),
     ("settings", "keys", |s| match show::key_table(s) {
@@ -151,13 +149,13 @@ const CHECKS: &[Named] = &[
     }),
     ("settings", "themes", |s| {
         let (themes, bad) = show::all_themes(s);
-        wrong(bad, "Until it is mended, the theme ansi is shown in its place.").unwrap_or_else(|| {
+        wrong(bad, "Until it is corrected, the theme ansi is used instead.").unwrap_or_else(|| {
             (Health::Ok, format!("{}; {} to choose from", themes.choice(), themes.names().len()), None)
         })
     }),
     ("models", "providers", |s| {
         let env = std::sync::Arc::clone(&s.env);
-        let all = tiller_provider::build(&s.config.config, &|n| env(n), Some(&s.key_file()));
+        let all = tiller_provider::build(&s.config.config, &|n| env(n), Some(&s.key_file()), &s.redact());
         let ready: Vec<&str> = all.names().collect();
         match all.default_model() {
             Some(m) => (Health::Ok, format!("{} ready; model {m}", ready.join(", ")), None),
@@ -178,11 +176,11 @@ const CHECKS: &[Named] = &[
             Err(e) => (
                 Health::Fail,
                 e.to_string(),
-                Some(format!("Mend {path}, or move it away and enter the keys again.")),
+                Some(format!("Correct {path}, or move it away and enter the keys again.")),
             ),
             Ok(names) => match settings::doubled(s).into_iter().next() {
                 Some(both) => (Health::Warn, both.message, both.hints.into_iter().next()),
-                None if names.is_empty() => (Health::Ok, "no key was entered".into(), None),
+                None if names.is_empty() => (Health::Ok, "no keys are stored".into(), None),
                 None => (Health::Ok, format!("{path} holds keys of {}", names.join(", ")), None),
             },
         }
@@ -217,21 +215,25 @@ const CHECKS: &[Named] = &[
     }),
     ("store", "snapshots", |s| {
         let Some(place) = files::place(s) else {
-            return (Health::Ok, "switched off (snapshots.enabled)".into(), None);
+            return (Health::Ok, "turned off (snapshots.enabled)".into(), None);
         };
         if !place.store.exists() {
-            return (Health::Ok, "nothing of this folder is kept yet".into(), None);
+            return (Health::Ok, "no file states of this folder are kept yet".into(), None);
         }
         let looked = Shadow::open(&place.workspace, &place.store, place.limits, Arc::clone(&s.clock))
             .and_then(|shadow| shadow.verify());
         match looked {
             Ok(v) if v.problems.is_empty() => {
-                (Health::Ok, format!("{} objects, {} KB, all as they were written", v.objects, v.bytes / 1024), None)
+                (Health::Ok, format!("{} objects, {} KB, all intact", v.objects, v.bytes / 1024), None)
             }
             Ok(v) => (
                 Health::Fail,
                 v.problems.join("; "),
-                Some("What is damaged cannot be restored; the rest can. A new snapshot is made at your next message.".into()),
+                Some(
+                    "Damaged states cannot be restored; all others can. Your next message creates a \
+                    new snapshot."
+                        .into(),
+                ),
             ),
             Err(e) => {
                 let notice = e.notice();
@@ -241,16 +243,16 @@ const CHECKS: &[Named] = &[
     }),
     ("project", "git", |s| match repository(&s.project) {
         Some(root) => (Health::Ok, format!("repository at {}", root.display()), None),
-        None => (Health::Ok, "not in a git repository; everything works without".into(), None),
+        None => (Health::Ok, "not in a git repository (not required)".into(), None),
     }),
     ("project", "trust", |s| {
         let n = s.brings.items().len();
         (
             Health::Ok,
             if n == 0 {
-                "brings nothing of its own".into()
+                "has no settings or rules of its own".into()
             } else {
-                format!("brings {n} thing(s); see `tiller trust`")
+                format!("contains {n} setting(s) or rule(s); see `tiller trust`")
             },
             None,
         )
@@ -263,10 +265,10 @@ const CHECKS: &[Named] = &[
             Some(n) if n < 8192 => (
                 Health::Warn,
                 format!("{n} watches allowed"),
-                Some("Large projects are polled. Raise fs.inotify.max_user_watches.".into()),
+                Some("Large projects are polled instead. Raise fs.inotify.max_user_watches.".into()),
             ),
             Some(n) => (Health::Ok, format!("{n} watches allowed"), None),
-            None => (Health::Ok, "the system's own".into(), None),
+            None => (Health::Ok, "system default".into(), None),
         }
     }),
     ("tools", "shell", |s| {
@@ -277,19 +279,19 @@ const CHECKS: &[Named] = &[
             None => (
                 Health::Warn,
                 "no bash on PATH; sh is used".into(),
-                Some("Install bash for a full persistent shell.".into()),
+                Some("Install bash to get a full persistent shell.".into()),
             ),
         }
     }),
     ("tools", "agents", |s| {
         let found = agents::found(&(s.env)("PATH").unwrap_or_default());
         if found.is_empty() {
-            return (Health::Ok, "no agent program of another vendor is on PATH".into(), None);
+            return (Health::Ok, "no external agent program is on PATH".into(), None);
         }
         let said = agents::versions(&found, &crate::wire::child_env(s), VERSIONS);
         let each = found.iter().zip(said).map(|(agent, version)| match version {
             Some(version) => format!("{} {version}", agent.name),
-            None => format!("{} (does not say its version)", agent.name),
+            None => format!("{} (version unknown)", agent.name),
         });
         (Health::Ok, each.collect::<Vec<_>>().join(", "), None)
     }),
@@ -297,7 +299,7 @@ const CHECKS: &[Named] = &[
     ("tools", "sandbox", |_| {
         (
             Health::Warn,
-            "commands are judged by rules, but not confined by the kernel yet".into(),
+            "commands are checked by rules; there is no kernel sandbox yet".into(),
             Some("Use the ask profile in folders that you do not trust.".into()),
         )
     }),

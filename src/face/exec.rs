@@ -1,6 +1,7 @@
 //! `tiller exec`: one turn without a screen. Progress goes to standard error; standard output carries only
 //! the answer, or one JSON event a line.
 
+use std::collections::BTreeSet;
 use std::io::{IsTerminal, Write};
 
 use tiller_config::agents::Definition;
@@ -9,9 +10,9 @@ use tiller_protocol::command::{AskCommand, Query, TurnCommand};
 use tiller_protocol::event::{AskEvent, ReplyEvent, StateEvent, ToolEvent, TurnEvent, TurnStatus};
 use tiller_protocol::{
     AgentId, Ask, AskBody, AskId, AskReply, Command, CommandBody, CommandId, Event, EventBody, Message,
-    Notice, NoticeKind, SendMode,
+    Notice, NoticeKind, SendMode, Snapshot,
 };
-use tiller_store::OnFailure;
+use tiller_store::{MadeBy, OnFailure};
 
 use super::exec_ends::{self, Crew, Limits};
 use super::prepare::{check_model, holder, message};
@@ -36,13 +37,16 @@ pub(super) fn run(setup: Setup, exec: &Exec, role: Option<&Definition>) -> Resul
     setup.check_config()?;
     // Nobody makes room while a script waits: what cannot be written ends the turn, with exit code 5.
     let store = setup.try_store(OnFailure::Answer).map_err(|e| e.at_start())?;
+    super::say_opening(&store);
     let open = setup.which_session(&store, exec.cont, exec.session.as_deref())?;
     check_model(&setup, matches!(open, Open::New))?;
     let holder = holder(&setup, &store, open);
+    let discarded = exec.ephemeral.then(|| (store.clone(), crate::wire::spill::folders(&setup.places)));
     // A person at the terminal can be asked; a pipe cannot.
     let asks =
         std::io::stdin().is_terminal() && std::io::stderr().is_terminal() && !exec.json && exec.prompt != "-";
     let start = Start {
+        made_by: if exec.ephemeral { MadeBy::Ephemeral } else { MadeBy::Exec },
         human: if asks { Human::Present } else { Human::Absent },
         allow: exec.allow.clone(),
         deny: exec.deny.clone(),
@@ -59,7 +63,7 @@ pub(super) fn run(setup: Setup, exec: &Exec, role: Option<&Definition>) -> Resul
         super::fail(&notice);
     }
     let mut events = engine.events();
-    let handle = engine.handle();
+    let (handle, session) = (engine.handle(), engine.session());
     let id = exec.session.as_ref().map_or_else(String::new, |id| format!(" {id}"));
     let exit = engine.block_on(async {
         let follow = Follow {
@@ -75,10 +79,17 @@ pub(super) fn run(setup: Setup, exec: &Exec, role: Option<&Definition>) -> Resul
             id: &id,
             crew: Crew::new(exec.no_wait),
             limits: Limits::of(role),
+            put: BTreeSet::new(),
         };
         follow.run(&mut events).await
     });
     engine.stop();
+    if let Some((store, folders)) = discarded {
+        match store.discard(session).wait() {
+            Ok(_) => crate::wire::spill::discard(&folders, session),
+            Err(e) => drop(super::fail(&e.notice())),
+        }
+    }
     exit
 }
 
@@ -101,6 +112,8 @@ struct Follow<'a> {
     id: &'a str,
     crew: Crew,
     limits: Limits,
+    /// Questions that were put to the person.
+    put: BTreeSet<AskId>,
 }
 
 /// What a stop asks for.
@@ -113,9 +126,9 @@ enum Stopped {
 
 impl Follow<'_> {
     fn send(&self, id: u64, body: CommandBody) -> Result<(), Notice> {
-        self.handle
-            .send(Command::new(CommandId(id), body))
-            .map_err(|e| Notice::new(NoticeKind::Internal, format!("The engine takes no command: {e}.")))
+        self.handle.send(Command::new(CommandId(id), body)).map_err(|e| {
+            Notice::new(NoticeKind::Internal, format!("The engine does not accept commands: {e}."))
+        })
     }
 
     fn submit(&self) -> Result<(), Notice> {
@@ -141,12 +154,14 @@ impl Follow<'_> {
 
     /// How it ends when the turn has ended so. A limit that is reached says why.
     fn ended(&mut self, exit: Exit) -> Exit {
-        match self.limits.reached.take() {
-            Some(notice) => {
+        match (self.limits.reached.take(), exit) {
+            (Some(notice), _) => {
                 super::fail(&notice);
                 Exit::Limit
             }
-            None => exit,
+            // What an agent of the run was refused, the run was refused.
+            (None, Exit::Done) if self.crew.refused => Exit::Refused,
+            (None, exit) => exit,
         }
     }
 
@@ -259,11 +274,11 @@ impl Follow<'_> {
         }
         if waits && !self.crew.all_ended() {
             let n = self.crew.count();
-            let who = if n == 1 { "1 agent works".into() } else { format!("{n} agents work") };
+            let who = if n == 1 { "1 agent is running".into() } else { format!("{n} agents are running") };
             // Standard error may be closed.
             let _ = writeln!(
                 std::io::stderr().lock(),
-                "~ {who} in the background; their end is waited for (--no-wait does not)"
+                "~ {who} in the background; waiting for them to end (--no-wait skips this)"
             );
         }
         waits
@@ -271,6 +286,7 @@ impl Follow<'_> {
 
     async fn event(&mut self, event: &Event) -> Result<Option<Exit>, Notice> {
         if !event.agent.is_main() {
+            self.crew.refusals(&event.body);
             if !self.json {
                 progress_of(event);
             }
@@ -311,7 +327,7 @@ impl Follow<'_> {
                 self.holder = Some((Some(*id), holder.clone()));
             }
             EventBody::Ask(AskEvent::PermissionAsked { ask } | AskEvent::QuestionAsked { ask })
-                if self.asks =>
+                if self.asks && !self.put.contains(&ask.id) =>
             {
                 return self.ask(ask).await;
             }
@@ -331,12 +347,15 @@ impl Follow<'_> {
                     return self.busy().await;
                 }
                 ReplyEvent::ErrorReply { notice } => return Err(notice.clone()),
-                ReplyEvent::SnapshotReply { snapshot } if !snapshot.running => {
+                ReplyEvent::SnapshotReply { snapshot } if snapshot.running || self.crew.held.is_some() => {
+                    return self.caught_up(snapshot).await;
+                }
+                ReplyEvent::SnapshotReply { .. } => {
                     return Err(Notice::new(
                         NoticeKind::Internal,
                         "The output was read too slowly, and the end of the turn was missed.",
                     )
-                    .hint(format!("`tiller sessions show {}` has the whole of it.", event.session)));
+                    .hint(format!("`tiller sessions show {}` prints all of it.", event.session)));
                 }
                 _ => {}
             },
@@ -346,8 +365,30 @@ impl Follow<'_> {
         Ok(None)
     }
 
+    /// The state after events were lost: what was asked meanwhile is asked now, and who ended has ended.
+    async fn caught_up(&mut self, snapshot: &Snapshot) -> Result<Option<Exit>, Notice> {
+        for view in &snapshot.agents {
+            if !view.id.is_main() && self.crew.hear(view) {
+                self.submit_again()?;
+            }
+        }
+        if !self.asks {
+            return Ok(None);
+        }
+        let lost =
+            |ask: &&Ask| !matches!(ask.body, AskBody::SessionBusy { .. }) && !self.put.contains(&ask.id);
+        let lost: Vec<Ask> = snapshot.asks.iter().filter(lost).cloned().collect();
+        for ask in &lost {
+            if let Some(exit) = self.ask(ask).await? {
+                return Ok(Some(exit));
+            }
+        }
+        Ok(None)
+    }
+
     /// Puts a question, and waits for the answer, a stop, or the end of the turn. `Some`: it is over.
     async fn ask(&mut self, ask: &Ask) -> Result<Option<Exit>, Notice> {
+        self.put.insert(ask.id);
         questions::put(&ask.body, &ask.agent);
         let line = tokio::select! {
             line = self.lines.next() => line,
@@ -386,6 +427,6 @@ impl Follow<'_> {
             NoticeKind::Denied,
             format!("The session{} is open in {}, so nothing was sent.", self.id, one_line(&holder)),
         )
-        .hint("Close it there first, or leave --session and --continue out to begin a new one."))
+        .hint("Close it there first, or omit --session and --continue to start a new session."))
     }
 }

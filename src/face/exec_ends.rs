@@ -4,7 +4,8 @@
 use std::collections::BTreeSet;
 
 use tiller_config::agents::Definition;
-use tiller_protocol::{AgentId, AgentView, Entry, Notice, NoticeKind, Usage};
+use tiller_protocol::event::{TurnEvent, TurnStatus};
+use tiller_protocol::{AgentId, AgentView, Entry, EventBody, Notice, NoticeKind, Usage};
 use tokio::time::{Duration, Instant};
 
 /// What the model is told when all have ended. Their results come with it, as news.
@@ -20,11 +21,19 @@ pub(super) struct Crew {
     left: bool,
     /// The turn has ended, and they are waited for; its line, for readers of JSON.
     pub(super) held: Option<String>,
+    /// A call of one of them needed an approval that no one could give.
+    pub(super) refused: bool,
 }
 
 impl Crew {
     pub(super) fn new(left: bool) -> Self {
         Self { left, ..Self::default() }
+    }
+
+    /// What one of them was refused counts for the run, whatever its parent made of it.
+    pub(super) fn refusals(&mut self, body: &EventBody) {
+        self.refused |=
+            matches!(body, EventBody::Turn(TurnEvent::TurnFinished { status: TurnStatus::Refused, .. }));
     }
 
     /// How one stands. True: the last one that was waited for has ended.
@@ -101,7 +110,8 @@ impl Limits {
 
     /// The time is over.
     pub(super) fn over(&mut self) {
-        let text = format!("The limit of {} seconds of {} is reached.", self.seconds.unwrap_or(0), self.name);
+        let text =
+            format!("The limit of {} seconds for {} was reached.", self.seconds.unwrap_or(0), self.name);
         self.reached = Some(self.notice(text));
     }
 
@@ -111,7 +121,7 @@ impl Limits {
         let over = self.reached.is_none() && self.tokens.is_some_and(|most| used >= most);
         if over {
             let text = format!(
-                "The limit of {} tokens of {} is reached: {used}.",
+                "The limit of {} tokens for {} was reached: {used}.",
                 self.tokens.unwrap_or(0),
                 self.name
             );
@@ -122,7 +132,7 @@ impl Limits {
 
     fn notice(&self, text: String) -> Notice {
         Notice::new(NoticeKind::Budget, text).hint(format!(
-            "It stands in the definition of {} (`tiller agents list` names its file).",
+            "The limit is set in the definition of {} (`tiller agents list` shows its file).",
             self.name
         ))
     }
@@ -187,6 +197,6 @@ mod tests {
         assert!(limits.used(&usage(90, 10)));
         assert!(!limits.used(&usage(200, 10)), "it is known");
         let said = limits.reached.unwrap().message;
-        assert_eq!(said, "The limit of 100 tokens of looker is reached: 100.");
+        assert_eq!(said, "The limit of 100 tokens for looker was reached: 100.");
     }
 }

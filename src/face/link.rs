@@ -215,6 +215,7 @@ impl Link {
         let which = setup.which_session(&store, open.cont, open.session.as_deref())?;
         let demo = setup.common.model.as_deref() == Some("demo/demo");
         let start = Start {
+            made_by: tiller_store::MadeBy::Person,
             human: Human::Present,
             read_only: open.read_only,
             watch: true,
@@ -300,9 +301,9 @@ fn kinds(setup: &Setup, sender: &UiSender) -> Kinds {
 
 /// The engine ended by an error of its own.
 pub(super) fn broken() -> Notice {
-    Notice::new(NoticeKind::Internal, "The engine stopped because of an error of its own.")
-        .hint("What was said is saved: `tiller -c` goes on with it.")
-        .hint("The report is a file crash-*.txt in the state folder.")
+    Notice::new(NoticeKind::Internal, "The engine stopped because of an internal error.")
+        .hint("The conversation is saved: `tiller -c` continues it.")
+        .hint("The report is in a file crash-*.txt in the state folder.")
 }
 
 /// Something that does not come from the engine.

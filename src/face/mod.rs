@@ -105,6 +105,9 @@ impl From<NoticeKind> for Exit {
 
 /// Runs what was asked for.
 pub fn run(cli: Cli) -> ExitCode {
+    if let Err(e) = crate::core_dumps::disable() {
+        tracing::debug!(error = %e, "core dumps could not be turned off");
+    }
     let exit = dispatch(cli);
     ExitCode::from(exit.unwrap_or_else(|n| fail(&n)).code())
 }
@@ -182,14 +185,16 @@ fn fail(n: &Notice) -> Exit {
     // Standard error may be gone; the exit code still tells.
     let _ = writeln!(err, "tiller: {}", clean::plain(&n.message));
     for hint in &n.hints {
-        let _ = writeln!(err, "  {}", clean::plain(&without_screen(hint)));
+        for line in clean::plain_lines(&without_screen(hint)).lines() {
+            let _ = writeln!(err, "  {line}");
+        }
     }
     n.kind.into()
 }
 
 /// A hint that speaks of a key or a command of the workbench, for who has none.
 fn without_screen(hint: &str) -> String {
-    const GO_ON: &str = "`tiller exec --continue PROMPT` goes on with this session, or `tiller -c` opens it.";
+    const GO_ON: &str = "`tiller exec --continue PROMPT` continues this session; `tiller -c` opens it.";
     match tiller_protocol::notice::says_continue(hint) {
         true => GO_ON.to_owned(),
         false => hint
@@ -203,6 +208,24 @@ fn without_screen(hint: &str) -> String {
 }
 
 /// Writes to standard output. A closed pipe is no error: the reader has had enough.
+/// The store of a command without a screen. What its opening lost or could not do is said, all of it, once.
+fn opened(setup: &crate::wire::Setup) -> Result<tiller_store::Store, Notice> {
+    let store = setup.open_store()?;
+    say_opening(&store);
+    Ok(store)
+}
+
+/// Says what a person should know of the opening of the store, each loss by its name.
+fn say_opening(store: &tiller_store::Store) {
+    for notice in store.notices() {
+        fail(notice);
+        for line in notice.detail.iter().flat_map(|detail| detail.lines()) {
+            let _ = writeln!(std::io::stderr().lock(), "  {}", sessions::one_line(line));
+        }
+    }
+    store.told();
+}
+
 fn say(text: &str) -> Result<Exit, Notice> {
     let mut out = std::io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
@@ -220,14 +243,14 @@ mod tests {
     #[test]
     fn no_hint_sends_who_has_no_screen_to_its_commands() {
         for (hint, word) in [
-            ("set or mend the key, or choose another model with /model", "with -m PROVIDER/MODEL"),
-            ("then continue: the turn goes on where it stands", "tiller exec --continue"),
-            ("continue to ask again, or say more", "tiller exec --continue"),
+            ("set or correct the key, or choose another model with /model", "with -m PROVIDER/MODEL"),
+            ("then continue: the turn resumes where it stopped", "tiller exec --continue"),
+            ("continue to retry, or send another message", "tiller exec --continue"),
             ("raise it with /budget, then continue", "--max-cost"),
             ("compact with /compact, then continue", "`tiller -c` opens"),
         ] {
             assert!(without_screen(hint).contains(word), "{hint}");
         }
-        assert_eq!(without_screen("say it in other words"), "say it in other words");
+        assert_eq!(without_screen("rephrase the message"), "rephrase the message");
     }
 }

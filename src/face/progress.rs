@@ -35,12 +35,12 @@ pub(super) fn progress(body: &EventBody) {
             format!("x {name}: {}", one_line(output))
         }
         EventBody::Turn(TurnEvent::Retrying { attempt, of, seconds, why, .. }) => {
-            format!("! {}; try {attempt} of {of} in {seconds:.0} s", one_line(why))
+            format!("! {}; retry {attempt} of {of} in {seconds:.0} s", one_line(why))
         }
         EventBody::Ask(AskEvent::PermissionDecided { tool, what, decision, by, .. })
             if decision.contains("deny") || decision == "nobody" =>
         {
-            format!("- {tool} {} was refused: {}", one_line(what), one_line(by))
+            format!("- {tool} {} was denied: {}", one_line(what), one_line(by))
         }
         // The turn ends by it, and says so once.
         EventBody::State(StateEvent::Notice { notice }) if notice.kind == NoticeKind::Store => return,

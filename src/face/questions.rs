@@ -3,6 +3,7 @@
 
 use std::io::Write as _;
 
+use tiller_protocol::ask::budget_words;
 use tiller_protocol::{AgentId, AskBody, AskReply, Decision};
 use tiller_tui::text::clean::plain;
 
@@ -17,7 +18,7 @@ pub(super) fn put(body: &AskBody, agent: &AgentId) {
     };
     match body {
         AskBody::Permission(p) => {
-            line(&format!("? {agent} wants to {}:", p.verb));
+            line(&format!("? {agent} wants to {}:", p.wants()));
             for l in p.shown.lines().chain(p.diff.iter().flat_map(|d| d.lines())) {
                 line(&format!("    {}", plain(l)));
             }
@@ -36,8 +37,8 @@ pub(super) fn put(body: &AskBody, agent: &AgentId) {
         AskBody::Plan { file, plan } => {
             line(&format!("? {agent} has a plan:"));
             plan.lines().for_each(|l| line(&format!("    {}", plain(l))));
-            line(&format!("  It is in {}; you may change it there first.", plain(file)));
-            line("  work by it: y    no: n    change it: write what");
+            line(&format!("  The plan is in {}; you can edit it there first.", plain(file)));
+            line("  approve: y    no: n    change it: write what to change");
         }
         other => {
             line(&format!("? {}", describe(other)));
@@ -82,23 +83,32 @@ pub(super) fn reply(body: &AskBody, answer: &str) -> AskReply {
 pub(super) fn describe(body: &AskBody) -> String {
     match body {
         AskBody::Trust { folder, brings, .. } => format!(
-            "{} brings {} thing(s) that could run or loosen rules. Trust it?",
+            "{} contains {} setting(s) or rule(s) that could run programs or loosen rules. Trust it?",
             one_line(folder),
             brings.len()
         ),
-        AskBody::Budget { what, spent, limit } => {
-            format!("{what}: {spent} of {limit} is spent. Go on, to as much again?")
+        AskBody::Budget { what, spent, limit, next } => {
+            let state = budget_words(spent, limit, next.as_deref());
+            format!("{what}: {state}. Continue with the same amount again?")
         }
         AskBody::DeepTier { model, why } => {
             format!("Use the expensive model {}? {}", one_line(model), one_line(why))
         }
+        AskBody::Repeats { calls, rounds } => {
+            format!(
+                "The agent made the same calls with the same results {rounds} times ({}). Continue?",
+                one_line(calls)
+            )
+        }
         AskBody::Unpriced { model, why } => {
-            format!("Use {} all the same? {}", one_line(model), one_line(why))
+            format!("Use {} without a known price? {}", one_line(model), one_line(why))
         }
         AskBody::SessionBusy { holder } => {
-            format!("The session is open in {}. Send it on a branch of the session?", one_line(holder))
+            format!("The session is open in {}. Continue on a branch of the session?", one_line(holder))
         }
-        AskBody::NotSaving { why } => format!("Nothing can be saved: {}. Go on all the same?", one_line(why)),
+        AskBody::NotSaving { why } => {
+            format!("The session cannot be saved: {}. Continue without saving?", one_line(why))
+        }
         AskBody::Permission(_) | AskBody::Clarify { .. } | AskBody::Plan { .. } => String::new(),
     }
 }

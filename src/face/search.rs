@@ -34,10 +34,10 @@ pub(super) fn run(setup: &Setup, store: &Store, search: &Search, json: bool) -> 
         text.push_str(&format!("    {before}{hit}{after}\n"));
     }
     if page.hits.is_empty() {
-        let more = if search.all { "" } else { " (--all looks in every folder's sessions)" };
-        text = format!("Nothing was found{more}.\n");
+        let more = if search.all { "" } else { " (--all searches the sessions of all folders)" };
+        text = format!("Nothing found{more}.\n");
     } else if page.more {
-        text.push_str(&format!("There is more: --offset {}\n", query.offset as usize + page.hits.len()));
+        text.push_str(&format!("More results: --offset {}\n", query.offset as usize + page.hits.len()));
     }
     say(&text)
 }
@@ -59,8 +59,8 @@ fn query(setup: &Setup, store: &Store, s: &Search) -> Result<SearchQuery, Notice
     let time = |flag: &str, text: &Option<String>| -> Result<Option<Time>, Notice> {
         let Some(text) = text else { return Ok(None) };
         moment(text, setup.clock.now(), &jiff::tz::TimeZone::system()).map(Some).ok_or_else(|| {
-            Notice::new(NoticeKind::User, format!("{flag} {text} is no time."))
-                .hint("Write a day (2026-11-20), an RFC 3339 time, or how long ago: 30m, 12h, 3d, 2w.")
+            Notice::new(NoticeKind::User, format!("{flag} {text} is not a time."))
+                .hint("Write a day (2026-11-20), an RFC 3339 time, or an age: 30m, 12h, 3d, 2w.")
         })
     };
     let project = match (&s.project, s.all) {

@@ -1,10 +1,12 @@
 //! `tiller sessions`: what the workbench can do with sessions, without a screen.
 
 use std::io::IsTerminal as _;
+use std::time::Duration;
 
 use serde_json::json;
 use tiller_protocol::op::OpChange;
 use tiller_protocol::{CommandId, EntryBody, Notice, NoticeKind, Op, OpId, SessionId};
+use tiller_snapshot::Joined;
 use tiller_store::{Filter, Store};
 use tiller_tui::zone::written;
 
@@ -16,19 +18,24 @@ use crate::wire::Setup;
 pub(super) fn run(setup: &Setup, what: Sessions, json: bool) -> Result<Exit, Notice> {
     // A result as one JSON line, else as a sentence.
     let told = |row: serde_json::Value, words: String| say(&if json { json_line(&row) } else { words });
-    let store = setup.open_store()?;
+    let store = super::opened(setup)?;
     let project = setup.project_name();
     match what {
-        Sessions::List { all, archived } => {
-            let filter = Filter { project: (!all).then_some(project), archived, ..Filter::default() };
+        Sessions::List { all, archived, exec } => {
+            let filter = Filter { project: (!all).then_some(project), archived, exec, ..Filter::default() };
             let rows = store.sessions(&filter).map_err(|e| e.notice())?;
             if json {
                 return say(&rows.iter().map(json_line).collect::<String>());
             }
             if rows.is_empty() {
                 let place = if all { "anywhere" } else { "for this folder (try --all)" };
-                let more = if archived { "" } else { " --archived also lists those that were put away." };
-                return say(&format!("There is no session yet {place}.{more}\n"));
+                let more = match (archived, exec) {
+                    (true, true) => "",
+                    (true, false) => " --exec also lists those of `tiller exec`.",
+                    (false, true) => " --archived also lists archived ones.",
+                    (false, false) => " --archived also lists archived ones, --exec those of `tiller exec`.",
+                };
+                return say(&format!("No sessions {place}.{more}\n"));
             }
             // Scripts that cut lines find no more of them than before.
             let head = std::io::stdout().is_terminal();
@@ -42,6 +49,9 @@ pub(super) fn run(setup: &Setup, what: Sessions, json: bool) -> Result<Exit, Not
             for s in rows {
                 let cost = s.cost.map_or("-".into(), |c| c.to_string());
                 let mut marks = String::new();
+                if s.exec {
+                    marks.push_str("  exec");
+                }
                 if s.archived {
                     marks.push_str("  archived");
                 }
@@ -70,7 +80,7 @@ pub(super) fn run(setup: &Setup, what: Sessions, json: bool) -> Result<Exit, Not
         Sessions::Import(what) => super::import::run(setup, &store, &what, json),
         Sessions::Rename { id, title } => {
             if title.trim().is_empty() {
-                return Err(Notice::new(NoticeKind::User, "A title needs a word.")
+                return Err(Notice::new(NoticeKind::User, "A title needs at least one letter.")
                     .hint("`tiller sessions rename ID \"what it was about\"`"));
             }
             let id = setup.find_session(&store, &id)?;
@@ -87,11 +97,11 @@ pub(super) fn run(setup: &Setup, what: Sessions, json: bool) -> Result<Exit, Not
             let op = op(
                 setup,
                 id,
-                if undo { "bring back" } else { "archive" },
+                if undo { "unarchive" } else { "archive" },
                 OpChange::Archived { before: undo, after: !undo },
             );
             store.set_archived(id, !undo, Some(op)).wait().map_err(|e| e.notice())?;
-            let how = if undo { "back in the list" } else { "archived; --undo brings it back" };
+            let how = if undo { "unarchived" } else { "archived; --undo unarchives it" };
             told(json!({"session": id, "archived": !undo}), format!("Session {id} is {how}.\n"))
         }
         Sessions::Gc => {
@@ -100,10 +110,48 @@ pub(super) fn run(setup: &Setup, what: Sessions, json: bool) -> Result<Exit, Not
                 store.forget_index();
             }
             let n = swept.sessions;
-            let words = format!("Removed {n} session(s) that were thrown away more than 30 days ago.\n");
-            told(json!({"sessions": n}), words)
+            let mut words = format!("Removed {n} session(s) that were deleted more than 30 days ago.\n");
+            let (joined, failed) = join_snapshots(setup);
+            let freed = joined.bytes_before.saturating_sub(joined.bytes_after);
+            if joined.packs_after < joined.packs_before {
+                words.push_str(&format!(
+                    "Merged {} packs of file states into {}; freed {} KiB.\n",
+                    joined.packs_before,
+                    joined.packs_after,
+                    freed / 1024
+                ));
+            }
+            for why in &failed {
+                words.push_str(&format!("Not merged: {}\n", one_line(why)));
+            }
+            let row = json!({
+                "sessions": n, "packs_before": joined.packs_before, "packs_after": joined.packs_after,
+                "bytes_freed": freed, "failed": failed,
+            });
+            told(row, words)
         }
     }
+}
+
+/// Joins the packs of all stores of file states. What could not be joined is named; it stays as it was.
+fn join_snapshots(setup: &Setup) -> (Joined, Vec<String>) {
+    /// For a workbench that is open and joins its own.
+    const WAIT: Duration = Duration::from_secs(10);
+    let (mut sum, mut failed) = (Joined::default(), Vec::new());
+    let stores = std::fs::read_dir(setup.places.data.join("snapshots")).into_iter().flatten().flatten();
+    for store in stores {
+        match tiller_snapshot::join_store(&store.path(), WAIT) {
+            Ok(None) => {}
+            Ok(Some(one)) => {
+                sum.packs_before += one.packs_before;
+                sum.packs_after += one.packs_after;
+                sum.bytes_before += one.bytes_before;
+                sum.bytes_after += one.bytes_after;
+            }
+            Err(e) => failed.push(e.to_string()),
+        }
+    }
+    (sum, failed)
 }
 
 fn op(setup: &Setup, session: SessionId, title: &str, change: OpChange) -> Op {

@@ -82,7 +82,7 @@ pub(super) fn themes(setup: &Setup, import: Option<&Path>, json: bool) -> Result
                 .hint("Name a base16 scheme: a YAML file with base00 to base0F.")
         })?;
         let theme = tiller_tui::theme::base16::import(&text).ok_or_else(|| {
-            Notice::new(NoticeKind::Config, format!("{} is no base16 scheme.", path.display()))
+            Notice::new(NoticeKind::Config, format!("{} is not a base16 scheme.", path.display()))
                 .hint("It needs base00 to base0F, each a colour such as 1d2021.")
         })?;
         return say(&theme);
@@ -95,7 +95,7 @@ pub(super) fn themes(setup: &Setup, import: Option<&Path>, json: bool) -> Result
     let mut bad = bad.into_iter();
     let Some(first) = bad.next() else { return Ok(said) };
     let notice = Notice::new(NoticeKind::Config, format!("theme: {first}"));
-    Err(bad.fold(notice, Notice::hint).hint("Mend it, or choose another theme (ui.theme in config.toml)."))
+    Err(bad.fold(notice, Notice::hint).hint("Correct it, or choose another theme (ui.theme in config.toml)."))
 }
 
 /// Settings with or without their origin, or the schema.

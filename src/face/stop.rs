@@ -21,7 +21,7 @@ impl Stop {
         use tokio::signal::unix::{SignalKind, signal};
         let of = |kind| {
             signal(kind)
-                .map_err(|e| Notice::new(NoticeKind::Internal, format!("Signals cannot be heard: {e}.")))
+                .map_err(|e| Notice::new(NoticeKind::Internal, format!("Cannot listen for signals: {e}.")))
         };
         let signals = [of(SignalKind::interrupt())?, of(SignalKind::terminate())?, of(SignalKind::hangup())?];
         Ok(Self { signals, times: 0, until: None })

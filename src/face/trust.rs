@@ -45,12 +45,12 @@ pub(super) fn run(
                 format!("{stands}  {}  {}\n", &tiller_tui::zone::written(r.time)[..10], one_line(&r.folder))
             })
             .collect();
-        return say(if text.is_empty() { "No folder has been decided on.\n" } else { &text });
+        return say(if text.is_empty() { "No trust decisions yet.\n" } else { &text });
     }
     if let Some(dir) = revoke {
         let setup = at(Some(dir))?;
         let gone = setup.open_store()?.revoke_trust(&setup.project_name()).wait().map_err(|e| e.notice())?;
-        let what = if gone { "is not trusted any more" } else { "was not decided on" };
+        let what = if gone { "is no longer trusted" } else { "had no trust decision" };
         return say(&format!("{} {what}.\n", setup.project.display()));
     }
     let setup = at(dir)?;
@@ -66,12 +66,12 @@ pub(super) fn run(
         ));
     }
     text.push_str(&match &status {
-        Status::Nothing => "It brings nothing that could run or loosen a rule.\n".to_owned(),
+        Status::Nothing => "It contains nothing that could run programs or loosen rules.\n".to_owned(),
         Status::Trusted => "Trusted, in exactly this form.\n".to_owned(),
-        Status::Never => "You said never. Nothing of it is loaded.\n".to_owned(),
-        Status::New => "Not trusted. Nothing of it is loaded.\n".to_owned(),
+        Status::Never => "Never trusted (your choice). None of it is loaded.\n".to_owned(),
+        Status::New => "Not trusted. None of it is loaded.\n".to_owned(),
         Status::Changed(changes) => {
-            let mut t = "Changed since you trusted it. Nothing of it is loaded.\n".to_owned();
+            let mut t = "Changed since you trusted it. None of it is loaded.\n".to_owned();
             for c in changes {
                 let (what, path) = match c {
                     Change::Added(p) => ("new", p),
@@ -89,9 +89,7 @@ pub(super) fn run(
     }
     let agreed = yes || {
         if !std::io::stdin().is_terminal() {
-            return Err(
-                Notice::new(NoticeKind::Denied, "Nobody is there to ask.").hint("Say yes with --yes.")
-            );
+            return Err(Notice::new(NoticeKind::Denied, "No terminal to ask on.").hint("Pass --yes."));
         }
         // A prompt that cannot be shown gets no yes.
         let _ = write!(std::io::stderr(), "Trust it? Type yes: ");

@@ -48,12 +48,15 @@ pub(super) fn demo(demo: cli::Demo) -> Result<Exit, Notice> {
     twin(setup, open, (!demo.no_tour).then_some("tour.open"))
 }
 
+/// Longest time for the sample project's repository.
+const LAY_OUT: std::time::Duration = std::time::Duration::from_secs(20);
+
 /// Writes the sample project. A folder that holds something is left alone.
 fn lay_out(folder: &std::path::Path) -> Result<(), Notice> {
     let wrong = |e: std::io::Error| {
         Notice::new(
             NoticeKind::User,
-            format!("The sample project could not be laid out in {}: {e}.", folder.display()),
+            format!("The sample project could not be written to {}: {e}.", folder.display()),
         )
         .hint("Name another folder with --at.")
     };
@@ -61,7 +64,7 @@ fn lay_out(folder: &std::path::Path) -> Result<(), Notice> {
     if std::fs::read_dir(folder).map_err(wrong)?.next().is_some() {
         return Err(Notice::new(
             NoticeKind::User,
-            format!("{} is not empty, so the sample is not laid out there.", folder.display()),
+            format!("{} is not empty, so the sample project was not written there.", folder.display()),
         )
         .hint("Name an empty or new folder with --at."));
     }
@@ -76,21 +79,7 @@ fn lay_out(folder: &std::path::Path) -> Result<(), Notice> {
         std::fs::set_permissions(&file, std::fs::Permissions::from_mode(mode)).map_err(wrong)?;
     }
     // With git the feed and the header have something to show; without it everything works all the same.
-    for args in [
-        &["init", "-q"][..],
-        &["add", "-A"],
-        &["-c", "user.name=demo", "-c", "user.email=demo@localhost", "commit", "-qm", "Sample project"],
-    ] {
-        let git = std::process::Command::new("git")
-            .arg("-C")
-            .arg(folder)
-            .args(args)
-            .stdin(std::process::Stdio::null())
-            .output();
-        if !git.is_ok_and(|o| o.status.success()) {
-            break;
-        }
-    }
+    let _ = tiller_link::git::Repository::create(folder, "Sample project", LAY_OUT);
     Ok(())
 }
 
@@ -223,7 +212,7 @@ pub(super) fn show(
     let taken = Arc::clone(&link);
     let exit = ui.run(Box::new(move |command| taken.send(command))).map_err(|e| {
         Notice::new(NoticeKind::User, format!("{e}."))
-            .hint("In a script use `tiller exec`; `tiller --help` lists the rest.")
+            .hint("In a script, use `tiller exec`; `tiller --help` lists all commands.")
     });
     link.end();
     // The engine has saved everything and ended its children when the thread is done.

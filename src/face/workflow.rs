@@ -7,7 +7,7 @@ use tiller_config::Problem;
 use tiller_engine::{EventStream, Open};
 use tiller_link::external::Adapters;
 use tiller_protocol::command::SessionCommand;
-use tiller_protocol::event::{ReplyEvent, StateEvent};
+use tiller_protocol::event::{ReplyEvent, StateEvent, TurnEvent, TurnStatus};
 use tiller_protocol::{
     AgentCommand, Command, CommandBody, CommandId, EventBody, Notice, NoticeKind, StepState, WorkflowView,
 };
@@ -47,7 +47,14 @@ fn filed(setup: &Setup, file: &Path) -> Result<Filed, Notice> {
     let role = |name: &str| roles.get(name).is_none().then(|| roles.no_such(name));
     let skills = roles.skills();
     let skill = |name: &str| skills.wrong([name]);
-    let known = Known { role: &role, cli: &|name: &str| cli(&adapters, name, &env), skill: &skill };
+    let tool = |name: &str| tiller_config::agents::no_such_tool(name, &[]);
+    let of = std::sync::Arc::clone(&setup.env);
+    let providers =
+        tiller_provider::build(&setup.config.config, &|n| of(n), Some(&setup.key_file()), &setup.redact());
+    let model =
+        |name: &str| tiller_engine::crew::no_such_model(name, |provider| providers.get(provider).map(drop));
+    let cli = |name: &str| cli(&adapters, name, &env);
+    let known = Known { role: &role, cli: &cli, skill: &skill, model: &model, tool: &tool };
     let wrong = filed.check(&known);
     if wrong.is_empty() { Ok(filed) } else { Err(told(&wrong)) }
 }
@@ -79,6 +86,7 @@ fn start_it(setup: Setup, file: &Path, json: bool, start: Start) -> Result<Exit,
     setup.check_config()?;
     // As with `exec`: what cannot be written ends the run.
     let store = setup.try_store(OnFailure::Answer).map_err(|e| e.at_start())?;
+    super::say_opening(&store);
     check_model(&setup, true)?;
     let name = flow.name.clone();
     let mut engine = Running::start(setup, store, Start { workflow: Some(flow), ..start })?;
@@ -88,13 +96,16 @@ fn start_it(setup: Setup, file: &Path, json: bool, start: Start) -> Result<Exit,
     let (mut events, handle) = (engine.events(), engine.handle());
     let send = |id, body| {
         let sent = handle.send(Command::new(CommandId(id), body));
-        sent.map_err(|e| Notice::new(NoticeKind::Internal, format!("The engine takes no command: {e}.")))
+        sent.map_err(|e| {
+            Notice::new(NoticeKind::Internal, format!("The engine does not accept commands: {e}."))
+        })
     };
+    let mut refused = false;
     let exit = engine.block_on(async {
         let mut stop = Stop::listen()?;
         send(1, CommandBody::Agent(AgentCommand::Workflow { name }))?;
         let ended = tokio::select! {
-            ended = follow(&mut events, json) => Some(ended?),
+            ended = follow(&mut events, json, &mut refused) => Some(ended?),
             () = stop.next() => None,
         };
         let Some(view) = ended else {
@@ -109,14 +120,19 @@ fn start_it(setup: Setup, file: &Path, json: bool, start: Start) -> Result<Exit,
                 say(&format!("{} {}\n{}\n", step.id, step.state.word(), said.trim_end()))?;
             }
         }
-        Ok(if view.state == StepState::Done { Exit::Done } else { Exit::Model })
+        // What an agent of the run was refused, the run was refused.
+        Ok(match view.state {
+            _ if refused => Exit::Refused,
+            StepState::Done => Exit::Done,
+            _ => Exit::Model,
+        })
     });
     engine.stop();
     exit
 }
 
 /// Tells each step's change, until the end.
-async fn follow(events: &mut EventStream, json: bool) -> Result<WorkflowView, Notice> {
+async fn follow(events: &mut EventStream, json: bool, refused: &mut bool) -> Result<WorkflowView, Notice> {
     let gone = || Notice::new(NoticeKind::Internal, "The engine ended before the workflow did.");
     let mut last = WorkflowView::default();
     loop {
@@ -125,6 +141,7 @@ async fn follow(events: &mut EventStream, json: bool) -> Result<WorkflowView, No
             say(&json_line(&*event))?;
         }
         match &event.body {
+            EventBody::Turn(TurnEvent::TurnFinished { status: TurnStatus::Refused, .. }) => *refused = true,
             EventBody::Reply(reply) => {
                 if let ReplyEvent::ErrorReply { notice } = &**reply {
                     return Err(notice.clone());

@@ -1,15 +1,10 @@
-//! The one way in which we call git on a repository that may be hostile: fixed overrides, no hooks, no
-//! pager, no prompts, no network, no helpers that the repository names, cleared environment, a time limit.
+//! How we call git on a repository that may be hostile: named explicitly, with what its configuration could run put
+//! out of action. [`crate::git_command`] builds the calls.
 
-use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Output that is read at most.
-const MAX: u64 = 32 << 20;
-/// Between two looks at whether it has ended.
-const LOOK: Duration = Duration::from_millis(5);
+use crate::git_command::{Call, Whose};
 
 /// Why git gave nothing.
 #[derive(Debug, thiserror::Error)]
@@ -23,27 +18,6 @@ pub enum GitError {
     #[error("git failed: {0}")]
     Failed(String),
 }
-
-/// Settings that could run something or reach out, put out of action.
-const SAFE: &[&str] = &[
-    "core.fsmonitor=false",
-    "core.hooksPath=/dev/null",
-    "core.pager=cat",
-    "core.editor=false",
-    "core.askPass=false",
-    "core.sshCommand=false",
-    "core.gitProxy=",
-    "core.alternateRefsCommand=",
-    "credential.helper=",
-    "diff.external=",
-    "gpg.program=false",
-    "log.showSignature=false",
-    "protocol.allow=never",
-    "safe.bareRepository=explicit",
-    "submodule.recurse=false",
-    "maintenance.auto=false",
-    "gc.auto=0",
-];
 
 /// A repository, named explicitly so that none is looked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -99,106 +73,70 @@ impl Repository {
         }
     }
 
+    /// Makes a repository of `folder` with its files in one commit.
+    ///
+    /// # Errors
+    /// When git is missing, fails or is slow.
+    pub fn create(folder: &Path, message: &str, limit: Duration) -> Result<Self, GitError> {
+        let until = Instant::now() + limit;
+        let author = [("user.name", "demo"), ("user.email", "demo@localhost"), ("commit.gpgSign", "false")];
+        let settings: Vec<_> = author.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
+        for args in [&["init", "-q"][..], &["add", "-A"], &["commit", "-qm", message]] {
+            Call { folder, whose: Whose::Nobodys, settings: &settings, ..Call::new(folder) }
+                .run(args, until)?;
+        }
+        Self::at(folder).ok_or(GitError::NoRepository)
+    }
+
     /// Runs git on it; gives its standard output. Blocks, at most for `limit`.
     ///
     /// # Errors
     /// When git is missing, fails or is slow.
     pub fn run(&self, args: &[&str], limit: Duration) -> Result<Vec<u8>, GitError> {
         let until = Instant::now() + limit;
-        let filters = self.filters(until)?;
-        self.call(&filters, args, until)
+        let mut settings = self.drivers(until)?;
+        // None of our calls compares files; if one did, it would fail rather than run another program.
+        settings.push(("diff.external".into(), String::new()));
+        self.call(&settings).run(args, until)
     }
 
-    /// Filters run programs that the repository names, even for `status`. Each is overridden by name.
-    fn filters(&self, until: Instant) -> Result<Vec<String>, GitError> {
-        let names =
-            match self.call(&[], &["config", "--name-only", "-z", "--get-regexp", "^filter\\."], until) {
-                Ok(names) => names,
-                // Exit 1: there are none.
-                Err(GitError::Failed(_)) => return Ok(Vec::new()),
-                Err(e) => return Err(e),
-            };
+    fn call<'a>(&'a self, settings: &'a [(String, String)]) -> Call<'a> {
+        Call { repository: Some(self), whose: Whose::Nobodys, settings, ..Call::new(&self.work) }
+    }
+
+    /// Filters and diff drivers run programs that the repository names, even for `status`. Each is overridden by name.
+    fn drivers(&self, until: Instant) -> Result<Vec<(String, String)>, GitError> {
+        let list = ["config", "--name-only", "-z", "--get-regexp", "^(filter|diff)\\..*\\."];
+        let names = match self.call(&[]).run(&list, until) {
+            Ok(names) => names,
+            // Exit 1: there are none.
+            Err(GitError::Failed(_)) => return Ok(Vec::new()),
+            Err(e) => return Err(e),
+        };
         let mut over = Vec::new();
         for name in names.split(|b| *b == 0).filter(|n| !n.is_empty()) {
-            let name = String::from_utf8_lossy(name);
-            let value = if name.ends_with(".required") { "false" } else { "" };
-            over.push(format!("{name}={value}"));
+            let name = std::str::from_utf8(name)
+                .map_err(|_| GitError::Failed("the name of a filter is not UTF-8".into()))?;
+            if let Some(value) = overridden(name) {
+                over.push((name.to_owned(), value.to_owned()));
+            }
         }
         Ok(over)
     }
+}
 
-    fn call(&self, over: &[String], args: &[&str], until: Instant) -> Result<Vec<u8>, GitError> {
-        let mut command = Command::new("git");
-        command.arg("--no-optional-locks").arg("--no-pager");
-        command.arg("--git-dir").arg(&self.dir).arg("--work-tree").arg(&self.work);
-        for setting in SAFE.iter().copied().chain(over.iter().map(String::as_str)) {
-            command.arg("-c").arg(setting);
-        }
-        command.args(args).current_dir(&self.work).env_clear();
-        if let Some(path) = std::env::var_os("PATH") {
-            command.env("PATH", path);
-        }
-        command.envs([
-            ("GIT_CONFIG_GLOBAL", "/dev/null"),
-            ("GIT_CONFIG_NOSYSTEM", "1"),
-            ("GIT_CONFIG_SYSTEM", "/dev/null"),
-            ("GIT_TERMINAL_PROMPT", "0"),
-            ("GIT_OPTIONAL_LOCKS", "0"),
-            ("GIT_ASKPASS", "false"),
-            ("GIT_PAGER", "cat"),
-            ("GIT_ALLOW_PROTOCOL", ""),
-            ("LC_ALL", "C.UTF-8"),
-        ]);
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        // Not in the terminal's foreground group: Ctrl-C is for us, and nothing of it may read keys.
-        std::os::unix::process::CommandExt::process_group(&mut command, 0);
-        let mut child = command.spawn().map_err(|e| match e.kind() {
-            std::io::ErrorKind::NotFound => GitError::Missing,
-            _ => GitError::Failed(e.to_string()),
-        })?;
-        let out = reader(child.stdout.take(), MAX);
-        let err = reader(child.stderr.take(), 4096);
-        let status = loop {
-            match child.try_wait() {
-                Ok(Some(status)) => break status,
-                Ok(None) if Instant::now() < until => pause(),
-                Ok(None) => {
-                    let _ = child.kill();
-                    let _ = child.wait();
-                    return Err(GitError::Slow);
-                }
-                Err(e) => return Err(GitError::Failed(e.to_string())),
-            }
-        };
-        let out = out.and_then(|t| t.join().ok()).unwrap_or_default();
-        let err = err.and_then(|t| t.join().ok()).unwrap_or_default();
-        if status.success() {
-            return Ok(out);
-        }
-        let text = String::from_utf8_lossy(&err);
-        if text.contains("not a git repository") {
-            return Err(GitError::NoRepository);
-        }
-        Err(GitError::Failed(text.lines().next().unwrap_or("no message").to_owned()))
+/// The value with which a setting of a filter or a diff driver runs nothing; `None`: it names no program.
+pub(crate) fn overridden(key: &str) -> Option<&'static str> {
+    let (section, rest) = key.split_once('.')?;
+    let (_, last) = rest.rsplit_once('.')?;
+    match (section.to_ascii_lowercase().as_str(), last.to_ascii_lowercase().as_str()) {
+        ("filter", "clean" | "smudge" | "process") => Some(""),
+        ("filter", "required") | ("diff", "cachetextconv") => Some("false"),
+        // An empty one would fail; this one changes nothing.
+        ("diff", "textconv") => Some("/bin/cat"),
+        ("diff", "command") => Some(""),
+        _ => None,
     }
-}
-
-fn pause() {
-    // A worker thread that waits for a child of a few milliseconds; std has no wait with a limit.
-    std::thread::park_timeout(LOOK);
-}
-
-fn reader<R: Read + Send + 'static>(pipe: Option<R>, max: u64) -> Option<std::thread::JoinHandle<Vec<u8>>> {
-    let pipe = pipe?;
-    let read = move || {
-        let mut bytes = Vec::new();
-        let mut pipe = pipe.take(max);
-        let _ = pipe.read_to_end(&mut bytes);
-        // What is over the cap is read away, so that git can end.
-        let _ = std::io::copy(&mut pipe.into_inner(), &mut std::io::sink());
-        bytes
-    };
-    std::thread::Builder::new().name("tiller-git-read".into()).stack_size(128 << 10).spawn(read).ok()
 }
 
 #[cfg(test)]

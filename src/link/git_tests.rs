@@ -1,3 +1,5 @@
+use std::process::Command;
+
 use super::*;
 
 /// A repository in `dir`, made with the real git.

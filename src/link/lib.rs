@@ -5,7 +5,13 @@
 pub mod external;
 pub mod folder;
 pub mod git;
+mod git_around;
+mod git_command;
 pub mod watch;
 pub mod worktree;
 
+pub use git_around::Around;
 pub use watch::{Config, Outside, Report, Watcher};
+
+#[cfg(test)]
+mod hostile;

@@ -19,12 +19,12 @@ pub fn make(folder: &Path, place: &Path) -> Result<PathBuf, String> {
     })?;
     let inner = folder.strip_prefix(&repository.work).unwrap_or(Path::new("")).to_owned();
     if let Some(above) = place.parent() {
-        private(above).map_err(|e| format!("{} cannot be made: {e}", above.display()))?;
+        private(above).map_err(|e| format!("{} cannot be created: {e}", above.display()))?;
     }
     let target = place.to_str().ok_or("the name of the folder for worktrees is not UTF-8")?;
-    repository
-        .run(&["worktree", "add", "--quiet", "--detach", "--", target, "HEAD"], LIMIT)
-        .map_err(|e| format!("git made no worktree: {e}. It needs at least one commit"))?;
+    repository.run(&["worktree", "add", "--quiet", "--detach", "--", target, "HEAD"], LIMIT).map_err(
+        |e| format!("git could not create a worktree: {e}. The repository needs at least one commit"),
+    )?;
     let inside = place.join(inner);
     if inside.is_dir() {
         Ok(inside)

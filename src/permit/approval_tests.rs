@@ -23,7 +23,7 @@ proptest! {
     #[test]
     fn x7_the_answer_is_bound_to_what_runs(shown in any::<String>(), other in any::<String>(), timeout in 0_u32..9, other_timeout in 0_u32..9) {
         let arguments = json!({ "command": shown, "timeout": timeout });
-        let verdict = Verdict::Ask { rule: "none matches".into(), risk: Risk::High, effects: vec![], always: None };
+        let verdict = Verdict::Ask { rule: "no rule matches".into(), risk: Risk::High, effects: vec![], always: None };
         let ask = call(&shown, &arguments).ask(&verdict).unwrap();
         // What is shown is what was given, to the last byte.
         prop_assert_eq!(&ask.shown, &shown);
@@ -67,7 +67,7 @@ fn the_order_of_keys_is_no_difference_and_everything_else_is() {
 #[test]
 fn only_a_question_is_asked() {
     let arguments = json!({});
-    assert!(call("x", &arguments).ask(&Verdict::Allow { rule: String::new() }).is_none());
+    assert!(call("x", &arguments).ask(&Verdict::Allow { rule: String::new(), unasked: None }).is_none());
     assert!(
         call("x", &arguments).ask(&Verdict::Deny { rule: String::new(), reason: String::new() }).is_none()
     );

@@ -188,7 +188,8 @@ fn x6_what_bash_runs_is_never_missed() {
     let dir = tempfile::tempdir().unwrap();
     let work = dir.path().join("work");
     fs::create_dir(&work).unwrap();
-    let mut policy = Policy::new(Roots::new(&work, None, vec![]));
+    let mut policy = Policy::new(Roots::new(&work, None, vec![]))
+        .within(std::sync::Arc::new(crate::surroundings::testing::Calm));
     policy.rules.push(Rule::parse(Effect::Deny, Source::User, "terminal(rm *)").unwrap());
     policy.rules.push(Rule::parse(Effect::Deny, Source::User, "terminal(rm)").unwrap());
     let mut rng = Rng(SEED);

@@ -5,32 +5,41 @@ use std::path::{Path, PathBuf};
 use tiller_protocol::Profile;
 
 use crate::decide::{Need, Policy, Request, folders, instructions, read_only};
-use crate::harmless::{harmless, inside, part_is_harmless};
-use crate::rules::{Effect, Rule, Source, Subject};
-use crate::shell::{Analysis, HOLE, Part, Redirect, Role, Word, analyse, crude_pieces, takes_code};
-use crate::targets::{quoted, written};
-use crate::{always, danger, describe};
+use crate::harmless::{Place, harmless, inside, loops_inside, part_is_harmless};
+use crate::rules::{Effect, How, Rule, Source, Subject};
+use crate::shell::{Analysis, Part, Redirect, Role, analyse, crude_pieces};
+use crate::surroundings::ShellState;
+use crate::touched::{self, Met};
+use crate::{always, danger, describe, respell};
 
-/// Judges `text`, run in `folder`.
+/// What allows a command that only looks.
+pub(crate) const LOOKS: &str = "built in: read-only command";
+
+/// Judges `text`, run in `folder` by `shell`.
 pub(crate) fn judge(
     policy: &Policy,
     request: &Request<'_>,
     text: &str,
     folder: &Path,
     background: bool,
+    shell: Option<&ShellState>,
 ) -> Need {
     let analysis = analyse(text);
     let places = folders(&policy.roots, &analysis, folder);
     if let Some(reason) = policy.protected.check_command(&policy.roots, &analysis, folder) {
         return Need::No { rule: "protected name".into(), reason };
     }
-    if let Some(rule) = denied(policy, request, &analysis, &places) {
-        return Need::No { rule: rule.words(), reason: format!("the rule {} forbids it", rule.words()) };
+    if let Some(rule) = denied(policy, request.agent, request.tool, &analysis, &places) {
+        return Need::No { rule: rule.words(), reason: format!("denied by the rule {}", rule.words()) };
+    }
+    let (no, by_path) = by_path(policy, request.agent, &analysis, &places);
+    if let Some(no) = no {
+        return no;
     }
     if request.profile.only_looks() {
         return read_only(request.profile);
     }
-    let dangers = danger::dangers(&analysis);
+    let dangers = danger::dangers(&analysis, &policy.roots, &places);
     let (effects, risk) = describe::command(&analysis, &dangers, &policy.roots, &places, background);
     let ask =
         |rule: String, always: Option<String>| Need::Ask { rule, risk, effects: effects.clone(), always };
@@ -38,8 +47,11 @@ pub(crate) fn judge(
     if let Some(why) = &analysis.unclear {
         return ask(format!("not certain: {why}"), None);
     }
-    if let Some(rule) = asked(policy, request, &analysis) {
+    if let Some(rule) = asked(policy, request.agent, request.tool, &analysis, &places) {
         return ask(rule.words(), None);
+    }
+    if let Some(rule) = by_path {
+        return ask(rule, None);
     }
     let exact = exactly_allowed(policy, request, &analysis);
     if !dangers.is_empty() {
@@ -51,19 +63,58 @@ pub(crate) fn judge(
     if request.profile == Profile::Full {
         return Need::Ok("profile full".into());
     }
-    if harmless(&analysis, &policy.roots, &places) && !background {
-        return Need::Ok("built in: it only looks".into());
+    // Why a command whose words only look may do more here.
+    let mut steered = None;
+    if !background && let Some(needs) = harmless(&analysis, &policy.roots, &places) {
+        match place(policy, &places, shell).prove(&needs, false) {
+            Ok(variables) => return Need::Looks(variables),
+            Err(why) => steered = Some(why),
+        }
     }
     if let Some(rule) = exact {
         return Need::Ok(rule.words());
     }
-    let open = open_parts(policy, request.agent, request.tool, &analysis, &places);
+    let open = open_parts(policy, request.agent, request.tool, &analysis, &places, shell);
     let writes = open_writes(policy, request, &analysis, &places);
-    if analysis.loose.is_none() && open.is_empty() && !writes && !analysis.parts.is_empty() {
+    let loops = loops_inside(&analysis, &policy.roots, &places);
+    if analysis.loose.is_none() && open.is_empty() && !writes && loops && !analysis.parts.is_empty() {
         return Need::Ok(allow_words(policy, request, &analysis));
     }
     let always = if writes { None } else { always::pattern(&analysis, &open) };
-    ask("none matches".into(), always)
+    let need = ask("no rule matches".into(), always);
+    match (need, steered) {
+        (Need::Ask { rule, risk, mut effects, always }, Some(why)) => {
+            effects.insert(0, "may run more than it shows".into());
+            Need::Ask { rule: format!("{rule}: {why}"), risk, effects, always }
+        }
+        (need, _) => need,
+    }
+}
+
+fn place<'a>(policy: &'a Policy, folders: &'a [PathBuf], shell: Option<&'a ShellState>) -> Place<'a> {
+    Place { roots: &policy.roots, folders, around: policy.around.as_deref(), shell }
+}
+
+/// What forbids or endangers in a text that may be a command: `judge` without what only asks for want of certainty.
+pub(crate) fn suspected(policy: &Policy, request: &Request<'_>, text: &str, folder: &Path) -> Option<Need> {
+    let analysis = analyse(text);
+    let places = folders(&policy.roots, &analysis, folder);
+    // Of words that are no command a protected name is no more than a name.
+    if let Some(rule) = denied(policy, request.agent, "terminal", &analysis, &places) {
+        return Some(Need::No {
+            rule: rule.words(),
+            reason: format!("the rule {} forbids it", rule.words()),
+        });
+    }
+    if let (Some(no), _) = by_path(policy, request.agent, &analysis, &places) {
+        return Some(no);
+    }
+    let dangers = danger::dangers(&analysis, &policy.roots, &places);
+    if dangers.is_empty() {
+        return None;
+    }
+    let (effects, risk) = describe::command(&analysis, &dangers, &policy.roots, &places, false);
+    Some(Need::Ask { rule: format!("dangerous: {}", dangers.join("; ")), risk, effects, always: None })
 }
 
 /// Whether a command, run in `folder`, is known to only look at the workspace.
@@ -71,15 +122,16 @@ pub(crate) fn looks(policy: &Policy, text: &str, folder: &Path) -> bool {
     let analysis = analyse(text);
     let places = folders(&policy.roots, &analysis, folder);
     analysis.unclear.is_none()
-        && danger::dangers(&analysis).is_empty()
-        && harmless(&analysis, &policy.roots, &places)
+        && danger::dangers(&analysis, &policy.roots, &places).is_empty()
+        && harmless(&analysis, &policy.roots, &places).is_some()
 }
 
-/// The deny rule that the command meets: on the raw text, on crude pieces of it, on every spelling of
-/// every part, and on the files it reads or writes.
-fn denied<'a>(
+/// The deny rule that the command meets: on the raw text, on crude pieces of it, and on every spelling
+/// of every part.
+pub(crate) fn denied<'a>(
     policy: &'a Policy,
-    request: &Request<'_>,
+    agent: &str,
+    tool: &str,
     analysis: &Analysis,
     places: &[PathBuf],
 ) -> Option<&'a Rule> {
@@ -93,118 +145,48 @@ fn denied<'a>(
     if analysis.unclear.is_some() {
         texts.extend(crude_pieces(&analysis.raw));
     }
-    texts.extend(analysis.parts.iter().flat_map(Part::spellings));
-    if let Some(rule) = rules.denied(request.agent, request.tool, &Subject::Command(&texts), &policy.roots) {
-        return Some(rule);
-    }
-    let touched = |redirect: &Redirect| (redirect.writes(), redirect.target.clone());
-    let words = analysis
-        .all_redirects()
-        .map(touched)
-        .chain(analysis.parts.iter().flat_map(|p| written(p).into_iter().map(|w| (true, w))))
-        .chain(analysis.parts.iter().flat_map(named).map(|w| (false, w)));
-    let known = if places.is_empty() { std::slice::from_ref(&policy.roots.workspace) } else { places };
-    for (writes, word) in words {
-        for path in paths(policy, &word, known) {
-            let tools: &[&str] = if writes { &["write_file", "edit_file", "patch"] } else { &["read_file"] };
-            for tool in tools {
-                if let Some(rule) = rules.denied(request.agent, tool, &Subject::Path(&path), &policy.roots) {
-                    // `deny write_file` without an argument is about the tool, not about every path.
-                    if rule.text().contains('(') {
-                        return Some(rule);
-                    }
-                }
-            }
-        }
-    }
-    None
+    texts.extend(analysis.parts.iter().flat_map(|p| respell::spellings(p, &policy.roots, places)));
+    rules.denied(agent, tool, &Subject::Command(&texts), &policy.roots)
 }
 
-/// The words of a part that may name a file which it reads, also inside options and code.
-fn named(part: &Part) -> Vec<Word> {
-    let mut out = part.args().to_vec();
-    for word in part.args() {
-        // `if=file`, `--file=file`, `-d @file`, `HEAD:file`
-        let values = [word.text.split_once('=').map(|(_, v)| v), Some(word.text.as_str())];
-        for value in values.into_iter().flatten() {
-            let ends = [Some(value.trim_start_matches('@')), value.split_once(':').map(|(_, v)| v)];
-            out.extend(
-                ends.into_iter()
-                    .flatten()
-                    .filter(|v| *v != word.text)
-                    .map(|v| Word { text: v.to_owned(), ..word.clone() }),
-            );
+/// What the rules that name a path say about a command: a refusal, or that it must be asked about.
+pub(crate) fn by_path(
+    policy: &Policy,
+    agent: &str,
+    analysis: &Analysis,
+    places: &[PathBuf],
+) -> (Option<Need>, Option<String>) {
+    let mut asks = None;
+    match touched::met(policy, agent, Effect::Deny, analysis, places) {
+        Some(Met::Path(rule, path)) => {
+            let reason =
+                format!("denied by the rule {}; the command touches {}", rule.words(), path.display());
+            return (Some(Need::No { rule: rule.words(), reason }), None);
         }
+        Some(Met::Perhaps(rule, why)) => asks = Some(format!("{}: {why}", rule.words())),
+        None => {}
     }
-    let code = part.args().iter().chain(&part.stdin).filter(|_| takes_code(&part.base()));
-    out.extend(code.flat_map(|w| quoted(&w.text)).map(Word::fixed));
-    if part.wrappers.iter().any(|w| w == "xargs") {
-        out.extend(part.stdin.iter().flat_map(|w| w.text.split_whitespace()).map(Word::fixed));
+    if asks.is_none() {
+        asks = touched::met(policy, agent, Effect::Ask, analysis, places).map(|met| match met {
+            Met::Path(rule, path) => format!("{}: it touches {}", rule.words(), path.display()),
+            Met::Perhaps(rule, why) => format!("{}: {why}", rule.words()),
+        });
     }
-    out
-}
-
-/// The paths that a word may stand for, where deny rules are concerned: what is known of it, and for
-/// a pattern of names the names in the rules that it may hit.
-fn paths(policy: &Policy, word: &Word, places: &[PathBuf]) -> Vec<PathBuf> {
-    let known = if word.dynamic {
-        // The known end of a name is enough: `$PWD/secrets/key`.
-        let end = word.text.rsplit(HOLE).next().unwrap_or_default().trim_start_matches('/');
-        let end = Word { text: end.to_owned(), dynamic: false, tilde: false, ..word.clone() };
-        if end.text.is_empty() || !word.text.contains('/') {
-            vec![]
-        } else {
-            policy.roots.candidates(&end, places).unwrap_or_default()
-        }
-    } else {
-        policy.roots.candidates(word, places).unwrap_or_default()
-    };
-    if !word.glob {
-        return known;
-    }
-    let ruled: Vec<PathBuf> = policy
-        .rules
-        .rules()
-        .iter()
-        .filter(|r| r.effect == Effect::Deny)
-        .filter_map(|r| r.plain_path().map(|p| policy.roots.workspace.join(p)))
-        .collect();
-    known
-        .iter()
-        .flat_map(|path| std::iter::once(path.clone()).chain(ruled.iter().filter_map(|rule| hit(path, rule))))
-        .collect()
-}
-
-/// `path` with the names of `rule` in the place of patterns that may stand for them.
-fn hit(path: &Path, rule: &Path) -> Option<PathBuf> {
-    let names: Vec<_> = rule.components().collect();
-    let parts: Vec<_> = path.components().collect();
-    if parts.len() < names.len() {
-        return None;
-    }
-    let mut out = PathBuf::new();
-    for (at, part) in parts.iter().enumerate() {
-        let text = part.as_os_str().to_string_lossy();
-        let name = names.get(at).map(|n| n.as_os_str());
-        match name {
-            Some(name) if text.contains(['*', '?', '[']) => {
-                let pattern = globset::GlobBuilder::new(&text).case_insensitive(true).build().ok()?;
-                if !pattern.compile_matcher().is_match(Path::new(name)) {
-                    return None;
-                }
-                out.push(name);
-            }
-            _ => out.push(part),
-        }
-    }
-    Some(out)
+    (None, asks)
 }
 
 /// The ask rule that some part meets.
-fn asked<'a>(policy: &'a Policy, request: &Request<'_>, analysis: &Analysis) -> Option<&'a Rule> {
+pub(crate) fn asked<'a>(
+    policy: &'a Policy,
+    agent: &str,
+    tool: &str,
+    analysis: &Analysis,
+    places: &[PathBuf],
+) -> Option<&'a Rule> {
     let raw = vec![analysis.raw.trim().to_owned()];
-    std::iter::once(raw).chain(analysis.parts.iter().map(Part::spellings)).find_map(|spellings| {
-        policy.rules.said(request.agent, request.tool, &Subject::Command(&spellings), &policy.roots).ask
+    let parts = analysis.parts.iter().map(|p| respell::spellings(p, &policy.roots, places));
+    std::iter::once(raw).chain(parts).find_map(|spellings| {
+        policy.rules.said(agent, tool, &Subject::Command(&spellings), &policy.roots).ask
     })
 }
 
@@ -231,19 +213,26 @@ pub(crate) fn open_parts<'a>(
     tool: &str,
     analysis: &'a Analysis,
     places: &[PathBuf],
+    shell: Option<&ShellState>,
 ) -> Vec<&'a Part> {
-    analysis
-        .parts
-        .iter()
-        .filter(|p| !matches!(p.role, Role::Transparent | Role::Guess))
-        .filter(|p| {
-            let text = [p.text()];
-            let allowed =
-                policy.rules.said(agent, tool, &Subject::Command(&text), &policy.roots).allow.is_some();
-            // Where the folder is not known, nothing is known to only look at the workspace.
-            !allowed && (places.is_empty() || !part_is_harmless(p, &policy.roots, places))
+    // Where the folder is not known, or lies outside, nothing is known to only look at the workspace.
+    let inside = !places.is_empty() && places.iter().all(|f| policy.roots.inside(f));
+    // As written, and as its paths lead.
+    let allowed = |p: &Part| {
+        respell::all(p, &policy.roots, places).into_iter().all(|text| {
+            policy.rules.said(agent, tool, &Subject::Command(&[text]), &policy.roots).allow.is_some()
         })
-        .collect()
+    };
+    // Beside what a rule allows no variables can be set: nothing may be configured at all.
+    let looks = |p: &Part| {
+        part_is_harmless(p, &policy.roots, places)
+            .is_some_and(|needs| place(policy, places, shell).prove(&needs, true).is_ok())
+    };
+    // A rule need not name a wrapper around what it allows; around what only looks it must be known.
+    let wrapped = || analysis.parts.iter().filter(|p| p.role == Role::Transparent).all(looks);
+    let inside = inside && wrapped();
+    let of_its_own = |p: &&Part| !matches!(p.role, Role::Transparent | Role::Guess);
+    analysis.parts.iter().filter(of_its_own).filter(|p| !(allowed(p) || inside && looks(p))).collect()
 }
 
 /// True when a redirection writes, or reads, what is not allowed to be.
@@ -256,7 +245,8 @@ fn open_writes(policy: &Policy, request: &Request<'_>, analysis: &Analysis, plac
         let edits = request.profile == Profile::AutoEdit;
         !paths.iter().all(|p| {
             let free = edits && policy.roots.inside(p) && !instructions(p);
-            let said = policy.rules.said(request.agent, "write_file", &Subject::Path(p), &policy.roots);
+            let said =
+                policy.rules.said(request.agent, "write_file", &Subject::Path(p, How::Write), &policy.roots);
             said.deny.is_none() && said.ask.is_none() && (free || said.allow.is_some())
         }) || paths.is_empty()
     })
@@ -274,5 +264,5 @@ fn allow_words(policy: &Policy, request: &Request<'_>, analysis: &Analysis) -> S
             }
         }
     }
-    if words.is_empty() { "built in: it only looks".into() } else { words.join("; ") }
+    if words.is_empty() { LOOKS.into() } else { words.join("; ") }
 }

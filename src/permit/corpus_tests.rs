@@ -12,7 +12,7 @@ use crate::rules::{Effect, Rule, RuleSet, Source};
 
 const CORPUS: &str = include_str!("corpus.tsv");
 /// The figure of row X6 is 400. What was found since stays.
-const MIN_ROWS: usize = 1_800;
+const MIN_ROWS: usize = 2_200;
 
 /// Links of the made-up workspace.
 fn resolve(path: &Path) -> PathBuf {
@@ -53,18 +53,21 @@ fn rules(name: &str) -> Vec<Rule> {
             .map(|p| rule(Effect::Deny, &format!("terminal({p})")))
             .chain([rule(Effect::Deny, "read_file(secrets/)"), rule(Effect::Deny, "write_file(vault/**)")])
             .collect(),
+        "wide" => {
+            ["git *", "head src/*"].iter().map(|p| rule(Effect::Allow, &format!("terminal({p})"))).collect()
+        }
         other => panic!("no rules are called {other}"),
     }
 }
 
 fn policy(rules: Vec<Rule>) -> Policy {
-    let mut policy = Policy::new(roots());
+    let mut policy = Policy::new(roots()).within(Arc::new(crate::surroundings::testing::Calm));
     policy.rules.add(rules, true);
     policy
 }
 
 fn policies() -> std::collections::HashMap<&'static str, Policy> {
-    ["none", "allow", "deny"].into_iter().map(|n| (n, policy(rules(n)))).collect()
+    ["none", "allow", "deny", "wide"].into_iter().map(|n| (n, policy(rules(n)))).collect()
 }
 
 struct Row {
@@ -136,6 +139,15 @@ fn judge(policy: &Policy, profile: Profile, human: Human, tool: &str, subject: &
         "web_fetch" => {
             let host = subject.split('/').nth(2).unwrap_or_default();
             (Touch::Network, vec![Access::Net { url: subject.into(), host: host.into() }])
+        }
+        // Command, what was typed earlier, and what is typed now, with ⇒ between.
+        "process" => {
+            let mut pieces: Vec<&str> = subject.split('⇒').collect();
+            let text = pieces.pop().unwrap_or_default().to_owned();
+            let command = pieces.first().copied().unwrap_or_default().to_owned();
+            let before = pieces.get(1..).unwrap_or_default().concat();
+            let folder = "/work/app".into();
+            (Touch::Execute, vec![Access::Input { process: "p1".into(), command, before, text, folder }])
         }
         "todo_write" => (Touch::Plan, vec![Access::Free]),
         _ => (Touch::Execute, vec![]),
@@ -399,7 +411,10 @@ fn a_trusted_project_does_not_loosen_a_deny_or_an_ask() {
         let mut set = RuleSet::default();
         set.push(Rule::parse(effect, Source::User, "terminal(make*)").unwrap());
         set.add([Rule::parse(Effect::Allow, Source::Project, "terminal(make all)").unwrap()], true);
-        let policy = Policy { rules: set, ..Policy::new(roots()) };
+        let policy = Policy {
+            rules: set,
+            ..Policy::new(roots()).within(Arc::new(crate::surroundings::testing::Calm))
+        };
         let got = judge(&policy, Profile::Ask, Human::Present, "terminal", "make all");
         assert_eq!(got.strictness(), if effect == Effect::Deny { 2 } else { 1 });
     }

@@ -4,13 +4,15 @@
 //! then what allows. Whatever is left asks; where nobody can answer, that is a no.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use tiller_protocol::{Access, Profile, Risk, Touch};
 
 use crate::paths::Roots;
 use crate::protected::Protected;
-use crate::rules::{RuleSet, Subject};
-use crate::{always, command, describe};
+use crate::rules::{How, RuleSet, Subject};
+use crate::surroundings::{ShellState, Surroundings, Variables};
+use crate::{always, command, describe, input};
 
 /// Whether somebody can answer a question. Always passed down, never inferred.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,12 +27,21 @@ pub struct Policy {
     pub rules: RuleSet,
     pub protected: Protected,
     pub roots: Roots,
+    /// Looks at what is around a command. Without it no command is shown to only look.
+    pub around: Option<Arc<dyn Surroundings>>,
 }
 
 impl Policy {
     /// Without rules.
     pub fn new(roots: Roots) -> Self {
-        Self { rules: RuleSet::default(), protected: Protected::new(roots.clone()), roots }
+        Self { rules: RuleSet::default(), protected: Protected::new(roots.clone()), roots, around: None }
+    }
+
+    /// With a look at what is around a command.
+    #[must_use]
+    pub fn within(mut self, around: Arc<dyn Surroundings>) -> Self {
+        self.around = Some(around);
+        self
     }
 }
 
@@ -55,6 +66,8 @@ pub enum Verdict {
     Allow {
         /// The rule in words, for the audit.
         rule: String,
+        /// How a command runs that was allowed because it only looks.
+        unasked: Option<Unasked>,
     },
     Deny {
         rule: String,
@@ -62,13 +75,20 @@ pub enum Verdict {
         reason: String,
     },
     Ask {
-        /// The rule that asks, in words, for instance `none matches`.
+        /// The rule that asks, in words, for instance `no rule matches`.
         rule: String,
         risk: Risk,
         effects: Vec<String>,
         /// Pattern that could be allowed for good.
         always: Option<String>,
     },
+}
+
+/// A command that only looks, and what keeps everything else from running with it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Unasked {
+    /// Set over the environment of this command alone.
+    pub variables: Variables,
 }
 
 impl Verdict {
@@ -86,16 +106,31 @@ impl Verdict {
 #[derive(Clone, Debug)]
 pub(crate) enum Need {
     Ok(String),
-    No { rule: String, reason: String },
-    Ask { rule: String, risk: Risk, effects: Vec<String>, always: Option<String> },
+    /// A command that only looks, with the variables that it needs for that.
+    Looks(Variables),
+    No {
+        rule: String,
+        reason: String,
+    },
+    Ask {
+        rule: String,
+        risk: Risk,
+        effects: Vec<String>,
+        always: Option<String>,
+    },
 }
 
-/// Judges a call.
+/// Judges a call that no shell of ours runs.
 pub fn decide(policy: &Policy, request: &Request<'_>) -> Verdict {
+    decide_in(policy, request, None)
+}
+
+/// Judges a call. `shell` is the shell of ours that runs its command; it obeys [`Unasked::variables`].
+pub fn decide_in(policy: &Policy, request: &Request<'_>, shell: Option<&ShellState>) -> Verdict {
     let needs: Vec<Need> = if request.access.is_empty() {
         vec![unknown(policy, request)]
     } else {
-        request.access.iter().map(|a| one(policy, request, a)).collect()
+        request.access.iter().map(|a| one(policy, request, a, shell)).collect()
     };
     join(needs, request.human)
 }
@@ -103,11 +138,19 @@ pub fn decide(policy: &Policy, request: &Request<'_>) -> Verdict {
 /// The strictest need wins; questions are asked together.
 fn join(needs: Vec<Need>, human: Human) -> Verdict {
     let mut allowed = Vec::new();
+    let mut unasked: Option<Unasked> = None;
     let mut asks: Vec<(String, Risk, Vec<String>, Option<String>)> = Vec::new();
     for need in needs {
         match need {
             Need::No { rule, reason } => return Verdict::Deny { rule, reason },
             Need::Ask { rule, risk, effects, always } => asks.push((rule, risk, effects, always)),
+            Need::Looks(variables) => {
+                let rule = command::LOOKS.to_owned();
+                unasked.get_or_insert_default().variables.extend(variables);
+                if !allowed.contains(&rule) {
+                    allowed.push(rule);
+                }
+            }
             Need::Ok(rule) => {
                 if !allowed.contains(&rule) {
                     allowed.push(rule);
@@ -116,7 +159,7 @@ fn join(needs: Vec<Need>, human: Human) -> Verdict {
         }
     }
     let Some((rule, mut risk, mut effects, mut always)) = asks.first().cloned() else {
-        return Verdict::Allow { rule: allowed.join("; ") };
+        return Verdict::Allow { rule: allowed.join("; "), unasked };
     };
     for (_, more_risk, more, _) in &asks[1..] {
         risk = risk.max(*more_risk);
@@ -132,20 +175,24 @@ fn join(needs: Vec<Need>, human: Human) -> Verdict {
         Human::Present => Verdict::Ask { rule, risk, effects, always },
         Human::Absent => {
             let what = if effects.is_empty() { String::new() } else { format!(" ({})", effects.join("; ")) };
-            Verdict::Deny { reason: format!("this needs a person's yes, and nobody can answer{what}"), rule }
+            Verdict::Deny { reason: format!("this needs an approval, and no one can answer{what}"), rule }
         }
     }
 }
 
-fn one(policy: &Policy, request: &Request<'_>, access: &Access) -> Need {
+fn one(policy: &Policy, request: &Request<'_>, access: &Access, shell: Option<&ShellState>) -> Need {
     match access {
         Access::Free => free(policy, request),
         Access::Read { path, inside } => read(policy, request, Path::new(path), *inside),
         Access::Write { path, inside } => write(policy, request, Path::new(path), *inside),
         Access::Run { command, folder, background } => {
-            command::judge(policy, request, command, Path::new(folder), *background)
+            command::judge(policy, request, command, Path::new(folder), *background, shell)
         }
         Access::Process { what } => process(policy, request, what),
+        Access::Input { process, command, before, text, folder } => {
+            let typed = input::Typed { process, command, before, text, folder: Path::new(folder) };
+            input::judge(policy, request, &typed)
+        }
         Access::Net { url, host } => net(policy, request, url, host),
     }
 }
@@ -162,7 +209,7 @@ fn settle(
 ) -> Need {
     let said = policy.rules.said(request.agent, request.tool, subject, &policy.roots);
     if let Some(rule) = said.deny {
-        return Need::No { rule: rule.words(), reason: format!("the rule {} forbids it", rule.words()) };
+        return Need::No { rule: rule.words(), reason: format!("denied by the rule {}", rule.words()) };
     }
     let read_only_profile = request.profile.only_looks();
     let (effects, risk) = describe::access(access).map_or((vec![], Risk::Low), |(t, r)| (vec![t], r));
@@ -177,7 +224,7 @@ fn settle(
         (Some(default), _) => Need::Ok(default.to_owned()),
         (None, _) if read_only_profile => read_only(request.profile),
         (None, Some(rule)) => Need::Ok(rule.words()),
-        (None, None) => Need::Ask { rule: "none matches".into(), risk, effects, always },
+        (None, None) => Need::Ask { rule: "no rule matches".into(), risk, effects, always },
     }
 }
 
@@ -209,6 +256,12 @@ fn path_always(policy: &Policy, request: &Request<'_>, path: &Path) -> Option<St
 }
 
 fn read(policy: &Policy, request: &Request<'_>, path: &Path, inside: bool) -> Need {
+    // A tool of ours passes over what it may not read; what another program does in a folder is not known.
+    if !crate::names::is_ours(request.tool)
+        && let Some(rule) = below(policy, request.agent, path)
+    {
+        return Need::No { reason: format!("the rule {rule} denies reading something in there"), rule };
+    }
     // The tool said so, and it is so.
     let inside = inside && policy.roots.inside(path);
     let access = Access::Read { path: path.display().to_string(), inside };
@@ -219,7 +272,29 @@ fn read(policy: &Policy, request: &Request<'_>, path: &Path, inside: bool) -> Ne
     } else {
         None
     };
-    settle(policy, request, &Subject::Path(path), &access, default, path_always(policy, request, path))
+    settle(
+        policy,
+        request,
+        &Subject::Path(path, How::Read),
+        &access,
+        default,
+        path_always(policy, request, path),
+    )
+}
+
+/// The rule that forbids to read something below a folder.
+fn below(policy: &Policy, agent: &str, folder: &Path) -> Option<String> {
+    let narrows =
+        |r: &crate::rules::Rule| r.effect == crate::rules::Effect::Deny && r.narrows_paths(How::Read);
+    if !policy.rules.rules().iter().any(narrows) {
+        return None;
+    }
+    let rule = |p: &Path| unreadable(&policy.rules, &policy.roots, agent, p);
+    match crate::below::below(&policy.roots, folder, &|p| rule(p).is_some()) {
+        crate::below::Below::Found(path) => rule(&path),
+        crate::below::Below::None => None,
+        crate::below::Below::TooMany => Some("about what may not be read".into()),
+    }
 }
 
 fn write(policy: &Policy, request: &Request<'_>, path: &Path, inside: bool) -> Need {
@@ -233,7 +308,14 @@ fn write(policy: &Policy, request: &Request<'_>, path: &Path, inside: bool) -> N
         Profile::AutoEdit if inside && !instructions(path) => Some("profile auto-edit"),
         _ => None,
     };
-    settle(policy, request, &Subject::Path(path), &access, default, path_always(policy, request, path))
+    settle(
+        policy,
+        request,
+        &Subject::Path(path, How::Write),
+        &access,
+        default,
+        path_always(policy, request, path),
+    )
 }
 
 /// Files that agents read as instructions: writing them is a way to speak with the person's voice.
@@ -259,7 +341,7 @@ fn process(policy: &Policy, request: &Request<'_>, what: &str) -> Need {
     let first = what.split_whitespace().next().unwrap_or_default().to_lowercase();
     let looks = matches!(first.as_str(), "list" | "poll" | "log" | "read" | "wait" | "status" | "output");
     let default = if looks {
-        Some("looking at a process of this session")
+        Some("reading a process of this session")
     } else if request.profile.only_looks() {
         None
     } else if first == "kill" || first == "stop" {
@@ -290,15 +372,46 @@ fn unknown(policy: &Policy, request: &Request<'_>) -> Need {
     let subject = Subject::Other(request.raw);
     let access = Access::Process { what: request.tool.to_owned() };
     let default = (request.profile == Profile::Full).then_some("profile full");
-    let need = settle(policy, request, &subject, &access, default, Some(request.tool.to_owned()));
+    let ours = crate::names::is_ours(request.tool);
+    let always =
+        if ours { request.tool.to_owned() } else { format!("{}{}", crate::names::FOREIGN, request.tool) };
+    let need = settle(policy, request, &subject, &access, default, Some(always));
     match need {
         Need::Ask { rule, always, .. } => Need::Ask {
             rule,
             risk: Risk::High,
-            effects: vec![format!("{} does not say what it touches", request.tool)],
+            effects: vec![format!("{} does not declare what it touches", request.tool)],
             always,
         },
         other => other,
+    }
+}
+
+/// The rule that forbids `agent` to read `path` (absolute), in words. It holds for every reader.
+pub fn unreadable(rules: &RuleSet, roots: &Roots, agent: &str, path: &Path) -> Option<String> {
+    let narrows =
+        |r: &&crate::rules::Rule| r.effect == crate::rules::Effect::Deny && r.narrows_paths(How::Read);
+    let subject = Subject::Path(path, How::Read);
+    let mut rules = rules.rules().iter().filter(narrows);
+    rules.find(|r| r.matches(agent, "read_file", &subject, roots)).map(crate::rules::Rule::words)
+}
+
+/// The deny rule or the danger that a text would meet if it were a command, run in `folder`. For words of another
+/// program that do not say for certain what they are: the answer makes a judgement stricter, never laxer.
+pub fn suspected(policy: &Policy, request: &Request<'_>, text: &str, folder: &Path) -> Option<Verdict> {
+    match command::suspected(policy, request, text, folder)? {
+        need @ (Need::No { .. } | Need::Ask { .. }) => Some(join(vec![need], request.human)),
+        Need::Ok(_) | Need::Looks(_) => None,
+    }
+}
+
+/// The rule that forbids `agent` to read what a command, run in `folder`, surely reads, in words.
+pub fn unreadable_by(policy: &Policy, agent: &str, command: &str, folder: &Path) -> Option<String> {
+    let analysis = crate::shell::analyse(command);
+    let places = folders(&policy.roots, &analysis, folder);
+    match command::by_path(policy, agent, &analysis, &places) {
+        (Some(Need::No { reason, .. }), _) => Some(reason),
+        _ => None,
     }
 }
 
@@ -307,8 +420,9 @@ pub(crate) fn folders(roots: &Roots, analysis: &crate::shell::Analysis, folder: 
     roots.folders(analysis, folder)
 }
 
-/// Whether an access is known to change no file: a read, or a command that only looks. For deciding whether the
-/// files are to be kept around a call, not for permission.
+/// Whether the words of an access change no file: a read, or a command that only looks. For deciding whether the
+/// files are to be kept around a call that ran unasked, not for permission: what is around the command is not looked
+/// at again.
 pub fn only_looks(policy: &Policy, access: &Access) -> bool {
     match access {
         Access::Free | Access::Read { .. } => true,
@@ -323,11 +437,11 @@ pub fn only_looks(policy: &Policy, access: &Access) -> bool {
 /// person edited in the dialog.
 pub fn always_pattern(policy: &Policy, text: &str) -> Option<String> {
     let analysis = crate::shell::analyse(text);
-    if !crate::danger::dangers(&analysis).is_empty() {
+    let places = folders(&policy.roots, &analysis, &policy.roots.workspace);
+    if !crate::danger::dangers(&analysis, &policy.roots, &places).is_empty() {
         return None;
     }
-    let places = folders(&policy.roots, &analysis, &policy.roots.workspace);
-    let open = command::open_parts(policy, "", "terminal", &analysis, &places);
+    let open = command::open_parts(policy, "", "terminal", &analysis, &places, None);
     always::pattern(&analysis, &open)
 }
 

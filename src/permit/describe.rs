@@ -159,7 +159,7 @@ pub(crate) fn command(
         say(danger.clone(), true);
     }
     if let Some(why) = &analysis.unclear {
-        say(format!("cannot be understood for certain: {why}"), true);
+        say(format!("cannot be analysed with certainty: {why}"), true);
     }
     for part in analysis.parts.iter().filter(|p| p.role != Role::Guess) {
         if networked(part) {
@@ -207,10 +207,10 @@ pub(crate) fn command(
         say(why.clone(), false);
     }
     if background {
-        say("goes on in the background".into(), false);
+        say("continues in the background".into(), false);
     }
     if folders.is_empty() || !folders.iter().all(|f| roots.inside(f)) {
-        say("runs outside the workspace, or in a folder that is not known".into(), true);
+        say("runs outside the workspace or in an unknown folder".into(), true);
     }
     (effects, risk)
 }
@@ -254,6 +254,9 @@ pub(crate) fn access(access: &Access) -> Option<(String, Risk)> {
         Access::Read { .. } | Access::Free | Access::Run { .. } => None,
         Access::Write { path, inside: true } => Some((format!("writes {path}"), Risk::Low)),
         Access::Write { path, .. } => Some((format!("writes outside the workspace: {path}"), Risk::High)),
+        Access::Input { process, .. } => {
+            Some((format!("types into the running process {process}"), Risk::Low))
+        }
         Access::Process { what } => Some((format!("controls a running process: {what}"), Risk::Low)),
         Access::Net { host, .. } => Some((format!("fetches from {host}"), Risk::High)),
     }

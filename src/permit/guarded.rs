@@ -77,13 +77,7 @@ fn git_config(part: &Part) -> Option<String> {
         return None;
     }
     let rest = &args[at + 1..];
-    let reads = |t: &str| {
-        matches!(
-            t,
-            "--get" | "--get-all" | "--get-regexp" | "--list" | "-l" | "get" | "list" | "--show-origin"
-        )
-    };
-    if rest.iter().any(|w| reads(&w.text)) {
+    if crate::danger::config_looks(rest) {
         return None;
     }
     let wide = |t: &str| {
@@ -98,5 +92,5 @@ fn git_config(part: &Part) -> Option<String> {
     }
     let set = rest.iter().filter(|w| !w.text.starts_with('-')).count() > 1;
     (set && rest.iter().any(|w| git_key_runs(&w.text) || w.dynamic))
-        .then(|| "git's configuration is protected: this key makes git run something".into())
+        .then(|| "git's configuration is protected: this key makes git run a program".into())
 }

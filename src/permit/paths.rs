@@ -1,5 +1,6 @@
 //! Paths as the judge sees them: absolute, without `.` and `..`, and with links resolved.
 
+use std::ffi::OsString;
 use std::fmt;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
@@ -8,6 +9,10 @@ use crate::shell::{Analysis, Word};
 
 /// Resolves links as far as the path exists.
 pub type Resolve = Arc<dyn Fn(&Path) -> PathBuf + Send + Sync>;
+
+/// What a folder holds: names, and whether each is a folder itself (a link is none). Empty when it cannot
+/// be read.
+pub type List = Arc<dyn Fn(&Path) -> Vec<(OsString, bool)> + Send + Sync>;
 
 /// The folders that matter.
 #[derive(Clone)]
@@ -19,6 +24,8 @@ pub struct Roots {
     /// Tiller's own config, data, state and cache folders.
     pub own: Vec<PathBuf>,
     resolve: Resolve,
+    list: List,
+    tracked: fn(&Path, &Path) -> bool,
 }
 
 impl fmt::Debug for Roots {
@@ -40,17 +47,44 @@ impl Roots {
 
     /// With the file system's own links.
     pub fn new(workspace: impl Into<PathBuf>, home: Option<PathBuf>, own: Vec<PathBuf>) -> Self {
-        Self::with_resolve(workspace, home, own, Arc::new(real))
+        Self {
+            list: Arc::new(listed),
+            tracked: crate::tracked::tracked,
+            ..Self::with_resolve(workspace, home, own, Arc::new(real))
+        }
     }
 
-    /// With another way to resolve links (tests).
+    /// With another way to resolve links, and without folders to list (tests).
     pub fn with_resolve(
         workspace: impl Into<PathBuf>,
         home: Option<PathBuf>,
         own: Vec<PathBuf>,
         resolve: Resolve,
     ) -> Self {
-        Self { workspace: workspace.into(), home, own, resolve }
+        Self {
+            workspace: workspace.into(),
+            home,
+            own,
+            resolve,
+            list: Arc::new(|_| vec![]),
+            tracked: |_, _| true,
+        }
+    }
+
+    /// With another way to list folders (tests).
+    #[must_use]
+    pub fn with_list(self, list: List) -> Self {
+        Self { list, ..self }
+    }
+
+    /// Whether git may track `path`, in the repository that holds `folder`.
+    pub(crate) fn tracked(&self, folder: &Path, path: &Path) -> bool {
+        (self.tracked)(folder, path)
+    }
+
+    /// What a folder holds.
+    pub(crate) fn list(&self, folder: &Path) -> Vec<(OsString, bool)> {
+        (self.list)(folder)
     }
 
     /// The path with links resolved as far as it exists.
@@ -123,6 +157,17 @@ pub fn normal(path: &Path) -> PathBuf {
         }
     }
     out
+}
+
+/// The folder's own entries. A folder of more than [`crate::below::MOST`] entries is cut there: a search
+/// has given up by then.
+fn listed(folder: &Path) -> Vec<(OsString, bool)> {
+    let Ok(entries) = std::fs::read_dir(folder) else { return vec![] };
+    entries
+        .flatten()
+        .take(crate::below::MOST + 1)
+        .map(|e| (e.file_name(), e.file_type().is_ok_and(|t| t.is_dir())))
+        .collect()
 }
 
 /// Resolves links of the longest part that exists. A link that leads nowhere is followed by hand, so

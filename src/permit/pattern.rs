@@ -1,5 +1,6 @@
 //! Patterns of rules: `*` any text, `?` one character, `<name>` one plain word, `\` takes the next
-//! character as it is.
+//! character as it is. In a rule that allows a command, a `*` at the end of a word ends that word: `cargo test*`
+//! is `cargo test` with any arguments, and not `cargo test-all`.
 
 use std::sync::OnceLock;
 
@@ -25,10 +26,22 @@ pub struct Pattern {
     /// `None` inside: it cannot be compiled. That is told when the rule is read.
     exact_case: OnceLock<Option<Regex>>,
     any_case: OnceLock<Option<Regex>>,
+    /// The same for commands, where its last `*` begins a new word.
+    prefix: Option<Prefix>,
     /// Characters that stand for themselves: the more, the more specific.
     literal: usize,
     wild: bool,
 }
+
+/// A pattern whose last `*` stands at the end of a word.
+#[derive(Clone, Debug)]
+struct Prefix {
+    source: String,
+    compiled: OnceLock<Option<Regex>>,
+}
+
+/// Any text, as a regular expression.
+const ANY: &str = "(?s:.*)";
 
 impl Pattern {
     /// Reads `text`.
@@ -37,46 +50,73 @@ impl Pattern {
     /// In words.
     pub fn new(text: &str) -> Result<Self, String> {
         if text.len() > MAX {
-            return Err(format!("a pattern may have {MAX} bytes at most"));
+            return Err(format!("a pattern can have at most {MAX} bytes"));
         }
         let mut source = String::from(r"\A");
         let (mut literal, mut wild) = (0, false);
+        // Whether what was read last ends a word, and whether a `*` follows it.
+        let (mut word, mut open) = (false, false);
         let mut chars = text.chars();
         while let Some(c) = chars.next() {
             match c {
                 '*' => {
-                    source.push_str("(?s:.*)");
+                    source.push_str(ANY);
                     wild = true;
+                    open = word;
+                    word = false;
+                    continue;
                 }
                 '?' => {
                     source.push_str(&format!("[^{HOLE}]"));
                     wild = true;
+                    word = false;
                 }
                 '<' if is_name(chars.as_str()) => {
                     source.push_str(NAME);
                     wild = true;
                     chars.by_ref().find(|c| *c == '>');
+                    word = true;
                 }
                 _ => {
                     let c = if c == '\\' { chars.next().unwrap_or(c) } else { c };
                     source.push_str(&regex::escape(c.encode_utf8(&mut [0; 4])));
                     literal += 1;
+                    word = c.is_alphanumeric() || c == '_';
                 }
             }
+            open = false;
         }
+        let prefix = source
+            .strip_suffix(ANY)
+            .filter(|_| open)
+            .map(|start| Prefix { source: format!(r"{start}(?s:\s.*)?\z"), compiled: OnceLock::new() });
         source.push_str(r"\z");
         let (exact_case, any_case) = (OnceLock::new(), OnceLock::new());
         if text.len() > SURE {
             let build = |fold| compile(&source, fold).map_err(|e| e.to_string());
             (_, _) = (exact_case.set(Some(build(false)?)), any_case.set(Some(build(true)?)));
+            if let Some(prefix) = &prefix {
+                let _ = prefix.compiled.set(Some(compile(&prefix.source, false).map_err(|e| e.to_string())?));
+            }
         }
-        Ok(Self { text: text.to_owned(), source, exact_case, any_case, literal, wild })
+        Ok(Self { text: text.to_owned(), source, exact_case, any_case, prefix, literal, wild })
     }
 
     /// Exact case: for what loosens.
     pub fn matches(&self, text: &str) -> bool {
         let compiled = self.exact_case.get_or_init(|| compile(&self.source, false).ok());
         compiled.as_ref().is_some_and(|r| r.is_match(text))
+    }
+
+    /// Exact case, for a rule that allows a command: a `*` at the end of a word does not go on with that word.
+    pub fn allows(&self, command: &str) -> bool {
+        match &self.prefix {
+            None => self.matches(command),
+            Some(prefix) => {
+                let compiled = prefix.compiled.get_or_init(|| compile(&prefix.source, false).ok());
+                compiled.as_ref().is_some_and(|r| r.is_match(command))
+            }
+        }
     }
 
     /// Any case: for what narrows, because some file systems do not tell case apart.
@@ -139,6 +179,43 @@ mod tests {
                 assert!(compile(&pattern.source, any_case).is_ok(), "{part}");
             }
         }
+    }
+
+    #[test]
+    fn a_prefix_of_a_command_ends_at_a_word() {
+        for (pattern, command, want) in [
+            ("cargo test*", "cargo test", true),
+            ("cargo test*", "cargo test --lib", true),
+            ("cargo test*", "cargo test\t--lib", true),
+            ("cargo test*", "cargo test-evil", false),
+            ("cargo test*", "cargo tests", false),
+            ("cargo test*", "cargo test/../evil", false),
+            ("cargo test *", "cargo test --lib", true),
+            ("cargo test *", "cargo test", false),
+            ("git push <branch>*", "git push main --tags", true),
+            ("git push <branch>*", "git push main:evil", false),
+            // After anything else it goes on with the word.
+            ("npm run test:*", "npm run test:unit", true),
+            ("./scripts/*", "./scripts/x y", true),
+            ("cargo test-*", "cargo test-all", true),
+            ("*", "anything at all", true),
+            ("cargo *test*", "cargo nextest run", true),
+            ("cargo *test*", "cargo nextester", false),
+            (r"echo a\*", "echo a*", true),
+            (r"echo a\*", "echo a", false),
+        ] {
+            assert_eq!(Pattern::new(pattern).unwrap().allows(command), want, "{pattern} {command}");
+            // What narrows is as wide as ever.
+            let narrows = Pattern::new(pattern).unwrap().matches_any_case(command);
+            assert!(narrows || !want, "{pattern} {command}");
+        }
+        assert!(Pattern::new("cargo test*").unwrap().matches_any_case("cargo test-evil"));
+        let long = format!("{}*", "ab".repeat(SURE));
+        let long = Pattern::new(&long).unwrap();
+        assert!(
+            long.allows(&format!("{} c", "ab".repeat(SURE)))
+                && !long.allows(&format!("{}c", "ab".repeat(SURE)))
+        );
     }
 
     #[test]

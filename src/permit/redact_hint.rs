@@ -3,7 +3,6 @@
 
 /// With these a shape begins, or it holds them.
 pub(crate) const SIGNS: &[&str] = &[
-    "-----BEGIN ",
     "sk-",
     "AIza",
     "ghp_",
@@ -55,6 +54,18 @@ pub(crate) const SIGNS: &[&str] = &[
     ":AA",
     "X-Amz-Signature=",
     "X-Goog-Signature=",
+    "ATATT3",
+    "ATCTT3",
+    "xprv",
+    "yprv",
+    "zprv",
+    "tprv",
+    "uprv",
+    "vprv",
+    "sqp_",
+    "squ_",
+    "sqa_",
+    "glc_",
     "?sig=",
     "&sig=",
 ];
@@ -92,8 +103,6 @@ pub(crate) const SHORT: &[&str] = &[
     "figd",
     "sbp",
     "rubygems",
-    "ATATT3",
-    "ATCTT3",
     "NRAK",
     "tskey",
     "hvs",
@@ -182,6 +191,13 @@ pub(crate) fn may_have_shape(text: &str) -> bool {
         if here[0] == b'.' && here.get(7) == Some(&b'.') {
             return true;
         }
+        // `SK` and hex, `EAA` and letters, hex and `-us1`.
+        if here.strip_prefix(b"SK").is_some_and(|rest| run(rest, 32, u8::is_ascii_hexdigit))
+            || here.strip_prefix(b"EAA").is_some_and(|rest| run(rest, LONG, u8::is_ascii_alphanumeric))
+            || here.strip_prefix(b"-us").is_some_and(|rest| run(rest, 1, u8::is_ascii_digit))
+        {
+            return true;
+        }
         let short = || {
             SHORT.iter().any(|s| here.strip_prefix(s.as_bytes()).is_some_and(long_word))
                 || here
@@ -212,6 +228,9 @@ pub(crate) fn may_be_assigned(text: &str) -> bool {
 
 /// Whether something is named whose value is secret, wherever that value is.
 pub(crate) fn names_a_secret(text: &str) -> bool {
+    if crate::redact_command::SIGNS.iter().any(|s| text.contains(s)) {
+        return true;
+    }
     let bytes = text.as_bytes();
     (0..bytes.len()).any(|at| {
         let here = &bytes[at..];
@@ -219,6 +238,11 @@ pub(crate) fn names_a_secret(text: &str) -> bool {
         ASSIGNED.begin(here) && (one_of(NAMES) || one_of(&["key"]))
             || SHAPES_ANY_CASE.begin(here) && one_of(ANY_CASE)
     })
+}
+
+/// It begins with so many of a kind.
+fn run(text: &[u8], many: usize, kind: fn(&u8) -> bool) -> bool {
+    text.len() >= many && text[..many].iter().all(kind)
 }
 
 fn begins(text: &[u8], signs: &[&str]) -> bool {

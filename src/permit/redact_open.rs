@@ -1,17 +1,34 @@
 //! Text that is shown while it comes: whether its last word may still become a part of a secret. If it cannot, the
 //! word is shown as it grows; most words are, and the others wait for their end.
 
-use crate::redact::{Redactor, word_begins};
+use crate::redact::Redactor;
 use crate::redact_hint::{SHORT, SIGNS, names_a_secret};
+use crate::redact_shapes::word_begins;
 
 /// Longer words are not looked at: they wait.
 const LONGEST: usize = 64;
 
 /// Beginnings of shapes whose sign stands inside. `discord` begins two names of hosts.
 const MORE: &[&str] = &[
-    "sk_live_", "sk_test_", "rk_live_", "rk_test_", "pk_live_", "pk_test_", "doo_v1_", "dop_v1_", "dor_v1_",
-    "dot_v1_", "discord", "cio",
+    "sk_live_",
+    "sk_test_",
+    "rk_live_",
+    "rk_test_",
+    "pk_live_",
+    "pk_test_",
+    "doo_v1_",
+    "dop_v1_",
+    "dor_v1_",
+    "dot_v1_",
+    "discord",
+    "cio",
+    "SK",
+    "EAA",
+    "-----BEGIN ",
 ];
+
+/// Characters before `-us1` in a key.
+const HEX: usize = 32;
 
 /// Digits that a colon may follow in a token.
 const DIGITS: std::ops::RangeInclusive<usize> = 8..=10;
@@ -65,6 +82,11 @@ fn begins_shape(here: &str) -> bool {
     let separated = |sign: &str| here.as_bytes().get(sign.len()).is_none_or(|b| b"_.-".contains(b));
     [SIGNS, MORE].iter().copied().flatten().any(|sign| agree(sign, here))
         || SHORT.iter().any(|sign| agree(sign, here) && separated(sign))
+        // `SK` and `EAA` are followed by their key at once; hex by `-us1`.
+        || here.starts_with("SK")
+        || here.starts_with("EAA")
+        || (here.len() <= HEX && (digits < here.len() || digits <= *DIGITS.end()) && here.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b)))
+        || (here.as_bytes().get(..HEX).is_some_and(|h| h.iter().all(u8::is_ascii_hexdigit)) && agree("-us", &here[HEX..]))
         // `12345678:AA…`
         || (digits > 0 && rest.is_empty() && digits <= *DIGITS.end())
         || (DIGITS.contains(&digits) && agree(":AA", rest))

@@ -1,6 +1,7 @@
 //! Masking of text that comes in chunks.
 
-use crate::redact::{Redactor, next};
+use crate::redact::Redactor;
+use crate::redact_shapes::next;
 
 /// Longest text that is held back in a stream.
 pub(crate) const MAX_HELD: usize = 16 * 1024;

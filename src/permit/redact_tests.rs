@@ -1,4 +1,7 @@
 use super::*;
+use crate::redact_hint::{may_be_assigned, may_have_shape};
+use crate::redact_named::ASSIGNED;
+use crate::redact_shapes::{SHAPE, SHAPES};
 use crate::redact_stream::MAX_HELD;
 
 /// The figure of row X8.
@@ -114,6 +117,49 @@ fn x8_no_seeded_secret_is_left() {
 }
 
 #[test]
+fn x8_two_hundred_secrets_of_all_kinds_are_found_alone_and_in_the_middle_of_things() {
+    let redactor = Redactor::default();
+    for s in tiller_testkit::seeded(SEEDED, 0x5EED_0013) {
+        let json = serde_json::json!({ "content": format!("one\n{}\nthree", s.line) }).to_string();
+        for text in [
+            s.line.clone(),
+            format!("so:\n{}\nend\n", s.line),
+            format!("+{}\n", s.line),
+            format!("12\t{}\n", s.line),
+            json,
+        ] {
+            let masked = redactor.redact(&text);
+            assert!(!masked.contains(&s.secret), "{text}\n{masked}");
+            assert_eq!(redactor.redact(&masked), masked, "what is masked is not masked again");
+        }
+    }
+}
+
+#[test]
+fn x8_streams_and_growing_words_hide_what_the_whole_hides() {
+    let redactor = Redactor::default();
+    for s in tiller_testkit::seeded(SEEDED, 0x5EED_0014) {
+        let text = format!("see\n{}\nend\n", s.line);
+        let begin = text.find(&s.secret).unwrap();
+        for end in (begin + 1..begin + s.secret.len()).filter(|e| text.is_char_boundary(*e)) {
+            let shown = &text[..end];
+            // The first words of a password of words are words.
+            let word = shown.rfind(char::is_whitespace).map_or(0, |i| i + 1);
+            let hidden = || !redactor.redact(shown).ends_with(&text[begin.max(word)..end]);
+            assert!(shown.ends_with(' ') || redactor.may_grow(shown) || hidden(), "{shown}");
+        }
+        for cut in (0..text.len()).filter(|i| text.is_char_boundary(*i)) {
+            let mut stream = RedactStream::new(redactor.clone());
+            let out = stream.push(&text[..cut]) + &stream.push(&text[cut..]) + &stream.finish();
+            assert!(
+                !out.contains(&s.secret) && out.starts_with("see\n") && out.ends_with("\nend\n"),
+                "{cut}: {out}"
+            );
+        }
+    }
+}
+
+#[test]
 fn x8_no_part_of_a_secret_is_shown_while_it_comes() {
     let mut rng = Rng(0x5EED_0004);
     for i in 0..SEEDED {
@@ -218,6 +264,35 @@ fn ordinary_text_stays_as_it_is() {
         "class=\"sk-button-primary-large\"",
         "key-value-store-of-the-project",
         "the secret of success: patience",
+        "pwd = os.getcwd()",
+        "passwd = getpass('Password: ')",
+        "password = parsed.password",
+        "user, password = get_auth_from_url(proxy)",
+        "signingKey: Uint8Array",
+        "pub const ERROR_WRONG_PASSWORD: WIN32_ERROR = 1323u32;",
+        "pub static kPPPAuthPassword: CFStringRef;",
+        "pub Token: D3DKMT_PRESENTHISTORYTOKEN_0,",
+        "let options = PasswordOptions::new_generic_password(service, account);",
+        "private_key: ed25519.Ed25519PrivateKey,",
+        "password: typing.Optional[bytes],",
+        "generate_private_key: x25519_generate_private_key,",
+        "dot2_token: node.dot2_token,",
+        "passwordPrompt = 'npm password: '",
+        "password: \"Enter your password again\",",
+        "password_file = \"/run/secrets/db-2\"",
+        "token_url = \"auth2.internal/v2\"",
+        "https://blog.test/posts/sk-test-driven-development-2024-guide",
+        "https://blog.test/pa-school-district-budget-2024-report-final",
+        "https://blog.test/secret-santa-2025-gift-exchange-ideas-list",
+        "postgres://user:password@localhost/db and ftp://me:hunter22x@example.com/",
+        "--token TOKEN  the token to send",
+        "--password <PASSWORD>, or --password $PASS",
+        "docker run -u 1000:1000 -p 8080:80 app",
+        "mysql -u root -p app",
+        "curl -u user:$PASS https://example.org",
+        "login with -p or --password",
+        "\"auth\": \"required\", _auth = true",
+        "assert token == expected_token2",
         "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----",
     ] {
         assert_eq!(redactor.redact(text), text);
@@ -341,4 +416,60 @@ mod hint {
         }
         assert!(may_have_shape(&" ".repeat(1 << 20)), "long texts are given to the regexes");
     }
+}
+
+/// A type is no value, but what stands where a type could stand may be one.
+#[test]
+fn values_that_look_like_types_are_masked_where_no_type_can_be() {
+    let redactor = Redactor::new([]);
+    for text in [
+        "password: Xk7Qz_Pw9vR2",
+        "password=CFSTRINGREF_77x",
+        "token: Zq8rT2xLm4Nv7,",
+        "secret: 7hQ_9xPm2Lv;",
+    ] {
+        assert_ne!(redactor.redact(text), text);
+    }
+}
+
+const CODE: &[&str] = &["rs", "py", "js", "ts", "go", "c", "h", "toml", "json", "yaml", "yml", "md", "sh"];
+
+/// Source files below a folder, in the order of their paths.
+fn sources(at: &std::path::Path, out: &mut Vec<std::path::PathBuf>) {
+    let Ok(items) = std::fs::read_dir(at) else { return };
+    for item in items.flatten() {
+        let (path, kind) = (item.path(), item.file_type().unwrap());
+        if kind.is_dir() {
+            sources(&path, out);
+        } else if path.extension().and_then(|e| e.to_str()).is_some_and(|e| CODE.contains(&e)) {
+            out.push(path);
+        }
+    }
+}
+
+#[test]
+#[ignore = "a minute: a million lines of the libraries that this program is built from"]
+fn at_most_one_line_in_50_000_of_ordinary_code_is_masked() {
+    let home = std::env::var_os("CARGO_HOME").map(std::path::PathBuf::from);
+    let home = home.or_else(|| Some(std::path::PathBuf::from(std::env::var_os("HOME")?).join(".cargo")));
+    let mut files = Vec::new();
+    sources(&home.unwrap().join("registry/src"), &mut files);
+    files.sort();
+    let redactor = Redactor::default();
+    let (mut lines, mut masked) = (0, Vec::new());
+    for path in files.iter().step_by(8) {
+        let Ok(text) = std::fs::read_to_string(path) else { continue };
+        lines += text.lines().count();
+        for secret in redactor.secrets(&text) {
+            let line = text[..secret.range.start].matches('\n').count();
+            masked.push(format!("{}:{}: {}", path.display(), line + 1, secret.name));
+        }
+    }
+    masked.dedup();
+    println!("{} of {lines} lines", masked.len());
+    if lines < 200_000 {
+        println!("skipped: the sources of the libraries are not here");
+        return;
+    }
+    assert!(masked.len() * 50_000 <= lines, "{} of {lines}:\n{}", masked.len(), masked.join("\n"));
 }

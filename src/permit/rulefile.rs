@@ -23,8 +23,9 @@ use serde::de::{self, MapAccess, Visitor, value::MapAccessDeserializer};
 use serde_saphyr::Spanned;
 
 use crate::decide::{Human, Policy, Request, decide};
+use crate::names;
 use crate::paths::{Roots, normal};
-use crate::rules::{Effect, Rule, RuleSet, Source, Subject};
+use crate::rules::{Effect, How, Rule, RuleSet, Source, Subject};
 use crate::shell::{Part, analyse};
 
 /// Largest file.
@@ -122,7 +123,9 @@ pub fn load(text: &str, source: Source) -> Result<Loaded, RuleProblem> {
                 Err(text) => {
                     loaded.problems.push(RuleProblem { line, text });
                     if effect != Effect::Allow {
-                        loaded.rules.extend(ask_for_tool(source, &long.rule));
+                        loaded.rules.extend(
+                            as_meant(effect, source, &long.rule).or_else(|| ask_for_tool(source, &long.rule)),
+                        );
                     }
                 }
             }
@@ -133,7 +136,7 @@ pub fn load(text: &str, source: Source) -> Result<Loaded, RuleProblem> {
 
 /// The rule, when it does what its examples say.
 fn checked(effect: Effect, source: Source, long: &Long) -> Result<Rule, String> {
-    let rule = Rule::parse(effect, source, &long.rule)?;
+    let rule = Rule::written(effect, source, &long.rule)?;
     for example in &long.matches {
         if !matches_example(&rule, example) {
             return Err(format!(
@@ -153,11 +156,19 @@ fn checked(effect: Effect, source: Source, long: &Long) -> Result<Rule, String> 
     Ok(rule)
 }
 
+/// A rule that narrows and whose tool is misspelled holds for the tool that was meant, until it is mended.
+fn as_meant(effect: Effect, source: Source, text: &str) -> Option<Rule> {
+    let text = text.trim();
+    let tool = text.split('(').next().unwrap_or_default();
+    names::check(tool).err()?;
+    Rule::parse(effect, source, &format!("{}{}", names::nearest(tool)?, &text[tool.len()..])).ok()
+}
+
 /// What a broken `ask` or `deny` rule leaves behind: the whole tool asks, or everything when not even
 /// the tool can be told.
 fn ask_for_tool(source: Source, text: &str) -> Option<Rule> {
     let tool = text.split('(').next().unwrap_or_default().trim();
-    Rule::parse(Effect::Ask, source, tool).or_else(|_| RuleSet::ask_all(source)).ok()
+    Rule::written(Effect::Ask, source, tool).or_else(|_| RuleSet::ask_all(source)).ok()
 }
 
 /// The folder in which examples are judged.
@@ -212,7 +223,7 @@ fn matches_example(rule: &Rule, example: &str) -> bool {
                     .strip_prefix("~/")
                     .map_or_else(|| example.to_owned(), |rest| format!("/home/you/{rest}")),
             );
-            rule.matches("main", tool, &Subject::Path(&path), &roots)
+            rule.matches("main", tool, &Subject::Path(&path, How::Read), &roots)
         }
         t if t.starts_with("web_") => {
             let host = example.split("://").nth(1).unwrap_or(example);
@@ -240,7 +251,7 @@ pub fn yaml_item(pattern: &str) -> String {
 /// # Errors
 /// When the file cannot be read, or the rule cannot be added to its form; nothing may be written then.
 pub fn with_allow(text: &str, pattern: &str) -> Result<String, RuleProblem> {
-    Rule::parse(Effect::Allow, Source::User, pattern).map_err(|text| RuleProblem { line: 0, text })?;
+    Rule::written(Effect::Allow, Source::User, pattern).map_err(|text| RuleProblem { line: 0, text })?;
     let before = load(text, Source::User)?;
     let item = yaml_item(pattern);
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();

@@ -8,6 +8,7 @@ use std::path::Path;
 
 use globset::{Glob, GlobBuilder, GlobMatcher};
 
+use crate::names;
 use crate::paths::{Roots, normal};
 use crate::pattern::Pattern;
 
@@ -66,6 +67,8 @@ pub struct Rule {
     pub agent: Option<String>,
     text: String,
     tool: Pattern,
+    /// It is for a tool of another vendor's program.
+    foreign: bool,
     argument: Option<Argument>,
 }
 
@@ -82,11 +85,18 @@ struct PathGlob {
     text: String,
 }
 
+/// What is done to a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum How {
+    Read,
+    Write,
+}
+
 /// What a rule is compared with.
 pub(crate) enum Subject<'a> {
     /// Spellings of one command; an allow rule is compared with the first only.
     Command(&'a [String]),
-    Path(&'a Path),
+    Path(&'a Path, How),
     Net {
         url: &'a str,
         host: &'a str,
@@ -114,16 +124,27 @@ impl Rule {
             return Err(format!("'{text}' is not of the form tool(argument)"));
         }
         if !crate::shell::invisibles(text).is_empty() {
-            return Err("the rule holds a character that cannot be seen".into());
+            return Err("the rule contains an invisible character".into());
         }
         Ok(Self {
             effect,
             source,
             agent: None,
             text: text.to_owned(),
-            tool: Pattern::new(tool)?,
+            foreign: tool.starts_with(names::FOREIGN),
+            tool: Pattern::new(tool.strip_prefix(names::FOREIGN).unwrap_or(tool))?,
             argument: argument.map(Argument::new).transpose()?,
         })
+    }
+
+    /// Reads a rule that a person wrote: the tool must be one that there is.
+    ///
+    /// # Errors
+    /// In words, with the nearest right name.
+    pub fn written(effect: Effect, source: Source, text: &str) -> Result<Self, String> {
+        let rule = Self::parse(effect, source, text)?;
+        names::check(rule.text.split('(').next().unwrap_or_default())?;
+        Ok(rule)
     }
 
     /// The same rule for one agent and those below it.
@@ -166,7 +187,7 @@ impl Rule {
         self.tool.literal() + self.argument.as_ref().map_or(0, |a| a.text.literal())
     }
 
-    fn is_for(&self, agent: &str) -> bool {
+    pub(crate) fn is_for(&self, agent: &str) -> bool {
         self.agent
             .as_deref()
             .is_none_or(|a| agent == a || agent.strip_prefix(a).is_some_and(|r| r.starts_with('/')))
@@ -185,11 +206,32 @@ impl Rule {
     }
 
     pub(crate) fn is_for_tool(&self, tool: &str) -> bool {
+        if self.foreign && names::is_ours(tool) {
+            return false;
+        }
         if self.strict() { self.tool.matches_any_case(tool) } else { self.tool.matches(tool) }
     }
 
+    /// What narrows for a path does so for every tool that comes to it, not for the one that it names.
+    fn is_about(&self, tool: &str, subject: &Subject<'_>) -> bool {
+        let by_path = || match subject {
+            Subject::Path(_, how) if self.strict() && self.argument.is_some() => {
+                names::meant(*how, tool).any(|t| self.is_for_tool(t))
+            }
+            _ => false,
+        };
+        self.is_for_tool(tool) || by_path()
+    }
+
+    /// True for a rule that narrows what may be done to paths, and says which.
+    pub(crate) fn narrows_paths(&self, how: How) -> bool {
+        self.strict()
+            && self.argument.as_ref().is_some_and(|a| a.path.is_some())
+            && names::meant(how, "").any(|t| self.is_for_tool(t))
+    }
+
     pub(crate) fn matches(&self, agent: &str, tool: &str, subject: &Subject<'_>, roots: &Roots) -> bool {
-        if !self.is_for(agent) || !self.is_for_tool(tool) {
+        if !self.is_for(agent) || !self.is_about(tool, subject) {
             return false;
         }
         let Some(argument) = &self.argument else { return true };
@@ -197,8 +239,8 @@ impl Rule {
         let text = |p: &Pattern, t: &str| if strict { p.matches_any_case(t) } else { p.matches(t) };
         match subject {
             Subject::Command(spellings) if strict => spellings.iter().any(|s| text(&argument.text, s)),
-            Subject::Command(spellings) => spellings.first().is_some_and(|s| text(&argument.text, s)),
-            Subject::Path(path) => argument.path.as_ref().is_some_and(|p| p.matches(path, strict, roots)),
+            Subject::Command(spellings) => spellings.first().is_some_and(|s| argument.text.allows(s)),
+            Subject::Path(path, _) => argument.path.as_ref().is_some_and(|p| p.matches(path, strict, roots)),
             Subject::Net { url, host } => match &argument.host {
                 Some(pattern) => text(pattern, host.trim_end_matches('.')),
                 None => text(&argument.text, url),

@@ -187,7 +187,7 @@ fn visit(folder: &Path, path: &Path, kind: &str, depth: usize, brings: &mut Brin
             } else if meta.is_file() {
                 add(brings, file(&at, path, kind, meta.len()));
             } else {
-                add(brings, refused(path, kind, "a special file: never loaded"));
+                add(brings, refused(path, kind, "special file: never loaded"));
             }
         }
     }
@@ -321,7 +321,7 @@ fn servers(text: &str) -> String {
     let Ok(value) = serde_json::from_str::<serde_json::Value>(text) else { return "cannot be read".into() };
     let Some(servers) = value.get("mcpServers").or_else(|| value.get("servers")).and_then(|s| s.as_object())
     else {
-        return "names no server".into();
+        return "defines no server".into();
     };
     let line = |name: &str, server: &serde_json::Value| {
         let text = |key: &str| server.get(key).and_then(|v| v.as_str()).unwrap_or_default();

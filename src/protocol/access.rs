@@ -12,10 +12,23 @@ pub enum Access {
     Write { path: String, inside: bool },
     /// Runs a shell command in `folder`.
     Run { command: String, folder: String, background: bool },
-    /// Controls a process of ours (poll, write, kill).
+    /// Controls a process of ours (poll, kill).
     Process { what: String },
+    /// Types `text` into a process of ours, which was started as `command` and now works in `folder`.
+    /// `before` is what was typed into it earlier and may belong to the same line or statement.
+    Input { process: String, command: String, before: String, text: String, folder: String },
     /// Fetches `url` from `host`.
     Net { url: String, host: String },
     /// Asks the person or keeps the plan: never needs permission.
     Free,
+}
+
+/// The state of a shell of ours, as far as it decides which programs its commands run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ShellState {
+    /// Its `PATH`. Empty: not known, so nothing is known of its programs.
+    pub path: String,
+    /// Names of its functions and aliases, and of programs that its exported variables lead elsewhere. `*`: every
+    /// program.
+    pub redefined: Vec<String>,
 }

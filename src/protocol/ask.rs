@@ -38,15 +38,34 @@ pub enum AskBody {
     /// Work by this plan? It is in `file`, which the person may edit before they answer.
     Plan { file: String, plan: String },
     /// A limit was reached: go on?
-    Budget { what: String, spent: String, limit: String },
+    Budget {
+        what: String,
+        spent: String,
+        limit: String,
+        /// The limit is not reached yet, but the input of the next request, which costs this, does not fit.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        next: Option<String>,
+    },
     /// The deep tier would be used: may it?
     DeepTier { model: String, why: String },
     /// A budget cannot be kept with this model, because nobody knows what it costs: use it all the same?
     Unpriced { model: String, why: String },
+    /// The agent makes the same calls with the same results, so often in a row: may it go on?
+    Repeats { calls: String, rounds: u32 },
     /// The session is open elsewhere.
     SessionBusy { holder: String },
     /// The store cannot be written: go on without saving?
     NotSaving { why: String },
+}
+
+/// How a budget stands, in words: `$0.90 of $1.00 is spent`, and what the next request needs where that does not fit.
+pub fn budget_words(spent: &str, limit: &str, next: Option<&str>) -> String {
+    match next {
+        None => format!("{spent} of {limit} is spent"),
+        Some(next) => {
+            format!("{spent} of {limit} is spent; the input of the next request alone costs about {next}")
+        }
+    }
 }
 
 /// Everything that the approval dialog shows. `shown` is exactly what runs; its hash goes back with the
@@ -69,18 +88,32 @@ pub struct PermissionAsk {
     /// The model's reason, when it gave one.
     #[serde(default)]
     pub why: String,
-    /// The rule that asks, in words, for instance `none matches`.
+    /// The rule that asks, in words, for instance `no rule matches`.
     pub rule: String,
     /// What it would do, in words.
     #[serde(default)]
     pub effects: Vec<String>,
     pub risk: Risk,
-    /// The pattern that "always" would allow; `None` when it cannot be said honestly.
+    /// The pattern that "always" would allow, or several of them joined by ` && `, one for each part of a command;
+    /// `None` when it cannot be said honestly.
     #[serde(default)]
     pub always: Option<String>,
     /// Whether the text may be edited before it runs.
     #[serde(default)]
     pub editable: bool,
+}
+
+impl PermissionAsk {
+    /// What the agent wants to do, as it stands after "wants to": the verb, or its plain form where the verb is a
+    /// noun.
+    pub fn wants(&self) -> &str {
+        match self.verb.as_str() {
+            "shell" => "run",
+            "process" => "control a process",
+            "ask" => "ask a question",
+            verb => verb,
+        }
+    }
 }
 
 /// How dangerous an act is. Decides where the dialog's focus starts.

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::agent::AgentCommand;
 use crate::ask::AskReply;
 use crate::compare::{Pair, TakePart};
+use crate::effort::Effort;
 use crate::goal::Goal;
 use crate::ids::{AgentId, AskId, CommandId, EntryId, QueueId, SessionId};
 use crate::message::Message;
@@ -201,6 +202,10 @@ pub enum SessionCommand {
     },
     SetProfile {
         profile: Profile,
+    },
+    /// How much the model thinks, from the next request on.
+    SetEffort {
+        effort: Effort,
     },
     /// Raise or set the session's budget, in dollars.
     SetBudget {

@@ -8,6 +8,7 @@ use crate::ask::{Ask, AskReply};
 use crate::branch::{BranchName, BranchView, TagView};
 use crate::clock::Time;
 use crate::compare::{Compared, NotTaken, Pair, SideRun};
+use crate::effort::EffortView;
 use crate::entry::Entry;
 use crate::feed::FileChange;
 use crate::goal::GoalView;
@@ -27,7 +28,7 @@ use crate::tree::TreeReply;
 use crate::usage::{Cost, Usage};
 use crate::view::{
     AuditRow, CompactPreview, ContextReport, CostRow, GitState, Mention, ModelChoice, ModelRef, Profile,
-    SessionSummary, Snapshot,
+    SessionSummary, ShellLineView, Snapshot,
 };
 use crate::workflow::{WorkflowFile, WorkflowView};
 
@@ -195,12 +196,20 @@ pub enum ToolEvent {
         /// The entry, once it is on disk.
         node: Box<Entry>,
     },
-    /// Output of a person's `!!` line; not stored for the model.
+    /// A person's `!` or `!!` line was taken: it runs, or waits for the line before it; then it comes again when it
+    /// runs. Its output comes as `tool_progress`, its end as `shell_line`.
+    ShellStarted {
+        line: ShellLineView,
+    },
+    /// A person's `!` or `!!` line has run, or is not run any more.
     ShellLine {
         line: String,
         output: String,
         exit: Option<i32>,
         shared: bool,
+        /// As `shell_started` named it; empty: that did not come before.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        call_id: String,
     },
 }
 
@@ -247,6 +256,10 @@ pub enum StateEvent {
     },
     ProfileChanged {
         profile: Profile,
+    },
+    /// The effort was chosen anew, or the model has other levels.
+    EffortChanged {
+        effort: EffortView,
     },
     TitleChanged {
         title: String,

@@ -28,7 +28,7 @@ variants!(queue_command, QUEUE_COMMANDS, QueueCommand: Edit Remove Move Mode);
 variants!(ask_command, ASK_COMMANDS, AskCommand: Answer);
 variants!(session_command, SESSION_COMMANDS, SessionCommand: New Open Rename Archive Trash Fork CarryOver OpenBranch LabelBranch
     ArchiveBranch Tag Checkpoint
-    Restore UndoRestore UndoOp Export SetModel SetProfile
+    Restore UndoRestore UndoOp Export SetModel SetProfile SetEffort
     SetBudget StoreKey Reload Quit);
 variants!(context_command, CONTEXT_COMMANDS, ContextCommand: Compact CompactPreview Report);
 variants!(goal_command, GOAL_COMMANDS, GoalCommand: Set Stop Go);
@@ -44,16 +44,16 @@ variants!(query, QUERIES, Query: Snapshot Page Sessions Models Mentions Audit Co
     ToolOutput Processes Workflows Screen Scrollback Tree);
 variants!(turn_event, TURN_EVENTS, TurnEvent: SessionStarted TurnStarted UserMessage TextDelta ThinkingDelta
     ToolCallBegun AssistantMessage EntryAdded Retrying RetryEnded Usage Compacted TurnFinished);
-variants!(tool_event, TOOL_EVENTS, ToolEvent: ToolStarted ToolProgress ToolFinished ShellLine);
+variants!(tool_event, TOOL_EVENTS, ToolEvent: ToolStarted ToolProgress ToolFinished ShellStarted ShellLine);
 variants!(ask_event, ASK_EVENTS, AskEvent: PermissionAsked PermissionDecided QuestionAsked QuestionAnswered);
 variants!(state_event, STATE_EVENTS, StateEvent: TodoChanged AgentChanged WorkflowChanged Receipt QueueChanged WorkspaceChanged
-    GitChanged ModelChanged ProfileChanged TitleChanged GoalChanged HeadMoved BranchLeft BranchNamed BranchArchived TagChanged CheckpointCreated Restored Notice Saving
+    GitChanged ModelChanged ProfileChanged EffortChanged TitleChanged GoalChanged HeadMoved BranchLeft BranchNamed BranchArchived TagChanged CheckpointCreated Restored Notice Saving
     Lagged Stopped);
 variants!(reply_event, REPLIES, ReplyEvent: SnapshotReply PageReply SessionsReply ModelsReply MentionsReply
     AuditReply CostsReply OpsReply CompareReply TakeReply CompareRunReply BranchesReply HistoryReply RestorePreviewReply SearchReply ToolOutputReply ProcessesReply WorkflowsReply
     ContextReply CompactPreviewReply ReviewReply RejectReply DiffReply AsideReply TreeReply ScreenReply ScrollbackReply
     DoneReply ErrorReply);
-variants!(ask_body, ASKS, AskBody: Permission Clarify Plan Trust Budget DeepTier Unpriced SessionBusy NotSaving);
+variants!(ask_body, ASKS, AskBody: Permission Clarify Plan Trust Budget DeepTier Unpriced Repeats SessionBusy NotSaving);
 variants!(ask_reply, ANSWERS, AskReply: Permission Choice Declined Never Yes Branch ReadOnly);
 
 fn missing(seen: &BTreeSet<&str>, all: &[&[&'static str]]) -> Vec<&'static str> {

@@ -64,7 +64,14 @@ fn events_have_a_stable_form() {
             discard: true,
         })),
         event(EventBody::Turn(TurnEvent::Usage {
-            usage: Usage { input: 1, output: 2, cache_read: 3, cache_write: 4, reasoning: 5 },
+            usage: Usage {
+                input: 1,
+                output: 2,
+                cache_read: 3,
+                cache_write: 4,
+                reasoning: 5,
+                ..Usage::default()
+            },
             cost_usd: None,
             context: 8,
             window: Some(200_000),

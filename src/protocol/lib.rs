@@ -7,7 +7,9 @@
 //! | --- | --- |
 //! | [`ids`] | identifiers and the source that makes them |
 //! | [`clock`] | the clock port: wall time for people, monotonic time for durations |
+//! | [`mask`] | how a secret is written down: as a mask |
 //! | [`message`] | what people and models say: blocks, attachments, tool calls |
+//! | [`effort`] | how much a model thinks |
 //! | [`entry`] | one node of the session tree |
 //! | [`op`] | one row of the operation log |
 //! | [`compare`] | two branches side by side |
@@ -22,6 +24,7 @@
 //! | [`tree`] | a session as a tree to browse |
 //! | [`todo`], [`ask`], [`agent`], [`feed`], [`queue`], [`review`] | the live concerns, one each |
 //! | [`usage`] | tokens and money |
+//! | [`names`] | names of files that lie in a workspace for a moment |
 //! | [`notice`] | the only shape in which an error reaches a person |
 
 pub mod access;
@@ -31,13 +34,16 @@ pub mod branch;
 pub mod clock;
 pub mod command;
 pub mod compare;
+pub mod effort;
 pub mod entry;
 pub mod event;
 pub mod feed;
 pub mod goal;
 pub mod grid;
 pub mod ids;
+pub mod mask;
 pub mod message;
+pub mod names;
 pub mod notice;
 pub mod op;
 pub mod pane;
@@ -52,12 +58,13 @@ pub mod usage;
 pub mod view;
 pub mod workflow;
 
-pub use access::Access;
+pub use access::{Access, ShellState};
 pub use agent::{AgentCommand, AgentLimits, AgentState, AgentView, ChildView, Receipt};
 pub use ask::{Ask, AskBody, AskReply, Decision, Risk};
 pub use branch::{BranchName, BranchView, TagView};
 pub use clock::{Clock, ManualClock, SystemClock, Time};
 pub use command::{Command, CommandBody};
+pub use effort::{Effort, EffortView};
 pub use entry::{Entry, EntryBody};
 pub use event::{Delivery, Event, EventBody};
 pub use feed::{ChangeKind, FileChange, Who};

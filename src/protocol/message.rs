@@ -1,5 +1,7 @@
 //! What people and models say to each other, in a form that every wire format can be made from.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -55,14 +57,15 @@ pub enum Part {
     },
 }
 
-/// Something that the person hung on a message. It stays with the message in queue and history.
+/// Something that the person attached to a message. It stays with the message in queue and history. Contents are
+/// shared: a copy of an attachment costs the same whatever its size.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Attachment {
     /// Long pasted text; stands in `Message::text` as its `label`, for instance `[paste 1: 312 lines]`.
-    Paste { label: String, text: String },
+    Paste { label: String, text: Arc<str> },
     /// An image; `data` is base64. `width` and `height` in pixels.
-    Image { label: String, media_type: String, data: String, width: u32, height: u32 },
+    Image { label: String, media_type: String, data: Arc<str>, width: u32, height: u32 },
     /// `@path`, with an optional line range (1-based, inclusive). The engine reads it when it sends.
     File {
         label: String,
@@ -88,12 +91,15 @@ pub struct Message {
     pub text: String,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub attachments: Vec<Attachment>,
+    /// How much the model thinks about this message; `None`: as in the session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub effort: Option<crate::effort::Effort>,
 }
 
 impl Message {
     /// Plain text without attachments.
     pub fn text(text: impl Into<String>) -> Self {
-        Self { text: text.into(), attachments: Vec::new() }
+        Self { text: text.into(), ..Self::default() }
     }
 }
 

@@ -9,7 +9,7 @@ use crate::ids::SessionId;
 /// A file that something changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StepFile {
-    /// Relative to the workspace; bytes that are no UTF-8 are replaced.
+    /// Relative to the workspace, as [`crate::names::written`] writes it.
     pub path: String,
     pub kind: ChangeKind,
     /// Who changed it, where that is not what the whole list is about.
@@ -36,7 +36,7 @@ impl std::fmt::Display for By {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Outside => f.write_str("you or another program"),
-            Self::Background { commands } => write!(f, "you, or what ran in the background: {commands}"),
+            Self::Background { commands } => write!(f, "you, or a background command: {commands}"),
             Self::Session { title, .. } if title.is_empty() => f.write_str("another session"),
             Self::Session { title, .. } => write!(f, "the session {title}"),
         }
@@ -84,6 +84,7 @@ pub struct RestorePreview {
 /// One file of it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RestoreFile {
+    /// As [`crate::names::written`] writes it.
     pub path: String,
     /// What would happen to it.
     pub kind: ChangeKind,

@@ -13,6 +13,9 @@ pub struct Usage {
     pub cache_write: u64,
     /// Part of `output` that was reasoning.
     pub reasoning: u64,
+    /// At least one of the counts is an estimate: the server did not count, or the reply ended before it did.
+    #[serde(skip_serializing_if = "zero")]
+    pub estimated: bool,
 }
 
 impl Usage {
@@ -28,6 +31,7 @@ impl Usage {
         self.cache_read = self.cache_read.saturating_add(other.cache_read);
         self.cache_write = self.cache_write.saturating_add(other.cache_write);
         self.reasoning = self.reasoning.saturating_add(other.reasoning);
+        self.estimated |= other.estimated;
     }
 }
 

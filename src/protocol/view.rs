@@ -165,6 +165,9 @@ pub struct SessionSummary {
     pub cost: Option<Cost>,
     #[serde(default)]
     pub archived: bool,
+    /// Made by a run without a screen.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub exec: bool,
     /// A process that has it open: `pid` as text.
     #[serde(default)]
     pub open_in: Option<String>,
@@ -200,6 +203,8 @@ pub struct Snapshot {
     pub session: SessionSummary,
     pub model: ModelRef,
     pub profile: Profile,
+    #[serde(default)]
+    pub effort: Box<crate::effort::EffortView>,
     /// True when this process may only look.
     pub read_only: bool,
     pub head: Option<EntryId>,
@@ -230,6 +235,22 @@ pub struct Snapshot {
     /// What the agent pursues by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub goal: Option<Box<crate::goal::GoalView>>,
+    /// Lines of the person's own that run or wait, in the order in which they were typed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shell_lines: Vec<ShellLineView>,
+}
+
+/// A `!` or `!!` line that has not ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ShellLineView {
+    /// What its output goes by, and what `stop_tool` names.
+    pub call_id: String,
+    pub line: String,
+    /// It is a `!` line: the model gets the output.
+    pub shared: bool,
+    /// It waits for the line before it.
+    #[serde(default)]
+    pub waits: bool,
 }
 
 /// For the header.
@@ -271,6 +292,9 @@ pub struct CostRow {
     pub cost: Option<Cost>,
     /// Calls whose price is not known.
     pub unpriced: u64,
+    /// Calls whose tokens are estimated, at least in part.
+    #[serde(default, skip_serializing_if = "crate::usage::zero")]
+    pub estimated: u64,
 }
 
 /// A file or other thing that `@` can name.

@@ -5,15 +5,20 @@
 //! the last tool, the system prompt, and the last two user messages: the older of these two is the one
 //! that the request before marked, so its cache entry is found.
 
+use std::borrow::Cow;
+
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 use serde::Serialize;
 use serde_json::Value;
 use tiller_config::schema::ModelInfo;
-use tiller_protocol::{Block, Part};
+use tiller_protocol::{Block, Effort, Part};
 
+use crate::amend::{Amendments, Told};
 use crate::anthropic_reply::Reply;
+use crate::effort;
+use crate::fit::{self, Rules, fit, wire_name};
 use crate::key::Secret;
-use crate::request::{ChatMessage, Effort, Request};
+use crate::request::{ChatMessage, Request};
 use crate::wire::{Decoder, Wire};
 
 /// The vendor's own address.
@@ -24,7 +29,15 @@ const DEFAULT_OUTPUT: u64 = 32_000;
 /// The format. `official`: at the vendor's own address.
 pub(crate) struct Anthropic {
     pub(crate) official: bool,
+    pub(crate) amended: Amendments,
 }
+
+const RULES: Rules = Rules {
+    id: fit::id_64,
+    calls: usize::MAX,
+    images: &["image/png", "image/jpeg", "image/gif", "image/webp"],
+    image_bytes: fit::mib(5),
+};
 
 #[derive(Serialize)]
 struct Body<'a> {
@@ -47,6 +60,7 @@ struct Body<'a> {
 enum Thinking {
     Adaptive { display: &'static str },
     Enabled { budget_tokens: u64 },
+    Disabled,
 }
 
 #[derive(Serialize)]
@@ -56,7 +70,7 @@ struct OutputConfig {
 
 #[derive(Serialize)]
 struct Tool<'a> {
-    name: &'a str,
+    name: Cow<'a, str>,
     description: &'a str,
     input_schema: &'a Value,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -95,12 +109,12 @@ enum Content<'a> {
         data: &'a str,
     },
     ToolUse {
-        id: String,
+        id: &'a str,
         name: &'a str,
         input: &'a Value,
     },
     ToolResult {
-        tool_use_id: String,
+        tool_use_id: &'a str,
         #[serde(skip_serializing_if = "std::ops::Not::not")]
         is_error: bool,
         #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -170,12 +184,11 @@ impl Wire for Anthropic {
 
     fn body(&self, provider: &str, request: &Request, info: &ModelInfo) -> Vec<u8> {
         let max_tokens = request.max_output.or(info.max_output).unwrap_or(DEFAULT_OUTPUT).max(1);
-        let (thinking, effort) = thinking(&request.model, request.effort, max_tokens);
         let mut tools: Vec<Tool<'_>> = request
             .tools
             .iter()
             .map(|t| Tool {
-                name: &t.name,
+                name: wire_name(&t.name),
                 description: &t.description,
                 input_schema: &t.schema,
                 cache_control: None,
@@ -189,6 +202,12 @@ impl Wire for Anthropic {
         } else {
             vec![Content::Text { text: &request.system, cache_control: MARK }]
         };
+        let fitted = fit(&request.messages, &RULES);
+        let messages = messages(provider, &request.model, &fitted, self.amended.thoughts(request));
+        let (thinking, effort) = match self.amended.told(&request.model) {
+            Told::Effort => thinking(request, max_tokens, info, may_begin(&messages)),
+            Told::Nothing | Told::Least => (None, None),
+        };
         let body = Body {
             model: &request.model,
             max_tokens,
@@ -197,9 +216,13 @@ impl Wire for Anthropic {
             stream: true,
             tools,
             system,
-            messages: messages(provider, request),
+            messages,
         };
         serde_json::to_vec(&body).unwrap_or_default()
+    }
+
+    fn amend(&self, request: &Request, said: &str) -> bool {
+        self.amended.take(request, said)
     }
 
     fn decoder(&self, provider: &str) -> Box<dyn Decoder> {
@@ -215,32 +238,56 @@ impl Wire for Anthropic {
     }
 }
 
-/// How to ask a model to think. Models from 4.6 on choose the amount themselves and are told an effort;
-/// older ones, and other vendors' behind this format, take a budget.
-fn thinking(model: &str, effort: Effort, max_tokens: u64) -> (Option<Thinking>, Option<&'static str>) {
-    let word = match effort {
-        Effort::Default => None,
-        Effort::Off | Effort::Low => Some("low"),
-        Effort::Medium => Some("medium"),
-        Effort::High => Some("high"),
-    };
-    if !adaptive(model) {
-        let budget: u64 = match effort {
-            Effort::Default | Effort::Off => return (None, None),
-            Effort::Low => 4_096,
-            Effort::Medium => 16_384,
-            Effort::High => 32_768,
-        };
-        // The budget must be at least 1,024 and under the output limit.
-        let budget = budget.min(max_tokens.saturating_sub(1_024));
-        return ((budget >= 1_024).then_some(Thinking::Enabled { budget_tokens: budget }), None);
+/// Tokens for thoughts where a model takes a number instead of an effort.
+fn budget(effort: Effort) -> u64 {
+    match effort {
+        Effort::Off => 0,
+        Effort::Low => 4_096,
+        Effort::Default => 8_192,
+        Effort::Medium => 16_384,
+        Effort::High | Effort::Max => 32_768,
     }
-    // From generation 5 on they think unless told, but hide it unless asked. Some cannot be told to
-    // stop, so `Off` means the least effort.
-    let by_default = generation(model).is_some_and(|g| g >= (5, 0));
-    let think = by_default || !matches!(effort, Effort::Default | Effort::Off);
-    let effort = if think { word } else { None };
-    (think.then_some(Thinking::Adaptive { display: "summarized" }), effort)
+}
+
+/// How to ask a model to think. Models from 4.6 on choose the amount themselves and are told an effort; older ones,
+/// and other vendors' behind this format, take a budget. `may_begin`: a budget can be given now.
+fn thinking(
+    request: &Request,
+    max_tokens: u64,
+    info: &ModelInfo,
+    may_begin: bool,
+) -> (Option<Thinking>, Option<&'static str>) {
+    if info.thinking == Some(false) {
+        return (None, None);
+    }
+    let Some(generation) = generation(&request.model).filter(|g| *g >= (4, 6)) else {
+        // Of a model that is not known nothing is asked unless the person does.
+        let known = info.thinking == Some(true) && request.model.contains("claude-");
+        let effort = effort::used(request.effort, info);
+        let budget = if effort == Effort::Default && !known { 0 } else { budget(effort) };
+        // It must be at least 1,024 and under the output limit.
+        let budget = budget.min(max_tokens.saturating_sub(1_024));
+        let fits = budget >= 1_024 && may_begin;
+        return (fits.then_some(Thinking::Enabled { budget_tokens: budget }), None);
+    };
+    let adaptive = Some(Thinking::Adaptive { display: "summarized" });
+    match effort::used(request.effort, info) {
+        // From generation 5 on they think unless told, but hide it unless asked.
+        Effort::Off if generation >= (5, 0) => (Some(Thinking::Disabled), None),
+        Effort::Off => (None, None),
+        _ => (adaptive, effort::word(request.effort, info)),
+    }
+}
+
+/// Whether a budget for thoughts can be given: the format refuses it in the middle of a turn whose first reply
+/// began without a thought.
+fn may_begin(messages: &[Message<'_>]) -> bool {
+    let words = |m: &Message<'_>| {
+        m.role == "user" && !m.content.iter().any(|c| matches!(c, Content::ToolResult { .. }))
+    };
+    let turn = messages.iter().rposition(words).map_or(0, |at| at + 1);
+    let first = messages[turn..].iter().find(|m| m.role == "assistant").and_then(|m| m.content.first());
+    first.is_none_or(|c| matches!(c, Content::Thinking { .. } | Content::RedactedThinking { .. }))
 }
 
 /// Major and minor number in ids such as `claude-opus-4-6` or `claude-sonnet-5`; older orders
@@ -253,14 +300,16 @@ fn generation(model: &str) -> Option<(u32, u32)> {
     Some((major, numbers.next().filter(|n| *n < 100).unwrap_or(0)))
 }
 
-fn adaptive(model: &str) -> bool {
-    generation(model).is_some_and(|g| g >= (4, 6))
-}
-
-fn messages<'a>(provider: &str, request: &'a Request) -> Vec<Message<'a>> {
+/// `thoughts`: they go back to the model that wrote them.
+fn messages<'a>(
+    provider: &str,
+    asked: &str,
+    fitted: &'a [Cow<'a, ChatMessage>],
+    thoughts: bool,
+) -> Vec<Message<'a>> {
     let mut out: Vec<Message<'a>> = Vec::new();
     let mut results = false;
-    for message in request.messages.iter() {
+    for message in fitted.iter().map(AsRef::as_ref) {
         let was_results = std::mem::take(&mut results);
         match message {
             ChatMessage::User { content } => {
@@ -270,7 +319,7 @@ fn messages<'a>(provider: &str, request: &'a Request) -> Vec<Message<'a>> {
                 }
             }
             ChatMessage::Assistant { blocks, model } => {
-                let own = model.provider() == provider && model.model() == request.model;
+                let own = thoughts && model.provider() == provider && model.model() == asked;
                 let content = reply(blocks, own, model.provider() == provider, provider);
                 if !content.is_empty() {
                     out.push(Message { role: "assistant", content });
@@ -278,7 +327,7 @@ fn messages<'a>(provider: &str, request: &'a Request) -> Vec<Message<'a>> {
             }
             ChatMessage::ToolResult { call_id, ok, content, .. } => {
                 let result = Content::ToolResult {
-                    tool_use_id: crate::request::wire_id(call_id),
+                    tool_use_id: call_id,
                     is_error: !ok,
                     content: if *ok { parts(content) } else { texts(content) },
                     cache_control: None,
@@ -337,11 +386,9 @@ fn reply<'a>(blocks: &'a [Block], own: bool, same: bool, provider: &str) -> Vec<
             }
             Block::Redacted { data } if own => out.push(Content::RedactedThinking { data }),
             Block::Thinking { .. } | Block::Redacted { .. } => {}
-            Block::ToolCall(call) => out.push(Content::ToolUse {
-                id: crate::request::wire_id(&call.id),
-                name: &call.name,
-                input: &call.arguments,
-            }),
+            Block::ToolCall(call) => {
+                out.push(Content::ToolUse { id: &call.id, name: &call.name, input: &call.arguments })
+            }
             Block::Unknown { provider: of, raw } if same && of == provider && raw.is_object() => {
                 out.push(Content::Raw(raw))
             }

@@ -82,6 +82,21 @@ struct Counts {
     cache_creation_input_tokens: Count,
 }
 
+/// A whole reply, from a server that does not stream.
+#[derive(Deserialize)]
+struct Message<'a> {
+    #[serde(rename = "type", borrow, default)]
+    kind: Str<'a>,
+    #[serde(borrow, default)]
+    content: Option<Vec<&'a RawValue>>,
+    #[serde(borrow, default)]
+    usage: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    stop_reason: Str<'a>,
+    #[serde(borrow, default)]
+    stop_details: Option<&'a RawValue>,
+}
+
 #[derive(Deserialize)]
 struct Start<'a> {
     #[serde(borrow, default)]
@@ -110,6 +125,8 @@ struct Open {
     input: Option<String>,
     /// Of a kind that we do not know: its head, and the argument text that follows.
     raw: Option<(Value, String)>,
+    call: bool,
+    thought: bool,
 }
 
 /// The reader of one reply.
@@ -120,6 +137,8 @@ pub(crate) struct Reply {
     calls: bool,
     usage: Usage,
     stop: Option<StopReason>,
+    /// The end mark came.
+    over: bool,
 }
 
 impl Reply {
@@ -131,19 +150,21 @@ impl Reply {
             calls: false,
             usage: Usage::default(),
             stop: None,
+            over: false,
         }
     }
 
     fn begin(&mut self, at: u64, raw: Option<&RawValue>, out: &mut VecDeque<Chunk>) {
         let index = self.next;
         self.next += 1;
-        let mut open = Open { index, input: None, raw: None };
+        let mut open = Open { index, input: None, raw: None, call: false, thought: false };
         let head: Option<Head<'_>> = lax::read(raw);
         match head {
             Some(h) if h.kind.as_str() == "text" => {
                 out.push_back(Chunk::Text { index, text: h.text.into_string() });
             }
             Some(h) if h.kind.as_str() == "thinking" => {
+                open.thought = true;
                 out.push_back(Chunk::Thinking { index, text: h.thinking.into_string() });
                 if !h.signature.is_empty() {
                     out.push_back(Chunk::Signature { index, signature: h.signature.into_string() });
@@ -154,6 +175,7 @@ impl Reply {
             }
             Some(h) if h.kind.as_str() == "tool_use" => {
                 self.calls = true;
+                open.call = true;
                 open.input = h.input.map(|v| v.get().to_owned()).filter(|v| v != "{}" && v != "null");
                 out.push_back(Chunk::ToolBegin {
                     index,
@@ -172,7 +194,7 @@ impl Reply {
             // Some proxies leave the head out.
             let index = self.next;
             self.next += 1;
-            self.open.insert(at, Open { index, input: None, raw: None });
+            self.open.insert(at, Open { index, input: None, raw: None, call: false, thought: false });
         }
         let Some(open) = self.open.get_mut(&at) else { return };
         let index = open.index;
@@ -243,22 +265,14 @@ impl Decoder for Reply {
                 if let Some(delta) = event.delta
                     && !delta.stop_reason.is_empty()
                 {
-                    self.stop = Some(match delta.stop_reason.as_str() {
-                        "tool_use" => StopReason::ToolUse,
-                        "max_tokens" | "model_context_window_exceeded" => StopReason::MaxTokens,
-                        "refusal" => StopReason::Refusal(
-                            lax::read::<Details<'_>>(delta.stop_details)
-                                .map(|d| d.explanation.into_string())
-                                .unwrap_or_default(),
-                        ),
-                        _ => StopReason::EndTurn,
-                    });
+                    self.stop = Some(stopped(delta.stop_reason.as_str(), delta.stop_details));
                 }
             }
             "message_stop" => {
                 if self.stop.is_none() {
                     self.stop = Some(if self.calls { StopReason::ToolUse } else { StopReason::EndTurn });
                 }
+                self.over = true;
                 return Ok(Flow::Over);
             }
             "error" => {
@@ -274,13 +288,53 @@ impl Decoder for Reply {
         Ok(Flow::More)
     }
 
-    fn end(&mut self, out: &mut VecDeque<Chunk>) -> Result<(), ProviderError> {
-        match self.stop.take() {
-            Some(stop) if self.open.is_empty() => {
-                out.push_back(Chunk::Stop(stop));
-                Ok(())
-            }
-            _ => Err(fault::cut(&self.provider)),
+    fn document(&mut self, data: &str, out: &mut VecDeque<Chunk>) -> Result<(), ProviderError> {
+        let Some(message) = lax::event::<Message<'_>>(&self.provider, data)? else { return Ok(()) };
+        if message.kind.as_str() != "message" {
+            return self.event("", data, out).map(drop);
         }
+        for (at, block) in message.content.into_iter().flatten().enumerate() {
+            self.begin(at as u64, Some(block), out);
+            self.close(at as u64, out);
+        }
+        self.count(message.usage, out);
+        if !message.stop_reason.is_empty() {
+            self.stop = Some(stopped(message.stop_reason.as_str(), message.stop_details));
+            self.over = true;
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, out: &mut VecDeque<Chunk>) -> Result<(), ProviderError> {
+        let Some(stop) = self.stop.take() else { return Err(fault::cut(&self.provider)) };
+        // At the output limit the vendor says so and leaves the block open. A call that is open then is not whole,
+        // nor is a signature.
+        let limit = stop == StopReason::MaxTokens;
+        if !self.open.is_empty() && !limit && !self.over {
+            return Err(fault::cut(&self.provider));
+        }
+        let mut left: Vec<u64> =
+            self.open.iter().filter(|(_, o)| !limit || !o.call).map(|(at, _)| *at).collect();
+        left.sort_unstable();
+        for at in left {
+            if limit && self.open.get(&at).is_some_and(|o| o.thought) {
+                continue;
+            }
+            self.close(at, out);
+        }
+        out.push_back(Chunk::Stop(stop));
+        Ok(())
+    }
+}
+
+/// A vendor's word for the end of a reply.
+fn stopped(reason: &str, details: Option<&RawValue>) -> StopReason {
+    match reason {
+        "tool_use" => StopReason::ToolUse,
+        "max_tokens" | "model_context_window_exceeded" => StopReason::MaxTokens,
+        "refusal" => StopReason::Refusal(
+            lax::read::<Details<'_>>(details).map(|d| d.explanation.into_string()).unwrap_or_default(),
+        ),
+        _ => StopReason::EndTurn,
     }
 }

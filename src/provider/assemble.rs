@@ -82,6 +82,13 @@ impl Assembler {
         match chunk {
             Chunk::Text { index, text } => self.append(index, &text, || Slot::Text(String::new())),
             Chunk::Thinking { index, text } => self.append(index, &text, thinking),
+            Chunk::TextWasThought { index } => {
+                if let Some(Open { slot, .. }) = self.open.get_mut(&index)
+                    && let Slot::Text(text) = slot
+                {
+                    *slot = Slot::Thinking { text: std::mem::take(text), signature: String::new() };
+                }
+            }
             Chunk::Signature { index, signature } => {
                 self.begin(index, thinking);
                 if let Some(Open { slot: Slot::Thinking { signature: s, .. }, ended: false }) =
@@ -171,6 +178,7 @@ impl Assembler {
                     if ended && !cut {
                         out.blocks.push(Block::ToolCall(call));
                     } else {
+                        unsign_last(&mut out.blocks);
                         out.dropped.push(call.name);
                     }
                 }
@@ -221,6 +229,16 @@ impl Assembler {
                 return id;
             }
         }
+    }
+}
+
+/// The call after these blocks is left out. A vendor takes a signed thought back only with what it led to, so the
+/// thought before the call loses its signature; its words stay for the person.
+pub fn unsign_last(blocks: &mut Vec<Block>) {
+    match blocks.last_mut() {
+        Some(Block::Thinking { text, .. }) if text.is_empty() => drop(blocks.pop()),
+        Some(Block::Thinking { signature, .. }) => *signature = None,
+        _ => {}
     }
 }
 

@@ -17,6 +17,10 @@ pub enum Chunk {
         index: usize,
         text: String,
     },
+    /// The text at this index was a thought: the server told so only at its end.
+    TextWasThought {
+        index: usize,
+    },
     /// The whole signature, or its next piece.
     Signature {
         index: usize,
@@ -72,7 +76,12 @@ impl Chunk {
             | Self::Redacted { data: text, .. }
             | Self::ToolArgs { json: text, .. } => text.len(),
             Self::Unknown { raw, .. } => raw.to_string().len(),
-            Self::ToolBegin { .. } | Self::BlockEnd { .. } | Self::Usage(_) | Self::Stop(_) | Self::Ping => 0,
+            Self::TextWasThought { .. }
+            | Self::ToolBegin { .. }
+            | Self::BlockEnd { .. }
+            | Self::Usage(_)
+            | Self::Stop(_)
+            | Self::Ping => 0,
         }
     }
 

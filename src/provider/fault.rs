@@ -85,7 +85,7 @@ pub(crate) fn refusal(
     let spent = status == 402 || has(&all, SPENT) && !per_minute(&all) && !(status == 429 && said.passes);
     if matches!(status, 400 | 402 | 403 | 429) && spent {
         return ProviderError::Rejected(text(
-            "has a limit on spending that is used up",
+            "reports that its spending limit is used up",
             "Raise it or add credit there, or choose another model.",
         ));
     }
@@ -104,7 +104,7 @@ pub(crate) fn refusal(
         408 | 409 | 425 | 429 | 500..=599 => ProviderError::Wait {
             message: text(
                 match status {
-                    429 => "asks to slow down",
+                    429 => "reports too many requests",
                     529 | 503 => "is overloaded",
                     _ => "failed",
                 },
@@ -162,7 +162,7 @@ pub(crate) fn event(provider: &str, code: &str, text: &str) -> ProviderError {
         return ProviderError::TooLong(of("says the request is too long"));
     }
     if has(&all, SPENT) && !per_minute(&all) {
-        return ProviderError::Rejected(of("has a limit on spending that is used up"));
+        return ProviderError::Rejected(of("reports that its spending limit is used up"));
     }
     if has(&all, KEY) || has(&all, &["authentication", "permission"]) {
         return ProviderError::Auth(of("did not accept the key"));
@@ -197,8 +197,22 @@ pub(crate) fn garbled(provider: &str) -> ProviderError {
     ProviderError::Network(format!("{provider} sent an event that could not be read."))
 }
 
-/// A failure below HTTP.
-pub(crate) fn network(provider: &str, host: &str, error: &reqwest::Error) -> ProviderError {
+/// The proxy wants a name and a password: the vendor was never reached.
+pub(crate) fn proxy_login(proxy: Option<&str>) -> ProviderError {
+    let which = proxy.map(|p| format!(" {}", clip(p))).unwrap_or_default();
+    ProviderError::Rejected(format!(
+        "the proxy{which} asks for a name and a password (407); the model server was not reached. \
+        Put them into HTTPS_PROXY (or http_proxy) as http://NAME:PASSWORD@HOST:PORT, then restart."
+    ))
+}
+
+/// A failure below HTTP. `proxy` leads to the host.
+pub(crate) fn network(
+    provider: &str,
+    host: &str,
+    proxy: Option<&str>,
+    error: &reqwest::Error,
+) -> ProviderError {
     // The causes are chained; the innermost say what happened. Addresses in them may hold keys, so the
     // outermost, which holds the address, is left out.
     let mut causes = Vec::new();
@@ -209,27 +223,51 @@ pub(crate) fn network(provider: &str, host: &str, error: &reqwest::Error) -> Pro
     }
     let chain = causes.join(": ");
     let low = chain.to_lowercase();
+    let place = clip(host);
+    if low.contains("proxy authorization required") {
+        return proxy_login(proxy);
+    }
+    if low.contains("tunnel error") {
+        let which = proxy.map(|p| format!(" {}", clip(p))).unwrap_or_default();
+        return ProviderError::Network(format!(
+            "the proxy{which} did not connect to {provider} at {place}. Check HTTPS_PROXY, and \
+            NO_PROXY for hosts that need no proxy."
+        ));
+    }
+    // No retry mends what these say.
+    if low.contains("certificate") || low.contains("unknownissuer") {
+        return ProviderError::Rejected(format!(
+            "could not reach {provider} at {place}: its certificate was not accepted ({}). Behind a company proxy, set \
+             SSL_CERT_FILE to the proxy's certificate.",
+            clip(causes.last().map_or("", String::as_str))
+        ));
+    }
+    if low.contains("corrupt message") || low.contains("invalidcontenttype") {
+        return ProviderError::Rejected(format!(
+            "could not reach {provider} at {place}: the encrypted connection could not be \
+            established. Check that the address is right and uses https."
+        ));
+    }
     let why = if error.is_timeout() || low.contains("timed out") {
         "it did not answer in time".to_owned()
-    } else if low.contains("certificate") || low.contains("unknownissuer") {
-        format!(
-            "its certificate was not accepted ({}). Behind a company proxy, set SSL_CERT_FILE to the proxy's \
-             certificate",
-            clip(causes.last().map_or("", String::as_str))
-        )
-    } else if low.contains("corrupt message") || low.contains("invalidcontenttype") || low.contains("tls") {
-        "the encrypted connection could not be made. Check that the address is right and speaks https"
+    } else if low.contains("tls") {
+        "the encrypted connection could not be established. Check that the address is right and uses https"
             .to_owned()
     } else if low.contains("dns") || low.contains("lookup") || low.contains("name or service") {
         "its name could not be resolved. Check the address and the network".to_owned()
     } else if low.contains("connection refused") {
-        "nothing answers there. Check the address, and that the server runs".to_owned()
+        match proxy {
+            Some(proxy) => {
+                format!("the proxy {} does not answer. Check HTTPS_PROXY and http_proxy", clip(proxy))
+            }
+            None => "connection refused. Check the address and that the server is running".to_owned(),
+        }
     } else if let Some(last) = causes.last() {
         clip(last)
     } else {
         "the connection failed".to_owned()
     };
-    ProviderError::Network(format!("could not reach {provider} at {}: {why}.", clip(host)))
+    ProviderError::Network(format!("could not reach {provider} at {place}: {why}."))
 }
 
 /// A server's own words.
@@ -284,7 +322,7 @@ fn words(body: &[u8]) -> Said {
 }
 
 /// Shortens a server's words, and makes one line of them.
-fn clip(text: &str) -> String {
+pub(crate) fn clip(text: &str) -> String {
     let mut out: String =
         text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(WORDS_LIMIT + 1).collect();
     if out.chars().count() > WORDS_LIMIT {

@@ -151,7 +151,7 @@ fn p1_retry_after_in_all_forms() {
 fn p6_error_events_are_classed() {
     let table = [
         ("overloaded_error", "Overloaded", "wait"),
-        ("rate_limit_error", "slow down", "wait"),
+        ("rate_limit_error", "too many requests", "wait"),
         ("api_error", "Internal server error", "wait"),
         ("server_error", "An error occurred", "wait"),
         ("502", "Upstream error", "wait"),

@@ -1,19 +1,23 @@
 //! Google Gemini `streamGenerateContent`: the request. The reply is read in `gemini_reply.rs`, the
 //! subset of JSON schema that its tools take is made in `gemini_schema.rs`.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use serde::Serialize;
 use serde_json::{Value, json};
 use tiller_config::schema::ModelInfo;
-use tiller_protocol::{Block, Part};
+use tiller_protocol::{Block, Effort, Part};
 
+use crate::amend::{Amendments, Told};
+use crate::effort;
+use crate::fit::{self, Rules, fit, wire_name};
 use crate::gemini_reply::Reply;
 use crate::gemini_schema::subset;
 use crate::key::Secret;
 use crate::openai_chat::text_of;
-use crate::request::{ChatMessage, Effort, Request};
+use crate::request::{ChatMessage, Request};
 use crate::wire::{Decoder, Wire};
 
 /// The vendor's own address.
@@ -22,7 +26,17 @@ pub(crate) const BASE: &str = "https://generativelanguage.googleapis.com";
 const FOREIGN: &str = "skip_thought_signature_validator";
 
 /// The format.
-pub(crate) struct Gemini;
+#[derive(Default)]
+pub(crate) struct Gemini {
+    amended: Amendments,
+}
+
+const RULES: Rules = Rules {
+    id: fit::id_any,
+    calls: usize::MAX,
+    images: &["image/png", "image/jpeg", "image/webp", "image/heic", "image/heif"],
+    image_bytes: fit::mib(15),
+};
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -44,7 +58,7 @@ struct Tools<'a> {
 
 #[derive(Serialize)]
 struct Declaration<'a> {
-    name: &'a str,
+    name: Cow<'a, str>,
     description: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     parameters: Option<Value>,
@@ -127,24 +141,30 @@ impl Wire for Gemini {
             .tools
             .iter()
             .map(|t| Declaration {
-                name: &t.name,
+                name: wire_name(&t.name),
                 description: &t.description,
                 parameters: subset(&t.schema),
             })
             .collect();
         let system = (!request.system.trim().is_empty())
             .then(|| Content { role: "", parts: vec![What::Text(&request.system).into()] });
+        let fitted = fit(&request.messages, &RULES);
+        let thoughts = self.amended.thoughts(request);
         let body = Body {
-            generation_config: generation(request, info),
+            generation_config: generation(request, info, self.amended.told(&request.model)),
             system_instruction: system,
             tools: if declarations.is_empty() {
                 Vec::new()
             } else {
                 vec![Tools { function_declarations: declarations }]
             },
-            contents: contents(provider, request, info.images != Some(false)),
+            contents: contents(provider, request, &fitted, info.images != Some(false), thoughts),
         };
         serde_json::to_vec(&body).unwrap_or_default()
+    }
+
+    fn amend(&self, request: &Request, said: &str) -> bool {
+        self.amended.take(request, said)
     }
 
     fn decoder(&self, provider: &str) -> Box<dyn Decoder> {
@@ -168,32 +188,27 @@ fn third(model: &str) -> bool {
     number.is_some_and(|n| n >= 3)
 }
 
-fn generation(request: &Request, info: &ModelInfo) -> Option<Value> {
+fn generation(request: &Request, info: &ModelInfo, told: Told) -> Option<Value> {
     let mut out = serde_json::Map::new();
     if let Some(max) = request.max_output {
         out.insert("maxOutputTokens".into(), max.into());
     }
-    if info.thinking == Some(true) {
+    if info.thinking == Some(true) && told == Told::Effort {
         let mut thinking = json!({"includeThoughts": true});
         if third(&request.model) {
-            let level = match request.effort {
-                Effort::Default => None,
-                Effort::Off | Effort::Low => Some("low"),
-                Effort::Medium => Some("medium"),
-                Effort::High => Some("high"),
-            };
-            if let Some(level) = level {
-                thinking["thinkingLevel"] = level.into();
+            if let Some(level) = effort::word(request.effort, info) {
+                // None of them can be told to stop.
+                thinking["thinkingLevel"] = if level == "none" { "low" } else { level }.into();
             }
         } else {
-            let budget = match request.effort {
+            let budget = match effort::used(request.effort, info) {
                 Effort::Default => None,
                 // The larger models cannot be told to stop.
                 Effort::Off if request.model.contains("pro") => Some(128),
                 Effort::Off => Some(0),
                 Effort::Low => Some(1_024),
                 Effort::Medium => Some(8_192),
-                Effort::High => Some(24_576),
+                Effort::High | Effort::Max => Some(24_576),
             };
             if let Some(budget) = budget {
                 thinking["thinkingBudget"] = budget.into();
@@ -204,12 +219,19 @@ fn generation(request: &Request, info: &ModelInfo) -> Option<Value> {
     (!out.is_empty()).then_some(Value::Object(out))
 }
 
-fn contents<'a>(provider: &str, request: &'a Request, sees: bool) -> Vec<Content<'a>> {
+/// `thoughts`: their signatures go back to the model that made them.
+fn contents<'a>(
+    provider: &str,
+    request: &'a Request,
+    fitted: &'a [Cow<'a, ChatMessage>],
+    sees: bool,
+    thoughts: bool,
+) -> Vec<Content<'a>> {
     let mut out: Vec<Content<'a>> = Vec::new();
     // Calls whose identifier is the vendor's own: only those are named in results.
     let mut named: HashSet<&str> = HashSet::new();
     let mut results = false;
-    for message in request.messages.iter() {
+    for message in fitted.iter().map(AsRef::as_ref) {
         let was_results = std::mem::take(&mut results);
         match message {
             ChatMessage::User { content } => {
@@ -219,7 +241,7 @@ fn contents<'a>(provider: &str, request: &'a Request, sees: bool) -> Vec<Content
                 }
             }
             ChatMessage::Assistant { blocks, model } => {
-                let own = model.provider() == provider && model.model() == request.model;
+                let own = thoughts && model.provider() == provider && model.model() == request.model;
                 let parts = reply(blocks, own, provider, third(&request.model), &mut named);
                 if !parts.is_empty() {
                     out.push(Content { role: "model", parts });
@@ -252,7 +274,7 @@ fn contents<'a>(provider: &str, request: &'a Request, sees: bool) -> Vec<Content
 
 fn part(part: &Part, sees: bool) -> Option<Piece<'_>> {
     Some(match part {
-        Part::Text { text } if text.is_empty() => return None,
+        Part::Text { text } if text.trim().is_empty() => return None,
         Part::Text { text } => What::Text(text).into(),
         Part::Image { media_type, data } if sees => What::InlineData { mime_type: media_type, data }.into(),
         Part::Image { .. } => What::Text("[image left out: this model cannot see images]").into(),

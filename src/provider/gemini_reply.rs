@@ -206,7 +206,7 @@ impl Reply {
             | "TOO_MANY_TOOL_CALLS" => {
                 return Err(ProviderError::Wait {
                     message: format!(
-                        "{} broke off: the model made a call that could not be read.",
+                        "{} stopped: the model made a call that could not be read.",
                         self.provider
                     ),
                     after: None,

@@ -68,6 +68,32 @@ impl Http {
         Self { env, clients: Mutex::default() }
     }
 
+    /// Host and port of the proxy that leads to an address, without the name and password that may stand in the
+    /// setting. For messages: ranges of addresses in `NO_PROXY` are not looked at.
+    pub(crate) fn proxy_of(&self, url: &Url) -> Option<String> {
+        let host = url.host_str()?;
+        if is_loopback(url) {
+            return None;
+        }
+        let except = self.env.no_proxy.as_deref().unwrap_or_default().split(',').map(str::trim);
+        let direct = |e: &str| {
+            let bare = e.trim_start_matches('.');
+            e == "*" || !bare.is_empty() && (host == bare || host.ends_with(&format!(".{bare}")))
+        };
+        if except.into_iter().any(direct) {
+            return None;
+        }
+        let setting = if url.scheme() == "https" {
+            self.env.https_proxy.as_ref()
+        } else {
+            self.env.http_proxy.as_ref()
+        }?;
+        let whole = if setting.contains("://") { setting.clone() } else { format!("http://{setting}") };
+        let proxy = Url::parse(&whole).ok()?;
+        let port = proxy.port_or_known_default().map(|p| format!(":{p}")).unwrap_or_default();
+        Some(format!("{}{port}", proxy.host_str()?))
+    }
+
     /// The client for an address. The first one for `https` loads certificates, on a thread of its own.
     ///
     /// # Errors
@@ -80,9 +106,9 @@ impl Http {
         }
         let env = self.env.clone();
         let built = if kind.tls {
-            tokio::task::spawn_blocking(move || build(&env, kind))
-                .await
-                .unwrap_or_else(|_| Err(ProviderError::Rejected("the HTTP client could not be made.".into())))
+            tokio::task::spawn_blocking(move || build(&env, kind)).await.unwrap_or_else(|_| {
+                Err(ProviderError::Rejected("the HTTP client could not be created.".into()))
+            })
         } else {
             build(&env, kind)
         };
@@ -129,7 +155,9 @@ fn build(env: &NetEnv, kind: Kind) -> Result<Client, ProviderError> {
             })?;
         builder = builder.tls_certs_only(certificates);
     }
-    builder.build().map_err(|e| ProviderError::Rejected(format!("the HTTP client could not be made: {e}.")))
+    builder
+        .build()
+        .map_err(|e| ProviderError::Rejected(format!("the HTTP client could not be created: {e}.")))
 }
 
 /// Follows only on the same scheme, host and port, and only where the method stays: no other host ever

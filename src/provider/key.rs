@@ -111,7 +111,7 @@ async fn run(command: &str, limit: Duration) -> Result<Secret, String> {
         .spawn()
         .map_err(|e| format!("could not be started ({e})"))?;
     let group = child.id().and_then(|id| i32::try_from(id).ok()).and_then(rustix::process::Pid::from_raw);
-    let Some(stdout) = child.stdout.take() else { return Err("gave nothing".into()) };
+    let Some(stdout) = child.stdout.take() else { return Err("printed nothing".into()) };
     let mut text = Vec::new();
     let work = async {
         let read = stdout.take(OUTPUT_LIMIT).read_to_end(&mut text).await;
@@ -134,7 +134,7 @@ async fn run(command: &str, limit: Duration) -> Result<Secret, String> {
     let text = String::from_utf8_lossy(&text);
     match text.lines().next().map(str::trim) {
         Some(line) if !line.is_empty() => Ok(Secret::new(line)),
-        _ => Err("gave no key".into()),
+        _ => Err("printed no key".into()),
     }
 }
 

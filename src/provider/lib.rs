@@ -7,23 +7,29 @@
 //! | module | job |
 //! | --- | --- |
 //! | [`registry`], `local`, `offered` | which providers there are: configuration, environment, this machine |
-//! | [`models`] | windows, limits, prices, abilities |
+//! | [`models`], [`effort`] | windows, limits, prices, abilities |
 //! | [`assemble`] | chunks → blocks |
 //! | [`sse`], `stream`, `alarm`, [`http`], `fault` | bytes of the network → events, clocks, errors by remedy |
 //! | `anthropic`, `openai_chat`, `openai_responses`, `gemini` | the wire formats |
+//! | `answer` | a stream, a document or a web page |
+//! | `fit`, `amend` | what a vendor's schema refuses, mended on the way out |
 //! | [`key`] | where keys come from |
 //! | [`demo`] | the built-in demo model |
 //! | [`record`] | recordings, and playing them back |
 //! | [`retry`] | how long to wait before trying again |
 
 mod alarm;
+mod amend;
+mod answer;
 mod anthropic;
 mod anthropic_reply;
 pub mod assemble;
 pub mod chunk;
 pub mod demo;
+pub mod effort;
 pub mod error;
 mod fault;
+mod fit;
 mod gemini;
 mod gemini_reply;
 mod gemini_schema;
@@ -46,14 +52,17 @@ pub mod request;
 pub mod retry;
 pub mod sse;
 mod stream;
+mod think_tags;
 mod wire;
 
 pub use alarm::Alarm;
 pub use assemble::{Assembled, Assembler};
 pub use chunk::Chunk;
 pub use error::ProviderError;
+pub use redact::Redact;
 pub use registry::{Providers, build};
-pub use request::{ChatMessage, Effort, Request};
+pub use request::{ChatMessage, Request};
+pub use tiller_protocol::Effort;
 
 use async_trait::async_trait;
 use futures_util::stream::BoxStream;

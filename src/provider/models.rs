@@ -81,6 +81,7 @@ fn lookup_rows(provider: &str, model: &str, own: Option<&BTreeMap<String, ModelI
         },
         images: own.images.or(base.images),
         thinking: own.thinking.or(base.thinking),
+        effort: if own.effort.is_empty() { base.effort.clone() } else { own.effort },
         tools: own.tools.or(base.tools),
     }
 }

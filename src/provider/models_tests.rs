@@ -5,7 +5,7 @@ fn config(text: &str) -> Config {
 }
 
 fn usage(input: u64, output: u64, cache_read: u64, cache_write: u64) -> Usage {
-    Usage { input, output, cache_read, cache_write, reasoning: 0 }
+    Usage { input, output, cache_read, cache_write, reasoning: 0, ..Usage::default() }
 }
 
 #[test]

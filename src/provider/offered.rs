@@ -54,13 +54,13 @@ pub fn entered(config: &Config, var: &dyn Fn(&str) -> Option<String>, name: &str
     let own = BUILTIN.iter().find(|b| b.name == name);
     if entry.is_some_and(|e| e.api_key_command.is_some()) {
         return Entered::Unused(format!(
-            "config.toml gives api_key_command for {name}. Take that line out, or mend the command."
+            "config.toml sets api_key_command for {name}. Remove that line, or correct the command."
         ));
     }
     match entry.and_then(|e| e.api_key_env.as_deref()) {
         Some(v) if set(v) => {
             return Entered::Unused(format!(
-                "config.toml says that the key of {name} is in {v}. Take api_key_env out, or change {v}."
+                "config.toml says that the key of {name} is in {v}. Remove api_key_env, or change {v}."
             ));
         }
         Some(_) => return Entered::Used,

@@ -4,6 +4,8 @@
 //! Thoughts go back only with the calls that followed them, under the field name in which they came:
 //! some servers demand that, and others refuse any other form.
 
+use std::borrow::Cow;
+
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
 use serde::Serialize;
 use serde_json::Value;
@@ -11,9 +13,12 @@ use serde_json::value::RawValue;
 use tiller_config::schema::ModelInfo;
 use tiller_protocol::{Block, Part, ToolCall};
 
+use crate::amend::{Amendments, Told};
+use crate::effort;
+use crate::fit::{self, Rules, fit, wire_name};
 use crate::key::Secret;
 use crate::openai_chat_reply::Reply;
-use crate::request::{ChatMessage, Effort, Request, wire_id};
+use crate::request::{ChatMessage, Request};
 use crate::wire::{Decoder, Wire};
 
 /// The vendor's own address.
@@ -25,6 +30,8 @@ pub(crate) enum Dialect {
     /// The vendor's own server.
     OpenAi,
     OpenRouter,
+    /// Takes identifiers of nine letters and digits only.
+    Mistral,
     /// Anything else.
     Compatible,
 }
@@ -32,6 +39,18 @@ pub(crate) enum Dialect {
 /// The format.
 pub(crate) struct OpenAiChat {
     pub(crate) dialect: Dialect,
+    pub(crate) amended: Amendments,
+}
+
+impl OpenAiChat {
+    fn rules(&self) -> Rules {
+        Rules {
+            id: if self.dialect == Dialect::Mistral { fit::id_9 } else { fit::id_40 },
+            calls: 128,
+            images: &["image/png", "image/jpeg", "image/gif", "image/webp"],
+            image_bytes: fit::mib(20),
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -76,7 +95,7 @@ struct Tool<'a> {
 
 #[derive(Serialize)]
 struct ToolFunction<'a> {
-    name: &'a str,
+    name: Cow<'a, str>,
     description: &'a str,
     parameters: &'a Value,
 }
@@ -102,7 +121,7 @@ enum Message<'a> {
         tool_calls: Vec<Call<'a>>,
     },
     Tool {
-        tool_call_id: String,
+        tool_call_id: &'a str,
         content: String,
     },
 }
@@ -128,7 +147,7 @@ struct Url {
 
 #[derive(Serialize)]
 struct Call<'a> {
-    id: String,
+    id: &'a str,
     #[serde(rename = "type")]
     kind: &'static str,
     function: Function<'a>,
@@ -153,8 +172,10 @@ impl Wire for OpenAiChat {
 
     fn body(&self, provider: &str, request: &Request, info: &ModelInfo) -> Vec<u8> {
         let own = self.dialect == Dialect::OpenAi;
-        let word = effort(request.effort);
+        let word = effort(request, info, self.amended.told(&request.model));
         let router = self.dialect == Dialect::OpenRouter;
+        let fitted = fit(&request.messages, &self.rules());
+        let thoughts = self.amended.thoughts(request);
         let body = Body {
             model: &request.model,
             stream: true,
@@ -173,15 +194,19 @@ impl Wire for OpenAiChat {
                 .map(|t| Tool {
                     kind: "function",
                     function: ToolFunction {
-                        name: &t.name,
+                        name: wire_name(&t.name),
                         description: &t.description,
                         parameters: &t.schema,
                     },
                 })
                 .collect(),
-            messages: messages(provider, request, info.images != Some(false)),
+            messages: messages(provider, request, &fitted, info.images != Some(false), thoughts),
         };
         serde_json::to_vec(&body).unwrap_or_default()
+    }
+
+    fn amend(&self, request: &Request, said: &str) -> bool {
+        self.amended.take(request, said)
     }
 
     fn decoder(&self, provider: &str) -> Box<dyn Decoder> {
@@ -222,13 +247,11 @@ pub(crate) fn bearer(key: Option<&Secret>, out: &mut HeaderMap) {
 }
 
 /// The word for an effort, as OpenAI's formats have it.
-pub(crate) fn effort(effort: Effort) -> Option<&'static str> {
-    match effort {
-        Effort::Default => None,
-        Effort::Off => Some("none"),
-        Effort::Low => Some("low"),
-        Effort::Medium => Some("medium"),
-        Effort::High => Some("high"),
+pub(crate) fn effort(request: &Request, info: &ModelInfo, told: Told) -> Option<&'static str> {
+    match told {
+        Told::Effort => effort::word(request.effort, info),
+        Told::Nothing => None,
+        Told::Least => Some("none"),
     }
 }
 
@@ -237,19 +260,28 @@ pub(crate) fn arguments(call: &ToolCall) -> String {
     let kept = call.vendor.as_ref().and_then(|v| v.get("text")).and_then(Value::as_str);
     match kept {
         // History may come from an imported file: only JSON goes out.
-        Some(text) if serde_json::from_str::<&RawValue>(text).is_ok() => text.to_owned(),
+        Some(text) if text.starts_with('{') && serde_json::from_str::<&RawValue>(text).is_ok() => {
+            text.to_owned()
+        }
         _ => call.arguments.to_string(),
     }
 }
 
-fn messages<'a>(provider: &str, request: &'a Request, sees: bool) -> Vec<Message<'a>> {
+/// `thoughts`: they go back to the model that wrote them.
+fn messages<'a>(
+    provider: &str,
+    request: &'a Request,
+    fitted: &'a [Cow<'a, ChatMessage>],
+    sees: bool,
+    thoughts: bool,
+) -> Vec<Message<'a>> {
     let mut out = Vec::with_capacity(request.messages.len() + 1);
     if !request.system.trim().is_empty() {
         out.push(Message::System { content: &request.system });
     }
     // Images of tool results travel in a user message after all results of the reply.
     let mut images: Vec<Piece<'a>> = Vec::new();
-    for message in request.messages.iter() {
+    for message in fitted.iter().map(AsRef::as_ref) {
         if !matches!(message, ChatMessage::ToolResult { .. }) {
             flush(&mut images, &mut out);
         }
@@ -260,7 +292,7 @@ fn messages<'a>(provider: &str, request: &'a Request, sees: bool) -> Vec<Message
                 }
             }
             ChatMessage::Assistant { blocks, model } => {
-                let own = model.provider() == provider && model.model() == request.model;
+                let own = thoughts && model.provider() == provider && model.model() == request.model;
                 out.extend(assistant(blocks, own, provider));
             }
             ChatMessage::ToolResult { call_id, ok, content, .. } => {
@@ -268,7 +300,7 @@ fn messages<'a>(provider: &str, request: &'a Request, sees: bool) -> Vec<Message
                 if !ok && !text.starts_with("error") {
                     text.insert_str(0, "error: ");
                 }
-                out.push(Message::Tool { tool_call_id: wire_id(call_id), content: text });
+                out.push(Message::Tool { tool_call_id: call_id, content: text });
                 if sees {
                     images.extend(content.iter().filter_map(image));
                 }
@@ -316,12 +348,12 @@ fn user(content: &[Part], sees: bool) -> Option<Content<'_>> {
     let with_images = sees && content.iter().any(|p| matches!(p, Part::Image { .. }));
     if !with_images {
         let text = text_of(content, false);
-        return (!text.is_empty()).then_some(Content::Text(text));
+        return (!text.trim().is_empty()).then_some(Content::Text(text));
     }
     let pieces = content
         .iter()
         .filter_map(|part| match part {
-            Part::Text { text } if text.is_empty() => None,
+            Part::Text { text } if text.trim().is_empty() => None,
             Part::Text { text } => Some(Piece::Text { text }),
             Part::Image { .. } => image(part),
         })
@@ -342,7 +374,7 @@ fn assistant<'a>(blocks: &'a [Block], own: bool, provider: &str) -> Option<Messa
                 field = signature.as_deref().unwrap_or(field);
             }
             Block::ToolCall(call) => tool_calls.push(Call {
-                id: wire_id(&call.id),
+                id: &call.id,
                 kind: "function",
                 function: Function { name: &call.name, arguments: arguments(call) },
                 extra_content: call.vendor.as_ref().filter(|_| own).and_then(|v| v.get("extra_content")),
@@ -353,7 +385,7 @@ fn assistant<'a>(blocks: &'a [Block], own: bool, provider: &str) -> Option<Messa
             Block::Thinking { .. } | Block::Redacted { .. } | Block::Unknown { .. } => {}
         }
     }
-    if text.is_empty() && tool_calls.is_empty() {
+    if text.trim().is_empty() && tool_calls.is_empty() {
         return None;
     }
     let back = !tool_calls.is_empty() && !thought.is_empty();
@@ -363,7 +395,7 @@ fn assistant<'a>(blocks: &'a [Block], own: bool, provider: &str) -> Option<Messa
         _ => (None, None),
     };
     Some(Message::Assistant {
-        content: (!text.is_empty()).then_some(text),
+        content: (!text.trim().is_empty()).then_some(text),
         reasoning_content: as_content,
         reasoning: as_reasoning,
         reasoning_details: details,

@@ -12,6 +12,7 @@ use crate::fault;
 use crate::lax::{self, Str};
 use crate::openai_chat_event::{Call, Counts, Event, Failure, Groq, argument_text};
 use crate::reply::{Blocks, Kind, usage};
+use crate::think_tags::{Piece, ThinkTags};
 use crate::wire::{Decoder, Flow};
 
 /// The call at a server's index.
@@ -28,6 +29,9 @@ pub(crate) struct Reply {
     calls: Vec<Open>,
     any_call: bool,
     details: Vec<Value>,
+    tags: ThinkTags,
+    /// Blocks of text so far.
+    texts: Vec<usize>,
     refusal: String,
     finish: Option<String>,
     counted: bool,
@@ -42,6 +46,8 @@ impl Reply {
             calls: Vec::new(),
             any_call: false,
             details: Vec::new(),
+            tags: ThinkTags::default(),
+            texts: Vec::new(),
             refusal: String::new(),
             finish: None,
             counted: false,
@@ -49,10 +55,35 @@ impl Reply {
         }
     }
 
-    fn text(&mut self, text: String, out: &mut VecDeque<Chunk>) {
-        if !text.is_empty() {
-            let (index, _) = self.blocks.run(Kind::Text, out);
-            out.push_back(Chunk::Text { index, text });
+    fn text(&mut self, text: &str, out: &mut VecDeque<Chunk>) {
+        let mut pieces = Vec::new();
+        self.tags.push(text, &mut pieces);
+        self.pieces(pieces, out);
+    }
+
+    /// Nothing more comes of the text that runs.
+    fn end_text(&mut self, out: &mut VecDeque<Chunk>) {
+        let mut pieces = Vec::new();
+        self.tags.finish(&mut pieces);
+        self.pieces(pieces, out);
+    }
+
+    fn pieces(&mut self, pieces: Vec<Piece>, out: &mut VecDeque<Chunk>) {
+        for piece in pieces {
+            match piece {
+                Piece::Text(text) => {
+                    let (index, new) = self.blocks.run(Kind::Text, out);
+                    if new {
+                        self.texts.push(index);
+                    }
+                    out.push_back(Chunk::Text { index, text });
+                }
+                Piece::Thought(text) => self.thought(text, "", out),
+                Piece::AllThought => {
+                    self.blocks.end(out);
+                    out.extend(self.texts.drain(..).map(|index| Chunk::TextWasThought { index }));
+                }
+            }
         }
     }
 
@@ -85,6 +116,7 @@ impl Reply {
         let index = match known {
             Some(open) if !other => open.index,
             _ => {
+                self.end_text(out);
                 self.blocks.end(out);
                 self.any_call = true;
                 let index = self.blocks.fresh();
@@ -188,7 +220,9 @@ impl Decoder for Reply {
                 self.thought(thought.into_string(), field, out);
                 self.thought(delta.content.thought, "", out);
                 self.detail(delta.reasoning_details);
-                self.text(delta.content.text.into_string(), out);
+                if !delta.content.text.is_empty() {
+                    self.text(delta.content.text.as_str(), out);
+                }
                 self.refusal.push_str(delta.refusal.as_str());
                 for call in delta.tool_calls.into_iter().flatten() {
                     self.call(call, out);
@@ -215,6 +249,7 @@ impl Decoder for Reply {
         else {
             return Err(fault::cut(&self.provider));
         };
+        self.end_text(out);
         self.blocks.end(out);
         for open in std::mem::take(&mut self.calls) {
             out.push_back(Chunk::BlockEnd { index: open.index });
@@ -230,7 +265,8 @@ impl Decoder for Reply {
                 return Err(fault::event(&self.provider, "server_error", "the model stopped with an error"));
             }
             "length" | "max_tokens" | "model_length" => StopReason::MaxTokens,
-            "content_filter" => StopReason::Refusal(refusal),
+            // The words of other vendors for the same.
+            "content_filter" | "refusal" | "safety" | "SAFETY" | "sensitive" => StopReason::Refusal(refusal),
             _ if !refusal.is_empty() => StopReason::Refusal(refusal),
             _ if self.any_call => StopReason::ToolUse,
             _ => StopReason::EndTurn,

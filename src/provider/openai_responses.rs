@@ -3,6 +3,7 @@
 //! Nothing is stored at the vendor (`store: false`), so reasoning travels with us, encrypted, and goes
 //! back exactly as it came: the whole item stands in the block's signature.
 
+use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use reqwest::header::HeaderMap;
@@ -12,10 +13,12 @@ use serde_json::value::RawValue;
 use tiller_config::schema::ModelInfo;
 use tiller_protocol::{Block, Part};
 
+use crate::amend::Amendments;
+use crate::fit::{self, Rules, fit, wire_name};
 use crate::key::Secret;
 use crate::openai_chat::{arguments, bearer, effort, text_of, versioned};
 use crate::openai_responses_reply::{HEAD, Reply};
-use crate::request::{ChatMessage, Request, wire_id};
+use crate::request::{ChatMessage, Request};
 use crate::wire::{Decoder, Wire};
 
 /// The format.
@@ -24,7 +27,15 @@ pub(crate) struct OpenAiResponses {
     /// The vendor gives summaries of thoughts to verified organisations only, and refuses the whole request to
     /// others. Set when it did.
     no_summary: AtomicBool,
+    amended: Amendments,
 }
+
+const RULES: Rules = Rules {
+    id: fit::id_64,
+    calls: usize::MAX,
+    images: &["image/png", "image/jpeg", "image/gif", "image/webp"],
+    image_bytes: fit::mib(20),
+};
 
 #[derive(Serialize)]
 struct Body<'a> {
@@ -58,7 +69,7 @@ struct Reasoning {
 struct Tool<'a> {
     #[serde(rename = "type")]
     kind: &'static str,
-    name: &'a str,
+    name: Cow<'a, str>,
     description: &'a str,
     parameters: &'a Value,
     strict: bool,
@@ -76,12 +87,12 @@ enum Item<'a> {
     FunctionCall {
         #[serde(skip_serializing_if = "Option::is_none")]
         id: Option<&'a Value>,
-        call_id: String,
+        call_id: &'a str,
         name: &'a str,
         arguments: String,
     },
     FunctionCallOutput {
-        call_id: String,
+        call_id: &'a str,
         output: Output<'a>,
     },
     /// An item of the vendor's, as it came.
@@ -118,6 +129,8 @@ impl Wire for OpenAiResponses {
     fn body(&self, provider: &str, request: &Request, info: &ModelInfo) -> Vec<u8> {
         // Models that do not reason refuse to be asked about it.
         let reasons = info.thinking != Some(false);
+        let fitted = fit(&request.messages, &RULES);
+        let thoughts = self.amended.thoughts(request);
         let body = Body {
             model: &request.model,
             stream: true,
@@ -125,7 +138,7 @@ impl Wire for OpenAiResponses {
             include: if reasons { &["reasoning.encrypted_content"] } else { &[] },
             reasoning: reasons
                 .then(|| Reasoning {
-                    effort: effort(request.effort),
+                    effort: effort(request, info, self.amended.told(&request.model)),
                     summary: (!self.no_summary.load(Ordering::Relaxed)).then_some("auto"),
                 })
                 .filter(|r| r.effort.is_some() || r.summary.is_some()),
@@ -137,22 +150,25 @@ impl Wire for OpenAiResponses {
                 .iter()
                 .map(|t| Tool {
                     kind: "function",
-                    name: &t.name,
+                    name: wire_name(&t.name),
                     description: &t.description,
                     parameters: &t.schema,
                     strict: false,
                 })
                 .collect(),
-            input: items(provider, request, info.images != Some(false)),
+            input: items(provider, request, &fitted, info.images != Some(false), thoughts),
         };
         serde_json::to_vec(&body).unwrap_or_default()
     }
 
-    fn amend(&self, said: &str) -> bool {
-        let said = said.to_lowercase();
+    fn amend(&self, request: &Request, text: &str) -> bool {
+        let said = text.to_lowercase();
         let summaries = said.contains("reasoning summar") || said.contains("reasoning.summary");
         // Once: a server that goes on refusing is told as it is.
-        summaries && !self.no_summary.swap(true, Ordering::Relaxed)
+        if summaries {
+            return !self.no_summary.swap(true, Ordering::Relaxed);
+        }
+        self.amended.take(request, text)
     }
 
     fn decoder(&self, provider: &str) -> Box<dyn Decoder> {
@@ -172,7 +188,7 @@ fn pieces(content: &[Part], sees: bool) -> Vec<Piece<'_>> {
     content
         .iter()
         .filter_map(|part| match part {
-            Part::Text { text } if text.is_empty() => None,
+            Part::Text { text } if text.trim().is_empty() => None,
             Part::Text { text } => Some(Piece::InputText { text }),
             Part::Image { media_type, data } if sees => {
                 Some(Piece::InputImage { image_url: format!("data:{media_type};base64,{data}") })
@@ -184,9 +200,16 @@ fn pieces(content: &[Part], sees: bool) -> Vec<Piece<'_>> {
         .collect()
 }
 
-fn items<'a>(provider: &str, request: &'a Request, sees: bool) -> Vec<Item<'a>> {
+/// `thoughts`: they go back to the model that wrote them.
+fn items<'a>(
+    provider: &str,
+    request: &'a Request,
+    fitted: &'a [Cow<'a, ChatMessage>],
+    sees: bool,
+    thoughts: bool,
+) -> Vec<Item<'a>> {
     let mut out = Vec::with_capacity(request.messages.len());
-    for message in request.messages.iter() {
+    for message in fitted.iter().map(AsRef::as_ref) {
         match message {
             ChatMessage::User { content } => {
                 let content = pieces(content, sees);
@@ -196,7 +219,8 @@ fn items<'a>(provider: &str, request: &'a Request, sees: bool) -> Vec<Item<'a>> 
             }
             ChatMessage::Assistant { blocks, model } => {
                 let same = model.provider() == provider;
-                reply(blocks, same && model.model() == request.model, same, provider, &mut out);
+                let own = thoughts && same && model.model() == request.model;
+                reply(blocks, own, same, provider, &mut out);
             }
             ChatMessage::ToolResult { call_id, ok, content, .. } => {
                 let with_images = sees && content.iter().any(|p| matches!(p, Part::Image { .. }));
@@ -209,7 +233,7 @@ fn items<'a>(provider: &str, request: &'a Request, sees: bool) -> Vec<Item<'a>> 
                     }
                     Output::Text(text)
                 };
-                out.push(Item::FunctionCallOutput { call_id: wire_id(call_id), output });
+                out.push(Item::FunctionCallOutput { call_id, output });
             }
         }
     }
@@ -219,9 +243,11 @@ fn items<'a>(provider: &str, request: &'a Request, sees: bool) -> Vec<Item<'a>> 
 /// `own`: the very model that is asked now wrote it; `same`: its vendor did.
 fn reply<'a>(blocks: &'a [Block], own: bool, same: bool, provider: &str, out: &mut Vec<Item<'a>>) {
     let from = out.len();
+    // The vendor knows a call by its own identifier only together with the thought that led to it.
+    let mut thought_sent = true;
     for (at, block) in blocks.iter().enumerate() {
         match block {
-            Block::Text { text } if text.is_empty() => {}
+            Block::Text { text } if text.trim().is_empty() => {}
             Block::Text { text } => {
                 let phase = blocks.get(at + 1).filter(|_| own).and_then(phase);
                 out.push(Item::Message {
@@ -234,13 +260,18 @@ fn reply<'a>(blocks: &'a [Block], own: bool, same: bool, provider: &str, out: &m
                 if let Ok(raw) = serde_json::from_str::<&RawValue>(item)
                     && raw.get().starts_with('{')
                 {
+                    // Nothing came of the thought before: its call was dropped.
+                    if matches!(out[from..].last(), Some(Item::Raw(_))) {
+                        out.pop();
+                    }
                     out.push(Item::Raw(raw));
+                    thought_sent = true;
                 }
             }
-            Block::Thinking { .. } | Block::Redacted { .. } => {}
+            Block::Thinking { .. } | Block::Redacted { .. } => thought_sent = false,
             Block::ToolCall(call) => out.push(Item::FunctionCall {
-                id: call.vendor.as_ref().filter(|_| own).and_then(|v| v.get("id")),
-                call_id: wire_id(&call.id),
+                id: call.vendor.as_ref().filter(|_| own && thought_sent).and_then(item_id),
+                call_id: &call.id,
                 name: &call.name,
                 arguments: arguments(call),
             }),
@@ -256,6 +287,13 @@ fn reply<'a>(blocks: &'a [Block], own: bool, same: bool, provider: &str, out: &m
     while out.len() > from && matches!(out.last(), Some(Item::Raw(_))) {
         out.pop();
     }
+}
+
+/// The vendor's identifier of a call's item, if it is one that it takes back.
+fn item_id(vendor: &Value) -> Option<&Value> {
+    let fine = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    let fits = |id: &str| id.starts_with("fc") && id.len() <= 64 && id.chars().all(fine);
+    vendor.get("id").filter(|id| id.as_str().is_some_and(fits))
 }
 
 /// What stands beside a message's text in the vendor's item, when the reply kept it.

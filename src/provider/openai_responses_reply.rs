@@ -81,6 +81,21 @@ struct Response<'a> {
     incomplete_details: Option<&'a RawValue>,
 }
 
+/// A whole reply, from a server that does not stream.
+#[derive(Deserialize)]
+struct Whole<'a> {
+    #[serde(borrow, default)]
+    output: Option<Vec<&'a RawValue>>,
+    #[serde(borrow, default)]
+    status: Str<'a>,
+    #[serde(borrow, default)]
+    usage: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    error: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    incomplete_details: Option<&'a RawValue>,
+}
+
 #[derive(Deserialize)]
 struct Why<'a> {
     #[serde(borrow, default)]
@@ -248,6 +263,20 @@ impl Reply {
         )));
     }
 
+    /// What the vendor says of the end of a reply.
+    fn ended(&mut self, incomplete: bool, why: Option<&RawValue>) {
+        let why = lax::read::<Why<'_>>(why);
+        let refusal = std::mem::take(&mut self.refusal);
+        self.stop = Some(match why.as_ref().map(|w| w.reason.as_str()) {
+            Some("max_output_tokens") => StopReason::MaxTokens,
+            Some("content_filter") => StopReason::Refusal(refusal),
+            _ if incomplete => StopReason::MaxTokens,
+            _ if !refusal.is_empty() => StopReason::Refusal(refusal),
+            _ if self.calls => StopReason::ToolUse,
+            _ => StopReason::EndTurn,
+        });
+    }
+
     fn failure(&self, raw: Option<&RawValue>, code: &str, message: &str) -> ProviderError {
         let why = lax::read::<Why<'_>>(raw);
         let text = why.as_ref().map_or(message, |w| w.message.as_str());
@@ -299,16 +328,8 @@ impl Decoder for Reply {
             "response.completed" | "response.incomplete" => {
                 let response = lax::read::<Response<'_>>(event.response);
                 Self::count(response.as_ref().and_then(|r| r.usage), out);
-                let why = lax::read::<Why<'_>>(response.and_then(|r| r.incomplete_details));
-                let refusal = std::mem::take(&mut self.refusal);
-                self.stop = Some(match why.as_ref().map(|w| w.reason.as_str()) {
-                    Some("max_output_tokens") => StopReason::MaxTokens,
-                    Some("content_filter") => StopReason::Refusal(refusal),
-                    _ if event.kind.as_str() == "response.incomplete" => StopReason::MaxTokens,
-                    _ if !refusal.is_empty() => StopReason::Refusal(refusal),
-                    _ if self.calls => StopReason::ToolUse,
-                    _ => StopReason::EndTurn,
-                });
+                let incomplete = event.kind.as_str() == "response.incomplete";
+                self.ended(incomplete, response.and_then(|r| r.incomplete_details));
                 return Ok(Flow::Over);
             }
             "response.failed" => {
@@ -326,6 +347,23 @@ impl Decoder for Reply {
             _ => {}
         }
         Ok(Flow::More)
+    }
+
+    fn document(&mut self, data: &str, out: &mut VecDeque<Chunk>) -> Result<(), ProviderError> {
+        let Some(whole) = lax::event::<Whole<'_>>(&self.provider, data)? else { return Ok(()) };
+        if let Some(raw) = whole.error.filter(|raw| raw.get() != "null") {
+            return Err(self.failure(Some(raw), "", ""));
+        }
+        let Some(items) = whole.output else { return self.event("", data, out).map(drop) };
+        for (at, item) in items.into_iter().enumerate() {
+            self.done(at as u64, Some(item), out);
+        }
+        Self::count(whole.usage, out);
+        match whole.status.as_str() {
+            "failed" => return Err(self.failure(None, "server_error", "the reply failed")),
+            status => self.ended(status == "incomplete", whole.incomplete_details),
+        }
+        Ok(())
     }
 
     fn end(&mut self, out: &mut VecDeque<Chunk>) -> Result<(), ProviderError> {

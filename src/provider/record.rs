@@ -7,7 +7,7 @@
 //! - `{"t":"chunk","n":0,"ms":12,"chunk":{…}}`: one delta of its reply, `ms` after the request
 //! - `{"t":"error","n":0,"ms":15,"error":{…}}`, or `{"t":"end","n":0,"ms":20}`
 //!
-//! Keys never reach this layer (they travel in headers); text that has the shape of a secret is removed.
+//! Keys never reach this layer (they travel in headers); secrets in texts are masked like everywhere else.
 
 use std::collections::VecDeque;
 use std::io::Write as _;
@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::chunk::Chunk;
-use crate::redact::redact;
+use crate::redact::Redact;
 use crate::request::{ChatMessage, Request};
 use crate::{ChunkStream, Provider, ProviderError};
 
@@ -57,7 +57,7 @@ struct Plain {
     messages: Vec<Value>,
 }
 
-fn plain(request: &Request) -> Plain {
+fn plain(request: &Request, redact: &Redact) -> Plain {
     let mut head = serde_json::to_value(request).unwrap_or_default();
     if let Some(map) = head.as_object_mut() {
         // The key to the cache is random in each session.
@@ -65,28 +65,15 @@ fn plain(request: &Request) -> Plain {
             map.shift_remove(key);
         }
     }
-    redact_value(&mut head);
-    let messages = request.messages.iter().map(plain_message).collect();
+    redact.value(&mut head);
+    let messages = request.messages.iter().map(|m| plain_message(m, redact)).collect();
     Plain { model: request.model.clone(), head, messages }
 }
 
-fn plain_message(message: &ChatMessage) -> Value {
+fn plain_message(message: &ChatMessage, redact: &Redact) -> Value {
     let mut value = serde_json::to_value(message).unwrap_or_default();
-    redact_value(&mut value);
+    redact.value(&mut value);
     value
-}
-
-fn redact_value(value: &mut Value) {
-    match value {
-        Value::String(text) => {
-            if let Some(clean) = redact(text) {
-                *text = clean;
-            }
-        }
-        Value::Array(list) => list.iter_mut().for_each(redact_value),
-        Value::Object(map) => map.values_mut().for_each(redact_value),
-        _ => {}
-    }
 }
 
 struct Tape {
@@ -113,6 +100,7 @@ pub struct Recorder {
     inner: Arc<dyn Provider>,
     tape: Arc<Mutex<Tape>>,
     start: Instant,
+    redact: Redact,
 }
 
 impl Recorder {
@@ -120,7 +108,7 @@ impl Recorder {
     ///
     /// # Errors
     /// A sentence for people, when the file cannot be made.
-    pub fn new(inner: Arc<dyn Provider>, path: &Path) -> Result<Self, String> {
+    pub fn new(inner: Arc<dyn Provider>, path: &Path, redact: Redact) -> Result<Self, String> {
         let mut options = std::fs::OpenOptions::new();
         options.create(true).write(true).truncate(true);
         #[cfg(unix)]
@@ -130,9 +118,9 @@ impl Recorder {
         }
         let file = options
             .open(path)
-            .map_err(|e| format!("the recording {} cannot be made ({e})", path.display()))?;
+            .map_err(|e| format!("the recording {} cannot be created ({e})", path.display()))?;
         let tape = Arc::new(Mutex::new(Tape { file, n: 0, last: Vec::new() }));
-        Ok(Self { inner, tape, start: Instant::now() })
+        Ok(Self { inner, tape, start: Instant::now(), redact })
     }
 }
 
@@ -151,7 +139,7 @@ impl Provider for Recorder {
     }
 
     async fn stream(&self, request: Request) -> Result<ChunkStream, ProviderError> {
-        let Plain { model, head, messages } = plain(&request);
+        let Plain { model, head, messages } = plain(&request, &self.redact);
         let n = {
             let mut tape = lock(&self.tape);
             let n = tape.n;
@@ -166,23 +154,23 @@ impl Provider for Recorder {
         let start = Instant::now();
         match self.inner.stream(request).await {
             Err(error) => {
-                lock(&self.tape).write(&Line::Error { n, ms: since(start), error: error.clone() });
+                let masked = self.redact.error(error.clone());
+                lock(&self.tape).write(&Line::Error { n, ms: since(start), error: masked });
                 Err(error)
             }
             Ok(stream) => {
-                let tape = Arc::clone(&self.tape);
-                let end = Arc::clone(&self.tape);
-                let written = stream.inspect(move |item| {
-                    let ms = since(start);
-                    let line = match item {
-                        Ok(chunk) => Line::Chunk { n, ms, chunk: clean(chunk) },
-                        Err(error) => Line::Error { n, ms, error: error.clone() },
-                    };
-                    lock(&tape).write(&line);
-                });
+                let reply = Reply {
+                    n,
+                    tape: Arc::clone(&self.tape),
+                    redact: self.redact.clone(),
+                    deltas: Vec::new(),
+                };
+                let reply = Arc::new(Mutex::new(reply));
+                let end = Arc::clone(&reply);
+                let written = stream.inspect(move |item| held(&reply).take(since(start), item));
                 // A stream that is dropped has no end mark, which is what happened.
                 let last = futures_util::stream::once(async move {
-                    lock(&end).write(&Line::End { n, ms: since(start) });
+                    held(&end).end(since(start));
                     None
                 });
                 Ok(written.map(Some).chain(last).filter_map(std::future::ready).boxed())
@@ -199,16 +187,82 @@ impl Provider for Recorder {
     }
 }
 
-/// A chunk without secrets. A secret that is split over chunks is not seen; replies rarely hold any.
-fn clean(chunk: &Chunk) -> Chunk {
-    let mut chunk = chunk.clone();
-    if let Chunk::Text { text, .. } | Chunk::Thinking { text, .. } | Chunk::ToolArgs { json: text, .. } =
-        &mut chunk
-        && let Some(clean) = redact(text)
-    {
-        *text = clean;
+/// A reply on its way to the tape. A secret may be cut anywhere by deltas, so those of a block are written when the
+/// block is whole; at the latest when the stream is dropped.
+struct Reply {
+    n: usize,
+    tape: Arc<Mutex<Tape>>,
+    redact: Redact,
+    /// Text, thinking and arguments that wait, with their times.
+    deltas: Vec<(u64, Chunk)>,
+}
+
+fn held(reply: &Mutex<Reply>) -> std::sync::MutexGuard<'_, Reply> {
+    reply.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Reply {
+    fn take(&mut self, ms: u64, item: &Result<Chunk, ProviderError>) {
+        let n = self.n;
+        let line = match item {
+            Ok(chunk) if delta(&mut chunk.clone()).is_some() => return self.deltas.push((ms, chunk.clone())),
+            Ok(chunk) => Line::Chunk { n, ms, chunk: chunk.clone() },
+            Err(error) => Line::Error { n, ms, error: self.redact.error(error.clone()) },
+        };
+        self.flush();
+        lock(&self.tape).write(&line);
     }
-    chunk
+
+    fn end(&mut self, ms: u64) {
+        self.flush();
+        lock(&self.tape).write(&Line::End { n: self.n, ms });
+    }
+
+    /// Writes what waits. Where a block holds a secret, its first delta has all of its text.
+    fn flush(&mut self) {
+        let mut deltas = std::mem::take(&mut self.deltas);
+        let kinds: Vec<(u8, usize)> =
+            deltas.iter_mut().map(|(_, c)| delta(c).map_or((0, 0), |(kind, _)| kind)).collect();
+        let mut dropped = vec![false; deltas.len()];
+        for first in 0..deltas.len() {
+            if kinds[..first].contains(&kinds[first]) {
+                continue;
+            }
+            let same: Vec<usize> = (first..deltas.len()).filter(|at| kinds[*at] == kinds[first]).collect();
+            let whole: String = same
+                .iter()
+                .filter_map(|at| delta(&mut deltas[*at].1).map(|(_, text)| text.clone()))
+                .collect();
+            let masked = self.redact.text(&whole);
+            if masked == whole {
+                continue;
+            }
+            same.iter().for_each(|at| dropped[*at] = *at != first);
+            if let Some((_, text)) = delta(&mut deltas[first].1) {
+                *text = masked;
+            }
+        }
+        let mut tape = lock(&self.tape);
+        for ((ms, chunk), _) in deltas.into_iter().zip(dropped).filter(|(_, dropped)| !dropped) {
+            tape.write(&Line::Chunk { n: self.n, ms, chunk });
+        }
+    }
+}
+
+impl Drop for Reply {
+    fn drop(&mut self) {
+        self.flush();
+    }
+}
+
+/// The text of a delta, with what block of what kind it belongs to.
+fn delta(chunk: &mut Chunk) -> Option<((u8, usize), &mut String)> {
+    match chunk {
+        Chunk::Text { index, text } => Some(((0, *index), text)),
+        Chunk::Thinking { index, text } => Some(((1, *index), text)),
+        Chunk::ToolArgs { index, json } => Some(((2, *index), json)),
+        _ => None,
+    }
 }
 
 #[derive(Debug, Default)]
@@ -224,6 +278,8 @@ pub struct Replay {
     answers: Mutex<VecDeque<Answer>>,
     /// Keeps the recorded times between chunks.
     timed: bool,
+    /// As when it was recorded: requests are compared masked.
+    redact: Redact,
     given: Mutex<usize>,
 }
 
@@ -232,7 +288,7 @@ impl Replay {
     ///
     /// # Errors
     /// A sentence for people, with the line that cannot be read.
-    pub fn open(name: &str, path: &Path, timed: bool) -> Result<Self, String> {
+    pub fn open(name: &str, path: &Path, timed: bool, redact: Redact) -> Result<Self, String> {
         let shown = path.display();
         let meta =
             std::fs::metadata(path).map_err(|e| format!("the recording {shown} cannot be read ({e})"))?;
@@ -269,6 +325,7 @@ impl Replay {
             path: path.to_owned(),
             answers: Mutex::new(answers.into()),
             timed,
+            redact,
             given: Mutex::new(0),
         })
     }
@@ -286,11 +343,11 @@ impl Provider for Replay {
         let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(answer) = answers.front() else {
             return Err(ProviderError::Rejected(format!(
-                "the recording {shown} is over: it has {} requests, and this is one more.",
+                "the recording {shown} has ended: it has {} requests, and this is one more.",
                 *given
             )));
         };
-        if let Some(difference) = difference(&answer.asked, &plain(&request)) {
+        if let Some(difference) = difference(&answer.asked, &plain(&request, &self.redact)) {
             return Err(ProviderError::Rejected(format!(
                 "request {} is not the recorded one: {difference}. The recording is {shown}.",
                 *given + 1
@@ -342,21 +399,21 @@ fn difference(recorded: &Plain, now: &Plain) -> Option<String> {
         if cut.len() < text.len() { format!("{cut}…") } else { cut }
     };
     if recorded.model != now.model {
-        return Some(format!("the model is {}, recorded was {}", now.model, recorded.model));
+        return Some(format!("the model is {}, recorded: {}", now.model, recorded.model));
     }
     for (at, (a, b)) in recorded.messages.iter().zip(&now.messages).enumerate() {
         if a != b {
-            return Some(format!("message {} is {}, recorded was {}", at + 1, short(b), short(a)));
+            return Some(format!("message {} is {}, recorded: {}", at + 1, short(b), short(a)));
         }
     }
     let (was, is) = (recorded.messages.len(), now.messages.len());
     if was != is {
-        return Some(format!("it has {is} messages, recorded were {was}"));
+        return Some(format!("it has {is} messages, recorded: {was}"));
     }
     for key in ["system", "tools", "max_output", "effort"] {
         let (a, b) = (&recorded.head[key], &now.head[key]);
         if a != b {
-            return Some(format!("`{key}` is {}, recorded was {}", short(b), short(a)));
+            return Some(format!("`{key}` is {}, recorded: {}", short(b), short(a)));
         }
     }
     (recorded.head != now.head).then(|| "its settings differ".to_owned())

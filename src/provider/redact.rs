@@ -1,91 +1,117 @@
-//! Removal of text that has the shape of a secret, for recordings.
+//! Masks what a server says and what is recorded with the same function as everything else that is written.
 
-/// Beginnings of keys, and how many characters must follow.
-const SHAPES: &[(&str, usize)] = &[
-    ("sk-", 16),
-    ("xai-", 16),
-    ("gsk_", 16),
-    ("AIza", 30),
-    ("AKIA", 16),
-    ("ASIA", 16),
-    ("ghp_", 20),
-    ("gho_", 20),
-    ("ghs_", 20),
-    ("github_pat_", 20),
-    ("glpat-", 16),
-    ("npm_", 20),
-    ("xoxb-", 16),
-    ("xoxp-", 16),
-    ("hf_", 20),
-    ("Bearer ", 16),
-    ("eyJ", 40),
-];
-/// Stands for a secret.
-const MARK: &str = "[secret removed]";
+use std::sync::Arc;
 
-fn is_key(c: char) -> bool {
-    c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '=' | '/' | '+')
-}
+use async_trait::async_trait;
+use futures_util::StreamExt as _;
+use serde_json::Value;
 
-/// `text` without secrets; `None`: there is none in it.
-pub(crate) fn redact(text: &str) -> Option<String> {
-    if !SHAPES.iter().any(|(start, _)| text.contains(start)) && !text.contains("PRIVATE KEY-----") {
-        return None;
+use crate::request::Request;
+use crate::{ChunkStream, Provider, ProviderError};
+
+/// Longest field that is looked at together with its name.
+const NAMED: usize = 512;
+
+/// Masks secrets in a text. By default there is nothing to mask.
+#[derive(Clone)]
+pub struct Redact(Arc<dyn Fn(&str) -> String + Send + Sync>);
+
+impl Redact {
+    /// With this function.
+    pub fn new(mask: impl Fn(&str) -> String + Send + Sync + 'static) -> Self {
+        Self(Arc::new(mask))
     }
-    let mut out = String::with_capacity(text.len());
-    let mut rest = text;
-    let mut found = false;
-    'text: while let Some(c) = rest.chars().next() {
-        // In the middle of a word nothing begins.
-        let fresh = !out.chars().next_back().is_some_and(|c| c.is_ascii_alphanumeric());
-        if fresh {
-            for (start, least) in SHAPES {
-                let Some(body) = rest.strip_prefix(start) else { continue };
-                let length = body.find(|c| !is_key(c)).unwrap_or(body.len());
-                if length >= *least {
-                    out.push_str(MARK);
-                    rest = &body[length..];
-                    found = true;
-                    continue 'text;
+
+    /// The text with masks in the place of secrets.
+    pub fn text(&self, text: &str) -> String {
+        (self.0)(text)
+    }
+
+    /// Every text of a value. A name may say that its value is a secret, so both are looked at together, too.
+    pub(crate) fn value(&self, value: &mut Value) {
+        match value {
+            Value::String(text) => *text = self.text(text),
+            Value::Array(list) => list.iter_mut().for_each(|v| self.value(v)),
+            Value::Object(map) => {
+                for (name, field) in map.iter_mut() {
+                    let Value::String(text) = field else {
+                        self.value(field);
+                        continue;
+                    };
+                    let masked = self.text(text);
+                    let head = format!("{name}: ");
+                    let both = format!("{head}{text:?}");
+                    if masked == *text && both.len() <= NAMED {
+                        let together = self.text(&both);
+                        if together != both && together.starts_with(&head) {
+                            *text = tiller_protocol::mask::mask("secret");
+                        }
+                    } else {
+                        *text = masked;
+                    }
                 }
             }
-            if rest.starts_with("-----BEGIN ")
-                && let Some(end) = rest.find("PRIVATE KEY-----").and_then(|at| {
-                    let after = &rest[at + 16..];
-                    after.find("PRIVATE KEY-----").map(|end| at + 16 + end + 16)
-                })
-            {
-                out.push_str(MARK);
-                rest = &rest[end..];
-                found = true;
-                continue;
-            }
+            _ => {}
         }
-        out.push(c);
-        rest = &rest[c.len_utf8()..];
     }
-    found.then_some(out)
+
+    /// What a server, or the way to it, says of a failure.
+    pub(crate) fn error(&self, mut error: ProviderError) -> ProviderError {
+        let (ProviderError::Auth(text)
+        | ProviderError::TooLong(text)
+        | ProviderError::Wait { message: text, .. }
+        | ProviderError::Network(text)
+        | ProviderError::Rejected(text)) = &mut error;
+        *text = self.text(text);
+        error
+    }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+impl Default for Redact {
+    fn default() -> Self {
+        Self::new(str::to_owned)
+    }
+}
 
-    #[test]
-    fn shapes_of_secrets_go() {
-        let a40 = "a1B2".repeat(10);
-        for (text, want) in [
-            (format!("key sk-ant-api03-{a40}, ok"), Some(format!("key {MARK}, ok"))),
-            (format!("export X='AIza{a40}'"), Some(format!("export X='{MARK}'"))),
-            (format!("Authorization: Bearer {a40}\nnext"), Some(format!("Authorization: {MARK}\nnext"))),
-            ("task-list and risk-free sk-short".into(), None),
-            (
-                format!("-----BEGIN RSA PRIVATE KEY-----\n{a40}\n-----END RSA PRIVATE KEY-----\nafter"),
-                Some(format!("{MARK}\nafter")),
-            ),
-            ("plain füße".into(), None),
-        ] {
-            assert_eq!(redact(&text), want, "{text}");
+impl std::fmt::Debug for Redact {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Redact")
+    }
+}
+
+/// A provider whose errors are masked: servers repeat keys and requests in them.
+pub(crate) struct Masked {
+    pub(crate) inner: Arc<dyn Provider>,
+    pub(crate) redact: Redact,
+}
+
+#[async_trait]
+impl Provider for Masked {
+    fn name(&self) -> &str {
+        self.inner.name()
+    }
+
+    async fn stream(&self, request: Request) -> Result<ChunkStream, ProviderError> {
+        let redact = self.redact.clone();
+        match self.inner.stream(request).await {
+            Ok(stream) => Ok(stream.map(move |item| item.map_err(|e| redact.error(e))).boxed()),
+            Err(error) => Err(redact.error(error)),
         }
+    }
+
+    async fn prepare(&self) {
+        self.inner.prepare().await;
+    }
+
+    fn body(&self, request: &Request) -> Vec<u8> {
+        self.inner.body(request)
+    }
+
+    async fn models(&self) -> Result<Vec<String>, ProviderError> {
+        self.inner.models().await.map_err(|e| self.redact.error(e))
+    }
+
+    async fn check(&self) -> Result<(), ProviderError> {
+        self.inner.check().await.map_err(|e| self.redact.error(e))
     }
 }

@@ -10,6 +10,7 @@ use tiller_config::Config;
 use tiller_config::schema::{Provider as Entry, ProviderKind, Timeouts};
 use tiller_protocol::ModelRef;
 
+use crate::amend::Amendments;
 use crate::anthropic::{self, Anthropic};
 use crate::demo::{self, Demo};
 use crate::gemini::{self, Gemini};
@@ -22,6 +23,7 @@ pub use crate::offered::{Entered, Found, OFFERED, Offered, entered, found};
 use crate::openai_chat::{self, Dialect, OpenAiChat};
 use crate::openai_responses::OpenAiResponses;
 use crate::record::{Recorder, Replay};
+use crate::redact::{Masked, Redact};
 use crate::wire::{Wire, WireProvider};
 use crate::{Provider, ProviderError};
 
@@ -71,6 +73,12 @@ pub fn key_variables() -> impl Iterator<Item = &'static str> {
     builtin.chain(OFFERED.iter().map(|o| o.variable))
 }
 
+/// The wire format of a provider that comes with the program, as `kind` names it in `config.toml`.
+pub fn builtin_kind(name: &str) -> Option<String> {
+    let kind = BUILTIN.iter().find(|b| b.name == name)?.kind;
+    serde_json::to_value(kind).ok()?.as_str().map(str::to_owned)
+}
+
 /// One name, ready or not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listed {
@@ -86,17 +94,23 @@ pub struct Providers {
     listed: Vec<Listed>,
     default: Option<ModelRef>,
     http: Arc<Http>,
+    redact: Option<Redact>,
 }
 
 /// Makes the providers. `var` reads the environment; `key_file` is where [`key::save`] keeps keys that
-/// the person entered (a file 0600).
-pub fn build(config: &Config, var: &dyn Fn(&str) -> Option<String>, key_file: Option<&Path>) -> Providers {
+/// the person entered (a file 0600). `redact` masks what servers say of failures, and recordings.
+pub fn build(
+    config: &Config,
+    var: &dyn Fn(&str) -> Option<String>,
+    key_file: Option<&Path>,
+    redact: &Redact,
+) -> Providers {
     let var = |name: &str| var(name).map(|v| v.trim().to_owned()).filter(|v| !v.is_empty());
     let http = Arc::new(Http::new(NetEnv::read(&var)));
     let table: models::Overrides =
         config.providers.iter().map(|(name, p)| (name.clone(), p.models.clone())).collect();
-    let maker = Maker { var: &var, key_file, http: Arc::clone(&http), table: Arc::new(table) };
-    let mut out = Providers { http, ..Providers::default() };
+    let maker = Maker { var: &var, key_file, http: Arc::clone(&http), table: Arc::new(table), redact };
+    let mut out = Providers { http, redact: Some(redact.clone()), ..Providers::default() };
     for b in BUILTIN {
         match config.providers.get(b.name) {
             Some(entry) => out.add(b.name, maker.entry(b.name, entry, Some(b))),
@@ -148,21 +162,29 @@ impl Providers {
     /// [`ProviderError::Rejected`] with what to do, when there is none or it is not ready.
     pub fn get(&self, name: &str) -> Result<Arc<dyn Provider>, ProviderError> {
         if let Some(provider) = self.ready.get(name) {
-            return Ok(Arc::clone(provider));
+            return Ok(self.masked(Arc::clone(provider)));
         }
         if name.is_empty() {
             return Err(ProviderError::Rejected(format!(
-                "a model is named PROVIDER/MODEL, for instance anthropic/claude-sonnet-5. Known providers are: {}.",
+                "a model is named PROVIDER/MODEL, for example anthropic/claude-sonnet-5. Known providers: {}.",
                 self.names().collect::<Vec<_>>().join(", ")
             )));
         }
         Err(match self.listed.iter().find(|l| l.name == name).and_then(|l| l.unavailable.clone()) {
             Some(why) => ProviderError::Auth(format!("the provider `{name}` is not ready: {why}")),
             None => ProviderError::Rejected(format!(
-                "there is no provider `{name}`. Known are: {}. Add it as [providers.{name}] in config.toml.",
+                "there is no provider `{name}`. Known providers: {}. Add it as \
+                    [providers.{name}] in config.toml.",
                 self.names().collect::<Vec<_>>().join(", ")
             )),
         })
+    }
+
+    fn masked(&self, inner: Arc<dyn Provider>) -> Arc<dyn Provider> {
+        match &self.redact {
+            Some(redact) => Arc::new(Masked { inner, redact: redact.clone() }),
+            None => inner,
+        }
     }
 
     /// Adds or replaces a ready provider: a local server after consent, a scripted one in tests.
@@ -184,7 +206,7 @@ impl Providers {
     pub fn server(&self, name: &str, base: &str) -> Arc<dyn Provider> {
         Arc::new(WireProvider {
             name: name.to_owned(),
-            wire: Box::new(OpenAiChat { dialect: Dialect::Compatible }),
+            wire: Box::new(OpenAiChat { dialect: Dialect::Compatible, amended: Amendments::default() }),
             base: base.trim_end_matches('/').to_owned(),
             key: Key::None,
             headers: Vec::new(),
@@ -211,6 +233,7 @@ impl Providers {
 }
 
 struct Maker<'a> {
+    redact: &'a Redact,
     var: &'a dyn Fn(&str) -> Option<String>,
     key_file: Option<&'a Path>,
     http: Arc<Http>,
@@ -270,12 +293,12 @@ impl Maker<'_> {
             }
             ProviderKind::Replay => {
                 let path = recording.ok_or("a replay needs `recording`, the file to play back")?;
-                return Ok(Arc::new(Replay::open(name, path, false)?));
+                return Ok(Arc::new(Replay::open(name, path, false, self.redact.clone())?));
             }
             _ => self.wired(name, entry, b)?,
         };
         match recording {
-            Some(path) => Ok(Arc::new(Recorder::new(provider, path)?)),
+            Some(path) => Ok(Arc::new(Recorder::new(provider, path, self.redact.clone())?)),
             None => Ok(provider),
         }
     }
@@ -320,13 +343,17 @@ impl Maker<'_> {
     ) -> Result<Arc<dyn Provider>, String> {
         let base = base.trim_end_matches('/').to_owned();
         if !base.starts_with("http://") && !base.starts_with("https://") {
-            return Err("its base_url must begin with http:// or https://".into());
+            return Err("its base_url must start with http:// or https://".into());
         }
         let wire: Box<dyn Wire> = match kind {
-            ProviderKind::Anthropic => Box::new(Anthropic { official: base == anthropic::BASE }),
-            ProviderKind::OpenaiChat => Box::new(OpenAiChat { dialect: dialect(&base) }),
+            ProviderKind::Anthropic => {
+                Box::new(Anthropic { official: base == anthropic::BASE, amended: Amendments::default() })
+            }
+            ProviderKind::OpenaiChat => {
+                Box::new(OpenAiChat { dialect: dialect(&base), amended: Amendments::default() })
+            }
             ProviderKind::OpenaiResponses => Box::new(OpenAiResponses::default()),
-            ProviderKind::Gemini => Box::new(Gemini),
+            ProviderKind::Gemini => Box::new(Gemini::default()),
             ProviderKind::Demo | ProviderKind::Replay => {
                 return Err("this kind has no address".into());
             }
@@ -349,6 +376,8 @@ fn dialect(base: &str) -> Dialect {
         Dialect::OpenAi
     } else if base.starts_with("https://openrouter.ai/") {
         Dialect::OpenRouter
+    } else if base.starts_with("https://api.mistral.ai") {
+        Dialect::Mistral
     } else {
         Dialect::Compatible
     }

@@ -3,7 +3,7 @@ use super::*;
 fn made(toml: &str, env: &[(&str, &str)]) -> Providers {
     let config: Config = toml::from_str(toml).unwrap();
     let env: BTreeMap<String, String> = env.iter().map(|(k, v)| ((*k).into(), (*v).into())).collect();
-    build(&config, &|name| env.get(name).cloned(), None)
+    build(&config, &|name| env.get(name).cloned(), None, &crate::Redact::default())
 }
 
 fn names(p: &Providers) -> Vec<&str> {
@@ -81,7 +81,7 @@ fn a_key_file_makes_names_ready() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("keys.toml");
     key::save(&path, "openai", &Secret::new("k")).unwrap();
-    let p = build(&Config::default(), &|_| None, Some(&path));
+    let p = build(&Config::default(), &|_| None, Some(&path), &crate::Redact::default());
     let got: Vec<&str> = names(&p).into_iter().filter(|n| *n != "demo").collect();
     assert_eq!(got, ["openai", "openai-responses"]);
 }
@@ -95,7 +95,8 @@ fn an_entered_key_is_used_rather_than_a_variable_that_nobody_named() {
         |name: &str| matches!(name, "ANTHROPIC_API_KEY" | "MINE").then(|| "from-the-environment".to_owned());
     let key = |text: &str| {
         let (http, table) = (Arc::default(), Arc::default());
-        let maker = Maker { var: &set, key_file: Some(&path), http, table };
+        let maker =
+            Maker { var: &set, key_file: Some(&path), http, table, redact: &crate::Redact::default() };
         let named = config(text).providers.get("anthropic").and_then(|e| e.api_key_env.clone());
         match maker.find_key(
             "anthropic",
@@ -136,7 +137,7 @@ fn keys_are_found_by_the_names_of_their_variables() {
     ];
     assert_eq!(names, want);
     // Nothing of it is used unasked.
-    let p = build(&Config::default(), &env, None);
+    let p = build(&Config::default(), &env, None, &crate::Redact::default());
     assert!(p.get("mistral").is_err() && p.get("gemini").is_err());
     assert!(found(&Config::default(), &|_| None).is_empty());
 }
@@ -150,7 +151,7 @@ async fn a_key_is_tried_where_only_a_right_one_may_read() {
     let base = format!("{}/v1", server.url());
     let open = |dialect: Dialect| WireProvider {
         name: "p".into(),
-        wire: Box::new(OpenAiChat { dialect }),
+        wire: Box::new(OpenAiChat { dialect, amended: Default::default() }),
         base: base.clone(),
         key: Key::Value(Secret::new("wrong")),
         headers: Vec::new(),

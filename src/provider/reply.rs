@@ -68,6 +68,7 @@ pub(crate) fn usage(prompt: u64, cache_read: u64, cache_write: u64, output: u64,
         cache_read,
         cache_write,
         reasoning: reasoning.min(output),
+        estimated: false,
     }
 }
 

@@ -3,20 +3,7 @@
 use std::sync::Arc;
 
 use serde::{Serialize, Serializer};
-use tiller_protocol::{Block, ModelRef, Part, ToolSpec};
-
-/// How much the model should think, where it can be told.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Effort {
-    /// Whatever the vendor does by default.
-    #[default]
-    Default,
-    Off,
-    Low,
-    Medium,
-    High,
-}
+use tiller_protocol::{Block, Effort, ModelRef, Part, ToolSpec};
 
 /// One message, oldest first.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -69,18 +56,4 @@ impl Serialize for Request {
         out.serialize_field("messages", &*self.messages)?;
         out.end()
     }
-}
-
-/// A call's identifier as every wire format takes it: at most 64 of `A-Z a-z 0-9 _ -`. Identifiers of
-/// another vendor that do not fit get a short digest, so that different ones stay different.
-pub(crate) fn wire_id(id: &str) -> String {
-    let fine = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-    if !id.is_empty() && id.len() <= 64 && id.chars().all(fine) {
-        return id.to_owned();
-    }
-    // FNV-1a, 64 bits: stable over versions, and no secret depends on it.
-    let digest =
-        id.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3));
-    let kept: String = id.chars().filter(|c| fine(*c)).take(40).collect();
-    format!("{kept}_{digest:016x}")
 }

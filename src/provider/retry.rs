@@ -32,6 +32,29 @@ pub fn wait(error: &ProviderError, attempt: u32, cap: u32, random: f64) -> Optio
     })
 }
 
+/// A server that asks for a longer wait than `longest` allows: the error that says so. `None` where the wait is short
+/// enough, or not limited.
+pub fn over(error: &ProviderError, longest: Option<Duration>) -> Option<ProviderError> {
+    let ProviderError::Wait { message, after: Some(after) } = error else { return None };
+    let longest = longest.filter(|longest| after > longest)?;
+    let (asked, most) = (in_words(*after), in_words(longest));
+    let message = message.trim_end_matches('.');
+    Some(ProviderError::Rejected(format!(
+        "{message}. The server asks to wait {asked}; limits.longest_wait allows {most}."
+    )))
+}
+
+/// `90 s`, `5 min`, `2 h 5 min`.
+fn in_words(time: Duration) -> String {
+    let seconds = time.as_secs();
+    match (seconds / 3600, seconds / 60 % 60, seconds % 60) {
+        (0, 0..2, _) => format!("{seconds} s"),
+        (0, minutes, _) => format!("{minutes} min"),
+        (hours, 0, _) => format!("{hours} h"),
+        (hours, minutes, _) => format!("{hours} h {minutes} min"),
+    }
+}
+
 /// A random number for [`wait`], different in each process and call.
 pub fn random() -> f64 {
     use std::hash::{BuildHasher as _, Hasher as _};
@@ -87,6 +110,19 @@ mod tests {
         ] {
             assert_eq!(wait(&error, 1, 6, 0.5), None);
         }
+    }
+
+    #[test]
+    fn a_wait_over_the_limit_is_an_error_that_names_both() {
+        let hour = asked(Duration::from_secs(3660));
+        assert_eq!(over(&hour, None), None);
+        assert_eq!(over(&hour, Some(Duration::from_secs(3660))), None);
+        let said = over(&hour, Some(Duration::from_secs(300))).unwrap().to_string();
+        assert!(
+            said.contains("wait 1 h 1 min") && said.contains("limits.longest_wait allows 5 min"),
+            "{said}"
+        );
+        assert_eq!(over(&network(), Some(Duration::ZERO)), None);
     }
 
     #[test]

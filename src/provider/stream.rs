@@ -12,6 +12,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::ChunkStream;
 use crate::alarm::Alarm;
+use crate::answer::{Answer, Document};
 use crate::chunk::Chunk;
 use crate::error::ProviderError;
 use crate::fault;
@@ -81,6 +82,7 @@ pub(crate) async fn open(call: Call<'_>) -> Result<ChunkStream, ProviderError> {
     let url = parse(provider, &url)?;
     let host = url.host_str().unwrap_or_default().to_owned();
     let client = http.client(&url, limits.connect).await?;
+    let proxy = http.proxy_of(&url);
     headers.entry(CONTENT_TYPE).or_insert(HeaderValue::from_static("application/json"));
     headers.entry(ACCEPT).or_insert(HeaderValue::from_static("text/event-stream"));
     // Compression makes some servers hold deltas back.
@@ -91,18 +93,14 @@ pub(crate) async fn open(call: Call<'_>) -> Result<ChunkStream, ProviderError> {
     let response = until(first, client.post(url).headers(headers).body(body).send())
         .await
         .ok_or_else(silent)?
-        .map_err(|e| fault::network(provider, &host, &e))?;
+        .map_err(|e| fault::network(provider, &host, proxy.as_deref(), &e))?;
     if !response.status().is_success() {
-        return Err(refused(provider, response).await);
+        return Err(refused(provider, proxy.as_deref(), response).await);
     }
-    let whole = response
-        .headers()
-        .get(CONTENT_TYPE)
-        .and_then(|v| v.to_str().ok())
-        .is_some_and(|v| v.starts_with("application/json"));
     let run = Run {
         provider: provider.into(),
         host,
+        proxy,
         response,
         sse: SseDecoder::default(),
         decoder,
@@ -114,7 +112,7 @@ pub(crate) async fn open(call: Call<'_>) -> Result<ChunkStream, ProviderError> {
         alarm: None,
         bytes: 0,
         kept: 0,
-        whole: whole.then(Vec::new),
+        answer: Answer::default(),
     };
     Ok(futures_util::stream::unfold(run, |mut run| async move {
         let item = run.next().await?;
@@ -131,8 +129,11 @@ async fn until<T>(end: Option<Instant>, work: impl Future<Output = T>) -> Option
     }
 }
 
-async fn refused(provider: &str, mut response: Response) -> ProviderError {
+async fn refused(provider: &str, proxy: Option<&str>, mut response: Response) -> ProviderError {
     let status = response.status().as_u16();
+    if status == 407 {
+        return fault::proxy_login(proxy);
+    }
     let headers = response.headers().clone();
     let body = read(&mut response, ERROR_LIMIT, ERROR_TIME).await;
     fault::refusal(provider, status, &headers, &body, SystemClock::default().now())
@@ -165,12 +166,13 @@ pub(crate) async fn get(
     let url = parse(provider, url)?;
     let host = url.host_str().unwrap_or_default().to_owned();
     let client = http.client(&url, limits.connect).await?;
+    let proxy = http.proxy_of(&url);
     let mut response = timeout(limits.first_byte, client.get(url).headers(headers).send())
         .await
         .map_err(|_| late(provider, limits.first_byte, "accepted the request, then sent nothing"))?
-        .map_err(|e| fault::network(provider, &host, &e))?;
+        .map_err(|e| fault::network(provider, &host, proxy.as_deref(), &e))?;
     if !response.status().is_success() {
-        return Err(refused(provider, response).await);
+        return Err(refused(provider, proxy.as_deref(), response).await);
     }
     Ok(read(&mut response, LIST_LIMIT, limits.idle).await)
 }
@@ -189,6 +191,7 @@ enum State {
 struct Run {
     provider: Arc<str>,
     host: String,
+    proxy: Option<String>,
     response: Response,
     sse: SseDecoder,
     decoder: Box<dyn Decoder>,
@@ -204,8 +207,7 @@ struct Run {
     bytes: usize,
     /// Bytes of what came in the chunks.
     kept: usize,
-    /// Collects a body that is one JSON document, from a server that does not stream.
-    whole: Option<Vec<u8>>,
+    answer: Answer,
 }
 
 impl Run {
@@ -256,11 +258,7 @@ impl Run {
                 }
                 _ if quiet_first => {
                     let limit = self.limits.pings_only;
-                    self.fail(late(
-                        &self.provider,
-                        limit,
-                        "sent only signs of life and nothing of its reply",
-                    ));
+                    self.fail(late(&self.provider, limit, "sent only keep-alive signals and no reply"));
                 }
                 _ => self.fail(late(
                     &self.provider,
@@ -278,7 +276,7 @@ impl Run {
                 self.finish();
             }
             Err(e) if e.is_decode() || e.is_body() => self.fail(fault::cut(&self.provider)),
-            Err(e) => self.fail(fault::network(&self.provider, &self.host, &e)),
+            Err(e) => self.fail(fault::network(&self.provider, &self.host, self.proxy.as_deref(), &e)),
         }
     }
 
@@ -296,11 +294,14 @@ impl Run {
             )));
             return;
         }
-        if let Some(whole) = &mut self.whole {
-            whole.extend_from_slice(bytes);
+        if self.answer.take(bytes) {
+            self.content = Instant::now();
+            if self.answer.enough() {
+                self.finish();
+            }
             return;
         }
-        let Self { sse, decoder, queue, kept, provider, .. } = self;
+        let Self { sse, decoder, queue, kept, provider, answer, .. } = self;
         let mut flow = Flow::More;
         let mut failure = None;
         let mut content = false;
@@ -309,6 +310,7 @@ impl Run {
                 return;
             }
             let mut chunks = VecDeque::new();
+            answer.event();
             match decoder.event(&event.name, &event.data, &mut chunks) {
                 Ok(next) => {
                     if next != Flow::More {
@@ -350,11 +352,17 @@ impl Run {
 
     fn finish(&mut self) {
         self.state = State::Over;
-        if let Some(whole) = self.whole.take() {
-            let text = String::from_utf8_lossy(&whole);
-            if let Err(e) = self.decoder.event("", &text, &mut self.queue) {
-                self.failure = Some(e);
-                return;
+        let document = self.answer.document(&self.provider);
+        if let Document::Wrong(error) = document {
+            self.failure = Some(error);
+            return;
+        }
+        if let Document::Json(parts) = document {
+            for part in &parts {
+                if let Err(e) = self.decoder.document(part, &mut self.queue) {
+                    self.failure = Some(e);
+                    return;
+                }
             }
             if self.queue.iter().map(Chunk::size).sum::<usize>() > CONTENT_LIMIT {
                 self.queue.clear();
@@ -363,7 +371,7 @@ impl Run {
             }
         }
         if let Err(e) = self.decoder.end(&mut self.queue) {
-            self.failure = Some(e);
+            self.failure = Some(self.answer.unread(&self.provider).unwrap_or(e));
         }
     }
 

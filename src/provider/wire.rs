@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use futures_util::StreamExt as _;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use tiller_config::schema::{ModelInfo, Timeouts};
 
@@ -29,10 +30,9 @@ pub(crate) trait Wire: Send + Sync {
     /// The body. `provider` is the configured name; `info` what is known of the model.
     fn body(&self, provider: &str, request: &Request, info: &ModelInfo) -> Vec<u8>;
 
-    /// The server refused a request with these words. True: from now on the body leaves out what it did not like.
-    fn amend(&self, _said: &str) -> bool {
-        false
-    }
+    /// The server refused the request with these words. True: from now on the body leaves out what it did not
+    /// like.
+    fn amend(&self, request: &Request, said: &str) -> bool;
 
     /// Reads one reply.
     fn decoder(&self, provider: &str) -> Box<dyn Decoder>;
@@ -65,6 +65,11 @@ pub(crate) trait Decoder: Send {
     /// Reads the data of one event (its name is not needed: every format repeats it inside) and adds
     /// what it says to `out`.
     fn event(&mut self, name: &str, data: &str, out: &mut VecDeque<Chunk>) -> Result<Flow, ProviderError>;
+
+    /// Reads one document of an answer that is no stream. The default takes it for an event.
+    fn document(&mut self, data: &str, out: &mut VecDeque<Chunk>) -> Result<(), ProviderError> {
+        self.event("", data, out).map(drop)
+    }
 
     /// The stream ended, or the grace did. Adds what was held back; an error when the reply is not whole.
     fn end(&mut self, out: &mut VecDeque<Chunk>) -> Result<(), ProviderError>;
@@ -153,15 +158,18 @@ impl Provider for WireProvider {
                 Err(ProviderError::Auth(fault::without(&text, key.as_ref())))
             }
             // The turn tries again, as after any failure that passes, and the next body is another one.
-            Err(ProviderError::Rejected(text)) if self.wire.amend(&text) => Err(ProviderError::Wait {
-                message: format!(
-                    "{} does not give everything that was asked for; asking for less",
-                    self.name
-                ),
-                after: Some(Duration::ZERO),
-            }),
+            Err(ProviderError::Rejected(text)) if self.wire.amend(&request, &text) => {
+                Err(ProviderError::Wait {
+                    message: format!(
+                        "{} does not support all options of the request; retrying with fewer",
+                        self.name
+                    ),
+                    after: Some(Duration::ZERO),
+                })
+            }
             Err(e) => Err(fault::scrub(e, key.as_ref())),
-            Ok(stream) => Ok(stream),
+            // Errors in the middle of a reply quote the server as well.
+            Ok(stream) => Ok(stream.map(move |item| item.map_err(|e| fault::scrub(e, key.as_ref()))).boxed()),
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use crate::beside;
 use crate::disk::Stamp;
 use crate::error::Result;
 use crate::id::{Id, Sort};
@@ -12,7 +13,7 @@ use crate::report::Reason;
 use crate::steps::Steps;
 
 /// Changes with the form.
-const MAGIC: &[u8] = b"tiller-cache-1\n";
+const MAGIC: &[u8] = b"tiller-cache-3\n";
 
 /// Writes the model that belongs to a snapshot.
 pub(crate) fn save(path: &Path, id: Id, model: &Dir, steps: &Steps) -> Result<()> {
@@ -70,6 +71,8 @@ fn put_dir(out: &mut Vec<u8>, dir: &Dir) {
         out.push(u8::from(*settled));
         put_bytes(out, text);
     }
+    put_num(out, dir.ignored.len() as u64);
+    dir.ignored.iter().for_each(|name| put_bytes(out, name));
     put_num(out, dir.nodes.len() as u64);
     for (name, node) in &dir.nodes {
         put_bytes(out, name);
@@ -87,6 +90,7 @@ fn put_dir(out: &mut Vec<u8>, dir: &Dir) {
                     Content::Job(_) => None,
                 };
                 put_id(out, id);
+                put_bytes(out, &leaf.attributes.as_deref().map_or_else(Vec::new, beside::write_one));
             }
             Node::Skip(stamp, reason) => {
                 out.push(3);
@@ -145,6 +149,10 @@ fn take_dir(rest: &mut &[u8]) -> Option<Dir> {
         0 => None,
         _ => Some((take_stamp(rest)?, take_byte(rest)? != 0, take_bytes(rest)?)),
     };
+    let mut ignored = Vec::new();
+    for _ in 0..take_num(rest)? {
+        ignored.push(take_bytes(rest)?);
+    }
     let count = usize::try_from(take_num(rest)?).ok()?;
     let mut nodes = Vec::with_capacity(count.min(rest.len()));
     for _ in 0..count {
@@ -160,11 +168,13 @@ fn take_dir(rest: &mut &[u8]) -> Option<Dir> {
                 let settled = take_byte(rest)? != 0;
                 let content = Content::Known(take_some_id(rest)??);
                 let kind = if kind == 2 { Kind::Link } else { Kind::File };
-                Node::Leaf(Leaf { stamp, settled, kind, content })
+                let attributes = beside::read_one(&take_bytes(rest)?);
+                let attributes = (!attributes.is_empty()).then(|| Box::new(attributes));
+                Node::Leaf(Leaf { stamp, settled, kind, content, attributes })
             }
         };
         nodes.push((name, node));
     }
     let (settled, repository, partial) = (bits & 1 != 0, bits & 2 != 0, bits & 4 != 0);
-    Some(Dir { nodes, stamp, settled, rules, ignore, repository, partial, id })
+    Some(Dir { nodes, stamp, settled, ignored, rules, ignore, repository, partial, id })
 }

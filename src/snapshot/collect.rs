@@ -3,15 +3,20 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
+use std::io;
 use std::time::Duration;
 
 use tiller_protocol::Time;
 
 use crate::error::{Result, SnapshotError, at};
+use crate::handles::Handles;
 use crate::id::{Id, Sort};
+use crate::join::delete;
 use crate::journal::Journal;
 use crate::object::{self, Kind};
-use crate::pack::{Pack, Writer};
+use crate::pack::{Pack, Spot};
+use crate::pack_write::{MOST, Writer};
+use crate::repack::Repack;
 use crate::shadow::Shadow;
 
 /// A snapshot younger than this, in milliseconds, is never collected: another process may be about to note it.
@@ -61,7 +66,11 @@ impl Marks<'_> {
             }
             fresh.push(id);
             match sort {
-                Sort::Snapshot => todo.push((self.shadow.kept(id)?.snapshot.tree, Sort::Folder)),
+                Sort::Snapshot => {
+                    let kept = self.shadow.kept(id)?;
+                    todo.push((kept.snapshot.tree, Sort::Folder));
+                    todo.extend(kept.attributes.map(|id| (id, Sort::Content)));
+                }
                 Sort::Folder => {
                     for n in self.shadow.objects.folder(&id)? {
                         let sort = if n.entry.kind == Kind::Folder { Sort::Folder } else { Sort::Content };
@@ -86,11 +95,11 @@ impl Shadow {
         let mut all = Vec::new();
         for pack in self.objects.packs() {
             let path = self.objects.dir.join(&pack.name);
-            for (id, offset, _) in pack.list().map_err(at(&path))? {
-                if pack.head(offset).map_err(at(&path))?.0 == Sort::Snapshot {
-                    let data = self.objects.read(&id, Sort::Snapshot)?;
+            for spot in pack.list().map_err(at(&path))? {
+                if pack.sort(spot.offset).map_err(at(&path))? == Sort::Snapshot {
+                    let data = self.objects.read(&spot.id, Sort::Snapshot)?;
                     if let Some((_, millis, _)) = object::read_snapshot(&data) {
-                        all.push((id, Time(millis)));
+                        all.push((spot.id, Time(millis)));
                     }
                 }
             }
@@ -120,6 +129,9 @@ impl Shadow {
     /// # Errors
     /// When the store cannot be read or written. What was deleted so far is gone, the rest is whole.
     pub fn collect(&mut self, keep: &[Id], max_age: Duration, quota: u64) -> Result<Collected> {
+        // No other process copies packs meanwhile.
+        self.joiner.finish();
+        let joining = self.place.join_lock(self.limits.wait)?;
         let _lock = self.lock()?;
         self.place.sweep(&self.steps)?;
         let now = self.clock.now().millis();
@@ -130,7 +142,7 @@ impl Shadow {
         for pack in self.objects.packs() {
             // With its place in the index.
             let list = pack.list().map_err(at(self.objects.dir.join(&pack.name)))?;
-            sizes.extend(list.into_iter().map(|(id, _, len)| (id, u64::from(len) + 40)));
+            sizes.extend(list.into_iter().map(|s| (s.id, u64::from(s.len) + 40)));
         }
         let mut order = self.list()?;
         let newest = order.last().map(|(id, _)| *id);
@@ -176,93 +188,79 @@ impl Shadow {
         out.dropped.reverse();
         let live = marks.live;
         self.sweep_packs(&live)?;
+        drop(joining);
         out.bytes_after = self.bytes()?;
         Ok(out)
     }
 
     fn sweep_packs(&self, live: &HashSet<Id>) -> Result<()> {
-        let packs = self.objects.packs();
+        let mut packs = self.objects.packs();
         let join = packs.iter().filter(|p| p.len < SMALL).count() >= MANY;
-        // What a newer pack holds needs not be copied from an older one.
+        // Oldest first: what is newer is written as what changed. Torn ones last: what others have is taken from those.
+        packs.sort_by(|a, b| (a.torn(), a.written, &a.name).cmp(&(b.torn(), b.written, &b.name)));
+        let dir = &self.objects.dir;
+        let deltas = self.place.deltas();
+        // What a pack that stays holds needs not be copied from another one.
         let mut seen = HashSet::new();
-        let mut writer: Option<Writer> = None;
+        let mut out: Option<Repack<'_>> = None;
         let mut old = Vec::new();
-        for pack in packs.iter().rev() {
-            let path = self.objects.dir.join(&pack.name);
+        for pack in packs.iter() {
+            let path = dir.join(&pack.name);
             let mut list = pack.list().map_err(at(&path))?;
             if pack.torn() {
-                // It comes last, so these are in no other one. What is broken would be taken for whole.
-                list.retain(|(id, at, _)| {
-                    pack.read(*at).is_ok_and(|(sort, data)| Id::of(sort, &data) == *id)
+                // What is broken would be taken for whole.
+                list.retain(|s| {
+                    let read = pack.read(s.offset, &self.objects.bases);
+                    read.is_ok_and(|(sort, data)| Id::of(sort, &data) == s.id)
                 });
             }
-            let total: u64 = list.iter().map(|(_, _, len)| u64::from(*len)).sum();
-            let stay: Vec<_> =
-                list.iter().filter(|(id, ..)| live.contains(id) && !seen.contains(id)).collect();
-            let kept: u64 = stay.iter().map(|(_, _, len)| u64::from(*len)).sum();
+            let total: u64 = list.iter().map(|s| u64::from(s.len)).sum();
+            let stay: Vec<Spot> =
+                list.iter().filter(|s| live.contains(&s.id) && !seen.contains(&s.id)).copied().collect();
+            let kept: u64 = stay.iter().map(|s| u64::from(s.len)).sum();
             // A little waste is cheaper than writing everything anew.
             if kept * 10 >= total * 9 && !(join && pack.len < SMALL) && !pack.torn() {
-                seen.extend(list.iter().map(|(id, ..)| *id));
+                seen.extend(list.iter().map(|s| s.id));
                 continue;
             }
-            for (id, offset, len) in &stay {
-                let out = match &mut writer {
+            if !stay.is_empty() {
+                let out = match &mut out {
                     Some(out) => out,
-                    empty => empty
-                        .insert(Writer::new(&self.objects.dir, &self.steps).map_err(at(&self.objects.dir))?),
+                    empty => {
+                        let writer = Writer::new(dir, "tmp_pack", &self.steps).map_err(at(dir))?;
+                        empty.insert(Repack::new(writer, &self.objects, deltas))
+                    }
                 };
-                let bytes = pack.raw(*offset, *len).map_err(at(&path))?;
-                out.copy(*id, &bytes).map_err(at(&path))?;
+                match out.take(pack, &stay) {
+                    Ok(()) => {}
+                    // Damaged: what it still has stays where it is.
+                    Err(e) if e.kind() == io::ErrorKind::InvalidData => continue,
+                    Err(e) => return Err(at(&path)(e)),
+                }
             }
-            seen.extend(stay.iter().map(|(id, ..)| *id));
+            seen.extend(stay.iter().map(|s| s.id));
             old.push(pack);
             // Closed in between, so that the old ones can go before all is copied.
-            if writer.as_ref().is_some_and(|w| w.len() > crate::pack::MOST / 4) {
-                self.replace_packs(writer.take(), &mut old)?;
+            if out.as_ref().is_some_and(|out| out.writer.len() > MOST / 4) {
+                self.replace_packs(out.take(), &mut old)?;
             }
         }
-        self.replace_packs(writer, &mut old)
+        self.replace_packs(out, &mut old)
     }
 
     /// Closes the new pack, then deletes those whose objects it holds now.
-    fn replace_packs(&self, writer: Option<Writer>, old: &mut Vec<&std::sync::Arc<Pack>>) -> Result<()> {
+    fn replace_packs(&self, out: Option<Repack<'_>>, old: &mut Vec<&std::sync::Arc<Pack>>) -> Result<()> {
         let mut fresh = None;
-        if let Some(writer) = writer {
-            let name = writer.finish(true).map_err(at(&self.objects.dir))?;
+        if let Some(out) = out {
+            let name = out.writer.finish(true).map_err(at(&self.objects.dir))?;
             self.objects.add(&name)?;
             self.objects.flushed.add(std::slice::from_ref(&name), &[]);
             fresh = Some(name);
         }
-        for pack in old.drain(..) {
-            if fresh.as_ref() == Some(&pack.name) {
-                continue;
-            }
-            // The pack first: an index alone is swept, a pack alone gets a new index.
-            for ending in ["pack", "idx"] {
-                let path = self.objects.dir.join(format!("{}.{ending}", pack.name));
-                self.steps.at("delete pack").map_err(at(&path))?;
-                fs::remove_file(&path).map_err(at(&path))?;
-            }
+        for pack in old.drain(..).filter(|p| fresh.as_ref() != Some(&p.name)) {
+            delete(&self.objects.dir, &pack.name, &self.steps)?;
         }
-        self.objects.refresh(false)
-    }
-
-    /// Joins many small packs, which keeps reading quick. For idle moments; [`Self::collect`] does it too.
-    ///
-    /// # Errors
-    /// When the store cannot be read or written.
-    pub fn tidy(&mut self) -> Result<()> {
-        let _lock = self.lock()?;
-        let packs = self.objects.packs();
-        if packs.iter().filter(|p| p.len < SMALL).count() < MANY {
-            return Ok(());
-        }
-        let mut all = HashSet::new();
-        for pack in packs {
-            let list = pack.list().map_err(at(self.objects.dir.join(&pack.name)))?;
-            all.extend(list.into_iter().map(|(id, ..)| id));
-        }
-        self.sweep_packs(&all)
+        self.objects.refresh(false).map(drop)
     }
 
     /// Reads every object and looks whether it is what was written.
@@ -273,21 +271,22 @@ impl Shadow {
         let mut out = Verified::default();
         let dir = self.place.packs();
         let mut known = HashSet::new();
+        let handles = Handles::default();
         self.objects.refresh(false)?;
         for item in fs::read_dir(&dir).map_err(at(&dir))? {
             let name = item.map_err(at(&dir))?.file_name();
             let Some(name) = name.to_str().and_then(|n| n.strip_suffix(".pack")) else { continue };
-            let result = Pack::open(&dir, name, None).and_then(|pack| {
+            let result = Pack::open(&dir, name, None, &handles).and_then(|pack| {
                 if !pack.check()? {
                     out.problems.push(format!("{name}: its content is not what was written"));
                 }
                 out.bytes += pack.len;
-                for (id, offset, _) in pack.list()? {
-                    match pack.read(offset) {
-                        Ok((sort, data)) if Id::of(sort, &data) == id => {
-                            known.insert(id);
+                for spot in pack.list()? {
+                    match pack.read(spot.offset, &self.objects.bases) {
+                        Ok((sort, data)) if Id::of(sort, &data) == spot.id => {
+                            known.insert(spot.id);
                         }
-                        _ => out.problems.push(format!("{name}: {} is damaged", id.short())),
+                        _ => out.problems.push(format!("{name}: {} is damaged", spot.id.short())),
                     }
                 }
                 Ok(())

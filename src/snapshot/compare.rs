@@ -2,11 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
+use tiller_protocol::names::is_temporary;
+
 use crate::error::Result;
 use crate::id::{Id, Sort};
 use crate::names;
 use crate::object::{self, Entry, Kind, Named};
 use crate::objects::Objects;
+use crate::report::{Reason, Uncovered};
 use crate::shadow::Shadow;
 
 /// What happened to a path.
@@ -53,6 +56,34 @@ impl Shadow {
             diffs.push(FileDiff { path: names::path(&path), change, before: old, after: new });
         }
         Ok(diffs)
+    }
+
+    /// What `a` did not cover and is not there in `b` any more. Repositories stand for their history. Of ignored paths:
+    /// those that went between `b` and the snapshot before it.
+    ///
+    /// # Errors
+    /// When one of them cannot be read.
+    pub fn vanished(&self, a: Id, b: Id) -> Result<Vec<Uncovered>> {
+        use std::os::unix::ffi::OsStrExt;
+        let (view, after) = (self.view(a)?, self.view(b)?);
+        let mut gone = Vec::new();
+        for lost in &view.kept.snapshot.uncovered {
+            let path = lost.path.as_os_str().as_bytes();
+            let there = if lost.reason == Reason::Repository {
+                after.repository(path)
+            } else {
+                after.entry(path)?.is_some() || !after.looked_at(path)?
+            };
+            if !there {
+                gone.push(lost.clone());
+            }
+        }
+        for path in &after.kept.vanished {
+            if view.entry(path)?.is_none() && after.entry(path)?.is_none() {
+                gone.push(Uncovered { path: names::path(path), reason: Reason::Ignored });
+            }
+        }
+        Ok(gone)
     }
 
     /// What differs from a snapshot to the folder as it is now.
@@ -140,7 +171,10 @@ fn both(objects: &Objects, path: &[u8], a: Id, b: Id, out: &mut Vec<Pair>) -> Re
         };
         let x = old.next_if(|n| n.name == name).map(|n| n.entry);
         let y = new.next_if(|n| n.name == name).map(|n| n.entry);
-        one(objects, names::join(path, &name), x, y, out)?;
+        // An earlier version may have kept one.
+        if !is_temporary(&name) {
+            one(objects, names::join(path, &name), x, y, out)?;
+        }
     }
 }
 

@@ -8,6 +8,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, Stat};
 
+use tiller_fs::{Attributes, attributes};
+
 use crate::id::{Id, Sort};
 use crate::names;
 use crate::object::{Entry, Kind};
@@ -104,6 +106,7 @@ pub(crate) struct Got {
     pub(crate) settled: bool,
     pub(crate) entry: Entry,
     pub(crate) data: Vec<u8>,
+    pub(crate) attributes: Attributes,
 }
 
 /// Why nothing was read.
@@ -152,10 +155,10 @@ fn read_once(dir: BorrowedFd<'_>, name: &[u8], most: u64) -> Result<Got, Not> {
     if stamp.size > most {
         return Err(Not::TooLarge);
     }
-    let (kind, mode, data) = match stamp.file_type() {
+    let (kind, mode, data, attributes) = match stamp.file_type() {
         FileType::Symlink => {
             let target = rustix::fs::readlinkat(dir, name, Vec::new())?.into_bytes();
-            (Kind::Link, 0, target)
+            (Kind::Link, 0, target, Attributes::default())
         }
         FileType::RegularFile => {
             // NONBLOCK: it may be a pipe by now, and opening that must not wait for a writer.
@@ -165,16 +168,17 @@ fn read_once(dir: BorrowedFd<'_>, name: &[u8], most: u64) -> Result<Got, Not> {
                 return Err(Not::Other);
             }
             let mut data = Vec::with_capacity(usize::try_from(stamp.size).unwrap_or(0) + 1);
+            let attributes = attributes::read(&file).of_the_owner();
             file.take(most + 1).read_to_end(&mut data)?;
             if data.len() as u64 > most {
                 return Err(Not::TooLarge);
             }
-            (Kind::File, stamp.perms(), data)
+            (Kind::File, stamp.perms(), data, attributes)
         }
         _ => return Err(Not::Other),
     };
     let entry = Entry { kind, mode, id: Id::of(Sort::Content, &data) };
-    Ok(Got { stamp, settled: stamp.settled(before), entry, data })
+    Ok(Got { stamp, settled: stamp.settled(before), entry, data, attributes })
 }
 
 /// The names in a folder, unsorted, without `.` and `..`.

@@ -19,14 +19,17 @@ pub enum SnapshotError {
     /// Another process holds the store longer than we wait.
     #[error("another process is working in {}", path.display())]
     Busy { path: PathBuf },
+    /// More waits to be kept than there is room for.
+    #[error("too many changes are waiting to be kept in {}", path.display())]
+    Behind { path: PathBuf },
     /// A newer Tiller made the store.
     #[error("{} was made by a newer tiller (format {found}, this one knows {known})", path.display())]
     Newer { path: PathBuf, found: u32, known: u32 },
     /// The folder is something else, or keeps the snapshots of another workspace.
-    #[error("{} is no snapshot store of this workspace: {detail}", path.display())]
+    #[error("{} is not a snapshot store of this workspace: {detail}", path.display())]
     NotOurs { path: PathBuf, detail: String },
     /// The folder for snapshots lies inside of the workspace.
-    #[error("{} lies inside of the workspace", path.display())]
+    #[error("{} is inside the workspace", path.display())]
     Inside { path: PathBuf },
     /// There is no such snapshot, or no such object of one; it may have been collected.
     #[error("no snapshot object {0}")]
@@ -35,7 +38,7 @@ pub enum SnapshotError {
     #[error("snapshot data in {} is damaged: {detail}", path.display())]
     Damaged { path: PathBuf, detail: String },
     /// Not a path of this workspace.
-    #[error("{} is not a path inside of the workspace", path.display())]
+    #[error("{} is not a path inside the workspace", path.display())]
     Path { path: PathBuf },
 }
 
@@ -57,12 +60,13 @@ impl SnapshotError {
     /// In a form for people.
     pub fn notice(&self) -> Notice {
         let hint = match self {
-            Self::Full { .. } => "Make space, then do it again.",
-            Self::Io { .. } => "Look at the disk and at who may write there.",
-            Self::Busy { .. } => "Wait until it is done, or end it, then do it again.",
+            Self::Full { .. } => "Free some space, then retry.",
+            Self::Io { .. } => "Check the disk and the permissions of this folder.",
+            Self::Busy { .. } => "Wait until it is done, or end it, then retry.",
+            Self::Behind { .. } => "Wait a moment, then retry.",
             Self::Newer { .. } => "Use the newer tiller, or choose another data folder.",
             Self::NotOurs { .. } | Self::Inside { .. } => "Choose another data folder (TILLER_HOME).",
-            Self::Missing(_) => "It cannot be restored any more. Newer snapshots still can.",
+            Self::Missing(_) => "It can no longer be restored. Newer snapshots still can.",
             Self::Damaged { .. } => "Other snapshots still work. `tiller doctor` lists what is damaged.",
             Self::Path { .. } => "Name a path relative to the workspace.",
         };

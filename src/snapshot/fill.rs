@@ -5,6 +5,8 @@ use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::sync_channel;
 
+use tiller_fs::Attributes;
+
 use crate::disk::{self, Folders, Not, Stamp};
 use crate::error::{Result, at};
 use crate::id::{Id, Sort};
@@ -12,11 +14,12 @@ use crate::names;
 use crate::object::Kind;
 use crate::objects::{self, Batch, Objects};
 use crate::report::Reason;
+use crate::scan::Job;
 
 /// What became of a job.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Done {
-    Read { stamp: Stamp, settled: bool, kind: Kind, id: Id },
+    Read { stamp: Stamp, settled: bool, kind: Kind, id: Id, attributes: Option<Box<Attributes>> },
     Skip(Reason),
     Gone,
 }
@@ -27,8 +30,7 @@ type Fresh = Option<(usize, Vec<u8>)>;
 /// Reads the jobs and puts what is new into the batch. One answer a job, in order.
 pub(crate) fn fill(
     root: BorrowedFd<'_>,
-    jobs: &[Vec<u8>],
-    most: u64,
+    jobs: &[Job],
     objects: &Objects,
     batch: &mut Batch<'_>,
 ) -> Result<Vec<Done>> {
@@ -36,9 +38,9 @@ pub(crate) fn fill(
     let threads = std::thread::available_parallelism().map_or(1, NonZero::get).min(4);
     if jobs.len() < 64 || threads < 2 {
         let mut folders = Folders::new(root);
-        for (job, path) in jobs.iter().enumerate() {
-            let (answer, fresh) = one(&mut folders, path, most, objects)?;
-            keep(batch, answer, fresh)?;
+        for (job, what) in jobs.iter().enumerate() {
+            let (answer, fresh) = one(&mut folders, what, objects)?;
+            keep(batch, &answer, fresh)?;
             done[job] = answer;
         }
         return Ok(done);
@@ -59,7 +61,7 @@ pub(crate) fn fill(
                     }
                     let upto = jobs.len().min(from + 32);
                     let some: Vec<_> =
-                        (from..upto).map(|job| (job, one(&mut folders, &jobs[job], most, objects))).collect();
+                        (from..upto).map(|job| (job, one(&mut folders, &jobs[job], objects))).collect();
                     if tx.send(some).is_err() {
                         return;
                     }
@@ -70,7 +72,7 @@ pub(crate) fn fill(
         for some in rx {
             for (job, result) in some {
                 let (answer, fresh) = result?;
-                keep(batch, answer, fresh)?;
+                keep(batch, &answer, fresh)?;
                 done[job] = answer;
             }
         }
@@ -78,18 +80,19 @@ pub(crate) fn fill(
     })
 }
 
-fn keep(batch: &mut Batch<'_>, answer: Done, fresh: Fresh) -> Result<()> {
+fn keep(batch: &mut Batch<'_>, answer: &Done, fresh: Fresh) -> Result<()> {
     if let (Done::Read { id, .. }, Some((len, packed))) = (answer, fresh)
-        && !batch.has(&id)?
+        && !batch.has(id)?
     {
-        batch.put_packed(id, Sort::Content, len, &packed)?;
+        batch.put_packed(*id, Sort::Content, len, &packed)?;
     }
     Ok(())
 }
 
-fn one(folders: &mut Folders<'_>, path: &[u8], most: u64, objects: &Objects) -> Result<(Done, Fresh)> {
+fn one(folders: &mut Folders<'_>, job: &Job, objects: &Objects) -> Result<(Done, Fresh)> {
+    let path = job.path.as_slice();
     let (_, name) = names::split(path);
-    let read = folders.of(path).map_err(Not::from).and_then(|dir| disk::read(dir, name, most));
+    let read = folders.of(path).map_err(Not::from).and_then(|dir| disk::read(dir, name, job.most));
     let got = match read {
         Ok(got) => got,
         Err(Not::Gone) => return Ok((Done::Gone, None)),
@@ -104,5 +107,6 @@ fn one(folders: &mut Folders<'_>, path: &[u8], most: u64, objects: &Objects) -> 
         let packed = objects::compress(Sort::Content, &got.data).map_err(at(names::path(path)))?;
         Some((got.data.len(), packed))
     };
-    Ok((Done::Read { stamp: got.stamp, settled: got.settled, kind: got.entry.kind, id }, fresh))
+    let attributes = (!got.attributes.is_empty()).then(|| Box::new(got.attributes));
+    Ok((Done::Read { stamp: got.stamp, settled: got.settled, kind: got.entry.kind, id, attributes }, fresh))
 }

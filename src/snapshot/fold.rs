@@ -1,9 +1,11 @@
 //! Writing the folders of a snapshot, from the deepest up; those that are as they were are not touched.
 
+use tiller_fs::Attributes;
+
 use crate::error::Result;
 use crate::fill::Done;
 use crate::id::{Id, Sort};
-use crate::model::{Content, Dir, Node};
+use crate::model::{Content, Dir, Leaf, Node};
 use crate::names;
 use crate::object::{self, Entry, Kind, Named};
 use crate::objects::Batch;
@@ -14,6 +16,8 @@ pub(crate) struct Fold<'a, 'b> {
     pub(crate) batch: &'a mut Batch<'b>,
     pub(crate) done: Vec<Done>,
     pub(crate) uncovered: Vec<(Vec<u8>, Reason)>,
+    /// Of files that have any, in the order of the walk.
+    pub(crate) attributes: Vec<(Vec<u8>, Attributes)>,
 }
 
 impl Fold<'_, '_> {
@@ -29,12 +33,16 @@ impl Fold<'_, '_> {
                 Node::Dir(inner) => same &= !self.dir(inner, &names::join(path, name))?.1,
                 Node::Skip(_, reason) => self.uncovered.push((names::join(path, name), *reason)),
                 Node::Leaf(leaf) => {
-                    let Content::Job(job) = leaf.content else { continue };
+                    let Content::Job(job) = leaf.content else {
+                        self.attributes_of(leaf, path, name);
+                        continue;
+                    };
                     same = false;
-                    match self.done[job as usize] {
-                        Done::Read { stamp, settled, kind, id } => {
-                            (leaf.stamp, leaf.settled, leaf.kind) = (stamp, settled, kind);
-                            leaf.content = Content::Known(id);
+                    match std::mem::replace(&mut self.done[job as usize], Done::Gone) {
+                        Done::Read { stamp, settled, kind, id, attributes } => {
+                            let content = Content::Known(id);
+                            *leaf = Leaf { stamp, settled, kind, content, attributes };
+                            self.attributes_of(leaf, path, name);
                         }
                         Done::Gone => gone.push(name.clone()),
                         Done::Skip(reason) => {
@@ -57,6 +65,14 @@ impl Fold<'_, '_> {
                 dir.id = Some(id);
                 Ok((id, true))
             }
+        }
+    }
+}
+
+impl Fold<'_, '_> {
+    fn attributes_of(&mut self, leaf: &Leaf, folder: &[u8], name: &[u8]) {
+        if let Some(attributes) = &leaf.attributes {
+            self.attributes.push((names::join(folder, name), Attributes::clone(attributes)));
         }
     }
 }

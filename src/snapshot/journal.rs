@@ -60,7 +60,7 @@ fn get(text: &str) -> Option<Option<Entry>> {
 }
 
 fn put_aside(path: &Path, dir: &Path, steps: &Steps) -> Result<()> {
-    steps.at("put journal aside").map_err(at(path))?;
+    steps.at("move journal aside").map_err(at(path))?;
     std::fs::rename(path, Journal::damaged(dir)).map_err(at(path))
 }
 

@@ -29,25 +29,36 @@
 //! | file | holds |
 //! | --- | --- |
 //! | `shadow`, `cache` | a workspace's snapshots: opening, taking, what is remembered |
+//! | `index`, `tracked` | what git tracks although it ignores it |
 //! | `scan`, `disk`, `rules`, `model` | looking at the folder: stamps, descriptors, ignore rules |
-//! | `fill`, `fold`, `notes` | reading what changed, writing folders, saying what is covered |
-//! | `id`, `object`, `pack`, `objects`, `place` | git's format, packs, the store's folder and lock |
+//! | `fill`, `fold`, `notes`, `beside` | reading what changed, writing folders, saying what is covered, attributes |
+//! | `id`, `object`, `delta`, `objects`, `place` | git's format, the store's folder and locks |
+//! | `pack`, `pack_write`, `pack_mend`, `handles`, `bases` | packs: reading, writing, what is kept open and in memory of them |
+//! | `join`, `repack` | joining packs in the background, so that their number stays small |
 //! | `view`, `compare`, `text` | what a snapshot knows, what differs, lines and merges |
 //! | `plan`, `restore`, `replace`, `journal`, `recover`, `amend` | restoring |
+//! | `calls` | calls that are under way, and those that a kill cut off |
 //! | `settle`, `flush`, `trust` | flushing, and what to believe after a loss of power |
 //! | `collect` | age, quota, damage |
 //! | `steps` | the gate before each change, for tests |
 
 mod amend;
+mod bases;
+mod beside;
 mod cache;
+mod calls;
 mod collect;
 mod compare;
+mod delta;
 mod disk;
 mod error;
 mod fill;
 mod flush;
 mod fold;
+mod handles;
 mod id;
+mod index;
+mod join;
 mod journal;
 mod model;
 mod names;
@@ -55,9 +66,12 @@ mod notes;
 mod object;
 mod objects;
 mod pack;
+mod pack_mend;
+mod pack_write;
 mod place;
 mod plan;
 mod recover;
+mod repack;
 mod replace;
 mod report;
 mod restore;
@@ -67,21 +81,24 @@ mod settle;
 mod shadow;
 mod steps;
 mod text;
+mod tracked;
 mod trust;
 mod view;
 
 #[cfg(test)]
 mod room_tests;
 
+pub use calls::{CallNote, CutCall, OpenCall};
 pub use collect::{Collected, Verified};
 pub use compare::{Change, FileDiff};
 pub use error::{Result, SnapshotError};
 pub use id::{BadId, Id};
+pub use join::{Joined, join_store};
 pub use names::STAGING_PREFIX;
 pub use object::{Entry, Kind};
 pub use plan::{Conflict, Goal, Item, Left, Plan, Step, Why};
 pub use recover::Recovered;
-pub use report::{Dear, Limits, Mode, Reason, Snapshot, Uncovered};
+pub use report::{Dear, Limits, Mode, NAMED_BYTES, Reason, Snapshot, Uncovered};
 pub use restore::{Answer, Restored};
 pub use settle::Unsettled;
 pub use shadow::Shadow;

@@ -1,5 +1,7 @@
 //! What we know of the folder: names, stamps and contents as they were at the last look.
 
+use tiller_fs::Attributes;
+
 use crate::disk::Stamp;
 use crate::id::Id;
 use crate::object::Kind;
@@ -13,6 +15,8 @@ pub(crate) struct Dir {
     pub(crate) stamp: Stamp,
     /// Whether a change of its names must show in the stamp.
     pub(crate) settled: bool,
+    /// Names that git ignores, sorted. What they hold is not looked at.
+    pub(crate) ignored: Vec<Vec<u8>>,
     /// The rules that its names were judged by.
     pub(crate) rules: Option<Id>,
     /// The stamp of its own ignore file, whether that is settled, and what it says.
@@ -41,6 +45,8 @@ pub(crate) struct Leaf {
     pub(crate) settled: bool,
     pub(crate) kind: Kind,
     pub(crate) content: Content,
+    /// What its owner gave it beside content and mode; few files have any.
+    pub(crate) attributes: Option<Box<Attributes>>,
 }
 
 /// The content of a leaf.

@@ -4,6 +4,8 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
+use tiller_protocol::names::is_temporary;
+
 use crate::error::{Result, SnapshotError};
 use crate::object::is_git;
 
@@ -11,6 +13,11 @@ use crate::object::is_git;
 /// and a watcher should pass it over.
 pub const STAGING_PREFIX: &str = ".tiller-restore-";
 pub(crate) const STAGING: &[u8] = STAGING_PREFIX.as_bytes();
+
+/// Whether a name is of a file that this program has in the workspace for a moment. No state holds it.
+pub(crate) fn is_ours(name: &[u8]) -> bool {
+    name.starts_with(STAGING) || is_temporary(name)
+}
 
 /// A name or path on one line of UTF-8.
 pub(crate) fn escape(bytes: &[u8]) -> String {
@@ -79,7 +86,7 @@ pub(crate) fn relative(root: &Path, named: &Path) -> Result<Vec<u8>> {
     let mut out = Vec::new();
     for part in inner.components() {
         match part {
-            Component::Normal(name) if !is_git(name.as_bytes()) && !name.as_bytes().starts_with(STAGING) => {
+            Component::Normal(name) if !is_git(name.as_bytes()) && !is_ours(name.as_bytes()) => {
                 out = join(&out, name.as_bytes());
             }
             Component::CurDir => {}

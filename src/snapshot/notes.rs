@@ -8,6 +8,8 @@ use crate::report::{Dear, Mode, Reason, Snapshot, Uncovered};
 
 /// More uncovered paths than this are only counted.
 const LISTED: usize = 10_000;
+/// No more ignored paths that went are named.
+const VANISHED: usize = 1_000;
 
 /// Everything that is known of a snapshot.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,20 +17,32 @@ pub(crate) struct Kept {
     pub(crate) snapshot: Snapshot,
     /// Paths that are covered because they were named: ignored files, or in [`Mode::Named`] all there are.
     pub(crate) named: Vec<Vec<u8>>,
+    /// The object with the attributes of its files; see [`crate::beside`].
+    pub(crate) attributes: Option<Id>,
+    /// Ignored paths that went since the snapshot before it.
+    pub(crate) vanished: Vec<Vec<u8>>,
 }
 
 impl Kept {
-    /// Whether both are the same state, seen alike.
+    /// Whether this is the same state as an earlier one, seen alike, and nothing went since then.
     pub(crate) fn same(&self, other: &Self) -> bool {
         let (a, b) = (&self.snapshot, &other.snapshot);
         (a.tree, a.mode, a.more) == (b.tree, b.mode, b.more)
             && a.uncovered == b.uncovered
             && self.named == other.named
+            && self.attributes == other.attributes
+            && self.vanished.is_empty()
     }
 }
 
 /// The notes of a snapshot.
-pub(crate) fn write(mode: Mode, uncovered: &mut [(Vec<u8>, Reason)], named: &[Vec<u8>]) -> String {
+pub(crate) fn write(
+    mode: Mode,
+    uncovered: &mut [(Vec<u8>, Reason)],
+    named: &[Vec<u8>],
+    attributes: Option<Id>,
+    vanished: &[Vec<u8>],
+) -> String {
     let mut out = match mode {
         Mode::Full => "mode full\n".to_owned(),
         Mode::Named(Dear::Files(n)) => format!("mode named files {n}\n"),
@@ -54,6 +68,12 @@ pub(crate) fn write(mode: Mode, uncovered: &mut [(Vec<u8>, Reason)], named: &[Ve
     for path in named {
         out.push_str(&format!("named {}\n", names::escape(path)));
     }
+    if let Some(id) = attributes {
+        out.push_str(&format!("attributes {id}\n"));
+    }
+    for path in vanished.iter().take(VANISHED) {
+        out.push_str(&format!("vanished {}\n", names::escape(path)));
+    }
     out
 }
 
@@ -62,6 +82,7 @@ pub(crate) fn read(id: Id, tree: Id, millis: i64, notes: &str) -> Kept {
     let mut snapshot =
         Snapshot { id, tree, time: Time(millis), mode: Mode::Full, uncovered: Vec::new(), more: 0 };
     let mut named = Vec::new();
+    let (mut attributes, mut vanished) = (None, Vec::new());
     for line in notes.lines() {
         let words: Vec<&str> = line.split(' ').collect();
         match words.as_slice() {
@@ -81,9 +102,11 @@ pub(crate) fn read(id: Id, tree: Id, millis: i64, notes: &str) -> Kept {
                 }
             }
             ["more", n] => snapshot.more = n.parse().unwrap_or(0),
+            ["attributes", object] => attributes = object.parse().ok(),
+            ["vanished", path] => vanished.extend(names::unescape(path)),
             ["named", path] => named.extend(names::unescape(path)),
             _ => {}
         }
     }
-    Kept { snapshot, named }
+    Kept { snapshot, named, attributes, vanished }
 }

@@ -8,28 +8,42 @@ use std::sync::{Arc, Mutex, PoisonError};
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
 
+use crate::bases::Bases;
 use crate::error::{Result, SnapshotError, at};
+use crate::handles::Handles;
 use crate::id::{Id, Sort};
 use crate::object::{self, Named};
-use crate::pack::{self, Pack, Writer};
+use crate::pack::Pack;
+use crate::pack_write::{self, Writer};
 use crate::steps::Steps;
 use crate::trust::Flushed;
 
-/// The packs of a store. Reading needs no lock: a pack that another process replaced stays readable, and
-/// what is missed is looked for once more in the packs as they are now.
+/// The packs of a store. Reading needs no lock: what is missed, because its pack was replaced, is looked for once more
+/// in the packs as they are now.
 #[derive(Debug)]
 pub(crate) struct Objects {
     pub(crate) dir: PathBuf,
     pub(crate) steps: Steps,
     packs: Mutex<Vec<Arc<Pack>>>,
+    handles: Handles,
+    pub(crate) bases: Bases,
     pub(crate) flushed: Arc<Flushed>,
 }
+
+/// So often the packs are looked through anew while others replace them.
+const TRIES: usize = 20;
 
 impl Objects {
     /// `store`: the folder of the whole store; `dir`: that of the packs.
     pub(crate) fn new(store: &Path, dir: PathBuf, steps: Steps) -> Self {
-        let flushed = Arc::new(Flushed::read(store, &steps));
-        Self { dir, steps, packs: Mutex::default(), flushed }
+        let flushed = Arc::new(Flushed::read(store, &dir, &steps));
+        Self::with(dir, steps, flushed)
+    }
+
+    /// The same packs once more, with descriptors of their own.
+    pub(crate) fn with(dir: PathBuf, steps: Steps, flushed: Arc<Flushed>) -> Self {
+        let packs = Mutex::default();
+        Self { dir, steps, packs, handles: Handles::default(), bases: Bases::default(), flushed }
     }
 
     /// Looks at the packs that may not have been flushed before the power went, and flushes those that are whole. The
@@ -69,23 +83,29 @@ impl Objects {
         self.packs.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Looks which packs there are. `mend`: damaged indexes are made anew (the caller holds the lock).
-    pub(crate) fn refresh(&self, mend: bool) -> Result<()> {
+    /// Looks which packs there are; whether they are others than before. `mend`: damaged indexes are made anew (the
+    /// caller holds the lock).
+    pub(crate) fn refresh(&self, mend: bool) -> Result<bool> {
         let mut known = self.packs.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut names = Vec::new();
+        let mut names = HashSet::new();
         for item in std::fs::read_dir(&self.dir).map_err(at(&self.dir))? {
             let item = item.map_err(at(&self.dir))?;
             if let Some(name) = item.file_name().to_str().and_then(|n| n.strip_suffix(".pack")) {
-                names.push(name.to_owned());
+                names.insert(name.to_owned());
             }
         }
+        let before = known.len();
         known.retain(|p| names.contains(&p.name));
+        let mut changed = known.len() != before;
+        for pack in known.iter() {
+            names.remove(&pack.name);
+        }
         for name in names {
-            if known.iter().any(|p| p.name == name) {
-                continue;
-            }
-            match Pack::open(&self.dir, &name, mend.then_some(&self.steps)) {
-                Ok(pack) => known.push(Arc::new(pack)),
+            match Pack::open(&self.dir, &name, mend.then_some(&self.steps), &self.handles) {
+                Ok(pack) => {
+                    known.push(Arc::new(pack));
+                    changed = true;
+                }
                 // Replaced meanwhile; its objects are in another pack.
                 Err(e) if e.kind() == io::ErrorKind::NotFound => {}
                 // One damaged pack does not hide the others; `verify` names it.
@@ -93,21 +113,40 @@ impl Objects {
                 Err(e) => return Err(at(self.dir.join(name))(e)),
             }
         }
-        Ok(())
+        Ok(changed)
     }
 
     pub(crate) fn add(&self, name: &str) -> Result<()> {
-        let pack = Pack::open(&self.dir, name, None).map_err(at(self.dir.join(name)))?;
+        let pack = Pack::open(&self.dir, name, None, &self.handles).map_err(at(self.dir.join(name)))?;
         let mut known = self.packs.lock().unwrap_or_else(PoisonError::into_inner);
         known.retain(|p| p.name != name);
         known.push(Arc::new(pack));
         Ok(())
     }
 
-    fn find(&self, id: &Id) -> Result<Option<(Arc<Pack>, u32)>> {
+    /// The pack that has an object, and where in it. The caller looks once more when it is gone.
+    fn find(&self, id: &Id) -> io::Result<Option<(Arc<Pack>, u32)>> {
         for pack in self.packs().into_iter().rev() {
-            if let Some(offset) = pack.find(id).map_err(at(self.dir.join(&pack.name)))? {
+            if let Some(offset) = pack.find(id)? {
                 return Ok(Some((pack, offset)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Does `what` with the packs as they are; once more when one of them is gone, replaced by another process or in the
+    /// background, and when `what` finds nothing in packs that are not the present ones.
+    fn retry<T>(&self, mut what: impl FnMut() -> io::Result<Option<T>>) -> Result<Option<T>> {
+        for _ in 0..TRIES {
+            match what() {
+                Ok(Some(found)) => return Ok(Some(found)),
+                Ok(None) => {
+                    if !self.refresh(false)? {
+                        return Ok(None);
+                    }
+                }
+                Err(e) if e.kind() == io::ErrorKind::NotFound => _ = self.refresh(false)?,
+                Err(e) => return Err(at(&self.dir)(e)),
             }
         }
         Ok(None)
@@ -115,22 +154,27 @@ impl Objects {
 
     /// Whether an object is in a pack that is known now, and whole.
     pub(crate) fn has(&self, id: &Id) -> Result<bool> {
-        // Torn ones come last.
-        Ok(self.find(id)?.is_some_and(|(pack, _)| !pack.torn()))
-    }
-
-    fn locate(&self, id: &Id) -> Result<(Arc<Pack>, u32)> {
-        if let Some(found) = self.find(id)? {
-            return Ok(found);
+        loop {
+            // Torn ones come last.
+            match self.find(id) {
+                Ok(found) => return Ok(found.is_some_and(|(pack, _)| !pack.torn())),
+                Err(e) if e.kind() == io::ErrorKind::NotFound => {
+                    if !self.refresh(false)? {
+                        return Err(at(&self.dir)(e));
+                    }
+                }
+                Err(e) => return Err(at(&self.dir)(e)),
+            }
         }
-        self.refresh(false)?;
-        self.find(id)?.ok_or(SnapshotError::Missing(*id))
     }
 
     /// How long an object's content is.
     pub(crate) fn len(&self, id: &Id) -> Result<u64> {
-        let (pack, offset) = self.locate(id)?;
-        Ok(pack.head(offset).map_err(at(self.dir.join(&pack.name)))?.1 as u64)
+        let len = self.retry(|| match self.find(id)? {
+            Some((pack, offset)) => pack.content_len(offset).map(Some),
+            None => Ok(None),
+        });
+        len?.ok_or(SnapshotError::Missing(*id))
     }
 
     /// An object's content, checked against its name.
@@ -138,10 +182,17 @@ impl Objects {
         if sort == Sort::Folder && *id == object::empty_folder() {
             return Ok(Vec::new());
         }
-        let (pack, offset) = self.locate(id)?;
+        let found = self.retry(|| {
+            let Some((pack, offset)) = self.find(id)? else { return Ok(None) };
+            match pack.read(offset, &self.bases) {
+                Err(e) if e.kind() == io::ErrorKind::NotFound => Err(e),
+                read => Ok(Some((pack, read))),
+            }
+        })?;
+        let (pack, read) = found.ok_or(SnapshotError::Missing(*id))?;
         let path = self.dir.join(format!("{}.pack", pack.name));
         let damaged = |detail: String| SnapshotError::Damaged { path: path.clone(), detail };
-        let (found, data) = pack.read(offset).map_err(|e| damaged(e.to_string()))?;
+        let (found, data) = read.map_err(|e| damaged(e.to_string()))?;
         if found == sort && Id::of(sort, &data) == *id {
             Ok(data)
         } else {
@@ -201,12 +252,12 @@ impl<'a> Batch<'a> {
     /// Adds an object that is known to be missing.
     pub(crate) fn put_packed(&mut self, id: Id, sort: Sort, len: usize, packed: &[u8]) -> Result<()> {
         let dir = &self.objects.dir;
-        if self.writer.as_ref().is_some_and(|w| w.len() + packed.len() as u64 > pack::MOST) {
+        if self.writer.as_ref().is_some_and(|w| w.len() + packed.len() as u64 > pack_write::MOST) {
             self.close()?;
         }
         let writer = match &mut self.writer {
             Some(writer) => writer,
-            empty => empty.insert(Writer::new(dir, &self.objects.steps).map_err(at(dir))?),
+            empty => empty.insert(Writer::new(dir, "tmp_pack", &self.objects.steps).map_err(at(dir))?),
         };
         writer.add(id, sort, len, packed).map_err(at(dir))?;
         self.fresh.insert(id);

@@ -1,216 +1,89 @@
-//! Git's packs: many objects in one file, and an index beside it. Ours hold whole objects, no differences.
+//! Reading git's packs: many objects in one file, and an index beside it. Objects stand there whole, or as what they
+//! take from another object of the same pack.
 
-use std::fs::{File, OpenOptions};
-use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::SystemTime;
 
 use flate2::Crc;
 use flate2::bufread::ZlibDecoder;
-use ring::digest::{Context, SHA256};
 
+use crate::bases::Bases;
+use crate::delta;
+use crate::handles::{Handle, Handles};
 use crate::id::{Id, Sort};
+use crate::pack_write::{DELTA, hash_of};
 use crate::steps::Steps;
 
-/// A pack is closed at this size, so that offsets stay small and collection needs little room.
-pub(crate) const MOST: u64 = 1 << 30;
-const INDEX_MAGIC: [u8; 8] = [0xff, b't', b'O', b'c', 0, 0, 0, 2];
+pub(crate) const INDEX_MAGIC: [u8; 8] = [0xff, b't', b'O', b'c', 0, 0, 0, 2];
 const FANOUT: usize = 8;
-const HASHES: u64 = 8 + 1024;
+const HASHES: usize = 8 + 1024;
+/// An index of at most so many bytes is kept in memory; a larger one is read where it is needed.
+const SMALL: u64 = 32 << 10;
+/// So many deltas may stand on each other. Ours are far fewer; git's at most 4,095.
+const DEEPEST: usize = 5000;
 
-/// Where one object is in a pack.
+/// An object as it stands in a pack.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Place {
+pub(crate) struct Spot {
     pub(crate) id: Id,
     pub(crate) offset: u32,
-    crc: u32,
+    /// Bytes that it takes there.
+    pub(crate) len: u32,
+    pub(crate) crc: u32,
 }
 
-/// Writes one pack under a temporary name.
-#[derive(Debug)]
-pub(crate) struct Writer {
-    steps: Steps,
-    dir: PathBuf,
-    temp: PathBuf,
-    file: BufWriter<File>,
-    offset: u64,
-    places: Vec<Place>,
+/// What stands before an object's bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    Whole(Sort),
+    /// A delta against the object of this name.
+    Named(Id),
+    /// A delta against the object that begins here.
+    At(u32),
 }
 
-impl Writer {
-    pub(crate) fn new(dir: &Path, steps: &Steps) -> io::Result<Self> {
-        let temp = dir.join("tmp_pack");
-        steps.at("create pack")?;
-        let mut file = BufWriter::with_capacity(1 << 18, create(&temp)?);
-        file.write_all(&header(0))?;
-        Ok(Self { steps: steps.clone(), dir: dir.to_owned(), temp, file, offset: 12, places: Vec::new() })
-    }
-
-    pub(crate) fn len(&self) -> u64 {
-        self.offset
-    }
-
-    /// Adds an object whose content is compressed already.
-    pub(crate) fn add(&mut self, id: Id, sort: Sort, len: usize, packed: &[u8]) -> io::Result<()> {
-        let mut head = [0; 12];
-        let mut used = 0;
-        let mut rest = len >> 4;
-        head[0] = (sort as u8) << 4 | (len & 15) as u8;
-        while rest > 0 {
-            head[used] |= 0x80;
-            used += 1;
-            head[used] = (rest & 0x7f) as u8;
-            rest >>= 7;
-        }
-        self.raw(id, &head[..=used], packed)
-    }
-
-    /// Adds an object as it stands in another pack.
-    pub(crate) fn copy(&mut self, id: Id, bytes: &[u8]) -> io::Result<()> {
-        self.raw(id, &[], bytes)
-    }
-
-    fn raw(&mut self, id: Id, head: &[u8], body: &[u8]) -> io::Result<()> {
-        self.steps.at("write object")?;
-        let mut crc = Crc::new();
-        crc.update(head);
-        crc.update(body);
-        let offset = u32::try_from(self.offset).map_err(io::Error::other)?;
-        self.file.write_all(head)?;
-        self.file.write_all(body)?;
-        self.offset += (head.len() + body.len()) as u64;
-        self.places.push(Place { id, offset, crc: crc.sum() });
-        Ok(())
-    }
-
-    /// Closes the pack and gives it its name. With `sync` it survives a loss of power.
-    pub(crate) fn finish(mut self, sync: bool) -> io::Result<String> {
-        self.steps.at("flush pack")?;
-        self.file.flush()?;
-        let mut file = self.file.into_inner().map_err(io::IntoInnerError::into_error)?;
-        let count = u32::try_from(self.places.len()).map_err(io::Error::other)?;
-        file.write_all_at(&header(count), 0)?;
-        let hash = hash_of(&mut file, self.offset)?;
-        self.steps.at("close pack")?;
-        file.seek(SeekFrom::End(0))?;
-        file.write_all(&hash.0)?;
-        let sync = sync && self.steps.durable();
-        let name = format!("pack-{hash}");
-        if sync {
-            self.steps.at("sync pack")?;
-            file.sync_data()?;
-        }
-        write_index(&self.dir, &name, &mut self.places, hash, sync, &self.steps)?;
-        self.steps.at("name pack")?;
-        std::fs::rename(&self.temp, self.dir.join(format!("{name}.pack")))?;
-        if sync {
-            self.steps.at("sync folder")?;
-            File::open(&self.dir)?.sync_all()?;
-        }
-        Ok(name)
-    }
-
-    /// Takes back what was written.
-    pub(crate) fn discard(self) {
-        if self.steps.at("discard pack").is_ok() {
-            let _ = std::fs::remove_file(&self.temp);
-        }
-    }
-}
-
-fn create(path: &Path) -> io::Result<File> {
-    OpenOptions::new().read(true).write(true).create(true).truncate(true).mode(0o600).open(path)
-}
-
-fn header(count: u32) -> [u8; 12] {
-    let mut head = *b"PACK\0\0\0\x02\0\0\0\0";
-    head[8..].copy_from_slice(&count.to_be_bytes());
-    head
-}
-
-/// The hash of the first `len` bytes.
-fn hash_of(file: &mut File, len: u64) -> io::Result<Id> {
-    file.seek(SeekFrom::Start(0))?;
-    let mut hash = Context::new(&SHA256);
-    let mut left = file.take(len);
-    let mut buffer = vec![0; 1 << 18];
-    loop {
-        match left.read(&mut buffer)? {
-            0 => return Ok(Id::finish(hash)),
-            n => hash.update(&buffer[..n]),
-        }
-    }
-}
-
-fn write_index(
-    dir: &Path,
-    name: &str,
-    places: &mut [Place],
-    pack: Id,
-    sync: bool,
-    steps: &Steps,
-) -> io::Result<()> {
-    places.sort_by_key(|p| p.id);
-    let mut out = Vec::with_capacity(places.len() * 40 + 1100);
-    out.extend_from_slice(&INDEX_MAGIC);
-    let mut upto = 0_u32;
-    for byte in 0..=255 {
-        while places.get(upto as usize).is_some_and(|p| p.id.0[0] == byte) {
-            upto += 1;
-        }
-        out.extend_from_slice(&upto.to_be_bytes());
-    }
-    places.iter().for_each(|p| out.extend_from_slice(&p.id.0));
-    places.iter().for_each(|p| out.extend_from_slice(&p.crc.to_be_bytes()));
-    places.iter().for_each(|p| out.extend_from_slice(&p.offset.to_be_bytes()));
-    out.extend_from_slice(&pack.0);
-    let mut hash = Context::new(&SHA256);
-    hash.update(&out);
-    out.extend_from_slice(&Id::finish(hash).0);
-    let temp = dir.join("tmp_idx");
-    steps.at("write index")?;
-    let mut file = create(&temp)?;
-    file.write_all(&out)?;
-    if sync {
-        steps.at("sync index")?;
-        file.sync_data()?;
-    }
-    steps.at("name index")?;
-    std::fs::rename(&temp, dir.join(format!("{name}.idx")))
-}
-
-/// A pack that is open for reading. It stays readable when somebody deletes its files.
+/// A pack. Its files are opened when they are read.
 #[derive(Debug)]
 pub(crate) struct Pack {
     pub(crate) name: String,
-    file: File,
-    index: File,
-    fanout: Vec<u32>,
+    data: Handle,
+    index: Handle,
+    /// The beginning of the index, or all of a small one.
+    head: Vec<u8>,
     /// Bytes of the pack's file.
     pub(crate) len: u64,
+    /// When it was written, as far as the file system knows.
+    pub(crate) written: SystemTime,
     torn: AtomicBool,
 }
 
 impl Pack {
-    /// Opens a pack. An index that is missing or damaged is made anew when `mend` is given (then the
+    /// Finds a pack. An index that is missing or damaged is made anew when `mend` is given (then the
     /// caller holds the lock).
-    pub(crate) fn open(dir: &Path, name: &str, mend: Option<&Steps>) -> io::Result<Self> {
-        let file = File::open(dir.join(format!("{name}.pack")))?;
-        let len = file.metadata()?.len();
-        match Self::open_index(dir, name, mend.is_some()) {
-            Ok((index, fanout)) => Ok(Self::new(name, file, index, fanout, len)),
+    pub(crate) fn open(dir: &Path, name: &str, mend: Option<&Steps>, handles: &Handles) -> io::Result<Self> {
+        let path = |ending: &str| dir.join(format!("{name}.{ending}"));
+        let meta = std::fs::metadata(path("pack"))?;
+        let head = match open_index(&path("idx"), mend.is_some()) {
+            Ok(head) => head,
             Err(e) => {
                 let Some(steps) = mend else { return Err(e) };
-                reindex(dir, name, steps)?;
-                let (index, fanout) = Self::open_index(dir, name, true)?;
-                Ok(Self::new(name, file, index, fanout, len))
+                crate::pack_mend::reindex(dir, name, steps)?;
+                open_index(&path("idx"), true)?
             }
-        }
-    }
-
-    fn new(name: &str, file: File, index: File, fanout: Vec<u32>, len: u64) -> Self {
-        Self { name: name.to_owned(), file, index, fanout, len, torn: AtomicBool::new(false) }
+        };
+        Ok(Self {
+            name: name.to_owned(),
+            data: handles.handle(path("pack")),
+            index: handles.handle(path("idx")),
+            head,
+            len: meta.len(),
+            written: meta.modified().unwrap_or(SystemTime::UNIX_EPOCH),
+            torn: AtomicBool::new(false),
+        })
     }
 
     /// It is not what was written: what it still has may be read, and no more.
@@ -222,94 +95,218 @@ impl Pack {
         self.torn.load(Ordering::Acquire)
     }
 
-    fn open_index(dir: &Path, name: &str, check: bool) -> io::Result<(File, Vec<u32>)> {
-        let mut index = File::open(dir.join(format!("{name}.idx")))?;
-        let mut head = vec![0; 8 + 1024];
-        index.read_exact(&mut head)?;
-        let fanout: Vec<u32> = head[FANOUT..].chunks_exact(4).map(be32).collect();
-        let count = u64::from(fanout[255]);
-        let len = index.metadata()?.len();
-        let good = head.starts_with(&INDEX_MAGIC)
-            && fanout.is_sorted()
-            && len == HASHES + count * 40 + 64
-            // Small ones are written without waiting for the disk: a loss of power may have left zeros.
-            && (!check || len > 1 << 20 || {
-                let wanted = hash_of(&mut index, len - 32)?;
-                let mut there = [0; 32];
-                index.read_exact_at(&mut there, len - 32)?;
-                there == wanted.0
-            });
-        if good { Ok((index, fanout)) } else { Err(broken("its index is damaged")) }
+    /// How many objects begin with a byte of at most this.
+    fn upto(&self, byte: usize) -> u32 {
+        be32(&self.head[FANOUT + 4 * byte..][..4])
     }
 
     pub(crate) fn count(&self) -> u32 {
-        self.fanout[255]
+        self.upto(255)
+    }
+
+    /// Some bytes of the index.
+    fn look_up(&self, at: usize, out: &mut [u8]) -> io::Result<()> {
+        if let Some(there) = self.head.get(at..at + out.len()) {
+            out.copy_from_slice(there);
+            return Ok(());
+        }
+        self.index.file()?.read_exact_at(out, at as u64)
     }
 
     /// Where an object begins.
     pub(crate) fn find(&self, id: &Id) -> io::Result<Option<u32>> {
         let first = usize::from(id.0[0]);
-        let from = if first == 0 { 0 } else { self.fanout[first - 1] };
-        let mut hashes = vec![0; (self.fanout[first] - from) as usize * 32];
-        self.index.read_exact_at(&mut hashes, HASHES + u64::from(from) * 32)?;
+        let from = if first == 0 { 0 } else { self.upto(first - 1) } as usize;
+        let some = self.upto(first) as usize - from;
+        if some == 0 {
+            return Ok(None);
+        }
+        let mut hashes = vec![0; some * 32];
+        self.look_up(HASHES + from * 32, &mut hashes)?;
         let (hashes, _) = hashes.as_chunks::<32>();
         let Ok(at) = hashes.binary_search(&id.0) else { return Ok(None) };
-        let count = u64::from(self.count());
         let mut offset = [0; 4];
-        let place = HASHES + count * 36 + (u64::from(from) + at as u64) * 4;
-        self.index.read_exact_at(&mut offset, place)?;
+        self.look_up(HASHES + self.count() as usize * 36 + (from + at) * 4, &mut offset)?;
         Ok(Some(be32(&offset)))
     }
 
-    /// All objects in the order of the file, each with its length there.
-    pub(crate) fn list(&self) -> io::Result<Vec<(Id, u32, u32)>> {
+    /// All objects in the order of the file.
+    pub(crate) fn list(&self) -> io::Result<Vec<Spot>> {
         let count = self.count() as usize;
         let mut all = vec![0; count * 40];
-        self.index.read_exact_at(&mut all, HASHES)?;
-        let offsets = all[count * 36..].chunks_exact(4).map(be32);
-        let ids = all[..count * 32].chunks_exact(32).filter_map(Id::from_slice);
-        let mut list: Vec<(Id, u32, u32)> = ids.zip(offsets).map(|(id, at)| (id, at, 0)).collect();
-        list.sort_by_key(|(_, at, _)| *at);
+        self.look_up(HASHES, &mut all)?;
+        let (ids, rest) = all.split_at(count * 32);
+        let (crcs, offsets) = rest.split_at(count * 4);
+        let numbers = crcs.chunks_exact(4).zip(offsets.chunks_exact(4));
+        let spot = |(id, (crc, at)): (&[u8], (&[u8], &[u8]))| {
+            Some(Spot { id: Id::from_slice(id)?, offset: be32(at), len: 0, crc: be32(crc) })
+        };
+        let mut list: Vec<Spot> = ids.chunks_exact(32).zip(numbers).filter_map(spot).collect();
+        list.sort_by_key(|s| s.offset);
         let mut end = u32::try_from(self.len.saturating_sub(32)).map_err(io::Error::other)?;
-        for (_, at, len) in list.iter_mut().rev() {
-            *len = end.checked_sub(*at).ok_or_else(|| broken("an object lies outside of it"))?;
-            end = *at;
+        for s in list.iter_mut().rev() {
+            s.len = end.checked_sub(s.offset).ok_or_else(|| broken("an object lies outside of it"))?;
+            end = s.offset;
         }
         Ok(list)
     }
 
-    /// The bytes of an object as they stand in the file.
-    pub(crate) fn raw(&self, offset: u32, len: u32) -> io::Result<Vec<u8>> {
-        let mut bytes = vec![0; len as usize];
-        self.file.read_exact_at(&mut bytes, u64::from(offset))?;
-        Ok(bytes)
+    /// The bytes of an object as they stand in the file; an error when they are not what was written.
+    pub(crate) fn raw(&self, spot: &Spot) -> io::Result<Vec<u8>> {
+        let mut bytes = vec![0; spot.len as usize];
+        self.data.file()?.read_exact_at(&mut bytes, u64::from(spot.offset))?;
+        let mut crc = Crc::new();
+        crc.update(&bytes);
+        if crc.sum() == spot.crc { Ok(bytes) } else { Err(broken("an object is not what was written")) }
     }
 
-    /// What an object is and how long its content.
-    pub(crate) fn head(&self, offset: u32) -> io::Result<(Sort, usize, u64)> {
-        let mut head = [0; 12];
-        let got = self.file.read_at(&mut head, u64::from(offset))?;
-        let (sort, len, used) = read_head(&head[..got])?;
-        Ok((sort, len, u64::from(offset) + used as u64))
+    /// How an object stands in the file, the length that is noted there, and where its bytes begin.
+    fn head(&self, file: &File, offset: u32) -> io::Result<(Form, usize, u64)> {
+        let mut head = [0; 48];
+        let got = file.read_at(&mut head, u64::from(offset))?;
+        let (form, len, used) = read_head(&head[..got], offset)?;
+        Ok((form, len, u64::from(offset) + used as u64))
+    }
+
+    /// How an object stands in the file.
+    pub(crate) fn form(&self, offset: u32) -> io::Result<Form> {
+        Ok(self.head(&*self.data.file()?, offset)?.0)
+    }
+
+    /// Where the object begins that a delta was made against; `None`: this one is whole.
+    fn base(&self, form: Form) -> io::Result<Option<u32>> {
+        match form {
+            Form::Whole(_) => Ok(None),
+            Form::At(offset) => Ok(Some(offset)),
+            Form::Named(id) => {
+                self.find(&id)?.map(Some).ok_or_else(|| broken("an object's base is in another pack"))
+            }
+        }
+    }
+
+    /// What an object is.
+    pub(crate) fn sort(&self, mut offset: u32) -> io::Result<Sort> {
+        let file = self.data.file()?;
+        for _ in 0..DEEPEST {
+            let form = self.head(&file, offset)?.0;
+            match (form, self.base(form)?) {
+                (Form::Whole(sort), _) => return Ok(sort),
+                (_, Some(base)) => offset = base,
+                (_, None) => break,
+            }
+        }
+        Err(broken("its deltas stand on each other"))
+    }
+
+    /// How long an object's content is.
+    pub(crate) fn content_len(&self, offset: u32) -> io::Result<u64> {
+        let file = self.data.file()?;
+        let (form, len, start) = self.head(&file, offset)?;
+        if matches!(form, Form::Whole(_)) {
+            return Ok(len as u64);
+        }
+        let mut first = [0; 20];
+        let from = io::BufReader::with_capacity(1 << 7, At { file: &file, at: start });
+        let mut decoder = ZlibDecoder::new(from);
+        let mut got = 0;
+        while got < first.len() {
+            match decoder.read(&mut first[got..])? {
+                0 => break,
+                n => got += n,
+            }
+        }
+        let len = delta::target_len(&first[..got]).ok_or_else(|| broken("a delta is malformed"))?;
+        Ok(len as u64)
     }
 
     /// An object's content.
-    pub(crate) fn read(&self, offset: u32) -> io::Result<(Sort, Vec<u8>)> {
-        let (sort, len, start) = self.head(offset)?;
-        let from = io::BufReader::with_capacity(1 << 13, At { file: &self.file, at: start });
-        let mut data = Vec::with_capacity(len.min(1 << 24));
-        ZlibDecoder::new(from).take(len as u64 + 1).read_to_end(&mut data)?;
-        if data.len() == len { Ok((sort, data)) } else { Err(broken("an object has another length")) }
+    pub(crate) fn read(&self, offset: u32, bases: &Bases) -> io::Result<(Sort, Vec<u8>)> {
+        let file = self.data.file()?;
+        let one = |at: u32| {
+            let (form, len, start) = self.head(&file, at)?;
+            let from = io::BufReader::with_capacity(1 << 13, At { file: &file, at: start });
+            Ok((form, inflate(from, len)?))
+        };
+        resolve(offset, &one, &|form| self.base(form), (&self.name, bases))
     }
 
     /// Whether the whole file is as it was written.
     pub(crate) fn check(&self) -> io::Result<bool> {
-        let mut file = self.file.try_clone()?;
+        let mut file = File::open(self.data.path())?;
         let mut there = [0; 32];
         let body = self.len.checked_sub(32).ok_or_else(|| broken("it is cut"))?;
         file.read_exact_at(&mut there, body)?;
         Ok(hash_of(&mut file, body)?.0 == there)
     }
+}
+
+/// An object's bytes, of which there must be `len`.
+pub(crate) fn inflate(from: impl io::BufRead, len: usize) -> io::Result<Vec<u8>> {
+    let mut data = Vec::with_capacity(len.min(1 << 24));
+    // What is compressed badly counts as damage, not as a mistake of the caller.
+    let read = ZlibDecoder::new(from).take(len as u64 + 1).read_to_end(&mut data);
+    read.map_err(
+        |e| if e.kind() == io::ErrorKind::InvalidInput { broken("an object is damaged") } else { e },
+    )?;
+    if data.len() == len { Ok(data) } else { Err(broken("an object has another length")) }
+}
+
+/// Puts an object together. `one` reads what stands at a place, `base` finds what a delta was made against.
+pub(crate) fn resolve(
+    offset: u32,
+    one: &dyn Fn(u32) -> io::Result<(Form, Vec<u8>)>,
+    base: &dyn Fn(Form) -> io::Result<Option<u32>>,
+    (name, bases): (&str, &Bases),
+) -> io::Result<(Sort, Vec<u8>)> {
+    let mut deltas = Vec::new();
+    let mut at = offset;
+    let (sort, mut data) = loop {
+        if let Some((sort, data)) = bases.get(name, at) {
+            break (sort, data.to_vec());
+        }
+        let (form, data) = one(at)?;
+        match (form, base(form)?) {
+            (Form::Whole(sort), _) => {
+                if !deltas.is_empty() {
+                    bases.put(name, at, sort, &data);
+                }
+                break (sort, data);
+            }
+            (_, Some(base)) if deltas.len() < DEEPEST => {
+                deltas.push((at, data));
+                at = base;
+            }
+            _ => return Err(broken("its deltas stand on each other")),
+        }
+    };
+    while let Some((at, delta)) = deltas.pop() {
+        data = delta::apply(&data, &delta).ok_or_else(|| broken("a delta is malformed"))?;
+        bases.put(name, at, sort, &data);
+    }
+    Ok((sort, data))
+}
+
+/// Reads the beginning of an index, or all of a small one.
+fn open_index(path: &Path, check: bool) -> io::Result<Vec<u8>> {
+    let mut index = File::open(path)?;
+    let len = index.metadata()?.len();
+    let mut head = vec![0; if len <= SMALL { len as usize } else { HASHES }];
+    index.read_exact(&mut head)?;
+    if head.len() < HASHES {
+        return Err(broken("its index is cut"));
+    }
+    let fanout: Vec<u32> = head[FANOUT..HASHES].chunks_exact(4).map(be32).collect();
+    let good = head.starts_with(&INDEX_MAGIC)
+        && fanout.is_sorted()
+        && len == HASHES as u64 + u64::from(fanout[255]) * 40 + 64
+        // Small ones are written without waiting for the disk: a loss of power may have left zeros.
+        && (!check || len > 1 << 20 || {
+            let wanted = hash_of(&mut index, len - 32)?;
+            let mut there = [0; 32];
+            index.read_exact_at(&mut there, len - 32)?;
+            there == wanted.0
+        });
+    if good { Ok(head) } else { Err(broken("its index is damaged")) }
 }
 
 /// Reads a file from a place on without moving anybody else's position.
@@ -330,46 +327,40 @@ fn be32(bytes: &[u8]) -> u32 {
     bytes.iter().fold(0, |n, b| n << 8 | u32::from(*b))
 }
 
-fn broken(why: &str) -> io::Error {
+pub(crate) fn broken(why: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, why)
 }
 
-fn read_head(bytes: &[u8]) -> io::Result<(Sort, usize, usize)> {
-    let mut bytes_read = bytes.iter();
-    let mut byte = *bytes_read.next().ok_or_else(|| broken("it is cut"))?;
-    let sort = Sort::from_bits(byte >> 4 & 7).ok_or_else(|| broken("an object of an unknown kind"))?;
-    let (mut len, mut shift, mut used) = (usize::from(byte & 15), 4_u32, 1);
+/// Reads what stands before the object that begins at `offset`: its form, the length noted there, and how many bytes
+/// that took.
+pub(crate) fn read_head(bytes: &[u8], offset: u32) -> io::Result<(Form, usize, usize)> {
+    let cut = || broken("it is cut");
+    let mut rest = bytes.iter();
+    let mut byte = *rest.next().ok_or_else(cut)?;
+    let kind = byte >> 4 & 7;
+    let (mut len, mut shift) = (usize::from(byte & 15), 4_u32);
     while byte & 0x80 != 0 {
-        byte = *bytes_read.next().ok_or_else(|| broken("it is cut"))?;
+        byte = *rest.next().ok_or_else(cut)?;
         len |= usize::from(byte & 0x7f).checked_shl(shift).unwrap_or(0);
-        (shift, used) = (shift + 7, used + 1);
+        shift += 7;
     }
-    Ok((sort, len, used))
-}
-
-/// Makes the index of a pack anew, from the pack alone.
-fn reindex(dir: &Path, name: &str, steps: &Steps) -> io::Result<()> {
-    let data = std::fs::read(dir.join(format!("{name}.pack")))?;
-    let body = data.len().checked_sub(32).filter(|n| *n >= 12).ok_or_else(|| broken("it is cut"))?;
-    let mut hash = Context::new(&SHA256);
-    hash.update(&data[..body]);
-    let hash = Id::finish(hash);
-    if hash.0 != data[body..] || !data.starts_with(b"PACK") {
-        return Err(broken("its content is not what was written"));
-    }
-    let mut places = Vec::new();
-    let mut at = 12;
-    while at < body {
-        let (sort, len, used) = read_head(&data[at..body])?;
-        let mut content = Vec::with_capacity(len.min(1 << 24));
-        let mut decoder = ZlibDecoder::new(&data[at + used..body]);
-        decoder.read_to_end(&mut content)?;
-        let end = at + used + usize::try_from(decoder.total_in()).map_err(io::Error::other)?;
-        let mut crc = Crc::new();
-        crc.update(&data[at..end]);
-        let offset = u32::try_from(at).map_err(io::Error::other)?;
-        places.push(Place { id: Id::of(sort, &content), offset, crc: crc.sum() });
-        at = end;
-    }
-    write_index(dir, name, &mut places, hash, true, steps)
+    let form = match kind {
+        DELTA => {
+            let name = rest.as_slice().get(..32).and_then(Id::from_slice).ok_or_else(cut)?;
+            rest = rest.as_slice()[32..].iter();
+            Form::Named(name)
+        }
+        // Ours are never written so; a git that packs the store anew does it.
+        6 => {
+            let mut byte = *rest.next().ok_or_else(cut)?;
+            let mut back = u32::from(byte & 0x7f);
+            while byte & 0x80 != 0 {
+                byte = *rest.next().ok_or_else(cut)?;
+                back = (back + 1).checked_mul(128).ok_or_else(cut)? | u32::from(byte & 0x7f);
+            }
+            Form::At(offset.checked_sub(back).filter(|_| back > 0).ok_or_else(cut)?)
+        }
+        kind => Form::Whole(Sort::from_bits(kind).ok_or_else(|| broken("an object of an unknown kind"))?),
+    };
+    Ok((form, len, bytes.len() - rest.as_slice().len()))
 }

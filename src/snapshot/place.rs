@@ -13,7 +13,15 @@ use crate::names;
 use crate::steps::Steps;
 
 /// The format that this program writes. A store of a newer one is not touched.
-const FORMAT: u32 = 1;
+/// 1: all objects whole. 2: folders may be deltas.
+const FORMAT: u32 = 2;
+/// A program that knows format 1 only may have opened the store before it became a newer one. For so long it meets
+/// nothing that it cannot read.
+const OLD_MAY_RUN: Duration = Duration::from_secs(24 * 3600);
+/// Tells when the store became one of this format, by its time.
+const UPGRADED: &str = "upgraded";
+/// The name of a pack into which others are being joined.
+pub(crate) const JOINING: &str = "tmp_join";
 /// Between two looks whether the lock is free.
 const LOOK: Duration = Duration::from_millis(5);
 
@@ -30,9 +38,9 @@ impl Place {
     /// Makes the store of a workspace, or looks whether the one that is there is its.
     pub(crate) fn open(dir: &Path, workspace: &Path, wait: Duration, steps: &Steps) -> Result<Self> {
         let place = Self { dir: dir.to_owned() };
-        let mine =
-            format!("tiller snapshots {FORMAT}\n{}\n", names::escape(workspace.as_os_str().as_bytes()));
-        if place.is_of(&mine)? {
+        let mine = names::escape(workspace.as_os_str().as_bytes());
+        let format = format!("tiller snapshots {FORMAT}\n{mine}\n");
+        if place.format_of(Some(&mine))? == Some(FORMAT) {
             // An empty folder may be lost with the power.
             folder(&place.packs())?;
             return Ok(place);
@@ -40,8 +48,15 @@ impl Place {
         folder(dir)?;
         // Two processes may come at once; the second finds what the first made.
         let _lock = place.lock(wait)?;
-        if place.is_of(&mine)? {
-            return Ok(place);
+        match place.format_of(Some(&mine))? {
+            Some(FORMAT) => return Ok(place),
+            Some(_) => {
+                write(&dir.join(UPGRADED), b"", steps)?;
+                write(&dir.join("format"), format.as_bytes(), steps)?;
+                folder(&place.packs())?;
+                return Ok(place);
+            }
+            None => {}
         }
         for sub in ["repo", "repo/objects", "repo/objects/pack", "repo/objects/info", "repo/refs"] {
             folder(&dir.join(sub))?;
@@ -49,16 +64,34 @@ impl Place {
         write(&dir.join("repo/HEAD"), b"ref: refs/heads/none\n", steps)?;
         write(&dir.join("repo/config"), CONFIG.as_bytes(), steps)?;
         // Last: a store without it is made once more.
-        write(&dir.join("format"), mine.as_bytes(), steps)?;
+        write(&dir.join("format"), format.as_bytes(), steps)?;
         Ok(place)
     }
 
-    /// Whether the store is made and of this workspace; another one's, or a newer one, is an error.
-    fn is_of(&self, mine: &str) -> Result<bool> {
+    /// A store that is there, of whatever workspace.
+    pub(crate) fn existing(dir: &Path) -> Result<Option<Self>> {
+        let place = Self { dir: dir.to_owned() };
+        Ok(place.format_of(None)?.map(|_| place))
+    }
+
+    /// Whether folders may be written as deltas: no program may be at work that cannot read them.
+    pub(crate) fn deltas(&self) -> bool {
+        if !matches!(self.format_of(None), Ok(Some(FORMAT))) {
+            return false;
+        }
+        match self.dir.join(UPGRADED).metadata().and_then(|m| m.modified()) {
+            Ok(since) => since.elapsed().is_ok_and(|age| age > OLD_MAY_RUN),
+            Err(e) => e.kind() == io::ErrorKind::NotFound,
+        }
+    }
+
+    /// The format of the store, when it is made. A newer one is an error, and so is that of another workspace than
+    /// `mine`, when that is given.
+    fn format_of(&self, mine: Option<&str>) -> Result<Option<u32>> {
         let path = self.dir.join("format");
         let text = match std::fs::read_to_string(&path) {
             Ok(text) => text,
-            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(false),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(e) => return Err(at(&path)(e)),
         };
         let bad = |detail: String| SnapshotError::NotOurs { path: self.dir.clone(), detail };
@@ -68,10 +101,11 @@ impl Place {
         if found > FORMAT {
             return Err(SnapshotError::Newer { path: self.dir.clone(), found, known: FORMAT });
         }
-        if text != mine {
-            return Err(bad(format!("it keeps those of {}", text.lines().nth(1).unwrap_or_default())));
+        let of = text.lines().nth(1).unwrap_or_default();
+        if mine.is_some_and(|mine| mine != of) {
+            return Err(bad(format!("it keeps those of {of}")));
         }
-        Ok(true)
+        Ok(Some(found))
     }
 
     pub(crate) fn packs(&self) -> PathBuf {
@@ -92,12 +126,22 @@ impl Place {
     }
 
     /// Waits for the lock. It is free again when its holder drops it or dies.
+    pub(crate) fn lock(&self, wait: Duration) -> Result<Lock> {
+        self.wait_for("lock", wait)
+    }
+
+    /// Waits for the right to join packs, which one process has at a time. It comes before [`Self::lock`] where both
+    /// are needed.
+    pub(crate) fn join_lock(&self, wait: Duration) -> Result<Lock> {
+        self.wait_for("lock-join", wait)
+    }
+
     #[expect(
         clippy::disallowed_methods,
         reason = "a lock of another process can be waited for in no other way that ends"
     )]
-    pub(crate) fn lock(&self, wait: Duration) -> Result<Lock> {
-        let path = self.dir.join("lock");
+    fn wait_for(&self, name: &str, wait: Duration) -> Result<Lock> {
+        let path = self.dir.join(name);
         let file = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&path);
         let file = file.map_err(at(&path))?;
         let end = Instant::now() + wait;
@@ -114,12 +158,15 @@ impl Place {
     /// Removes what a kill left half written. The caller holds the lock; the number of files.
     pub(crate) fn sweep(&self, steps: &Steps) -> Result<usize> {
         let mut swept = 0;
+        // Somebody is at work on it, unless the lock is free.
+        let joining = self.join_lock(Duration::ZERO);
         for dir in [self.dir.clone(), self.packs()] {
             for item in std::fs::read_dir(&dir).map_err(at(&dir))? {
                 let path = item.map_err(at(&dir))?.path();
                 let name = path.file_name().unwrap_or_default().as_bytes();
                 let orphan = name.ends_with(b".idx") && !path.with_extension("pack").exists();
-                if name.starts_with(b"tmp_") || orphan {
+                let working = joining.is_err() && name.starts_with(JOINING.as_bytes());
+                if (name.starts_with(b"tmp_") && !working) || orphan {
                     steps.at("sweep").map_err(at(&path))?;
                     std::fs::remove_file(&path).map_err(at(&path))?;
                     swept += 1;

@@ -1,7 +1,8 @@
 //! What a restore would do, and where somebody else's changes are in its way.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use crate::compare::{Change, FileDiff, change, pairs};
@@ -10,7 +11,7 @@ use crate::error::{Result, SnapshotError};
 use crate::id::Id;
 use crate::names;
 use crate::object::{Entry, Kind};
-use crate::report::Snapshot;
+use crate::report::{Reason, Snapshot};
 use crate::shadow::Shadow;
 use crate::view::{State, View};
 
@@ -71,6 +72,8 @@ pub enum Conflict {
     Changed { known: State },
     /// The file has so many names (hard links), of which only this one would change.
     Links(u64),
+    /// The file is read-only, in the state to restore and now.
+    ReadOnly,
 }
 
 /// A path that a restore does not touch, and why.
@@ -85,6 +88,8 @@ pub struct Left {
 pub enum Why {
     /// The state to restore did not look at it: it was ignored or not covered then.
     UnknownThen,
+    /// It was there, was not kept, and is gone.
+    Vanished(Reason),
     /// The present state cannot be kept (ignored, too large, unreadable), so it must not be replaced.
     UnknownNow,
     /// The folder is a repository that was none then; it would lose its files.
@@ -101,6 +106,8 @@ pub enum Why {
     NotEmpty,
     /// The file has other names now (hard links).
     Links,
+    /// The file is read-only, and the answer does not name it.
+    ReadOnly,
     /// The file system refused.
     Failed(String),
 }
@@ -108,15 +115,22 @@ pub enum Why {
 impl std::fmt::Display for Why {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
+            Self::Vanished(Reason::Repository) => {
+                "the history of a repository; it is gone and its content was not kept"
+            }
+            Self::Vanished(reason) => {
+                return write!(f, "it is gone and its content was not kept: {reason}");
+            }
             Self::UnknownThen => "the checkpoint does not cover it",
-            Self::UnknownNow => "it is not covered now, so it could not be brought back",
-            Self::Repository => "it is a repository that the checkpoint does not have",
-            Self::Asked => "kept as asked",
+            Self::UnknownNow => "it is not covered now, so it could not be restored",
+            Self::Repository => "it is a repository that is not in the checkpoint",
+            Self::Asked => "kept as requested",
             Self::Conflict => "you or another program changed it since",
-            Self::ChangedSince => "somebody changed it meanwhile",
-            Self::InTheWay => "a folder on its way is a link or a file now",
-            Self::NotEmpty => "the folder holds other files",
+            Self::ChangedSince => "it was changed meanwhile",
+            Self::InTheWay => "a parent folder is now a link or a file",
+            Self::NotEmpty => "the folder contains other files",
             Self::Links => "the file has several names (hard links)",
+            Self::ReadOnly => "the file is read-only",
             Self::Failed(why) => return write!(f, "the file system refused: {why}"),
         })
     }
@@ -157,8 +171,19 @@ impl Shadow {
         let root = self.root()?;
         let mut folders = root.as_ref().map(|r| Folders::new(r.as_fd()));
         let mut plan = Plan { to: goal.to, now, items: Vec::new(), left: Vec::new() };
-        for (path, old, new) in pairs(&self.objects, mine.tree(), then.tree())? {
-            if select.as_ref().is_some_and(|s| !s.iter().any(|s| names::within(&path, s))) {
+        let wanted = |path: &[u8]| select.as_ref().is_none_or(|s| s.iter().any(|s| names::within(path, s)));
+        let first = self.before_steps(goal, &then)?;
+        let mut all = pairs(&self.objects, mine.tree(), then.tree())?;
+        all.retain(|(path, ..)| !first.contains_key(path));
+        for (path, entry) in &first {
+            let now = mine.entry(path)?;
+            if now != *entry {
+                all.push((path.clone(), now, *entry));
+            }
+        }
+        all.sort_by(|a, b| a.0.cmp(&b.0));
+        for (path, old, new) in all {
+            if !wanted(&path) {
                 continue;
             }
             let (folder, name) = names::split(&path);
@@ -172,7 +197,9 @@ impl Shadow {
             };
             let why = match (old, new) {
                 (None, Some(_)) if there.is_some() && !mine.looked_at(&path)? => Some(Why::UnknownNow),
-                (Some(_), None) if !then.looked_at(&path)? => Some(Why::UnknownThen),
+                (Some(_), None) if !first.contains_key(&path) && !then.looked_at(&path)? => {
+                    Some(Why::UnknownThen)
+                }
                 (Some(_), None) if repository()? => Some(Why::Repository),
                 _ => None,
             };
@@ -187,13 +214,74 @@ impl Shadow {
                 None if links > 1 && old.is_some_and(|e| e.kind == Kind::File) => {
                     Some(Conflict::Links(links))
                 }
+                None if protected(old) && protected(new) => Some(Conflict::ReadOnly),
                 None => None,
             };
             let change: Change = change(old, new);
             let diff = FileDiff { path: names::path(&path), change, before: old, after: new };
             plan.items.push(Item { diff, conflict });
         }
+        for lost in &then.kept.snapshot.uncovered {
+            let (path, reason) = (lost.path.as_os_str().as_bytes(), lost.reason);
+            let path = if reason == Reason::Repository { names::join(path, b".git") } else { path.to_vec() };
+            let there = match &mut folders {
+                Some(f) => f.of(&path).ok().and_then(|d| disk::look(d, names::split(&path).1).ok().flatten()),
+                None => None,
+            };
+            if there.is_none() && wanted(&path) && !first.contains_key(&path) {
+                plan.left.push(Left { path: names::path(&path), why: Why::Vanished(reason) });
+            }
+        }
+        let states = goal.steps.iter().flat_map(|s| [s.before, s.after]).chain([plan.now.id]);
+        for path in self.ignored_and_gone(states)? {
+            let there = match &mut folders {
+                Some(f) => f.of(&path).ok().and_then(|d| disk::look(d, names::split(&path).1).ok().flatten()),
+                None => None,
+            };
+            let kept = first.contains_key(&path) || then.entry(&path)?.is_some();
+            if there.is_none() && wanted(&path) && !kept {
+                plan.left.push(Left { path: names::path(&path), why: Why::Vanished(Reason::Ignored) });
+            }
+        }
+        plan.left.sort_by(|a, b| a.path.cmp(&b.path));
         Ok(plan)
+    }
+
+    /// Ignored paths that went before one of these states.
+    fn ignored_and_gone(&self, states: impl Iterator<Item = Id>) -> Result<BTreeSet<Vec<u8>>> {
+        let mut gone = BTreeSet::new();
+        for id in states {
+            match self.kept(id) {
+                Ok(kept) => gone.extend(kept.vanished),
+                Err(SnapshotError::Missing(_)) => {}
+                Err(e) => return Err(e),
+            }
+        }
+        Ok(gone)
+    }
+
+    /// Files that the state to restore does not cover and the session changed since, as they were before its first
+    /// change: a tool's call covers what it names, though it is ignored or large.
+    fn before_steps(&self, goal: &Goal, then: &View<'_>) -> Result<BTreeMap<Vec<u8>, Option<Entry>>> {
+        let mut first = BTreeMap::new();
+        for step in &goal.steps {
+            let (before, after) = match (self.view(step.before), self.view(step.after)) {
+                (Err(SnapshotError::Missing(_)), _) | (_, Err(SnapshotError::Missing(_))) => continue,
+                (before, after) => (before?, after?),
+            };
+            for (path, old, new) in pairs(&self.objects, before.tree(), after.tree())? {
+                let known = (old.is_some() || before.looked_at(&path)?)
+                    && (new.is_some() || after.looked_at(&path)?);
+                if known
+                    && !first.contains_key(&path)
+                    && then.entry(&path)?.is_none()
+                    && !then.looked_at(&path)?
+                {
+                    first.insert(path, old);
+                }
+            }
+        }
+        Ok(first)
     }
 
     /// What others than the session changed since `base`: the path and what the session knew of it.
@@ -227,4 +315,9 @@ impl Shadow {
         }
         Ok(())
     }
+}
+
+/// Whether a file has no permission to write for anybody.
+fn protected(entry: Option<Entry>) -> bool {
+    entry.is_some_and(|e| e.kind == Kind::File && e.mode & 0o222 == 0)
 }

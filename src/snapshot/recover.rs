@@ -37,10 +37,10 @@ impl Recovered {
         match self.after {
             None => "A restore was interrupted before it changed a file. Nothing was changed.".into(),
             Some(_) if self.left.is_empty() => {
-                format!("A restore was interrupted. It was finished now: {}.", files(self.done.len()))
+                format!("An interrupted restore was completed: {}.", files(self.done.len()))
             }
             Some(_) => format!(
-                "A restore was interrupted. It was finished now: {}; {} kept as it was.",
+                "An interrupted restore was completed: {}; {} left unchanged.",
                 files(self.done.len()),
                 files(self.left.len())
             ),
@@ -87,12 +87,14 @@ pub(crate) fn run(shadow: &mut Shadow, lock: &Lock) -> Result<Option<Recovered>>
             disk::open_dir(root.as_fd(), journal.staging.as_bytes()).map_err(at(&path))?
         }
     };
+    let attributes = shadow.attributes(journal.to)?;
     let replace = Replace {
         root: root.as_fd(),
         staging: staging.as_fd(),
         steps: &shadow.steps,
-        most: shadow.limits.file_bytes,
+        most: shadow.limits.named_bytes(),
         folder_mode: &|_| 0o755,
+        attributes: &attributes,
     };
     for number in 0..journal.ops.len() {
         tidy(shadow, &replace, &journal, number)?;
@@ -137,7 +139,7 @@ fn tidy(shadow: &Shadow, replace: &Replace<'_>, journal: &Journal, number: usize
         Err(e) => return Err(fail()(e.into())),
     }
     let data = shadow.objects.read(&to.id, Sort::Content)?;
-    replace.stage_again(number, to, &data).map_err(fail())?;
+    replace.stage_again(number, op, to, &data).map_err(fail())?;
     Ok(())
 }
 

@@ -1,11 +1,14 @@
 //! Changing one path of the workspace so that no byte is lost which the store does not hold: what is
 //! replaced is swapped out first and looked at, and goes back when it is not what was expected.
 
+use std::collections::HashMap;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
+
+use tiller_fs::{Attributes, attributes};
 
 use crate::disk::{self, Not};
 use crate::journal::Op;
@@ -26,6 +29,8 @@ pub(crate) struct Replace<'a> {
     pub(crate) most: u64,
     /// Permissions of a folder that has to be made.
     pub(crate) folder_mode: &'a dyn Fn(&[u8]) -> u32,
+    /// The attributes that files had in the state to restore.
+    pub(crate) attributes: &'a HashMap<Vec<u8>, Attributes>,
 }
 
 /// What stands under a name, as far as it matters here.
@@ -183,6 +188,9 @@ impl Replace<'_> {
             if !op.links && links(dir, name) > 1 {
                 return Ok(Some(Why::Links));
             }
+            if let Err(why) = self.like_present(dir, name, staged, op, to) {
+                return Ok(Some(why));
+            }
             self.steps.at("exchange")?;
             match rustix::fs::renameat_with(dir, name, self.staging, staged, RenameFlags::EXCHANGE) {
                 Ok(()) => return self.check_swap(dir, name, staged, from, to),
@@ -203,6 +211,49 @@ impl Replace<'_> {
             Err(Errno::EXIST | Errno::NOTEMPTY) => Some(Why::ChangedSince),
             Err(e) => Some(failed(e)),
         })
+    }
+
+    /// Gives the staged file the owner of the file that it replaces, and those attributes that the state to restore
+    /// does not know.
+    fn like_present(
+        &self,
+        dir: BorrowedFd<'_>,
+        name: &[u8],
+        staged: &[u8],
+        op: &Op,
+        to: Entry,
+    ) -> Result<(), Why> {
+        if to.kind != Kind::File || op.from.is_none_or(|from| from.kind != Kind::File) {
+            return Ok(());
+        }
+        let open = |dir, name: &[u8]| {
+            let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+            rustix::fs::openat(dir, name, flags, Mode::empty())
+        };
+        let old = open(dir, name).map_err(failed)?;
+        let new = match open(self.staging, staged) {
+            Ok(new) => new,
+            // Its permissions keep even its owner from reading; the owner is known then, and the attributes are given.
+            Err(Errno::ACCESS) => return Ok(()),
+            Err(e) => return Err(failed(e)),
+        };
+        let (was, made) =
+            (rustix::fs::fstat(&old).map_err(failed)?, rustix::fs::fstat(&new).map_err(failed)?);
+        let present = attributes::read(&old).of_the_owner();
+        let owner = (was.st_uid, was.st_gid) != (made.st_uid, made.st_gid);
+        if !owner && present.is_empty() {
+            return Ok(());
+        }
+        if owner {
+            // Only where we may; a group that we are in often works when the owner does not.
+            let uid = rustix::process::Uid::from_raw(was.st_uid);
+            let gid = rustix::process::Gid::from_raw(was.st_gid);
+            if rustix::fs::fchown(&new, Some(uid), Some(gid)).is_err() {
+                let _ = rustix::fs::fchown(&new, None, Some(gid));
+            }
+        }
+        let then = self.attributes.get(&op.path).cloned().unwrap_or_default();
+        then.or(present).give(&new, to.mode).map_err(failed)
     }
 
     fn check_swap(
@@ -244,7 +295,7 @@ impl Replace<'_> {
     }
 
     /// Lays out a content under a name.
-    pub(crate) fn stage(&self, name: &[u8], to: Entry, data: &[u8]) -> io::Result<OwnedFd> {
+    pub(crate) fn stage(&self, name: &[u8], path: &[u8], to: Entry, data: &[u8]) -> io::Result<OwnedFd> {
         self.steps.at("stage")?;
         if to.kind == Kind::Link {
             rustix::fs::symlinkat(data, self.staging, name)?;
@@ -255,20 +306,21 @@ impl Replace<'_> {
         let mut file = std::fs::File::from(fd);
         self.steps.at("write staged")?;
         io::Write::write_all(&mut file, data)?;
-        rustix::fs::fchmod(&file, Mode::from_raw_mode(to.mode as _))?;
+        let none = Attributes::default();
+        self.attributes.get(path).unwrap_or(&none).give(&file, to.mode)?;
         Ok(file.into())
     }
 
     /// Lays out a content under a number when files have changed already. It gets the number when it is whole:
     /// what has it and is not ours was swapped out, so half of ours must never be taken for somebody's.
-    pub(crate) fn stage_again(&self, number: usize, to: Entry, data: &[u8]) -> io::Result<()> {
+    pub(crate) fn stage_again(&self, number: usize, op: &Op, to: Entry, data: &[u8]) -> io::Result<()> {
         let (name, half) = (number.to_string(), format!("{number}.new"));
         self.steps.at("clear half")?;
         match rustix::fs::unlinkat(self.staging, half.as_bytes(), AtFlags::empty()) {
             Ok(()) | Err(Errno::NOENT) => {}
             Err(e) => return Err(e.into()),
         }
-        self.stage(half.as_bytes(), to, data)?;
+        self.stage(half.as_bytes(), &op.path, to, data)?;
         self.steps.at("name staged")?;
         Ok(rename_new(self.staging, half.as_bytes(), self.staging, name.as_bytes())?)
     }

@@ -11,7 +11,7 @@ use crate::id::Id;
 /// Numbers that bound the work.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// A larger file is not covered.
+    /// A larger file is not covered, unless a tool names it (see [`NAMED_BYTES`]).
     pub file_bytes: u64,
     /// With more files than this, only named files are covered.
     pub files: usize,
@@ -25,6 +25,16 @@ pub struct Limits {
     pub home: Option<PathBuf>,
     /// The person's own ignore file (`core.excludesFile`, usually `~/.config/git/ignore`).
     pub global_ignore: Option<PathBuf>,
+}
+
+/// A file that a tool names is kept up to this size, whatever the limit for others: no tool changes a larger one.
+pub const NAMED_BYTES: u64 = 64 << 20;
+
+impl Limits {
+    /// A larger file is not covered, though it is named.
+    pub(crate) fn named_bytes(&self) -> u64 {
+        self.file_bytes.max(NAMED_BYTES)
+    }
 }
 
 impl Default for Limits {
@@ -66,9 +76,9 @@ pub enum Dear {
 impl fmt::Display for Dear {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Files(n) => write!(f, "this folder holds more than {n} files"),
-            Self::Bytes(n) => write!(f, "this folder holds more than {} MiB", n >> 20),
-            Self::Slow(s) => write!(f, "looking at all files takes longer than {s} seconds"),
+            Self::Files(n) => write!(f, "this folder contains more than {n} files"),
+            Self::Bytes(n) => write!(f, "this folder contains more than {} MiB", n >> 20),
+            Self::Slow(s) => write!(f, "scanning all files takes longer than {s} seconds"),
             Self::Home => f.write_str("this is a home folder or above one"),
         }
     }
@@ -96,16 +106,19 @@ pub enum Reason {
     OtherDisk,
     /// A repository in the workspace: its files are covered, its history (`.git`) is not.
     Repository,
+    /// Git ignores it. Such paths are named only when they are gone.
+    Ignored,
 }
 
 impl Reason {
-    pub(crate) const ALL: [(Self, &'static str); 6] = [
+    pub(crate) const ALL: [(Self, &'static str); 7] = [
         (Self::TooLarge, "too-large"),
         (Self::Unreadable, "unreadable"),
         (Self::Special, "special"),
         (Self::BareRepository, "bare-repository"),
         (Self::OtherDisk, "other-disk"),
         (Self::Repository, "repository"),
+        (Self::Ignored, "ignored"),
     ];
 
     pub(crate) fn word(self) -> &'static str {
@@ -121,7 +134,8 @@ impl fmt::Display for Reason {
             Self::Special => "a pipe, socket or device",
             Self::BareRepository => "a bare repository",
             Self::OtherDisk => "on another file system",
-            Self::Repository => "a repository of its own: its files are covered, its .git is not",
+            Self::Repository => "a nested repository: its files are covered, its .git is not",
+            Self::Ignored => "ignored by git",
         })
     }
 }
@@ -147,8 +161,8 @@ impl Snapshot {
         match self.mode {
             Mode::Full => None,
             Mode::Named(why) => Some(format!(
-                "Checkpoints cover only the files that agents edit here, because {why}. \
-                 What commands change cannot be restored."
+                "Checkpoints cover only files that agents edit here, because {why}. Changes made by \
+                commands cannot be restored."
             )),
         }
     }

@@ -1,13 +1,15 @@
 //! Restoring: the present state is kept, contents are laid out, a journal says what will be done, and then
 //! each file changes in one step.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 
 use rustix::fs::{AtFlags, Mode};
+use tiller_fs::Attributes;
 
+use crate::beside;
 use crate::disk;
 use crate::error::{Result, SnapshotError, at};
 use crate::flush;
@@ -79,6 +81,7 @@ impl Shadow {
             let why = match answers.get(&item.diff.path) {
                 Some(Answer::Keep) => Some(Why::Asked),
                 None if matches!(item.conflict, Some(Conflict::Links(_))) => Some(Why::Links),
+                None if item.conflict == Some(Conflict::ReadOnly) => Some(Why::ReadOnly),
                 None if item.conflict.is_some() => Some(Why::Conflict),
                 _ if !unchanged(now.entry(&path)?, item.diff.before) => Some(Why::ChangedSince),
                 _ => None,
@@ -102,7 +105,9 @@ impl Shadow {
         batch.finish()?;
         let fates = self.carry_out(&lock, before.id, plan.to, &ops)?;
         let mut touched: Vec<Vec<u8>> = ops.iter().map(|op| op.path.clone()).collect();
-        touched.extend(left.iter().filter_map(|l| names::relative(&self.workspace, &l.path).ok()));
+        // A path that is gone is not covered by its name because a restore named it.
+        let known = left.iter().filter(|l| !matches!(l.why, Why::Vanished(_)));
+        touched.extend(known.filter_map(|l| names::relative(&self.workspace, &l.path).ok()));
         let seen = self.take(&lock, Some(&touched))?;
         let after = self.amend(before.id, seen, &ops, &|n| !fates.contains_key(&n))?;
         let (done, more) = sorted(&ops, &fates);
@@ -163,11 +168,13 @@ impl Shadow {
         rustix::fs::mkdirat(root, name, Mode::RWXU).map_err(|e| at(&path)(e.into()))?;
         let staging = disk::open_dir(root, name).map_err(at(&path))?;
         let mut files = Vec::new();
-        let replace = self.replace(root, staging.as_fd(), &|_| 0o755);
+        let attributes = self.attributes(journal.to)?;
+        let replace = self.replace(root, staging.as_fd(), &|_| 0o755, &attributes);
         for (number, op) in journal.ops.iter().enumerate() {
             let Some(to) = op.to.filter(|_| is_leaf(op.to)) else { continue };
             let data = self.objects.read(&to.id, Sort::Content)?;
-            let file = replace.stage(number.to_string().as_bytes(), to, &data).map_err(at(&path))?;
+            let file =
+                replace.stage(number.to_string().as_bytes(), &op.path, to, &data).map_err(at(&path))?;
             if to.kind == Kind::File && self.steps.durable() {
                 files.push(file);
             }
@@ -184,8 +191,21 @@ impl Shadow {
         root: BorrowedFd<'a>,
         staging: BorrowedFd<'a>,
         folder_mode: &'a dyn Fn(&[u8]) -> u32,
+        attributes: &'a HashMap<Vec<u8>, Attributes>,
     ) -> Replace<'a> {
-        Replace { root, staging, steps: &self.steps, most: self.limits.file_bytes, folder_mode }
+        let most = self.limits.named_bytes();
+        Replace { root, staging, steps: &self.steps, most, folder_mode, attributes }
+    }
+
+    /// The attributes of the files of a snapshot. Of a snapshot of an older program there are none.
+    pub(crate) fn attributes(&self, id: Id) -> Result<HashMap<Vec<u8>, Attributes>> {
+        let Some(object) = self.kept(id)?.attributes else { return Ok(HashMap::new()) };
+        match self.objects.read(&object, Sort::Content) {
+            Ok(data) => Ok(beside::read(&data)),
+            // Files are restored without them, rather than not at all.
+            Err(SnapshotError::Missing(_) | SnapshotError::Damaged { .. }) => Ok(HashMap::new()),
+            Err(e) => Err(e),
+        }
     }
 
     /// Changes the files of a journal whose contents are laid out, then ends it.
@@ -201,7 +221,8 @@ impl Shadow {
             Ok(Some(Entry { kind: Kind::Folder, mode, .. })) => mode,
             _ => 0o755,
         };
-        let replace = self.replace(root, staging, &folder_mode);
+        let attributes = self.attributes(journal.to)?;
+        let replace = self.replace(root, staging, &folder_mode, &attributes);
         let fail = at(&self.workspace);
         let all = || -> io::Result<Fates> {
             let mut left = Fates::new();

@@ -1,6 +1,5 @@
 //! What git would ignore, found by reading alone: no git runs and no setting of a repository counts.
 
-use std::ffi::OsStr;
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -120,14 +119,7 @@ pub(crate) fn person(workspace: &Path, global: Option<&Path>) -> Arc<Rules> {
 
 /// The rules that a repository keeps in its own folder.
 pub(crate) fn excluded(rules: &Arc<Rules>, work: &Path, git: &Path) -> Arc<Rules> {
-    let mut dir = git.to_owned();
-    if git.is_file()
-        && let Some(line) = read(git).strip_prefix(b"gitdir:")
-    {
-        dir = work.join(OsStr::from_bytes(line.trim_ascii()));
-    }
-    let common = read(&dir.join("commondir"));
-    let common = dir.join(OsStr::from_bytes(common.trim_ascii()));
+    let (_, common) = crate::index::folders(work, git);
     let text = read(&common.join("info/exclude"));
     if text.is_empty() { rules.clone() } else { rules.and(work, text) }
 }

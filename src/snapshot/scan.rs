@@ -1,6 +1,7 @@
 //! Looking at the folder. A file whose stamp is as it was is not read, a folder whose stamp is as it was is
 //! not listed; what is to be read comes back as jobs.
 
+use std::collections::HashMap;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 use std::sync::Arc;
@@ -8,6 +9,7 @@ use std::time::Duration;
 
 use rustix::fs::FileType;
 use tiller_protocol::Clock;
+use tiller_protocol::names::is_temporary;
 
 use crate::disk::{self, Stamp};
 use crate::model::{Content, Dir, Leaf, Node};
@@ -31,9 +33,23 @@ pub(crate) struct Scan<'a> {
     /// The person's own rules; those of a nested repository begin with them.
     pub(crate) person: Arc<Rules>,
     /// Files and links to read.
-    pub(crate) jobs: Vec<Vec<u8>>,
+    pub(crate) jobs: Vec<Job>,
+    /// Files that were covered by their names at the last look.
+    pub(crate) known: HashMap<Vec<u8>, Leaf>,
+    /// Rules of some folder are other ones than at the last look.
+    pub(crate) other_rules: bool,
     pub(crate) files: usize,
     pub(crate) bytes: u64,
+    /// Ignored paths that were there at the last look.
+    pub(crate) vanished: Vec<Vec<u8>>,
+}
+
+/// Something to read.
+#[derive(Debug)]
+pub(crate) struct Job {
+    pub(crate) path: Vec<u8>,
+    /// Bytes; a larger file is not covered.
+    pub(crate) most: u64,
 }
 
 /// The rules inside of a folder, and what its ignore file says.
@@ -74,6 +90,7 @@ impl Scan<'_> {
         }
         let (rules, ignore) = self.inside(fd, path, repository, has_rules.then_some(&old.ignore), above);
         let same_rules = old.rules == Some(rules.key);
+        self.other_rules |= !same_rules;
         if list.is_none() && !same_rules {
             let Ok(names) = disk::list(fd) else { return skip };
             list = Some(names);
@@ -82,6 +99,7 @@ impl Scan<'_> {
             nodes: Vec::with_capacity(old.nodes.len()),
             stamp,
             settled: stamp.settled(before),
+            ignored: Vec::new(),
             rules: Some(rules.key),
             ignore,
             repository,
@@ -112,6 +130,7 @@ impl Scan<'_> {
             let judged = same_rules && was_dir == Some(is_dir);
             if !judged && rules.ignores(&rules::absolute(scan.workspace, &full()), is_dir) {
                 same &= prev.is_none();
+                new.ignored.push(name);
                 return Ok(());
             }
             let node = if is_dir {
@@ -128,27 +147,37 @@ impl Scan<'_> {
                     Err(_) => Node::Skip(stamp, Reason::Unreadable),
                 }
             } else {
-                scan.leaf((path, &name), stamp, prev, &mut same)?
+                scan.leaf((path, &name), stamp, prev, &mut same, scan.limits.file_bytes)?
             };
             same &= !matches!(node, Node::Skip(..)) || was_dir.is_some();
             new.nodes.push((name, node));
             Ok(())
         };
         match list {
-            None => known.try_for_each(|(name, node)| judge(self, name, Some(node)))?,
+            None => {
+                known.try_for_each(|(name, node)| judge(self, name, Some(node)))?;
+                new.ignored.extend(old.ignored);
+                new.ignored.sort_unstable();
+            }
             Some(mut names) => {
-                let ours = |n: &[u8]| path.is_empty() && n.starts_with(names::STAGING);
-                names.retain(|n| !is_git(n) && !ours(n));
+                let staging = |n: &[u8]| path.is_empty() && n.starts_with(names::STAGING);
+                names.retain(|n| !is_git(n) && !staging(n) && !is_temporary(n));
                 names.sort_unstable();
+                let gone = |n: &&Vec<u8>| names.binary_search(n).is_err();
+                self.vanished.extend(old.ignored.iter().filter(gone).map(|n| names::join(path, n)));
                 let mut gone = false;
                 for name in names {
-                    while known.next_if(|(n, _)| *n < name).is_some() {
+                    while let Some((name, node)) = known.next_if(|(n, _)| *n < name) {
                         gone = true;
+                        ignored_below(&node, names::join(path, &name), &mut self.vanished);
                     }
                     let prev = known.next_if(|(n, _)| *n == name).map(|(_, node)| node);
                     judge(self, name, prev)?;
                 }
-                gone |= known.next().is_some();
+                for (name, node) in known {
+                    gone = true;
+                    ignored_below(&node, names::join(path, &name), &mut self.vanished);
+                }
                 same &= !gone;
             }
         }
@@ -188,6 +217,7 @@ impl Scan<'_> {
         stamp: Stamp,
         prev: Option<Node>,
         same: &mut bool,
+        most: u64,
     ) -> Result<Node, Dear> {
         self.count(stamp.size)?;
         let kind = match stamp.file_type() {
@@ -198,7 +228,7 @@ impl Scan<'_> {
                 return Ok(Node::Skip(stamp, Reason::Special));
             }
         };
-        if stamp.size > self.limits.file_bytes {
+        if stamp.size > most {
             *same &= matches!(prev, Some(Node::Skip(..)));
             return Ok(Node::Skip(stamp, Reason::TooLarge));
         }
@@ -207,8 +237,14 @@ impl Scan<'_> {
             _ => {
                 *same = false;
                 let job = u32::try_from(self.jobs.len()).map_err(|_| Dear::Files(self.jobs.len()))?;
-                self.jobs.push(names::join(folder, name));
-                Ok(Node::Leaf(Leaf { stamp, settled: false, kind, content: Content::Job(job) }))
+                self.jobs.push(Job { path: names::join(folder, name), most });
+                Ok(Node::Leaf(Leaf {
+                    stamp,
+                    settled: false,
+                    kind,
+                    content: Content::Job(job),
+                    attributes: None,
+                }))
             }
         }
     }
@@ -230,8 +266,8 @@ impl Scan<'_> {
         Ok(())
     }
 
-    /// Looks at one named path only. With `full`, a folder that is new comes whole. Gives whether git
-    /// would ignore the path.
+    /// Looks at one named path only. With `full`, a folder that is new comes whole. Gives whether a look at
+    /// everything would pass the path over: git would ignore it, or it is too large.
     pub(crate) fn touch(
         &mut self,
         fd: BorrowedFd<'_>,
@@ -254,9 +290,15 @@ impl Scan<'_> {
         let ignored = rules.ignores(&rules::absolute(self.workspace, &path), is_dir);
         let prev = dir.take(name);
         if !is_dir {
-            let node = self.leaf((here, name), stamp, prev, &mut false)?;
+            let prev = match prev {
+                Some(Node::Leaf(leaf)) => Some(leaf),
+                _ => self.known.remove(&path),
+            };
+            let most = self.limits.named_bytes();
+            let node = self.leaf((here, name), stamp, prev.map(Node::Leaf), &mut false, most)?;
             dir.set(name, node);
-            return Ok(ignored);
+            // From now on it is looked at by its name.
+            return Ok(ignored || stamp.size > self.limits.file_bytes);
         }
         let Ok(child) = disk::open_dir(fd, name) else {
             dir.set(name, Node::Skip(stamp, Reason::Unreadable));
@@ -291,6 +333,29 @@ impl Scan<'_> {
             dir.set(name, Node::Dir(inner));
         }
         Ok(ignored || below)
+    }
+}
+
+/// The ignored paths of a folder that is gone, and of those below.
+fn ignored_below(node: &Node, path: Vec<u8>, out: &mut Vec<Vec<u8>>) {
+    if let Node::Dir(dir) = node {
+        out.extend(dir.ignored.iter().map(|name| names::join(&path, name)));
+        for (name, inner) in &dir.nodes {
+            ignored_below(inner, names::join(&path, name), out);
+        }
+    }
+}
+
+/// What is known of a file that was covered by its name.
+pub(crate) fn leaf_of(dir: &Dir, path: &[u8]) -> Option<Leaf> {
+    let (folder, name) = names::split(path);
+    let dir = names::parts(folder).try_fold(dir, |dir, part| match &dir.nodes[dir.at(part).ok()?].1 {
+        Node::Dir(inner) => Some(inner),
+        _ => None,
+    })?;
+    match &dir.nodes[dir.at(name).ok()?].1 {
+        Node::Leaf(leaf) => Some(leaf.clone()),
+        _ => None,
     }
 }
 

@@ -1,6 +1,6 @@
 //! The snapshots of one workspace.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
@@ -9,12 +9,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use tiller_protocol::{Clock, Time};
 
+use crate::beside;
 use crate::cache;
+use crate::calls::Calls;
 use crate::disk;
 use crate::error::{Result, SnapshotError, at};
 use crate::fill::fill;
 use crate::fold::Fold;
 use crate::id::{Id, Sort};
+use crate::join::Joiner;
 use crate::model::{Dir, Node};
 use crate::names;
 use crate::notes::{self, Kept};
@@ -24,9 +27,10 @@ use crate::place::{Lock, Place};
 use crate::recover::{self, Recovered};
 use crate::report::{Dear, Limits, Mode, Snapshot};
 use crate::rules;
-use crate::scan::{self, Scan};
+use crate::scan::{self, Job, Scan};
 use crate::settle::Unsettled;
 use crate::steps::Steps;
+use crate::tracked::{Ground, Tracked};
 
 /// An unchanged state gets the same snapshot again while that is younger than this, in milliseconds. An
 /// older one might be collected by another process before this one has noted that it needs it.
@@ -41,12 +45,18 @@ pub struct Shadow {
     pub(crate) limits: Limits,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) steps: Steps,
+    pub(crate) calls: Calls,
     mode: Mode,
     /// What the folder was at the last look; `None` when that is not known.
     model: Option<Dir>,
     /// Paths that are covered although git would ignore them, because somebody named them.
     pub(crate) named: BTreeSet<Vec<u8>>,
+    tracked: Tracked,
+    /// Of those, what is covered although git's rules match it.
+    forced: BTreeSet<Vec<u8>>,
     last: Option<Kept>,
+    /// Whether this value has looked at the folder. A model from the disk may be older than the last state.
+    looked: bool,
     /// The snapshot whose objects the model takes for written.
     relies: Option<Id>,
     /// The snapshot that the cache on disk belongs to.
@@ -55,6 +65,7 @@ pub struct Shadow {
     written: u64,
     settled: Arc<AtomicU64>,
     recovered: Option<Recovered>,
+    pub(crate) joiner: Joiner,
 }
 
 impl std::fmt::Debug for Shadow {
@@ -92,18 +103,23 @@ impl Shadow {
             objects: Objects::new(&place.dir, place.packs(), steps.clone()),
             mode: if above { Mode::Named(Dear::Home) } else { Mode::Full },
             workspace,
+            calls: Calls::new(&place.dir),
             place,
             limits,
             clock,
             steps,
             model: None,
             named: BTreeSet::new(),
+            tracked: Tracked::default(),
+            forced: BTreeSet::new(),
             last: None,
+            looked: false,
             relies: None,
             cached: None,
             written: 0,
             settled: Arc::default(),
             recovered: None,
+            joiner: Joiner::default(),
         };
         let lock = new.lock()?;
         new.place.sweep(&new.steps)?;
@@ -157,7 +173,10 @@ impl Shadow {
     /// When it cannot be kept; then nothing was.
     pub fn snapshot(&mut self) -> Result<Snapshot> {
         let lock = self.lock()?;
-        self.take(&lock, None)
+        let taken = self.take(&lock, None);
+        drop(lock);
+        self.join_soon();
+        taken
     }
 
     /// Keeps the state with a new look at named files only (absolute paths, or relative to the workspace), which is
@@ -171,7 +190,10 @@ impl Shadow {
         let lock = self.lock()?;
         let paths: Vec<Vec<u8>> =
             paths.iter().filter_map(|p| names::relative(&self.workspace, p.as_ref()).ok()).collect();
-        self.take(&lock, Some(&paths))
+        let taken = self.take(&lock, Some(&paths));
+        drop(lock);
+        self.join_soon();
+        taken
     }
 
     /// Covers these paths from now on, though git ignores them.
@@ -199,12 +221,13 @@ impl Shadow {
     pub fn unsettled(&self) -> Unsettled {
         let dir = self.place.packs();
         let upto = self.written;
-        let new = upto.saturating_sub(self.settled.load(Ordering::Acquire));
-        // Packs of other processes may stand among ours; flushing what is flushed costs next to nothing.
-        let count = if new == 0 { 0 } else { usize::try_from(new).unwrap_or(usize::MAX).max(64) };
-        let packs = self.objects.packs();
-        let packs = packs.iter().filter(|p| !p.torn()).rev().take(count).map(|p| dir.join(&p.name)).collect();
-        Unsettled { packs, dir, upto, settled: self.settled.clone(), flushed: self.objects.flushed.clone() }
+        let new = upto > self.settled.load(Ordering::Acquire);
+        // Those of other processes too: what is in them is not written once more.
+        let packs = if new { self.objects.packs() } else { Vec::new() };
+        let flushed = &self.objects.flushed;
+        let packs = packs.iter().filter(|p| !p.torn() && !flushed.has(&p.name));
+        let packs = packs.map(|p| dir.join(&p.name)).collect();
+        Unsettled { packs, dir, upto, settled: self.settled.clone(), flushed: flushed.clone() }
     }
 
     pub(crate) fn lock(&self) -> Result<Lock> {
@@ -265,7 +288,7 @@ impl Shadow {
     fn look(&mut self, paths: Option<&[Vec<u8>]>) -> Result<Snapshot> {
         let root = self.root()?;
         let mut model = self.model.take();
-        let mut jobs = Vec::new();
+        let (mut jobs, mut vanished) = (Vec::new(), Vec::new());
         if let Some(root) = &root {
             let stat = rustix::fs::fstat(root).map_err(|e| at(&self.workspace)(e.into()))?;
             let end = self.clock.mono() + self.limits.scan;
@@ -277,17 +300,27 @@ impl Shadow {
                 dev: crate::disk::device(&stat),
                 person: rules::person(&self.workspace, self.limits.global_ignore.as_deref()),
                 jobs: Vec::new(),
+                known: HashMap::new(),
+                other_rules: false,
                 files: 0,
                 bytes: 0,
+                vanished: Vec::new(),
             };
             let outer = rules::outer(&self.workspace, self.limits.global_ignore.as_deref());
             let mut again: Vec<Vec<u8>> = paths.map(<[_]>::to_vec).unwrap_or_default();
-            let known = model.is_some();
+            let known = model.is_some() && self.looked;
             if self.mode == Mode::Full && (paths.is_none() || !known || again.iter().any(Vec::is_empty)) {
                 let mut old = model.take().unwrap_or_default();
-                self.named.iter().for_each(|p| scan::untouch(&mut old, p));
+                let by_name = || self.named.iter().chain(&self.forced);
+                scan.known = by_name().filter_map(|p| Some((p.clone(), scan::leaf_of(&old, p)?))).collect();
+                by_name().for_each(|p| scan::untouch(&mut old, p));
                 match scan.walk(root.as_fd(), &[], old, &outer) {
-                    Ok(Node::Dir(dir)) => model = Some(dir),
+                    Ok(Node::Dir(dir)) => {
+                        let ground =
+                            Ground { workspace: &self.workspace, outer: &outer, person: &scan.person };
+                        self.forced = self.tracked.look(&ground, &dir, scan.other_rules).clone();
+                        model = Some(dir);
+                    }
                     Ok(_) => {
                         let detail = "the folder cannot be read".into();
                         return Err(SnapshotError::Io { path: self.workspace.clone(), detail });
@@ -297,7 +330,7 @@ impl Shadow {
                         scan.jobs.clear();
                     }
                 }
-                again.extend(self.named.iter().cloned());
+                again.extend(self.named.iter().chain(&self.forced).cloned());
             }
             let full = self.mode == Mode::Full;
             if !full {
@@ -310,7 +343,7 @@ impl Shadow {
             for path in again.iter().filter(|p| !p.is_empty()) {
                 (scan.files, scan.bytes) = (0, 0);
                 match scan.touch(root.as_fd(), &mut dir, (&[], path), &outer, full) {
-                    Ok(ignored) if ignored || !full => {
+                    Ok(ignored) if (ignored && !self.forced.contains(path)) || !full => {
                         self.named.insert(path.clone());
                     }
                     Ok(_) => {}
@@ -326,12 +359,12 @@ impl Shadow {
                 }
             }
             model = Some(dir);
-            jobs = scan.jobs;
+            (jobs, vanished) = (scan.jobs, scan.vanished);
         } else {
             model = Some(Dir::default());
         }
         let model = model.unwrap_or_default();
-        self.keep(root, model, &jobs, paths.is_none())
+        self.keep(root, model, (&jobs, &vanished), paths.is_none())
     }
 
     /// Writes what a look found, and remembers it.
@@ -339,32 +372,35 @@ impl Shadow {
         &mut self,
         root: Option<OwnedFd>,
         mut model: Dir,
-        jobs: &[Vec<u8>],
+        (jobs, vanished): (&[Job], &[Vec<u8>]),
         sync: bool,
     ) -> Result<Snapshot> {
         let mut batch = Batch::new(&self.objects, sync);
-        let mut write = || -> Result<(Snapshot, Vec<Vec<u8>>, bool)> {
+        let mut write = || -> Result<(Kept, bool)> {
             let done = match &root {
-                Some(root) => fill(root.as_fd(), jobs, self.limits.file_bytes, &self.objects, &mut batch)?,
+                Some(root) => fill(root.as_fd(), jobs, &self.objects, &mut batch)?,
                 None => Vec::new(),
             };
-            let mut fold = Fold { batch: &mut batch, done, uncovered: Vec::new() };
+            let mut fold = Fold { batch: &mut batch, done, uncovered: Vec::new(), attributes: Vec::new() };
             let (tree, _) = fold.dir(&mut model, &[])?;
-            let mut uncovered = fold.uncovered;
-            let named: Vec<Vec<u8>> = self.named.iter().cloned().collect();
-            let text = notes::write(self.mode, &mut uncovered, &named);
+            let (mut uncovered, attributes) = (fold.uncovered, beside::write(&fold.attributes));
+            let attributes = attributes.map(|data| batch.put(Sort::Content, &data)).transpose()?;
+            let named: Vec<Vec<u8>> = self.named.union(&self.forced).cloned().collect();
+            let text = notes::write(self.mode, &mut uncovered, &named, attributes, vanished);
             let now = self.clock.now().millis();
-            let mine = notes::read(Id([0; 32]), tree, now, &text);
+            let mut mine = notes::read(Id([0; 32]), tree, now, &text);
             if let Some(last) = &self.last
                 && mine.same(last)
                 && (0..REUSE).contains(&(now - last.snapshot.time.millis()))
             {
-                return Ok((last.snapshot.clone(), named, false));
+                mine.snapshot = last.snapshot.clone();
+                return Ok((Kept { named, ..mine }, false));
             }
             let id = batch.put(Sort::Snapshot, &object::snapshot(tree, now, &text))?;
-            Ok((Snapshot { id, time: Time(now), ..mine.snapshot }, named, true))
+            (mine.snapshot.id, mine.snapshot.time) = (id, Time(now));
+            Ok((Kept { named, ..mine }, true))
         };
-        let (snapshot, named, fresh) = match write() {
+        let (kept, fresh) = match write() {
             Ok(found) => found,
             Err(e) => {
                 batch.discard();
@@ -372,6 +408,7 @@ impl Shadow {
             }
         };
         batch.finish()?;
+        let snapshot = kept.snapshot.clone();
         if fresh && !sync {
             self.written += 1;
         }
@@ -379,9 +416,9 @@ impl Shadow {
             // Without it the next start only reads more.
             let _ = self.place.set_last(snapshot.id, &self.steps);
         }
-        self.model = Some(model);
+        (self.model, self.looked) = (Some(model), true);
         self.relies = Some(snapshot.id);
-        self.last = Some(Kept { snapshot: snapshot.clone(), named });
+        self.last = Some(kept);
         // Only a help for the next start: what it misses is read again. So it is written for large changes.
         if self.cached.is_none() || jobs.len() > 500 {
             self.save_cache();

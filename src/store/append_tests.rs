@@ -19,6 +19,7 @@ fn queued(n: u128) -> Queued {
         message: Message {
             text: "see [paste 1]".into(),
             attachments: vec![Attachment::Paste { label: "[paste 1]".into(), text: "é\u{0}".into() }],
+            effort: None,
         },
         mode: SendMode::Queue,
         state: QueuedState::Accepted,

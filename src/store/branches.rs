@@ -8,7 +8,6 @@ use uuid::Uuid;
 use crate::error::{Result, StoreError};
 use crate::open::Store;
 use crate::ops;
-use crate::process::Process;
 use crate::ticket::Ticket;
 
 /// A head, as the person sees it.
@@ -41,22 +40,28 @@ impl Store {
     /// When the database cannot be read.
     pub fn branches(&self, session: SessionId) -> Result<Vec<BranchRow>> {
         self.read(|conn| {
+            let judge = crate::hold::Judge::of(conn);
             let mut statement = conn.prepare_cached(
-                "SELECT h.name, h.label, h.entry, e.time, h.archived, l.pid, l.start, l.boot, l.space
+                "SELECT h.name, h.label, h.entry, e.time, h.archived, l.pid, l.start, l.boot, l.space, l.nonce
                  FROM heads h LEFT JOIN entries e ON e.id = h.entry
                    LEFT JOIN leases l ON l.session = h.session AND l.head = h.name
                  WHERE h.session = ?1 ORDER BY h.name",
             )?;
             let rows = statement.query_map(params![session.0], |r| {
-                let held = r.get::<_, Option<u32>>(5)?.is_some();
-                let process: Option<Process> = held.then(|| crate::lease::process_from(r, 5)).transpose()?;
+                let open_in = match r.get::<_, Option<Uuid>>(9)? {
+                    Some(nonce) => {
+                        let process = crate::lease::process_from(r, 5)?;
+                        judge.alive(nonce, &process).then_some(process.pid)
+                    }
+                    None => None,
+                };
                 Ok(BranchRow {
                     name: r.get(0)?,
                     label: r.get(1)?,
                     entry: r.get::<_, Option<Uuid>>(2)?.map(EntryId),
                     time: r.get::<_, Option<i64>>(3)?.map(Time),
                     archived: r.get(4)?,
-                    open_in: process.filter(Process::alive).map(|p| p.pid),
+                    open_in,
                 })
             })?;
             Ok(rows.collect::<rusqlite::Result<_>>()?)

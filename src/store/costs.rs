@@ -37,7 +37,7 @@ pub(crate) fn insert(conn: &Connection, session: SessionId, call: &Call, day: &s
     let u = &call.usage;
     conn.prepare_cached(
         "INSERT INTO calls(session, agent, model, tier, day, time, input, output, cache_read, cache_write,
-           reasoning, cost) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
+           reasoning, cost, estimated) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
     )?
     .execute(params![
         session.0,
@@ -52,6 +52,7 @@ pub(crate) fn insert(conn: &Connection, session: SessionId, call: &Call, day: &s
         count(u.cache_write),
         count(u.reasoning),
         call.cost.map(|c| count(c.0)),
+        u.estimated,
     ])?;
     if let Some(cost) = call.cost {
         // Saturates, as all sums of money do.
@@ -93,7 +94,8 @@ impl Store {
         let rows: Vec<CostRow> = self.read(|conn| {
             // Added here, not in SQL: `sum` stops at an overflow, ours saturates.
             let mut statement = conn.prepare_cached(&format!(
-                "SELECT {column}, input, output, cache_read, cache_write, reasoning, cost FROM calls
+                "SELECT {column}, input, output, cache_read, cache_write, reasoning, cost, estimated
+                 FROM calls
                  WHERE ?1 IS NULL OR session = ?1 ORDER BY {column}, id"
             ))?;
             let mut rows = statement.query(params![session.map(|s| s.0)])?;
@@ -101,16 +103,26 @@ impl Store {
             while let Some(row) = rows.next()? {
                 let key: String = row.get(0)?;
                 if groups.last().is_none_or(|g| g.key != key) {
-                    groups.push(CostRow { key, calls: 0, usage: Usage::default(), cost: None, unpriced: 0 });
+                    groups.push(CostRow {
+                        key,
+                        calls: 0,
+                        usage: Usage::default(),
+                        cost: None,
+                        unpriced: 0,
+                        estimated: 0,
+                    });
                 }
                 let Some(group) = groups.last_mut() else { continue };
+                let estimated = row.get(7)?;
                 group.calls += 1;
+                group.estimated += u64::from(estimated);
                 group.usage.add(&Usage {
                     input: uncount(row.get(1)?),
                     output: uncount(row.get(2)?),
                     cache_read: uncount(row.get(3)?),
                     cache_write: uncount(row.get(4)?),
                     reasoning: uncount(row.get(5)?),
+                    estimated,
                 });
                 match row.get::<_, Option<i64>>(6)? {
                     Some(cost) => {

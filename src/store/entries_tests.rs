@@ -20,7 +20,14 @@ fn call(session: SessionId, n: u128, parent: Option<EntryId>, arguments: Value) 
         ],
         stop: StopReason::ToolUse,
         model: tiller_protocol::ModelRef("a/b/c".into()),
-        usage: Usage { input: u64::MAX, output: 7, cache_read: 1, cache_write: 2, reasoning: 3 },
+        usage: Usage {
+            input: u64::MAX,
+            output: 7,
+            cache_read: 1,
+            cache_write: 2,
+            reasoning: 3,
+            ..Usage::default()
+        },
         cost: Some(Cost(12)),
     };
     entry(session, entry_id(n), parent, body)

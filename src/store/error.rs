@@ -21,7 +21,7 @@ pub enum StoreError {
     #[error("{} is busy: another process is writing", path.display())]
     Busy { path: PathBuf },
     /// So many jobs wait that no more are taken.
-    #[error("{waiting} changes already wait to be saved")]
+    #[error("{waiting} changes are already waiting to be saved")]
     Overloaded { waiting: usize },
     /// The folder or file cannot be written by us, or the store was opened for reading only.
     #[error("{} cannot be written: {detail}", path.display())]
@@ -151,22 +151,20 @@ impl StoreError {
         let plain = |kind| Notice::new(kind, self.to_string());
         match self {
             Self::Full { .. } => plain(NoticeKind::Store)
-                .hint("free some space; what you wrote is kept and is saved as soon as there is room"),
+                .hint("free some space; your input is kept and is saved as soon as there is room"),
             Self::Io { .. } => plain(NoticeKind::Store)
                 .hint("check the disk; `tiller sessions export` saves a copy elsewhere"),
             Self::Moved { .. } => plain(NoticeKind::Store)
-                .hint("put the file back, or restart tiller; nothing is shown as saved until then"),
+                .hint("restore the file, or restart Tiller; nothing is shown as saved until then"),
             Self::Busy { .. } | Self::Overloaded { .. } => plain(NoticeKind::Store),
             Self::ReadOnly { .. } | Self::Foreign { .. } => plain(NoticeKind::Store)
-                .hint("set TILLER_HOME to a folder of your own, or go on without saving"),
+                .hint("set TILLER_HOME to a folder of your own, or continue without saving"),
             Self::Network { .. } => {
                 plain(NoticeKind::Store).hint("set TILLER_HOME to a folder on a local disk")
             }
-            Self::Newer { .. } => {
-                plain(NoticeKind::Store).hint("use the newer tiller, or open it for reading only")
-            }
+            Self::Newer { .. } => plain(NoticeKind::Store).hint("use the newer Tiller, or open it read-only"),
             Self::Corrupt { .. } => plain(NoticeKind::Store)
-                .hint("restart tiller: the damaged file is kept aside and what can be read is saved"),
+                .hint("restart Tiller: the damaged file is kept and everything readable is recovered"),
             Self::NotOurs { .. } => plain(NoticeKind::Store).hint("set TILLER_HOME to another folder"),
             Self::OldSqlite { .. } | Self::Closed | Self::Internal(_) | Self::Record(_) => {
                 plain(NoticeKind::Internal)
@@ -174,7 +172,7 @@ impl StoreError {
             Self::NoSession(_) | Self::NoEntry(_) | Self::NotFound(_) | Self::Conflict(_) => {
                 plain(NoticeKind::User)
             }
-            Self::Held { .. } => plain(NoticeKind::User).hint("open a branch of it, or only look"),
+            Self::Held { .. } => plain(NoticeKind::User).hint("open a branch of it, or open it read-only"),
             Self::Import { .. } => plain(NoticeKind::User),
         }
     }

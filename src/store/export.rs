@@ -96,8 +96,8 @@ impl Lines<'_> {
         self.all(
             conn,
             session,
-            "SELECT agent, model, tier, day, time, input, output, cache_read, cache_write, reasoning, cost
-             FROM calls WHERE session = ?1 ORDER BY id",
+            "SELECT agent, model, tier, day, time, input, output, cache_read, cache_write, reasoning, cost,
+               estimated FROM calls WHERE session = ?1 ORDER BY id",
             call_line,
         )?;
         self.all(conn, session, "SELECT time, text FROM prompts WHERE session = ?1 ORDER BY id", |r| {
@@ -258,6 +258,7 @@ fn call_line(r: &Row<'_>) -> Result<Line> {
         time: r.get(4)?,
         tokens: [r.get(5)?, r.get(6)?, r.get(7)?, r.get(8)?, r.get(9)?],
         cost: r.get(10)?,
+        estimated: r.get(11)?,
     }))
 }
 

@@ -187,6 +187,7 @@ fn crew(store: &Store, s: SessionId, shape: &[(usize, u8, String)]) -> (SessionI
             model: ModelRef("m".into()),
             profile: tiller_protocol::Profile::Ask,
             spawned_by: Some(entry_id(by)),
+            made_by: crate::MadeBy::Person,
         };
         store.create_session(new).wait().unwrap();
         let first = entry_id(id * 1_000);

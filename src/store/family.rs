@@ -43,8 +43,14 @@ fn spent(conn: &Connection, session: SessionId) -> Result<(Usage, Option<Cost>)>
     )?;
     Ok(statement.query_row(params![session.0], |r| {
         let n = |at: usize| r.get(at).map(uncount);
-        let usage =
-            Usage { input: n(0)?, output: n(1)?, cache_read: n(2)?, cache_write: n(3)?, reasoning: n(4)? };
+        let usage = Usage {
+            input: n(0)?,
+            output: n(1)?,
+            cache_read: n(2)?,
+            cache_write: n(3)?,
+            reasoning: n(4)?,
+            ..Usage::default()
+        };
         Ok((usage, r.get::<_, Option<i64>>(5)?.map(|c| Cost(uncount(c)))))
     })?)
 }

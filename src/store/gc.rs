@@ -7,11 +7,17 @@ use tiller_protocol::SessionId;
 
 use crate::error::{Result, StoreError};
 use crate::family;
+use crate::hold::Judge;
+use crate::lease;
 use crate::open::Store;
+use crate::sessions::MadeBy;
 use crate::ticket::Ticket;
 
 /// How long the trash keeps.
 pub(crate) const KEPT: Duration = Duration::from_secs(30 * 24 * 3600);
+
+/// A session without a lease that is younger may be about to be opened by the process that made it.
+const FRESH: Duration = Duration::from_secs(60);
 
 /// Everything that belongs to a session, children first.
 const TABLES: &[&str] = &[
@@ -66,30 +72,43 @@ impl Store {
                 let rows = statement.query_map(params![before], |r| r.get(0))?;
                 rows.collect::<rusqlite::Result<_>>()?
             };
-            // Those of agents that were thrown away before they went along.
-            for n in 0..old.len() {
-                old.extend(family::below(conn, SessionId(old[n]))?.iter().map(|s| s.0));
-            }
-            old.sort_unstable();
-            old.dedup();
-            // Parents and children go together; the links are checked at the end.
-            conn.execute_batch("PRAGMA defer_foreign_keys=ON")?;
-            let mut swept = Swept::default();
-            for id in old {
-                for table in TABLES {
-                    let rows =
-                        conn.execute(&format!("DELETE FROM {table} WHERE session = ?1"), params![id])?;
-                    if *table == "entries" {
-                        swept.entries += rows as u64;
-                    }
+            remove(conn, &mut old)
+        })
+    }
+
+    /// Removes a session for good, with those of its agents. What was paid stays in the table of costs.
+    pub fn discard(&self, session: SessionId) -> Ticket<Swept> {
+        self.write(move |conn| remove(conn, &mut vec![session.0]))
+    }
+
+    /// Removes sessions of runs that were to keep none, when no living process has them: such a run was killed. Gives their
+    /// ids. One without a lease may be about to take it, so it stays for its first minute.
+    pub fn discard_ephemeral(&self) -> Ticket<Vec<SessionId>> {
+        let fresh = self.now().millis() - i64::try_from(FRESH.as_millis()).unwrap_or(i64::MAX);
+        self.write(move |conn| {
+            let judge = Judge::of(conn);
+            let rows: Vec<(uuid::Uuid, i64)> = {
+                let mut statement = conn.prepare_cached(
+                    "SELECT id, created FROM sessions WHERE origin = ?1 AND spawned_by IS NULL",
+                )?;
+                let rows = statement.query_map([MadeBy::Ephemeral.name()], |r| Ok((r.get(0)?, r.get(1)?)))?;
+                rows.collect::<rusqlite::Result<_>>()?
+            };
+            let mut old = Vec::new();
+            for (id, created) in rows {
+                let mut statement = conn
+                    .prepare_cached("SELECT nonce, pid, start, boot, space FROM leases WHERE session = ?1")?;
+                let held = statement
+                    .query_map(params![id], |r| Ok(judge.alive(r.get(0)?, &lease::process_from(r, 1)?)))?;
+                let held: Vec<bool> = held.collect::<rusqlite::Result<_>>()?;
+                if if held.is_empty() { created < fresh } else { !held.contains(&true) } {
+                    old.push(id);
                 }
-                conn.execute("DELETE FROM agents WHERE root = ?1", params![id])?;
-                conn.execute("DELETE FROM workflow_steps WHERE root = ?1", params![id])?;
-                conn.execute("DELETE FROM workflows WHERE root = ?1", params![id])?;
-                conn.execute("DELETE FROM sessions WHERE id = ?1", params![id])?;
-                swept.sessions += 1;
             }
-            Ok(swept)
+            if !old.is_empty() {
+                remove(conn, &mut old.clone())?;
+            }
+            Ok(old.into_iter().map(SessionId).collect())
         })
     }
 
@@ -107,4 +126,31 @@ impl Store {
             Ok(rows.collect::<rusqlite::Result<_>>()?)
         })
     }
+}
+
+/// Removes these sessions and those below them.
+fn remove(conn: &rusqlite::Connection, old: &mut Vec<uuid::Uuid>) -> Result<Swept> {
+    // Those of agents that were thrown away before they went along.
+    for n in 0..old.len() {
+        old.extend(family::below(conn, SessionId(old[n]))?.iter().map(|s| s.0));
+    }
+    old.sort_unstable();
+    old.dedup();
+    // Parents and children go together; the links are checked at the end.
+    conn.execute_batch("PRAGMA defer_foreign_keys=ON")?;
+    let mut swept = Swept::default();
+    for id in old.iter() {
+        for table in TABLES {
+            let rows = conn.execute(&format!("DELETE FROM {table} WHERE session = ?1"), params![id])?;
+            if *table == "entries" {
+                swept.entries += rows as u64;
+            }
+        }
+        conn.execute("DELETE FROM agents WHERE root = ?1", params![id])?;
+        conn.execute("DELETE FROM workflow_steps WHERE root = ?1", params![id])?;
+        conn.execute("DELETE FROM workflows WHERE root = ?1", params![id])?;
+        conn.execute("DELETE FROM sessions WHERE id = ?1", params![id])?;
+        swept.sessions += 1;
+    }
+    Ok(swept)
 }

@@ -13,7 +13,6 @@ use crate::error::{Result, StoreError};
 use crate::import::Imported;
 use crate::lines::{EntryLine, HeadLine, Line, Sheet, TagLine, parse, wrong};
 use crate::open::Store;
-use crate::process::Process;
 use crate::ticket::Ticket;
 use crate::{heads, sessions};
 
@@ -102,7 +101,7 @@ fn known(conn: &Connection, session: SessionId, line: &EntryLine, body: &EntryBo
     if of == session.0 && parent == line.parent && same {
         return Ok(true);
     }
-    Err(StoreError::Conflict(format!("the file tells entry {} in another way", line.id)))
+    Err(StoreError::Conflict(format!("the file has a different version of entry {}", line.id)))
 }
 
 /// Where a branch of the file goes on: its head moves along, unless it went elsewhere here.
@@ -170,10 +169,11 @@ fn leads(conn: &Connection, at: Uuid, to: Uuid, ours: &HashSet<Uuid>) -> Result<
 /// Whether a living process works on it.
 fn is_open(conn: &Connection, session: SessionId, head: &str) -> Result<bool> {
     let holder = conn
-        .prepare_cached("SELECT pid, start, boot, space FROM leases WHERE session = ?1 AND head = ?2")?
-        .query_row(params![session.0, head], |r| crate::lease::process_from(r, 0))
+        .prepare_cached("SELECT pid, start, boot, space, nonce FROM leases WHERE session = ?1 AND head = ?2")?
+        .query_row(params![session.0, head], |r| Ok((crate::lease::process_from(r, 0)?, r.get(4)?)))
         .optional()?;
-    Ok(holder.as_ref().is_some_and(Process::alive))
+    let judge = crate::hold::Judge::of(conn);
+    Ok(holder.is_some_and(|(process, nonce)| judge.alive(nonce, &process)))
 }
 
 fn name(conn: &Connection, session: SessionId, tag: &TagLine, ours: &HashSet<Uuid>) -> Result<()> {

@@ -150,7 +150,8 @@ impl Rows<'_> {
                 let [input, output, read, write, reasoning] = c.tokens.map(|n| n.max(0));
                 conn.prepare_cached(
                     "INSERT INTO calls(session, agent, model, tier, day, time, input, output, cache_read,
-                       cache_write, reasoning, cost) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
+                       cache_write, reasoning, cost, estimated)
+                     VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
                 )?
                 .execute(params![
                     session.0,
@@ -164,7 +165,8 @@ impl Rows<'_> {
                     read,
                     write,
                     reasoning,
-                    c.cost.map(|cost| cost.max(0))
+                    c.cost.map(|cost| cost.max(0)),
+                    c.estimated
                 ])?;
             }
             Line::Prompt { time, text } => crate::history::insert(conn, session, text, Time(*time))?,
@@ -261,7 +263,7 @@ impl Rows<'_> {
             _ => false,
         };
         if !about {
-            return Err(StoreError::Record(format!("a step of kind {} lacks what it is about", step.kind)));
+            return Err(StoreError::Record(format!("a step of kind {} has no target", step.kind)));
         }
         let files = check::<Vec<StepFile>>(&step.files)?;
         self.conn

@@ -1,11 +1,14 @@
 //! Who has a head of a session open. Held by a process until it releases it or dies, so nobody waits for the disk
 //! because of it.
 
+use std::sync::Arc;
+
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use tiller_protocol::SessionId;
 use uuid::Uuid;
 
 use crate::error::{Result, StoreError};
+use crate::hold::{Hold, Judge};
 use crate::open::Store;
 use crate::process::Process;
 use crate::ticket::Ticket;
@@ -26,6 +29,21 @@ pub enum Take {
     IfFree,
     /// In any case (the person said so). Who held it can write no more.
     Force,
+}
+
+/// Ends leases whose holders are dead for sure, though they cannot be judged from here: of other name spaces, from
+/// programs that locked no file. The caller is alone with the database.
+pub(crate) fn end_stale(conn: &Connection) -> Result<()> {
+    let here = Process::current();
+    let stale: bool = conn.query_row(
+        "SELECT EXISTS (SELECT 1 FROM leases WHERE space <> ?1 OR boot <> ?2)",
+        params![here.space, here.boot],
+        |r| r.get(0),
+    )?;
+    if stale {
+        conn.execute("DELETE FROM leases WHERE space <> ?1 OR boot <> ?2", params![here.space, here.boot])?;
+    }
+    Ok(())
 }
 
 /// Four columns from `first` on.
@@ -50,7 +68,7 @@ pub(crate) fn must_hold(conn: &Connection, lease: &Lease) -> Result<()> {
     match holder(conn, lease.session, &lease.head)? {
         Some((nonce, _)) if nonce == lease.nonce => Ok(()),
         Some((_, process)) => Err(StoreError::Held { holder: format!("process {}", process.pid) }),
-        None => Err(StoreError::Held { holder: "nobody any more".into() }),
+        None => Err(StoreError::Held { holder: "no process".into() }),
     }
 }
 
@@ -60,24 +78,28 @@ impl Store {
     /// The ticket's error is [`StoreError::Held`] when another holder lives (also one in this process).
     pub fn acquire(&self, session: SessionId, head: &str, take: Take) -> Ticket<Lease> {
         let now = self.now();
-        self.acquire_as(session, head, take, Process::current(), now.millis())
+        // Not from the id source: two processes must never draw the same, not even in a test.
+        let nonce = Uuid::now_v7();
+        let target = &self.inner.target;
+        // Before the lease is visible to others.
+        let hold = if target.is_file() { Hold::take(target.path(), nonce).map(Arc::new) } else { None };
+        self.acquire_as((session, head), take, Process::current(), (nonce, hold), now.millis())
     }
 
     pub(crate) fn acquire_as(
         &self,
-        session: SessionId,
-        head: &str,
+        (session, head): (SessionId, &str),
         take: Take,
         me: Process,
+        (nonce, hold): (Uuid, Option<Arc<Hold>>),
         now: i64,
     ) -> Ticket<Lease> {
         let head = head.to_owned();
-        // Not from the id source: two processes must never draw the same, not even in a test.
-        let nonce = Uuid::now_v7();
+        let holds = self.inner.holds.clone();
         self.write_passing(move |conn| {
             if take == Take::IfFree
-                && let Some((_, process)) = holder(conn, session, &head)?
-                && process.alive()
+                && let Some((nonce, process)) = holder(conn, session, &head)?
+                && Judge::of(conn).alive(nonce, &process)
             {
                 return Err(StoreError::Held { holder: format!("process {}", process.pid) });
             }
@@ -86,6 +108,7 @@ impl Store {
                  VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
             )?
             .execute(params![session.0, head, nonce, me.pid, me.start, me.boot, me.space, now])?;
+            holds.keep(nonce, hold.as_ref());
             Ok(Lease { session, head: head.clone(), nonce })
         })
     }
@@ -100,9 +123,11 @@ impl Store {
 
     /// Gives a head back. One that was lost meanwhile stays with its new holder.
     pub fn release(&self, lease: Lease) -> Ticket<()> {
+        let holds = self.inner.holds.clone();
         self.write_passing(move |conn| {
             conn.prepare_cached("DELETE FROM leases WHERE session = ?1 AND head = ?2 AND nonce = ?3")?
                 .execute(params![lease.session.0, lease.head, lease.nonce])?;
+            holds.end(lease.nonce);
             Ok(())
         })
     }
@@ -112,7 +137,10 @@ impl Store {
     /// # Errors
     /// When the database cannot be read.
     pub fn open_in(&self, session: SessionId, head: &str) -> Result<Option<Process>> {
-        self.read(|conn| Ok(holder(conn, session, head)?.map(|(_, p)| p).filter(Process::alive)))
+        self.read(|conn| {
+            let judge = Judge::of(conn);
+            Ok(holder(conn, session, head)?.filter(|(nonce, p)| judge.alive(*nonce, p)).map(|(_, p)| p))
+        })
     }
 }
 

@@ -116,12 +116,79 @@ fn a_process_is_pid_start_and_boot() {
     }
 }
 
+/// A lease as a program takes it that locks no file.
+fn older(store: &Store, s: SessionId, process: Process) {
+    store.acquire_as((s, "main"), Take::IfFree, process, (Uuid::now_v7(), None), NOW.0).wait().unwrap();
+}
+
+/// S18: a holder in another pid name space is dead when it is dead, and not before.
+#[test]
+fn s18_a_lease_of_another_pid_name_space_ends_with_its_process() {
+    let (_dir, store) = scratch();
+    let s = session(&store, 1);
+    let wrapper = ["unshare", "--map-root-user", "--pid", "--fork", "--kill-child=KILL"];
+    let mut child = command(&wrapper, "hold", &store.path()).spawn().unwrap();
+    let mut said = lines(&mut child);
+    assert_eq!(said.next().as_deref(), Some("held"), "name spaces cannot be made here");
+    assert!(matches!(store.acquire(s, "main", Take::IfFree).wait(), Err(StoreError::Held { .. })));
+    let holder = store.open_in(s, "main").unwrap().unwrap();
+    assert_ne!(holder.space, Process::current().space);
+    assert!(store.sessions(&crate::Filter::default()).unwrap().iter().all(|r| r.open_in.is_some()));
+
+    child.kill().unwrap();
+    child.wait().unwrap();
+    // The name space's other processes are killed with its first; then it is free, at once.
+    eventually("the end of its processes", || said.next().is_none());
+    assert!(holder.alive(), "by its numbers it can never be told");
+    assert_eq!(store.open_in(s, "main").unwrap(), None);
+    store.acquire(s, "main", Take::IfFree).wait().unwrap();
+}
+
+/// Of programs that locked no file: judged by their process, and where that cannot be, dead when nobody else has the
+/// database open.
+#[test]
+fn s18_leases_of_older_programs_hold_while_they_may_be_alive() {
+    let (dir, store) = scratch();
+    let s = session(&store, 1);
+    let foreign = Process { space: "pid:[1]".into(), ..Process::current() };
+    older(&store, s, foreign);
+    assert!(store.open_in(s, "main").unwrap().is_some());
+    let path = store.path();
+    let second = Store::open(&path, options()).unwrap();
+    assert!(second.open_in(s, "main").unwrap().is_some(), "the other one may be its holder");
+    drop((second, store));
+    let store = Store::open(&path, options()).unwrap();
+    assert_eq!(store.open_in(s, "main").unwrap(), None);
+    // One of here that lives holds on.
+    older(&store, s, Process::current());
+    assert!(matches!(store.acquire(s, "main", Take::IfFree).wait(), Err(StoreError::Held { .. })));
+    drop(dir);
+}
+
+#[test]
+fn files_of_leases_do_not_pile_up() {
+    let (_dir, store) = scratch();
+    let s = session(&store, 1);
+    let folder = crate::folder::beside(&store.path(), ".leases");
+    for _ in 0..5 {
+        let lease = store.acquire(s, "main", Take::IfFree).wait().unwrap();
+        assert!(store.acquire(s, "main", Take::IfFree).wait().is_err());
+        assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 1);
+        store.release(lease).wait().unwrap();
+    }
+    for n in 0..100 {
+        std::fs::write(folder.join(format!("left-{n}")), "").unwrap();
+    }
+    let _lease = store.acquire(s, "main", Take::IfFree).wait().unwrap();
+    assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 1);
+}
+
 #[test]
 fn a_holder_of_another_boot_is_replaced() {
     let (_dir, store) = scratch();
     let s = session(&store, 1);
     let old = Process { boot: "yesterday".into(), ..Process::current() };
-    store.acquire_as(s, "main", Take::IfFree, old, NOW.0).wait().unwrap();
+    older(&store, s, old);
     assert_eq!(store.open_in(s, "main").unwrap(), None);
     store.acquire(s, "main", Take::IfFree).wait().unwrap();
     assert!(store.open_in(s, "main").unwrap().is_some());

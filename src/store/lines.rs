@@ -177,6 +177,9 @@ pub(crate) struct CallLine {
     /// input, output, cache_read, cache_write, reasoning
     pub(crate) tokens: [i64; 5],
     pub(crate) cost: Option<i64>,
+    /// A count of `tokens` is an estimate. Left out where it is not.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) estimated: bool,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -278,7 +281,7 @@ pub(crate) fn parse(input: &mut dyn BufRead) -> Result<Vec<Sheet>> {
         let next = match sheets.last_mut() {
             None => {
                 let first: Header = serde_json::from_str(line)
-                    .map_err(|e| wrong(number, format!("not the beginning of an exported session: {e}")))?;
+                    .map_err(|e| wrong(number, format!("not the start of an exported session: {e}")))?;
                 if first.tiller != "session" || first.version > VERSION {
                     return Err(wrong(number, format!("version {} is newer than {VERSION}", first.version)));
                 }
@@ -299,7 +302,7 @@ pub(crate) fn parse(input: &mut dyn BufRead) -> Result<Vec<Sheet>> {
             },
         };
         if !seen.insert(next.id) {
-            return Err(wrong(number, format!("session {} comes twice", next.id)));
+            return Err(wrong(number, format!("session {} appears twice", next.id)));
         }
         sheets.push(Sheet { session: next, lines: Vec::new() });
     }

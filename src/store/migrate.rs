@@ -21,6 +21,8 @@ pub(crate) const MIGRATIONS: &[&str] = &[
     include_str!("schema/0006_workflows.sql"),
     include_str!("schema/0007_announced.sql"),
     include_str!("schema/0008_began.sql"),
+    include_str!("schema/0009_estimated.sql"),
+    include_str!("schema/0010_origin.sql"),
 ];
 
 /// So many versions ahead is damage, not the future.

@@ -14,9 +14,11 @@ use crate::connect::{self, Target};
 use crate::error::{Result, StoreError};
 use crate::folder::{self, Presence, Stamp};
 use crate::health::{self, Health};
+use crate::hold::Holds;
 use crate::index::Index;
 use crate::migrate;
 use crate::recover;
+use crate::report;
 use crate::ticket::Ticket;
 use crate::writer::{OnFailure, Writer};
 
@@ -72,6 +74,7 @@ pub(crate) struct Inner {
     /// True for a reader of a file that may not be written at all.
     immutable: bool,
     presence: Option<Presence>,
+    pub(crate) holds: Holds,
 }
 
 impl std::fmt::Debug for Store {
@@ -138,7 +141,11 @@ impl Store {
         let conn = match opened {
             Err(StoreError::Corrupt { detail, .. }) if alone => {
                 let salvage = recover::salvage(&path, &detail, &options)?;
-                notices.push(salvage.notice());
+                let notice = salvage.notice();
+                // The first that opens it may have nobody to tell.
+                if report::keep(&path, &notice).is_err() {
+                    notices.push(notice);
+                }
                 open_writer(&target, Check::None, network.is_some(), &options)?
             }
             other => other?,
@@ -147,7 +154,7 @@ impl Store {
             notices.push(
                 Notice::new(
                     NoticeKind::Store,
-                    "the database's log is missing: what was saved last may be lost",
+                    "the database's log is missing: the last saved changes may be lost",
                 )
                 .detail(path.display().to_string()),
             );
@@ -155,6 +162,10 @@ impl Store {
         if suspect.exists() && std::fs::remove_file(&suspect).is_err() {
             tracing::debug!("the mark of a suspect database cannot be removed");
         }
+        if alone && let Err(error) = crate::lease::end_stale(&conn) {
+            tracing::debug!(%error, "leases of before");
+        }
+        notices.extend(report::read(&path));
         presence.share();
         Self::assemble(conn, target, options, notices, Health::Ok, Some(presence))
     }
@@ -195,7 +206,7 @@ impl Store {
         if application != connect::APPLICATION_ID {
             return Err(StoreError::NotOurs { path });
         }
-        let why = format!("{} is open for reading only", path.display());
+        let why = format!("{} is open read-only", path.display());
         let (_, health) = health::channel(Health::NotSaving(why));
         Ok(Self {
             inner: Arc::new(Inner {
@@ -210,6 +221,7 @@ impl Store {
                 notices: Vec::new(),
                 immutable,
                 presence: None,
+                holds: Holds::default(),
             }),
         })
     }
@@ -238,6 +250,7 @@ impl Store {
                 notices,
                 immutable: false,
                 presence,
+                holds: Holds::default(),
             }),
         })
     }
@@ -245,6 +258,13 @@ impl Store {
     /// What a person should be told about the opening (salvage, lost log, network file system).
     pub fn notices(&self) -> &[Notice] {
         &self.inner.notices
+    }
+
+    /// A person was told of [`Self::notices`]: who opens it next need not.
+    pub fn told(&self) {
+        if self.inner.notices.iter().any(|n| n.kind == NoticeKind::Store) && self.inner.target.is_file() {
+            report::forget(self.inner.target.path());
+        }
     }
 
     /// Whether writes reach the disk, and a channel that says when that changes.
@@ -314,7 +334,7 @@ impl Store {
             Some(writer) => writer.submit(passing, work),
             None => Ticket::ready(Err(StoreError::ReadOnly {
                 path: self.inner.target.path().into(),
-                detail: "it is open for reading only".into(),
+                detail: "it is open read-only".into(),
             })),
         }
     }

@@ -148,7 +148,7 @@ fn s8_a_newer_schema_is_left_alone_and_can_be_read() {
     let real = path.canonicalize().unwrap();
     assert_eq!(error, StoreError::Newer { path: real, found, known });
     assert_eq!(digest(&path), before);
-    assert!(error.notice().hints[0].contains("reading only"));
+    assert!(error.notice().hints[0].contains("read-only"));
 
     let store = Store::read_only(&path, options()).unwrap();
     assert_eq!(store.path_tail(session_id(1), "main", 9).unwrap().entries.len(), 3);

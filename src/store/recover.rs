@@ -3,10 +3,10 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use rusqlite::types::Value as Sql;
-use rusqlite::{Connection, params, params_from_iter};
+use rusqlite::{Connection, params};
 use tiller_protocol::{EntryBody, Notice, NoticeKind};
 use uuid::Uuid;
 
@@ -17,26 +17,7 @@ use crate::folder;
 use crate::migrate::{self, Standing};
 use crate::open::Options;
 use crate::pages::{Pages, RowOf, Value};
-
-/// Tables that are copied row by row, as far as SQLite can still read them. (Sessions, entries and heads have
-/// their own ways.)
-const COPIED: &[&str] = &[
-    "ops",
-    "steps",
-    "tags",
-    "agents",
-    "todo_states",
-    "audit",
-    "calls",
-    "queue",
-    "asks",
-    "pending",
-    "drafts",
-    "prompts",
-    "trust",
-    "rules",
-    "meta",
-];
+use crate::recover_tables::{copy_tables, put_heads};
 
 /// Behind the name of the database while the new one is made.
 const SALVAGED: &str = ".salvaged";
@@ -66,7 +47,7 @@ impl Salvage {
                 self.entries,
                 self.sessions,
                 match self.losses.len() {
-                    0 => "nothing that can be named was lost".into(),
+                    0 => "no known loss".into(),
                     1 => self.losses[0].clone(),
                     n => format!("{n} kinds of loss are listed"),
                 }
@@ -110,27 +91,50 @@ pub(crate) fn salvage(path: &Path, damage: &str, options: &Options) -> Result<Sa
         losses: Vec::new(),
     };
     rebuild(path, &fresh, &Pages::new(&file, &log), options, &mut salvage).map_err(|e| e.at(path))?;
-    for suffix in ["-wal", "-shm", ""] {
-        let from = folder::beside(path, suffix);
-        if from.exists() {
-            fs::rename(&from, folder::beside(&original, suffix)).map_err(io)?;
-        }
-    }
+    // The file first: as long as it is here its log is, too, and a start after a crash reads both once more.
+    fs::rename(path, &original).map_err(io)?;
+    put_aside(path, &original)?;
     finish(path)?;
     tracing::warn!(original = %original.display(), damage, entries = salvage.entries, "salvaged a database");
     Ok(salvage)
 }
 
-/// Puts a complete salvage in place when a crash came between the two renames.
+/// Moves what belonged to the damaged file to where it is now. A log of another file would be taken for the new one's.
+fn put_aside(path: &Path, original: &Path) -> Result<()> {
+    for suffix in ["-wal", "-shm"] {
+        let from = folder::beside(path, suffix);
+        if from.exists() {
+            fs::rename(&from, folder::beside(original, suffix)).map_err(|e| StoreError::from_io(&e, path))?;
+        }
+    }
+    Ok(())
+}
+
+/// Puts a complete salvage in place when a crash came between the renames.
 pub(crate) fn finish(path: &Path) -> Result<()> {
     let fresh = folder::beside(path, SALVAGED);
     if !path.exists() && fresh.exists() {
+        put_aside(path, &newest_damaged(path))?;
         fs::rename(&fresh, path).map_err(|e| StoreError::from_io(&e, path))?;
     }
     Ok(())
 }
 
-fn remove(path: &Path) -> Result<()> {
+/// The damaged file that was put aside last.
+fn newest_damaged(path: &Path) -> PathBuf {
+    let start = folder::beside(path, ".damaged-");
+    let name = start.file_name().unwrap_or_default().to_owned();
+    let items = path.parent().and_then(|dir| fs::read_dir(dir).ok()).into_iter().flatten().flatten();
+    let ours = items.map(|item| item.path()).filter(|p| {
+        let text = p.file_name().unwrap_or_default().as_encoded_bytes();
+        text.starts_with(name.as_encoded_bytes()) && !text.ends_with(b"-wal") && !text.ends_with(b"-shm")
+    });
+    // A rename sets this time.
+    let time = |p: &PathBuf| p.metadata().map(|m| (m.ctime(), m.ctime_nsec())).ok();
+    ours.max_by_key(time).unwrap_or_else(|| folder::beside(path, ".damaged"))
+}
+
+pub(crate) fn remove(path: &Path) -> Result<()> {
     match fs::remove_file(path) {
         Err(e) if e.kind() != std::io::ErrorKind::NotFound => Err(StoreError::from_io(&e, path)),
         _ => Ok(()),
@@ -156,7 +160,7 @@ fn rebuild(
     salvage.entries = found.len() as u64;
     put_sessions(&conn, &found, sessions, options, &mut salvage.losses)?;
     put_entries(&conn, found, &mut salvage.losses)?;
-    put_heads(&conn)?;
+    put_heads(&conn, &mut salvage.losses)?;
     salvage.sessions = entries::uncount(conn.query_row("SELECT count(*) FROM sessions", [], |r| r.get(0))?);
     conn.execute_batch("COMMIT; PRAGMA wal_checkpoint(TRUNCATE)")?;
     Ok(())
@@ -222,12 +226,14 @@ fn put_sessions(
     for entry in found {
         *counts.entry(entry.raw.session).or_default() += 1;
     }
-    let mut nameless = 0;
+    let (mut nameless, mut missing) = (0, 0);
     for (order, (id, count)) in counts.into_iter().enumerate() {
         let row = rows.get(&id);
         nameless += i64::from(row.is_none());
         let text = |n: usize| row.and_then(|r| r.get(n)).and_then(Value::text).unwrap_or_default().to_owned();
         let int = |n: usize| row.and_then(|r| r.get(n)).and_then(Value::int);
+        // A row says how many its session had.
+        missing += int(13).map_or(0, |had| had.saturating_sub(count).max(0));
         let now = options.clock.now().millis();
         let title = if row.is_some() { text(2) } else { "recovered session".into() };
         let head = if text(8).is_empty() { "main".into() } else { text(8) };
@@ -257,6 +263,9 @@ fn put_sessions(
     }
     if nameless > 0 {
         losses.push(format!("title and folder of {nameless} sessions"));
+    }
+    if missing > 0 {
+        losses.push(format!("{missing} entries"));
     }
     Ok(())
 }
@@ -299,137 +308,6 @@ fn put_entries(conn: &Connection, found: Vec<Found>, losses: &mut Vec<String>) -
         losses.push(format!("{gaps} or more entries between saved ones"));
     }
     Ok(())
-}
-
-/// Heads that still lead somewhere stay; a session without any gets one at its newest entry.
-fn put_heads(conn: &Connection) -> Result<()> {
-    conn.execute_batch(
-        "DELETE FROM heads WHERE entry IS NOT NULL AND entry NOT IN (SELECT id FROM entries);
-         DELETE FROM heads WHERE session NOT IN (SELECT id FROM sessions);
-         INSERT INTO heads(session, name, entry, todo)
-           SELECT s.id, s.head, e.id, e.todo FROM sessions s
-           JOIN entries e ON e.seq = (SELECT max(seq) FROM entries WHERE session = s.id)
-           WHERE NOT EXISTS (SELECT 1 FROM heads h WHERE h.session = s.id AND h.name = s.head);
-         UPDATE heads SET todo = NULL WHERE todo NOT IN (SELECT id FROM todo_states);
-         UPDATE entries SET todo = NULL WHERE todo NOT IN (SELECT id FROM todo_states);
-         DELETE FROM queue WHERE session NOT IN (SELECT id FROM sessions);
-         DELETE FROM asks WHERE session NOT IN (SELECT id FROM sessions);
-         DELETE FROM pending WHERE session NOT IN (SELECT id FROM sessions);
-         DELETE FROM ops WHERE session NOT IN (SELECT id FROM sessions);
-         DELETE FROM steps WHERE session NOT IN (SELECT id FROM sessions);
-         DELETE FROM agents WHERE root NOT IN (SELECT id FROM sessions);
-         DELETE FROM workflow_steps WHERE root NOT IN (SELECT id FROM sessions);
-         DELETE FROM workflows WHERE root NOT IN (SELECT id FROM sessions);
-         DELETE FROM tags WHERE entry NOT IN (SELECT id FROM entries)
-           OR session NOT IN (SELECT id FROM sessions);
-         DELETE FROM todo_states WHERE session NOT IN (SELECT id FROM sessions);",
-    )?;
-    Ok(())
-}
-
-/// Copies what SQLite can read, from both ends of each table towards the damage. Works on a copy, so that the
-/// original stays as it is.
-fn copy_tables(
-    conn: &Connection,
-    original: &Path,
-    options: &Options,
-    losses: &mut Vec<String>,
-) -> Result<()> {
-    let work = folder::beside(original, ".work");
-    let io = |e: std::io::Error| StoreError::from_io(&e, &work);
-    for suffix in ["", "-wal"] {
-        let from = folder::beside(original, suffix);
-        if from.exists() {
-            fs::copy(&from, folder::beside(&work, suffix)).map_err(io)?;
-        }
-    }
-    folder::prepare_file(&work, options.uid)?;
-    match Connection::open(&work) {
-        Ok(damaged) => {
-            update(&damaged, options);
-            for table in COPIED.iter().chain(&["heads"]) {
-                match copy_table(conn, &damaged, table) {
-                    Ok(true) => {}
-                    Ok(false) => losses.push(format!("part of the table {table}")),
-                    Err(error) if error.is_trouble() => return Err(error),
-                    Err(_) => losses.push(format!("the table {table}")),
-                }
-            }
-        }
-        Err(error) => losses.push(format!("everything but sessions and entries ({error})")),
-    }
-    for suffix in ["", "-wal", "-shm", "-journal"] {
-        let path = folder::beside(&work, suffix);
-        remove(&path)?;
-    }
-    Ok(())
-}
-
-/// Brings the working copy of an older program's database to our tables, where the damage lets it.
-fn update(damaged: &Connection, options: &Options) {
-    let older = match migrate::versions(damaged) {
-        Ok((version, _)) if version > 0 && version < migrate::latest() => version,
-        _ => return,
-    };
-    let standing = Standing::Older(older);
-    if let Err(error) = migrate::migrate(damaged, None, standing, migrate::MIGRATIONS, options.clock.now()) {
-        tracing::warn!(%error, older, "a damaged database is read as it is");
-    }
-}
-
-/// True when the whole table could be read.
-fn copy_table(conn: &Connection, damaged: &Connection, table: &str) -> Result<bool> {
-    let columns = |conn: &Connection| -> Result<Vec<String>> {
-        let mut statement = conn.prepare("SELECT name FROM pragma_table_info(?1)")?;
-        let rows = statement.query_map([table], |r| r.get(0))?;
-        Ok(rows.collect::<rusqlite::Result<_>>()?)
-    };
-    // An older program's table lacks the newest columns; they get what is usual.
-    let theirs = columns(damaged)?;
-    let ours: Vec<String> = columns(conn)?.into_iter().filter(|c| theirs.contains(c)).collect();
-    if ours.is_empty() {
-        return Ok(false);
-    }
-    let key: String = conn.query_row(
-        &format!("SELECT group_concat('\"' || name || '\" DIR', ', ') FROM (SELECT name FROM pragma_table_info('{table}') WHERE pk > 0 ORDER BY pk)"),
-        [],
-        |r| r.get(0),
-    )?;
-    let width = ours.len();
-    let names = ours.iter().map(|c| format!("\"{c}\"")).collect::<Vec<_>>().join(", ");
-    let marks = (1..=width).map(|n| format!("?{n}")).collect::<Vec<_>>().join(", ");
-    let mut insert = conn.prepare(&format!("INSERT OR IGNORE INTO {table}({names}) VALUES({marks})"))?;
-    for direction in ["ASC", "DESC"] {
-        let mut select = damaged.prepare(&format!(
-            "SELECT {names} FROM {table} NOT INDEXED ORDER BY {}",
-            key.replace("DIR", direction)
-        ))?;
-        let mut rows = select.query([])?;
-        let whole = loop {
-            match rows.next() {
-                Ok(Some(row)) => {
-                    let values =
-                        (0..width).map(|n| row.get::<_, Sql>(n)).collect::<rusqlite::Result<Vec<_>>>();
-                    // A row that breaks a rule of its table is damage, too.
-                    match values.and_then(|values| insert.execute(params_from_iter(values))) {
-                        Ok(_) | Err(rusqlite::Error::Utf8Error(..)) => {}
-                        Err(rusqlite::Error::SqliteFailure(code, _))
-                            if matches!(
-                                code.code,
-                                rusqlite::ErrorCode::ConstraintViolation | rusqlite::ErrorCode::TypeMismatch
-                            ) => {}
-                        Err(error) => return Err(error.into()),
-                    }
-                }
-                Ok(None) => break true,
-                Err(_) => break false,
-            }
-        };
-        if whole {
-            return Ok(true);
-        }
-    }
-    Ok(false)
 }
 
 #[cfg(test)]

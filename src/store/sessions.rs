@@ -7,10 +7,44 @@ use uuid::Uuid;
 
 use crate::entries::uncount;
 use crate::error::{Result, StoreError};
+use crate::hold::Judge;
 use crate::lease;
 use crate::open::Store;
 use crate::ops;
 use crate::ticket::Ticket;
+
+/// What a session was made by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MadeBy {
+    /// A person at the screen or in an editor.
+    #[default]
+    Person,
+    /// A run without a screen (`tiller exec`, `tiller workflow run`): in no list that does not ask for it.
+    Exec,
+    /// A run of which no session is kept: in no list at all, and removed at its end, or at the next start if it was
+    /// killed.
+    Ephemeral,
+}
+
+impl MadeBy {
+    /// As the column `origin` has it.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Person => "",
+            Self::Exec => "exec",
+            Self::Ephemeral => "ephemeral",
+        }
+    }
+
+    /// Any other text is that of a newer version: a session is rather shown than lost.
+    fn of(name: &str) -> Self {
+        match name {
+            "exec" => Self::Exec,
+            "ephemeral" => Self::Ephemeral,
+            _ => Self::Person,
+        }
+    }
+}
 
 /// What a new session starts with.
 #[derive(Clone, Debug)]
@@ -23,6 +57,7 @@ pub struct NewSession {
     pub profile: Profile,
     /// The entry of another session that it hangs off (subagents). Such sessions are not listed.
     pub spawned_by: Option<EntryId>,
+    pub made_by: MadeBy,
 }
 
 /// A session's own settings.
@@ -49,19 +84,21 @@ pub struct Filter {
     pub archived: bool,
     /// Those in the trash instead of the others.
     pub trashed: bool,
+    /// Also those of runs without a screen.
+    pub exec: bool,
     /// At most so many; 0: all.
     pub limit: u32,
 }
 
 const COLUMNS: &str = "s.id, s.title, s.project, s.created, s.used, s.entries, s.model, s.cost, s.archived, \
-   s.preview, s.profile, s.head, s.budget, s.spawned_by, s.trashed, l.pid, l.start, l.boot, l.space, r.what, l.nonce";
+   s.preview, s.profile, s.head, s.budget, s.spawned_by, s.trashed, l.pid, l.start, l.boot, l.space, r.what, l.nonce, s.origin";
 const FROM: &str = "sessions s LEFT JOIN leases l ON l.session = s.id AND l.head = s.head
    LEFT JOIN running r ON r.session = s.id AND r.head = s.head";
 
-fn from_row(row: &Row<'_>) -> rusqlite::Result<SessionRow> {
-    let holder = match row.get::<_, Option<u32>>(15)? {
+fn from_row(row: &Row<'_>, judge: &Judge) -> rusqlite::Result<SessionRow> {
+    let holder = match row.get::<_, Option<Uuid>>(20)? {
         None => None,
-        Some(_) => Some(lease::process_from(row, 15)?).filter(crate::process::Process::alive),
+        Some(nonce) => Some(lease::process_from(row, 15)?).filter(|process| judge.alive(nonce, process)),
     };
     let profile: String = row.get(10)?;
     let what: Option<String> = row.get(19)?;
@@ -76,6 +113,7 @@ fn from_row(row: &Row<'_>) -> rusqlite::Result<SessionRow> {
             model: ModelRef(row.get(6)?),
             cost: row.get::<_, Option<i64>>(7)?.map(|c| Cost(uncount(c))),
             archived: row.get(8)?,
+            exec: MadeBy::of(&row.get::<_, String>("origin")?) != MadeBy::Person,
             preview: row.get(9)?,
             // A turn in flight is interrupted only when nobody works on it.
             interrupted: if holder.is_some() { None } else { what },
@@ -123,8 +161,9 @@ impl Store {
         let now = self.now();
         self.write(move |conn| {
             conn.execute(
-                "INSERT INTO sessions(id, project, title, created, used, used_order, model, profile, spawned_by)
-                 VALUES(?1, ?2, ?3, ?4, ?4, 0, ?5, ?6, ?7)",
+                "INSERT INTO sessions(id, project, title, created, used, used_order, model, profile, spawned_by,
+                   origin)
+                 VALUES(?1, ?2, ?3, ?4, ?4, 0, ?5, ?6, ?7, ?8)",
                 params![
                     new.id.0,
                     new.project,
@@ -132,7 +171,8 @@ impl Store {
                     now.millis(),
                     new.model.0,
                     new.profile.name(),
-                    new.spawned_by.map(|e| e.0)
+                    new.spawned_by.map(|e| e.0),
+                    new.made_by.name()
                 ],
             )?;
             Ok(())
@@ -156,8 +196,9 @@ impl Store {
     /// [`StoreError::NoSession`].
     pub fn session(&self, id: SessionId) -> Result<SessionRow> {
         self.read(|conn| {
+            let judge = Judge::of(conn);
             conn.prepare_cached(&format!("SELECT {COLUMNS} FROM {FROM} WHERE s.id = ?1"))?
-                .query_row(params![id.0], from_row)
+                .query_row(params![id.0], |row| from_row(row, &judge))
                 .optional()?
                 .ok_or(StoreError::NoSession(id))
         })
@@ -172,16 +213,22 @@ impl Store {
         let words: Vec<String> = filter.text.split_whitespace().map(str::to_lowercase).collect();
         let limit = if filter.limit == 0 { usize::MAX } else { filter.limit as usize };
         self.read(|conn| {
+            let judge = Judge::of(conn);
             let mut statement = conn.prepare_cached(&format!(
                 "SELECT {COLUMNS} FROM {FROM}
                  WHERE (?1 IS NULL OR s.project = ?1) AND s.spawned_by IS NULL AND s.used_order > 0
                    AND NOT EXISTS (SELECT 1 FROM agents a WHERE a.session = s.id)
-                   AND (s.trashed IS NOT NULL) = ?2 AND (?3 OR s.archived = 0)
+                   AND (s.trashed IS NOT NULL) = ?2 AND (?3 OR s.archived = 0) AND s.origin <> 'ephemeral' AND (?4 OR s.origin <> 'exec')
                  ORDER BY s.used_order DESC"
             ))?;
             let rows = statement.query_map(
-                params![filter.project, filter.trashed, filter.archived || filter.trashed],
-                from_row,
+                params![
+                    filter.project,
+                    filter.trashed,
+                    filter.archived || filter.trashed,
+                    filter.exec || filter.trashed
+                ],
+                |row| from_row(row, &judge),
             )?;
             let mut found = Vec::new();
             for row in rows {
@@ -198,13 +245,18 @@ impl Store {
         })
     }
 
-    /// The session that `--continue` means: the one last used in this workspace.
+    /// The session that `--continue` means: the one last used in this workspace, also one of a run without a screen.
     ///
     /// # Errors
     /// When the database cannot be read.
     pub fn last_session(&self, project: &str) -> Result<Option<SessionSummary>> {
-        let filter = Filter { project: Some(project.into()), limit: 1, ..Filter::default() };
+        let filter = Filter { project: Some(project.into()), exec: true, limit: 1, ..Filter::default() };
         Ok(self.sessions(&filter)?.pop())
+    }
+
+    /// A person goes on with it at the screen: from now on it is listed like a session of their own.
+    pub fn adopt(&self, id: SessionId) -> Ticket<()> {
+        self.write(move |conn| change(conn, id, "origin", &MadeBy::Person.name()))
     }
 
     /// Finds a session by its id or the beginning of it.

@@ -233,6 +233,7 @@ fn those_of_agents_go_into_the_trash_with_theirs_and_come_back() {
             model: tiller_protocol::ModelRef("a/b".into()),
             profile: tiller_protocol::Profile::Ask,
             spawned_by: Some(entry_id(by)),
+            made_by: crate::MadeBy::Person,
         };
         store.create_session(new).wait().unwrap();
         say(&store, session_id(id), id * 100, "acorn");
@@ -253,4 +254,71 @@ fn those_of_agents_go_into_the_trash_with_theirs_and_come_back() {
     clock.advance(Duration::from_secs(31 * 24 * 3600));
     assert_eq!(store.sweep().wait().unwrap(), crate::Swept { sessions: 3, entries: 5 });
     assert_eq!(store.doctor().unwrap().problems, Vec::<String>::new());
+}
+
+#[test]
+fn sessions_of_runs_without_a_screen_are_listed_on_demand_and_can_be_discarded() {
+    let (_dir, store) = scratch();
+    let (mine, run, none) = (session(&store, 1), session_id(2), session_id(3));
+    for (id, made_by) in [(run, MadeBy::Exec), (none, MadeBy::Ephemeral)] {
+        let new = NewSession {
+            id,
+            project: "/work/p".into(),
+            title: String::new(),
+            model: ModelRef("demo/planner".into()),
+            profile: Profile::Ask,
+            spawned_by: None,
+            made_by,
+        };
+        store.create_session(new).wait().unwrap();
+    }
+    for id in [mine, run, none] {
+        store.used(id, "words".into()).wait().unwrap();
+    }
+    let ids =
+        |filter: &Filter| store.sessions(filter).unwrap().iter().map(|s| (s.id, s.exec)).collect::<Vec<_>>();
+    assert_eq!(ids(&Filter::default()), [(mine, false)]);
+    assert_eq!(ids(&Filter { archived: true, ..Filter::default() }), [(mine, false)]);
+    assert_eq!(ids(&Filter { exec: true, ..Filter::default() }), [(run, true), (mine, false)]);
+    let project = store.session(run).unwrap().summary.project;
+    assert_eq!(store.last_session(&project).unwrap().unwrap().id, run);
+    assert!(store.adopt(session_id(77)).wait().is_err());
+    store.adopt(run).wait().unwrap();
+    assert_eq!(ids(&Filter::default()), [(run, false), (mine, false)]);
+    assert_eq!(store.discard(run).wait().unwrap().sessions, 1);
+    assert!(store.session(run).is_err() && store.session(mine).is_ok());
+}
+
+#[test]
+fn a_session_of_which_none_is_kept_goes_when_its_process_is_dead() {
+    let dir = tempfile::tempdir().unwrap();
+    let clock = Arc::new(ManualClock::new(NOW));
+    let path = dir.path().join("data/tiller.db");
+    let open = || Store::open(&path, crate::Options { clock: clock.clone(), ..options() }).unwrap();
+    let make = |store: &Store, n: u128| {
+        let new = NewSession {
+            id: session_id(n),
+            project: "/work/p".into(),
+            title: String::new(),
+            model: ModelRef("demo/planner".into()),
+            profile: Profile::Ask,
+            spawned_by: None,
+            made_by: MadeBy::Ephemeral,
+        };
+        store.create_session(new).wait().unwrap();
+        session_id(n)
+    };
+    let (one, two) = (open(), open());
+    let (held, fresh) = (make(&one, 1), make(&one, 2));
+    let lease = one.acquire(held, "main", Take::IfFree).wait().unwrap();
+    assert_eq!(two.discard_ephemeral().wait().unwrap(), [], "one is at work, the other about to be");
+    clock.advance(std::time::Duration::from_secs(61));
+    assert_eq!(two.discard_ephemeral().wait().unwrap(), [fresh]);
+    // As after kill -9: the lease stands in the table, and the process is not the one that took it.
+    drop((lease, one));
+    let killed = |conn: &rusqlite::Connection| Ok(conn.execute("UPDATE leases SET start = start + 1", [])?);
+    assert_eq!(two.write(killed).wait().unwrap(), 1);
+    assert_eq!(two.discard_ephemeral().wait().unwrap(), [held]);
+    assert!(two.session(held).is_err());
+    assert_eq!(two.doctor().unwrap().problems, Vec::<String>::new());
 }

@@ -50,6 +50,7 @@ pub(crate) fn session(store: &Store, n: u128) -> SessionId {
         model: ModelRef("demo/planner".into()),
         profile: Profile::Ask,
         spawned_by: None,
+        made_by: crate::MadeBy::Person,
     };
     store.create_session(new).wait().unwrap();
     id

@@ -115,6 +115,7 @@ fn sessions_of_subagents_hang_where_they_began() {
         model: ModelRef("a/b".into()),
         profile: tiller_protocol::Profile::Ask,
         spawned_by: Some(entry_id(3)),
+        made_by: crate::MadeBy::Person,
     };
     store.create_session(child).wait().unwrap();
     let tree = store.tree(s).unwrap();
@@ -142,6 +143,7 @@ fn agents_stand_in_the_order_of_their_names_whatever_the_ids_of_their_sessions()
             model: ModelRef("a/b".into()),
             profile: tiller_protocol::Profile::Ask,
             spawned_by: Some(entry_id(3)),
+            made_by: crate::MadeBy::Person,
         };
         store.create_session(child).wait().unwrap();
         let row = crate::AgentRow {

@@ -206,7 +206,7 @@ fn words(body: &EntryBody) -> String {
         }
         EntryBody::Prefix { .. } => "system prompt and tools".into(),
         EntryBody::Compaction { summary, .. } => format!("summary: {}", gist(summary)),
-        EntryBody::BranchSummary { summary, .. } => format!("from a branch that was left: {}", gist(summary)),
+        EntryBody::BranchSummary { summary, .. } => format!("from another branch: {}", gist(summary)),
         body => first(&body.search_text()),
     }
 }

@@ -58,7 +58,9 @@ impl<T: Send, F: FnMut(&Connection) -> Result<T> + Send> Job for Typed<T, F> {
     }
 
     fn answer(self: Box<Self>, outcome: Result<()>) {
-        let Self { out, reply, .. } = *self;
+        let Self { work, out, reply, .. } = *self;
+        // What the change holds (locks, files) is given back before the caller hears of its end.
+        drop(work);
         let answer = outcome.and_then(|()| out.ok_or_else(|| StoreError::Internal("no result".into())));
         // The caller may have gone; the write stays.
         drop(reply.send(answer));

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use tiller_protocol::mask::Secret;
 use tiller_protocol::{
     AgentId, AskBody, AskReply, Clock, EntryId, RestorePreview, SearchPage, SearchQuery, SessionId, TodoItem,
 };
@@ -91,6 +92,12 @@ impl Default for Limits {
 /// Says why a path (absolute, links resolved) may not be written in any profile; `None` when it may.
 pub type Protected = Arc<dyn Fn(&Path) -> Option<String> + Send + Sync>;
 
+/// Finds the secrets of a text: what a model reads as masks. In order, without overlap.
+pub type Secrets = Arc<dyn Fn(&str) -> Vec<Secret> + Send + Sync>;
+
+/// Says which rule forbids to read a path (absolute), in words; `None` when none does.
+pub type Unreadable = Arc<dyn Fn(&Path) -> Option<String> + Send + Sync>;
+
 /// The folder that the agent works in, and what it has read there.
 pub struct Workspace {
     /// Absolute, links resolved.
@@ -99,8 +106,14 @@ pub struct Workspace {
     pub(crate) dir: OwnedFd,
     /// The names that no tool may write.
     pub(crate) protected: Protected,
+    /// What of its files is masked before a model reads it.
+    pub(crate) secrets: Secrets,
+    /// What no reader may show.
+    unreadable: Unreadable,
     /// What `Tool::access` declared, by call: the run may touch nothing else.
     pub(crate) judged: crate::files::judged::Judged,
+    /// Where change sets are written down while they are published; `None`: nowhere.
+    pub(crate) publishes: Option<crate::files::Publishes>,
     /// Hash of each file (absolute path) as the agent last read or wrote it.
     pub seen: Mutex<HashMap<PathBuf, Seen>>,
 }
@@ -129,7 +142,10 @@ impl Workspace {
             root,
             dir: dir.into(),
             protected: Arc::new(|_| None),
+            secrets: Arc::new(|_| Vec::new()),
+            unreadable: Arc::new(|_| None),
             judged: crate::files::judged::Judged::default(),
+            publishes: None,
             seen: Mutex::new(HashMap::new()),
         })
     }
@@ -139,7 +155,19 @@ impl Workspace {
     /// # Errors
     /// When the folder cannot be opened.
     pub fn beside(&self) -> std::io::Result<Self> {
-        Ok(Self::new(&self.root)?.protect(Arc::clone(&self.protected)))
+        let beside = Self::new(&self.root)?
+            .protect(Arc::clone(&self.protected))
+            .masked_as(self)
+            .forbid(Arc::clone(&self.unreadable));
+        Ok(Self { publishes: self.publishes.clone(), ..beside })
+    }
+
+    /// Writes every change set down in `publishes` while it is published, so that the next start can take back what a
+    /// kill cuts off.
+    #[must_use]
+    pub fn publishes(mut self, publishes: crate::files::Publishes) -> Self {
+        self.publishes = Some(publishes);
+        self
     }
 
     /// Sets the check that every write goes through, whatever the profile.
@@ -147,6 +175,31 @@ impl Workspace {
     pub fn protect(mut self, protected: Protected) -> Self {
         self.protected = protected;
         self
+    }
+
+    /// Sets what is masked in everything that a model reads. Writing restores it.
+    #[must_use]
+    pub fn mask(mut self, secrets: Secrets) -> Self {
+        self.secrets = secrets;
+        self
+    }
+
+    /// Masks what another folder masks.
+    #[must_use]
+    pub fn masked_as(self, other: &Self) -> Self {
+        self.mask(Arc::clone(&other.secrets))
+    }
+
+    /// Sets the rules that hold for every reader, also for those that look through whole folders.
+    #[must_use]
+    pub fn forbid(mut self, unreadable: Unreadable) -> Self {
+        self.unreadable = unreadable;
+        self
+    }
+
+    /// The rule that forbids to read `path` (absolute), in words.
+    pub fn unreadable(&self, path: &Path) -> Option<String> {
+        (self.unreadable)(path)
     }
 }
 
@@ -178,6 +231,8 @@ pub struct ToolCx {
     pub plans: PathBuf,
     /// The whole environment of children that are started now: allow-listed, without keys.
     pub child_env: Arc<Vec<(String, String)>>,
+    /// Set over the environment of this call's command alone: with them a command that only looks runs nothing else.
+    pub variables: Arc<Vec<(String, String)>>,
     /// State that tools keep between calls (shells, background processes), by tool.
     pub state: Arc<crate::state::ToolState>,
 }

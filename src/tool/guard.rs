@@ -6,10 +6,15 @@ use std::panic::AssertUnwindSafe;
 
 use futures_util::FutureExt;
 use serde_json::Value;
-use tiller_protocol::{Access, Part};
+use tiller_protocol::mask::{has_mask, masks};
+use tiller_protocol::{Access, Part, Touch};
 
 use crate::text::visible;
 use crate::{Tool, ToolCx, ToolError, ToolOutput};
+
+/// Said once below a result with masks in it.
+const MASKED: &str = "[What is masked as [redacted ...] is kept in its file: write_file, edit_file and patch put the real \
+                      value back where a mask comes back unchanged.]";
 
 /// Runs a tool; a panic in it becomes an error for the model, and no control character of a hostile name or
 /// file gets through to the model, whatever the tool forgot.
@@ -24,6 +29,11 @@ pub async fn run_guarded(tool: &dyn Tool, args: Value, cx: &ToolCx) -> Result<To
                 if let Part::Text { text } = part {
                     tidy(text);
                 }
+            }
+            if matches!(tool.touch(), Touch::Read | Touch::Execute)
+                && out.content.iter().any(|p| masked(p, cx))
+            {
+                out.content.push(Part::Text { text: MASKED.into() });
             }
             Ok(out)
         }
@@ -40,6 +50,29 @@ pub fn access_guarded(tool: &dyn Tool, args: &Value, cx: &ToolCx) -> Result<Vec<
     match std::panic::catch_unwind(AssertUnwindSafe(|| tool.access(args, cx))) {
         Ok(result) => result.map_err(tidied),
         Err(panic) => Err(panicked(tool.verb(), &*panic)),
+    }
+}
+
+/// Whether a model reads masks in it.
+fn masked(part: &Part, cx: &ToolCx) -> bool {
+    let Part::Text { text } = part else { return false };
+    has_mask(text) || !(cx.workspace.secrets)(text).is_empty()
+}
+
+/// Refuses words for a program, such as a command, that hold a mask: the program would take the mask for the value, and
+/// write it where the value stands.
+///
+/// # Errors
+/// [`ToolError::Tell`] with the mask.
+pub(crate) fn no_masks(words: &str) -> Result<(), ToolError> {
+    match masks(words).next() {
+        None => Ok(()),
+        Some(at) => Err(ToolError::Tell(format!(
+            "nothing was run: {} is a mask that stands for a value you are not shown, and a program would take it for \
+             the value itself. Let the program read the value from where it is, change the file with edit_file, which \
+             keeps masked values, or ask the person.",
+            &words[at]
+        ))),
     }
 }
 

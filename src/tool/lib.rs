@@ -22,7 +22,7 @@ pub mod text;
 pub mod web;
 
 pub use child_env::{ChildEnv, Vars};
-pub use cx::{Limits, Ports, Protected, ToolCx, Workspace};
+pub use cx::{Limits, Ports, Protected, Secrets, ToolCx, Unreadable, Workspace};
 pub use files::image_info;
 pub use guard::{access_guarded, run_guarded};
 pub use output::{ToolError, ToolOutput};
@@ -57,6 +57,11 @@ pub trait Tool: Send + Sync {
     /// # Errors
     /// [`ToolError::Tell`] when the arguments are wrong.
     fn access(&self, args: &Value, cx: &ToolCx) -> Result<Vec<Access>, ToolError>;
+
+    /// The shell that runs the call's command, when that is one of ours which obeys [`ToolCx::variables`].
+    fn shell(&self, _cx: &ToolCx) -> Option<tiller_protocol::ShellState> {
+        None
+    }
 
     /// Whether the call could be done as things are now; looked at before anybody is asked to allow it, so that
     /// no yes is spent on a call that fails anyway. `show`: the agent may be told what the files hold. Changes

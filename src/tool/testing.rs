@@ -161,6 +161,7 @@ impl Bench {
                 ("TERM".into(), "dumb".into()),
                 ("HOME".into(), scratch.path().display().to_string()),
             ]),
+            variables: Arc::default(),
             state: Arc::default(),
         };
         Self { cx, ports, clock, progress, root, scratch }
@@ -181,6 +182,14 @@ impl Bench {
     pub fn protect(mut self, f: impl Fn(&Path) -> Option<String> + Send + Sync + 'static) -> Self {
         let workspace = Workspace::new(&self.root).expect("a workspace").protect(Arc::new(f));
         self.cx.workspace = Arc::new(workspace);
+        self
+    }
+
+    /// With masks for what this finds.
+    #[must_use]
+    #[expect(clippy::expect_used, reason = "test support: the folder was just made")]
+    pub fn mask(mut self, secrets: crate::Secrets) -> Self {
+        self.cx.workspace = Arc::new(Workspace::new(&self.root).expect("a workspace").mask(secrets));
         self
     }
 

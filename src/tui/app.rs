@@ -36,6 +36,8 @@ pub enum Owner {
 pub(crate) struct Layer {
     pub(crate) id: u64,
     pub(crate) panel: Box<dyn Panel>,
+    /// Since when it has been in sight: until then nothing is decided in it.
+    pub(crate) deaf: crate::dialog::deaf::Deaf,
 }
 
 /// What is shown where.
@@ -54,6 +56,8 @@ pub(crate) struct Screen {
     pub(crate) strip: Vec<Option<&'static str>>,
     /// Where each layer was drawn last.
     pub(crate) boxes: Vec<Rect>,
+    /// The panel in which the left button went down, and where it lay: it gets the rest of the drag.
+    pub(crate) grab: Option<(Owner, Rect)>,
 }
 
 /// The keyboard's state.
@@ -135,6 +139,7 @@ impl App {
                 areas: None,
                 strip: Vec::new(),
                 boxes: Vec::new(),
+                grab: None,
             },
             views: View::ALL.into_iter().map(|v| (v, panel::make(v))).collect(),
             layers: Vec::new(),
@@ -333,6 +338,9 @@ impl App {
             self.keys.last = Some(action);
         }
         let top = self.top();
+        if self.withheld(action) {
+            return true;
+        }
         if let Some(Reply::Done(list)) = self.with(top, |p, m| p.act(action, m)) {
             self.mine(top, list);
             return true;

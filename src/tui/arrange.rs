@@ -17,15 +17,15 @@ pub(crate) const ACTIONS: &[ActionSpec] = &[
     ActionSpec::new("view.diff", "diff", "Go to the diff review"),
     ActionSpec::new("view.terminals", "terminals", "Go to the terminals"),
     ActionSpec::key_only("focus.next", "next pane", "Move the focus to the next pane"),
-    ActionSpec::key_only("focus.previous", "last pane", "Move the focus to the pane before"),
+    ActionSpec::key_only("focus.previous", "previous pane", "Move the focus to the previous pane"),
     ActionSpec::key_only("focus.left", "pane left", "Move the focus to the left"),
     ActionSpec::key_only("focus.right", "pane right", "Move the focus to the right"),
     ActionSpec::key_only("focus.up", "pane up", "Move the focus up"),
     ActionSpec::key_only("focus.down", "pane down", "Move the focus down"),
-    ActionSpec::new("screen.zoom", "zoom", "Give the focused pane more room: normal, half, full"),
-    ActionSpec::key_only("screen.unzoom", "unzoom", "Give the focused pane less room"),
-    ActionSpec::new("screen.rail", "rail", "Show or hide the rail"),
-    ActionSpec::new("screen.layout", "layout", "Next layout: with rail, half and half, conversation alone"),
+    ActionSpec::new("screen.zoom", "zoom", "Enlarge the focused pane: normal, half, full"),
+    ActionSpec::key_only("screen.unzoom", "unzoom", "Shrink the focused pane"),
+    ActionSpec::new("screen.rail", "rail", "Show or hide the sidebar"),
+    ActionSpec::new("screen.layout", "layout", "Next layout: with sidebar, half and half, conversation only"),
     ActionSpec::new("screen.reset", "reset layout", "Back to the normal layout"),
 ];
 
@@ -51,10 +51,10 @@ pub(crate) fn run(app: &mut App, action: Action) -> Option<Vec<Effect>> {
 pub(crate) fn disabled(app: &App, action: Action) -> Option<&'static str> {
     Some(match action.0 {
         "screen.layout" if !Class::of(app.screen.size.width, app.screen.size.height).wide() => {
-            "this screen shows one view at a time; layouts need 112 columns"
+            "This terminal shows one view at a time; layouts need 112 columns"
         }
         "screen.reset" if preset(app) == Preset::Normal && app.screen.zoom == Default::default() => {
-            "nothing to reset"
+            "The layout is already the normal one"
         }
         _ => return None,
     })
@@ -137,7 +137,7 @@ fn zoom(app: &mut App, up: bool) -> Vec<Effect> {
     loop {
         app.screen.zoom = app.screen.zoom.turn(up);
         if app.screen.zoom == before {
-            app.say("this pane has all the room that it can have");
+            app.say("This pane has its largest size");
             break;
         }
         if looks(app) != now {
@@ -201,7 +201,7 @@ mod tests {
                     r.app.redraw();
                     let after = r.msg(crate::msg::Msg::Tick).screen();
                     let changed = r.app.screen.zoom != zoom && after != before;
-                    assert!(changed || after.contains("all the room"), "{width}x{height} {view:?}\n{after}");
+                    assert!(changed || after.contains("largest size"), "{width}x{height} {view:?}\n{after}");
                 }
                 assert!(view != View::Composer || r.app.screen.zoom == Zoom::Normal);
             }

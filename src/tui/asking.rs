@@ -99,7 +99,7 @@ impl App {
         for text in panels.filter_map(|p| p.begun()).collect::<Vec<_>>() {
             let keep = Box::new(Recall::Keep(Message::text(text)));
             self.effects(Owner::Shell, vec![Effect::Tell(View::Composer, keep)]);
-            self.say("the question is closed; what you had begun to write is in the composer's history");
+            self.say("The question is closed. Your unsent text is in the composer's history");
         }
     }
 

@@ -70,8 +70,8 @@ impl Plan {
             (false, false) => format!("{what} ({size}) copied to {}", routes.join(" and ")),
             (true, false) => {
                 let why = match display {
-                    Some(Err(e)) => format!(", and the clipboard said: {}", crate::text::clean::plain(e)),
-                    _ => ", and there is no display here".into(),
+                    Some(Err(e)) => format!("; the clipboard reported: {}", crate::text::clean::plain(e)),
+                    _ => "; no display is available".into(),
                 };
                 format!(
                     "{what} ({size}) not copied: too long for OSC 52 (at most {} kB){why}. \
@@ -156,7 +156,7 @@ fn with_clipboard<T>(
     if slot.is_none() {
         *slot = Some(arboard::Clipboard::new().map_err(|e| e.to_string())?);
     }
-    let Some(clipboard) = slot.as_mut() else { return Err("no clipboard".into()) };
+    let Some(clipboard) = slot.as_mut() else { return Err("No clipboard is available".into()) };
     f(clipboard).map_err(|e| e.to_string())
 }
 
@@ -181,10 +181,10 @@ pub fn image_from_display() -> Result<PastedImage, String> {
 /// Raw RGBA pixels to PNG.
 fn png(width: usize, height: usize, rgba: Vec<u8>) -> Result<PastedImage, String> {
     if width.saturating_mul(height) > PIXELS {
-        return Err(format!("the image is too large: {width}x{height} pixels"));
+        return Err(format!("The image is too large: {width}x{height} pixels"));
     }
     let (w, h) = (u32::try_from(width).unwrap_or(0), u32::try_from(height).unwrap_or(0));
-    let buffer = image::RgbaImage::from_raw(w, h, rgba).ok_or("the clipboard's image is damaged")?;
+    let buffer = image::RgbaImage::from_raw(w, h, rgba).ok_or("The image in the clipboard is damaged")?;
     let mut out = Cursor::new(Vec::new());
     buffer.write_to(&mut out, image::ImageFormat::Png).map_err(|e| e.to_string())?;
     Ok(PastedImage { data: STANDARD.encode(out.into_inner()), width: w, height: h })

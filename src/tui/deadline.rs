@@ -38,10 +38,9 @@ impl Deadlines {
             }
             waits.0 = None;
             let within = format!("within {} s", limit.as_secs());
-            let comment = Some(format!("Nobody answered {within}, so this is a no."));
+            let comment = Some(format!("No answer came {within}, so the call was denied."));
             let reply = AskReply::Permission { decision: Decision::Deny { comment }, hash: p.hash.clone() };
-            let said =
-                Notice::new(NoticeKind::Denied, format!("{}: no, as nobody answered {within}", p.verb));
+            let said = Notice::new(NoticeKind::Denied, format!("Denied {}: no answer {within}", p.verb));
             late.push((CommandBody::Ask(AskCommand::Answer { id: ask.id, reply }), said));
         }
         late

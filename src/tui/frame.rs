@@ -51,17 +51,14 @@ impl App {
             let here = view == Some(self.screen.focus) && self.layers.is_empty();
             // What needs the person, and what they have not seen yet, stands out.
             let role = match view {
-                Some(View::Conversation | View::Composer) | None if !here => Role::Dim,
+                Some(View::Conversation | View::Composer) | None if !here => Role::Text,
                 _ if here => Role::Strong,
                 _ if title.contains('!') => Role::Waiting,
                 _ if title.contains('+') => Role::Accent,
-                _ => Role::Dim,
+                _ => Role::Text,
             };
-            let mut look = cx.theme.style(role);
-            if role != Role::Dim {
-                // The border below it may be dim.
-                look = look.remove_modifier(ratatui::style::Modifier::DIM);
-            }
+            // The border below it may be dim; a title is read.
+            let look = cx.theme.style(role).remove_modifier(ratatui::style::Modifier::DIM);
             let room = Rect { x: r.x + 2, width: r.width.saturating_sub(4), ..r };
             draw::text(buf, room, &format!(" {title} "), look);
         }

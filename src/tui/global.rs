@@ -16,37 +16,46 @@ use crate::task::Task;
 
 /// Names and help.
 pub const ACTIONS: &[ActionSpec] = &[
-    ActionSpec::key_only("global.leader", "more", "Begin a key sequence; the box shows what can follow"),
-    ActionSpec::key_only("global.which_key", "all keys", "Show at once what can follow"),
+    ActionSpec::key_only(
+        "global.leader",
+        "more",
+        "Start a key sequence; a box shows the keys that can follow",
+    ),
+    ActionSpec::key_only("global.which_key", "all keys", "Show at once the keys that can follow"),
     ActionSpec::key_only("global.literal", "literal", "Send the leader key itself to the pane"),
-    ActionSpec::key_only("global.escape", "back", "One step back: close, leave, or stop what runs"),
+    ActionSpec::key_only("global.escape", "back", "One step back: close, leave, or stop what is running"),
     ActionSpec::key_only(
         "global.break",
         "stop",
         "Copy a selection, else stop the turn, else clear the draft, else quit",
     ),
     ActionSpec::new("global.stop", "stop", "Stop the running turn"),
-    ActionSpec::new("global.try_now", "try now", "Do not wait for the next try of a failed request"),
+    ActionSpec::new("global.try_now", "retry now", "Retry the failed request now instead of waiting"),
     ActionSpec::new("global.quit", "quit", "Save and quit"),
     ActionSpec::new(
         "global.detach",
-        "leave at work",
-        "Leave the screen; what works goes on, `tiller` comes back to it",
+        "detach",
+        "Detach: leave the screen while work continues; `tiller` reattaches",
     ),
-    ActionSpec::new("global.suspend", "suspend", "Stop the program and go back to the shell"),
-    ActionSpec::new("global.redraw", "redraw", "Draw the whole screen anew"),
-    ActionSpec::key_only("global.repeat", "repeat", "Do the last action again"),
+    ActionSpec::new("global.suspend", "suspend", "Suspend Tiller and return to the shell"),
+    ActionSpec::new("global.redraw", "redraw", "Redraw the whole screen"),
+    ActionSpec::key_only("global.repeat", "repeat", "Repeat the last action"),
     ActionSpec::new("global.answer", "answer", "Answer the next question"),
-    ActionSpec::new("global.aside", "put aside", "Put the question aside; it still waits"),
+    ActionSpec::new("global.aside", "answer later", "Close the question and answer it later"),
     ActionSpec::new("global.profile", "mode", "Next permission mode"),
-    ActionSpec::new("tour.open", "tour", "Begin the guided tour"),
+    ActionSpec::new("global.effort", "effort", "Next thinking effort; after the highest, the lowest"),
+    ActionSpec::new("tour.open", "tour", "Start the guided tour"),
     ActionSpec::new("tour.next", "next step", "Next step of the guided tour"),
-    ActionSpec::new("tour.end", "end the tour", "End the guided tour"),
-    ActionSpec::new("session.new", "new", "Begin a new session"),
-    ActionSpec::new("session.rewind", "rewind", "Pick an earlier message, to look at it or go another way"),
-    ActionSpec::new("session.fork", "fork", "Go another way from before the last message; nothing is lost"),
+    ActionSpec::new("tour.end", "end tour", "End the guided tour"),
+    ActionSpec::new("session.new", "new", "Start a new session"),
+    ActionSpec::new(
+        "session.rewind",
+        "rewind",
+        "Select an earlier message to inspect, restore or branch from",
+    ),
+    ActionSpec::new("session.fork", "fork", "Branch before the last message; nothing is lost"),
     ActionSpec::new("session.undo", "undo", "Undo the last operation of this session"),
-    ActionSpec::new("session.redo", "redo", "Do again what was undone last"),
+    ActionSpec::new("session.redo", "redo", "Redo what was undone last"),
 ];
 
 /// Does it; `None`: it is none of these, or it cannot be done now.
@@ -73,6 +82,7 @@ pub(crate) fn run(app: &mut App, action: Action) -> Option<Vec<Effect>> {
             Vec::new()
         }
         "global.profile" => profile(app),
+        "global.effort" => effort(app),
         "tour.open" | "tour.next" | "tour.end" => tour(app, action.0),
         "session.new" => vec![Effect::Send(CommandBody::Session(SessionCommand::New))],
         "session.rewind" => vec![Effect::Focus(View::Sessions)],
@@ -87,18 +97,21 @@ pub(crate) fn run(app: &mut App, action: Action) -> Option<Vec<Effect>> {
 /// Why it cannot be done now.
 pub(crate) fn disabled(app: &App, action: Action) -> Option<String> {
     let why = match action.0 {
-        "global.stop" if !app.model.running => "nothing runs",
-        "global.try_now" if app.model.retry.is_none() => "no failed request waits for its next try",
-        "global.answer" if app.model.asks.is_empty() => "nothing waits for an answer",
-        "global.aside" if !app.layers.iter().any(|l| l.panel.ask().is_some()) => {
-            "no question is on the screen"
+        "global.stop" if !app.model.stoppable() && app.model.conversation.running_line().is_none() => {
+            "Nothing is running"
         }
-        "tour.open" if !app.model.tour.exists() => "the tour is part of `tiller demo`",
-        "tour.next" | "tour.end" if app.model.tour.step().is_none() => "no tour is under way",
-        "session.fork" if app.model.running => "a turn runs; stop it first",
-        "session.fork" if app.model.session.read_only => "this session is open read-only",
-        "session.fork" if last_prompt(app).is_none() => "nothing was said yet",
-        "global.profile" if app.model.session.read_only => "this session is open read-only",
+        "global.try_now" if app.model.retry.is_none() => "No failed request is waiting for a retry",
+        "global.answer" if app.model.asks.is_empty() => "No question is waiting",
+        "global.aside" if !app.layers.iter().any(|l| l.panel.ask().is_some()) => {
+            "No question is on the screen"
+        }
+        "tour.open" if !app.model.tour.exists() => "The tour is part of `tiller demo`",
+        "tour.next" | "tour.end" if app.model.tour.step().is_none() => "No tour is running",
+        "session.fork" if app.model.running => "A turn is running; stop it first",
+        "session.fork" if app.model.session.read_only => "This session is open read-only",
+        "session.fork" if last_prompt(app).is_none() => "No messages yet",
+        "global.profile" | "global.effort" if app.model.session.read_only => "This session is open read-only",
+        "global.effort" if app.model.session.effort.offered.is_empty() => "This model has no thinking",
         _ => crate::arrange::disabled(app, action).or_else(|| crate::stage::disabled(app, action))?,
     };
     Some(why.into())
@@ -108,6 +121,7 @@ pub(crate) fn disabled(app: &App, action: Action) -> Option<String> {
 pub(crate) fn state(app: &App, action: Action) -> &'static str {
     match action.0 {
         "global.profile" | "profile.open" => app.model.session.profile.word(),
+        "global.effort" => app.model.session.effort.chosen.word(),
         _ => crate::arrange::state(app, action),
     }
 }
@@ -144,6 +158,7 @@ pub(crate) fn rung(app: &App) -> Rung {
         layer: !app.layers.is_empty(),
         pane: app.screen.focus != View::Composer || app.screen.main != View::Conversation,
         child: app.model.shown.is_some(),
+        line: app.model.conversation.running_line().is_some(),
         running: app.model.stoppable(),
         empty: composer.is_none_or(|p| p.empty(&app.model)),
         armed: armed(app.keys.escape),
@@ -174,7 +189,7 @@ fn escape(app: &mut App) -> Vec<Effect> {
         }
         Rung::Pane => return vec![Effect::Focus(View::Composer)],
         Rung::Home => return vec![Effect::Show(tiller_protocol::AgentId::main())],
-        Rung::Stop => return stop(app).unwrap_or_default(),
+        Rung::Line | Rung::Stop => return stop(app).unwrap_or_default(),
         Rung::Arm => app.keys.escape = Some(app.model.mono),
         Rung::Rewind => return vec![Effect::Act(Action("session.rewind"))],
         Rung::Nothing => {}
@@ -190,21 +205,26 @@ fn break_(app: &mut App) -> Vec<Effect> {
     }
     let armed = app.keys.breaks.take().is_some_and(|t| app.model.mono.saturating_sub(t).as_secs() < 2);
     let empty = app.panel(Owner::View(View::Composer)).is_none_or(|p| p.empty(&app.model));
-    match ladder::break_step(false, app.model.stoppable(), empty, armed) {
+    let stops = app.model.stoppable() || app.model.conversation.running_line().is_some();
+    match ladder::break_step(false, stops, empty, armed) {
         Break::Copy => Vec::new(),
         Break::Stop => stop(app).unwrap_or_default(),
         Break::Clear => vec![Effect::Act(Action("composer.clear"))],
         Break::Quit => quit(app).unwrap_or_default(),
         Break::Arm => {
             app.keys.breaks = Some(app.model.mono);
-            app.say("again to quit");
+            app.say("Press Ctrl-C again to quit");
             Vec::new()
         }
     }
 }
 
-/// The second stop within two seconds kills tools hard.
+/// Ends the line of the person's own that runs, else the turn. The second stop within two seconds kills tools hard; of a
+/// line the engine does so with each stop after the first.
 fn stop(app: &mut App) -> Option<Vec<Effect>> {
+    if let Some(id) = app.model.conversation.running_line() {
+        return Some(vec![Effect::Send(CommandBody::Turn(TurnCommand::StopTool { id: id.into() }))]);
+    }
     if !app.model.stoppable() {
         return None;
     }
@@ -225,7 +245,7 @@ fn quit(app: &mut App) -> Option<Vec<Effect>> {
     }
     let mut ask = Confirm::new("quit?", text.trim_end(), "quit", go);
     if app.model.detachable && Facts::of(&app.model).at_work() {
-        ask = ask.otherwise("leave it at work", vec![Effect::Leave]);
+        ask = ask.otherwise("detach", vec![Effect::Leave]);
     }
     Some(vec![Effect::Push(Box::new(ask))])
 }
@@ -234,39 +254,40 @@ fn quit(app: &mut App) -> Option<Vec<Effect>> {
 fn ending(model: &Model) -> String {
     let mut text = String::new();
     if model.main_runs() {
-        text.push_str("A turn is running. Quitting stops it; what has arrived is kept. ");
+        text.push_str("A turn is running. Quitting stops it; what has arrived so far is kept. ");
+    }
+    if model.main_line_runs() {
+        text.push_str("One of your commands is running. Quitting ends it. ");
     }
     let crew = || model.agents.iter().filter(|a| !a.id.is_main() && a.state.at_work());
     let paused = crew().filter(|a| rests(a)).count();
     match crew().count() - paused {
         0 => {}
-        1 => text.push_str("An agent is at work; it is interrupted, and can be continued. "),
-        n => text.push_str(&format!("{n} agents are at work; they are interrupted, and can be continued. ")),
+        1 => text.push_str("One agent is working. Quitting interrupts it; you can continue it later. "),
+        n => text.push_str(&format!(
+            "{n} agents are working. Quitting interrupts them; you can continue them later. "
+        )),
     }
     match paused {
         0 => {}
-        1 => text.push_str("An agent is paused; nothing of it runs, and it can be continued later. "),
-        n => text.push_str(&format!(
-            "{n} agents are paused; nothing of them runs, and they can be continued later. "
-        )),
+        1 => text.push_str("One agent is paused; you can continue it later. "),
+        n => text.push_str(&format!("{n} agents are paused; you can continue them later. ")),
     }
     let background: Vec<&str> =
         model.processes.iter().filter(|p| p.lives()).map(|p| p.command.as_str()).collect();
     match background.as_slice() {
         [] => {}
-        [one] => text.push_str(&format!("A process runs in the background and is ended: {one}")),
-        all => text.push_str(&format!(
-            "{} processes run in the background and are ended: {}",
-            all.len(),
-            all.join("; ")
-        )),
+        [one] => text.push_str(&format!("Quitting ends one background process: {one}")),
+        all => {
+            text.push_str(&format!("Quitting ends {} background processes: {}", all.len(), all.join("; ")))
+        }
     }
     text
 }
 
 fn answer(app: &mut App) -> Vec<Effect> {
     if !app.open_ask(true) {
-        app.say("nothing waits for an answer");
+        app.say("No question is waiting");
     }
     Vec::new()
 }
@@ -293,12 +314,19 @@ fn fork(app: &mut App) -> Vec<Effect> {
 
 fn tour(app: &mut App, id: &str) -> Vec<Effect> {
     match id {
-        _ if !app.model.tour.exists() => app.say("the tour is part of `tiller demo`"),
+        _ if !app.model.tour.exists() => app.say("The tour is part of `tiller demo`"),
         "tour.open" => app.model.tour.begin(),
         "tour.next" => app.model.tour.next(),
         _ => app.model.tour.end(),
     }
     Vec::new()
+}
+
+/// The next level that the model has; after the most comes what the vendor does by itself.
+fn effort(app: &App) -> Vec<Effect> {
+    let view = &app.model.session.effort;
+    let next = view.offered.iter().copied().find(|e| *e > view.chosen).unwrap_or_default();
+    vec![Effect::Send(CommandBody::Session(SessionCommand::SetEffort { effort: next }))]
 }
 
 /// Never into `AUTO` without a yes.
@@ -309,10 +337,9 @@ fn profile(app: &mut App) -> Vec<Effect> {
     if next != Profile::Full {
         return vec![set(next)];
     }
-    let text = "AUTO runs every command and edit without asking, but for denied and protected things.";
+    let text = "Runs everything without asking, except denied and protected actions.";
     let back = vec![set(Profile::ReadOnly)];
     vec![Effect::Push(Box::new(
-        Confirm::new("permission mode AUTO?", text, "yes, AUTO", vec![set(next)])
-            .otherwise("skip to READ", back),
+        Confirm::new("switch to AUTO mode?", text, "yes, AUTO", vec![set(next)]).otherwise("use READ", back),
     ))]
 }

@@ -108,7 +108,7 @@ fn reduced_motion_moves_nothing() {
     }
 }
 
-/// The header's badges at 80 columns, and the strip's title where no message waits.
+/// The header's badges at 80 columns, and the strip's title where No message is waiting.
 #[test]
 fn badges_and_titles() {
     let r = robot(80, 24, "mono", Depth::Mono, false);
@@ -120,7 +120,7 @@ fn badges_and_titles() {
     let mut r = Robot::new(118, 25);
     scene::ask(&mut r, 1);
     r.run("esc");
-    assert!(r.screen().contains("waiting for you") && !r.screen().contains("queue"), "{}", r.screen());
+    assert!(r.screen().contains("needs you") && !r.screen().contains("queue"), "{}", r.screen());
 }
 
 /// Nothing in a dialog lies on the ground of the screen below it.

@@ -2,7 +2,7 @@
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use tiller_protocol::{AgentState, GoalState, GoalView, Profile};
+use tiller_protocol::{AgentState, Effort, GoalState, GoalView, Profile};
 use unicode_width::UnicodeWidthStr;
 
 use crate::layout::Class;
@@ -131,6 +131,10 @@ fn pieces(cx: &DrawCx<'_>, facts: &HeaderFacts, class: Class) -> (Vec<Piece>, Ve
     } else {
         let said = |n| draw::cut_middle(s.model.model(), n);
         put(said(28), said(12), Role::Text, 3);
+    }
+    let used = s.effort.used;
+    if used != Effort::Default {
+        put(format!("effort {}", used.word()), used.word().into(), Role::Dim, 4);
     }
     let mut add = |text: String, role: Role, rank: u8| put(text.clone(), text, role, rank);
     add(s.profile.word().into(), profile_role(s.profile), 0);

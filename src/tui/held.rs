@@ -36,7 +36,7 @@ impl App {
             return false;
         }
         // The composer takes it back as it takes back what the engine refuses.
-        let notice = Notice::new(NoticeKind::Config, "It is sent as soon as a model is set up.");
+        let notice = Notice::new(NoticeKind::Config, "Your message is sent as soon as a model is set up.");
         let event = Event {
             seq: 0,
             time: self.model.now,

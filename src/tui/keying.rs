@@ -1,12 +1,29 @@
 //! Where a key goes: to a program's terminal, to what it is bound to, else to the panel on top as text.
 
-use crossterm::event::KeyEvent;
+use crossterm::event::{KeyCode, KeyEvent};
+
+use tiller_protocol::{Notice, NoticeKind};
 
 use crate::action::Action;
 use crate::app::{App, Owner};
 use crate::effect::Effect;
 use crate::keymap::{Chord, Keymap, Lookup, scope, show};
 use crate::panel::{Panel, Reply, View};
+
+/// A key that a person presses to do something. Terminals also report locks, modifiers and media keys.
+fn named(key: &KeyEvent) -> bool {
+    matches!(
+        key.code,
+        KeyCode::Char(_)
+            | KeyCode::F(_)
+            | KeyCode::Enter
+            | KeyCode::Tab
+            | KeyCode::BackTab
+            | KeyCode::Insert
+            | KeyCode::Delete
+            | KeyCode::Backspace
+    )
+}
 
 impl App {
     /// A key was pressed.
@@ -21,7 +38,9 @@ impl App {
                 Some(action) => {
                     self.act(action);
                 }
-                None => self.text_key(key),
+                None => {
+                    self.text_key(key);
+                }
             };
         }
         let scopes = self.scopes();
@@ -42,18 +61,21 @@ impl App {
             }
             Lookup::Actions(actions) => {
                 let keys = std::mem::take(&mut self.keys.pending);
-                let done = actions.into_iter().any(|a| self.act(a));
-                if !done && keys.len() == 1 {
-                    self.text_key(key);
+                let mut all = actions.iter().copied();
+                let done = all.any(|a| self.act(a)) || (keys.len() == 1 && self.text_key(key));
+                if !done {
+                    self.nothing_done(&actions, &keys);
                 }
             }
             Lookup::Nothing => self.keys.pending.clear(),
             Lookup::None => {
                 let keys = std::mem::take(&mut self.keys.pending);
                 if keys.len() == 1 {
-                    self.text_key(key);
+                    if !self.text_key(key) && named(key) {
+                        self.unused(&keys);
+                    }
                 } else if !which && !self.is_escape(&scopes, chord) {
-                    self.say(format!("{} does nothing here", show(&keys)));
+                    self.unused(&keys);
                 }
             }
         }
@@ -64,11 +86,46 @@ impl App {
         matches!(self.keys.map.lookup(scopes, &[chord]), Lookup::Actions(a) if a.contains(&Action("global.escape")))
     }
 
-    fn text_key(&mut self, key: &KeyEvent) {
+    /// The panel on top takes the key as text; `false`: it has no use for it.
+    fn text_key(&mut self, key: &KeyEvent) -> bool {
         let top = self.top();
-        if let Some(Reply::Done(list)) = self.with(top, |p, m| p.key(key, m)) {
-            self.mine(top, list);
+        match self.with(top, |p, m| p.key(key, m)) {
+            Some(Reply::Done(list)) => {
+                self.mine(top, list);
+                true
+            }
+            _ => {
+                if Chord::of(key).text().is_some() {
+                    self.typed_past();
+                }
+                false
+            }
         }
+    }
+
+    /// A bound key could do nothing: why, as whoever owns the action says. That a caret or a list is at its end is seen.
+    fn nothing_done(&mut self, actions: &[Action], keys: &[Chord]) {
+        let seen = |a: &Action| {
+            a.0.starts_with("edit.")
+                || a.0.starts_with("composer.") && a.0 != "composer.now" && a.0 != "composer.queue"
+        };
+        if actions.iter().all(seen) {
+            return;
+        }
+        match actions.iter().find_map(|a| self.disabled(*a)) {
+            Some(why) => self.say_of_keys(why),
+            None => self.unused(keys),
+        }
+    }
+
+    fn unused(&mut self, keys: &[Chord]) {
+        self.say_of_keys(format!("{} has no function here", show(keys)));
+    }
+
+    /// In place of what was said of the key before.
+    fn say_of_keys(&mut self, text: String) {
+        self.toasts.push_about(self.model.mono, "keys", Notice::new(NoticeKind::Info, text));
+        self.stale = crate::stale::Stale::All;
     }
 
     /// A panel took a key: with no effects it has changed nothing but itself.

@@ -25,6 +25,8 @@ pub enum Rung {
     Pane,
     /// From another agent to the main one, which never stops anything.
     Home,
+    /// End the line of the person's own that runs.
+    Line,
     /// Stop the running turn.
     Stop,
     /// First of two on idle and empty: nothing but "again to rewind".
@@ -43,11 +45,12 @@ impl Rung {
             Self::Popup | Self::Layer => "close",
             Self::Search => "end search",
             Self::Selection => "deselect",
-            Self::CopyMode => "leave copy",
+            Self::CopyMode => "leave copy mode",
             Self::VimInsert => "normal",
             Self::Decline => "decline",
             Self::Pane => "back",
             Self::Home => "back to main",
+            Self::Line => "end command",
             Self::Stop => "stop",
             Self::Rewind => "rewind",
             Self::Arm | Self::Nothing => return None,
@@ -71,6 +74,8 @@ pub struct Standing {
     pub pane: bool,
     /// Another agent than the main one is on the screen.
     pub child: bool,
+    /// A line of the person's own (`!`) runs or waits.
+    pub line: bool,
     pub running: bool,
     /// The composer holds no draft.
     pub empty: bool,
@@ -94,6 +99,9 @@ pub fn step(s: &Standing) -> Rung {
     }
     if s.child {
         return Rung::Home;
+    }
+    if s.line {
+        return Rung::Line;
     }
     if s.running {
         return Rung::Stop;
@@ -147,13 +155,14 @@ mod tests {
             Just(Some(Rung::VimInsert)),
             Just(Some(Rung::Decline)),
         ];
-        (any::<[bool; 7]>(), inside).prop_map(
-            |([prefix, layer, pane, child, running, empty, armed], inside)| Standing {
+        (any::<[bool; 8]>(), inside).prop_map(
+            |([prefix, layer, pane, child, line, running, empty, armed], inside)| Standing {
                 prefix,
                 inside,
                 layer,
                 pane,
                 child,
+                line,
                 running,
                 empty,
                 armed,
@@ -176,6 +185,7 @@ mod tests {
             Rung::Layer => n.layer = false,
             Rung::Pane => n.pane = false,
             Rung::Home => n.child = false,
+            Rung::Line => n.line = false,
             Rung::Stop => n.running = false,
             Rung::Arm => n.armed = true,
             Rung::Rewind | Rung::Nothing => {}
@@ -185,7 +195,10 @@ mod tests {
 
     /// How many things are open.
     fn height(s: &Standing) -> usize {
-        [s.prefix, s.inside.is_some(), s.layer, s.pane, s.child, s.running].iter().filter(|b| **b).count()
+        [s.prefix, s.inside.is_some(), s.layer, s.pane, s.child, s.line, s.running]
+            .iter()
+            .filter(|b| **b)
+            .count()
     }
 
     proptest! {
@@ -207,7 +220,7 @@ mod tests {
         fn enough_escapes_lead_home_and_inner_things_go_first(s in standing()) {
             let mut now = s;
             let mut last = None;
-            for _ in 0..7 {
+            for _ in 0..8 {
                 if height(&now) == 0 {
                     break;
                 }

@@ -85,9 +85,9 @@ impl Preset {
     /// In words.
     pub fn word(self) -> &'static str {
         match self {
-            Self::Normal => "conversation and rail",
+            Self::Normal => "conversation and sidebar",
             Self::Half => "half and half",
-            Self::Alone => "conversation alone",
+            Self::Alone => "conversation only",
         }
     }
 }

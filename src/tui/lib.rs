@@ -15,6 +15,7 @@
 //! | [`plain`] | the linear face: no drawing at all |
 //! | [`action`] | names of what can be done; keys, palette, help and footer are made from them |
 //! | [`effect`], [`task`] | what a panel wants done outside of itself; what of it the loop does |
+//! | `saver` | keeps what is being written in a file, off the loop |
 //! | [`model`] | what events say, one file per concern; changed in `apply` only |
 //! | [`panel`] | the trait of everything that is drawn and takes keys, and the panels |
 //! | `dialog` | panels that lie on top |
@@ -65,6 +66,7 @@ pub mod plain;
 mod resting;
 mod route;
 mod run;
+mod saver;
 #[cfg(test)]
 mod scene;
 pub mod seat;
@@ -89,6 +91,7 @@ mod view;
 mod watchers;
 pub mod widget;
 mod wish;
+mod withheld;
 pub mod zone;
 
 pub use inbox::{Ring, Source};

@@ -32,7 +32,23 @@ impl App {
             self.dirty = false;
             return;
         }
-        let Some((owner, area)) = self.at(event.column, event.row) else {
+        let mut event = *event;
+        let held = match event.kind {
+            MouseEventKind::Drag(_) => self.screen.grab,
+            MouseEventKind::Up(_) => self.screen.grab.take(),
+            _ => None,
+        };
+        let under = self.at(event.column, event.row);
+        if let MouseEventKind::Down(_) = event.kind {
+            self.screen.grab = under;
+        }
+        // A drag belongs to the panel in which it began, wherever it goes and ends: at the edge next to it.
+        if let Some((_, area)) = held.filter(|(_, area)| area.area() > 0) {
+            event.column = event.column.clamp(area.left(), area.right() - 1);
+            event.row = event.row.clamp(area.top(), area.bottom() - 1);
+        }
+        let event = &event;
+        let Some((owner, area)) = held.or(under) else {
             self.dirty = self.strip_click(event);
             return;
         };

@@ -63,9 +63,9 @@ impl App {
                     self.tasks.push(Task::Ended(*status));
                 }
                 match status {
-                    TurnStatus::Done if took.is_some_and(|t| t >= LONG) => "the turn is done",
-                    TurnStatus::Failed | TurnStatus::Store => "the turn failed",
-                    TurnStatus::Limit => "a budget or limit was reached",
+                    TurnStatus::Done if took.is_some_and(|t| t >= LONG) => "Turn finished",
+                    TurnStatus::Failed | TurnStatus::Store => "Turn failed",
+                    TurnStatus::Limit => "Budget or limit reached",
                     _ => return,
                 }
             }

@@ -49,7 +49,7 @@ impl App {
         let next = at.map_or(0, |at| at + 1);
         match all.get(next).or(all.first()) {
             Some(id) => self.show_terminal(&(*id).clone()),
-            None => self.say("no agent runs in a terminal"),
+            None => self.say("No agent runs in a terminal"),
         }
     }
 

@@ -63,15 +63,15 @@ impl Loop {
 
     fn watch(&mut self, seat: std::sync::Arc<dyn crate::seat::Seat>, terminal: std::os::fd::OwnedFd) {
         if self.seating.presence == Presence::Away {
-            return seat.leave("nobody sits there, so there is nothing to watch");
+            return seat.leave("it has no attached terminal, so there is nothing to watch");
         }
         match Watcher::new(std::sync::Arc::clone(&seat), terminal, self.tx.clone()) {
             Ok(watcher) => {
                 self.seating.watchers.add(watcher);
                 self.app.redraw();
-                self.app.say("somebody looks on from another terminal");
+                self.app.say("another terminal is watching");
             }
-            Err(e) => seat.leave(&format!("the terminal cannot be used: {e}")),
+            Err(e) => seat.leave(&format!("cannot use the terminal: {e}")),
         }
     }
 
@@ -83,7 +83,7 @@ impl Loop {
                 self.seating.presence = Presence::Here;
                 self.back();
                 if !stopped {
-                    self.app.say("cannot stop: no shell waits for this program");
+                    self.app.say("Cannot suspend: Tiller was not started from a shell with job control");
                 }
             }
             // The shell has had the terminal without our having left it.
@@ -134,14 +134,14 @@ impl Loop {
     /// Why the screen cannot be left, as a sentence.
     fn may_leave(&mut self) -> Result<(), String> {
         let Some(host) = &self.seating.host else {
-            return Err("This workbench cannot be left at work; it ends with its screen.".into());
+            return Err("This workbench cannot be detached; it ends with its screen.".into());
         };
         (host.may_leave)()?;
         if !self.works() {
-            return Err("Nothing is at work here, so there is nothing to leave.".into());
+            return Err("Nothing is running, so there is nothing to detach.".into());
         }
         let words = format!(
-            "{} left at work\n  `tiller` in this folder comes back to it, `tiller stop` ends it",
+            "{} still running\n  `tiller` in this folder reattaches, `tiller stop` ends it",
             self.facts().words()
         );
         self.away(&words);
@@ -176,7 +176,7 @@ impl Loop {
             (host.left)(Left::By(seat.id()));
             seat.leave(words);
         }
-        self.seating.watchers.dismiss("the screen was left");
+        self.seating.watchers.dismiss("detached");
         self.app.model.away = true;
     }
 
@@ -223,7 +223,7 @@ impl Loop {
     /// Somebody sits down at another terminal. Whoever sat there before is sent away.
     fn arrive(&mut self, arrival: Arrival) {
         if self.seating.ending || self.exit.is_some() {
-            return arrival.seat.leave("the workbench is just ending");
+            return arrival.seat.leave("the workbench is ending");
         }
         if self.seating.presence != Presence::Away {
             self.away(&arrival.words);

@@ -3,11 +3,12 @@
 use std::any::Any;
 use std::collections::HashMap;
 
-use tiller_protocol::command::{Query, SessionCommand};
+use tiller_protocol::command::{Query, QueueCommand, SessionCommand, TurnCommand};
 use tiller_protocol::event::{ReplyEvent, StateEvent};
 use tiller_protocol::view::Snapshot;
 use tiller_protocol::{
-    AgentId, CommandBody, CommandId, EntryId, Event, EventBody, Message, Notice, NoticeKind, SessionId,
+    AgentId, CommandBody, CommandId, EntryId, Event, EventBody, Message, Notice, NoticeKind, SendMode,
+    SessionId,
 };
 
 use crate::app::{App, Layer, Owner};
@@ -70,12 +71,14 @@ impl App {
     fn effect(&mut self, from: Owner, effect: Effect) {
         match effect {
             Effect::Send(body) => {
+                self.follow_sent(&body);
                 self.send(body);
             }
             Effect::Ask(body, token) => {
                 if self.hold(from, &body, token) {
                     return;
                 }
+                self.follow_sent(&body);
                 let id = self.send(body.clone());
                 self.sent_early(&body, id);
                 self.asks(id, from, token);
@@ -97,7 +100,7 @@ impl App {
             Effect::Focus(view) => self.focus(view),
             Effect::Act(action) => {
                 if !self.act(action) {
-                    let why = self.disabled(action).unwrap_or_else(|| "that cannot be done now".into());
+                    let why = self.disabled(action).unwrap_or_else(|| "Not possible now".into());
                     self.say(why);
                 }
             }
@@ -150,7 +153,7 @@ impl App {
             Effect::Paste(text) => self.typed_elsewhere(|p, m| p.paste(&text, m)),
             Effect::Answer(id) => {
                 if !self.open_this(id) {
-                    self.say("that question is answered already");
+                    self.say("This question was already answered");
                 }
             }
             Effect::Redraw => self.redraw(),
@@ -158,6 +161,18 @@ impl App {
             Effect::Repaint => self.tasks.push(Task::Repaint),
             Effect::Leave => self.tasks.push(Task::Leave),
             Effect::Quit => self.tasks.push(Task::Quit),
+        }
+    }
+
+    /// What the person sends is followed: where it will stand is on the screen, however far up they have read.
+    fn follow_sent(&mut self, body: &CommandBody) {
+        let words = match body {
+            CommandBody::Turn(TurnCommand::Submit { .. } | TurnCommand::Shell { .. }) => true,
+            CommandBody::Queue(QueueCommand::Mode { mode, .. }) => *mode == SendMode::Now,
+            _ => false,
+        };
+        if words {
+            self.effect(Owner::Shell, Effect::Tell(View::Conversation, Box::new(GoTo::End)));
         }
     }
 
@@ -193,7 +208,7 @@ impl App {
                     self.send(CommandBody::Session(SessionCommand::Fork { entry }));
                     self.focus(View::Composer);
                 }
-                None => self.say("nothing was said in it yet"),
+                None => self.say("This session has no messages yet"),
             },
         }
     }
@@ -244,7 +259,7 @@ impl App {
         let id = self.router.fresh();
         let list = panel.opened(&self.model);
         self.keys.pending.clear();
-        self.layers.push(Layer { id, panel });
+        self.layers.push(Layer { id, panel, deaf: crate::dialog::deaf::Deaf::default() });
         self.effects(Owner::Layer(id), list);
     }
 
@@ -374,6 +389,10 @@ impl App {
                 let notice = Notice::new(NoticeKind::Info, said);
                 self.toasts.push_about(self.model.mono, "mode", notice);
             }
+            EventBody::State(StateEvent::EffortChanged { effort }) if event.cause.is_some() => {
+                let notice = Notice::new(NoticeKind::Info, format!("effort {}", effort.chosen.word()));
+                self.toasts.push_about(self.model.mono, "effort", notice);
+            }
             EventBody::State(StateEvent::ModelChanged { .. }) => {
                 self.model_chosen();
                 self.release();
@@ -410,7 +429,7 @@ impl App {
     /// The editor is done with the file that `owner` gave it.
     pub fn edited(&mut self, owner: Owner, result: Result<(), String>) {
         if let Err(why) = &result {
-            self.notice(Notice::new(NoticeKind::User, format!("the editor: {why}")));
+            self.notice(Notice::new(NoticeKind::User, format!("Editor: {why}")));
         }
         if let Some(Reply::Done(list)) = self.with(owner, |p, m| p.edited(result, m)) {
             self.effects(owner, list);

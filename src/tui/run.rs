@@ -217,7 +217,7 @@ impl Loop {
         match reader.read(ready) {
             Ok(inputs) => inputs.into_iter().for_each(|i| self.take(i.into())),
             Err(e) => {
-                tracing::debug!(error = %e, "the terminal cannot be read any more");
+                tracing::debug!(error = %e, "the terminal can no longer be read");
                 self.reader = None;
                 self.take(Msg::Lost);
             }
@@ -347,7 +347,7 @@ impl Loop {
             let _ = tx.send(Msg::Job(token, job()));
         });
         if let Err(e) = made {
-            self.app.say(format!("no thread: {e}"));
+            self.app.say(format!("cannot start a thread: {e}"));
         }
     }
 
@@ -363,7 +363,7 @@ impl Loop {
                 Task::Job(job, token) => self.spawn(job, token),
                 Task::Connect(what, token) => {
                     let connect = self.options.as_ref().and_then(|o| o.connect.clone());
-                    let none = || Err("providers are set up in config.toml here".to_owned());
+                    let none = || Err("providers are set up in config.toml".to_owned());
                     let job = move || -> Box<dyn std::any::Any + Send> {
                         let result: Result<crate::effect::Connected, String> =
                             connect.map_or_else(none, |c| c(what));
@@ -383,9 +383,10 @@ impl Loop {
                 }
                 Task::Setting { key, value } => {
                     let save = self.options.as_ref().and_then(|o| o.save_setting.as_ref());
-                    let kept = save.map_or(Err("it holds until the end".into()), |save| save(&key, &value));
+                    let kept =
+                        save.map_or(Err("Applies until Tiller ends".into()), |save| save(&key, &value));
                     if let Err(why) = kept {
-                        self.app.say(format!("{key} is not kept: {why}"));
+                        self.app.say(format!("{key} was not saved: {why}"));
                     }
                     if !key.starts_with("ui.") {
                         continue;

@@ -29,7 +29,7 @@ pub(crate) fn question(n: u128) -> Ask {
         diff: None,
         folder: "~/api".into(),
         why: "publish the docs branch".into(),
-        rule: "none matches".into(),
+        rule: "no rule matches".into(),
         effects: vec!["writes to remote \"origin\"".into()],
         risk: Risk::High,
         always: None,

@@ -156,7 +156,7 @@ impl Facts {
         all.extend(count(self.processes, "a background process", "background processes"));
         all.extend(count(self.lines, "a shell line", "shell lines"));
         let mut text = if all.is_empty() { "nothing".to_owned() } else { all.join(", ") };
-        if let Some(waits) = count(self.waiting, "1 waits for you", "wait for you") {
+        if let Some(waits) = count(self.waiting, "1 needs you", "need you") {
             text.push_str(&format!(" ({waits})"));
         }
         text
@@ -250,8 +250,8 @@ mod tests {
         r.event(agent("main/a4", AgentState::Waiting));
         let facts = Facts::of(&r.app.model);
         assert!(facts.at_work());
-        assert_eq!(facts.words(), "2 agents (1 waits for you)");
+        assert_eq!(facts.words(), "2 agents (1 needs you)");
         r.event(EventBody::Turn(TurnEvent::TurnStarted {}));
-        assert_eq!(Facts::of(&r.app.model).words(), "a turn, 2 agents (1 waits for you)");
+        assert_eq!(Facts::of(&r.app.model).words(), "a turn, 2 agents (1 needs you)");
     }
 }

@@ -61,7 +61,7 @@ fn ctrl_c_clears_then_asks_then_quits() {
     r.run("type draft; ctrl-c");
     assert!(!r.screen().contains("draft"));
     r.run("ctrl-c");
-    assert!(r.screen().contains("again to quit"));
+    assert!(r.screen().contains("Press Ctrl-C again to quit"));
     assert!(!r.tasks.iter().any(|t| matches!(t, Task::Quit)));
     r.run("ctrl-c");
     assert!(
@@ -89,7 +89,7 @@ fn the_leader_shows_what_can_follow_after_a_while() {
 fn an_unknown_sequence_says_so_and_types_nothing() {
     let mut r = Robot::new(80, 24);
     r.run("ctrl-x Q");
-    assert!(r.screen().contains("ctrl-x Q does nothing here"));
+    assert!(r.screen().contains("ctrl-x Q has no function here"));
     r.run("type x; enter");
     assert_eq!(r.commands(), [&submit("x", SendMode::Steer)]);
 }
@@ -116,7 +116,7 @@ fn the_palette_finds_and_does() {
     r.clear().run("enter");
     assert_eq!(r.commands(), [&CommandBody::Session(SessionCommand::New)]);
     r.run("alt-x; type Answer the next");
-    assert!(r.screen().contains("(nothing waits for an answer)"), "{}", r.screen());
+    assert!(r.screen().contains("(No question is waiting)"), "{}", r.screen());
 }
 
 #[test]
@@ -309,4 +309,122 @@ fn what_waits_to_be_drawn_outlives_news_of_the_terminal() {
     assert!(r.app.due());
     r.app.update(crate::msg::Msg::Written);
     assert!(r.app.due(), "the frame that the terminal had no room for");
+}
+
+/// A line of the person's own, as the engine tells of it.
+fn line(r: &mut Robot, id: &str, text: &str, waits: bool) {
+    use tiller_protocol::view::ShellLineView;
+    let line = ShellLineView { call_id: id.into(), line: text.into(), shared: true, waits };
+    r.event(EventBody::Tool(tiller_protocol::event::ToolEvent::ShellStarted { line }));
+}
+
+fn stopped(r: &Robot) -> Vec<String> {
+    use tiller_protocol::command::TurnCommand;
+    let id = |c: &CommandBody| match c {
+        CommandBody::Turn(TurnCommand::StopTool { id }) => Some(id.clone()),
+        CommandBody::Turn(TurnCommand::Interrupt { .. }) => Some("the turn".into()),
+        _ => None,
+    };
+    r.commands().into_iter().filter_map(id).collect()
+}
+
+#[test]
+fn a_line_of_the_persons_own_is_a_live_row_that_escape_and_ctrl_c_end() {
+    use tiller_protocol::event::ToolEvent;
+    for key in ["esc", "ctrl-c"] {
+        let mut r = Robot::new(80, 24);
+        r.event(EventBody::Turn(tiller_protocol::event::TurnEvent::TurnStarted {}));
+        line(&mut r, "line-1", "make watch", false);
+        line(&mut r, "line-2", "echo later", true);
+        let text = "built in 3 s\n".into();
+        r.event(EventBody::Tool(ToolEvent::ToolProgress { call_id: "line-1".into(), text }));
+        let screen = r.screen();
+        assert!(screen.contains("$ make watch  running") && screen.contains("built in 3 s"), "{screen}");
+        assert!(screen.contains("$ echo later  waiting for the previous command"), "{screen}");
+        assert!(r.footer().contains("esc end command"), "{}", r.footer());
+        r.clear().run(key);
+        assert_eq!(stopped(&r), ["line-1"], "the command first, not the turn");
+        let ended = ToolEvent::ShellLine {
+            line: "make watch".into(),
+            output: "built in 3 s\n".into(),
+            exit: Some(130),
+            shared: true,
+            call_id: "line-1".into(),
+        };
+        r.event(EventBody::Tool(ended));
+        line(&mut r, "line-2", "echo later", false);
+        let screen = r.screen();
+        assert_eq!(screen.matches("make watch").count(), 1, "one row: {screen}");
+        assert!(
+            screen.contains("$ make watch  exit 130") && screen.contains("$ echo later  running"),
+            "{screen}"
+        );
+        r.clear().run(key);
+        assert_eq!(stopped(&r), ["line-2"]);
+        let ended = ToolEvent::ShellLine {
+            line: "echo later".into(),
+            output: String::new(),
+            exit: Some(0),
+            shared: true,
+            call_id: "line-2".into(),
+        };
+        r.event(EventBody::Tool(ended));
+        r.clear().run(key);
+        assert_eq!(stopped(&r), ["the turn"]);
+    }
+}
+
+#[test]
+fn a_line_that_runs_is_still_a_row_after_everything_is_read_anew_and_quitting_says_so() {
+    use tiller_protocol::view::ShellLineView;
+    let mut r = Robot::new(80, 24);
+    let mut script = crate::model::conversation::script::Script::new();
+    let EventBody::Reply(mut reply) = script.snapshot(Vec::new(), 0, false).body else { unreachable!() };
+    if let tiller_protocol::event::ReplyEvent::SnapshotReply { snapshot } = reply.as_mut() {
+        let call_id = "line-1".into();
+        snapshot.shell_lines.push(ShellLineView {
+            call_id,
+            line: "make watch".into(),
+            shared: true,
+            waits: false,
+        });
+    }
+    r.event(EventBody::Reply(reply));
+    assert!(r.screen().contains("$ make watch  running"), "{}", r.screen());
+    r.run("ctrl-d");
+    assert!(r.words().contains("One of your commands is running. Quitting ends it."), "{}", r.screen());
+}
+
+#[test]
+fn a_key_that_can_do_nothing_says_so_and_one_at_an_end_does_not() {
+    let mut r = Robot::new(80, 24);
+    for (keys, said) in [("f7", "f7 has no function here"), ("tab", "no turn is running")] {
+        r.run("wait 9000");
+        r.run(keys);
+        assert!(r.words().to_lowercase().contains(said), "{keys}: {}", r.screen());
+    }
+    r.run("wait 9000; left; backspace; ctrl-k; down");
+    assert!(!r.screen().contains("no function"), "{}", r.screen());
+    r.run("alt-2; wait 0; ö");
+    assert!(r.screen().contains("ö has no function here"), "{}", r.screen());
+}
+
+#[test]
+fn toasts_cover_nothing_of_any_dialog() {
+    for (name, make) in crate::dialog::SAMPLES {
+        for (w, h) in [(118, 25), (80, 24), (60, 20)] {
+            let mut r = Robot::new(w, h);
+            r.push(make());
+            let said = "Toast-that-is-long-enough-to-be-seen-wherever-it-is";
+            r.app.say(said);
+            r.app.redraw();
+            r.run("wait 0");
+            // A layer over the whole screen has no box, and leaves rows for what is said.
+            let inner = r.app.screen.boxes.last().copied().unwrap_or_default();
+            let screen = r.screen();
+            let at = screen.lines().position(|l| l.contains("Toast-that-is"));
+            let at = at.unwrap_or_else(|| panic!("{name} {w}x{h}: it is not to be seen\n{screen}")) as u16;
+            assert!(!(inner.top()..inner.bottom()).contains(&at), "{name} {w}x{h}\n{screen}");
+        }
+    }
 }

@@ -21,7 +21,7 @@ use crate::task::Task;
 
 /// What can be done from everywhere.
 pub const ACTIONS: &[ActionSpec] =
-    &[ActionSpec::new("crew.home", "back to main", "Go back to the main agent; the other one goes on")];
+    &[ActionSpec::new("crew.home", "back to main", "Return to the main agent; the other agent continues")];
 
 /// What is not on the screen.
 #[derive(Default)]
@@ -55,7 +55,8 @@ pub(crate) fn run(app: &App, action: Action) -> Option<Vec<Effect>> {
 
 /// Why it cannot be done now.
 pub(crate) fn disabled(app: &App, action: Action) -> Option<&'static str> {
-    (action.0 == "crew.home" && app.model.shown.is_none()).then_some("the main agent is on the screen")
+    (action.0 == "crew.home" && app.model.shown.is_none())
+        .then_some("The main agent is already on the screen")
 }
 
 /// Whether a command is for the agent on the screen. What is about the program, the crew or all sessions is for
@@ -74,6 +75,7 @@ fn is_its_own(body: &CommandBody) -> bool {
             s,
             SessionCommand::SetModel { .. }
                 | SessionCommand::SetProfile { .. }
+                | SessionCommand::SetEffort { .. }
                 | SessionCommand::Fork { .. }
                 | SessionCommand::CarryOver { .. }
                 | SessionCommand::OpenBranch { .. }
@@ -217,9 +219,8 @@ impl App {
         let was = self.model.row(&view.id)?.state;
         let name = self.model.name_of(&view.id);
         (was != AgentState::Failed).then(|| {
-            let why = if child.result.is_empty() { "it did not say why" } else { &child.result };
-            Notice::new(NoticeKind::Network, format!("agent {name} has failed: {why}"))
-                .hint("/agents shows it")
+            let why = if child.result.is_empty() { "no reason given" } else { &child.result };
+            Notice::new(NoticeKind::Network, format!("Agent {name} failed: {why}")).hint("See /agents")
         })
     }
 
@@ -234,7 +235,7 @@ impl App {
         let name = self.model.name_of(&event.agent);
         let mut notice = Notice::new(NoticeKind::User, format!("{name} did not read your message: {why}"));
         if let Some(message) = message {
-            notice = notice.hint("your words are the last of the composer's history");
+            notice = notice.hint("Your text is the newest entry of the composer's history");
             let keep = Effect::Tell(View::Composer, Box::new(Recall::Keep(message)));
             self.effects(Owner::Shell, vec![keep]);
         }

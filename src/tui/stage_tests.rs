@@ -41,7 +41,7 @@ fn an_agent_in_the_background_that_fails_is_told_once() {
     changed(&mut r, view(AgentState::Running, true));
     changed(&mut r, view(AgentState::Failed, true));
     changed(&mut r, view(AgentState::Failed, true));
-    assert!(r.screen().contains("agent a1 tests has failed: no key"), "{}", r.screen());
+    assert!(r.screen().contains("Agent a1 tests failed: no key"), "{}", r.screen());
     assert_eq!(r.app.model.notices.len(), 1);
 }
 
@@ -151,7 +151,7 @@ fn an_answer_reaches_the_composer_that_asked_though_another_is_shown() {
     r.clear().run("type first; enter");
     let id = r.sent()[0].0;
     r.run("esc");
-    let notice = tiller_protocol::Notice::new(tiller_protocol::NoticeKind::User, "it has ended");
+    let notice = tiller_protocol::Notice::new(tiller_protocol::NoticeKind::User, "It has ended");
     r.of("main/a1", Some(id), EventBody::Reply(Box::new(ReplyEvent::ErrorReply { notice })));
     assert!(!r.screen().contains("first"), "not in main's composer: {}", r.screen());
     show(&mut r, "main/a1");
@@ -202,13 +202,13 @@ fn an_agent_without_a_word_tells_what_it_waits_for() {
         };
         r.of("main/a3", asked, EventBody::Reply(reply));
         let screen = r.screen();
-        for words in ["a3 later", "mend what is", "waits in line", "under [agents] in config.toml"] {
+        for words in ["a3 later", "mend what is", "Queued.", "under [agents] in config.toml"] {
             assert!(screen.contains(words), "{words}: {screen}");
         }
         assert!(!screen.contains("a workbench") && !screen.contains('\u{1b}'), "{screen}");
         queued.state = AgentState::Running;
         changed(&mut r, queued);
-        assert!(r.screen().contains("It has just begun"), "{}", r.screen());
+        assert!(r.screen().contains("Just started"), "{}", r.screen());
     }
 }
 
@@ -257,7 +257,7 @@ fn a_message_has_a_receipt_and_a_missed_one_comes_back() {
     // It stands in its conversation, too.
     show(&mut r, "main/a1");
     let screen = receipt(&mut r, Receipt::Delivered { step: 6 });
-    assert!(screen.contains("your message was delivered at step 6"), "{screen}");
+    assert!(screen.contains("Your message was delivered at step 6"), "{screen}");
     r.run("esc; alt-3; j; s; type and this; enter");
     let id = r.asked(|c| matches!(c, CommandBody::Turn(_)));
     let missed = Receipt::Missed { why: "it ended before".into() };

@@ -3,7 +3,7 @@
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
-use tiller_protocol::event::TurnEvent;
+use tiller_protocol::event::{ToolEvent, TurnEvent};
 use tiller_protocol::{Event, EventBody};
 
 use crate::app::{App, Owner};
@@ -107,7 +107,11 @@ impl App {
     }
 }
 
-/// Words of a reply: they change the conversation, and nothing around it.
+/// Words of a reply or of a call that runs: they change the conversation, and nothing around it.
 pub(crate) fn is_words(event: &Event) -> bool {
-    matches!(&event.body, EventBody::Turn(TurnEvent::TextDelta { .. } | TurnEvent::ThinkingDelta { .. }))
+    match &event.body {
+        EventBody::Turn(e) => matches!(e, TurnEvent::TextDelta { .. } | TurnEvent::ThinkingDelta { .. }),
+        EventBody::Tool(e) => matches!(e, ToolEvent::ToolProgress { .. }),
+        _ => false,
+    }
 }

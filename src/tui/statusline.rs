@@ -43,6 +43,7 @@ impl App {
                 s,
                 StateEvent::ModelChanged { .. }
                     | StateEvent::ProfileChanged { .. }
+                    | StateEvent::EffortChanged { .. }
                     | StateEvent::GitChanged { .. }
                     | StateEvent::TitleChanged { .. }
             ),
@@ -83,11 +84,11 @@ impl App {
             }
             Err(why) => {
                 self.model.status_line.clear();
-                let why = format!("the status line: {}", clean::plain(&why));
+                let why = format!("Status line: {}", clean::plain(&why));
                 if self.status.wrong.as_ref() != Some(&why) {
                     self.notice(
                         tiller_protocol::Notice::new(tiller_protocol::NoticeKind::Config, why.clone())
-                            .hint("see ui.statusline in config.toml"),
+                            .hint("See ui.statusline in config.toml"),
                     );
                     self.status.wrong = Some(why);
                 }
@@ -109,6 +110,7 @@ fn state(m: &Model) -> String {
         "project": summary.map(|x| x.project.as_str()),
         "model": s.model.0,
         "profile": s.profile.name(),
+        "effort": s.effort.used.word(),
         "running": m.running,
         "branch": s.git.as_ref().map(|g| g.branch.as_str()),
         "changed": s.git.as_ref().map(|g| g.changed),

@@ -3,6 +3,7 @@
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
+use tiller_protocol::ask::budget_words;
 use tiller_protocol::{Ask, AskBody, QueuedState};
 use unicode_width::UnicodeWidthStr;
 
@@ -36,7 +37,7 @@ pub(crate) fn lines(cx: &DrawCx<'_>, asks: usize, width: u16) -> Vec<Line> {
     tour(cx, width, &mut out);
     if let Some(why) = &m.not_saving {
         out.push(Line {
-            text: format!("x not saving: {why}"),
+            text: format!("x Not saving: {why}"),
             right: String::new(),
             role: Role::Error,
             act: None,
@@ -57,13 +58,13 @@ pub(crate) fn lines(cx: &DrawCx<'_>, asks: usize, width: u16) -> Vec<Line> {
     if let Some(what) = m.session.summary.as_ref().and_then(|s| s.interrupted.as_ref())
         && !m.running
     {
-        let right = if m.session.read_only { String::new() } else { "/continue goes on".into() };
-        let text = format!("- unfinished: {} was interrupted", what.replace('\n', " "));
+        let right = if m.session.read_only { String::new() } else { "/continue resumes it".into() };
+        let text = format!("- Interrupted: {}", what.replace('\n', " "));
         out.push(Line { text, right, role: Role::Waiting, act: None });
     }
     if let Some(r) = &m.retry {
         let left = (r.until.millis() - cx.now.millis()).max(0).unsigned_abs().div_ceil(1000);
-        let text = format!("~ try {} of {} in {left} s: {}", r.attempt, r.of, r.why);
+        let text = format!("~ Retry {} of {} in {left} s: {}", r.attempt, r.of, r.why);
         out.push(Line {
             text,
             right: format!("{} now  {} stop", cx.key("global.try_now"), cx.key("global.escape")),
@@ -131,9 +132,9 @@ pub(crate) fn title(cx: &DrawCx<'_>, shown: &[Option<&'static str>]) -> String {
         n @ 1.. if shown.contains(&Some("queue.open")) => format!("queue {n}"),
         _ if m.tour.step().is_some() => "tour".into(),
         _ if m.not_saving.is_some() => "not saving".into(),
-        _ if !m.asks.is_empty() => "waiting for you".into(),
+        _ if !m.asks.is_empty() => "needs you".into(),
         _ if m.retry.is_none() => "unfinished".into(),
-        _ => "next try".into(),
+        _ => "retrying".into(),
     }
 }
 
@@ -142,16 +143,19 @@ pub(crate) fn sentence(m: &crate::model::Model, ask: &Ask) -> String {
     let who = m.path_of(&ask.agent);
     match &ask.body {
         AskBody::Permission(p) => {
-            format!("{who} wants to {}: {}", p.verb, p.shown.replace('\n', " "))
+            format!("{who} wants to {}: {}", p.wants(), p.shown.replace('\n', " "))
         }
         AskBody::Clarify { question, .. } => format!("{who} asks: {}", question.replace('\n', " ")),
-        AskBody::Trust { folder, .. } => format!("trust what {folder} brings?"),
-        AskBody::Budget { what, spent, limit } => format!("{what}: {spent} of {limit} is spent"),
-        AskBody::Plan { .. } => format!("{} has a plan: read it, and say yes or no", ask.agent),
+        AskBody::Trust { folder, .. } => format!("trust the files of {folder}?"),
+        AskBody::Budget { what, spent, limit, next } => {
+            format!("{what}: {}", budget_words(spent, limit, next.as_deref()))
+        }
+        AskBody::Plan { .. } => format!("{} has a plan to approve", ask.agent),
         AskBody::DeepTier { model, .. } => format!("use {model}?"),
+        AskBody::Repeats { calls, .. } => format!("{who} repeats the same calls: {calls}"),
         AskBody::Unpriced { model, .. } => format!("use {model} without knowing its price?"),
-        AskBody::SessionBusy { holder } => format!("this session is open in process {holder}"),
-        AskBody::NotSaving { why } => format!("go on without saving? {why}"),
+        AskBody::SessionBusy { holder } => format!("session already open in process {holder}"),
+        AskBody::NotSaving { why } => format!("continue without saving? {why}"),
     }
 }
 

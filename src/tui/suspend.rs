@@ -74,7 +74,7 @@ impl Loop {
     }
 
     fn no_terminal(&self, e: &UiError) {
-        tracing::debug!(error = %e, "the terminal does not come back");
+        tracing::debug!(error = %e, "the terminal could not be restored");
         let _ = self.tx.try_send(Msg::Lost);
     }
 
@@ -95,7 +95,7 @@ impl Loop {
                 self.leave();
                 let result = match self.options.as_ref().and_then(|o| o.editor.as_ref()) {
                     Some(edit) => edit(&file, line),
-                    None => Err("no editor is set up".into()),
+                    None => Err("No editor is set: set $VISUAL or $EDITOR".into()),
                 };
                 self.back();
                 self.app.edited(owner, result);
@@ -143,7 +143,7 @@ impl Loop {
             let _ = tx.send(Msg::Notice(Box::new(told(&plan, done.as_ref()))));
         });
         if let Err(e) = made {
-            self.app.say(format!("no thread: {e}"));
+            self.app.say(format!("cannot start a thread: {e}"));
         }
     }
 
@@ -159,7 +159,7 @@ impl Loop {
         let stopped = self.signals.as_ref().is_some_and(|s| s.stop(all));
         self.back();
         if !stopped {
-            self.app.say("cannot stop: no shell waits for this program");
+            self.app.say("Cannot suspend: Tiller was not started from a shell with job control");
         }
     }
 
@@ -188,7 +188,7 @@ impl Loop {
             && before.1 == self.app.keys.map.table()
             && theme == *self.app.themes.current();
         if wrong.is_empty() && !same {
-            self.app.say("settings read again");
+            self.app.say("Settings reloaded");
         }
         for n in wrong {
             self.app.notice(n);
@@ -250,7 +250,7 @@ fn way_back(model: &Model, here: &str) -> String {
         project if project.chars().all(plain) => format!("-C {project} "),
         project => format!("-C '{}' ", project.replace('\'', "'\\''")),
     };
-    format!("To go on: tiller {}-c\n", crate::text::clean::plain(&folder))
+    format!("To continue: tiller {}-c\n", crate::text::clean::plain(&folder))
 }
 
 /// The person's own words.
@@ -277,7 +277,7 @@ fn last_exchange(cells: &VecDeque<Cell>, columns: u16) -> String {
 fn dump(text: &str) {
     let mut out = std::io::stdout().lock();
     let _ = writeln!(out, "{}", crate::text::clean::plain_lines(text));
-    let _ = write!(out, "\n-- Enter goes back to tiller --");
+    let _ = write!(out, "\n-- Press Enter to return to Tiller --");
     let _ = out.flush();
     let _ = std::io::stdin().lock().read_line(&mut String::new());
 }

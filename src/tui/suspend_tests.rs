@@ -189,7 +189,7 @@ fn ctrl_z_stops_and_what_comes_back_is_drawn_anew() {
     let (mut l, _) = stopped(&[], |_| {});
     l.stop(true);
     assert!(l.app.due(), "everything is drawn anew");
-    assert!(text_of(&shown(&mut l)).contains("cannot stop: no shell waits"), "{}", text_of(&shown(&mut l)));
+    assert!(text_of(&shown(&mut l)).contains("Cannot suspend"), "{}", text_of(&shown(&mut l)));
 }
 
 #[test]

@@ -304,7 +304,7 @@ pub fn install_panic_hook(
         let restored = fatal && restore();
         let trace = std::backtrace::Backtrace::force_capture();
         let text = format!(
-            "tiller {} stopped by an error of its own\nthread: {}\n{info}\n\n{trace}\n",
+            "tiller {} stopped because of an internal error\nthread: {}\n{info}\n\n{trace}\n",
             env!("CARGO_PKG_VERSION"),
             thread.name().unwrap_or("without a name"),
         );

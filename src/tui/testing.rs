@@ -41,6 +41,8 @@ pub struct Robot {
     /// Whom commands were for, where that was not the main agent.
     to: std::collections::HashMap<CommandId, AgentId>,
     seq: u64,
+    /// The layer that it has looked at before it went on pressing keys.
+    looked: Option<u64>,
 }
 
 impl Robot {
@@ -73,6 +75,7 @@ impl Robot {
             commands: Vec::new(),
             to: std::collections::HashMap::new(),
             seq: 0,
+            looked: None,
         };
         // Never into the folder that the tests run in.
         robot.app.model.folders.scratch = std::env::temp_dir();
@@ -125,6 +128,7 @@ impl Robot {
     /// (`ctrl-x r`, `enter`, `up up`).
     pub fn run(&mut self, steps: &str) -> &mut Self {
         for step in steps.split(';').map(str::trim).filter(|s| !s.is_empty()) {
+            self.look();
             if let Some(text) = step.strip_prefix("type ") {
                 for c in text.chars() {
                     let key = Chord::parse(c.encode_utf8(&mut [0; 4])).expect("one character");
@@ -144,6 +148,23 @@ impl Robot {
             }
         }
         self
+    }
+
+    /// A person reads a dialog that is new before the next key. (What keys do that come sooner is tried where these
+    /// are sent one by one.)
+    fn look(&mut self) {
+        let top = self.app.layers.last();
+        let new = top.map(|l| l.id).filter(|id| Some(*id) != self.looked);
+        // The set-up has a time of its own.
+        let early = top.is_some_and(|l| {
+            l.panel.ask().is_none()
+                && !l.panel.scope().starts_with("setup")
+                && !l.deaf.listens(&self.app.model)
+        });
+        self.looked = top.map(|l| l.id);
+        if new.is_some() && early {
+            self.wait(Duration::from_millis(self.app.model.ui.approval_deaf + 1));
+        }
     }
 
     /// Lets time pass, with the ticks that the app wants.

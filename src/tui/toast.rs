@@ -62,9 +62,11 @@ impl Toasts {
         self.list.iter().map(|t| t.until).min()
     }
 
-    /// Draws them at the bottom right of `area`, newest lowest.
-    pub(crate) fn draw(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
-        let mut bottom = area.bottom();
+    /// Each as rows of words, newest first, in a room of so many columns and rows.
+    fn laid(&self, cx: &DrawCx<'_>, width: u16, height: u16) -> Vec<(Role, Vec<String>)> {
+        let columns = usize::from(width.saturating_sub(4)).min(WIDEST);
+        let mut left = usize::from(height);
+        let mut all = Vec::new();
         for n in self.list.iter().rev().map(|t| &t.notice) {
             let role = match n.kind {
                 NoticeKind::Info => Role::Strong,
@@ -76,8 +78,7 @@ impl Toasts {
                 words.push_str(" - ");
                 words.push_str(h);
             }
-            let columns = usize::from(area.width.saturating_sub(4)).min(WIDEST);
-            let room = usize::from(bottom.saturating_sub(area.y)).min(ROWS);
+            let room = left.min(ROWS);
             let mut rows = wrap(&words, columns);
             if room == 0 {
                 break;
@@ -89,6 +90,21 @@ impl Toasts {
                     *last = draw::cut(&format!("{last} ... {}", cx.key("errors.open")), columns);
                 }
             }
+            left -= rows.len();
+            all.push((role, rows));
+        }
+        all
+    }
+
+    /// Rows that they take in a room of so many columns and rows.
+    pub(crate) fn rows(&self, cx: &DrawCx<'_>, width: u16, height: u16) -> u16 {
+        self.laid(cx, width, height).iter().map(|(_, rows)| rows.len() as u16).sum()
+    }
+
+    /// Draws them at the bottom right of `area`, newest lowest.
+    pub(crate) fn draw(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
+        let mut bottom = area.bottom();
+        for (role, rows) in self.laid(cx, area.width, area.height) {
             let width = rows.iter().map(|r| r.width()).max().unwrap_or(0) as u16 + 2;
             let width = width.min(area.width);
             let style = cx.theme.style(Role::Dialog);

@@ -117,7 +117,7 @@ pub enum UiError {
     /// Standard input or output is no terminal.
     #[error("standard input and output must be a terminal; use `tiller exec` in scripts")]
     NoTerminal(#[source] std::io::Error),
-    #[error("the terminal cannot be used: {0}")]
+    #[error("cannot use the terminal: {0}")]
     Terminal(#[from] std::io::Error),
 }
 
@@ -219,7 +219,7 @@ impl Ui {
         let tell = UiSender(self.messages.0.clone());
         install_panic_hook(o.state_folder.clone(), move |line| {
             // Never wait in a hook: the loop may be the one that panicked.
-            let notice = Notice::new(NoticeKind::Internal, line).hint("go on working; please report it");
+            let notice = Notice::new(NoticeKind::Internal, line).hint("You can continue; please report this");
             let _ = tell.0.try_send(Msg::Notice(Box::new(notice)));
         });
         let (app, notices) = make_app(&o);
@@ -246,10 +246,10 @@ pub fn plain_because(
         return Some("--plain");
     }
     if config.plain {
-        return Some("the setting ui.plain");
+        return Some("the setting `ui.plain`");
     }
     match env("TERM").as_deref() {
-        None | Some("" | "dumb") => Some("TERM: this terminal cannot be drawn on"),
+        None | Some("" | "dumb") => Some("TERM names a terminal that cannot show a full screen"),
         _ => None,
     }
 }
@@ -299,14 +299,15 @@ pub fn load_keys(ui: &schema::Ui, folder: Option<&Path>) -> Result<Keymap, Notic
         Some(Ok(text)) => Some(text),
         Some(Err(e)) if e.kind() == std::io::ErrorKind::NotFound => None,
         Some(Err(e)) => {
-            return Err(Notice::new(NoticeKind::Config, format!("keys: {name} cannot be read: {e}"))
-                .hint("the last good keys stay in use"));
+            return Err(Notice::new(NoticeKind::Config, format!("Keys: cannot read {name}: {e}"))
+                .hint("The last valid key bindings stay in use"));
         }
     };
     let overlay = text.as_deref().map(|t| (name.as_str(), t));
     keymap::load(&ui.keymap, overlay).map_err(|e| {
         // Without a file of keys only the preset's name can be wrong, and that stands in the settings.
         let what = if overlay.is_some() { e.to_string() } else { format!("ui.keymap: {}", e.message) };
-        Notice::new(NoticeKind::Config, format!("keys: {what}")).hint("the last good keys stay in use")
+        Notice::new(NoticeKind::Config, format!("keys: {what}"))
+            .hint("The last valid key bindings stay in use")
     })
 }

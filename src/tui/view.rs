@@ -34,6 +34,7 @@ macro_rules! cx {
             keys: &$app.keys.map,
             scopes: $scopes,
             same: 0,
+            deaf: None,
         }
     };
 }
@@ -70,14 +71,15 @@ impl App {
         draw::clear(buf, buf.area, self.themes.current().style(Role::Text));
         if areas.class == Class::Tiny {
             let style = self.themes.current().style(Role::Strong);
-            let words = format!("{}x{} is too small; typing works", buf.area.width, buf.area.height);
+            let words = format!("{}x{} is too small; you can still type", buf.area.width, buf.area.height);
             draw::text(buf, areas.main.inner, &words, style);
         }
         let docked = self.docked();
         // A box that takes the whole screen hides all but header and footer.
-        let full = full_of(&areas, buf.area);
+        let spare = self.toast_rows(&areas, &cx!(self, &scopes, false), buf.area);
+        let full = full_of(&areas, buf.area, spare);
         let covered =
-            self.layers.iter().any(|l| box_of(l.panel.place(&self.model), &areas, buf.area) == full);
+            self.layers.iter().any(|l| box_of(l.panel.place(&self.model), &areas, buf.area, spare) == full);
         // Keys that a pane tells are those that hold in it, not in a dialog that lies on it.
         let focused = self.panel(Owner::View(self.screen.focus)).map_or("global", Panel::scope);
         let below = scope::chain(focused);
@@ -107,9 +109,9 @@ impl App {
             }
         }
         self.status(&areas, &cx, buf);
-        self.draw_layers(&areas, &scopes, buf, &mut cursor, &mut wake);
+        self.draw_layers(&areas, spare, &scopes, buf, &mut cursor, &mut wake);
         let cx = cx!(self, &scopes, false);
-        self.toasts.draw(&cx, areas.main.inner, buf);
+        self.toasts.draw(&cx, self.toast_room(&areas, buf.area), buf);
         self.draw_which_key(&areas, &cx, buf);
         self.wake = self.next_wake(wake);
         self.screen.areas = Some(areas);
@@ -117,6 +119,29 @@ impl App {
         let bare = self.layers.is_empty() && self.keys.pending.is_empty() && self.toasts.is_empty();
         self.around = bare.then(|| self.around(&wish));
         cursor
+    }
+
+    /// Where toasts go: in the main view; with a dialog on the screen above or below it, never over it.
+    fn toast_room(&self, areas: &Areas, screen: Rect) -> Rect {
+        let main = areas.main.inner;
+        let Some(inner) = self.screen.boxes.last().filter(|_| !self.layers.is_empty()) else { return main };
+        let full = full_of(areas, screen, 0);
+        // With its border.
+        let (top, bottom) = (inner.y.saturating_sub(1), (inner.bottom() + 1).min(full.bottom()));
+        let above = Rect { y: full.y, height: top.saturating_sub(full.y), ..full };
+        let below = Rect { y: bottom, height: full.bottom() - bottom, ..full };
+        if below.height >= above.height { below } else { above }
+    }
+
+    /// Rows at the bottom that a dialog leaves to toasts, when it would fill the screen: it scrolls inside.
+    fn toast_rows(&self, areas: &Areas, cx: &DrawCx<'_>, screen: Rect) -> u16 {
+        let Some(top) = self.layers.last().filter(|_| !self.toasts.is_empty()) else { return 0 };
+        let full = full_of(areas, screen, 0);
+        let area = box_of(top.panel.place(&self.model), areas, screen, 0);
+        let free = full.height.saturating_sub(area.height + 2);
+        let most = full.height / 3;
+        let need = self.toasts.rows(cx, full.width, most);
+        if free >= need { 0 } else { need }
     }
 
     /// Columns of the main view, as drawn last.
@@ -135,8 +160,10 @@ impl App {
         cursor: &mut Option<Position>,
         wake: &mut Option<Duration>,
     ) {
+        let top = self.layers.last().filter(|l| focus && owner == Owner::Layer(l.id));
+        let deaf = top.and_then(|l| l.deaf.left(&self.model));
         let Some(panel) = panel_of(&mut self.views, &mut self.layers, owner) else { return };
-        let cx = cx!(self, scopes, focus);
+        let cx = DrawCx { deaf, ..cx!(self, scopes, focus) };
         panel.measure(area, &cx);
         panel.draw(&cx, area, buf);
         follow(panel, area, &cx, cursor, wake);
@@ -196,7 +223,7 @@ impl App {
     pub(crate) fn hints(&self) -> Vec<Hint> {
         if self.panel(self.top()).is_some_and(Panel::raw) {
             let out = self.panel(self.top()).and_then(Panel::way_out);
-            return vec![out.map_or(Hint::as_("global.escape", "leave it"), |a| Hint::of(a.0))];
+            return vec![out.map_or(Hint::as_("global.escape", "keep"), |a| Hint::of(a.0))];
         }
         let rung = global::rung(self);
         if rung == Rung::Prefix {
@@ -227,6 +254,7 @@ impl App {
     fn draw_layers(
         &mut self,
         areas: &Areas,
+        spare: u16,
         scopes: &[&'static str],
         buf: &mut Buffer,
         cursor: &mut Option<Position>,
@@ -237,10 +265,13 @@ impl App {
         for (i, id) in ids.iter().enumerate() {
             let owner = Owner::Layer(*id);
             let top = i + 1 == ids.len();
+            let mut deaf = self.layers[i].deaf;
+            deaf.drawn(&cx!(self, scopes, top));
+            self.layers[i].deaf = deaf;
             let Some(panel) = self.panel(owner) else { continue };
             let place = panel.place(&self.model);
             let title = panel.title(&self.model);
-            let mut area = box_of(place, areas, buf.area);
+            let mut area = box_of(place, areas, buf.area, spare);
             // The frame is its border, unless another layer lies over that.
             let framed = matches!(place, Place::Dock { .. }) && areas.composer.title.area() > 0;
             if framed && i > 0 {
@@ -346,18 +377,18 @@ fn follow(
     }
 }
 
-/// Everything between header and footer.
-fn full_of(areas: &Areas, screen: Rect) -> Rect {
+/// Everything between header and footer, without so many rows at the bottom.
+fn full_of(areas: &Areas, screen: Rect, spare: u16) -> Rect {
     Rect {
         y: screen.y + areas.header.height,
-        height: screen.height.saturating_sub(areas.header.height + areas.footer.height),
+        height: screen.height.saturating_sub(areas.header.height + areas.footer.height + spare),
         ..screen
     }
 }
 
 /// Where a layer lies. What does not fit becomes the full screen, and scrolls inside.
-fn box_of(place: Place, areas: &Areas, screen: Rect) -> Rect {
-    let full = full_of(areas, screen);
+fn box_of(place: Place, areas: &Areas, screen: Rect, spare: u16) -> Rect {
+    let full = full_of(areas, screen, spare);
     match place {
         Place::Full => full,
         Place::Dock { height } if areas.composer.inner.area() > 0 => {

@@ -18,10 +18,11 @@ use crate::seat::Seat;
 
 /// One of them.
 pub(crate) struct Watcher {
+    /// The first that is dropped: what it still writes is written before the other side is told that nothing follows.
+    writer: Writer,
     seat: Arc<dyn Seat>,
     /// Its terminal, for its size. `None` in tests.
     terminal: Option<OwnedFd>,
-    writer: Writer,
     encoder: Encoder,
     buf: Buffer,
     part: Part,
@@ -139,23 +140,23 @@ impl Part {
     /// The longest line that fits.
     fn words(&self, room: (u16, u16), frame: Rect) -> String {
         if frame.width <= room.0 && frame.height <= room.1 + 1 && self.top == 0 {
-            return " looking on  q leaves".into();
+            return " watching  q quits".into();
         }
         let to = |from: u16, n: u16, all: u16| (from + 1, (from + n).min(all), all);
         let (c, r) = (to(self.left, room.0, frame.width), to(self.top, room.1, frame.height));
-        let follow = if self.still { "f follows the cursor" } else { "follows the cursor" };
+        let follow = if self.still { "f follow cursor" } else { "following the cursor" };
         let long = format!("columns {}-{} of {}, rows {}-{} of {}", c.0, c.1, c.2, r.0, r.1, r.2);
         let short = format!("{}-{}/{} {}-{}/{}", c.0, c.1, c.2, r.0, r.1, r.2);
-        let keys = "q leaves  arrows move";
+        let keys = "q quits  arrows move";
         let all = [
-            format!(" looking on: {long}  {keys}  {follow}"),
+            format!(" watching: {long}  {keys}  {follow}"),
             format!(" {long}  {keys}  {follow}"),
             format!(" {short}  {keys}  {follow}"),
-            format!(" {short}  {keys}  {}", if self.still { "f follows" } else { "follows" }),
+            format!(" {short}  {keys}  {}", if self.still { "f follow" } else { "following" }),
             format!(" {short}  {keys}"),
             format!(" {keys}"),
         ];
-        all.into_iter().find(|t| t.len() <= usize::from(room.0)).unwrap_or_else(|| " q leaves".into())
+        all.into_iter().find(|t| t.len() <= usize::from(room.0)).unwrap_or_else(|| " q quits".into())
     }
 }
 

@@ -88,10 +88,7 @@ fn a_smaller_window_follows_the_cursor_goes_anywhere_and_says_where_it_is() {
     // The line of the other's keys is left out; the cursor stands where it is.
     assert_eq!((lines.len(), &lines[18]), (20, &row(23, 0, 80)));
     assert_eq!(w.vt.screen().cursor_position(), (17, 3));
-    assert_eq!(
-        lines[19].trim_end(),
-        " columns 1-80 of 118, rows 6-24 of 25  q leaves  arrows move  follows the cursor"
-    );
+    assert_eq!(lines[19].trim_end(), " 1-80/118 6-24/25  q quits  arrows move  following the cursor");
     // A letter further it stays as it is; far to the right it follows.
     assert_eq!(w.shows(&big, Some((40, 22)))[0], row(5, 0, 80));
     assert_eq!(w.shows(&big, Some((110, 22)))[0], row(5, 38, 80));
@@ -100,7 +97,10 @@ fn a_smaller_window_follows_the_cursor_goes_anywhere_and_says_where_it_is() {
     w.watcher.part.look(Some((-1000, -1000)));
     let lines = w.shows(&big, Some((110, 22)));
     assert_eq!(lines[0], row(0, 0, 80));
-    assert!(lines[19].contains("1-80/118 1-19/25") && lines[19].contains("f follows"), "{lines:?}");
+    assert!(
+        lines[19].contains("columns 1-80 of 118, rows 1-19 of 25") && lines[19].contains("f follow"),
+        "{lines:?}"
+    );
     assert!(w.vt.screen().hide_cursor(), "the cursor is outside");
     w.watcher.part.look(Some((1000, 1000)));
     let lines = w.shows(&big, Some((3, 3)));
@@ -115,10 +115,10 @@ fn a_window_with_room_for_all_of_it_shows_all_and_says_how_to_leave() {
     for (cols, rows) in [(60, 10), (80, 24)] {
         let lines = Window::new(cols, rows).shows(&big, Some((59, 9)));
         assert!(lines[0].starts_with("abcdef") && lines[8].trim_end().len() == 60, "{lines:?}");
-        assert_eq!(lines.last().unwrap().trim_end(), " looking on  q leaves");
+        assert_eq!(lines.last().unwrap().trim_end(), " watching  q quits");
     }
     // However narrow, the way out is told.
     let lines = Window::new(12, 3).shows(&big, None);
-    assert_eq!(lines[2].trim_end(), " q leaves");
+    assert_eq!(lines[2].trim_end(), " q quits");
     assert_eq!(Window::new(8, 1).shows(&big, None), ["abcdefgh"]);
 }

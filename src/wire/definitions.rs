@@ -20,7 +20,7 @@ pub(crate) fn read(config: &Path, brings: &Brings, trusted: bool) -> (Definition
         .map(|f| ProjectFile { path: &f.item.path, bytes: f.bytes.as_deref() })
         .collect();
     let tools: Vec<&str> = tiller_tool::registry::ALL.iter().map(|t| t.name()).collect();
-    let rule = |text: &str| Rule::parse(Effect::Deny, Source::Agent, text).map(drop);
+    let rule = |text: &str| Rule::written(Effect::Deny, Source::Agent, text).map(drop);
     let known = Known { tools: &tools, clis: Known::CLIS, rule: &rule };
     Definitions::load(config, &project, &known)
 }
@@ -29,13 +29,35 @@ pub(crate) fn read(config: &Path, brings: &Brings, trusted: bool) -> (Definition
 pub(crate) fn told(problems: &[Problem]) -> Option<Notice> {
     let mut notice = Problem::notice(problems)?;
     notice.hints =
-        vec!["A file with a mistake is left out as a whole; `tiller agents list` shows the rest.".into()];
+        vec!["A file with an error is ignored as a whole; `tiller agents list` shows the others.".into()];
     Some(notice)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A rule may name every tool that there is, and no other.
+    #[test]
+    fn the_names_in_rules_are_the_tools() {
+        let mut ours: Vec<&str> = tiller_tool::registry::ALL.iter().map(|t| t.name()).collect();
+        ours.sort_unstable();
+        assert_eq!(ours, tiller_permit::names::TOOLS);
+    }
+
+    #[test]
+    fn a_rule_of_an_agent_about_a_tool_that_is_not_there_is_an_error() {
+        let (home, project) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let agents = home.path().join("agents");
+        std::fs::create_dir_all(&agents).unwrap();
+        let text = "---\ndescription: mine\npermissions: { deny: ['read(.env)'] }\n---\nDo it.\n";
+        std::fs::write(agents.join("mine.md"), text).unwrap();
+        let brings = tiller_permit::trust::discover(project.path());
+        let (all, wrong) = read(home.path(), &brings, false);
+        assert!(all.get("mine").is_none() && wrong.len() == 1, "{wrong:?}");
+        let said = told(&wrong).unwrap().message;
+        assert!(said.contains("there is no tool 'read'; did you mean 'read_file'?"), "{said}");
+    }
 
     #[test]
     fn every_tool_is_in_a_set() {

@@ -50,11 +50,7 @@ pub(crate) fn open(
     }
     match front(run) {
         Ok(0) => Ok(()),
-        Ok(n) => {
-            Err(format!("The editor '{}' ended with exit status: {n}; nothing was taken over.", words[0]))
-        }
-        Err(e) => {
-            Err(format!("The editor '{}' did not run to its end: {e}. Set VISUAL or EDITOR.", words[0]))
-        }
+        Ok(n) => Err(format!("The editor '{}' ended with exit status {n}; its text was not used.", words[0])),
+        Err(e) => Err(format!("The editor '{}' failed: {e}. Set VISUAL or EDITOR.", words[0])),
     }
 }

@@ -3,8 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use tiller_config::schema::OnSnapshotFailure;
 use tiller_engine::files::{Keeper, Snapshots};
+use tiller_protocol::{Notice, NoticeKind};
 use tiller_snapshot::Limits;
+use tiller_tool::files::Publishes;
 
 use super::Setup;
 
@@ -47,7 +50,19 @@ pub(crate) fn place(setup: &Setup) -> Option<Snapshots> {
         store: store(&setup.places.data, &setup.project),
         limits,
         quota: c.quota_mb.saturating_mul(1 << 20),
+        ask: c.on_failure == OnSnapshotFailure::Ask,
     })
+}
+
+/// Where change sets are written down while they are published.
+pub(crate) fn publishes(setup: &Setup) -> Publishes {
+    Publishes::new(setup.places.data.join("publishing"))
+}
+
+/// Takes back the change sets that a kill cut off, in whatever folder, and says so.
+pub(crate) fn taken_back(setup: &Setup) -> Vec<Notice> {
+    let all = publishes(setup).recover();
+    all.iter().map(|done| Notice::new(NoticeKind::Store, done.sentence())).collect()
 }
 
 #[cfg(test)]

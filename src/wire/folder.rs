@@ -56,7 +56,7 @@ fn one(
     };
     // Changes that belong together are told once: the screen's part is remembered until then.
     Folder::watch(folder, heard, move || tell(Changed { screen: screen.swap(false, Ordering::SeqCst) }))
-        .inspect_err(|why| tracing::warn!(why, "changes of the settings are not noticed"))
+        .inspect_err(|why| tracing::warn!(why, "changes of the settings cannot be detected"))
         .ok()
 }
 

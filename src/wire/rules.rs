@@ -26,7 +26,8 @@ pub(super) fn permit(
     let p = &setup.places;
     let own = vec![p.config.clone(), p.data.clone(), p.state.clone(), p.cache.clone()];
     let home = (setup.env)("HOME").map(PathBuf::from);
-    let mut policy = Policy::new(Roots::new(&setup.project, home, own));
+    let around = Arc::new(tiller_link::Around::new(setup.children()));
+    let mut policy = Policy::new(Roots::new(&setup.project, home, own)).within(around);
     let mut notices = Vec::new();
     let user = file(&p.config);
     let looks = looks(&user);
@@ -40,9 +41,9 @@ pub(super) fn permit(
         [(Effect::Allow, allow, "--allow"), (Effect::Ask, ask, "ask"), (Effect::Deny, deny, "--deny")];
     for (effect, list, flag) in lists {
         for text in list {
-            let rule = Rule::parse(effect, Source::Session, text).map_err(|why| {
+            let rule = Rule::written(effect, Source::Session, text).map_err(|why| {
                 Notice::new(NoticeKind::Config, format!("{flag} '{text}' is not a rule: {why}"))
-                    .hint("Write it as tool(argument), for instance 'terminal(cargo test*)'.")
+                    .hint("Write it as tool(argument), for example 'terminal(cargo test*)'.")
             })?;
             policy.rules.push(rule);
         }
@@ -90,7 +91,7 @@ fn reader(path: PathBuf, seen: Looks) -> tiller_engine::RulesReader {
         let mut notices = Vec::new();
         if let Err(problem) = tiller_permit::rulefile::load(&text, Source::User) {
             let notice = Notice::new(NoticeKind::Config, format!("{}, {problem}", path.display()))
-                .hint("Until it is mended, the rules from before hold.");
+                .hint("Until it is corrected, the previous rules stay in use.");
             return Some((None, vec![notice]));
         }
         add(&mut rules, Some(text), Source::User, &path, true, &mut notices);
@@ -124,7 +125,7 @@ fn add(
     for p in problems {
         notices.push(
             Notice::new(NoticeKind::Config, format!("{}, {p}", path.display()))
-                .hint("Until it is mended, what the rule was about asks."),
+                .hint("Until it is corrected, calls that the rule covers ask."),
         );
     }
 }
@@ -160,7 +161,7 @@ mod tests {
         std::fs::write(&path, "deny: [\n").unwrap();
         let (rules, wrong) = read().unwrap();
         assert!(rules.is_none() && wrong[0].message.contains("line 1"), "{wrong:?}");
-        assert!(wrong[0].hints[0].contains("from before"), "{wrong:?}");
+        assert!(wrong[0].hints[0].contains("previous rules"), "{wrong:?}");
         std::fs::remove_file(&path).unwrap();
         assert_eq!(read().unwrap().0.unwrap().len(), 0, "without a file there are no rules");
     }

@@ -27,7 +27,7 @@ pub(crate) struct Shared {
     state: Mutex<State>,
     /// Keys that are known, and what masks them.
     secrets: Mutex<Vec<String>>,
-    redactor: RwLock<Redactor>,
+    redactor: Arc<RwLock<Redactor>>,
 }
 
 struct State {
@@ -43,7 +43,7 @@ impl Shared {
             keys: setup.key_file(),
             state: Mutex::new(State { sources: setup.sources.clone(), good: setup.config.config.clone() }),
             secrets: Mutex::new(setup.secrets.clone()),
-            redactor: RwLock::new(setup.redactor.as_ref().clone()),
+            redactor: Arc::new(RwLock::new(setup.redactor.as_ref().clone())),
         })
     }
 
@@ -56,7 +56,7 @@ impl Shared {
             keys,
             state: Mutex::new(State { sources, good }),
             secrets: Mutex::default(),
-            redactor: RwLock::new(Redactor::new(Vec::new())),
+            redactor: Arc::default(),
         })
     }
 
@@ -109,7 +109,11 @@ impl Shared {
 
     /// The providers that these settings would give.
     pub(crate) fn build(&self, config: &Config) -> Providers {
-        tiller_provider::build(config, &|name| (self.env)(name), Some(&self.keys))
+        let redactor = Arc::clone(&self.redactor);
+        let redact = tiller_provider::Redact::new(move |text: &str| {
+            redactor.read().unwrap_or_else(PoisonError::into_inner).redact(text).into_owned()
+        });
+        tiller_provider::build(config, &|name| (self.env)(name), Some(&self.keys), &redact)
     }
 
     /// What would become of a key that is entered.
@@ -136,7 +140,7 @@ impl Shared {
         let wrong = loaded.problems.iter().filter(|p| wrong(p));
         let told = wrong.map(|p| {
             Notice::new(NoticeKind::Config, p.to_string())
-                .hint("The project's settings are left out until then.")
+                .hint("Until then, the project's settings are ignored.")
         });
         let told = told.collect();
         if loaded.problems.is_empty() {
@@ -163,6 +167,14 @@ impl Shared {
         let shared = Arc::clone(self);
         Arc::new(move |text: &str| {
             shared.redactor.read().unwrap_or_else(PoisonError::into_inner).redact(text).into_owned()
+        })
+    }
+
+    /// Finds what is known by then.
+    pub(crate) fn secrets(self: &Arc<Self>) -> tiller_tool::Secrets {
+        let shared = Arc::clone(self);
+        Arc::new(move |text: &str| {
+            shared.redactor.read().unwrap_or_else(PoisonError::into_inner).secrets(text)
         })
     }
 
@@ -218,9 +230,9 @@ pub(crate) fn doubled(setup: &Setup) -> Vec<Notice> {
             out.push(
                 Notice::new(
                     NoticeKind::Info,
-                    format!("The key of {name} that you entered is used, not the one in {variable}."),
+                    format!("The stored key of {name} is used, not the one in {variable}."),
                 )
-                .hint(format!("To use {variable}, take the line `{name}` out of {path}.")),
+                .hint(format!("To use {variable}, remove the line `{name}` from {path}.")),
             );
         }
     }

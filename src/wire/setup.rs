@@ -50,19 +50,21 @@ impl Setup {
         let places = Places::from_env(&|name| env(name)).ok_or_else(|| {
             Notice::new(
                 NoticeKind::Config,
-                "No home folder is known, so there is no place for settings and sessions.",
+                "The home folder is unknown, so settings and sessions have no place.",
             )
-            .hint("Set HOME, or TILLER_HOME to a folder of its own.")
+            .hint("Set HOME, or set TILLER_HOME to a folder for Tiller.")
         })?;
         let wanted = common.dir.clone().unwrap_or_else(|| PathBuf::from("."));
         let project = wanted.canonicalize().ok().filter(|p| p.is_dir()).ok_or_else(|| {
-            Notice::new(
-                NoticeKind::Config,
-                format!("{} is not a folder that can be opened.", wanted.display()),
-            )
-            .hint("Name an existing folder with -C, or leave it out to work here.")
+            Notice::new(NoticeKind::Config, format!("{} is not an accessible folder.", wanted.display()))
+                .hint("Name an existing folder with -C, or omit -C to work in the current folder.")
         })?;
-        let flags = Flags { model: common.model.clone(), profile: common.profile.map(Into::into), ..flags };
+        let flags = Flags {
+            model: common.model.clone(),
+            profile: common.profile.map(Into::into),
+            effort: common.effort.map(Into::into),
+            ..flags
+        };
         let sources = Sources::usual(&places, Some(&project), false, &|name| env(name), flags);
         let config = tiller_config::load(&sources);
         // Their values are never written anywhere.
@@ -152,6 +154,12 @@ impl Setup {
         Store::open(&self.database(), Options { on_failure, ..self.store_options() })
     }
 
+    /// Masks what providers say and record.
+    pub fn redact(&self) -> tiller_provider::Redact {
+        let redactor = Arc::clone(&self.redactor);
+        tiller_provider::Redact::new(move |text: &str| redactor.redact(text).into_owned())
+    }
+
     /// The same clock and ids for store and engine.
     pub fn store_options(&self) -> Options {
         Options { clock: Arc::clone(&self.clock), ids: Arc::clone(&self.ids), ..Options::default() }
@@ -169,11 +177,11 @@ impl Setup {
                 if known { notice } else { notice.hint("`tiller sessions list --all` shows the ids.") }
             });
         }
-        let filter = Filter { project: Some(self.project_name()), limit: 1, ..Filter::default() };
+        let filter = Filter { project: Some(self.project_name()), exec: true, limit: 1, ..Filter::default() };
         let rows = store.sessions(&filter).map_err(|e| e.notice())?;
         rows.first().map(|row| row.id).ok_or_else(|| {
-            Notice::new(NoticeKind::User, "There is no session yet for this folder.").hint(
-                "`tiller sessions list --all --archived` shows those of other folders, and those put away.",
+            Notice::new(NoticeKind::User, "This folder has no session yet.").hint(
+                "`tiller sessions list --all --archived` also lists other folders and archived sessions.",
             )
         })
     }

@@ -10,6 +10,11 @@ use tiller_store::{Store, StoreError};
 /// damaged database, and somebody looks for what is left.
 const FRESH: Duration = Duration::from_secs(60 * 24 * 3600);
 
+/// The folders in which each session has one.
+pub(crate) fn folders(places: &tiller_config::Places) -> [std::path::PathBuf; 2] {
+    ["spill", "plans"].map(|name| places.state.join(name))
+}
+
 /// Looks through a folder in which each session has one, of full outputs or of plans, and removes what nobody can ask for any
 /// more. What cannot be read or removed stays. Blocks.
 pub(crate) fn sweep(folder: &Path, store: &Store, now: SystemTime) {
@@ -29,6 +34,14 @@ pub(crate) fn sweep(folder: &Path, store: &Store, now: SystemTime) {
                 tracing::warn!(%error, path = %path.display(), "they stay");
             }
         }
+    }
+}
+
+/// Removes what `folders` have of a session of which nothing is kept.
+pub(crate) fn discard(folders: &[std::path::PathBuf], session: SessionId) {
+    for folder in folders {
+        // There is none where nothing was long, and nothing was planned.
+        let _ = std::fs::remove_dir_all(folder.join(session.to_string()));
     }
 }
 

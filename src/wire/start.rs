@@ -9,7 +9,7 @@ use tiller_engine::{Engine, EngineHandle, EventStream, Human, Keys, Open, Parts,
 use tiller_permit::trust::Status;
 use tiller_protocol::{Cost, ModelRef, Notice, NoticeKind};
 use tiller_provider::registry::Local;
-use tiller_store::Store;
+use tiller_store::{MadeBy, Store};
 use tiller_tool::Workspace;
 use tokio::runtime::Runtime;
 
@@ -19,6 +19,8 @@ use super::{Setup, definitions, logs, rules, trust, watch, workflows};
 /// How this run differs from others.
 pub struct Start {
     pub open: Open,
+    /// What its sessions are made by.
+    pub(crate) made_by: MadeBy,
     pub human: Human,
     pub read_only: bool,
     pub allow: Vec<String>,
@@ -52,6 +54,7 @@ impl Start {
     pub fn headless(open: Open) -> Self {
         Self {
             open,
+            made_by: MadeBy::Exec,
             human: Human::Absent,
             read_only: false,
             allow: Vec::new(),
@@ -107,10 +110,11 @@ impl Running {
             .problems
             .iter()
             .map(|p| {
-                Notice::new(NoticeKind::Config, p.to_string()).hint("The last good settings stay in use.")
+                Notice::new(NoticeKind::Config, p.to_string()).hint("The last valid settings stay in use.")
             })
             .collect();
         notices.extend(settings::doubled(&setup));
+        notices.extend(super::files::taken_back(&setup));
         let name = setup.project_name();
         let may_load = Arc::new(AtomicBool::new(trusted));
         let trust = (start.ask_trust && !trusted)
@@ -132,10 +136,10 @@ impl Running {
                         Status::Changed(_) => {
                             "Settings or rules of this folder changed since you trusted them; they are not loaded."
                         }
-                        _ => "This folder brings settings or rules of its own; they are not loaded.",
+                        _ => "This folder has its own settings or rules; they are not loaded.",
                     },
                 )
-                .hint("See them, and trust them or not, with `tiller trust`."),
+                .hint("Run `tiller trust` to see them and decide."),
             );
         }
         let log = setup.places.state.join("log");
@@ -157,7 +161,7 @@ impl Running {
         if let Some(it) = &role
             && let Some(why) = roles.skills().wrong(&it.skills)
         {
-            let said = format!("{} begins with a skill that is not here: {why}", it.name);
+            let said = format!("{} uses a skill that does not exist here: {why}", it.name);
             return Err(Notice::new(NoticeKind::User, said).hint(
                 "skills are folders with a SKILL.md in skills/ of the settings folder or in .tiller/skills/",
             ));
@@ -166,7 +170,9 @@ impl Running {
         let providers = shared.providers();
         let workspace = Workspace::new(&setup.project)
             .map_err(|e| internal("The folder cannot be opened", &e))?
-            .protect(policy.protected.as_fn());
+            .protect(policy.protected.as_fn())
+            .mask(shared.secrets())
+            .publishes(super::files::publishes(&setup));
         let p = &setup.places;
         let own = vec![p.config.clone(), p.data.clone(), p.state.clone(), p.cache.clone()];
         let watcher = (start.watch && config.watch.enabled).then(|| {
@@ -208,9 +214,15 @@ impl Running {
             .enable_all()
             .build()
             .map_err(|e| internal("The engine's threads could not be started", &e))?;
-        let (folders, kept) = (["spill", "plans"].map(|name| setup.places.state.join(name)), store.clone());
+        let (folders, kept) = (super::spill::folders(&setup.places), store.clone());
         // Nobody waits for it; at the end it is left where it stands.
         drop(runtime.spawn_blocking(move || {
+            match kept.discard_ephemeral().wait() {
+                Ok(gone) => gone.iter().for_each(|id| super::spill::discard(&folders, *id)),
+                Err(error) => {
+                    tracing::warn!(%error, "sessions of killed runs that were to keep none are still there")
+                }
+            }
             for folder in folders {
                 super::spill::sweep(&folder, &kept, std::time::SystemTime::now());
             }
@@ -222,6 +234,7 @@ impl Running {
                 .filter(|_| setup.sources.flags.model.is_some() || setup.sources.model.is_some())
                 .map(ModelRef),
             profile: setup.sources.flags.profile,
+            effort: setup.sources.flags.effort,
             store,
             providers,
             workspace,
@@ -231,6 +244,7 @@ impl Running {
             child_env,
             human: start.human,
             open: start.open,
+            made_by: start.made_by,
             read_only: start.read_only,
             max_requests: start.max_turns,
             max_cost: start.max_cost.map(Cost::from_usd),
@@ -261,6 +275,11 @@ impl Running {
     /// For sending commands.
     pub fn handle(&self) -> EngineHandle {
         self.engine.handle()
+    }
+
+    /// The session that it began with.
+    pub fn session(&self) -> tiller_protocol::SessionId {
+        self.engine.session()
     }
 
     /// Everything that happens, from the start on. The second call gives a stream from then on.

@@ -48,7 +48,7 @@ fn within(time: Duration, command: &str, state: &str, env: &[(String, String)]) 
     });
     let text = match reader {
         Ok(_) => rx.recv_timeout(time).map_err(|_| format!("it took longer than {} ms", time.as_millis())),
-        Err(e) => Err(format!("no thread: {e}")),
+        Err(e) => Err(format!("cannot start a thread: {e}")),
     };
     // Whatever it started goes with it, also when it said its line and stays.
     if let Some(pid) = i32::try_from(group).ok().and_then(rustix::process::Pid::from_raw)

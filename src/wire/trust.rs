@@ -45,7 +45,7 @@ pub(super) fn offer(
     let (store, brings, name) = (store.clone(), brings.clone(), folder.to_owned());
     let decide = move |yes: bool| {
         if yes && brings.too_much {
-            return Err("it brings more than can be looked through".into());
+            return Err("it contains too many files to check".into());
         }
         store.set_trust(&name, yes, brings.items()).wait().map_err(|e| e.to_string())?;
         if !yes {
@@ -109,7 +109,7 @@ fn rules(brings: &Brings) -> Result<Agreed, String> {
     };
     let wrong = problems.iter().map(|p| {
         Notice::new(NoticeKind::Config, format!("{}, {p}", super::rules::PROJECT))
-            .hint("Until it is mended, what the rule was about asks.")
+            .hint("Until it is corrected, calls that the rule covers ask.")
     });
     Ok(Agreed { wrong: wrong.collect(), rules, ..Agreed::default() })
 }

@@ -85,7 +85,7 @@ impl tiller_engine::Watcher for Watch {
     fn outside(&self, agent: &AgentId, seen: &HashMap<PathBuf, Known>) -> Outside {
         let Some(found) = self.with(|w| w.changes_outside(agent, seen)) else { return Outside::default() };
         let file = |f: tiller_link::watch::Outside| Changed {
-            path: f.path.strip_prefix(&self.root).unwrap_or(&f.path).display().to_string(),
+            path: tiller_protocol::names::written(f.path.strip_prefix(&self.root).unwrap_or(&f.path)),
             deleted: f.deleted,
             lines: f.lines,
             during: f.during.map(|c| c.to_string()),
@@ -108,7 +108,7 @@ impl tiller_engine::Watcher for Watch {
     fn diff(&self, path: &str) -> Result<String, String> {
         self.with(|w| w.diff(path))
             .flatten()
-            .ok_or_else(|| format!("nothing is known that {path} could be compared with"))
+            .ok_or_else(|| format!("there is no earlier state of {path} to compare with"))
     }
 }
 

@@ -76,7 +76,7 @@ pub(crate) fn cli(adapters: &Adapters, name: &str, env: &[(String, String)]) -> 
     let (name, how) = name.split_once(':').map_or((name, None), |(name, how)| (name, Some(how)));
     let Some(adapter) = adapters.get(name) else {
         let names: Vec<&str> = adapters.iter().map(|a| a.name.as_str()).collect();
-        return Some(format!("there is no program `{name}`; there are {}", names.join(", ")));
+        return Some(format!("there is no program `{name}`; available: {}", names.join(", ")));
     };
     let offered = [
         ("acp", adapter.acp.is_some()),
@@ -85,7 +85,7 @@ pub(crate) fn cli(adapters: &Adapters, name: &str, env: &[(String, String)]) -> 
     ];
     if let Some(how) = how.filter(|how| !offered.contains(&(*how, true))) {
         let ways: Vec<&str> = offered.iter().filter(|o| o.1).map(|o| o.0).collect();
-        return Some(format!("{name} cannot be driven by `{how}`; it can be by {}", ways.join(", ")));
+        return Some(format!("{name} does not support `{how}`; it supports {}", ways.join(", ")));
     }
     let own = &adapter.program;
     let there = find_program(&own.command, env).is_some();
@@ -156,7 +156,7 @@ impl Files {
         }
         if let Some(path) = self.new_file(name) {
             return Err(format!(
-                "{path} came after Tiller was started here: quit and start again, and it asks whether you trust it"
+                "{path} was added after Tiller started here: restart Tiller to be asked whether you trust it"
             ));
         }
         let mut names: Vec<&str> = self.project.keys().filter_map(|p| stem(p)).collect();
@@ -165,10 +165,10 @@ impl Files {
         names.dedup();
         Err(match names.is_empty() {
             true => format!(
-                "there is no workflow `{name}`: put one into .tiller/workflows/{name}.toml or {}",
+                "there is no workflow `{name}`: add one as .tiller/workflows/{name}.toml or {}",
                 self.user.display()
             ),
-            false => format!("there is no workflow `{name}`; there are {}", names.join(", ")),
+            false => format!("there is no workflow `{name}`; available: {}", names.join(", ")),
         })
     }
 
@@ -180,12 +180,12 @@ impl Files {
 
     fn of_project(&self, path: &str, bytes: Option<&[u8]>) -> Result<Workflow, String> {
         if !self.trusted.load(Ordering::Relaxed) {
-            return Err(format!("{path} is left out: this folder is not trusted (see `tiller trust`)"));
+            return Err(format!("{path} is ignored: this folder is not trusted (see `tiller trust`)"));
         }
         match bytes {
             Some(bytes) => parse(Path::new(path), bytes),
             None => {
-                Err(format!("{path} is left out: it is a link, too large, or there is too much beside it"))
+                Err(format!("{path} is ignored: it is a link, too large, or its folder has too many files"))
             }
         }
     }
@@ -245,7 +245,7 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>, String> {
     let wrong = |e: std::io::Error| format!("{} cannot be read: {e}", path.display());
     // Reading a pipe would wait for ever.
     if !std::fs::metadata(path).map_err(wrong)?.is_file() {
-        return Err(format!("{} cannot be read: it is no file", path.display()));
+        return Err(format!("{} cannot be read: it is not a file", path.display()));
     }
     let mut bytes = Vec::new();
     let file = std::fs::File::open(path).map_err(wrong)?;

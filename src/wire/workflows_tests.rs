@@ -23,16 +23,16 @@ fn the_projects_come_only_after_a_yes_and_as_they_were_then() {
         source(home.path(), project.path(), &brings, Arc::new(AtomicBool::new(trusted)), Arc::clone(&env))
     };
     let said = (of(false).find)("ship").unwrap_err();
-    assert!(said.contains(".tiller/workflows/ship.toml is left out: this folder is not trusted"), "{said}");
+    assert!(said.contains(".tiller/workflows/ship.toml is ignored: this folder is not trusted"), "{said}");
     let flow = (of(true).find)("ship").unwrap();
     assert_eq!((flow.name.as_str(), flow.steps[0].brief.goal.as_str()), ("ship", "g"));
     assert_eq!((of(false).find)("own").unwrap().steps[0].brief.goal, "mine");
     let said = (of(true).find)("../own").unwrap_err();
-    assert_eq!(said, "there is no workflow `../own`; there are own, ship");
+    assert_eq!(said, "there is no workflow `../own`; available: own, ship");
     // One that is written while Tiller runs was not looked at.
     fs::write(theirs.join("late.yml"), "steps:\n  - id: a\n    goal: g\n").unwrap();
     let said = (of(true).find)("late").unwrap_err();
-    assert!(said.starts_with(".tiller/workflows/late.yml came after Tiller was started"), "{said}");
+    assert!(said.starts_with(".tiller/workflows/late.yml was added after Tiller started"), "{said}");
 }
 
 #[test]
@@ -46,11 +46,8 @@ fn mistakes_have_their_lines_and_programs_are_looked_for() {
         source(home.path(), home.path(), &brings, Arc::new(AtomicBool::new(true)), Arc::new(Vec::new()));
     let said = (flows.find)("bad").unwrap_err();
     assert!(said.contains("bad.toml:5:1: step b: unknown field `gaol`"), "{said}");
-    assert!((flows.cli)("nonsense").unwrap().contains("there is no program `nonsense`; there are "));
+    assert!((flows.cli)("nonsense").unwrap().contains("there is no program `nonsense`; available: "));
     assert!((flows.cli)("claude").unwrap().starts_with("claude is not installed: "));
     assert!((flows.cli)("claude:headless").unwrap().starts_with("claude is not installed: "));
-    assert_eq!(
-        (flows.cli)("aider:acp").unwrap(),
-        "aider cannot be driven by `acp`; it can be by headless, pty"
-    );
+    assert_eq!((flows.cli)("aider:acp").unwrap(), "aider does not support `acp`; it supports headless, pty");
 }

@@ -4,6 +4,7 @@ mod bench;
 mod deny;
 mod order;
 mod tidy;
+mod words;
 
 use std::path::Path;
 use std::process::ExitCode;

@@ -19,6 +19,11 @@ const ROOMS: &[(&str, &[&str], &str)] = &[
     ("src/tui/dialog", &["Color::"], "colours live in the theme"),
     ("src/protocol", &["tokio::", "std::fs"], "the protocol is plain data"),
     ("src/permit", &["tokio::"], "policy is pure"),
+    (
+        "src/",
+        &["Command::new(\"git\")"],
+        "src/link/git_command.rs builds every git command, so that nothing else runs",
+    ),
 ];
 
 /// The problems found, one line each.
@@ -33,6 +38,9 @@ pub(crate) fn run(root: &Path) -> Result<Vec<String>> {
         if !is_test && lines > LONG {
             problems.push(format!("{name}: {lines} lines; which two things does it do?"));
         }
+        if !is_test && !name.starts_with("src/xtask") && !name.contains("stories") {
+            crate::words::check(&name, code, &mut problems);
+        }
         for (room, words, why) in ROOMS {
             if name.starts_with(room) && !is_test {
                 for w in *words {
@@ -43,6 +51,7 @@ pub(crate) fn run(root: &Path) -> Result<Vec<String>> {
             }
         }
     }
+    crate::words::readme(root, &mut problems)?;
     let stories = std::fs::read_to_string(root.join("tests/it/main.rs")).unwrap_or_default();
     for path in files(&root.join("tests/it"), "rs")? {
         let stem = path.file_stem().and_then(|s| s.to_str()).unwrap_or_default();

@@ -144,7 +144,11 @@ fn settings_that_messages_name_exist() {
                 let before = text[..at].chars().next_back();
                 let name = word(&text[at + section.len() + 1..], &['_']);
                 let ours = before.is_none_or(|c| !c.is_alphanumeric() && !matches!(c, '_' | '.' | '/' | '-'));
-                if !ours || name.len() < 3 || text[at..].starts_with(&format!("{section}.rs")) {
+                if !ours
+                    || text.contains(&format!("action {section}."))
+                    || name.len() < 3
+                    || text[at..].starts_with(&format!("{section}.rs"))
+                {
                     continue;
                 }
                 // A section is a reference to its own type.

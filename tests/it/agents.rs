@@ -42,14 +42,11 @@ fn definitions_are_listed_and_a_bad_one_is_told_and_hides_none() {
     assert!(!listed.contains("How verse is made"), "it came after the yes: {listed}");
     place.ok(&["trust", "--yes"]);
     let listed = place.ok(&["agents", "list"]);
-    assert!(
-        listed.contains("Skills that agents can be given:\nverse ") && listed.contains("How verse is made")
-    );
+    assert!(listed.contains("Skills for agents:\nverse ") && listed.contains("How verse is made"));
     std::fs::write(own.join("worker.md"), definition("Mine", "toolz: [read]\ntier: fsat")).unwrap();
     let wrong = place.run(&["agents", "list"]);
     assert_eq!(wrong.code, Some(2), "{wrong:?}");
-    for said in
-        ["worker.md:3:1: unknown key `toolz` (did you mean `tools`?)", "worker.md:4:7: there is no tier"]
+    for said in ["worker.md:3:1: unknown key `toolz` (did you mean `tools`?)", "worker.md:4:7: unknown tier"]
     {
         assert!(wrong.stderr.contains(said), "{wrong:?}");
     }
@@ -91,7 +88,7 @@ fn a_turn_as_a_kind_of_agent_has_its_prompt_tools_model_and_limits() {
     let missing = place.run(&["agents", "run", "taught", "what is here?"]);
     assert_eq!(missing.code, Some(2), "{missing:?}");
     assert!(
-        missing.stderr.contains("taught begins with a skill that is not here: there is no skill `verse`")
+        missing.stderr.contains("taught uses a skill that does not exist here: there is no skill `verse`")
     );
     let skill = place.home.join("config/skills/verse");
     std::fs::create_dir_all(&skill).unwrap();
@@ -138,7 +135,7 @@ fn opened(cols: u16, lines: u16) {
     let place = Place::anthropic(&server);
     place.file("walnut.txt", "brown\n");
     let mut term = place.term(&[], cols, lines);
-    term.wait_text("Say what you want done");
+    term.wait_text("Type what you want done");
     // Started by hand, with its kind; its end is told in its row.
     say(&mut term, "/spawn @explorer look around");
     term.keys("\x1b3");
@@ -152,12 +149,12 @@ fn opened(cols: u16, lines: u16) {
     // It is talked to as main is, and says how the message came.
     say(&mut term, "which colour?");
     term.wait("its answer", |s| {
-        s.contains("It is brown.") && s.contains("your message was delivered at step")
+        s.contains("It is brown.") && s.contains("Your message was delivered at step")
     });
     term.keys("a draft for it");
     term.wait_text("a draft for it");
     term.keys("\x1b");
-    term.wait("main", |s| s.contains("Say what you want done") && !s.contains("a draft for it"));
+    term.wait("main", |s| s.contains("is done: It is brown.") && !s.contains("a draft for it"));
     // Its draft is there when one comes back.
     term.keys("\x1b3");
     term.wait_text("K stop all");
@@ -187,7 +184,7 @@ fn its_question_says_whose_it_is_and_its_change_is_its_own() {
     let server = crew_server();
     let place = Place::anthropic(&server);
     let mut term = place.term(&[], 118, 25);
-    term.wait_text("Say what you want done");
+    term.wait_text("Type what you want done");
     say(&mut term, "/spawn write it down");
     term.wait("its question", |s| s.contains("approve? a1 write it down") && s.contains("touch written.txt"));
     let waits = |s: &str| s.contains("needs you") && s.lines().next().is_some_and(|l| l.contains("! 1"));
@@ -219,7 +216,7 @@ fn an_agent_at_work_is_messaged_ended_and_tried_again() {
     let server = crew_server();
     let place = Place::anthropic(&server);
     let mut term = place.term(&[], 118, 25);
-    term.wait_text("Say what you want done");
+    term.wait_text("Type what you want done");
     say(&mut term, "/spawn wait for ever");
     term.keys("\x1b3");
     term.wait("its row", |s| row(s, "a1 ").contains("working"));
@@ -232,6 +229,8 @@ fn an_agent_at_work_is_messaged_ended_and_tried_again() {
     term.wait_text("use short words");
     term.keys("\r");
     term.wait("the receipt", |s| row(s, "a1 ").contains("msg queued"));
+    term.keys("k");
+    term.wait_text("Press the key again to end a1");
     term.keys("k");
     term.wait_text("a1 wait for ever did not read your message");
     term.wait("its end", |s| row(s, "a1 ").contains("- ") && row(s, "a1 ").contains("msg missed"));
@@ -252,7 +251,7 @@ fn what_ran_at_a_kill_is_interrupted_and_goes_on_by_key() {
     let server = crew_server();
     let place = Place::anthropic(&server);
     let mut term = place.term(&[], 118, 25);
-    term.wait_text("Say what you want done");
+    term.wait_text("Type what you want done");
     say(&mut term, "hello");
     term.wait_text("Yes.");
     say(&mut term, "/spawn wait for ever");
@@ -270,10 +269,9 @@ fn what_ran_at_a_kill_is_interrupted_and_goes_on_by_key() {
     term.wait_text("K stop all");
     term.keys("j");
     term.keys("u");
-    term.wait("it goes on", |s| row(s, "a1 ").contains("working"));
+    term.wait("it continues", |s| row(s, "a1 ").contains("working"));
     term.keys("K");
-    term.wait_text("stop everything?");
-    term.keys("y");
+    crate::screen::confirm(&mut term, "stop everything?", "[y] stop everything", "y");
     term.wait("all have ended", |s| row(s, "a1 ").contains("cancelled"));
     term.keys("\x1b");
     idle(&term);
@@ -285,7 +283,7 @@ fn the_same_call_of_two_agents_is_answered_once_for_both() {
     let server = crew_server();
     let place = Place::anthropic(&server);
     let mut term = place.term(&[], 118, 25);
-    term.wait_text("Say what you want done");
+    term.wait_text("Type what you want done");
     say(&mut term, "/spawn write it down");
     term.wait("the first question", |s| s.contains("approve? a1 write it down"));
     term.keys("\x1b");

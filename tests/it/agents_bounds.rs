@@ -29,7 +29,7 @@ fn story(command: &str, why: &str) -> Vec<f64> {
     place.file("runs-away.sh", command);
     place.config("[limits]\ncommand_processes = 100\ncommand_memory = 1\n");
     let mut term = place.term(&["--profile", "full"], 118, 25);
-    term.wait_text("Say what you want done");
+    term.wait_text("Type what you want done");
     say(&mut term, "/spawn run away");
     wait("its command", || server.count() > 0);
     let mut echo = Vec::new();

@@ -40,7 +40,7 @@ fn inside(cols: u16, rows: u16) {
         let file = place.work.join("tree.txt");
         move || std::fs::read_to_string(&file).is_ok_and(|t| t.trim() == tree)
     };
-    term.wait_text("Say what you want done");
+    term.wait_text("Type what you want done");
     say(&mut term, "/spawn plant the walnut");
     crate::common::wait("the walnut", planted("walnut"));
     term.keys("\x1b3");
@@ -53,15 +53,16 @@ fn inside(cols: u16, rows: u16) {
     term.wait("the end", |s| s.matches("It is planted.").count() == 2 && s.contains("esc back to main"));
     // Back to before that: words and files.
     term.keys("\x1b5");
-    term.wait_text("R go back");
+    term.wait_text("R restore");
     term.keys("R");
-    term.wait("what would change", |s| s.contains("go back?") && s.contains("tree.txt"));
+    term.wait("what would change", |s| s.contains("restore?") && s.contains("tree.txt"));
+    crate::common::let_deafness_pass();
     term.keys("\r");
     crate::common::wait("the walnut again", planted("walnut"));
     // What was left is offered as a summary: no.
-    term.wait_text("bring over a summary?");
+    term.wait_text("summarize the branch that you left?");
     term.keys("\r");
-    term.wait_gone("bring over a summary?");
+    term.wait_gone("summarize the branch that you left?");
     term.wait_text("plant the chestnut instead");
     term.keys("\x15");
     say(&mut term, "plant the oak instead");
@@ -76,7 +77,7 @@ fn inside(cols: u16, rows: u16) {
     term.wait_text("esc back to main");
     // A hit in its conversation leads into it, from the main one too.
     term.keys("\x1b");
-    term.wait_text("Say what you want done");
+    term.wait_text("is done, 1 file");
     term.keys("\x18F");
     term.wait_text("find in this folder's sessions");
     term.keys("\"the walnut\"");
@@ -88,7 +89,7 @@ fn inside(cols: u16, rows: u16) {
     // Its branches, not the main one's: the one that was left is there, and can be gone to.
     term.keys("\x1b0");
     term.keys("\x1b0");
-    term.wait_text("Say what you want done");
+    term.wait_text("is done, 1 file");
     idle(&term);
     assert_eq!(quit(&mut term), 0);
 }
@@ -120,7 +121,7 @@ fn pursues(cols: u16, rows: u16) {
     });
     let place = Place::anthropic(&server);
     let mut term = place.term(&["--profile", "full"], cols, rows);
-    term.wait_text("Say what you want done");
+    term.wait_text("Type what you want done");
     say(&mut term, "/spawn be ready");
     term.keys("\x1b3");
     term.wait("its end", |s| s.contains("K stop all") && s.contains("v done"));

@@ -62,14 +62,20 @@ fn panel_again(term: &mut Term) {
 /// Once only: the same key brings a question back.
 fn put_aside(term: &mut Term, until: impl Fn(&str) -> bool) {
     term.keys("\x18-");
-    term.wait("the question aside", until);
+    term.wait("answer it later", until);
+}
+
+/// The question is open: it stands elsewhere than in its agent's row.
+fn asks(screen: &str, what: &str) -> bool {
+    let open = screen.lines().any(|l| l.contains(what) && !l.contains("needs you"));
+    open && screen.contains("enter answer")
 }
 
 /// To this question, by the panel's key unless it comes by itself.
 fn reach(term: &mut Term, what: &str) {
     let there = poll(std::time::Duration::from_secs(30), || {
         let screen = term.screen();
-        if screen.contains(what) && screen.contains("enter answer") {
+        if asks(&screen, what) {
             return Some(());
         }
         if screen.contains("k end") {
@@ -97,9 +103,9 @@ fn ended(cols: u16, rows: u16) {
     let server = server();
     let place = Place::anthropic(&server);
     let mut term = place.term(&["--profile", "auto-edit"], cols, rows);
-    term.wait_text("Say what you want done");
+    term.wait_text("Type what you want done");
     say(&mut term, "/spawn write a note");
-    term.wait_text("agent a1 is started");
+    term.wait_text("agent a1 started");
     panel(&mut term);
     term.wait("its end", |s| row(s, "a1 ").contains("done"));
     // What it changed.
@@ -114,15 +120,15 @@ fn ended(cols: u16, rows: u16) {
     term.keys("turns 7");
     term.wait_text("turns 7");
     term.keys("\r");
-    term.wait_text("the limits of agent a1 are set");
+    term.wait_text("the limits of agent a1 were changed");
     // It is done: there is nothing to pause.
     term.keys("p");
     term.wait_text("a1 write a note has ended");
     // Another way from before its last message: its words are there to be changed.
     term.keys("b");
-    term.wait_text("bring over a summary?");
+    term.wait_text("summarize the branch that you left?");
     term.keys("\r");
-    term.wait_gone("bring over a summary?");
+    term.wait_gone("summarize the branch that you left?");
     let composed = |s: &str| {
         let first = |l: &str| l.trim_start_matches(['│', ' ']).starts_with("write a note");
         s.contains("> a1") && !s.contains("It is written.") && s.lines().any(first)
@@ -169,7 +175,7 @@ fn at_work(cols: u16, rows: u16) {
     let server = server();
     let place = Place::anthropic(&server);
     let mut term = place.term(&[], cols, rows);
-    term.wait_text("Say what you want done");
+    term.wait_text("Type what you want done");
     say(&mut term, "/spawn wait for ever");
     say(&mut term, "/spawn ask for red");
     term.wait_text("Is it red?");
@@ -182,7 +188,7 @@ fn at_work(cols: u16, rows: u16) {
     term.wait("both wait", |s| s.contains("! 2") || s.contains("!2"));
     panel(&mut term);
     // n goes from one that waits to the next, and to its question.
-    let open = |s: &str, what: &str| s.contains(what) && s.contains("enter answer");
+    let open = asks;
     term.keys("g");
     term.keys("n");
     term.wait("a question", |s| open(s, "Is it red?") || open(s, "Is it blue?"));
@@ -204,9 +210,9 @@ fn at_work(cols: u16, rows: u16) {
     term.keys("p");
     term.wait("the pause", |s| row(s, "a1 ").contains("paused") || row(s, "a1 ").contains("= "));
     term.keys("p");
-    term.wait("it goes on", |s| row(s, "a1 ").contains("working") || row(s, "a1 ").contains("~ "));
+    term.wait("it continues", |s| row(s, "a1 ").contains("working") || row(s, "a1 ").contains("~ "));
     term.keys("b");
-    term.wait_text("a1 wait for ever is at work");
+    term.wait_text("a1 wait for ever is working");
     // Nobody answers it: all is stopped, and that is asked first.
     term.keys("K");
     term.wait_text("stop everything?");
@@ -214,8 +220,7 @@ fn at_work(cols: u16, rows: u16) {
     term.wait_gone("stop everything?");
     assert!(!row(&term.screen(), "a1 ").contains("cancelled"), "the focus was on no");
     term.keys("K");
-    term.wait_text("stop everything?");
-    term.keys("y");
+    crate::screen::confirm(&mut term, "stop everything?", "[y] stop everything", "y");
     term.wait("its end", |s| row(s, "a1 ").contains("cancelled"));
     term.keys("\x1b");
     idle(&term);
@@ -237,15 +242,15 @@ fn a_session_with_only_an_agent_is_listed_and_gone_on_with() {
     let server = server();
     let place = Place::anthropic(&server);
     let mut term = place.term(&[], 80, 24);
-    term.wait_text("Say what you want done");
+    term.wait_text("Type what you want done");
     say(&mut term, "/spawn look for the walnut");
-    term.wait_text("agent a1 is started");
+    term.wait_text("agent a1 started");
     panel(&mut term);
     term.wait("its end", |s| row(s, "a1 ").contains("done"));
     term.keys("\x1b");
     idle(&term);
     assert_eq!(quit(&mut term), 0);
-    let listed = place.ok(&["sessions", "list"]);
+    let listed = place.ok(&["sessions", "list", "--exec"]);
     assert!(listed.contains("look for the walnut"), "{listed}");
     let mut term = place.term(&["-c"], 118, 25);
     term.wait("its agent", |s| row(s, "a1 ").contains("done"));
@@ -258,18 +263,18 @@ fn the_modes_take_each_others_place() {
     let server = server();
     let place = Place::anthropic(&server);
     let mut term = place.term(&[], 80, 24);
-    term.wait_text("Say what you want done");
+    term.wait_text("Type what you want done");
     let modes = |s: &str| s.matches("permission mode").count();
     let mut word = String::new();
     for _ in 0..3 {
         term.keys("\x1b[Z");
         let screen = term.wait("the mode", |s| {
             let line = s.lines().find(|l| l.contains("permission mode")).unwrap_or_default();
-            !line.is_empty() && line.trim() != word || s.contains("mode AUTO?")
+            !line.is_empty() && line.trim() != word || s.contains("AUTO mode?")
         });
-        if screen.contains("mode AUTO?") {
+        if screen.contains("AUTO mode?") {
             term.keys("n");
-            term.wait_gone("mode AUTO?");
+            term.wait_gone("AUTO mode?");
             break;
         }
         assert_eq!(modes(&screen), 1, "{screen}");

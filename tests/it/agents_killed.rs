@@ -69,7 +69,7 @@ fn killed(cols: u16, rows: u16) {
     let place = Place::anthropic(&server);
     place.config(&format!("[agents]\nrunning = {AGENTS}\n"));
     let mut term = workbench(&place, &[], cols, rows);
-    term.wait_text("Say what you want done");
+    term.wait_text("Type what you want done");
     say(&mut term, "start five");
     term.wait_text("They are at it.");
     let asked = |at: usize| {

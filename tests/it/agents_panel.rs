@@ -57,7 +57,9 @@ fn choose(term: &mut Term, agent: &str) {
             return None;
         }
         // Agents stand below main, in the order of the panel.
-        let head = screen.lines().position(|l| l.contains("main ") && l.contains('%'))?;
+        let head = screen.lines().position(|l| {
+            l.contains("main ") && ["working", "idle", "needs"].iter().any(|w| l.contains(w))
+        })?;
         let to = screen.lines().position(|l| l == chosen)?;
         Some(to.saturating_sub(head))
     });
@@ -69,7 +71,7 @@ fn keys(cols: u16, rows: u16) {
     let server = server();
     let place = Place::anthropic(&server);
     let mut term = place.term(&["--profile", "auto-edit"], cols, rows);
-    term.wait_text("Say what you want done");
+    term.wait_text("Type what you want done");
     say(&mut term, "part the work");
     term.wait("its row", |s| s.contains("a1") || s.contains("agents 2"));
     choose(&mut term, "a1 ");
@@ -77,7 +79,7 @@ fn keys(cols: u16, rows: u16) {
 
     // To its item of the plan, and back to its row from there.
     term.keys("t");
-    term.wait("the plan", |s| s.contains("water it") && s.contains("@ its agent"));
+    term.wait("the plan", |s| s.contains("water it") && s.contains("@ go to agent"));
     term.keys("@");
     term.wait("its row again", |s| s.contains("k end") && !row(s, "a1 ").is_empty());
 
@@ -85,13 +87,13 @@ fn keys(cols: u16, rows: u16) {
     let parent = || server.bodies().iter().any(|b| task(b).0.contains("part the work") && task(b).1 == 2);
     assert!(!parent(), "it waits");
     term.keys("B");
-    wait("the parent to go on", parent);
+    wait("the parent to continue", parent);
     let bodies = server.bodies();
     let told = bodies.iter().rfind(|b| task(b).0.contains("part the work")).unwrap()["messages"].to_string();
     assert!(!told.contains("The call failed"), "nothing has failed: {told}");
     term.wait("it is offered no more", |s| !s.lines().last().is_some_and(|l| l.contains("B background")));
     term.keys("B");
-    term.wait_text("is in the background; its parent went on without it");
+    term.wait_text("runs in the background; its parent continues");
 
     // A message to it, and none.
     for key in ["s", "m"] {
@@ -102,7 +104,7 @@ fn keys(cols: u16, rows: u16) {
     }
     // Workflows.
     term.keys("w");
-    term.wait("workflows", |s| s.contains("start a workflow") || s.contains("no workflow"));
+    term.wait("workflows", |s| s.contains("start a workflow") || s.contains("No workflow"));
     term.keys("\x1b");
     term.wait_gone("start a workflow");
 
@@ -119,10 +121,12 @@ fn keys(cols: u16, rows: u16) {
     term.wait("both at work", |s| row(s, "a2 ").contains("~ "));
     choose(&mut term, "a2 ");
     term.keys("k");
-    term.wait_text("is ended; again: all that it started, too");
+    term.wait_text("Press the key again to end a2");
+    term.keys("k");
+    term.wait_text("is ended; press again to end what it started too");
     term.keys("k");
     term.wait("its end", |s| row(s, "a2 ").contains("- "));
-    term.wait("the first goes on", |s| row(s, "a1 ").contains("~ "));
+    term.wait("the first continues", |s| row(s, "a1 ").contains("~ "));
 
     // Tried again, with a note.
     choose(&mut term, "a2 ");
@@ -137,7 +141,7 @@ fn keys(cols: u16, rows: u16) {
     say(&mut term, "/spawn ask for red");
     term.wait("its question", |s| s.contains("Is it red?") && s.contains("enter answer"));
     term.keys("\x18-");
-    term.wait("the question aside", |s| !s.contains("enter answer") && s.contains("to answer"));
+    term.wait("answer it later", |s| !s.contains("enter answer") && s.contains("to answer"));
     choose(&mut term, "a4 ");
     term.keys("a");
     term.wait("its question again", |s| s.contains("Is it red?") && s.contains("enter answer"));
@@ -152,8 +156,7 @@ fn keys(cols: u16, rows: u16) {
 
     // All of them.
     term.keys("K");
-    term.wait_text("stop everything?");
-    term.keys("y");
+    crate::screen::confirm(&mut term, "stop everything?", "[y] stop everything", "y");
     term.wait("the end of all", |s| row(s, "a1 ").contains("- "));
     term.keys("\x1b");
     idle(&term);

@@ -5,11 +5,10 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use serde_json::{Value, json};
-use tiller_testkit::{Reply, Script, ScriptServer, Wire};
+use tiller_testkit::{Reply, Script, ScriptServer, Wire, seeded};
 
 use crate::common::{KEY, Place, says, shell};
 use crate::secrets::{holds, keys, walk};
-use crate::seeded::seeded;
 
 /// A program `toy` of another vendor that is this script: without a screen, or over the protocol.
 fn toy(place: &Place, script: &str) {
@@ -21,7 +20,8 @@ fn toy(place: &Place, script: &str) {
     let command = format!("command = \"{}\"\ninstall = \"nothing\"\n", program.display());
     let adapter = format!(
         "name = \"toy\"\ntitle = \"Toy\"\n[program]\n{command}[headless]\nformat = \"text\"\nargs = []\n\
-         last = [\"{{prompt}}\"]\nprompt = \"argument\"\n[acp]\n{command}"
+         last = [\"{{prompt}}\"]\nprompt = \"argument\"\n[acp]\n{command}\
+         [env.careful]\nTOY_ASKS = \"1\"\n"
     );
     std::fs::write(folder.join("toy.toml"), adapter).unwrap();
 }
@@ -180,6 +180,6 @@ fn x12_what_agents_ask_without_a_person_is_denied_recorded_and_told() {
     }
     // At the next start it is told.
     let mut term = place.term(&["-c"], 118, 30);
-    term.wait("what was refused", |s| s.contains("while nobody was there, 2 calls were refused"));
+    term.wait("what was refused", |s| s.contains("while no terminal was attached, 2 calls"));
     assert_eq!(crate::screen::quit(&mut term), 0);
 }

@@ -98,7 +98,7 @@ fn story(inner: bool) {
     }
     let theirs = untouched(&place);
     let mut term = place.term(&["--profile", "full"], 118, 34);
-    term.wait_text("Say what you want done");
+    term.wait_text("Type what you want done");
     way(&model, "a", "s/9/nine/");
     say(&mut term, "do it as A");
     term.wait_text("Way a is done.");
@@ -108,7 +108,8 @@ fn story(inner: bool) {
     term.keys("\x18r");
     term.wait("the keys of the tree", |s| s.lines().last().is_some_and(|l| l.contains(" R ")));
     term.keys("R");
-    term.wait("what would change", |s| s.contains("go back?") && s.contains("[x] D a.txt"));
+    term.wait("what would change", |s| s.contains("restore?") && s.contains("[x] D a.txt"));
+    crate::common::let_deafness_pass();
     term.keys("\r");
     wait("the files as they were", || !place.work.join("a.txt").exists() && place.read("shared.txt") == TEN);
     term.wait_text("on branch-");
@@ -151,12 +152,12 @@ fn story(inner: bool) {
 
     command(&mut term, "/undo");
     wait("the file as it was", || place.read("shared.txt") == TEN.replace("2\n", "two\n"));
-    term.wait_text("Undone: take files from main; shared.txt is as it was");
+    term.wait_text("Undone: take files from main; shared.txt was restored");
     command(&mut term, "/undo");
-    term.wait_text("Undone: take files from main; a.txt is as it was");
+    term.wait_text("Undone: take files from main; a.txt was restored");
     assert!(!place.work.join("a.txt").exists());
     command(&mut term, "/redo");
-    term.wait_text("Done again: take files from main");
+    term.wait_text("Redone: take files from main");
     assert!(place.work.join("a.txt").exists());
     command(&mut term, "/ops");
     let log = term.wait("the log", |s| s.contains("redo take files from main") && s.contains("fork"));

@@ -228,6 +228,11 @@ pub(crate) fn let_pass(time: Duration) {
     let _: Option<()> = poll(time, || None);
 }
 
+/// Lets the time pass in which a layer that has just come into sight decides nothing (`ui.approval_deaf`).
+pub(crate) fn let_deafness_pass() {
+    let_pass(Duration::from_millis(500));
+}
+
 /// Waits for a condition of the outside world.
 pub(crate) fn wait(what: &str, mut until: impl FnMut() -> bool) {
     assert!(poll(Duration::from_secs(30), || until().then_some(())).is_some(), "waited for {what}");

@@ -23,7 +23,7 @@ fn answered(script: &str) -> (Place, tiller_testkit::Term) {
     place.set("TMUX", &format!("{},1,0", place.user.join("socket").display()));
     model.push(Script::new().text("A walnut on the table."));
     let mut term = place.term(&[], 118, 25);
-    term.wait_text("Say what you want done");
+    term.wait_text("Type what you want done");
     say(&mut term, "what is there?");
     term.wait_text("A walnut on the table.");
     idle(&term);

@@ -131,7 +131,7 @@ fn headless(trial: u32, delay: u64) -> bool {
         let Some(node) = event.get("node") else { continue };
         assert!(stored.contains(node), "trial {trial}, {delay} ms: {node} was told, but is not stored");
     }
-    let list = place.lines(&["sessions", "list", "--json"]);
+    let list = place.lines(&["sessions", "list", "--exec", "--json"]);
     assert_eq!(list.len(), 1);
     if !over {
         let said = list[0]["interrupted"].as_str().unwrap_or_default();
@@ -154,7 +154,7 @@ fn on_screen(trial: u32, delay: u64) {
     let server = server();
     let place = Place::anthropic(&server);
     let mut term = place.term(&["--profile", "full"], 100, 30);
-    term.wait_text("Say what you want done");
+    term.wait_text("Type what you want done");
     if trial == 0 {
         // With the Enter itself. What was typed is on disk a moment later.
         term.keys("write three files");
@@ -170,7 +170,7 @@ fn on_screen(trial: u32, delay: u64) {
     term.wait_exit();
     let shown = term.screen();
     gone(&place, trial);
-    let sent = place.lines(&["sessions", "list", "--json"]).len() == 1;
+    let sent = place.lines(&["sessions", "list", "--exec", "--json"]).len() == 1;
     assert!(sent || !shown.contains("> write three files"), "trial {trial}, {delay} ms:\n{shown}");
     let stored = if sent { after_kill(&place, trial) } else { Vec::new() };
     let stored: String = stored.iter().map(Value::to_string).collect();
@@ -238,7 +238,7 @@ fn s2_killed_before_a_message_is_stored_the_words_come_back() {
     let server = ScriptServer::start([Reply::script(Wire::Anthropic, &Script::new().text("All well."))]);
     let place = Place::anthropic(&server);
     let mut term = place.term(&[], 100, 30);
-    term.wait_text("Say what you want done");
+    term.wait_text("Type what you want done");
     // The screen may be there before the store.
     let open = || {
         let flags = rusqlite::OpenFlags::SQLITE_OPEN_READ_WRITE;
@@ -274,7 +274,7 @@ fn s2_killed_before_a_message_is_stored_the_words_come_back() {
     term.wait_exit();
     db.execute_batch("ROLLBACK").unwrap();
     let mut term = place.term(&[], 100, 30);
-    term.wait_text("before it said that this was sent");
+    term.wait_text("before this message was confirmed as sent");
     assert!(term.screen().contains("words that matter"), "{}", term.screen());
     term.keys("\r");
     term.wait_text("All well.");

@@ -36,7 +36,7 @@ fn answer(term: &mut Term, key: &str) {
     let gone = poll(PATIENCE, || {
         term.keys(key);
         let_pass(std::time::Duration::from_millis(200));
-        (!term.screen().contains("go on without saving?")).then_some(())
+        (!term.screen().contains("continue without saving?")).then_some(())
     });
     assert!(gone.is_some(), "{}", term.screen());
     // Keys that came after the question are in the composer.
@@ -96,7 +96,7 @@ fn s4_a_full_state_folder_pauses_and_goes_on() {
              '{TILLER}' sessions show last > '{out}/shown'; }}"
         ),
     );
-    term.wait_text("Say what you want done");
+    term.wait_text("Type what you want done");
     say(&mut term, "first");
     term.wait_text("All well.");
     wait("the title", || server.count() == 2);
@@ -109,13 +109,13 @@ fn s4_a_full_state_folder_pauses_and_goes_on() {
     // An Enter right behind a paste belongs to it.
     let_pass(std::time::Duration::from_millis(600));
     term.keys("\r");
-    let seen = term.wait_text("not saving");
+    let seen = term.wait_text("Not saving");
     assert!(!seen.contains("There is room again"), "{seen}");
     assert_eq!(server.count(), 2, "nothing goes out that is not on disk");
     std::fs::write(place.user.join("free"), "").unwrap();
     wait("room", || place.user.join("freed").exists());
     term.wait_text("There is room again.");
-    term.wait_gone("not saving");
+    term.wait_gone("Not saving");
     quit(&mut term);
     let shown = std::fs::read_to_string(place.user.join("shown")).unwrap();
     assert!(shown.contains("first") && shown.contains("[paste 1") && shown.contains("room again"), "{shown}");
@@ -145,8 +145,28 @@ fn s4_a_start_on_a_full_disk_says_so() {
         assert!(!out.stderr.contains("no session"), "{args}: {out:?}");
         let term = screen(&place, &format!("{full} {args}; echo CODE $?; }}"));
         let seen = term.wait_text("no space left");
-        assert!(seen.contains("without saving?") || seen.contains("not saving"), "{seen}");
+        assert!(seen.contains("without saving?") || seen.contains("Not saving"), "{seen}");
     }
+}
+
+/// The disk becomes full in the middle of a turn: what is said is the full disk, not what followed from it.
+#[test]
+fn s4_a_disk_that_fills_in_a_turn_is_named() {
+    let long = "words ".repeat(800_000);
+    let server = ScriptServer::start([calls("c1", "read_file", json!({"path": "a.txt"})), says(&long)]);
+    let place = Place::anthropic(&server);
+    if !mounts(&place) {
+        return;
+    }
+    let (home, out) = (place.home.display(), place.user.display());
+    place.file("a.txt", "x");
+    let full = format!(
+        "mount -t tmpfs -o size=3m,mode=700 tmpfs '{home}' && '{TILLER}' exec hi > '{out}/said'; echo CODE $?; \
+         '{TILLER}' sessions show last"
+    );
+    let out = script(&place, &full);
+    assert!(out.stdout.starts_with("CODE 5\n"), "{} ... {}", out.stdout, out.stderr);
+    assert!(out.stderr.contains("no space left") && !out.stderr.contains("no entry"), "{}", out.stderr);
 }
 
 /// The state folder is read-only: `exec` ends with one clear line, the workbench asks and goes on unsaved.
@@ -166,15 +186,15 @@ fn s5_a_state_folder_that_cannot_be_written() {
     assert_eq!(server.count(), 0);
 
     let mut term = screen(&place, &format!("{fixed}; echo CODE $?"));
-    term.wait_text("go on without saving?");
+    term.wait_text("continue without saving?");
     answer(&mut term, "y");
     say(&mut term, "are you there");
     let seen = term.wait_text("Unsaved, but here.");
-    assert!(seen.contains("not saving"), "it is said all the time: {seen}");
+    assert!(seen.contains("Not saving"), "it is said all the time: {seen}");
     quit(&mut term);
 
     let mut term = screen(&place, &format!("{fixed}; echo CODE $?"));
-    term.wait_text("go on without saving?");
+    term.wait_text("continue without saving?");
     answer(&mut term, "n");
     let said = term.wait_text("CODE 5");
     assert!(said.contains("cannot be written") && said.contains("TILLER_HOME"), "{said}");

@@ -163,7 +163,7 @@ fn broken_at(points: usize) {
         assert_clean(&term, &place, &what);
         let told = poll(Duration::from_secs(10), || {
             let screen = term.screen().replace('\n', "");
-            let told = format!("the workbench was ended by an error of its own ({name}");
+            let told = format!("Tiller was ended by an internal error ({name}");
             (screen.contains(&told) && screen.contains("the report is in")).then_some(())
         });
         assert!(told.is_some(), "{what}: {}", term.screen());
@@ -198,7 +198,7 @@ fn u5_stopped_and_let_go_on_in_every_state() {
     );
     let mut term =
         Term::spawn(std::path::Path::new("/bin/bash"), &["-c", &script], &place.env, &place.work, 80, 24);
-    term.wait_text("Say what you want done");
+    term.wait_text("Type what you want done");
     let program = || {
         let all = at_work(&place);
         all.iter().find(|(_, line)| line.starts_with(crate::common::TILLER)).map(|(pid, _)| *pid).unwrap()

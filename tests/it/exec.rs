@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tiller_protocol::Event;
 use tiller_testkit::{Reply, Script, ScriptServer, Wire};
 
-use crate::common::{Place, calls, finish, json_lines, kinds, run, says, shell, signal};
+use crate::common::{Out, Place, calls, finish, json_lines, kinds, run, says, shell, signal};
 
 /// A PNG of one pixel.
 const PIXEL: &str =
@@ -92,6 +92,23 @@ fn wrong_flags_and_settings_are_code_2() {
     assert!(out.stderr.contains("theme"), "the nearest name: {}", out.stderr);
 }
 
+/// A refusal inside an agent of the run is a refusal of the run, whatever its parent makes of it.
+#[test]
+fn a_refusal_inside_a_child_is_code_3() {
+    let delegate = || calls("d1", "delegate_task", json!({"tasks": [{"goal": "make the file"}]}));
+    let all = || [delegate(), shell("c1", "touch made"), says("I could not."), says("All is well.")];
+    let server = ScriptServer::start(all());
+    let place = Place::anthropic(&server);
+    let out = place.run(&["exec", "--profile", "ask", "make it"]);
+    assert_eq!(out.code, Some(3), "{out:?}");
+    assert!(out.stdout.contains("All is well.") && !place.work.join("made").exists(), "{out:?}");
+    // Where it is allowed the run is done.
+    let server = ScriptServer::start(all());
+    let place = Place::anthropic(&server);
+    let out = place.run(&["exec", "--profile", "ask", "--allow", "terminal(touch made)", "make it"]);
+    assert_eq!(out.code, Some(0), "{out:?}");
+}
+
 #[test]
 fn a_permission_that_nobody_can_give_is_code_3() {
     let server = ScriptServer::start([shell("c1", "touch made"), says("I could not.")]);
@@ -109,24 +126,76 @@ fn limits_are_code_4() {
     let out = place.run(&["exec", "--max-turns", "1", "go"]);
     assert_eq!((out.code, server.count()), (Some(4), 1), "{out:?}");
     assert!(out.stderr.contains("tiller exec --continue PROMPT"), "{}", out.stderr);
-    let listed = place.run(&["sessions", "list"]);
+    let listed = place.run(&["sessions", "list", "--exec"]);
     assert!(listed.stdout.contains("  go"), "it has a name, though its turn was not done: {}", listed.stdout);
     let server = looping();
     let place = Place::anthropic(&server);
     let out = place.run(&["exec", "--max-cost", "0.000001", "go"]);
-    assert_eq!((out.code, server.count()), (Some(4), 1), "{out:?}");
+    assert_eq!((out.code, server.count()), (Some(4), 0), "its input alone does not fit: {out:?}");
     // Without a price the limit could not be kept: nothing is sent, and what to write is said.
     let args = ["exec", "--max-cost", "5", "-m", "anthropic/nobody-knows-it", "go"];
     let out = place.run(&args);
-    assert_eq!((out.code, server.count()), (Some(4), 1), "{out:?}");
+    assert_eq!((out.code, server.count()), (Some(4), 0), "{out:?}");
     assert!(out.stderr.contains("price is not known") && out.stderr.contains("$5.00"), "{}", out.stderr);
-    place.config(
-        "[providers.anthropic]\nkind = \"anthropic\"\n\
-         [providers.anthropic.models.\"nobody-knows-it\"]\ninput = 3.0\noutput = 15.0\n",
-    );
+    // What it says to add works as it is printed: without a section of the provider, and beside one.
+    let printed = |out: &Out| -> String {
+        let lines = out.stderr.lines().map(str::trim);
+        let from =
+            lines.skip_while(|l| !l.starts_with('[')).take_while(|l| l.starts_with('[') || l.contains(" = "));
+        from.map(|l| format!("{l}\n")).collect()
+    };
+    let advice = printed(&out);
+    assert!(advice.starts_with("[providers.anthropic]\nkind = "), "{advice}");
+    place.config("[providers.anthropic]\nkind = \"anthropic\"\n");
+    let beside = printed(&place.run(&args));
+    assert!(beside.starts_with("[providers.anthropic.models."), "{beside}");
+    place.config(&format!("[providers.anthropic]\nkind = \"anthropic\"\n{beside}"));
+    let first =
+        ["exec", "--max-turns", "1", "--max-cost", "0.000001", "-m", "anthropic/nobody-knows-it", "go"];
+    let out = place.run(&first);
+    assert!(out.stderr.contains("its input alone costs about $"), "{}", out.stderr);
+    place.config(&advice);
     let out =
         place.run(&["exec", "--max-turns", "1", "--max-cost", "5", "-m", "anthropic/nobody-knows-it", "go"]);
-    assert_eq!((out.code, server.count()), (Some(4), 2), "now the limit of turns: {out:?}");
+    assert_eq!((out.code, server.count()), (Some(4), 1), "now the limit of turns: {out:?}");
+}
+
+/// Standard input that is no terminal goes behind the prompt: of a pipe and of a file.
+#[test]
+fn what_is_piped_in_goes_with_the_prompt() {
+    let server = ScriptServer::start([says("one"), says("two"), says("three"), says("four")]);
+    let place = Place::anthropic(&server);
+    let last = || server.bodies().pop().unwrap()["messages"].to_string();
+    let out = run(place.tiller(&["exec", "count the pears"]), b"pear\npear\n");
+    assert_eq!(out.code, Some(0), "{out:?}");
+    assert!(last().contains("count the pears") && last().contains("pear\\npear"), "{}", last());
+    let file = place.home.join("plums.txt");
+    std::fs::write(&file, "plum\nplum\n").unwrap();
+    let mut command = place.tiller(&["exec", "--json", "count the plums"]);
+    let out = command.stdin(std::fs::File::open(&file).unwrap()).output().unwrap();
+    assert!(out.status.success() && last().contains("plum\\nplum"), "{}", last());
+    // Nothing in it: the prompt alone. With - it is the prompt.
+    let out = run(place.tiller(&["exec", "only this"]), b"");
+    assert_eq!(out.code, Some(0), "{out:?}");
+    assert!(last().contains("only this") && !last().contains("standard input"), "{}", last());
+    let out = run(place.tiller(&["exec", "-"]), b"from a pipe");
+    assert_eq!(out.code, Some(0), "{out:?}");
+    assert!(last().contains("from a pipe") && !last().contains("standard input"), "{}", last());
+}
+
+/// A pipe that its owner left open and says nothing on is not waited for.
+#[test]
+fn a_silent_pipe_holds_nothing_up() {
+    let server = ScriptServer::start([says("done")]);
+    let place = Place::anthropic(&server);
+    let mut command = place.tiller(&["exec", "go"]);
+    let mut child =
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let held = child.stdin.take();
+    let out = finish(child);
+    drop(held);
+    assert_eq!((out.code, server.count()), (Some(0), 1), "{out:?}");
+    assert!(out.stderr.contains("standard input was silent"), "{}", out.stderr);
 }
 
 #[test]
@@ -191,9 +260,9 @@ fn continue_repeats_the_session_and_a_named_one_too() {
     let place = Place::anthropic(&server);
     place.ok(&["exec", "first"]);
     place.ok(&["exec", "--continue", "second"]);
-    let id = place.lines(&["sessions", "list", "--json"])[0]["id"].as_str().unwrap().to_owned();
+    let id = place.lines(&["sessions", "list", "--exec", "--json"])[0]["id"].as_str().unwrap().to_owned();
     place.ok(&["exec", "--session", &id[..id.len() - 2], "third"]);
-    assert_eq!(place.lines(&["sessions", "list", "--json"]).len(), 1);
+    assert_eq!(place.lines(&["sessions", "list", "--exec", "--json"]).len(), 1);
     let said: Vec<String> =
         server.bodies()[2]["messages"].as_array().unwrap().iter().map(Value::to_string).collect();
     for (n, text) in ["first", "one", "second", "two", "third"].into_iter().enumerate() {
@@ -284,7 +353,7 @@ fn a_session_that_is_open_elsewhere_is_told_and_nothing_is_sent() {
     assert!(out.stderr.contains("is open in") && out.stderr.contains("--continue"), "{out:?}");
     // A person at a terminal can go on on a branch.
     let mut term = place.term(&["exec", "--continue", "me too"], 100, 20);
-    term.wait_text("Send it on a branch");
+    term.wait_text("Continue on a branch");
     term.keys("y\r");
     term.wait_text("answered apart");
     assert_eq!(term.wait_exit(), 0);
@@ -302,12 +371,12 @@ fn a_question_can_be_answered_or_left_with_ctrl_c() {
     ]);
     let place = Place::anthropic(&server);
     let mut term = place.term(&["exec", "--profile", "ask", "make it"], 100, 20);
-    term.wait_text("wants to shell");
+    term.wait_text("wants to run");
     term.keys("y\r");
     assert_eq!(term.wait_exit(), 0);
     assert!(place.work.join("made").exists());
     let mut term = place.term(&["exec", "--profile", "ask", "make another"], 100, 20);
-    term.wait_text("wants to shell");
+    term.wait_text("wants to run");
     let begun = std::time::Instant::now();
     term.keys("\x03");
     assert_eq!(term.wait_exit(), 130);
@@ -357,7 +426,7 @@ fn agents_in_the_background_are_waited_for_and_the_answer_has_what_they_brought(
     let place = Place::anthropic(&server);
     let out = place.run(&["exec", "how many?"]);
     assert_eq!((out.code, out.stdout.as_str()), (Some(0), "There are 7 walnuts.\n"), "{}", out.stderr);
-    assert!(out.stderr.contains("1 agent works in the background"), "{}", out.stderr);
+    assert!(out.stderr.contains("1 agent is running in the background"), "{}", out.stderr);
     let server = starter(|| says("There are 7.").pause(1_500));
     let place = Place::anthropic(&server);
     let lines = place.lines(&["exec", "--json", "how many?"]);
@@ -412,13 +481,13 @@ fn a_kind_of_agent_obeys_its_limits_of_tokens_and_seconds() {
     looker(&place, "tokens: 60");
     let out = place.run(&["agents", "run", "looker", "look"]);
     assert_eq!(out.code, Some(4), "{out:?}");
-    assert!(out.stderr.contains("The limit of 60 tokens of looker is reached"), "{out:?}");
+    assert!(out.stderr.contains("The limit of 60 tokens for looker was reached"), "{out:?}");
     let server = ScriptServer::start([Reply::silence()]);
     let place = Place::anthropic(&server);
     looker(&place, "seconds: 1");
     let out = place.run(&["agents", "run", "looker", "look"]);
     assert_eq!(out.code, Some(4), "{out:?}");
-    assert!(out.stderr.contains("The limit of 1 seconds of looker is reached"), "{out:?}");
+    assert!(out.stderr.contains("The limit of 1 seconds for looker was reached"), "{out:?}");
 }
 
 /// What is no amount is said before anything is asked.
@@ -429,7 +498,7 @@ fn a_budget_that_is_no_amount_is_refused_and_one_of_nothing_asks_nothing() {
     for wrong in ["nan", "inf", "-1", "much", ""] {
         let out = place.run(&["exec", "--max-cost", wrong, "go"]);
         assert_eq!((out.code, server.count()), (Some(2), 0), "{wrong}: {out:?}");
-        assert!(out.stderr.contains("an amount of dollars from 0 on"), "{wrong}: {}", out.stderr);
+        assert!(out.stderr.contains("an amount in dollars of at least 0"), "{wrong}: {}", out.stderr);
     }
     let out = place.run(&["exec", "--max-cost", "0", "go"]);
     assert_eq!((out.code, server.count()), (Some(4), 0), "{out:?}");
@@ -449,4 +518,58 @@ fn a_budget_that_is_no_amount_is_refused_and_one_of_nothing_asks_nothing() {
         assert_eq!((out.code, server.count()), (Some(2), 0), "{wrong}: {out:?}");
         assert!(out.stderr.contains(said) && out.stderr.contains("config.toml:"), "{wrong}: {}", out.stderr);
     }
+}
+
+/// Sessions of runs without a screen do not fill the list of a person's own, and `--ephemeral` keeps none.
+#[test]
+fn its_sessions_are_listed_on_demand_only() {
+    let server = ScriptServer::start([says("One."), says("Two."), says("Three.")]);
+    let place = Place::anthropic(&server);
+    let listed = |more: &[&str]| {
+        let args: Vec<&str> = ["sessions", "--json", "list"].iter().chain(more).copied().collect();
+        json_lines(&place.run(&args).stdout).len()
+    };
+    assert_eq!(place.run(&["exec", "first"]).code, Some(0));
+    assert_eq!((listed(&[]), listed(&["--archived"]), listed(&["--exec"])), (0, 0, 1));
+    assert!(place.run(&["sessions", "list", "--exec"]).stdout.contains("  exec"));
+    // Such a run goes on with what such a run began.
+    assert_eq!(place.run(&["exec", "-c", "second"]).code, Some(0));
+    assert_eq!(listed(&["--exec"]), 1);
+    assert!(server.bodies()[1]["messages"].to_string().contains("first"));
+    let out = place.run(&["exec", "--ephemeral", "third"]);
+    assert_eq!((out.code, out.stdout.as_str()), (Some(0), "Three.\n"), "{}", out.stderr);
+    assert_eq!(listed(&["--exec"]), 1);
+    // What it cost stays in the books.
+    let costs = place.run(&["costs", "--json"]).stdout;
+    assert!(costs.contains("\"calls\":3"), "{costs}");
+    assert_eq!(place.run(&["exec", "--ephemeral", "-c", "x"]).code, Some(2));
+}
+
+/// A run of which no session is kept, killed in its turn: no list has it, and the next start removes it.
+#[test]
+fn an_ephemeral_session_is_removed_after_kill_9() {
+    let server = ScriptServer::start([Reply::silence(), says("After.")]);
+    let place = Place::anthropic(&server);
+    let mut command = place.tiller(&["exec", "--json", "--ephemeral", "the walnut of words"]);
+    let mut child =
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut lines = std::io::BufReader::new(child.stdout.take().unwrap());
+    let id = loop {
+        let mut line = String::new();
+        assert!(std::io::BufRead::read_line(&mut lines, &mut line).unwrap() > 0, "it ended");
+        let event: Value = serde_json::from_str(&line).unwrap();
+        // What was told is stored.
+        if line.contains("user_message") {
+            break event["session"].as_str().unwrap().to_owned();
+        }
+    };
+    server.wait_for(1, std::time::Duration::from_secs(60));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(place.run(&["sessions", "show", &id]).code, Some(0), "it is still stored");
+    assert_eq!(place.lines(&["sessions", "list", "--exec", "--archived", "--json"]).len(), 0);
+    let out = place.run(&["exec", "go on"]);
+    assert_eq!((out.code, out.stdout.as_str()), (Some(0), "After.\n"), "{}", out.stderr);
+    assert_eq!(place.run(&["sessions", "show", &id]).code, Some(2), "it is gone");
+    assert_eq!(place.lines(&["sessions", "search", "walnut", "--json"]).len(), 0);
 }

@@ -20,21 +20,21 @@ fn an_export_comes_back_as_it_was() {
     other.set("HOME", &place.user.display().to_string());
     let said = other.ok(&["sessions", "import", file.to_str().unwrap()]);
     assert!(said.contains(&format!("{} entries", entries.lines().count())), "{said}");
-    let id = place.lines(&["sessions", "list", "--json"])[0]["id"].as_str().unwrap().to_owned();
+    let id = place.lines(&["sessions", "list", "--exec", "--json"])[0]["id"].as_str().unwrap().to_owned();
     assert_eq!(other.ok(&["sessions", "show", &id, "--json"]), entries);
     assert_eq!(other.ok(&["sessions", "export", &id]).as_bytes(), bytes, "byte for byte");
     // Once more: it is there, and there is no second one.
     let again = other.run(&["import", file.to_str().unwrap()]);
     assert_eq!(again.code, Some(0), "{again:?}");
-    assert!(again.stdout.contains("is here already") && again.stdout.contains(&id), "{again:?}");
-    let count = |place: &Place| place.lines(&["sessions", "list", "--all", "--json"]).len();
+    assert!(again.stdout.contains("already exists") && again.stdout.contains(&id), "{again:?}");
+    let count = |place: &Place| place.lines(&["sessions", "list", "--exec", "--all", "--json"]).len();
     assert_eq!((count(&other), other.ok(&["export", &id]).as_bytes() == bytes), (1, true));
     // Gone on with in the meantime: what is here is not touched, and a copy can be had.
     place.ok(&["exec", "--continue", "-m", "demo/demo", "and more"]);
     place.ok(&["sessions", "export", &id, "-o", file.to_str().unwrap()]);
     let newer = other.run(&["sessions", "import", file.to_str().unwrap()]);
     assert_eq!(newer.code, Some(2), "{newer:?}");
-    assert!(newer.stderr.contains("is here already") && newer.stderr.contains("--copy"), "{newer:?}");
+    assert!(newer.stderr.contains("already exists") && newer.stderr.contains("--copy"), "{newer:?}");
     other.ok(&["sessions", "import", "--copy", file.to_str().unwrap()]);
     assert_eq!(count(&other), 2);
     let piped = run(Place::new().tiller(&["sessions", "import", "-"]), &bytes);
@@ -88,7 +88,7 @@ fn transcripts_of_other_programs_come_in_and_go_on() {
         "from Codex",
         "from Pi",
         "Line 11 could not be read",
-        "3 imported, 0 here already, 1 not",
+        "3 imported, 0 already present, 1 failed",
     ] {
         assert!(out.stdout.contains(words), "{words}: {}", out.stdout);
     }
@@ -124,7 +124,7 @@ fn a_transcript_that_grew_is_imported_further() {
     assert_eq!((&more["session"], &more["here"]), (&first["session"], &first["entries"]));
     assert!(more["entries"].as_u64().unwrap() > 0, "{more}");
     let again = place.ok(&["sessions", "import", "talk.jsonl"]);
-    assert!(again.contains("is here already"), "{again}");
+    assert!(again.contains("already exists"), "{again}");
     let id = first["session"].as_str().unwrap();
     assert!(place.ok(&["sessions", "show", id]).contains("water it"));
     // As if it had come in at once.
@@ -157,12 +157,12 @@ fn the_sessions_of_agents_come_along() {
     let mut other = Place::new();
     other.set("HOME", &place.user.display().to_string());
     let said = run(other.tiller(&["sessions", "import", "-"]), forged.as_bytes());
-    assert!(said.stdout.contains(", those of 2 agents among them"), "{said:?}");
-    let id = place.lines(&["sessions", "list", "--json"])[0]["id"].as_str().unwrap().to_owned();
+    assert!(said.stdout.contains(", including those of 2 agents"), "{said:?}");
+    let id = place.lines(&["sessions", "list", "--exec", "--json"])[0]["id"].as_str().unwrap().to_owned();
     let back = other.ok(&["sessions", "export", &id]);
     assert_eq!(back.lines().count(), text.lines().count());
     assert!(!back.contains("\"folder\":\"/\"") && !back.contains("\"profile\":\"full\",\"head\""), "{back}");
-    assert_eq!(other.lines(&["sessions", "list", "--all", "--json"]).len(), 1);
+    assert_eq!(other.lines(&["sessions", "list", "--exec", "--all", "--json"]).len(), 1);
     let found = other.lines(&["sessions", "search", "echo shell", "--all", "--json"]);
     assert!(found.iter().any(|h| h["agent"] == "main/a2"), "{found:?}");
     let page = other.ok(&["sessions", "export", &id, "--format", "html"]);
@@ -171,5 +171,5 @@ fn the_sessions_of_agents_come_along() {
     assert!(read.contains("<details><summary>Agent a1: read walnut.txt · done</summary>"), "{read}");
     // Once more: all of it is here.
     let again = run(other.tiller(&["sessions", "import", "-"]), text.as_bytes());
-    assert!(again.stdout.contains("is here already"), "{again:?}");
+    assert!(again.stdout.contains("already exists"), "{again:?}");
 }

@@ -88,9 +88,9 @@ fn a_key_that_is_refused_is_told_and_a_right_one_is_kept_and_used() {
     let mut term = too_early(&place, "which colour?");
     let enter = |term: &mut Term, key: &str| {
         term.keys("1");
-        term.wait_text("Whose key is it?");
+        term.wait_text("Which provider is the key for?");
         term.keys("1");
-        term.wait_text("Paste the key of anthropic");
+        term.wait_text("Paste the anthropic key");
         term.paste(key);
         term.wait_text("*****");
         // What comes at once behind a paste still belongs to it.
@@ -98,7 +98,7 @@ fn a_key_that_is_refused_is_told_and_a_right_one_is_kept_and_used() {
         term.keys("\r");
     };
     enter(&mut term, "sk-ant-a-wrong-one-0123");
-    term.wait_text("does not take this key");
+    term.wait_text("did not accept this key");
     let file = place.home.join("config/credentials.toml");
     assert!(!std::fs::read_to_string(&file).unwrap_or_default().contains("wrong"));
     enter(&mut term, "sk-ant-the-right-one-0123");
@@ -144,7 +144,7 @@ fn settings_keys_and_themes_are_read_again_while_it_runs() {
     let mut place = Place::anthropic(&server);
     place.set("COLORTERM", "truecolor");
     let term = place.term(&[], 100, 30);
-    term.wait_text("Say what you want done");
+    term.wait_text("Type what you want done");
     // Settings: frames of ASCII only.
     place.config("[ui]\nascii = true\n");
     term.wait("ASCII frames", |s| !s.contains('\u{2500}') && s.contains("----"));
@@ -154,13 +154,13 @@ fn settings_keys_and_themes_are_read_again_while_it_runs() {
     assert!(!screen.contains('\u{2500}'), "{screen}");
     // What is the engine's alone is named.
     place.config("[ui]\nascii = true\n[limits]\nturns = 9\n");
-    term.wait_text("settings read again: limits");
+    term.wait_text("Settings reloaded: limits");
     // Keys: a mistake, then a key that works.
     let keys = place.home.join("config/keys.toml");
     std::fs::write(&keys, "[global]\nf7 = \"no.such\"\n").unwrap();
     term.wait("the line of the mistake", |s| s.contains("keys.toml:2") || s.contains("line 2"));
     std::fs::write(&keys, "[global]\nf7 = \"help.open\"\n").unwrap();
-    term.wait_text("settings read again");
+    term.wait_text("Settings reloaded");
     let mut term = term;
     term.keys("\x1b[18~");
     term.wait("help by the new key", |s| s.contains("help"));
@@ -205,6 +205,6 @@ fn a_yes_to_a_folder_brings_its_settings_in_at_once_and_at_the_next_start() {
     term.wait_gone("errors and notices");
     leave(&mut term);
     let again = place.term(&[], 100, 30);
-    again.wait_text("Say what you want done");
+    again.wait_text("Type what you want done");
     assert!(colours(&again), "it is there from the first frame on");
 }

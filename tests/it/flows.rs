@@ -69,7 +69,7 @@ pub(crate) fn trusted(place: &Place, cols: u16, rows: u16) -> Term {
         (!term.screen().contains("trust this folder?")).then_some(())
     });
     assert!(yes.is_some(), "{}", term.screen());
-    term.wait_text("this folder is trusted");
+    term.wait_text("folder trusted");
     // Keys that came after the question are in the composer.
     term.keys("\x15");
     term
@@ -109,7 +109,7 @@ fn looked_at(cols: u16, rows: u16) {
     let failed = |s: &str| {
         row(s, "build").contains("done")
             && row(s, "test").contains("failed")
-            && row(s, "tell").contains("left out")
+            && row(s, "tell").contains("skipped")
             && s.contains("x failed  2 of 4 done")
     };
     // What failed is chosen, and why is told.
@@ -138,9 +138,9 @@ fn looked_at(cols: u16, rows: u16) {
     term.keys("G");
     term.wait_text("── tell ");
     term.keys("o");
-    term.wait("the result", |s| s.contains("what came out of tell") && s.contains("All is told."));
+    term.wait("the result", |s| s.contains("result of tell") && s.contains("All is told."));
     term.keys("\x1b");
-    term.wait_gone("what came out of tell");
+    term.wait_gone("result of tell");
     term.keys("\r");
     term.wait("its conversation", |s| s.contains("> tell of it") && s.contains("All is told."));
     term.keys("\x1b0");
@@ -234,7 +234,7 @@ fn toy(place: &Place) {
     std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
     let adapter = format!(
         "name = \"toy\"\ntitle = \"Toy\"\n[program]\ncommand = \"{}\"\ninstall = \"nothing\"\n\
-         [headless]\nformat = \"text\"\nargs = []\nlast = [\"{{prompt}}\"]\nprompt = \"argument\"\n",
+         [headless]\nformat = \"text\"\nargs = []\nlast = [\"{{prompt}}\"]\nprompt = \"argument\"\ncareful = []\n",
         program.display()
     );
     std::fs::write(folder.join("toy.toml"), adapter).unwrap();
@@ -319,7 +319,7 @@ fn what_cannot_start_is_told_with_its_step_and_its_line() {
     }
     place.ok(&["trust", "--yes"]);
     let mut term = place.term(&[], 200, 40);
-    term.wait_text("Say what you want done");
+    term.wait_text("Type what you want done");
     for (name, why) in [
         ("around", ["around.yaml:2:5:", "a -> b -> a"]),
         ("unknown", ["unknown.yaml:3:5:", "b depends on c"]),
@@ -382,7 +382,7 @@ steps:
     term.keys("P");
     term.wait("the rest", |s| s.contains("= paused  2 of 4 done") && row(s, "wait").contains("paused"));
     term.keys("P");
-    term.wait("it goes on", |s| s.contains("~ working  2 of 4 done") && row(s, "wait").contains("working"));
+    term.wait("it continues", |s| s.contains("~ working  2 of 4 done") && row(s, "wait").contains("working"));
     // One step is given up: what needs it is left out.
     term.keys("G");
     term.wait_text("── hang ");
@@ -390,10 +390,14 @@ steps:
     term.wait_text("── paint ");
     term.keys("\x1b[A");
     term.wait_text("── wait ");
+    crate::common::let_deafness_pass();
     term.keys("k");
+    term.wait_text("end the step wait?");
+    crate::common::let_deafness_pass();
+    term.keys("y");
     term.wait("the end", |s| {
-        row(s, "wait").contains("given up")
-            && row(s, "hang").contains("left out")
+        row(s, "wait").contains("abandoned")
+            && row(s, "hang").contains("skipped")
             && s.contains("x failed  2 of 4 done")
     });
     assert_eq!(asked(&server, "hang it up"), 0);
@@ -407,7 +411,7 @@ fn the_demo_model_makes_and_runs_workflows() {
     let place = Place::new();
     place.file("README.md", "# Calc\n\nA small calculator.\n");
     let mut term = place.term(&["-m", "demo/demo"], 80, 24);
-    term.wait_text("Say what you want done");
+    term.wait_text("Type what you want done");
     say(&mut term, "workflow: explain the project; search small; plan: one, two");
     term.wait_text("All agents have ended");
     idle(&term);

@@ -76,8 +76,8 @@ fn go_home(term: &mut Term) {
             term.keys("\x15");
         } else if first.1 == "rewind" {
             // The first of two escapes: it is forgotten soon.
-        } else if screen.contains("permission mode AUTO?") {
-            term.keys("o");
+        } else if screen.contains("switch to AUTO mode?") {
+            crate::screen::confirm(term, "switch to AUTO mode?", "[y] yes, AUTO", "o");
         } else {
             term.keys("\x1b");
         }
@@ -116,9 +116,9 @@ fn promise(state: &str, label: &str) -> Option<fn(&str) -> bool> {
         ("sessions", "all projects") => |s| s.contains("all projects") || s.contains("this project"),
         ("sessions", "rename") => |s| hints(s).first().is_some_and(|h| h.0 == "enter" && h.1 != "choose"),
         ("sessions", "fork") => |s| !hints(s).iter().any(|h| h.1 == "choose"),
-        ("sessions", "archive") => |s| s.contains("put away"),
-        ("sessions", "put away" | "hide put away") => {
-            |s| s.contains("also put away") || s.contains("sessions of")
+        ("sessions", "archive") => |s| s.contains("archived"),
+        ("sessions", "archived" | "hide archived") => {
+            |s| s.contains("archived too") || s.contains("sessions of")
         }
         ("todo", "tick") => |s| s.contains("[ ] Run the tests"),
         ("todo", "start") => |s| s.contains("[>] Run the tests"),
@@ -126,7 +126,7 @@ fn promise(state: &str, label: &str) -> Option<fn(&str) -> bool> {
         ("todo", "add" | "edit") => |s| hints(s).iter().any(|h| h.1 == "keep"),
         ("todo", "move down") => |s| before(s, "Find the cause", "] Run the tests"),
         ("agents", "open") => |s| hints(s).iter().any(|h| h.1 == "copy mode"),
-        ("agents", "end" | "stop all") => |s| s.contains("nothing runs"),
+        ("agents", "end" | "stop all") => |s| s.contains("Nothing is running"),
         ("agents", "message") => |s| hints(s).first().is_some_and(|h| h.1 != "open"),
         ("agents", "model") => |s| opened(s, "model"),
         ("watch", "diff") => {
@@ -134,7 +134,7 @@ fn promise(state: &str, label: &str) -> Option<fn(&str) -> bool> {
         }
         ("watch", "mention") => |s| s.contains("@lib/ops.sh"),
         ("watch", "mute") => |s| s.contains("lib/ops.sh is not shown any more"),
-        ("watch", "pause") => |s| hints(s).iter().any(|h| h.1 == "go on"),
+        ("watch", "pause") => |s| hints(s).iter().any(|h| h.1 == "resume"),
         ("tree", "all sessions") => |s| opened(s, "tree of this project"),
         ("tree", "look") => |s| hints(s).iter().any(|h| h.1 == "copy mode"),
         ("tree", "fork here") => |s| {
@@ -196,7 +196,7 @@ fn demo(cols: u16, rows: u16) {
     place.config("[ui]\nbranch_summary = \"never\"\n");
     let at = place.user.join("sample");
     let mut term = place.term(&["demo", "--no-tour", "--at", at.to_str().unwrap()], cols, rows);
-    term.wait_text("Say what you want done");
+    term.wait_text("Type what you want done");
     term.wait("the mode", home);
     let footer = |label: &'static str| move |s: &str| hints(s).iter().any(|h| h.1 == label);
     let mut seen = 0;
@@ -239,7 +239,7 @@ fn demo(cols: u16, rows: u16) {
         &["\x18s"],
         |s| {
             // Once put away it is not listed.
-            footer("choose")(s) && s.contains("> fix the failing") || s.contains("no session matches")
+            footer("choose")(s) && s.contains("> fix the failing") || s.contains("No session matches")
         },
         &mut seen,
     );

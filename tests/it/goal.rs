@@ -23,7 +23,7 @@ fn a_goal_is_pursued_until_its_check_holds_and_shown_on_the_way() {
         model.push(Script::new().text(&format!("Round {n} is done.")));
     }
     let mut term = place.term(&["--profile", "full"], 118, 25);
-    term.wait_text("Say what you want done");
+    term.wait_text("Type what you want done");
     say(&mut term, "/goal --turns 5 two lines in log -- test $(wc -l < log) -ge 2");
     term.wait_text("Round 1 is done.");
     term.wait_text("The goal is not reached yet (turn 1 of 5)");
@@ -45,7 +45,7 @@ fn escape_stops_its_check_and_a_restart_does_not_go_on_by_itself() {
     let place = place(&model);
     model.push(Script::new().text("Tried."));
     let mut term = place.term(&["--profile", "full"], 80, 24);
-    term.wait_text("Say what you want done");
+    term.wait_text("Type what you want done");
     say(&mut term, "/goal it is over -- touch checking; sleep 600");
     term.wait_text("Tried.");
     wait("the check", || place.work.join("checking").exists());

@@ -22,7 +22,7 @@ fn by_hunk(cols: u16, lines: u16) {
     place.wire(Wire::Anthropic, &model.server);
     std::fs::write(place.work.join("a.txt"), twenty("second", "last")).unwrap();
     let mut term = place.term(&["--profile", "full"], cols, lines);
-    term.wait_text("Say what you want done");
+    term.wait_text("Type what you want done");
     let now = twenty("SECOND", "LAST");
     let edit = "sed -i 's/second/SECOND/; s/last/LAST/' a.txt";
     model.push(Script::new().call("c", "terminal", json!({"command": edit})));
@@ -35,12 +35,13 @@ fn by_hunk(cols: u16, lines: u16) {
     say(&mut term, "/tree");
     term.wait("the tree", |s| s.contains("tree of this") && s.contains("> make them loud now"));
     term.keys("R");
-    term.wait("what would change", |s| s.contains("go back?") && s.contains("[x] M a.txt"));
+    term.wait("what would change", |s| s.contains("restore?") && s.contains("[x] M a.txt"));
+    crate::common::let_deafness_pass();
     // The first hunk stays as it is.
     term.keys("x");
     term.wait("a part", |s| s.contains("[~] M a.txt") && s.contains("1 of 2 hunks"));
     term.keys("f");
-    term.wait_text("a.txt is partly as it was");
+    term.wait_text("a.txt was partly restored");
     wait("one hunk of it", || place.read("a.txt") == twenty("SECOND", "last"));
     idle(&term);
     say(&mut term, "/ops");
@@ -69,7 +70,7 @@ fn leave(cols: u16, lines: u16) {
     let mut place = Place::new();
     place.wire(Wire::Anthropic, &model.server);
     let mut term = place.term(&["--profile", "full"], cols, lines);
-    term.wait_text("Say what you want done");
+    term.wait_text("Type what you want done");
     for (ask, answer) in [("first", "One."), ("second", "The library is too old.")] {
         model.push(Script::new().text(answer));
         say(&mut term, ask);
@@ -81,13 +82,15 @@ fn leave(cols: u16, lines: u16) {
         term.wait("the tree", |s| s.contains("tree of this") && s.contains(row));
         term.keys("f");
         term.wait("the question", |s| {
-            s.contains("bring over a summary?") && s.contains("[no summary]") && !s.contains("tree of this")
+            s.contains("summarize the branch that you left?")
+                && s.contains("[no summary]")
+                && !s.contains("tree of this")
         });
     };
     // The way was gone already; no summary is what Enter says, and the words are there to be sent.
     fork(&mut term, "> second now");
     term.keys("\r");
-    term.wait("the draft", |s| !s.contains("bring over") && s.contains("second"));
+    term.wait("the draft", |s| !s.contains("summarize the branch") && s.contains("second"));
     assert_eq!(model.left(), 0);
     model.push(Script::new().text("Done by hand."));
     term.keys("\r");
@@ -95,17 +98,19 @@ fn leave(cols: u16, lines: u16) {
     idle(&term);
     // With instructions: it is asked for with them, and stands on the new branch.
     fork(&mut term, "> second [branch] now");
+    crate::common::let_deafness_pass();
     term.keys("\t");
     term.wait_text("[summary]");
     term.keys("\t");
     term.wait_text("[with instructions]");
+    crate::common::let_deafness_pass();
     term.keys("\r");
-    term.wait_text("keep above all:");
+    term.wait_text("what to keep:");
     let before = model.server.requests().len();
     term.keys("the versions");
     term.wait_text("the versions");
     term.keys("\r");
-    term.wait_text("The summary of that branch stands here now.");
+    term.wait_text("The summary of that branch was added.");
     let asked = model.server.requests()[before..].iter().any(|r| r.text().contains("the versions"));
     assert!(asked, "the instructions go to the summariser");
     term.wait("the draft", |s| s.lines().last().is_some_and(|l| l.contains("enter send")));

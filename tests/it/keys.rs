@@ -18,7 +18,7 @@ fn messages_that_wait_are_moved_changed_and_sent_in_their_order() {
         model.push(Script::new().text(said));
     }
     let mut term = place.term(&["--profile", "full"], 118, 25);
-    term.wait_text("Say what you want done");
+    term.wait_text("Type what you want done");
     say(&mut term, "wait for it");
     term.wait_text("~ shell");
     for (n, text) in ["second thing", "third thing"].into_iter().enumerate() {
@@ -60,16 +60,18 @@ fn a_key_that_is_recorded_works_at_once_and_at_the_next_start() {
     let mut place = Place::new();
     place.wire(model.wire, &model.server);
     let mut term = place.term(&[], 118, 25);
-    term.wait_text("Say what you want done");
+    term.wait_text("Type what you want done");
     term.keys("\x18K");
     term.wait("the list", |s| s.lines().last().is_some_and(|l| l.contains("esc close")));
-    term.keys("Show or hide the rail");
-    term.wait_text("Show or hide the rail");
+    term.keys("Show or hide the sidebar");
+    term.wait_text("Show or hide the sidebar");
     term.keys("\r");
     term.wait_text("Press the key");
     // F9.
     term.keys("\x1b[20~");
-    term.wait_text("It is free");
+    term.wait_text("This key is free");
+    // A yes counts once the dialog was in sight.
+    crate::common::let_pass(std::time::Duration::from_millis(500));
     term.keys("y");
     let file = place.home.join("config/keys.toml");
     wait("the file", || std::fs::read_to_string(&file).is_ok_and(|t| t.contains("f9 = \"screen.rail\"")));
@@ -97,7 +99,7 @@ fn what_waits_after_a_stop_goes_out_by_an_enter_alone() {
     model.push(Script::new().call("c1", "terminal", json!({"command": "sleep 1000", "timeout": 2000})));
     model.push(Script::new().text("It is brown."));
     let mut term = place.term(&["--profile", "full"], 118, 25);
-    term.wait_text("Say what you want done");
+    term.wait_text("Type what you want done");
     say(&mut term, "wait for it");
     term.wait_text("~ shell");
     term.keys("which colour?");

@@ -24,7 +24,7 @@ fn busy(model: &Model, place: &Place) -> Term {
     model.push(Script::new().call("c1", "terminal", json!({"command": waits})));
     model.push(Script::new().text("All is done now."));
     let mut term = place.term(&["--profile", "full"], 100, 30);
-    term.wait_text("Say what you want done");
+    term.wait_text("Type what you want done");
     say(&mut term, "wait for go");
     wait("the command", || place.work.join("begun").exists());
     term.wait_text("~ shell");
@@ -42,7 +42,7 @@ fn ps(place: &Place) -> Vec<Value> {
 fn leave(term: &mut Term) {
     term.keys("\x18D");
     assert_eq!(term.wait_exit(), 0, "{}", term.screen());
-    told(term, "left at work");
+    told(term, "still running");
 }
 
 /// It has ended: its last words are there, and the terminal is as it was. They may still be on their way.
@@ -77,7 +77,7 @@ fn left_at_work_and_taken_again_on_another_terminal() {
         "{rows:?}"
     );
     let said = place.ok(&["ps"]);
-    assert!(said.contains("at work: a turn; left at"), "{said}");
+    assert!(said.contains("running: a turn; detached at"), "{said}");
     // Another size, another kind of terminal. What was typed is there, and what runs.
     place.set("TERM", "screen");
     let term = place.term(&["attach"], 80, 24);
@@ -137,7 +137,7 @@ fn the_work_goes_on_ends_by_itself_and_is_told_at_the_next_start() {
     // What was typed is of this folder, and there in the next window.
     let term = place.term(&[], 118, 25);
     term.wait_text("half a draft");
-    term.wait_text("left at work, is done since");
+    term.wait_text("detached, is done at");
     end(term, &place);
     let mut term = place.term(&["-c"], 100, 30);
     let screen = term.wait_text("All is done now.");
@@ -179,12 +179,12 @@ fn a_second_screen_is_told_of_the_first_and_may_take_it_over() {
     let mut first = busy(&model, &place);
     let mut second = place.term(&["attach"], 100, 30);
     assert_eq!(second.wait_exit(), 2);
-    told(&second, "A screen is attached already");
+    told(&second, "A terminal is already attached");
     told(&second, "--take");
     let second = place.term(&["attach", "--take"], 90, 24);
     second.wait_text("half a draft");
     assert_eq!(first.wait_exit(), 0);
-    told(&first, "was taken over");
+    told(&first, "took over");
     go(&place);
     second.wait_text("All is done now.");
     end(second, &place);
@@ -206,7 +206,7 @@ fn another_terminal_may_look_on() {
     // Its keys go nowhere but to the other parts.
     second.keys("x\x1b[5~\x1b[5~");
     let screen = second.wait_text("wait for go");
-    assert!(!screen.contains("half a draft") && last(&screen).contains("f follows"), "{screen}");
+    assert!(!screen.contains("half a draft") && last(&screen).contains("f follow"), "{screen}");
     let header = first.screen().lines().next().unwrap_or_default().trim_end().to_owned();
     second.keys("\x1b[F");
     let right = header.chars().skip(60).collect::<String>();
@@ -221,10 +221,21 @@ fn another_terminal_may_look_on() {
     // A window with room for all of it shows all of it.
     second.resize(100, 31);
     second.wait("all of it", |s| s.contains("All is done now.") && s.contains("half a draft"));
-    assert_eq!(last(&second.screen()).trim_end(), " looking on  q leaves");
+    assert_eq!(last(&second.screen()).trim_end(), " watching  q quits");
     second.keys("\x1b");
     assert_eq!(second.wait_exit(), 0);
     wait("the terminal as it was", || second.kept().is_empty());
+    // Neither the first frame nor the last stays on the shell's screen, however soon it is left.
+    let bare = |screen: String| !screen.contains("half a draft") && !screen.contains("watching");
+    assert!(bare(second.screen()), "{}", second.screen());
+    for _ in 0..4 {
+        let mut third = place.term(&["attach", "--watch"], 60, 20);
+        third.wait_text("half a draft");
+        third.keys("q");
+        assert_eq!(third.wait_exit(), 0);
+        wait("the terminal as it was", || third.kept().is_empty());
+        assert!(bare(third.screen()), "{}", third.screen());
+    }
     end(first, &place);
 }
 
@@ -233,14 +244,17 @@ fn from_another_shell_it_is_left_and_ended() {
     let (model, place) = model();
     let mut term = busy(&model, &place);
     let said = place.ok(&["detach"]);
-    assert!(said.contains("a turn left at work"), "{said}");
+    assert!(said.contains("a turn still running"), "{said}");
     assert_eq!(term.wait_exit(), 0);
     assert_eq!(place.run(&["detach"]).code, Some(2), "nobody sits there");
     let said = place.ok(&["stop"]);
     assert!(said.contains("Ended:") && said.contains("a turn"), "{said}");
     assert_eq!(at_work(&place), [], "nothing survives");
     let none = place.run(&["stop"]);
-    assert!(none.code == Some(2) && none.stderr.contains("No workbench runs in this folder"), "{none:?}");
+    assert!(
+        none.code == Some(2) && none.stderr.contains("No workbench is running in this folder"),
+        "{none:?}"
+    );
     // What was said is there, and each call has its result.
     let kinds: Vec<String> = place
         .lines(&["sessions", "show", "last", "--json"])
@@ -257,11 +271,10 @@ fn quitting_offers_to_leave_and_a_new_one_knows_of_it() {
     term.keys("\x15");
     term.wait_gone("half a draft");
     term.keys("\x04");
-    term.wait_text("leave it at work");
-    term.keys("o");
+    crate::screen::confirm(&mut term, "detach", "[y] quit", "o");
     assert_eq!(term.wait_exit(), 0);
     let mut new = place.term(&["--new"], 118, 25);
-    new.wait_text("still at work here");
+    new.wait_text("still running here");
     assert_eq!(crate::screen::quit(&mut new), 0);
     assert_eq!(ps(&place).len(), 1);
     place.ok(&["stop", "--all"]);
@@ -274,7 +287,7 @@ fn a_question_waits_for_whoever_comes_back() {
     model.push(Script::new().call("c1", "write_file", json!({"path": "new.txt", "content": "B\n"})));
     model.push(Script::new().text("So be it."));
     let mut term = place.term(&[], 100, 30);
-    term.wait_text("Say what you want done");
+    term.wait_text("Type what you want done");
     say(&mut term, "change it");
     crate::screen::asked(&term, "new.txt");
     term.hang_up();
@@ -283,7 +296,7 @@ fn a_question_waits_for_whoever_comes_back() {
     let_pass(std::time::Duration::from_secs(3));
     let rows = ps(&place);
     assert!(rows.len() == 1 && rows[0]["waiting"] == 1, "{rows:?}");
-    assert!(place.ok(&["ps"]).contains("(1 waits for you)"));
+    assert!(place.ok(&["ps"]).contains("(1 needs you)"));
     let mut term = place.term(&[], 90, 28);
     crate::screen::answer(&mut term, "new.txt", "y");
     term.wait_text("So be it.");
@@ -296,9 +309,9 @@ fn a_question_waits_for_whoever_comes_back() {
 fn nothing_is_left_where_nothing_works() {
     let (_model, place) = model();
     let mut term = place.term(&[], 100, 30);
-    term.wait_text("Say what you want done");
+    term.wait_text("Type what you want done");
     term.keys("\x18D");
-    term.wait_text("nothing to leave");
+    term.wait_text("nothing to detach");
     assert_eq!(crate::screen::quit(&mut term), 0);
 }
 
@@ -318,7 +331,7 @@ fn killed_on_either_side_of_the_line() {
     let host = u32::try_from(rows[0]["pid"].as_u64().unwrap()).unwrap();
     signal(host, Signal::KILL);
     assert_ne!(term.wait_exit(), 0);
-    told(&term, "the workbench ended without a word");
+    told(&term, "Tiller ended without a message");
     wait("the end of its children", || at_work(&place).is_empty());
     // The system may still be clearing it away.
     wait("its socket to be no obstacle", || ps(&place).is_empty());
@@ -386,7 +399,7 @@ fn switched_off_there_is_one_process() {
     let (_model, place) = model();
     place.config("[detach]\nenabled = false\n");
     let mut term = place.term(&[], 100, 30);
-    term.wait_text("Say what you want done");
+    term.wait_text("Type what you want done");
     assert_eq!(term.host(), term.pid());
     assert_eq!(at_work(&place).iter().filter(|(_, l)| l.starts_with(TILLER)).count(), 1);
     assert_eq!(crate::screen::quit(&mut term), 0);
@@ -399,7 +412,7 @@ fn figures_of_rest() {
     let (model, place) = model();
     model.push(Script::new().call("c1", "terminal", json!({"command": "sleep 1000"})));
     let mut term = place.term(&["--profile", "full"], 100, 30);
-    term.wait_text("Say what you want done");
+    term.wait_text("Type what you want done");
     say(&mut term, "wait");
     term.wait_text("~ shell");
     let host = term.host().unwrap();

@@ -31,6 +31,7 @@ fn make(place: &Place) {
         model: model.clone(),
         profile: Profile::Ask,
         spawned_by: None,
+        made_by: tiller::store::MadeBy::Person,
     };
     store.create_session(new).wait().unwrap();
     let mut parent = None;
@@ -121,7 +122,7 @@ fn reply_without_an_end(megabytes: usize) {
     let line = format!("{}\n\n", "Many words go by in a line of this reply. ".repeat(3));
     model.push(Script::new().text(&line.repeat((megabytes << 20) / line.len())).pieces_of(4000));
     let mut term = place.term(&[], 118, 30);
-    term.wait_text("Say what you want done");
+    term.wait_text("Type what you want done");
     let begun = Instant::now();
     say(&mut term, "talk");
     term.wait_text("longer than 16 MB and was stopped");

@@ -39,7 +39,7 @@ fn place(server: &ScriptServer, script: &str) -> Place {
     std::fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
     std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
     let adapter = format!(
-        "name = \"toy\"\ntitle = \"Toy\"\n[program]\ncommand = \"{}\"\ninstall = \"nothing\"\n[pty]\n\
+        "name = \"toy\"\ntitle = \"Toy\"\n[program]\ncommand = \"{}\"\ninstall = \"nothing\"\n[pty]\ncareful = []\n\
          ready = '^> *$'\nanswer = '^answer: (.*)$'\nsettle = 0.3\nquiet = 0.5\nstart = 600.0\n",
         program.display()
     );
@@ -63,7 +63,7 @@ fn server() -> ScriptServer {
 /// The workbench with the program's terminal open.
 fn opened(place: &Place, cols: u16, rows: u16) -> Term {
     let mut term = place.term(&[], cols, rows);
-    term.wait_text("Say what you want done");
+    term.wait_text("Type what you want done");
     say(&mut term, "/spawn @toy:pty hello");
     term.keys("\x1b3");
     term.wait("its row", |s| s.lines().any(|l| l.contains("a1 ")));
@@ -116,7 +116,7 @@ fn driven(cols: u16, rows: u16) {
     wait("its end", || programs(&place).is_empty());
     term.wait("the end", |s| s.contains("ended"));
     term.keys("\x1b");
-    term.wait("what it said", |s| s.contains("hello"));
+    term.wait("its conversation", |s| s.contains("hello"));
     term.keys("\x1b0");
     term.keys("\x15\x15");
     idle(&term);
@@ -354,7 +354,7 @@ fn u7_one_that_never_draws_is_shown_so_and_dies_with_the_parent() {
     let server = server();
     let place = place(&server, "setsid sleep 98764 & exec sleep 98763");
     let mut term = opened(&place, 80, 24);
-    term.wait_text("it has drawn nothing yet");
+    term.wait_text("No output yet");
     wait("both of it", || programs(&place).iter().filter(|(_, l)| l.starts_with("sleep 9876")).count() == 2);
     signal(term.host().unwrap(), Signal::KILL);
     wait("their end", || programs(&place).is_empty());

@@ -36,11 +36,11 @@ fn a_pipe_is_read_to_its_end_and_everything_is_answered() {
     assert_eq!(out.code, Some(0), "{out:?}");
     assert_plain(&out.stdout);
     let at = |what: &str| out.stdout.find(what).unwrap_or_else(|| panic!("{what}: {}", out.stdout));
-    assert!(out.stdout.starts_with("Tiller in plain text, switched on by --plain."), "{}", out.stdout);
+    assert!(out.stdout.starts_with("Tiller in plain text mode, enabled by --plain."), "{}", out.stdout);
     assert!(at("You: what is in a.txt?") < at("Assistant: I "));
-    assert!(at("touch made") < at("Nobody is there to answer: no."));
+    assert!(at("touch made") < at("No one can answer the question, so it was denied."));
     at("from-a-line");
-    assert!(at("Nobody is there") < at("Assistant: It says A."), "the turn goes on to its end");
+    assert!(at("No one can answer") < at("Assistant: It says A."), "the turn goes on to its end");
     assert!(!out.stdout.contains("|---|"), "a table is read out: {}", out.stdout);
     assert!(!place.work.join("made").exists(), "nobody said yes");
     assert!(!place.home.join("state").join("drafts").exists());
@@ -52,7 +52,7 @@ fn the_end_of_an_empty_pipe_is_the_end() {
     let place = place(&model);
     let out = run(place.tiller(&["--plain"]), b"");
     assert_eq!((out.code, model.server.count()), (Some(0), 0), "{out:?}");
-    assert_eq!(place.lines(&["sessions", "list", "--json"]).len(), 0, "nothing was said");
+    assert_eq!(place.lines(&["sessions", "list", "--exec", "--json"]).len(), 0, "nothing was said");
     // Without the flag nothing is drawn into a pipe.
     let out = run(place.tiller(&[]), b"hello\n");
     assert_eq!((out.code, out.stdout.as_str()), (Some(2), ""), "{out:?}");
@@ -82,10 +82,7 @@ fn plain_at_a_terminal_asks_by_numbers_and_draws_nothing() {
         let args: &[&str] = if dumb { &[] } else { &["--plain"] };
         let mut term = place.term(args, 90, 40);
         let screen = term.wait_text("Session started");
-        assert!(
-            screen.contains(if dumb { "switched on by TERM" } else { "switched on by --plain" }),
-            "{screen}"
-        );
+        assert!(screen.contains(if dumb { "enabled by TERM" } else { "enabled by --plain" }), "{screen}");
         term.keys("write it\r");
         let mut asked = 0;
         while asked < 2 {
@@ -145,11 +142,11 @@ fn a_model_is_set_up_in_plain_text() {
     let mut term = place.term(&["--plain"], 90, 60);
     term.wait_text("Set up a model. Type a number");
     term.keys("which colour?\r");
-    term.wait_text("Kept: it is sent as soon as a model is set up.");
+    term.wait_text("Saved. Your message is sent as soon as a model is set up.");
     let mut enter = |key: &str, times: usize| {
         term.wait("the list", |s| s.matches("1: type or paste a key").count() == times);
         term.keys("1\r");
-        term.wait("the providers", |s| s.matches("Whose key is it?").count() == times);
+        term.wait("the providers", |s| s.matches("Which provider is the key for?").count() == times);
         term.keys("1\r");
         term.wait("the key's turn", |s| s.matches("It is not shown.").count() == times);
         term.keys(key);
@@ -163,7 +160,7 @@ fn a_model_is_set_up_in_plain_text() {
     term.keys("/help");
     term.wait_text("/help");
     term.keys("\x03");
-    term.wait_text("Ctrl-C again quits");
+    term.wait_text("Press Ctrl-C again to quit");
     term.keys("\x03");
     assert_eq!(term.wait_exit(), 0);
     let raw = String::from_utf8_lossy(&term.raw()).into_owned();
@@ -184,7 +181,7 @@ fn the_last_exchange_is_left_behind_if_wanted() {
             model.push(Script::new().text(text));
         }
         let mut term = place.term(&[], 80, 24);
-        term.wait_text("Say what you want done");
+        term.wait_text("Type what you want done");
         for (question, words) in
             [("first question", "The first answer."), ("second question", "The second answer")]
         {
@@ -206,7 +203,7 @@ fn the_last_exchange_is_left_behind_if_wanted() {
             assert!(!raw.contains("\x1b]0;owned"), "the words were a model's");
         } else {
             let way = left.trim();
-            assert!(way.starts_with("To go on: tiller ") && way.lines().count() == 1, "{left}");
+            assert!(way.starts_with("To continue: tiller ") && way.lines().count() == 1, "{left}");
         }
     }
 }
@@ -225,7 +222,7 @@ fn no_color_takes_colours_away_and_nothing_else() {
     ));
     model.push(Script::new().text("Written."));
     let mut term = place.term(&[], 100, 30);
-    term.wait_text("Say what you want done");
+    term.wait_text("Type what you want done");
     say(&mut term, "go");
     // The helper looks for a button that differs from the others.
     answer(&mut term, "b.txt", "y");

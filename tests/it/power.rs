@@ -57,7 +57,7 @@ fn losses(turns: usize, states: usize) {
         let told: Vec<(EntryId, String)> = events
             .filter_map(|e| Some((e["entry"].as_str()?.parse().ok()?, e["type"].to_string())))
             .collect();
-        let sessions = store.sessions(&Filter::default()).unwrap();
+        let sessions = store.sessions(&Filter { exec: true, ..Filter::default() }).unwrap();
         let mut stored = HashSet::new();
         let mut snapshots = HashSet::new();
         for s in &sessions {

@@ -83,7 +83,7 @@ fn a_session_in_a_published_crate() {
     model.push(Script::new().text("An empty input gives the offset."));
 
     let mut term = place.term(&[], 118, 34);
-    term.wait_text("Say what you want done");
+    term.wait_text("Type what you want done");
     say(&mut term, "what is the hash of nothing? add a test");
     answer(&mut term, "nothing_gives_the_offset", "y");
     answer(&mut term, "see it fail", "y");

@@ -145,7 +145,7 @@ fn x1_opening_a_hostile_repository_runs_nothing_of_it_and_connects_nowhere() {
     let log = place.user.join("trace");
     let args = ["-f", "-qq", "-e", "trace=execve,connect", "-o", log.to_str().unwrap(), TILLER];
     let mut term = Term::spawn(Path::new("/usr/bin/strace"), &args, &place.env, &place.work, 100, 40);
-    term.wait("the workbench", |s| s.contains("trust") || s.contains("Say what you want done"));
+    term.wait("the workbench", |s| s.contains("trust") || s.contains("Type what you want done"));
     // Whatever it begins by itself has begun when the watcher has counted git's changes.
     let _ = poll(std::time::Duration::from_secs(5), || term.screen().contains("main*").then_some(()));
     let child = std::fs::read_to_string(format!("/proc/{0}/task/{0}/children", term.pid().unwrap())).unwrap();
@@ -191,7 +191,7 @@ fn x2_one_byte_changed_asks_again_and_is_not_loaded() {
     place.file(".tiller/permissions.yaml", "deny:\n  - terminal(make*)\n");
     place.ok(&["trust", "--yes"]);
     let mut term = place.term(&["-m", "demo/demo"], 100, 30);
-    let seen = term.wait_text("Say what you want done");
+    let seen = term.wait_text("Type what you want done");
     assert!(!seen.contains("trust this folder?"), "{seen}");
     term.keys("/workflow ");
     term.wait_text("ship");
@@ -201,7 +201,7 @@ fn x2_one_byte_changed_asks_again_and_is_not_loaded() {
     place.file(".tiller/workflows/ship.yaml", &flow("guild"));
     for _ in 0..2 {
         let mut term = place.term(&["-m", "demo/demo"], 100, 30);
-        let seen = term.wait_text("it has changed since you trusted it");
+        let seen = term.wait_text("It has changed since you trusted it");
         assert!(seen.contains("changed workflow  .tiller/workflows/ship.yaml"), "{seen}");
         assert!(seen.contains("permissions") && !seen.contains("changed permissions"), "{seen}");
         let gone = poll(std::time::Duration::from_secs(30), || {
@@ -210,9 +210,9 @@ fn x2_one_byte_changed_asks_again_and_is_not_loaded() {
             (!term.screen().contains("trust this folder?")).then_some(())
         });
         assert!(gone.is_some(), "{}", term.screen());
-        assert!(term.wait_text("untrusted").contains("Say what you want done"));
+        assert!(term.wait_text("untrusted").contains("Type what you want done"));
         crate::screen::say(&mut term, "/workflow ship");
-        term.wait_text("ship.yaml is left out: this folder is not trusted");
+        term.wait_text("ship.yaml is ignored: this folder is not trusted");
         assert_eq!(crate::screen::quit(&mut term), 0);
     }
 }

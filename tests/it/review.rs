@@ -14,7 +14,7 @@ fn binary(cols: u16, lines: u16) {
     let (file, bytes) = (place.work.join("logo.bin"), [0u8, 159, 146, 150, 10, 0, 255]);
     std::fs::write(&file, bytes).unwrap();
     let mut term = place.term(&["--profile", "full"], cols, lines);
-    term.wait_text("Say what you want done");
+    term.wait_text("Type what you want done");
     let patch = "*** Begin Patch\n*** Delete File: logo.bin\n*** End Patch";
     // The first is told that it has not read the file, and sends it again.
     for id in ["c1", "c2"] {
@@ -27,17 +27,18 @@ fn binary(cols: u16, lines: u16) {
     assert!(!file.exists());
 
     term.keys("\x18d");
-    term.wait_text("Not text: it goes back as a whole.");
+    term.wait_text("Not a text file: only the whole file can be reverted.");
+    crate::common::let_deafness_pass();
     term.keys("R");
     wait("the file as it was", || std::fs::read(&file).is_ok_and(|b| b == bytes));
     term.wait("that it can be undone", |s| {
-        s.contains("nothing of this turn is left") && s.contains("z undo")
+        s.contains("No changes of this turn are left") && s.contains("z undo")
     });
     term.keys("z");
     wait("the file is gone again", || !file.exists());
-    term.wait_text("Not text: it goes back as a whole.");
+    term.wait_text("Not a text file: only the whole file can be reverted.");
     term.keys("\x1b");
-    term.wait_gone("Not text");
+    term.wait_gone("Not a text file");
     term.keys("\x04");
     assert_eq!(term.wait_exit(), 0);
 }

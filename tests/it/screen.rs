@@ -35,7 +35,7 @@ pub(crate) fn focused(screen: &vt100::Screen, buttons: &[&str]) -> bool {
 }
 
 fn listens(screen: &vt100::Screen) -> bool {
-    focused(screen, &["[n] no", "[c] no,", "[y] yes"])
+    focused(screen, &["[n] no", "[c] deny", "[y] yes"])
 }
 
 /// Waits for the question about `what`, until its buttons take keys; gives the screen.
@@ -43,6 +43,13 @@ pub(crate) fn asked(term: &Term, what: &str) -> String {
     term.wait(&format!("the question about {what}"), |s| s.contains("approve?") && s.contains(what));
     term.wait_cells("buttons that listen", listens);
     term.screen()
+}
+
+/// Waits for a dialog of the screen's own with this title, until its buttons take keys; answers with `key`.
+pub(crate) fn confirm(term: &mut Term, title: &str, yes: &str, key: &str) {
+    term.wait_text(title);
+    term.wait_cells("buttons that listen", |s| focused(s, &["[n] no", yes]));
+    term.keys(key);
 }
 
 /// The same, and answers with `key`.
@@ -94,6 +101,7 @@ pub(crate) fn quit(term: &mut Term) -> u32 {
         (asks || term.kept().is_empty()).then_some(asks)
     });
     if asks == Some(true) {
+        term.wait_cells("buttons that listen", |s| focused(s, &["[n] no", "[y] quit"]));
         term.keys("y");
     }
     term.wait_exit()

@@ -4,11 +4,10 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use serde_json::json;
-use tiller_testkit::{Reply, Script, ScriptServer, Wire};
+use tiller_testkit::{Reply, Script, ScriptServer, Wire, seeded};
 
 use crate::common::{KEY, Place, let_pass};
 use crate::screen::{idle, say};
-use crate::seeded::seeded;
 use crate::story::Model;
 
 /// Every file and folder below.
@@ -67,7 +66,7 @@ fn x8_secrets_are_in_no_file_and_in_no_childs_environment() {
     );
     model.push(Script::new().text(&format!("It says {}.", vendors[1])));
     let mut term = place.term(&["--profile", "full"], 100, 30);
-    term.wait_text("Say what you want done");
+    term.wait_text("Type what you want done");
     say(&mut term, &format!("use {} and {KEY} please", vendors[2]));
     term.wait_text("It says");
     idle(&term);
@@ -152,7 +151,7 @@ fn x8_two_hundred_secrets_of_many_kinds_are_in_no_file_and_on_no_screen() {
     place.file("found.txt", &found);
     place.file("mine.txt", &lines(4));
     let mut term = place.term(&["--profile", "full"], 118, 40);
-    term.wait_text("Say what you want done");
+    term.wait_text("Type what you want done");
     term.paste(&lines(0));
     term.wait_text("[paste 1:");
     // An Enter that comes with a paste is a line end of it.
@@ -195,7 +194,7 @@ fn x8_two_hundred_secrets_of_many_kinds_are_in_no_file_and_on_no_screen() {
         &["sessions", "export", "last"][..],
         &["sessions", "show", "last"],
         &["sessions", "show", "last", "--json"],
-        &["sessions", "list"],
+        &["sessions", "list", "--exec"],
         &["sessions", "search", "take"],
         &["audit", "--json"],
         &["costs", "--json"],

@@ -49,7 +49,7 @@ fn whole(wire: Wire) {
     let root = place.work.parent().unwrap().display().to_string();
     let mut seen = Seen { root, text: String::new() };
     let mut term = place.term(&[], 118, 34);
-    term.wait_text("Say what you want done");
+    term.wait_text("Type what you want done");
 
     fix(&model, &place, &mut term, &mut seen);
     news(&model, &place, &mut term, &mut seen);
@@ -143,7 +143,7 @@ fn interrupt(model: &Model, term: &mut Term, seen: &mut Seen) {
     term.wait_text("esc stop");
     term.keys("\x1b");
     idle(term);
-    seen.step("stopped", &term.wait_text("stopped by you; what had arrived is kept"));
+    seen.step("stopped", &term.wait_text("stopped by you; what had arrived was kept"));
 }
 
 /// A message while a tool runs: it goes to the model behind the tool's result, within the same turn.
@@ -196,7 +196,7 @@ fn resume(model: &Model, place: &Place, seen: &mut Seen) {
     term.wait_text("And again.");
     seen.step("continued", &idle(&term));
     leave(&mut term);
-    let list = place.lines(&["sessions", "list", "--json"]);
+    let list = place.lines(&["sessions", "list", "--exec", "--json"]);
     assert_eq!(list.len(), 1, "it is the same session: {list:?}");
     assert_eq!(list[0]["title"], "Mend the sum");
 }

@@ -94,11 +94,20 @@ impl Cut {
             #[serde(borrow, alias = "input")]
             messages: &'a RawValue,
         }
-        let body = without_marks(body);
+        let body = without_marks(&without_thinking(body));
         let list = serde_json::from_str::<Body<'_>>(&body).unwrap().messages.get();
         let at = list.as_ptr().addr() - body.as_ptr().addr();
         Self { head: body[..at].into(), list: list.into(), tail: body[at + list.len()..].into() }
     }
+}
+
+/// Without the budget for thoughts: it stands before the prefix, and the format allows none in the middle of a turn
+/// that began without a thought.
+fn without_thinking(body: &str) -> String {
+    const START: &str = "\"thinking\":{\"type\":\"enabled\"";
+    let Some(at) = body.find(START) else { return body.to_owned() };
+    let end = body[at..].find("},").map_or(at, |n| at + n + 2);
+    format!("{}{}", &body[..at], &body[end..])
 }
 
 /// Without the marks that tell a server where to cache: they move on by design. (Within a text the quotes

@@ -52,7 +52,7 @@ fn busy(model: &Model, place: &mut Place) -> Term {
     place.wire(Wire::Anthropic, &model.server);
     model.push(Script::new().call("c1", "terminal", json!({"command": "sleep 1000 & sleep 1000"})));
     let mut term = place.term(&["--profile", "full"], 80, 24);
-    term.wait_text("Say what you want done");
+    term.wait_text("Type what you want done");
     say(&mut term, "wait for long");
     term.wait_text("~ shell");
     wait("both sleepers", || sleepers(place) == 2);
@@ -96,7 +96,7 @@ fn u5_the_shell_gets_its_terminal_back() {
         let (_model, place) = with_model();
         let script = format!("stty -a >../before; '{TILLER}'; echo $? >../code; stty -a >../after");
         let mut term = Term::spawn(Path::new("/bin/sh"), &["-c", &script], &place.env, &place.work, 80, 24);
-        term.wait_text("Say what you want done");
+        term.wait_text("Type what you want done");
         if end == "signal" {
             let pids = at_work(&place);
             let (pid, _) = pids.iter().find(|(_, line)| line.starts_with(TILLER)).unwrap();
@@ -117,7 +117,7 @@ fn u5_stopped_and_brought_back_it_draws_everything_anew() {
     let (_model, place) = with_model();
     let script = format!("set -m; '{TILLER}'; echo STOPPED; read x; fg >/dev/null; echo CODE $?");
     let mut term = Term::spawn(Path::new("/bin/bash"), &["-c", &script], &place.env, &place.work, 80, 24);
-    term.wait_text("Say what you want done");
+    term.wait_text("Type what you want done");
     term.keys("my draft");
     term.wait_text("my draft");
     term.keys("\x1a");
@@ -125,7 +125,7 @@ fn u5_stopped_and_brought_back_it_draws_everything_anew() {
     assert!(!screen.contains("my draft"), "the shell has its own screen:\n{screen}");
     term.keys("\r");
     let screen = term.wait_text("my draft");
-    assert!(screen.contains("Say what you want done") && !screen.contains("STOPPED"), "{screen}");
+    assert!(screen.contains("Type what you want done") && !screen.contains("STOPPED"), "{screen}");
     term.keys("\x15");
     term.wait_gone("my draft");
     term.keys("\x04");
@@ -142,7 +142,7 @@ fn u2_after_a_storm_of_sizes_the_last_frame_is_right() {
             .text("| a | b |\n|---|---|\n| one | two |\n\nAnd a long line of words. ".repeat(12).as_str()),
     );
     let mut term = place.term(&[], 100, 30);
-    term.wait_text("Say what you want done");
+    term.wait_text("Type what you want done");
     say(&mut term, "show me");
     term.wait_text("long line of words");
     idle(&term);
@@ -186,7 +186,7 @@ fn u6_a_terminal_that_has_stalled_stops_no_turn() {
     let script = Script::new().text(&text).pieces_of(60);
     model.reply(Reply::script(Wire::Anthropic, &script).paced(3));
     let mut term = place.term(&[], 118, 40);
-    term.wait_text("Say what you want done");
+    term.wait_text("Type what you want done");
     term.keys("talk");
     term.wait_text("talk");
     let stalled = term.stall();

@@ -9,7 +9,7 @@ fn demo(cols: u16, rows: u16) {
     let place = Place::new();
     let at = place.user.join("sample");
     let mut term = place.term(&["demo", "--no-tour", "--at", at.to_str().unwrap()], cols, rows);
-    term.wait_text("Say what you want done");
+    term.wait_text("Type what you want done");
     term.wait_text("demo model");
 
     // Every hint of the footer does what it says.
@@ -26,8 +26,7 @@ fn demo(cols: u16, rows: u16) {
     term.wait("edits are free", header("EDIT"));
     // Nobody gets into the mode that asks nothing by cycling past it.
     term.keys("\x1b[Z");
-    term.wait_text("permission mode AUTO?");
-    term.keys("o");
+    crate::screen::confirm(&mut term, "switch to AUTO mode?", "[y] yes, AUTO", "o");
     term.wait("read only", header("READ"));
     term.keys("\x1b[Z");
     term.wait("plan first", header("PLAN"));

@@ -48,7 +48,7 @@ fn browse(cols: u16, lines: u16) {
     place.wire(Wire::Anthropic, &model.server);
     place.config("[ui]\nbranch_summary = \"never\"\n");
     let mut term = place.term(&["--profile", "full"], cols, lines);
-    term.wait_text("Say what you want done");
+    term.wait_text("Type what you want done");
     writes(&model, &mut term, "one");
     writes(&model, &mut term, "two");
 
@@ -95,9 +95,10 @@ fn browse(cols: u16, lines: u16) {
     // Back to before it, words and files.
     assert_eq!(place.read("a.txt"), "three\n");
     term.keys("R");
-    term.wait("what would change", |s| s.contains("go back?") && s.contains("a.txt"));
+    term.wait("what would change", |s| s.contains("restore?") && s.contains("a.txt"));
+    crate::common::let_deafness_pass();
     term.keys("\r");
-    term.wait_gone("go back?");
+    term.wait_gone("restore?");
     crate::common::wait("the file as it was", || place.read("a.txt") == "two\n");
     drafted(&mut term, "write three");
 
@@ -107,10 +108,18 @@ fn browse(cols: u16, lines: u16) {
     term.wait("the branch", |s| s.contains("write two [main]"));
     // The names are walked through: the open branch's first.
     term.keys("gnn");
-    term.wait("its row", |s| s.lines().last().is_some_and(|l| l.contains("go on with it")));
+    term.wait("its row", |s| s.lines().last().is_some_and(|l| l.contains("continue it")));
+    let before = place.read("a.txt");
+    term.keys("\r");
+    // What would change is said first: the files are as that branch left them, though its row is an earlier message.
+    term.wait("the question", |s| s.contains("open the branch main?") && s.contains("No file differs."));
+    assert_eq!(place.read("a.txt"), before, "nothing moved yet");
+    crate::common::let_deafness_pass();
     term.keys("\r");
     term.wait_gone("tree of this project");
     term.wait_text("The file says two.");
+    term.wait_text("/undo reverts it");
+    assert_eq!(place.read("a.txt"), before, "the files stay");
 
     // From a new session to an entry of the first one; that one goes into the trash first, and comes back.
     say(&mut term, "/new");
@@ -121,22 +130,22 @@ fn browse(cols: u16, lines: u16) {
     idle(&term);
     let screen = tree(&mut term, "> hello now");
     assert!(screen.contains("2 sessions") && !screen.contains("write one"), "{screen}");
-    let listed = |place: &Place| place.lines(&["sessions", "list", "--json"]).len();
+    let listed = |place: &Place| place.lines(&["sessions", "list", "--exec", "--json"]).len();
     term.keys("G");
     term.keys("x");
-    term.wait("the trash", |s| s.contains("  in the trash") && s.contains("x take back"));
+    term.wait("the trash", |s| s.contains("  in the trash") && s.contains("x restore"));
     crate::common::wait("one less", || listed(&place) == 1);
     term.keys("x");
-    term.wait("it is back", |s| s.contains("x throw away"));
+    term.wait("it is back", |s| s.contains("x delete"));
     crate::common::wait("both again", || listed(&place) == 2);
     term.keys("\x1b[C");
     term.wait_text("> write one");
     term.keys("j");
-    term.wait("its row", |s| s.lines().last().is_some_and(|l| l.contains("open there")));
+    term.wait("its row", |s| s.lines().last().is_some_and(|l| l.contains("open in terminal")));
     term.keys("R");
-    term.wait("what would change there", |s| s.contains("go back?") && s.contains("before \"write one\""));
+    term.wait("what would change there", |s| s.contains("restore?") && s.contains("before \"write one\""));
     term.keys("\x1b");
-    term.wait_gone("go back?");
+    term.wait_gone("restore?");
     term.keys("q");
     term.wait_text("The file says two.");
     idle(&term);
@@ -162,7 +171,7 @@ fn a_session_is_exported_from_the_tree() {
     let mut place = Place::new();
     place.wire(Wire::Anthropic, &model.server);
     let mut term = place.term(&["--profile", "full"], 80, 24);
-    term.wait_text("Say what you want done");
+    term.wait_text("Type what you want done");
     writes(&model, &mut term, "one");
     tree(&mut term, "> write one now");
     for (ending, holds) in [("md", "write one"), ("html", "<html"), ("jsonl", "{\"tiller\":\"session\"")] {
@@ -260,7 +269,7 @@ fn a_hit_on_a_branch_that_was_left_is_shown_in_the_tree() {
     place.wire(Wire::Anthropic, &model.server);
     place.config("[ui]\nbranch_summary = \"never\"\n");
     let mut term = place.term(&["--profile", "full"], 80, 24);
-    term.wait_text("Say what you want done");
+    term.wait_text("Type what you want done");
     writes(&model, &mut term, "one");
     writes(&model, &mut term, "two");
     tree(&mut term, "> write two now");

@@ -17,12 +17,12 @@ fn two_windows(answers: &[&str], key: &str) -> (Model, Place, Term, Term) {
         model.push(Script::new().text(text));
     }
     let mut first = place.term(&[], 100, 30);
-    first.wait_text("Say what you want done");
+    first.wait_text("Type what you want done");
     say(&mut first, "hello there");
     first.wait_text("First answer.");
     idle(&first);
     let mut second = place.term(&["-c"], 100, 30);
-    second.wait_text("this session is open elsewhere");
+    second.wait_text("session already open");
     press(&mut second, key);
     (model, place, first, second)
 }
@@ -87,7 +87,7 @@ fn s10_the_second_window_only_looks() {
     assert_eq!(first.wait_exit(), 0);
     let shown = place.ok(&["sessions", "show", "last"]);
     assert!(shown.contains("Still here.") && !shown.contains("can you hear me"), "{shown}");
-    assert_eq!(place.lines(&["sessions", "list", "--json"]).len(), 1);
+    assert_eq!(place.lines(&["sessions", "list", "--exec", "--json"]).len(), 1);
 }
 
 /// Where the last words were said, there it goes on: on the branch or beside it.
@@ -96,7 +96,7 @@ fn s10_after_a_branch_it_goes_on_where_the_last_words_were() {
     let (model, place, mut first, mut second) =
         two_windows(&["First answer.", "Answer on the branch.", "On the branch again."], "b");
     second.wait_gone("read-only");
-    second.wait_text("you are on the branch");
+    second.wait_text("of this session is open");
     say(&mut second, "on my branch");
     second.wait_text("Answer on the branch.");
     idle(&second);
@@ -128,5 +128,5 @@ fn s10_after_a_branch_it_goes_on_where_the_last_words_were() {
 fn press(term: &mut Term, key: &str) {
     term.wait_cells("buttons that listen", |s| crate::screen::focused(s, &["[n] ", "[b] "]));
     term.keys(key);
-    term.wait_gone("this session is open elsewhere");
+    term.wait_gone("session already open");
 }

@@ -36,6 +36,34 @@ fn a_file_is_checked_with_the_line_of_each_mistake() {
     assert!(out.code == Some(2) && out.stderr.contains("none.toml cannot be read"), "{out:?}");
 }
 
+/// Whoever mends a file sees all of it at once: models, tools, schemas, roles, what is not there.
+#[test]
+fn all_mistakes_of_a_file_are_found_at_once() {
+    let place = Place::new();
+    let file = "[[steps]]\nid = \"a\"\ngoal = \"g\"\nmodel = \"nobody/x\"\ntools = [\"reed_file\"]\n\n\
+                [[steps]]\nid = \"b\"\ngoal = \"g\"\nschema = { type = \"strnig\" }\nneeds = [\"z\"]\n\n\
+                [[steps]]\nid = \"c\"\ngoal = \"g\"\nagent = \"codr\"\ncli = \"nonsense\"\n";
+    place.file("bad.toml", file);
+    let out = place.run(&["workflow", "check", "bad.toml"]);
+    assert_eq!(out.code, Some(2), "{out:?}");
+    for (line, why) in [
+        (1, "the model `nobody/x` cannot be used"),
+        (1, "there is no tool or set `reed_file`; did you mean `read_file`?"),
+        (7, "the schema is none: type cannot be \"strnig\""),
+        (7, "depends on z, which is not there"),
+        (13, "there is no agent `codr`; did you mean `coder`?"),
+        (13, "there is no program `nonsense`"),
+    ] {
+        let told = |l: &str| l.contains(&format!("bad.toml:{line}:")) && l.contains(why);
+        assert!(out.stderr.lines().any(told), "{line} {why}: {}", out.stderr);
+    }
+    place.file(
+        "good.toml",
+        "[[steps]]\nid = \"a\"\ngoal = \"g\"\nmodel = \"demo/demo\"\ntools = [\"read\", \"terminal\"]\n",
+    );
+    place.ok(&["workflow", "check", "good.toml"]);
+}
+
 #[test]
 fn a_file_is_run_to_its_end_step_by_step() {
     let server = ScriptServer::start([says("It is built."), says("All is told.")]);

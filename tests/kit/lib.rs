@@ -8,6 +8,8 @@
 //! [`Script`] is one reply of a model, independent of the wire format: thinking, text, tool calls, usage.
 //! It turns into the body that a vendor would send.
 //!
+//! [`strict`] refuses what a vendor's published schema refuses.
+//!
 //! [`power`] replays losses of power over what a process wrote.
 //!
 //! [`Term`] is a person at a terminal: the real program under a PTY, its screen read by an independent emulator.
@@ -44,9 +46,12 @@ pub mod power;
 mod pty;
 mod reply;
 mod script;
+mod secrets;
 mod server;
+pub mod strict;
 
 pub use pty::Term;
 pub use reply::{Framing, Reply, Step};
 pub use script::{Counts, Part, Script, Stop, Wire, sse};
+pub use secrets::{Seeded, seeded};
 pub use server::{Recorded, ScriptServer};

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use serde_saphyr::{Location, Spanned};
-use tiller_protocol::{AgentLimits, Cost, Profile};
+use tiller_protocol::{AgentLimits, Cost, Effort, Profile};
 
 use super::form::{Definition, Narrowing, Origin, Pick, Tier, Tools};
 use super::front::{self, Pairs, Parts, Value};
@@ -13,8 +13,19 @@ use crate::nearest::nearest;
 use crate::problem::Problem;
 
 /// Keys of a file.
-const KEYS: &[&str] =
-    &["name", "description", "tier", "model", "tools", "skills", "permissions", "limits", "cli", "may"];
+const KEYS: &[&str] = &[
+    "name",
+    "description",
+    "tier",
+    "model",
+    "effort",
+    "tools",
+    "skills",
+    "permissions",
+    "limits",
+    "cli",
+    "may",
+];
 /// Characters of a name, and of a description, at most.
 const NAME: usize = 40;
 const DESCRIPTION: usize = 300;
@@ -74,6 +85,7 @@ impl Check<'_> {
             from,
             file: (from != Origin::BuiltIn).then(|| self.path.to_path_buf()),
             pick: Pick::Inherit,
+            effort: None,
             tools: Tools::Default,
             skills: Vec::new(),
             permissions: Narrowing::default(),
@@ -95,6 +107,7 @@ impl Check<'_> {
                 }
                 "tier" => self.tier(value, &mut it.pick),
                 "model" => self.model(value, &mut it.pick),
+                "effort" => it.effort = self.effort(value),
                 "tools" => it.tools = self.tools(value),
                 "skills" => it.skills = self.words(value, "skills").into_iter().map(|w| w.value).collect(),
                 "permissions" => it.permissions = self.permissions(value),
@@ -105,15 +118,15 @@ impl Check<'_> {
             }
         }
         if !named && !is_name(stem) {
-            let hint = "add `name: ...`, small letters, digits and -";
-            self.missing(1, "name", "the file's name is no name for an agent", hint);
+            let hint = "add `name: ...` with lower-case letters, digits and -";
+            self.missing(1, "name", "the file name is not a valid agent name", hint);
         }
         if !described {
-            let hint = "add `description: ...`: one line that says when to use it";
+            let hint = "add `description: ...`: one line about when to use the agent";
             self.missing(1, "description", "the description is missing", hint);
         }
         if it.prompt.is_empty() {
-            let hint = "write below the second --- what the agent is to do, and how";
+            let hint = "below the second ---, write what the agent should do, and how";
             self.missing(parts.body_line, "", "the prompt is missing", hint);
         }
         it
@@ -121,7 +134,7 @@ impl Check<'_> {
 
     fn unknown(&mut self, at: &Location, key: &str, inside: &str, keys: &[&str]) {
         let hint = nearest(key, keys.iter().copied()).map_or_else(
-            || format!("what can stand here: {}", keys.join(", ")),
+            || format!("allowed here: {}", keys.join(", ")),
             |near| format!("did you mean `{near}`?"),
         );
         let full = if inside.is_empty() { key.to_owned() } else { format!("{inside}.{key}") };
@@ -133,7 +146,7 @@ impl Check<'_> {
             Value::Text(text) => Some(text.trim().to_owned()),
             other => {
                 let hint = matches!(other, Value::Bool | Value::Number(_))
-                    .then(|| "put it in quotes if it is meant as text".to_owned());
+                    .then(|| "put it in quotes if it is text".to_owned());
                 self.wrong(&item.referenced, key, format!("`{key}` is {}, not text", other.kind()), hint);
                 None
             }
@@ -145,8 +158,8 @@ impl Check<'_> {
         if is_name(&name) {
             return Some(name);
         }
-        let hint = format!("small letters, digits and -, at most {NAME}, beginning with a letter");
-        self.wrong(&item.referenced, "name", format!("`{name}` is no name for an agent"), Some(hint));
+        let hint = format!("use lower-case letters, digits and -, at most {NAME}, starting with a letter");
+        self.wrong(&item.referenced, "name", format!("`{name}` is not a valid agent name"), Some(hint));
         None
     }
 
@@ -155,9 +168,9 @@ impl Check<'_> {
         // Shown in one line, and given to models in one.
         let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
         let hint = match line.chars().count() {
-            0 => "say in one line when to use it".to_owned(),
+            0 => "write one line about when to use it".to_owned(),
             n if n > DESCRIPTION => {
-                format!("at most {DESCRIPTION} characters; the rest belongs to the prompt")
+                format!("at most {DESCRIPTION} characters; put the rest into the prompt")
             }
             _ => return Some(line),
         };
@@ -173,7 +186,7 @@ impl Check<'_> {
         }
         let hint = nearest(&word, of.iter().copied())
             .map_or_else(|| format!("one of {}", of.join(", ")), |near| format!("did you mean `{near}`?"));
-        self.wrong(&item.referenced, key, format!("there is no {what} `{word}`"), Some(hint));
+        self.wrong(&item.referenced, key, format!("unknown {what} `{word}`"), Some(hint));
         None
     }
 
@@ -182,6 +195,10 @@ impl Check<'_> {
         let Some(word) = self.one_of(item, "tier", "tier", &all.map(Tier::word)) else { return };
         let tier = all.into_iter().find(|t| t.word() == word).map(Pick::Tier);
         self.pick(item, "tier", tier, pick);
+    }
+
+    fn effort(&mut self, item: &Item) -> Option<Effort> {
+        self.one_of(item, "effort", "effort", &Effort::ALL.map(Effort::word))?.parse().ok()
     }
 
     fn model(&mut self, item: &Item, pick: &mut Pick) {
@@ -194,7 +211,7 @@ impl Check<'_> {
             }
             _ => {
                 let hint = "write it as provider/model, or use `tier: fast`, `main` or `deep`";
-                self.wrong(&item.referenced, "model", format!("`{text}` is no model"), Some(hint.into()));
+                self.wrong(&item.referenced, "model", format!("`{text}` is not a model"), Some(hint.into()));
                 None
             }
         };
@@ -204,7 +221,7 @@ impl Check<'_> {
     fn pick(&mut self, item: &Item, key: &str, found: Option<Pick>, pick: &mut Pick) {
         let Some(found) = found else { return };
         if *pick != Pick::Inherit {
-            let hint = Some("keep the one that is meant".to_owned());
+            let hint = Some("keep one of them".to_owned());
             self.wrong(&item.referenced, key, "`tier` and `model` cannot both be set", hint);
         }
         *pick = found;
@@ -233,7 +250,7 @@ impl Check<'_> {
         }
         if out.len() > WORDS {
             let hint = Some(format!("at most {WORDS}"));
-            self.wrong(&item.referenced, key, format!("`{key}` holds too many words"), hint);
+            self.wrong(&item.referenced, key, format!("`{key}` has too many entries"), hint);
             out.truncate(WORDS);
         }
         out
@@ -254,7 +271,7 @@ impl Check<'_> {
                 let near =
                     nearest(name, self.known.tool_words()).map(|near| format!("did you mean `{near}`?"));
                 let sets = SETS.iter().map(|(set, _)| *set).collect::<Vec<_>>().join(", ");
-                let hint = near.unwrap_or_else(|| format!("a tool's name, or a set: {sets}, {ALL}"));
+                let hint = near.unwrap_or_else(|| format!("use a tool name or a set: {sets}, {ALL}"));
                 self.wrong(
                     &word.referenced,
                     "tools",
@@ -271,7 +288,7 @@ impl Check<'_> {
             Value::Map(pairs) => Some(pairs),
             Value::Nothing => None,
             other => {
-                let hint = Some(format!("write `{key}:`, and its values below, indented"));
+                let hint = Some(format!("write `{key}:` with its values indented below"));
                 self.wrong(&item.referenced, key, format!("`{key}` is {}, not a map", other.kind()), hint);
                 None
             }
@@ -290,8 +307,9 @@ impl Check<'_> {
                 "ask" => out.ask = self.rules(value, "permissions.ask"),
                 "deny" => out.deny = self.rules(value, "permissions.deny"),
                 "allow" => {
-                    let why = "an agent's file can only narrow: `allow` would loosen";
-                    let hint = "name fewer `tools`, or use `ask` and `deny`; what is free stands in permissions.yaml";
+                    let why = "an agent file can only restrict permissions, so `allow` is not possible";
+                    let hint = "list fewer `tools`, or use `ask` and `deny`; allow rules belong in \
+                        permissions.yaml";
                     self.wrong(&key.referenced, "permissions.allow", why, Some(hint.into()));
                 }
                 other => self.unknown(&key.referenced, other, "permissions", &["profile", "ask", "deny"]),
@@ -311,7 +329,7 @@ impl Check<'_> {
             match (self.known.rule)(&word.value) {
                 Ok(()) => out.push(word.value),
                 Err(why) => {
-                    let hint = Some("a rule is tool(argument), for instance terminal(git push*)".to_owned());
+                    let hint = Some("a rule is tool(argument), for example terminal(git push*)".to_owned());
                     self.wrong(&word.referenced, key, why, hint);
                 }
             }
@@ -341,8 +359,8 @@ impl Check<'_> {
         match &item.value {
             Value::Number(n) if n.fract() == 0.0 && (1.0..=most).contains(n) => return Some(*n as u64),
             Value::Number(n) => {
-                let hint = Some("leave it out for no limit of its own".to_owned());
-                let message = format!("`{key}` is {n}; it is a whole number from 1 to {most}");
+                let hint = Some("omit it to set no limit".to_owned());
+                let message = format!("`{key}` is {n}; it must be a whole number from 1 to {most}");
                 self.wrong(&item.referenced, key, message, hint);
             }
             other => {
@@ -356,11 +374,11 @@ impl Check<'_> {
         match &item.value {
             Value::Number(n) if n.is_finite() && *n >= 0.0 => return Some(Cost::from_usd(*n)),
             Value::Number(n) => {
-                let message = format!("`limits.cost` is {n}; it is dollars, from 0 on");
+                let message = format!("`limits.cost` is {n}; it must be an amount in dollars of at least 0");
                 self.wrong(&item.referenced, "limits.cost", message, None);
             }
             other => {
-                let hint = Some("dollars without a sign: `cost: 0.50`".to_owned());
+                let hint = Some("write dollars without a currency sign: `cost: 0.50`".to_owned());
                 let message = format!("`limits.cost` is {}, not a number", other.kind());
                 self.wrong(&item.referenced, "limits.cost", message, hint);
             }
@@ -379,7 +397,7 @@ impl Check<'_> {
                 || format!("one of {}", LAYERS.join(", ")),
                 |near| format!("did you mean `{near}`?"),
             );
-            self.wrong(&word.referenced, "may", format!("there is no layer `{}`", word.value), Some(hint));
+            self.wrong(&word.referenced, "may", format!("unknown layer `{}`", word.value), Some(hint));
         }
         out
     }

@@ -96,18 +96,15 @@ fn each_mistake_has_its_place_and_the_nearest_right_word() {
         ("nmae: y", "x.md:3:1: unknown key `nmae` (did you mean `name`?)"),
         (
             "name: My Agent",
-            "x.md:3:7: `My Agent` is no name for an agent (small letters, digits and -, at most 40, beginning with a letter)",
+            "x.md:3:7: `My Agent` is not a valid agent name (use lower-case letters, digits and -, at most 40, starting with a letter)",
         ),
-        ("name: 12", "x.md:3:7: `name` is a number, not text (put it in quotes if it is meant as text)"),
-        ("tier: fsat", "x.md:3:7: there is no tier `fsat` (did you mean `fast`?)"),
+        ("name: 12", "x.md:3:7: `name` is a number, not text (put it in quotes if it is text)"),
+        ("tier: fsat", "x.md:3:7: unknown tier `fsat` (did you mean `fast`?)"),
         (
             "model: sonnet",
-            "x.md:3:8: `sonnet` is no model (write it as provider/model, or use `tier: fast`, `main` or `deep`)",
+            "x.md:3:8: `sonnet` is not a model (write it as provider/model, or use `tier: fast`, `main` or `deep`)",
         ),
-        (
-            "tier: fast\nmodel: a/b",
-            "x.md:4:8: `tier` and `model` cannot both be set (keep the one that is meant)",
-        ),
+        ("tier: fast\nmodel: a/b", "x.md:4:8: `tier` and `model` cannot both be set (keep one of them)"),
         (
             "tools:\n  - read\n  - read_fil",
             "x.md:5:5: there is no tool or set `read_fil` (did you mean `read_file`?)",
@@ -115,38 +112,41 @@ fn each_mistake_has_its_place_and_the_nearest_right_word() {
         ("tools: [raed]", "x.md:3:9: there is no tool or set `raed` (did you mean `read`?)"),
         (
             "tools: [zzzzzz]",
-            "x.md:3:9: there is no tool or set `zzzzzz` (a tool's name, or a set: read, edit, run, web, plan, crew, all)",
+            "x.md:3:9: there is no tool or set `zzzzzz` (use a tool name or a set: read, edit, run, web, plan, crew, all)",
         ),
         ("tools: { read: yes }", "x.md:3:8: `tools` is a map, not a list (write `tools: [one, two]`)"),
         (
             "permissions: { profile: reed-only }",
-            "x.md:3:25: there is no profile `reed-only` (did you mean `read-only`?)",
+            "x.md:3:25: unknown profile `reed-only` (did you mean `read-only`?)",
         ),
         (
             "permissions:\n  allow: [terminal]",
-            "x.md:4:3: an agent's file can only narrow: `allow` would loosen (name fewer `tools`, or use `ask` and `deny`; what is free stands in permissions.yaml)",
+            "x.md:4:3: an agent file can only restrict permissions, so `allow` is not possible (list fewer `tools`, or use `ask` and `deny`; allow rules belong in permissions.yaml)",
         ),
         (
             "permissions:\n  deny:\n    - terminal(rm",
-            "x.md:5:7: 'terminal(rm' needs a closing bracket (a rule is tool(argument), for instance terminal(git push*))",
+            "x.md:5:7: 'terminal(rm' needs a closing bracket (a rule is tool(argument), for example terminal(git push*))",
         ),
         ("limits: { turn: 3 }", "x.md:3:11: unknown key `limits.turn` (did you mean `turns`?)"),
         (
             "limits: { turns: 0 }",
-            "x.md:3:18: `limits.turns` is 0; it is a whole number from 1 to 4294967295 (leave it out for no limit of its own)",
+            "x.md:3:18: `limits.turns` is 0; it must be a whole number from 1 to 4294967295 (omit it to set no limit)",
         ),
         (
             "limits: { seconds: 1.5 }",
-            "x.md:3:20: `limits.seconds` is 1.5; it is a whole number from 1 to 4294967295 (leave it out for no limit of its own)",
+            "x.md:3:20: `limits.seconds` is 1.5; it must be a whole number from 1 to 4294967295 (omit it to set no limit)",
         ),
-        ("limits: { cost: -1 }", "x.md:3:17: `limits.cost` is -1; it is dollars, from 0 on"),
+        (
+            "limits: { cost: -1 }",
+            "x.md:3:17: `limits.cost` is -1; it must be an amount in dollars of at least 0",
+        ),
         (
             "limits: { cost: $1 }",
-            "x.md:3:17: `limits.cost` is text, not a number (dollars without a sign: `cost: 0.50`)",
+            "x.md:3:17: `limits.cost` is text, not a number (write dollars without a currency sign: `cost: 0.50`)",
         ),
-        ("cli: cluade", "x.md:3:6: there is no program `cluade` (did you mean `claude`?)"),
-        ("may: [projekt]", "x.md:3:7: there is no layer `projekt` (did you mean `project`?)"),
-        ("description: e", "x.md:3:1: `description` stands here twice (keep one)"),
+        ("cli: cluade", "x.md:3:6: unknown program `cluade` (did you mean `claude`?)"),
+        ("may: [projekt]", "x.md:3:7: unknown layer `projekt` (did you mean `project`?)"),
+        ("description: e", "x.md:3:1: `description` appears twice (keep one of them)"),
     ] {
         assert_eq!(one(lines), words);
     }
@@ -160,8 +160,8 @@ fn several_mistakes_are_told_at_once() {
     assert_eq!(
         places,
         [
-            "x.md:2:7: `A` is no name for an agent",
-            "x.md:3:7: there is no tier `x`",
+            "x.md:2:7: `A` is not a valid agent name",
+            "x.md:3:7: unknown tier `x`",
             "x.md:4:9: `limits` is a number, not a map",
             "x.md:1:1: the description is missing",
             "x.md:6:1: the prompt is missing",
@@ -178,8 +178,8 @@ fn what_is_no_definition_at_all_says_so() {
         wrong[0].to_string()
     };
     for (text, words) in [
-        (&b""[..], "x.md:1:1: the file does not begin with front matter"),
-        (b"# Read me\n---\n", "x.md:1:1: the file does not begin with front matter"),
+        (&b""[..], "x.md:1:1: the file does not start with front matter"),
+        (b"# Read me\n---\n", "x.md:1:1: the file does not start with front matter"),
         (b"---\nname: x\n", "x.md:1:1: the front matter has no end"),
         (b"---\n- a\n---\nx", "x.md:2:1: the front matter is a list, not keys with values"),
         (b"---\nname: x\ndescription: a: b\n---\nx", "x.md:3:"),

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use serde::Serialize;
-use tiller_protocol::{AgentLimits, Profile};
+use tiller_protocol::{AgentLimits, Effort, Profile};
 
 /// One kind of agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -18,6 +18,9 @@ pub struct Definition {
     pub file: Option<PathBuf>,
     #[serde(flatten)]
     pub pick: Pick,
+    /// How much its model thinks; `None`: as in the session that starts it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub effort: Option<Effort>,
     pub tools: Tools,
     /// Names of skills that it starts with.
     pub skills: Vec<String>,

@@ -122,7 +122,7 @@ pub(crate) fn split(path: &Path, bytes: &[u8]) -> Result<Parts, Problem> {
             1,
             1,
             format!("the file is larger than {most} KiB"),
-            "a prompt of that size fits no model",
+            "a prompt of this size does not fit any model",
         ));
     }
     let text = std::str::from_utf8(bytes).map_err(|e| {
@@ -136,11 +136,11 @@ pub(crate) fn split(path: &Path, bytes: &[u8]) -> Result<Parts, Problem> {
     let Some(open) =
         lines.iter().position(|l| !l.trim().is_empty()).filter(|i| lines[*i].trim_end() == FENCE)
     else {
-        let hint = "the first line is ---, then name and description, then --- and the prompt";
-        return Err(at(1, 1, "the file does not begin with front matter".into(), hint));
+        let hint = "start with ---, then name and description, then --- and the prompt";
+        return Err(at(1, 1, "the file does not start with front matter".into(), hint));
     };
     let Some(close) = fence(open + 1) else {
-        let hint = "put a line --- between the settings and the prompt";
+        let hint = "add a line --- between the settings and the prompt";
         return Err(at(open + 1, 1, "the front matter has no end".into(), hint));
     };
     let yaml = lines[open + 1..close].join("\n");
@@ -152,7 +152,7 @@ pub(crate) fn split(path: &Path, bytes: &[u8]) -> Result<Parts, Problem> {
         match serde_saphyr::from_str::<Value>(&yaml) {
             Ok(Value::Map(pairs)) => pairs,
             Ok(other) => {
-                let hint = "write `name: ...` and so on, one a line";
+                let hint = "write `name: ...` and so on, one key per line";
                 let message = format!("the front matter is {}, not keys with values", other.kind());
                 return Err(at(above + 1, 1, message, hint));
             }
@@ -161,7 +161,9 @@ pub(crate) fn split(path: &Path, bytes: &[u8]) -> Result<Parts, Problem> {
                 let said = first_line(&e.to_string());
                 let twice = said.strip_prefix("duplicate mapping key: ").and_then(|k| k.split(',').next());
                 return Err(match twice {
-                    Some(key) => at(above + line, column, format!("`{key}` stands here twice"), "keep one"),
+                    Some(key) => {
+                        at(above + line, column, format!("`{key}` appears twice"), "keep one of them")
+                    }
                     None => at(above + line, column, said, "text with : or # in it needs quotes"),
                 });
             }

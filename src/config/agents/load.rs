@@ -97,7 +97,9 @@ impl Definitions {
         let names = self.kinds.keys().map(String::as_str);
         match nearest(name, names.clone()) {
             Some(near) => format!("there is no agent `{name}`; did you mean `{near}`?"),
-            None => format!("there is no agent `{name}`; there are {}", names.collect::<Vec<_>>().join(", ")),
+            None => {
+                format!("there is no agent `{name}`; available: {}", names.collect::<Vec<_>>().join(", "))
+            }
         }
     }
 }
@@ -125,7 +127,7 @@ fn folder(path: &Path) -> (Vec<File>, Vec<Problem>) {
     paths.sort();
     let mut problems = Vec::new();
     if paths.len() > MOST {
-        problems.push(Problem::file(path, format!("more than {MOST} files; the rest is left out")));
+        problems.push(Problem::file(path, format!("more than {MOST} files; the rest is ignored")));
         paths.truncate(MOST);
     }
     let files = paths.into_iter().map(|path| File { content: read(&path), path }).collect();
@@ -138,7 +140,7 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>, String> {
     let meta = std::fs::metadata(path).map_err(|e| e.to_string())?;
     // Reading a pipe would wait for ever.
     if !meta.is_file() {
-        return Err("it is no file".into());
+        return Err("it is not a file".into());
     }
     let mut bytes = Vec::new();
     let file = std::fs::File::open(path).map_err(|e| e.to_string())?;
@@ -167,7 +169,7 @@ fn layer(
         match definition(&path, &stem, from, &bytes, known) {
             Ok(it) => match here.get(&it.name) {
                 Some(first) => {
-                    let message = format!("`{}` is defined in {} already", it.name, first.display());
+                    let message = format!("`{}` is already defined in {}", it.name, first.display());
                     let hint = Some("give one of them another name".to_owned());
                     problems.push(Problem { at: Some((1, 1)), hint, ..Problem::file(&path, message) });
                 }

@@ -102,12 +102,12 @@ fn the_later_layer_wins_and_a_bad_file_hides_nothing() {
     let at = |name: &str| agents.join(name).display().to_string();
     let begins = [
         at("folder.md"),
-        format!("{}:2:7: there is no tier `fsat` (did you mean `fast`?)", at("reviewer.md")),
+        format!("{}:2:7: unknown tier `fsat` (did you mean `fast`?)", at("reviewer.md")),
         format!("{}:1:1: the description is missing", at("reviewer.md")),
         format!("{}:4:1: the prompt is missing", at("reviewer.md")),
-        format!("{}:1:1: `coder` is defined in {} already", at("zed.md"), at("coder.md")),
+        format!("{}:1:1: `coder` is already defined in {}", at("zed.md"), at("coder.md")),
         ".tiller/agents/linked.md: the file cannot be read: it is a link, or too large".into(),
-        ".tiller/agents/worker.md:1:1: the file does not begin with front matter".into(),
+        ".tiller/agents/worker.md:1:1: the file does not start with front matter".into(),
     ];
     assert_eq!(wrong.len(), begins.len(), "{wrong:#?}");
     for (said, begin) in wrong.iter().zip(&begins) {

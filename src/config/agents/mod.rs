@@ -5,6 +5,7 @@
 //! name: reviewer
 //! description: Reads a change and says what is wrong with it
 //! tier: main                  # or model: provider/model; neither: what the starter has
+//! effort: high                # how much its model thinks
 //! tools: [read, run]          # names or sets; left out: what its depth gives
 //! skills: [rust-style]
 //! permissions: { profile: ask, deny: [terminal(git push*)] }      # can only narrow
@@ -36,7 +37,7 @@ mod words;
 pub use form::{Definition, Narrowing, Origin, Pick, Tier, Tools};
 pub(crate) use load::read as read_file;
 pub use load::{Definitions, ProjectFile};
-pub use words::{Known, SETS, set_of};
+pub use words::{Known, SETS, no_such_tool, set_of};
 
 #[cfg(test)]
 mod check_tests;

@@ -34,6 +34,20 @@ pub fn set_of(tool: &str) -> Option<&'static str> {
     SETS.iter().find(|(_, tools)| tools.contains(&tool)).map(|(set, _)| *set)
 }
 
+/// What is wrong with a name in a list of tools, in a sentence's part: no tool of ours, no set, and not in `more`.
+pub fn no_such_tool(name: &str, more: &[&str]) -> Option<String> {
+    let sets = || SETS.iter().map(|(set, _)| *set);
+    let tools = SETS.iter().flat_map(|(_, tools)| tools.iter().copied());
+    let all: Vec<&str> = sets().chain(tools).chain(more.iter().copied()).chain([ALL]).collect();
+    if all.contains(&name) {
+        return None;
+    }
+    Some(match crate::nearest::nearest(name, all) {
+        Some(near) => format!("there is no tool or set `{name}`; did you mean `{near}`?"),
+        None => format!("there is no tool or set `{name}`; sets: {}", sets().collect::<Vec<_>>().join(", ")),
+    })
+}
+
 /// Layers of the system prompt that a definition may leave out.
 pub(super) const LAYERS: &[&str] =
     &["project", "skills", "user", "learnings", "memory", "session", "runtime"];

@@ -85,9 +85,11 @@ impl Skills {
         match nearest(name, names.clone()) {
             Some(near) => format!("there is no skill `{name}`; did you mean `{near}`?"),
             None if self.0.is_empty() => {
-                format!("there is no skill `{name}`, and no other: write what is to be known into context")
+                format!("there is no skill `{name}`, and there are no others: put the knowledge into context")
             }
-            None => format!("there is no skill `{name}`; there are {}", names.collect::<Vec<_>>().join(", ")),
+            None => {
+                format!("there is no skill `{name}`; available: {}", names.collect::<Vec<_>>().join(", "))
+            }
         }
     }
 }
@@ -112,7 +114,7 @@ fn folder(path: &Path) -> (Vec<File>, Vec<Problem>) {
     paths.sort();
     let mut problems = Vec::new();
     if paths.len() > MOST {
-        problems.push(Problem::file(path, format!("more than {MOST} skills; the rest is left out")));
+        problems.push(Problem::file(path, format!("more than {MOST} skills; the rest is ignored")));
         paths.truncate(MOST);
     }
     (paths.into_iter().map(|p| (Origin::User, p.clone(), read_file(&p))).collect(), problems)
@@ -134,7 +136,7 @@ fn skill(path: &Path, from: Origin, bytes: &[u8]) -> Result<Skill, Problem> {
             other => Err(at(
                 line,
                 &format!("`{wanted}` is {}, not text", other.kind()),
-                "put it in quotes if it is meant as text".into(),
+                "put it in quotes if it is text".into(),
             )),
         })
     };
@@ -142,15 +144,15 @@ fn skill(path: &Path, from: Origin, bytes: &[u8]) -> Result<Skill, Problem> {
     let folder = folder.unwrap_or_default();
     let (line, name) = text("name").transpose()?.unwrap_or_else(|| (1, folder.clone()));
     if !is_name(&name) {
-        let hint = format!("small letters, digits and -, at most {NAME}");
-        return Err(at(line, &format!("`{name}` is no name for a skill"), hint));
+        let hint = format!("use lower-case letters, digits and -, at most {NAME}");
+        return Err(at(line, &format!("`{name}` is not a valid skill name"), hint));
     }
     if name != folder {
         let hint = "give the folder and the skill the same name".to_owned();
-        return Err(at(line, &format!("the skill is called `{name}`, and its folder `{folder}`"), hint));
+        return Err(at(line, &format!("the skill is named `{name}`, but its folder `{folder}`"), hint));
     }
     let Some((line, description)) = text("description").transpose()? else {
-        let hint = "add `description: ...`: what it does, and when it is of use".to_owned();
+        let hint = "add `description: ...`: what it does and when to use it".to_owned();
         return Err(at(1, "the description is missing", hint));
     };
     if description.is_empty() || description.chars().count() > DESCRIPTION {
@@ -158,7 +160,11 @@ fn skill(path: &Path, from: Origin, bytes: &[u8]) -> Result<Skill, Problem> {
         return Err(at(line, "the description is empty or too long", hint));
     }
     if body.is_empty() {
-        return Err(at(body_line, "there is nothing below the front matter", "write how it is done".into()));
+        return Err(at(
+            body_line,
+            "there is nothing below the front matter",
+            "write the instructions".into(),
+        ));
     }
     Ok(Skill { name, description, from, file: path.to_path_buf(), body })
 }

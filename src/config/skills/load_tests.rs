@@ -57,12 +57,12 @@ fn each_mistake_is_told_with_its_line_and_leaves_the_rest() {
     assert_eq!(
         said,
         [
-            "Big/SKILL.md:2:1: `Big` is no name for a skill (small letters, digits and -, at most 64)",
-            "bare/SKILL.md:1:1: the description is missing (add `description: ...`: what it does, and when it is of use)",
-            "hollow/SKILL.md:5:1: there is nothing below the front matter (write how it is done)",
-            "listed/SKILL.md:3:1: `description` is a list, not text (put it in quotes if it is meant as text)",
-            "other/SKILL.md:2:1: the skill is called `another`, and its folder `other` (give the folder and the skill the same name)",
-            "plain/SKILL.md:1:1: the file does not begin with front matter (the first line is ---, then name and description, then --- and the prompt)",
+            "Big/SKILL.md:2:1: `Big` is not a valid skill name (use lower-case letters, digits and -, at most 64)",
+            "bare/SKILL.md:1:1: the description is missing (add `description: ...`: what it does and when to use it)",
+            "hollow/SKILL.md:5:1: there is nothing below the front matter (write the instructions)",
+            "listed/SKILL.md:3:1: `description` is a list, not text (put it in quotes if it is text)",
+            "other/SKILL.md:2:1: the skill is named `another`, but its folder `other` (give the folder and the skill the same name)",
+            "plain/SKILL.md:1:1: the file does not start with front matter (start with ---, then name and description, then --- and the prompt)",
             ".tiller/skills/link/SKILL.md: the file cannot be read: it is a link, or too large",
         ]
     );
@@ -72,9 +72,9 @@ fn each_mistake_is_told_with_its_line_and_leaves_the_rest() {
 fn of_a_name_that_is_none_the_nearest_is_told() {
     let config = tempfile::tempdir().unwrap();
     let none = Skills::load(config.path(), &[]).0;
-    assert!(none.no_such("x").ends_with("write what is to be known into context"));
+    assert!(none.no_such("x").ends_with("put the knowledge into context"));
     put(config.path(), "rust-style", &file("rust-style", "Mine", "Be brief."));
     let one = Skills::load(config.path(), &[]).0;
     assert_eq!(one.no_such("rust-stile"), "there is no skill `rust-stile`; did you mean `rust-style`?");
-    assert_eq!(one.no_such("cobol"), "there is no skill `cobol`; there are rust-style");
+    assert_eq!(one.no_such("cobol"), "there is no skill `cobol`; available: rust-style");
 }

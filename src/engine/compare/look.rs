@@ -20,6 +20,8 @@ const SAID: usize = 300;
 const LONG: usize = 600;
 /// Files that are listed, and bytes of one difference.
 const LISTED: usize = 500;
+/// Paths that were not kept and are gone, by name.
+const GONE: usize = 20;
 const DIFF: usize = 256 << 10;
 
 /// Where the two sides stand.
@@ -67,7 +69,7 @@ fn end(store: &Store, session: SessionId, side: &Side) -> Result<End, Notice> {
             let row = rows.into_iter().find(|b| b.name == *head);
             let row = row.ok_or_else(|| plain(format!("there is no branch {head}")))?;
             let name = if row.label.is_empty() { row.name } else { row.label };
-            let entry = row.entry.ok_or_else(|| plain(format!("nothing was said on {name} yet")))?;
+            let entry = row.entry.ok_or_else(|| plain(format!("{name} has no messages yet")))?;
             (name, session, entry)
         }
         Side::Entry(id) => {
@@ -90,7 +92,7 @@ fn title_there(store: &Store, here: SessionId, there: SessionId) -> Result<Strin
     if summary(here)?.project == there.project {
         return Ok(cut(&there.title, 30));
     }
-    let why = plain(format!("that entry is of another folder: {}", there.project));
+    let why = plain(format!("this entry belongs to another folder: {}", there.project));
     Err(why.hint("Start Tiller there to compare it."))
 }
 
@@ -218,7 +220,14 @@ pub fn files(
     let diffs = shadow.compare(left, right)?;
     let unknown = diffs.iter().filter(|d| d.change == Change::Unknown).count();
     if unknown > 0 {
-        compared.notes.push(format!("{unknown} files are covered on one side only, and are not compared"));
+        compared.notes.push(format!("{unknown} files are covered on one side only and are not compared"));
+    }
+    for gone in shadow.vanished(left, right)?.iter().take(GONE) {
+        compared.notes.push(format!(
+            "{} exists only on the left, and its content was not kept: {}",
+            back::shown(&gone.path),
+            gone.reason
+        ));
     }
     let known: Vec<FileDiff> = diffs.into_iter().filter(|d| d.change != Change::Unknown).collect();
     compared.more = known.len().saturating_sub(LISTED);
@@ -259,7 +268,7 @@ impl Core {
                 })
                 .await?;
                 let Some(keeper) = keeper else {
-                    compared.notes.push("the files of this folder are not kept".into());
+                    compared.notes.push("no file states are kept for this folder".into());
                     return Ok(compared);
                 };
                 let look = move |s: &mut Shadow| {

@@ -33,13 +33,13 @@ impl Core {
     pub(crate) fn run_both(&mut self, client: ClientId, cause: CommandId, pair: Pair, line: String) {
         let off_limits = self.w.tool("terminal").is_none();
         let why = if off_limits {
-            Some("commands are switched off")
+            Some("commands are turned off")
         } else if self.s.read_only {
-            Some("this session is open for reading only")
+            Some("this session is open read-only")
         } else if line.trim().is_empty() {
-            Some("there is nothing to run")
+            Some("the command is empty")
         } else if self.lines.contains_key(LINE) {
-            Some("a command already runs on both sides: stop it first")
+            Some("a command is already running on both sides: stop it first")
         } else {
             None
         };
@@ -101,7 +101,7 @@ impl Core {
                         side.tail = (w.redact)(&side.tail);
                     }
                     let notes =
-                        vec!["what is ignored (build folders, dependencies) was not there".to_owned()];
+                        vec!["ignored files (build folders, dependencies) were not present".to_owned()];
                     ReplyEvent::CompareRunReply { line: (w.redact)(&line), left, right, notes }
                 }
                 Err(notice) => ReplyEvent::ErrorReply { notice },
@@ -119,7 +119,7 @@ impl Core {
 }
 
 fn no_room(error: &std::io::Error) -> Notice {
-    Notice::new(NoticeKind::Internal, format!("no folder for the files could be made: {error}"))
+    Notice::new(NoticeKind::Internal, format!("no folder for the files could be created: {error}"))
 }
 
 /// Removes what a process that was killed left.

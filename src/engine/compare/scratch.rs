@@ -52,7 +52,7 @@ impl Scratch {
 impl Drop for Scratch {
     fn drop(&mut self) {
         if let Err(error) = std::fs::remove_dir_all(&self.0) {
-            tracing::warn!(%error, path = %self.0.display(), "a scratch folder stays behind");
+            tracing::warn!(%error, path = %self.0.display(), "a scratch folder could not be removed");
         }
     }
 }
@@ -64,11 +64,11 @@ impl Drop for Scratch {
 pub async fn lay_out(keeper: &Keeper, state: Id, into: &Path, most: Most) -> Result<(), Notice> {
     let mut all = keeper.run(move |s| s.files(state)).await.map_err(|e| e.notice())?;
     let too_large = |what: String| {
-        Notice::new(NoticeKind::User, format!("the tree is too large to be written twice: {what}"))
-            .hint("Go to each branch and run the command there.")
+        Notice::new(NoticeKind::User, format!("the tree is too large to write twice: {what}"))
+            .hint("Open each branch and run the command there.")
     };
     if all.len() > most.files {
-        return Err(too_large(format!("{} files, and {} is the most", all.len(), most.files)));
+        return Err(too_large(format!("{} files; the limit is {}", all.len(), most.files)));
     }
     let ids: Vec<Id> = all.iter().filter(|(_, e)| e.kind == Kind::File).map(|(_, e)| e.id).collect();
     let size = move |s: &mut tiller_snapshot::Shadow| {
@@ -76,7 +76,7 @@ pub async fn lay_out(keeper: &Keeper, state: Id, into: &Path, most: Most) -> Res
     };
     let bytes = keeper.run(size).await.map_err(|e| e.notice())?;
     if bytes > most.bytes {
-        return Err(too_large(format!("{} MB, and {} MB is the most", bytes >> 20, most.bytes >> 20)));
+        return Err(too_large(format!("{} MB; the limit is {} MB", bytes >> 20, most.bytes >> 20)));
     }
     // Links last: nothing is written through one.
     all.sort_by_key(|(_, e)| e.kind == Kind::Link);
@@ -136,6 +136,7 @@ mod tests {
             store: root.join("kept"),
             limits: Limits::default(),
             quota: 1 << 30,
+            ask: true,
         };
         let keeper = Keeper::new(place, Arc::new(SystemClock::default()));
         let state = keeper.run(|s| s.snapshot()).await.unwrap().id;
@@ -149,10 +150,10 @@ mod tests {
         };
         let (many, there) = lay("many", count - 1, bytes).await;
         let many = many.unwrap_err();
-        assert!(many.message.contains(&format!("{count} files, and {} is the most", count - 1)), "{many:?}");
-        assert!(there == 0 && many.hints[0].contains("Go to each branch"), "{many:?}");
+        assert!(many.message.contains(&format!("{count} files; the limit is {}", count - 1)), "{many:?}");
+        assert!(there == 0 && many.hints[0].contains("Open each branch"), "{many:?}");
         let (large, there) = lay("large", count, bytes - 1).await;
-        assert!(large.unwrap_err().message.contains("2 MB, and 2 MB is the most") && there == 0);
+        assert!(large.unwrap_err().message.contains("2 MB; the limit is 2 MB") && there == 0);
         let (fits, there) = lay("fits", count, bytes).await;
         assert_eq!((fits, there), (Ok(()), 3));
         assert_eq!(std::fs::read(root.join("fits/sub/c")).unwrap(), b"xxxxxxxxxx");

@@ -2,7 +2,6 @@
 //! the file stays as it is, and the person sees the merge with its marks.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 use tiller_protocol::compare::{NotTaken, Pair, TakePart};
 use tiller_protocol::event::ReplyEvent;
@@ -47,14 +46,14 @@ fn take(
         wanted.entry(&part.path).or_default().extend(part.hunk.as_deref());
     }
     let whole = |path: &str| parts.iter().any(|p| p.path == path && p.hunk.is_none());
-    let select = Some(wanted.keys().map(PathBuf::from).collect());
+    let select = Some(wanted.keys().map(|p| tiller_protocol::names::path(p)).collect());
     let plan = shadow.plan(&Goal { to: states.right, base: states.right, steps: Vec::new(), select })?;
     let (mut answers, mut nots) = (BTreeMap::new(), Vec::new());
     for item in &plan.items {
         let path = back::shown(&item.diff.path);
         let fate = match wanted.remove(path.as_str()) {
             // What lies in a folder of that name was not asked for.
-            None => not("it was not asked for"),
+            None => not("it was not selected"),
             Some(_) if whole(&path) => file(shadow, states.base, item)?,
             Some(parts) => some(shadow, states.left, item, &parts)?,
         };
@@ -75,7 +74,7 @@ fn take(
         marked: String::new(),
     }));
     for path in wanted.into_keys().filter(|p| !nots.iter().any(|n| n.path == *p)).collect::<Vec<_>>() {
-        let why = "it is here as it is there".into();
+        let why = "both sides are equal".into();
         nots.push(NotTaken { path: path.into(), why, marked: String::new() });
     }
     let done = shadow.restore(&plan, &answers)?;
@@ -107,18 +106,18 @@ fn file(shadow: &Shadow, base: Option<Id>, item: &Item) -> Result<Fate, Snapshot
         return Ok(Fate::Answer(Answer::Restore));
     }
     if was == theirs && base.is_some() {
-        return Ok(not("only this side changed it since both parted"));
+        return Ok(not("only this side changed it since the branches diverged"));
     }
     let (Some(a), Some(b)) = (text(shadow, ours)?, text(shadow, theirs)?) else {
         let why = match (ours, theirs) {
-            (None, _) => "it is deleted here and changed there",
-            (_, None) => "it is changed here and deleted there",
-            _ => "both sides changed it, and it is no file that can be merged",
+            (None, _) => "deleted here, changed there",
+            (_, None) => "changed here, deleted there",
+            _ => "both sides changed it, and it cannot be merged",
         };
         return Ok(not(why));
     };
     if is_binary(&a) || is_binary(&b) {
-        return Ok(not("both sides changed it, and it is not text"));
+        return Ok(not("both sides changed it, and it is not a text file"));
     }
     let base = text(shadow, was)?.unwrap_or_default();
     Ok(merged(merge(&base, &a, &b)))
@@ -128,12 +127,12 @@ fn file(shadow: &Shadow, base: Option<Id>, item: &Item) -> Result<Fate, Snapshot
 fn some(shadow: &Shadow, left: Id, item: &Item, parts: &[&str]) -> Result<Fate, SnapshotError> {
     let was = shadow.state(left, &item.diff.path)?.entry();
     let (Some(old), ours) = (content(shadow, was)?, content(shadow, item.diff.before)?) else {
-        return Ok(not("it is no text file"));
+        return Ok(not("it is not a text file"));
     };
     let Some(theirs) = hunks::apply(&old, parts) else {
-        return Ok(not("this part does not fit any more: compare again"));
+        return Ok(not("this hunk no longer applies: compare again"));
     };
-    let Some(ours) = ours else { return Ok(not("it is no text file here")) };
+    let Some(ours) = ours else { return Ok(not("it is not a text file here")) };
     if item.diff.after.is_none() && theirs.is_empty() && ours == old {
         return Ok(Fate::Answer(Answer::Restore));
     }
@@ -179,7 +178,7 @@ pub(crate) fn reply(done: &Restored, took: Took) -> ReplyEvent {
 impl Core {
     pub(crate) fn take(&mut self, client: ClientId, cause: CommandId, pair: Pair, parts: Vec<TakePart>) {
         let why = if parts.is_empty() {
-            Some(Notice::new(NoticeKind::User, "nothing was chosen"))
+            Some(Notice::new(NoticeKind::User, "nothing was selected"))
         } else {
             self.cannot_restore()
         };
@@ -223,6 +222,7 @@ impl Core {
 
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
     use std::sync::Arc;
 
     use tiller_protocol::SystemClock;
@@ -299,9 +299,9 @@ mod tests {
         assert_eq!(p.read("mine"), Some("m\nmore\n".into()));
         assert_eq!(done.done.len(), 3);
         let why: BTreeMap<&str, &str> = not.iter().map(|n| (n.path.as_str(), n.why.as_str())).collect();
-        assert!(why["same"].contains("the same lines") && why["bin"].contains("not text"), "{why:?}");
+        assert!(why["same"].contains("the same lines") && why["bin"].contains("not a text"), "{why:?}");
         assert!(
-            why["mine"].contains("only this side") && why["nowhere"].contains("as it is there"),
+            why["mine"].contains("only this side") && why["nowhere"].contains("both sides are equal"),
             "{why:?}"
         );
         let marked = &not.iter().find(|n| n.path == "same").unwrap().marked;
@@ -330,6 +330,6 @@ mod tests {
         assert_eq!(p.read("a"), Some(TEN.replace("5\n", "mine\n").replace("9\n", "nine\n")));
         let stale = hunk.replace("-9", "-99");
         let (_, not) = take(&mut p.shadow, states, &part(&stale)).unwrap();
-        assert!(not[0].why.contains("does not fit"), "{not:?}");
+        assert!(not[0].why.contains("no longer applies"), "{not:?}");
     }
 }

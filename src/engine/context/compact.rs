@@ -49,19 +49,54 @@ pub struct Plan {
     pub tokens_kept: u64,
 }
 
-/// Keeps the end of the path up to about `keep` tokens, and at least the last two messages. `None` when
-/// nothing is left to summarise.
-pub fn plan(path: &[Arc<Entry>], keep: u64) -> Option<Plan> {
+/// How much of the end of a path is kept word for word. The last two messages always are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Keep {
+    pub tokens: u64,
+    /// `None`: as many as have room in `tokens`.
+    pub messages: Option<u64>,
+    /// Percent of the conversation that may be kept, so that a short one becomes shorter too.
+    pub share: u64,
+}
+
+impl Keep {
+    /// Up to so many tokens.
+    pub fn tokens(tokens: u64) -> Self {
+        Self { tokens, messages: None, share: 100 }
+    }
+}
+
+/// Why nothing can be summarised, for people.
+pub fn nothing_to_do(path: &[Arc<Entry>]) -> String {
+    let messages = live(path).iter().filter(|e| is_message(e)).count();
+    match messages {
+        0 => "there is nothing to compact: the conversation is empty".into(),
+        _ => format!(
+            "there is nothing to compact: the conversation has {messages} message(s), and the last \
+            {LEAST} with their tool calls are always kept"
+        ),
+    }
+}
+
+/// Keeps the end of the path as `keep` says. `None` when nothing is left to summarise.
+pub fn plan(path: &[Arc<Entry>], keep: Keep) -> Option<Plan> {
     let live = live(path);
     let (prefix, rest) = live.split_first()?;
+    let all: u64 = rest.iter().map(|e| tokens::of_entry(e)).sum();
+    let most =
+        keep.tokens.min((u128::from(all) * u128::from(keep.share) / 100).try_into().unwrap_or(u64::MAX));
+    let messages = keep.messages.unwrap_or(u64::MAX);
     let mut from = rest.len();
     let mut size = 0;
+    let mut kept = 0;
     while let Some(start) = step_back(rest, from) {
         let more: u64 = rest[start..from].iter().map(|e| tokens::of_entry(e)).sum();
-        if rest.len() - from >= LEAST && size + more > keep {
+        let enough = size + more > most || kept >= messages;
+        if rest.len() - from >= LEAST && enough {
             break;
         }
         size += more;
+        kept += rest[start..from].iter().filter(|e| is_message(e)).count() as u64;
         from = start;
     }
     let goes: Vec<Arc<Entry>> = rest[..from].iter().map(|e| Arc::clone(e)).collect();

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use base64::Engine as _;
 use tiller_protocol::{Attachment, Message, Notice, NoticeKind, Part};
+use tiller_tool::Workspace;
 
 /// Bytes of text taken of one file.
 const FILE: u64 = 100 << 10;
@@ -22,7 +23,8 @@ const NAMES: usize = 300;
 ///
 /// # Errors
 /// When a file cannot be attached as asked; nothing is sent then.
-pub fn freeze(message: &Message, root: &Path) -> Result<Vec<Part>, Notice> {
+pub fn freeze(message: &Message, workspace: &Workspace) -> Result<Vec<Part>, Notice> {
+    let root = workspace.root.as_path();
     let mut text = message.text.clone();
     let mut after = String::new();
     let mut images = Vec::new();
@@ -36,9 +38,9 @@ pub fn freeze(message: &Message, root: &Path) -> Result<Vec<Part>, Notice> {
                 }
             }
             Attachment::Image { media_type, data, .. } => {
-                images.push(Part::Image { media_type: media_type.clone(), data: data.clone() });
+                images.push(Part::Image { media_type: media_type.clone(), data: data.as_ref().to_owned() });
             }
-            Attachment::File { path, lines, .. } => match read(path, *lines, root)? {
+            Attachment::File { path, lines, .. } => match read(path, *lines, workspace)? {
                 Content::Text(t) => {
                     let _ = write!(after, "\n\n{t}");
                 }
@@ -47,7 +49,7 @@ pub fn freeze(message: &Message, root: &Path) -> Result<Vec<Part>, Notice> {
         }
     }
     for (path, lines) in typed(message, root) {
-        match read(&path, lines, root)? {
+        match read(&path, lines, workspace)? {
             Content::Text(t) => {
                 let _ = write!(after, "\n\n{t}");
             }
@@ -99,11 +101,14 @@ enum Content {
 
 fn refuse(path: &str, why: impl std::fmt::Display) -> Notice {
     Notice::new(NoticeKind::User, format!("@{path} cannot be attached: {why}"))
-        .hint("take the mention out or mend it, and send again")
+        .hint("remove or correct the mention, and send again")
 }
 
-fn read(path: &str, lines: Option<(u32, u32)>, root: &Path) -> Result<Content, Notice> {
-    let full: PathBuf = root.join(path);
+fn read(path: &str, lines: Option<(u32, u32)>, workspace: &Workspace) -> Result<Content, Notice> {
+    let full: PathBuf = workspace.root.join(path);
+    if let Some(rule) = workspace.unreadable(&full) {
+        return Err(refuse(path, format_args!("denied by the rule {rule}")));
+    }
     let meta = std::fs::metadata(&full).map_err(|e| refuse(path, e))?;
     if meta.is_dir() {
         return folder(path, &full).map(Content::Text).map_err(|e| refuse(path, e));
@@ -115,7 +120,7 @@ fn read(path: &str, lines: Option<(u32, u32)>, root: &Path) -> Result<Content, N
     File::open(&full).and_then(|f| f.take(SCAN).read_to_end(&mut bytes)).map_err(|e| refuse(path, e))?;
     if let Some(media_type) = image_type(&bytes) {
         if meta.len() > IMAGE {
-            return Err(refuse(path, format_args!("the image has more than {} MB", IMAGE >> 20)));
+            return Err(refuse(path, format_args!("the image is larger than {} MB", IMAGE >> 20)));
         }
         let data = base64::engine::general_purpose::STANDARD.encode(&bytes);
         return Ok(Content::Image(Part::Image { media_type: media_type.into(), data }));

@@ -1,3 +1,5 @@
+use tiller_tool::Workspace;
+
 use super::*;
 
 fn file(label: &str, path: &str, lines: Option<(u32, u32)>) -> Attachment {
@@ -5,7 +7,7 @@ fn file(label: &str, path: &str, lines: Option<(u32, u32)>) -> Attachment {
 }
 
 fn send(text: &str, attachments: Vec<Attachment>, root: &Path) -> Result<Vec<Part>, Notice> {
-    freeze(&Message { text: text.into(), attachments }, root)
+    freeze(&Message { attachments, ..Message::text(text) }, &Workspace::new(root).unwrap())
 }
 
 fn text(parts: &[Part]) -> &str {
@@ -88,4 +90,21 @@ fn what_is_written_by_hand_works_like_what_was_chosen() {
     assert!(!text(&outside).contains('<'), "{outside:?}");
     // One that cannot be attached blocks the message, as a chosen one does.
     assert!(send("see @src/a.rs:90-99", vec![], tmp.path()).is_err());
+}
+
+/// X17: a rule that forbids to read a path holds for mentions, chosen or written by hand.
+#[test]
+fn x17_what_may_not_be_read_cannot_be_attached() {
+    let tmp = tempfile::tempdir().unwrap();
+    std::fs::write(tmp.path().join(".env"), "TOKEN=word\n").unwrap();
+    let rule: tiller_tool::Unreadable =
+        std::sync::Arc::new(|p: &Path| p.ends_with(".env").then(|| "yours: deny read_file(.env)".into()));
+    let workspace = Workspace::new(tmp.path()).unwrap().forbid(rule);
+    let attempt = |text: &str, attachments| {
+        freeze(&Message { attachments, ..Message::text(text) }, &workspace).unwrap_err().message
+    };
+    for said in [attempt("look at @.env", vec![]), attempt("see", vec![file("@.env", ".env", Some((1, 1)))])]
+    {
+        assert!(said.contains("read_file(.env)"), "{said}");
+    }
 }

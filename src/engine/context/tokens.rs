@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tiller_protocol::{Block, Entry, EntryBody, Part, StopReason, ToolSpec};
+use tiller_protocol::{Block, Entry, EntryBody, Part, StopReason, ToolSpec, Usage};
 
 /// Tokens that an image is taken for.
 const IMAGE: u64 = 1_500;
@@ -11,7 +11,12 @@ const IMAGE: u64 = 1_500;
 pub fn of_text(text: &str) -> u64 {
     // Bytes are counted, not characters: the same for ASCII, and scripts with longer characters have
     // more tokens for each.
-    (text.len() as u64).saturating_mul(2).div_ceil(5)
+    of_bytes(text.len() as u64)
+}
+
+/// Of so many bytes of text.
+pub fn of_bytes(bytes: u64) -> u64 {
+    bytes.saturating_mul(2).div_ceil(5)
 }
 
 /// Of parts of a message or result.
@@ -26,7 +31,7 @@ pub fn of_parts(parts: &[Part]) -> u64 {
 }
 
 /// What a call read and wrote.
-pub fn of_usage(usage: &tiller_protocol::Usage) -> u64 {
+pub fn of_usage(usage: &Usage) -> u64 {
     usage.context().saturating_add(usage.output)
 }
 
@@ -73,23 +78,91 @@ fn scaled(estimate: u64, counted: u64, guessed: u64) -> u64 {
 /// Tokens of the next request along `path`, and whether the greater part is the provider's own count.
 /// `path` is as [`super::request::live`] gives it.
 pub fn of_path(path: &[&Arc<Entry>]) -> (u64, bool) {
-    let counted = path.iter().enumerate().rev().find_map(|(i, e)| match &e.body {
-        // What a model says of a reply that was cut short is not to be relied on.
-        EntryBody::Assistant { usage, stop, .. }
-            if usage.context() > 0 && !matches!(stop, StopReason::Interrupted | StopReason::Cut(_)) =>
-        {
-            Some((i, usage.context().saturating_add(usage.output)))
-        }
-        // Counts from before a compaction are of another path.
-        EntryBody::Compaction { .. } => Some((usize::MAX, 0)),
-        _ => None,
-    });
-    match counted {
-        Some((i, tokens)) if i != usize::MAX => {
+    match last_counted(path) {
+        Some((i, usage)) => {
+            let tokens = of_usage(&usage);
             let guess = |part: &[&Arc<Entry>]| part.iter().map(|e| of_entry(e)).sum::<u64>();
             let rest = scaled(guess(&path[i + 1..]), tokens, guess(&path[..=i]));
             (tokens.saturating_add(rest), true)
         }
-        _ => (path.iter().map(|e| of_entry(e)).sum(), false),
+        None => (path.iter().map(|e| of_entry(e)).sum(), false),
     }
+}
+
+/// The last reply of the path that the server itself counted to its end, and where it stands.
+fn last_counted(path: &[&Arc<Entry>]) -> Option<(usize, Usage)> {
+    let found = path.iter().enumerate().rev().find_map(|(i, e)| match &e.body {
+        // What a server says of a reply that was cut short is not to be relied on.
+        EntryBody::Assistant { usage, stop, .. }
+            if usage.context() > 0
+                && !usage.estimated
+                && !matches!(stop, StopReason::Interrupted | StopReason::Cut(_)) =>
+        {
+            Some(Some((i, *usage)))
+        }
+        // Counts from before a compaction are of another path.
+        EntryBody::Compaction { .. } => Some(None),
+        _ => None,
+    });
+    found.flatten()
+}
+
+/// What the server will count as read when the path is sent now: an estimate. Where the last reply used the
+/// provider's cache, what that one read is taken as read from the cache again.
+pub fn next_request(path: &[&Arc<Entry>]) -> Usage {
+    let (all, _) = of_path(path);
+    let mut usage = Usage { estimated: true, ..Usage::default() };
+    match last_counted(path) {
+        Some((_, last)) if last.cache_read.saturating_add(last.cache_write) > 0 => {
+            usage.cache_read = last.context().min(all);
+            let new = all - usage.cache_read;
+            *(if last.cache_write > 0 { &mut usage.cache_write } else { &mut usage.input }) = new;
+        }
+        _ => usage.input = all,
+    }
+    usage
+}
+
+/// How a server counts, measured by the last reply of a path that it counted to its end: pairs of its count and our
+/// estimate, of what was read and of what was written. Zeros where nothing is known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Calibration {
+    read: (u64, u64),
+    written: (u64, u64),
+}
+
+impl Calibration {
+    /// Measured on `path`, which is as [`super::request::live`] gives it.
+    pub fn of(path: &[&Arc<Entry>]) -> Self {
+        let Some((i, usage)) = last_counted(path) else { return Self::default() };
+        let EntryBody::Assistant { blocks, .. } = &path[i].body else { return Self::default() };
+        let sent = path[..i].iter().map(|e| of_entry(e)).sum();
+        Self { read: (usage.context(), sent), written: (usage.output, of_blocks(blocks)) }
+    }
+
+    /// `estimate` tokens of input, as the server would count them.
+    pub fn read(&self, estimate: u64) -> u64 {
+        scaled(estimate, self.read.0, self.read.1)
+    }
+
+    /// `estimate` tokens of output, as the server would count them.
+    pub fn written(&self, estimate: u64) -> u64 {
+        scaled(estimate, self.written.0, self.written.1)
+    }
+}
+
+/// The counts of a server, with estimates where it did not count. `whole`: the reply came to its end. `request` is
+/// what was sent and `output` what arrived.
+pub fn completed(counted: Usage, whole: bool, request: Usage, output: u64) -> Usage {
+    let mut usage = counted;
+    if usage.context() == 0 {
+        usage = Usage { output: counted.output, reasoning: counted.reasoning, ..request };
+        usage.estimated = true;
+    }
+    // A reply that was cut off has the count of its beginning at best.
+    if usage.output < output && (!whole || usage.output == 0) {
+        usage.output = output;
+        usage.estimated = true;
+    }
+    usage
 }

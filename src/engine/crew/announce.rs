@@ -1,13 +1,17 @@
 //! A parent that does not wait hears of the end with its next step, once, also after a restart.
 
-use tiller_protocol::AgentId;
+use tiller_protocol::{AgentId, EntryBody};
 use tiller_tool::crew::quoted;
 
 use crate::core::Core;
 use crate::msg::Msg;
+use crate::saves::Then;
 
 /// Bytes of last words that are told; the rest is with `agent_result`.
 const TOLD: usize = 3_000;
+
+/// Bytes of last words that the person is shown in the conversation; the rest is with the agent.
+const SHOWN: usize = 200;
 
 impl Core {
     /// Tells the parent, unless it knows already.
@@ -45,6 +49,31 @@ impl Core {
         }
         self.news.must(text);
         self.crew.to_tell.push(id.clone());
+    }
+
+    /// Tells the person, in the conversation, of the end of one that nobody waits for. It is for eyes: no request has it.
+    pub(crate) fn show_end(&mut self, id: &AgentId) {
+        let waited = self.crew.waits.iter().any(|w| w.ids.contains(id));
+        if self.s.read_only || waited || self.me.child.is_some() {
+            return;
+        }
+        let Some(member) = self.crew.members.get(id).filter(|m| m.order.background) else { return };
+        let Some(report) = &member.report else { return };
+        let mut text = format!("Agent {} is {}", report.agent, report.status);
+        match report.files.len() {
+            0 => {}
+            1 => text.push_str(", 1 file changed"),
+            n => text.push_str(&format!(", {n} files changed")),
+        }
+        let said = super::member::words(report);
+        if let Some(first) = said.lines().map(str::trim).find(|l| !l.is_empty()) {
+            text.push_str(&format!(": {}", crate::job::cut(first, SHOWN)));
+        }
+        let text = self.redact(&text);
+        let entry = self.s.grow(&self.w, EntryBody::Note { text });
+        let shown = (self.place(), Self::entry_event(&entry));
+        let append = self.append().entries(vec![entry]);
+        self.save(append, vec![shown], Then::Nothing);
     }
 
     /// The next entry tells of these ends: they are marked in the same commit.

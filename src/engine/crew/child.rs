@@ -17,17 +17,11 @@ use crate::turn::Input;
 const REPLY: u64 = 8_000;
 
 impl Core {
-    /// To the main agent's task. When it is behind, this waits on a task of its own: nothing is lost, and rows are
-    /// states of which the last counts.
+    /// To the main agent's task, in order. When that is behind, messages wait: nothing is lost or overtaken.
     pub(crate) fn tell_main(&mut self, msg: CrewMsg) {
         let Some(child) = &self.me.child else { return };
         let msg = CrewMsg::Of { id: self.me.id.clone(), session: self.s.id, msg: Box::new(msg) };
-        if let Err(tokio::sync::mpsc::error::TrySendError::Full(msg)) = child.main.try_send(Msg::Crew(msg)) {
-            let main = child.main.clone();
-            self.spawn(async move {
-                let _ = main.send(msg).await;
-            });
-        }
+        child.main.send(Msg::Crew(msg));
     }
 
     /// Its row, which the main agent shows.
@@ -46,7 +40,7 @@ impl Core {
         let tx = self.tx.clone();
         let Some(child) = &mut self.me.child else { return };
         child.waiting += 1;
-        let main = child.main.clone();
+        let main = child.main.main().clone();
         self.spawn(async move {
             let (inner, answer) = oneshot::channel();
             let sent = main.send(Msg::Ask { agent, call, body, reply: inner }).await;
@@ -78,10 +72,10 @@ impl Core {
         let mono = self.w.clock.mono();
         if let Some(child) = &self.me.child {
             if let Some(most) = child.limits.turns.filter(|m| child.work.requests >= *m) {
-                return Answer::Over(format!("its limit of {most} requests is reached"));
+                return Answer::Over(format!("it reached its limit of {most} requests"));
             }
             if let Some(most) = child.limits.seconds.filter(|m| child.worked(mono).as_secs() >= *m) {
-                return Answer::Over(format!("its limit of {most} seconds is reached"));
+                return Answer::Over(format!("it reached its limit of {most} seconds"));
             }
         }
         let answer = self.reserve();
@@ -96,15 +90,23 @@ impl Core {
 
     /// Takes what the next call may use out of the purse.
     pub(super) fn reserve(&mut self) -> Answer {
-        let input = self.context_tokens().0;
+        let request = self.next_request();
+        let input = request.context();
         let info = self.model_info(&self.s.model);
         let output = info.max_output.unwrap_or(REPLY).min(REPLY);
         let guess = Usage { input, output, ..Usage::default() };
         let cost = tiller_provider::models::cost(&guess, &info).unwrap_or_default().0;
         // What a program of another vendor costs counts for no tier of ours.
         let tier = if self.outside().is_some() { "external" } else { self.tier() };
-        let want =
-            Want { tokens: input.saturating_add(output), cost, tier, tier_limit: self.tier_limit(tier) };
+        let input_cost = tiller_provider::models::cost(&request, &info).unwrap_or_default().0;
+        let want = Want {
+            tokens: input.saturating_add(output),
+            cost: cost.max(input_cost),
+            input_tokens: input,
+            input_cost,
+            tier,
+            tier_limit: self.tier_limit(tier),
+        };
         self.purse().reserve(&self.me.id, want)
     }
 
@@ -194,7 +196,7 @@ impl Core {
         // A person who works in its terminal is not thrown out.
         let held = child.outside.as_ref().is_some_and(|o| o.pane.view.entered || o.pane.view.touched);
         if left.is_zero() && !held {
-            let notice = limit(format!("its limit of {most} seconds is reached"));
+            let notice = limit(format!("it reached its limit of {most} seconds"));
             return self.halt(TurnStatus::Limit, notice);
         }
         self.spawn(async move {
@@ -225,7 +227,7 @@ impl Core {
         // It goes into rows, reports and other agents' talks as it is.
         let text = self.redact(&text);
         if status != TurnStatus::Done {
-            self.missed("it has ended before");
+            self.missed("it has already ended");
         }
         let untold = self.untold();
         let Some(child) = &mut self.me.child else { return };
@@ -285,7 +287,7 @@ impl Core {
 
 /// A limit is reached.
 pub(crate) fn limit(why: String) -> Notice {
-    Notice::new(NoticeKind::Budget, why).hint("raise the limit, then let it go on")
+    Notice::new(NoticeKind::Budget, why).hint("raise the limit, then continue it")
 }
 
 /// At most so long until an end is told whose files are not written down yet.

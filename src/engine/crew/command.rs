@@ -19,7 +19,7 @@ use crate::saves::{After, Then};
 impl Core {
     pub(crate) fn agent_command(&mut self, client: ClientId, cause: CommandId, command: AgentCommand) {
         if self.s.read_only {
-            let notice = Notice::new(NoticeKind::User, "this session is open for reading only");
+            let notice = Notice::new(NoticeKind::User, "this session is open read-only");
             return self.refuse(client, cause, notice);
         }
         if self.crew.reading {
@@ -35,7 +35,7 @@ impl Core {
                 if told.is_ok() {
                     self.used_for(words);
                 }
-                told.map(|id| format!("agent {} is started", id.name()))
+                told.map(|id| format!("agent {} started", id.name()))
             }
             AgentCommand::Pause { id } => self.rest(&id, true),
             AgentCommand::Resume { id } => self.resume(&id),
@@ -46,12 +46,12 @@ impl Core {
                 } else {
                     self.stop_member(&id, AgentState::Cancelled);
                 }
-                format!("agent {} is stopped; what it did stays", id.name())
+                format!("agent {} stopped; its changes are kept", id.name())
             }),
             AgentCommand::CancelAll => {
                 let all: Vec<AgentId> = self.crew.members.keys().rev().cloned().collect();
                 all.iter().for_each(|id| self.stop_member(id, AgentState::Cancelled));
-                Ok("all agents are stopped; what they did stays".into())
+                Ok("all agents stopped; their changes are kept".into())
             }
             AgentCommand::Retry { id, note } => self.retry(&id, note),
             AgentCommand::Raise { id, limits } => self.raise(&id, limits),
@@ -97,9 +97,9 @@ impl Core {
     pub(super) fn rest(&mut self, id: &AgentId, paused: bool) -> Result<String, String> {
         self.known(id)?;
         let hands = self.crew.members.get(id).filter(|m| m.state().at_work()).and_then(|m| m.hands.as_ref());
-        let Some(hands) = hands else { return Err(format!("agent {} does not run", id.name())) };
+        let Some(hands) = hands else { return Err(format!("agent {} is not running", id.name())) };
         hands.tx.try_send(Msg::Pause(paused)).map_err(|_| "the agent is busy: try again".to_owned())?;
-        let word = if paused { "rests from its next step on" } else { "goes on" };
+        let word = if paused { "pauses at its next step" } else { "continues" };
         Ok(format!("agent {} {word}", id.name()))
     }
 
@@ -126,12 +126,12 @@ impl Core {
                     self.set_state(id, AgentState::Queued);
                     self.crew.line.push_back(id.clone());
                 }
-                Ok(format!("agent {} goes on", id.name()))
+                Ok(format!("agent {} continues", id.name()))
             }
             AgentState::Done | AgentState::Idle => {
-                Err(format!("agent {} is done: write to it, or try its task again", id.name()))
+                Err(format!("agent {} is done: write to it, or retry its task", id.name()))
             }
-            _ => Err(format!("agent {} runs already", id.name())),
+            _ => Err(format!("agent {} is already running", id.name())),
         }
     }
 
@@ -177,7 +177,7 @@ impl Core {
 
     fn retry(&mut self, id: &AgentId, note: Option<String>) -> Result<String, String> {
         self.known(id)?;
-        let Some(member) = self.crew.members.get(id) else { return Err("it is gone".into()) };
+        let Some(member) = self.crew.members.get(id) else { return Err("it no longer exists".into()) };
         // Its result is a step's: that is what is tried again, with what needs it.
         if let Some(of) = member.order.brief.step.clone().as_deref().and_then(Step::of) {
             return self.retry_step(of.flow, of.step, note);
@@ -194,12 +194,12 @@ impl Core {
         }
         let by = id.parent().unwrap_or_else(AgentId::main);
         let new = self.recruit(&by, from, brief, true)?;
-        Ok(format!("agent {} tries it again", new.name()))
+        Ok(format!("agent {} retries the task", new.name()))
     }
 
     fn raise(&mut self, id: &AgentId, new: AgentLimits) -> Result<String, String> {
         self.known(id)?;
-        let Some(member) = self.crew.members.get_mut(id) else { return Err("it is gone".into()) };
+        let Some(member) = self.crew.members.get_mut(id) else { return Err("it no longer exists".into()) };
         let old = member.order.limits;
         let limits = AgentLimits {
             turns: new.turns.or(old.turns),
@@ -213,7 +213,7 @@ impl Core {
             hands.tell(Msg::Limits(limits));
         }
         self.keep_member(id);
-        Ok(format!("the limits of agent {} are set", id.name()))
+        Ok(format!("the limits of agent {} were changed", id.name()))
     }
 
     /// Whoever waits for it hears that it goes on without that.
@@ -221,10 +221,10 @@ impl Core {
         self.known(id)?;
         if let Some(step) = self.crew.members.get(id).and_then(|m| m.order.brief.step.as_deref()) {
             let step = step.split('#').next().unwrap_or(step);
-            return Err(format!("agent {} works at the step {step}, which waits for it", id.name()));
+            return Err(format!("agent {} works on the step {step}, which waits for it", id.name()));
         }
         let at = self.crew.waits.iter().position(|w| w.how == How::Own && w.ids == [id.clone()]);
-        let Some(at) = at else { return Err(format!("nobody waits for agent {}", id.name())) };
+        let Some(at) = at else { return Err(format!("no agent waits for agent {}", id.name())) };
         let wait = self.crew.waits.remove(at);
         let report = Report {
             status: "background".into(),
@@ -236,7 +236,7 @@ impl Core {
             member.order.background = true;
         }
         self.keep_member(id);
-        Ok(format!("agent {} goes on in the background", id.name()))
+        Ok(format!("agent {} continues in the background", id.name()))
     }
 
     /// A message of the person's for a member that waits in line.

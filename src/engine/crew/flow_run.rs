@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tiller_protocol::event::ReplyEvent;
 use tiller_protocol::workflow::StepState;
-use tiller_protocol::{AgentId, AgentState, CommandId, EntryId, Notice, NoticeKind, SessionId};
+use tiller_protocol::{AgentId, AgentState, CommandId, EntryId, ModelRef, Notice, NoticeKind, SessionId};
 use tiller_store::{StoreError, WorkflowRow};
 use tiller_tool::crew::workflow::{Known, Wrong};
 use tiller_tool::crew::{Asker, CrewReply, Report, Workflow, quoted};
@@ -62,6 +62,20 @@ pub(crate) enum FlowMsg {
     },
 }
 
+/// What is wrong with the model of a step, in a sentence's part. `ready`: whether a provider can be used.
+pub fn no_such_model(
+    name: &str,
+    ready: impl Fn(&str) -> Result<(), tiller_provider::ProviderError>,
+) -> Option<String> {
+    let name = name.trim();
+    // The tiers, which are the parent's model where they are not set.
+    if matches!(name, "" | "fast" | "main" | "deep") {
+        return None;
+    }
+    let why = ready(ModelRef(name.to_owned()).provider()).err()?.to_string();
+    Some(format!("the model `{name}` cannot be used: {}", why.trim_end_matches('.')))
+}
+
 impl Core {
     pub(crate) fn flow_msg(&mut self, msg: FlowMsg) {
         match msg {
@@ -89,25 +103,33 @@ impl Core {
     /// Looks at a workflow away from this task, because files and programs are looked for. `name`: it is read first.
     pub(crate) fn check_flow(&mut self, starter: Starter, flow: Result<Workflow, String>) {
         let (roles, source, tx) = (self.w.roles(), self.w.workflows.clone(), self.tx.clone());
+        let providers = Arc::clone(&self.w.providers);
+        let tools: Vec<&'static str> = self.w.all_tools.iter().map(|t| t.name()).collect();
         let root = self.s.id;
         self.spawn(async move {
             let work = move || {
                 let flow = match (flow, &source) {
                     (Ok(flow), _) => flow,
                     (Err(name), Some(source)) => (source.find)(&name)?,
-                    (Err(_), None) => return Err("there are no workflows here".into()),
+                    (Err(_), None) => return Err("there are no workflows in this folder".into()),
                 };
                 let role = |name: &str| roles.get(name).is_none().then(|| roles.no_such(name));
                 let cli = |name: &str| source.as_ref().and_then(|s| (s.cli)(name));
                 let skills = roles.skills();
                 let skill = |name: &str| skills.wrong([name]);
-                match flow.check(&Known { role: &role, cli: &cli, skill: &skill }) {
+                let tool = |name: &str| tiller_config::agents::no_such_tool(name, &tools);
+                let model = |name: &str| {
+                    let all = providers.read().unwrap_or_else(std::sync::PoisonError::into_inner);
+                    no_such_model(name, |provider| all.get(provider).map(drop))
+                };
+                match flow.check(&Known { role: &role, cli: &cli, skill: &skill, model: &model, tool: &tool })
+                {
                     Ok(()) => Ok(flow),
                     Err(wrong) => Err(words(&flow, &wrong)),
                 }
             };
             let checked = tokio::task::spawn_blocking(work).await;
-            let flow = checked.unwrap_or_else(|_| Err("looking at the workflow failed inside".into()));
+            let flow = checked.unwrap_or_else(|_| Err("internal error while reading the workflow".into()));
             let msg = Box::new(CrewMsg::Flow(FlowMsg::Checked { starter, flow }));
             let _ = tx.send(Msg::Crew(CrewMsg::In { root, msg })).await;
         });
@@ -116,10 +138,10 @@ impl Core {
     fn flow_checked(&mut self, starter: Starter, flow: Result<Workflow, String>) {
         let flow = match flow {
             Ok(_) if self.crew.flows.len() >= MOST => {
-                Err(format!("this session has had its {MOST} workflows"))
+                Err(format!("this session has reached its limit of {MOST} workflows"))
             }
             Ok(_) if self.crew.reading => Err(super::recruit::READING.into()),
-            Ok(_) if self.s.read_only => Err("this session is open for reading only".into()),
+            Ok(_) if self.s.read_only => Err("this session is open read-only".into()),
             flow => flow,
         };
         match (flow, starter) {
@@ -131,7 +153,7 @@ impl Core {
                 let no = self.add_flow(AgentId::main(), made_of, None);
                 let name = self.crew.flows.get(&no).map(Flow::name).unwrap_or_default();
                 self.used_for(format!("workflow {name}"));
-                let said = format!("workflow w{no} {name} is started");
+                let said = format!("workflow w{no} {name} started");
                 let reply = Box::new(ReplyEvent::DoneReply { said });
                 self.saves
                     .push_after(After { events: Vec::new(), then: Then::Tell { client, cause, reply } });
@@ -258,8 +280,10 @@ impl Core {
         self.crew.flows_to_tell.push(no);
         let notice = match state {
             StepState::Done => Notice::new(NoticeKind::Info, head),
-            _ => Notice::new(NoticeKind::Info, head)
-                .hint(format!("/workflow shows why; /workflow resume w{no} goes on with what is not done")),
+            _ => Notice::new(NoticeKind::Info, head).hint(format!(
+                "/workflow shows why; /workflow resume w{no} continues the steps that are not \
+                    done"
+            )),
         };
         self.notice_after(notice);
     }
@@ -317,13 +341,13 @@ impl Core {
     /// Goes on with what is not done. `again`: so many of them were done, or had failed, and begin anew.
     pub(crate) fn resume_flow(&mut self, id: &str, again: usize) -> Result<String, String> {
         let no = self.flow_no(id)?;
-        let Some(flow) = self.crew.flows.get_mut(&no) else { return Err("it is gone".into()) };
+        let Some(flow) = self.crew.flows.get_mut(&no) else { return Err("it no longer exists".into()) };
         if !flow.by.is_main() && !self.crew.members.contains_key(&flow.by) {
-            return Err(format!("agent {}, which asked for it, is not there", flow.by.name()));
+            return Err(format!("agent {}, which started it, no longer exists", flow.by.name()));
         }
         match flow.state {
             StepState::Running if flow.paused.is_some() => return self.pause_flow(&format!("w{no}"), false),
-            StepState::Running => return Err(format!("workflow w{no} runs already")),
+            StepState::Running => return Err(format!("workflow w{no} is already running")),
             StepState::Done if again == 0 => return Err(format!("workflow w{no} is done")),
             _ => {}
         }
@@ -339,16 +363,16 @@ impl Core {
             self.change_step(no, &step, |s| *s = super::flow::FlowStep::default());
         }
         self.run_flow(no, (None, None));
-        Ok(format!("workflow w{no} goes on: {done} of {all} steps are done and are not run again"))
+        Ok(format!("workflow w{no} continues: {done} of {all} steps are done and are not run again"))
     }
 
     pub(crate) fn cancel_flow(&mut self, id: &str) -> Result<String, String> {
         let no = self.flow_no(id)?;
         if self.crew.flows.get(&no).is_none_or(|f| f.stop.is_none()) {
-            return Err(format!("workflow w{no} does not run"));
+            return Err(format!("workflow w{no} is not running"));
         }
         self.stop_flow(no, StepState::Cancelled);
-        Ok(format!("workflow w{no} is stopped; what is done stays"))
+        Ok(format!("workflow w{no} stopped; finished steps are kept"))
     }
 
     /// All that the store knows is here: what was asked meanwhile is done.
@@ -382,7 +406,7 @@ impl Core {
                 let (done, all) = (flow.brought().len(), flow.made_of.steps.len());
                 let text =
                     format!("workflow w{no} {} was interrupted: {done} of {all} steps are done", flow.name());
-                Notice::new(NoticeKind::Info, text).hint(format!("/workflow resume w{no} goes on with it"))
+                Notice::new(NoticeKind::Info, text).hint(format!("/workflow resume w{no} continues it"))
             });
             self.crew.flows.insert(no, flow);
             self.show_flow(no);

@@ -18,11 +18,11 @@ impl Core {
     pub(crate) fn pause_flow(&mut self, id: &str, paused: bool) -> Result<String, String> {
         let no = self.flow_no(id)?;
         let Some(flow) = self.crew.flows.get_mut(&no).filter(|f| f.stop.is_some()) else {
-            return Err(format!("workflow w{no} does not run"));
+            return Err(format!("workflow w{no} is not running"));
         };
         match (paused, flow.paused.is_some()) {
-            (true, true) => return Err(format!("workflow w{no} rests already")),
-            (false, false) => return Err(format!("workflow w{no} does not rest")),
+            (true, true) => return Err(format!("workflow w{no} is already paused")),
+            (false, false) => return Err(format!("workflow w{no} is not paused")),
             (true, false) => flow.paused = Some(Vec::new()),
             (false, true) => {}
         }
@@ -45,7 +45,7 @@ impl Core {
             }
         }
         self.muster();
-        let word = if paused { "rests: its agents stop at their next step" } else { "goes on" };
+        let word = if paused { "is paused: its agents stop at their next step" } else { "continues" };
         Ok(format!("workflow w{no} {word}"))
     }
 
@@ -68,10 +68,10 @@ impl Core {
         note: Option<String>,
     ) -> Result<String, String> {
         let no = self.flow_no(id)?;
-        let flow = self.crew.flows.get_mut(&no).ok_or("it is gone")?;
+        let flow = self.crew.flows.get_mut(&no).ok_or("it no longer exists")?;
         flow.known(step)?;
         if flow.stop.is_some() {
-            return Err(format!("workflow w{no} still runs: a step can be tried again when it has ended"));
+            return Err(format!("workflow w{no} is still running: a step can be retried when it has ended"));
         }
         let again = flow.needing(step);
         if let Some(note) = note.filter(|n| !n.trim().is_empty()) {
@@ -90,11 +90,11 @@ impl Core {
     /// Gives one step up. What needs it is left out.
     pub(crate) fn cancel_step(&mut self, id: &str, step: &str) -> Result<String, String> {
         let no = self.flow_no(id)?;
-        let flow = self.crew.flows.get_mut(&no).ok_or("it is gone")?;
+        let flow = self.crew.flows.get_mut(&no).ok_or("it no longer exists")?;
         flow.known(step)?;
         let state = flow.steps.get(step).map(|s| s.state).unwrap_or_default();
         if flow.stop.is_none() || !matches!(state, StepState::Waiting | StepState::Running) {
-            return Err(format!("step {step} does not run: it is {}", state.word()));
+            return Err(format!("step {step} is not running: it is {}", state.word()));
         }
         lock(&flow.given_up).insert(step.to_owned());
         let mine = |brief: &Option<String>| {
@@ -107,7 +107,7 @@ impl Core {
             self.change_step(no, step, |s| s.state = StepState::Cancelled);
         }
         agents.iter().for_each(|id| self.cancel_tree(id));
-        Ok(format!("step {step} of w{no} is given up; what needs it is left out"))
+        Ok(format!("step {step} of w{no} was abandoned; steps that need it are skipped"))
     }
 
     /// What a step of a workflow asks for; `None`: it was answered, or waits until the workflow goes on.

@@ -131,7 +131,7 @@ impl Core {
                 format!("{n} agents were interrupted when Tiller ended")
             };
             let notice = Notice::new(NoticeKind::Info, text)
-                .hint("in the panel of agents, u goes on with one, U with all");
+                .hint("in the agents panel, u continues one, U continues all");
             self.notice_after(notice);
         }
     }
@@ -220,7 +220,9 @@ impl Core {
             CrewMsg::View(view) => self.member_view(*view),
             CrewMsg::Work { id, work } => self.member_work(&id, work),
             CrewMsg::Over { id, over } => self.member_over(&id, *over),
-            CrewMsg::Theirs { id, session, transport } => self.theirs(&id, session, transport),
+            CrewMsg::Theirs { id, session, transport, booked } => {
+                self.theirs(&id, session, transport, booked)
+            }
             CrewMsg::TheirModel { id, model } => {
                 if let Some(member) = self.crew.members.get_mut(&id) {
                     member.order.brief.model = Some(model);
@@ -235,9 +237,16 @@ impl Core {
     }
 
     /// What is needed to go on with a program's talk later.
-    fn theirs(&mut self, id: &tiller_protocol::AgentId, session: Option<String>, transport: Option<String>) {
+    fn theirs(
+        &mut self,
+        id: &tiller_protocol::AgentId,
+        session: Option<String>,
+        transport: Option<String>,
+        booked: Option<tiller_protocol::Cost>,
+    ) {
         let Some(member) = self.crew.members.get_mut(id) else { return };
         member.order.theirs = session.or(member.order.theirs.take());
+        member.order.booked = booked.unwrap_or(member.order.booked);
         member.order.transport = transport.or(member.order.transport.take());
         self.keep_member(id);
     }

@@ -12,6 +12,7 @@ use tokio::sync::mpsc;
 use tokio_util::task::AbortOnDropHandle;
 
 use super::member::Hands;
+use super::outbox::Outbox;
 use super::{Child, CrewMsg, Me};
 use crate::bus::Envelope;
 use crate::compose::Goal;
@@ -45,7 +46,7 @@ impl Core {
         // Without its kind nobody would know what it may not do.
         let lost = chain.iter().find_map(|m| m.order.brief.agent.as_ref().filter(|_| m.role.is_none()));
         if let Some(kind) = lost {
-            return Err(format!("its kind of agent, {kind}, is not there any more: bring that back first"));
+            return Err(format!("its kind of agent, {kind}, no longer exists: restore it first"));
         }
         let folder = self.folder_of(id)?;
         self.w.child(&chain, folder).map_err(|e| format!("the folder cannot be opened: {e}"))
@@ -60,28 +61,28 @@ impl Core {
         let opened = Workspace::new(std::path::Path::new(&folder));
         let opened = opened.map_err(|e| format!("its folder {folder} cannot be opened: {e}"))?;
         let inside = self.w.permit.protection(&opened.root);
-        Ok(Some(opened.protect(inside)))
+        Ok(Some(opened.protect(inside).masked_as(&self.w.workspace)))
     }
 
     /// A git worktree of its own, made away from the engine's task.
     fn make_folder(&mut self, id: AgentId) {
         self.set_state(&id, AgentState::Running);
         let Some(make) = self.w.folders.clone() else {
-            return self.no_start(&id, "no folders of their own can be made for agents here");
+            return self.no_start(&id, "agents cannot have their own folders here");
         };
         let name = format!("{}-{}", &self.s.id.0.simple().to_string()[20..], id.name());
         let place = self.w.places.worktrees().join(name);
-        let (root, tx, permit) = (self.w.workspace.root.clone(), self.tx.clone(), self.w.permit.clone());
+        let (own, tx, permit) = (Arc::clone(&self.w.workspace), self.tx.clone(), self.w.permit.clone());
         let Some(session) = self.crew.members.get(&id).map(|m| m.session) else { return };
         self.spawn(async move {
             let work = move || {
-                let place = make(&root, &place)?;
+                let place = make(&own.root, &place)?;
                 let folder = Workspace::new(&place).map_err(|e| e.to_string())?;
                 let inside = permit.protection(&folder.root);
-                Ok(folder.protect(inside))
+                Ok(folder.protect(inside).masked_as(&own))
             };
             let made = tokio::task::spawn_blocking(work).await;
-            let made = made.unwrap_or_else(|_| Err("making it failed inside".into()));
+            let made = made.unwrap_or_else(|_| Err("internal error while creating it".into()));
             let msg = Box::new(CrewMsg::Folder { id: id.clone(), made });
             let _ = tx.send(Msg::Crew(CrewMsg::Of { id, session, msg })).await;
         });
@@ -100,7 +101,7 @@ impl Core {
                     self.keep_member(id);
                 }
             }
-            Err(why) if waits => self.no_start(id, &format!("its own folder could not be made: {why}")),
+            Err(why) if waits => self.no_start(id, &format!("its own folder could not be created: {why}")),
             Err(_) => {}
         }
     }
@@ -128,18 +129,20 @@ impl Core {
 
     /// Hands the child's end of things to its own task. `work`: it has something to do.
     pub(super) fn set_running(&mut self, id: &AgentId, core: Self, inbox: mpsc::Receiver<Msg>, work: bool) {
-        let (tx, main, name, session) = (core.tx.clone(), self.tx.clone(), id.clone(), core.s.id);
+        let (tx, name, session) = (core.tx.clone(), id.clone(), core.s.id);
+        // Its end comes after all that it said.
+        let main = core.me.child.as_ref().map_or_else(|| Outbox::new(self.tx.clone()), |c| c.main.clone());
         self.crew.next += 1;
         let run = self.crew.next;
         let (sender, receiver) = mpsc::channel::<Envelope>(COMMANDS);
         let task = tokio::spawn(async move {
             // A mistake of ours in one must not leave those waiting who wait for it.
             if AssertUnwindSafe(core.run(receiver, inbox)).catch_unwind().await.is_err() {
-                tracing::error!(agent = %name, "an agent ended by a mistake of ours");
+                tracing::error!(agent = %name, "an agent ended because of an internal error");
             }
             // The session may have ended.
             let msg = Box::new(CrewMsg::Gone { id: name.clone(), run });
-            let _ = main.send(Msg::Crew(CrewMsg::Of { id: name, session, msg })).await;
+            main.send(Msg::Crew(CrewMsg::Of { id: name, session, msg }));
         });
         if let Some(member) = self.crew.members.get_mut(id) {
             member.hands = Some(Hands { commands: sender, tx, run, task: AbortOnDropHandle::new(task) });
@@ -164,6 +167,7 @@ impl Core {
                 adapter,
                 transport,
                 order.theirs.clone(),
+                order.booked,
                 order.brief.model.clone(),
             ))
         });
@@ -171,7 +175,7 @@ impl Core {
         let report = self.crew.members.get(id).and_then(|m| m.report.as_ref());
         let files: BTreeSet<String> = report.map(|r| r.files.iter().cloned().collect()).unwrap_or_default();
         let child = Child {
-            main: self.tx.clone(),
+            main: Outbox::new(self.tx.clone()),
             root: self.s.id,
             spawned_by: order.spawned_by,
             label: order.label.clone(),
@@ -190,8 +194,10 @@ impl Core {
             heard: Vec::new(),
             outside,
         };
+        let effort = role.as_ref().and_then(|r| r.effort).unwrap_or(self.s.effort);
         let me = Me { id: id.clone(), child: Some(Box::new(child)), role };
-        let session = load::fresh(&w, order.model, profile, false);
+        let mut session = load::fresh(&w, order.model, profile, false);
+        session.effort = effort;
         let watching = self.watching.for_child();
         let mut core = Self::new(w, me, Arc::clone(&self.bus), tx, session, watching);
         core.finder = Arc::clone(&self.finder);

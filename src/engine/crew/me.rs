@@ -7,10 +7,9 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use tiller_config::agents::Definition;
 use tiller_protocol::{AgentId, AgentLimits, CommandId, EntryId, Profile, QueueId, SessionId, Time};
-use tokio::sync::mpsc;
 
 use super::Purse;
-use crate::msg::Msg;
+use super::outbox::Outbox;
 
 /// Who a core is.
 pub(crate) struct Me {
@@ -30,8 +29,8 @@ impl Me {
 
 /// What only children know of themselves.
 pub(crate) struct Child {
-    /// To the main agent's task, which holds the other end. It closes when the session ends.
-    pub(crate) main: mpsc::Sender<Msg>,
+    /// To the main agent's task. It closes when the session ends.
+    pub(crate) main: Outbox,
     /// The main agent's session.
     pub(crate) root: SessionId,
     /// The entry that its session hangs off.

@@ -53,6 +53,8 @@ pub(crate) struct Outside {
     pub(crate) transport: Option<Transport>,
     /// Its own name for the talk, to go on with it.
     pub(crate) theirs: Option<String>,
+    /// What was booked of the costs of that talk.
+    booked: Cost,
     /// In the program's own spelling.
     pub(crate) model: Option<String>,
     text: String,
@@ -71,12 +73,12 @@ pub(crate) struct Outside {
     covers: bool,
     /// Its end was held back for what it did last.
     held: bool,
-    /// Bytes of the output of each that were shown, where it tells the whole output again and again.
-    told: HashMap<String, usize>,
     /// It has told of what it used: whether it may go on is looked at when it does.
     paid: bool,
     /// It was started to do everything unasked.
     unasked: bool,
+    /// One of its calls needed an approval that no one could give.
+    pub(super) refused: bool,
     control: Option<external::Control>,
     /// Its terminal, when it has one.
     pub(super) pane: Pane,
@@ -89,12 +91,14 @@ impl Outside {
         adapter: Arc<Adapter>,
         transport: Option<Transport>,
         theirs: Option<String>,
+        booked: Cost,
         model: Option<String>,
     ) -> Self {
         Self {
             adapter,
             transport,
             theirs,
+            booked,
             model,
             text: String::new(),
             thinking: String::new(),
@@ -105,9 +109,9 @@ impl Outside {
             room: cover::room(),
             covers: false,
             held: false,
-            told: HashMap::new(),
             paid: false,
             unasked: false,
+            refused: false,
             control: None,
             pane: Pane::default(),
             holds: Vec::new(),
@@ -153,9 +157,9 @@ impl Core {
         let limits = self.me.child.as_ref().map(|c| c.limits).unwrap_or_default();
         if self.s.profile < Profile::Ask {
             let profile = self.s.profile.name();
-            let text = format!("a program of another vendor may run commands, and the profile is {profile}");
+            let text = format!("an external program may run commands, and the profile is {profile}");
             let notice =
-                Notice::new(NoticeKind::Denied, text).hint("choose another profile, then let it go on");
+                Notice::new(NoticeKind::Denied, text).hint("choose another profile, then continue it");
             return self.finish(TurnStatus::Failed, String::new(), Some(notice));
         }
         let config = self.w.config();
@@ -165,7 +169,7 @@ impl Core {
         outside.unasked = auto;
         (outside.text, outside.thinking, outside.said, outside.spoke) = Default::default();
         outside.words = 0;
-        (outside.pane, outside.holds, outside.held) = Default::default();
+        (outside.pane, outside.holds, outside.held, outside.refused) = Default::default();
         let mut job_limits = Limits { typing, bounds, ..Limits::default() };
         if limits.seconds.is_some() {
             // Its time is kept here, where rests are left out and it can be raised.
@@ -184,6 +188,7 @@ impl Core {
             cwd,
             model: outside.model.clone(),
             resume: outside.theirs.clone(),
+            booked: outside.booked,
             env,
             lookup: programs.lookup,
             auto_approve: auto,
@@ -241,6 +246,7 @@ impl Core {
                     id,
                     session: None,
                     transport: Some(transport.name().into()),
+                    booked: None,
                 });
             }
             Said::Session { id, model } => self.outside_session(id, model),
@@ -268,7 +274,7 @@ impl Core {
                 }
             }
             Said::Tool(tool) => self.outside_tool(tool),
-            Said::ToolProgress { id, text, whole } => self.outside_progress(id, &text, whole),
+            Said::ToolProgress { id, text } => self.outside_progress(id, &text),
             Said::ToolDone { id, ok, output, diffs } => self.outside_done(&id, ok, output, diffs),
             Said::Plan(todos) => self.outside_plan(todos),
             Said::Ask(ask) => {
@@ -303,20 +309,24 @@ impl Core {
             self.outside_flush(None, StopReason::EndTurn);
         }
         if flood {
-            let text = format!("it said more than {} MB without doing anything", WORDS >> 20);
+            let text = format!("it wrote more than {} MB without calling a tool", WORDS >> 20);
             self.halt(TurnStatus::Failed, Notice::new(NoticeKind::User, text));
         }
     }
 
     fn outside_session(&mut self, session: Option<String>, model: Option<String>) {
         let Some(o) = self.outside() else { return };
+        if session.is_some() && session != o.theirs {
+            o.booked = Cost::default();
+        }
         o.theirs = session.clone().or(o.theirs.take());
+        let booked = o.booked;
         let name = o.adapter.name.clone();
         if let Some(model) = model {
             self.s.model = ModelRef(format!("{name}/{model}"));
         }
         let id = self.me.id.clone();
-        self.tell_main(CrewMsg::Theirs { id, session, transport: None });
+        self.tell_main(CrewMsg::Theirs { id, session, transport: None, booked: Some(booked) });
         self.agent_changed();
     }
 
@@ -368,6 +378,10 @@ impl Core {
         self.purse().release(&self.me.id);
         if let Some(o) = self.outside() {
             o.paid = true;
+            o.booked = o.booked.plus(cost.unwrap_or_default());
+            let booked = Some(o.booked);
+            let id = self.me.id.clone();
+            self.tell_main(CrewMsg::Theirs { id, session: None, transport: None, booked });
         }
         let call = Call {
             agent: self.me.id.clone(),
@@ -396,8 +410,9 @@ impl Core {
     pub(super) fn outside_narrowed(&mut self) {
         let profile = self.s.profile;
         if self.live.is_some() && profile < Profile::Full && self.outside().is_some_and(|o| o.unasked) {
-            let text = format!("it was started to work unasked, and the profile is {} now", profile.name());
-            let notice = Notice::new(NoticeKind::Denied, text).hint("let it go on: it asks from then on");
+            let text =
+                format!("it was started to work without asking, and the profile is now {}", profile.name());
+            let notice = Notice::new(NoticeKind::Denied, text).hint("continue it: from then on it asks");
             self.halt(TurnStatus::Interrupted, notice);
         }
     }
@@ -406,7 +421,6 @@ impl Core {
     pub(crate) fn outside_close(&mut self, stop: StopReason) {
         let Some(o) = self.outside() else { return };
         (o.control, o.pane, o.holds) = Default::default();
-        o.told.clear();
         let open: Vec<Open> = std::mem::take(&mut o.open).into_values().filter(|o| o.shown).collect();
         for mut open in open {
             self.uncover(&mut open, &[]);
@@ -420,6 +434,7 @@ impl Core {
     fn outside_ended(&mut self, ending: Ending) {
         let Some(o) = self.outside() else { return };
         let said = std::mem::take(&mut o.said);
+        let refused = std::mem::take(&mut o.refused);
         // Some tell their words only at the end; what was told already is not told twice.
         if !o.spoke && !ending.text.trim().is_empty() {
             o.text.push_str(&ending.text);
@@ -427,14 +442,16 @@ impl Core {
         let text = self.redact(if ending.text.trim().is_empty() { &said } else { &ending.text });
         let why = self.redact(&ending.why);
         let status = match ending.status {
+            // It went on without it; that it was refused is the run's result, as with calls of our own.
+            Status::Done if refused => TurnStatus::Refused,
             Status::Done => TurnStatus::Done,
             Status::Cancelled => TurnStatus::Interrupted,
             Status::Failed | Status::TimedOut | Status::Crashed => TurnStatus::Failed,
         };
         let stop =
-            if status == TurnStatus::Done { StopReason::EndTurn } else { StopReason::Cut(why.clone()) };
+            if ending.status == Status::Done { StopReason::EndTurn } else { StopReason::Cut(why.clone()) };
         self.outside_close(stop);
-        let notice = (status != TurnStatus::Done).then(|| Notice::new(NoticeKind::User, why));
+        let notice = (ending.status != Status::Done).then(|| Notice::new(NoticeKind::User, why));
         self.finish(status, text, notice);
     }
 }

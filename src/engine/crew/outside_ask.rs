@@ -9,6 +9,7 @@ use tiller_protocol::view::AuditRow;
 use tiller_protocol::{Access, AskBody, AskReply, Decision, ToolOutcome, Touch};
 use tokio::sync::oneshot;
 
+use super::outside_words;
 use crate::core::Core;
 use crate::judge::{self, permission_ask};
 use crate::msg::Msg;
@@ -22,7 +23,7 @@ impl Core {
         let (reply, answer) = oneshot::channel();
         let permit = self.w.permit.clone();
         match ask.what {
-            Question::Permission { tool, shown, diffs, .. } => {
+            Question::Permission { tool, shown, diffs, by_screen, .. } => {
                 self.outside_asked(ask.call.as_deref());
                 let (name, touch, access) = access_of(&self.w.workspace.root, &tool, &diffs);
                 let args = args_of(&name, &tool, &shown);
@@ -35,8 +36,42 @@ impl Core {
                     args: &args,
                     access: &access,
                     profile: self.s.profile,
+                    // Its own shell runs it, in which nothing can be set.
+                    shell: None,
                 };
-                let verdict = permit.judge(&question);
+                let mut verdict = permit.judge(&question);
+                let mut stricter = |other: Verdict| {
+                    if other.strictness() > verdict.strictness() {
+                        verdict = other;
+                    }
+                };
+                // What a screen shows may be less than what runs: it makes the answer stricter, never laxer.
+                if by_screen && !access.is_empty() {
+                    let (name, access) = (&tool.name, &[]);
+                    stricter(permit.judge(&judge::Question {
+                        tool: name,
+                        touch: Touch::Execute,
+                        access,
+                        ..question
+                    }));
+                }
+                // The same holds for a command that it calls reading, and for words that may be one.
+                let root = &self.w.workspace.root;
+                if let Some(run) = run_beside(root, &tool, &access) {
+                    stricter(permit.judge(&judge::Question {
+                        tool: "terminal",
+                        touch: Touch::Execute,
+                        access: &[run],
+                        ..question
+                    }));
+                }
+                if access.is_empty() {
+                    let words = outside_words::of(&tool, &shown);
+                    words
+                        .iter()
+                        .filter_map(|text| permit.suspected(&question, text, root))
+                        .for_each(&mut stricter);
+                }
                 let mut audit = AuditRow {
                     time: self.w.clock.now(),
                     session: self.s.id,
@@ -49,7 +84,7 @@ impl Core {
                     outcome: String::new(),
                 };
                 let by_rule = match &verdict {
-                    Verdict::Allow { rule } => Some((ChoiceKind::AllowOnce, "allow", rule)),
+                    Verdict::Allow { rule, .. } => Some((ChoiceKind::AllowOnce, "allow", rule)),
                     Verdict::Deny { rule, .. } => Some((ChoiceKind::RejectOnce, "deny", rule)),
                     Verdict::Ask { .. } => None,
                 };
@@ -165,6 +200,11 @@ impl Core {
 
     /// Into the audit. What it then did is its own affair, so only a refusal is known to have held.
     pub(crate) fn outside_decided(&mut self, mut audit: AuditRow) {
+        if audit.decision == "nobody"
+            && let Some(o) = self.outside()
+        {
+            o.refused = true;
+        }
         let no = matches!(audit.decision.as_str(), "deny" | "ask:deny" | "nobody" | "none");
         audit.outcome = if no { "denied" } else { "allowed" }.into();
         let ticket = self.w.store.record_audit(audit);
@@ -198,6 +238,19 @@ fn access_of(root: &Path, tool: &ToolUse, diffs: &[FileDiff]) -> (String, Touch,
             };
             ("edit_file".into(), Touch::Write, paths.iter().map(write).collect())
         }
+        // It shows what lies there: judged as the name that it has, so that a folder counts with all below.
+        "search" if !paths.is_empty() => {
+            let read = |path: &&str| {
+                let (path, inside) = place(path);
+                Access::Read { path, inside }
+            };
+            // A name of its own, whatever it calls itself: it does not pass over what it may not read, as ours do.
+            let ours = tiller_permit::names::TOOLS.contains(&tool.name.as_str());
+            let name = if ours { format!("{} of a program", tool.name) } else { tool.name.clone() };
+            // What else it does is not known, so it is asked about as before.
+            let rest = Access::Process { what: format!("run {name}") };
+            (name, Touch::Read, paths.iter().map(read).chain([rest]).collect())
+        }
         "read" if !paths.is_empty() => {
             let read = |path: &&str| {
                 let (path, inside) = place(path);
@@ -207,6 +260,13 @@ fn access_of(root: &Path, tool: &ToolUse, diffs: &[FileDiff]) -> (String, Touch,
         }
         _ => unknown(),
     }
+}
+
+/// The command that it would run though it says that it only reads.
+fn run_beside(root: &Path, tool: &ToolUse, access: &[Access]) -> Option<Access> {
+    let reads = matches!(tool.verb.as_str(), "read" | "search") && !access.is_empty();
+    let command = reads.then(|| command_of(tool)).flatten()?;
+    Some(Access::Run { command, folder: root.display().to_string(), background: false })
 }
 
 /// The command line that it would run, all of it: one line, or words for the system.

@@ -45,7 +45,7 @@ impl Core {
                 continue;
             }
             // One that it cannot take now stays in the queue: the next turn begins with it.
-            if let Held::Queued { id: no } = control.say_now(message.text.clone()) {
+            if let Held::Queued { id: no } = control.say(message.text.clone()) {
                 outside.holds.push(Holding { no, id, message });
             }
         }

@@ -27,9 +27,9 @@ impl Core {
         };
         let error = match (&over.why, over.status) {
             (Some(notice), _) => notice.message.clone(),
-            (None, TurnStatus::Refused) => "a call needed a yes that nobody could give".into(),
+            (None, TurnStatus::Refused) => "a call needed an approval that no one could give".into(),
             (None, _) if state == AgentState::Cancelled => "it was cancelled".into(),
-            (None, _) if state == AgentState::Interrupted => "it was stopped before it was done".into(),
+            (None, _) if state == AgentState::Interrupted => "it was stopped before it finished".into(),
             (None, _) => String::new(),
         };
         let (tokens, cost) = self.crew.purse.used(id);
@@ -58,8 +58,9 @@ impl Core {
         member.announced = false;
         let early = std::mem::take(&mut member.early);
         member.order.said.clear();
-        self.unheard(id, early, "it has ended before it began");
+        self.unheard(id, early, "it ended before it started");
         self.keep_member(id);
+        self.show_end(id);
         self.settle_waits();
         self.announce_end(id);
         for id in over.untold {
@@ -98,7 +99,7 @@ impl Core {
         member.hands = None;
         if member.state().at_work() {
             self.crew.purse.release(id);
-            self.no_start(id, "it ended inside; this is a bug of Tiller");
+            self.no_start(id, "internal error; this is a bug in Tiller");
         }
     }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tiller_link::external::{Doing, Said, Source};
 use tiller_protocol::event::ReplyEvent;
-use tiller_protocol::{CommandId, PaneCommand, PaneView, ScreenView, Typed};
+use tiller_protocol::{CommandId, Notice, NoticeKind, PaneCommand, PaneView, ScreenView, Typed};
 use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
 
@@ -49,11 +49,18 @@ impl Core {
         Some(Box::new(outside.pane.view.clone()))
     }
 
+    /// Its screen waits for input while the person looks at another view.
+    pub(crate) fn pane_needs(&self) -> bool {
+        let outside = self.me.child.as_ref().and_then(|c| c.outside.as_ref());
+        outside.is_some_and(|o| o.pane.view.doing == "blocked" && !o.pane.view.entered)
+    }
+
     /// What the person does at the terminal. One that has none by now has ended: there is nothing to do it to.
     pub(crate) fn pane_command(&mut self, command: PaneCommand) {
         let Some(control) = self.outside().and_then(|o| o.control().cloned()) else { return };
         let Some(pane) = self.pane() else { return };
         let (entered, touched) = (pane.view.entered, pane.view.touched);
+        let mut lost = None;
         match command {
             PaneCommand::Size { cols, rows } => {
                 control.resize(cols, rows);
@@ -62,16 +69,38 @@ impl Core {
                 pane.view.entered = on;
                 control.attach(on);
             }
-            PaneCommand::Type { mut typed } => {
-                typed.truncate(KEYS);
-                typed.retain(|t| !matches!(t, Typed::Paste { text } if text.len() > PASTE));
-                pane.view.touched |= typed.iter().any(|t| !matches!(t, Typed::Mouse { .. }));
-                control.typed(typed);
+            PaneCommand::Type { typed } => {
+                // All of it or nothing: half of what was typed is another thing.
+                let large = |t: &Typed| matches!(t, Typed::Paste { text } if text.len() > PASTE);
+                if typed.iter().any(large) {
+                    lost = Some(format!(
+                        "a paste of more than {} MB is not sent to the program; put it into a file",
+                        PASTE >> 20
+                    ));
+                } else if typed.len() > KEYS {
+                    lost = Some(format!(
+                        "more than {KEYS} keys at once are not sent to the program; paste them"
+                    ));
+                } else {
+                    pane.view.touched |= typed.iter().any(|t| !matches!(t, Typed::Mouse { .. }));
+                    let hands = typed.iter().any(|t| !matches!(t, Typed::Mouse { .. } | Typed::Focus { .. }));
+                    if !control.typed(typed) && hands {
+                        lost = Some(
+                            "the program does not read keys now: what you typed is lost; it may \
+                                hang or have ended"
+                                .into(),
+                        );
+                    }
+                }
             }
             PaneCommand::Finish => {
                 (pane.view.entered, pane.view.touched) = (false, false);
                 control.finish();
             }
+        }
+        if let Some(why) = lost {
+            let text = format!("{}: {why}", self.me.id.name());
+            self.notice(Notice::new(NoticeKind::User, text));
         }
         if self.pane().is_some_and(|p| (p.view.entered, p.view.touched) != (entered, touched)) {
             self.agent_changed();
@@ -117,7 +146,8 @@ impl Core {
         if let Said::State(guess) = &said
             && self.outside().and_then(|o| o.control()?.looker()).is_some()
         {
-            self.cover_all(guess.what == Doing::Working);
+            // Of a screen that says nothing known it is not known that it rests.
+            self.cover_all(matches!(guess.what, Doing::Working | Doing::Unknown));
         }
         let Some(pane) = self.pane() else { return };
         match said {

@@ -36,6 +36,9 @@ pub(crate) struct Want {
     pub(crate) tokens: u64,
     /// 0 where the price is not known.
     pub(crate) cost: u64,
+    /// Of these, what its input alone uses: a call is not made whose input does not fit.
+    pub(crate) input_tokens: u64,
+    pub(crate) input_cost: u64,
     /// The tier that it counts for, and what that one may cost today.
     pub(crate) tier: &'static str,
     pub(crate) tier_limit: Option<Cost>,
@@ -90,15 +93,15 @@ impl Inner {
         }
         let mine = self.sheets.get(id).copied().unwrap_or_default();
         if let Some(most) = mine.limits.tokens.filter(|m| mine.tokens >= *m) {
-            return Some(format!("its limit of {most} tokens is reached"));
+            return Some(format!("it reached its limit of {most} tokens"));
         }
         if let Some(most) = mine.limits.cost.filter(|m| mine.cost >= m.0) {
-            return Some(format!("its limit of {} is reached", dollars(most.0)));
+            return Some(format!("it reached its limit of {}", dollars(most.0)));
         }
         let caps = [
-            (self.tree.tokens, self.tokens, "the limit of tokens of all agents"),
-            (self.tree.cost.map(|c| c.0), self.cost, "the limit of money of all agents"),
-            (self.left.map(|c| c.0), self.cost, "the budget of the session or of today"),
+            (self.tree.tokens, self.tokens, "the token limit of all agents"),
+            (self.tree.cost.map(|c| c.0), self.cost, "the cost limit of all agents"),
+            (self.left.map(|c| c.0), self.cost, "the budget of the session or day"),
         ];
         let reached = caps.iter().find(|(most, used, _)| most.is_some_and(|m| *used >= m));
         reached.map(|(.., what)| format!("{what} is reached"))
@@ -146,7 +149,7 @@ impl Purse {
         }
         let tier = inner.tier(&want);
         if want.tier_limit.is_some_and(|m| tier >= m.0) {
-            return Answer::Over(format!("today's budget of the tier {} is used up", want.tier));
+            return Answer::Over(format!("today's budget for the tier {} is used up", want.tier));
         }
         // Of children; of everybody; of the tier.
         let (mut tokens, mut money, mut all, mut tiers) = (0_u64, 0_u64, 0_u64, 0_u64);
@@ -161,17 +164,25 @@ impl Purse {
             }
         }
         let tree = Some(inner.tree).filter(|_| !id.is_main()).unwrap_or_default();
+        let own = inner.sheets.get(id).copied().unwrap_or_default();
+        let limits = Some(own.limits).filter(|_| !id.is_main()).unwrap_or_default();
+        let (by_tokens, by_cost) = ((want.tokens, want.input_tokens), (want.cost, want.input_cost));
         let caps = [
-            (tree.tokens, inner.tokens, tokens, want.tokens),
-            (tree.cost.map(|c| c.0), inner.cost, money, want.cost),
-            (inner.left.map(|c| c.0), inner.cost, all, want.cost),
-            (want.tier_limit.map(|c| c.0), tier, tiers, want.cost),
+            (limits.tokens, own.tokens, 0, by_tokens, "its token limit"),
+            (limits.cost.map(|c| c.0), own.cost, 0, by_cost, "its cost limit"),
+            (tree.tokens, inner.tokens, tokens, by_tokens, "the token limit of all agents"),
+            (tree.cost.map(|c| c.0), inner.cost, money, by_cost, "the cost limit of all agents"),
+            (inner.left.map(|c| c.0), inner.cost, all, by_cost, "the budget of the session or day"),
+            (want.tier_limit.map(|c| c.0), tier, tiers, by_cost, "today's budget for its tier"),
         ];
-        for (most, used, held, wanted) in caps {
+        for (most, used, held, (wanted, input), what) in caps {
             let Some(most) = most else { continue };
             let fits = used.saturating_add(held).saturating_add(wanted) <= most;
             if !fits && held > 0 {
                 return Answer::Wait;
+            }
+            if used.saturating_add(input) > most {
+                return Answer::Over(format!("{what} has no room for the input of the next request"));
             }
         }
         let held = Want { tokens: want.tokens.max(1), ..want };
@@ -270,11 +281,11 @@ impl Purse {
         let inner = lock(&self.inner);
         let caps = [
             (inner.tree.tokens, inner.tokens, "tokens of all agents"),
-            (inner.tree.cost.map(|c| c.0), inner.cost, "money of all agents"),
-            (inner.left.map(|c| c.0), inner.cost, "money of the session or of today"),
+            (inner.tree.cost.map(|c| c.0), inner.cost, "cost of all agents"),
+            (inner.left.map(|c| c.0), inner.cost, "cost of the session or day"),
         ];
         let over = caps.iter().find(|(most, used, _)| most.is_some_and(|m| *used >= m))?;
-        Some(format!("the {} that may be used are used up", over.2))
+        Some(format!("the limit is used up: {}", over.2))
     }
 
     /// Resolves at the next change.

@@ -118,6 +118,7 @@ proptest! {
                 cost: REPLY,
                 tier: TIERS[tier],
                 tier_limit: Some(Cost(tier_limit)),
+                ..Want::default()
             };
             match purse.reserve(&who(n), wanted) {
                 Answer::Go => drop(open.insert(n, tier)),

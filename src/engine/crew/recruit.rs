@@ -34,7 +34,7 @@ impl Core {
         let config = self.w.config();
         let caps = &config.agents;
         if self.s.read_only {
-            return Err("this session is open for reading only".into());
+            return Err("this session is open read-only".into());
         }
         if self.crew.reading {
             return Err(READING.into());
@@ -45,14 +45,16 @@ impl Core {
         }
         if self.crew.members.len() >= caps.total {
             let total = caps.total;
-            return Err(format!("this session has had its {total} agents (agents.total): {YOURSELF}"));
+            return Err(format!(
+                "this session has reached its limit of {total} agents (agents.total): {YOURSELF}"
+            ));
         }
         self.crew.purse.limit_money(self.budget.left(self.spent_so_far()));
         if let Some(why) = self.crew.purse.empty() {
             return Err(format!("{why}: {YOURSELF}"));
         }
         if brief.goal.trim().is_empty() {
-            return Err("there is no goal".into());
+            return Err("the goal is empty".into());
         }
         self.tools_known(&brief.tools)?;
         let roles = self.w.roles();
@@ -61,14 +63,14 @@ impl Core {
         }
         let brief = self.settled(brief);
         let role = match &brief.agent {
-            Some(name) => Some(roles.get(name).cloned().ok_or_else(|| roles.no_such(name))?),
+            Some(name) => Some(roles.get(name).cloned().ok_or_else(|| self.no_such_kind(name))?),
             None => None,
         };
         if let Some(role) = &role
             && let Some(why) = roles.skills().wrong(&role.skills)
         {
             let kind = &role.name;
-            return Err(format!("{kind} begins with a skill that is not here: {why}"));
+            return Err(format!("{kind} uses a skill that does not exist here: {why}"));
         }
         let pick = role.as_ref().map(|r| &r.pick);
         let model = match &brief.cli {
@@ -84,7 +86,7 @@ impl Core {
         let runs = self.w.tools_of(&self.crew.chain(by)).iter().any(|t| t.name() == "terminal");
         if brief.cli.is_some() && (profile < Profile::Ask || !runs) {
             // Nothing would keep it from what its parent may not do.
-            return Err(format!("a program of another vendor may run commands, and you may not: {YOURSELF}"));
+            return Err(format!("an external program may run commands, and you may not: {YOURSELF}"));
         }
         let folder = parent.filter(|_| !brief.isolated).map(|p| p.order.folder.clone()).unwrap_or_default();
         self.crew.names += 1;
@@ -131,33 +133,40 @@ impl Core {
     pub(super) fn program(&self, name: &str) -> Result<(Arc<Adapter>, Option<Transport>), String> {
         let (name, how) = name.split_once(':').map_or((name, None), |(n, how)| (n, Some(how)));
         let Some(programs) = &self.w.programs else {
-            return Err("programs of other vendors cannot be run here".into());
+            return Err("external programs cannot be run here".into());
         };
         let adapter = programs.adapters.get(name).ok_or_else(|| {
             let known: Vec<&str> = programs.adapters.iter().map(|a| a.name.as_str()).collect();
-            format!("there is no adapter for {name}; there are: {}", known.join(", "))
+            format!("there is no adapter for {name}; available: {}", known.join(", "))
         })?;
         let transport = match how {
             None => None,
             Some("acp") => Some(Transport::Acp),
             Some("headless") => Some(Transport::Headless),
             Some("pty") => Some(Transport::Pty),
-            Some(other) => return Err(format!("{other} is no transport: acp, headless or pty")),
+            Some(other) => return Err(format!("unknown transport {other}: use acp, headless or pty")),
         };
         Ok((adapter, transport))
     }
 
     /// A task that names tools which are none would be done with none at all.
     fn tools_known(&self, named: &[String]) -> Result<(), String> {
-        let sets = || tiller_config::agents::SETS.iter().map(|(set, _)| *set);
-        let tools = || self.w.all_tools.iter().map(|t| t.name());
-        let known = |name: &&String| *name == "all" || sets().chain(tools()).any(|k| k == *name);
-        let Some(unknown) = named.iter().find(|n| !known(n)) else { return Ok(()) };
-        let hint = match crate::nearest::nearest(unknown, sets().chain(tools())) {
-            Some(near) => format!("did you mean {near}?"),
-            None => format!("there are the sets {}, and single tools", sets().collect::<Vec<_>>().join(", ")),
-        };
-        Err(format!("there is no tool or set {unknown}; {hint}"))
+        let more: Vec<&str> = self.w.all_tools.iter().map(|t| t.name()).collect();
+        let wrong = named.iter().find_map(|name| tiller_config::agents::no_such_tool(name, &more));
+        wrong.map_or(Ok(()), Err)
+    }
+
+    /// A name that is no kind of agent: the nearest of them, and of the programs of other vendors.
+    fn no_such_kind(&self, name: &str) -> String {
+        let roles = self.w.roles();
+        let program = name.split(':').next().unwrap_or(name);
+        let adapters = self.w.programs.iter().flat_map(|p| p.adapters.iter()).map(|a| a.name.clone());
+        let programs: Vec<String> = adapters.collect();
+        let kinds = roles.iter().map(|r| r.name.as_str());
+        match crate::nearest::nearest(program, kinds.chain(programs.iter().map(String::as_str))) {
+            Some(near) => format!("there is no agent `{name}`; did you mean `{near}`?"),
+            None => format!("{}; external programs are {}", roles.no_such(name), programs.join(", ")),
+        }
     }
 
     fn label(&self, brief: &Brief) -> String {

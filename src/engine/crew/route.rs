@@ -137,7 +137,7 @@ impl Core {
             // It was stopped meanwhile: it is only looked at, if anybody does.
             let (work, looks) = all.into_iter().partition(|e| works(&e.command.body));
             all = looks;
-            self.unheard(id, work, "it was stopped before");
+            self.unheard(id, work, "it was already stopped");
             if all.is_empty() {
                 return;
             }
@@ -165,7 +165,7 @@ impl Core {
         core.enter(loaded);
         core.s.profile = profile;
         if work && core.s.read_only {
-            let why = "its session is in use by another Tiller: end that one first";
+            let why = "its session is open in another Tiller process: end that process first";
             self.unheard(id, all, why);
             return self.no_start(id, why);
         }
@@ -183,7 +183,7 @@ impl Core {
             None => Some(envelope),
         });
         let late = late.collect();
-        self.unheard(id, late, "too much was said to it at once");
+        self.unheard(id, late, "too many messages were sent to it at once");
     }
 
     /// Messages that never reach an agent: who wrote them hears it.

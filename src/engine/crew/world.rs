@@ -34,6 +34,8 @@ impl World {
         if own {
             permit = permit.moved(&workspace.root);
         }
+        let agent = chain.last().map_or_else(AgentId::main, |m| m.id.clone());
+        let workspace = workspace.forbid(permit.unreadable(&agent));
         Ok(Self {
             store: self.store.clone(),
             providers: Arc::clone(&self.providers),
@@ -44,6 +46,7 @@ impl World {
             ids: Arc::clone(&self.ids),
             child_env: Arc::clone(&self.child_env),
             human: self.human,
+            made_by: self.made_by,
             tools: self.tools_of(chain),
             all_tools: self.all_tools.clone(),
             specs: Arc::clone(&self.specs),
@@ -52,6 +55,7 @@ impl World {
             folders: self.folders.clone(),
             workflows: self.workflows.clone(),
             titles: false,
+            windows: self.windows.clone(),
             retry: self.retry,
             permit,
             redact: Arc::clone(&self.redact),

@@ -136,6 +136,7 @@ fn definition() -> impl Strategy<Value = Definition> {
             from: Origin::User,
             file: None,
             pick: Pick::Inherit,
+            effort: None,
             tools,
             skills: Vec::new(),
             permissions: Narrowing { profile, ask, deny },
@@ -204,6 +205,7 @@ fn strictness(permit: &Permit, who: &AgentId, profile: Profile, call: &(&str, To
         args: &args,
         access: &call.2,
         profile,
+        shell: None,
     };
     permit.judge(&question).strictness()
 }

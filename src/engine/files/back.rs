@@ -2,13 +2,11 @@
 //! and the same for the workbench and for commands without a screen.
 
 use std::collections::{BTreeMap, HashSet};
-use std::path::PathBuf;
-
 use tiller_protocol::compare::TakePart;
 use tiller_protocol::op::OpChange;
 use tiller_protocol::restore::StepFile;
 use tiller_protocol::{
-    ChangeKind, EntryBody, EntryId, Op, OpId, RestoreFile, RestorePreview, SessionId, Time,
+    ChangeKind, EntryBody, EntryId, Op, OpId, RestoreFile, RestorePreview, SessionId, Time, names,
 };
 use tiller_snapshot::{
     Answer, Change, Conflict, Entry, FileDiff, Goal, Id, Item, Kind, Plan, Restored, Shadow, SnapshotError,
@@ -24,8 +22,8 @@ const UP: u32 = 1000;
 /// Files that a preview lists, and bytes of one difference in it.
 pub(crate) const LISTED: usize = 300;
 const DIFF: usize = 64 << 10;
-/// Files that are named in a row of the log.
-pub const NAMED: usize = 200;
+/// Files that are named in a row of the log; what undoes a longer one looks at all that differs.
+pub const NAMED: usize = 10_000;
 
 /// A state that can be gone back to.
 #[derive(Clone, Debug)]
@@ -84,6 +82,8 @@ fn step(row: &StepRow) -> Option<Step> {
 pub struct Wishes {
     pub keep: Vec<String>,
     pub force: Vec<String>,
+    /// Every path that was changed outside of this session, listed or not.
+    pub force_all: bool,
     /// Only these hunks of a file.
     pub parts: Vec<TakePart>,
 }
@@ -117,7 +117,7 @@ pub fn go(
                     Answer::Keep
                 }
             }
-        } else if wishes.force.contains(&name) {
+        } else if wishes.force.contains(&name) || (wishes.force_all && item.conflict.is_some()) {
             Answer::Restore
         } else {
             continue;
@@ -163,11 +163,12 @@ pub fn compared(shadow: &Shadow, file: &FileDiff) -> RestoreFile {
     }
 }
 
-/// The preview of a plan.
-pub fn preview(shadow: &Shadow, plan: &Plan, title: String, time: Time) -> RestorePreview {
+/// The preview of a plan, with at most `listed` files and as many paths that stay; it says how many more there are.
+pub fn preview(shadow: &Shadow, plan: &Plan, title: String, time: Time, listed: usize) -> RestorePreview {
     let file = |item: &Item| RestoreFile {
         conflict: item.conflict.as_ref().map(|c| match c {
             Conflict::Changed { .. } => "changed since by you or another program".to_owned(),
+            Conflict::ReadOnly => "the file is read-only".to_owned(),
             Conflict::Links(n) => {
                 format!("the file has {n} names (hard links); only this one would change")
             }
@@ -181,12 +182,16 @@ pub fn preview(shadow: &Shadow, plan: &Plan, title: String, time: Time) -> Resto
         let names: Vec<String> = some.map(|u| format!("{} ({})", shown(&u.path), u.reason)).collect();
         notes.push(format!("Not covered: {}{}", names.join(", "), if uncovered > 3 { ", ..." } else { "" }));
     }
+    let stay = plan.left.len().saturating_sub(listed);
+    if stay > 0 {
+        notes.push(format!("{stay} more are kept and not listed"));
+    }
     RestorePreview {
         title,
         time: Some(time),
-        files: plan.items.iter().take(LISTED).map(file).collect(),
-        more: plan.items.len().saturating_sub(LISTED),
-        left: plan.left.iter().take(LISTED).map(|l| format!("{}: {}", shown(&l.path), l.why)).collect(),
+        files: plan.items.iter().take(listed).map(file).collect(),
+        more: plan.items.len().saturating_sub(listed),
+        left: plan.left.iter().take(listed).map(|l| format!("{}: {}", shown(&l.path), l.why)).collect(),
         notes,
     }
 }
@@ -200,9 +205,9 @@ pub fn named(diffs: &[FileDiff]) -> Vec<StepFile> {
         .collect()
 }
 
-/// A path as people see it.
+/// A path as records and people see it; [`tiller_protocol::names::path`] reads it back.
 pub fn shown(path: &std::path::Path) -> String {
-    path.to_string_lossy().into_owned()
+    names::written(path)
 }
 
 pub(crate) fn kind(change: Change) -> ChangeKind {
@@ -231,7 +236,7 @@ pub fn undoable(ops: &[Op], redo: bool) -> Option<Undoable> {
 /// Where the files were before a row of the log.
 pub fn reverse(op: &Op) -> Option<Goal> {
     let OpChange::Files { before, after, files, .. } = &op.change else { return None };
-    let select = (files.len() < NAMED).then(|| files.iter().map(|f| PathBuf::from(&f.path)).collect());
+    let select = (files.len() < NAMED).then(|| files.iter().map(|f| names::path(&f.path)).collect());
     Some(Goal { to: before.parse().ok()?, base: after.parse().ok()?, steps: Vec::new(), select })
 }
 
@@ -249,23 +254,54 @@ pub fn traces(
     (change, StepRow { began: None, id: 0, of: whose, before: Some(before), after, files, time })
 }
 
+/// The change of an undo (or a redo) of `root` that found nothing to do, or nothing that it could do, at `state`.
+pub fn nothing(state: String, root: OpId) -> OpChange {
+    OpChange::Files { before: state.clone(), after: state, files: Vec::new(), of: Some(root) }
+}
+
+/// In words: what an undo or a redo did, or why it did not. `title` is that of its row.
+pub fn undone(title: &str, done: &Restored, files: &[StepFile]) -> String {
+    let (redo, what) = match title.split_once(' ') {
+        Some(("redo", what)) => (true, what),
+        Some(("undo", what)) => (false, what),
+        _ => (false, title),
+    };
+    let word = match (done.done.is_empty(), done.left.is_empty(), redo) {
+        (true, true, false) => "There was nothing left to undo",
+        (true, true, true) => "There was nothing left to redo",
+        (true, false, false) => "Not undone",
+        (true, false, true) => "Not redone",
+        (false, false, false) => "Partly undone",
+        (false, false, true) => "Partly redone",
+        (false, true, false) => "Undone",
+        (false, true, true) => "Redone",
+    };
+    let on = match (done.done.is_empty(), redo) {
+        (true, false) => ". The next undo continues with the step before it",
+        (true, true) => ". The next redo continues with the step after it",
+        _ => "",
+    };
+    format!("{word}: {what}; {}{on}", sentence(done, files))
+}
+
 /// In words: what changed and what stayed.
 pub fn sentence(done: &Restored, files: &[StepFile]) -> String {
     let n = done.done.len();
     let partly = files.iter().filter(|f| f.partly).count();
     let mut text = match n {
+        0 if !done.left.is_empty() => "No file was changed".to_owned(),
         0 => "No file had to change".to_owned(),
-        1 if partly == 1 => format!("{} is partly as it was", shown(&done.done[0])),
-        1 => format!("{} is as it was", shown(&done.done[0])),
-        _ if partly == n => format!("{n} files are partly as they were"),
-        _ if partly > 0 => format!("{n} files are as they were ({partly} of them partly)"),
-        _ => format!("{n} files are as they were"),
+        1 if partly == 1 => format!("{} was partly restored", shown(&done.done[0])),
+        1 => format!("{} was restored", shown(&done.done[0])),
+        _ if partly == n => format!("{n} files were partly restored"),
+        _ if partly > 0 => format!("{n} files were restored ({partly} of them partly)"),
+        _ => format!("{n} files were restored"),
     };
     if !done.left.is_empty() {
         let some: Vec<String> =
             done.left.iter().take(3).map(|l| format!("{} ({})", shown(&l.path), l.why)).collect();
         let more = if done.left.len() > 3 { ", ..." } else { "" };
-        text.push_str(&format!("; left as they are: {}{more}", some.join(", ")));
+        text.push_str(&format!("; left unchanged: {}{more}", some.join(", ")));
     }
     text
 }

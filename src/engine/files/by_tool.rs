@@ -82,7 +82,7 @@ impl Core {
         let kept = keeper.submit(move |s| {
             let after = s.snapshot()?;
             let others = watched.others(s, &after, StepOf::OthersBeforeCall(call));
-            Ok(Kept { others, before: None, began: None, after, files: Vec::new() })
+            Ok(Kept { others, before: None, began: None, after, files: Vec::new(), open: None })
         });
         // Its row stands before those of what comes next, so the entry has its id from now on.
         let entry = EntryId::fresh(&*self.w.ids, self.w.clock.now());
@@ -125,7 +125,7 @@ impl Core {
                 let (entry, (goal, title, time)) = found.await.map_err(|n| n.message)?;
                 let made = keeper.run(move |s| {
                     let plan = s.plan(&goal)?;
-                    Ok(back::preview(s, &plan, title, time))
+                    Ok(back::preview(s, &plan, title, time, back::LISTED))
                 });
                 Ok((entry, made.await.map_err(|e| e.notice().message)?))
             };
@@ -195,9 +195,9 @@ fn find(store: &Store, session: SessionId, name: &str) -> Result<EntryId, Notice
         }
     }
     let there = if names.is_empty() {
-        "there is none yet".to_owned()
+        "there is no checkpoint yet".to_owned()
     } else {
-        format!("there are: {}", names.join(", "))
+        format!("available: {}", names.join(", "))
     };
     let text = format!("there is no checkpoint \"{name}\"; {there}");
     Err(Notice::new(NoticeKind::User, text))

@@ -3,7 +3,7 @@
 //! it sleeps.
 
 use std::path::PathBuf;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
@@ -13,6 +13,7 @@ use tiller_snapshot::{Id, Limits, Shadow, SnapshotError};
 use tokio::sync::oneshot;
 
 use super::back;
+use super::cut::Credited;
 use crate::world::lock;
 
 /// Work that may wait. A turn has a handful.
@@ -28,6 +29,8 @@ pub struct Snapshots {
     pub limits: Limits,
     /// Bytes that they may take; the oldest go first.
     pub quota: u64,
+    /// Whether the person is asked about a call when the files before it could not be kept.
+    pub ask: bool,
 }
 
 /// What a person should hear once.
@@ -37,6 +40,22 @@ pub(crate) enum Word {
     Recovered { text: String, step: Option<Finished> },
     /// What is not covered.
     Partly(String),
+    /// What calls had changed that a kill cut off.
+    Cut(Credited),
+}
+
+/// What a person should hear, from the thread of the snapshots to the engine. Few at a time.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Words(Arc<Mutex<Vec<Word>>>);
+
+impl Words {
+    fn push(&self, word: Word) {
+        lock(&self.0).push(word);
+    }
+
+    pub(super) fn credited(&self, all: Vec<Credited>) {
+        all.into_iter().for_each(|c| self.push(Word::Cut(c)));
+    }
 }
 
 /// A restore that was finished at the start.
@@ -47,11 +66,14 @@ pub(crate) struct Finished {
     pub(crate) files: Vec<StepFile>,
 }
 
+/// Between two signs of life of calls that are under way.
+const BEAT: Duration = Duration::from_secs(1);
 /// Between two collections.
 const COLLECT: Duration = Duration::from_secs(6 * 3600);
 
 type Result<T> = std::result::Result<T, SnapshotError>;
-type Work = Box<dyn FnOnce(&mut Opened) + Send>;
+/// Called with why it is not done, when it is not.
+type Work = Box<dyn FnOnce(Result<&mut Opened>) + Send>;
 
 /// Hands work over. Dropping the last clone ends the thread, after what it was given.
 #[derive(Clone)]
@@ -60,7 +82,7 @@ pub struct Keeper {
     clock: Arc<dyn Clock>,
     /// The thread holds the other end; `None` until it is needed.
     work: Arc<Mutex<Option<SyncSender<Work>>>>,
-    words: Arc<Mutex<Vec<Word>>>,
+    words: Words,
     doings: Arc<Mutex<super::record::Doings>>,
 }
 
@@ -69,7 +91,7 @@ struct Opened {
     place: Arc<Snapshots>,
     clock: Arc<dyn Clock>,
     shadow: Option<Shadow>,
-    words: Arc<Mutex<Vec<Word>>>,
+    words: Words,
     /// That only named files are covered was said.
     told: bool,
 }
@@ -87,7 +109,7 @@ impl Keeper {
             place: Arc::new(place),
             clock,
             work: Arc::default(),
-            words: Arc::default(),
+            words: Words::default(),
             doings: Arc::default(),
         }
     }
@@ -117,9 +139,11 @@ impl Keeper {
             .is_ok_and(|f| f.set_modified(SystemTime::now()).is_ok())
     }
 
-    /// Whether a restore was interrupted, so that opening at once is worth it.
+    /// Whether a restore or a call was interrupted, so that opening at once is worth it.
     pub(crate) fn interrupted(&self) -> bool {
+        let calls = std::fs::read_dir(self.place.store.join("calls"));
         ["journal", "journal.new"].iter().any(|name| self.place.store.join(name).exists())
+            || calls.is_ok_and(|mut all| all.next().is_some())
     }
 
     /// Hands work over; it is done in order. The answer may be waited for, or not.
@@ -129,8 +153,11 @@ impl Keeper {
     ) -> oneshot::Receiver<Result<T>> {
         let (reply, answer) = oneshot::channel();
         let work: Work = Box::new(move |opened| {
-            let done = opened.shadow().and_then(work);
-            opened.note();
+            let done = opened.and_then(|opened| {
+                let done = opened.shadow().and_then(work);
+                opened.note();
+                done
+            });
             // Whoever asked may have gone.
             drop(reply.send(done));
         });
@@ -138,12 +165,31 @@ impl Keeper {
         if slot.is_none() {
             *slot = self.start();
         }
-        if let Some(sender) = slot.as_ref()
-            && sender.try_send(work).is_err()
-        {
-            tracing::warn!("the thread of snapshots is behind, or gone");
+        let path = self.place.store.clone();
+        match slot.as_ref().map(|sender| sender.try_send(work)) {
+            Some(Ok(())) => {}
+            Some(Err(TrySendError::Full(work))) => work(Err(SnapshotError::Behind { path })),
+            // The answer says it: its sender is gone.
+            Some(Err(TrySendError::Disconnected(_))) | None => {
+                tracing::warn!("the snapshot thread has ended");
+            }
         }
         answer
+    }
+
+    /// Whether the person is asked about a call when the files before it could not be kept.
+    pub(crate) fn asks(&self) -> bool {
+        self.place.ask
+    }
+
+    /// The folder of the store.
+    pub(super) fn store(&self) -> &std::path::Path {
+        &self.place.store
+    }
+
+    /// What it means when an answer never comes.
+    pub(crate) fn gone(&self) -> SnapshotError {
+        SnapshotError::Io { path: self.place.store.clone(), detail: "snapshots have ended".into() }
     }
 
     /// As [`Self::submit`], and waits.
@@ -154,18 +200,21 @@ impl Keeper {
         &self,
         work: impl FnOnce(&mut Shadow) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        let gone =
-            || SnapshotError::Io { path: self.place.store.clone(), detail: "snapshots have ended".into() };
-        self.submit(work).await.unwrap_or_else(|_| Err(gone()))
+        self.submit(work).await.unwrap_or_else(|_| Err(self.gone()))
     }
 
     pub(crate) fn has_words(&self) -> bool {
-        !lock(&self.words).is_empty()
+        !lock(&self.words.0).is_empty()
     }
 
     /// What a person should hear, once.
     pub(crate) fn words(&self) -> Vec<Word> {
-        std::mem::take(&mut lock(&self.words))
+        std::mem::take(&mut lock(&self.words.0))
+    }
+
+    /// Where they come in.
+    pub(crate) fn said(&self) -> Words {
+        self.words.clone()
     }
 
     fn start(&self) -> Option<SyncSender<Work>> {
@@ -174,7 +223,7 @@ impl Keeper {
             place: Arc::clone(&self.place),
             clock: Arc::clone(&self.clock),
             shadow: None,
-            words: Arc::clone(&self.words),
+            words: self.words.clone(),
             told: false,
         };
         let thread = std::thread::Builder::new().name("tiller-files".into());
@@ -190,9 +239,9 @@ impl Keeper {
 
 impl Opened {
     fn work(mut self, inbox: &Receiver<Work>) {
-        while let Ok(work) = inbox.recv() {
+        while let Some(work) = self.next(inbox) {
             // A panic there is that work's failure; what was in memory is not trusted any more.
-            if std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| work(&mut self))).is_err() {
+            if std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| work(Ok(&mut self)))).is_err() {
                 self.shadow = None;
             }
         }
@@ -202,6 +251,18 @@ impl Opened {
             }
             shadow.save_cache();
         }
+    }
+
+    /// The next work. While calls are under way, their records show that this process lives.
+    fn next(&self, inbox: &Receiver<Work>) -> Option<Work> {
+        while self.shadow.as_ref().is_some_and(Shadow::beat) {
+            match inbox.recv_timeout(BEAT) {
+                Ok(work) => return Some(work),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return None,
+            }
+        }
+        inbox.recv().ok()
     }
 
     fn shadow(&mut self) -> Result<&mut Shadow> {
@@ -215,7 +276,7 @@ impl Opened {
                         shadow.compare(s.before, s.after).map(|d| back::named(&d)).unwrap_or_default();
                     Finished { before: s.before, after: s.after, files }
                 });
-                lock(&self.words).push(Word::Recovered { text: recovered.sentence(), step });
+                self.words.push(Word::Recovered { text: recovered.sentence(), step });
             }
             self.shadow = Some(shadow);
         }
@@ -228,7 +289,7 @@ impl Opened {
             && !self.told
         {
             self.told = true;
-            lock(&self.words).push(Word::Partly(text));
+            self.words.push(Word::Partly(text));
         }
     }
 }

@@ -7,6 +7,7 @@
 //! | `record` | points and steps of a session, as they come in |
 //! | `others` | what somebody else changed in between |
 //! | `back` | what going back means: the state at an entry, and the session's own steps since |
+//! | `cut` | calls that a kill cut off |
 //! | `crew` | what agents of the session did in its folder |
 //! | `hunks` | some parts of a file's difference |
 //! | `did` | between which states an entry stands |
@@ -16,10 +17,12 @@
 pub mod back;
 pub(crate) mod by_tool;
 mod crew;
+pub mod cut;
 pub(crate) mod did;
 pub(crate) mod hunks;
 pub mod keeper;
 mod others;
+pub(crate) mod outside;
 pub(crate) mod record;
 mod restore;
 mod undo;

@@ -8,7 +8,8 @@ use tiller_protocol::{SessionId, Time};
 use tiller_snapshot::{Id, Shadow, Snapshot};
 use tiller_store::{StepOf, StepRow, Store};
 
-use super::back;
+use super::keeper::Words;
+use super::{back, cut};
 use crate::world::lock;
 
 /// The state that a session knows last. Read and moved on the thread of the snapshots only, so in their order.
@@ -31,12 +32,19 @@ pub(crate) struct Watched {
     pub(crate) session: SessionId,
     /// Commands of the session that run in the background.
     pub(crate) background: Vec<String>,
+    /// What a person should hear.
+    pub(crate) words: Words,
 }
 
 impl Watched {
     /// Moves to `now`. What changed since the last state was not the session's doing: a row for `of`.
     pub(crate) fn others(&self, shadow: &Shadow, now: &Snapshot, of: StepOf) -> Option<StepRow> {
-        let (before, since) = match std::mem::replace(&mut *lock(&self.last.0), Last::At(now.id, now.time)) {
+        let last = std::mem::replace(&mut *lock(&self.last.0), Last::At(now.id, now.time));
+        // Changes of calls that a kill interrupted, here or in another process, belong to the agent. Their rows come first.
+        if !matches!(last, Last::At(id, _) if id == now.id) {
+            self.words.credited(cut::credit(shadow, &self.store, now));
+        }
+        let (before, since) = match last {
             Last::At(id, time) => (id, time),
             Last::Stored => {
                 let row = self.store.last_step(self.session).ok()??;

@@ -7,13 +7,14 @@ use std::time::Duration;
 
 use tiller_protocol::restore::StepFile;
 use tiller_protocol::{Entry, EntryBody, EntryId, Notice, NoticeKind, OpId, Origin, SessionId, Time};
-use tiller_snapshot::{FileDiff, Id, Snapshot, SnapshotError};
+use tiller_snapshot::{CallNote, FileDiff, Id, OpenCall, Snapshot, SnapshotError};
 use tiller_store::{StepOf, StepRow, Store};
 use tokio::sync::oneshot;
 
 use super::back;
 use super::keeper::{Finished, Keeper, Word};
 use super::others::Watched;
+use super::outside::{self, OldFile};
 use crate::core::Core;
 use crate::msg::Msg;
 use crate::saves::{After, Then};
@@ -43,6 +44,8 @@ pub(crate) struct Kept {
     pub(super) began: Option<Time>,
     pub(super) after: Snapshot,
     pub(super) files: Vec<StepFile>,
+    /// Until the rows are written, a kill leaves this.
+    pub(super) open: Option<OpenCall>,
 }
 
 /// The state after a call is being kept.
@@ -56,7 +59,7 @@ impl Waiting {
 }
 
 /// A state could not be kept.
-pub(crate) struct NotKept(SnapshotError);
+pub(crate) struct NotKept(pub(crate) SnapshotError);
 
 fn look(shadow: &mut tiller_snapshot::Shadow, what: &What) -> Result<Snapshot, SnapshotError> {
     match what {
@@ -72,11 +75,22 @@ pub(crate) struct Before {
     others: Option<StepRow>,
     what: What,
     watched: Watched,
+    open: Option<OpenCall>,
+    /// Copies of files that no state covers.
+    pub(crate) outside: Vec<OldFile>,
 }
 
 /// Keeps the state before a call. Waited for: the call must not change anything before.
-pub(crate) async fn before(keeper: &Keeper, what: What, watched: Watched, call: String) -> Option<Before> {
-    kept_before(begin(keeper, what, watched, call)).await
+///
+/// # Errors
+/// When it could not be kept: what the call changes cannot be undone then.
+pub(crate) async fn before(
+    keeper: &Keeper,
+    what: What,
+    watched: Watched,
+    call: String,
+) -> Result<Before, SnapshotError> {
+    kept_before(keeper, begin(keeper, what, watched, call)).await
 }
 
 /// A state that is being kept.
@@ -84,23 +98,28 @@ pub(crate) type Beginning = oneshot::Receiver<Result<Before, SnapshotError>>;
 
 /// The same of a call that does not wait for us.
 pub(crate) fn begin(keeper: &Keeper, what: What, watched: Watched, call: String) -> Beginning {
+    let store = keeper.store().to_owned();
     keeper.submit(move |s| {
         let before = look(s, &what)?;
+        let paths = if let What::Paths(paths) = &what { Some(paths.clone()) } else { None };
+        let outside = outside::keep(s, &store, paths.as_deref().unwrap_or_default(), before.time)?;
+        let session = watched.session.to_string();
+        let note = CallNote { session, call: call.clone(), before: before.id, began: before.time, paths };
         let others = watched.others(s, &before, StepOf::OthersBeforeCall(call));
-        Ok(Before { id: before.id, began: before.time, others, what, watched })
+        let open = s.begin_call(&note).inspect_err(|error| {
+            tracing::warn!(%error, "a kill would leave the work of a call to nobody");
+        });
+        Ok(Before { id: before.id, began: before.time, others, what, watched, open: open.ok(), outside })
     })
 }
 
 /// What came of it.
-pub(crate) async fn kept_before(beginning: Beginning) -> Option<Before> {
-    match beginning.await {
-        Ok(Ok(kept)) => Some(kept),
-        Ok(Err(error)) => {
-            tracing::warn!(%error, "the files before a call were not kept");
-            None
-        }
-        Err(_) => None,
-    }
+///
+/// # Errors
+/// As [`before`].
+pub(crate) async fn kept_before(keeper: &Keeper, beginning: Beginning) -> Result<Before, SnapshotError> {
+    let kept = beginning.await.unwrap_or_else(|_| Err(keeper.gone()));
+    kept.inspect_err(|error| tracing::warn!(%error, "the files before a call were not kept"))
 }
 
 /// Keeps the state after it. Not waited for: what comes next keeps its own, in order.
@@ -125,7 +144,7 @@ pub(crate) fn after(keeper: &Keeper, b: Before) -> Waiting {
             }
         };
         let files = back::named(&files);
-        Ok(Kept { others: b.others, before: Some(b.id), began: Some(b.began), after, files })
+        Ok(Kept { others: b.others, before: Some(b.id), began: Some(b.began), after, files, open: b.open })
     }))
 }
 
@@ -219,7 +238,7 @@ impl Core {
                 let _ = gate.recv();
                 let after = s.snapshot()?;
                 let others = watched.others(s, &after, StepOf::OthersBefore(entry));
-                Ok(Kept { others, before: None, began: None, after, files: Vec::new() })
+                Ok(Kept { others, before: None, began: None, after, files: Vec::new(), open: None })
             });
             self.record(StepOf::Point(entry), async { kept.await.ok() });
         }
@@ -237,6 +256,7 @@ impl Core {
             store: self.w.store.clone(),
             session: self.s.id,
             background: lock(&self.w.tool_state).shells.living(),
+            words: self.w.files.as_ref().map(Keeper::said).unwrap_or_default(),
         }
     }
 
@@ -260,7 +280,7 @@ impl Core {
             }
             let Some(kept) = kept else { return };
             match kept {
-                Ok(Kept { others, before, began, after, files }) => {
+                Ok(Kept { others, before, began, after, files, open }) => {
                     // A call that changed nothing is no step.
                     let own = (before != Some(after.id)).then(|| StepRow {
                         id: 0,
@@ -277,8 +297,9 @@ impl Core {
                         let _ = tx.try_send(Msg::Touched(files));
                     }
                     let rows: Vec<StepRow> = others.into_iter().chain(own).collect();
-                    if let Err(error) = put(&store, session, keeper.as_ref(), rows).await {
-                        let _ = tx.send(Msg::NotKept(Box::new(NotKept(error)))).await;
+                    match put(&store, session, keeper.as_ref(), rows).await {
+                        Ok(()) => open.into_iter().for_each(OpenCall::end),
+                        Err(error) => drop(tx.send(Msg::NotKept(Box::new(NotKept(error)))).await),
                     }
                 }
                 Err(error) => drop(tx.send(Msg::NotKept(Box::new(NotKept(error)))).await),
@@ -293,8 +314,11 @@ impl Core {
     pub(crate) fn not_kept(&mut self, n: &NotKept) {
         if !std::mem::replace(&mut self.files_failed, true) {
             let notice = n.0.notice();
-            let text = format!("the files of this moment are not kept: {}", notice.message);
-            self.notice(Notice { kind: NoticeKind::Store, message: text, ..notice });
+            let text = format!(
+                "The current file states were not kept, so changes from now on cannot be undone: {}",
+                notice.message
+            );
+            self.notice(Notice { message: text, ..notice });
         }
     }
 
@@ -317,6 +341,12 @@ impl Core {
                     (NoticeKind::Store, text)
                 }
                 Word::Partly(text) => (NoticeKind::Info, text),
+                Word::Cut(credited) => {
+                    if credited.session == self.s.id {
+                        self.touched(credited.files.iter().map(|f| f.path.clone()));
+                    }
+                    (NoticeKind::Store, credited.sentence())
+                }
             };
             self.notice(Notice::new(kind, text));
         }
@@ -340,12 +370,20 @@ impl Core {
         self.save(append, Vec::new(), Then::Nothing);
     }
 
-    /// Opens the snapshots at once where a restore was interrupted, and tells what became of it.
+    /// Opens the snapshots at once where a restore or a call was interrupted, and tells what became of it.
     pub(crate) fn finish_restore(&mut self) {
         let Some(keeper) = self.w.files.clone().filter(Keeper::interrupted) else { return };
-        let tx = self.tx.clone();
+        let (tx, watched) = (self.tx.clone(), self.watched());
         self.spawn(async move {
-            let _ = keeper.run(|_| Ok(())).await;
+            let credit = keeper.run(move |s| {
+                if !s.cut_calls().is_empty() {
+                    let now = s.snapshot()?;
+                    watched.words.credited(super::cut::credit(s, &watched.store, &now));
+                }
+                Ok(())
+            });
+            // One that failed is tried again with the next state.
+            let _ = credit.await;
             let _ = tx.send(Msg::FilesWords).await;
         });
     }

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use tiller_protocol::compare::NotTaken;
 use tiller_protocol::event::{ReplyEvent, StateEvent};
+use tiller_protocol::op::OpChange;
 use tiller_protocol::restore::{RestorePreview, RestoreWhat, StepFile};
 use tiller_protocol::{CommandId, EntryBody, EntryId, EventBody, Notice, NoticeKind, OpId, SessionId};
-use tiller_snapshot::Goal;
+use tiller_snapshot::{Goal, SnapshotError};
 use tiller_store::{StepOf, StepRow, Store};
 
 use super::back::{self, Wishes};
@@ -38,6 +39,8 @@ pub(crate) struct Restored {
     pub(super) entry: Option<EntryId>,
     /// What is undone after it.
     pub(super) rest: Option<Rest>,
+    /// It failed and always will: this closes the operation that it was to undo.
+    pub(super) closes: Option<OpChange>,
     pub(super) result: Result<Gone, Notice>,
 }
 
@@ -66,13 +69,13 @@ pub(crate) struct Took {
 }
 
 pub(crate) fn off() -> Notice {
-    Notice::new(NoticeKind::User, "the files of this folder are not kept")
-        .hint("Set snapshots.enabled to true in config.toml, and start again.")
+    Notice::new(NoticeKind::User, "no file states are kept for this folder")
+        .hint("Set snapshots.enabled to true in config.toml and restart.")
 }
 
 pub(crate) fn unknown() -> Notice {
     Notice::new(NoticeKind::User, "the files of that moment were not kept")
-        .hint("Choose a later message, or go back in the conversation only.")
+        .hint("Choose a later message, or restore the conversation only.")
 }
 
 /// The first line of what stands at an entry.
@@ -93,7 +96,7 @@ pub(super) fn goal(
 ) -> Result<(Goal, String, tiller_protocol::Time), Notice> {
     let node = store.entry(entry).map_err(|e| e.notice())?;
     if node.session != session {
-        return Err(Notice::new(NoticeKind::User, "that entry is of another session")
+        return Err(Notice::new(NoticeKind::User, "this entry belongs to another session")
             .hint("Open that session first."));
     }
     let point = back::point(store, session, entry).map_err(|e| e.notice())?.ok_or_else(unknown)?;
@@ -115,21 +118,30 @@ pub(super) async fn go(
     watched: Watched,
     op: OpId,
 ) -> Result<Gone, Notice> {
-    let done = keeper
+    attempt(keeper, goal, wishes, watched, op).await.map_err(|e| e.notice())
+}
+
+pub(super) async fn attempt(
+    keeper: &Keeper,
+    goal: Goal,
+    wishes: Wishes,
+    watched: Watched,
+    op: OpId,
+) -> Result<Gone, SnapshotError> {
+    keeper
         .run(move |s| {
             let (done, files) = back::go(s, &goal, &wishes)?;
             let others = watched.others(s, &done.before, StepOf::OthersBeforeRestore(op));
             watched.own(&done.after);
             Ok(Gone { done, files, others, way: Way::Back })
         })
-        .await;
-    done.map_err(|e| e.notice())
+        .await
 }
 
 impl Core {
     pub(crate) fn cannot_restore(&self) -> Option<Notice> {
         let why = if self.s.read_only {
-            "this session is open for reading only"
+            "this session is open read-only"
         } else if self.occupied() {
             "a turn is running: stop it first"
         } else {
@@ -172,7 +184,7 @@ impl Core {
                 let Some(keeper) = keeper else { return Err(off()) };
                 let made = keeper.run(move |s| {
                     let plan = s.plan(&goal)?;
-                    Ok(back::preview(s, &plan, title, time))
+                    Ok(back::preview(s, &plan, title, time, back::LISTED))
                 });
                 made.await.map_err(|e| e.notice())
             };
@@ -223,6 +235,7 @@ impl Core {
                 talk,
                 entry: Some(entry),
                 rest: None,
+                closes: None,
                 result,
             };
             let _ = tx.send(Msg::FilesRestored(Box::new(restored))).await;
@@ -246,7 +259,7 @@ impl Core {
         let (store, session, watched) = (self.w.store.clone(), self.s.id, self.watched());
         let work = async move {
             let (mut goal, name, _) = off_thread(move || goal(&store, session, entry)).await?;
-            goal.select = Some(paths.into_iter().map(std::path::PathBuf::from).collect());
+            goal.select = Some(paths.iter().map(|p| tiller_protocol::names::path(p)).collect());
             let gone = go(&keeper, goal, Wishes::default(), watched, op).await?;
             Ok((Gone { way: Way::Rejected, ..gone }, format!("reject files of: {name}")))
         };
@@ -269,8 +282,9 @@ impl Core {
                 Ok((gone, title)) => (Ok(gone), title),
                 Err(notice) => (Err(notice), String::new()),
             };
-            let (of, talk, entry, rest) = (None, None, None, None);
-            let restored = Restored { no, client, cause, session, op, title, of, talk, entry, rest, result };
+            let (of, talk, entry, rest, closes) = (None, None, None, None, None);
+            let restored =
+                Restored { no, client, cause, session, op, title, of, talk, entry, rest, closes, result };
             let _ = tx.send(Msg::FilesRestored(Box::new(restored))).await;
         };
         self.restoring(no, client, cause, done);
@@ -294,12 +308,19 @@ impl Core {
         let waited = self.job_done(r.no);
         let Gone { done, files, others, way } = match r.result {
             Ok(gone) => gone,
-            Err(notice) => return self.refuse(r.client, r.cause, notice),
+            Err(notice) => {
+                if let Some(change) = r.closes {
+                    self.close_op(r.session, r.cause, r.op, &r.title, r.of, change);
+                    let on = "The next undo continues with the step before it.";
+                    return self.refuse(r.client, r.cause, notice.hint(on));
+                }
+                return self.refuse(r.client, r.cause, notice);
+            }
         };
         let place = self.place_of(Some(r.cause));
         let mut said = back::sentence(&done, &files);
         if r.of.is_some() {
-            said = crate::undoing::said(&r.title, &format!("; {said}"));
+            said = back::undone(&r.title, &done, &files);
         }
         let (client, cause) = (r.client, r.cause);
         let tell = |way: Way| {
@@ -335,6 +356,11 @@ impl Core {
             // Told when it is in the log, so that who hears of it can undo it.
             self.save(append, events, tell(way));
         } else {
+            if let Some(root) = r.of {
+                // It is behind us: the next undo goes on with the one before it.
+                let nothing = back::nothing(done.after.id.to_string(), root);
+                self.close_op(r.session, r.cause, r.op, &r.title, r.of, nothing);
+            }
             self.saves.push_after(crate::saves::After { events: Vec::new(), then: tell(way) });
         }
         if let Some(entry) = r.talk.filter(|_| waited) {
@@ -344,6 +370,25 @@ impl Core {
         } else if waited {
             self.next_queued(tiller_protocol::event::TurnStatus::Interrupted);
         }
+    }
+
+    /// A row for an undo that changed nothing.
+    fn close_op(
+        &mut self,
+        session: SessionId,
+        cause: CommandId,
+        id: OpId,
+        title: &str,
+        of: Option<OpId>,
+        change: OpChange,
+    ) {
+        if session != self.s.id {
+            return;
+        }
+        let op = tiller_protocol::Op { id, of, ..self.op(session, cause, title, change) };
+        let mut append = self.append();
+        append.op = Some(op);
+        self.save(append, Vec::new(), Then::Nothing);
     }
 
     /// The model knows the files as it left them.
@@ -388,7 +433,7 @@ impl Core {
         self.bus.reply(
             client,
             &place,
-            ReplyEvent::DoneReply { said: format!("Checkpoint \"{name}\" is made.") },
+            ReplyEvent::DoneReply { said: format!("Checkpoint \"{name}\" created.") },
         );
     }
 }

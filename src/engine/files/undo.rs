@@ -1,18 +1,15 @@
 //! Taking a restore back, and doing it again.
 
 use tiller_protocol::{CommandId, Notice, NoticeKind, OpId};
-use tiller_snapshot::Goal;
+use tiller_snapshot::{Goal, SnapshotError};
 
 use super::back::{self, Wishes};
-use super::restore::{Restored, go, off, off_thread, unknown};
+use super::restore::{Restored, attempt, off, off_thread, unknown};
 use crate::bus::ClientId;
 use crate::core::Core;
 use crate::msg::Msg;
 use crate::undo::Next;
 use crate::undoing::Rest;
-
-/// Operations that are looked through for one that can be undone.
-const OPS: u32 = 1000;
 
 impl Core {
     pub(crate) fn undo_restore(&mut self, client: ClientId, cause: CommandId, redo: bool) {
@@ -34,15 +31,16 @@ impl Core {
         let store = self.w.store.clone();
         let session = self.s.id;
         let found = move || {
-            let ops = store.ops(session, OPS).map_err(|e| e.notice())?;
-            let none = if redo { "no restore was undone" } else { "no restore of files can be undone" };
+            let ops = store.ops(session, crate::undo::OPS).map_err(|e| e.notice())?;
+            let none =
+                if redo { "no restore has been undone" } else { "there is no restore of files to undo" };
             let found = back::undoable(&ops, redo).ok_or_else(|| Notice::new(NoticeKind::User, none))?;
             if only.is_some_and(|op| op != found.root) {
                 return Err(Notice::new(
                     NoticeKind::User,
-                    "files were restored since, so this is not the last",
+                    "files were restored since then, so this is not the last operation",
                 )
-                .hint("/undo goes back step by step; /ops lists the steps"));
+                .hint("/undo reverts one operation at a time; /ops lists them"));
             }
             let title = format!("{} {}", if redo { "redo" } else { "undo" }, found.title);
             Ok((found.goal, found.root, title))
@@ -59,9 +57,22 @@ impl Core {
         title: String,
         rest: Option<Rest>,
     ) {
-        let (goal, root) = (back::reverse(&next.row), next.root);
-        let found = move || Ok((goal.ok_or_else(unknown)?, root, title));
-        self.undoing_files(client, cause, found, rest);
+        let Some(goal) = back::reverse(&next.row) else {
+            // It will never be known: the next undo goes on with the one before it.
+            let result = Err(unknown());
+            let closes = Some(back::nothing(String::new(), next.root));
+            let op = OpId::fresh(&*self.w.ids, self.w.clock.now());
+            let (no, session, of) = (self.next_job(), self.s.id, Some(next.root));
+            let tx = self.tx.clone();
+            let (talk, entry) = (None, None);
+            let restored =
+                Restored { no, client, cause, session, op, title, of, talk, entry, rest, closes, result };
+            return self.restoring(no, client, cause, async move {
+                let _ = tx.send(Msg::FilesRestored(Box::new(restored))).await;
+            });
+        };
+        let root = next.root;
+        self.undoing_files(client, cause, move || Ok((goal, root, title)), rest);
     }
 
     fn undoing_files(
@@ -77,15 +88,21 @@ impl Core {
         let op = OpId::fresh(&*self.w.ids, self.w.clock.now());
         let done = async move {
             written.await;
-            let (mut title, mut of) = (String::new(), None);
+            let (mut title, mut of, mut closes) = (String::new(), None, None);
             let result = async {
                 let (goal, root, name) = off_thread(found).await?;
                 (title, of) = (name, Some(root));
-                go(&keeper, goal, Wishes::default(), watched, op).await
+                let state = goal.to.to_string();
+                let gone = attempt(&keeper, goal, Wishes::default(), watched, op).await;
+                if let Err(SnapshotError::Missing(_)) = &gone {
+                    closes = Some(back::nothing(state, root));
+                }
+                gone.map_err(|e| e.notice())
             };
             let result = result.await;
             let (talk, entry) = (None, None);
-            let restored = Restored { no, client, cause, session, op, title, of, talk, entry, rest, result };
+            let restored =
+                Restored { no, client, cause, session, op, title, of, talk, entry, rest, closes, result };
             let _ = tx.send(Msg::FilesRestored(Box::new(restored))).await;
         };
         self.restoring(no, client, cause, done);

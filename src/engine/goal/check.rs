@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tiller_protocol::tool::Display;
-use tiller_protocol::{GoalCheck, GoalState, ModelRef, Notice, NoticeKind, Usage};
+use tiller_protocol::{GoalCheck, GoalState, ModelRef, Notice, NoticeKind};
 use tokio_util::sync::CancellationToken;
 
 use crate::busy::Doing;
@@ -26,7 +26,6 @@ pub(crate) struct Checked {
     pub(super) said: String,
     /// The command that ran, and how it ended.
     pub(super) ran: Option<(String, Option<i32>)>,
-    pub(super) paid: Option<(ModelRef, Usage)>,
 }
 
 impl Core {
@@ -36,8 +35,8 @@ impl Core {
         let model = fast.filter(|f| self.provider(f).is_ok()).unwrap_or_else(|| self.s.model.clone());
         if self.is_demo(&model) {
             let notice =
-                Notice::new(NoticeKind::User, "the demo model follows a script: it can judge nothing");
-            return Err(notice.hint("give a command that checks it: /goal TEXT -- COMMAND"));
+                Notice::new(NoticeKind::User, "the demo model follows a script and cannot judge a goal");
+            return Err(notice.hint("add a command that checks it: /goal TEXT -- COMMAND"));
         }
         if !self.may_pay(&model, self.tier_of(&model)) {
             return Err(
@@ -87,7 +86,7 @@ impl Core {
                 }
                 Err(e) => (e.to_string(), None),
             };
-            let checked = Checked { no, holds: exit == Some(0), said, ran: Some((line, exit)), paid: None };
+            let checked = Checked { no, holds: exit == Some(0), said, ran: Some((line, exit)) };
             let _ = tx.send(Msg::GoalChecked(Box::new(checked))).await;
         });
         cancel
@@ -100,21 +99,23 @@ impl Core {
         (model, provider): (ModelRef, Arc<dyn tiller_provider::Provider>),
     ) -> CancellationToken {
         let cancel = CancellationToken::new();
-        let (stopped, tx, name) = (cancel.clone(), self.tx.clone(), self.s.id.to_string());
+        let (stopped, tx, side) = (cancel.clone(), self.tx.clone(), self.side_call(provider, &model));
         let said = compact::transcript(&self.s.path.clone(), None, READ);
         let text = format!("{said}\n\n[the goal]\n{goal}");
         self.spawn(async move {
-            let mut usage = Usage::default();
             let got = tokio::select! {
-                got = crate::compaction::ask(&provider, &model, PROMPT, text, &name, Some(ANSWER), &mut usage) => Some(got),
+                got = side.ask(PROMPT, text, Some(ANSWER)) => Some(got),
                 () = stopped.cancelled() => None,
             };
             let (holds, said) = match got {
-                Some(Ok(answer)) => verdict(&answer),
-                Some(Err(e)) => (false, format!("the judge failed: {e}")),
+                Some(Ok(answer)) if answer.cut && answer.text.trim().is_empty() => {
+                    (false, "the judging model reached its output limit before it answered".into())
+                }
+                Some(Ok(answer)) => verdict(&answer.text),
+                Some(Err(e)) => (false, format!("the judging model failed: {e}")),
                 None => (false, String::new()),
             };
-            let checked = Checked { no, holds, said, ran: None, paid: Some((model, usage)) };
+            let checked = Checked { no, holds, said, ran: None };
             let _ = tx.send(Msg::GoalChecked(Box::new(checked))).await;
         });
         cancel

@@ -7,7 +7,7 @@ use tiller_protocol::command::GoalCommand;
 use tiller_protocol::event::{StateEvent, ToolEvent, TurnStatus};
 use tiller_protocol::{
     CommandId, Cost, EventBody, Goal, GoalCheck, GoalState, GoalView, Message, Notice, NoticeKind, QueueId,
-    Queued, QueuedState, SendMode, SessionId, Usage,
+    Queued, QueuedState, SendMode, SessionId,
 };
 use tiller_store::{Store, StoreError};
 
@@ -42,7 +42,7 @@ pub(crate) fn kept(store: &Store, id: SessionId) -> Result<Option<Pursuit>, Stor
     let mut pursuit = kept.and_then(|text| serde_json::from_str::<Pursuit>(&text).ok());
     if let Some(p) = pursuit.as_mut().filter(|p| p.view.state.active()) {
         p.view.state = GoalState::Stopped;
-        p.view.last = "Tiller ended meanwhile".into();
+        p.view.last = "Tiller ended in the meantime".into();
     }
     Ok(pursuit)
 }
@@ -63,16 +63,16 @@ impl Core {
         let result = match command {
             GoalCommand::Set { goal } => self.set_goal(goal),
             GoalCommand::Stop => match self.s.goal.as_ref().map(|p| p.view.state) {
-                None => Err(Notice::new(NoticeKind::User, "there is no goal")),
+                None => Err(Notice::new(NoticeKind::User, "no goal is set")),
                 Some(state) if state.active() => {
                     self.stop_goal("stopped by you");
                     self.interrupt(false);
-                    Ok("the goal is stopped; /goal go takes it up again".into())
+                    Ok("goal stopped; /goal go resumes it".into())
                 }
                 Some(_) => {
                     self.s.goal = None;
                     self.goal_changed();
-                    Ok("the goal is gone".into())
+                    Ok("goal removed".into())
                 }
             },
             GoalCommand::Go => self.take_up(),
@@ -86,24 +86,24 @@ impl Core {
     fn set_goal(&mut self, mut goal: Goal) -> Result<String, Notice> {
         let wrong = |what: &str| Err(Notice::new(NoticeKind::User, what));
         if self.s.read_only {
-            return wrong("this session is open for reading only");
+            return wrong("this session is open read-only");
         }
         goal.text = self.redact(goal.text.trim());
         if goal.text.is_empty() || goal.text.chars().count() > TEXT {
-            return wrong("a goal is said in 1 to 8,000 characters");
+            return wrong("a goal has 1 to 8,000 characters");
         }
         if !(1..=TURNS).contains(&goal.turns) {
-            return wrong("a goal may take 1 to 1,000 turns");
+            return wrong("a goal can take 1 to 1,000 turns");
         }
         if goal.usd.is_some_and(|usd| !usd.is_finite() || usd <= 0.0) {
-            return wrong("what a goal may cost is an amount of dollars, above 0");
+            return wrong("the cost limit of a goal is an amount in dollars above 0");
         }
         match &goal.check {
             GoalCheck::Command { line } if line.trim().is_empty() => {
-                return wrong("the check has no command");
+                return wrong("the check command is empty");
             }
             GoalCheck::Command { .. } if self.w.tool("terminal").is_none() => {
-                return wrong("commands are switched off, so none can check the goal");
+                return wrong("commands are turned off, so no command can check the goal");
             }
             GoalCheck::Command { .. } => {}
             GoalCheck::Judge => drop(self.judge()?),
@@ -115,26 +115,25 @@ impl Core {
         let text = first(&view.goal);
         self.s.goal = Some(Pursuit { view, from: self.cost_of_all().unwrap_or_default(), queued: None });
         self.next_turn(text);
-        Ok("the agent works towards it by itself; Esc stops it".into())
+        Ok("the agent works on it on its own; Esc stops it".into())
     }
 
     /// The person takes up a goal that stopped.
     fn take_up(&mut self) -> Result<String, Notice> {
-        let Some(p) = &mut self.s.goal else { return Err(Notice::new(NoticeKind::User, "there is no goal")) };
+        let Some(p) = &mut self.s.goal else { return Err(Notice::new(NoticeKind::User, "no goal is set")) };
         if p.view.state.active() {
-            return Err(Notice::new(NoticeKind::User, "it is being worked at"));
+            return Err(Notice::new(NoticeKind::User, "the agent is already working on it"));
         }
         if p.view.done >= p.view.goal.turns {
             let text = format!("its {} turns are used up", p.view.goal.turns);
-            return Err(
-                Notice::new(NoticeKind::Budget, text).hint("set it again with more: /goal --turns N ...")
-            );
+            return Err(Notice::new(NoticeKind::Budget, text)
+                .hint("set it again with more turns: /goal --turns N ..."));
         }
         p.view.state = GoalState::Working;
         p.view.last = String::new();
         let text = format!("Go on with the goal: {}", p.view.goal.text);
         self.next_turn(text);
-        Ok("the agent goes on with the goal".into())
+        Ok("the agent continues with the goal".into())
     }
 
     /// What the session has cost, its agents included; `None`: not known.
@@ -205,20 +204,14 @@ impl Core {
     }
 
     pub(crate) fn goal_checked(&mut self, checked: Checked) {
-        let Checked { no, holds, said, ran, paid } = checked;
-        if let Some((model, usage)) = paid.filter(|(_, u)| *u != Usage::default()) {
-            let call = self.book(&model, self.tier_of(&model), usage);
-            let ticket = self.w.store.record_call(self.s.id, call);
-            let told = crate::saves::After { events: Vec::new(), then: crate::saves::Then::Nothing };
-            self.saves.push(ticket, told);
-        }
+        let Checked { no, holds, said, ran } = checked;
         if !self.job_done(no) {
             return;
         }
         let said = self.redact(&said);
         if let Some((line, exit)) = ran {
             let (line, output) = (self.redact(&line), said.clone());
-            let event = ToolEvent::ShellLine { line, output, exit, shared: false };
+            let event = ToolEvent::ShellLine { line, output, exit, shared: false, call_id: String::new() };
             self.bus.publish(&self.place_of(None), EventBody::Tool(event));
         }
         let cost = self.cost_of_all();
@@ -228,7 +221,7 @@ impl Core {
         let over = p.view.goal.usd.and_then(|usd| match p.view.spent {
             Some(spent) if spent.usd() < usd => None,
             Some(spent) => Some(format!("{spent} of {} is spent", Cost::from_usd(usd))),
-            None => Some("what it costs is not known, so its budget cannot hold".to_owned()),
+            None => Some("its cost is not known, so its budget cannot be enforced".to_owned()),
         });
         let (done, turns) = (p.view.done, p.view.goal.turns);
         if holds {
@@ -277,7 +270,7 @@ impl Core {
         why.clone_into(&mut p.view.last);
         self.goal_changed();
         let notice = Notice::new(NoticeKind::Budget, format!("{} stopped: {why}", self.whose_goal()));
-        self.notice(notice.hint("/goal shows where it stands; /goal go takes it up again"));
+        self.notice(notice.hint("/goal shows its state; /goal go resumes it"));
     }
 
     /// Its message is not sent any more.

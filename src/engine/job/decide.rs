@@ -1,15 +1,18 @@
 //! May a call run? By rules, or by the person.
 
-use std::path::PathBuf;
+use std::sync::Arc;
 
 use serde_json::Value;
 use tiller_permit::Verdict;
-use tiller_protocol::{Access, AskBody, AskReply, Decision, EventBody, ToolOutcome, Touch};
+use tiller_protocol::{Access, AskBody, AskReply, Decision, EventBody, ToolOutcome, Touch, names};
 
 use super::{Job, failed};
 use crate::judge::{Question, permission_ask};
 use crate::msg::Msg;
 use crate::turn::CallResult;
+
+/// Why a call did not run, and the result that the model gets.
+pub(super) type Refused = Box<(Decided, CallResult)>;
 
 /// A decision in words.
 pub(super) struct Decided {
@@ -19,7 +22,7 @@ pub(super) struct Decided {
 
 impl Job {
     /// May it run? Asks the person where the rules say so; text that the person changed is judged anew.
-    pub(super) async fn decide(&mut self) -> Result<Decided, (Decided, CallResult)> {
+    pub(super) async fn decide(&mut self) -> Result<Decided, Refused> {
         for notice in self.permit.refresh() {
             let event = tiller_protocol::event::StateEvent::Notice { notice };
             self.bus.publish(&self.place, EventBody::State(event));
@@ -30,22 +33,23 @@ impl Job {
                 Ok(access) => access,
                 Err(e) => {
                     let decided = Decided { decision: "none", by: "the tool".into() };
-                    return Err((decided, failed(e)));
+                    return Err(Box::new((decided, failed(e))));
                 }
             };
             self.paths.clear();
             self.known.clear();
             for a in &access {
                 if let Access::Write { path, .. } | Access::Read { path, .. } = a {
-                    self.known.push(PathBuf::from(path));
+                    self.known.push(names::path(path));
                 }
                 if let Access::Write { path, .. } = a {
-                    self.paths.push(PathBuf::from(path));
+                    self.paths.push(names::path(path));
                 }
             }
             let agent = self.cx.agent.clone();
             let target = self.tool.target(&self.args);
             let args = self.args.clone();
+            let shell = self.tool.shell(&self.cx);
             let question = Question {
                 agent: &agent,
                 tool: self.tool.name(),
@@ -55,20 +59,26 @@ impl Job {
                 args: &args,
                 access: &access,
                 profile: self.profile,
+                shell: shell.as_ref(),
             };
             let verdict = self.permit.judge(&question);
             let verdict = match verdict {
-                Verdict::Allow { rule } => return Ok(Decided { decision: "allow", by: rule }),
+                Verdict::Allow { rule, unasked } => {
+                    self.cx.variables = Arc::new(unasked.map(|u| u.variables).unwrap_or_default());
+                    return Ok(Decided { decision: "allow", by: rule });
+                }
                 Verdict::Deny { rule, reason } => {
                     let result = CallResult::text(ToolOutcome::Denied, format!("Denied: {reason}."));
                     self.tell("deny", &rule);
-                    return Err((Decided { decision: "deny", by: rule }, result));
+                    return Err(Box::new((Decided { decision: "deny", by: rule }, result)));
                 }
                 ask @ Verdict::Ask { .. } => ask,
             };
+            self.asked = true;
             if let Err(e) = self.tool.ready(&self.args, &self.cx, self.readable(&access)).await {
-                let decided = Decided { decision: "none", by: "the tool, before anybody was asked".into() };
-                return Err((decided, failed(e)));
+                let decided =
+                    Decided { decision: "none", by: "the tool, before a question was asked".into() };
+                return Err(Box::new((decided, failed(e))));
             }
             let diff = self.tool.preview(&self.args, &self.cx).await;
             let Some(ask) = permission_ask(&question, verdict, diff) else { continue };
@@ -77,7 +87,7 @@ impl Job {
                 answer = self.cx.ports.ask(&agent, AskBody::Permission(ask)) => answer,
                 () = self.cx.cancel.cancelled() => {
                     let decided = Decided { decision: "none", by: "stopped before an answer".into() };
-                    return Err((decided, CallResult::interrupted()));
+                    return Err(Box::new((decided, CallResult::interrupted())));
                 }
             };
             match self.answered(answer, &rule) {
@@ -86,7 +96,8 @@ impl Job {
             }
         }
         let decided = Decided { decision: "deny", by: "changed too often".into() };
-        Err((decided, CallResult::text(ToolOutcome::Denied, "Denied: the command was changed too often.")))
+        let result = CallResult::text(ToolOutcome::Denied, "Denied: the command was changed too often.");
+        Err(Box::new((decided, result)))
     }
 
     /// Whether the agent could read, unasked, what it declared to write.
@@ -103,66 +114,67 @@ impl Job {
                 args: &Value::Null,
                 access: &read,
                 profile: self.profile,
+                shell: None,
             };
             matches!(self.permit.judge(&question), Verdict::Allow { .. })
         })
     }
 
     /// What an answer means; `None`: the text was changed and is to be judged.
-    fn answered(
-        &mut self,
-        answer: Result<AskReply, String>,
-        rule: &str,
-    ) -> Option<Result<Decided, (Decided, CallResult)>> {
-        let by = if self.changed.is_some() { "the person, who changed it" } else { "the person" };
+    fn answered(&mut self, answer: Result<AskReply, String>, rule: &str) -> Option<Result<Decided, Refused>> {
+        if let Ok(AskReply::Permission { decision: Decision::Edit { text }, .. }) = answer {
+            match self.args.get_mut("command") {
+                Some(command) if command.as_str() == Some(text.as_str()) => {}
+                Some(command) => {
+                    *command = Value::String(text.clone());
+                    self.changed = Some(text);
+                }
+                None => {
+                    let result = CallResult::text(ToolOutcome::Denied, "Denied: this call cannot be edited.");
+                    return Some(Err(Box::new((Decided { decision: "deny", by: "engine".into() }, result))));
+                }
+            }
+            return None;
+        }
+        Some(self.consent(answer, rule))
+    }
+
+    /// What an answer means that changes nothing in the call.
+    pub(super) fn consent(&self, answer: Result<AskReply, String>, rule: &str) -> Result<Decided, Refused> {
+        let by = if self.changed.is_some() { "the user, with an edited command" } else { "the user" };
         let person = |decision| Decided { decision, by: by.into() };
         let no = |decision: &'static str, by: String, text: String, nobody: bool| {
             let result = CallResult { nobody, ..CallResult::text(ToolOutcome::Denied, text) };
-            Some(Err((Decided { decision, by }, result)))
+            Err(Box::new((Decided { decision, by }, result)))
         };
         match answer {
             Err(why) => {
                 self.tell("nobody", &why);
-                let text = format!("Denied: this needs a person's yes, and {why} (rule: {rule}).");
+                let text = format!("Denied: this call needs an approval, and {why} (rule: {rule}).");
                 no("nobody", why, text, true)
             }
             Ok(AskReply::Permission { decision, .. }) => match decision {
-                Decision::Once => Some(Ok(person("ask:once"))),
+                Decision::Once => Ok(person("ask:once")),
                 Decision::Session { pattern } => {
                     self.remember(&pattern, false);
-                    Some(Ok(person("ask:session")))
+                    Ok(person("ask:session"))
                 }
                 Decision::Always { pattern } => {
                     self.remember(&pattern, true);
-                    Some(Ok(person("ask:always")))
+                    Ok(person("ask:always"))
                 }
-                Decision::Edit { text } => {
-                    match self.args.get_mut("command") {
-                        Some(command) if command.as_str() == Some(text.as_str()) => {}
-                        Some(command) => {
-                            *command = Value::String(text.clone());
-                            self.changed = Some(text);
-                        }
-                        None => {
-                            return no(
-                                "deny",
-                                "engine".into(),
-                                "Denied: it cannot be changed.".into(),
-                                false,
-                            );
-                        }
-                    }
-                    None
+                Decision::Edit { .. } => {
+                    no("deny", "engine".into(), "Denied: this call cannot be edited now.".into(), false)
                 }
                 Decision::Deny { comment } => {
                     let text = match comment.filter(|c| !c.trim().is_empty()) {
-                        Some(c) => format!("Denied by the person, who says: {c}"),
-                        None => "Denied by the person.".into(),
+                        Some(c) => format!("The user denied this call: {c}"),
+                        None => "The user denied this call.".into(),
                     };
                     no("ask:deny", by.into(), text, false)
                 }
             },
-            Ok(_) => no("ask:deny", "the person".into(), "Denied by the person.".into(), false),
+            Ok(_) => no("ask:deny", "the user".into(), "The user denied this call.".into(), false),
         }
     }
 
@@ -172,15 +184,17 @@ impl Job {
         } else {
             self.permit.allow_session(pattern).map(|()| {
                 // The rule holds at once; that it survives a restart is second.
-                drop(self.w.store.add_rule(self.root, pattern));
+                for one in tiller_permit::split_patterns(pattern) {
+                    drop(self.w.store.add_rule(self.root, one));
+                }
             })
         };
         if let Err(why) = done {
             let notice = tiller_protocol::Notice::new(
                 tiller_protocol::NoticeKind::Config,
-                format!("the rule could not be kept: {why}"),
+                format!("the rule could not be saved: {why}"),
             )
-            .hint("this call runs once");
+            .hint("this call is approved once");
             self.bus.publish(
                 &self.place,
                 EventBody::State(tiller_protocol::event::StateEvent::Notice { notice }),

@@ -1,5 +1,6 @@
 //! One tool call on its own task: judged, asked about, run.
 
+mod cover;
 mod decide;
 mod words;
 
@@ -62,6 +63,8 @@ pub(crate) struct Job {
     pub(crate) paths: Vec<PathBuf>,
     /// And those that it declared to read or write.
     pub(crate) known: Vec<PathBuf>,
+    /// Whether a person was asked: what seems to only look may then do more.
+    pub(crate) asked: bool,
     /// The command that the person wrote in the place of the model's.
     pub(crate) changed: Option<String>,
 }
@@ -74,12 +77,21 @@ impl Job {
         let (decided, mut result) = match self.decide().await {
             Ok(decided) => {
                 let start = self.w.clock.mono();
-                let (mut result, kept) = self.execute().await;
-                step = kept;
-                result.seconds = self.w.since(start);
-                (decided, result)
+                match self.execute().await {
+                    Ok((mut result, kept)) => {
+                        step = kept;
+                        result.seconds = self.w.since(start);
+                        (decided, result)
+                    }
+                    Err(refused) => {
+                        let (decided, mut result) = *refused;
+                        result.seconds = self.w.since(start);
+                        (decided, result)
+                    }
+                }
             }
-            Err((decided, mut result)) => {
+            Err(refused) => {
+                let (decided, mut result) = *refused;
                 result.seconds = self.w.since(began);
                 (decided, result)
             }
@@ -96,7 +108,7 @@ impl Job {
             outcome: outcome_word(result.outcome).into(),
         };
         if let Some(text) = &self.changed {
-            let text = format!("[The person changed the command to: {}]", cut(text, CHANGED));
+            let text = format!("[The user changed the command to: {}]", cut(text, CHANGED));
             result.content.insert(0, Part::Text { text });
         }
         let args = self.changed.take().map(|_| std::mem::take(&mut self.args));
@@ -106,45 +118,42 @@ impl Job {
     }
 
     /// Runs it. A tool that does not end after it was told to is left behind.
-    async fn execute(&self) -> (CallResult, Option<crate::files::Waiting>) {
+    ///
+    /// # Errors
+    /// The person's no, where the files could not be kept before it.
+    async fn execute(&self) -> Result<(CallResult, Option<crate::files::Waiting>), decide::Refused> {
         let mut args = self.args.clone();
         if args.is_null() {
             args = Value::Object(serde_json::Map::new());
         }
         self.keep_before().await;
+        // The first look at a large folder takes seconds: a stop does not wait for it.
+        let before = tokio::select! {
+            before = self.files_before() => before.transpose(),
+            () = self.cx.cancel.cancelled() => Ok(None),
+        };
+        let before = match before {
+            Ok(before) => before,
+            Err(error) => {
+                self.unkept(error).await?;
+                None
+            }
+        };
         let runs = self.tool.touch() == Touch::Execute;
         let what = if runs { self.tool.target(&self.args) } else { String::new() };
         if runs {
             self.writes.command(&self.cx.agent, &what, true);
         }
-        // The first look at a large folder takes seconds: a stop does not wait for it.
-        let before = tokio::select! {
-            before = self.files_before() => before,
-            () = self.cx.cancel.cancelled() => None,
-        };
-        let result = self.run_until_late(args).await;
+        let mut result = self.run_until_late(args).await;
+        for old in before.iter().flat_map(|b| &b.outside) {
+            result.content.push(Part::Text { text: old.sentence() });
+        }
         let step = before.and_then(|before| Some(record::after(self.w.files.as_ref()?, before)));
         if runs {
             self.writes.command(&self.cx.agent, &what, false);
         }
         self.writes.known(&self.cx.workspace, &self.known);
-        (result, step)
-    }
-
-    /// Keeps the files as they are before the call changes them.
-    async fn files_before(&self) -> Option<record::Before> {
-        let what = match (self.tool.touch(), self.paths.is_empty()) {
-            (Touch::Execute, _) if self.only_looks() => return None,
-            (Touch::Execute, _) => record::What::All,
-            (_, false) => record::What::Paths(self.paths.clone()),
-            (_, true) => return None,
-        };
-        record::before(self.w.files.as_ref()?, what, self.watched.clone(), self.cx.call_id.clone()).await
-    }
-
-    /// Whether it is a command that leaves nothing to keep. Were that wrong, the next message keeps it all the same.
-    fn only_looks(&self) -> bool {
-        self.tool.access(&self.args, &self.cx).is_ok_and(|access| self.permit.only_looks(&access))
+        Ok((result, step))
     }
 
     /// Files as they are before the call writes them, for the review of the turn.
@@ -182,7 +191,7 @@ impl Job {
             },
             () = late => CallResult::text(
                 ToolOutcome::Interrupted,
-                "Interrupted by the person. It did not end when it was told to, and was left behind.",
+                "Interrupted by the user. The process did not end when asked to and was left running.",
             ),
         }
     }

@@ -20,10 +20,10 @@ pub(crate) fn failed(e: ToolError) -> CallResult {
         ToolError::Tell(text) => CallResult::text(ToolOutcome::Error, text),
         ToolError::Interrupted(so_far) => CallResult::text(
             ToolOutcome::Interrupted,
-            partial("[Interrupted by the person before it finished.]", so_far),
+            partial("[Interrupted by the user before it finished.]", so_far),
         ),
         ToolError::TimedOut(so_far) => {
-            CallResult::text(ToolOutcome::TimedOut, partial("[It took too long and was stopped.]", so_far))
+            CallResult::text(ToolOutcome::TimedOut, partial("[Timed out and was stopped.]", so_far))
         }
         ToolError::Declined(text) => {
             let nobody = text.contains("nobody");

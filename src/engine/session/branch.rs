@@ -109,7 +109,7 @@ impl Core {
 
     pub(crate) fn open_branch(&mut self, client: ClientId, cause: CommandId, head: String) {
         if head == self.s.head_name && !self.s.read_only {
-            let notice = Notice::new(NoticeKind::User, "you are on that branch");
+            let notice = Notice::new(NoticeKind::User, "this is the current branch");
             return self.refuse(client, cause, notice);
         }
         self.go(client, cause, Going { head, title: "open branch".into(), of: None, at: None, rest: None });
@@ -119,7 +119,7 @@ impl Core {
     pub(crate) fn go(&mut self, client: ClientId, cause: CommandId, going: Going) {
         if self.occupied() {
             let notice = Notice::new(NoticeKind::User, "a turn is running in this session")
-                .hint("stop it first, or wait until it is done");
+                .hint("stop it first, or wait until it ends");
             return self.refuse(client, cause, notice);
         }
         let (no, session, look_only) = (self.next_job(), self.s.id, self.look_only);

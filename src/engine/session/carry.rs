@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use tiller_protocol::event::ReplyEvent;
-use tiller_protocol::{CommandId, Entry, EntryBody, EntryId, ModelRef, Notice, NoticeKind, Usage};
+use tiller_protocol::{CommandId, Entry, EntryBody, EntryId, Notice, NoticeKind};
 
 use super::load::blocking;
 use crate::bus::ClientId;
 use crate::busy::Doing;
-use crate::compaction::{WINDOW, summarise};
+use crate::compaction::summarise;
 use crate::context::{compact, request};
 use crate::core::Core;
 use crate::msg::Msg;
@@ -25,7 +25,6 @@ pub(crate) struct Carried {
     from: EntryId,
     focus: Option<String>,
     result: Result<String, Notice>,
-    spent: Option<(ModelRef, Usage)>,
 }
 
 impl Core {
@@ -39,7 +38,7 @@ impl Core {
         let model = self.summariser();
         let demo = self.is_demo(&model);
         let why = if self.s.read_only {
-            Some(Notice::new(NoticeKind::User, "this session is open for reading only"))
+            Some(Notice::new(NoticeKind::User, "this session is open read-only"))
         } else if self.occupied() {
             Some(Notice::new(NoticeKind::User, "a turn is running: stop it first"))
         } else if !demo && self.budget.over(self.spent).is_some() {
@@ -53,9 +52,9 @@ impl Core {
             (None, provider) => provider,
         };
         let focus = focus.map(|f| self.redact(f.trim())).filter(|f| !f.is_empty());
-        let window = self.model_info(&model).window.unwrap_or(WINDOW);
         let (no, store, session, head) = (self.next_job(), self.w.store.clone(), self.s.id, self.s.head);
-        let (tx, scale) = (self.tx.clone(), self.w.retry);
+        let tx = self.tx.clone();
+        let side = provider.map(|p| self.side_call(p, &model));
         let task = tokio::spawn(async move {
             let read = blocking(move || {
                 let tip = store.entry(from)?;
@@ -69,27 +68,18 @@ impl Core {
                 let most = u32::try_from(own).unwrap_or(u32::MAX);
                 Ok(if own == 0 { Vec::new() } else { store.tail_at(from, most)?.entries })
             });
-            let mut spent = None;
             let result = match read.await.map(said) {
                 Err(e) => Err(e.notice()),
                 Ok(entries) if entries.is_empty() => {
-                    Err(Notice::new(NoticeKind::User, "nothing was said on that branch that is not here"))
+                    Err(Notice::new(NoticeKind::User, "that branch has no messages that are not here"))
                 }
                 Ok(entries) if demo => Ok(compact::extract(&entries)),
-                Ok(entries) => match provider {
+                Ok(entries) => match side {
                     Err(e) => Err(crate::notices::provider(&e)),
-                    Ok(p) => {
-                        let (mut usage, name) = (Usage::default(), session.to_string());
-                        let focus = focus.as_deref();
-                        let got =
-                            summarise(&p, &model, window, PROMPT, &entries, focus, &name, scale, &mut usage);
-                        let got = got.await;
-                        spent = Some((model, usage));
-                        got
-                    }
+                    Ok(side) => summarise(&side, PROMPT, &entries, focus.as_deref()).await,
                 },
             };
-            let done = Carried { no, client, cause, from, focus, result, spent };
+            let done = Carried { no, client, cause, from, focus, result };
             let _ = tx.send(Msg::Carried(Box::new(done))).await;
         });
         self.busy_with(no, Doing::Other { client, cause }, task);
@@ -97,17 +87,10 @@ impl Core {
 
     pub(crate) fn carried(&mut self, c: Carried) {
         let waited = self.job_done(c.no);
-        let mut append = self.append();
-        if let Some((model, usage)) = c.spent {
-            // Paid is paid, also when it was stopped.
-            let tier = self.tier_of(&model);
-            append.calls.push(self.book(&model, tier, usage));
-        }
         let summary = match c.result {
             Ok(summary) if waited => summary,
-            Ok(_) => return self.save(append, Vec::new(), Then::Nothing),
+            Ok(_) => return,
             Err(notice) => {
-                self.save(append, Vec::new(), Then::Nothing);
                 if waited {
                     self.refuse(c.client, c.cause, notice);
                     self.next_queued(tiller_protocol::event::TurnStatus::Interrupted);
@@ -119,9 +102,9 @@ impl Core {
         let node = self.s.grow(&self.w, body);
         let place = self.place_of(Some(c.cause));
         let events = vec![(place.clone(), Self::entry_event(&node))];
-        append.entries = vec![node];
+        let append = self.append().entries(vec![node]);
         self.save(append, events, Then::Nothing);
-        let said = "The summary of that branch stands here now.".to_owned();
+        let said = "The summary of that branch was added.".to_owned();
         self.bus.reply(c.client, &place, ReplyEvent::DoneReply { said });
         self.next_queued(tiller_protocol::event::TurnStatus::Done);
     }

@@ -58,7 +58,7 @@ impl Core {
     /// `with`: the operation that it belongs to.
     pub(crate) fn fork(&mut self, client: ClientId, cause: CommandId, entry: EntryId, with: Option<OpId>) {
         let why = if self.s.read_only {
-            Some("this session is open for reading only")
+            Some("this session is open read-only")
         } else if self.occupied() {
             Some("a turn is running: stop it first")
         } else {

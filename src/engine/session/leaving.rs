@@ -35,7 +35,7 @@ impl Core {
                 Ok(entries) => {
                     bus.publish(&place, EventBody::State(StateEvent::BranchLeft { from, name, entries }));
                 }
-                Err(error) => tracing::warn!(%error, "the branch that was left could not be read"),
+                Err(error) => tracing::warn!(%error, "the previous branch could not be read"),
             }
         });
     }

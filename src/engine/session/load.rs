@@ -4,7 +4,7 @@ use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 
 use tiller_protocol::{AgentId, Ask, Cost, EntryBody, ModelRef, Profile, Queued, SessionId, TodoItem};
-use tiller_store::{Running, SessionRow, Spent, Store, StoreError};
+use tiller_store::{MadeBy, Running, SessionRow, Spent, Store, StoreError};
 
 use super::held::Held;
 use super::{Session, TAIL};
@@ -44,9 +44,11 @@ pub(crate) fn fresh(w: &World, model: ModelRef, profile: Profile, read_only: boo
         created: now,
         model,
         profile,
+        effort: w.config().effort,
         before_plan: None,
         goal: None,
         archived: false,
+        exec: w.made_by != MadeBy::Person,
         read_only,
         lease: None,
         head_name: "main".into(),
@@ -120,9 +122,11 @@ fn read(
         created: row.summary.created,
         model,
         profile: if foreign { row.profile.min(Profile::Ask) } else { row.profile },
+        effort: crate::effort::kept(store, id)?.unwrap_or(w.config().effort),
         before_plan: crate::planning::before(store, id, foreign)?,
         goal: crate::goal::kept(store, id)?,
         archived: row.summary.archived,
+        exec: row.summary.exec,
         read_only: look_only || holder.is_some(),
         lease: None,
         head: tail.entries.last().map(|e| e.id),

@@ -35,11 +35,11 @@ impl Core {
     }
 
     /// Why a session's own row must not be written from here.
-    pub(super) fn cannot_change(&self, id: SessionId) -> Option<Notice> {
+    pub(crate) fn cannot_change(&self, id: SessionId) -> Option<Notice> {
         let ours = id == self.s.id;
         (self.look_only || (ours && self.s.read_only)).then(|| {
-            Notice::new(NoticeKind::User, "this session is open for reading only")
-                .hint("fork it, or open it where nobody else works on it")
+            Notice::new(NoticeKind::User, "this session is open read-only")
+                .hint("fork it, or close it in the other process")
         })
     }
 
@@ -79,7 +79,7 @@ impl Core {
             return self.refuse(client, cause, why);
         }
         let change = OpChange::Archived { before: !archived, after: archived };
-        let op = self.op(id, cause, if archived { "archive" } else { "bring back" }, change);
+        let op = self.op(id, cause, if archived { "archive" } else { "unarchive" }, change);
         let ticket = self.w.store.set_archived(id, archived, Some(op));
         if id == self.s.id {
             self.s.archived = archived;
@@ -90,8 +90,8 @@ impl Core {
     /// Throws a session away for 30 days, or takes it back.
     pub(crate) fn trash(&mut self, client: ClientId, cause: CommandId, id: SessionId, trashed: bool) {
         let open = (id == self.s.id).then(|| {
-            Notice::new(NoticeKind::User, "the open session cannot be thrown away")
-                .hint("open another one first")
+            Notice::new(NoticeKind::User, "the open session cannot be deleted")
+                .hint("open another session first")
         });
         if let Some(why) = open.or_else(|| self.cannot_change(id)) {
             return self.refuse(client, cause, why);
@@ -125,6 +125,8 @@ impl Core {
         let window = self.window();
         let ticket = self.w.store.set_model(self.s.id, &model);
         self.after(ticket, cause, StateEvent::ModelChanged { model, window });
+        let effort = self.effort_view();
+        self.bus.publish(&self.place_of(Some(cause)), EventBody::State(StateEvent::EffortChanged { effort }));
         self.agent_changed();
     }
 
@@ -153,7 +155,7 @@ impl Core {
             return self.refuse(
                 client,
                 cause,
-                Notice::new(NoticeKind::User, "a budget is an amount of dollars"),
+                Notice::new(NoticeKind::User, "a budget is an amount in dollars"),
             );
         }
         let limit = Cost::from_usd(usd);

@@ -41,6 +41,8 @@ pub(crate) struct Session {
     /// What the agent pursues by itself.
     pub(crate) goal: Option<crate::goal::Pursuit>,
     pub(crate) archived: bool,
+    /// Made by a run without a screen.
+    pub(crate) exec: bool,
     /// This process may only look.
     pub(crate) read_only: bool,
     /// `None`: only looking, or a branch beside another process.
@@ -58,6 +60,8 @@ pub(crate) struct Session {
     pub(crate) earlier: u64,
     pub(crate) usage: Usage,
     pub(crate) cost: Option<Cost>,
+    /// How much the model thinks.
+    pub(crate) effort: tiller_protocol::Effort,
     /// The person allowed the deep tier for this session.
     pub(crate) deep_allowed: bool,
     /// Models without a price that the person allowed for this session, whatever the budget.

@@ -38,8 +38,8 @@ fn name(text: &str) -> std::result::Result<String, Notice> {
         return Err(Notice::new(NoticeKind::User, "a name needs at least one letter"));
     }
     if cells > CELLS {
-        let notice = Notice::new(NoticeKind::User, format!("that name is {cells} cells wide"));
-        return Err(notice.hint(format!("a name has at most {CELLS}")));
+        let notice = Notice::new(NoticeKind::User, format!("this name is {cells} columns wide"));
+        return Err(notice.hint(format!("a name can have at most {CELLS}")));
     }
     Ok(name)
 }
@@ -144,14 +144,14 @@ impl Core {
     ) {
         let session = session.unwrap_or(self.s.id);
         let open = (archived && session == self.s.id && head == self.s.head_name).then(|| {
-            Notice::new(NoticeKind::User, "the branch that is open cannot be put away")
-                .hint("go to another one first")
+            Notice::new(NoticeKind::User, "the open branch cannot be archived")
+                .hint("open another branch first")
         });
         if let Some(why) = open.or_else(|| self.may_name(session).err()) {
             return self.refuse(client, cause, why);
         }
         let change = OpChange::BranchArchived { name: head.clone(), before: !archived, after: archived };
-        let title = if archived { "put branch away" } else { "bring branch back" };
+        let title = if archived { "archive branch" } else { "unarchive branch" };
         let op = self.op(session, cause, &format!("{title}: {head}"), change);
         let ticket = self.w.store.set_branch_archived(session, &head, archived, Some(op));
         self.named(ticket, client, cause, session, StateEvent::BranchArchived { head, archived });
@@ -171,7 +171,7 @@ impl Core {
             Err(why) => return self.refuse(client, cause, why),
         };
         let change = OpChange::Tag { name: name.clone(), before: None, after: entry };
-        let title = if entry.is_some() { "tag" } else { "take tag off" };
+        let title = if entry.is_some() { "tag" } else { "remove tag" };
         let op = self.op(session, cause, &format!("{title}: {name}"), change);
         let store = &self.w.store;
         let ticket = match entry {
@@ -191,6 +191,6 @@ mod tests {
         assert_eq!(name("  plan\n b\u{202e}\u{200b}\u{1b} ").unwrap(), "plan b");
         assert!(name(" \u{200b}\n").unwrap_err().message.contains("letter"));
         assert!(name(&"x".repeat(CELLS)).is_ok());
-        assert!(name(&"\u{6f22}".repeat(CELLS)).unwrap_err().message.contains("120 cells"));
+        assert!(name(&"\u{6f22}".repeat(CELLS)).unwrap_err().message.contains("120 columns"));
     }
 }

@@ -21,7 +21,7 @@ use crate::todo::Todo;
 use crate::world::{Human, World, lock};
 
 /// The answer that ends what runs in the session which is left.
-const END: &str = "end them and go";
+const END: &str = "end and leave";
 const STAY: &str = "stay here";
 
 impl Core {
@@ -39,13 +39,15 @@ impl Core {
         let mut running = lock(&self.w.tool_state).shells.living();
         let lines = self.lines.iter().filter(|(name, _)| !name.starts_with(crate::aside::LINE));
         running.extend(lines.map(|(_, l)| format!("! {}", l.line)));
+        let waiting = self.typed.views().into_iter().filter(|l| l.waits);
+        running.extend(waiting.map(|l| format!("! {} (waits)", l.line)));
         let agents = self.crew.members.values().filter(|m| m.state().at_work());
         running.extend(agents.map(|m| format!("agent {}: {}", m.id.name(), m.order.label)));
         if running.is_empty() || self.w.human == Human::Absent {
             return self.open_now(client, cause, id);
         }
         let question = format!(
-            "What runs in this session ends when you leave it:\n{}",
+            "Leaving this session ends everything that is running in it:\n{}",
             running.iter().take(10).map(|r| self.redact(r)).collect::<Vec<_>>().join("\n")
         );
         let body = AskBody::Clarify {
@@ -70,7 +72,7 @@ impl Core {
         if yes && !self.occupied() {
             return self.open_now(client, cause, id);
         }
-        let why = if yes { "a turn is running in this session" } else { "you stay in this session" };
+        let why = if yes { "a turn is running in this session" } else { "the session stays open" };
         self.refuse(client, cause, Notice::new(NoticeKind::User, why));
     }
 
@@ -145,10 +147,14 @@ impl Core {
             model: self.s.model.clone(),
             profile: self.s.profile,
             spawned_by: self.me.child.as_ref().and_then(|c| c.spawned_by),
+            made_by: self.w.made_by,
         };
         let made = self.w.store.create_session(new);
         self.saves.unmade = None;
         self.saves.push(made, After { events: Vec::new(), then: Then::Made });
+        if self.me.child.is_none() && self.s.effort != self.w.config().effort {
+            drop(self.keep_effort());
+        }
         // Nobody else can know this session yet, so the lease is ours before its ticket resolves; what is
         // written after it in the same order needs no proof of it.
         let lease = self.w.store.acquire(self.s.id, &self.s.head_name, Take::IfFree);
@@ -223,16 +229,18 @@ impl Core {
         if damaged > 0 {
             let notice = Notice::new(
                 NoticeKind::Store,
-                format!("{damaged} entries of this session are damaged and stand as notes"),
+                format!("{damaged} entries of this session are damaged and shown as notes"),
             );
             self.notice(notice);
         }
         if refused > 0 {
             let notice = Notice::new(
                 NoticeKind::Denied,
-                format!("while nobody was there, {refused} calls were refused that needed a person's yes"),
+                format!(
+                    "while no terminal was attached, {refused} calls that needed an approval were denied"
+                ),
             )
-            .hint("/audit shows them");
+            .hint("/audit lists them");
             self.notice(notice);
         }
         if let Some(holder) = holder {
@@ -249,10 +257,10 @@ impl Core {
         let profile = self.s.profile.name();
         let notice = Notice::new(
             NoticeKind::User,
-            format!("this session was made in {there}: its file names now mean files of {here}"),
+            format!("this session was created in {there}: its file names now refer to files in {here}"),
         )
-        .hint(format!("the profile is {profile}, and what was allowed there is asked about here"))
-        .hint("quit and start Tiller in the other folder to go on there");
+        .hint(format!("the profile is {profile}, and earlier approvals do not apply here"))
+        .hint("to continue there, quit and start Tiller in the other folder");
         self.notice(notice);
     }
 
@@ -269,6 +277,8 @@ impl Core {
         self.bus.publish(&place, EventBody::Turn(event));
         let moved = StateEvent::HeadMoved { head: self.s.head, draft: None, branch: self.branch() };
         self.bus.publish(&place, EventBody::State(moved));
+        let effort = self.effort_view();
+        self.bus.publish(&place, EventBody::State(StateEvent::EffortChanged { effort }));
         self.agent_changed();
     }
 
@@ -299,10 +309,8 @@ impl Core {
         self.state(None, StateEvent::QueueChanged { queue: Vec::new() });
         let name = self.branch_name();
         self.go_to_branch(name, None, None, Vec::new());
-        let notice = Notice::new(
-            NoticeKind::Info,
-            format!("you are on the branch {} of this session", self.s.head_name),
-        );
+        let notice =
+            Notice::new(NoticeKind::Info, format!("the branch {} of this session is open", self.s.head_name));
         self.notice(notice);
     }
 

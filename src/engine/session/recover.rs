@@ -10,10 +10,11 @@ use crate::saves::Then;
 use crate::turn::CallResult;
 
 /// What a call gets whose process ended before it was done.
-const ENDED: &str = "Interrupted: Tiller ended before this call was done. What it did up to then stands.";
+const ENDED: &str =
+    "Interrupted: Tiller ended before this call finished. Its changes up to that point are kept.";
 
 /// What the conversation says at that place from then on.
-const CRASHED: &str = "Interrupted: Tiller ended before this turn was done.";
+const CRASHED: &str = "Interrupted: Tiller ended before this turn finished.";
 
 impl Core {
     /// Mends the open session after its last process ended.
@@ -57,7 +58,7 @@ impl Core {
         let what = running.map_or_else(|| "its last turn".to_owned(), |r| r.what);
         self.s.interrupted = Some(what.clone());
         let notice = Notice::new(NoticeKind::Info, format!("this session was interrupted: {what}"))
-            .hint("continue to go on where it stopped");
+            .hint("continue to resume where it stopped");
         self.notice(notice);
     }
 }

@@ -46,7 +46,7 @@ async fn a_side_question_without_words_is_refused() {
     let fake = Fake::with(|_, _| says("ok"));
     let mut rig = place.start(&fake).await;
     rig.send(aside("  "));
-    assert!(rig.refused().await.message.contains("no question"));
+    assert!(rig.refused().await.message.contains("question is empty"));
     assert_eq!(fake.count(), 0);
 }
 

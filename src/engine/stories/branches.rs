@@ -91,7 +91,7 @@ async fn a_branch_is_left_and_gone_back_to_and_each_goes_on_by_itself() {
     session(&mut rig, SessionCommand::OpenBranch { head: "nowhere".into() });
     assert!(rig.refused().await.message.contains("no branch nowhere"));
     session(&mut rig, SessionCommand::OpenBranch { head: b });
-    assert!(rig.refused().await.message.contains("you are on that branch"));
+    assert!(rig.refused().await.message.contains("this is the current branch"));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -147,11 +147,11 @@ async fn names_are_refused_with_a_reason_and_branches_are_put_away() {
     for (command, why) in [
         (label("main", "try b"), "another branch is called try b"),
         (label("main", " \n "), "at least one letter"),
-        (label("main", &"x".repeat(61)), "61 cells"),
+        (label("main", &"x".repeat(61)), "61 columns"),
         (label("gone", "x"), "no branch gone"),
         (
             SessionCommand::ArchiveBranch { session: None, head: b.clone(), archived: true },
-            "cannot be put away",
+            "cannot be archived",
         ),
     ] {
         session(&mut rig, command);
@@ -208,9 +208,9 @@ async fn a_branch_that_another_window_works_on_is_only_looked_at_until_the_perso
     assert!(matches!(again.body, AskBody::SessionBusy { .. }));
     assert!(second.snapshot().await.read_only);
     second.submit("me too");
-    assert!(second.refused().await.message.contains("reading only"));
+    assert!(second.refused().await.message.contains("read-only"));
     second.answer(&again, tiller_protocol::AskReply::Branch);
-    second.notice("on the branch").await;
+    second.notice("is open").await;
     second.turn("beside it").await;
     assert!(shape(&first.snapshot().await.entries).iter().all(|s| !s.contains("beside it")));
 }

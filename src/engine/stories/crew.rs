@@ -217,9 +217,9 @@ async fn what_cannot_be_started_says_why() {
         (r#"{"goal": "x", "model": "nobody/x"}"#, "the model nobody/x cannot be used"),
         (
             r#"{"goal": "x", "tools": ["read", "reed_file"]}"#,
-            "no tool or set reed_file; did you mean read_file?",
+            "no tool or set `reed_file`; did you mean `read_file`?",
         ),
-        (r#"{"goal": "x", "tools": ["zap"]}"#, "there are the sets read, edit, run"),
+        (r#"{"goal": "x", "tools": ["zap"]}"#, "sets: read, edit, run"),
     ] {
         rig.send(tiller_protocol::CommandBody::Session(tiller_protocol::command::SessionCommand::New));
         let said = rig.turn(task).await.1;
@@ -395,7 +395,7 @@ async fn a4_a_child_of_a_narrowed_agent_is_as_narrow() {
         .await;
     let (_, text) = rig.turn("go").await;
     assert!(!place.work.join("x").exists() && !text.contains("S3CRET"), "{text}");
-    assert!(text.contains("a program of another vendor may run commands, and you may not"), "{text}");
+    assert!(text.contains("an external program may run commands, and you may not"), "{text}");
     let requests = fake.requests.lock().unwrap().clone();
     let wide = requests.iter().find(|r| first(r) == "wide").unwrap();
     let names: Vec<&str> = wide.tools.iter().map(|t| t.name.as_str()).collect();

@@ -115,7 +115,7 @@ async fn requests_calls_and_tokens_are_counted_on_after_each_kill() {
         rig.send(resume());
     }
     let failed = state(&mut rig, "main/a1", AgentState::Failed).await.child.unwrap();
-    assert!(failed.result.contains("its limit of 4 requests is reached"), "{}", failed.result);
+    assert!(failed.result.contains("reached its limit of 4 requests"), "{}", failed.result);
     assert_eq!(fake.count(), 4, "nothing was asked beyond that");
     let store = place.parts(&Fake::new([])).store;
     let row = store.agents(rig.session()).unwrap().remove(0);
@@ -145,7 +145,7 @@ async fn its_time_is_counted_on_after_a_quit() {
     assert!(before.seconds.is_some_and(|s| s >= 2), "{before:?}");
     rig.send(resume());
     let failed = state(&mut rig, "main/a1", AgentState::Failed).await.child.unwrap();
-    assert!(failed.result.contains("its limit of 3 seconds is reached"), "{}", failed.result);
+    assert!(failed.result.contains("reached its limit of 3 seconds"), "{}", failed.result);
     // Anew it would have had three seconds more.
     assert_eq!(failed.used.seconds, Some(3), "{:?}", failed.used);
     rig.quit().await;

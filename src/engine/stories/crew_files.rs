@@ -53,7 +53,7 @@ async fn what_agents_wrote_goes_back_with_the_rest_and_comes_again() {
     let both = [("shell.txt".to_owned(), false), ("tool.txt".to_owned(), false)];
     assert_eq!(shown(&mut rig, start).await, both, "nobody else's");
     let told = session_command(&mut rig, back(start, RestoreWhat::Files)).await;
-    assert_eq!(told, "2 files are as they were");
+    assert_eq!(told, "2 files were restored");
     assert!(!place.work.join("tool.txt").exists() && !place.work.join("shell.txt").exists());
     // The end of the turn is a state with what they wrote.
     assert_eq!(shown(&mut rig, end).await, both);

@@ -128,7 +128,7 @@ async fn one_that_is_checked_can_be_cancelled_and_a_restart_waits_for_the_person
     let mut rig = place.start_with(&fake, |p| p.open = crate::Open::Session(session)).await;
     let left = state(&mut rig, "main/a1", AgentState::Interrupted).await.child.unwrap();
     let left = left.goal.unwrap();
-    assert_eq!((left.state, left.last.as_str()), (GoalState::Stopped, "Tiller ended meanwhile"));
+    assert_eq!((left.state, left.last.as_str()), (GoalState::Stopped, "Tiller ended in the meantime"));
     let asked = fake.count();
     rig.send_to("main/a1", CommandBody::Goal(GoalCommand::Stop));
     let gone = |e: &tiller_protocol::Event| match &e.body {

@@ -180,7 +180,7 @@ async fn the_main_agent_and_one_beside_it_do_not_pass_the_session_together() {
     assert_eq!(rig.finished().await.0, TurnStatus::Done);
     let failed = super::crew::state(&mut rig, "main/a1", tiller_protocol::AgentState::Failed).await;
     let why = failed.child.unwrap().result;
-    assert!(why.contains("budget of the session or of today is reached"), "{why}");
+    assert!(why.contains("budget of the session or day is reached"), "{why}");
     assert_eq!(fake.count(), 1);
     rig.quit().await;
 }

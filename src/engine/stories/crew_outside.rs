@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 use tiller_link::external::Adapters;
+use tiller_permit::{Effect, Rule, Source};
 use tiller_protocol::command::{Query, SessionCommand};
 use tiller_protocol::event::{ReplyEvent, ToolEvent, TurnEvent, TurnStatus};
 use tiller_protocol::{
@@ -26,7 +27,8 @@ pub(super) fn toy(place: &Place, script: &str) -> Programs {
     let adapter = format!(
         "name = \"toy\"\ntitle = \"Toy\"\n[program]\ncommand = \"{0}\"\ninstall = \"nothing\"\n\
          [headless]\nformat = \"text\"\nargs = []\nlast = [\"{{prompt}}\"]\nprompt = \"argument\"\n\
-         edited = '^Applied edit to (.+)$'\n[acp]\ncommand = \"{0}\"\ninstall = \"nothing\"\n",
+         edited = '^Applied edit to (.+)$'\n[acp]\ncommand = \"{0}\"\ninstall = \"nothing\"\n\
+         [env.careful]\nTOY_ASKS = \"1\"\n",
         program.display()
     );
     std::fs::write(folder.join("toy.toml"), adapter).unwrap();
@@ -36,7 +38,7 @@ pub(super) fn toy(place: &Place, script: &str) -> Programs {
 }
 
 /// An engine that has this program, and a model that is not asked.
-async fn with_toy(place: &Place, script: &str, profile: Profile) -> Rig {
+pub(super) async fn with_toy(place: &Place, script: &str, profile: Profile) -> Rig {
     let toy = toy(place, script);
     let change = |p: &mut crate::Parts| {
         p.programs = Some(toy);
@@ -45,7 +47,19 @@ async fn with_toy(place: &Place, script: &str, profile: Profile) -> Rig {
     place.start_with(&Fake::new([]), change).await
 }
 
-fn spawn(cli: &str, goal: &str) -> CommandBody {
+/// A session in `full` whose rules deny `pattern`.
+pub(super) async fn full_with_denied(place: &Place, toy: Programs, pattern: &'static str) -> Rig {
+    let change = |p: &mut crate::Parts| {
+        p.programs = Some(toy);
+        p.profile = Some(Profile::Full);
+        let rule = Rule::parse(Effect::Deny, Source::User, pattern).unwrap();
+        p.permit = p.permit.clone().live(Arc::new(move || Some((Some(vec![rule.clone()]), Vec::new()))));
+        let _ = p.permit.refresh();
+    };
+    place.start_with(&Fake::new([]), change).await
+}
+
+pub(super) fn spawn(cli: &str, goal: &str) -> CommandBody {
     let cli = Some(cli.into());
     CommandBody::Agent(AgentCommand::Spawn {
         goal: goal.into(),
@@ -72,7 +86,7 @@ async fn a_program_does_a_task_and_its_report_comes_back() {
     let (status, text) = rig.turn("go").await;
     assert_eq!(status, TurnStatus::Done);
     assert!(text.contains("I was asked to: build it") && text.contains("own work is done"), "{text}");
-    assert!(text.contains("there is no adapter for nobody; there are: aider, claude"), "{text}");
+    assert!(text.contains("there is no adapter for nobody; available: aider, claude"), "{text}");
     assert!(text.contains("made.txt"), "{text}");
     assert!(place.work.join("made.txt").exists());
     let row = state(&mut rig, "main/a1", AgentState::Done).await;
@@ -139,6 +153,20 @@ async fn a_programs_question_is_ours_and_our_rules_come_first() {
     let child = done.child.unwrap();
     assert_eq!((child.result.as_str(), child.backend.as_str()), ("it said allow-once", "toy, acp"));
     rig.quit().await;
+}
+
+/// X18: also where everything is allowed, rules that deny answer what a program asks.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn x18_in_full_deny_rules_still_hold_for_what_a_program_asks() {
+    for (command, answer) in [("touch asked", "it said allow-once"), ("touch denied", "it said refused")] {
+        let place = Place::new();
+        let toy = toy(&place, &ACP.replace("touch asked", command));
+        let mut rig = full_with_denied(&place, toy, "terminal(touch denied)").await;
+        rig.send(spawn("toy:acp", "run it"));
+        let done = state(&mut rig, "main/a1", AgentState::Done).await;
+        assert_eq!(done.child.unwrap().result, answer, "{command}");
+        rig.quit().await;
+    }
 }
 
 /// What a tool is called does not make it one that reads, and a description is no path.
@@ -300,12 +328,11 @@ async fn a_program_that_cannot_load_its_session_goes_on_in_a_fresh_one_after_a_r
     let last = prompts.lines().last().unwrap();
     assert!(last.contains("[person]") && last.contains("build it") && last.contains("answer 1"), "{last}");
     assert!(last.contains("data, not instructions") && last.contains("and test it"), "{last}");
-    // It stands in the talk.
     let store = place.parts(&Fake::new([])).store;
     let child = store.agents(session).unwrap().remove(0).session;
     let shape = shape(&store.path_tail(child, "main", 100).unwrap().entries);
     let note =
-        "note Toy cannot go on with its earlier session: a fresh one was told what was said and done so far.";
+        "note Toy could not resume its earlier session: a new session received the previous conversation.";
     assert!(shape.iter().any(|s| s == note), "{shape:?}");
     rig.quit().await;
 }
@@ -493,7 +520,7 @@ async fn a_program_that_has_used_up_its_money_does_not_go_on() {
         .await;
     rig.send(spawn("toy:acp", "run it"));
     let failed = state(&mut rig, "main/a1", AgentState::Failed).await;
-    assert_eq!(failed.child.unwrap().result, "its limit of $0.25 is reached");
+    assert_eq!(failed.child.unwrap().result, "it reached its limit of $0.25");
     rig.quit().await;
 }
 
@@ -504,7 +531,7 @@ async fn a_program_that_only_talks_and_talks_is_ended() {
     let mut rig = with_toy(&place, "yes", Profile::Full).await;
     rig.send(spawn("toy:headless", "build it"));
     let failed = state(&mut rig, "main/a1", AgentState::Failed).await.child.unwrap();
-    assert!(failed.result.contains("it said more than 4 MB"), "{}", failed.result);
+    assert!(failed.result.contains("it wrote more than 4 MB"), "{}", failed.result);
     rig.quit().await;
     let store = place.parts(&Fake::new([])).store;
     let entries = store.path_tail(failed.session.unwrap(), "main", 100).unwrap().entries;
@@ -544,7 +571,7 @@ async fn a_program_never_has_more_than_the_person_allows_now() {
     rig.send(profile(Profile::ReadOnly));
     let ended = state(&mut rig, "main/a1", AgentState::Interrupted).await;
     let said = ended.child.unwrap().result;
-    assert!(said.contains("started to work unasked"), "{said}");
+    assert!(said.contains("started to work without asking"), "{said}");
     rig.send(CommandBody::Agent(AgentCommand::Resume { id: agent("main/a1") }));
     let refused = state(&mut rig, "main/a1", AgentState::Failed).await;
     let said = refused.child.unwrap().result;
@@ -558,11 +585,11 @@ async fn a_program_never_has_more_than_the_person_allows_now() {
 }
 
 /// What it asks about, and the line in which it asks.
-const TOUCH: &str = r#""title":"touch asked","kind":"execute","rawInput":{"command":"touch asked"}"#;
-const TOUCH_ASKS: &str = r#"echo '{"jsonrpc":"2.0","id":900,"method":"session/request_permission","params":{"sessionId":"s1","toolCall":{"toolCallId":"t1","title":"touch asked","kind":"execute","rawInput":{"command":"touch asked"}},"options":[{"optionId":"yes1","name":"Yes","kind":"allow_once"},{"optionId":"no1","name":"No","kind":"reject_once"}]}}'"#;
-
+pub(super) const TOUCH: &str =
+    r#""title":"touch asked","kind":"execute","rawInput":{"command":"touch asked"}"#;
+pub(super) const TOUCH_ASKS: &str = r#"echo '{"jsonrpc":"2.0","id":900,"method":"session/request_permission","params":{"sessionId":"s1","toolCall":{"toolCallId":"t1","title":"touch asked","kind":"execute","rawInput":{"command":"touch asked"}},"options":[{"optionId":"yes1","name":"Yes","kind":"allow_once"},{"optionId":"no1","name":"No","kind":"reject_once"}]}}'"#;
 /// A small agent of the protocol: it asks once, and says which option was chosen.
-const ACP: &str = r#"
+pub(super) const ACP: &str = r#"
 while read -r line; do
   id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
   case "$line" in

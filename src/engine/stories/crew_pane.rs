@@ -41,7 +41,7 @@ fn toy(place: &Place, script: &str) -> Programs {
     std::fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
     std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
     let adapter = format!(
-        "name = \"toy\"\ntitle = \"Toy\"\n[program]\ncommand = \"{}\"\ninstall = \"nothing\"\n[pty]\n\
+        "name = \"toy\"\ntitle = \"Toy\"\n[program]\ncommand = \"{}\"\ninstall = \"nothing\"\n[pty]\ncareful = []\n\
          ready = '^> *$'\nworking = 'esc to stop'\nanswer = '^answer: (.*)$'\nsettle = 0.2\nquiet = 0.4\n",
         program.display()
     );

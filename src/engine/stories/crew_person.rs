@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use serde_json::json;
 use tiller_protocol::command::{Query, TurnCommand};
-use tiller_protocol::event::{ReplyEvent, StateEvent, TurnStatus};
+use tiller_protocol::event::{ReplyEvent, StateEvent, TurnEvent, TurnStatus};
 use tiller_protocol::{
-    AgentCommand, AgentLimits, AgentState, AskBody, AskReply, CommandBody, Decision, EventBody, Message,
-    Profile, Receipt, SendMode,
+    AgentCommand, AgentLimits, AgentState, AskBody, AskReply, CommandBody, Decision, EntryBody, EventBody,
+    Message, Profile, Receipt, SendMode,
 };
 use tokio::sync::Notify;
 
@@ -198,7 +198,23 @@ async fn a_headless_run_never_hangs_on_a_question_of_an_agent() {
         })
         .await;
     let (_, text) = rig.turn("go").await;
-    assert!(text.contains("nobody is there to answer"), "{text}");
+    assert!(text.contains("no one is available to answer"), "{text}");
     assert!(!place.work.join("made").exists());
     rig.quit().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_person_is_told_in_the_conversation_when_a_background_agent_ends() {
+    let place = Place::new();
+    let fake = Fake::with(|_, _| says("It is all there.\nAnd more."));
+    let mut rig = place.start(&fake).await;
+    rig.send(spawn("look"));
+    let note = rig.until_of("a note", |e| match &e.body {
+        EventBody::Turn(TurnEvent::EntryAdded { node }) if e.agent.is_main() => match &node.body {
+            EntryBody::Note { text } => Some(text.clone()),
+            _ => None,
+        },
+        _ => None,
+    });
+    assert_eq!(note.await, "Agent a1 is done: It is all there.");
 }

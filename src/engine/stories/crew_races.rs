@@ -304,7 +304,7 @@ async fn an_agent_whose_kind_is_gone_does_not_go_on_with_more_than_it_had() {
     rig.send(resume("main/a1"));
     let failed = state(&mut rig, "main/a1", AgentState::Failed).await;
     let said = failed.child.unwrap().result;
-    assert!(said.contains("its kind of agent, reader, is not there any more"), "{said}");
+    assert!(said.contains("its kind of agent, reader, no longer exists"), "{said}");
     assert_eq!(fake.count(), 2);
     rig.quit().await;
 }

@@ -144,7 +144,7 @@ async fn p8_bad_calls_get_one_result_each_and_the_model_goes_on() {
     let mut first = calls(&[
         ("d", "read_file", read_args("a.txt")),
         ("d", "read_file", read_args("a.txt")),
-        ("", "readfile", json!({})),
+        ("", "read_fil", json!({})),
         ("w", "read_file", json!({"path": 7})),
         ("x", "launch_rocket", json!({})),
     ]);
@@ -241,7 +241,7 @@ async fn p10_empty_replies_thoughts_refusals_and_length_stops_leave_a_valid_hist
         (vec![thought(), says("ok")], TurnStatus::Done, ""),
         (
             vec![vec![words(0, "No.")[0].clone(), stop(StopReason::Refusal("policy".into()))]],
-            TurnStatus::Done,
+            TurnStatus::Failed,
             "policy",
         ),
         (
@@ -321,14 +321,60 @@ async fn x12_without_a_person_a_question_is_a_no_that_is_recorded_and_told_later
             .await;
         assert_eq!(rig.turn("write it").await.0, TurnStatus::Refused);
         assert!(!place.work.join("out.txt").exists());
-        assert!(message_text(&fake.request(1), 2).contains("nobody"));
+        assert!(message_text(&fake.request(1), 2).contains("no one"));
         let session = rig.session();
         rig.quit().await;
         session
     };
     let mut rig = place.start_with(&fake, |p| p.open = crate::Open::Session(session)).await;
-    rig.notice("1 calls were refused").await;
+    rig.notice("1 calls that needed an approval").await;
     let store = tiller_store::Store::open(&place.db(), Default::default()).unwrap();
     let rows = store.audit(Some(session), "", 10).unwrap();
     assert_eq!((rows[0].decision.as_str(), rows[0].outcome.as_str()), ("nobody", "denied"));
+}
+
+/// S13, W18: a write that failed for good is named by what failed, and the next turn goes on from what the disk has,
+/// without opening the session anew.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn s13_after_a_write_that_failed_memory_is_what_the_disk_has() {
+    let place = Place::new();
+    let fake = Fake::with(|n, _| match n {
+        1 => calls(&[("c1", "read_file", read_args("a.txt"))]),
+        _ => says("Well."),
+    });
+    place.file("a.txt", "x");
+    let mut rig = place
+        .start_with(&fake, |p| {
+            let options = tiller_store::Options {
+                on_failure: tiller_store::OnFailure::Answer,
+                ..tiller_store::Options::default()
+            };
+            p.store = tiller_store::Store::open(&place.db(), options).unwrap();
+        })
+        .await;
+    assert_eq!(rig.turn("first").await.0, TurnStatus::Done);
+    let aside = place.db().with_extension("aside");
+    std::fs::rename(place.db(), &aside).unwrap();
+    rig.submit("lost");
+    let (status, _, notice) = rig.finished().await;
+    let said = notice.unwrap().message;
+    assert_eq!(status, TurnStatus::Store);
+    assert!(said.contains("was moved") && !said.contains("no entry"), "{said}");
+    let notices = rig.seen.iter().filter_map(|e| match &e.body {
+        EventBody::State(tiller_protocol::event::StateEvent::Notice { notice }) => Some(&notice.message),
+        _ => None,
+    });
+    assert!(notices.clone().all(|m| !m.contains("no entry")), "{:?}", notices.collect::<Vec<_>>());
+    std::fs::rename(&aside, place.db()).unwrap();
+    assert_eq!(rig.turn("third").await.0, TurnStatus::Done);
+    let shown = shape(&rig.snapshot().await.entries);
+    let session = rig.session();
+    rig.quit().await;
+    let store = tiller_store::Store::open(&place.db(), tiller_store::Options::default()).unwrap();
+    let stored = shape(&store.path_tail(session, "main", 1000).unwrap().entries);
+    assert_eq!(shown, stored);
+    assert!(
+        stored.iter().any(|e| e.contains("third")) && !stored.iter().any(|e| e.contains("lost")),
+        "{stored:?}"
+    );
 }

@@ -16,6 +16,7 @@ pub(crate) fn keeps(place: &Place, parts: &mut crate::Parts) {
         store: parts.places.data.join("snapshots/work"),
         limits: tiller_snapshot::Limits::default(),
         quota: 1 << 30,
+        ask: true,
     };
     parts.files = Some(Keeper::new(at, std::sync::Arc::clone(&parts.clock)));
 }
@@ -72,7 +73,7 @@ async fn files_and_talk_go_back_and_one_command_undoes_it() {
     assert!(shown.files[0].diff.contains("-more"), "{}", shown.files[0].diff);
     assert_eq!(shown.title, "more");
     let told = session_command(&mut rig, back(said[1], RestoreWhat::Both)).await;
-    assert_eq!(told, "2 files are as they were");
+    assert_eq!(told, "2 files were restored");
     let draft = rig
         .until("the head moves", |e| match e {
             EventBody::State(StateEvent::HeadMoved { draft, .. }) => Some(draft.clone()),
@@ -90,7 +91,7 @@ async fn files_and_talk_go_back_and_one_command_undoes_it() {
     session_command(&mut rig, SessionCommand::UndoRestore { redo: false }).await;
     assert_eq!(place.read("b.txt"), "two");
     rig.send(CommandBody::Session(SessionCommand::UndoRestore { redo: false }));
-    assert!(rig.refused().await.message.contains("can be undone"), "undo does not undo itself");
+    assert!(rig.refused().await.message.contains("no restore of files to undo"), "undo does not undo itself");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -108,7 +109,7 @@ async fn what_the_person_changed_since_stays_unless_it_is_asked_for() {
     assert!(conflict("a.txt") && conflict("new.txt") && !conflict("b.txt"), "{shown:?}");
     let told = session_command(&mut rig, back(said[0], RestoreWhat::Files)).await;
     assert!(
-        told.contains("b.txt is as it was")
+        told.contains("b.txt was restored")
             && told.contains("a.txt (you or another program changed it since)"),
         "{told}"
     );
@@ -172,14 +173,14 @@ async fn some_hunks_of_a_file_go_back_and_undo_brings_back_exactly_what_was() {
         parts: vec![tiller_protocol::compare::TakePart { path: "a.txt".into(), hunk: Some(hunk.into()) }],
     };
     let told = session_command(&mut rig, take(&hunks[1])).await;
-    assert!(told.starts_with("a.txt is partly as it was"), "{told}");
+    assert!(told.starts_with("a.txt was partly restored"), "{told}");
     assert_eq!(place.read("a.txt"), twenty("two", "19"), "the other hunk stays as it is now");
     let ReplyEvent::OpsReply { ops, .. } = rig.query(Query::Ops { limit: 5 }).await else { panic!() };
     let tiller_protocol::op::OpChange::Files { files, .. } = &ops[0].change else { panic!("{ops:?}") };
     assert!(files.len() == 1 && files[0].partly, "its row says so: {files:?}");
     // The same again does not fit any more; nothing is guessed.
     let told = session_command(&mut rig, take(&hunks[1])).await;
-    assert!(told.contains("somebody changed it meanwhile"), "{told}");
+    assert!(told.contains("it was changed meanwhile"), "{told}");
     assert_eq!(place.read("a.txt"), twenty("two", "19"));
     session_command(&mut rig, SessionCommand::UndoRestore { redo: false }).await;
     assert_eq!(place.read("a.txt"), twenty("two", "nineteen"));
@@ -289,13 +290,13 @@ async fn the_agent_names_a_moment_and_goes_back_to_it_after_a_yes() {
     assert_eq!(place.read("a.txt"), "one\n", "nothing happens before the yes");
     let tiller_protocol::AskBody::Clarify { question, .. } = &ask.body else { panic!("{ask:?}") };
     assert!(question.contains("D b.txt") && question.contains("M a.txt"), "{question}");
-    rig.answer(&ask, tiller_protocol::AskReply::Choice { answers: vec!["bring them back".into()] });
+    rig.answer(&ask, tiller_protocol::AskReply::Choice { answers: vec!["restore them".into()] });
     rig.finished().await;
     assert_eq!((place.read("a.txt").as_str(), place.read("mine.txt").as_str()), ("zero\n", "by hand\n"));
     assert!(!place.work.join("b.txt").exists());
     let results = |n: usize| message_text(&fake.request(n), fake.request(n).messages.len() - 1);
-    assert!(results(2).contains("there are: before the rewrite"), "{}", results(2));
-    assert!(results(3).contains("2 files are as they were"), "{}", results(3));
+    assert!(results(2).contains("available: before the rewrite"), "{}", results(2));
+    assert!(results(3).contains("2 files were restored"), "{}", results(3));
     assert!(results(4).contains("nothing to do"), "{}", results(4));
     let kinds = shape(&rig.snapshot().await.entries);
     assert!(kinds.iter().any(|k| k.contains("checkpoint before the rewrite")), "{kinds:?}");
@@ -404,7 +405,7 @@ async fn without_snapshots_only_the_conversation_goes_back() {
     let shown = preview(&mut rig, said[0]).await;
     assert!(shown.time.is_none() && shown.notes[0].contains("not kept"), "{shown:?}");
     rig.send(CommandBody::Session(back(said[0], RestoreWhat::Files)));
-    assert!(rig.refused().await.message.contains("not kept"));
+    assert!(rig.refused().await.message.contains("no file states are kept"));
     rig.send(CommandBody::Session(back(said[0], RestoreWhat::Talk)));
     rig.until("the head moves", |e| {
         matches!(e, EventBody::State(StateEvent::HeadMoved { .. })).then_some(())

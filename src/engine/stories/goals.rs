@@ -152,7 +152,7 @@ async fn what_cannot_be_pursued_is_refused() {
     let goal = |text: &str, check, turns, usd| Goal { text: text.into(), check, turns, usd };
     for (goal, want) in [
         (goal(" ", by("true"), 1, None), "1 to 8,000 characters"),
-        (goal("x", by("  "), 1, None), "no command"),
+        (goal("x", by("  "), 1, None), "check command is empty"),
         (goal("x", by("true"), 0, None), "1 to 1,000 turns"),
         (goal("x", by("true"), 1_001, None), "1 to 1,000 turns"),
         (goal("x", by("true"), 1, Some(0.0)), "above 0"),
@@ -164,7 +164,7 @@ async fn what_cannot_be_pursued_is_refused() {
     }
     for command in [GoalCommand::Stop, GoalCommand::Go] {
         rig.send(CommandBody::Goal(command));
-        assert!(rig.refused().await.message.contains("there is no goal"));
+        assert!(rig.refused().await.message.contains("no goal is set"));
     }
     assert_eq!(fake.count(), 0);
 }

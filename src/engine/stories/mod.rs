@@ -1,10 +1,12 @@
 //! Whole turns: a scripted model, the real store, the real tools, in a scratch folder.
 
 mod aside;
+mod books;
 mod branches;
 mod compare;
 mod context;
 mod crew;
+mod crew_asks;
 mod crew_disk;
 mod crew_figures;
 mod crew_files;
@@ -16,10 +18,13 @@ mod crew_person;
 mod crew_races;
 mod crew_skills;
 mod crew_trials;
+mod effort;
 mod fake;
 mod faults;
 mod files;
+mod files_unkept;
 mod goals;
+mod masks;
 mod money;
 mod more;
 mod people;

@@ -16,10 +16,15 @@ use super::rig::*;
 use crate::Parts;
 use crate::world::lock;
 
-/// 120 tokens of each reply at a dollar for a thousand: 12 cents.
+/// 20 tokens of each reply at 6 dollars for a thousand: 12 cents. What is sent is free.
 pub(super) fn priced(p: &mut Parts) {
+    priced_at(p, 0.0, 6000.0);
+}
+
+/// Dollars for a million tokens.
+pub(super) fn priced_at(p: &mut Parts, input: f64, output: f64) {
     let info =
-        tiller_config::schema::ModelInfo { input: Some(1000.0), output: Some(1000.0), ..Default::default() };
+        tiller_config::schema::ModelInfo { input: Some(input), output: Some(output), ..Default::default() };
     let mut provider: tiller_config::schema::Provider =
         serde_json::from_value(json!({"kind": "openai-chat"})).unwrap();
     provider.models.insert("m".into(), info);
@@ -39,7 +44,7 @@ async fn a_hard_budget_stops_and_asks() {
         .await;
     rig.turn("one").await;
     rig.submit("two");
-    rig.notice("over the mark").await;
+    rig.notice("more than the warning limit").await;
     rig.finished().await;
     rig.submit("three");
     let ask = rig.asked().await;
@@ -133,14 +138,57 @@ async fn a_server_that_says_nothing_of_usage_does_not_run_past_a_budget() {
     let mut rig = place
         .start_with(&fake, |p| {
             priced(p);
-            p.config.budget.session_hard = Some(0.01);
+            p.config.budget.session_hard = Some(0.005);
             p.human = crate::Human::Absent;
         })
         .await;
     assert_eq!(rig.turn("one").await.0, TurnStatus::Done);
     assert_eq!(rig.turn("two").await.0, TurnStatus::Limit);
     assert_eq!(fake.count(), 1);
-    assert_eq!(rig.snapshot().await.agents[0].cost, None, "a guess is not shown as a cost");
+    let agent = rig.snapshot().await.agents[0].clone();
+    assert_eq!(agent.cost, Some(Cost::from_usd(0.006)), "one token of output");
+    assert!(agent.usage.estimated && agent.usage.input > 100, "{:?}", agent.usage);
+    rig.quit().await;
+}
+
+/// A request whose input alone is dearer than what is left is not sent, and the words say so.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_request_whose_input_does_not_fit_is_not_sent() {
+    let place = Place::new();
+    let fake = Fake::with(|_, _| says("x"));
+    let mut rig = place
+        .start_with(&fake, |p| {
+            priced_at(p, 1000.0, 0.0);
+            p.max_cost = Some(Cost::from_usd(0.01));
+            p.human = crate::Human::Absent;
+        })
+        .await;
+    rig.submit("one");
+    let (status, _, notice) = rig.finished().await;
+    assert_eq!(status, TurnStatus::Limit);
+    let said = notice.unwrap().message;
+    assert!(said.contains("was not sent") && said.contains("its input alone costs about $"), "{said}");
+    assert_eq!(fake.count(), 0);
+    rig.quit().await;
+    // A person is asked, and a yes makes room for it.
+    let mut rig = place
+        .start_with(&fake, |p| {
+            priced_at(p, 1000.0, 0.0);
+            p.max_cost = Some(Cost::from_usd(0.01));
+        })
+        .await;
+    rig.submit("two");
+    let ask = rig.asked().await;
+    assert!(
+        matches!(&ask.body, AskBody::Budget { next: Some(next), .. } if next.starts_with('$')),
+        "{ask:?}"
+    );
+    rig.answer(&ask, AskReply::Declined);
+    assert_eq!(rig.finished().await.0, TurnStatus::Limit);
+    rig.send(CommandBody::Turn(TurnCommand::Continue));
+    let ask = rig.asked().await;
+    rig.answer(&ask, AskReply::Yes { value: None });
+    assert_eq!(rig.finished().await.0, TurnStatus::Done);
     rig.quit().await;
 }
 
@@ -289,7 +337,7 @@ async fn the_days_budget_counts_every_process_and_begins_anew_at_midnight() {
     };
     other.record_call(SessionId(uuid::Uuid::from_u128(9)), call).wait().unwrap();
     rig.submit("two");
-    assert!(rig.notice("over the mark").await.message.contains("today has cost $0.42"));
+    assert!(rig.notice("more than the warning limit").await.message.contains("today has cost $0.42"));
     assert_eq!(rig.finished().await.0, TurnStatus::Done);
     rig.submit("three");
     let ask = rig.asked().await;
@@ -328,7 +376,7 @@ async fn a_tier_has_a_budget_of_its_own() {
     rig.submit("three");
     let (status, _, notice) = rig.finished().await;
     assert_eq!(status, TurnStatus::Limit);
-    assert!(notice.unwrap().message.contains("budget of the tier main is used up: $0.20"));
+    assert!(notice.unwrap().message.contains("budget for the tier main is used up: $0.20"));
     // Another model of no tier counts as main, too; the deep one has no limit here, but asks.
     assert_eq!(fake.count(), 2);
 }
@@ -345,7 +393,7 @@ async fn the_deep_tier_asks_once_for_a_session() {
     rig.answer(&ask, AskReply::Declined);
     let (status, _, notice) = rig.finished().await;
     assert_eq!(status, TurnStatus::Limit);
-    assert!(notice.unwrap().message.contains("was not allowed"));
+    assert!(notice.unwrap().message.contains("was not approved"));
     rig.send(CommandBody::Turn(TurnCommand::Continue));
     let ask = rig.asked().await;
     rig.answer(&ask, AskReply::Yes { value: None });

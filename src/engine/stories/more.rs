@@ -52,7 +52,8 @@ async fn each_request_extends_the_one_before_it_in_every_wire_format() {
             .start_with(&Fake::new([]), |p| {
                 let provider = json!({"kind": kind, "base_url": server.url()});
                 p.config.providers.insert("wire".into(), serde_json::from_value(provider).unwrap());
-                p.providers = tiller_provider::build(&p.config, &|_| None, None);
+                p.providers =
+                    tiller_provider::build(&p.config, &|_| None, None, &tiller_provider::Redact::default());
                 p.model = Some(ModelRef("wire/m".into()));
             })
             .await;

@@ -40,13 +40,13 @@ async fn an_edit_waits_for_the_persons_yes_and_shows_what_it_would_do() {
     assert!(!place.work.join("new.txt").exists());
     // An answer to other text is not taken.
     rig.answer(&ask, AskReply::Permission { decision: Decision::Once, hash: "other".into() });
-    assert!(rig.refused().await.message.contains("other text"));
+    assert!(rig.refused().await.message.contains("has changed since"));
     rig.answer(&ask, AskReply::Permission { decision: Decision::Once, hash: p.hash.clone() });
     assert_eq!(rig.finished().await.0, TurnStatus::Done);
     assert_eq!(place.read("new.txt"), "hello\n");
     // It cannot be answered twice.
     rig.answer(&ask, AskReply::Permission { decision: Decision::Once, hash: p.hash });
-    assert!(rig.refused().await.message.contains("not open"));
+    assert!(rig.refused().await.message.contains("no longer open"));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -246,7 +246,7 @@ async fn a_command_that_the_person_changed_is_told_as_what_ran() {
     assert_eq!(rig.finished().await.0, TurnStatus::Done);
     assert_eq!(place.read("made.txt"), "two\n");
     assert_eq!(arguments["command"], "echo two > made.txt");
-    let said = "[The person changed the command to: echo two > made.txt]";
+    let said = "[The user changed the command to: echo two > made.txt]";
     assert!(output.starts_with(said), "{output}");
     assert!(node.body.search_text().contains(said), "{node:?}");
     assert!(message_text(&fake.request(1), 2).starts_with(said));
@@ -254,7 +254,7 @@ async fn a_command_that_the_person_changed_is_told_as_what_ran() {
     else {
         panic!()
     };
-    assert!(rows[0].what.contains("echo two") && rows[0].by.contains("changed it"), "{rows:?}");
+    assert!(rows[0].what.contains("echo two") && rows[0].by.contains("edited command"), "{rows:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -297,7 +297,7 @@ async fn rules_that_are_changed_while_it_runs_hold_for_the_next_call() {
     let rule = |effect, text: &str| Rule::parse(effect, Source::User, text).unwrap();
     lock(&file).push((Some(vec![rule(Effect::Deny, "write_file(a.txt)")]), Vec::new()));
     rig.submit("go");
-    assert!(rig.tool_finished().await.1.contains("forbids"), "the first is denied");
+    assert!(rig.tool_finished().await.1.contains("denied by"), "the first is denied");
     rig.finished().await;
     assert_eq!((place.read("b.txt"), place.work.join("a.txt").exists()), ("2".into(), false));
     // In the place of the old ones; what is wrong in the file is told, and then the old ones hold.
@@ -310,6 +310,74 @@ async fn rules_that_are_changed_while_it_runs_hold_for_the_next_call() {
     rig.notice("line 3").await;
     rig.finished().await;
     assert_eq!((place.read("a.txt"), place.read("c.txt")), ("4".into(), "3".into()));
+    rig.quit().await;
+}
+
+/// X17: a path that may not be read is read by no tool, no mention, and no line whose output the model sees.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn x17_a_path_that_may_not_be_read_reaches_the_model_by_no_way() {
+    use tiller_permit::{Effect, Policy, Roots, Rule, Source};
+    use tiller_protocol::command::TurnCommand;
+    let place = Place::new();
+    std::fs::create_dir(place.work.join("sub")).unwrap();
+    for file in [".env", "sub/.env"] {
+        place.file(file, "TOKEN=hunter2-hunter2\n");
+    }
+    place.file("a.txt", "TOKEN=none\n");
+    std::os::unix::fs::symlink(".env", place.work.join("link.txt")).unwrap();
+    let call = |n: usize, tool: &str, args| calls(&[(&format!("c{n}"), tool, args)]);
+    let mut replies = Vec::new();
+    let json = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
+    for (tool, args) in [
+        ("search", r#"{"pattern": "TOKEN"}"#),
+        ("search", r#"{"pattern": "TOKEN", "all": true}"#),
+        ("search", r#"{"pattern": "TOKEN", "path": "sub"}"#),
+        ("search", r#"{"pattern": "TOKEN", "path": ".env"}"#),
+        ("search", r#"{"pattern": "TOKEN", "glob": "**/.env"}"#),
+        ("read_file", r#"{"path": ".env"}"#),
+        ("read_file", r#"{"path": "link.txt"}"#),
+        ("read_file", r#"{"path": "sub/../.env"}"#),
+        ("edit_file", r#"{"path": ".env", "old": "TOKEN=hunter", "new": "x"}"#),
+        ("edit_file", r#"{"path": "sub/.env", "old": "nothing like it", "new": "x"}"#),
+        ("terminal", r#"{"command": "cat .env"}"#),
+        ("terminal", r#"{"command": "grep -r TOKEN ."}"#),
+        ("terminal", r#"{"command": "cat .e*; cat sub/.e*"}"#),
+        ("terminal", r#"{"command": "find . -name '.e*' -exec cat {} +"}"#),
+        ("terminal", r#"{"command": "tar c . | cat"}"#),
+    ] {
+        replies.push(call(replies.len(), tool, json(args)));
+    }
+    let count = replies.len();
+    replies.push(says("Done."));
+    let fake = Fake::new(replies);
+    let mut rig = place
+        .start_with(&fake, |p| {
+            let roots = Roots::new(&place.work, Some(place.home()), vec![place.home()]);
+            let mut policy = Policy::new(roots);
+            policy.rules.push(Rule::written(Effect::Deny, Source::User, "read_file(.env)").unwrap());
+            p.permit = crate::judge::Permit::new(policy, Arc::new(|_| Ok(())));
+        })
+        .await;
+    rig.submit("go");
+    assert_eq!(rig.finished().await.0, TurnStatus::Done);
+    assert_eq!(fake.count(), count + 1);
+    let sent = format!("{:?}", fake.request(count));
+    assert!(!sent.contains("hunter2"), "{sent}");
+    assert!(
+        sent.contains("TOKEN=none") && sent.contains("passed over"),
+        "the rest is found, and the gap is told: {sent}"
+    );
+    // Mentions, also by hand, in a folder and through a link, are refused with the rule.
+    for text in ["look at @.env", "look at @sub/.env:1-2", "look at @link.txt"] {
+        rig.submit(text);
+        let said = rig.refused().await;
+        assert!(said.message.contains("read_file(.env)"), "{said:?}");
+    }
+    // What the person runs is shared with the model, or not.
+    rig.send(CommandBody::Turn(TurnCommand::Shell { line: "cat .env".into(), share: true }));
+    let said = rig.refused().await;
+    assert!(said.message.contains("the model would see") && said.hints[0].contains("!!"), "{said:?}");
+    assert_eq!(place.read(".env"), "TOKEN=hunter2-hunter2\n");
     rig.quit().await;
 }
 
@@ -360,7 +428,8 @@ async fn the_last_changes_and_other_sessions_can_be_named() {
     let name = list[0].name.clone();
     let file =
         tiller_protocol::Attachment::File { label: format!("@{name}"), path: name.clone(), lines: None };
-    let message = Message { text: format!("go on as in @{name}"), attachments: vec![file] };
+    let message =
+        Message { text: format!("go on as in @{name}"), attachments: vec![file], ..Message::default() };
     rig.send(CommandBody::Turn(TurnCommand::Submit { message, mode: SendMode::Steer }));
     fake.requested(fake.count() + 1).await;
     assert_eq!(said(&fake).matches("The walnut is brown.").count(), 2, "{}", said(&fake));

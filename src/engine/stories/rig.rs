@@ -47,7 +47,7 @@ impl Place {
         std::fs::read_to_string(self.work.join(name)).unwrap()
     }
 
-    fn home(&self) -> PathBuf {
+    pub(crate) fn home(&self) -> PathBuf {
         self.tmp.path().canonicalize().unwrap().join("home")
     }
 
@@ -77,6 +77,7 @@ impl Place {
         let mut providers = Providers::default();
         providers.insert(Arc::clone(fake) as Arc<dyn Provider>);
         let roots = Roots::new(&self.work, Some(home.clone()), vec![home.clone()]);
+        let child_env = tiller_tool::ChildEnv::new(vec![("PATH".into(), "/usr/bin:/bin".into())]);
         Parts {
             store: Store::open(&self.db(), Options::default()).unwrap(),
             providers,
@@ -85,11 +86,13 @@ impl Place {
             places,
             clock: Arc::new(SystemClock::default()),
             ids: Arc::new(RandomIds),
-            child_env: tiller_tool::ChildEnv::new(vec![("PATH".into(), "/usr/bin:/bin".into())]),
+            child_env: Arc::clone(&child_env),
             human: Human::Present,
+            made_by: tiller_store::MadeBy::Person,
             open: Open::New,
             model: Some(ModelRef("fake/m".into())),
             profile: Some(Profile::Full),
+            effort: None,
             read_only: false,
             max_requests: None,
             max_cost: None,
@@ -99,7 +102,10 @@ impl Place {
             programs: None,
             folders: None,
             workflows: None,
-            permit: Permit::new(Policy::new(roots), Arc::new(|_| Ok(()))),
+            permit: Permit::new(
+                Policy::new(roots).within(Arc::new(tiller_link::Around::new(child_env))),
+                Arc::new(|_| Ok(())),
+            ),
             titles: false,
             redact: Arc::new(str::to_owned),
             growing: Arc::new(|_| true),

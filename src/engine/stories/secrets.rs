@@ -74,8 +74,13 @@ async fn a_seeded_secret_is_in_no_event_and_not_in_the_database_and_tools_get_th
     let fake = Fake::new([first, last, says(&format!("And {SHAPED} again.")), says("Fine.")]);
     let mut rig = place.start_with(&fake, redacting).await;
     let session = rig.session();
-    let paste = Attachment::Paste { label: "[paste 1: 1 lines]".into(), text: format!("pasted {KNOWN}") };
-    let message = Message { text: format!("use {SHAPED} [paste 1: 1 lines]"), attachments: vec![paste] };
+    let paste =
+        Attachment::Paste { label: "[paste 1: 1 lines]".into(), text: format!("pasted {KNOWN}").into() };
+    let message = Message {
+        text: format!("use {SHAPED} [paste 1: 1 lines]"),
+        attachments: vec![paste],
+        ..Message::default()
+    };
     rig.submit_as(message, SendMode::Steer);
     fake.requested(2).await;
     rig.submit_as(Message::text(format!("then {KNOWN}")), SendMode::Queue);
@@ -206,16 +211,16 @@ async fn an_entered_key_is_kept_in_the_key_file_only_tried_and_used() {
             rig.send(CommandBody::Session(SessionCommand::StoreKey { provider, key }));
         };
         enter(&mut rig, "two words");
-        assert!(rig.refused().await.message.contains("cannot be a key"));
+        assert!(rig.refused().await.message.contains("is not a key"));
         if up {
             enter(&mut rig, "wrong");
-            assert!(rig.refused().await.message.contains("does not take this key"));
+            assert!(rig.refused().await.message.contains("did not accept this key"));
             assert_eq!(key::load(&file, "anthropic").unwrap(), None);
         }
         enter(&mut rig, KNOWN);
-        let notice = rig.notice("is kept in").await;
+        let notice = rig.notice("is stored in").await;
         assert!(notice.message.contains("credentials.toml") && !notice.message.contains(KNOWN));
-        assert_eq!(notice.message.contains("could not be tried"), !up);
+        assert_eq!(notice.message.contains("could not be tested"), !up);
         // A variable does not win silently over what was just entered.
         assert!(notice.message.contains("instead of the one in ANTHROPIC_API_KEY"), "{}", notice.message);
         assert_eq!(key::load(&file, "anthropic").unwrap(), Some(Secret::new(KNOWN)));

@@ -85,7 +85,7 @@ async fn what_a_left_branch_brought_is_carried_over() {
     assert!(told.contains("## Tried\nA retry.") && told.contains("Another way was tried"), "{told}");
     // Nothing of the own path is carried over, and nothing of nowhere.
     rig.send(carry(now.entries[2].id));
-    assert!(rig.refused().await.message.contains("nothing was said on that branch"));
+    assert!(rig.refused().await.message.contains("that branch has no messages"));
     rig.send(carry(tiller_protocol::EntryId(uuid::Uuid::nil())));
     rig.refused().await;
 }
@@ -138,9 +138,9 @@ async fn s10_a_session_that_is_open_elsewhere_is_looked_at_or_branched() {
     let ask = second.asked().await;
     assert!(matches!(ask.body, AskBody::SessionBusy { .. }));
     second.submit("me too");
-    assert!(second.refused().await.message.contains("reading only"));
+    assert!(second.refused().await.message.contains("read-only"));
     second.answer(&ask, AskReply::Branch);
-    second.notice("on the branch").await;
+    second.notice("is open").await;
     assert_eq!(second.turn("on my branch").await.0, TurnStatus::Done);
     assert_eq!(first.turn("on the main path").await.0, TurnStatus::Done);
     let main = shape(&first.snapshot().await.entries);
@@ -168,7 +168,7 @@ async fn s10_a_branch_beside_another_window_is_held_and_leaves_what_waits_there(
     let mut second = place.start_with(&fake, |p| p.open = Open::Session(session)).await;
     let ask = second.asked().await;
     second.answer(&ask, AskReply::Branch);
-    second.notice("on the branch").await;
+    second.notice("is open").await;
     assert!(second.snapshot().await.queue.is_empty(), "what waits in the other window is not ours");
     assert_eq!(second.turn("on my branch").await.1, "two");
     let branch = store.session(session).unwrap().head;
@@ -279,12 +279,12 @@ async fn a_session_of_another_folder_says_so_and_asks_again() {
             p.profile = None;
         })
         .await;
-    let notice = rig.notice("was made in").await;
+    let notice = rig.notice("was created in").await;
     assert!(notice.message.contains(&place.work.display().to_string()), "{notice:?}");
     assert_eq!(rig.snapshot().await.profile, Profile::Ask);
     rig.submit("remove it");
     let ask = rig.asked().await;
-    assert!(matches!(ask.body, AskBody::Permission(_)), "what was allowed there is asked about here");
+    assert!(matches!(ask.body, AskBody::Permission(_)), "earlier approvals do not apply here");
     rig.quit().await;
     assert_eq!(store.session(session).unwrap().profile, Profile::Full, "at home it is as it was");
 }
@@ -313,7 +313,7 @@ async fn a_window_that_only_looks_changes_nothing() {
         SessionCommand::Archive { id: session, archived: true },
     ] {
         rig.send(CommandBody::Session(command));
-        assert!(rig.refused().await.message.contains("reading only"));
+        assert!(rig.refused().await.message.contains("read-only"));
     }
     rig.quit().await;
     assert_eq!(store.session(session).unwrap(), before);

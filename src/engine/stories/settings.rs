@@ -35,7 +35,7 @@ async fn limits_and_providers_hold_from_the_moment_they_are_read_again() {
                     }
                     let mut config = config.clone();
                     let info =
-                        json!({"kind": "openai-chat", "models": {"m": {"input": 1000.0, "output": 1000.0}}});
+                        json!({"kind": "openai-chat", "models": {"m": {"input": 0.0, "output": 6000.0}}});
                     config.providers.insert("fake".into(), serde_json::from_value(info).unwrap());
                     config.budget.session_hard = Some(0.1);
                     let mut providers = Providers::default();
@@ -97,13 +97,13 @@ async fn the_model_that_is_in_use_is_no_news_when_it_is_read_again() {
         })
         .await;
     let notice = |e: &EventBody| match e {
-        EventBody::State(StateEvent::Notice { notice }) if notice.message.contains("read again") => {
+        EventBody::State(StateEvent::Notice { notice }) if notice.message.contains("Settings reloaded") => {
             Some(notice.message.clone())
         }
         _ => None,
     };
     rig.send(CommandBody::Session(SessionCommand::Reload));
-    assert_eq!(rig.until("the first", notice).await, "settings read again: budget");
+    assert_eq!(rig.until("the first", notice).await, "Settings reloaded: budget");
     *lock(&model) = "fake/another";
     rig.send(CommandBody::Session(SessionCommand::Reload));
     let second = rig.until("the second", notice).await;
@@ -129,7 +129,7 @@ async fn a_yes_to_a_local_server_is_handed_on_to_be_kept() {
             .await;
         rig.send(set_model("vllm/some-model"));
         if fails {
-            assert!(rig.notice("is not kept").await.message.contains("the disk is full"));
+            assert!(rig.notice("could not be saved").await.message.contains("the disk is full"));
         }
         rig.query(Query::Snapshot).await;
         let end = std::time::Instant::now() + std::time::Duration::from_secs(10);

@@ -12,7 +12,7 @@ use super::faults::{SOON, go_on};
 use super::rig::*;
 use super::tools::Naughty;
 
-const CRASHED: &str = "note Interrupted: Tiller ended before this turn was done.";
+const CRASHED: &str = "note Interrupted: Tiller ended before this turn finished.";
 
 /// Whoever opens the session later sees that a turn ended, and how, also when the model never said a word.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

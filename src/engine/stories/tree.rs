@@ -126,5 +126,5 @@ async fn a_session_is_written_to_the_file_that_was_named() {
     let ReplyEvent::DoneReply { said } = rig.reply().await else { panic!() };
     assert_eq!(said, format!("3 to {}", place.work.join("a b.md").display()), "what was said is in it");
     rig.send(file(" "));
-    assert!(rig.refused().await.message.contains("name of a file"));
+    assert!(rig.refused().await.message.contains("file name"));
 }

@@ -86,8 +86,8 @@ async fn not_now_says_nothing_never_is_kept_and_a_failure_is_told() {
         let ask = rig.asked().await;
         rig.answer(&ask, reply);
         match (fails, kept.is_empty()) {
-            (true, _) => assert!(rig.notice("not kept").await.message.contains("the disk is full")),
-            (false, false) => drop(rig.notice("not asked again").await),
+            (true, _) => assert!(rig.notice("could not be saved").await.message.contains("the disk is full")),
+            (false, false) => drop(rig.notice("not be asked again").await),
             (false, true) => {
                 rig.until("the answer", |e| {
                     matches!(e, EventBody::Ask(AskEvent::QuestionAnswered { .. })).then_some(())

@@ -50,6 +50,7 @@ async fn events_come_in_order_and_the_end_is_last() {
         [
             "session_started",
             "head_moved",
+            "effort_changed",
             "entry_added",
             "user_message",
             "turn_started",

@@ -41,7 +41,10 @@ async fn steering_goes_out_after_the_results_and_queued_words_afterwards() {
         width: 1,
         height: 1,
     };
-    rig.submit_as(Message { text: "later [image 1]".into(), attachments: vec![image] }, SendMode::Queue);
+    rig.submit_as(
+        Message { text: "later [image 1]".into(), attachments: vec![image], ..Message::default() },
+        SendMode::Queue,
+    );
     rig.submit_as(Message::text("mind the tests"), SendMode::Steer);
     let accepted = |q: &Vec<Queued>| q.len() == 2 && q.iter().all(|q| q.state == QueuedState::Accepted);
     rig.until("both accepted", |e| queue_of(e).filter(accepted)).await;
@@ -90,7 +93,7 @@ async fn waiting_messages_can_be_changed_moved_taken_back_and_survive_a_restart(
     };
     rig.until("the changed queue", |e| queue_of(e).filter(two)).await;
     rig.send(CommandBody::Queue(QueueCommand::Remove { id: queue[1].id }));
-    assert!(rig.refused().await.message.contains("not waiting"));
+    assert!(rig.refused().await.message.contains("no longer waiting"));
     rig.kill().await;
     place.free(session);
     let fake = Fake::new([says("a"), says("b"), says("c")]);
@@ -125,14 +128,15 @@ async fn a_mention_that_cannot_be_read_stops_the_send_and_nothing_is_stored() {
     let fake = Fake::new([says("ok")]);
     let mut rig = place.start(&fake).await;
     let file = |path: &str| Attachment::File { label: format!("@{path}"), path: path.into(), lines: None };
-    let message = Message { text: "see @gone.txt".into(), attachments: vec![file("gone.txt")] };
+    let message =
+        Message { text: "see @gone.txt".into(), attachments: vec![file("gone.txt")], ..Message::default() };
     let cause = rig.submit_as(message, SendMode::Steer);
     assert!(rig.refused().await.message.contains("@gone.txt cannot be attached"));
     assert_eq!(rig.seen.last().unwrap().cause, Some(cause));
     assert!(rig.snapshot().await.entries.is_empty());
     place.file("there.txt", "THE CONTENT\n");
     rig.submit_as(
-        Message { text: "see @there.txt".into(), attachments: vec![file("there.txt")] },
+        Message { text: "see @there.txt".into(), attachments: vec![file("there.txt")], ..Message::default() },
         SendMode::Steer,
     );
     rig.finished().await;
@@ -238,5 +242,60 @@ async fn the_output_of_a_line_during_a_turn_outlives_a_crash() {
     let all: Vec<String> = (0..request.messages.len()).map(|i| message_text(&request, i)).collect();
     assert_eq!(all.iter().filter(|t| t.contains("kept-42")).count(), 1, "{all:?}");
     assert!(store.pending(session, "main").unwrap().is_empty(), "delivered");
+    rig.quit().await;
+}
+
+/// Rows of the person's own lines as the events tell them: started or waiting, progress, ended.
+fn line_word(e: &EventBody) -> Option<String> {
+    match e {
+        EventBody::Tool(ToolEvent::ShellStarted { line }) => {
+            Some(format!("{} {}", if line.waits { "waits" } else { "runs" }, line.line))
+        }
+        EventBody::Tool(ToolEvent::ShellLine { line, output, .. }) => {
+            Some(format!("ended {line}: {}", output.lines().next().unwrap_or_default()))
+        }
+        _ => None,
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_line_of_the_persons_own_is_a_row_at_once_later_ones_wait_and_the_agent_does_not() {
+    let place = Place::new();
+    let fake = Fake::new([
+        calls(&[("c1", "terminal", serde_json::json!({"command": "echo agent-$((40+2))"}))]),
+        says("done"),
+    ]);
+    let mut rig = place.start(&fake).await;
+    let long = "echo out-$((40+2)); read -t 60 x < <(sleep 60)";
+    for line in [long, "echo second"] {
+        rig.send(CommandBody::Turn(TurnCommand::Shell { line: line.into(), share: true }));
+    }
+    assert_eq!(rig.until("taken", line_word).await, format!("runs {long}"));
+    // It waits, and says so.
+    let output = rig.until("output while it runs", |e| match e {
+        EventBody::Tool(ToolEvent::ShellStarted { line }) => {
+            assert!(line.waits && line.line == "echo second", "{line:?}");
+            None
+        }
+        EventBody::Tool(ToolEvent::ToolProgress { call_id, text }) => Some((call_id.clone(), text.clone())),
+        _ => None,
+    });
+    let (id, output) = output.await;
+    assert!(output.contains("out-42"), "{output}");
+    let snapshot = rig.snapshot().await;
+    let waits: Vec<bool> = snapshot.shell_lines.iter().map(|l| l.waits).collect();
+    assert_eq!(waits, [false, true], "whoever looks now sees both");
+    // The agent's command ends while the person's still runs.
+    let (status, ..) = rig.turn("go").await;
+    assert_eq!(status, TurnStatus::Done);
+    let said: Vec<String> =
+        (0..fake.request(1).messages.len()).map(|i| message_text(&fake.request(1), i)).collect();
+    assert!(said.iter().any(|t| t.contains("agent-42")), "{said:?}");
+    assert!(rig.snapshot().await.shell_lines.iter().any(|l| l.call_id == id), "it is still running");
+    rig.send(CommandBody::Turn(TurnCommand::StopTool { id }));
+    assert!(rig.until("ended", line_word).await.starts_with("ended echo out"));
+    assert_eq!(rig.until("the next begins", line_word).await, "runs echo second");
+    assert_eq!(rig.until("and ends", line_word).await, "ended echo second: second");
+    assert!(rig.snapshot().await.shell_lines.is_empty());
     rig.quit().await;
 }

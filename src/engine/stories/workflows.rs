@@ -153,7 +153,7 @@ async fn a_failure_leaves_dependants_out_and_going_on_runs_only_what_is_not_done
     let mut rig = place.start_with(&fake, |p| p.workflows = Some(named("release", steps))).await;
     rig.send(start("release"));
     let ReplyEvent::DoneReply { said } = rig.reply().await else { panic!() };
-    assert_eq!(said, "workflow w1 release is started");
+    assert_eq!(said, "workflow w1 release started");
     let failed = flow(&mut rig, StepState::Failed).await;
     assert_eq!(
         states(&failed),
@@ -265,7 +265,7 @@ async fn one_can_be_stopped_and_a_stopped_call_stops_its_own() {
         },
         _ => None,
     });
-    assert!(said.await.contains("works at the step w1/a"));
+    assert!(said.await.contains("works on the step w1/a"));
     rig.send(to(AgentCommand::WorkflowCancel { id: "slow".into() }));
     let stopped = flow(&mut rig, StepState::Cancelled).await;
     assert_eq!(stopped.steps[1].state, StepState::Waiting, "what had not begun never does");
@@ -413,10 +413,10 @@ async fn while_one_rests_nothing_of_it_begins_and_then_all_goes_on() {
     assert_eq!(count(&asked, "slow"), 1);
     rig.send(pause(true));
     let ReplyEvent::DoneReply { said } = rig.reply().await else { panic!() };
-    assert!(said.contains("w1 rests"), "{said}");
+    assert!(said.contains("w1 is paused"), "{said}");
     state(&mut rig, "main/a1", AgentState::Paused).await;
     rig.send(pause(true));
-    assert!(rig.refused().await.message.contains("rests already"));
+    assert!(rig.refused().await.message.contains("is already paused"));
     let view = rig.snapshot().await;
     assert!(view.workflows[0].paused && view.workflows[0].state == StepState::Running);
     let queued = view.agents.iter().filter(|a| a.state == AgentState::Queued).count();
@@ -429,7 +429,7 @@ async fn while_one_rests_nothing_of_it_begins_and_then_all_goes_on() {
     let done = flow(&mut rig, StepState::Done).await;
     assert!(!done.paused && done.done() == 3, "{done:?}");
     rig.send(pause(true));
-    assert!(rig.refused().await.message.contains("does not run"));
+    assert!(rig.refused().await.message.contains("is not running"));
     rig.quit().await;
 }
 
@@ -456,7 +456,7 @@ async fn a_step_that_is_given_up_takes_down_what_needs_it_and_can_be_tried_again
     rig.send(step("bb"));
     assert_eq!(rig.refused().await.message, "w1 has no step bb; did you mean b?");
     rig.send(retry("slow"));
-    assert!(rig.refused().await.message.contains("still runs"));
+    assert!(rig.refused().await.message.contains("is still running"));
     // It has not begun, and never does.
     rig.send(step("b"));
     rig.reply().await;

@@ -4,17 +4,21 @@ use std::panic::AssertUnwindSafe;
 
 use futures_util::FutureExt;
 use tiller_protocol::event::{StateEvent, TurnEvent, TurnStatus};
-use tiller_protocol::{AgentId, Block, Cost, EntryBody, EventBody, Notice, StopReason, ToolOutcome, Usage};
+use tiller_protocol::{
+    AgentId, AskBody, Block, Cost, EntryBody, EventBody, Notice, StopReason, ToolOutcome, Usage,
+};
 use tiller_provider::{ProviderError, retry};
 use tiller_store::Call;
 use tokio_util::task::AbortOnDropHandle;
 
+use super::reply::Used;
 use super::stream::stream;
 use super::{Delta, Effect, Input};
 use crate::context::{request, tokens};
 use crate::core::Core;
-use crate::msg::Msg;
+use crate::msg::{About, Msg};
 use crate::saves::Then;
+use crate::world::Human;
 
 impl Core {
     /// Gives the turn an input and does what it says.
@@ -49,13 +53,8 @@ impl Core {
                 self.flush_deltas();
                 self.turn_event(TurnEvent::ToolCallBegun { name });
             }
-            Effect::AppendReply { blocks, stop, usage } => self.append_reply(blocks, stop, usage),
-            Effect::Spent { usage } => {
-                let call = self.spend(usage, &[]);
-                let mut append = self.append();
-                append.calls.push(call);
-                self.save(append, Vec::new(), Then::Nothing);
-            }
+            Effect::AppendReply { blocks, stop, used } => self.append_reply(blocks, stop, &used),
+            Effect::Spent { used } => self.spent_for_nothing(&used),
             Effect::RunTool { call } => self.run_tool(call),
             Effect::CancelTool { call_id, hard } => {
                 if let Some(call) = self.live.as_ref().and_then(|l| l.calls.get(&call_id)) {
@@ -74,6 +73,11 @@ impl Core {
                 self.turn_event(TurnEvent::RetryEnded {});
             }
             Effect::Compact { overflow, round } => {
+                if let Some(said) =
+                    self.live.as_ref().filter(|_| overflow).map(|l| l.turn.too_long().to_owned())
+                {
+                    self.learn_window(&said, self.context_tokens().0);
+                }
                 let turn = self.live.as_ref().map(|l| l.no);
                 self.compact(turn, overflow, round, None, None);
             }
@@ -84,6 +88,7 @@ impl Core {
                 }
             }
             Effect::Tell { text } => self.tell_model(&text),
+            Effect::AskRepeats { calls, rounds } => self.ask_repeats(calls, rounds),
             Effect::Finish { status, text, notice } => self.finish(status, text, notice),
         }
     }
@@ -146,7 +151,7 @@ impl Core {
                     let work = AssertUnwindSafe(stream(p, r, turn, n, &tx)).catch_unwind();
                     work.await.unwrap_or_else(|_| {
                         Err(ProviderError::Rejected(
-                            "the provider failed inside; this is a bug of Tiller".into(),
+                            "internal error in the provider; this is a bug in Tiller".into(),
                         ))
                     })
                 }
@@ -161,9 +166,22 @@ impl Core {
         self.agent_changed();
     }
 
-    fn append_reply(&mut self, blocks: Vec<Block>, stop: StopReason, usage: Usage) {
+    /// Books a request whose reply stands nowhere.
+    fn spent_for_nothing(&mut self, used: &Used) {
+        // A program of another vendor counts by itself.
+        if self.outside().is_some() {
+            return;
+        }
+        let call = self.spend(used);
+        let mut append = self.append();
+        append.calls.push(call);
+        self.save(append, vec![(self.place(), self.usage_event())], Then::Nothing);
+    }
+
+    fn append_reply(&mut self, blocks: Vec<Block>, stop: StopReason, used: &Used) {
         self.flush_deltas();
-        let call = self.spend(usage, &blocks);
+        let call = self.spend(used);
+        let usage = call.usage;
         let body = EntryBody::Assistant { blocks, stop, model: self.s.model.clone(), usage, cost: call.cost };
         let entry = self.s.grow(&self.w, body);
         let blocks: &[Block] =
@@ -199,17 +217,17 @@ impl Core {
     }
 
     /// Books what a call of the session's model cost.
-    fn spend(&mut self, usage: Usage, said: &[Block]) -> Call {
+    fn spend(&mut self, used: &Used) -> Call {
         let model = self.s.model.clone();
         let tier = self.tier();
-        if usage == Usage::default() {
-            // The server does not count: no cost is shown, but no limit is run past unseen either.
-            let (input, output) = (self.context_tokens().0, tokens::of_blocks(said));
-            self.guess(&model, tier, Usage { input, output, ..usage });
-        }
+        let path = request::live(&self.s.path);
+        let output = tokens::Calibration::of(&path).written(used.arrived);
+        let request = tokens::next_request(&path);
+        let usage = tokens::completed(used.usage, used.whole, request, output);
         let call = self.book(&model, tier, usage);
         self.purse().release(&self.me.id);
         if let Some(live) = &mut self.live {
+            live.usage.add(&usage);
             live.cost = call.cost.map(|c| live.cost.unwrap_or_default().plus(c)).or(live.cost);
             live.unpriced |= call.cost.is_none();
         }
@@ -240,6 +258,15 @@ impl Core {
             l.timer = Some(AbortOnDropHandle::new(timer));
         });
         self.agent_changed();
+    }
+
+    /// Asks whether repeated calls continue. Where no one can answer, they stop.
+    fn ask_repeats(&mut self, calls: String, rounds: u32) {
+        if self.w.human == Human::Absent {
+            return self.inputs.push_back(Input::Repeats { go_on: false });
+        }
+        let Some(turn) = self.live.as_ref().map(|l| l.no) else { return };
+        self.ask_self(About::Repeats { turn }, AskBody::Repeats { calls, rounds });
     }
 
     /// Ends the turn as something that neither the person nor the model wanted.
@@ -318,7 +345,7 @@ impl Core {
         let (usage, cost) = match &self.live {
             Some(live) => {
                 // A sum that lacks a part would be a lie.
-                (live.turn.usage(), if live.unpriced { None } else { live.cost })
+                (live.usage, if live.unpriced { None } else { live.cost })
             }
             None => (Usage::default(), None),
         };

@@ -1,9 +1,10 @@
 //! What a turn is told, and what it wants done. Two enums tell the whole life of a turn.
 
 use tiller_protocol::event::TurnStatus;
-use tiller_protocol::{Block, Notice, StopReason, ToolCall, Usage};
+use tiller_protocol::{Block, Notice, StopReason, ToolCall};
 use tiller_provider::{Chunk, ProviderError};
 
+use super::reply::Used;
 use super::state::CallResult;
 
 /// What happened outside. `n` numbers the streams of a turn: what belongs to an older one is ignored.
@@ -41,6 +42,10 @@ pub enum Input {
     /// They are in the conversation.
     Steered,
     Compacted(Result<(), Notice>),
+    /// The answer to [`Effect::AskRepeats`].
+    Repeats {
+        go_on: bool,
+    },
     Interrupt {
         hard: bool,
     },
@@ -85,11 +90,11 @@ pub enum Effect {
     AppendReply {
         blocks: Vec<Block>,
         stop: StopReason,
-        usage: Usage,
+        used: Used,
     },
-    /// Tokens of a reply that does not become part of the conversation.
+    /// Book a request whose reply does not become part of the conversation.
     Spent {
-        usage: Usage,
+        used: Used,
     },
     /// Judge the call and run it; answer with [`Input::ToolDone`].
     RunTool {
@@ -126,6 +131,11 @@ pub enum Effect {
     /// Put these words of ours to the model into the conversation, then [`Input::Steered`].
     Tell {
         text: String,
+    },
+    /// Ask the person whether these calls go on, whose results were equal so often; then [`Input::Repeats`].
+    AskRepeats {
+        calls: String,
+        rounds: u32,
     },
     /// The last effect of every turn.
     Finish {

@@ -5,7 +5,9 @@
 
 mod driver;
 pub mod effect;
+mod meant;
 mod prepare;
+pub mod repeats;
 pub mod reply;
 mod slots;
 pub mod state;

@@ -2,9 +2,10 @@
 
 use tiller_protocol::event::TurnStatus;
 use tiller_protocol::{AskBody, Cost, Notice, NoticeKind};
-use tiller_provider::Effort;
+use tiller_provider::models;
 
 use super::{Input, Prepared};
+use crate::budget::Over;
 use crate::context::{compact, request};
 use crate::core::Core;
 use crate::crew::{Answer, limit};
@@ -41,7 +42,7 @@ impl Core {
         if let Some(notice) = mains.then(|| self.budget.warning(self.spent_by_all())).flatten() {
             self.notice(notice);
         }
-        if let Some(over) = self.budget.over(self.spent_so_far()).filter(|_| mains) {
+        if let Some(over) = self.over_budget().filter(|_| mains) {
             if self.w.human == Human::Absent {
                 let stop = Prepared::Stop { status: TurnStatus::Limit, notice: over.notice() };
                 return self.inputs.push_back(Input::Prepared(stop));
@@ -51,6 +52,7 @@ impl Core {
                 what: over.which.words().into(),
                 spent: dollars(over.spent),
                 limit: dollars(over.limit),
+                next: over.next.map(dollars),
             };
             return self.ask_self(About::Budget { turn, which: over.which }, body);
         }
@@ -60,7 +62,7 @@ impl Core {
         if let Some(limit) = self.tier_over(tier) {
             let notice = Notice::new(
                 NoticeKind::Budget,
-                format!("today's budget of the tier {tier} is used up: {limit}"),
+                format!("today's budget for the tier {tier} is used up: {limit}"),
             )
             .hint("choose another model with /model, then continue");
             let stop = Prepared::Stop { status: TurnStatus::Limit, notice };
@@ -80,7 +82,7 @@ impl Core {
             if self.w.human == Human::Absent {
                 let notice = Notice::new(
                     NoticeKind::Denied,
-                    "the deep tier needs a yes, and nobody is there to give it",
+                    "the expensive model needs an approval, and no one is available to give it",
                 )
                 .hint("set tiers.deep_allowed in config.toml");
                 let stop = Prepared::Stop { status: TurnStatus::Refused, notice };
@@ -97,7 +99,7 @@ impl Core {
             // It waits until there is room in the purse.
             Answer::Wait => self.wait_for_purse(may_compact),
             // An agent paid for something meanwhile.
-            Answer::Over(_) if mains && self.budget.over(self.spent_so_far()).is_some() => {
+            Answer::Over(_) if mains && self.over_budget().is_some() => {
                 self.prepare(may_compact);
             }
             Answer::Over(why) => {
@@ -105,6 +107,12 @@ impl Core {
                 self.inputs.push_back(Input::Prepared(stop));
             }
         }
+    }
+
+    /// The hard limit of session or day that does not allow the next request.
+    pub(crate) fn over_budget(&self) -> Option<Over> {
+        let input = models::cost(&self.next_request(), &self.model_info(&self.s.model));
+        self.budget.over_with(self.spent_so_far(), input.unwrap_or_default())
     }
 
     /// `fast`, `main` or `deep`: the tier that the session's model stands for.
@@ -123,6 +131,12 @@ impl Core {
         }
     }
 
+    /// The longest wait that a server may ask for, where no person can skip it.
+    pub(crate) fn longest_wait(&self) -> Option<std::time::Duration> {
+        let seconds = self.w.config().limits.longest_wait;
+        (self.w.human == Human::Absent && seconds > 0).then(|| std::time::Duration::from_secs(seconds))
+    }
+
     pub(crate) fn window(&self) -> Option<u64> {
         self.model_info(&self.s.model).window
     }
@@ -132,7 +146,7 @@ impl Core {
             model: self.s.model.clone(),
             session: self.s.id,
             max_output: None,
-            effort: Effort::Default,
+            effort: self.effort(),
         }
     }
 }

@@ -2,14 +2,32 @@
 
 use std::collections::HashSet;
 
-use tiller_protocol::{Block, StopReason, Usage};
+use tiller_protocol::{Block, StopReason, ToolCall, Usage};
+use tiller_provider::assemble::unsign_last;
 use tiller_provider::{Assembler, Chunk};
+
+use crate::context::tokens;
+
+/// What a request used: counted by the server as far as it did, and measured here.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Used {
+    /// What the server counted; all zero when it counted nothing.
+    pub usage: Usage,
+    /// Tokens of what arrived, estimated from its length.
+    pub arrived: u64,
+    /// The reply came to its end, so that the server's counts are final.
+    pub whole: bool,
+}
 
 /// A reply as far as it has come.
 #[derive(Clone, Debug, Default)]
 pub struct Reply {
     parts: Assembler,
     shown: bool,
+    /// The server took the request: something came back that is no error.
+    begun: bool,
+    /// Bytes of text, thinking and arguments.
+    bytes: u64,
 }
 
 /// A reply that gets no more chunks.
@@ -19,7 +37,18 @@ pub struct Whole {
     /// Names of calls that were cut off; they are not in `blocks`.
     pub dropped: Vec<String>,
     pub stop: StopReason,
-    pub usage: Usage,
+    pub used: Used,
+}
+
+/// Takes calls out of a reply, and the signatures of the thoughts that led to them: no vendor takes such a thought
+/// back alone.
+pub fn drop_calls(blocks: &mut Vec<Block>, gone: impl Fn(&ToolCall) -> bool) {
+    for block in std::mem::take(blocks) {
+        match block {
+            Block::ToolCall(call) if gone(&call) => unsign_last(blocks),
+            block => blocks.push(block),
+        }
+    }
 }
 
 impl Reply {
@@ -27,10 +56,18 @@ impl Reply {
     pub fn new(provider: &str, n: u32, taken: &HashSet<String>) -> Self {
         let seed = format!("{}_{n}", taken.len());
         let parts = Assembler::new(provider, &seed, taken.iter().cloned());
-        Self { parts, shown: false }
+        Self { parts, ..Self::default() }
     }
 
     pub fn push(&mut self, chunk: Chunk) {
+        self.begun = true;
+        self.bytes = self.bytes.saturating_add(match &chunk {
+            Chunk::Text { text, .. } | Chunk::Thinking { text, .. } => text.len() as u64,
+            Chunk::Redacted { data, .. } => data.len() as u64,
+            Chunk::ToolBegin { name, .. } => name.len() as u64,
+            Chunk::ToolArgs { json, .. } => json.len() as u64,
+            _ => 0,
+        });
         self.shown |= match &chunk {
             Chunk::Text { text, .. } | Chunk::Thinking { text, .. } => !text.is_empty(),
             Chunk::ToolBegin { .. } => true,
@@ -49,9 +86,14 @@ impl Reply {
         self.shown
     }
 
-    /// Tokens counted so far.
-    pub fn usage(&self) -> Usage {
-        self.parts.usage
+    /// Whether the server took the request, and so will charge for it.
+    pub fn begun(&self) -> bool {
+        self.begun
+    }
+
+    /// What it used so far.
+    pub fn used(&self) -> Used {
+        Used { usage: self.parts.usage, arrived: tokens::of_bytes(self.bytes), whole: self.stopped() }
     }
 
     /// What has arrived, for a client that comes late. Calls are left out: they may not be whole.
@@ -63,13 +105,14 @@ impl Reply {
 
     /// Ends it. The ids of its calls are added to `ids`.
     pub fn finish(&mut self, ids: &mut HashSet<String>) -> Whole {
+        let used = self.used();
         let whole = std::mem::take(&mut self.parts).finish();
         ids.extend(whole.calls().map(|c| c.id.clone()));
         Whole {
             stop: whole.stop.clone().unwrap_or(StopReason::Interrupted),
             blocks: whole.blocks,
             dropped: whole.dropped,
-            usage: whole.usage,
+            used,
         }
     }
 }

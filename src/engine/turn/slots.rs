@@ -3,6 +3,7 @@
 use tiller_protocol::{ToolCall, ToolOutcome, Touch};
 
 use super::effect::Effect;
+use super::meant::meant;
 use super::state::{CallResult, Slot, SlotState, Turn};
 use crate::nearest::nearest;
 
@@ -10,6 +11,7 @@ impl Turn {
     pub(super) fn slots_of(&self, calls: Vec<ToolCall>) -> Vec<Slot> {
         let cap = self.limits.calls_per_reply;
         let slot = |(i, call): (usize, ToolCall)| {
+            let call = self.known(call);
             let touch = self.tools.0.get(&call.name).copied();
             let wrong = if i >= cap {
                 Some(format!(
@@ -28,6 +30,17 @@ impl Turn {
             Slot { touch: touch.unwrap_or(Touch::Execute), call, state }
         };
         calls.into_iter().enumerate().map(slot).collect()
+    }
+
+    /// The call under the tool's own name, where the model wrote a name that can mean only that one. The
+    /// conversation keeps what it wrote.
+    pub(super) fn known(&self, mut call: ToolCall) -> ToolCall {
+        if !self.tools.0.contains_key(&call.name)
+            && let Some(tool) = meant(&call.name, self.tools.0.keys().map(String::as_str))
+        {
+            call.name = tool.to_owned();
+        }
+        call
     }
 
     fn unknown_text(&self, name: &str) -> String {

@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, HashSet};
 
 use tiller_protocol::event::TurnStatus;
 use tiller_protocol::tool::Display;
-use tiller_protocol::{Part, ToolCall, ToolOutcome, Touch, Usage};
+use tiller_protocol::{Part, ToolCall, ToolOutcome, Touch};
 
+use super::repeats::Repeats;
 use super::reply::Reply;
 
 /// Numbers that end the loops of one turn.
@@ -15,6 +16,8 @@ pub struct TurnLimits {
     pub requests: u32,
     /// Tries of one request.
     pub attempts: u32,
+    /// The longest wait that a server may ask for before another try; `None`: any.
+    pub longest_wait: Option<std::time::Duration>,
     /// Read-only calls at once.
     pub parallel: usize,
     /// Calls taken from one reply.
@@ -23,11 +26,22 @@ pub struct TurnLimits {
     pub overflows: u32,
     /// Empty replies in a row before it gives up.
     pub empties: u32,
+    /// Rounds of equal calls with equal results after which the person is asked; 0: never.
+    pub repeats: u32,
 }
 
 impl Default for TurnLimits {
     fn default() -> Self {
-        Self { requests: 200, attempts: 6, parallel: 8, calls_per_reply: 64, overflows: 3, empties: 2 }
+        Self {
+            requests: 200,
+            attempts: 6,
+            longest_wait: None,
+            parallel: 8,
+            calls_per_reply: 64,
+            overflows: 3,
+            empties: 2,
+            repeats: 6,
+        }
     }
 }
 
@@ -66,7 +80,7 @@ impl CallResult {
 }
 
 /// The text that stands for the result of a call which never got one.
-pub const INTERRUPTED: &str = "Interrupted by the person before it finished.";
+pub const INTERRUPTED: &str = "Interrupted by the user before it finished.";
 
 /// One call of the present reply.
 #[derive(Clone, Debug)]
@@ -100,6 +114,8 @@ pub enum Phase {
     /// Calls are running.
     Tools,
     Steering,
+    /// The person is asked whether calls that repeat go on.
+    Asking,
     /// `overflow`: the provider said that the request was too long.
     Compacting {
         overflow: bool,
@@ -131,10 +147,12 @@ pub struct Turn {
     pub(super) cut_calls: u32,
     pub(super) reply: Reply,
     pub(super) slots: Vec<Slot>,
+    pub(super) repeats: Repeats,
+    /// Names of the calls that the person was asked about.
+    pub(super) repeating: String,
     /// Ids of all calls of the path: no two may be alike.
     pub(super) ids: HashSet<String>,
     pub(super) text: String,
-    pub(super) usage: Usage,
 }
 
 impl Turn {
@@ -159,9 +177,10 @@ impl Turn {
             cut_calls: 0,
             reply: Reply::default(),
             slots: Vec::new(),
+            repeats: Repeats::default(),
+            repeating: String::new(),
             ids,
             text: String::new(),
-            usage: Usage::default(),
         }
     }
 
@@ -171,6 +190,7 @@ impl Turn {
     pub fn with_calls(mut self, calls: Vec<(ToolCall, Option<CallResult>)>) -> Self {
         self.slots = calls
             .into_iter()
+            .map(|(call, result)| (self.known(call), result))
             .map(|(call, result)| Slot {
                 touch: self.tools.0.get(&call.name).copied().unwrap_or(Touch::Execute),
                 call,
@@ -182,6 +202,11 @@ impl Turn {
     /// The number of the last request.
     pub fn n(&self) -> u32 {
         self.n
+    }
+
+    /// What the provider said when it refused the last request as too long.
+    pub fn too_long(&self) -> &str {
+        &self.too_long
     }
 
     /// Whether a reply is awaited, or coming.
@@ -206,10 +231,5 @@ impl Turn {
     /// Calls of the present reply.
     pub fn slots(&self) -> &[Slot] {
         &self.slots
-    }
-
-    /// Tokens of all replies so far.
-    pub fn usage(&self) -> Usage {
-        self.usage
     }
 }

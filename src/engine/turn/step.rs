@@ -1,11 +1,12 @@
 //! The rules of a turn.
 
 use tiller_protocol::event::TurnStatus;
-use tiller_protocol::{Block, Notice, NoticeKind, StopReason, ToolCall, Usage};
-use tiller_provider::{Chunk, ProviderError};
+use tiller_protocol::{Block, Notice, NoticeKind, StopReason, ToolCall};
+use tiller_provider::{Chunk, ProviderError, retry};
 
 use super::effect::{Delta, Effect, Input, Prepared};
-use super::reply::{Reply, Whole};
+use super::repeats::{self, Verdict};
+use super::reply::{Reply, Used, Whole, drop_calls};
 use super::state::{CallResult, Phase, Slot, SlotState, Turn};
 use crate::notices;
 
@@ -41,6 +42,11 @@ impl Turn {
                 out.push(Effect::CancelTool { call_id, hard: false });
             }
             (Input::Steered, Phase::Steering) => self.prepare(out),
+            (Input::Repeats { go_on: true }, Phase::Asking) => self.prepare(out),
+            (Input::Repeats { go_on: false }, Phase::Asking) => {
+                let notice = notices::repeats(&self.repeating);
+                self.finish(TurnStatus::Limit, Some(notice), out);
+            }
             (Input::Compacted(result), Phase::Compacting { overflow }) => {
                 self.after_compaction(overflow, result, out);
             }
@@ -69,7 +75,7 @@ impl Turn {
                 let n = self.limits.requests;
                 let notice =
                     Notice::new(NoticeKind::Budget, format!("the turn reached its limit of {n} requests"))
-                        .hint("continue to go on with another turn")
+                        .hint("continue to start another turn")
                         .hint("--max-turns, or limits.turns in config.toml, allows more");
                 self.finish(TurnStatus::Limit, Some(notice), out);
             }
@@ -109,12 +115,11 @@ impl Turn {
 
     /// The reply is whole.
     fn whole(&mut self, out: &mut Vec<Effect>) {
-        let Whole { mut blocks, dropped, stop, usage } = self.reply.finish(&mut self.ids);
-        self.usage.add(&usage);
+        let Whole { mut blocks, dropped, stop, used } = self.reply.finish(&mut self.ids);
         self.overflows = 0;
         self.compacted = false;
         if matches!(stop, StopReason::Refusal(_)) {
-            blocks.retain(|b| !matches!(b, Block::ToolCall(_)));
+            drop_calls(&mut blocks, |_| true);
         }
         let calls: Vec<ToolCall> = blocks
             .iter()
@@ -124,15 +129,15 @@ impl Turn {
         let cut_call = matches!(stop, StopReason::MaxTokens).then(|| dropped.first().cloned()).flatten();
         let empty = calls.is_empty() && self.text.trim().is_empty();
         if empty && matches!(stop, StopReason::EndTurn | StopReason::ToolUse) {
-            return self.empty(blocks, stop, usage, out);
+            return self.empty(blocks, stop, used, out);
         }
         self.empties = 0;
-        let end = match &stop {
-            StopReason::Refusal(why) => Some(notices::refusal(why)),
-            StopReason::MaxTokens => Some(notices::max_tokens()),
-            _ => None,
+        let (status, end) = match &stop {
+            StopReason::Refusal(why) => (TurnStatus::Failed, Some(notices::refusal(why))),
+            StopReason::MaxTokens => (TurnStatus::Done, Some(notices::max_tokens())),
+            _ => (TurnStatus::Done, None),
         };
-        append_reply(blocks, stop, usage, out);
+        append_reply(blocks, stop, used, out);
         if !calls.is_empty() {
             self.cut_calls = 0;
             self.slots = self.slots_of(calls);
@@ -146,19 +151,19 @@ impl Turn {
         } else if self.steer {
             self.deliver(out);
         } else {
-            self.finish(TurnStatus::Done, end, out);
+            self.finish(status, end, out);
         }
     }
 
     /// Nothing for the person in it: asked again a bounded number of times, then parked.
-    fn empty(&mut self, blocks: Vec<Block>, stop: StopReason, usage: Usage, out: &mut Vec<Effect>) {
+    fn empty(&mut self, blocks: Vec<Block>, stop: StopReason, used: Used, out: &mut Vec<Effect>) {
         self.empties += 1;
         if self.empties < self.limits.empties {
-            out.push(Effect::Spent { usage });
+            out.push(Effect::Spent { used });
             let error = ProviderError::Network("the model sent an empty reply".into());
             return self.back_off(error, self.limits.empties, !blocks.is_empty(), out);
         }
-        append_reply(blocks, stop, usage, out);
+        append_reply(blocks, stop, used, out);
         self.finish(TurnStatus::Failed, Some(notices::empty_reply()), out);
     }
 
@@ -176,11 +181,11 @@ impl Turn {
         for slot in &mut self.slots {
             match std::mem::replace(&mut slot.state, SlotState::Appended) {
                 SlotState::Appended => {}
-                SlotState::Done(result) => out.push(Effect::AppendResult {
-                    call_id: slot.call.id.clone(),
-                    name: slot.call.name.clone(),
-                    result,
-                }),
+                SlotState::Done(result) => {
+                    self.repeats.call(&slot.call, &result);
+                    let (call_id, name) = (slot.call.id.clone(), slot.call.name.clone());
+                    out.push(Effect::AppendResult { call_id, name, result });
+                }
                 earlier => {
                     slot.state = earlier;
                     break;
@@ -189,16 +194,33 @@ impl Turn {
         }
         if self.slots.iter().all(|s| matches!(s.state, SlotState::Appended)) {
             self.slots.clear();
+            let repeats = self.repeats.round(self.limits.repeats);
             if self.stopping {
                 self.finish(TurnStatus::Interrupted, None, out);
             } else if self.steer {
                 self.deliver(out);
             } else {
-                self.prepare(out);
+                self.next_round(repeats, out);
             }
             return;
         }
         self.start_calls(out);
+    }
+
+    /// All calls have their results: goes on, unless they repeat.
+    fn next_round(&mut self, repeats: Verdict, out: &mut Vec<Effect>) {
+        match repeats {
+            Verdict::GoOn => self.prepare(out),
+            Verdict::Tell => {
+                self.phase = Phase::Steering;
+                out.push(Effect::Tell { text: repeats::told() });
+            }
+            Verdict::Ask(rounds) => {
+                self.repeating = self.repeats.take();
+                self.phase = Phase::Asking;
+                out.push(Effect::AskRepeats { calls: self.repeating.clone(), rounds });
+            }
+        }
     }
 
     fn deliver(&mut self, out: &mut Vec<Effect>) {
@@ -221,21 +243,22 @@ impl Turn {
             return self.finish(TurnStatus::Failed, Some(notice), out);
         }
         let discard = self.reply.shown();
+        let error = retry::over(&error, self.limits.longest_wait).unwrap_or(error);
         if error.retryable() && self.attempt < self.limits.attempts {
-            let usage = self.reply.usage();
-            self.usage.add(&usage);
-            if usage != Usage::default() {
-                out.push(Effect::Spent { usage });
+            if self.reply.begun() {
+                out.push(Effect::Spent { used: self.reply.used() });
             }
             return self.back_off(error, self.limits.attempts, discard, out);
         }
         let why = error.to_string();
-        let Whole { mut blocks, usage, .. } = self.reply.finish(&mut self.ids);
-        self.usage.add(&usage);
+        let begun = self.reply.begun();
+        let Whole { mut blocks, used, .. } = self.reply.finish(&mut self.ids);
         // A call of a reply that was cut is never run, so it must not stand in the history either.
-        blocks.retain(|b| !matches!(b, Block::ToolCall(_)));
+        drop_calls(&mut blocks, |_| true);
         self.text = text_of(&blocks);
-        append_reply(blocks, StopReason::Cut(why), usage, out);
+        if begun {
+            append_reply(blocks, StopReason::Cut(why), used, out);
+        }
         self.finish(TurnStatus::Failed, Some(notices::provider(&error)), out);
     }
 
@@ -291,16 +314,15 @@ impl Turn {
                 }
                 return self.go_on(out);
             }
-            Phase::New | Phase::Preparing | Phase::Steering | Phase::Finished(_) => {}
+            Phase::New | Phase::Preparing | Phase::Steering | Phase::Asking | Phase::Finished(_) => {}
         }
         self.finish(TurnStatus::Interrupted, None, out);
     }
 
     /// What had arrived stays, marked; calls that were whole get their result at once.
     fn keep_partial(&mut self, out: &mut Vec<Effect>) {
-        let Whole { mut blocks, usage, .. } = self.reply.finish(&mut self.ids);
-        self.usage.add(&usage);
-        blocks.retain(|b| !matches!(b, Block::ToolCall(c) if c.malformed.is_some()));
+        let Whole { mut blocks, used, .. } = self.reply.finish(&mut self.ids);
+        drop_calls(&mut blocks, |call| call.malformed.is_some());
         self.text = text_of(&blocks);
         let calls: Vec<(String, String)> = blocks
             .iter()
@@ -308,7 +330,7 @@ impl Turn {
                 |b| if let Block::ToolCall(c) = b { Some((c.id.clone(), c.name.clone())) } else { None },
             )
             .collect();
-        append_reply(blocks, StopReason::Interrupted, usage, out);
+        append_reply(blocks, StopReason::Interrupted, used, out);
         for (call_id, name) in calls {
             out.push(Effect::AppendResult { call_id, name, result: CallResult::interrupted() });
         }
@@ -322,13 +344,12 @@ impl Turn {
     }
 }
 
-/// A reply without any block is no part of the conversation, but its tokens count.
-fn append_reply(blocks: Vec<Block>, stop: StopReason, usage: Usage, out: &mut Vec<Effect>) {
-    if !blocks.is_empty() {
-        out.push(Effect::AppendReply { blocks, stop, usage });
-    } else if usage != Usage::default() {
-        out.push(Effect::Spent { usage });
-    }
+/// A reply without any block is no part of the conversation, but the server charges for its request all the same.
+fn append_reply(blocks: Vec<Block>, stop: StopReason, used: Used, out: &mut Vec<Effect>) {
+    out.push(match blocks.is_empty() {
+        false => Effect::AppendReply { blocks, stop, used },
+        true => Effect::Spent { used },
+    });
 }
 
 fn text_of(blocks: &[Block]) -> String {

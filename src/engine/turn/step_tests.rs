@@ -70,6 +70,7 @@ fn words(effects: &[Effect]) -> Vec<String> {
         Effect::Delta(Delta::CallBegun(s)) => format!("begun {s}"),
         Effect::AppendReply { blocks, stop, .. } => format!("reply {} {stop:?}", blocks.len()),
         Effect::Spent { .. } => "spent".into(),
+        Effect::AskRepeats { rounds, .. } => format!("ask {rounds}"),
         Effect::RunTool { call } => format!("run {}", call.id),
         Effect::CancelTool { call_id, hard } => format!("cancel {call_id} {hard}"),
         Effect::AppendResult { call_id, result, .. } => format!("result {call_id} {:?}", result.outcome),
@@ -153,7 +154,7 @@ fn p8_every_bad_call_gets_exactly_one_result() {
         ("read_file", "[1]", "not a JSON object"),
         ("read_file", "null", "not a JSON object"),
         ("read_file", &deep, "could not be read"),
-        ("readfile", "{}", "Did you mean 'read_file'?"),
+        ("read_fil", "{}", "Did you mean 'read_file'?"),
         ("frobnicate", "{}", "There are: read_file, "),
     ];
     for (name, json, expected) in rows {
@@ -165,6 +166,55 @@ fn p8_every_bad_call_gets_exactly_one_result() {
         assert!(got.contains(expected), "{name}: {got}");
         assert!(got.len() < 2000);
     }
+}
+
+#[test]
+fn p13_a_near_miss_runs_the_tool_and_keeps_what_the_model_wrote() {
+    let mut t = streaming();
+    call(&mut t, 0, "x", "functions.read_file", "{}");
+    let e = stop(&mut t, StopReason::ToolUse);
+    let Some(Effect::AppendReply { blocks, .. }) = e.iter().find(|e| matches!(e, Effect::AppendReply { .. }))
+    else {
+        panic!("{e:?}")
+    };
+    assert!(matches!(&blocks[0], Block::ToolCall(c) if c.name == "functions.read_file"), "{blocks:?}");
+    let Some(Effect::RunTool { call }) = e.last() else { panic!("{e:?}") };
+    assert_eq!(call.name, "read_file");
+}
+
+/// No vendor takes a signed thought back without what it led to.
+#[test]
+fn p13_a_thought_whose_call_was_dropped_goes_back_no_more() {
+    let thought = |t: &mut Turn, index| {
+        chunk(t, Chunk::Thinking { index, text: "hm".into() });
+        chunk(t, Chunk::Signature { index, signature: "sig".into() });
+        chunk(t, Chunk::BlockEnd { index });
+    };
+    let signed = |e: &[Effect]| -> Vec<bool> {
+        let blocks = e
+            .iter()
+            .find_map(|e| if let Effect::AppendReply { blocks, .. } = e { Some(blocks) } else { None });
+        let thoughts = blocks.into_iter().flatten().filter_map(|b| match b {
+            Block::Thinking { signature, .. } => Some(signature.is_some()),
+            _ => None,
+        });
+        thoughts.collect()
+    };
+    // A refusal drops whole calls, the output limit one that was cut, an interrupt one that could not be read.
+    let mut t = streaming();
+    thought(&mut t, 0);
+    call(&mut t, 1, "c", "terminal", "{}");
+    thought(&mut t, 2);
+    chunk(&mut t, Chunk::Text { index: 3, text: "No.".into() });
+    assert_eq!(signed(&stop(&mut t, StopReason::Refusal(String::new()))), [false, true]);
+    let mut t = streaming();
+    thought(&mut t, 0);
+    call(&mut t, 1, "c", "terminal", "{\"command\": \"l");
+    assert_eq!(signed(&stop(&mut t, StopReason::MaxTokens)), [false]);
+    let mut t = streaming();
+    thought(&mut t, 0);
+    call(&mut t, 1, "c", "terminal", "[1]");
+    assert_eq!(signed(&t.step(Input::Interrupt { hard: false })), [false]);
 }
 
 #[test]
@@ -240,7 +290,9 @@ fn p3_a_cut_reply_is_dropped_when_it_is_tried_again_and_kept_when_not() {
         call(&mut t, 1, "c", "write_file", "{}");
         let out = t.step(Input::StreamEnded { n: attempt, result: Ok(()) });
         if attempt < 3 {
-            assert_eq!(words(&out), [format!("backoff {}/3 true", attempt + 1)]);
+            assert_eq!(words(&out), ["spent".to_owned(), format!("backoff {}/3 true", attempt + 1)]);
+            let Effect::Spent { used } = &out[0] else { panic!() };
+            assert!(used.arrived >= 4 && !used.whole, "what came of it is paid: {used:?}");
             t.step(Input::WaitOver { n: attempt });
         } else {
             assert_eq!(words(&out), ["reply 1 Cut(\"the reply was cut off\")", "finish Failed"]);
@@ -291,7 +343,7 @@ fn p10_ends_without_words_are_clear() {
     let mut t = streaming();
     assert_eq!(words(&stop(&mut t, StopReason::EndTurn))[1..], ["spent", "backoff 2/2 false"]);
     t.step(Input::WaitOver { n: 1 });
-    assert_eq!(words(&stop(&mut t, StopReason::EndTurn))[1..], ["finish Failed"]);
+    assert_eq!(words(&stop(&mut t, StopReason::EndTurn))[1..], ["spent", "finish Failed"]);
     // Thinking only: the same, and the thoughts are kept for the person.
     let mut t = streaming();
     for n in 1..=2 {
@@ -309,7 +361,7 @@ fn p10_ends_without_words_are_clear() {
     text(&mut t, "I will not.");
     call(&mut t, 1, "c", "terminal", "{}");
     let out = stop(&mut t, StopReason::Refusal("policy".into()));
-    assert_eq!(words(&out)[1..], ["reply 1 Refusal(\"policy\")", "finish Done"]);
+    assert_eq!(words(&out)[1..], ["reply 1 Refusal(\"policy\")", "finish Failed"]);
     let Some(Effect::Finish { notice: Some(n), .. }) = out.last() else { panic!() };
     assert!(n.message.contains("policy"));
     // Length: what came is kept, and it is said.
@@ -326,7 +378,7 @@ fn p10_a_call_that_the_output_limit_cut_is_told_to_the_model() {
     chunk(&mut t, Chunk::ToolBegin { index: 0, id: "c".into(), name: "write_file".into(), vendor: None });
     chunk(&mut t, Chunk::ToolArgs { index: 0, json: "{\"path\":\"a\",\"te".into() });
     let out = stop(&mut t, StopReason::MaxTokens);
-    assert_eq!(words(&out)[1..], ["tell"]);
+    assert_eq!(words(&out)[1..], ["spent", "tell"]);
     assert_eq!(words(&t.step(Input::Steered)), ["prepare"]);
 }
 
@@ -341,9 +393,10 @@ fn an_interrupt_keeps_the_words_and_closes_every_call() {
         words(&out),
         ["cancel-stream", "reply 2 Interrupted", "result whole Interrupted", "finish Interrupted"]
     );
-    // Before the first word nothing is left behind.
+    // Before the first word nothing is left behind but the cost of what was sent.
     let mut t = streaming();
-    assert_eq!(words(&t.step(Input::Interrupt { hard: false })), ["cancel-stream", "finish Interrupted"]);
+    let out = words(&t.step(Input::Interrupt { hard: false }));
+    assert_eq!(out, ["cancel-stream", "spent", "finish Interrupted"]);
 }
 
 #[test]
@@ -426,11 +479,42 @@ fn tokens_of_every_try_are_counted() {
     let mut t = streaming();
     let usage = Usage { input: u64::MAX, output: 5, ..Usage::default() };
     chunk(&mut t, Chunk::Usage(usage));
-    assert_eq!(words(&t.step(Input::StreamEnded { n: 1, result: Ok(()) })), ["spent", "backoff 2/3 false"]);
+    let out = t.step(Input::StreamEnded { n: 1, result: Ok(()) });
+    assert_eq!(words(&out), ["spent", "backoff 2/3 false"]);
+    let Effect::Spent { used } = &out[0] else { panic!() };
+    assert_eq!(used.usage, usage);
     t.step(Input::WaitOver { n: 1 });
     chunk(&mut t, Chunk::Usage(usage));
     text(&mut t, "x");
-    stop(&mut t, StopReason::EndTurn);
-    assert_eq!(t.usage().output, 10);
-    assert_eq!(t.usage().input, u64::MAX, "P11: saturates");
+    let out = stop(&mut t, StopReason::EndTurn);
+    let reply =
+        out.iter().find_map(|e| if let Effect::AppendReply { used, .. } = e { Some(used) } else { None });
+    assert!(reply.is_some_and(|used| used.usage == usage && used.whole), "{out:?}");
+}
+
+/// A request that the server refused costs nothing; it has no row.
+#[test]
+fn a_refused_request_is_not_booked() {
+    let mut t = streaming();
+    let refused = || Err(ProviderError::Wait { message: "too many requests".into(), after: None });
+    assert_eq!(words(&t.step(Input::StreamEnded { n: 1, result: refused() })), ["backoff 2/3 false"]);
+}
+
+/// Where no person can skip it, a wait that a server asks for has a longest time.
+#[test]
+fn a_wait_that_is_too_long_ends_the_turn_and_is_named() {
+    let long = std::time::Duration::from_secs(7200);
+    let mut t = streaming();
+    let wait =
+        || Err(ProviderError::Wait { message: "x reports too many requests.".into(), after: Some(long) });
+    assert_eq!(words(&t.step(Input::StreamEnded { n: 1, result: wait() })), ["backoff 2/3 false"]);
+    let mut t = streaming();
+    t.limits.longest_wait = Some(std::time::Duration::from_secs(300));
+    let out = t.step(Input::StreamEnded { n: 1, result: wait() });
+    assert_eq!(words(&out), ["finish Failed"]);
+    let Some(Effect::Finish { notice: Some(n), .. }) = out.last() else { panic!() };
+    assert!(
+        n.message.contains("wait 2 h") && n.message.contains("limits.longest_wait allows 5 min"),
+        "{n:?}"
+    );
 }

@@ -57,6 +57,8 @@ pub(super) async fn stream(
     let send = async |chunks: Vec<Chunk>| {
         chunks.is_empty() || tx.send(Msg::Chunks { turn, n, chunks }).await.is_ok()
     };
+    // The server has taken the request: from here on it charges for it, whatever comes.
+    send(vec![Chunk::Ping]).await;
     let mut pace = Pace::default();
     let mut heard = Instant::now();
     let mut quiet = true;

@@ -100,13 +100,13 @@ fn options(body: &AskBody) -> Vec<Choice> {
             .chain([choice("skip", "No answer", "reject_once", AskReply::Declined)])
             .collect(),
         AskBody::Plan { .. } => vec![
-            choice("approve", "Yes, work by it", "allow_once", AskReply::Yes { value: None }),
-            choice("later", "No, go on planning", "reject_once", AskReply::Declined),
-            choice("drop", "Drop it, and plan no more", "reject_once", AskReply::Never),
+            choice("approve", "Approve the plan", "allow_once", AskReply::Yes { value: None }),
+            choice("later", "No, continue planning", "reject_once", AskReply::Declined),
+            choice("drop", "Discard it and leave planning", "reject_once", AskReply::Never),
         ],
         AskBody::SessionBusy { .. } => vec![
-            choice("branch", "Go on, on a branch of it", "allow_once", AskReply::Branch),
-            choice("look", "Only look", "reject_once", AskReply::ReadOnly),
+            choice("branch", "Continue on a branch", "allow_once", AskReply::Branch),
+            choice("look", "Open read-only", "reject_once", AskReply::ReadOnly),
         ],
         _ => vec![
             choice("yes", "Yes", "allow_once", AskReply::Yes { value: None }),
@@ -163,7 +163,7 @@ fn about(root: &Path, ask: &Ask) -> Value {
         }),
         AskBody::Plan { plan, .. } => json!({
             "toolCallId": id,
-            "title": "Work by this plan?",
+            "title": "Approve this plan?",
             "kind": "switch_mode",
             "status": "pending",
             "content": [call::words(plan)],
@@ -209,13 +209,13 @@ fn what(root: &Path, p: &PermissionAsk) -> Vec<Value> {
         line(format!("In {}.", call::line(&p.folder)));
     }
     if !p.why.is_empty() {
-        line(format!("Its reason: {}", call::line(&p.why)));
+        line(format!("Reason: {}", call::line(&p.why)));
     }
     if !p.effects.is_empty() {
         line(p.effects.iter().map(|e| format!("- {}", call::line(e))).collect::<Vec<_>>().join("\n"));
     }
     if p.risk == Risk::High {
-        line("Risky: look closely.".into());
+        line("Risky: check carefully.".into());
     }
     if !text.is_empty() {
         out.push(call::words(&text));
@@ -229,7 +229,7 @@ fn form(session: &str, ask: &Ask, question: &str, choices: &[String]) -> Value {
         vec!["answer"]
     } else {
         fields["choice"] = json!({"type": "string", "title": "Choice", "enum": choices});
-        fields["answer"]["title"] = "Or in your words".into();
+        fields["answer"]["title"] = "Or type an answer".into();
         Vec::new()
     };
     json!({

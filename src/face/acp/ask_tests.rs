@@ -16,7 +16,7 @@ fn permission(always: Option<&str>, risk: Risk) -> Ask {
         diff: None,
         folder: "/elsewhere".into(),
         why: "to publish\u{1b}[31m".into(),
-        rule: "none matches".into(),
+        rule: "no rule matches".into(),
         effects: vec!["reaches the network".into()],
         risk,
         always: always.map(str::to_owned),
@@ -43,7 +43,7 @@ fn a_permission_shows_what_our_dialog_shows_and_offers_no_more() {
     let Put::Choice(params) = put("s", Path::new("/w"), &p, true) else { panic!() };
     let text = params["toolCall"]["content"][0]["content"]["text"].as_str().unwrap();
     assert!(text.starts_with("```\ngit push ```\nrm -r x\n```\n"), "{text}");
-    for part in ["In /elsewhere.", "Its reason: to publish\\x1b[31m", "- reaches the network", "Risky"] {
+    for part in ["In /elsewhere.", "Reason: to publish\\x1b[31m", "- reaches the network", "Risky"] {
         assert!(text.contains(part), "{part}: {text}");
     }
     assert_eq!(params["toolCall"]["title"], "shell git push ```");
@@ -70,7 +70,8 @@ fn an_answer_is_tied_to_what_was_shown_and_nothing_else_is_a_yes() {
 
 #[test]
 fn the_engines_own_questions_are_yes_or_no() {
-    let budget = ask(AskBody::Budget { what: "session".into(), spent: "$1".into(), limit: "$1".into() });
+    let budget =
+        ask(AskBody::Budget { what: "session".into(), spent: "$1".into(), limit: "$1".into(), next: None });
     assert_eq!(reply(&budget, Some(&selected("yes"))), Some(AskReply::Yes { value: None }));
     assert_eq!(unanswered(&budget), AskReply::Declined);
     let busy = ask(AskBody::SessionBusy { holder: "7".into() });

@@ -228,7 +228,7 @@ impl Hub {
                 let order = match named.config_id.as_deref() {
                     Some(modes::MODE) => Ordered::Option { id, profile: modes::profile(value)? },
                     Some(modes::MODEL) => Ordered::Model { id, model: ModelRef(value.into()), options: true },
-                    _ => return Err(Error::params("there is no such option")),
+                    _ => return Err(Error::params("unknown option")),
                 };
                 self.order(&named.session_id, order).await
             }
@@ -338,7 +338,7 @@ impl Hub {
     async fn list(&self, List { cwd, cursor }: List) -> Result<Value, Error> {
         let from: usize = match cursor {
             None => 0,
-            Some(c) => c.parse().map_err(|_| Error::params("this cursor was not given out here"))?,
+            Some(c) => c.parse().map_err(|_| Error::params("unknown cursor"))?,
         };
         if let Some(cwd) = &cwd {
             open::folder(cwd)?;

@@ -80,7 +80,7 @@ pub(super) fn run(common: &Common) -> Result<Exit, Notice> {
 fn signals(tell: watch::Sender<Ending>) -> Result<(), Notice> {
     let listen = |kind| {
         signal(kind)
-            .map_err(|e| Notice::new(NoticeKind::Internal, format!("Signals cannot be listened for: {e}.")))
+            .map_err(|e| Notice::new(NoticeKind::Internal, format!("Cannot listen for signals: {e}.")))
     };
     let (mut int, mut term, mut hup) =
         (listen(SignalKind::interrupt())?, listen(SignalKind::terminate())?, listen(SignalKind::hangup())?);

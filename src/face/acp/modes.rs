@@ -99,10 +99,10 @@ fn name(p: Profile) -> &'static str {
 
 fn about(p: Profile) -> &'static str {
     match p {
-        Profile::ReadOnly => "Nothing is written, nothing runs",
-        Profile::Plan => "Nothing is written or run until you approve a plan",
-        Profile::Ask => "Reads are free, the rest asks",
-        Profile::AutoEdit => "Edits in the folder are free, commands ask",
-        Profile::Full => "Everything runs but what is denied, protected or dangerous",
+        Profile::ReadOnly => "No edits, no commands",
+        Profile::Plan => "No edits or commands until you approve a plan",
+        Profile::Ask => "Reads run, everything else asks",
+        Profile::AutoEdit => "Edits in the folder run, commands ask",
+        Profile::Full => "Everything runs except denied, protected or dangerous actions",
     }
 }

@@ -46,7 +46,7 @@ pub(super) fn message(root: &Path, blocks: Vec<Value>) -> Result<Message, Error>
         let kind = block.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
         match serde_json::from_value(block) {
             Ok(block) => add(&mut message, root, block)?,
-            Err(_) if kind == "audio" => return Err(Error::params("a prompt cannot hold sound")),
+            Err(_) if kind == "audio" => return Err(Error::params("a prompt cannot contain audio")),
             Err(e) => return Err(Error::params(format!("a part of the prompt cannot be read: {e}"))),
         }
     }
@@ -65,11 +65,11 @@ fn add(message: &mut Message, root: &Path, block: Block) -> Result<(), Error> {
             let shown = shown(root, &uri);
             // Its words follow where the label stands.
             let pasted = format!("\n<resource uri=\"{}\">\n{text}\n</resource>\n", plain(&uri));
-            attach(message, "resource", &shown, |label| Attachment::Paste { label, text: pasted });
+            attach(message, "resource", &shown, |label| Attachment::Paste { label, text: pasted.into() });
         }
         Block::Resource { resource: Resource { uri, blob: Some(blob), .. } } => {
             image(message, blob).map_err(|_| {
-                Error::params(format!("{} is neither text nor a picture that models take", plain(&uri)))
+                Error::params(format!("{} is neither text nor an image that models accept", plain(&uri)))
             })?;
         }
         Block::Resource { .. } => return Err(Error::params("a resource has text or a blob")),
@@ -91,16 +91,16 @@ fn attach(message: &mut Message, what: &str, about: &str, make: impl FnOnce(Stri
 
 fn image(message: &mut Message, data: String) -> Result<(), Error> {
     let bytes =
-        STANDARD.decode(data.as_bytes()).map_err(|_| Error::params("the data of a picture is not base64"))?;
+        STANDARD.decode(data.as_bytes()).map_err(|_| Error::params("the image data is not base64"))?;
     if bytes.len() > IMAGE {
-        return Err(Error::params("a picture may have 8 MB"));
+        return Err(Error::params("an image can have at most 8 MB"));
     }
     let (media_type, width, height) = tiller_tool::image_info(&bytes)
-        .ok_or_else(|| Error::params("a picture is PNG, JPEG, GIF or WebP"))?;
+        .ok_or_else(|| Error::params("an image must be PNG, JPEG, GIF or WebP"))?;
     attach(message, "image", &format!("{width}x{height}"), |label| Attachment::Image {
         label,
         media_type: media_type.into(),
-        data,
+        data: data.into(),
         width,
         height,
     });

@@ -46,14 +46,14 @@ pub(super) fn read(line: &[u8]) -> Incoming {
     let wrong = |id: Value, error| Incoming::Wrong { id, error };
     let value: Value = match serde_json::from_slice(line) {
         Ok(value) => value,
-        Err(e) => return wrong(Value::Null, Error::new(PARSE, format!("the line is no JSON: {e}"))),
+        Err(e) => return wrong(Value::Null, Error::new(PARSE, format!("the line is not JSON: {e}"))),
     };
     let Value::Object(mut message) = value else {
-        return wrong(Value::Null, Error::new(INVALID, "a message is one JSON object"));
+        return wrong(Value::Null, Error::new(INVALID, "a message must be a JSON object"));
     };
     let id = message.remove("id");
     if id.as_ref().is_some_and(|id| !(id.is_string() || id.is_number() || id.is_null())) {
-        return wrong(Value::Null, Error::new(INVALID, "an id is a string or a number"));
+        return wrong(Value::Null, Error::new(INVALID, "an id must be a string or a number"));
     }
     match (message.remove("method"), id) {
         (Some(Value::String(method)), id) => {
@@ -67,7 +67,7 @@ pub(super) fn read(line: &[u8]) -> Incoming {
             Incoming::Response { id, result: message.remove("result") }
         }
         (_, id) => {
-            let error = Error::new(INVALID, "a message has a method, or an id with a result or an error");
+            let error = Error::new(INVALID, "a message needs a method, or an id with a result or an error");
             wrong(id.unwrap_or_default(), error)
         }
     }
@@ -88,12 +88,12 @@ impl Error {
     }
 
     pub(super) fn too_long(limit: usize) -> Self {
-        Self::new(PARSE, format!("a message may have {} MB", limit >> 20))
+        Self::new(PARSE, format!("a message can have at most {} MB", limit >> 20))
     }
 
     pub(super) fn no_method(name: &str) -> Self {
         let name: String = name.chars().filter(|c| !c.is_control()).take(100).collect();
-        Self::new(NO_METHOD, format!("there is no method '{name}'"))
+        Self::new(NO_METHOD, format!("unknown method '{name}'"))
     }
 
     /// The request does not fit now.

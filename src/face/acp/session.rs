@@ -18,7 +18,7 @@ use tokio::sync::mpsc;
 
 use super::open::{self, Opened};
 use super::rpc::{Error, Outlet};
-use super::view::{self, View};
+use super::view::{self, BEAT, View};
 use super::{history, slash};
 
 /// What the hub asks of it. `id`: the client's request.
@@ -158,7 +158,12 @@ impl Session {
             self.ask(ask).await;
         }
         let mut closing = None;
+        let mut late: Option<tokio::time::Instant> = None;
         loop {
+            // The last output of a command may be followed by nothing for long.
+            let beat = std::time::Duration::from_millis(BEAT.unsigned_abs());
+            let now = tokio::time::Instant::now();
+            late = self.view.has_late().then(|| late.unwrap_or(now + beat));
             tokio::select! {
                 order = orders.recv() => match order {
                     Some(Ordered::Close { id }) => {
@@ -172,6 +177,11 @@ impl Session {
                     Some(event) => self.event(&event).await,
                     None => break,
                 },
+                () = tokio::time::sleep_until(late.unwrap_or(now)), if late.is_some() => {
+                    for update in self.view.late() {
+                        self.update(update).await;
+                    }
+                }
             }
         }
         // Nobody is there to answer any more: a question that is open ends with its turn.
@@ -271,7 +281,8 @@ impl Session {
 
     async fn prompt(&mut self, id: Value, blocks: Vec<Value>) {
         if self.prompt.is_some() {
-            let error = Error::invalid("a prompt runs in this session: wait for its end, or cancel it");
+            let error =
+                Error::invalid("a prompt is running in this session: wait until it ends, or cancel it");
             return self.out.answer(&id, Err(error)).await;
         }
         let message = match super::prompt::message(&self.view.root, blocks) {

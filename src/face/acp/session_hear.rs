@@ -31,7 +31,7 @@ impl Session {
             (EventBody::Reply(r), Some(w)) => {
                 let error = match r.as_ref() {
                     ReplyEvent::ErrorReply { notice } => notice.clone().into(),
-                    _ => Error::params("this names a server: name one of its models, too"),
+                    _ => Error::params("this names a server: also name one of its models"),
                 };
                 self.changed(w, Err(error)).await;
             }
@@ -74,6 +74,8 @@ impl Session {
     async fn ending(&self, status: TurnStatus, error: Option<&Notice>) -> Result<&'static str, Error> {
         let reason = match (status, &self.view.stop) {
             (TurnStatus::Interrupted, _) => return Ok("cancelled"),
+            // The model declined, perhaps without a word.
+            (TurnStatus::Failed, _) if error.is_some_and(|n| n.kind == NoticeKind::Denied) => "refusal",
             (TurnStatus::Failed | TurnStatus::Store, stop) if *stop != Some(StopReason::MaxTokens) => {
                 let unknown = || Notice::new(NoticeKind::Network, "the turn ended early");
                 let error: Error = error.cloned().unwrap_or_else(unknown).into();

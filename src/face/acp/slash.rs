@@ -6,10 +6,10 @@ use tiller_protocol::command::{ContextCommand, SessionCommand};
 
 /// Name, what it does, and what may stand behind it.
 const ALL: &[(&str, &str, Option<&str>)] = &[
-    ("checkpoint", "Name this moment: words and files", Some("name")),
-    ("compact", "Summarise the conversation so far", Some("what to keep above all")),
-    ("redo", "Do again what was undone last", None),
-    ("undo", "Take the last operation back: a restore, a branch, a compaction, a name", None),
+    ("checkpoint", "Create a checkpoint of conversation and files", Some("name")),
+    ("compact", "Compact the conversation so far", Some("what to keep above all")),
+    ("redo", "Redo what was undone last", None),
+    ("undo", "Undo the last operation: a restore, a branch, a compaction, a name", None),
 ];
 
 /// The update that tells them.

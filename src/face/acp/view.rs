@@ -14,7 +14,7 @@ use super::{call, modes};
 /// Bytes of live output that are shown; the end of it.
 const TAIL: usize = 8 << 10;
 /// Milliseconds between two looks at live output: each repeats the tail.
-const BEAT: i64 = 250;
+pub(super) const BEAT: i64 = 250;
 
 /// What the client knows by now.
 pub(super) struct View {
@@ -35,6 +35,21 @@ pub(super) struct View {
 struct Live {
     tail: String,
     told: Option<Time>,
+    /// Output came since.
+    late: bool,
+}
+
+impl Live {
+    /// The end of its output, as an update.
+    fn shown(&mut self, key: &(AgentId, String)) -> Value {
+        self.late = false;
+        let from = self.tail.ceil_char_boundary(self.tail.len().saturating_sub(TAIL));
+        json!({
+            "sessionUpdate": "tool_call_update",
+            "toolCallId": call::shown_id(&key.0, &key.1),
+            "content": [call::words(&call::fenced(&self.tail[from..]))],
+        })
+    }
 }
 
 impl View {
@@ -80,9 +95,9 @@ impl View {
                 let mut out = Vec::new();
                 if cut {
                     // What was said cannot be taken back.
-                    out.push(said("\n\n(The reply broke off here and begins again.)\n\n"));
+                    out.push(said("\n\n(The reply was interrupted here and starts again.)\n\n"));
                 }
-                out.push(thought(&format!("The model is asked again in {seconds:.0} s: {why}\n")));
+                out.push(thought(&format!("Retry in {seconds:.0} s: {why}\n")));
                 out
             }
             TurnEvent::Usage { cost_usd, context, window: Some(window), .. } => {
@@ -93,7 +108,7 @@ impl View {
                 vec![update]
             }
             TurnEvent::Compacted { tokens_before, tokens_after, .. } => vec![thought(&format!(
-                "The conversation was summarised: about {tokens_before} tokens became {tokens_after}.\n"
+                "The conversation was compacted: about {tokens_before} tokens became {tokens_after}.\n"
             ))],
             _ => Vec::new(),
         }
@@ -125,7 +140,7 @@ impl View {
                 out.iter_mut().for_each(|update| call::of_agent(update, agent));
                 out
             }
-            ToolEvent::ShellLine { .. } => Vec::new(),
+            ToolEvent::ShellStarted { .. } | ToolEvent::ShellLine { .. } => Vec::new(),
         }
     }
 
@@ -137,15 +152,21 @@ impl View {
             live.tail.drain(..from);
         }
         if live.told.is_some_and(|t| time.millis() - t.millis() < BEAT) {
+            live.late = true;
             return Vec::new();
         }
         live.told = Some(time);
-        let from = live.tail.ceil_char_boundary(live.tail.len().saturating_sub(TAIL));
-        vec![json!({
-            "sessionUpdate": "tool_call_update",
-            "toolCallId": call::shown_id(&key.0, &key.1),
-            "content": [call::words(&call::fenced(&live.tail[from..]))],
-        })]
+        vec![live.shown(&key)]
+    }
+
+    /// Whether output waits that nothing may follow: [`Self::late`] is due a beat from now.
+    pub(super) fn has_late(&self) -> bool {
+        self.open.values().any(|l| l.late)
+    }
+
+    /// The output that came too soon after what was told before.
+    pub(super) fn late(&mut self) -> Vec<Value> {
+        self.open.iter_mut().filter(|(_, l)| l.late).map(|(key, l)| l.shown(key)).collect()
     }
 
     fn state(&mut self, time: Time, event: &StateEvent) -> Vec<Value> {

@@ -28,7 +28,7 @@ fn words_that_are_dropped_are_told_as_dropped() {
     assert_eq!(v.event(&retry(true)).len(), 1, "nothing was said yet");
     v.event(&at(0, EventBody::Turn(TurnEvent::TextDelta { text: "Half".into() })));
     let told = v.event(&retry(true));
-    assert!(said_of(&told).contains("broke off here"), "{told:?}");
+    assert!(said_of(&told).contains("was interrupted here"), "{told:?}");
     assert!(said_of(&told).contains("in 2 s: the stream was cut\n"), "{told:?}");
     assert_eq!(v.event(&retry(true)).len(), 1, "said once");
 }
@@ -49,10 +49,18 @@ fn live_output_is_its_tail_and_not_told_too_often() {
     };
     assert_eq!(v.event(&at(0, EventBody::Tool(begun)))[0]["status"], "in_progress");
     assert_eq!(v.event(&progress(0, "one\n")).len(), 1);
+    assert!(!v.has_late());
     assert_eq!(v.event(&progress(10, "two\n")).len(), 0);
+    // Nothing may follow it: it is told a beat later.
+    assert!(v.has_late());
+    let late = v.late();
+    assert!(late.len() == 1 && late[0].to_string().contains("two"), "{late:?}");
+    assert!(!v.has_late() && v.late().is_empty(), "once");
+    assert_eq!(v.event(&progress(20, "three\n")).len(), 0);
     let told = v.event(&progress(300, &"é".repeat(20_000)));
     let text = told[0]["content"][0]["content"]["text"].as_str().unwrap();
     assert!(text.len() <= TAIL + 16 && !text.contains("one"), "{}", text.len());
+    assert!(!v.has_late(), "it was told with what followed");
     assert_eq!(v.over(), [status("c", "failed")], "what never ended");
     assert_eq!(v.over(), [] as [Value; 0]);
 }

@@ -3,14 +3,18 @@
 
 mod talk;
 
+use std::path::PathBuf;
+
 use serde_json::json;
 use tiller_engine::files::back::{self, Wishes};
+use tiller_engine::files::cut;
 use tiller_protocol::op::OpChange;
 use tiller_protocol::restore::StepFile;
 use tiller_protocol::{
-    Entry, EntryBody, EntryId, IdSource, Notice, NoticeKind, Op, OpId, RestorePreview, RestoreWhat, SessionId,
+    Entry, EntryBody, EntryId, IdSource, Notice, NoticeKind, Op, OpId, RestorePreview, RestoreWhat,
+    SessionId, names,
 };
-use tiller_snapshot::{Goal, Shadow, Step};
+use tiller_snapshot::{Goal, Shadow, SnapshotError, Step};
 use tiller_store::{Append, Lease, StepOf, StepRow, Store, Take};
 
 use super::sessions::one_line;
@@ -18,8 +22,20 @@ use super::{Exit, json_line, say};
 use crate::cli::{Checkpoint, CheckpointWhat};
 use crate::wire::{Setup, files};
 
-/// Operations that are looked through for one that can be undone.
-const OPS: u32 = 1000;
+/// Why the files could not be changed.
+enum Fault {
+    Files(SnapshotError),
+    Told(Notice),
+}
+
+impl From<Fault> for Notice {
+    fn from(fault: Fault) -> Self {
+        match fault {
+            Fault::Files(e) => e.notice(),
+            Fault::Told(notice) => notice,
+        }
+    }
+}
 
 /// What was done, for the person or a script.
 #[derive(Default)]
@@ -64,15 +80,18 @@ struct Here<'a> {
 
 /// Runs one subcommand.
 pub(super) fn run(setup: &Setup, what: &Checkpoint) -> Result<Exit, Notice> {
-    let store = setup.open_store()?;
+    let store = super::opened(setup)?;
     let session = setup.find_session(&store, what.session.as_deref().unwrap_or("last"))?;
     let row = store.session(session).map_err(|e| e.notice())?;
     if row.summary.project != setup.project_name() {
-        return Err(Notice::new(NoticeKind::User, format!("That session is of {}.", row.summary.project))
-            .hint("Run this command in that folder: files are only restored where you are."));
+        return Err(Notice::new(
+            NoticeKind::User,
+            format!("This session belongs to {}.", row.summary.project),
+        )
+        .hint("Run this command in that folder: files are only restored in the current folder."));
     }
     let place = files::place(setup).ok_or_else(|| {
-        Notice::new(NoticeKind::User, "The files of this folder are not kept.")
+        Notice::new(NoticeKind::User, "No file states are kept for this folder.")
             .hint("Set snapshots.enabled to true in config.toml.")
     })?;
     let shadow =
@@ -82,6 +101,15 @@ pub(super) fn run(setup: &Setup, what: &Checkpoint) -> Result<Exit, Notice> {
     if let Some(recovered) = here.shadow.recovered() {
         eprint_line(&recovered.sentence());
         here.log_finished(&recovered)?;
+    }
+    for notice in files::taken_back(setup) {
+        eprint_line(&notice.message);
+    }
+    if !here.shadow.cut_calls().is_empty() {
+        let now = here.shadow.snapshot().map_err(|e| e.notice())?;
+        for credited in cut::credit(&here.shadow, &here.store, &now) {
+            eprint_line(&credited.sentence());
+        }
     }
     match &what.what {
         CheckpointWhat::List => here.list(what.json),
@@ -140,7 +168,7 @@ impl Here<'_> {
             }
         }
         if text.is_empty() && !json {
-            text = "The files were not kept in this session yet.\n".into();
+            text = "No file states have been kept in this session yet.\n".into();
         }
         say(&text)
     }
@@ -157,11 +185,11 @@ impl Here<'_> {
             (Some(found), ..) | (None, Some(found), None) => found,
             (None, Some(_), Some(_)) => {
                 let several = format!("Several checkpoints begin with '{text}'.");
-                return Err(Notice::new(NoticeKind::User, several).hint("Write more of the id."));
+                return Err(Notice::new(NoticeKind::User, several).hint("Write more characters of the id."));
             }
             (None, None, _) => {
                 let none = format!("There is no checkpoint '{}'.", one_line(text));
-                return Err(Notice::new(NoticeKind::User, none).hint("`tiller checkpoint list` shows them."));
+                return Err(Notice::new(NoticeKind::User, none).hint("`tiller checkpoint list` lists them."));
             }
         };
         Ok((found.0.clone(), title(&found.0)))
@@ -177,7 +205,8 @@ impl Here<'_> {
 
     fn preview(&mut self, goal: &Goal, title: String) -> Result<RestorePreview, Notice> {
         let plan = self.shadow.plan(goal).map_err(|e| e.notice())?;
-        Ok(back::preview(&self.shadow, &plan, title, self.setup.clock.now()))
+        // A script gets all of it.
+        Ok(back::preview(&self.shadow, &plan, title, self.setup.clock.now(), usize::MAX))
     }
 
     fn diff(&mut self, point: &str, json: bool) -> Result<Exit, Notice> {
@@ -207,7 +236,7 @@ impl Here<'_> {
         self.store
             .acquire(self.session, &self.head, Take::IfFree)
             .wait()
-            .map_err(|e| e.notice().hint("Do it there: Escape Escape, or /checkpoint and /undo."))
+            .map_err(|e| e.notice().hint("Do it there: Esc Esc, or /checkpoint and /undo."))
     }
 
     fn create(&mut self, name: &str, json: bool) -> Result<Exit, Notice> {
@@ -243,7 +272,7 @@ impl Here<'_> {
         };
         self.store.add_step(self.session, row).wait().map_err(|e| e.notice())?;
         self.store.release(lease).wait().map_err(|e| e.notice())?;
-        let words = format!("Checkpoint \"{name}\" is made ({id}).\n");
+        let words = format!("Checkpoint \"{name}\" created ({id}).\n");
         say(&if json {
             json_line(&json!({"entry": id, "name": name, "snapshot": kept.id.to_string()}))
         } else {
@@ -254,7 +283,7 @@ impl Here<'_> {
     fn restore(
         &mut self,
         point: &str,
-        paths: &[String],
+        paths: &[PathBuf],
         force: bool,
         what: RestoreWhat,
         json: bool,
@@ -264,14 +293,11 @@ impl Here<'_> {
         let entry = if what.files() {
             let (mut goal, entry, title) = self.find(point)?;
             if !paths.is_empty() {
-                goal.select = Some(paths.iter().map(std::path::PathBuf::from).collect());
+                // As the lists show it, or in its own bytes.
+                let named = |p: &PathBuf| p.to_str().map_or_else(|| p.clone(), names::path);
+                goal.select = Some(paths.iter().map(named).collect());
             }
-            let mut wishes = Wishes::default();
-            if force {
-                let preview = self.preview(&goal, title.clone())?;
-                wishes.force =
-                    preview.files.into_iter().filter(|f| f.conflict.is_some()).map(|f| f.path).collect();
-            }
+            let wishes = Wishes { force_all: force, ..Wishes::default() };
             self.files(&lease, &goal, &wishes, &format!("restore files: {title}"), None, &mut said)?;
             entry
         } else {
@@ -298,11 +324,16 @@ impl Here<'_> {
         let (change, row) = back::traces(states, files, now, of, StepOf::Restore(id));
         let op = Op { id, ..self.op(title, change) };
         self.store.add_step(self.session, row).wait().map_err(|e| e.notice())?;
+        self.log_op(lease, op)?;
+        Ok(id)
+    }
+
+    fn log_op(&self, lease: &Lease, op: Op) -> Result<(), Notice> {
         let mut append = Append::new(self.session, lease.head.clone());
         append.op = Some(op);
         append.lease = Some(lease.clone());
         self.store.append(append).wait().map_err(|e| e.notice())?;
-        Ok(id)
+        Ok(())
     }
 
     /// A row of the log.
@@ -331,15 +362,22 @@ impl Here<'_> {
         title: &str,
         of: Option<OpId>,
         said: &mut Said,
-    ) -> Result<(), Notice> {
-        let (done, named) = back::go(&mut self.shadow, goal, wishes).map_err(|e| e.notice())?;
+    ) -> Result<(), Fault> {
+        let (done, named) = back::go(&mut self.shadow, goal, wishes).map_err(Fault::Files)?;
         if done.before.id != done.after.id {
-            said.op = Some(self.log(lease, title, done.step(), named.clone(), of)?);
+            said.op = Some(self.log(lease, title, done.step(), named.clone(), of).map_err(Fault::Told)?);
+        } else if let Some(root) = of {
+            // It is behind us: the next undo goes on with the one before it.
+            let change = back::nothing(done.after.id.to_string(), root);
+            self.log_op(lease, Op { of, ..self.op(title, change) }).map_err(Fault::Told)?;
         }
-        said.lines.push(format!("{}.", one_line(&back::sentence(&done, &named))));
+        let words =
+            if of.is_some() { back::undone(title, &done, &named) } else { back::sentence(&done, &named) };
+        said.lines.push(format!("{}.", one_line(&words)));
         if done.left.iter().any(|l| matches!(l.why, tiller_snapshot::Why::Conflict)) && of.is_none() {
             said.lines.push(
-                "What you or another program changed since stays; --force brings that back too (it is kept first)."
+                "Files that you or another program changed since then are kept; --force \
+                    restores them too (their current state is kept first)."
                     .into(),
             );
         }

@@ -4,9 +4,10 @@ use tiller_engine::files::back::{self, Wishes};
 use tiller_engine::undo::{self, Next};
 use tiller_protocol::op::OpChange;
 use tiller_protocol::{EntryBody, EntryId, Notice, NoticeKind, Op};
+use tiller_snapshot::SnapshotError;
 use tiller_store::{Lease, Take};
 
-use super::{Exit, Here, OPS, Said, one_line};
+use super::{Exit, Fault, Here, Said, one_line};
 
 /// What the log calls it when the conversation goes back.
 const FORK: &str = "fork";
@@ -28,9 +29,9 @@ impl Here<'_> {
         let op = Op { with: said.op, ..self.op(FORK, change) };
         self.store.set_head(self.session, &name, at, Some(op)).wait().map_err(|e| e.notice())?;
         self.leave(&name);
-        said.lines.push(format!("The conversation goes on from there, on {name}; the old path stays."));
+        said.lines.push(format!("The conversation continues from there, on {name}; the old path stays."));
         if let Some(text) = &draft {
-            said.lines.push(format!("There you had written: {}", one_line(text)));
+            said.lines.push(format!("The message there was: {}", one_line(text)));
         }
         (said.branch, said.draft) = (Some(name), draft);
         Ok(())
@@ -51,7 +52,7 @@ impl Here<'_> {
 
     /// Takes the last restore back, of files or of the conversation, and what was done in one with it.
     pub(super) fn undo(&mut self, redo: bool, json: bool) -> Result<Exit, Notice> {
-        let ops = self.store.ops(self.session, OPS).map_err(|e| e.notice())?;
+        let ops = self.store.ops(self.session, undo::OPS).map_err(|e| e.notice())?;
         let head = self.head.clone();
         let back = |op: &Op| {
             let title = op.title.strip_prefix("undo ").or_else(|| op.title.strip_prefix("redo "));
@@ -61,7 +62,7 @@ impl Here<'_> {
                 _ => false,
             }
         };
-        let none = if redo { "No restore was undone." } else { "No restore can be undone." };
+        let none = if redo { "No restore has been undone." } else { "There is no restore to undo." };
         let none = || Notice::new(NoticeKind::User, none);
         let mut next = Some(undo::next(&ops, redo, back).ok_or_else(none)?);
         let lease = self.lease()?;
@@ -70,10 +71,7 @@ impl Here<'_> {
             let title = format!("{} {}", if redo { "redo" } else { "undo" }, this.title);
             match &this.row.change {
                 OpChange::Head { .. } => self.move_back(&this, &title, &mut said)?,
-                _ => {
-                    let goal = back::reverse(&this.row).ok_or_else(none)?;
-                    self.files(&lease, &goal, &Wishes::default(), &title, Some(this.root), &mut said)?;
-                }
+                _ => self.files_back(&lease, &this, &title, &mut said)?,
             }
             next = this.with.and_then(|root| undo::of(&ops, root, redo));
         }
@@ -81,12 +79,29 @@ impl Here<'_> {
         said.say(json)
     }
 
+    /// Takes a restore of files back. One whose states are gone is closed: the next undo goes on with the one before.
+    fn files_back(&mut self, lease: &Lease, this: &Next, title: &str, said: &mut Said) -> Result<(), Notice> {
+        let lost = |here: &Self, state: String| {
+            here.log_op(
+                lease,
+                Op { of: Some(this.root), ..here.op(title, back::nothing(state, this.root)) },
+            )?;
+            Err(Notice::new(NoticeKind::User, "The files of that moment are no longer kept.")
+                .hint("The next undo continues with the step before it."))
+        };
+        let Some(goal) = back::reverse(&this.row) else { return lost(self, String::new()) };
+        match self.files(lease, &goal, &Wishes::default(), title, Some(this.root), said) {
+            Err(Fault::Files(SnapshotError::Missing(_))) => lost(self, goal.to.to_string()),
+            done => done.map_err(Notice::from),
+        }
+    }
+
     /// To the branch that a row of the log came from.
     fn move_back(&mut self, this: &Next, title: &str, said: &mut Said) -> Result<(), Notice> {
         let OpChange::Head { before, from: Some(to), .. } = &this.row.change else {
             return Err(Notice::new(
                 NoticeKind::User,
-                "The log does not say where the conversation came from.",
+                "The log has no record of the conversation's earlier position.",
             ));
         };
         let heads = self.store.heads(self.session).map_err(|e| e.notice())?;

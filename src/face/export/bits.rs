@@ -135,10 +135,10 @@ pub(super) fn told(book: &Book, entry: &Entry) -> Option<Told> {
         EntryBody::Compaction { summary, tokens_before, tokens_after, .. } => {
             let facts = vec![format!("{tokens_before} to {tokens_after} tokens")];
             let bits = vec![Bit::Prose(summary.clone())];
-            Some(Told { who: "Summary of what came before".into(), facts, bits, class: "note" })
+            Some(Told { who: "Summary of the earlier conversation".into(), facts, bits, class: "note" })
         }
         EntryBody::BranchSummary { summary, .. } => {
-            plain("Summary of a branch that was left", "note", vec![Bit::Prose(summary.clone())])
+            plain("Summary of another branch", "note", vec![Bit::Prose(summary.clone())])
         }
         EntryBody::Checkpoint { name } => plain("Checkpoint", "mark", vec![Bit::Plain(name.clone())]),
         EntryBody::Note { text } => plain("Note", "note", vec![Bit::Plain(text.clone())]),
@@ -148,10 +148,10 @@ pub(super) fn told(book: &Book, entry: &Entry) -> Option<Told> {
 fn ended(stop: &StopReason) -> Option<String> {
     match stop {
         StopReason::EndTurn | StopReason::ToolUse => None,
-        StopReason::MaxTokens => Some("cut at its limit".into()),
+        StopReason::MaxTokens => Some("cut at its output limit".into()),
         StopReason::Refusal(why) => Some(format!("declined {}", one_line(why))),
         StopReason::Interrupted => Some("interrupted".into()),
-        StopReason::Cut(why) => Some(format!("broken off {}", one_line(why))),
+        StopReason::Cut(why) => Some(format!("interrupted {}", one_line(why))),
     }
 }
 
@@ -160,7 +160,7 @@ fn block(book: &Book, of: EntryId, block: &Block) -> Option<Bit> {
         Block::Text { text } => (!text.trim().is_empty()).then(|| Bit::Prose(text.clone())),
         Block::Thinking { text, .. } => (!text.trim().is_empty())
             .then(|| Bit::Fold { line: "Thinking".into(), bits: vec![Bit::Prose(text.clone())] }),
-        Block::Redacted { .. } => Some(Bit::Plain("(Thinking that the vendor keeps to itself.)".into())),
+        Block::Redacted { .. } => Some(Bit::Plain("(Thinking not disclosed by the provider.)".into())),
         // With its result.
         Block::ToolCall(call) if book.answered(of, &call.id) => None,
         Block::ToolCall(call) => {
@@ -168,7 +168,7 @@ fn block(book: &Book, of: EntryId, block: &Block) -> Option<Bit> {
             Some(Bit::Fold { line, bits: arguments(call).into_iter().collect() })
         }
         Block::Unknown { provider, raw } => Some(Bit::Fold {
-            line: format!("Something of {provider}'s"),
+            line: format!("A {provider} block"),
             bits: vec![Bit::Code { lang: "json", text: pretty(raw) }],
         }),
     }
@@ -177,10 +177,10 @@ fn block(book: &Book, of: EntryId, block: &Block) -> Option<Bit> {
 fn attached(attachment: &Attachment) -> Bit {
     match attachment {
         Attachment::Paste { label, text } => {
-            Bit::Fold { line: label.clone(), bits: vec![Bit::Code { lang: "text", text: text.clone() }] }
+            Bit::Fold { line: label.clone(), bits: vec![Bit::Code { lang: "text", text: text.to_string() }] }
         }
         Attachment::Image { media_type, data, .. } => {
-            Bit::Image { media_type: media_type.clone(), data: data.clone() }
+            Bit::Image { media_type: media_type.clone(), data: data.to_string() }
         }
         Attachment::File { path, lines, .. } => Bit::Plain(match lines {
             Some((from, to)) => format!("Attached: {path}, lines {from} to {to}"),

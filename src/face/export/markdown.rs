@@ -33,9 +33,9 @@ pub(super) fn write(book: &Book, all: bool) -> String {
             let from =
                 match book.path(book.entries[*first].parent).iter().rev().find(|at| is_message(book, **at)) {
                     Some(at) => format!("from: {}", escape(&one_line(book.first_words(*at)))),
-                    None => "from the beginning".into(),
+                    None => "from the start".into(),
                 };
-            let name = branch.map_or("without a name".into(), |b| escape(&one_line(called(b))));
+            let name = branch.map_or("unnamed".into(), |b| escape(&one_line(called(b))));
             let _ = write!(out, "\n---\n\n## Branch {name}\n\n{from}\n");
         }
         for at in new {

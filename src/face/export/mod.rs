@@ -68,7 +68,7 @@ pub(super) fn run(setup: &Setup, store: &Store, what: &Export, json: bool) -> Re
         Format::Jsonl => {
             if what.branch.is_some() {
                 return Err(Notice::new(NoticeKind::User, "JSON lines always hold the whole session.")
-                    .hint("Leave --branch out, or name --format markdown or html."));
+                    .hint("Omit --branch, or use --format markdown or html."));
             }
             let mut bytes = Vec::new();
             store.export(id, &mut bytes).map_err(|e| e.notice())?;
@@ -97,8 +97,8 @@ pub(super) fn run(setup: &Setup, store: &Store, what: &Export, json: bool) -> Re
 /// When the file is there, or cannot be written, or the session not be read.
 pub fn to_file(store: &Store, id: SessionId, path: &Path) -> Result<String, Notice> {
     if path.exists() {
-        return Err(Notice::new(NoticeKind::User, format!("{} is there already", path.display()))
-            .hint("Name another file; nothing is written over."));
+        return Err(Notice::new(NoticeKind::User, format!("{} already exists", path.display()))
+            .hint("Use another file name; existing files are not overwritten."));
     }
     let bytes = match Format::of(path) {
         Format::Jsonl => {
@@ -139,7 +139,7 @@ fn write_private(path: &Path, bytes: &[u8], fresh: bool) -> Result<(), Notice> {
         .and_then(|mut f| f.write_all(bytes).and_then(|()| f.sync_all()))
         .map_err(|e| {
             Notice::new(NoticeKind::User, format!("{} could not be written: {e}.", path.display()))
-                .hint("Name another file with -o, or leave it out to print.")
+                .hint("Use another file with -o, or omit -o to print.")
         })
 }
 

@@ -80,6 +80,7 @@ fn book(title: &str, entries: Vec<(Option<u128>, EntryBody)>) -> (Store, Book) {
         model: ModelRef("demo/planner".into()),
         profile: Profile::Ask,
         spawned_by: None,
+        made_by: tiller_store::MadeBy::Person,
     };
     store.create_session(new).wait().unwrap();
     let entries = (1..).zip(entries).map(|(n, (parent, body))| Entry {
@@ -183,6 +184,7 @@ fn hang(store: &Store, n: u128, name: &str, by: Option<EntryId>, words: &str) ->
         model: ModelRef("demo/planner".into()),
         profile: Profile::Ask,
         spawned_by: by,
+        made_by: tiller_store::MadeBy::Person,
     };
     store.create_session(new).wait().unwrap();
     let entry = |n: u128, parent: Option<u128>, body| Entry {

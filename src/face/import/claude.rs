@@ -158,6 +158,7 @@ impl Claude {
             cache_read: number(&used, "cache_read_input_tokens"),
             cache_write: number(&used, "cache_creation_input_tokens"),
             reasoning: 0,
+            estimated: false,
         };
         let stop = match text(message, "stop_reason") {
             "max_tokens" => StopReason::MaxTokens,

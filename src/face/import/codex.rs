@@ -157,6 +157,7 @@ impl Codex {
                 cache_read: read,
                 cache_write: write,
                 reasoning: number(used, "reasoning_output_tokens"),
+                estimated: false,
             };
         }
     }

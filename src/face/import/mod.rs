@@ -10,8 +10,10 @@ mod talk;
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde_json::{Value, json};
+use tiller_permit::Redactor;
 use tiller_protocol::{Notice, NoticeKind, Profile, SessionId};
 use tiller_store::{Keep, Store, StoreError};
 
@@ -92,8 +94,14 @@ fn folder(setup: &Setup, store: &Store, what: &Import, json: bool) -> Result<Exi
     find(&what.file, DEEP, &mut files).map_err(|e| unreadable(&what.file, &e))?;
     files.sort();
     if files.is_empty() {
-        return Err(Notice::new(NoticeKind::User, format!("There is no .jsonl file in {}.", what.file.display()))
-            .hint("Claude Code keeps them in ~/.claude/projects, Codex in ~/.codex/sessions, Pi in ~/.pi/agent/sessions."));
+        return Err(Notice::new(
+            NoticeKind::User,
+            format!("There is no .jsonl file in {}.", what.file.display()),
+        )
+        .hint(
+            "Claude Code stores transcripts in ~/.claude/projects, Codex in ~/.codex/sessions, \
+                Pi in ~/.pi/agent/sessions.",
+        ));
     }
     let (mut new, mut here, mut more, mut failed) = (0, 0, 0, 0);
     for file in &files {
@@ -122,8 +130,8 @@ fn folder(setup: &Setup, store: &Store, what: &Import, json: bool) -> Result<Exi
         }
     }
     if !json {
-        let more = if more > 0 { format!("{more} gone on with, ") } else { String::new() };
-        say(&format!("{new} imported, {more}{here} here already, {failed} not.\n"))?;
+        let more = if more > 0 { format!("{more} continued, ") } else { String::new() };
+        say(&format!("{new} imported, {more}{here} already present, {failed} failed.\n"))?;
     }
     Ok(if failed > 0 { Exit::Usage } else { Exit::Done })
 }
@@ -143,8 +151,10 @@ fn find(dir: &Path, deep: usize, files: &mut Vec<PathBuf>) -> std::io::Result<()
 }
 
 fn unreadable(file: &Path, error: &std::io::Error) -> Notice {
-    Notice::new(NoticeKind::User, format!("{} could not be read: {error}.", file.display()))
-        .hint("Name a file that 'tiller sessions export' wrote, a transcript, a folder of them, or - for standard input.")
+    Notice::new(NoticeKind::User, format!("{} could not be read: {error}.", file.display())).hint(
+        "Name a file written by 'tiller sessions export', a transcript, a folder of \
+            transcripts, or - for standard input.",
+    )
 }
 
 fn one(setup: &Setup, store: &Store, file: &Path, copy: bool) -> Result<Came, Notice> {
@@ -157,18 +167,18 @@ fn one(setup: &Setup, store: &Store, file: &Path, copy: bool) -> Result<Came, No
     read.map_err(|e| unreadable(file, &e))?;
     let mut report = None;
     if let Some(format) = format_of(&bytes) {
-        let (lines, told) = translate(format, &bytes, &setup.project_name());
+        let (lines, told) = translate(format, &bytes, &setup.project_name(), &setup.redactor);
         let Some(lines) = lines else {
             return Err(Notice::new(
                 NoticeKind::User,
-                format!("Nothing was said in {} ({}).", file.display(), format.name),
+                format!("{} ({}) has no messages.", file.display(), format.name),
             )
-            .hint("It holds settings of that program, but no conversation."));
+            .hint("It contains settings of that program but no conversation."));
         };
         (bytes, report) = (lines.into_bytes(), Some(told));
     } else if !ours(&bytes) {
         let name = if file.as_os_str() == "-" { "standard input".into() } else { file.display().to_string() };
-        return Err(Notice::new(NoticeKind::User, format!("{name} is no session that can be read."))
+        return Err(Notice::new(NoticeKind::User, format!("{name} is not a session that Tiller can read."))
             .hint("It must come from 'tiller sessions export' (JSON lines), or be a transcript of Claude Code, Codex or Pi."));
     }
     if !copy && let Some(there) = there(store, &bytes)? {
@@ -226,7 +236,12 @@ fn format_of(bytes: &[u8]) -> Option<&'static Format> {
 }
 
 /// A transcript as a file of ours; `None` when it holds no conversation.
-fn translate(format: &'static Format, bytes: &[u8], here: &str) -> (Option<String>, Report) {
+fn translate(
+    format: &'static Format,
+    bytes: &[u8],
+    here: &str,
+    redactor: &Arc<Redactor>,
+) -> (Option<String>, Report) {
     let (mut talk, mut reader) = (Talk::default(), (format.reader)());
     for (number, line) in (1..).zip(bytes.split(|b| *b == b'\n')) {
         if line.trim_ascii().is_empty() {
@@ -234,7 +249,7 @@ fn translate(format: &'static Format, bytes: &[u8], here: &str) -> (Option<Strin
         }
         match serde_json::from_slice::<Value>(line) {
             Ok(value) if value.is_object() => reader.line(&mut talk, number, &value),
-            Ok(_) => talk.broken(number, &String::from_utf8_lossy(line), "it is no object"),
+            Ok(_) => talk.broken(number, &String::from_utf8_lossy(line), "it is not an object"),
             Err(e) => talk.broken(number, &String::from_utf8_lossy(line), &e.to_string()),
         }
     }
@@ -245,6 +260,7 @@ fn translate(format: &'static Format, bytes: &[u8], here: &str) -> (Option<Strin
             Err((_, why)) => report.broken.push((record.line, why.clone())),
         }
     }
+    talk.mask(redactor);
     if !talk.project.starts_with('/') {
         talk.project = here.to_owned();
     }
@@ -270,21 +286,21 @@ fn told(file: &Path, came: &Came, json: bool) -> String {
     }
     if let Some(here) = here.filter(|_| *entries == 0) {
         return format!(
-            "Session {session} is here already with all of the file's entries ({here}). Nothing was imported.\n"
+            "Session {session} already exists with all entries of the file ({here}). Nothing was imported.\n"
         );
     }
     let Some(r) = report else {
         let agents = match others {
             0 => String::new(),
-            1 => ", one agent's among them".into(),
-            n => format!(", those of {n} agents among them"),
+            1 => ", including one agent's".into(),
+            n => format!(", including those of {n} agents"),
         };
         return format!("Imported session {session} with {entries} entries{agents}.\n");
     };
     let mut text = match here {
         Some(here) => {
             format!(
-                "Session {session} was here with {here} entries; {entries} more came in, from {}.\n",
+                "Session {session} already had {here} entries; {entries} more were imported, from {}.\n",
                 r.program
             )
         }
@@ -293,15 +309,12 @@ fn told(file: &Path, came: &Came, json: bool) -> String {
     if !r.kept.is_empty() {
         let kinds: Vec<String> = r.kept.iter().map(|(kind, n)| format!("{} {n}", one_line(kind))).collect();
         text.push_str(&format!(
-            "  Kept beside the conversation, on the archived branch 'records': {}.\n",
+            "  Kept outside the conversation, on the archived branch 'records': {}.\n",
             kinds.join(", ")
         ));
     }
     for (line, why) in &r.broken {
-        text.push_str(&format!(
-            "  Line {line} could not be read and is kept as a note there: {}\n",
-            one_line(why)
-        ));
+        text.push_str(&format!("  Line {line} could not be read and is kept as a note: {}\n", one_line(why)));
     }
     text
 }
@@ -319,11 +332,11 @@ impl There {
     fn notice(&self, file: &Path) -> Notice {
         let Self { id, here, file: whole, missing } = self;
         let message = format!(
-            "Session {id} is here already with {here} entries; {missing} of the file's {whole} are not among them. \
-             Nothing was imported."
+            "Session {id} already exists with {here} entries; {missing} of the file's {whole} \
+            entries are missing from it. Nothing was imported."
         );
         Notice::new(NoticeKind::User, message).hint(format!(
-            "`tiller sessions import --copy {}` reads it as a session of its own.",
+            "`tiller sessions import --copy {}` imports it as a separate session.",
             file.display()
         ))
     }

@@ -133,6 +133,7 @@ fn reply(talk: &mut Talk, message: &Value) -> Option<EntryBody> {
             cache_read: number(&used, "cacheRead"),
             cache_write: number(&used, "cacheWrite"),
             reasoning: 0,
+            estimated: false,
         },
         // Models without a price are written down as free.
         cost: paid.filter(|usd| *usd > 0.0).map(Cost::from_usd),

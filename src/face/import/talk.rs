@@ -2,9 +2,11 @@
 //! they saw; [`super::build`] makes a sound tree of it.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use serde_json::Value;
-use tiller_protocol::{AgentId, EntryBody, Message, Origin, Part, Time};
+use tiller_permit::Redactor;
+use tiller_protocol::{AgentId, Block, EntryBody, Message, Origin, Part, Time};
 
 /// One conversation of theirs.
 #[derive(Default)]
@@ -77,6 +79,31 @@ impl Talk {
         true
     }
 
+    /// Masks secrets in all of it, as in what is said here.
+    pub(super) fn mask(&mut self, redactor: &Arc<Redactor>) {
+        let masks = Arc::clone(redactor);
+        let redact: tiller_engine::Redact = Arc::new(move |t: &str| masks.redact(t).into_owned());
+        for item in &mut self.items {
+            let note = EntryBody::Note { text: String::new() };
+            item.body = tiller_engine::masked_entry(&redact, std::mem::replace(&mut item.body, note));
+            if let EntryBody::Assistant { blocks, .. } = &mut item.body {
+                for block in blocks {
+                    if let Block::Unknown { raw, .. } = block {
+                        redactor.redact_json(raw);
+                    }
+                }
+            }
+        }
+        for record in &mut self.records {
+            match &mut record.body {
+                Ok(raw) => redactor.redact_json(raw),
+                Err((text, _)) => *text = redact(text),
+            }
+        }
+        self.title = redact(&self.title);
+        self.tags.iter_mut().for_each(|(name, _)| *name = redact(name));
+    }
+
     /// Whether a key names something already.
     pub(super) fn knows(&self, key: &str) -> bool {
         self.keys.contains_key(key) || self.alias.contains_key(key)
@@ -93,9 +120,10 @@ impl Talk {
         self.items.get_mut(at)
     }
 
-    /// What hangs below `key` hangs below `at` (`None`: at the root).
+    /// What hangs below `key` hangs below `at` (`None`: at the root). What a key stands for first holds: a line that is
+    /// repeated moves nothing.
     pub(super) fn stands_for(&mut self, key: &str, at: Option<&str>) {
-        if !self.keys.contains_key(key) {
+        if !self.knows(key) {
             self.alias.insert(key.to_owned(), at.map(Into::into));
         }
     }

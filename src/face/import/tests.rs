@@ -26,7 +26,7 @@ fn store() -> Store {
 /// The transcript as a session of a store.
 fn import(store: &Store, text: &str) -> (Imported, Report) {
     let format = format_of(text.as_bytes()).unwrap();
-    let (lines, report) = translate(format, text.as_bytes(), "/here");
+    let (lines, report) = translate(format, text.as_bytes(), "/here", &Arc::default());
     let lines = lines.unwrap();
     let came =
         store.import(&mut lines.as_bytes(), Keep::Ids).wait().unwrap_or_else(|e| panic!("{e}\n{lines}"));
@@ -190,7 +190,7 @@ fn codex_s_way_comes_whole() {
     assert_eq!(report.kept["response_item/message"], 2);
     assert_eq!(report.kept["response_item/reasoning"], 1);
     assert_eq!(report.kept["event_msg/user_message"], 1);
-    assert_eq!(report.broken, [(19, "it is no object".to_owned())]);
+    assert_eq!(report.broken, [(19, "it is not an object".to_owned())]);
     assert_eq!(path(&store, came.session, "records").len(), 9);
 }
 
@@ -247,7 +247,8 @@ fn a_second_import_changes_nothing_and_a_search_finds_it() {
         let (came, _) = import(&store, text);
         let mut before = Vec::new();
         store.export(came.session, &mut before).unwrap();
-        let (lines, _) = translate(format_of(text.as_bytes()).unwrap(), text.as_bytes(), "/elsewhere");
+        let (lines, _) =
+            translate(format_of(text.as_bytes()).unwrap(), text.as_bytes(), "/elsewhere", &Arc::default());
         let there = there(&store, lines.unwrap().as_bytes()).unwrap().unwrap();
         assert_eq!((there.id, there.missing, there.here), (came.session, 0, came.entries));
         let mut after = Vec::new();
@@ -261,7 +262,7 @@ fn a_second_import_changes_nothing_and_a_search_finds_it() {
 }
 
 fn lines_of(text: &str) -> String {
-    translate(format_of(text.as_bytes()).unwrap(), text.as_bytes(), "/here").0.unwrap()
+    translate(format_of(text.as_bytes()).unwrap(), text.as_bytes(), "/here", &Arc::default()).0.unwrap()
 }
 
 /// What a session holds, however it came in: entries by their ids, with parents and bodies.
@@ -282,7 +283,7 @@ fn a_transcript_that_grew_is_gone_on_with() {
         for cut in 2..lines.len() {
             let short: String = lines[..cut].iter().map(|l| format!("{l}\n")).collect();
             let Some(format) = format_of(short.as_bytes()) else { continue };
-            if translate(format, short.as_bytes(), "/here").0.is_none() {
+            if translate(format, short.as_bytes(), "/here", &Arc::default()).0.is_none() {
                 continue;
             }
             let store = store();
@@ -352,6 +353,59 @@ fn a_transcript_that_went_on_in_both_places_has_both() {
 }
 
 #[test]
+fn a_repeated_line_moves_nothing() {
+    let line = |uuid: &str, parent: Option<&str>, kind: &str, message: Value| {
+        json!({"type": kind, "sessionId": "s", "cwd": "/p", "uuid": uuid, "parentUuid": parent,
+            "timestamp": "2026-01-02T03:04:05Z", "message": message})
+    };
+    let reply = |uuid: &str, parent: &str, text: &str| {
+        let message = json!({"id": "m1", "model": "claude", "content": [{"type": "text", "text": text}]});
+        line(uuid, Some(parent), "assistant", message)
+    };
+    let said =
+        |uuid: &str, parent: Option<&str>, text: &str| line(uuid, parent, "user", json!({"content": text}));
+    let (first, second) = (reply("a1", "u1", "one"), reply("a2", "a1", "two"));
+    let lines =
+        [said("u1", None, "go"), first.clone(), second.clone(), first, second, said("u2", Some("a2"), "on")];
+    let text: String = lines.iter().map(|l| format!("{l}\n")).collect();
+    let store = store();
+    let (came, _) = import(&store, &text);
+    let way = outline(&path(&store, came.session, "main"));
+    assert_eq!(way, ["Prompt: go", "reply: one two", "Prompt: on"]);
+}
+
+#[test]
+fn what_is_imported_is_masked() {
+    let secrets = tiller_testkit::seeded(80, 0x5EED_0016);
+    let mut text = String::new();
+    let mut above = None;
+    for (n, s) in secrets.iter().enumerate() {
+        let uuid = format!("u{n}");
+        let line = match n % 4 {
+            0 => json!({"type": "user", "message": {"content": s.line}}),
+            1 => json!({"type": "assistant", "message": {"id": uuid, "model": "c", "content": [
+                {"type": "tool_use", "id": uuid, "name": "Bash", "input": {"command": s.line}},
+                {"type": "of_tomorrow", "words": s.line}]}}),
+            2 => json!({"type": "user", "message": {"content": [
+                {"type": "tool_result", "tool_use_id": format!("u{}", n - 1), "content": s.line}]}}),
+            _ => json!({"type": "of_the_program", "said": s.line}),
+        };
+        let mut line = line;
+        (line["sessionId"], line["uuid"], line["parentUuid"]) = (json!("s"), json!(uuid), json!(above));
+        text.push_str(&format!("{line}\n"));
+        above = Some(uuid);
+    }
+    text.push_str(&format!("not json {}\n", secrets[4].line));
+    text.push_str(&format!("{}\n", json!({"type": "summary", "leafUuid": "u1", "summary": secrets[5].line})));
+    let format = format_of(text.as_bytes()).unwrap();
+    let lines = translate(format, text.as_bytes(), "/here", &Arc::default()).0.unwrap();
+    let left: Vec<&str> =
+        secrets.iter().filter(|s| lines.contains(&s.secret)).map(|s| s.line.as_str()).collect();
+    assert!(left.is_empty(), "{left:#?}");
+    assert!(lines.matches("[redacted ").count() >= secrets.len());
+}
+
+#[test]
 fn formats_are_told_apart() {
     let name = |text: &str| format_of(text.as_bytes()).map(|f| f.name);
     assert_eq!([name(CLAUDE), name(CODEX), name(PI)], [Some("Claude Code"), Some("Codex"), Some("Pi")]);
@@ -361,7 +415,8 @@ fn formats_are_told_apart() {
         Some("Codex")
     );
     assert_eq!(name("no json\n{\"a\":1}\n"), None);
-    let (lines, report) = translate(&FORMATS[2], b"{\"type\":\"mode\",\"sessionId\":\"x\"}\n", "/here");
+    let (lines, report) =
+        translate(&FORMATS[2], b"{\"type\":\"mode\",\"sessionId\":\"x\"}\n", "/here", &Arc::default());
     assert_eq!((lines, report.kept.len()), (None, 1));
 }
 
@@ -409,7 +464,7 @@ proptest! {
         for line in &lines {
             text.push_str(&format!("{line}\n"));
         }
-        let (file, report) = translate(&FORMATS[0], text.as_bytes(), "/here");
+        let (file, report) = translate(&FORMATS[0], text.as_bytes(), "/here", &Arc::default());
         let Some(file) = file else { return Ok(()) };
         let store = store();
         let came = store.import(&mut file.as_bytes(), Keep::Ids).wait();
@@ -429,7 +484,7 @@ proptest! {
     #[test]
     fn no_line_ends_a_reader(lines in prop::collection::vec(".{0,40}|\\{\"type\":\"(user|assistant|message|response_item|summary)\",\"(uuid|payload|message|sessionId)\":(\\{\\}|\"x\"|7|null)\\}", 0..12)) {
         for format in FORMATS {
-            let (file, _) = translate(format, lines.join("\n").as_bytes(), "/here");
+            let (file, _) = translate(format, lines.join("\n").as_bytes(), "/here", &Arc::default());
             if let Some(file) = file {
                 prop_assert!(store().import(&mut file.as_bytes(), Keep::Ids).wait().is_ok(), "{}", file);
             }

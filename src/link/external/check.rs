@@ -10,7 +10,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::adapter::Adapter;
-use super::environment::base;
+use super::environment::{base, configured};
 use super::job::{Limits, Lookup, Transport};
 use super::pipes::{self, Line, Piped};
 
@@ -84,6 +84,7 @@ impl Checker {
         lookup: &Lookup,
         time: Duration,
     ) -> Ready {
+        let by_configuration = configured(adapter, env, lookup);
         let env = base(adapter, env, lookup);
         let own = &adapter.program;
         let Some(path) = find_program(&own.command, &env) else {
@@ -96,7 +97,7 @@ impl Checker {
             let (version, min) = (version.clone(), min.clone());
             return Ready::TooOld { version, min, fix: own.install.clone() };
         }
-        if !logged_in(adapter, &env) {
+        if !by_configuration && !logged_in(adapter, &env) {
             return Ready::NotAuthenticated { version, fix: adapter.auth.fix.clone() };
         }
         let mut transports = Vec::new();

@@ -5,9 +5,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tiller_protocol::{Grid, GridRun, ScreenView, Typed};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+
+use super::orders::{self, Refused};
 
 /// After output that changed nothing: a flood of it costs no more than this.
 const AGAIN: Duration = Duration::from_millis(4);
@@ -89,8 +91,8 @@ impl Looker {
 }
 
 struct Inner {
-    /// To the driver, which holds the other end until the run is over. Bounded: a person's hands are slow.
-    orders: mpsc::Sender<Order>,
+    /// To the driver, which holds the other end until the run is over.
+    orders: orders::Sender,
     soft: CancellationToken,
     hard: CancellationToken,
     next: AtomicU64,
@@ -117,7 +119,7 @@ impl std::fmt::Debug for Control {
 /// The driver's ends.
 #[derive(Debug)]
 pub(crate) struct Reins {
-    pub orders: mpsc::Receiver<Order>,
+    pub orders: orders::Receiver,
     /// End in good order: cancel the turn, then TERM.
     pub soft: CancellationToken,
     /// KILL.
@@ -126,7 +128,7 @@ pub(crate) struct Reins {
 
 impl Control {
     pub(crate) fn new() -> (Self, Reins) {
-        let (orders, rx) = mpsc::channel(64);
+        let (orders, rx) = orders::channel();
         let (soft, hard) = (CancellationToken::new(), CancellationToken::new());
         let inner = Inner {
             orders,
@@ -143,27 +145,18 @@ impl Control {
     }
 
     /// Sends a message. It is delivered between turns (ACP, headless with resume) or typed (PTY).
-    pub async fn say(&self, text: impl Into<String>) -> Receipt {
+    pub fn say(&self, text: impl Into<String>) -> Receipt {
         let id = self.0.next.fetch_add(1, Ordering::Relaxed);
-        match self.0.orders.send(Order::Say { id, text: text.into() }).await {
+        match self.0.orders.send(Order::Say { id, text: text.into() }) {
             Ok(()) => Receipt::Queued { id },
-            Err(_) => Receipt::Missed { why: "it has ended".into() },
-        }
-    }
-
-    /// The same, without waiting for room.
-    pub fn say_now(&self, text: impl Into<String>) -> Receipt {
-        let id = self.0.next.fetch_add(1, Ordering::Relaxed);
-        match self.0.orders.try_send(Order::Say { id, text: text.into() }) {
-            Ok(()) => Receipt::Queued { id },
-            Err(mpsc::error::TrySendError::Full(_)) => Receipt::Missed { why: "it is busy".into() },
-            Err(mpsc::error::TrySendError::Closed(_)) => Receipt::Missed { why: "it has ended".into() },
+            Err(Refused::Full) => Receipt::Missed { why: "it is busy".into() },
+            Err(Refused::Ended) => Receipt::Missed { why: "it has ended".into() },
         }
     }
 
     /// Takes a message back that waits. Whether it came in time, its receipt tells.
     pub fn unsay(&self, id: u64) {
-        let _ = self.0.orders.try_send(Order::Unsay(id));
+        let _ = self.0.orders.send(Order::Unsay(id));
     }
 
     /// Ends it: its turn is cancelled where it can be, then its whole process group gets TERM, and KILL after the
@@ -175,29 +168,29 @@ impl Control {
         }
     }
 
-    /// A person's keys (PTY). False: it has ended or does not read.
+    /// A person's keys (PTY). False: none of them was taken, because it has ended or too much waits.
     pub fn keys(&self, bytes: impl Into<Vec<u8>>) -> bool {
-        self.0.orders.try_send(Order::Keys(bytes.into())).is_ok()
+        self.0.orders.send(Order::Keys(bytes.into())).is_ok()
     }
 
-    /// The same by name (PTY).
+    /// The same by name (PTY); false as with [`Self::keys`].
     pub fn typed(&self, typed: Vec<Typed>) -> bool {
-        self.0.orders.try_send(Order::Typed(typed)).is_ok()
+        self.0.orders.send(Order::Typed(typed)).is_ok()
     }
 
     /// The person needs it no more: it ends in good order once it is idle (PTY).
     pub fn finish(&self) -> bool {
-        self.0.orders.try_send(Order::Finish).is_ok()
+        self.0.orders.send(Order::Finish).is_ok()
     }
 
     /// Its terminal has another size now (PTY).
     pub fn resize(&self, cols: u16, rows: u16) -> bool {
-        self.0.orders.try_send(Order::Resize(cols, rows)).is_ok()
+        self.0.orders.send(Order::Resize(cols, rows)).is_ok()
     }
 
     /// A person is in it and may type, or no longer (PTY).
     pub fn attach(&self, on: bool) -> bool {
-        self.0.orders.try_send(Order::Attach(on)).is_ok()
+        self.0.orders.send(Order::Attach(on)).is_ok()
     }
 
     /// What is on its screen; `None` without a terminal.

@@ -45,6 +45,7 @@ impl Fake {
             cwd: self.tmp.path().into(),
             model: None,
             resume: None,
+            booked: tiller_protocol::Cost::default(),
             anew: None,
             env: vec![("PATH".into(), std::env::var("PATH").unwrap())],
             lookup: Arc::new(|_| None),

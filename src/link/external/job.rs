@@ -8,6 +8,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
+use tiller_protocol::Cost;
 use tiller_tool::shell::Bounds;
 
 use super::adapter::Adapter;
@@ -50,6 +51,9 @@ pub struct Job {
     pub model: Option<String>,
     /// The program's own session to go on with.
     pub resume: Option<String>,
+    /// What was booked of the costs of the session to go on with. Some tell with each report what the session cost since it
+    /// began, over all processes that had it.
+    pub booked: Cost,
     /// What a fresh session is told in the prompt's place when the program cannot go on with `resume`: the talk so
     /// far, and the prompt. `None`: then it fails.
     pub anew: Option<String>,
@@ -58,8 +62,9 @@ pub struct Job {
     pub env: Vec<(String, String)>,
     /// Where the adapter's own variables (its vendor's key) are looked up.
     pub lookup: Lookup,
-    /// The program may do everything unasked. Without it, what it asks arrives as [`super::Said::Ask`], or, where
-    /// the transport cannot ask (headless), is refused by the program itself.
+    /// The program may do everything unasked. Without it, it is put into a mode in which it asks, and is not given
+    /// the prompt when that fails. What it asks arrives as [`super::Said::Ask`] either way, or, where the transport
+    /// cannot ask (headless), is refused by the program itself.
     pub auto_approve: bool,
     /// It may change files of its folder unasked.
     pub edits: bool,
@@ -137,7 +142,8 @@ pub trait Files: Send + Sync {
     /// As [`FileError`] says.
     async fn read(&self, path: &Path) -> Result<String, FileError>;
 
-    /// Replaces or creates the file.
+    /// Replaces or creates the file. The program may have read masks of secrets in what it was told: as in our own
+    /// tools, they become the file's values again, and what has a mask whose value cannot be told is refused.
     ///
     /// # Errors
     /// As [`FileError`] says.
@@ -165,6 +171,9 @@ pub enum StartError {
     /// The adapter has no such transport, or its extra program is missing.
     #[error("{agent} cannot be run over {}: {why}", transport.name())]
     NoTransport { agent: String, transport: Transport, why: String },
+    /// It may not do everything unasked, and nothing makes it ask in this way.
+    #[error("{agent} could not be started over {}: {why}", transport.name())]
+    NoAsking { agent: String, transport: Transport, why: String },
     /// The folder is not there.
     #[error("the folder {} cannot be used: {why}", folder.display())]
     Folder { folder: PathBuf, why: String },

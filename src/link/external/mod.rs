@@ -9,12 +9,13 @@
 //! | `adapter` | what is particular to one program, as data (`assets/adapters`) |
 //! | `check` | preflight: there, new enough, logged in? |
 //! | `environment` | what the program sees: of keys only its own vendor's |
-//! | `run`, `out` | starting, the one ending, the sending side |
+//! | `run`, `out`, `orders` | starting, the one ending, the sending side; what the driver is told to do |
 //! | `pipes` | its streams: lines of bounded length |
 //! | `headless` | one process a turn, its records |
 //! | `acp` | Agent Client Protocol; `choice`: which option an answer means |
 //! | `pty` | in a terminal of ours: emulated, typed into by paste, its dialogs recognised |
 //! | `tools` | one look for the tools of all vendors |
+//! | `told` | output that is told again and again, passed on as what is new |
 
 mod acp;
 pub mod adapter;
@@ -26,11 +27,13 @@ mod environment;
 mod fake;
 mod headless;
 mod job;
+mod orders;
 mod out;
 mod pipes;
 mod pty;
 mod run;
 mod said;
+mod told;
 mod tools;
 
 pub use adapter::{Adapter, Adapters};

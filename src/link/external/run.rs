@@ -6,7 +6,7 @@ use tiller_tool::shell::{Host, Launch, find_program};
 use tokio::sync::mpsc;
 
 use super::control::{Control, Order, Reins};
-use super::environment::environment;
+use super::environment::{environment, withheld};
 use super::job::{Job, StartError, Transport};
 use super::out::Out;
 use super::said::{Ending, Said, Status};
@@ -28,9 +28,12 @@ pub fn start(mut job: Job, host: &Host) -> Result<(Control, mpsc::Receiver<Said>
         let why = "there is no such folder".into();
         return Err(StartError::Folder { folder: job.cwd, why });
     }
+    let file = careful_file(&mut job)?;
     let (transport, launch) = choose(&job)?;
     let (control, reins) = Control::new();
     let (tx, rx) = mpsc::channel(ROOM);
+    let given: Vec<String> = launch.env.iter().map(|(name, _)| name.clone()).collect();
+    let (lookup, adapter) = (job.lookup.clone(), job.adapter.clone());
     // Over ACP the program itself says what it can.
     if job.resume.is_some() && !resumes(&job, transport) && job.begin_anew() {
         let _ = tx.try_send(Said::Anew);
@@ -48,13 +51,54 @@ pub fn start(mut job: Job, host: &Host) -> Result<(Control, mpsc::Receiver<Said>
     };
     // Owned by the run: it ends when the driver has, and waits for nothing but room in the channel.
     tokio::spawn(async move {
-        let ending = task.await.unwrap_or_else(|e| {
+        let _file = file;
+        let mut ending = task.await.unwrap_or_else(|e| {
             tracing::error!(error = %e, "the driver of an external agent failed");
-            Ending::new(Status::Crashed, "a mistake of ours ended it; the log says more")
+            Ending::new(Status::Crashed, "an internal error ended it; see the log")
         });
+        if matches!(ending.status, Status::Failed | Status::Crashed)
+            && let Some(more) = withheld(&ending.why, &given, &lookup, &adapter)
+        {
+            ending.why = format!("{}. {more}", ending.why.trim_end_matches('.'));
+        }
         let _ = tx.send(Said::Ended(ending)).await;
     });
     Ok((control, rx))
+}
+
+/// A file that makes the program ask. It goes with the run.
+struct CarefulFile(PathBuf);
+
+impl Drop for CarefulFile {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+/// Writes the file that the adapter wants where the program has to ask.
+fn careful_file(job: &mut Job) -> Result<Option<CarefulFile>, StartError> {
+    use std::hash::{BuildHasher, Hasher};
+    use std::io::Write;
+    use std::os::unix::fs::OpenOptionsExt;
+    let over_acp = job.adapter.acp.is_some() && matches!(job.transport, None | Some(Transport::Acp));
+    let wanted = !job.auto_approve || over_acp;
+    let Some(text) = job.adapter.careful_file.clone().filter(|_| wanted) else { return Ok(None) };
+    let random = || std::hash::RandomState::new().build_hasher().finish();
+    let path = std::env::temp_dir().join(format!("tiller-{:016x}{:016x}.toml", random(), random()));
+    // Never through a link that somebody else put there.
+    let mut options = std::fs::OpenOptions::new();
+    let made = options.write(true).create_new(true).mode(0o600).open(&path);
+    let written = made.and_then(|mut file| {
+        let kept = CarefulFile(path.clone());
+        file.write_all(text.as_bytes()).map(|()| kept)
+    });
+    let refused = |e: std::io::Error| StartError::System {
+        program: job.adapter.title.clone(),
+        why: format!("the file that makes it ask could not be written: {e}"),
+    };
+    let file = written.map_err(refused)?;
+    job.adapter = std::sync::Arc::new((*job.adapter).clone().with_file(&path.display().to_string()));
+    Ok(Some(file))
 }
 
 /// All that a driver needs.
@@ -72,7 +116,7 @@ impl Run {
     /// Tells of the messages that were never delivered, and of those that come no more.
     pub(crate) async fn miss_all(&mut self, why: &str) {
         self.reins.orders.close();
-        while let Ok(order) = self.reins.orders.try_recv() {
+        while let Some(order) = self.reins.orders.try_recv() {
             if let Order::Say { id, text } = order {
                 self.missed.push((id, text));
             }
@@ -112,6 +156,10 @@ fn choose(job: &Job) -> Result<(Transport, Launch), StartError> {
     for transport in order {
         match plan(job, transport) {
             Ok(launch) => return Ok((transport, launch)),
+            // That it could be started, and must not be, says more than that there is no such way.
+            Err(e @ StartError::NoAsking { .. }) if !matches!(first, Some(StartError::NoAsking { .. })) => {
+                first = Some(e);
+            }
             Err(e) => first = first.or(Some(e)),
         }
     }
@@ -151,23 +199,42 @@ fn plan(job: &Job, transport: Transport) -> Result<Launch, StartError> {
         why: "its adapter has no such section".into(),
     };
     let own = &adapter.program;
+    // By its environment it asks over each transport.
+    let asks = |how: bool, missing: &str| match job.auto_approve || how || !adapter.env.careful.is_empty() {
+        true => Ok(()),
+        false => Err(StartError::NoAsking {
+            agent: adapter.title.clone(),
+            transport,
+            why: format!(
+                "the profile requires questions, but its adapter does not define how to make it \
+                ask; add {missing}, or choose the profile full"
+            ),
+        }),
+    };
     let (command, install, args, env) = match transport {
         Transport::Headless => {
             let h = adapter.headless.as_ref().ok_or_else(none)?;
+            asks(h.careful.is_some(), "`careful` to [headless]")?;
             let args = headless::arguments(h, job, &job.prompt, job.resume.as_deref());
             (&own.command, &own.install, args, environment(job, []))
         }
         Transport::Acp => {
             let a = adapter.acp.as_ref().ok_or_else(none)?;
-            (&a.command, a.install.as_ref().unwrap_or(&own.install), a.args.clone(), environment(job, &a.set))
+            asks(!a.ask_mode.is_empty(), "`ask_mode` to [acp]")?;
+            // Here it asks whatever the profile: where everything is allowed, deny rules and the danger list answer.
+            let args = a.args.iter().chain(&a.careful).cloned().collect();
+            let env = environment(job, adapter.env.careful.iter().chain(&a.set));
+            (&a.command, a.install.as_ref().unwrap_or(&own.install), args, env)
         }
         Transport::Pty => {
             let p = adapter.pty.as_ref().ok_or_else(none)?;
+            asks(p.careful.is_some(), "`careful` to [pty]")?;
             (&own.command, &own.install, pty::arguments(p, job), environment(job, []))
         }
     };
     if args.iter().any(|a| a.len() > ARGUMENT) {
-        let why = "its command line takes no message of more than 120 KB; put it into a file".into();
+        let why =
+            "its command line does not accept messages above 120 KB; put the message into a file".into();
         return Err(StartError::NoTransport { agent: adapter.title.clone(), transport, why });
     }
     let program: PathBuf = find_program(command, &env).ok_or_else(|| missing(command, install))?;

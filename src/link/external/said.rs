@@ -26,8 +26,8 @@ pub enum Said {
     Break,
     /// It uses a tool of its own. A second one of the same `id` replaces the first (more is known now).
     Tool(ToolUse),
-    /// Output of a running tool; the whole so far when `whole`.
-    ToolProgress { id: String, text: String, whole: bool },
+    /// Output of a running tool: what is new of it.
+    ToolProgress { id: String, text: String },
     /// A tool ended. `id` was told before by [`Said::Tool`].
     ToolDone { id: String, ok: bool, output: String, diffs: Vec<FileDiff> },
     /// Its todo list, all of it.
@@ -108,6 +108,8 @@ pub enum Question {
         shown: String,
         diffs: Vec<FileDiff>,
         options: Vec<Choice>,
+        /// What it would do was read off a screen, which may show less than what runs.
+        by_screen: bool,
     },
     /// A dialog of its screen, or a question with choices.
     Choose { text: String, options: Vec<Choice>, free_text: bool },

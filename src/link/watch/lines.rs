@@ -234,7 +234,7 @@ pub(crate) fn no_watching(e: &std::io::Error) -> Notice {
 
 /// Why we look at intervals.
 pub(crate) fn polling(why: &str, every: Duration) -> Notice {
-    let message = format!("{why}, so Tiller looks for changed files every {} s.", every.as_secs().max(1));
+    let message = format!("{why}, so Tiller checks for changed files every {} s.", every.as_secs().max(1));
     let notice = Notice::new(NoticeKind::Info, message);
     if why.contains("limit") {
         notice.hint("Raise fs.inotify.max_user_watches, or ignore large folders with watch.ignore.")
@@ -245,11 +245,11 @@ pub(crate) fn polling(why: &str, every: Duration) -> Notice {
 
 pub(crate) fn root_gone(root: &Path) -> Notice {
     Notice::new(NoticeKind::User, format!("The workspace {} was moved or deleted.", root.display()))
-        .hint("Move it back, or open the new place in a new session.")
+        .hint("Move it back, or open the new location in a new session.")
 }
 
 pub(crate) fn root_back(root: &Path) -> Notice {
-    Notice::new(NoticeKind::Info, format!("The workspace {} is there again.", root.display()))
+    Notice::new(NoticeKind::Info, format!("The workspace {} is available again.", root.display()))
 }
 
 #[cfg(test)]

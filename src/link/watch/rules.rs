@@ -147,6 +147,10 @@ impl Rules {
         if path == self.root {
             return false;
         }
+        // Before every rule: a setting may take `*.tmp` back.
+        if path.file_name().is_some_and(|n| tiller_protocol::names::is_temporary(n.as_encoded_bytes())) {
+            return true;
+        }
         if self.own.iter().any(|o| path.starts_with(o)) || self.fixed.matched(path, is_dir).is_ignore() {
             return true;
         }

@@ -35,6 +35,8 @@ pub(crate) type Waker = Arc<dyn Fn() + Send + Sync>;
 pub(crate) trait Source: Send {
     /// Watches one folder, not below it. Again is harmless.
     fn watch(&mut self, folder: &Path) -> Result<(), Refused>;
+    /// Whether a folder is watched.
+    fn has(&self, folder: &Path) -> bool;
     /// Ends the watches at and below a folder.
     fn unwatch(&mut self, folder: &Path);
     /// Watches that are set.
@@ -106,6 +108,10 @@ mod linux {
                 Err(Errno::NOSPC | Errno::NOMEM) => Err(Refused::Limit),
                 Err(_) => Err(Refused::Other),
             }
+        }
+
+        fn has(&self, folder: &Path) -> bool {
+            self.by_path.contains_key(folder)
         }
 
         fn unwatch(&mut self, folder: &Path) {
@@ -229,6 +235,10 @@ mod other {
             })?;
             self.watched.insert(folder.to_owned());
             Ok(())
+        }
+
+        fn has(&self, folder: &Path) -> bool {
+            self.watched.iter().any(|w| folder.starts_with(w))
         }
 
         fn unwatch(&mut self, folder: &Path) {

@@ -42,6 +42,8 @@ pub(crate) struct Worker {
     rescan: Option<Instant>,
     last_rescan: Option<Instant>,
     polling: Option<Instant>,
+    /// A walk could not watch all that it found.
+    full: bool,
     /// The root is away.
     gone: bool,
     stop: bool,
@@ -70,6 +72,7 @@ impl Worker {
             rescan: None,
             last_rescan: None,
             polling: None,
+            full: false,
             gone: false,
             stop: false,
             config,
@@ -88,17 +91,16 @@ impl Worker {
             let why = if remote {
                 "This folder is on a network or foreign file system"
             } else {
-                "Polling is switched on"
+                "Polling is turned on"
             };
             self.walk(&self.root.clone(), false);
             self.start_polling(why, begun.elapsed());
         } else {
-            let limit = self.walk(&self.root.clone(), true).1;
-            if !limit {
+            self.walk(&self.root.clone(), true);
+            if !self.full {
                 self.watch_git();
-            } else {
-                self.start_polling("The system's limit of watched folders is reached", begun.elapsed());
             }
+            self.answer_full(begun.elapsed());
         }
         self.note_stats(0, 0);
         (self.sink)(Report::Ready { folders: self.tree.folders(), polling: self.polling.is_some() });
@@ -120,6 +122,7 @@ impl Worker {
             self.settle();
             self.look_at_git();
             self.poll();
+            self.answer_full(Duration::ZERO);
         }
     }
 
@@ -150,8 +153,8 @@ impl Worker {
         }
     }
 
-    /// Walks a folder; sets watches when asked. Gives what differs, and whether the limit was reached.
-    fn walk(&mut self, folder: &Path, watch: bool) -> (Vec<Diff>, bool) {
+    /// Walks a folder; sets watches when asked, as many as there may be ([`Self::answer_full`]). Gives what differs.
+    fn walk(&mut self, folder: &Path, watch: bool) -> Vec<Diff> {
         let mut limit = false;
         let max = self.config.max_watches;
         let (source, shared) = (&mut self.source, &self.shared);
@@ -160,11 +163,21 @@ impl Worker {
                 return false;
             }
             if watch && !limit {
-                limit = source.watches() >= max || source.watch(folder) == Err(Refused::Limit);
+                // A folder that is watched already takes no other place.
+                let none_left = !source.has(folder) && source.watches() >= max;
+                limit = none_left || source.watch(folder) == Err(Refused::Limit);
             }
             true
         });
-        (diffs, limit)
+        self.full |= limit;
+        diffs
+    }
+
+    /// Wherever a walk met the limit: what it could not watch is looked at instead, and the person is told.
+    fn answer_full(&mut self, cost: Duration) {
+        if std::mem::take(&mut self.full) && self.polling.is_none() {
+            self.start_polling("The system's limit of watched folders was reached", cost);
+        }
     }
 
     fn start_polling(&mut self, why: &str, cost: Duration) {
@@ -221,7 +234,7 @@ impl Worker {
             return;
         }
         let known = self.tree.has_folder(folder);
-        let (diffs, limit) = self.walk(folder, true);
+        let diffs = self.walk(folder, true);
         for diff in &diffs {
             // Back to how it was known, so that settling finds the difference again.
             self.tree.set(&diff.path, diff.before);
@@ -233,9 +246,6 @@ impl Worker {
             }
         }
         tracing::trace!(folder = %folder.display(), known, files = diffs.len(), "a folder came");
-        if limit {
-            self.start_polling("The system's limit of watched folders is reached", Duration::ZERO);
-        }
     }
 
     fn check_root(&mut self) {
@@ -278,7 +288,7 @@ impl Worker {
             self.note_stats(0, 1);
             let trace = self.evidence.trace(now);
             let watch = self.polling.is_none();
-            let diffs = self.walk(&self.root.clone(), watch).0;
+            let diffs = self.walk(&self.root.clone(), watch);
             changes.extend(diffs.into_iter().map(|d| (d, trace.clone())));
         } else if self.rescan.is_some_and(|at| now >= at) {
             // Not while changes are coming in.
@@ -289,7 +299,7 @@ impl Worker {
 
     fn after_storm(&mut self, folders: Option<Vec<PathBuf>>) -> Vec<Diff> {
         let watch = self.polling.is_none();
-        let Some(folders) = folders else { return self.walk(&self.root.clone(), watch).0 };
+        let Some(folders) = folders else { return self.walk(&self.root.clone(), watch) };
         let mut diffs = Vec::new();
         for folder in folders {
             if !folder.is_dir() {
@@ -301,7 +311,7 @@ impl Worker {
             }
             for inner in self.tree.look(&folder, &mut self.rules, &mut diffs).unwrap_or_default() {
                 if !self.tree.has_folder(&inner) {
-                    diffs.extend(self.walk(&inner, watch).0);
+                    diffs.extend(self.walk(&inner, watch));
                 }
             }
         }
@@ -398,10 +408,12 @@ impl Worker {
                     self.root_inode = back;
                     self.polling = None;
                     (self.sink)(Report::Notice(lines::root_back(&self.root)));
-                    let limit = !self.config.poll && self.walk(&self.root.clone(), true).1;
-                    if limit || self.config.poll {
+                    if self.config.poll {
                         self.polling = Some(begun + POLL);
-                    } else {
+                        return;
+                    }
+                    self.walk(&self.root.clone(), true);
+                    if !self.full {
                         self.watch_git();
                     }
                     return;
@@ -409,7 +421,7 @@ impl Worker {
             }
         }
         let trace = self.evidence.trace(begun);
-        let diffs = self.walk(&self.root.clone(), false).0;
+        let diffs = self.walk(&self.root.clone(), false);
         if inode(&self.root).is_none() {
             self.check_root();
             return;

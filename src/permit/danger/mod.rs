@@ -3,22 +3,34 @@
 //! The list is a help against accidents and the crudest injections, not a boundary.
 
 mod args;
+mod code;
+mod code_words;
 mod environment;
 mod git;
+mod git_names;
+mod place;
 mod programs;
 mod secrets;
+mod sends;
 
+use std::path::PathBuf;
+
+use crate::paths::Roots;
 use crate::shell::{Analysis, Part, runs_other};
 use crate::targets::written;
 
 pub(crate) use environment::steers;
-pub(crate) use git::git_key_runs;
+pub(crate) use git::{config_looks, git_key_runs, git_subcommand};
+use place::Ground;
 
 use environment::environment;
 use programs::command;
 
 /// Why a command asks in every profile. Empty when it need not.
-pub fn dangers(analysis: &Analysis) -> Vec<String> {
+///
+/// `places` are the folders in which its parts may run; what a word names is judged by where it leads.
+pub fn dangers(analysis: &Analysis, roots: &Roots, places: &[PathBuf]) -> Vec<String> {
+    let ground = Ground { roots, places };
     let mut out = Vec::new();
     let mut say = |why: Option<String>| {
         if let Some(why) = why
@@ -27,20 +39,22 @@ pub fn dangers(analysis: &Analysis) -> Vec<String> {
             out.push(why);
         }
     };
-    say(analysis.multiplies.then(|| "it multiplies itself without end".to_owned()));
+    say(analysis.multiplies.then(|| "it starts copies of itself without limit".to_owned()));
     for part in &analysis.parts {
         say(environment(part));
         if part.argv.is_empty() {
             continue;
         }
-        say(command(part));
+        say(command(part, ground));
+        say(code::code(part, ground));
+        say(sends::sends(analysis, part, ground));
         say(piped(analysis, part));
         say(loaded(analysis, part));
         say(runs_other(part).map(|o| format!("{} may run another program by {o}", part.base())));
     }
     for redirect in analysis.all_redirects().filter(|r| r.writes()) {
         let target = redirect.target.text.as_str();
-        if device(target) {
+        if device(target) || ground.paths(&redirect.target).iter().any(|p| p.to_str().is_some_and(device)) {
             say(Some(format!("it writes to the device {target}")));
         }
     }
@@ -71,9 +85,9 @@ fn piped(analysis: &Analysis, part: &Part) -> Option<String> {
         "sh" | "bash" | "zsh" | "dash" | "ksh" | "fish" | "ash" | "source" | "." | "eval" | "xargs"
     );
     match from {
-        Some(from) => Some(format!("{base} runs what {from} gives it")),
+        Some(from) => Some(format!("{base} runs the output of {from}")),
         None if shell && base != "xargs" && part.args().iter().all(|w| w.text.starts_with('-')) => {
-            Some(format!("{base} runs what it is given"))
+            Some(format!("{base} runs its input as code"))
         }
         None => None,
     }
@@ -87,7 +101,7 @@ fn loaded(analysis: &Analysis, part: &Part) -> Option<String> {
     }
     let base = part.base();
     if runs_code(&base) && part.args().iter().any(|w| w.dynamic) {
-        return Some(format!("{base} may run what the network gives it"));
+        return Some(format!("{base} may run downloaded code"));
     }
     let files: Vec<String> = analysis
         .parts
@@ -101,7 +115,7 @@ fn loaded(analysis: &Analysis, part: &Part) -> Option<String> {
     let runs = part.args().iter().filter(|_| runs_code(&base) || base == "chmod").chain(part.argv.first());
     runs.map(|w| plain_name(&w.text))
         .find(|name| files.iter().any(|f| f == name))
-        .map(|name| format!("it runs {name}, which the network gives it"))
+        .map(|name| format!("it runs {name}, which is downloaded"))
 }
 
 fn plain_name(path: &str) -> &str {

@@ -1,41 +1,51 @@
 //! Dangerous uses of programs, by name.
 
-use super::args::{Args, broad};
+use super::args::{Args, broad as spelled_broad};
 use super::device;
 use super::git::git;
+use super::place::Ground;
 use super::secrets::reads_secret;
-use crate::shell::Part;
+use crate::shell::{Part, Word};
 
 /// Why this command is dangerous.
-pub(super) fn command(part: &Part) -> Option<String> {
+pub(super) fn command(part: &Part, ground: Ground<'_>) -> Option<String> {
     let base = part.base();
     let a = Args { words: part.args() };
     let yes = |cond: bool, why: &str| cond.then(|| why.to_owned());
+    let broad = |w: &Word| {
+        let inside = ground.inside(w) && !w.tilde && w.text.starts_with('/');
+        !inside && spelled_broad(w) || ground.broad(w)
+    };
+    let to_device =
+        |w: &Word| device(&w.text) || ground.paths(w).iter().any(|p| p.to_str().is_some_and(device));
     match base.as_str() {
         "rm" | "grm" | "srm" => {
             let recursive = a.has('r', "recursive") || a.has('R', "");
-            yes(recursive && a.operands().any(broad), "it deletes a whole tree")
+            yes(recursive && a.operands().any(&broad), "it deletes a whole directory tree")
                 .or_else(|| {
                     yes(
                         recursive && a.has('f', "force") && a.operands().any(|w| w.dynamic),
-                        "it deletes a tree that is only known when it runs",
+                        "it deletes a directory tree that is known only at run time",
                     )
                 })
-                .or_else(|| yes(a.any(|t| t == "--no-preserve-root"), "it deletes a whole tree"))
+                .or_else(|| yes(a.any(|t| t == "--no-preserve-root"), "it deletes a whole directory tree"))
         }
         "find" | "gfind" => yes(a.text("-delete"), "find deletes what it finds").or_else(|| {
             yes(a.any(|t| matches!(t, "-fprint" | "-fprintf" | "-fprint0" | "-fls")), "find writes a file")
         }),
-        "unlink" | "shred" | "wipe" | "srm2" => yes(base != "unlink", "it destroys files for good"),
-        "dd" => yes(a.any(|t| t.strip_prefix("of=").is_some_and(device)), "it writes to a device"),
+        "unlink" | "shred" | "wipe" | "srm2" => yes(base != "unlink", "it destroys files irrecoverably"),
+        "dd" => {
+            let of = |w: &Word| w.text.strip_prefix("of=").map(|t| Word { text: t.to_owned(), ..w.clone() });
+            yes(a.words.iter().filter_map(of).any(|w| to_device(&w)), "it writes to a device")
+        }
         "mkfs" | "mke2fs" | "fdisk" | "sfdisk" | "cfdisk" | "gdisk" | "sgdisk" | "parted" | "wipefs"
         | "mkswap" | "blkdiscard" | "hdparm" | "cryptsetup" | "lvremove" | "vgremove" | "pvremove"
         | "zpool" | "zfs" | "mdadm" | "losetup" | "diskutil" | "badblocks" | "swapoff" | "tune2fs" => {
-            Some("it changes disks".into())
+            Some("it changes disks or partitions".into())
         }
-        b if b.starts_with("mkfs.") => Some("it changes disks".into()),
+        b if b.starts_with("mkfs.") => Some("it changes disks or partitions".into()),
         "chmod" | "chown" | "chgrp" | "setfacl" => {
-            yes(a.has('R', "recursive"), "it changes the rights of a whole tree")
+            yes(a.has('R', "recursive"), "it changes the permissions of a whole directory tree")
                 .or_else(|| {
                     yes(
                         base == "chmod" && a.any(|t| t.contains("+s") || t.contains("u=s") || set_id(t)),
@@ -46,7 +56,7 @@ pub(super) fn command(part: &Part) -> Option<String> {
                     yes(
                         base == "chmod"
                             && a.any(|t| matches!(t, "777" | "0777" | "a+rwx" | "666" | "a+w" | "o+w")),
-                        "everyone may write it",
+                        "it makes the file writable for everyone",
                     )
                 })
         }
@@ -66,7 +76,7 @@ pub(super) fn command(part: &Part) -> Option<String> {
         )
         .or_else(|| yes(matches!(base.as_str(), "pkill" | "killall" | "skill"), "it ends processes by name")),
         "shutdown" | "reboot" | "halt" | "poweroff" | "init" | "telinit" | "kexec" => {
-            Some("it stops the machine".into())
+            Some("it shuts down or restarts the machine".into())
         }
         "systemctl" | "service" | "launchctl" | "rc-service" | "loginctl" | "update-rc.d" => yes(
             !a.any(|t| {
@@ -84,7 +94,7 @@ pub(super) fn command(part: &Part) -> Option<String> {
             }),
             "it changes services",
         ),
-        "crontab" | "at" | "batch" | "anacron" => yes(!a.text("-l"), "it plans commands for later"),
+        "crontab" | "at" | "batch" | "anacron" => yes(!a.text("-l"), "it schedules commands"),
         "insmod"
         | "modprobe"
         | "rmmod"
@@ -125,7 +135,7 @@ pub(super) fn command(part: &Part) -> Option<String> {
         | "spctl"
         | "defaults"
         | "dscl" => Some("it changes the system".into()),
-        "git" => git(&a),
+        "git" => git(&a, ground),
         "gh" | "glab" | "hub" => yes(
             a.any(|t| {
                 matches!(
@@ -234,7 +244,7 @@ pub(super) fn command(part: &Part) -> Option<String> {
         "history" | "fc" => yes(base == "history" && !a.words.is_empty(), "it changes the shell's history"),
         "ssh-keygen" | "ssh-add" | "gpg" | "security" | "secret-tool" | "pass" | "keyctl"
         | "kwallet-query" | "ssh-copy-id" | "op" | "vault" | "bw" => {
-            Some("it deals with keys and passwords".into())
+            Some("it handles keys or passwords".into())
         }
         "nc" | "ncat" | "netcat" | "socat" | "telnet" => yes(
             a.any(|t| {
@@ -247,7 +257,7 @@ pub(super) fn command(part: &Part) -> Option<String> {
             "it opens a shell to the network",
         ),
         "tee" | "cp" | "mv" | "install" | "ln" | "truncate" => {
-            yes(a.operands().any(|w| device(&w.text)), "it writes to a device")
+            yes(a.operands().any(to_device), "it writes to a device")
         }
         "awk" | "gawk" | "mawk" | "nawk" => yes(
             a.any(|t| {
@@ -261,8 +271,8 @@ pub(super) fn command(part: &Part) -> Option<String> {
             "awk runs another program",
         ),
         "mysql" | "psql" | "sqlite3" | "mongo" | "mongosh" | "redis-cli" | "mariadb" => yes(
-            a.any(|t| {
-                let t = t.to_lowercase();
+            a.words.iter().chain(&part.stdin).any(|w| {
+                let t = w.text.to_lowercase();
                 [
                     "drop ",
                     "truncate ",
@@ -282,10 +292,10 @@ pub(super) fn command(part: &Part) -> Option<String> {
         "dropdb" | "dropuser" => Some("it deletes data".into()),
         "eval" => None,
         "yes" => yes(part.redirects.iter().any(crate::shell::Redirect::writes), "it fills the disk"),
-        "xmrig" | "minerd" => Some("it mines".into()),
-        _ => reads_secret(part),
+        "xmrig" | "minerd" => Some("it mines cryptocurrency".into()),
+        _ => None,
     }
-    .or_else(|| reads_secret(part))
+    .or_else(|| reads_secret(part, ground))
 }
 
 fn set_id(mode: &str) -> bool {
@@ -336,7 +346,7 @@ fn container(a: &Args<'_>) -> Option<String> {
             || t.contains("source=/,")
     });
     if wide {
-        return Some("the container may reach the whole machine".into());
+        return Some("the container can access the whole machine".into());
     }
     let gone = a.any(|t| matches!(t, "prune" | "rm" | "rmi" | "push" | "login" | "kill" | "down"));
     gone.then(|| "it deletes or publishes containers, images or data".into())

@@ -1,10 +1,11 @@
 //! Reading what nobody but the person should.
 
+use super::place::Ground;
 use crate::shell::{Part, Word, base_name};
 
 /// Places that hold secrets.
-pub(super) fn reads_secret(part: &Part) -> Option<String> {
-    let quiet = matches!(part.base().as_str(), "ls" | "echo" | "printf" | "test" | "[" | "stat" | "git");
+pub(super) fn reads_secret(part: &Part, ground: Ground<'_>) -> Option<String> {
+    let quiet = matches!(part.base().as_str(), "ls" | "echo" | "printf" | "test" | "[" | "stat");
     if quiet {
         return None;
     }
@@ -54,10 +55,58 @@ pub(super) fn reads_secret(part: &Part) -> Option<String> {
                 || name == ".netrc")
             || (t.starts_with("/proc/") && (t.ends_with("/environ") || t.ends_with("/mem")))
     };
+    // As it leads: `cd ~/.aws; cat credentials`, `cat ~/.s?h/id_rsa`. The workspace's own folder is no news.
+    let leads = |w: &Word| {
+        let at_home = |path: &std::path::Path| {
+            let rest = ground.roots.home.as_ref().and_then(|h| path.strip_prefix(h).ok())?;
+            Some(Word { tilde: true, ..Word::fixed(format!("/{}", rest.display())) })
+        };
+        ground.paths(w).iter().filter(|p| !ground.roots.inside(p)).any(|path| {
+            if w.glob {
+                return hits(path);
+            }
+            secret(&Word::fixed(path.display().to_string())) || at_home(path).is_some_and(|w| secret(&w))
+        })
+    };
     let redirected = part.redirects.iter().map(|r| &r.target);
     part.args()
         .iter()
         .chain(redirected)
-        .find(|w| secret(w))
+        // Words of git are mostly names of its own; a place at home is one.
+        .filter(|w| part.base() != "git" || w.tilde || w.text.starts_with('/'))
+        .find(|w| secret(w) || leads(w))
         .map(|_| "it reads keys, passwords or the shell's history".to_owned())
+}
+
+/// Whether a pattern of names may stand for a place that holds secrets.
+fn hits(pattern: &std::path::Path) -> bool {
+    const FOLDERS: &[&str] =
+        &[".ssh", ".gnupg", ".aws", ".kube", ".password-store", ".docker", ".mozilla", "keyrings"];
+    const FILES: &[&str] = &[
+        "id_rsa",
+        "id_ed25519",
+        "id_ecdsa",
+        ".netrc",
+        ".git-credentials",
+        ".pgpass",
+        ".npmrc",
+        ".pypirc",
+        "shadow",
+        "gshadow",
+        "sudoers",
+        ".bash_history",
+        ".zsh_history",
+        ".my.cnf",
+        "environ",
+    ];
+    let names: Vec<String> =
+        pattern.components().map(|c| c.as_os_str().to_string_lossy().to_lowercase()).collect();
+    let hit = |text: &str, name: &str| {
+        // `*` alone stands for everything, and so says nothing.
+        text.contains(['*', '?', '['])
+            && text.chars().any(|c| c.is_alphanumeric() || c == '.')
+            && globset::Glob::new(text).is_ok_and(|g| g.compile_matcher().is_match(name))
+    };
+    let last = names.last().map_or("", String::as_str);
+    FILES.iter().any(|f| hit(last, f)) || names.iter().any(|n| FOLDERS.iter().any(|f| n == f || hit(n, f)))
 }

@@ -2,12 +2,49 @@
 
 use std::path::PathBuf;
 
-use super::inside;
-use crate::paths::Roots;
+use super::proof::GitUse;
+use super::{glob, inside};
+use crate::paths::{Roots, normal};
 use crate::shell::{HOLE, Word};
 
-/// True when git only looks, at this repository.
-pub(super) fn git(args: &[Word], roots: &Roots, folders: &[PathBuf]) -> bool {
+/// Subcommands that can only look, with the letters of their short options; a `0` stands for any number.
+pub(super) const SUBCOMMANDS: &[(&str, &str)] = &[
+    ("status", "sbuvz"),
+    ("diff", COMPARES),
+    ("show", COMPARES),
+    ("log", COMPARES),
+    ("shortlog", COMPARES),
+    ("reflog", "ns0"),
+    ("grep", "nilwcFEPGeqhHovIWpLABC0a"),
+    ("blame", "LwbesMC0"),
+    ("annotate", "LwbesMC0"),
+    ("branch", "avrvi"),
+    ("tag", "ln0"),
+    ("ls-files", "cdmoszvt"),
+    ("for-each-ref", "qvsd"),
+    ("show-ref", "qvsd"),
+    ("check-ignore", "qvsd"),
+    ("symbolic-ref", "q"),
+    ("count-objects", "vH"),
+    ("worktree", "vz"),
+    ("rev-parse", NAMES),
+    ("describe", NAMES),
+    ("ls-tree", NAMES),
+    ("merge-base", NAMES),
+    ("rev-list", NAMES),
+    ("name-rev", NAMES),
+    ("cat-file", NAMES),
+    ("remote", "v"),
+    ("stash", "p"),
+    ("version", ""),
+    ("--version", ""),
+];
+
+const COMPARES: &str = "nspuwbUSGiEFLMCRzacemtv0W";
+const NAMES: &str = "rztpsn0";
+
+/// What git reads when it only looks, at this repository. `None`: it may do more.
+pub(super) fn git(args: &[Word], roots: &Roots, folders: &[PathBuf]) -> Option<GitUse> {
     const COMMON: &[&str] = &[
         "--stat",
         "--oneline",
@@ -88,58 +125,118 @@ pub(super) fn git(args: &[Word], roots: &Roots, folders: &[PathBuf]) -> bool {
         "--compact-summary",
         "--stage",
         "--show-cdup",
+        "--is-bare-repository",
+        "--is-inside-git-dir",
+        "--symbolic-full-name",
+        "--git-dir",
+        "--git-common-dir",
+        "--absolute-git-dir",
+        "--exact-match",
+        "--dirty",
+        "--match",
+        "--points-at",
+        "--ancestry-path",
+        "--is-ancestor",
+        "--ignore-case",
+        "--word-regexp",
+        "--fixed-strings",
+        "--extended-regexp",
+        "--perl-regexp",
+        "--line-number",
+        "--files-with-matches",
+        "--files-without-match",
+        "--heading",
+        "--break",
+        "--show-function",
+        "--untracked",
+        "--heads",
+        "--human-readable",
+        "--numbered",
+        "--committer",
+        "--simplify-by-decoration",
+        "--no-walk",
+        "--line-porcelain",
+        "--tree",
+        "--size",
+        "--ignore-submodules",
+        "--directory",
+        "--no-empty-directory",
+        "--full-name",
+        "--error-unmatch",
+        "--eol",
+        "--find-renames",
+        "--find-copies",
+        "--color-words",
+        "--cc",
+        "--topo-order",
+        "--date-order",
+        "--boundary",
+        "--quiet",
+        "--exit-code",
     ];
     let mut rest = args;
-    while rest
-        .first()
-        .is_some_and(|w| w.plain() && matches!(w.text.as_str(), "--no-pager" | "--no-optional-locks" | "-P"))
-    {
-        rest = &rest[1..];
+    let mut used = GitUse::default();
+    loop {
+        match rest {
+            [word, more @ ..]
+                if word.plain()
+                    && matches!(word.text.as_str(), "--no-pager" | "--no-optional-locks" | "-P") =>
+            {
+                rest = more;
+            }
+            [c, to, more @ ..] if c.plain() && c.text == "-C" && inside(to, roots, folders) => {
+                used.folders.push(to.text.clone());
+                rest = more;
+            }
+            _ => break,
+        }
     }
-    let Some((sub, rest)) = rest.split_first() else { return false };
+    let (sub, rest) = rest.split_first()?;
     if !sub.plain() || rest.iter().any(|w| w.dynamic || w.text.contains(HOLE)) {
-        return false;
+        return None;
+    }
+    // Names are judged in the folder that git is sent to.
+    let moved: Vec<PathBuf>;
+    let folders = if used.folders.is_empty() {
+        folders
+    } else {
+        let to = |f: &PathBuf| used.folders.iter().fold(f.clone(), |f, to| normal(&f.join(to)));
+        moved = folders.iter().map(to).collect();
+        &moved
+    };
+    let lists = |w: &str| rest.iter().any(|o| o.text == w || o.text.starts_with(&format!("{w}=")));
+    match sub.text.as_str() {
+        "status" | "blame" | "annotate" | "ls-files" | "stash" | "describe" | "grep" => used.content = true,
+        "diff" | "show" | "log" | "shortlog" | "reflog" => {
+            used.content = true;
+            used.compare = sub.text == "diff" && !lists("--no-ext-diff");
+        }
+        _ => {}
+    }
+    used.compare |= sub.text == "stash" && !lists("--no-ext-diff");
+    if sub.text == "config" {
+        return config_reads(rest).then_some(used);
     }
     let (options, operands): (Vec<&Word>, Vec<&Word>) =
         rest.iter().partition(|w| w.text.starts_with('-') && w.text != "--");
-    let letters = match sub.text.as_str() {
-        "status" => "sbuvz",
-        "diff" | "show" | "log" | "shortlog" => "nspuwbUSGiEFLMCRzacemtv0W",
-        "blame" | "annotate" => "Lwbes0",
-        "branch" => "avrvi",
-        "tag" => "ln0",
-        "ls-files" => "cdmosz",
-        "rev-parse" | "describe" | "ls-tree" | "merge-base" | "rev-list" | "name-rev" | "cat-file" => {
-            "rztpsn0"
-        }
-        "remote" => "v",
-        "stash" => "p",
-        "version" | "--version" => "",
-        "config" => return config_reads(rest),
-        _ => return false,
-    };
+    let (_, letters) = SUBCOMMANDS.iter().find(|(name, _)| *name == sub.text)?;
     let known = options.iter().all(|w| {
         let t = w.text.as_str();
         if t.contains("%G") || !w.plain() {
             return false;
         }
         match t.strip_prefix("--") {
-            Some(_) => COMMON.contains(&t.split('=').next().unwrap_or(t)),
-            None => {
-                t[1..]
-                    .chars()
-                    .next()
-                    .is_some_and(|c| letters.contains(c) || c.is_ascii_digit() && letters.contains('0'))
-                    && (matches!(
-                        t.as_bytes().get(1),
-                        Some(b'S' | b'G' | b'L' | b'U' | b'n' | b'M' | b'C' | b'u')
-                    ) || t[1..].chars().all(|c| letters.contains(c) || c.is_ascii_digit()))
-            }
+            Some(_) => COMMON.contains(&t.split('=').next().unwrap_or(t)) && long_value(t),
+            None => short_option(&t[1..], letters, sub.text == "grep"),
         }
     });
-    let paths = operands.iter().all(|w| w.text == "--" || (!w.glob && inside(w, roots, folders)));
+    // What grep looks for is no path; a pattern of names is judged by what it stands for.
+    let pattern = usize::from(sub.text == "grep");
+    let paths = operands
+        .iter()
+        .skip(pattern)
+        .all(|w| w.text == "--" || inside(w, roots, folders) || glob::inside(w, roots, folders));
     let count = operands.len();
-    let lists = |w: &str| options.iter().any(|o| o.text == w || o.text.starts_with(&format!("{w}=")));
     let shape = match sub.text.as_str() {
         "branch" => {
             count == 0 || ["--list", "--merged", "--no-merged", "--contains"].iter().any(|w| lists(w))
@@ -147,10 +244,34 @@ pub(super) fn git(args: &[Word], roots: &Roots, folders: &[PathBuf]) -> bool {
         "tag" => count == 0 || lists("-l") || lists("--list"),
         "remote" => count == 0,
         "stash" => operands.first().is_some_and(|w| matches!(w.text.as_str(), "list" | "show")),
+        "worktree" => count == 1 && operands[0].text == "list",
+        "symbolic-ref" => count == 1 && !lists("-d") && !lists("--delete"),
+        "reflog" => operands
+            .first()
+            .is_none_or(|w| !matches!(w.text.as_str(), "expire" | "delete" | "drop" | "write")),
         "cat-file" => !lists("--textconv") && !lists("--filters"),
         _ => true,
     };
-    known && paths && shape
+    (known && paths && shape).then_some(used)
+}
+
+/// A value that names no place outside; and none at all for what `rev-parse` prints and every other one takes.
+fn long_value(option: &str) -> bool {
+    const PRINTS: &[&str] = &["--git-dir", "--git-common-dir"];
+    super::safe_value(option) && !PRINTS.iter().any(|p| option.starts_with(&format!("{p}=")))
+}
+
+/// Letters of one word. Those that take a value have it directly after them; any other letter may be an option of its
+/// own (`-nO` starts a pager).
+fn short_option(word: &str, letters: &str, greps: bool) -> bool {
+    let known = |c: char| letters.contains(c) || c.is_ascii_digit() && letters.contains('0');
+    let Some(first) = word.chars().next().filter(|c| known(*c)) else { return false };
+    let value = &word[first.len_utf8()..];
+    match first {
+        'S' | 'G' | 'L' if !greps => true,
+        'u' if matches!(value, "no" | "all" | "normal") => true,
+        _ => value.chars().all(|c| known(c) || c.is_ascii_digit() || c == '%'),
+    }
 }
 
 fn config_reads(rest: &[Word]) -> bool {

@@ -1,7 +1,16 @@
 //! Commands that only look, with the options that are known to only look. Everything not listed asks.
+//!
+//! That the words of a command only look is the first half of the proof; the second is that nothing around it (the
+//! configuration of git, a launcher's files, a program of the workspace) makes it run something else: [`proof`].
 
+mod fed;
+mod find;
 mod git;
+mod glob;
+mod program;
+mod proof;
 mod table;
+mod text;
 
 use std::path::PathBuf;
 
@@ -9,52 +18,120 @@ use crate::paths::Roots;
 use crate::shell::{Analysis, Part, Role, Word, is_quiet, program_name};
 
 use git::git;
+pub(crate) use proof::{Need, Place};
 use table::{LOOKS, Look, Operands};
 
 use Operands::{None as Nothing, OnePath, Paths, PatternThenPaths, Text};
 
-/// True when the whole command only looks, at nothing but the workspace.
-pub(crate) fn harmless(analysis: &Analysis, roots: &Roots, folders: &[PathBuf]) -> bool {
-    analysis.is_plain()
+/// Wrappers that hand a command on and do nothing else. A shell is one only with a text.
+const HANDS_ON: &[&str] = &[
+    "time", "nice", "ionice", "timeout", "gtimeout", "env", "command", "builtin", "eval", "xargs", "stdbuf",
+];
+
+/// What is left to be shown when the words of the whole command only look, at nothing but the workspace.
+pub(crate) fn harmless(analysis: &Analysis, roots: &Roots, folders: &[PathBuf]) -> Option<Vec<Need>> {
+    let plain = analysis.unclear.is_none() && analysis.loose_but_fed().is_none();
+    let looks = plain
         && !folders.is_empty()
         && !analysis.parts.is_empty()
+        && loops_inside(analysis, roots, folders)
         && folders.iter().all(|f| roots.inside(f))
         && analysis.all_redirects().all(|r| {
             !r.writes() && (r.kind != crate::shell::RedirectKind::Read || inside(&r.target, roots, folders))
-        })
-        && analysis.parts.iter().all(|p| part_is_harmless(p, roots, folders))
+        });
+    if !looks {
+        return None;
+    }
+    let mut needs = Vec::new();
+    for part in &analysis.parts {
+        if fed::is_fed(part) {
+            let known = fed::written(part)?;
+            // Only files are handed on: to a program that takes any number of these.
+            let takes = LOOKS.iter().find(|l| program_name(known.program()) == Some(l.name))?;
+            let enough = match takes.operands {
+                Paths => !matches!(takes.name, "test" | "["),
+                PatternThenPaths => known.args().iter().any(|w| !w.text.starts_with('-')),
+                Text => matches!(takes.name, "echo" | "basename" | "dirname"),
+                _ => false,
+            };
+            if !enough {
+                return None;
+            }
+            needs.extend(part_is_harmless(&known, roots, folders)?);
+            needs.extend(fed::names(analysis, part, roots, folders)?);
+        } else {
+            needs.extend(part_is_harmless(part, roots, folders)?);
+        }
+    }
+    Some(needs)
 }
 
-/// True when this part only looks. Redirections are judged by the caller.
-pub(crate) fn part_is_harmless(part: &Part, roots: &Roots, folders: &[PathBuf]) -> bool {
+/// `for f in /etc/*` tells the names that it goes over.
+pub(crate) fn loops_inside(analysis: &Analysis, roots: &Roots, folders: &[PathBuf]) -> bool {
+    analysis.loops.iter().all(|w| !(w.glob || w.tilde) || glob::inside(w, roots, folders))
+}
+
+/// What is left to be shown when the words of this part only look. Redirections are judged by the caller.
+pub(crate) fn part_is_harmless(part: &Part, roots: &Roots, folders: &[PathBuf]) -> Option<Vec<Need>> {
     let elsewhere = |text: &str| text.starts_with('/') || text.contains("..");
     if part.env.iter().any(|(name, value)| !is_quiet(name) || !value.plain() || elsewhere(&value.text)) {
-        return false;
+        return None;
     }
     match part.role {
-        Role::Transparent => return true,
+        Role::Transparent => return hands_on(part),
         // What may run is judged by its own parts; a guess is only ever an addition to one.
-        Role::Guess => return false,
-        Role::Assignment => return part.env.is_empty() && part.stdin.is_none(),
+        Role::Guess => return None,
+        Role::Assignment => return (part.env.is_empty() && part.stdin.is_none()).then(Vec::new),
         Role::Command => {}
     }
-    let Some(name) = program_name(part.program()) else { return false };
+    let name = part.argv.first().filter(|w| w.plain()).and_then(|w| program_name(&w.text))?;
+    let mut needs = vec![Need::Program(part.program().to_owned())];
+    if name == "git" {
+        needs.push(Need::Git(git(part.args(), roots, folders)?));
+        return Some(needs);
+    }
+    words_look(name, part.args(), roots, folders).then_some(needs)
+}
+
+/// A wrapper whose own options do nothing.
+fn hands_on(part: &Part) -> Option<Vec<Need>> {
+    let name = part.argv.first().filter(|w| w.plain()).and_then(|w| program_name(&w.text))?;
     let args = part.args();
+    let text = |at: usize| args.get(at).map_or("", |w: &Word| w.text.as_str());
+    let fine = match name {
+        "xargs" => fed::hands_on(part),
+        // With an option it may take away the variables by which nothing else runs.
+        "env" => !text(0).starts_with('-'),
+        "sh" | "bash" | "dash" => matches!(text(0), "-c" | "-ec" | "-euc") && args.len() == 2,
+        _ => HANDS_ON.contains(&name),
+    };
+    fine.then(|| vec![Need::Program(part.program().to_owned())])
+}
+
+/// Whether the arguments of a program other than git only look.
+fn words_look(name: &str, args: &[Word], roots: &Roots, folders: &[PathBuf]) -> bool {
     match name {
-        "git" => return git(args, roots, folders),
-        "find" => return find(args, roots, folders),
-        "sed" => return sed(args, roots, folders),
+        "find" => return find::find(args, roots, folders),
+        "sed" => return text::sed(args, roots, folders),
+        "awk" | "gawk" | "mawk" | "nawk" => return text::awk(args, roots, folders),
+        "jq" => return text::jq(args, roots, folders),
         "command" => {
             return args.len() == 2 && matches!(args[0].text.as_str(), "-v" | "-V") && args[1].plain();
         }
         // `type` and `which` run nothing, `printf -v` sets a variable.
-        "printf" if args.first().is_some_and(|w| w.text.starts_with('-') || w.dynamic) => return false,
-        "cargo" | "rustc" | "node" | "python3" | "python" | "go" | "npm" | "gcc" | "make" | "git-lfs" => {
+        "printf" if args.first().is_some_and(|w| w.text.starts_with('-') || w.dynamic || w.glob) => {
+            return false;
+        }
+        _ if table::VERSIONS.contains(&name) => {
             return args.len() == 1
                 && matches!(args[0].text.as_str(), "--version" | "-V" | "-v" | "version")
                 && args[0].plain()
                 && !(name.starts_with("python") && args[0].text == "-v");
         }
+        // Any other operand sets the clock.
+        "date" if args.iter().any(|w| !w.plain() || !w.text.starts_with(['+', '-'])) => return false,
+        // A file of options.
+        "strings" if args.iter().any(|w| w.text.starts_with('@')) => return false,
         _ => {}
     }
     let Some(look) = LOOKS.iter().find(|l| l.name == name) else { return false };
@@ -83,7 +160,7 @@ pub(crate) fn part_is_harmless(part: &Part, roots: &Roots, folders: &[PathBuf]) 
     }
     match look.operands {
         Text => operands.iter().all(|w| {
-            (!w.glob && !w.tilde || glob_inside(w, roots, folders))
+            (!w.glob && !w.tilde || glob::inside(w, roots, folders))
                 && (!w.dynamic || matches!(name, "echo" | "printf"))
         }),
         Nothing => operands.is_empty(),
@@ -92,13 +169,18 @@ pub(crate) fn part_is_harmless(part: &Part, roots: &Roots, folders: &[PathBuf]) 
                 && operands.iter().all(|w| inside(w, roots, folders))
                 && (name != "cd" || operands.len() == 1)
         }
-        Paths => operands
-            .iter()
-            .all(|w| inside(w, roots, folders) || (name == "ls" && glob_inside(w, roots, folders))),
+        // It follows the links that it meets.
+        Paths if name == "diff" && !operands.iter().all(|w| tree_inside(w, roots, folders)) => false,
+        Paths => {
+            operands.iter().all(|w| inside(w, roots, folders) || (!test && glob::inside(w, roots, folders)))
+        }
         PatternThenPaths => {
             let skip = usize::from(!pattern_given);
             operands.iter().take(skip).all(|w| !w.dynamic && !w.glob)
-                && operands.iter().skip(skip).all(|w| inside(w, roots, folders))
+                && operands
+                    .iter()
+                    .skip(skip)
+                    .all(|w| inside(w, roots, folders) || glob::inside(w, roots, folders))
         }
     }
 }
@@ -114,7 +196,7 @@ fn option_is_known(look: &Look, word: &Word) -> bool {
             look.short.contains(c)
                 || (c.is_ascii_digit() && look.short.contains(['0', 'n']))
                 // The value of an option that stands directly after its letter: `-d:`, `-k2,2`.
-                || (i > 0 && matches!(c, ',' | '.' | ':' | '+' | '=' | '|' | ';' | '*' | '_' | ' '))
+                || (i > 0 && matches!(c, ',' | '.' | ':' | '+' | '=' | '|' | ';' | '*' | '_' | ' ' | '-'))
         }),
     }
 }
@@ -137,119 +219,12 @@ pub(crate) fn inside(word: &Word, roots: &Roots, folders: &[PathBuf]) -> bool {
     roots.candidates(word, folders).is_some_and(|all| !all.is_empty() && all.iter().all(|p| roots.inside(p)))
 }
 
-/// A pattern of names in one folder of the workspace.
-fn glob_inside(word: &Word, roots: &Roots, folders: &[PathBuf]) -> bool {
-    if word.dynamic || word.tilde {
-        return false;
-    }
-    let (folder, last) = word.text.rsplit_once('/').map_or((".", word.text.as_str()), |(f, l)| (f, l));
-    let plain = Word::fixed(if folder.is_empty() { "/" } else { folder });
-    !folder.contains(['*', '?', '[']) && !last.starts_with('.') && inside(&plain, roots, folders)
+/// Whether no link in the folder that a word names leads out of the workspace.
+fn tree_inside(word: &Word, roots: &Roots, folders: &[PathBuf]) -> bool {
+    let all = roots.candidates(word, folders).unwrap_or_default();
+    all.iter().all(|p| crate::below::below(roots, p, &|p| !roots.inside(p)) == crate::below::Below::None)
 }
 
-fn find(args: &[Word], roots: &Roots, folders: &[PathBuf]) -> bool {
-    const TESTS: &[&str] = &[
-        "-name",
-        "-iname",
-        "-path",
-        "-ipath",
-        "-wholename",
-        "-type",
-        "-maxdepth",
-        "-mindepth",
-        "-not",
-        "!",
-        "(",
-        ")",
-        "-o",
-        "-a",
-        "-or",
-        "-and",
-        "-prune",
-        "-print",
-        "-print0",
-        "-size",
-        "-mtime",
-        "-mmin",
-        "-empty",
-        "-newer",
-        "-regex",
-        "-iregex",
-        "-regextype",
-        "-depth",
-        "-xdev",
-        "-mount",
-        "-perm",
-        "-user",
-        "-group",
-        "-ls",
-        "-true",
-        "-false",
-        "-quit",
-        "-readable",
-        "-executable",
-        "-P",
-        "-ctime",
-        "-atime",
-    ];
-    let mut places = true;
-    let mut value = false;
-    for word in args {
-        let t = word.text.as_str();
-        let test = t.starts_with('-') || matches!(t, "!" | "(" | ")");
-        if value && !word.dynamic {
-            // `-newer` reads a file's date.
-            if t.starts_with('/') || t.contains("..") {
-                return false;
-            }
-            value = false;
-        } else if word.dynamic || word.tilde || word.glob {
-            return false;
-        } else if test {
-            if !TESTS.contains(&t) {
-                return false;
-            }
-            places &= t == "-P";
-            value = matches!(
-                t,
-                "-name"
-                    | "-iname"
-                    | "-path"
-                    | "-ipath"
-                    | "-wholename"
-                    | "-type"
-                    | "-maxdepth"
-                    | "-mindepth"
-                    | "-size"
-                    | "-mtime"
-                    | "-mmin"
-                    | "-newer"
-                    | "-regex"
-                    | "-iregex"
-                    | "-regextype"
-                    | "-perm"
-                    | "-user"
-                    | "-group"
-                    | "-ctime"
-                    | "-atime"
-            );
-        } else if !places || !inside(word, roots, folders) {
-            return false;
-        }
-    }
-    true
-}
-
-/// `sed -n '10,20p' file` and nothing else of that rich language.
-fn sed(args: &[Word], roots: &Roots, folders: &[PathBuf]) -> bool {
-    let [n, script, files @ ..] = args else { return false };
-    let prints = |s: &str| {
-        let s = s.strip_suffix('p').unwrap_or("x");
-        !s.is_empty() && s.chars().all(|c| c.is_ascii_digit() || matches!(c, ',' | '$'))
-    };
-    n.plain()
-        && n.text == "-n"
-        && script.plain()
-        && script.text.split(';').all(prints)
-        && files.iter().all(|w| !w.text.starts_with('-') && inside(w, roots, folders))
-}
+#[cfg(test)]
+#[path = "everyday_tests.rs"]
+mod tests;

@@ -34,6 +34,10 @@ const fn look(
 
 use Operands::{None as Nothing, OnePath, Paths, PatternThenPaths, Text};
 
+/// Programs that are only asked for their version.
+pub(super) const VERSIONS: &[&str] =
+    &["cargo", "rustc", "node", "python3", "python", "go", "npm", "gcc", "make", "git-lfs"];
+
 /// All of them.
 pub(super) const LOOKS: &[Look] = &[
     look("pwd", "LP", &[], Nothing),
@@ -236,5 +240,7 @@ pub(super) const LOOKS: &[Look] = &[
         &["hidden", "no-ignore", "type", "extension", "exclude", "max-depth", "glob", "full-path"],
         PatternThenPaths,
     ),
+    look("xxd", "lscpugb0", &[], OnePath),
+    look("free", "bkmghtw", &["human"], Nothing),
     look("cd", "LP", &[], OnePath),
 ];

@@ -54,7 +54,7 @@ impl Protected {
                     return Some(format!("{} belongs to Tiller itself", path.display()));
                 }
                 if own.starts_with(&folded) {
-                    return Some(format!("{} holds Tiller's own files", path.display()));
+                    return Some(format!("{} contains Tiller's own files", path.display()));
                 }
             }
         }
@@ -62,14 +62,14 @@ impl Protected {
             && fold_path(home).starts_with(&folded)
             && !self.roots.workspace.starts_with(path)
         {
-            return Some(format!("{} holds the home folder", path.display()));
+            return Some(format!("{} contains the home folder", path.display()));
         }
         if let Some((system, _)) = FOLDED_SYSTEM.iter().find(|(_, s)| folded.starts_with(s)) {
             return Some(format!("{system} belongs to the system"));
         }
         let parts = self.relative(path, &folded);
         protected_name(&parts)
-            .map(|name| format!("'{name}' is protected: what it holds can run later or loosens a rule"))
+            .map(|name| format!("'{name}' is protected: its content can run later or loosen a rule"))
     }
 
     /// Folded components below the workspace, else below home, else all.

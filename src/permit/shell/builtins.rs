@@ -33,7 +33,7 @@ pub(super) fn other(base: &str, part: &Part) -> Unwrapped {
             Some(file) if file.plain() => {
                 Unwrapped { loose: Some("it reads commands from a file".into()), ..script_file(args) }
             }
-            _ => Unwrapped::unclear("it reads commands from somewhere only known when it runs"),
+            _ => Unwrapped::unclear("it reads commands from a source that is known only at run time"),
         },
         "at" | "batch" | "crontab" => Unwrapped {
             also: part.stdin.iter().flat_map(|w| crude_pieces(&w.text)).collect(),
@@ -48,7 +48,7 @@ pub(super) fn other(base: &str, part: &Part) -> Unwrapped {
                 loose: Some("it sets a trap".into()),
                 ..Unwrapped::default()
             },
-            Some(text) if !text.plain() => Unwrapped::unclear("a trap that is only known when it runs"),
+            Some(text) if !text.plain() => Unwrapped::unclear("a trap that is known only at run time"),
             _ => Unwrapped::default(),
         },
         "alias" if args.iter().any(|w| w.text.contains('=') || w.dynamic) => Unwrapped {

@@ -94,3 +94,87 @@ pub(super) fn code_pieces(code: &str) -> Vec<String> {
     out.truncate(MOST);
     out
 }
+
+/// Whether a text that this program runs as code may read files that it does not name.
+pub(crate) fn code_reads(base: &str, text: &str) -> bool {
+    const READS: &[&str] = &[
+        "open",
+        "read",
+        "glob",
+        "walk",
+        "listdir",
+        "scandir",
+        "iterdir",
+        "File",
+        "IO.",
+        "Dir",
+        "fs.",
+        "require",
+        "exec",
+        "eval",
+        "system",
+        "popen",
+        "spawn",
+        "subprocess",
+        "import os",
+        "getline",
+        "`",
+        "<",
+        "shutil",
+        "Path",
+        "include",
+        "file(",
+        "slurp",
+    ];
+    let given = text.contains([' ', '(', '\n', '`', ';']) && !is_shell(base) && interpreter(base);
+    given && READS.iter().any(|w| text.contains(w))
+}
+
+/// Programs of [`CODE`] that run a whole language.
+pub(crate) fn interpreter(base: &str) -> bool {
+    matches!(
+        base.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.'),
+        "perl"
+            | "python"
+            | "ruby"
+            | "node"
+            | "nodejs"
+            | "deno"
+            | "bun"
+            | "php"
+            | "lua"
+            | "luajit"
+            | "tclsh"
+            | "expect"
+            | "osascript"
+            | "R"
+            | "rscript"
+            | "Rscript"
+            | "julia"
+            | "ghci"
+            | "ghc"
+            | "irb"
+            | "groovy"
+            | "scala"
+            | "pypy"
+            | "ipython"
+            | "jshell"
+            | "elixir"
+            | "iex"
+            | "erl"
+            | "guile"
+            | "racket"
+            | "sbcl"
+            | "clisp"
+            | "gjs"
+            | "qjs"
+            | "ts-node"
+            | "tsx"
+            | "raku"
+            | "swipl"
+            | "ocaml"
+            | "wish"
+            | "pwsh"
+            | "octave"
+    )
+}

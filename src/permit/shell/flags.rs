@@ -26,7 +26,7 @@ impl Spec {
                     || word.splits
                     || word.text.starts_with([super::HOLE, '*', '?', '['])
                 {
-                    Err("an option that is only known when it runs".into())
+                    Err("an option that is known only at run time".into())
                 } else {
                     Ok(at)
                 };
@@ -42,7 +42,7 @@ impl Spec {
                 if self.long_arg.contains(&name) {
                     at += usize::from(!joined);
                 } else if !self.long.contains(&name) {
-                    return Err(format!("the option {text}, which is not known"));
+                    return Err(format!("the unknown option {text}"));
                 }
                 continue;
             }
@@ -52,7 +52,7 @@ impl Spec {
                     break;
                 }
                 if !self.short.contains(c) {
-                    return Err(format!("the option {text}, which is not known"));
+                    return Err(format!("the unknown option {text}"));
                 }
             }
         }

@@ -31,7 +31,7 @@ pub(super) fn check(text: &str) -> Guard {
         say(format!("it is longer than {MAX_CHARS} characters"));
     }
     if let Some((_, name)) = invisibles(text).into_iter().next() {
-        say(format!("it holds a character that cannot be seen ({name})"));
+        say(format!("it contains an invisible character ({name})"));
     }
     if text.contains('\0') {
         parse = false;
@@ -41,11 +41,11 @@ pub(super) fn check(text: &str) -> Guard {
         parse = false;
     }
     if breaks_parser(text) {
-        say("it holds a number that is too long".into());
+        say("it contains a number that is too long".into());
         parse = false;
     }
     if long_blanks(text) {
-        say("it holds a long run of blanks".into());
+        say("it contains a long run of spaces".into());
     }
     if let Some(form) = zsh_form(text) {
         say(format!("'{form}' means something else in another shell"));

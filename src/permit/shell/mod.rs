@@ -22,15 +22,19 @@ mod wrap;
 mod wrappers;
 
 pub(crate) use builtins::SETTERS;
-pub(crate) use code::takes_code;
+pub(crate) use code::{code_reads, interpreter, takes_code};
 pub use guard::{MAX_CHARS, MAX_PARTS, invisibles};
 pub use name::{base_name, program_name};
 pub(crate) use run_options::runs_other;
+pub(crate) use runners::is_shell;
 pub(crate) use spell::is_quiet;
 pub use spell::{crude_pieces, quote};
 
 /// Stands for the unknown part of a word in canonical text. A command that holds it is unclear.
 pub const HOLE: char = '\u{FFFC}';
+
+/// Why a command with `xargs` is loose.
+const FED: &str = "xargs adds arguments that are known only at run time";
 
 /// One word of a command as the program would get it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -167,10 +171,14 @@ pub struct Analysis {
     pub unclear: Option<String>,
     /// Why no rule may allow it, although it is understood well enough to run in `full`.
     pub loose: Option<String>,
+    /// As `loose`, but for words that `xargs` adds.
+    loose_but_fed: Option<String>,
     /// A function calls itself more than once, or in the background.
     pub multiplies: bool,
     /// Folders that the command changes to; `None` in the list is one that is not known.
     pub folders: Vec<Option<String>>,
+    /// Words that loops go over.
+    pub loops: Vec<Word>,
 }
 
 impl Analysis {
@@ -184,13 +192,33 @@ impl Analysis {
         self.unclear.is_none() && self.loose.is_none()
     }
 
+    /// The same parts, given as `raw`.
+    pub(crate) fn with_raw(&self, raw: &str) -> Self {
+        Self { raw: raw.to_owned(), ..self.clone() }
+    }
+
     fn set_unclear(&mut self, why: impl Into<String>) {
         self.unclear.get_or_insert_with(|| why.into());
     }
 
-    fn set_loose(&mut self, why: impl Into<String>) {
-        self.loose.get_or_insert_with(|| why.into());
+    /// Why no rule may allow it, apart from words that `xargs` hands on.
+    pub(crate) fn loose_but_fed(&self) -> Option<&str> {
+        self.loose_but_fed.as_deref()
     }
+
+    fn set_loose(&mut self, why: impl Into<String>) {
+        let why = why.into();
+        if why != FED {
+            self.loose_but_fed.get_or_insert_with(|| why.clone());
+        }
+        self.loose.get_or_insert(why);
+    }
+}
+
+/// Takes a process apart that was started as `command` and is given `input`: what reads its input there
+/// reads this.
+pub(crate) fn analyse_with_input(command: &str, input: &str) -> Analysis {
+    walk::analyse_with_input(command, Some(input))
 }
 
 /// Takes `command` apart. Never fails: what it cannot do it says in [`Analysis::unclear`].

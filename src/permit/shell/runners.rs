@@ -23,7 +23,7 @@ const OTHER_SHELLS: &[&str] = &[
     "ysh",
 ];
 
-pub(super) fn is_shell(base: &str) -> bool {
+pub(crate) fn is_shell(base: &str) -> bool {
     SHELLS.contains(&base) || OTHER_SHELLS.contains(&base)
 }
 
@@ -36,7 +36,7 @@ pub(super) fn shell(base: &str, part: &Part) -> Unwrapped {
         if word.dynamic || word.glob {
             return Unwrapped {
                 also: crude_pieces(&word.text),
-                ..Unwrapped::unclear(format!("{base} gets words that are only known when it runs"))
+                ..Unwrapped::unclear(format!("{base} gets arguments that are known only at run time"))
             };
         }
         let t = word.text.as_str();
@@ -59,10 +59,10 @@ pub(super) fn shell(base: &str, part: &Part) -> Unwrapped {
     let other = OTHER_SHELLS.contains(&base);
     if text {
         let Some(script) = operands.first() else {
-            return Unwrapped::loose(format!("{base} without a text"));
+            return Unwrapped::loose(format!("{base} without code"));
         };
         if !script.plain() {
-            let mut out = Unwrapped::unclear(format!("{base} gets a text that is only known when it runs"));
+            let mut out = Unwrapped::unclear(format!("{base} gets code that is known only at run time"));
             out.also = crude_pieces(&script.text);
             return out;
         }
@@ -72,7 +72,7 @@ pub(super) fn shell(base: &str, part: &Part) -> Unwrapped {
             out.unclear = Some(format!("{base} has a grammar of its own"));
         }
         if operands.len() > 1 {
-            out.loose = Some("a text for a shell with words of its own".into());
+            out.loose = Some("code for a shell with extra arguments".into());
         }
         return out;
     }
@@ -93,12 +93,12 @@ pub(super) fn shell(base: &str, part: &Part) -> Unwrapped {
             ..Unwrapped::default()
         },
         Some(stdin) => {
-            let mut out = Unwrapped::unclear(format!("{base} gets a text that is only known when it runs"));
+            let mut out = Unwrapped::unclear(format!("{base} gets code that is known only at run time"));
             out.also = crude_pieces(&stdin.text);
             out
         }
-        None if part.piped_from.is_some() => Unwrapped::unclear(format!("{base} runs what it is given")),
-        None => Unwrapped::loose(format!("{base} without a text")),
+        None if part.piped_from.is_some() => Unwrapped::unclear(format!("{base} runs its input as code")),
+        None => Unwrapped::loose(format!("{base} without code")),
     }
 }
 
@@ -128,13 +128,13 @@ pub(super) fn find(base: &str, args: &[Word]) -> Unwrapped {
             let mut argv = vec![Word { text: joined.to_owned(), ..word.clone() }];
             argv.extend_from_slice(&args[at..]);
             out.runs.push(Inner::Command { argv, env: vec![], guess: false });
-            out.loose = Some("fd adds names that are only known when it runs".into());
+            out.loose = Some("fd adds names that are known only at run time".into());
             return out;
         }
         let fd = is_fd && (FD.contains(&word.text.as_str()) || ends_in_exec(&word.text));
         if !fd && !RUN.contains(&word.text.as_str()) {
             if word.dynamic && (word.splits || word.text.starts_with([HOLE, '-'])) {
-                out.unclear = Some("find gets words that are only known when it runs".into());
+                out.unclear = Some("find gets arguments that are known only at run time".into());
             }
             continue;
         }
@@ -157,7 +157,7 @@ pub(super) fn find(base: &str, args: &[Word]) -> Unwrapped {
         } else {
             out.runs.push(Inner::Command { argv, env: vec![], guess: false });
         }
-        out.loose = Some("find adds names that are only known when it runs".into());
+        out.loose = Some("find adds names that are known only at run time".into());
         at += end;
     }
     out

@@ -197,9 +197,15 @@ impl Walk {
             self.out.set_unclear(why);
         }
         if name.dynamic || name.glob || name.text.is_empty() {
-            self.out.set_unclear("the name of a command is only known when it runs");
+            self.out.set_unclear("the name of a command is known only at run time");
             self.out.parts.push(part);
             return;
+        }
+        if part.stdin.is_none()
+            && part.piped_from.is_none()
+            && !part.redirects.iter().any(|r| r.kind == RedirectKind::Read)
+        {
+            part.stdin.clone_from(&self.input);
         }
         let inner = wrap::unwrap(&part);
         part.also.extend(inner.also);
@@ -219,8 +225,9 @@ impl Walk {
             && part.args().iter().any(|w| w.splits)
             && !options_are_harmless(&base)
         {
-            self.out
-                .set_unclear(format!("words of {base} are only known when it runs and may become options"));
+            self.out.set_unclear(format!(
+                "arguments of {base} are known only at run time and may become options"
+            ));
         }
         let mut wrappers = part.wrappers.clone();
         wrappers.push(base);

@@ -17,7 +17,12 @@ pub(super) const MAX_COLLECTED: usize = 20_000;
 const MAX_PIECES: usize = 20_000;
 
 pub(super) fn analyse(command: &str) -> Analysis {
+    analyse_with_input(command, None)
+}
+
+pub(super) fn analyse_with_input(command: &str, input: Option<&str>) -> Analysis {
     let mut walk = Walk {
+        input: input.map(Word::fixed),
         out: Analysis { raw: command.to_owned(), ..Analysis::default() },
         text: String::new(),
         depth: 0,
@@ -37,6 +42,8 @@ pub(super) struct Walk {
     depth: usize,
     /// Parts whose output the current command reads.
     pub(super) pipe: Option<(usize, usize)>,
+    /// What is typed into it while it runs.
+    pub(super) input: Option<Word>,
 }
 
 impl Walk {
@@ -134,7 +141,8 @@ impl Walk {
             CompoundCommand::Subshell(s) => self.list(&s.list),
             CompoundCommand::ForClause(f) => {
                 for value in f.values.iter().flatten() {
-                    self.words(&value.value);
+                    let words = self.words(&value.value);
+                    self.out.loops.extend(words);
                 }
                 if steers(&f.variable_name) {
                     self.out.set_unclear("a loop over a variable that changes what other programs do");

@@ -104,7 +104,7 @@ fn known_wrapper(known: &Wrapper, args: &[Word]) -> Unwrapped {
                 }
             }
         }
-        out.loose = Some("xargs adds words that are only known when it runs".into());
+        out.loose = Some(super::FED.into());
     }
     if known.name == "exec" {
         out.loose = Some("exec replaces the shell".into());
@@ -146,11 +146,11 @@ fn env(args: &[Word]) -> Unwrapped {
         long_arg: &["unset", "chdir"],
     };
     if let Some((at, text)) = split_string(args) {
-        let Some(text) = text else { return Unwrapped::unclear("env -S with a text that is not plain") };
+        let Some(text) = text else { return Unwrapped::unclear("env -S with text that is not plain") };
         let more: Vec<String> =
             args.get(at..).unwrap_or_default().iter().map(|w| super::quote(&w.text)).collect();
         if text.contains(['$', '\\', '#']) || args.get(at..).unwrap_or_default().iter().any(|w| !w.plain()) {
-            return Unwrapped::unclear("env -S with a text that is not plain");
+            return Unwrapped::unclear("env -S with text that is not plain");
         }
         return Unwrapped {
             runs: vec![Inner::Script(format!("env {text} {}", more.join(" ")))],
@@ -168,10 +168,24 @@ fn env(args: &[Word]) -> Unwrapped {
     };
     let mut folders = vec![];
     for (i, word) in args[..first.min(args.len())].iter().enumerate() {
-        if word.text == "-C" || word.text == "--chdir" {
-            folders.push(args.get(i + 1).filter(|w| w.plain()).map(|w| w.text.clone()));
-        } else if word.text.starts_with("-C") || word.text.starts_with("--chdir=") {
-            folders.push(None);
+        let text = word.text.as_str();
+        let next = || args.get(i + 1).and_then(folder_of);
+        if text.len() > 2 && "--chdir".starts_with(text) {
+            folders.push(next());
+        } else if let Some((_, value)) =
+            text.split_once('=').filter(|(o, _)| o.len() > 2 && "--chdir".starts_with(o))
+        {
+            folders.push(Some(value.to_owned()).filter(|_| word.plain()));
+        } else if let Some(letters) = text.strip_prefix('-').filter(|t| !t.starts_with('-')) {
+            // `-iC dir`, `-iCdir`; what stands behind `-u` is a name.
+            if let Some(at) = letters.find(['C', 'u']).filter(|at| letters[*at..].starts_with('C')) {
+                let joined = &letters[at + 1..];
+                folders.push(if joined.is_empty() {
+                    next()
+                } else {
+                    Some(joined.to_owned()).filter(|_| word.plain())
+                });
+            }
         }
     }
     let mut rest = args[first.min(args.len())..].to_vec();
@@ -185,6 +199,15 @@ fn env(args: &[Word]) -> Unwrapped {
         transparent: true,
         folders,
         ..Unwrapped::default()
+    }
+}
+
+/// The folder that a word names, when it is known.
+fn folder_of(word: &Word) -> Option<String> {
+    match (word.dynamic || word.glob, word.tilde) {
+        (true, _) => None,
+        (false, true) => Some(format!("~{}", word.text)),
+        (false, false) => Some(word.text.clone()),
     }
 }
 
@@ -271,7 +294,7 @@ fn watch(args: &[Word]) -> Unwrapped {
 /// Words that a shell gets as one text.
 pub(super) fn joined(words: &[Word], transparent: bool) -> Unwrapped {
     if words.iter().any(|w| !w.plain()) {
-        return Unwrapped::unclear("a text for a shell that is only known when it runs");
+        return Unwrapped::unclear("shell code that is known only at run time");
     }
     let text = words.iter().map(|w| w.text.as_str()).collect::<Vec<_>>().join(" ");
     Unwrapped { runs: vec![Inner::Script(text)], transparent, ..Unwrapped::default() }
@@ -312,7 +335,7 @@ fn opaque(base: &str, args: &[Word]) -> Unwrapped {
         }
     }
     if out.runs.is_empty() && args.iter().any(|w| w.dynamic) {
-        out.loose = Some(format!("{base} may run something that is only known when it runs"));
+        out.loose = Some(format!("{base} may run a command that is known only at run time"));
     }
     out
 }

@@ -2,12 +2,14 @@
 
 mod code;
 mod readers;
+mod trees;
 
 use crate::shell::{Part, Role, Word};
 
 use code::{code_writes, sed_writes};
 pub(crate) use code::{named_in_code, quoted};
 use readers::READERS;
+pub(crate) use trees::trees;
 
 /// The words that name what this command writes, moves, links or deletes.
 pub(crate) fn written(part: &Part) -> Vec<Word> {
@@ -209,4 +211,32 @@ fn git_writes(args: &[Word]) -> Vec<Word> {
     }
     out.extend(valued(&args[sub..], 'o', "output"));
     out
+}
+
+/// Programs that show no more of what they are given than its names or its number.
+fn counts_only(base: &str) -> bool {
+    matches!(
+        base,
+        "wc" | "head"
+            | "tail"
+            | "sort"
+            | "uniq"
+            | "grep"
+            | "cat"
+            | "less"
+            | "more"
+            | "sed"
+            | "awk"
+            | "tee"
+            | "cut"
+            | "tr"
+            | "nl"
+            | "rev"
+            | "tac"
+            | "column"
+            | "basename"
+            | "dirname"
+            | "echo"
+            | "printf"
+    )
 }

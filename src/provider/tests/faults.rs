@@ -197,12 +197,12 @@ async fn p5_each_limit_fires() {
         (
             "pings only",
             Reply::sse(format!("{start}{text}")).repeat("event: ping\ndata: {\"type\":\"ping\"}\n\n", 50),
-            "signs of life",
+            "keep-alive signals",
         ),
         (
             "comments only",
             Reply::sse(format!("{start}{text}")).repeat(": keep-alive\n\n", 50),
-            "signs of life",
+            "keep-alive signals",
         ),
     ];
     for (what, reply, words) in table {
@@ -489,7 +489,7 @@ async fn p12_tls_and_network_failures_say_what_to_do() {
     let https = plain.url().replace("http://", "https://");
     let out = ask(&provider(Wire::Anthropic, &https), hello()).await;
     assert!(
-        matches!(&out.error, Some(ProviderError::Network(t)) if t.contains("speaks https")),
+        matches!(&out.error, Some(ProviderError::Network(t)) if t.contains("uses https")),
         "{:?}",
         out.error
     );
@@ -500,7 +500,7 @@ async fn p12_tls_and_network_failures_say_what_to_do() {
     };
     let out = ask(&provider(Wire::Anthropic, &nobody), hello()).await;
     assert!(
-        matches!(&out.error, Some(ProviderError::Network(t)) if t.contains("nothing answers there")),
+        matches!(&out.error, Some(ProviderError::Network(t)) if t.contains("connection refused")),
         "{:?}",
         out.error
     );

@@ -71,7 +71,8 @@ async fn anthropic_messages() {
     let want = ["think Hm. true", "text I look.", "call toolu_01 read_file {\"path\":\"a\"}"];
     assert_eq!(kinds(&out.reply.blocks), want);
     assert_eq!(out.reply.stop, Some(StopReason::ToolUse));
-    let usage = Usage { input: 25, output: 89, cache_read: 11, cache_write: 7, reasoning: 0 };
+    let usage =
+        Usage { input: 25, output: 89, cache_read: 11, cache_write: 7, reasoning: 0, ..Usage::default() };
     assert_eq!(out.reply.usage, usage);
 }
 
@@ -142,7 +143,8 @@ async fn openai_chat_completions() {
     assert_eq!(out.error, None);
     assert_eq!(kinds(&out.reply.blocks), ["text I look.", "call call_1 read_file {\"path\":\"a\"}"]);
     assert_eq!(out.reply.stop, Some(StopReason::ToolUse));
-    let usage = Usage { input: 10, output: 12, cache_read: 30, cache_write: 0, reasoning: 5 };
+    let usage =
+        Usage { input: 10, output: 12, cache_read: 30, cache_write: 0, reasoning: 5, ..Usage::default() };
     assert_eq!(out.reply.usage, usage);
 }
 
@@ -184,7 +186,8 @@ async fn openai_responses_and_what_goes_back() {
     assert_eq!(out.error, None);
     assert_eq!(kinds(&out.reply.blocks), ["think Hm. true", "call call_1 read_file {\"path\":\"a\"}"]);
     assert_eq!(out.reply.stop, Some(StopReason::ToolUse));
-    let usage = Usage { input: 10, output: 12, cache_read: 30, cache_write: 0, reasoning: 5 };
+    let usage =
+        Usage { input: 10, output: 12, cache_read: 30, cache_write: 0, reasoning: 5, ..Usage::default() };
     assert_eq!(out.reply.usage, usage);
     let sent = server.bodies().remove(0);
     assert_eq!((&sent["store"], &sent["include"][0]), (&json!(false), &json!("reasoning.encrypted_content")));
@@ -248,7 +251,8 @@ async fn gemini_generate_content() {
     let want = ["think Hm. false", "text I look.", "call fn1 read_file {\"path\":\"a\"}"];
     assert_eq!(kinds(&out.reply.blocks), want);
     assert_eq!(out.reply.stop, Some(StopReason::ToolUse));
-    let usage = Usage { input: 10, output: 12, cache_read: 30, cache_write: 0, reasoning: 5 };
+    let usage =
+        Usage { input: 10, output: 12, cache_read: 30, cache_write: 0, reasoning: 5, ..Usage::default() };
     assert_eq!(out.reply.usage, usage);
     // The signature goes back on the very part that it came with.
     let messages = vec![

@@ -53,7 +53,7 @@ async fn every_wire_reads_text_thoughts_calls_and_usage() {
         let reasoning = if wire == Wire::Anthropic { 0 } else { 20 };
         assert_eq!(
             out.reply.usage,
-            Usage { input: 100, output: 50, cache_read: 30, cache_write: 0, reasoning },
+            Usage { input: 100, output: 50, cache_read: 30, cache_write: 0, reasoning, ..Usage::default() },
             "{wire:?}"
         );
     }
@@ -157,8 +157,11 @@ async fn a_longer_request_is_the_shorter_one_plus_more() {
         let all = conversation(wire).await;
         let p = provider(wire, "http://127.0.0.1:9");
         let mut before: Option<(Vec<Value>, Value, Vec<u8>)> = None;
-        // A request never ends between the results of one reply.
-        let ends = (1..=all.len()).filter(|n| !matches!(all.get(*n), Some(ChatMessage::ToolResult { .. })));
+        // A request never ends between the results of one reply. One that ends with a reply has a word of ours at
+        // its end, which stays only when the model answers it.
+        let ends = (1..=all.len())
+            .filter(|n| !matches!(all.get(*n), Some(ChatMessage::ToolResult { .. })))
+            .filter(|n| !matches!(all[n - 1], ChatMessage::Assistant { .. }));
         for n in ends {
             let body = p.body(&request(all[..n].to_vec()));
             assert_eq!(body, p.body(&request(all[..n].to_vec())), "equal requests, equal bytes");
@@ -345,37 +348,151 @@ async fn strange_identifiers_and_empty_messages_are_made_fit() {
     }
 }
 
+/// The body that asks `model` for this effort.
+fn with_effort(wire: Wire, model: &str, effort: Effort) -> Value {
+    let mut r = hello();
+    r.model = model.into();
+    r.effort = effort;
+    serde_json::from_slice(&provider(wire, "http://127.0.0.1:9").body(&r)).unwrap()
+}
+
 #[tokio::test]
 async fn effort_is_told_in_each_vendors_way() {
-    let with = |wire, model: &str, effort| {
-        let mut r = hello();
-        r.model = model.into();
-        r.effort = effort;
-        serde_json::from_slice::<Value>(&provider(wire, "http://127.0.0.1:9").body(&r)).unwrap()
+    use Effort::{Default, High, Low, Max, Medium, Off};
+    let adaptive = || json!({"type": "adaptive", "display": "summarized"});
+    let budget = |n: u64| json!({"type": "enabled", "budget_tokens": n});
+    let table = [
+        // (model, effort, thinking, effort's word)
+        ("claude-opus-5-5", Default, adaptive(), Value::Null),
+        ("claude-opus-5-5", High, adaptive(), json!("high")),
+        ("claude-opus-5-5", Max, adaptive(), json!("max")),
+        // It cannot be told to stop.
+        ("claude-opus-5-5", Off, adaptive(), json!("low")),
+        ("claude-opus-5", Off, json!({"type": "disabled"}), Value::Null),
+        ("claude-sonnet-5", Default, adaptive(), Value::Null),
+        // Models below 5.0 think too.
+        ("claude-opus-4-8", Default, adaptive(), Value::Null),
+        ("claude-opus-4-6", Default, adaptive(), Value::Null),
+        ("claude-opus-4-6", Medium, adaptive(), json!("medium")),
+        ("claude-opus-4-6", Max, adaptive(), json!("max")),
+        ("claude-opus-4-6", Off, Value::Null, Value::Null),
+        ("claude-sonnet-4-5-20250929", Default, budget(8_192), Value::Null),
+        ("claude-sonnet-4-5-20250929", High, budget(32_768), Value::Null),
+        ("claude-sonnet-4-5-20250929", Off, Value::Null, Value::Null),
+        ("claude-3-7-sonnet-20250219", Low, budget(4_096), Value::Null),
+        // This one does not think.
+        ("claude-3-5-haiku-20241022", High, Value::Null, Value::Null),
+        // Nothing is known of it: it thinks when the person says so.
+        ("model-1", Default, Value::Null, Value::Null),
+        ("model-1", Low, budget(4_096), Value::Null),
+    ];
+    for (model, effort, thinking, word) in table {
+        let body = with_effort(Wire::Anthropic, model, effort);
+        assert_eq!(
+            (&body["thinking"], &body["output_config"]["effort"]),
+            (&thinking, &word),
+            "{model} {effort:?}"
+        );
+    }
+    let table = [
+        ("m", Default, Value::Null),
+        ("m", Off, json!("none")),
+        ("m", Max, json!("high")),
+        ("gpt-6.1-sol", Off, json!("low")),
+        ("gpt-6-sol", Max, json!("max")),
+        ("gpt-5.5", Max, json!("xhigh")),
+        ("gpt-5.5", Off, json!("none")),
+        ("gpt-5", Medium, json!("medium")),
+        ("gpt-4.1", High, Value::Null),
+    ];
+    for (model, effort, word) in table {
+        let body = with_effort(Wire::OpenaiChat, model, effort);
+        assert_eq!(body["reasoning_effort"], word, "{model} {effort:?}");
+        let body = with_effort(Wire::OpenaiResponses, model, effort);
+        assert_eq!(body["reasoning"]["effort"], word, "{model} {effort:?}");
+    }
+    assert_eq!(with_effort(Wire::OpenaiResponses, "gpt-4.1", High).get("reasoning"), None);
+    let table = [
+        ("gemini-3.1-pro-preview", High, json!({"includeThoughts": true, "thinkingLevel": "high"})),
+        ("gemini-3.8-flash", Default, json!({"includeThoughts": true})),
+        ("gemini-3.8-flash", Off, json!({"includeThoughts": true, "thinkingLevel": "low"})),
+        ("gemini-3.8-flash", Max, json!({"includeThoughts": true, "thinkingLevel": "high"})),
+        ("gemini-2.5-flash", Off, json!({"includeThoughts": true, "thinkingBudget": 0})),
+        ("gemini-2.5-pro", Off, json!({"includeThoughts": true, "thinkingBudget": 1_024})),
+        ("gemini-2.5-flash", Max, json!({"includeThoughts": true, "thinkingBudget": 24_576})),
+    ];
+    for (model, effort, want) in table {
+        let body = with_effort(Wire::Gemini, model, effort);
+        assert_eq!(body["generationConfig"]["thinkingConfig"], want, "{model} {effort:?}");
+    }
+}
+
+/// The prefix rule: whatever the effort, system prompt, tools and messages are the same bytes.
+#[tokio::test]
+async fn an_effort_changes_no_byte_of_the_prefix() {
+    let models = [
+        (Wire::Anthropic, "claude-opus-5-5"),
+        (Wire::Anthropic, "claude-sonnet-4-5"),
+        (Wire::OpenaiChat, "gpt-5.5"),
+        (Wire::OpenaiResponses, "gpt-6-sol"),
+        (Wire::Gemini, "gemini-3.8-flash"),
+    ];
+    for (wire, model) in models {
+        let bytes = |effort| {
+            let mut r = hello();
+            (r.model, r.effort) = (model.into(), effort);
+            String::from_utf8(provider(wire, "http://127.0.0.1:9").body(&r)).unwrap()
+        };
+        let keys = match wire {
+            Wire::Anthropic => ["\"tools\":", "\"system\":", "\"messages\":"],
+            Wire::OpenaiChat => ["\"tools\":", "\"messages\":", "\"role\":\"system\""],
+            Wire::OpenaiResponses => ["\"instructions\":", "\"tools\":", "\"input\":"],
+            Wire::Gemini => ["\"systemInstruction\":", "\"tools\":", "\"contents\":"],
+        };
+        // The first of them stands before all others, and the settings before it.
+        let prefix = |body: &str| body[body.find(keys[0]).unwrap()..].to_owned();
+        let plain = prefix(&bytes(Effort::Default));
+        assert!(keys.iter().all(|k| plain.contains(k)), "{wire:?} {plain}");
+        for effort in Effort::ALL {
+            assert_eq!(prefix(&bytes(effort)), plain, "{wire:?} {effort:?}");
+        }
+    }
+}
+
+/// A budget for thoughts is refused in the middle of a turn that began without a thought.
+#[tokio::test]
+async fn a_turn_that_began_without_a_thought_is_not_told_to_think_in_its_middle() {
+    let call = |thought: bool| {
+        let mut blocks = Vec::new();
+        if thought {
+            blocks.push(Block::Thinking { text: "hm".into(), signature: Some("s".into()) });
+        }
+        blocks.push(Block::ToolCall(tiller_protocol::ToolCall {
+            id: "c1".into(),
+            name: "read_file".into(),
+            arguments: json!({}),
+            malformed: None,
+            vendor: None,
+        }));
+        ChatMessage::Assistant { blocks, model: ModelRef("p/claude-sonnet-4-5".into()) }
     };
-    let adaptive = json!({"type": "adaptive", "display": "summarized"});
-    let new = with(Wire::Anthropic, "claude-opus-5-5", Effort::High);
-    assert_eq!((&new["thinking"], &new["output_config"]["effort"]), (&adaptive, &json!("high")));
-    assert_eq!(with(Wire::Anthropic, "claude-sonnet-5", Effort::Default)["thinking"], adaptive);
-    assert_eq!(with(Wire::Anthropic, "claude-opus-4-6", Effort::Default).get("thinking"), None);
-    assert_eq!(with(Wire::Anthropic, "claude-opus-4-6", Effort::Medium)["thinking"], adaptive);
-    let old = with(Wire::Anthropic, "claude-sonnet-4-5-20250929", Effort::High);
-    assert_eq!(old["thinking"], json!({"type": "enabled", "budget_tokens": 32_768}));
-    assert_eq!(
-        with(Wire::Anthropic, "claude-3-5-haiku-20241022", Effort::High)["thinking"]["budget_tokens"],
-        7_168
-    );
-    assert_eq!(with(Wire::OpenaiChat, "m", Effort::Low)["reasoning_effort"], "low");
-    assert_eq!(with(Wire::OpenaiResponses, "m", Effort::High)["reasoning"]["effort"], "high");
-    assert_eq!(with(Wire::OpenaiResponses, "gpt-4.1", Effort::Default).get("reasoning"), None);
-    assert_eq!(
-        with(Wire::Gemini, "gemini-3-pro-preview", Effort::High)["generationConfig"]["thinkingConfig"],
-        json!({"includeThoughts": true, "thinkingLevel": "high"})
-    );
-    assert_eq!(
-        with(Wire::Gemini, "gemini-2.5-flash", Effort::Off)["generationConfig"]["thinkingConfig"]["thinkingBudget"],
-        0
-    );
+    let result = ChatMessage::ToolResult {
+        call_id: "c1".into(),
+        name: "read_file".into(),
+        ok: true,
+        content: vec![Part::Text { text: "r".into() }],
+    };
+    for (thought, later, thinks) in [(true, false, true), (false, false, false), (false, true, true)] {
+        let mut messages = vec![user("x"), call(thought), result.clone()];
+        if later {
+            messages.push(user("y"));
+        }
+        let mut r = request(messages);
+        r.model = "claude-sonnet-4-5".into();
+        let body: Value =
+            serde_json::from_slice(&provider(Wire::Anthropic, "http://127.0.0.1:9").body(&r)).unwrap();
+        assert_eq!(body["thinking"].is_object(), thinks, "{thought} {later}");
+    }
 }
 
 #[tokio::test]

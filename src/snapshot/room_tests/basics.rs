@@ -331,9 +331,9 @@ fn a_store_of_another_folder_or_a_newer_program_is_left_alone() {
     };
     assert!(matches!(open("other", w.store()), Err(SnapshotError::NotOurs { .. })));
     assert!(matches!(open("work", w.work().join("s")), Err(SnapshotError::Inside { .. })));
-    fs::write(w.store().join("format"), "tiller snapshots 2\nx\n").unwrap();
+    fs::write(w.store().join("format"), "tiller snapshots 3\nx\n").unwrap();
     let before = super::world::tree(&w.store());
-    assert!(matches!(open("work", w.store()), Err(SnapshotError::Newer { found: 2, .. })));
+    assert!(matches!(open("work", w.store()), Err(SnapshotError::Newer { found: 3, .. })));
     assert_eq!(super::world::tree(&w.store()), before);
     let unknown: Id = "0".repeat(64).parse().unwrap();
     assert!("zz".parse::<Id>().is_err());

@@ -13,24 +13,24 @@ use crate::{Answer, Goal, Shadow, Snapshot, SnapshotError, Step};
 
 /// Lets so many changes happen, then none.
 #[derive(Clone, Default)]
-pub(super) struct Fuse(Arc<AtomicUsize>);
+pub(crate) struct Fuse(Arc<AtomicUsize>);
 
 impl Fuse {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self(Arc::new(AtomicUsize::new(usize::MAX)))
     }
 
-    pub(super) fn after(&self, steps: usize) {
+    pub(crate) fn after(&self, steps: usize) {
         self.0.store(steps, Ordering::SeqCst);
     }
 
     /// Whether it has blown.
-    pub(super) fn blown(&self) -> bool {
+    pub(crate) fn blown(&self) -> bool {
         self.0.load(Ordering::SeqCst) == 0
     }
 
     /// One change: may it happen?
-    pub(super) fn burn(&self) -> bool {
+    pub(crate) fn burn(&self) -> bool {
         let left = self.0.load(Ordering::SeqCst);
         if left == usize::MAX {
             return true;
@@ -40,7 +40,7 @@ impl Fuse {
     }
 
     /// Changes fail with this from then on.
-    pub(super) fn steps(&self, kind: io::ErrorKind) -> Steps {
+    pub(crate) fn steps(&self, kind: io::ErrorKind) -> Steps {
         let fuse = self.clone();
         Steps::with(move |_| if fuse.burn() { Ok(()) } else { Err(io::Error::from(kind)) })
     }
@@ -79,9 +79,15 @@ fn all(s: &mut Shadow, first: &Snapshot, step: Step) -> crate::Result<crate::Res
 }
 
 /// Nothing of ours is left lying about.
-pub(super) fn clean(w: &World) {
-    let mut names: Vec<_> = tree(&w.work()).into_keys().collect();
-    names.extend(tree(&w.store()).into_keys());
+pub(crate) fn clean(w: &World) {
+    let list = || -> Vec<_> { tree(&w.work()).into_keys().chain(tree(&w.store()).into_keys()).collect() };
+    let mut names = list();
+    // Packs may be being joined in the background: its file goes when that ends.
+    let end = std::time::Instant::now() + std::time::Duration::from_secs(20);
+    while names.iter().any(|p| p.ends_with("tmp_join")) && std::time::Instant::now() < end {
+        std::thread::park_timeout(std::time::Duration::from_millis(5));
+        names = list();
+    }
     let ours = |p: &Path| {
         let name = p.file_name().unwrap().to_string_lossy().into_owned();
         name.starts_with("tmp_") || name.starts_with(".tiller-") || name.starts_with("journal")

@@ -2,9 +2,14 @@
 
 mod basics;
 mod bench;
+mod calls;
 mod collecting;
+mod covered;
 mod git;
-mod kills;
+pub(crate) mod kills;
+mod many;
+mod odd;
+mod protected;
 mod random;
 mod scale;
-mod world;
+pub(crate) mod world;

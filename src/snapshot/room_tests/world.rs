@@ -13,17 +13,17 @@ use crate::steps::Steps;
 use crate::{Change, Goal, Id, Limits, Restored, Shadow, Snapshot, Step};
 
 /// What a path is, for comparing folders: its kind, permissions and content.
-pub(super) type Tree = BTreeMap<PathBuf, (char, u32, Vec<u8>)>;
+pub(crate) type Tree = BTreeMap<PathBuf, (char, u32, Vec<u8>)>;
 
-pub(super) struct World {
+pub(crate) struct World {
     _scratch: tempfile::TempDir,
-    pub(super) top: PathBuf,
-    pub(super) clock: Arc<ManualClock>,
-    pub(super) limits: Limits,
+    pub(crate) top: PathBuf,
+    pub(crate) clock: Arc<ManualClock>,
+    pub(crate) limits: Limits,
 }
 
 impl World {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let scratch = tempfile::tempdir().unwrap();
         let top = scratch.path().canonicalize().unwrap();
         fs::create_dir(top.join("work")).unwrap();
@@ -31,47 +31,47 @@ impl World {
         Self { _scratch: scratch, top, clock, limits: Limits::default() }
     }
 
-    pub(super) fn work(&self) -> PathBuf {
+    pub(crate) fn work(&self) -> PathBuf {
         self.top.join("work")
     }
 
-    pub(super) fn store(&self) -> PathBuf {
+    pub(crate) fn store(&self) -> PathBuf {
         self.top.join("store")
     }
 
-    pub(super) fn open(&self) -> Shadow {
+    pub(crate) fn open(&self) -> Shadow {
         Shadow::open(&self.work(), &self.store(), self.limits.clone(), self.clock.clone()).unwrap()
     }
 
-    pub(super) fn open_with(&self, steps: Steps) -> crate::Result<Shadow> {
+    pub(crate) fn open_with(&self, steps: Steps) -> crate::Result<Shadow> {
         Shadow::open_with(&self.work(), &self.store(), self.limits.clone(), self.clock.clone(), steps)
     }
 
-    pub(super) fn put(&self, path: &str, text: impl AsRef<[u8]>) {
+    pub(crate) fn put(&self, path: &str, text: impl AsRef<[u8]>) {
         let path = self.work().join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
     }
 
-    pub(super) fn get(&self, path: &str) -> String {
+    pub(crate) fn get(&self, path: &str) -> String {
         String::from_utf8_lossy(&fs::read(self.work().join(path)).unwrap()).into_owned()
     }
 
-    pub(super) fn remove(&self, path: &str) {
+    pub(crate) fn remove(&self, path: &str) {
         fs::remove_file(self.work().join(path)).unwrap();
     }
 
     /// Runs a line of shell in the workspace, without the person's git settings.
-    pub(super) fn sh(&self, line: &str) -> String {
+    pub(crate) fn sh(&self, line: &str) -> String {
         sh(&self.work(), line)
     }
 
-    pub(super) fn tree(&self) -> Tree {
+    pub(crate) fn tree(&self) -> Tree {
         tree(&self.work())
     }
 }
 
-pub(super) fn sh(dir: &Path, line: &str) -> String {
+pub(crate) fn sh(dir: &Path, line: &str) -> String {
     let mut command = Command::new("sh");
     command.args(["-ec", line]).current_dir(dir).env("HOME", "/nonexistent").env("GIT_CONFIG_NOSYSTEM", "1");
     for (key, value) in [("NAME", "t"), ("EMAIL", "t@t")] {
@@ -84,7 +84,7 @@ pub(super) fn sh(dir: &Path, line: &str) -> String {
 }
 
 /// Everything in a folder, byte for byte. Pipes and sockets are not opened.
-pub(super) fn tree(dir: &Path) -> Tree {
+pub(crate) fn tree(dir: &Path) -> Tree {
     let mut found = Tree::new();
     let mut todo = vec![dir.to_path_buf()];
     while let Some(here) = todo.pop() {
@@ -118,7 +118,7 @@ pub(super) fn tree(dir: &Path) -> Tree {
 }
 
 /// `+a ~b -c`: what differs between two snapshots.
-pub(super) fn diff(shadow: &Shadow, a: Id, b: Id) -> String {
+pub(crate) fn diff(shadow: &Shadow, a: Id, b: Id) -> String {
     let sign = |c: Change| match c {
         Change::Added => '+',
         Change::Deleted => '-',
@@ -134,19 +134,19 @@ pub(super) fn diff(shadow: &Shadow, a: Id, b: Id) -> String {
 }
 
 /// Something the agent does between two snapshots.
-pub(super) fn agent(shadow: &mut Shadow, act: impl FnOnce()) -> Step {
+pub(crate) fn agent(shadow: &mut Shadow, act: impl FnOnce()) -> Step {
     let before = shadow.snapshot().unwrap().id;
     act();
     Step { before, after: shadow.snapshot().unwrap().id }
 }
 
 /// Restores everything that is no conflict.
-pub(super) fn restore(shadow: &mut Shadow, to: &Snapshot, steps: &[Step]) -> Restored {
+pub(crate) fn restore(shadow: &mut Shadow, to: &Snapshot, steps: &[Step]) -> Restored {
     let plan = shadow.plan(&Goal::back(to.id, steps.to_vec())).unwrap();
     shadow.restore(&plan, &BTreeMap::new()).unwrap()
 }
 
-pub(super) fn undo(shadow: &mut Shadow, restored: &Restored) -> Restored {
+pub(crate) fn undo(shadow: &mut Shadow, restored: &Restored) -> Restored {
     let plan = shadow.plan(&restored.undo()).unwrap();
     shadow.restore(&plan, &BTreeMap::new()).unwrap()
 }

@@ -64,6 +64,7 @@ fn build(path: &Path, count: u64) -> SessionId {
         model: ModelRef("demo/planner".into()),
         profile: Profile::Ask,
         spawned_by: None,
+        made_by: tiller_store::MadeBy::Person,
     };
     store.create_session(new).wait().unwrap();
     let mut parent = None;

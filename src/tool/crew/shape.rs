@@ -38,20 +38,60 @@ const WORDS: &[&str] = &[
     "examples",
 ];
 
-/// Whether `schema` can be used to check anything.
+/// Whether `schema` can be used to check anything: it is one, in all its parts.
 ///
 /// # Errors
 /// In a sentence for the model.
 pub(super) fn checked(schema: &Value) -> Result<(), String> {
     let Some(map) = schema.as_object() else { return Err("the schema is not a JSON object".into()) };
-    if let Some(word) = map.keys().find(|k| !WORDS.contains(&k.as_str())) {
-        return Err(format!(
-            "the schema uses {word}, which cannot be checked; use only: {}",
-            WORDS.join(", ")
-        ));
+    if map.is_empty() {
+        return Err("the schema is empty, so nothing could be checked by it".into());
     }
-    let inner = map.get("properties").and_then(Value::as_object).into_iter().flatten().map(|(_, v)| v);
-    inner.chain(map.get("items")).try_for_each(checked)
+    part(schema, "the schema")
+}
+
+/// Types that a value may have.
+const TYPES: &[&str] = &["object", "array", "string", "boolean", "null", "integer", "number"];
+
+/// One schema, which stands at `at`.
+fn part(schema: &Value, at: &str) -> Result<(), String> {
+    let Some(map) = schema.as_object() else { return Err(format!("{at} is not a JSON object")) };
+    if let Some(word) = map.keys().find(|k| !WORDS.contains(&k.as_str())) {
+        return Err(format!("{at} uses {word}, which cannot be checked; use only: {}", WORDS.join(", ")));
+    }
+    for (word, value) in map {
+        let fits = match word.as_str() {
+            "type" => match value {
+                Value::String(one) => TYPES.contains(&one.as_str()),
+                Value::Array(any) => {
+                    !any.is_empty() && any.iter().all(|t| t.as_str().is_some_and(|t| TYPES.contains(&t)))
+                }
+                _ => false,
+            },
+            "enum" => value.as_array().is_some_and(|a| !a.is_empty()),
+            "required" => value.as_array().is_some_and(|a| a.iter().all(Value::is_string)),
+            "properties" | "items" => value.is_object(),
+            "additionalProperties" => value.is_boolean(),
+            "minItems" | "maxItems" | "minLength" | "maxLength" => value.is_u64(),
+            "minimum" | "maximum" => value.is_number(),
+            "description" | "title" | "$schema" => value.is_string(),
+            _ => true,
+        };
+        if !fits {
+            let types =
+                if word == "type" { format!("; types are {}", TYPES.join(", ")) } else { String::new() };
+            return Err(format!("{at} is none: {word} cannot be {}{types}", short(value)));
+        }
+    }
+    for (name, inner) in map.get("properties").and_then(Value::as_object).into_iter().flatten() {
+        part(inner, &format!("{at} of {name}"))?;
+    }
+    map.get("items").map_or(Ok(()), |inner| part(inner, &format!("{at} of the items")))
+}
+
+/// A value for a sentence.
+fn short(value: &Value) -> String {
+    value.to_string().chars().take(60).collect()
 }
 
 /// The answer as JSON that fits.

@@ -94,14 +94,8 @@ pub(super) fn check(tasks: &[Task]) -> Result<(), String> {
         if task.brief.goal.trim().is_empty() {
             return Err(format!("task {} has no goal", at + 1));
         }
-        if task.retries > RETRIES {
-            return Err(format!("task {}: at most {RETRIES} retries", at + 1));
-        }
-        if let Some(rounds) = task.review.as_ref().map(|r| r.rounds).filter(|r| !(1..=ROUNDS).contains(r)) {
-            return Err(format!("task {}: {rounds} rounds of review; 1 to {ROUNDS} can be had", at + 1));
-        }
-        if let Some(schema) = &task.schema {
-            shape::checked(schema).map_err(|e| format!("task {}: {e}", at + 1))?;
+        if let Some(why) = own(task).first() {
+            return Err(format!("task {}: {why}", at + 1));
         }
         if names.insert(name(at, task), at).is_some() {
             return Err(format!("two tasks are called {}", name(at, task)));
@@ -116,6 +110,31 @@ pub(super) fn check(tasks: &[Task]) -> Result<(), String> {
         }
     }
     circle(tasks, &names).map_or(Ok(()), |way| Err(format!("these tasks wait for each other: {way}")))
+}
+
+/// What is wrong with a task by itself: its retries, its review, its schema.
+pub(super) fn own(task: &Task) -> Vec<String> {
+    let mut wrong = Vec::new();
+    if task.retries > RETRIES {
+        wrong.push(format!("at most {RETRIES} retries"));
+    }
+    if let Some(rounds) = task.review.as_ref().map(|r| r.rounds).filter(|r| !(1..=ROUNDS).contains(r)) {
+        wrong.push(format!("{rounds} rounds of review; 1 to {ROUNDS} can be had"));
+    }
+    wrong.extend(task.schema.as_ref().and_then(|schema| shape::checked(schema).err()));
+    wrong
+}
+
+/// What a task depends on and that is not there.
+pub(super) fn strangers<'t>(task: &'t Task, tasks: &[Task]) -> Vec<&'t String> {
+    let known = |d: &&String| tasks.iter().enumerate().any(|(at, t)| name(at, t) == **d);
+    task.depends_on.iter().filter(|d| !known(d)).collect()
+}
+
+/// A circle among tasks whose names are unique and known, as `a -> b -> a`.
+pub(super) fn waits_in_circle(tasks: &[Task]) -> Option<String> {
+    let names: HashMap<String, usize> = tasks.iter().enumerate().map(|(at, t)| (name(at, t), at)).collect();
+    circle(tasks, &names)
 }
 
 /// A circle of tasks, if there is one, as `a -> b -> a`.

@@ -28,6 +28,18 @@ pub struct Known<'a> {
     pub role: &'a dyn Fn(&str) -> Option<String>,
     pub cli: &'a dyn Fn(&str) -> Option<String>,
     pub skill: &'a dyn Fn(&str) -> Option<String>,
+    /// Of one of ours, in words or as `provider/model`.
+    pub model: &'a dyn Fn(&str) -> Option<String>,
+    /// A tool, or a set of them.
+    pub tool: &'a dyn Fn(&str) -> Option<String>,
+}
+
+impl Known<'_> {
+    /// Takes every name: for where they are looked at later.
+    pub fn anything() -> Self {
+        let any = &|_: &str| -> Option<String> { None };
+        Self { role: any, cli: any, skill: any, model: any, tool: any }
+    }
 }
 
 /// What is wrong, and with which step.
@@ -39,54 +51,61 @@ pub struct Wrong {
 }
 
 impl Workflow {
-    /// Looks at all of it. The first mistake of its form (everything else would follow from that), or all names that
-    /// are not known.
+    /// Looks at all of it, and finds everything at once: mistakes of its form, and names that are not known.
     ///
     /// # Errors
     /// With what is wrong; never empty.
     pub fn check(&self, known: &Known<'_>) -> Result<(), Vec<Wrong>> {
-        let one = |step, message: String| Err(vec![Wrong { step, message }]);
+        let mut wrong: Vec<Wrong> = Vec::new();
+        let mut add = |step, message: String| wrong.push(Wrong { step, message });
         if self.name.chars().count() > NAME {
-            return one(None, format!("the name is longer than {NAME} characters"));
+            add(None, format!("the name is longer than {NAME} characters"));
         }
         if self.steps.is_empty() {
-            return one(None, "it has no steps".into());
+            add(None, "it has no steps".into());
+        }
+        if self.steps.len() > task::MOST {
+            add(None, format!("{} steps are too many: at most {}", self.steps.len(), task::MOST));
         }
         for (at, step) in self.steps.iter().enumerate() {
             let id = step.id.as_deref().unwrap_or_default();
             let plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
             if id.is_empty() {
-                return one(Some(at), format!("step {} has no id", at + 1));
-            }
-            if id.chars().count() > NAME || !id.chars().all(plain) {
+                add(Some(at), format!("step {} has no id", at + 1));
+            } else if id.chars().count() > NAME || !id.chars().all(plain) {
                 let message =
                     format!("step {}: an id is made of letters, digits, - _ . (at most {NAME})", at + 1);
-                return one(Some(at), message);
-            }
-            if step.brief.goal.trim().is_empty() {
-                return one(Some(at), format!("step {id} has no goal"));
-            }
-            if let Some(first) = self.steps[..at].iter().position(|s| s.id == step.id) {
+                add(Some(at), message);
+            } else if let Some(first) = self.steps[..at].iter().position(|s| s.id == step.id) {
                 let first = first + 1;
-                return one(Some(at), format!("two steps are called {id}: the {first}. and the {}.", at + 1));
+                add(Some(at), format!("two steps are called {id}: the {first}. and the {}.", at + 1));
+            }
+            let name = task::name(at, step);
+            if step.brief.goal.trim().is_empty() {
+                add(Some(at), format!("step {name} has no goal"));
+            }
+            task::own(step).into_iter().for_each(|why| add(Some(at), format!("step {name}: {why}")));
+            for unknown in task::strangers(step, &self.steps) {
+                let known: Vec<String> =
+                    self.steps.iter().enumerate().map(|(n, s)| task::name(n, s)).collect();
+                let known = known.join(", ");
+                add(
+                    Some(at),
+                    format!("step {name} depends on {unknown}, which is not there; there are: {known}"),
+                );
             }
         }
-        if let Err(message) = task::check(&self.steps) {
-            // It names the task by its id, or by its number.
-            return one(self.meant(&message), message.replace("these tasks", "these steps"));
+        if wrong.is_empty()
+            && let Some(way) = task::waits_in_circle(&self.steps)
+        {
+            wrong.push(Wrong { step: None, message: format!("these steps wait for each other: {way}") });
         }
-        let wrong = self.unknown(known);
+        wrong.extend(self.unknown(known));
+        wrong.sort_by_key(|w| w.step);
         if wrong.is_empty() { Ok(()) } else { Err(wrong) }
     }
 
-    /// The step that a sentence is about, when it is about one.
-    fn meant(&self, message: &str) -> Option<usize> {
-        let name = message.strip_prefix("task ")?.split([' ', ':']).next()?;
-        let by_id = self.steps.iter().position(|s| s.id.as_deref() == Some(name));
-        by_id.or_else(|| name.parse::<usize>().ok()?.checked_sub(1))
-    }
-
-    /// Roles and skills that there are not, programs that are missing.
+    /// Roles, skills, tools and models that there are not, programs that are missing.
     fn unknown(&self, known: &Known<'_>) -> Vec<Wrong> {
         let mut wrong = Vec::new();
         for (at, step) in self.steps.iter().enumerate() {
@@ -97,6 +116,11 @@ impl Workflow {
             let said = roles.into_iter().flatten().filter_map(|r| (known.role)(r));
             let said = said.chain(clis.into_iter().flatten().filter_map(|c| (known.cli)(c)));
             let said = said.chain(step.brief.skills.iter().filter_map(|s| (known.skill)(s)));
+            let said = said.chain(step.brief.tools.iter().filter_map(|t| (known.tool)(t)));
+            // A program has models of its own.
+            let own = step.brief.model.as_deref().filter(|_| step.brief.cli.is_none());
+            let theirs = review.filter(|r| r.cli.is_none()).and_then(|r| r.model.as_deref());
+            let said = said.chain(own.into_iter().chain(theirs).filter_map(|m| (known.model)(m)));
             wrong.extend(said.map(|why| Wrong { step: Some(at), message: format!("step {id}: {why}") }));
         }
         wrong

@@ -11,6 +11,8 @@ fn wrong(steps: Value) -> Vec<(Option<usize>, String)> {
         role: &|name| (name != "coder").then(|| format!("there is no agent `{name}`")),
         skill: &|name| (name != "deploy").then(|| format!("there is no skill `{name}`")),
         cli: &|name| (name != "claude").then(|| format!("{name} is not installed")),
+        model: &|name| (!name.starts_with("ours/")).then(|| format!("there is no model `{name}`")),
+        tool: &|name| (name != "read").then(|| format!("there is no tool `{name}`")),
     };
     let wrong = flow.check(&known).err().unwrap_or_default();
     wrong.into_iter().map(|w| (w.step, w.message)).collect()
@@ -52,6 +54,56 @@ fn each_mistake_names_its_step() {
         {"id": "c", "goal": "g", "cli": "claude", "review": {"by": "coder", "rounds": 3}},
     ]);
     assert_eq!(wrong(two).len(), 2, "all unknown names are told");
+}
+
+#[test]
+fn everything_is_found_at_once() {
+    let steps = json!([
+        {"id": "a", "goal": " ", "needs": ["z"], "tools": ["reed"], "model": "fats", "retries": 9},
+        {"id": "b b", "goal": "g", "schema": {"type": "strnig"}, "agent": "codr"},
+        {"id": "c", "goal": "g", "model": "ours/m", "tools": ["read"], "schema": {"type": "object"}},
+        {"id": "d", "goal": "g", "cli": "claude", "model": "of-claude", "review": {"by": "coder", "model": "x"}},
+    ]);
+    let said = wrong(steps);
+    for (at, why) in [
+        (0, "no goal"),
+        (0, "depends on z"),
+        (0, "no tool `reed`"),
+        (0, "no model `fats`"),
+        (0, "at most 5 retries"),
+        (1, "made of letters"),
+        (1, "the schema is none: type cannot be \"strnig\""),
+        (1, "no agent `codr`"),
+        (3, "no model `x`"),
+    ] {
+        assert!(said.iter().any(|(step, said)| *step == Some(at) && said.contains(why)), "{why}: {said:?}");
+    }
+    assert_eq!(said.len(), 9, "{said:?}");
+}
+
+#[test]
+fn a_schema_that_is_none_is_refused() {
+    for (schema, why) in [
+        (json!("object"), "not a JSON object"),
+        (json!({}), "is empty"),
+        (json!({"type": "strnig"}), "type cannot be"),
+        (json!({"type": ["string", 3]}), "type cannot be"),
+        (json!({"type": []}), "type cannot be"),
+        (json!({"required": "name"}), "required cannot be"),
+        (json!({"properties": ["name"]}), "properties cannot be"),
+        (json!({"properties": {"name": "string"}}), "of name is not a JSON object"),
+        (json!({"type": "array", "items": {"type": "x"}}), "of the items is none: type"),
+        (json!({"enum": []}), "enum cannot be"),
+        (json!({"minLength": -1}), "minLength cannot be"),
+        (json!({"maximum": "9"}), "maximum cannot be"),
+        (json!({"additionalProperties": {"type": "string"}}), "additionalProperties cannot be"),
+        (json!({"oneOf": []}), "oneOf, which cannot be checked"),
+    ] {
+        let said = wrong(json!([{"id": "a", "goal": "g", "schema": schema}]));
+        assert!(said.len() == 1 && said[0].1.contains(why), "{why}: {said:?}");
+    }
+    let good = json!({"type": "object", "required": ["n"], "properties": {"n": {"type": ["integer", "null"], "minimum": 0}}});
+    assert!(wrong(json!([{"id": "a", "goal": "g", "schema": good}])).is_empty());
 }
 
 #[tokio::test]

@@ -1,7 +1,7 @@
 //! The common way of all edits: read what is there, check that the agent knows it, commit, report.
 
 use std::hash::{BuildHasher, Hasher};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use tiller_protocol::ChangeKind;
 use tiller_protocol::tool::{Display, FileDiff};
@@ -10,6 +10,7 @@ use super::beneath::{self, Made, Slot};
 use super::commit::{self, Change, Fault, How, Old};
 use super::encoding::{Text, line_end, with_line_ends};
 use super::path::{Place, tell};
+use super::publish;
 use super::{diff, ledger};
 use crate::{ToolCx, ToolError, ToolOutput};
 
@@ -28,7 +29,8 @@ pub(crate) fn current(place: &Place, cx: &ToolCx) -> Result<Current, ToolError> 
     let bytes = beneath::read_whole(&mut opened, &place.name, &cx.cancel)?;
     // It may have grown or shrunk while it was read; the content is what counts.
     opened.stat.st_size = i64::try_from(bytes.len()).unwrap_or(i64::MAX);
-    let old = Old { stat: opened.stat, hash: *blake3::hash(&bytes).as_bytes() };
+    let attributes = tiller_fs::attributes::read(&opened.file);
+    let old = Old { stat: opened.stat, hash: *blake3::hash(&bytes).as_bytes(), attributes };
     Ok(Current { text: Text::decode(&bytes), bytes, old })
 }
 
@@ -136,6 +138,7 @@ pub(crate) fn apply(edits: Vec<Edit>, cx: &ToolCx, who: Who) -> Result<Vec<FileD
 }
 
 fn apply_inner(edits: &[Edit], cx: &ToolCx, who: Who, made: &mut Vec<Made>) -> Result<(), ToolError> {
+    let folders = missing_folders(edits);
     let mut changes: Vec<(Slot, Change)> = Vec::with_capacity(edits.len());
     for edit in edits {
         changes.push((beneath::slot(&edit.place, cx, made)?, edit.change.clone()));
@@ -146,7 +149,11 @@ fn apply_inner(edits: &[Edit], cx: &ToolCx, who: Who, made: &mut Vec<Made>) -> R
     }
     let token = format!("{:016x}", std::hash::RandomState::new().build_hasher().finish());
     let hold = || !cx.cancel.is_cancelled();
-    let result = commit::commit(&changes, How { token: &token, hold: &hold, plain: false });
+    let how = How { token: &token, hold: &hold, plain: false, at: &|_| {} };
+    let result = match write_down(edits, &changes, &folders, &token, cx) {
+        Ok(written) => commit::commit(&changes, how, written),
+        Err(e) => Err(Fault::Unwritten(e)),
+    };
     // Also after a failure: names were exchanged to and fro.
     if who == Who::Agent {
         cx.ports.wrote(&cx.agent, &paths);
@@ -154,11 +161,48 @@ fn apply_inner(edits: &[Edit], cx: &ToolCx, who: Who, made: &mut Vec<Made>) -> R
     result.map_err(|fault| explain(fault, edits, cx))
 }
 
+/// Folders on the way to new files that do not exist yet, outermost first.
+fn missing_folders(edits: &[Edit]) -> Vec<PathBuf> {
+    let mut missing = Vec::new();
+    for edit in edits.iter().filter(|e| !e.place.exists) {
+        let above = edit.place.path.ancestors().skip(1);
+        let new: Vec<_> = above.take_while(|a| a.symlink_metadata().is_err()).collect();
+        missing.extend(new.into_iter().rev().map(Path::to_owned));
+    }
+    missing.dedup();
+    missing
+}
+
+/// Several changes are only begun when the next start can take them back. A single one is whole in any case; without
+/// a record only its temporary file would stay.
+fn write_down(
+    edits: &[Edit],
+    changes: &[(Slot, Change)],
+    folders: &[PathBuf],
+    token: &str,
+    cx: &ToolCx,
+) -> std::io::Result<Option<publish::Open>> {
+    let Some(publishes) = &cx.workspace.publishes else { return Ok(None) };
+    let paths: Vec<&Path> = edits.iter().map(|e| e.place.path.as_path()).collect();
+    match publishes.begin(token, changes, &paths, folders) {
+        Ok(open) => Ok(Some(open)),
+        Err(error) if changes.len() == 1 => {
+            tracing::warn!(%error, "a change of a file is not written down");
+            Ok(None)
+        }
+        Err(e) => Err(e),
+    }
+}
+
 fn explain(fault: Fault, edits: &[Edit], cx: &ToolCx) -> ToolError {
     match fault {
         Fault::Io(_, e) if e.kind() == std::io::ErrorKind::Interrupted && cx.cancel.is_cancelled() => {
             ToolError::Interrupted("interrupted; nothing was changed".into())
         }
+        Fault::Unwritten(e) => ToolError::Tell(format!(
+            "nothing was changed: a change of several files is written down first, so that it can be taken back after a \
+             crash, and that failed ({e})"
+        )),
         Fault::Io(n, e) => ToolError::Tell(format!("{}: {e}; nothing was changed", edits[n].place.name)),
         Fault::Torn(text) => {
             ToolError::Tell(format!("the change failed and could not be taken back whole: {text}"))

@@ -16,23 +16,27 @@ use std::path::Path;
 
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags, Stat};
 use rustix::io::Errno;
+use tiller_fs::Attributes;
+use tiller_protocol::names;
 
 use super::beneath::{Slot, open_at};
+use super::publish;
 
 /// A file as it was read.
 #[derive(Clone, Debug)]
 pub(crate) struct Old {
     pub stat: Stat,
     pub hash: [u8; 32],
+    pub attributes: Attributes,
 }
 
 /// What happens to one name.
 #[derive(Clone, Debug)]
 pub(crate) enum Change {
-    /// It must not exist yet. `like`: take mode and owner from this file.
+    /// It must not exist yet. `like`: take mode, owner and attributes from this file.
     Create {
         bytes: Vec<u8>,
-        like: Option<Stat>,
+        like: Option<Old>,
     },
     Replace {
         old: Old,
@@ -51,6 +55,9 @@ pub(crate) enum Fault {
     Conflict(usize),
     #[error("{1}")]
     Io(usize, std::io::Error),
+    /// It could not be written down for the next start.
+    #[error("{0}")]
+    Unwritten(std::io::Error),
     /// Taking back failed as well; says where the content is.
     #[error("{0}")]
     Torn(String),
@@ -62,6 +69,8 @@ struct Staged<'a> {
     change: &'a Change,
     /// Name of the temporary file, beside the target. After publishing it holds the old file.
     temp: OsString,
+    /// Where names cannot be exchanged: a second name of the old file, so that it can come back.
+    second: OsString,
     /// The new file, held open so that its inode is not given to another; `None` for removals.
     new: Option<File>,
     published: bool,
@@ -79,13 +88,37 @@ pub(crate) struct How<'a> {
     pub hold: &'a dyn Fn() -> bool,
     /// Do as on a file system that can neither exchange names nor rename without replacing.
     pub plain: bool,
+    /// Called before each step, with its name. For tests, which stop the program there.
+    pub at: &'a dyn Fn(&'static str),
 }
 
-/// Does all of `changes`, or none.
-pub(crate) fn commit(changes: &[(Slot, Change)], how: How<'_>) -> Result<(), Fault> {
+/// Does all of `changes`, or none. `written` is where the next start reads what a kill cut off.
+pub(crate) fn commit(
+    changes: &[(Slot, Change)],
+    how: How<'_>,
+    mut written: Option<publish::Open>,
+) -> Result<(), Fault> {
+    let done = carry_out(changes, how, &mut written);
+    match (&done, written) {
+        // What could not be put back is tried again at the next start.
+        (Err(Fault::Torn(_)), _) | (_, None) => {}
+        (_, Some(written)) => {
+            (how.at)("end");
+            written.end();
+        }
+    }
+    done
+}
+
+fn carry_out(
+    changes: &[(Slot, Change)],
+    how: How<'_>,
+    written: &mut Option<publish::Open>,
+) -> Result<(), Fault> {
     let mut staged: Vec<Staged<'_>> = Vec::with_capacity(changes.len());
     for (n, (slot, change)) in changes.iter().enumerate() {
-        match stage(slot, change, &format!(".tiller-{}-{n}.tmp", how.token), how.plain) {
+        (how.at)("stage");
+        match stage(slot, change, n, how) {
             Ok(one) => staged.push(one),
             Err(e) => {
                 drop_temps(&staged);
@@ -93,8 +126,14 @@ pub(crate) fn commit(changes: &[(Slot, Change)], how: How<'_>) -> Result<(), Fau
             }
         }
     }
+    (how.at)("going");
+    if let Some(Err(e)) = written.as_mut().map(publish::Open::going) {
+        drop_temps(&staged);
+        return Err(Fault::Io(0, e));
+    }
     for n in 0..staged.len() {
-        if let Err(fault) = staged[n].publish(n) {
+        (how.at)("publish");
+        if let Err(fault) = staged[n].publish(n, how.at) {
             return Err(take_back(&mut staged, fault));
         }
     }
@@ -111,34 +150,43 @@ pub(crate) fn commit(changes: &[(Slot, Change)], how: How<'_>) -> Result<(), Fau
             return Err(take_back(&mut staged, Fault::Conflict(n)));
         }
     }
-    drop_temps(&staged);
+    (how.at)("done");
+    if let Some(Err(e)) = written.as_mut().map(publish::Open::done) {
+        return Err(take_back(&mut staged, Fault::Io(0, e)));
+    }
+    for one in &staged {
+        (how.at)("clear");
+        drop_temps(std::slice::from_ref(one));
+    }
     Ok(())
 }
 
-fn stage<'a>(slot: &'a Slot, change: &'a Change, temp: &str, plain: bool) -> Result<Staged<'a>, Errno> {
-    let temp = OsString::from(temp);
+fn stage<'a>(slot: &'a Slot, change: &'a Change, n: usize, how: How<'_>) -> Result<Staged<'a>, Errno> {
+    let (temp, second) = (names::temporary(how.token, n), names::second(how.token, n));
+    let (temp, second) = (OsString::from(temp), OsString::from(second));
     let (bytes, like) = match change {
-        Change::Create { bytes, like } => (bytes, like.as_ref()),
-        Change::Replace { old, bytes } => (bytes, Some(&old.stat)),
-        Change::Remove { .. } => {
-            return Ok(Staged { slot, change, temp, new: None, published: false, out: None, plain });
-        }
+        Change::Create { bytes, like } => (Some(bytes), like.as_ref()),
+        Change::Replace { old, bytes } => (Some(bytes), Some(old)),
+        Change::Remove { .. } => (None, None),
     };
-    let new = write_temp(slot, &temp, bytes, like).inspect_err(|_| {
-        let _ = rustix::fs::unlinkat(&slot.dir, &temp, AtFlags::empty());
-    })?;
-    Ok(Staged { slot, change, temp, new: Some(new), published: false, out: None, plain })
+    let write = |bytes: &Vec<u8>| {
+        write_temp(slot, &temp, bytes, like).inspect_err(|_| {
+            let _ = rustix::fs::unlinkat(&slot.dir, &temp, AtFlags::empty());
+        })
+    };
+    let new = bytes.map(write).transpose()?;
+    Ok(Staged { slot, change, temp, second, new, published: false, out: None, plain: how.plain })
 }
 
 /// Writes and synchronises a temporary file.
-fn write_temp(slot: &Slot, temp: &OsStr, bytes: &[u8], like: Option<&Stat>) -> Result<File, Errno> {
+fn write_temp(slot: &Slot, temp: &OsStr, bytes: &[u8], like: Option<&Old>) -> Result<File, Errno> {
     let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     // Without a model the process's umask decides, as for any new file.
     let mode = Mode::from_raw_mode(if like.is_some() { 0o600 } else { 0o666 });
     let mut file = File::from(rustix::fs::openat(&slot.dir, temp, flags, mode)?);
     file.write_all(bytes).map_err(|e| Errno::from_io_error(&e).unwrap_or(Errno::IO))?;
     let made = rustix::fs::fstat(&file)?;
-    if let Some(like) = like {
+    if let Some(Old { stat: like, attributes, .. }) = like {
         if (like.st_uid, like.st_gid) != (made.st_uid, made.st_gid) {
             // Only where we may; a group that we are in often works when the owner does not.
             let uid = rustix::process::Uid::from_raw(like.st_uid);
@@ -147,15 +195,14 @@ fn write_temp(slot: &Slot, temp: &OsStr, bytes: &[u8], like: Option<&Stat>) -> R
                 let _ = rustix::fs::fchown(&file, None, Some(gid));
             }
         }
-        // After chown, which clears set-id bits.
-        rustix::fs::fchmod(&file, Mode::from_raw_mode(like.st_mode & 0o7777))?;
+        attributes.give(&file, like.st_mode)?;
     }
     rustix::fs::fsync(&file)?;
     Ok(file)
 }
 
 impl Staged<'_> {
-    fn publish(&mut self, n: usize) -> Result<(), Fault> {
+    fn publish(&mut self, n: usize, at: &dyn Fn(&'static str)) -> Result<(), Fault> {
         let dir = &self.slot.dir;
         let leaf = &self.slot.leaf;
         let io = |e: Errno| Fault::Io(n, e.into());
@@ -167,12 +214,12 @@ impl Staged<'_> {
             },
             Change::Replace { old, .. } => {
                 if self.plain {
-                    return self.replace_plainly(old, n);
+                    return self.replace_plainly(old, n, at);
                 }
                 match rustix::fs::renameat_with(dir, &self.temp, dir, leaf, RenameFlags::EXCHANGE) {
                     Ok(()) => self.published = true,
                     Err(Errno::NOENT) => return Err(Fault::Conflict(n)),
-                    Err(e) if cannot(e) => return self.replace_plainly(old, n),
+                    Err(e) if cannot(e) => return self.replace_plainly(old, n, at),
                     Err(e) => return Err(io(e)),
                 }
                 self.take_out(old, n)?;
@@ -196,12 +243,15 @@ impl Staged<'_> {
     }
 
     /// For file systems that cannot exchange: the last look, then the rename.
-    fn replace_plainly(&mut self, old: &Old, n: usize) -> Result<(), Fault> {
+    fn replace_plainly(&mut self, old: &Old, n: usize, at: &dyn Fn(&'static str)) -> Result<(), Fault> {
         let dir = &self.slot.dir;
         self.out = open_same(self.slot, &self.slot.leaf, old);
         if self.out.is_none() {
             return Err(Fault::Conflict(n));
         }
+        // Where there are no hard links either, a kill leaves this file new.
+        let _ = rustix::fs::linkat(dir, &self.slot.leaf, dir, &self.second, AtFlags::empty());
+        at("rename over");
         rustix::fs::renameat(dir, &self.temp, dir, &self.slot.leaf).map_err(|e| Fault::Io(n, e.into()))?;
         self.published = true;
         Ok(())
@@ -284,7 +334,7 @@ impl Staged<'_> {
         file.rewind()
             .and_then(|()| file.read_to_end(&mut bytes))
             .map_err(|e| Errno::from_io_error(&e).unwrap_or(Errno::IO))?;
-        write_temp(self.slot, &self.temp, &bytes, Some(&old.stat))?;
+        write_temp(self.slot, &self.temp, &bytes, Some(old))?;
         rustix::fs::renameat(&self.slot.dir, &self.temp, &self.slot.dir, &self.slot.leaf)
     }
 }
@@ -299,7 +349,7 @@ fn take_back(staged: &mut [Staged<'_>], fault: Fault) -> Fault {
                 std::io::Error::from(e)
             ));
             // Keep it: it is the only copy.
-            one.temp = OsString::new();
+            (one.temp, one.second) = (OsString::new(), OsString::new());
         }
     }
     drop_temps(staged);
@@ -311,8 +361,10 @@ fn take_back(staged: &mut [Staged<'_>], fault: Fault) -> Fault {
 
 fn drop_temps(staged: &[Staged<'_>]) {
     for one in staged.iter().filter(|s| !s.temp.is_empty()) {
-        // Absent after a creation, or before a removal.
-        let _ = rustix::fs::unlinkat(&one.slot.dir, &one.temp, AtFlags::empty());
+        // Absent after a creation, or before a removal; the second name is rare.
+        for name in [&one.temp, &one.second] {
+            let _ = rustix::fs::unlinkat(&one.slot.dir, name, AtFlags::empty());
+        }
     }
 }
 

@@ -15,7 +15,11 @@ fn slot(dir: &Path, leaf: &str) -> Slot {
 
 fn old(path: &Path) -> Old {
     let stat = rustix::fs::stat(path).unwrap();
-    Old { stat, hash: *blake3::hash(&std::fs::read(path).unwrap()).as_bytes() }
+    Old {
+        stat,
+        hash: *blake3::hash(&std::fs::read(path).unwrap()).as_bytes(),
+        attributes: tiller_fs::attributes::read(File::open(path).unwrap()),
+    }
 }
 
 fn names(dir: &Path) -> Vec<String> {
@@ -41,7 +45,7 @@ fn scene() -> (tempfile::TempDir, Vec<(Slot, Change)>) {
 }
 
 fn go(changes: &[(Slot, Change)], plain: bool, hold: &dyn Fn() -> bool) -> Result<(), Fault> {
-    commit(changes, How { token: "t", hold, plain })
+    commit(changes, How { token: "t", hold, plain, at: &|_| {} }, None)
 }
 
 #[test]

@@ -4,9 +4,11 @@ use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
+use tiller_protocol::mask::has_mask;
 use tiller_protocol::{Access, ToolSpec, Touch};
 
 use super::apply::{Edit, Who, apply, counts, current, notes, report};
+use super::masked::Masked;
 use super::path::{Place, declare, tell, to_write};
 use super::replace::{Ask, replace};
 use super::{diff, ledger};
@@ -110,9 +112,20 @@ fn plan(args: &Args, cx: &ToolCx, check: bool) -> Result<(Edit, Vec<usize>, Stri
     }
     let text = current.text(&place.name)?;
     let ask = Ask { old: &args.old, new: &args.new, all: args.replace_all };
-    let done = replace(&text.text, ask).map_err(|e| ToolError::Tell(format!("{}: {e}", place.name)))?;
+    let masked = masks_of(&[ask.old, ask.new], &text.text, cx);
+    let done =
+        replace(&place.name, &masked, ask).map_err(|e| ToolError::Tell(format!("{}: {e}", place.name)))?;
     let notes = notes(&current);
     Ok((Edit::replace(place, current, &done.text)?, done.lines, notes))
+}
+
+/// The file as it was read, when what was written has masks in it.
+pub(super) fn masks_of<'t>(written: &[&str], text: &'t str, cx: &ToolCx) -> Masked<'t> {
+    if written.iter().any(|w| has_mask(w)) {
+        Masked::of(text, &cx.workspace.secrets)
+    } else {
+        Masked::plain(text)
+    }
 }
 
 #[cfg(test)]

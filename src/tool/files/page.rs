@@ -1,5 +1,6 @@
 //! Pages of text: by line with numbers, or by byte.
 
+use super::masked::Masked;
 use crate::text::visible;
 
 /// What part was asked for. Lines are 1-based and inclusive.
@@ -59,6 +60,11 @@ impl Pager {
         self.lines += 1;
     }
 
+    /// The next line is the `number`th.
+    fn at(&mut self, number: u64) {
+        self.next = number;
+    }
+
     /// Number of the line that would come next.
     pub(crate) fn next(&self) -> u64 {
         self.next
@@ -72,11 +78,13 @@ impl Pager {
     }
 }
 
-/// A page of text that is all in memory.
-pub(crate) fn of_text(text: &str, range: Range, limit: usize) -> Result<Page, String> {
+/// A page of text that is all in memory. Lines and bytes are counted in the real text; what is shown is masked. A value
+/// of several lines is one mask on its first line.
+pub(crate) fn of_text(file: &Masked<'_>, range: Range, limit: usize) -> Result<Page, String> {
     if let Some(byte) = range.byte {
-        return by_byte(text, byte, limit);
+        return by_byte(file, byte, limit);
     }
+    let text = file.real();
     let total = text.lines().count() as u64;
     let first = range.start.unwrap_or(1).max(1);
     if total == 0 && first == 1 {
@@ -90,19 +98,35 @@ pub(crate) fn of_text(text: &str, range: Range, limit: usize) -> Result<Page, St
         return Err(format!("the range {first}-{last} is empty; the file has {total} lines"));
     }
     let mut pager = Pager::new(limit, first);
-    let mut at = text.split_inclusive('\n').take(first as usize - 1).map(str::len).sum::<usize>();
-    for line in text[at..].split_inclusive('\n').take((last - first + 1) as usize) {
+    // Where the line begins in the masked and in the real text, and its number.
+    let (mut at, mut real, mut number) = (0, 0, 1);
+    for line in file.shown().split_inclusive('\n') {
+        if number > last {
+            break;
+        }
+        let (start, next) = (at, at + line.len());
+        // A line end is never inside of a mask.
+        let real_next = file.to_real(next).unwrap_or_else(|r| r.end);
+        let following = number + text[real..real_next].matches('\n').count().max(1) as u64;
+        (at, real) = (next, real_next);
+        if following <= first {
+            number = following;
+            continue;
+        }
         let bare = line.strip_suffix('\n').map_or(line, |l| l.strip_suffix('\r').unwrap_or(l));
+        pager.at(number);
         match pager.add(bare) {
-            Ok(()) => at += line.len(),
+            Ok(()) => {}
             Err(None) => break,
             Err(Some(cut)) => {
-                let n = pager.next() - 1;
+                let goes_on = file.to_real(start + cut).unwrap_or_else(|r| r.end);
                 return Ok(
-                    pager.finish(&format!("line {n} of {total} goes on; next page: byte={}", at + cut))
+                    pager.finish(&format!("line {number} of {total} goes on; next page: byte={goes_on}"))
                 );
             }
         }
+        number = following;
+        pager.at(number);
     }
     let next = pager.next();
     let note = if next <= last {
@@ -117,20 +141,26 @@ pub(crate) fn of_text(text: &str, range: Range, limit: usize) -> Result<Page, St
     Ok(pager.finish(&note))
 }
 
-fn by_byte(text: &str, byte: u64, limit: usize) -> Result<Page, String> {
+fn by_byte(file: &Masked<'_>, byte: u64, limit: usize) -> Result<Page, String> {
+    let text = file.real();
     let at = usize::try_from(byte).unwrap_or(usize::MAX);
     if at > text.len() {
         return Err(format!("there are only {} bytes", text.len()));
     }
-    let at = text.floor_char_boundary(at);
+    // A value is shown as a whole mask, however the page cuts it.
+    let at = file
+        .to_shown(text.floor_char_boundary(at))
+        .map_or_else(|r| r.start, |_| text.floor_char_boundary(at));
     let end = text.floor_char_boundary((at + limit).min(text.len()));
+    let end = file.to_shown(end).map_or_else(|r| r.end, |_| end);
     let more = if end < text.len() {
         format!("\n[bytes {at}-{end} of {}; next page: byte={end}]\n", text.len())
     } else {
         format!("\n[bytes {at}-{end}: the end]\n")
     };
-    let piece = &text[at..end];
-    Ok(Page { text: format!("{}{more}", visible(piece)), lines: piece.lines().count() as u64 })
+    let lines = text[at..end].lines().count() as u64;
+    let piece = file.part(at..end);
+    Ok(Page { text: format!("{}{more}", visible(piece.shown())), lines })
 }
 
 #[cfg(test)]

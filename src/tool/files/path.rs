@@ -8,7 +8,7 @@ use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
-use tiller_protocol::Access;
+use tiller_protocol::{Access, names};
 
 use crate::{ToolCx, ToolError};
 
@@ -53,13 +53,13 @@ impl Place {
         match self.zone {
             // The agent's own outputs.
             Zone::Spill => Access::Free,
-            _ => Access::Read { path: self.path.display().to_string(), inside: self.inside() },
+            _ => Access::Read { path: names::written(&self.path), inside: self.inside() },
         }
     }
 
     /// What changing it needs.
     pub(crate) fn writes(&self) -> Access {
-        Access::Write { path: self.path.display().to_string(), inside: self.inside() }
+        Access::Write { path: names::written(&self.path), inside: self.inside() }
     }
 }
 
@@ -72,7 +72,7 @@ pub(crate) fn tell<T>(text: impl Into<String>) -> Result<T, ToolError> {
 pub(crate) fn resolve(raw: &str, cx: &ToolCx) -> Result<Place, ToolError> {
     check_spelling(raw)?;
     let root = &cx.workspace.root;
-    let given = Path::new(raw);
+    let given = &names::path(raw);
     let mut walk =
         Walk { at: if given.is_absolute() { "/".into() } else { root.clone() }, ..Walk::default() };
     walk.push_front(given);
@@ -87,8 +87,8 @@ pub(crate) fn resolve(raw: &str, cx: &ToolCx) -> Result<Place, ToolError> {
     };
     let name = match path.strip_prefix(root) {
         Ok(rel) if rel.as_os_str().is_empty() => ".".into(),
-        Ok(rel) => rel.display().to_string(),
-        Err(_) => path.display().to_string(),
+        Ok(rel) => names::written(rel),
+        Err(_) => names::written(&path),
     };
     Ok(Place { path, zone, exists, link, leaf_link, name })
 }
@@ -220,7 +220,21 @@ pub(crate) fn to_write(raw: &str, cx: &ToolCx) -> Result<Place, ToolError> {
     if let Some(why) = (cx.workspace.protected)(&place.path) {
         return tell(format!("{raw} is protected: {why}. No tool may write it, in any profile."));
     }
+    if let Some(mode) = read_only(&place) {
+        return tell(format!(
+            "{raw} is marked as read-only (mode {mode:04o}); nothing was changed. If the person wants it changed, make \
+             it writable first (chmod u+w)."
+        ));
+    }
     Ok(place)
+}
+
+/// The permissions of a read-only file. Renaming another file over it would succeed all the same.
+fn read_only(place: &Place) -> Option<u32> {
+    use std::os::unix::fs::PermissionsExt;
+    let meta = place.path.symlink_metadata().ok().filter(std::fs::Metadata::is_file)?;
+    let mode = meta.permissions().mode() & 0o7777;
+    (mode & 0o222 == 0).then_some(mode)
 }
 
 /// Characters that make a name look like another one.

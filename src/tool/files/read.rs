@@ -12,6 +12,7 @@ use tiller_protocol::{Access, ToolOutcome, ToolSpec, Touch};
 
 use super::beneath::{self, Opened};
 use super::encoding::{Text, hide_strays, line_end};
+use super::masked::Masked;
 use super::page::{self, Page, Range};
 use super::path::{Place, declare, resolve};
 use super::{image, large, ledger, notebook};
@@ -112,7 +113,7 @@ fn read(place: &Place, range: Range, cx: &ToolCx) -> Result<ToolOutput, ToolErro
     }
     let is_notebook = Path::new(&place.name).extension().is_some_and(|e| e.eq_ignore_ascii_case("ipynb"));
     if is_notebook && let Some(text) = notebook::render(&bytes) {
-        return finish(page::of_text(&text, range, cx.limits.page_bytes), place, "a notebook; edit its JSON");
+        return finish(page(&text, range, cx), place, "a notebook; edit its JSON");
     }
     let decoded = Text::decode(&bytes).filter(|_| !is_binary(&bytes[..bytes.len().min(8192)]));
     let Some(text) = decoded else {
@@ -122,7 +123,12 @@ fn read(place: &Place, range: Range, cx: &ToolCx) -> Result<ToolOutput, ToolErro
     if line_end(&text.text) == "\r\n" {
         note.push_str(if note.is_empty() { "CRLF line ends" } else { ", CRLF line ends" });
     }
-    finish(page::of_text(&hide_strays(&text.text), range, cx.limits.page_bytes), place, &note)
+    finish(page(&hide_strays(&text.text), range, cx), place, &note)
+}
+
+/// Masked as a whole: what stands around a page says what on it is secret.
+fn page(text: &str, range: Range, cx: &ToolCx) -> Result<Page, String> {
+    page::of_text(&Masked::of(text, &cx.workspace.secrets), range, cx.limits.page_bytes)
 }
 
 /// Too large to be held.

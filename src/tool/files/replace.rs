@@ -1,6 +1,11 @@
-//! Exact replacement of text, on strings.
+//! Exact replacement of text, on strings. Masks in what was asked stand for the values of the text.
+
+use std::borrow::Cow;
+
+use tiller_protocol::mask::has_mask;
 
 use super::encoding::{line_end, with_line_ends};
+use super::masked::{Masked, restore};
 use super::nearest;
 
 /// What was asked.
@@ -19,20 +24,29 @@ pub(crate) struct Replaced {
     pub lines: Vec<usize>,
 }
 
-/// Replaces in `text`. Line ends of the new text become those of the place; everything outside stays.
+/// Replaces in `file`. Line ends of the new text become those of the place; everything outside stays.
 ///
 /// # Errors
-/// What to tell the model: not found (with the nearest place), not unique (with all places), no change.
-pub(crate) fn replace(text: &str, ask: Ask<'_>) -> Result<Replaced, String> {
+/// What to tell the model: not found (with the nearest place), not unique (with all places), no change, a mask whose
+/// value cannot be told.
+pub(crate) fn replace(name: &str, file: &Masked<'_>, ask: Ask<'_>) -> Result<Replaced, String> {
+    let text = file.real();
     if ask.old.is_empty() {
         return Err("`old` is empty; to write a whole file use write_file".into());
     }
     if ask.old == ask.new {
         return Err("`old` and `new` are the same".into());
     }
-    let places = find(text, ask.old);
+    // What is asked with masks is found where they are shown.
+    let masked = has_mask(ask.old);
+    let places: Vec<(usize, usize)> = if masked {
+        let shown = find(file.shown(), ask.old).into_iter();
+        shown.filter_map(|(a, b)| file.real_range(a..b)).map(|r| (r.start, r.end)).collect()
+    } else {
+        find(text, ask.old)
+    };
     if places.is_empty() {
-        return Err(nearest::explain(text, ask.old));
+        return Err(nearest::explain(if masked { file.shown() } else { text }, ask.old));
     }
     let lines = line_numbers(text, &places);
     if places.len() > 1 && !ask.all {
@@ -49,12 +63,14 @@ pub(crate) fn replace(text: &str, ask: Ask<'_>) -> Result<Replaced, String> {
     let mut at = 0;
     for (start, end) in places {
         out.push_str(&text[at..start]);
-        if ask.old.contains('\r') {
+        let new = if ask.old.contains('\r') {
             // The model is at the line ends themselves.
-            out.push_str(ask.new);
+            Cow::Borrowed(ask.new)
         } else {
-            out.push_str(&with_line_ends(ask.new, end_here(text, start, end)));
-        }
+            Cow::Owned(with_line_ends(ask.new, end_here(text, start, end)))
+        };
+        let here = file.part(start..end);
+        out.push_str(&restore(&new, &[&here, file]).map_err(|u| u.tell(name, true))?);
         at = end;
     }
     out.push_str(&text[at..]);

@@ -32,17 +32,15 @@ fn plan(path: &str, hunk: &str, cx: &ToolCx) -> Result<Edit, ToolError> {
     let none = |name: Option<&str>| name == Some("/dev/null");
     let (was_added, was_deleted) = (none(patch.original()), none(patch.modified()));
     let back = patch.reverse();
-    let conflict = |_| {
-        ToolError::Tell(format!("{path} is not as it was after the change any more; nothing was taken back"))
-    };
+    let conflict = |_| ToolError::Tell(format!("{path} has changed since then; nothing was reverted"));
     if !place.exists {
         if !was_deleted {
-            return tell(format!("{path} is not there any more"));
+            return tell(format!("{path} no longer exists"));
         }
         return Ok(Edit::create(place, &diffy::apply("", &back).map_err(conflict)?));
     }
     if was_deleted {
-        return tell(format!("{path} is there again; nothing was taken back"));
+        return tell(format!("{path} exists again; nothing was reverted"));
     }
     let now = current(&place, cx)?;
     let after = diffy::apply(&now.text(&place.name)?.text, &back).map_err(conflict)?;
@@ -87,7 +85,7 @@ mod tests {
         let said = b.say(&EditFile, json!({"path": "a", "old": "2", "new": "zwei"})).await;
         assert!(said.contains("changed by someone else") && said.contains("+two"), "{said}");
         // A second time it does not fit, and nothing happens.
-        assert!(revert("a", &diff, &b.cx).await.unwrap_err().to_string().contains("any more"));
+        assert!(revert("a", &diff, &b.cx).await.unwrap_err().to_string().contains("has changed since then"));
     }
 
     #[tokio::test]

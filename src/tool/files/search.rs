@@ -110,7 +110,7 @@ fn search(args: &Args, place: &Place, cx: &ToolCx) -> Result<ToolOutput, ToolErr
     if !place.exists {
         return Err(ToolError::Tell(format!("{} does not exist", place.name)));
     }
-    let walk = Walk { place, wanted, all: args.all, cx };
+    let walk = Walk { place, wanted, all: args.all, cx, denied: std::cell::Cell::new(0) };
     match pattern {
         Some(pattern) => grep(pattern, args, &walk),
         None => list(&walk),
@@ -131,6 +131,8 @@ struct Walk<'a> {
     wanted: Option<GlobMatcher>,
     all: bool,
     cx: &'a ToolCx,
+    /// Files that a rule forbids to read, so far.
+    denied: std::cell::Cell<usize>,
 }
 
 impl Walk<'_> {
@@ -159,6 +161,15 @@ impl Walk<'_> {
         Ok(())
     }
 
+    /// Says that something was skipped, so that its absence is not taken for proof that there is nothing.
+    fn passed_over(&self) -> String {
+        match self.denied.get() {
+            0 => String::new(),
+            1 => "[1 file was passed over: a rule forbids to read it]\n".into(),
+            n => format!("[{n} files were passed over: a rule forbids to read them]\n"),
+        }
+    }
+
     fn wants(&self, entry: &DirEntry, root: &Path) -> Option<(PathBuf, String)> {
         if !entry.file_type().is_some_and(|t| t.is_file()) {
             return None;
@@ -175,6 +186,10 @@ impl Walk<'_> {
                 || (rel.as_os_str().is_empty() && g.is_match(entry.file_name()))
         };
         if self.wanted.as_ref().is_some_and(|g| !hit(g)) {
+            return None;
+        }
+        if self.cx.workspace.unreadable(entry.path()).is_some() {
+            self.denied.set(self.denied.get() + 1);
             return None;
         }
         Some((rel, visible(&show(shown)).replace('\n', "\u{240a}")))
@@ -202,7 +217,8 @@ fn grep(pattern: &str, args: &Args, walk: &Walk<'_>) -> Result<ToolOutput, ToolE
     if cx.cancel.is_cancelled() {
         return Err(ToolError::Interrupted(hits.finish().0));
     }
-    let (text, words) = hits.finish();
+    let (mut text, words) = hits.finish();
+    text.push_str(&walk.passed_over());
     Ok(ToolOutput::text(text).show(Display::Measure { text: words }))
 }
 
@@ -268,10 +284,15 @@ fn list(walk: &Walk<'_>) -> Result<ToolOutput, ToolError> {
         n => format!("{n}{} files", if more { "+" } else { "" }),
     };
     let mut text = names.join("\n");
+    let passed = walk.passed_over();
     if names.is_empty() {
         text = "no file has such a name".into();
     } else if more {
         text.push_str(&format!("\n[only the first {FILES}; narrow the glob or the path]"));
+    }
+    if !passed.is_empty() {
+        text.push('\n');
+        text.push_str(&passed);
     }
     Ok(ToolOutput::text(bound(text, walk.cx)).show(Display::Measure { text: words }))
 }

@@ -82,3 +82,20 @@ async fn can_be_stopped() {
     let err = b.call(&Search, json!({"pattern": "fn"})).await.unwrap_err();
     assert!(matches!(err, ToolError::Interrupted(_)));
 }
+
+#[tokio::test]
+async fn what_may_not_be_read_is_passed_over_and_said() {
+    let mut b = bench();
+    b.file("src/.env", "fn secret() {}\n");
+    let forbidden: crate::Unreadable =
+        std::sync::Arc::new(|p: &Path| p.ends_with(".env").then(|| "yours: deny read_file(.env)".into()));
+    b.cx.workspace = std::sync::Arc::new(crate::Workspace::new(&b.root).unwrap().forbid(forbidden));
+    for args in [json!({"pattern": "secret"}), json!({"pattern": "secret", "all": true, "path": "src"})] {
+        let said = b.say(&Search, args).await;
+        assert!(!said.contains("fn secret") && said.contains("1 file was passed over"), "{said}");
+    }
+    let said = b.say(&Search, json!({"glob": "**/.env", "all": true})).await;
+    assert!(said.contains("no file has such a name") && said.contains("passed over"), "{said}");
+    // An agent beside it has the same rules.
+    assert!(b.cx.workspace.beside().unwrap().unreadable(Path::new("/x/.env")).is_some());
+}

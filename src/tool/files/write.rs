@@ -7,7 +7,9 @@ use serde_json::Value;
 use tiller_protocol::{Access, ToolSpec, Touch};
 
 use super::apply::{Edit, Who, adopt_line_ends, apply, counts, current, notes, report};
-use super::path::{declare, to_write};
+use super::edit::masks_of;
+use super::masked::restore;
+use super::path::{Place, declare, to_write};
 use super::{diff, ledger};
 use crate::guard::blocking;
 use crate::{Tool, ToolCx, ToolError, ToolOutput, schema};
@@ -93,7 +95,10 @@ impl Tool for WriteFile {
 /// `None`: it is so already.
 fn plan(args: &Args, cx: &ToolCx, check: bool) -> Result<Option<(Edit, String)>, ToolError> {
     let place = to_write(&args.path, cx)?;
+    // What has no text yet has no values that masks could stand for.
+    let none = |place: &Place, there| restore(&args.content, &[]).map_err(|u| u.error(&place.name, there));
     if !place.exists {
+        none(&place, false)?;
         return Ok(Some((Edit::create(place, &args.content), String::new())));
     }
     let current = current(&place, cx)?;
@@ -101,10 +106,14 @@ fn plan(args: &Args, cx: &ToolCx, check: bool) -> Result<Option<(Edit, String)>,
         ledger::check(cx, &place.path, &place.name, &current.bytes)?;
     }
     if current.is_binary() {
+        none(&place, true)?;
         // No encoding or line ends to keep: it becomes what was written.
         return Ok(Some((Edit::replace_binary(place, current, &args.content), String::new())));
     }
-    let after = adopt_line_ends(&args.content, current.text(&place.name)?);
+    let text = current.text(&place.name)?;
+    let after = adopt_line_ends(&args.content, text);
+    let file = masks_of(&[&after], &text.text, cx);
+    let after = restore(&after, &[&file]).map_err(|u| u.error(&place.name, true))?.into_owned();
     if current.text.as_ref().is_some_and(|t| t.text == after) {
         return Ok(None);
     }

@@ -12,8 +12,8 @@ use crate::{Tool, ToolCx, ToolError, ToolOutput};
 /// Files that the question names.
 const NAMED: usize = 12;
 
-const YES: &str = "bring them back";
-const NO: &str = "leave them as they are";
+const YES: &str = "restore them";
+const NO: &str = "keep the current files";
 
 /// The tool.
 pub struct Restore;
@@ -71,8 +71,8 @@ impl Tool for Restore {
         };
         match reply {
             Ok(AskReply::Choice { answers }) if answers.iter().any(|a| a == YES) => {}
-            Ok(_) => return Err(ToolError::Declined("the person leaves the files as they are".into())),
-            Err(why) => return Err(ToolError::Declined(format!("{why}: a restore needs a person's yes"))),
+            Ok(_) => return Err(ToolError::Declined("the user keeps the current files".into())),
+            Err(why) => return Err(ToolError::Declined(format!("{why}: a restore needs an approval"))),
         }
         let paths: Vec<_> = preview.files.iter().map(|f| cx.workspace.root.join(&f.path)).collect();
         cx.ports.writing(&cx.agent, &paths);
@@ -92,7 +92,7 @@ fn stays(preview: &RestorePreview) -> String {
         .filter_map(|f| f.conflict.as_ref().map(|why| format!("{} stays: {why}", visible(&f.path))));
     let left: Vec<String> = kept.chain(preview.left.iter().map(|l| visible(l).into_owned())).collect();
     match left.is_empty() {
-        true if preview.notes.is_empty() => "the files are as they were then".into(),
+        true if preview.notes.is_empty() => "the files are restored".into(),
         true => preview.notes.join("; "),
         false => left.join("; "),
     }
@@ -100,7 +100,7 @@ fn stays(preview: &RestorePreview) -> String {
 
 fn question(name: &str, goes: usize, preview: &RestorePreview) -> String {
     let files = if goes == 1 { "1 file".into() } else { format!("{goes} files") };
-    let mut text = format!("The agent wants to bring {files} back to the checkpoint \"{name}\":\n");
+    let mut text = format!("The agent wants to restore {files} to the checkpoint \"{name}\":\n");
     for f in preview.files.iter().filter(|f| f.conflict.is_none()).take(NAMED) {
         let mark = match f.kind {
             ChangeKind::Added => 'A',
@@ -114,7 +114,7 @@ fn question(name: &str, goes: usize, preview: &RestorePreview) -> String {
     }
     let kept = preview.files.iter().filter(|f| f.conflict.is_some()).count();
     if kept > 0 {
-        text.push_str(&format!("Files that somebody else changed stay as they are: {kept}\n"));
+        text.push_str(&format!("Files with other changes are kept as they are: {kept}\n"));
     }
-    text + "What is there now is kept; /undo brings it back."
+    text + "The current state is kept; /undo restores it."
 }

@@ -21,7 +21,7 @@ fn entry() -> EntryId {
 }
 
 fn yes() -> AskReply {
-    AskReply::Choice { answers: vec!["bring them back".into()] }
+    AskReply::Choice { answers: vec!["restore them".into()] }
 }
 
 #[tokio::test]
@@ -54,13 +54,11 @@ async fn going_back_asks_first_and_names_what_changes() {
     );
     let asked = b.ports.asked.lock().unwrap().clone();
     let AskBody::Clarify { question, choices, default, .. } = &asked[0] else { panic!("{asked:?}") };
-    assert!(
-        question.contains("1 file back to the checkpoint \"good\"") && question.contains("M a.rs  +1 -2")
-    );
-    assert!(question.contains("stay as they are: 1") && !question.contains("mine.rs"), "{question}");
-    assert_eq!((choices[0].as_str(), default), ("leave them as they are", &None), "no is the first choice");
+    assert!(question.contains("1 file to the checkpoint \"good\"") && question.contains("M a.rs  +1 -2"));
+    assert!(question.contains("are kept as they are: 1") && !question.contains("mine.rs"), "{question}");
+    assert_eq!((choices[0].as_str(), default), ("keep the current files", &None), "no is the first choice");
     // A no, and nobody there, change nothing.
-    b.ports.reply(AskReply::Choice { answers: vec!["leave them as they are".into()] });
+    b.ports.reply(AskReply::Choice { answers: vec!["keep the current files".into()] });
     for _ in 0..2 {
         let refused = Restore.run(json!({"name": "good"}), &b.cx).await;
         assert!(matches!(refused, Err(ToolError::Declined(_))), "{refused:?}");

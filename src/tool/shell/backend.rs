@@ -43,6 +43,8 @@ impl ShellError {
 #[derive(Clone, Debug, Default)]
 pub struct Start {
     pub folder: PathBuf,
+    /// The folder that the agent works in: its shell is no program from there.
+    pub workspace: PathBuf,
     /// Shell code that restores the exported variables of the shell before.
     pub exports: Vec<u8>,
     /// The whole environment.
@@ -55,6 +57,8 @@ pub struct Start {
 #[derive(Debug)]
 pub struct Line<'a> {
     pub command: &'a str,
+    /// Set over the shell's environment for this command alone.
+    pub variables: &'a [(String, String)],
     /// When it has run too long.
     pub until: Instant,
     /// From TERM to KILL.
@@ -105,6 +109,8 @@ pub struct Ended {
     pub folder: Option<PathBuf>,
     /// Its exported variables, when it told.
     pub exports: Option<Vec<u8>>,
+    /// Which programs its names stand for now, when it told.
+    pub state: Option<tiller_protocol::ShellState>,
     /// A process that was started and still holds the output.
     pub leftover: Option<Leftover>,
     /// A process was waiting for someone to type when the time was over.

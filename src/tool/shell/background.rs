@@ -16,6 +16,7 @@ use super::bounds::{self, Guard};
 use super::job::{Job, Kind, Output, drain, lock};
 use super::launch::{self, Exit, Launch};
 use super::leftover::Leftover;
+use super::local::assignments;
 use super::pool::ShellPool;
 use super::procs::{self, Family};
 use super::progress::Progress;
@@ -33,8 +34,9 @@ impl ShellPool {
         cx: &ToolCx,
     ) -> Result<(Launch, String), ShellError> {
         self.check_open()?;
+        let own = quiet::outside(&env, &cx.workspace.root);
         let program =
-            quiet::find("bash", &env).or_else(|| quiet::find("sh", &env)).ok_or(ShellError::Missing)?;
+            quiet::find("bash", &own).or_else(|| quiet::find("sh", &own)).ok_or(ShellError::Missing)?;
         let exports = String::from_utf8_lossy(&self.exports(cx).await).into_owned();
         let marker = self.fresh_marker();
         env.push(("TILLER_CHILD".into(), marker.clone()));
@@ -43,13 +45,19 @@ impl ShellPool {
         // shell counts the lines of a command from there.
         const TAKE_OVER: &str = "__tiller_t=$TERM; __tiller_m=$TILLER_CHILD; __tiller_f=$PWD; \
 eval \"$__tiller_exports\" 2>/dev/null; export TERM=\"$__tiller_t\" TILLER_CHILD=\"$__tiller_m\"; PWD=$__tiller_f; \
-unset __tiller_exports __tiller_t __tiller_m __tiller_f; eval \"$1\"";
+unset __tiller_exports __tiller_t __tiller_m __tiller_f; ";
+        // Variables of this command alone come last, so that nothing that is exported hides them.
+        let text = if cx.variables.is_empty() {
+            format!("{TAKE_OVER}eval \"$1\"")
+        } else {
+            format!("{TAKE_OVER}eval \"$2 command eval \\\"\\$1\\\"\"")
+        };
         env.push(("__tiller_exports".into(), exports));
         let mut args: Vec<String> = Vec::new();
         if program.ends_with("bash") {
             args.extend(["--noprofile".into(), "--norc".into()]);
         }
-        args.extend(["-c".into(), TAKE_OVER.into(), "sh".into(), command.into()]);
+        args.extend(["-c".into(), text, "sh".into(), command.into(), assignments(&cx.variables)]);
         let folder = folder.to_owned();
         Ok((self.sandbox().wrap(Launch { program, args, env, folder }), marker))
     }
@@ -76,7 +84,7 @@ unset __tiller_exports __tiller_t __tiller_m __tiller_f; eval \"$1\"";
         let leader = launch::start(&launch, stdin.into(), stdout.into(), stderr.into())
             .map_err(system("the command could not be started"))?;
         let root = (leader.pid, leader.start);
-        self.adopt(root, &cx.child_env);
+        self.adopt(root, &quiet::outside(&cx.child_env, &cx.workspace.root));
         let output = Output::new(cx);
         let reader = drain(pipe, output.clone(), None);
         let family = Family { roots: vec![root], marker, ..Family::default() };
@@ -89,6 +97,7 @@ unset __tiller_exports __tiller_t __tiller_m __tiller_f; eval \"$1\"";
             started: Instant::now(),
             kind: Mutex::new(Kind::Piped { input: Some(input) }),
             output,
+            typed: Mutex::default(),
             exit: leader.exit,
             family,
             guard,
@@ -130,7 +139,7 @@ unset __tiller_exports __tiller_t __tiller_m __tiller_f; eval \"$1\"";
         drop(pty.slave);
         let pid = child.process_id().map_or(0, u32::cast_signed);
         let root = (pid, procs::stat(pid).map_or(0, |s| s.start));
-        self.adopt(root, &cx.child_env);
+        self.adopt(root, &quiet::outside(&cx.child_env, &cx.workspace.root));
         let (tx, exit) = watch::channel(None);
         let output = Output::new(cx);
         let thread = std::thread::Builder::new().name("tiller-pty-wait".into()).stack_size(128 << 10);
@@ -154,6 +163,7 @@ unset __tiller_exports __tiller_t __tiller_m __tiller_f; eval \"$1\"";
             started: Instant::now(),
             kind: Mutex::new(kind),
             output: output.clone(),
+            typed: Mutex::default(),
             exit,
             family,
             guard,
@@ -188,6 +198,7 @@ unset __tiller_exports __tiller_t __tiller_m __tiller_f; eval \"$1\"";
             started: Instant::now(),
             kind: Mutex::new(Kind::Leftover),
             output,
+            typed: Mutex::default(),
             exit,
             family,
             guard,

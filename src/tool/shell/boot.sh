@@ -1,8 +1,10 @@
 # What the persistent shell does before its loop (`loop.sh`, which is one line, so that the shell counts the lines
 # of a command from 1 in its errors). Works in bash 3.2 and later, dash and other POSIX shells.
 #   fd 0 at start: control pipe, one line each: `I` + code of ours, `U` + a command of the agent,
-#   `M` + the file that holds one of several lines.
-#   fd 2 at start: report pipe: `r|x STATUS\nFOLDER\0EXPORTS\0` (r: ready for the next, x: the shell ends).
+#   `M` + the file that holds one of several lines; `V` and `N` are the same with the assignments in
+#   __tiller_with before them, which hold for this command alone.
+#   fd 2 at start: report pipe: `r|x STATUS\nFOLDER\0EXPORTS\0NAMES\0` (r: ready for the next, x: the shell ends;
+#   names: functions, aliases, traps, builtins that are off, options that change what a pattern stands for).
 # $1: file with exports to take over, or nothing. $2: marker for the environment.
 # The report is written in the condition, so that a `continue` in a command cannot skip it. While a
 # command runs both pipes are closed for it: nothing that it starts can hold or fake them.
@@ -22,6 +24,15 @@ __tiller_load() {
 __tiller_say() {
   command printf '%s %s\n%s\0' "$1" "$__tiller_st" "$PWD" >&9
   command export -p >&9
+  command printf '\0' >&9
+  if [ -n "${BASH_VERSION-}" ]; then
+    command declare -F
+    command enable -n
+    command trap -p DEBUG RETURN ERR
+    command shopt -p dotglob nocaseglob extglob globstar
+  fi >&9
+  command alias >&9
+  [ -z "${CDPATH-}" ] || command printf 'cd=CDPATH\n' >&9
   command printf '\0' >&9
 }
 trap '{ __tiller_st=$?; __tiller_say x; } 2>/dev/null' EXIT

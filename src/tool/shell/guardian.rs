@@ -8,9 +8,11 @@ use std::process::Stdio;
 use super::launch::{self, Launch};
 use super::quiet;
 
-/// `$1`: the marker. Reads `+ GROUP` and `- GROUP`; `done` means an orderly end. The end of the pipe
+/// `$1`: the marker. Reads `+ GROUP:START` and `- GROUP:START`; `done` means an orderly end. The end of the pipe
 /// means that we are dead. Groups reach those that cleared their environment, the marker those that left
 /// their group. What is killed may have forked a moment before, so the marker is looked for until nobody has it.
+/// The number of a group may be another's by now: it counts with the start of its leader, or, when that has ended,
+/// with a member that has the marker.
 const SCRIPT: &str = r#"
 groups=' '
 while read -r verb group; do
@@ -20,7 +22,28 @@ while read -r verb group; do
     done) exit 0 ;;
   esac
 done
-for group in $groups; do kill -s KILL -- "-$group"; done 2>/dev/null
+start_of() {
+  line=
+  read -r line 2>/dev/null <"/proc/$1/stat" || return 0
+  set -- ${line##*) }
+  echo "${20}"
+}
+group_of() { found=$3; }
+is_ours() {
+  [ -d /proc/self ] || return 0
+  now=$(start_of "$1" 2>/dev/null)
+  [ -z "$now" ] || { [ "$now" = "$2" ]; return; }
+  for file in /proc/[0-9]*/stat; do
+    line=
+    read -r line <"$file" || continue
+    group_of ${line##*) }
+    [ "$found" = "$1" ] && grep -aqs "TILLER_CHILD=$3" "${file%/stat}/environ" && return 0
+  done 2>/dev/null
+  return 1
+}
+for group in $groups; do
+  is_ours "${group%:*}" "${group#*:}" "$1" && kill -s KILL -- "-${group%:*}"
+done 2>/dev/null
 if [ -d /proc/self ]; then
   for turn in 1 2 3 4 5; do
     found=
@@ -59,14 +82,14 @@ impl Guardian {
         Some(Self { pipe, root: (leader.pid, leader.start) })
     }
 
-    /// A group that is to die with us.
-    pub(crate) fn watch(&mut self, group: i32) {
-        let _ = writeln!(self.pipe, "+ {group}");
+    /// A group that is to die with us: number and start of its leader.
+    pub(crate) fn watch(&mut self, (group, start): (i32, u64)) {
+        let _ = writeln!(self.pipe, "+ {group}:{start}");
     }
 
     /// A group that has ended; its number may soon be someone else's.
-    pub(crate) fn forget(&mut self, group: i32) {
-        let _ = writeln!(self.pipe, "- {group}");
+    pub(crate) fn forget(&mut self, (group, start): (i32, u64)) {
+        let _ = writeln!(self.pipe, "- {group}:{start}");
     }
 
     /// Everything is ended; so may it.
@@ -114,15 +137,68 @@ mod tests {
         let mut guardian = Guardian::start("gtest3.", &path()).unwrap();
         let group = || Command::new("sleep").arg("3700").env_clear().process_group(0).spawn().unwrap();
         let (mut watched, mut forgotten) = (group(), group());
+        let mut other = group();
+        let root = |child: &std::process::Child| {
+            let pid = child.id().cast_signed();
+            (pid, procs::stat(pid).unwrap().start)
+        };
         for child in [&watched, &forgotten] {
-            guardian.watch(child.id().cast_signed());
+            guardian.watch(root(child));
         }
-        guardian.forget(forgotten.id().cast_signed());
+        guardian.forget(root(&forgotten));
+        // Its number was another's when we noted it: the one that has it now is none of ours.
+        guardian.watch((root(&other).0, root(&other).1 - 1));
         drop(guardian);
         watched.wait().unwrap();
-        assert!(forgotten.try_wait().unwrap().is_none());
-        forgotten.kill().unwrap();
-        forgotten.wait().unwrap();
+        for alive in [&mut forgotten, &mut other] {
+            assert!(alive.try_wait().unwrap().is_none());
+            alive.kill().unwrap();
+            alive.wait().unwrap();
+        }
+    }
+
+    /// The leader has ended: its group is known by a member with the marker, and another group is left alone.
+    #[test]
+    fn s1_a_group_without_its_leader_is_known_by_the_marker() {
+        use std::os::unix::process::CommandExt;
+        let mut guardian = Guardian::start("gtest5.", &path()).unwrap();
+        let orphan = |marker: &str| {
+            // One with a cleared environment stands beside the one with the marker.
+            let script = "sleep 3700 & env -i sleep 3700 & echo $! $$";
+            let mut command = Command::new("sh");
+            command.args(["-c", script]).env("TILLER_CHILD", marker).process_group(0);
+            let told = command.stderr(std::process::Stdio::null()).output_of_first_line();
+            let mut numbers = told.split_whitespace().map(|n| n.parse::<i32>().unwrap());
+            (numbers.next().unwrap(), numbers.next().unwrap())
+        };
+        let ((bare, group), (spared, other)) = (orphan("gtest5.1."), orphan("gtest6.1."));
+        guardian.watch((group, 1));
+        guardian.watch((other, 1));
+        let start = procs::stat(bare).unwrap().start;
+        drop(guardian);
+        let end = Instant::now() + Duration::from_secs(20);
+        while procs::stat(bare).is_some_and(|s| s.start == start && !s.dead()) {
+            assert!(Instant::now() < end, "it lives on");
+            std::thread::park_timeout(Duration::from_millis(10));
+        }
+        assert!(procs::stat(spared).is_some_and(|s| !s.dead()), "another's group was hit");
+        let _ = Command::new("kill").args(["-9", "--", &format!("-{other}")]).status();
+    }
+
+    trait FirstLine {
+        fn output_of_first_line(&mut self) -> String;
+    }
+
+    impl FirstLine for Command {
+        /// Starts it, gives its first line, and waits for its own end (what it left may hold its output).
+        fn output_of_first_line(&mut self) -> String {
+            use std::io::BufRead;
+            let mut child = self.stdout(std::process::Stdio::piped()).spawn().unwrap();
+            let mut line = String::new();
+            std::io::BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+            child.wait().unwrap();
+            line
+        }
     }
 
     #[test]

@@ -187,7 +187,7 @@ impl Host {
             *guardian = Guardian::start(&self.0.marker, &launch.env);
         }
         if let Some(g) = &mut *guardian {
-            g.watch(root.0);
+            g.watch(root);
         }
         drop(guardian);
         let family = Family { roots: vec![root], marker, ..Family::default() };
@@ -268,10 +268,10 @@ impl Hosted {
 
 impl Drop for Hosted {
     fn drop(&mut self) {
-        let (host, pid) = (self.host.clone(), self.pid);
+        let (host, roots) = (self.host.clone(), self.family.roots.clone());
         let forget = move || {
             if let Some(g) = &mut *lock(&host.0.guardian) {
-                g.forget(pid);
+                roots.iter().for_each(|root| g.forget(*root));
             }
         };
         if self.over {

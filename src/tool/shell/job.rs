@@ -1,5 +1,6 @@
 //! A process that runs beside the conversation: `p1`, `p2`, ... with its output kept for polls.
 
+use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::SyncSender;
@@ -21,6 +22,10 @@ use crate::output::Spill;
 
 /// Output that a poll can still get when nobody polled for long.
 const KEPT: usize = 256 << 10;
+
+/// Bytes of input that are kept to judge what follows, and calls that may be judged at a time.
+const TYPED: usize = 16 << 10;
+const JUDGED: usize = 64;
 
 /// After the end of a process, for its last output.
 const SETTLE: Duration = Duration::from_millis(200);
@@ -91,6 +96,46 @@ pub(crate) enum Kind {
     Leftover,
 }
 
+/// What was typed into a process, for judging what is typed next: a line may come in pieces, and variables
+/// and open quotes reach into later lines.
+#[derive(Debug, Default)]
+pub(crate) struct Typed {
+    text: String,
+    /// Grows with each write.
+    writes: u64,
+    /// Calls that were judged, and after which write each was.
+    judged: VecDeque<(String, u64)>,
+}
+
+impl Typed {
+    /// What a call is to be judged with. What it then writes must follow this directly.
+    pub(crate) fn judge(&mut self, call: &str) -> String {
+        self.judged.retain(|(id, _)| id != call);
+        self.judged.push_back((call.to_owned(), self.writes));
+        while self.judged.len() > JUDGED {
+            self.judged.pop_front();
+        }
+        self.text.clone()
+    }
+
+    /// Whether nothing else was written since this call was judged.
+    pub(crate) fn is_as_judged(&self, call: &str) -> bool {
+        self.judged.iter().any(|(id, writes)| id == call && *writes == self.writes)
+    }
+
+    /// It was written.
+    pub(crate) fn wrote(&mut self, text: &str) {
+        self.writes += 1;
+        self.text.push_str(text);
+        // Whole lines go first; a line that has no end yet stays whole.
+        while self.text.len() > TYPED
+            && let Some(end) = self.text.find('\n').filter(|end| end + 1 < self.text.len())
+        {
+            self.text.drain(..=end);
+        }
+    }
+}
+
 /// One of them.
 pub(crate) struct Job {
     pub id: String,
@@ -99,6 +144,7 @@ pub(crate) struct Job {
     pub started: Instant,
     pub kind: Mutex<Kind>,
     pub output: Output,
+    pub typed: Mutex<Typed>,
     /// Set once. For a leftover: when its output ended (the code is not known then).
     pub exit: watch::Receiver<Option<Exit>>,
     pub family: Family,
@@ -134,6 +180,13 @@ impl Job {
         while !self.output.drained.load(Ordering::Acquire) && Instant::now() < until {
             tokio::time::sleep(SETTLE / 40).await;
         }
+    }
+
+    /// Where it works now, as far as the system tells.
+    pub(crate) fn folder(&self) -> Option<PathBuf> {
+        let living = self.family.living();
+        let pid = living.last().map(|s| s.pid)?;
+        std::fs::read_link(format!("/proc/{pid}/cwd")).ok()
     }
 
     /// The last line that it said and that is not blank.

@@ -10,6 +10,7 @@
 //! | `background`, `pty`, `screen` | starting jobs; terminals and their emulation |
 //! | `capture`, `leftover`, `progress` | output in bounded memory, after the end, and live |
 //! | `launch`, `quiet`, `fresh` | a session of its own; an environment in which nothing asks; a new one |
+//! | `steering` | which programs run differently because of what a shell exports |
 //! | `bounds` | how many processes and how much memory a command may take |
 //! | `hosted` | programs of other vendors, with or without a terminal |
 //! | `procs`, `end`, `guardian` | who is ours; TERM, grace, KILL; our own sudden death |
@@ -40,6 +41,7 @@ mod pty;
 mod quiet;
 mod report;
 mod screen;
+mod steering;
 mod terminal;
 
 pub use bounds::{Bounds, share_of_memory};

@@ -44,7 +44,7 @@ pub(crate) fn word(mut output: String, facts: &Facts) -> String {
             "[timed out after {} s and was ended; raise timeout, or use background: true]",
             seconds(facts.limit)
         )),
-        How::Stopped => notes.push("[stopped by the person]".into()),
+        How::Stopped => notes.push("[stopped by the user]".into()),
     }
     if let Some(excess) = &facts.excess {
         notes.push(format!("[{excess}]"));

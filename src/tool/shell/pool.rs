@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
-use tiller_protocol::AgentId;
+use tiller_protocol::{AgentId, ShellState};
 
 use super::backend::{Backend, Ended, How, Line, Shell, ShellError, Sink, Start};
 use super::end::{self, Morgue};
@@ -46,6 +46,7 @@ pub struct ShellPool {
     backend: Arc<dyn Backend>,
     slots: Mutex<HashMap<AgentId, Arc<tokio::sync::Mutex<Slot>>>>,
     folders: Mutex<HashMap<AgentId, PathBuf>>,
+    states: Mutex<HashMap<AgentId, ShellState>>,
     jobs: Mutex<BTreeMap<u64, Arc<Job>>>,
     roots: Mutex<Vec<(i32, u64)>>,
     /// Roots that have ended; their sessions may have members.
@@ -88,6 +89,7 @@ impl ShellPool {
             sandbox,
             slots: Mutex::default(),
             folders: Mutex::default(),
+            states: Mutex::default(),
             jobs: Mutex::default(),
             roots: Mutex::default(),
             ended: Mutex::default(),
@@ -101,6 +103,16 @@ impl ShellPool {
     /// The folder of the agent's shell now.
     pub fn folder(&self, cx: &ToolCx) -> PathBuf {
         lock(&self.folders).get(&cx.agent).cloned().unwrap_or_else(|| cx.workspace.root.clone())
+    }
+
+    /// Which programs the agent's shell runs by their names now.
+    pub(crate) fn state(&self, cx: &ToolCx) -> ShellState {
+        let mut state = lock(&self.states).get(&cx.agent).cloned().unwrap_or_default();
+        if state.path.is_empty() {
+            let path = cx.child_env.iter().find(|(n, _)| n == "PATH").map(|(_, v)| v.clone());
+            state.path = path.unwrap_or_default();
+        }
+        state
     }
 
     pub(crate) fn sandbox(&self) -> &dyn Sandbox {
@@ -129,7 +141,7 @@ impl ShellPool {
             *guardian = Guardian::start(self.session_marker(), env);
         }
         if let Some(g) = &mut *guardian {
-            g.watch(root.0);
+            g.watch(root);
         }
         lock(&self.roots).push(root);
     }
@@ -148,7 +160,7 @@ impl ShellPool {
         }
         drop(roots);
         if let Some(g) = &mut *lock(&self.guardian) {
-            g.forget(root.0);
+            g.forget(root);
         }
     }
 
@@ -216,6 +228,7 @@ impl ShellPool {
         }
         let line = Line {
             command,
+            variables: &cx.variables,
             until: std::time::Instant::now() + limit,
             grace: cx.limits.grace,
             cancel: &cx.cancel,
@@ -225,6 +238,9 @@ impl ShellPool {
         let mut ended = shell.run(line, sink, cx).await?;
         if let Some(exports) = ended.exports.take() {
             slot.exports = exports;
+        }
+        if let Some(state) = ended.state.take() {
+            lock(&self.states).insert(cx.agent.clone(), state);
         }
         let alive = ended.how == How::Done;
         let mut now = ended.folder.clone().unwrap_or_else(|| before.clone());
@@ -254,6 +270,7 @@ impl ShellPool {
         let folder = if before.is_dir() { before.to_owned() } else { cx.workspace.root.clone() };
         let start = Start {
             folder,
+            workspace: cx.workspace.root.clone(),
             exports: slot.exports.clone(),
             env: quiet::environment(&cx.child_env),
             marker: self.fresh_marker(),
@@ -261,7 +278,7 @@ impl ShellPool {
         end::adopt_orphans();
         let shell = self.backend.open(start).await?;
         if let Some(root) = shell.root() {
-            self.adopt(root, &cx.child_env);
+            self.adopt(root, &quiet::outside(&cx.child_env, &cx.workspace.root));
         }
         lock(&self.pipes).extend(shell.pipes());
         slot.shell = Some(shell);

@@ -12,6 +12,7 @@ use tiller_protocol::{Access, ToolSpec, Touch};
 
 use super::job::{Job, Kind, lock};
 use super::{end, hints};
+use crate::guard::no_masks;
 use crate::output::{cut_middle, human};
 use crate::{Tool, ToolCx, ToolError, ToolOutput, schema, text};
 
@@ -84,9 +85,12 @@ impl Tool for Process {
             // Looking needs no permission: the person allowed the process itself.
             Action::List | Action::Poll | Action::Log => vec![Access::Free],
             Action::Write => {
-                let id = input.id.unwrap_or_default();
-                let what = input.text.unwrap_or_default();
-                vec![Access::Process { what: format!("write to {id}: {what}") }]
+                no_masks(input.text.as_deref().unwrap_or_default())?;
+                let job = find(&input, cx)?;
+                let before = lock(&job.typed).judge(&cx.call_id);
+                let folder = job.folder().unwrap_or_else(|| cx.workspace.root.clone()).display().to_string();
+                let (process, command) = (job.id.clone(), job.command.clone());
+                vec![Access::Input { process, command, before, text: whole(&input), folder }]
             }
             Action::Kill => vec![Access::Process { what: format!("kill {}", input.id.unwrap_or_default()) }],
         })
@@ -106,7 +110,7 @@ impl Tool for Process {
             Action::List => String::new(),
             Action::Poll => poll(&job, input.wait.unwrap_or(0.0), cx).await,
             Action::Log => log(&job, input.line, cx).await?,
-            Action::Write => write(&job, &input)?,
+            Action::Write => write(&job, &input, cx)?,
             Action::Kill => kill(&job, cx).await,
         };
         Ok(ToolOutput::text(text))
@@ -227,11 +231,32 @@ async fn log(job: &Job, line: Option<usize>, cx: &ToolCx) -> Result<String, Tool
     .await
 }
 
-fn write(job: &Job, input: &Input) -> Result<String, ToolError> {
+/// What reaches the process, as the line or the piece of one that it becomes there.
+fn whole(input: &Input) -> String {
+    let mut text = input.text.clone().unwrap_or_default();
+    if input.enter.unwrap_or(true) {
+        text.push('\n');
+    }
+    text
+}
+
+fn write(job: &Job, input: &Input, cx: &ToolCx) -> Result<String, ToolError> {
     let tell = |text: &str| Err(ToolError::Tell(format!("{}: {text}", job.id)));
     if job.exit.borrow().is_some() {
         return tell("it has ended");
     }
+    // Held to the end: what is written is what was judged, after what it was judged with.
+    let mut typed = lock(&job.typed);
+    if !typed.is_as_judged(&cx.call_id) {
+        return tell("something else was written to it meanwhile; look at it and write again");
+    }
+    let done = send(job, input)?;
+    typed.wrote(&whole(input));
+    Ok(done)
+}
+
+fn send(job: &Job, input: &Input) -> Result<String, ToolError> {
+    let tell = |text: &str| Err(ToolError::Tell(format!("{}: {text}", job.id)));
     let mut bytes = input.text.clone().unwrap_or_default().into_bytes();
     let enter = input.enter.unwrap_or(true);
     match &mut *lock(&job.kind) {

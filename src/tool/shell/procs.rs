@@ -97,8 +97,8 @@ pub(crate) struct Family {
     /// Processes that we spawned ourselves, with start times; all their descendants belong to us, and all
     /// members of the sessions that they lead.
     pub roots: Vec<(i32, u64)>,
-    /// Sessions whose leader (a root of ours) has ended. The number of a session is not given away while
-    /// it has members; so when no such leader lives, the members are ours.
+    /// Sessions whose leader (a root of ours) has ended. Once such a session is empty its number may be another's, so
+    /// it proves nothing alone: orphans of ours come to us, those of others never do.
     pub ended: Vec<i32>,
     /// Start of the value of `TILLER_CHILD` in the environment.
     pub marker: String,
@@ -119,8 +119,11 @@ impl Family {
 
     /// As [`Family::living`], with the dead that nobody has collected.
     pub(crate) fn members(&self) -> Vec<Stat> {
-        let all = all();
-        let me = std::process::id().cast_signed();
+        self.members_of(all(), std::process::id().cast_signed())
+    }
+
+    /// Of these processes, as `me` sees them.
+    fn members_of(&self, all: Vec<Stat>, me: i32) -> Vec<Stat> {
         let by_pid: HashMap<i32, &Stat> = all.iter().map(|s| (s.pid, s)).collect();
         let root = |s: &Stat| self.roots.iter().any(|(pid, start)| *pid == s.pid && *start == s.start);
         let mut known: HashMap<i32, bool> = HashMap::from([(me, false), (1, false), (0, false)]);
@@ -161,11 +164,18 @@ impl Family {
         if self.since > 0 && !orphan {
             return false;
         }
-        if self.since == 0 && self.roots.iter().any(|(pid, _)| *pid == s.session) {
-            return true;
-        }
-        if self.ended.contains(&s.session) && !by_pid.contains_key(&s.session) {
-            return true;
+        // The number of a session is its leader's: without its start it may be that of somebody else by now.
+        match by_pid.get(&s.session) {
+            Some(leader) if self.since == 0 && self.roots.contains(&(leader.pid, leader.start)) => {
+                return true;
+            }
+            Some(_) => {}
+            None => {
+                let root = self.since == 0 && self.roots.iter().any(|(pid, _)| *pid == s.session);
+                if s.parent == me && (root || self.ended.contains(&s.session)) {
+                    return true;
+                }
+            }
         }
         if !self.marker.is_empty() && has_marker(s.pid, &self.marker) {
             return true;

@@ -65,3 +65,42 @@ fn only_writers_hold_a_pipe() {
     }
     drop(both);
 }
+
+/// A session's number without its leader's start proves nothing: it may have been given away.
+#[test]
+fn s1_a_session_whose_number_was_reused_is_not_ours() {
+    let process = |pid, parent, session, start| Stat { pid, parent, session, state: b'S', start };
+    let me = 7;
+    // Another's session has the number 40 now; its leader lives, or has ended.
+    let leader = process(40, 1, 40, 900);
+    let theirs = [process(50, 40, 40, 910), process(51, 1, 40, 910), process(52, 51, 40, 920)];
+    let family = Family { roots: vec![(40, 100)], ended: vec![40], ..Family::default() };
+    let with_leader: Vec<Stat> = [leader].into_iter().chain(theirs).collect();
+    assert_eq!(family.members_of(with_leader, me), []);
+    assert_eq!(family.members_of(theirs.to_vec(), me), []);
+    // What ours left comes to us, with all below it.
+    let ours = [process(60, me, 40, 150), process(61, 60, 40, 160), process(62, 61, 62, 170)];
+    assert_eq!(family.members_of(ours.to_vec(), me), ours);
+    let living = [process(40, me, 40, 100), process(63, 1, 40, 150)];
+    assert_eq!(family.members_of(living.to_vec(), me), living, "its leader is the one that we started");
+}
+
+/// The same with real processes: the right number, another start.
+#[test]
+fn s1_members_of_a_strangers_session_are_not_family() {
+    let mut leader =
+        std::process::Command::new("setsid").args(["sh", "-c", "sleep 30 & wait"]).spawn().unwrap();
+    let pid = leader.id().cast_signed();
+    let until = std::time::Instant::now() + std::time::Duration::from_secs(20);
+    while all().iter().filter(|s| s.session == pid).count() < 2 {
+        assert!(std::time::Instant::now() < until, "it does not start");
+        std::thread::park_timeout(std::time::Duration::from_millis(5));
+    }
+    let start = stat(pid).unwrap().start;
+    let family = |start| Family { roots: vec![(pid, start)], ..Family::default() };
+    assert_eq!(family(start + 1).living(), []);
+    let own = family(start).living();
+    assert_eq!(own.len(), 2, "{own:?}");
+    own.iter().for_each(|s| _ = signal(s, Signal::KILL));
+    leader.wait().unwrap();
+}

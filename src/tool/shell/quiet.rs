@@ -51,6 +51,27 @@ pub(crate) fn terminal_environment(base: &[(String, String)], cols: u16, rows: u
     env
 }
 
+/// Programs that we start ourselves, by their names.
+const OWN: &[&str] = &["bash", "sh", "grep"];
+
+/// The environment with only those folders of `PATH` in which the files below `root` can put no program. For what we
+/// start ourselves, whatever the commands of an agent see.
+pub(crate) fn outside(env: &[(String, String)], root: &std::path::Path) -> Vec<(String, String)> {
+    let foreign = |dir: &&str| {
+        let dir = std::path::Path::new(dir);
+        let real = dir.canonicalize().unwrap_or_else(|_| dir.to_owned());
+        // A link to a program of the workspace may stand in a folder outside of it.
+        let linked = OWN.iter().any(|name| dir.join(name).canonicalize().is_ok_and(|p| p.starts_with(root)));
+        dir.is_absolute() && !dir.starts_with(root) && !real.starts_with(root) && !linked
+    };
+    env.iter()
+        .map(|(name, value)| match name.as_str() {
+            "PATH" => (name.clone(), value.split(':').filter(foreign).collect::<Vec<_>>().join(":")),
+            _ => (name.clone(), value.clone()),
+        })
+        .collect()
+}
+
 /// Looks a program up in the `PATH` of the child's environment, then in the usual folders.
 pub(crate) fn find(program: &str, env: &[(String, String)]) -> Option<std::path::PathBuf> {
     let path = env.iter().find(|(k, _)| k == "PATH").map_or("", |(_, v)| v.as_str());
@@ -59,4 +80,34 @@ pub(crate) fn find(program: &str, env: &[(String, String)]) -> Option<std::path:
         .filter(|dir| dir.starts_with('/'))
         .map(|dir| std::path::Path::new(dir).join(program))
         .find(|p| rustix::fs::access(p, rustix::fs::Access::EXEC_OK).is_ok() && p.is_file())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_program_of_the_workspace_is_found_for_ourselves() {
+        let tmp = tempfile::tempdir().unwrap();
+        let top = tmp.path().canonicalize().unwrap();
+        let work = top.join("work");
+        for folder in ["work/bin", "bin"] {
+            std::fs::create_dir_all(top.join(folder)).unwrap();
+            let file = top.join(folder).join("bash");
+            std::fs::write(&file, "").unwrap();
+            std::fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        }
+        std::os::unix::fs::symlink(work.join("bin"), top.join("link")).unwrap();
+        std::fs::create_dir(top.join("links")).unwrap();
+        std::os::unix::fs::symlink(work.join("bin/bash"), top.join("links/sh")).unwrap();
+        let t = top.display();
+        let env = vec![
+            ("PATH".to_owned(), format!(".::{t}/work/bin:{t}/link:{t}/links:bin:{t}/bin")),
+            ("A".into(), "b".into()),
+        ];
+        assert_eq!(find("bash", &env), Some(work.join("bin/bash")), "or the test would show nothing");
+        let safe = outside(&env, &work);
+        assert_eq!(safe, [("PATH".to_owned(), format!("{t}/bin")), ("A".into(), "b".into())]);
+        assert_eq!(find("bash", &safe), Some(top.join("bin/bash")));
+    }
 }

@@ -15,6 +15,7 @@ use super::job::lock;
 use super::outcome::{Facts, word};
 use super::pool::JOBS;
 use super::{end, hints, pty};
+use crate::guard::no_masks;
 use crate::{Tool, ToolCx, ToolError, ToolOutput, schema};
 
 /// Longest command.
@@ -78,12 +79,17 @@ impl Tool for Terminal {
     fn access(&self, args: &Value, cx: &ToolCx) -> Result<Vec<Access>, ToolError> {
         let input: Input = schema::read(args)?;
         check(&input.command)?;
+        no_masks(&input.command)?;
         let folder = input.folder(cx).unwrap_or_else(|| cx.state.shells.folder(cx));
         Ok(vec![Access::Run {
             command: input.command,
             folder: folder.display().to_string(),
             background: input.background == Some(true),
         }])
+    }
+
+    fn shell(&self, cx: &ToolCx) -> Option<tiller_protocol::ShellState> {
+        Some(cx.state.shells.state(cx))
     }
 
     async fn run(&self, args: Value, cx: &ToolCx) -> Result<ToolOutput, ToolError> {
@@ -122,7 +128,7 @@ fn check(command: &str) -> Result<(), ToolError> {
     Err(ToolError::Tell(wrong.into()))
 }
 
-/// Runs a line that the person typed (`!`, `!!`) in the agent's shell, with the usual limits.
+/// Runs a line that the person typed (`!`, `!!`) in the shell of `cx.agent`, with the usual limits.
 ///
 /// # Errors
 /// [`ToolError::Tell`] when the line is no command, or no shell can be started.

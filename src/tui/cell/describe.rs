@@ -31,7 +31,7 @@ pub fn describe(name: &str, arguments: &Value) -> (String, String) {
         "session_search" => {
             let place = match text("project").as_deref() {
                 None | Some("" | "." | "this") => String::new(),
-                Some("all") => " in the sessions of every folder".into(),
+                Some("all") => " in the sessions of all folders".into(),
                 Some(other) => format!(" in the sessions of {other}"),
             };
             ("recall", format!("\"{}\"{place}", text("query").unwrap_or_default()))

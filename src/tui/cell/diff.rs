@@ -24,7 +24,7 @@ const PATIENCE: Duration = Duration::from_millis(5);
 pub fn file(f: &FileDiff, columns: usize, ascii: bool) -> Vec<Line> {
     let mut all = vec![title(f, columns, ascii)];
     if f.diff.is_empty() {
-        all.push(Line::strict("  (binary, or nothing to show)", Look::of(Role::Dim), Wrap::Word));
+        all.push(Line::strict("  (binary, or no text to show)", Look::of(Role::Dim), Wrap::Word));
     }
     for h in &Patch::read(&f.diff).hunks {
         all.push(Line::strict(&h.header, Look::of(Role::Hunk), Wrap::Word));

@@ -9,7 +9,7 @@ use crate::theme::Role;
 /// In words.
 pub(super) fn words(end: &End) -> String {
     match end {
-        End::Interrupted => "stopped by you; what had arrived is kept".into(),
+        End::Interrupted => "stopped by you; what had arrived was kept".into(),
         End::Cut(why) => format!("cut off: {}", clean::plain(why)),
         End::MaxTokens => "the model reached its output limit".into(),
         End::Refusal(why) if why.is_empty() => "the model declined".into(),

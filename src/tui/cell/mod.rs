@@ -139,7 +139,9 @@ pub fn lay(cell: &Cell, cx: &CellCx<'_>, old: Option<Laid>) -> Laid {
         Body::Summary { summary, focus, tokens } => summary::lay(summary, focus.as_deref(), *tokens, cx),
         Body::Checkpoint { name } => note::checkpoint(name, cx),
         Body::Note { text } => note::lay(text, cx),
-        Body::Shell { line, output, exit, shared } => shell::lay(line, output, *exit, *shared, cx),
+        Body::Shell { line, output, exit, shared, run } => {
+            shell::lay(line, output, *exit, *shared, run.as_ref(), cx)
+        }
         Body::Notice(n) => notice::lay(n, cx),
         Body::Demo => note::demo(cx),
         Body::End(end) => end::lay(end, cx),

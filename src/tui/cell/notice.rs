@@ -27,8 +27,10 @@ pub(super) fn lay(notice: &Notice, cx: &CellCx<'_>) -> Laid {
     let mut all: Vec<Line> =
         lines(&notice.message).map(|l| Line::strict(l, Look::of(role), Wrap::Word)).collect();
     for hint in &notice.hints {
-        let line = Line::strict(&with_command(hint), Look::of(Role::Text), Wrap::Word);
-        all.push(line.gutter(Gutter::new("-> ", Role::Dim)));
+        for (n, text) in lines(&with_command(hint)).enumerate() {
+            let line = Line::strict(text, Look::of(Role::Text), Wrap::Word);
+            all.push(line.gutter(Gutter::new(if n == 0 { "-> " } else { "   " }, Role::Dim)));
+        }
     }
     let mut laid = Laid::of(all, cx, INDENT);
     // Only what went wrong calls for the person.

@@ -24,7 +24,7 @@ pub fn plain_lines(cell: &Cell, columns: usize) -> Vec<String> {
         Body::User { text, origin } => labelled(
             match origin {
                 Origin::Prompt => "You:",
-                Origin::Steer => "You, while it ran:",
+                Origin::Steer => "You, during the turn:",
                 Origin::Shell => "Your command:",
                 Origin::Engine => "Note for the model:",
             },
@@ -49,7 +49,7 @@ pub fn plain_lines(cell: &Cell, columns: usize) -> Vec<String> {
                 _ if t.asking => "needs you",
                 State::Begun | State::Waiting | State::Running => "started",
                 State::Done(o) if o.ok() => "done",
-                State::Done(_) => "not done",
+                State::Done(_) => "failed",
                 State::Lost => "no result",
             };
             let mut said: Vec<&str> = [state, &size, &time].into_iter().filter(|s| !s.is_empty()).collect();
@@ -84,24 +84,22 @@ pub fn plain_lines(cell: &Cell, columns: usize) -> Vec<String> {
         }
         Body::Summary { summary, tokens: Some((before, after)), .. } => labelled(
             &format!(
-                "The conversation was summarised, from {} to {} tokens:",
+                "The conversation was compacted from {} to {} tokens:",
                 summary::thousands(*before),
                 summary::thousands(*after)
             ),
             summary,
         ),
-        Body::Summary { summary, tokens: None, .. } => {
-            labelled("Summary of a branch that was left:", summary)
-        }
+        Body::Summary { summary, tokens: None, .. } => labelled("Summary of another branch:", summary),
         Body::Checkpoint { name } => vec![format!("Checkpoint {}.", clean::plain(name))],
         Body::Note { text } => labelled("Note:", text),
-        Body::Shell { line, output, exit, shared } => {
+        Body::Shell { line, output, exit, shared, .. } => {
             let mut out = labelled(&format!("Your command {}:", clean::plain(line)), output.text());
             if let Some(code) = exit.filter(|c| *c != 0) {
-                out.push(format!("It ended with code {code}."));
+                out.push(format!("Exit code {code}."));
             }
             if !shared {
-                out.push("Private: the model does not see it.".into());
+                out.push("Private: the model cannot see it.".into());
             }
             out
         }

@@ -1,7 +1,8 @@
 //! A command of the person's own.
 
+use super::tool::seconds;
 use super::{CellCx, INDENT, Laid, output_lines};
-use crate::model::conversation::Tail;
+use crate::model::conversation::{ShellRun, Tail};
 use crate::text::clean;
 use crate::text::line::{Line, Look, Wrap};
 use crate::theme::Role;
@@ -9,12 +10,27 @@ use crate::theme::Role;
 /// Lines that a folded cell shows.
 const FOLDED: usize = 8;
 
-pub(super) fn lay(line: &str, output: &Tail, exit: Option<i32>, shared: bool, cx: &CellCx<'_>) -> Laid {
+pub(super) fn lay(
+    line: &str,
+    output: &Tail,
+    exit: Option<i32>,
+    shared: bool,
+    run: Option<&ShellRun>,
+    cx: &CellCx<'_>,
+) -> Laid {
     let mut head = Line::default();
     head.push_strict(line, Look::of(Role::User));
     let mut remark = String::new();
     if let Some(code) = exit.filter(|c| *c != 0) {
         remark.push_str(&format!("  exit {code}"));
+    }
+    match run {
+        Some(ShellRun { waits: true, .. }) => remark.push_str("  waiting for the previous command"),
+        Some(ShellRun { since, .. }) => {
+            let ran = (cx.now.millis() - since.millis()).max(0) / 1000;
+            remark.push_str(&format!("  running {}", seconds(ran as f64)));
+        }
+        None => {}
     }
     if !shared {
         remark.push_str("  private");

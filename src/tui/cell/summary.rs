@@ -8,7 +8,7 @@ use crate::theme::Role;
 pub(super) fn lay(summary: &str, focus: Option<&str>, tokens: Option<(u64, u64)>, cx: &CellCx<'_>) -> Laid {
     let head = match tokens {
         Some((before, after)) => format!("compacted {} to {} tokens", thousands(before), thousands(after)),
-        None => "summary of a branch that was left".to_owned(),
+        None => "summary of another branch".to_owned(),
     };
     let mut line = Line::strict(&head, Look::of(Role::Strong), Wrap::Word);
     if let Some(focus) = focus {

@@ -125,7 +125,7 @@ fn all() -> Vec<Cell> {
         Body::Summary { summary: "We did this.\nThen that.".into(), focus: Some("tests".into()), tokens: Some((182_000, 9_400)) },
         Body::Checkpoint { name: "before the refactoring".into() },
         Body::Note { text: "model is now vendor/other".into() },
-        Body::Shell { line: "git status".into(), output: Tail::of("clean\n"), exit: Some(1), shared: false },
+        Body::Shell { line: "git status".into(), output: Tail::of("clean\n"), exit: Some(1), shared: false, run: None },
         Body::Notice(Notice::new(NoticeKind::Network, "the connection to api.example was refused").hint("check the network, then continue with /retry")),
     ];
     bodies.into_iter().map(cell).collect()
@@ -203,7 +203,7 @@ fn u1_no_look_lets_a_control_through() {
         Body::Summary { summary: bad.into(), focus: Some(bad.into()), tokens: Some((1, 1)) },
         Body::Checkpoint { name: bad.into() },
         Body::Note { text: bad.into() },
-        Body::Shell { line: bad.into(), output: Tail::of(bad), exit: None, shared: true },
+        Body::Shell { line: bad.into(), output: Tail::of(bad), exit: None, shared: true, run: None },
         Body::Notice(Notice::new(NoticeKind::Network, bad).hint(bad)),
         Body::End(End::Cut(bad.into())),
         Body::End(End::Refusal(bad.into())),

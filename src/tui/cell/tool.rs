@@ -71,7 +71,7 @@ pub(super) fn measure(t: &ToolCell, now: tiller_protocol::Time) -> (String, Stri
     };
     match t.state {
         _ if t.asking => ("needs you".into(), String::new()),
-        State::Begun => ("writing the call".into(), String::new()),
+        State::Begun => ("preparing the call".into(), String::new()),
         State::Waiting => ("waiting".into(), String::new()),
         State::Running => {
             let silent = since(t.heard);
@@ -203,7 +203,7 @@ fn unfolded(t: &ToolCell, cx: &CellCx<'_>, all: &mut Vec<Line>) {
     let from = lines.len().saturating_sub(SHOWN);
     let above = from as u64 + t.output.dropped();
     if above > 0 {
-        let note = format!("{above} lines above: {} shows all", cx.viewer_key);
+        let note = format!("{above} lines above; {} shows all", cx.viewer_key);
         let mut line = Line::strict(&note, Look::of(Role::Dim), Wrap::Word);
         line.first = Gutter::blank(2);
         all.push(line);

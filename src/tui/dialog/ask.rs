@@ -9,7 +9,7 @@ use std::time::Duration;
 use crossterm::event::{KeyEvent, MouseButton, MouseEvent, MouseEventKind};
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
-use tiller_protocol::ask::TrustItem;
+use tiller_protocol::ask::{TrustItem, budget_words};
 use tiller_protocol::command::AskCommand;
 use tiller_protocol::event::ReplyEvent;
 use tiller_protocol::{Ask, AskBody, AskId, AskReply, CommandBody, Event, EventBody};
@@ -31,22 +31,22 @@ use crate::widget::{draw, input};
 
 /// What they can do.
 pub const ACTIONS: &[ActionSpec] = &[
-    ActionSpec::yes("question.yes", "yes", "Yes, go on"),
-    ActionSpec::key_only("question.no", "no", "No, leave it"),
-    ActionSpec::yes("question.trust", "trust", "Trust what the folder brings, as it is now"),
-    ActionSpec::key_only("question.never", "never", "Do not trust it, and do not ask again"),
-    ActionSpec::key_only("question.raise", "raise the limit", "Write a new limit"),
-    ActionSpec::key_only("question.stop", "stop", "Leave the limit as it is, and stop"),
+    ActionSpec::yes("question.yes", "yes", "Continue"),
+    ActionSpec::key_only("question.no", "no", "Cancel"),
+    ActionSpec::yes("question.trust", "trust", "Trust the files of this folder in their current form"),
+    ActionSpec::key_only("question.never", "never", "Never trust this folder; do not ask again"),
+    ActionSpec::key_only("question.raise", "raise the limit", "Enter a new limit"),
+    ActionSpec::key_only("question.stop", "stop", "Keep the limit and stop"),
     ActionSpec::key_only("question.branch", "branch", "Open a branch of the session"),
-    ActionSpec::key_only("question.read_only", "only read", "Open the session to look at it"),
-    ActionSpec::yes("question.approve", "approve", "Approve the plan: the agent works by it"),
-    ActionSpec::key_only("question.change", "change", "Say what to change in the plan"),
-    ActionSpec::key_only("question.editor", "editor", "Change the plan in your editor"),
-    ActionSpec::key_only("question.drop", "drop", "Drop the plan, and plan no more"),
+    ActionSpec::key_only("question.read_only", "read only", "Open the session read-only"),
+    ActionSpec::yes("question.approve", "approve", "Approve the plan: the agent carries it out"),
+    ActionSpec::key_only("question.change", "change", "Write what to change in the plan"),
+    ActionSpec::key_only("question.editor", "editor", "Edit the plan in your editor"),
+    ActionSpec::key_only("question.drop", "drop", "Discard the plan and leave planning"),
     ActionSpec::key_only("question.next", "next", "Next button"),
-    ActionSpec::key_only("question.previous", "previous", "Button before"),
-    ActionSpec::key_only("question.press", "press", "Press the button that has the focus; never a yes"),
-    ActionSpec::key_only("question.send", "done", "Done with the text"),
+    ActionSpec::key_only("question.previous", "previous", "Previous button"),
+    ActionSpec::key_only("question.press", "press", "Press the focused button; never a yes"),
+    ActionSpec::key_only("question.send", "done", "Submit the text"),
 ];
 
 const ANSWER: Token = Token(1);
@@ -81,9 +81,9 @@ fn line(text: &str, role: Role) -> Line {
 fn brings(folder: &str, items: &[TrustItem], changed: bool) -> Vec<Line> {
     let mut all = vec![line(folder, Role::Strong)];
     if changed {
-        all.push(line("! it has changed since you trusted it", Role::Waiting));
+        all.push(line("! It has changed since you trusted it.", Role::Waiting));
     }
-    all.push(line("It brings things that run programs or loosen rules:", Role::Text));
+    all.push(line("It contains settings that run programs or loosen rules:", Role::Text));
     for item in items {
         let mut row = Line::new(Wrap::Word);
         row.push_strict(&item.kind, Look::of(Role::Accent));
@@ -94,7 +94,7 @@ fn brings(folder: &str, items: &[TrustItem], changed: bool) -> Vec<Line> {
             all.push(line(&item.detail, Role::Text).gutter(Gutter::blank(6)));
         }
     }
-    all.push(line("Without trust none of it is used. Everything else works.", Role::Dim));
+    all.push(line("Without trust, none of it is used. Everything else works.", Role::Dim));
     all
 }
 
@@ -119,14 +119,15 @@ impl Question {
                     ],
                 )
             }
-            AskBody::Budget { what, spent, limit } => {
+            AskBody::Budget { what, spent, limit, next } => {
                 field = proposal(limit);
+                let state = budget_words(spent, limit, next.as_deref());
                 (
-                    format!("{what}: the limit is reached"),
+                    format!("{what}: limit reached"),
                     vec![
-                        line(&format!("{spent} of {limit} is spent."), Role::Strong),
+                        line(&format!("{state}."), Role::Strong),
                         line(
-                            "Go on with a higher limit, or stop here; nothing is lost by stopping.",
+                            "Continue with a higher limit, or stop here. Stopping loses nothing.",
                             Role::Text,
                         ),
                     ],
@@ -138,53 +139,69 @@ impl Question {
             }
             AskBody::Plan { file, plan } => {
                 scope = "plan";
-                ("work by this plan?".to_owned(), super::plan::lines(file, plan), super::plan::choices())
+                ("approve this plan?".to_owned(), super::plan::lines(file, plan), super::plan::choices())
             }
             AskBody::DeepTier { model, why } => (
-                "use the expensive model?".to_owned(),
+                "use this expensive model?".to_owned(),
                 vec![line(model, Role::Strong), line(why, Role::Text)],
-                vec![Choice("question.no", "no", no()), Choice("question.yes", "yes, use it", yes())],
+                vec![Choice("question.no", "no", no()), Choice("question.yes", "use it", yes())],
+            ),
+            AskBody::Repeats { calls, rounds } => (
+                "the agent repeats the same calls".to_owned(),
+                vec![
+                    line(
+                        &format!("The same calls gave the same results {rounds} times in a row."),
+                        Role::Strong,
+                    ),
+                    line(calls, Role::Text),
+                    line("Stop it and write what it should do instead, or let it continue.", Role::Dim),
+                ],
+                vec![Choice("question.stop", "stop", no()), Choice("question.yes", "continue", yes())],
             ),
             AskBody::Unpriced { model, why } => (
-                "use a model whose price is not known?".to_owned(),
+                "use a model without a known price?".to_owned(),
                 vec![
                     line(model, Role::Strong),
                     line(why, Role::Text),
                     line(
-                        "Yes holds for this session. To keep the budget, write its price into config.toml, or \
-                         choose another model.",
+                        "\"Use it\" applies to this session. To keep the budget, add its price to \
+                        config.toml or choose another model.",
                         Role::Dim,
                     ),
                 ],
-                vec![Choice("question.no", "no", no()), Choice("question.yes", "yes, use it", yes())],
+                vec![Choice("question.no", "no", no()), Choice("question.yes", "use it", yes())],
             ),
             AskBody::SessionBusy { holder } => (
-                "this session is open elsewhere".to_owned(),
+                "session already open".to_owned(),
                 vec![
-                    line(&format!("It is open in {holder}. Two writers would mix their words."), Role::Text),
-                    line("A branch is a copy that goes its own way from here.", Role::Dim),
+                    line(
+                        &format!("The session is open in {holder}. Two writers would mix their messages."),
+                        Role::Text,
+                    ),
+                    line("A branch continues from here on its own.", Role::Dim),
                 ],
                 vec![
                     Choice("question.no", "cancel", no()),
                     Choice("question.branch", "branch", Some(AskReply::Branch)),
-                    Choice("question.read_only", "only read", Some(AskReply::ReadOnly)),
+                    Choice("question.read_only", "read only", Some(AskReply::ReadOnly)),
                 ],
             ),
             AskBody::NotSaving { why } => (
-                "go on without saving?".to_owned(),
+                "continue without saving?".to_owned(),
                 vec![
-                    line(&format!("Nothing can be saved: {why}"), Role::Error),
-                    line("What happens from here on is lost when Tiller ends.", Role::Text),
+                    line(&format!("Tiller cannot save: {why}"), Role::Error),
+                    line("Everything from now on is lost when Tiller ends.", Role::Text),
                 ],
                 vec![
                     Choice("question.no", "no, stop", no()),
-                    Choice("question.yes", "yes, go on without saving", yes()),
+                    Choice("question.yes", "continue without saving", yes()),
                 ],
             ),
             AskBody::Permission(_) | AskBody::Clarify { .. } => return None,
         };
         let mut text = Scroll::default();
         text.set(lines.clone());
+        let (escape_first, choices_len) = (escape.is_some(), choices.len());
         Some(Self {
             ask: ask.clone(),
             scope,
@@ -195,7 +212,8 @@ impl Question {
             text,
             field: Edit::with(&field),
             writing: false,
-            focus: 0,
+            // The last button is "not now", where there is one: it is where a folder's trust begins.
+            focus: if escape_first { choices_len } else { 0 },
             deaf: Deaf::default(),
             sent: false,
             said: None,
@@ -209,11 +227,19 @@ impl Question {
         Reply::with(Effect::Ask(body, ANSWER))
     }
 
+    /// Answers as Escape does, and goes.
+    fn put_off(&mut self, reply: AskReply) -> Reply {
+        let body = CommandBody::Ask(AskCommand::Answer { id: self.ask.id, reply });
+        Reply::Done(vec![Effect::Send(body), Effect::Pop])
+    }
+
     fn press(&mut self, n: usize) -> Reply {
-        let Some(choice) = self.choices.get(n) else { return Reply::Ignored };
+        let Some(choice) = self.choices.get(n) else {
+            return self.escape.clone().map_or(Reply::Ignored, |reply| self.put_off(reply));
+        };
         // What a folder brings is read before it is trusted.
         if choice.0 == "question.trust" && !self.text.read(self.lines.len()) {
-            self.said = Some("not yet: read to the end first".into());
+            self.said = Some("Not yet: read to the end first".into());
             return Reply::done();
         }
         if choice.0 == "question.editor" {
@@ -229,6 +255,11 @@ impl Question {
         }
     }
 
+    /// Buttons, with the one that does what Escape does.
+    fn count(&self) -> usize {
+        self.choices.len() + usize::from(self.escape.is_some())
+    }
+
     /// Whether a button says yes to something.
     fn says_yes(&self, n: usize) -> bool {
         self.choices.get(n).is_some_and(|c| crate::action::find(c.0).is_some_and(|s| s.yes))
@@ -238,7 +269,7 @@ impl Question {
         if self.scope == "plan" {
             let text = self.field.text().trim().to_owned();
             if text.is_empty() {
-                self.said = Some("write what to change".into());
+                self.said = Some("Write what to change".into());
                 return Reply::done();
             }
             return self.answer(AskReply::Choice { answers: vec![text] });
@@ -247,7 +278,7 @@ impl Question {
         match typed.parse::<f64>() {
             Ok(n) if n.is_finite() && n > 0.0 => self.answer(AskReply::Yes { value: Some(typed) }),
             _ => {
-                self.said = Some("write an amount in dollars, for instance 5 or 2.50".into());
+                self.said = Some("Enter an amount in dollars, for example 5 or 2.50".into());
                 Reply::done()
             }
         }
@@ -292,7 +323,7 @@ pub(crate) fn samples() -> Vec<Ask> {
     let (spent, limit) = ("$5.02".into(), "$5.00".into());
     [
         AskBody::Trust { folder: "/home/a/api".into(), brings, changed: true },
-        AskBody::Budget { what: "session budget".into(), spent, limit },
+        AskBody::Budget { what: "session budget".into(), spent, limit, next: None },
         AskBody::DeepTier { model: "anthropic/deep".into(), why: "it costs about ten times as much".into() },
         AskBody::SessionBusy { holder: "process 4711".into() },
         AskBody::NotSaving { why: "the disk is full".into() },
@@ -302,6 +333,7 @@ pub(crate) fn samples() -> Vec<Ask> {
                 "# Retry logic\n\n1. Find every caller\n2. Move the wait into the client\n3. Run the tests\n"
                     .into(),
         },
+        AskBody::Repeats { calls: "terminal, read_file".into(), rounds: 6 },
         AskBody::Unpriced {
             model: "local/m".into(),
             why: "its price is not known, so the budget of the session ($5.00) cannot be kept with it".into(),

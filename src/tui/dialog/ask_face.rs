@@ -57,12 +57,12 @@ impl Panel for Question {
             return Reply::done();
         }
         self.said = None;
-        let count = self.choices.len();
+        let count = self.count();
         match id {
             "question.next" => self.focus = (self.focus + 1) % count,
             "question.previous" => self.focus = (self.focus + count - 1) % count,
             "question.press" if self.says_yes(self.focus) => {
-                self.said = Some("a yes here needs its own key".into());
+                self.said = Some("To approve, press the key of the button".into());
             }
             "question.press" => return self.press(self.focus),
             id => {
@@ -89,10 +89,7 @@ impl Panel for Question {
         }
         match self.escape.clone() {
             Some(_) if self.sent || !self.deaf.listens(model) => Reply::done(),
-            Some(reply) => {
-                let body = CommandBody::Ask(AskCommand::Answer { id: self.ask.id, reply });
-                Reply::Done(vec![Effect::Send(body), Effect::Pop])
-            }
+            Some(reply) => self.put_off(reply),
             None => Reply::with(Effect::Pop),
         }
     }
@@ -130,9 +127,9 @@ impl Panel for Question {
                 let at = Position::new(event.column, event.row);
                 match self.spots.iter().position(|r| r.contains(at)) {
                     Some(n) if self.says_yes(n) => {
-                        self.said = Some("a click does not do that: press its key".into());
+                        self.said = Some("A click is not enough here: press its key".into());
                     }
-                    Some(n) if n < self.choices.len() => return self.press(n),
+                    Some(n) if n < self.count() => return self.press(n),
                     _ => {}
                 }
             }
@@ -186,7 +183,7 @@ impl Panel for Question {
         {
             self.sent = false;
             self.deaf.restart();
-            self.said = Some(format!("not taken: {}", notice.message));
+            self.said = Some(format!("Not accepted: {}", notice.message));
         }
         Reply::done()
     }
@@ -212,7 +209,7 @@ impl Panel for Question {
         self.text.draw(text, buf, cx.theme);
         let more = self.text.below();
         let status = match (&self.said, self.sent) {
-            (_, true) => "sent; waiting for the engine".into(),
+            (_, true) => "Sent; waiting for the engine".into(),
             (Some(said), _) => said.clone(),
             _ if self.writing && self.scope == "plan" => "what to change:".into(),
             _ if self.writing => "the new limit, in dollars:".into(),

@@ -29,7 +29,9 @@ fn each_answers_by_its_keys() {
         (0, "t", yes()),
         (0, "n", Some(AskReply::Never)),
         (0, "esc", Some(AskReply::Declined)),
-        (0, "tab; enter", None),
+        (0, "enter", Some(AskReply::Declined)),
+        (0, "tab; enter", Some(AskReply::Never)),
+        (0, "tab; tab; enter", None),
         (1, "r; enter", amount("10.00")),
         (1, "r; ctrl-u; type 7.5; enter", amount("7.5")),
         (1, "r; ctrl-u; type lots; enter", None),
@@ -74,7 +76,7 @@ fn words_that_are_typed_into_it_answer_nothing() {
     let mut r = listening(80, 24, 0);
     r.run("type what is there to do; enter");
     assert_eq!(replied(&r), None, "{}", r.screen());
-    assert!(r.screen().contains("this takes an answer"), "{}", r.screen());
+    assert!(r.screen().contains("Answer first, or press Esc"), "{}", r.screen());
     r.run("wait 401; t");
     assert_eq!(replied(&r), Some(AskReply::Yes { value: None }));
 }

@@ -3,9 +3,10 @@
 use tiller_protocol::branch::BranchView;
 use tiller_protocol::command::{Query, SessionCommand};
 use tiller_protocol::event::ReplyEvent;
-use tiller_protocol::{CommandBody, Event, EventBody, Notice, NoticeKind};
+use tiller_protocol::{CommandBody, EntryId, Event, EventBody, Notice, NoticeKind};
 
 use super::picker::{self, Item, Outcome, Picker, Source};
+use super::restore::Restore;
 use super::sessions::ago;
 use crate::action::{Action, ActionSpec};
 use crate::effect::{Effect, Token};
@@ -14,18 +15,14 @@ use crate::panel::Hint;
 
 /// What it can do besides a picker's own.
 pub(crate) const ACTIONS: &[ActionSpec] = &[
-    ActionSpec::key_only(
-        "branches.new",
-        "new",
-        "Begin another branch where you are; this one stays as it is",
-    ),
-    ActionSpec::key_only("branches.name", "name", "Give the branch a name"),
-    ActionSpec::key_only("branches.archive", "put away", "Put the branch away, or bring it back"),
-    ActionSpec::key_only("branches.archived", "show all", "Show also branches that were put away, or not"),
+    ActionSpec::key_only("branches.new", "new", "Start another branch here; this one stays as it is"),
+    ActionSpec::key_only("branches.name", "name", "Name the branch"),
+    ActionSpec::key_only("branches.archive", "archive", "Archive or unarchive the branch"),
+    ActionSpec::key_only("branches.archived", "show all", "Show or hide archived branches"),
     ActionSpec::key_only(
         "branches.carry",
         "summary",
-        "Bring a summary of that branch over to this one: what was tried and found there",
+        "Add a summary of that branch to this one: what was tried and found",
     ),
 ];
 
@@ -71,6 +68,15 @@ fn toast(text: &str) -> Outcome {
     Outcome::Stay { effects: vec![Effect::Toast(said)], reload: false }
 }
 
+/// Goes to a branch. Where it has said something, the person is told first that the files stay, and can bring those of
+/// the branch.
+pub(crate) fn open_branch(head: String, word: &str, tip: Option<EntryId>) -> Effect {
+    match tip {
+        Some(tip) => Effect::Push(Box::new(Restore::branch(head, word.to_owned(), tip))),
+        None => Effect::Send(CommandBody::Session(SessionCommand::OpenBranch { head })),
+    }
+}
+
 impl Branches {
     fn row(&self, item: Option<&Item>) -> Option<&BranchView> {
         let head = &item?.id;
@@ -89,7 +95,7 @@ impl Branches {
 
 impl Source for Branches {
     fn title(&self) -> String {
-        if self.archived { "branches, also put away".into() } else { "branches of this session".into() }
+        if self.archived { "branches, archived included".into() } else { "branches of this session".into() }
     }
 
     fn scope(&self) -> &'static str {
@@ -126,13 +132,13 @@ impl Source for Branches {
                 Some(_) => "* ",
                 None => "  ",
             };
-            let words = if b.words.is_empty() { "(nothing was said on it)" } else { &b.words };
+            let words = if b.words.is_empty() { "(no messages)" } else { &b.words };
             let name = if b.name.label.is_empty() && b.name.head != "main" {
                 String::new()
             } else {
                 format!("[{}] ", b.name.word())
             };
-            let away = if b.archived { "put away  " } else { "" };
+            let away = if b.archived { "archived  " } else { "" };
             let when = b.time.map_or(String::new(), |t| ago(t, model.now));
             Item {
                 more: b.name.head.clone(),
@@ -144,10 +150,7 @@ impl Source for Branches {
 
     fn choose(&mut self, item: &Item, _model: &Model) -> Vec<Effect> {
         match self.row(Some(item)) {
-            Some(b) if !b.open => {
-                let head = b.name.head.clone();
-                vec![Effect::Send(CommandBody::Session(SessionCommand::OpenBranch { head }))]
-            }
+            Some(b) if !b.open => vec![open_branch(b.name.head.clone(), b.name.word(), b.entry)],
             _ => Vec::new(),
         }
     }
@@ -161,8 +164,8 @@ impl Source for Branches {
             "branches.new" => {
                 let tip = self.rows.iter().find(|b| b.open).and_then(|b| b.entry);
                 Some(match tip {
-                    _ if model.running => toast("a turn runs; stop it first"),
-                    None => toast("nothing was said yet: there is nothing to branch from"),
+                    _ if model.running => toast("A turn is running; stop it first"),
+                    None => toast("No messages yet: there is nothing to branch from"),
                     Some(entry) => {
                         let fork = SessionCommand::Fork { entry };
                         Outcome::Close(vec![Effect::Send(CommandBody::Session(fork))])
@@ -178,18 +181,18 @@ impl Source for Branches {
                 let b = self.row(item)?;
                 let (head, archived) = (b.name.head.clone(), !b.archived);
                 Some(if b.open {
-                    toast("you are on that branch: go to another one first")
+                    toast("This is the current branch; open another one first")
                 } else {
                     Self::change(SessionCommand::ArchiveBranch { session: None, head, archived })
                 })
             }
             "branches.carry" => Some(match self.row(item)? {
-                b if b.open => toast("you are on that branch"),
-                b if b.entry.is_none() => toast("nothing was said on it"),
-                _ if model.running => toast("a turn runs; stop it first"),
+                b if b.open => toast("This is the current branch"),
+                b if b.entry.is_none() => toast("This branch has no messages"),
+                _ if model.running => toast("A turn is running; stop it first"),
                 _ => {
                     self.wanted = Wanted::Focus;
-                    Outcome::Words { label: "keep above all (or nothing)", text: String::new() }
+                    Outcome::Words { label: "what to keep above all (optional)", text: String::new() }
                 }
             }),
             _ => None,
@@ -216,7 +219,7 @@ impl Source for Branches {
     }
 
     fn hints(&self, any: bool) -> Vec<Hint> {
-        let all = Hint::as_("branches.archived", if self.archived { "hide put away" } else { "show all" });
+        let all = Hint::as_("branches.archived", if self.archived { "hide archived" } else { "show all" });
         let of_row = ["branches.name", "branches.carry", "branches.archive"];
         let of_row = of_row.into_iter().filter(|_| any).map(Hint::of);
         [Hint::of("branches.new")].into_iter().chain(of_row).chain([all]).collect()
@@ -226,7 +229,7 @@ impl Source for Branches {
         let b = self.row(Some(item))?;
         let mut text = format!("{}\n", b.name.head);
         if b.open {
-            text.push_str("you are here\n");
+            text.push_str("current branch\n");
         }
         if let Some(pid) = &b.open_in {
             text.push_str(&format!("open in process {pid}\n"));
@@ -235,7 +238,7 @@ impl Source for Branches {
     }
 
     fn nothing(&self) -> &'static str {
-        if self.heard { "no branch matches" } else { "looking..." }
+        if self.heard { "No branch matches" } else { "looking..." }
     }
 }
 

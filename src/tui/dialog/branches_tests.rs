@@ -48,14 +48,84 @@ fn looks_well() {
     }
 }
 
+/// What differs from the end of that branch.
+fn preview(r: &mut Robot, files: usize) {
+    let entry = rows()[2].entry.unwrap();
+    let asked =
+        r.asked(|c| matches!(c, CommandBody::Query(Query::RestorePreview { entry: e }) if *e == entry));
+    let file = |n: usize| tiller_protocol::RestoreFile {
+        path: format!("src/f{n}.rs"),
+        kind: tiller_protocol::ChangeKind::Modified,
+        added: 1,
+        removed: 1,
+        diff: "@@ -1 +1 @@\n-a\n+b\n".into(),
+        conflict: None,
+    };
+    let preview = tiller_protocol::RestorePreview {
+        title: "by hand".into(),
+        time: Some(START),
+        files: (0..files).map(file).collect(),
+        ..tiller_protocol::RestorePreview::default()
+    };
+    let reply = ReplyEvent::RestorePreviewReply { entry, preview };
+    r.cause(asked, EventBody::Reply(Box::new(reply)));
+}
+
 #[test]
-fn enter_goes_there_and_the_open_one_stays() {
+fn enter_says_that_the_files_stay_and_a_second_one_goes_there() {
     let mut r = opened(118, 25);
     r.run("down; enter");
+    assert!(sent(&r).is_empty(), "nothing moved yet: {:?}", sent(&r));
+    assert!(r.words().contains("the files stay as they are"), "{}", r.screen());
+    preview(&mut r, 2);
+    assert!(
+        r.words().contains("2 files differ from") && r.words().contains("end of that branch"),
+        "{}",
+        r.screen()
+    );
+    assert!(
+        r.footer().contains("enter open, keep files") && r.footer().contains("f open, restore files"),
+        "{}",
+        r.footer()
+    );
+    r.run("enter");
     assert_eq!(sent(&r), [SessionCommand::OpenBranch { head: "branch-4".into() }]);
+    assert!(r.app.layers.is_empty());
     let mut r = opened(118, 25);
     r.run("enter");
     assert!(sent(&r).is_empty() && r.app.layers.is_empty());
+}
+
+#[test]
+fn the_files_of_the_branch_come_along_when_they_are_asked_for() {
+    let entry = rows()[2].entry.unwrap();
+    let mut r = opened(80, 24);
+    r.run("down; enter");
+    r.run("f");
+    assert!(sent(&r).is_empty(), "not before they are compared");
+    preview(&mut r, 2);
+    r.run("down; space; f; f");
+    assert_eq!(sent(&r), [SessionCommand::OpenBranch { head: "branch-4".into() }], "the branch first, once");
+    let went = r.asked(|c| matches!(c, CommandBody::Session(SessionCommand::OpenBranch { .. })));
+    r.clear();
+    let moved = tiller_protocol::event::StateEvent::HeadMoved {
+        head: Some(entry),
+        draft: None,
+        branch: BranchName { head: "branch-4".into(), label: String::new() },
+    };
+    r.cause(went, EventBody::State(moved));
+    let restore = SessionCommand::Restore {
+        entry,
+        what: tiller_protocol::RestoreWhat::Files,
+        keep: vec!["src/f1.rs".into()],
+        force: Vec::new(),
+        parts: Vec::new(),
+    };
+    assert_eq!(sent(&r), [restore], "{}", r.screen());
+    let asked = r.asked(|c| matches!(c, CommandBody::Session(SessionCommand::Restore { .. })));
+    let done = ReplyEvent::DoneReply { said: "1 file is as it was".into() };
+    r.cause(asked, EventBody::Reply(Box::new(done)));
+    assert!(r.words().contains("/undo reverts it") && r.app.layers.is_empty(), "{}", r.screen());
 }
 
 #[test]
@@ -78,7 +148,7 @@ fn names_archives_and_begins_anew() {
     );
     let mut r = opened(118, 25);
     r.run("ctrl-x x");
-    assert!(sent(&r).is_empty() && r.screen().contains("you are on that branch"), "{}", r.screen());
+    assert!(sent(&r).is_empty() && r.screen().contains("This is the current branch"), "{}", r.screen());
     r.run("ctrl-x f");
     assert_eq!(sent(&r), [SessionCommand::Fork { entry: rows()[3].entry.unwrap() }]);
 }

@@ -31,12 +31,12 @@ use crate::widget::{draw, field, input};
 
 /// What it can do.
 pub const ACTIONS: &[ActionSpec] = &[
-    ActionSpec::key_only("clarify.choose", "answer", "Answer with the chosen row, or with what is written"),
+    ActionSpec::key_only("clarify.choose", "answer", "Submit the selected answer or the typed text"),
     ActionSpec::key_only("clarify.down", "down", "Next answer"),
-    ActionSpec::key_only("clarify.up", "up", "Answer before"),
-    ActionSpec::key_only("clarify.mark", "mark", "Mark or unmark the answer, where several are allowed"),
-    ActionSpec::key_only("clarify.text", "own words", "Write an answer of your own, or go back to the list"),
-    ActionSpec::key_only("clarify.newline", "new line", "New line in the answer"),
+    ActionSpec::key_only("clarify.up", "up", "Previous answer"),
+    ActionSpec::key_only("clarify.mark", "mark", "Mark or unmark the answer if several are allowed"),
+    ActionSpec::key_only("clarify.text", "type an answer", "Type your own answer, or return to the list"),
+    ActionSpec::key_only("clarify.newline", "new line", "Insert a new line"),
     ActionSpec::key_only("clarify.page_down", "read on", "Scroll the question down"),
     ActionSpec::key_only("clarify.page_up", "read back", "Scroll the question up"),
 ];
@@ -164,7 +164,7 @@ impl Clarify {
             answers.push(own);
         }
         if answers.is_empty() {
-            self.said = Some(if self.writing { "nothing is written yet" } else { "nothing matches" }.into());
+            self.said = Some(if self.writing { "Nothing typed yet" } else { "No answer matches" }.into());
             return Reply::done();
         }
         self.answer(AskReply::Choice { answers })
@@ -249,11 +249,11 @@ impl Clarify {
 
     fn status(&self, cx: &DrawCx<'_>) -> (String, Role) {
         if self.sent {
-            return ("sent; waiting for the engine".into(), Role::Dim);
+            return ("Sent; waiting for the engine".into(), Role::Dim);
         }
         if self.armed(cx.model) {
             let text = format!(
-                "{} again: decline, the agent is told   {}: put aside",
+                "{} again: decline to answer   {}: answer later",
                 cx.key("global.escape"),
                 cx.key("global.aside")
             );
@@ -270,7 +270,7 @@ impl Clarify {
             (true, _, _) if self.choices.is_empty() => String::new(),
             (true, ..) => format!("{}: back to the list", cx.key("clarify.text")),
             (false, true, _) => format!("{}: mark several", cx.key("clarify.mark")),
-            (false, false, true) => format!("{}: own words", cx.key("clarify.text")),
+            (false, false, true) => format!("{}: type an answer", cx.key("clarify.text")),
             (false, false, false) => String::new(),
         };
         (text, Role::Dim)

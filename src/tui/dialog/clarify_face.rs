@@ -83,7 +83,7 @@ impl Panel for Clarify {
             "clarify.mark" => self.filter.insert(" "),
             "clarify.newline" if self.writing => self.own.insert("\n"),
             "clarify.text" if self.free && !self.choices.is_empty() => self.writing = !self.writing,
-            "clarify.text" if !self.free => self.said = Some("only the listed answers are possible".into()),
+            "clarify.text" if !self.free => self.said = Some("Only the listed answers are possible".into()),
             "clarify.page_down" => {
                 self.question.act("list.page_down");
             }
@@ -193,7 +193,7 @@ impl Panel for Clarify {
             && let ReplyEvent::ErrorReply { notice } = r.as_ref()
         {
             self.sent = false;
-            self.said = Some(format!("not taken: {}", notice.message));
+            self.said = Some(format!("Not accepted: {}", notice.message));
         }
         Reply::done()
     }
@@ -204,9 +204,9 @@ impl Panel for Clarify {
             all.push(Hint::of("clarify.mark"));
         }
         if self.free && !self.choices.is_empty() {
-            all.push(Hint::as_("clarify.text", if self.writing { "list" } else { "own words" }));
+            all.push(Hint::as_("clarify.text", if self.writing { "list" } else { "type an answer" }));
         }
-        all.push(Hint::as_("global.aside", "put aside"));
+        all.push(Hint::as_("global.aside", "answer later"));
         all
     }
 

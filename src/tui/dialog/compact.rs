@@ -17,7 +17,7 @@ use crate::widget::draw;
 
 /// What it can do.
 pub(crate) const ACTIONS: &[ActionSpec] = &[
-    ActionSpec::key_only("compact.go", "compact", "Summarise what goes"),
+    ActionSpec::key_only("compact.go", "compact", "Compact the conversation"),
     ActionSpec::key_only("compact.focus", "say what to keep", "Write what the summary must keep"),
 ];
 
@@ -35,9 +35,10 @@ impl Compact {
         }
         let Some(p) = &self.preview else { return vec!["counting...".into()] };
         let mut lines = vec![
-            format!("About {} tokens become about {}.", p.tokens_before, p.tokens_after),
+            format!("About {} tokens shrink to about {}.", p.tokens_before, p.tokens_after),
             format!(
-                "{} entries are summarised, {} stay word for word. Nothing is deleted: the old path stays in the session.",
+                "{} entries are summarized, {} stay as they are. Nothing is deleted: the old \
+                    path stays in the session.",
                 p.summarised, p.kept
             ),
             String::new(),
@@ -47,10 +48,10 @@ impl Compact {
                 let entries = if r.entries == 1 { "entry" } else { "entries" };
                 format!("{} {} {entries}, about {} tokens", r.role, r.entries, r.tokens)
             };
-            lines.push(format!("By whom: {}.", p.by_role.iter().map(of).collect::<Vec<_>>().join("; ")));
+            lines.push(format!("Model: {}.", p.by_role.iter().map(of).collect::<Vec<_>>().join("; ")));
             lines.push(String::new());
         }
-        lines.push("What goes:".into());
+        lines.push("Summarized:".into());
         lines.extend(p.goes.iter().map(|g| format!("  {g}")));
         lines
     }
@@ -112,7 +113,7 @@ impl Panel for Compact {
     fn draw(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
         let inner = area;
         let keys = format!(
-            "[{}] compact   [{}] say what to keep   [{}] leave it",
+            "[{}] compact   [{}] say what to keep   [{}] cancel",
             cx.key("compact.go"),
             cx.key("compact.focus"),
             cx.key("global.escape")

@@ -1,5 +1,7 @@
 //! A question of our own with a yes, a no and perhaps a third way. The focus starts on "no".
 
+use std::time::Duration;
+
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use unicode_width::UnicodeWidthStr;
@@ -13,11 +15,11 @@ use crate::widget::draw;
 
 /// What it can do.
 pub const ACTIONS: &[ActionSpec] = &[
-    ActionSpec::yes("confirm.yes", "yes", "Yes, do it"),
-    ActionSpec::key_only("confirm.no", "no", "No, leave it"),
-    ActionSpec::key_only("confirm.other", "other", "The third way, where one is offered"),
+    ActionSpec::yes("confirm.yes", "yes", "Confirm"),
+    ActionSpec::key_only("confirm.no", "no", "Cancel"),
+    ActionSpec::key_only("confirm.other", "other", "The third choice, if there is one"),
     ActionSpec::key_only("confirm.next", "next", "Next button"),
-    ActionSpec::key_only("confirm.press", "press", "Press the button that has the focus"),
+    ActionSpec::key_only("confirm.press", "press", "Press the focused button; never a yes"),
 ];
 
 /// The dialog.
@@ -128,6 +130,11 @@ impl Panel for Confirm {
         ACTIONS
     }
 
+    fn pressed(&self, action: Action, _model: &Model) -> Option<Action> {
+        let buttons = ["confirm.no", "confirm.yes", "confirm.other"];
+        (action.0 == "confirm.press").then(|| Action(buttons[self.focus.min(2)]))
+    }
+
     fn place(&self, _model: &Model) -> Place {
         let rows = wrap(&self.text, 54).len() as u16;
         Place::Center { width: 60, height: rows + 4 }
@@ -148,10 +155,9 @@ impl Panel for Confirm {
                 self.focus = (self.focus + 1) % self.buttons().len();
                 Reply::done()
             }
-            "confirm.press" => {
-                let id = ["confirm.no", "confirm.yes", "confirm.other"][self.focus.min(2)];
-                self.act(Action(id), _model)
-            }
+            // A yes needs its own key, wherever the focus is.
+            "confirm.press" if self.focus == 0 => self.done(Vec::new()),
+            "confirm.press" => Reply::done(),
             _ => Reply::Ignored,
         }
     }
@@ -171,9 +177,17 @@ impl Panel for Confirm {
             draw::text(buf, line, row, cx.theme.style(Role::Text));
         }
         for (i, (r, (key, name))) in buttons.iter().zip(self.buttons()).enumerate() {
-            let role = if i == self.focus { Role::ButtonFocus } else { Role::Button };
+            let role = match cx.deaf {
+                Some(_) => Role::Dim,
+                None if i == self.focus => Role::ButtonFocus,
+                None => Role::Button,
+            };
             draw::text(buf, *r, &format!("[{key}] {name} "), cx.theme.style(role));
         }
+    }
+
+    fn wake(&self, cx: &DrawCx<'_>) -> Option<Duration> {
+        cx.deaf
     }
 
     fn cursor(&self, area: Rect, _model: &Model) -> Option<Position> {
@@ -186,7 +200,7 @@ impl Panel for Confirm {
 pub(crate) fn sample() -> Confirm {
     Confirm::new(
         "quit?",
-        "A turn is running. Quitting stops it; what has arrived is kept.",
+        "A turn is running. Quitting stops it; what has arrived so far is kept.",
         "quit",
         Vec::new(),
     )

@@ -8,7 +8,7 @@ use crate::model::Model;
 use crate::panel::DrawCx;
 
 /// What is said to somebody who types words into a question.
-pub(crate) const TYPED: &str = "this takes an answer; esc puts it off, to write";
+pub(crate) const TYPED: &str = "Answer first, or press Esc to decide later";
 
 /// The state of one dialog.
 #[derive(Clone, Copy, Debug, Default)]

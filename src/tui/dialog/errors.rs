@@ -25,7 +25,7 @@ pub(crate) fn open(app: &App) -> Picker {
 fn whole(n: &Notice) -> String {
     let mut text = n.message.clone();
     for h in &n.hints {
-        text.push_str("\n\nwhat to do: ");
+        text.push_str("\n\nWhat to do: ");
         text.push_str(h);
     }
     if let Some(d) = &n.detail {
@@ -88,6 +88,6 @@ impl Source for Log {
     }
 
     fn nothing(&self) -> &'static str {
-        "nothing went wrong so far"
+        "No errors so far"
     }
 }

@@ -28,7 +28,7 @@ use crate::panel::{DrawCx, Hint, Panel, Place, Reply, View};
 use crate::widget::edit::Edit;
 
 /// What it can do besides a list.
-pub const ACTIONS: &[ActionSpec] = &[ActionSpec::key_only("setup.send", "done", "Take what is written")];
+pub const ACTIONS: &[ActionSpec] = &[ActionSpec::key_only("setup.send", "done", "Submit the text")];
 
 /// Names under which keys are kept, as the environment variables have them.
 pub(crate) const PROVIDERS: [&str; 7] =
@@ -128,19 +128,16 @@ impl FirstRun {
         });
         let fixed = [
             (Choice::Key, "Paste a key of a model provider".to_owned()),
-            (Choice::Url, "Use a server: its base URL (a local one needs no key)".into()),
+            (Choice::Url, "Use a server by its base URL (a local one needs no key)".into()),
             (Choice::Demo, "Use the built-in demo model: no key, no network, not a language model".into()),
         ];
         let programs = model.found_agents.iter().map(|a| {
-            (
-                Choice::Program(a.clone()),
-                format!("Give the work to {a}, which is on this machine, as an agent"),
-            )
+            (Choice::Program(a.clone()), format!("Use {a}, installed on this machine, as an agent"))
         });
         let found = self.found.iter().map(|(provider, place)| {
             (
                 Choice::Local(provider.clone()),
-                format!("Use {provider}, a {place} (nothing was sent to it yet)"),
+                format!("Use {provider}, a {place} (nothing has been sent to it)"),
             )
         });
         keys.chain(fixed).chain(programs).chain(found).collect()
@@ -149,11 +146,12 @@ impl FirstRun {
     fn words(&self) -> String {
         match &self.step {
             Step::Menu => "No model is set up yet. What you type is kept.".into(),
-            Step::Provider => "Whose key is it?".into(),
+            Step::Provider => "Which provider is the key for?".into(),
             Step::Key(p) => format!(
-                "Paste the key of {p}. It is not shown. It is tried, and kept in a file that only you can read."
+                "Paste the {p} key. It is not shown. It is tested, then stored in a file that \
+                    only you can read."
             ),
-            Step::Url => "The server's base URL, for instance http://localhost:11434/v1".into(),
+            Step::Url => "The server's base URL, for example http://localhost:11434/v1".into(),
             Step::Busy(what) => format!("{what}..."),
             Step::Model(_) => "Which model? /model changes it later.".into(),
         }
@@ -187,11 +185,11 @@ impl FirstRun {
             Choice::Url => self.go(Step::Url),
             Choice::Provider(p) => self.go(Step::Key(p)),
             Choice::Variable(variable) => {
-                let what = format!("trying the key in {variable}");
+                let what = format!("Testing the key in {variable}");
                 self.connect(model, Connect::Variable { variable }, what)
             }
             Choice::Local(provider) => {
-                let what = format!("asking {provider} for its models");
+                let what = format!("Asking {provider} for its models");
                 self.connect(model, Connect::Local { provider }, what)
             }
         }
@@ -202,11 +200,11 @@ impl FirstRun {
         match self.step {
             Step::Key(provider) if !text.is_empty() => {
                 let key = Secret::from(text);
-                self.connect(model, Connect::Key { provider: provider.into(), key }, "trying the key".into())
+                self.connect(model, Connect::Key { provider: provider.into(), key }, "Testing the key".into())
             }
             Step::Url if !text.is_empty() => {
                 let url = with_scheme(&text);
-                self.connect(model, Connect::Server { url }, "asking the server for its models".into())
+                self.connect(model, Connect::Server { url }, "Asking the server for its models".into())
             }
             _ => Reply::done(),
         }
@@ -365,7 +363,7 @@ impl Panel for FirstRun {
             return Reply::Done(vec![Effect::Focus(View::Composer), Effect::Paste(text.to_owned())]);
         } else {
             // Perhaps a key: it must not stand in the composer for all to see.
-            self.said = Some("choose first what it is, then paste it again".into());
+            self.said = Some("Choose first what it is, then paste it again".into());
         }
         Reply::done()
     }

@@ -8,6 +8,20 @@ use crate::effect::Effect;
 use crate::keymap::scope;
 use crate::model::Model;
 
+/// What a person needs first, in this order; all else is below, and found by typing.
+pub(super) const ESSENTIALS: [&str; 10] = [
+    "composer.send",
+    "composer.newline",
+    "composer.queue",
+    "global.escape",
+    "global.profile",
+    "palette.open",
+    "global.answer",
+    "review.open",
+    "global.quit",
+    "history.open",
+];
+
 struct Help {
     items: Vec<Item>,
 }
@@ -16,6 +30,8 @@ struct Help {
 pub(crate) fn open(app: &App) -> Picker {
     let here = app.scopes();
     let mut rows: Vec<(usize, Item)> = Vec::new();
+    // Each essential once, by the first of its keys.
+    let mut first = ESSENTIALS.to_vec();
     for row in app.keys.map.table() {
         let near = here.iter().position(|s| *s == row.scope);
         let place = scope::find(row.scope).map_or(row.scope, |s| s.title);
@@ -28,7 +44,15 @@ pub(crate) fn open(app: &App) -> Picker {
             item.disabled = (!anywhere).then(|| format!("in: {place}"));
         }
         item.more = format!("{} {label} {place}", row.action.0);
-        rows.push((near.unwrap_or(usize::MAX), item));
+        let essential = first.iter().position(|id| *id == row.action.0).map(|at| first.remove(at));
+        let rank = match essential.and_then(|id| ESSENTIALS.iter().position(|e| *e == id)) {
+            Some(at) => {
+                item.detail = "essential".into();
+                at
+            }
+            None => near.map_or(usize::MAX, |n| n + ESSENTIALS.len()),
+        };
+        rows.push((rank, item));
     }
     for (group, s) in action::all() {
         if app.keys.map.anywhere(s.action).is_none() && s.palette {
@@ -56,5 +80,28 @@ impl Source for Help {
 
     fn choose(&mut self, item: &Item, _model: &Model) -> Vec<Effect> {
         action::find(&item.id).map(|s| Effect::Act(s.action)).into_iter().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::Robot;
+
+    #[test]
+    fn ten_essentials_come_first_wherever_it_is_opened() {
+        for before in ["wait 0", "alt-3", "alt-6"] {
+            let mut r = Robot::new(80, 24);
+            r.run(before);
+            let shown = open(&r.app);
+            let mut list = shown;
+            let _ = crate::panel::Panel::opened(&mut list, &r.app.model);
+            let ids: Vec<&str> = list.rows().iter().take(10).map(|i| i.id.as_str()).collect();
+            assert_eq!(ids, ESSENTIALS, "{before}");
+            r.run("f1");
+            // Those that only act in another place say which place instead.
+            let essentials = r.screen().matches("essential").count();
+            assert!((8..=10).contains(&essentials), "{}", r.screen());
+        }
     }
 }

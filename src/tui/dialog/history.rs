@@ -12,8 +12,11 @@ use crate::model::Model;
 use crate::panel::Hint;
 
 /// What it can do besides a picker's own.
-pub const ACTIONS: &[ActionSpec] =
-    &[ActionSpec::key_only("history.wider", "wider", "Look in this session, in this project, everywhere")];
+pub const ACTIONS: &[ActionSpec] = &[ActionSpec::key_only(
+    "history.wider",
+    "widen scope",
+    "Widen the scope: this session, this project, everywhere",
+)];
 
 /// Prompts shown at most.
 const LIMIT: u32 = 500;
@@ -40,7 +43,7 @@ impl Source for History {
         match self.scope {
             HistoryScope::Session => "prompts of this session".into(),
             HistoryScope::Project => "prompts of this project".into(),
-            HistoryScope::All => "prompts everywhere".into(),
+            HistoryScope::All => "prompts of all projects".into(),
         }
     }
 

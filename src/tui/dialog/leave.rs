@@ -22,13 +22,13 @@ use crate::widget::{draw, input};
 
 /// What it can do.
 pub(crate) const ACTIONS: &[ActionSpec] = &[
-    ActionSpec::key_only("leave.press", "choose", "Go on with the answer that has the focus; first it is no"),
-    ActionSpec::key_only("leave.next", "next answer", "To the next answer"),
-    ActionSpec::key_only("leave.previous", "last answer", "To the answer before"),
+    ActionSpec::key_only("leave.press", "choose", "Choose the focused answer; the first one is no"),
+    ActionSpec::key_only("leave.next", "next answer", "Next answer"),
+    ActionSpec::key_only("leave.previous", "previous answer", "Previous answer"),
 ];
 
 const ANSWERS: [&str; 3] = ["no summary", "summary", "with instructions"];
-const LABEL: &str = "keep above all: ";
+const LABEL: &str = "what to keep: ";
 
 /// The question.
 pub(crate) struct Leave {
@@ -41,7 +41,10 @@ pub(crate) struct Leave {
 impl Leave {
     fn of(from: EntryId, name: &BranchName, entries: u64) -> Self {
         let what = if entries == 1 { "1 entry".into() } else { format!("{entries} entries") };
-        let words = format!("You left {}: {what} that are not here.", clean::plain(name.word()));
+        let words = format!(
+            "You left {}, which has {what} that this branch does not have.",
+            clean::plain(name.word())
+        );
         Self { from, words, focus: 0, writing: None }
     }
 
@@ -71,7 +74,7 @@ impl App {
             }
             // Something else is being answered: that is not disturbed.
             BranchSummary::Ask => {
-                let said = "a summary of the branch that was left can be brought over: /branch";
+                let said = "To add a summary of the branch that you left: /branch";
                 self.effects(self.top(), vec![Effect::Toast(Notice::new(NoticeKind::Info, said))]);
             }
         }
@@ -84,11 +87,16 @@ impl Panel for Leave {
     }
 
     fn title(&self, _model: &Model) -> String {
-        "bring over a summary?".into()
+        "summarize the branch that you left?".into()
     }
 
     fn actions(&self) -> &'static [ActionSpec] {
         ACTIONS
+    }
+
+    fn pressed(&self, action: Action, _model: &Model) -> Option<Action> {
+        // A summary costs money.
+        (action.0 == "leave.press" && self.writing.is_none() && self.focus > 0).then_some(action)
     }
 
     fn place(&self, _model: &Model) -> Place {
@@ -169,7 +177,7 @@ impl Panel for Leave {
 
     fn hints(&self, _model: &Model) -> Vec<Hint> {
         if self.writing.is_some() {
-            return vec![Hint::as_("input.done", "bring it over")];
+            return vec![Hint::as_("input.done", "add summary")];
         }
         vec![Hint::as_("leave.press", ANSWERS[self.focus]), Hint::of("leave.next")]
     }

@@ -68,7 +68,7 @@ pub const OPENERS: &[Opener] = &[
     opens("review.open", |_| Ok(Box::new(review::Review::dialog()))),
     opens("queue.open", |app| {
         let none = crate::panel::composer::waiting(&app.model).next().is_none();
-        if none { Err("no message waits".into()) } else { Ok(Box::new(queue::Queue::default())) }
+        if none { Err("No message is waiting".into()) } else { Ok(Box::new(queue::Queue::default())) }
     }),
     opens("setup.open", |_| Ok(Box::new(first_run::FirstRun::default()))),
     opens("settings.open", |app| Ok(Box::new(settings::open(app)))),
@@ -90,7 +90,7 @@ pub const OPENERS: &[Opener] = &[
     opens("workflows.open", |app| Ok(flow::open(app))),
     opens("compact.open", |app| {
         if app.model.running {
-            Err("a turn runs; stop it first".into())
+            Err("A turn is running; stop it first".into())
         } else {
             Ok(Box::new(compact::Compact::default()))
         }
@@ -99,31 +99,31 @@ pub const OPENERS: &[Opener] = &[
 
 /// Names and help of the openers. One line each.
 pub const OPEN_ACTIONS: &[ActionSpec] = &[
-    ActionSpec::new("palette.open", "palette", "Find and do anything"),
-    ActionSpec::new("help.open", "help", "Keys and commands, searchable"),
-    ActionSpec::new("errors.open", "errors", "Look at what went wrong"),
-    ActionSpec::new("theme.open", "theme", "Choose a theme, with a live preview"),
+    ActionSpec::new("palette.open", "palette", "Find and run any action"),
+    ActionSpec::new("help.open", "help", "Search keys and commands"),
+    ActionSpec::new("errors.open", "errors", "Show errors and notices"),
+    ActionSpec::new("theme.open", "theme", "Choose a theme with a live preview"),
     ActionSpec::new("review.open", "review", "Review what the last turn changed: accept, reject, comment"),
-    ActionSpec::new("queue.open", "queue", "Move, change or take back messages that wait"),
-    ActionSpec::new("setup.open", "set up", "Set up a model: paste a key, name a server, or the demo"),
-    ActionSpec::new("settings.open", "settings", "Settings of the screen"),
-    ActionSpec::new("keys.open", "keys", "Give an action another key: pick it, press the key"),
-    ActionSpec::new("viewer.open", "viewer", "The whole conversation, unfolded, to read and search"),
+    ActionSpec::new("queue.open", "queue", "Reorder, edit or remove waiting messages"),
+    ActionSpec::new("setup.open", "setup", "Set up a model: a key, a server or the demo"),
+    ActionSpec::new("settings.open", "settings", "Change screen settings"),
+    ActionSpec::new("keys.open", "keys", "Bind another key to an action"),
+    ActionSpec::new("viewer.open", "viewer", "Read and search the whole conversation, unfolded"),
     ActionSpec::new("model.open", "model", "Choose the model"),
     ActionSpec::new("profile.open", "permissions", "Choose what runs without asking"),
-    ActionSpec::new("sessions.open", "sessions", "Pick another session"),
-    ActionSpec::new("branches.open", "branches", "Branches of this session: go to one, name it, put it away"),
-    ActionSpec::new("tree.open", "tree", "All sessions as trees: look, branch, go back, name, filter"),
+    ActionSpec::new("sessions.open", "sessions", "Open another session"),
+    ActionSpec::new("branches.open", "branches", "Branches of this session: open, name, archive"),
+    ActionSpec::new("tree.open", "tree", "All sessions as trees: browse, branch, restore, name, filter"),
     ActionSpec::new("history.open", "history", "Find an earlier prompt"),
-    ActionSpec::new("search.open", "find", "Find words in everything that was said, in all sessions"),
-    ActionSpec::new("context.open", "context", "Where the model's context goes"),
-    ActionSpec::new("cost.open", "cost", "What it cost, by model, agent and day"),
-    ActionSpec::new("audit.open", "audit", "What ran, who allowed it, how it ended"),
-    ActionSpec::new("ops.open", "operations", "What moved the conversation, the files or a title, and when"),
+    ActionSpec::new("search.open", "find", "Search the text of all sessions"),
+    ActionSpec::new("context.open", "context", "What fills the model's context"),
+    ActionSpec::new("cost.open", "cost", "Cost by model, agent and day"),
+    ActionSpec::new("audit.open", "audit", "What ran, what allowed it, how it ended"),
+    ActionSpec::new("ops.open", "operations", "Operations on the conversation, files and titles"),
     ActionSpec::new("compare.open", "compare", "Compare this branch with another, side by side"),
-    ActionSpec::new("spawn.open", "start an agent", "Start an agent by hand; it works in the background"),
-    ActionSpec::new("workflows.open", "workflows", "Look at workflows as they run, or start one"),
-    ActionSpec::new("compact.open", "compact", "Summarise the conversation to make room"),
+    ActionSpec::new("spawn.open", "start an agent", "Start an agent in the background"),
+    ActionSpec::new("workflows.open", "workflows", "Show running workflows, or start one"),
+    ActionSpec::new("compact.open", "compact", "Compact the conversation to free context"),
 ];
 
 /// Finds the opener of an action.
@@ -158,7 +158,7 @@ pub const SAMPLES: &[Sample] = &[
     ("trust", || ask::sample(0)),
     ("budget", || ask::sample(1)),
     ("deep tier", || ask::sample(2)),
-    ("session busy", || ask::sample(3)),
+    ("session in use", || ask::sample(3)),
     ("not saving", || ask::sample(4)),
     ("plan", || ask::sample(5)),
     ("no price", || ask::sample(6)),
@@ -171,6 +171,7 @@ pub const SAMPLES: &[Sample] = &[
     ("branches", || Box::new(branches::sample())),
     ("compare", || Box::new(compare::sample())),
     ("restore", || Box::new(restore::sample())),
+    ("open a branch", || Box::new(restore::branch_sample())),
     ("leave", || Box::new(leave::sample())),
     ("tree", || Box::new(tree::sample())),
     ("search", || Box::new(search::open(&Model::default()))),

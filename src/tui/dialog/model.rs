@@ -56,7 +56,7 @@ impl Source for Models {
                     None => price.clone(),
                 });
                 let long = |(over, i, o): &(u64, f64, f64)| {
-                    format!("with more than {}k tokens in the prompt: ${i} in, ${o} out", over / 1000)
+                    format!("above {}k prompt tokens: ${i} in, ${o} out", over / 1000)
                 };
                 more.extend(m.long.iter().map(long));
                 more.push(format!("from: {}", m.source));
@@ -94,6 +94,6 @@ impl Source for Models {
     }
 
     fn nothing(&self) -> &'static str {
-        if self.heard { "nothing matches" } else { "looking..." }
+        if self.heard { "No model matches" } else { "looking..." }
     }
 }

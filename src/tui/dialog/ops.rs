@@ -18,11 +18,11 @@ fn row(op: &Op, ops: &[Op], undo: Option<OpId>, redo: Option<OpId>) -> Item {
     // An even number of rows: it is undone.
     let undone = own && ops.iter().filter(|o| o.root() == op.id).count() % 2 == 0;
     let next = if undo == Some(op.id) {
-        "It is the next that /undo takes back."
+        "/undo reverts this one next."
     } else if redo == Some(op.id) {
-        "It is undone, and the next that /redo does again."
+        "Undone; /redo applies this one next."
     } else if undone {
-        "It is undone."
+        "Undone."
     } else {
         ""
     };
@@ -33,7 +33,7 @@ fn row(op: &Op, ops: &[Op], undo: Option<OpId>, redo: Option<OpId>) -> Item {
         _ => '-',
     };
     let text = format!("{mark} {} {}", clock(op.time), op.title);
-    let back = if own { format!("Taken back: {inverse}") } else { String::new() };
+    let back = if own { format!("After undo: {inverse}") } else { String::new() };
     let parts = [changed.as_str(), next, back.as_str()];
     let more: Vec<&str> = parts.into_iter().filter(|p| !p.is_empty()).collect();
     Item { more: more.join("\n\n"), ..Item::new(op.id.to_string(), text).detail(detail) }
@@ -48,13 +48,13 @@ fn told(change: &OpChange) -> (String, String, String) {
     match change {
         OpChange::Head { name, from, .. } => (
             "conversation".into(),
-            format!("It goes on on {name}. The path that was left is in the session tree."),
-            format!("the conversation goes on {}", branch(from)),
+            format!("The conversation continues on {name}. The previous path is in the session tree."),
+            format!("the conversation continues {}", branch(from)),
         ),
         OpChange::Compaction { .. } => (
             "summary".into(),
-            "What was said before stays in the session tree.".into(),
-            format!("the conversation goes on before the summary, {}", branch(&None)),
+            "The earlier messages stay in the session tree.".into(),
+            format!("the conversation continues before the summary, {}", branch(&None)),
         ),
         OpChange::Title { before, after } => {
             ("title".into(), arrow(before, after), format!("the title is {} again.", quoted(before)))
@@ -70,10 +70,10 @@ fn told(change: &OpChange) -> (String, String, String) {
         }
         OpChange::Tag { name, before, after } => (
             "tag".into(),
-            if after.is_some() { String::new() } else { "It was taken off.".into() },
+            if after.is_some() { String::new() } else { "The tag was removed.".into() },
             match before {
-                Some(_) => format!("{} stands where it stood.", quoted(name)),
-                None => format!("{} is taken off.", quoted(name)),
+                Some(_) => format!("{} is back in its old place.", quoted(name)),
+                None => format!("{} is removed.", quoted(name)),
             },
         ),
         OpChange::Files { files, .. } => {
@@ -94,11 +94,11 @@ fn quoted(name: &str) -> String {
 }
 
 fn away(archived: bool) -> String {
-    (if archived { "put away" } else { "back" }).into()
+    (if archived { "archived" } else { "back" }).into()
 }
 
 fn put(archived: bool, what: &str) -> String {
-    if archived { format!("{what} is put away.") } else { format!("{what} is brought back.") }
+    if archived { format!("{what} is archived.") } else { format!("{what} is unarchived.") }
 }
 
 #[cfg(test)]
@@ -141,12 +141,12 @@ mod tests {
         r.reply(ReplyEvent::OpsReply { ops, undo: next, redo: again });
         r.run("down");
         let screen = r.screen();
-        assert!(screen.contains("-> \"new\"") && screen.contains("/redo does again"), "{screen}");
+        assert!(screen.contains("-> \"new\"") && screen.contains("/redo applies this one next"), "{screen}");
         assert!(screen.contains("the title is \"old\" again"), "{screen}");
         r.run("down");
         let screen = r.screen();
         assert!(screen.contains("restore files: start") && screen.contains("1 file"), "{screen}");
         assert!(screen.contains(".rs (partly)"), "{screen}");
-        assert!(screen.contains("next that /undo takes back") && !screen.contains('\u{1b}'), "{screen}");
+        assert!(screen.contains("/undo reverts this one next") && !screen.contains('\u{1b}'), "{screen}");
     }
 }

@@ -70,7 +70,8 @@ pub(crate) fn open(app: &App) -> Picker {
     // What was used last comes first, below what waits for an answer.
     let recent = |i: &Item| app.keys.recent.iter().position(|r| *r == i.id).unwrap_or(usize::MAX);
     // What cannot be done now stands at the end, with its reason.
-    fixed.sort_by_key(|i| (i.disabled.is_some(), recent(i)));
+    // What ends or takes something away is found by its name, and is never what lies under the cursor by itself.
+    fixed.sort_by_key(|i| (i.disabled.is_some(), ends(&i.id), recent(i)));
     Picker::new(Everything {
         fixed,
         themes: app.themes.names(),
@@ -79,6 +80,34 @@ pub(crate) fn open(app: &App) -> Picker {
         sessions: Vec::new(),
         models: Vec::new(),
     })
+}
+
+/// Whether a row ends, stops or takes away something, or lets more run.
+pub(super) fn ends(row: &str) -> bool {
+    const ENDS: &[&str] = &[
+        "action global.quit",
+        "action global.detach",
+        "action global.suspend",
+        "action global.stop",
+        "action global.profile",
+        "action session.new",
+        "action session.fork",
+        "action session.undo",
+        "action session.redo",
+        "action composer.clear",
+        "action composer.now",
+        "action agents.resume_all",
+        "slash quit",
+        "slash exit",
+        "slash new",
+        "slash clear",
+        "slash undo",
+        "slash redo",
+        "slash stop",
+        "slash compact",
+        "slash detach",
+    ];
+    ENDS.contains(&row)
 }
 
 /// Key and state side by side; a missing key says nothing beside something else.
@@ -118,6 +147,10 @@ impl Source for Everything {
 
     fn scope(&self) -> &'static str {
         "palette"
+    }
+
+    fn decides(&self, item: &Item) -> bool {
+        ends(&item.id)
     }
 
     fn ask(&mut self) -> Vec<(CommandBody, Token)> {

@@ -105,7 +105,7 @@ fn what_was_used_last_comes_first() {
     let mut r = Robot::new(118, 25);
     r.run("ctrl-p; type draw the whole; enter; ctrl-p");
     let first = |r: &Robot| r.screen().lines().find(|l| l.contains("ctrl-l")).map(str::to_owned);
-    assert!(first(&r).is_some_and(|l| l.contains("Draw the whole screen anew")), "{}", r.screen());
+    assert!(first(&r).is_some_and(|l| l.contains("Redraw the whole screen")), "{}", r.screen());
     let mut all = open(&r.app);
     crate::panel::Panel::opened(&mut all, &r.app.model);
     assert_eq!(all.rows()[0].id, "action global.redraw");
@@ -126,7 +126,7 @@ fn keys_of_other_places_are_named_in_help_and_not_offered() {
     r.run("f1; type next hunk");
     assert!(r.screen().contains("in: Diff review"), "{}", r.screen());
     r.run("enter");
-    assert!(r.screen().contains("help: keys"), "it does nothing here: {}", r.screen());
+    assert!(r.screen().contains("help: keys"), "it has no function here: {}", r.screen());
 }
 
 #[test]
@@ -135,7 +135,7 @@ fn a_wait_for_the_next_try_can_be_skipped_and_the_layout_changed_by_key() {
     let mut r = Robot::new(118, 25);
     running(&mut r);
     r.clear().run("ctrl-x R");
-    assert!(r.commands().is_empty(), "nothing waits");
+    assert!(r.commands().is_empty(), "No message is waiting");
     let why = "the server is busy".into();
     r.event(EventBody::Turn(TurnEvent::Retrying { attempt: 2, of: 5, seconds: 30.0, why, discard: false }));
     assert!(r.screen().contains("ctrl-x R now"), "{}", r.screen());
@@ -144,7 +144,7 @@ fn a_wait_for_the_next_try_can_be_skipped_and_the_layout_changed_by_key() {
     r.run("ctrl-x L");
     assert!(r.screen().contains("layout: half and half"), "{}", r.screen());
     r.run("ctrl-x L");
-    assert!(r.screen().contains("conversation alone") && !r.screen().contains("3 agents"), "{}", r.screen());
+    assert!(r.screen().contains("conversation only") && !r.screen().contains("3 agents"), "{}", r.screen());
     r.run("ctrl-x L");
     assert!(r.screen().contains("3 agents"), "{}", r.screen());
     r.run("size 80x24; ctrl-x L");
@@ -154,10 +154,10 @@ fn a_wait_for_the_next_try_can_be_skipped_and_the_layout_changed_by_key() {
 #[test]
 fn a_word_that_stands_there_comes_before_letters_found_here_and_there() {
     for (word, first) in [
-        ("palette", "> Find and do anything"),
+        ("palette", "> Find and run any action"),
         ("diff", "> Go to the diff review"),
         ("quit", "> Save and quit"),
-        ("rename", "> Give this session another title"),
+        ("rename", "> Rename this session"),
     ] {
         let mut r = Robot::new(100, 24);
         r.run(&format!("ctrl-p; type {word}"));

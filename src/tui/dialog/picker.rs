@@ -36,15 +36,15 @@ pub use source::{Item, Outcome, Source};
 
 /// What every picker can do.
 pub const ACTIONS: &[ActionSpec] = &[
-    ActionSpec::key_only("picker.choose", "choose", "Take the chosen row"),
+    ActionSpec::key_only("picker.choose", "choose", "Choose the selected row"),
     ActionSpec::key_only("picker.down", "down", "Next row"),
-    ActionSpec::key_only("picker.up", "up", "Row before"),
+    ActionSpec::key_only("picker.up", "up", "Previous row"),
     ActionSpec::key_only("picker.page_down", "page down", "One page down"),
     ActionSpec::key_only("picker.page_up", "page up", "One page up"),
     ActionSpec::key_only("picker.first", "first", "First row"),
     ActionSpec::key_only("picker.last", "last", "Last row"),
-    ActionSpec::key_only("picker.complete", "complete", "Put the chosen row's text into the filter"),
-    ActionSpec::key_only("picker.send", "done", "Done with the words that were asked for"),
+    ActionSpec::key_only("picker.complete", "complete", "Copy the selected row's text into the filter"),
+    ActionSpec::key_only("picker.send", "done", "Submit the text"),
 ];
 
 /// What a match in the shown text is worth over one in the words beside it.
@@ -256,6 +256,11 @@ impl Panel for Picker {
 
     fn actions(&self) -> &'static [ActionSpec] {
         self.source.actions()
+    }
+
+    fn pressed(&self, action: Action, _model: &Model) -> Option<Action> {
+        let decides = action.0 == "picker.choose" && self.chosen().is_some_and(|i| self.source.decides(i));
+        decides.then_some(action)
     }
 
     fn opened(&mut self, model: &Model) -> Vec<Effect> {

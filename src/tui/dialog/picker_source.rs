@@ -50,6 +50,11 @@ pub trait Source: Any {
     /// A row was chosen. The picker is taken away by itself, before these effects.
     fn choose(&mut self, item: &Item, model: &Model) -> Vec<Effect>;
 
+    /// Whether choosing this row grants, ends or takes away something: then it waits until the list has been in sight.
+    fn decides(&self, _item: &Item) -> bool {
+        false
+    }
+
     /// Section of the key file; its parent should be `picker`.
     fn scope(&self) -> &'static str {
         "picker"
@@ -123,7 +128,7 @@ pub trait Source: Any {
 
     /// What to say when there are no rows.
     fn nothing(&self) -> &'static str {
-        "nothing matches"
+        "No match"
     }
 }
 

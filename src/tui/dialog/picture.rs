@@ -1,5 +1,7 @@
 //! What an image chip holds, in cells. Only images that the person attached: nothing is ever fetched.
 
+use std::sync::Arc;
+
 use std::any::Any;
 
 use base64::Engine as _;
@@ -27,7 +29,7 @@ type Decoded = Result<RgbaImage, String>;
 pub struct Picture {
     title: String,
     /// Base64, until it is decoded.
-    data: Option<String>,
+    data: Option<Arc<str>>,
     image: Option<Decoded>,
     /// Cut down for the area that it was drawn in last.
     small: RgbaImage,
@@ -35,14 +37,14 @@ pub struct Picture {
 
 impl Picture {
     /// Of an image as it is attached: its label and its bytes in base64.
-    pub fn new(label: &str, data: String) -> Self {
-        Self { title: label.into(), data: Some(data), image: None, small: RgbaImage::new(0, 0) }
+    pub fn new(label: &str, data: impl Into<Arc<str>>) -> Self {
+        Self { title: label.into(), data: Some(data.into()), image: None, small: RgbaImage::new(0, 0) }
     }
 }
 
 /// Slow: only in a job.
 fn decode(data: &str) -> Decoded {
-    let bytes = STANDARD.decode(data).map_err(|e| format!("it is damaged: {e}"))?;
+    let bytes = STANDARD.decode(data).map_err(|e| format!("the file is damaged: {e}"))?;
     let mut limits = image::Limits::default();
     limits.max_image_width = Some(LARGEST);
     limits.max_image_height = Some(LARGEST);
@@ -82,7 +84,7 @@ impl Panel for Picture {
     }
 
     fn opened(&mut self, _model: &Model) -> Vec<Effect> {
-        let data = self.data.take().unwrap_or_default();
+        let data = self.data.take().unwrap_or_else(|| "".into());
         vec![Effect::Job(Box::new(move || Box::new(decode(&data))), Token(1))]
     }
 
@@ -118,8 +120,8 @@ impl Panel for Picture {
 
     fn draw(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
         let (words, role) = match &self.image {
-            None => ("reading the image...".to_owned(), Role::Dim),
-            Some(Err(why)) => (format!("the image cannot be shown: {why}"), Role::Error),
+            None => ("Reading the image...".to_owned(), Role::Dim),
+            Some(Err(why)) => (format!("The image cannot be shown: {why}"), Role::Error),
             Some(Ok(_)) => (String::new(), Role::Dim),
         };
         draw::text(buf, area, &words, cx.theme.style(role));
@@ -161,7 +163,7 @@ mod tests {
         let map = crate::keymap::preset("default").unwrap();
         let mut r = Robot::made(60, 20, tiller_config::schema::Ui::default(), map, theme);
         r.push(Box::new(Picture::new("[image 1: 40x20 1 KB]", data)));
-        assert!(r.screen().contains("reading the image"), "{}", r.screen());
+        assert!(r.screen().contains("Reading the image"), "{}", r.screen());
         for task in std::mem::take(&mut r.tasks) {
             if let Task::Job(job, token) = task {
                 r.msg(Msg::Job(token, job()));

@@ -27,7 +27,7 @@ pub(super) fn lines(file: &str, plan: &str) -> Vec<Line> {
             Line::strict(l, Look::of(role), Wrap::Word)
         })
         .collect();
-    all.push(Line::strict(&format!("It is in {file}."), Look::of(Role::Dim), Wrap::Word));
+    all.push(Line::strict(&format!("The plan is in {file}."), Look::of(Role::Dim), Wrap::Word));
     all
 }
 
@@ -36,7 +36,7 @@ pub(super) fn choices() -> Vec<Choice> {
     vec![
         Choice("question.change", "say what to change", None),
         Choice("question.editor", "editor", None),
-        Choice("question.drop", "drop it", Some(AskReply::Never)),
+        Choice("question.drop", "discard", Some(AskReply::Never)),
         Choice("question.approve", "approve", Some(AskReply::Yes { value: None })),
     ]
 }
@@ -58,7 +58,7 @@ pub(super) fn read(body: &AskBody) -> Option<Effect> {
             std::fs::File::open(&file)?.take(MOST).read_to_end(&mut text)?;
             Ok(String::from_utf8_lossy(&text).into_owned())
         };
-        let read: Read = read().map_err(|e| format!("the plan cannot be read: {e}"));
+        let read: Read = read().map_err(|e| format!("The plan cannot be read: {e}"));
         Box::new(read)
     });
     Some(Effect::Job(job, READ))

@@ -18,11 +18,11 @@ pub(crate) fn open() -> Picker {
 /// What a profile means, in one line.
 pub(crate) fn meaning(profile: Profile) -> &'static str {
     match profile {
-        Profile::ReadOnly => "nothing is written, nothing runs",
-        Profile::Plan => "nothing is written or run until you approve a plan",
-        Profile::Ask => "reads are free, the rest asks",
-        Profile::AutoEdit => "edits in this folder are free, commands ask",
-        Profile::Full => "everything runs but what is denied, protected or dangerous",
+        Profile::ReadOnly => "no edits, no commands",
+        Profile::Plan => "no edits or commands until you approve a plan",
+        Profile::Ask => "reads run, everything else asks",
+        Profile::AutoEdit => "edits in this folder run, commands ask",
+        Profile::Full => "everything runs except denied, protected or dangerous actions",
     }
 }
 
@@ -32,9 +32,9 @@ pub(crate) fn change(profile: Profile) -> Vec<Effect> {
     if profile != Profile::Full {
         return then;
     }
-    let text = "The agent will edit and run without asking. Only denied, protected and dangerous acts still ask.\n\n\
-                Nothing confines its commands to this folder.";
-    vec![Effect::Push(Box::new(Confirm::new("change to AUTO?", text, "yes, change to AUTO", then)))]
+    let text = "Runs everything without asking, except denied, protected and dangerous actions.\n\nCommands \
+    are not confined to this folder.";
+    vec![Effect::Push(Box::new(Confirm::new("switch to AUTO mode?", text, "switch to AUTO", then)))]
 }
 
 impl Source for Profiles {
@@ -50,6 +50,10 @@ impl Source for Profiles {
                 Item::new(p.name(), format!("{:10} {:5} {}", p.name(), p.word(), meaning(*p))).detail(now(*p))
             })
             .collect()
+    }
+
+    fn decides(&self, item: &Item) -> bool {
+        item.id.parse().is_ok_and(|p: Profile| !matches!(p, Profile::ReadOnly | Profile::Plan))
     }
 
     fn choose(&mut self, item: &Item, _model: &Model) -> Vec<Effect> {

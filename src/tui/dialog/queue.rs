@@ -25,16 +25,16 @@ use crate::widget::{draw, field};
 
 /// What it can do besides a list.
 pub const ACTIONS: &[ActionSpec] = &[
-    ActionSpec::key_only("queue.edit", "edit", "Change the words of the chosen message"),
-    ActionSpec::key_only("queue.up", "move up", "Send the chosen message earlier"),
-    ActionSpec::key_only("queue.down", "move down", "Send the chosen message later"),
-    ActionSpec::key_only("queue.steer", "steer", "Send it in this turn, after the tools that run now"),
-    ActionSpec::key_only("queue.after", "after the turn", "Send it as a turn of its own, afterwards"),
+    ActionSpec::key_only("queue.edit", "edit", "Edit the selected message"),
+    ActionSpec::key_only("queue.up", "move up", "Move the selected message up"),
+    ActionSpec::key_only("queue.down", "move down", "Move the selected message down"),
+    ActionSpec::key_only("queue.steer", "steer", "Deliver it in this turn, after the current tool"),
+    ActionSpec::key_only("queue.after", "after the turn", "Send it as a separate turn afterwards"),
     ActionSpec::key_only("queue.now", "stop and send", "Stop the turn and send it now"),
-    ActionSpec::key_only("queue.take", "take back", "Take it back into the composer"),
-    ActionSpec::key_only("queue.remove", "remove", "Do not send it; Up in the composer brings it back"),
-    ActionSpec::key_only("queue.send", "done", "Done with the words"),
-    ActionSpec::key_only("queue.newline", "new line", "New line in the words"),
+    ActionSpec::key_only("queue.take", "to composer", "Move it back to the composer"),
+    ActionSpec::key_only("queue.remove", "remove", "Remove it; Up in the composer restores it"),
+    ActionSpec::key_only("queue.send", "done", "Save the text"),
+    ActionSpec::key_only("queue.newline", "new line", "Insert a new line"),
 ];
 
 const CHANGE: Token = Token(1);
@@ -92,7 +92,7 @@ fn changed(old: &Message, edit: &Edit) -> Option<Effect> {
         return None;
     }
     let attachments = old.attachments.iter().filter(|a| text.contains(a.label())).cloned().collect();
-    let kept = Message { text: text.to_owned(), attachments };
+    let kept = Message { text: text.to_owned(), attachments, ..Message::default() };
     Some(Effect::Tell(View::Composer, Box::new(Recall::Keep(kept))))
 }
 
@@ -142,7 +142,7 @@ impl Queue {
             return Reply::done();
         }
         let attachments = old.attachments.into_iter().filter(|a| text.contains(a.label())).collect();
-        let message = Message { text, attachments };
+        let message = Message { text, attachments, ..Message::default() };
         self.sent = Some(message.clone());
         Reply::with(Effect::Ask(CommandBody::Queue(QueueCommand::Edit { id, message }), EDIT))
     }
@@ -281,10 +281,10 @@ impl Panel for Queue {
             self.edit.take_if(|(id, ..)| !model.queue.iter().any(|q| q.id == *id && waits(q)))
         {
             let mut all: Vec<Effect> = changed(&old, &edit).into_iter().collect();
-            let said = Notice::new(NoticeKind::Info, "the message has gone out as it was");
+            let said = Notice::new(NoticeKind::Info, "The message was already sent unchanged");
             let said = match all.is_empty() {
                 true => said,
-                false => said.hint("your words are the last of the composer's history"),
+                false => said.hint("Your text is the newest entry of the composer's history"),
             };
             all.push(Effect::Toast(said));
             if waiting(model).next().is_none() {
@@ -305,7 +305,7 @@ impl Panel for Queue {
         let ReplyEvent::ErrorReply { notice } = r.as_ref() else { return Reply::done() };
         let Some(message) = message else { return Reply::with(Effect::Toast(notice.clone())) };
         let said = Notice::new(NoticeKind::User, notice.message.clone())
-            .hint("your words are the last of the composer's history");
+            .hint("Your text is the newest entry of the composer's history");
         Reply::Done(vec![Effect::Tell(View::Composer, Box::new(Recall::Keep(message))), Effect::Toast(said)])
     }
 
@@ -335,7 +335,7 @@ impl Panel for Queue {
     fn draw(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
         let (list, words) = self.parts(area);
         if self.ids.is_empty() {
-            draw::text(buf, list, "nothing waits", cx.theme.style(Role::Dim));
+            draw::text(buf, list, "No message is waiting", cx.theme.style(Role::Dim));
         }
         self.rows.draw(cx, list, buf);
         if let Some((.., edit)) = &self.edit {

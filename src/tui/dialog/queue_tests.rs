@@ -98,11 +98,19 @@ fn the_chosen_message_stays_chosen_and_an_empty_queue_closes() {
 fn attachments_stay_with_their_message() {
     let mut r = Robot::new(80, 24);
     let mut q = wait(&mut r, &THREE[..1]);
-    let paste = Attachment::Paste { label: "[paste 1: 9 lines]".into(), text: "x\n".repeat(9) };
-    q[0].message = Message { text: "see [paste 1: 9 lines]".into(), attachments: vec![paste.clone()] };
+    let paste = Attachment::Paste { label: "[paste 1: 9 lines]".into(), text: "x\n".repeat(9).into() };
+    q[0].message = Message {
+        text: "see [paste 1: 9 lines]".into(),
+        attachments: vec![paste.clone()],
+        ..Message::default()
+    };
     changed(&mut r, &q);
     r.run("ctrl-x j; e; type  please; enter");
-    let message = Message { text: "see [paste 1: 9 lines] please".into(), attachments: vec![paste] };
+    let message = Message {
+        text: "see [paste 1: 9 lines] please".into(),
+        attachments: vec![paste],
+        ..Message::default()
+    };
     assert_eq!(sent(&r), [QueueCommand::Edit { id: q[0].id, message }]);
 }
 
@@ -113,9 +121,9 @@ fn words_for_a_message_that_has_gone_out_are_not_lost() {
     r.run("ctrl-x j; e; type  and more; enter");
     let id = r.asked(|c| matches!(c, CommandBody::Queue(_)));
     changed(&mut r, &[]);
-    let notice = Notice::new(NoticeKind::User, "that message is not waiting any more");
+    let notice = Notice::new(NoticeKind::User, "this message is no longer waiting");
     r.cause(id, EventBody::Reply(Box::new(ReplyEvent::ErrorReply { notice })));
-    assert!(r.screen().contains("not waiting any more"), "{}", r.screen());
+    assert!(r.screen().contains("no longer waiting"), "{}", r.screen());
     r.run("esc; up");
     r.reply(ReplyEvent::HistoryReply { prompts: vec![] });
     assert!(r.screen().contains("first of all and more"), "{}", r.screen());
@@ -146,7 +154,7 @@ fn a_message_that_was_faster_stays_sent_and_is_not_typed() {
     r.run("up");
     let id = r.asked(|c| matches!(c, CommandBody::Queue(_)));
     changed(&mut r, &[]);
-    let notice = Notice::new(NoticeKind::User, "that message is not waiting any more");
+    let notice = Notice::new(NoticeKind::User, "this message is no longer waiting");
     r.cause(id, EventBody::Reply(Box::new(ReplyEvent::ErrorReply { notice })));
     r.clear().run("enter");
     assert!(r.commands().is_empty(), "the composer is empty");
@@ -242,7 +250,7 @@ fn a_message_that_goes_out_while_it_is_changed_is_neither_lost_nor_sent_twice() 
         r.run("ctrl-x j; e").run(typed);
         changed(&mut r, &queue[1..]);
         let screen = r.words();
-        assert!(screen.contains("has gone out as it was"), "{screen}");
+        assert!(screen.contains("was already sent unchanged"), "{screen}");
         assert_eq!(screen.contains("composer's history"), history, "{screen}");
         r.run("enter");
         let edits = sent(&r).into_iter().filter(|c| matches!(c, QueueCommand::Edit { .. })).count();

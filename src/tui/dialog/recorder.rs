@@ -67,7 +67,7 @@ fn homes(map: &Keymap, group: &str, action: Action) -> Vec<&'static str> {
 
 impl Source for Actions {
     fn title(&self) -> String {
-        "keys: which action is to have another?".into()
+        "rebind which action?".into()
     }
 
     fn items(&mut self, _model: &Model) -> Vec<Item> {
@@ -117,7 +117,7 @@ impl Recorder {
             && self.home.text
             && one.text().is_some()
         {
-            return Err(format!("'{one}' is a letter of the text there; take a key with Ctrl or Alt"));
+            return Err(format!("'{one}' types a letter there; use a key with Ctrl or Alt"));
         }
         let names = |does: &Does| match does {
             Does::Actions(a) => a
@@ -130,20 +130,20 @@ impl Recorder {
         for (n, name) in scope::chain(self.home.name).into_iter().enumerate() {
             let Some(b) = self.map.scope(name).iter().find(|b| b.keys == self.keys) else { continue };
             if matches!(&b.does, Does::Actions(a) if a.first() == Some(&self.spec.action)) {
-                return Err("that key does this already".into());
+                return Err("That key is already bound to this action".into());
             }
             let place = scope::find(name).map_or(name, |s| s.title);
             return Ok(match n {
-                0 => format!("It would no longer do: {}.", names(&b.does)),
-                _ => format!("There it hides: {} ({place}).", names(&b.does)),
+                0 => format!("This replaces: {}.", names(&b.does)),
+                _ => format!("This hides: {} ({place}).", names(&b.does)),
             });
         }
-        Ok("It is free.".into())
+        Ok("This key is free.".into())
     }
 
     fn finish(&mut self) -> Reply {
         let Some(file) = self.file.clone() else {
-            self.says = Err("there is no configuration folder here".into());
+            self.says = Err("There is no configuration folder".into());
             return Reply::done();
         };
         if self.writing || self.says.is_err() {
@@ -165,7 +165,7 @@ fn keep(file: &Path, preset: &str, home: &str, keys: &str, id: &str) -> Result<(
         Err(e) => return Err(format!("{}: {e}", file.display())),
     };
     let name = file.display().to_string();
-    keymap::load(preset, Some((&name, &old))).map_err(|e| format!("the file is wrong already: {e}"))?;
+    keymap::load(preset, Some((&name, &old))).map_err(|e| format!("the key file has an error: {e}"))?;
     let new = tiller_config::set_entry(&old, home, keys, &id.into()).map_err(|e| e.to_string())?;
     keymap::load(preset, Some((&name, &new))).map_err(|e| e.message)?;
     tiller_config::write_private(file, &new).map_err(|e| e.to_string())
@@ -177,7 +177,7 @@ impl Panel for Recorder {
     }
 
     fn title(&self, _model: &Model) -> String {
-        format!("another key for: {}", self.spec.label)
+        format!("bind a key to: {}", self.spec.label)
     }
 
     fn actions(&self) -> &'static [ActionSpec] {
@@ -228,7 +228,7 @@ impl Panel for Recorder {
         self.writing = false;
         match *result {
             Ok(()) => {
-                let text = format!("{} now: {}", show(&self.keys), self.spec.help);
+                let text = format!("{} is now: {}", show(&self.keys), self.spec.help);
                 let said = Notice::new(NoticeKind::Info, text);
                 Reply::Done(vec![Effect::Pop, Effect::Reload, Effect::Toast(said)])
             }
@@ -247,7 +247,7 @@ impl Panel for Recorder {
         if self.says.is_ok() {
             all.push(Hint::as_("confirm.yes", "keep"));
         }
-        all.extend([Hint::as_("confirm.other", "another key"), Hint::as_("confirm.no", "leave it")]);
+        all.extend([Hint::as_("confirm.other", "another key"), Hint::as_("confirm.no", "cancel")]);
         all
     }
 
@@ -259,8 +259,8 @@ impl Panel for Recorder {
             wrap(&home, usize::from(area.width)).into_iter().take(2).map(|l| (l, Role::Text)).collect();
         rows.push((String::new(), Role::Text));
         if self.listening {
-            let more = if pressed.is_empty() { "Press the key" } else { "and the next key" };
-            rows.push((format!("{pressed}  {more}   (esc: leave it as it is)"), Role::Strong));
+            let more = if pressed.is_empty() { "Press the key" } else { "press the next key" };
+            rows.push((format!("{pressed}  {more}   (Esc: cancel)"), Role::Strong));
         } else {
             rows.push((pressed, Role::Strong));
             let (words, role) = match &self.says {

@@ -33,12 +33,12 @@ fn pick(r: &mut Robot, help: &str) {
 fn a_key_is_recorded_kept_in_the_persons_file_and_then_works() {
     let (mut r, dir, file) = robot();
     std::fs::write(&file, "# mine\n[global]\nf5 = \"todo.add\" # keep this\n").unwrap();
-    pick(&mut r, "Draw the whole screen anew");
+    pick(&mut r, "Redraw the whole screen");
     // Also a key that means something here is only recorded.
     r.run("ctrl-p");
-    assert!(r.screen().contains("no longer do: Find and do anything"), "{}", r.screen());
+    assert!(r.screen().contains("replaces: Find and run any action"), "{}", r.screen());
     r.run("o; f9");
-    assert!(r.screen().contains("It is free"), "{}", r.screen());
+    assert!(r.screen().contains("This key is free"), "{}", r.screen());
     r.run("y");
     assert!(jobs(&mut r), "{}", r.screen());
     let text = std::fs::read_to_string(&file).unwrap();
@@ -54,9 +54,9 @@ fn a_key_is_recorded_kept_in_the_persons_file_and_then_works() {
 #[test]
 fn a_sequence_with_the_leader_is_written_by_its_name() {
     let (mut r, _dir, file) = robot();
-    pick(&mut r, "Draw the whole screen anew");
+    pick(&mut r, "Redraw the whole screen");
     r.run("ctrl-x");
-    assert!(r.screen().contains("and the next key"), "{}", r.screen());
+    assert!(r.screen().contains("press the next key"), "{}", r.screen());
     r.run("F");
     assert!(r.screen().contains("leader F"), "{}", r.screen());
     r.run("enter");
@@ -68,21 +68,21 @@ fn a_sequence_with_the_leader_is_written_by_its_name() {
 fn what_cannot_be_is_refused_and_writes_nothing() {
     let (mut r, _dir, file) = robot();
     // A letter in the composer.
-    pick(&mut r, "Begin a new line");
+    pick(&mut r, "Insert a new line");
     r.run("x");
-    assert!(r.screen().contains("is a letter of the text"), "{}", r.screen());
+    assert!(r.screen().contains("types a letter"), "{}", r.screen());
     r.run("y");
     assert!(!jobs(&mut r) && !file.exists());
     r.run("n");
     // Enter for a yes to an approval.
-    pick(&mut r, "Yes, this call only");
+    pick(&mut r, "Approve this call only");
     r.run("enter; y");
     assert!(!jobs(&mut r));
     assert!(r.screen().contains("cannot be bound to Enter"), "{}", r.screen());
     assert!(!file.exists());
     r.run("n");
     // The leader itself, as a key of its own.
-    pick(&mut r, "Draw the whole screen anew");
+    pick(&mut r, "Redraw the whole screen");
     r.run("ctrl-x; esc");
     assert!(r.app.layers.is_empty() && !file.exists());
 }
@@ -91,17 +91,17 @@ fn what_cannot_be_is_refused_and_writes_nothing() {
 fn a_file_that_is_wrong_is_left_alone() {
     let (mut r, _dir, file) = robot();
     std::fs::write(&file, "[global]\nf5 = \"no.such\"\n").unwrap();
-    pick(&mut r, "Draw the whole screen anew");
+    pick(&mut r, "Redraw the whole screen");
     r.run("f9; y");
     assert!(!jobs(&mut r));
-    assert!(r.screen().contains("wrong already"), "{}", r.screen());
+    assert!(r.screen().contains("has an error"), "{}", r.screen());
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "[global]\nf5 = \"no.such\"\n");
 }
 
 #[test]
 fn looks_well() {
     let (mut r, _dir, _) = robot();
-    pick(&mut r, "Draw the whole screen anew");
+    pick(&mut r, "Redraw the whole screen");
     r.run("ctrl-t");
     insta::assert_snapshot!("recorder_at_80x24", r.screen());
 }

@@ -15,7 +15,7 @@ use crate::panel::Hint;
 
 /// What they can do besides a picker's own.
 pub const ACTIONS: &[ActionSpec] =
-    &[ActionSpec::key_only("report.next", "group by", "Costs by model, by agent, by day")];
+    &[ActionSpec::key_only("report.next", "group by", "Cost by model, by agent, by day")];
 
 /// Rows of the audit, and operations, shown at most.
 const AUDIT: u32 = 1000;
@@ -74,17 +74,17 @@ fn context_rows(r: &ContextReport) -> Vec<Item> {
         let text = format!("{name:32}{}", "#".repeat(bar));
         Item { more: note, ..Item::new(name, text.trim_end()).detail(format!("{n:>8} tokens{}", share(n))) }
     };
-    let all = if r.exact { "in all (as the provider counts)" } else { "in all (estimated)" };
+    let all = if r.exact { "total (counted by the provider)" } else { "total (estimated)" };
     let mut rows = vec![row(
         all,
         r.used,
-        r.window.map_or("the model's window is not known".into(), |w| format!("of {w} tokens")),
+        r.window.map_or("The model's context window is not known".into(), |w| format!("of {w} tokens")),
     )];
     rows.extend(r.layers.iter().map(|l| {
         let cut = if l.shortened { ", shortened to fit" } else { "" };
         row(&l.name, l.tokens, format!("from {}, budget {} tokens{cut}", l.source, l.budget))
     }));
-    rows.push(row("tools", r.tools, "descriptions and schemas of the tools".into()));
+    rows.push(row("tools", r.tools, "tool descriptions and schemas".into()));
     rows.push(row("messages", r.messages, "the conversation since the last compaction".into()));
     rows
 }
@@ -100,7 +100,7 @@ fn cost_rows(r: &ReplyEvent) -> Option<Vec<Item>> {
     };
     let mut items: Vec<Item> = rows.iter().map(row).collect();
     let sum = total.map_or("unknown".into(), |c| format!("${:.4}", c.usd()));
-    items.push(Item::new("total", "in all").detail(sum));
+    items.push(Item::new("total", "total").detail(sum));
     Some(items)
 }
 
@@ -183,6 +183,6 @@ impl Source for Report {
     }
 
     fn nothing(&self) -> &'static str {
-        if self.heard { "nothing yet" } else { "looking..." }
+        if self.heard { "Nothing yet" } else { "looking..." }
     }
 }

@@ -18,11 +18,11 @@ use crate::panel::Hint;
 pub const ACTIONS: &[ActionSpec] = &[
     ActionSpec::key_only(
         "search.wider",
-        "wider",
-        "Look in this folder's sessions, everywhere, in this session",
+        "widen scope",
+        "Widen the scope: this folder, everywhere, this session",
     ),
-    ActionSpec::key_only("search.role", "who", "Look in what everybody said, only people, models or tools"),
-    ActionSpec::key_only("search.branch", "branch here", "Go on from the hit on a branch of its own"),
+    ActionSpec::key_only("search.role", "author", "Filter by author: all, people, models, tools"),
+    ActionSpec::key_only("search.branch", "branch here", "Start a branch at the hit"),
 ];
 
 /// Hits shown at most.
@@ -112,7 +112,7 @@ impl Source for Search {
     fn title(&self) -> String {
         let place = match self.place {
             Place::Project => "this folder's sessions",
-            Place::All => "every session",
+            Place::All => "all sessions",
             Place::Session => "this session",
         };
         let who = self.role.map_or_else(String::new, |r| format!(", {} only", r.name()));
@@ -204,9 +204,9 @@ impl Source for Search {
 
     fn nothing(&self) -> &'static str {
         match (self.text.trim().is_empty(), self.heard) {
-            (true, _) => "type what you look for: words, \"a phrase\", -not this",
+            (true, _) => "Type words, \"a phrase\" or -excluded",
             (false, false) => "looking...",
-            (false, true) => "nothing was found here; the key for \"wider\" looks further",
+            (false, true) => "Nothing found in this scope; try a wider one",
         }
     }
 }

@@ -61,7 +61,7 @@ fn looks_well() {
 fn each_key_looks_again_and_late_answers_are_dropped() {
     let mut r = Robot::new(118, 25);
     r.run("ctrl-x F");
-    assert!(r.screen().contains("type what you look for"), "{}", r.screen());
+    assert!(r.screen().contains("Type words"), "{}", r.screen());
     r.run("a b");
     let queries = asked(&r);
     assert_eq!(queries.iter().map(|q| q.text.as_str()).collect::<Vec<_>>(), ["a", "ab"]);
@@ -78,7 +78,7 @@ fn each_key_looks_again_and_late_answers_are_dropped() {
     r.run("ctrl-x w");
     assert_eq!(asked(&r)[1].roles, [SearchRole::User]);
     r.run("backspace backspace");
-    assert!(r.screen().contains("type what you look for"), "{}", r.screen());
+    assert!(r.screen().contains("Type words"), "{}", r.screen());
 }
 
 #[test]

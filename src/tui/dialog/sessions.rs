@@ -19,19 +19,15 @@ pub const ACTIONS: &[ActionSpec] = &[
         "all projects",
         "Show the sessions of all projects, or of this one",
     ),
-    ActionSpec::key_only("sessions.rename", "rename", "Give the session another title"),
-    ActionSpec::key_only("sessions.archive", "archive", "Put the session away, or bring it back"),
+    ActionSpec::key_only("sessions.rename", "rename", "Rename the session"),
+    ActionSpec::key_only("sessions.archive", "archive", "Archive or unarchive the session"),
     ActionSpec::key_only(
         "sessions.archived",
-        "put away",
-        "Show also those put away, then the trash, then neither",
+        "archived",
+        "Show archived sessions and those of `tiller exec` too, then the trash, then neither",
     ),
-    ActionSpec::key_only(
-        "sessions.trash",
-        "throw away",
-        "Throw the session away; for 30 days it can come back",
-    ),
-    ActionSpec::key_only("sessions.fork", "fork", "Go on with it on a branch; what is there stays"),
+    ActionSpec::key_only("sessions.trash", "delete", "Delete the session; it can be restored for 30 days"),
+    ActionSpec::key_only("sessions.fork", "fork", "Continue it on a branch; the original stays as it is"),
 ];
 
 /// Which of them are listed.
@@ -39,7 +35,7 @@ pub const ACTIONS: &[ActionSpec] = &[
 enum Show {
     #[default]
     Current,
-    /// Also those that were put away.
+    /// Also those that were put away, and those of `tiller exec`.
     Archived,
     /// Only those that were thrown away.
     Trash,
@@ -121,7 +117,7 @@ impl Source for Sessions {
         let of = if self.everywhere { "all projects" } else { "this project" };
         match self.show {
             Show::Current => format!("sessions of {of}"),
-            Show::Archived => format!("sessions of {of}, also put away"),
+            Show::Archived => format!("sessions of {of}, archived included"),
             Show::Trash => format!("trash of {of}"),
         }
     }
@@ -185,9 +181,10 @@ impl Source for Sessions {
                 let place = if self.everywhere { format!("  {}", s.project) } else { String::new() };
                 let away = match (self.trashed(s.id), s.archived) {
                     (true, _) => "in the trash  ",
-                    (false, true) => "put away  ",
+                    (false, true) => "archived  ",
                     (false, false) => "",
                 };
+                let away = if s.exec { format!("exec  {away}") } else { away.to_owned() };
                 let cost = s.cost.map_or(String::new(), |c| format!("{c}  "));
                 Item {
                     more: format!("{} {}", s.project, s.preview),
@@ -242,7 +239,7 @@ impl Source for Sessions {
             "sessions.fork" => {
                 let s = self.row(item)?;
                 if s.entries == 0 {
-                    let said = Notice::new(NoticeKind::Info, "nothing was said in it yet");
+                    let said = Notice::new(NoticeKind::Info, "This session has no messages yet");
                     return Some(Outcome::Stay { effects: vec![Effect::Toast(said)], reload: false });
                 }
                 Some(Outcome::Close(vec![Effect::Branch(s.id)]))
@@ -265,11 +262,11 @@ impl Source for Sessions {
     fn hints(&self, any: bool) -> Vec<Hint> {
         let all = if self.everywhere { "this project" } else { "all projects" };
         let away = match self.show {
-            Show::Current => "put away",
+            Show::Current => "archived",
             Show::Archived => "trash",
-            Show::Trash => "all but trash",
+            Show::Trash => "hide trash",
         };
-        let trash = if self.show == Show::Trash { "take back" } else { "throw away" };
+        let trash = if self.show == Show::Trash { "restore" } else { "delete" };
         let mut out = vec![Hint::as_("sessions.everywhere", all)];
         if any {
             let of_row = ["sessions.rename", "sessions.fork", "sessions.archive"];
@@ -293,7 +290,7 @@ impl Source for Sessions {
     }
 
     fn nothing(&self) -> &'static str {
-        if self.heard { "no session matches" } else { "looking..." }
+        if self.heard { "No session matches" } else { "looking..." }
     }
 }
 

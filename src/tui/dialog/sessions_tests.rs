@@ -22,6 +22,7 @@ fn rows() -> Vec<SessionSummary> {
             model: ModelRef("vendor/model-x".into()),
             cost: None,
             archived: false,
+            exec: false,
             open_in: (i == 1).then(|| "4711".into()),
             interrupted: None,
             preview: format!("preview {i}"),
@@ -87,7 +88,7 @@ fn archive_puts_away_and_the_same_key_brings_back() {
     let archive = |archived| SessionCommand::Archive { id: rows[1].id, archived };
     r.run("down; ctrl-x x");
     assert_eq!(sent(&r), [archive(true)]);
-    assert!(r.screen().contains("put away"), "{}", r.screen());
+    assert!(r.screen().contains("archived"), "{}", r.screen());
     r.run("ctrl-x x");
     assert_eq!(sent(&r), [archive(true), archive(false)]);
     r.clear().run("ctrl-x v");
@@ -107,15 +108,11 @@ fn the_trash_can_be_seen_and_gives_back() {
     assert_eq!(sent(&r), [trash(true)]);
     assert!(r.screen().contains("in the trash"), "{}", r.screen());
     r.run("ctrl-x d");
-    assert_eq!(sent(&r), [trash(true), trash(false)], "the same key takes it back");
+    assert_eq!(sent(&r), [trash(true), trash(false)], "the same key restores it");
     r.clear().run("ctrl-x v; ctrl-x v");
     assert!(matches!(r.commands().last(), Some(CommandBody::Query(Query::Sessions { trashed: true, .. }))));
     r.reply(ReplyEvent::SessionsReply { sessions: vec![rows[1].clone()] });
-    assert!(
-        r.screen().contains("trash of this project") && r.screen().contains("take back"),
-        "{}",
-        r.screen()
-    );
+    assert!(r.screen().contains("trash of this project") && r.screen().contains("restore"), "{}", r.screen());
     r.clear().run("ctrl-x d");
     assert_eq!(sent(&r), [trash(false)]);
 }
@@ -125,7 +122,7 @@ fn the_trash_can_be_seen_and_gives_back() {
 fn a_refused_change_is_taken_back_on_the_screen() {
     for (keys, shown) in [
         ("ctrl-x r; ctrl-u; type wrong; enter", "wrong"),
-        ("ctrl-x x", "put away  "),
+        ("ctrl-x x", "archived  "),
         ("ctrl-x d", "in the trash"),
     ] {
         let (mut r, _) = opened(118, 25);
@@ -159,7 +156,7 @@ fn fork_opens_it_and_goes_on_on_a_branch() {
     // Nothing to branch in a session without words.
     let (mut r, _) = opened(80, 24);
     r.run("down; down; ctrl-x f");
-    assert!(sent(&r).is_empty() && r.screen().contains("nothing was said"), "{}", r.screen());
+    assert!(sent(&r).is_empty() && r.screen().contains("no messages yet"), "{}", r.screen());
 }
 
 mod models {

@@ -23,34 +23,34 @@ fn own() -> Vec<Value> {
 
 /// Every setting that can be changed here. What needs a restart says so.
 const SETTINGS: &[Setting] = &[
-    Setting("theme", "colours", own),
-    Setting("keymap", "key preset", || vec![json!("default"), json!("vim"), json!("emacs")]),
-    Setting("enter_while_running", "what Enter does while a turn runs", || {
+    Setting("theme", "Theme", own),
+    Setting("keymap", "Key preset", || vec![json!("default"), json!("vim"), json!("emacs")]),
+    Setting("enter_while_running", "What Enter does while a turn is running", || {
         vec![json!("steer"), json!("queue")]
     }),
-    Setting("branch_summary", "a summary of a branch when it is left", || {
+    Setting("branch_summary", "Summarize a branch when you leave it", || {
         vec![json!("ask"), json!("never"), json!("always")]
     }),
-    Setting("reduced_motion", "no moving marks", switch),
-    Setting("ascii", "marks and borders in plain ASCII", switch),
-    Setting("ambiguous_wide", "ambiguous characters are two columns wide", switch),
-    Setting("mouse_wheel", "the wheel scrolls", switch),
-    Setting("mouse_click", "clicks choose", switch),
-    Setting("mouse_motion", "dragging selects", switch),
-    Setting("copy_on_select", "copy when a drag ends", switch),
-    Setting("notifications", "tell you when the window is behind", switch),
-    Setting("leave_last", "leave the last exchange behind at exit", switch),
-    Setting("which_key_delay", "milliseconds until the box of keys", || {
+    Setting("reduced_motion", "Reduce motion", switch),
+    Setting("ascii", "Draw signs and borders in plain ASCII", switch),
+    Setting("ambiguous_wide", "Treat ambiguous characters as two columns wide", switch),
+    Setting("mouse_wheel", "Scroll with the mouse wheel", switch),
+    Setting("mouse_click", "Select with a mouse click", switch),
+    Setting("mouse_motion", "Select text by dragging", switch),
+    Setting("copy_on_select", "Copy when a drag ends", switch),
+    Setting("notifications", "Notify when the window is not in front", switch),
+    Setting("leave_last", "Leave the last exchange on the terminal at exit", switch),
+    Setting("which_key_delay", "Show the key box after N ms", || {
         vec![json!(0), json!(250), json!(500), json!(1000)]
     }),
-    Setting("approval_deaf", "milliseconds that a question is deaf", || {
+    Setting("approval_deaf", "Ignore keys for N ms after a question appears", || {
         vec![json!(0), json!(400), json!(800), json!(1500)]
     }),
-    Setting("approval_timeout", "seconds until no answer is a no; 0 never", || {
+    Setting("approval_timeout", "Auto-deny after N seconds (0 = never)", || {
         vec![json!(0), json!(60), json!(300), json!(1800)]
     }),
-    Setting("measure", "columns of text at most", || vec![json!(80), json!(100), json!(120)]),
-    Setting("plain", "linear text, from the next start", switch),
+    Setting("measure", "Maximum text width in columns", || vec![json!(80), json!(100), json!(120)]),
+    Setting("plain", "Plain linear text (from the next start)", switch),
 ];
 
 struct Settings {

@@ -48,7 +48,7 @@ impl Text {
 
     fn lines(&self, columns: u16) -> Vec<Line> {
         if self.source.trim().is_empty() {
-            let words = if self.diff { "no difference" } else { "nothing" };
+            let words = if self.diff { "No difference" } else { "nothing" };
             return vec![Line::strict(words, Look::of(Role::Dim), Wrap::Word)];
         }
         let line = |l: &str| Line::strict(l, Look::of(Role::Text), Wrap::Hard);

@@ -31,7 +31,7 @@ pub const ACTIONS: &[ActionSpec] = &[
 /// The viewer of the conversation.
 pub fn open(model: &Model) -> Result<Box<dyn Panel>, String> {
     if model.conversation.cells().is_empty() {
-        return Err("the conversation is empty".into());
+        return Err("The conversation is empty".into());
     }
     Ok(Box::new(ConversationPanel::viewer()))
 }
@@ -240,7 +240,7 @@ impl Panel for Output {
                         Reply::with(Effect::Suspend(External::Editor { file, line }))
                     }
                     Err(e) => {
-                        let text = format!("the output could not be written for the editor: {e}");
+                        let text = format!("The output could not be written for the editor: {e}");
                         Reply::with(Effect::Toast(Notice::new(NoticeKind::User, text)))
                     }
                 };

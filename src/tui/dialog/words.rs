@@ -20,8 +20,8 @@ use crate::widget::{draw, field};
 
 /// What it can do.
 pub const ACTIONS: &[ActionSpec] = &[
-    ActionSpec::key_only("words.send", "send", "Send the words"),
-    ActionSpec::key_only("words.newline", "new line", "Begin a new line"),
+    ActionSpec::key_only("words.send", "send", "Send the message"),
+    ActionSpec::key_only("words.newline", "new line", "Insert a new line"),
 ];
 
 /// Rows of the field at most.

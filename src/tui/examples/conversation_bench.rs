@@ -85,6 +85,7 @@ impl Bench {
             model: ModelRef("a/b".into()),
             cost: None,
             archived: false,
+            exec: false,
             open_in: None,
             interrupted: None,
             preview: String::new(),
@@ -94,6 +95,7 @@ impl Bench {
             session,
             model: ModelRef("a/b".into()),
             profile: Default::default(),
+            effort: Default::default(),
             read_only: false,
             head: None,
             branch: Default::default(),
@@ -111,6 +113,7 @@ impl Bench {
             running: true,
             git: None,
             goal: None,
+            shell_lines: Vec::new(),
         };
         let e = self.event(EventBody::Reply(Box::new(ReplyEvent::SnapshotReply { snapshot })));
         self.app.update(Msg::Engine(Box::new(e)));

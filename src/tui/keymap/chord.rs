@@ -97,7 +97,7 @@ impl Chord {
         let code = match (chars.next(), chars.next()) {
             (Some(c), None) => KeyCode::Char(c),
             (None, _) => return Err("a key is missing".into()),
-            _ => named(rest).ok_or_else(|| format!("there is no key '{rest}'"))?,
+            _ => named(rest).ok_or_else(|| format!("unknown key '{rest}'"))?,
         };
         Ok(Self::new(code, mods))
     }

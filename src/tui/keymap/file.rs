@@ -59,7 +59,7 @@ pub fn load(name: &str, overlay: Option<(&str, &str)>) -> Result<Keymap, KeyErro
             let place = overlay.as_ref().map(|o| (o.file.clone(), o.preset_line));
             let (file, line) = place.unwrap_or_else(|| ("config.toml".into(), 1));
             let near = nearest(&n, names.iter().copied());
-            let message = format!("there is no keymap '{n}'{near}; there are {}", names.join(", "));
+            let message = format!("there is no keymap '{n}'{near}; available: {}", names.join(", "));
             if overlay.is_none() {
                 return Err(KeyError { file, line, message, more: Vec::new() });
             }
@@ -137,7 +137,7 @@ impl Source {
                     Ok(chord) => out.leader = Some(chord),
                     Err(m) => wrong.at(at, m),
                 },
-                ("preset" | "leader", _) => wrong.at(at, format!("'{name}' must be a text")),
+                ("preset" | "leader", _) => wrong.at(at, format!("'{name}' must be a string")),
                 (_, DeValue::Table(table)) => {
                     let Some(found) = scope::find(name) else {
                         let near = nearest(name, scope::SCOPES.iter().map(|s| s.name));
@@ -153,7 +153,7 @@ impl Source {
                 }
                 _ => {
                     let near = nearest(name, ["preset", "leader"].into_iter());
-                    wrong.at(at, format!("'{name}' is not known here{near}"));
+                    wrong.at(at, format!("unknown name '{name}'{near}"));
                 }
             }
         }
@@ -174,7 +174,7 @@ impl Source {
                 }
             };
             if let Some(other) = here.insert((l.scope, show(&keys)), l.line) {
-                wrong.on(l.line, format!("'{}' is bound in [{}] already, on line {other}", l.keys, l.scope));
+                wrong.on(l.line, format!("'{}' is already bound in [{}], on line {other}", l.keys, l.scope));
                 continue;
             }
             let list = map.scopes.entry(l.scope).or_default();
@@ -194,8 +194,10 @@ impl Source {
             });
             if let Some(b) = clash {
                 let (a, b) = (show(&keys), show(&b.keys));
-                let message =
-                    format!("'{a}' and '{b}' cannot both be bound in [{}]: one begins the other", l.scope);
+                let message = format!(
+                    "'{a}' and '{b}' cannot both be bound in [{}]: one is the start of the other",
+                    l.scope
+                );
                 wrong.on(l.line, message);
             }
         }
@@ -222,10 +224,10 @@ fn lines(
                 .iter()
                 .map(|v| match v.get_ref() {
                     DeValue::String(s) => Ok(s.to_string()),
-                    _ => Err((v.span().start, "a text is expected here".into())),
+                    _ => Err((v.span().start, "expected a string".into())),
                 })
                 .collect(),
-            _ => Err((value.span().start, "an action, a list of actions or false is expected here".into())),
+            _ => Err((value.span().start, "expected an action, a list of actions or false".into())),
         }
     };
     if is_id(name) {
@@ -242,7 +244,7 @@ fn lines(
             let actions = texts()?.iter().map(|t| known(t)).collect::<Result<Vec<_>, _>>();
             let actions = actions.map_err(|m| (at, m))?;
             if actions.is_empty() {
-                return Err((at, "an empty list: say false to unbind".into()));
+                return Err((at, "empty list: use false to unbind".into()));
             }
             Does::Actions(actions)
         }
@@ -273,7 +275,7 @@ fn approval_guard(scope: &str, keys: &[Chord], does: &Does) -> Result<(), String
         && yes
         && keys.iter().any(|k| matches!(k.code, KeyCode::Enter | KeyCode::Char(' ')))
     {
-        return Err(format!("a yes in [{scope}] cannot be bound to Enter, Space or the mouse"));
+        return Err(format!("an approval in [{scope}] cannot be bound to Enter, Space or the mouse"));
     }
     Ok(())
 }

@@ -88,10 +88,14 @@ fn mistakes_are_told_with_line_and_nearest_name() {
     for (text, line, part) in [
         ("[global]\n\nctrl-t = \"view.tood\"\n", 3, "did you mean 'view.todo'"),
         ("[globall]\n", 1, "did you mean 'global'"),
-        ("[global]\nctrl-tt = \"view.todo\"\n", 2, "there is no key 'tt'"),
+        ("[global]\nctrl-tt = \"view.todo\"\n", 2, "unknown key 'tt'"),
         ("\npreset = \"vin\"\n", 2, "did you mean 'vim'"),
-        ("[global]\nctrl-x = \"view.todo\"\n", 2, "one begins the other"),
-        ("[global]\nf2 = \"view.todo\"\n\"view.agents\" = \"f2\"\n", 3, "already, on line 2"),
+        ("[global]\nctrl-x = \"view.todo\"\n", 2, "one is the start of the other"),
+        (
+            "[global]\nf2 = \"view.todo\"\n\"view.agents\" = \"f2\"\n",
+            3,
+            "already bound in [global], on line 2",
+        ),
         ("[global]\nf2 = 3\n", 2, "an action, a list"),
         ("[global]\nf2 = \n", 2, ""),
         ("preste = \"vim\"\n", 1, "did you mean 'preset'"),
@@ -112,7 +116,7 @@ fn all_mistakes_of_a_file_are_told_at_once() {
     let lines: Vec<usize> = std::iter::once(e.line).chain(e.more.iter().map(|m| m.0)).collect();
     assert_eq!(lines, [1, 2, 3, 5, 6, 7, 9], "{e}");
     let told = e.to_string();
-    assert!(told.starts_with("keys.toml:1: ") && told.contains("; line 7: there is no key 'tt'"), "{told}");
+    assert!(told.starts_with("keys.toml:1: ") && told.contains("; line 7: unknown key 'tt'"), "{told}");
     let twice = overlay("[global]\nf2 = \nf3 = \n").unwrap_err();
     assert_eq!(
         (twice.line, twice.more.first().map(|m| m.0)),

@@ -12,8 +12,8 @@ use tiller_protocol::agent::{AgentView, Receipt};
 use tiller_protocol::event::{ReplyEvent, StateEvent, TurnEvent};
 use tiller_protocol::view::{GitState, Snapshot};
 use tiller_protocol::{
-    AgentId, Ask, AskId, BranchName, Cost, Event, EventBody, FileChange, GoalView, ModelRef, Notice, Profile,
-    Queued, SessionSummary, Time, TodoItem, Usage, WorkflowView,
+    AgentId, Ask, AskId, BranchName, Cost, EffortView, Event, EventBody, FileChange, GoalView, ModelRef,
+    Notice, Profile, Queued, SessionSummary, Time, TodoItem, Usage, WorkflowView,
 };
 
 pub use talk::Talk;
@@ -52,6 +52,8 @@ pub struct Model {
     pub not_saving: Option<String>,
     /// Where files of the screen are kept.
     pub folders: Folders,
+    /// Remarks of diff reviews that were not sent yet.
+    pub remarks: crate::dialog::review::RemarkBook,
     /// What the person's own status line says, cleaned; empty: nothing.
     pub status_line: String,
     /// The person's settings of the screen.
@@ -95,6 +97,7 @@ pub struct SessionModel {
     pub summary: Option<SessionSummary>,
     pub model: ModelRef,
     pub profile: Profile,
+    pub effort: EffortView,
     pub read_only: bool,
     /// The branch of the session that is open.
     pub branch: BranchName,
@@ -184,6 +187,7 @@ impl Model {
         let s = snapshot.clone();
         self.session.model = s.model;
         self.session.profile = s.profile;
+        self.session.effort = *s.effort;
         self.session.read_only = s.read_only;
         self.session.branch = s.branch;
         // An agent of the crew does not look at git: it is the main one's folder.
@@ -268,6 +272,7 @@ impl Model {
                 self.session.window = *window;
             }
             StateEvent::ProfileChanged { profile } => self.session.profile = *profile,
+            StateEvent::EffortChanged { effort } => self.session.effort.clone_from(effort),
             StateEvent::GoalChanged { goal } => self.session.goal.clone_from(goal),
             StateEvent::TitleChanged { title } => {
                 if let Some(s) = &mut self.session.summary {

@@ -231,6 +231,12 @@ impl Model {
         if self.shown.is_some() { &self.home.session } else { &self.session }
     }
 
+    /// Whether a line of the person's own runs in the main session, whoever is shown.
+    pub(crate) fn main_line_runs(&self) -> bool {
+        let talk = if self.shown.is_some() { &self.home.conversation } else { &self.conversation };
+        talk.running_line().is_some()
+    }
+
     /// Whether the main agent's turn runs, whoever is shown.
     pub fn main_runs(&self) -> bool {
         if self.shown.is_some() { self.home.running } else { self.running }

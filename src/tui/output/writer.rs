@@ -75,7 +75,7 @@ impl Writer {
                 drop(s);
                 mine.changed.notify_all();
                 if let Err(e) = done {
-                    tracing::debug!(error = %e, "the terminal cannot be written any more");
+                    tracing::debug!(error = %e, "the terminal can no longer be written to");
                     let _ = tell.send(Msg::Lost);
                     return;
                 }

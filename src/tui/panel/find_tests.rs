@@ -12,7 +12,7 @@ fn a_slash_searches_n_goes_on_and_escape_ends_it_first() {
     super::todo::tests::plan(&mut r, 16);
     r.run("alt-2; /; type changelog");
     assert!(r.screen().contains("/changelog") && r.screen().contains("1/2"), "{}", r.screen());
-    // Letters are words here, no commands: nothing was changed by them.
+    // Letters are words here, no commands: Nothing was changed by them.
     assert!(!r.commands().iter().any(|c| matches!(c, CommandBody::Todo(_))));
     r.run("enter; n");
     assert!(r.screen().contains("2/2"), "{}", r.screen());
@@ -39,7 +39,7 @@ fn every_panel_of_rows_searches() {
             assert!(r.screen().contains("1/"), "{digit} at {w}x{h}\n{}", r.screen());
             assert!(r.cursor().is_some());
             r.run("type zzz");
-            assert!(r.screen().contains("no hit"), "{digit} at {w}x{h}\n{}", r.screen());
+            assert!(r.screen().contains("no match"), "{digit} at {w}x{h}\n{}", r.screen());
             r.run("esc; esc");
             assert_eq!(r.app.screen.focus, View::Composer);
         }

@@ -135,6 +135,8 @@ pub struct DrawCx<'a> {
     pub scopes: &'a [&'static str],
     /// Rows on top that stay as they are; see [`Panel::same`].
     pub same: u16,
+    /// How long nothing is decided in it yet, when it is the layer on top.
+    pub deaf: Option<Duration>,
 }
 
 impl DrawCx<'_> {
@@ -250,6 +252,12 @@ pub trait Panel: Any {
 
     /// The question that this dialog answers. It is closed when the question is answered elsewhere.
     fn ask(&self) -> Option<AskId> {
+        None
+    }
+
+    /// What an action comes to here: the button that has the focus for one that presses it; the action itself when
+    /// it decides something in the state that the panel is in.
+    fn pressed(&self, _action: Action, _model: &Model) -> Option<Action> {
         None
     }
 

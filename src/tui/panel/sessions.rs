@@ -29,15 +29,11 @@ use crate::widget::draw;
 
 /// What it can do besides a list.
 pub const ACTIONS: &[ActionSpec] = &[
-    ActionSpec::key_only(
-        "tree.fork",
-        "fork here",
-        "Go another way from before this message; nothing is lost",
-    ),
+    ActionSpec::key_only("tree.fork", "fork here", "Branch before this message; nothing is lost"),
     ActionSpec::key_only(
         "tree.restore",
-        "go back",
-        "Bring files, conversation or both back to what they were here; shows first what would change",
+        "restore",
+        "Restore files, conversation or both to this point; previews the change first",
     ),
 ];
 
@@ -136,7 +132,7 @@ impl Tree {
         let (mut lines, mut what) = (Vec::new(), Vec::new());
         let earlier = model.conversation.earlier();
         if earlier > 0 {
-            let text = format!("{earlier} earlier entries: scroll the conversation up to load them");
+            let text = format!("{earlier} earlier entries; scroll the conversation up to load them");
             lines.push(Line::strict(&text, Look::of(Role::Dim), Wrap::Word));
             what.push(What::Nothing);
         }
@@ -174,9 +170,7 @@ impl Tree {
                 Reply::Done(vec![Effect::Focus(View::Conversation), go])
             }
             What::Left(tip) => match self.left.iter().find(|l| l.tip == tip) {
-                Some(l) => {
-                    Reply::with(Effect::Push(Box::new(Text::plain("a branch that was left", &l.text))))
-                }
+                Some(l) => Reply::with(Effect::Push(Box::new(Text::plain("another branch", &l.text)))),
                 None => Reply::done(),
             },
         }
@@ -192,8 +186,8 @@ impl Tree {
     fn fork(&self, model: &Model) -> Reply {
         let say = |text: &str| Reply::with(Effect::Toast(Notice::new(NoticeKind::Info, text)));
         match self.chosen() {
-            _ if model.running => say("a turn runs; stop it first"),
-            _ if model.session.read_only => say("this session is open read-only"),
+            _ if model.running => say("A turn is running; stop it first"),
+            _ if model.session.read_only => say("This session is open read-only"),
             What::Turn(entry) | What::Left(entry) => Reply::Done(vec![
                 Effect::Send(CommandBody::Session(SessionCommand::Fork { entry })),
                 Effect::Focus(View::Composer),
@@ -320,7 +314,7 @@ impl Panel for Tree {
 
     fn draw(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
         if self.what.is_empty() {
-            draw::text(buf, area, "nothing was said yet", cx.theme.style(Role::Dim));
+            draw::text(buf, area, "No messages yet", cx.theme.style(Role::Dim));
         }
         self.rows.draw(cx, area, buf);
     }

@@ -32,7 +32,7 @@ pub(super) struct Left {
 impl Left {
     /// The first line of it.
     pub(super) fn words(&self) -> &str {
-        self.text.lines().map(str::trim).find(|l| !l.is_empty()).unwrap_or("a branch that was left")
+        self.text.lines().map(str::trim).find(|l| !l.is_empty()).unwrap_or("another branch")
     }
 }
 

@@ -20,14 +20,14 @@ use crate::widget::{draw, input};
 
 /// What it can do besides a list.
 pub const ACTIONS: &[ActionSpec] = &[
-    ActionSpec::key_only("todo.add", "add", "Add something to the plan"),
-    ActionSpec::key_only("todo.edit", "edit", "Change the words of the chosen item"),
-    ActionSpec::key_only("todo.start", "start", "Mark the chosen item as being done"),
-    ActionSpec::key_only("todo.cancel", "cancel", "Cancel the chosen item, or bring it back"),
-    ActionSpec::key_only("todo.down", "move down", "Less urgent"),
-    ActionSpec::key_only("todo.up", "move up", "More urgent"),
-    ActionSpec::key_only("todo.agent", "its agent", "To the row of the agent that does the chosen item"),
-    ActionSpec::key_only("todo.send", "done", "Done with the words"),
+    ActionSpec::key_only("todo.add", "add", "Add an item"),
+    ActionSpec::key_only("todo.edit", "edit", "Edit the selected item"),
+    ActionSpec::key_only("todo.start", "start", "Mark the selected item as in progress"),
+    ActionSpec::key_only("todo.cancel", "cancel", "Cancel or restore the selected item"),
+    ActionSpec::key_only("todo.down", "move down", "Move the item down"),
+    ActionSpec::key_only("todo.up", "move up", "Move the item up"),
+    ActionSpec::key_only("todo.agent", "go to agent", "Go to the agent that works on the selected item"),
+    ActionSpec::key_only("todo.send", "done", "Save the text"),
 ];
 
 /// The panel.
@@ -199,7 +199,7 @@ impl Panel for Todo {
                 let Some(id) = self.item(model).and_then(|i| model.doer(i)).cloned() else {
                     return Reply::with(Effect::Toast(Notice::new(
                         NoticeKind::Info,
-                        "no other agent does this item",
+                        "No other agent works on this item",
                     )));
                 };
                 let tell = Effect::Tell(View::Agents, Box::new(id));
@@ -304,7 +304,7 @@ impl Panel for Todo {
         let taken = u16::from(self.edit.is_some());
         let list = Rect { height: area.height.saturating_sub(taken), ..area };
         if cx.model.todo.is_empty() && self.edit.is_none() {
-            let text = format!("no plan yet; {} adds to it", cx.key("todo.add"));
+            let text = format!("No items yet; press {} to add one", cx.key("todo.add"));
             draw::text(buf, list, &text, cx.theme.style(Role::Dim));
         }
         self.rows.draw(cx, list, buf);

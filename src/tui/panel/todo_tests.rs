@@ -119,7 +119,7 @@ fn an_item_names_its_agent_and_the_row_jumps_there_and_back() {
     r.run("k; up; up; j; t");
     assert_eq!(r.app.screen.focus, crate::panel::View::Todo);
     r.run("g; @");
-    assert!(r.screen().contains("no other agent does this item"), "{}", r.screen());
+    assert!(r.screen().contains("No other agent works on this item"), "{}", r.screen());
     // One that was given the item by its number does it, too; an earlier try gives way to the next.
     let given = |id: &str, parent: &str, label: &str| {
         let child = tiller_protocol::ChildView { todo: Some("one".into()), ..Default::default() };

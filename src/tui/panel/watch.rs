@@ -24,9 +24,9 @@ use crate::widget::draw;
 
 /// What it can do besides a list.
 pub const ACTIONS: &[ActionSpec] = &[
-    ActionSpec::key_only("watch.mention", "mention", "Name the file in the message"),
-    ActionSpec::key_only("watch.mute", "mute", "Do not show this path any more"),
-    ActionSpec::new("watch.pause", "pause", "Stop or go on watching the files"),
+    ActionSpec::key_only("watch.mention", "mention", "Mention the file in the message"),
+    ActionSpec::key_only("watch.mute", "mute", "Hide this path"),
+    ActionSpec::new("watch.pause", "pause", "Pause or resume watching the files"),
 ];
 
 const DIFF: Token = Token(1);
@@ -154,7 +154,7 @@ impl Watch {
         let say = |text: &str| Reply::with(Effect::Toast(Notice::new(NoticeKind::Info, text)));
         match self.chosen() {
             None => Err(Reply::done()),
-            Some(c) if matches!(c.kind, ChangeKind::Git) => Err(say("this is not about one file")),
+            Some(c) if matches!(c.kind, ChangeKind::Git) => Err(say("This row is not about a single file")),
             Some(c) => Ok(c),
         }
     }
@@ -260,8 +260,8 @@ impl Panel for Watch {
             return self.mute(path);
         }
         let said = match self.muted.as_slice() {
-            [] => "no path is muted".to_owned(),
-            all => clean::plain(&format!("not shown: {}", all.join(", "))).into_owned(),
+            [] => "No path is muted".to_owned(),
+            all => clean::plain(&format!("Hidden: {}", all.join(", "))).into_owned(),
         };
         Reply::with(Effect::Toast(Notice::new(NoticeKind::Info, said)))
     }
@@ -307,7 +307,7 @@ impl Panel for Watch {
         if let Some(hints) = self.rows.find_hints() {
             return hints;
         }
-        let pause = Hint::as_("watch.pause", if self.paused { "go on" } else { "pause" });
+        let pause = Hint::as_("watch.pause", if self.paused { "resume" } else { "pause" });
         if self.chosen().is_none() {
             return vec![pause];
         }
@@ -334,7 +334,7 @@ impl Panel for Watch {
 
     fn draw(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
         if self.shown.is_empty() {
-            draw::text(buf, area, "no file has changed yet", cx.theme.style(Role::Dim));
+            draw::text(buf, area, "No file has changed yet", cx.theme.style(Role::Dim));
         }
         self.rows.draw(cx, area, buf);
     }

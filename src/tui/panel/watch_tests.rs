@@ -82,7 +82,7 @@ fn enter_shows_the_difference_and_the_other_keys_work() {
     r.clear().run("q; m; p");
     let mute = WatchCommand::Mute { path: "README.md".into() };
     assert_eq!(sent(&r), [mute, WatchCommand::Pause { paused: true }]);
-    assert!(r.screen().contains("go on"), "{}", r.screen());
+    assert!(r.screen().contains("resume"), "{}", r.screen());
     r.run("@");
     assert_eq!(r.app.screen.focus, View::Composer);
     assert!(r.screen().contains("@README.md"), "{}", r.screen());
@@ -103,7 +103,7 @@ fn a_path_is_muted_and_shown_again_by_name() {
     assert_eq!(sent(&r), [WatchCommand::Mute { path: "target".into() }]);
     assert!(r.screen().contains("target is not shown any more"), "{}", r.screen());
     r.run("type /mute; space; enter");
-    assert!(r.screen().contains("not shown: target"), "{}", r.screen());
+    assert!(r.screen().contains("Hidden: target"), "{}", r.screen());
     r.clear().run("type /mute target; enter");
     assert_eq!(sent(&r), [WatchCommand::Mute { path: "target".into() }], "the engine turns it round");
     assert!(r.screen().contains("target is shown again"), "{}", r.screen());

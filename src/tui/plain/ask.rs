@@ -1,5 +1,6 @@
 //! Questions, read out with their answers by number.
 
+use tiller_protocol::ask::budget_words;
 use tiller_protocol::{Ask, AskBody, AskReply, Decision};
 
 use super::Plain;
@@ -9,7 +10,7 @@ impl Plain {
     /// was read out last.
     pub(crate) fn ask(&mut self, ask: &Ask) {
         if self.asked.is_some_and(|id| id != ask.id) {
-            self.say("Another question waits.");
+            self.say("Another question is waiting.");
             return;
         }
         self.asked = Some(ask.id);
@@ -19,14 +20,14 @@ impl Plain {
         self.choices = match &ask.body {
             AskBody::Permission(p) => {
                 let name = self.model.path_of(&ask.agent);
-                self.say(&format!("Permission: {name} wants to {}:\n{}", p.verb, p.shown));
+                self.say(&format!("Permission: {name} wants to {}:\n{}", p.wants(), p.shown));
                 if let Some(diff) = &p.diff {
                     self.say(diff);
                 }
                 for e in &p.effects {
                     self.say(&format!("Effect: {e}"));
                 }
-                self.say(&format!("Rule: {}. Folder: {}. Reason: {}", p.rule, p.folder, p.why));
+                self.say(&format!("Asked because: {}. Folder: {}. Reason: {}", p.rule, p.folder, p.why));
                 let reply = |decision| AskReply::Permission { decision, hash: p.hash.clone() };
                 let mut all = vec![
                     ("no".to_owned(), reply(Decision::Deny { comment: None })),
@@ -34,9 +35,9 @@ impl Plain {
                 ];
                 if let Some(pattern) = &p.always {
                     let pattern = pattern.clone();
-                    let text = format!("yes, in this session, whatever matches {pattern}");
+                    let text = format!("yes, in this session, for calls that match {pattern}");
                     all.push((text, reply(Decision::Session { pattern: pattern.clone() })));
-                    let text = format!("yes, always, whatever matches {pattern}");
+                    let text = format!("yes, always, for calls that match {pattern}");
                     all.push((text, reply(Decision::Always { pattern })));
                 }
                 all
@@ -44,7 +45,7 @@ impl Plain {
             AskBody::Clarify { question, choices, allow_freetext, .. } => {
                 self.say(&format!("Question: {question}"));
                 if *allow_freetext {
-                    self.say("Any other text is an answer too.");
+                    self.say("You can also type your own answer.");
                 }
                 let mut all: Vec<_> = choices
                     .iter()
@@ -54,45 +55,52 @@ impl Plain {
                 all
             }
             AskBody::Trust { folder, brings, .. } => {
-                self.say(&format!("Trust: {folder} brings things that could run."));
+                self.say(&format!("Trust: {folder} contains files that can run programs or loosen rules."));
                 for b in brings {
-                    self.say(&format!("It brings {}: {}, {}", b.kind, b.path, b.detail));
+                    self.say(&format!("It contains {}: {}, {}", b.kind, b.path, b.detail));
                 }
-                vec![no("not now"), yes("trust exactly these")]
+                vec![no("not now"), yes("trust them in this form")]
             }
-            AskBody::Budget { what, spent, limit } => {
-                self.say(&format!("Budget: {what}: {spent} of {limit} is spent."));
-                vec![no("stop"), yes("go on")]
+            AskBody::Budget { what, spent, limit, next } => {
+                self.say(&format!("Budget: {what}: {}.", budget_words(spent, limit, next.as_deref())));
+                vec![no("stop"), yes("continue")]
             }
             AskBody::Plan { file, plan } => {
-                self.say(&format!("Plan:\n{plan}\nIt is in {file}; you may change it there first."));
-                self.say("Any other text says what to change.");
-                vec![no("no, not yet"), ("drop it".into(), AskReply::Never), yes("work by it")]
+                self.say(&format!("Plan:\n{plan}\nThe plan is in {file}; you can edit it there first."));
+                self.say("Type any other text to request changes.");
+                vec![no("no, not yet"), ("discard it".into(), AskReply::Never), yes("approve it")]
             }
             AskBody::DeepTier { model, why } => {
                 self.say(&format!("Expensive model: {model}, because {why}"));
                 vec![no("no"), yes("use it")]
             }
+            AskBody::Repeats { calls, rounds } => {
+                self.say(&format!("Repeated calls: same calls, same results, {rounds} times: {calls}"));
+                vec![no("stop"), yes("continue")]
+            }
             AskBody::Unpriced { model, why } => {
                 self.say(&format!("Model without a known price: {model}; {why}"));
-                vec![no("no"), yes("use it all the same")]
+                vec![no("no"), yes("use it")]
             }
             AskBody::SessionBusy { holder } => {
                 self.say(&format!("This session is open in process {holder}."));
                 vec![
-                    ("only look".into(), AskReply::ReadOnly),
-                    ("work on a branch of it".into(), AskReply::Branch),
+                    ("open read-only".into(), AskReply::ReadOnly),
+                    ("continue on a branch of it".into(), AskReply::Branch),
                 ]
             }
             AskBody::NotSaving { why } => {
                 self.say(&format!("The session cannot be saved: {why}"));
-                vec![no("stop"), yes("go on without saving")]
+                vec![no("stop"), yes("continue without saving")]
             }
         };
         let lines: Vec<String> =
             self.choices.iter().enumerate().map(|(i, (t, _))| format!("{}: {t}", i + 1)).collect();
-        let why =
-            if matches!(ask.body, AskBody::Permission(_)) { " 1 and a text says no and why." } else { "" };
+        let why = if matches!(ask.body, AskBody::Permission(_)) {
+            " To deny with a reason, type 1 and the reason."
+        } else {
+            ""
+        };
         self.say(&format!("Type a number.{why}\n{}", lines.join("\n")));
     }
 }

@@ -11,7 +11,7 @@ use crate::slash;
 
 /// Shown in the list of commands.
 pub(super) const HELP: &str =
-    "messages to go back to; rewind NUMBER: what that would do; rewind NUMBER files, talk or both: do it";
+    "messages to restore to; rewind NUMBER: preview; rewind NUMBER files, talk or both: restore";
 
 /// Commands of the full screen that are worth naming here; the others work as well, if they can.
 pub(super) const MORE: &[&str] = &["branch", "checkpoint", "goal", "plan", "redo", "spawn", "undo"];
@@ -35,7 +35,7 @@ pub(super) fn rewind(p: &mut Plain, text: &str) -> Result<(), String> {
         "files" => RestoreWhat::Files,
         "talk" => RestoreWhat::Talk,
         "both" => RestoreWhat::Both,
-        _ => return Err("files, talk or both is needed behind the number".into()),
+        _ => return Err("add files, talk or both after the number".into()),
     };
     let (keep, force, parts) = (Vec::new(), Vec::new(), Vec::new());
     p.send(CommandBody::Session(SessionCommand::Restore { entry, what, keep, force, parts }));
@@ -57,14 +57,14 @@ fn messages(p: &Plain) -> Vec<(EntryId, String)> {
 /// What going back would do, read out.
 pub(super) fn preview(v: &RestorePreview) -> String {
     let mut lines =
-        vec![format!("Going back to \"{}\" would change {} files.", v.title, v.files.len() + v.more)];
+        vec![format!("Restoring to \"{}\" would change {} files.", v.title, v.files.len() + v.more)];
     for f in &v.files {
-        let stays = f.conflict.as_ref().map_or_else(String::new, |why| format!(", but stays: {why}"));
+        let stays = f.conflict.as_ref().map_or_else(String::new, |why| format!(", but is kept: {why}"));
         lines.push(format!("{}: plus {} minus {}{stays}", f.path, f.added, f.removed));
     }
-    lines.extend(v.left.iter().map(|l| format!("Stays in any case: {l}")));
+    lines.extend(v.left.iter().map(|l| format!("Always kept: {l}")));
     lines.extend(v.notes.iter().cloned());
-    lines.push("/rewind NUMBER files, talk or both does it. /undo takes it back.".into());
+    lines.push("To restore: /rewind NUMBER files, talk or both. To revert that: /undo.".into());
     lines.join("\n")
 }
 

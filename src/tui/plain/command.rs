@@ -5,7 +5,7 @@ use tiller_protocol::command::{
     TodoCommand, TurnCommand, WatchCommand,
 };
 use tiller_protocol::{
-    AskBody, AskReply, CommandBody, Decision, Message, ModelRef, Profile, Risk, SendMode, TodoStatus,
+    AskBody, AskReply, CommandBody, Decision, Effort, Message, ModelRef, Profile, Risk, SendMode, TodoStatus,
 };
 
 use super::Plain;
@@ -39,7 +39,7 @@ const ALL: &[Slash] = &[
     },
     Slash {
         name: "go",
-        help: "go on with a turn that failed or was stopped; do not wait for the next try",
+        help: "continue a turn that failed or was stopped; retry now instead of waiting",
         run: |p, _| {
             let c = if p.model.retry.is_some() { TurnCommand::SkipWait } else { TurnCommand::Continue };
             send(p, CommandBody::Turn(c))
@@ -47,7 +47,7 @@ const ALL: &[Slash] = &[
     },
     Slash {
         name: "queue",
-        help: "queue TEXT: send it as a turn of its own, afterwards",
+        help: "queue TEXT: send it as a separate turn afterwards",
         run: |p, text| submit(p, text, SendMode::Queue),
     },
     Slash {
@@ -57,7 +57,7 @@ const ALL: &[Slash] = &[
     },
     Slash {
         name: "waiting",
-        help: "messages that wait; waiting drop NUMBER, waiting edit NUMBER TEXT, waiting first NUMBER",
+        help: "waiting messages; waiting drop NUMBER, waiting edit NUMBER TEXT, waiting first NUMBER",
         run: waiting,
     },
     Slash {
@@ -65,14 +65,14 @@ const ALL: &[Slash] = &[
         help: "btw QUESTION: ask something on the side; the conversation does not change",
         run: |p, text| {
             if text.is_empty() {
-                return Err("write the question behind it".into());
+                return Err("write the question after it".into());
             }
             send(p, CommandBody::Turn(TurnCommand::Aside { question: text.into() }))
         },
     },
     Slash {
         name: "new",
-        help: "begin a new session",
+        help: "start a new session",
         run: |p, _| send(p, CommandBody::Session(SessionCommand::New)),
     },
     Slash {
@@ -115,6 +115,19 @@ const ALL: &[Slash] = &[
         },
     },
     Slash {
+        name: "effort",
+        help: "effort off, low, medium, high, max or default: how much the model thinks; with TEXT: \
+            for that message only",
+        run: |p, text| {
+            if let Some((effort, text)) = crate::slash::effort::of_message(text) {
+                let message = Message { effort: Some(effort), ..Message::text(text) };
+                return send(p, CommandBody::Turn(TurnCommand::Submit { message, mode: SendMode::Steer }));
+            }
+            let effort: Effort = text.parse()?;
+            send(p, CommandBody::Session(SessionCommand::SetEffort { effort }))
+        },
+    },
+    Slash {
         name: "mode",
         help: "mode read-only, ask, auto-edit or full: what is allowed without asking",
         run: |p, text| {
@@ -134,7 +147,7 @@ const ALL: &[Slash] = &[
         name: "answer",
         help: "read the open question again",
         run: |p, _| {
-            let ask = p.model.asks.first().cloned().ok_or("nothing waits for an answer")?;
+            let ask = p.model.asks.first().cloned().ok_or("no question is waiting")?;
             p.asked = None;
             p.ask(&ask);
             Ok(())
@@ -147,10 +160,10 @@ const ALL: &[Slash] = &[
     Slash { name: "workflow", help: super::flow::HELP, run: super::flow::run },
     Slash {
         name: "files",
-        help: "the last file changes; files pause, files go on",
+        help: "the last file changes; files pause, files resume",
         run: |p, text| match text {
             "pause" => send(p, CommandBody::Watch(WatchCommand::Pause { paused: true })),
-            "go on" => send(p, CommandBody::Watch(WatchCommand::Pause { paused: false })),
+            "resume" | "go on" => send(p, CommandBody::Watch(WatchCommand::Pause { paused: false })),
             _ => {
                 let from = p.model.feed.len().saturating_sub(20);
                 let lines: Vec<String> = p.model.feed[from..].iter().map(|c| c.path.clone()).collect();
@@ -175,7 +188,7 @@ const ALL: &[Slash] = &[
     },
     Slash {
         name: "compact",
-        help: "compact [FOCUS]: summarise the conversation so far",
+        help: "compact [FOCUS]: compact the conversation so far",
         run: |p, text| {
             let focus = (!text.is_empty()).then(|| text.to_owned());
             send(p, CommandBody::Context(ContextCommand::Compact { focus }))
@@ -183,22 +196,22 @@ const ALL: &[Slash] = &[
     },
     Slash {
         name: "compact-preview",
-        help: "what compacting would do",
+        help: "preview of a compaction",
         run: |p, _| send(p, CommandBody::Context(ContextCommand::CompactPreview)),
     },
     Slash {
         name: "context",
-        help: "where the model's window goes",
+        help: "what fills the model's context",
         run: |p, _| send(p, CommandBody::Context(ContextCommand::Report)),
     },
     Slash {
         name: "cost",
-        help: "what was spent",
+        help: "cost so far",
         run: |p, _| send(p, CommandBody::Query(Query::Costs { by: CostBy::Model })),
     },
     Slash {
         name: "audit",
-        help: "what was allowed and refused",
+        help: "calls that were allowed and denied",
         run: |p, text| send(p, CommandBody::Query(Query::Audit { filter: text.into(), limit: 50 })),
     },
     Slash {
@@ -208,7 +221,7 @@ const ALL: &[Slash] = &[
     },
     Slash {
         name: "ops",
-        help: "what changed the session",
+        help: "operations that changed the session",
         run: |p, _| send(p, CommandBody::Query(Query::Ops { limit: 50 })),
     },
     Slash {
@@ -227,7 +240,7 @@ const ALL: &[Slash] = &[
     },
     Slash {
         name: "errors",
-        help: "what went wrong so far",
+        help: "errors so far",
         run: |p, _| {
             let all: Vec<String> = p.model.notices.iter().map(|(_, n)| n.message.clone()).collect();
             p.say(&format!("Notices: {}\n{}", all.len(), all.join("\n")));
@@ -278,7 +291,7 @@ fn submit(p: &mut Plain, text: &str, mode: SendMode) -> Result<(), String> {
 pub(super) fn numbered(text: &str, len: usize) -> Result<usize, String> {
     match text.trim().parse::<usize>() {
         Ok(n) if (1..=len).contains(&n) => Ok(n - 1),
-        _ if len == 0 => Err("there is no list yet".into()),
+        _ if len == 0 => Err("no list was shown yet".into()),
         _ => Err(format!("a number from 1 to {len} is needed")),
     }
 }
@@ -363,7 +376,7 @@ impl Plain {
             submit(self, line, SendMode::Steer)
         };
         if let Err(why) = done {
-            self.say(&format!("Not done: {why}."));
+            self.say(&format!("Failed: {why}."));
         }
     }
 
@@ -387,7 +400,7 @@ impl Plain {
                 self.send(CommandBody::Ask(AskCommand::Answer { id, reply }));
                 return Ok(());
             }
-            return Err("that was not yes; the question still waits. /answer reads it again".into());
+            return Err("the answer was not yes; the question is still open. /answer shows it again".into());
         }
         let ask = self.model.asks.iter().find(|a| a.id == id).map(|a| &a.body);
         let free = matches!(ask, Some(AskBody::Clarify { allow_freetext: true, .. } | AskBody::Plan { .. }));
@@ -408,7 +421,7 @@ impl Plain {
             }
             // A number and something else may be a message that was meant for the model.
             AskReply::Choice { answers } if free && !rest.is_empty() => *answers = vec![text.into()],
-            _ if !rest.is_empty() => return Err("only a number is an answer here".into()),
+            _ if !rest.is_empty() => return Err("type a number to answer".into()),
             AskReply::Permission { decision: Decision::Deny { .. }, .. } | AskReply::Declined => {}
             _ if risky => {
                 self.sure = Some(reply);
@@ -429,7 +442,8 @@ impl Plain {
         });
         let lines: Vec<String> = ALL.iter().map(|s| format!("/{}: {}", s.name, s.help)).chain(more).collect();
         self.say(&format!(
-            "Type a message and Enter. !COMMAND runs a command and shares it, !!COMMAND keeps it private.\n{}",
+            "Type a message and press Enter. !COMMAND runs a command and shares it with the \
+                agent, !!COMMAND keeps it private.\n{}",
             lines.join("\n")
         ));
     }

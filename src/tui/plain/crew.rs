@@ -6,8 +6,9 @@ use tiller_protocol::{AgentCommand, AgentId, CommandBody, Message, SendMode};
 use super::Plain;
 
 /// Shown in the list of commands.
-pub(super) const HELP: &str = "what the agents do; agents pause, resume, stop, retry or background NAME (a1)";
-pub(super) const TELL: &str = "tell NAME TEXT: a message to an agent";
+pub(super) const HELP: &str =
+    "state of the agents; agents pause, resume, stop, retry or background NAME (a1)";
+pub(super) const TELL: &str = "tell NAME TEXT: send a message to an agent";
 
 /// Does what the rest of the line says.
 pub(super) fn run(p: &mut Plain, text: &str) -> Result<(), String> {

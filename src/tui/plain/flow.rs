@@ -6,7 +6,8 @@ use tiller_protocol::{AgentCommand, CommandBody, WorkflowFile, WorkflowView};
 use super::Plain;
 
 /// Shown in the list of commands.
-pub(super) const HELP: &str = "workflow NAME starts one; alone: how all stand; workflow pause w1, resume w1, stop w1, retry w1 STEP, end w1 STEP";
+pub(super) const HELP: &str = "workflow NAME starts one; without NAME: state of all; workflow pause w1, resume w1, stop w1, \
+    retry w1 STEP, end w1 STEP";
 
 /// Does what the rest of the line says.
 pub(super) fn run(p: &mut Plain, text: &str) -> Result<(), String> {
@@ -29,7 +30,7 @@ pub(super) fn run(p: &mut Plain, text: &str) -> Result<(), String> {
             AgentCommand::WorkflowRetry { id: id(w), step: id(step), note }
         }
         [name] => AgentCommand::Workflow { name: id(name) },
-        _ => return Err("a workflow has one word as its name".into()),
+        _ => return Err("a workflow name is a single word".into()),
     };
     p.send(CommandBody::Agent(command));
     Ok(())
@@ -56,10 +57,10 @@ fn lines(flow: &WorkflowView) -> String {
 pub(super) fn files(files: &[WorkflowFile]) -> String {
     let line = |f: &WorkflowFile| match f.wrong.is_empty() {
         true => format!("\n  {}: {} steps. {}", f.name, f.steps.len(), f.description),
-        false => format!("\n  {} has a mistake: {}", f.name, f.wrong),
+        false => format!("\n  {} has an error: {}", f.name, f.wrong),
     };
     if files.is_empty() {
-        return "No workflow can be started: put NAME.toml or NAME.yaml into .tiller/workflows.".into();
+        return "No workflow found: add NAME.toml or NAME.yaml to .tiller/workflows.".into();
     }
-    format!("Workflows that can be started:{}", files.iter().map(line).collect::<String>())
+    format!("Available workflows:{}", files.iter().map(line).collect::<String>())
 }

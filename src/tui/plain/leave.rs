@@ -33,14 +33,18 @@ impl Plain {
             self.leaving.pressed = None;
             return self.open_setup();
         }
+        if let Some(id) = self.model.conversation.running_line().map(str::to_owned) {
+            self.say("Stopping your command. Press Ctrl-C again to kill it.");
+            return self.send(CommandBody::Turn(TurnCommand::StopTool { id }));
+        }
         if self.model.running {
-            self.say(if again { "Killing." } else { "Stopping. Ctrl-C again kills its commands." });
+            self.say(if again { "Killing." } else { "Stopping. Press Ctrl-C again to kill its commands." });
             return self.send(CommandBody::Turn(TurnCommand::Interrupt { hard: again }));
         }
         if again {
             return self.quit();
         }
-        self.say("The line is cleared. Ctrl-C again quits.");
+        self.say("The line is cleared. Press Ctrl-C again to quit.");
     }
 
     /// Quits, but asks first when something runs.
@@ -71,7 +75,7 @@ impl Plain {
             self.leave();
         } else {
             self.leaving.warned = true;
-            words.push("/quit again quits.".into());
+            words.push("Type /quit again to quit.".into());
             self.say(&words.join("\n"));
         }
         true

@@ -110,7 +110,7 @@ pub(crate) fn run(
     plain.model.found_keys = o.found_keys;
     plain.model.found_agents = o.found_agents;
     plain.setup.offer = o.first_run && !plain.script;
-    plain.say(&format!("Tiller in plain text, switched on by {why}. Type a message, or /help."));
+    plain.say(&format!("Tiller in plain text mode, enabled by {why}. Type a message, or /help."));
     if let Some(text) = o.prompt {
         // Where a model may have to be set up first, it waits for the engine's word.
         if plain.setup.offer { plain.setup.held = Some(text) } else { plain.line(&text) }
@@ -285,7 +285,7 @@ impl Plain {
             // The first choice is the one that allows nothing; a model's own choices are no such thing.
             let no = self.choices.first().filter(|_| !clarify).map(|(_, reply)| reply.clone());
             let reply = no.unwrap_or(AskReply::Declined);
-            self.say("Nobody is there to answer: no.");
+            self.say("No one can answer the question, so it was denied.");
             self.send(CommandBody::Ask(AskCommand::Answer { id, reply }));
         }
         let m = &self.model;

@@ -3,7 +3,7 @@
 use tiller_protocol::entry::EntryBody;
 use tiller_protocol::event::{AskEvent, ReplyEvent, StateEvent, ToolEvent, TurnEvent, TurnStatus};
 use tiller_protocol::tool::Display;
-use tiller_protocol::{ChangeKind, Event, EventBody, Notice, TodoStatus, ToolOutcome, Who};
+use tiller_protocol::{ChangeKind, Effort, Event, EventBody, Notice, TodoStatus, ToolOutcome, Who};
 
 use super::Plain;
 use crate::cell::plain::spoken;
@@ -59,7 +59,7 @@ impl Plain {
     fn turn(&mut self, e: &TurnEvent) {
         match e {
             TurnEvent::SessionStarted { title, project, model, profile, resumed } => {
-                let word = if *resumed { "Session continued" } else { "Session started" };
+                let word = if *resumed { "Session resumed" } else { "Session started" };
                 let title = if title.is_empty() { String::new() } else { format!(" \"{title}\"") };
                 self.say(&format!(
                     "{word}{title}. Folder: {project}. Model: {model}. Mode: {}.",
@@ -79,7 +79,7 @@ impl Plain {
             }
             TurnEvent::Retrying { attempt, of, seconds, why, .. } => {
                 self.end_words();
-                self.say(&format!("Try {attempt} of {of} in {seconds:.0} s, because {why}. /stop ends it."));
+                self.say(&format!("Retry {attempt} of {of} in {seconds:.0} s: {why}. /stop cancels it."));
             }
             TurnEvent::Compacted { tokens_before, tokens_after, .. } => {
                 self.say(&format!("Conversation compacted: {tokens_before} tokens became {tokens_after}."));
@@ -171,7 +171,7 @@ impl Plain {
                     ToolOutcome::Error => "failed",
                     ToolOutcome::Denied => "refused",
                     ToolOutcome::Interrupted => "stopped",
-                    ToolOutcome::TimedOut => "took too long",
+                    ToolOutcome::TimedOut => "timed out",
                 };
                 let measure = match display {
                     Some(Display::Measure { text }) => format!(", {text}"),
@@ -188,6 +188,10 @@ impl Plain {
                     self.say(&first.join("\n"));
                 }
             }
+            ToolEvent::ShellStarted { line } if line.waits => {
+                self.say(&format!("Shell: {} is waiting for the previous command", line.line));
+            }
+            ToolEvent::ShellStarted { .. } => {}
             ToolEvent::ShellLine { line, output, exit, .. } => {
                 let exit = exit.map_or_else(String::new, |n| format!(" (exit {n})"));
                 self.say(&format!("Shell: {line}{exit}\n{output}"));
@@ -227,19 +231,22 @@ impl Plain {
                     self.say(&format!("Files: {} more changed.", changes.len() - CHANGES));
                 }
             }
+            StateEvent::EffortChanged { effort } if effort.chosen != Effort::Default => {
+                self.say(&format!("Effort: {}.", effort.used.word()));
+            }
             StateEvent::ProfileChanged { profile } => self.say(&format!("Mode: {}.", profile.word())),
             StateEvent::GoalChanged { goal: Some(goal) } => {
                 self.say(&format!("{}.", crate::slash::goal::described(goal)));
             }
             StateEvent::HeadMoved { draft: Some(draft), .. } => {
-                self.say(&format!("The conversation goes on before this message: {}", draft.text));
+                self.say(&format!("The conversation continues before this message: {}", draft.text));
             }
             StateEvent::ModelChanged { model, .. } => self.say(&format!("Model: {model}.")),
             StateEvent::QueueChanged { queue } if !queue.is_empty() => {
                 self.say(&format!("Waiting messages: {}.", queue.len()));
             }
             StateEvent::Notice { notice } => self.notice(notice),
-            StateEvent::Saving { ok: false, why } => self.say(&format!("Warning: not saving, {why}.")),
+            StateEvent::Saving { ok: false, why } => self.say(&format!("Warning: not saving: {why}.")),
             StateEvent::Saving { ok: true, .. } => self.say("Saving works again."),
             StateEvent::Stopped {} => self.exit = Some(Exit::Quit),
             _ => {}
@@ -247,7 +254,7 @@ impl Plain {
     }
 
     pub(crate) fn notice(&mut self, n: &Notice) {
-        let hints: String = n.hints.iter().map(|h| format!(" To do: {h}.")).collect();
+        let hints: String = n.hints.iter().map(|h| format!(" What to do: {h}.")).collect();
         self.say(&format!("Notice: {}.{hints}", n.message.trim_end_matches('.')));
     }
 
@@ -284,7 +291,8 @@ impl Plain {
             }
             ReplyEvent::ModelsReply { models } => {
                 let line = |m: &tiller_protocol::view::ModelChoice| {
-                    let why = m.unavailable.as_ref().map_or_else(String::new, |w| format!(", not now: {w}"));
+                    let why =
+                        m.unavailable.as_ref().map_or_else(String::new, |w| format!(", not available: {w}"));
                     format!("{}, {}{why}", m.model, m.source)
                 };
                 self.say(&format!("Models:\n{}", models.iter().map(line).collect::<Vec<_>>().join("\n")));
@@ -296,7 +304,7 @@ impl Plain {
                     self.say(&format!("Cost: {}: {} calls, {cost}", r.key, r.calls));
                 }
                 if let Some(t) = total {
-                    self.say(&format!("Cost: {} in all.", crate::header::money(t.usd())));
+                    self.say(&format!("Total cost: {}.", crate::header::money(t.usd())));
                 }
             }
             ReplyEvent::ContextReply { report } => {
@@ -307,7 +315,7 @@ impl Plain {
                 }
             }
             ReplyEvent::CompactPreviewReply { preview } => self.say(&format!(
-                "Compacting would turn {} tokens into {}. {} entries would be summarised, {} kept.{}",
+                "Compacting would turn {} tokens into {}. {} entries would be summarized, {} kept.{}",
                 preview.tokens_before,
                 preview.tokens_after,
                 preview.summarised,
@@ -364,7 +372,7 @@ impl Plain {
             ReplyEvent::TakeReply { said, .. } => self.say(said),
             ReplyEvent::CompareRunReply { line, left, right, .. } => {
                 for side in [left, right] {
-                    let exit = side.exit.map_or("it was ended".into(), |n| format!("exit {n}"));
+                    let exit = side.exit.map_or("ended".into(), |n| format!("exit {n}"));
                     self.say(&format!("{line} on {}: {exit}\n{}", side.name, side.tail));
                 }
             }

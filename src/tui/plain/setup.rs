@@ -66,11 +66,11 @@ impl Plain {
         self.setup.step = Some(Step::Menu);
         let lines: Vec<String> =
             self.menu().into_iter().enumerate().map(|(n, (_, text))| format!("{}: {text}", n + 1)).collect();
-        self.say(&format!("Set up a model. Type a number; /later leaves it.\n{}", lines.join("\n")));
+        self.say(&format!("Set up a model. Type a number; /later skips the setup.\n{}", lines.join("\n")));
         if !self.model.found_agents.is_empty() {
             let all = self.model.found_agents.join(", ");
             self.say(&format!(
-                "Agent programs on this machine: {all}. /later, then /spawn @NAME TASK, gives one work."
+                "Agent programs on this machine: {all}. To use one: /later, then /spawn @NAME TASK."
             ));
         }
     }
@@ -82,7 +82,7 @@ impl Plain {
         });
         let fixed = [
             (Choice::Key, "type or paste a key of a model provider".to_owned()),
-            (Choice::Url, "use a server: its base URL (a local one needs no key)".into()),
+            (Choice::Url, "use a server by its base URL (a local one needs no key)".into()),
             (Choice::Demo, "use the built-in demo model: no key, no network, not a language model".into()),
         ];
         keys.chain(fixed).collect()
@@ -104,7 +104,7 @@ impl Plain {
         if text == "/later" {
             self.hide(false);
             self.setup.step = None;
-            self.say("Set-up left. /setup opens it again.");
+            self.say("Setup skipped. /setup opens it again.");
             return true;
         }
         match step {
@@ -114,7 +114,7 @@ impl Plain {
                     self.open_setup();
                 } else {
                     let key = Secret::from(text.to_owned());
-                    self.connect(Connect::Key { provider: provider.into(), key }, "Trying the key");
+                    self.connect(Connect::Key { provider: provider.into(), key }, "Testing the key");
                 }
                 return true;
             }
@@ -123,7 +123,7 @@ impl Plain {
             Step::Url if !text.is_empty() => {
                 self.connect(Connect::Server { url: with_scheme(text) }, "Asking the server for its models");
             }
-            Step::Url => self.say("Type the server's URL. /later leaves the set-up."),
+            Step::Url => self.say("Type the server's URL; /later skips the setup."),
             Step::Busy => self.hold(line),
         }
         true
@@ -166,24 +166,24 @@ impl Plain {
             Choice::Ready(model) => self.choose_model(model),
             Choice::Demo => self.choose_model(ModelRef("demo/demo".into())),
             Choice::Variable(variable) => {
-                self.connect(Connect::Variable { variable }, "Trying the key");
+                self.connect(Connect::Variable { variable }, "Testing the key");
             }
             Choice::Key => {
                 self.setup.step = Some(Step::Provider);
                 let lines: Vec<String> =
                     PROVIDERS.iter().enumerate().map(|(n, p)| format!("{}: {p}", n + 1)).collect();
-                self.say(&format!("Whose key is it?\n{}", lines.join("\n")));
+                self.say(&format!("Which provider is the key for?\n{}", lines.join("\n")));
             }
             Choice::Url => {
                 self.setup.step = Some(Step::Url);
-                self.say("Type the server's base URL, for instance http://localhost:11434/v1");
+                self.say("Type the server's base URL, for example http://localhost:11434/v1");
             }
         }
     }
 
     fn connect(&mut self, what: Connect, doing: &str) {
         let (Some(connect), Some(tx)) = (self.doors.connect.clone(), self.doors.tx.clone()) else {
-            self.say("Not done: providers are set up in config.toml here.");
+            self.say("Failed: providers are set up in config.toml.");
             return;
         };
         self.setup.step = Some(Step::Busy);
@@ -195,7 +195,7 @@ impl Plain {
         };
         // It ends by itself, with an answer or with the connection's time limits.
         if let Err(e) = std::thread::Builder::new().name("tiller-job".into()).spawn(job) {
-            self.say(&format!("Not done: no thread could be started: {e}."));
+            self.say(&format!("Failed: cannot start a thread: {e}."));
         }
     }
 
@@ -252,7 +252,7 @@ impl Plain {
             self.setup.keep = None;
             let kept = self.doors.save.as_ref().map(|save| save("model", &now.0.clone().into()));
             if let Some(Err(why)) = kept {
-                self.say(&format!("It is not kept for later sessions: {why}"));
+                self.say(&format!("Not saved for later sessions: {why}"));
             }
         }
         if !now.0.is_empty()
@@ -265,8 +265,10 @@ impl Plain {
     fn hold(&mut self, text: &str) {
         // One long word at this place is most likely a key; it must not become a message.
         if self.setup.step.is_some() && text.len() >= LIKE_A_KEY && !text.contains(char::is_whitespace) {
-            return self
-                .say("Not kept: that looks like a key. Choose first whose it is, then type it unseen.");
+            return self.say(
+                "Not accepted: this looks like a key. Choose its provider first; then the input \
+                    is hidden.",
+            );
         }
         match &mut self.setup.held {
             Some(there) => {
@@ -275,7 +277,7 @@ impl Plain {
             }
             None => self.setup.held = Some(text.to_owned()),
         }
-        self.say("Kept: it is sent as soon as a model is set up.");
+        self.say("Saved. Your message is sent as soon as a model is set up.");
     }
 
     /// Shows what is typed no more, or again. Nothing happens where there is no terminal.

@@ -58,7 +58,7 @@ fn permission(n: u128) -> Ask {
         diff: None,
         folder: "~/api".into(),
         why: "publish".into(),
-        rule: "none matches".into(),
+        rule: "no rule matches".into(),
         effects: vec!["writes to a remote".into()],
         risk: Risk::High,
         always: None,
@@ -263,7 +263,7 @@ fn an_approval_that_nobody_answers_is_a_no_where_a_time_is_set() {
         panic!("{sent:?}")
     };
     assert!(matches!(decision, Decision::Deny { comment: Some(why) } if why.contains("within 60 s")));
-    assert!(r.text().contains("no, as nobody answered within 60 s"), "{}", r.text());
+    assert!(r.text().contains("no answer within 60 s"), "{}", r.text());
 }
 
 impl Reader {
@@ -304,9 +304,9 @@ fn a_model_is_set_up_by_number_and_what_was_written_waits_for_it() {
     assert!(r.text().contains("1: type or paste a key") && r.text().contains("3: use the built-in demo"));
     r.plain.line("what is here?");
     r.plain.line("sk-ant-0123456789abcdef");
-    assert!(r.text().contains("Not kept: that looks like a key."));
+    assert!(r.text().contains("Not accepted: this looks like a key."));
     r.plain.line("and there?");
-    assert!(r.text().contains("Kept: it is sent as soon as a model is set up."));
+    assert!(r.text().contains("Saved. Your message is sent as soon as a model is set up."));
     r.plain.line("3");
     assert_eq!(r.plain.waiting(), [set_model("demo/demo")]);
     r.model("demo/demo");
@@ -360,7 +360,7 @@ fn ctrl_c_stops_then_kills_and_on_idle_quits_at_the_second() {
     r.plain.model.running = false;
     r.clock.advance(Duration::from_secs(3));
     r.plain.take(Msg::Terminate(signal_hook::consts::SIGINT));
-    assert!(r.plain.waiting().is_empty() && r.text().contains("Ctrl-C again quits"));
+    assert!(r.plain.waiting().is_empty() && r.text().contains("Press Ctrl-C again to quit"));
     r.plain.take(Msg::Terminate(signal_hook::consts::SIGINT));
     assert_eq!(r.plain.waiting(), [CommandBody::Query(Query::Processes)]);
     let id = r.plain.next;

@@ -17,7 +17,7 @@ impl SlashCommand for Branch {
     }
 
     fn help(&self) -> &'static str {
-        "Show the branches of this session; with a name: call this one so"
+        "Show the branches of this session; with a name: name the current one"
     }
 
     fn usage(&self) -> &'static str {
@@ -30,7 +30,7 @@ impl SlashCommand for Branch {
         }
         let head = model.session.branch.head.clone();
         if head.is_empty() {
-            return Err("Nothing was said yet: there is no branch to name.".into());
+            return Err("No messages yet: there is no branch to name.".into());
         }
         let label = args.to_owned();
         Ok(vec![Effect::Send(CommandBody::Session(SessionCommand::LabelBranch {

@@ -14,7 +14,7 @@ impl SlashCommand for Btw {
     }
 
     fn help(&self) -> &'static str {
-        "Ask something on the side; the conversation does not change"
+        "Ask a side question; the conversation does not change"
     }
 
     fn usage(&self) -> &'static str {
@@ -23,7 +23,7 @@ impl SlashCommand for Btw {
 
     fn run(&self, args: &str, _model: &Model) -> Result<Vec<Effect>, String> {
         if args.is_empty() {
-            return Err("Write the question behind it: /btw QUESTION".into());
+            return Err("Write the question after the command: /btw QUESTION".into());
         }
         Ok(vec![Effect::Push(Box::new(Aside::new(args)))])
     }

@@ -27,9 +27,9 @@ impl SlashCommand for Budget {
         let usd: f64 = args
             .trim_start_matches('$')
             .parse()
-            .map_err(|_| "Write an amount in dollars, for instance /budget 2.50".to_owned())?;
+            .map_err(|_| "Write an amount in dollars, for example /budget 2.50".to_owned())?;
         if !usd.is_finite() || usd < 0.0 {
-            return Err("A budget is a number of dollars, 0 or more.".into());
+            return Err("A budget is an amount in dollars, 0 or more.".into());
         }
         Ok(vec![Effect::Send(CommandBody::Session(SessionCommand::SetBudget { usd }))])
     }

@@ -16,7 +16,7 @@ impl SlashCommand for Checkpoint {
     }
 
     fn help(&self) -> &'static str {
-        "Name this moment, to come back to it: words and files"
+        "Create a checkpoint of conversation and files"
     }
 
     fn usage(&self) -> &'static str {
@@ -25,7 +25,7 @@ impl SlashCommand for Checkpoint {
 
     fn run(&self, args: &str, _model: &Model) -> Result<Vec<Effect>, String> {
         if args.is_empty() {
-            return Err("Write a name behind it: /checkpoint NAME".into());
+            return Err("Write a name after the command: /checkpoint NAME".into());
         }
         let name = args.to_owned();
         Ok(vec![Effect::Send(CommandBody::Session(SessionCommand::Checkpoint { name }))])

@@ -17,7 +17,7 @@ impl SlashCommand for Compact {
     }
 
     fn help(&self) -> &'static str {
-        "Summarise the conversation to make room"
+        "Compact the conversation to free context"
     }
 
     fn usage(&self) -> &'static str {
@@ -26,7 +26,7 @@ impl SlashCommand for Compact {
 
     fn run(&self, args: &str, model: &Model) -> Result<Vec<Effect>, String> {
         if model.running {
-            return Err("A turn runs. Stop it first (Escape), or wait for its end.".into());
+            return Err("A turn is running. Stop it first (Esc), or wait until it ends.".into());
         }
         if args.is_empty() {
             return Ok(vec![Effect::Act(Action("compact.open"))]);

@@ -14,7 +14,7 @@ impl SlashCommand for Compare {
     }
 
     fn help(&self) -> &'static str {
-        "Put this branch beside another: words, files, cost, a command on both"
+        "Compare this branch with another: messages, files, cost, a command"
     }
 
     fn usage(&self) -> &'static str {

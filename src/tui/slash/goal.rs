@@ -19,7 +19,7 @@ impl SlashCommand for SetGoal {
     }
 
     fn help(&self) -> &'static str {
-        "Let the agent go on by itself until a check holds"
+        "Let the agent continue on its own until a check passes"
     }
 
     fn usage(&self) -> &'static str {
@@ -34,7 +34,7 @@ impl SlashCommand for SetGoal {
                     .session
                     .goal
                     .as_ref()
-                    .map_or_else(|| format!("there is no goal; set one with {}", self.usage()), described);
+                    .map_or_else(|| format!("No goal is set; set one with {}", self.usage()), described);
                 Ok(vec![Effect::Toast(Notice::new(NoticeKind::Info, text))])
             }
             "go" => send(GoalCommand::Go),
@@ -48,7 +48,7 @@ impl SlashCommand for SetGoal {
 pub(crate) fn described(v: &GoalView) -> String {
     let state = match v.state {
         GoalState::Working => "works",
-        GoalState::Checking => "is checked",
+        GoalState::Checking => "checking",
         GoalState::Stopped => "stopped",
         GoalState::Reached => "reached",
     };
@@ -56,7 +56,7 @@ pub(crate) fn described(v: &GoalView) -> String {
     let of = v.goal.usd.map(|usd| format!(" of ${usd:.2}")).unwrap_or_default();
     let check = match &v.goal.check {
         GoalCheck::Command { line } => format!("checked by: {line}"),
-        GoalCheck::Judge => "judged by a model".to_owned(),
+        GoalCheck::Judge => "checked by a model".to_owned(),
     };
     let last = if v.last.is_empty() { String::new() } else { format!("; {}", v.last) };
     let text = format!(
@@ -73,12 +73,12 @@ fn read(args: &str) -> Result<Goal, String> {
         let mut words = option.splitn(3, char::is_whitespace);
         let (name, value) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
         match name {
-            "turns" => turns = value.parse().map_err(|_| "--turns takes a number of turns".to_owned())?,
+            "turns" => turns = value.parse().map_err(|_| "--turns needs a number of turns".to_owned())?,
             "usd" => {
                 let value = value.trim_start_matches('$');
-                usd = Some(value.parse().map_err(|_| "--usd takes an amount of dollars".to_owned())?);
+                usd = Some(value.parse().map_err(|_| "--usd needs an amount in dollars".to_owned())?);
             }
-            _ => return Err(format!("there is no option --{name}: use --turns N or --usd X")),
+            _ => return Err(format!("Unknown option --{name}: use --turns N or --usd X")),
         }
         rest = words.next().unwrap_or_default().trim_start();
     }
@@ -87,7 +87,7 @@ fn read(args: &str) -> Result<Goal, String> {
         None => (rest, GoalCheck::Judge),
     };
     if text.trim().is_empty() || text.starts_with("-- ") {
-        return Err("Say what the goal is: /goal TEXT -- COMMAND that checks it".into());
+        return Err("Write the goal after the command: /goal TEXT -- COMMAND (COMMAND is the check)".into());
     }
     Ok(Goal { text: text.trim().to_owned(), check, turns, usd })
 }

@@ -7,6 +7,7 @@ mod budget;
 mod checkpoint;
 mod compact;
 mod compare;
+pub(crate) mod effort;
 pub(crate) mod goal;
 mod list;
 mod model;
@@ -115,7 +116,7 @@ pub(crate) fn unknown(name: &str) -> String {
     let near = all().iter().map(|c| (distance(name, c.name()), c.name())).min().filter(|(d, _)| *d <= 2);
     match near {
         Some((_, n)) => format!("There is no command /{name}. Did you mean /{n}?"),
-        None => format!("There is no command /{name}. Type / alone to see them all."),
+        None => format!("There is no command /{name}. Type / to see all commands."),
     }
 }
 
@@ -183,6 +184,6 @@ mod tests {
     #[test]
     fn a_slip_is_told() {
         assert!(unknown("compat").contains("/compact"));
-        assert!(unknown("zzzzzzzz").contains("Type / alone"));
+        assert!(unknown("zzzzzzzz").contains("Type / to see"));
     }
 }

@@ -29,7 +29,7 @@ impl SlashCommand for PickModel {
             return Ok(vec![Effect::Act(Action("model.open"))]);
         }
         if !args.contains('/') {
-            return Err("Write it as provider/model, or /model alone to choose from a list.".into());
+            return Err("Write it as provider/model, or use /model alone to choose from a list.".into());
         }
         let model = ModelRef(args.to_owned());
         Ok(vec![Effect::Send(CommandBody::Session(SessionCommand::SetModel { model }))])

@@ -15,7 +15,7 @@ impl SlashCommand for Mute {
     }
 
     fn help(&self) -> &'static str {
-        "Leave a path out of the feed, or show it again"
+        "Hide a path in the feed, or show it again"
     }
 
     fn usage(&self) -> &'static str {

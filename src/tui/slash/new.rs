@@ -16,7 +16,7 @@ impl SlashCommand for New {
     }
 
     fn help(&self) -> &'static str {
-        "Begin a new session; this one is kept"
+        "Start a new session; this one is kept"
     }
 
     fn run(&self, _args: &str, _model: &Model) -> Result<Vec<Effect>, String> {

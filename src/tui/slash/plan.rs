@@ -16,7 +16,7 @@ impl SlashCommand for Plan {
     }
 
     fn help(&self) -> &'static str {
-        "Let the agent plan first: nothing is written or run until you approve"
+        "Plan first: no edits or commands until you approve the plan"
     }
 
     fn usage(&self) -> &'static str {
@@ -25,7 +25,7 @@ impl SlashCommand for Plan {
 
     fn run(&self, args: &str, model: &Model) -> Result<Vec<Effect>, String> {
         if model.session.profile == Profile::Plan && args.is_empty() {
-            return Err("It plans already: say what, or leave with /permissions".into());
+            return Err("Planning is already on: write what to plan, or leave with /permissions".into());
         }
         let set = SessionCommand::SetProfile { profile: Profile::Plan };
         let mut effects = vec![Effect::Send(CommandBody::Session(set))];

@@ -16,7 +16,7 @@ impl SlashCommand for Queue {
     }
 
     fn help(&self) -> &'static str {
-        "Say something as a turn of its own, after this one"
+        "Queue a message as a separate turn after this one"
     }
 
     fn usage(&self) -> &'static str {
@@ -25,7 +25,7 @@ impl SlashCommand for Queue {
 
     fn run(&self, args: &str, _model: &Model) -> Result<Vec<Effect>, String> {
         if args.is_empty() {
-            return Err("Write the message behind it: /queue MESSAGE".into());
+            return Err("Write the message after the command: /queue MESSAGE".into());
         }
         let message = Message::text(args);
         Ok(vec![Effect::Send(CommandBody::Turn(TurnCommand::Submit { message, mode: SendMode::Queue }))])

@@ -16,7 +16,7 @@ impl SlashCommand for Rename {
     }
 
     fn help(&self) -> &'static str {
-        "Give this session another title"
+        "Rename this session"
     }
 
     fn usage(&self) -> &'static str {
@@ -28,7 +28,7 @@ impl SlashCommand for Rename {
             return Err("The session is still being opened. Try again in a moment.".into());
         };
         if args.is_empty() {
-            return Err("Write the new title behind it: /rename TITLE".into());
+            return Err("Write the new title after the command: /rename TITLE".into());
         }
         let rename = SessionCommand::Rename { id: session.id, title: args.to_owned() };
         Ok(vec![Effect::Send(CommandBody::Session(rename))])

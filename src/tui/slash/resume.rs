@@ -16,12 +16,12 @@ impl SlashCommand for Continue {
     }
 
     fn help(&self) -> &'static str {
-        "Go on with a turn that was interrupted or failed"
+        "Continue a turn that was interrupted or failed"
     }
 
     fn run(&self, _args: &str, model: &Model) -> Result<Vec<Effect>, String> {
         if model.running {
-            return Err("A turn runs already.".into());
+            return Err("A turn is already running.".into());
         }
         Ok(vec![Effect::Send(CommandBody::Turn(TurnCommand::Continue))])
     }

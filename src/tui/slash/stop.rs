@@ -21,7 +21,7 @@ impl SlashCommand for Stop {
 
     fn run(&self, _args: &str, model: &Model) -> Result<Vec<Effect>, String> {
         if !model.running {
-            return Err("No turn runs.".into());
+            return Err("No turn is running.".into());
         }
         Ok(vec![Effect::Send(CommandBody::Turn(TurnCommand::Interrupt { hard: false }))])
     }

@@ -14,7 +14,7 @@ impl SlashCommand for Theme {
     }
 
     fn help(&self) -> &'static str {
-        "Change the colours"
+        "Change the theme"
     }
 
     fn usage(&self) -> &'static str {

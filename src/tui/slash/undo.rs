@@ -16,11 +16,7 @@ impl SlashCommand for Undo {
     }
 
     fn help(&self) -> &'static str {
-        if self.0 {
-            "Do again what /undo took back"
-        } else {
-            "Take the last branch, restore, name or summary back"
-        }
+        if self.0 { "Redo what /undo reverted" } else { "Undo the last branch, restore, name or summary" }
     }
 
     fn run(&self, _args: &str, _model: &Model) -> Result<Vec<Effect>, String> {

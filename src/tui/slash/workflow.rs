@@ -16,7 +16,7 @@ impl SlashCommand for Workflow {
     }
 
     fn help(&self) -> &'static str {
-        "Look at workflows and start them: steps of a file, with agents"
+        "Show or start workflows: steps from a file, done by agents"
     }
 
     fn usage(&self) -> &'static str {
@@ -29,7 +29,7 @@ impl SlashCommand for Workflow {
             Some(("pause", of)) => AgentCommand::WorkflowPause { id: id(of), paused: true },
             Some(("resume", of)) => AgentCommand::WorkflowResume { id: id(of) },
             Some(("stop", of)) => AgentCommand::WorkflowCancel { id: id(of) },
-            Some(_) => return Err("a workflow has one word as its name".into()),
+            Some(_) => return Err("A workflow name is a single word".into()),
             None if args.trim().is_empty() => return Ok(vec![Effect::Act(Action("workflows.open"))]),
             None => AgentCommand::Workflow { name: id(args) },
         };

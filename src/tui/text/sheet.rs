@@ -136,6 +136,16 @@ impl Stack {
         Some(rows as usize + first + within.saturating_sub(1))
     }
 
+    /// The code that waits for its colours.
+    #[cfg(test)]
+    pub fn uncoloured(&self) -> Vec<String> {
+        let of = |sheet: &Sheet, code: &CodeSpan| {
+            let lines = sheet.lines[code.from..code.to].iter().map(|l| l.text().trim().to_owned());
+            lines.collect::<Vec<_>>().join("\n")
+        };
+        self.sheets.iter().flat_map(|sheet| sheet.codes.iter().map(|c| of(sheet, c))).collect()
+    }
+
     /// Colours the code that has its colours by now; `true` while some is still waited for.
     pub fn colour(&mut self, highlighter: &mut Highlighter) -> bool {
         let sheets = &mut self.sheets;

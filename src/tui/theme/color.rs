@@ -191,7 +191,7 @@ fn nearest_16(r: u8, g: u8, b: u8) -> Color {
 }
 
 /// Degrees on the colour wheel; `None` for what looks grey, black or white.
-fn hue((r, g, b): (u8, u8, u8)) -> Option<f64> {
+pub(super) fn hue((r, g, b): (u8, u8, u8)) -> Option<f64> {
     let (most, least) = (r.max(g).max(b), r.min(g).min(b));
     let chroma = most - least;
     if most < 100 || chroma < 40 || f64::from(chroma) < f64::from(most) * 0.27 {

@@ -41,14 +41,15 @@ pub enum ThemeError {
 }
 
 /// A shipped theme.
-pub(super) fn built_in(name: &str, depth: Depth) -> Result<Theme, ThemeError> {
-    load(name, depth, &|_| None)
+pub(super) fn built_in(name: &str, depth: Depth, light: bool) -> Result<Theme, ThemeError> {
+    load(name, depth, light, &|_| None)
 }
 
-/// A theme by name; `own` finds the person's files.
+/// A theme by name; `own` finds the person's files. `light`: the terminal's own ground is.
 pub(super) fn load(
     name: &str,
     depth: Depth,
+    light: bool,
     own: &dyn Fn(&str) -> Option<(String, String)>,
 ) -> Result<Theme, ThemeError> {
     let mut chain = Vec::new();
@@ -74,11 +75,13 @@ pub(super) fn load(
         }
         chain.push(parsed);
         if chain.len() > 8 {
-            let message = "themes inherit each other in a circle".into();
+            let message = "themes inherit from each other in a cycle".into();
             return Err(ThemeError::Bad { file, line: 1, message, more: Vec::new() });
         }
     }
-    build(name, &chain, depth)
+    let mut theme = build(name, &chain, depth)?;
+    super::readable::mend(&mut theme, light);
+    Ok(theme)
 }
 
 /// One parsed file. Values keep their line.
@@ -132,12 +135,12 @@ impl File {
                     for (k, v) in table {
                         let name = k.get_ref();
                         let DeValue::String(s) = v.get_ref() else {
-                            wrong.at(v.span().start, format!("'{name}' must be a text"));
+                            wrong.at(v.span().start, format!("'{name}' must be a string"));
                             continue;
                         };
                         if section == "roles" && !Role::ALL.iter().any(|(_, n)| n == name) {
                             let near = crate::keymap::nearest(name, Role::ALL.iter().map(|(_, n)| *n));
-                            wrong.at(k.span().start, format!("there is no role '{name}'{near}"));
+                            wrong.at(k.span().start, format!("unknown role '{name}'{near}"));
                             continue;
                         }
                         into.insert(name.to_string(), (wrong.line(k.span().start), s.to_string()));
@@ -146,7 +149,7 @@ impl File {
                 (name, _) => {
                     let known = ["inherits", "light", "palette", "roles", "syntax"];
                     let near = crate::keymap::nearest(name, known.into_iter());
-                    wrong.at(at, format!("'{name}' is not known or has the wrong type{near}"));
+                    wrong.at(at, format!("'{name}' is unknown or has the wrong type{near}"));
                 }
             }
         }
@@ -177,7 +180,7 @@ fn build(name: &str, chain: &[File], depth: Depth) -> Result<Theme, ThemeError> 
                     for _ in 0..4 {
                         value = palette(value).unwrap_or(value);
                     }
-                    let c = color::parse(value).ok_or_else(|| format!("there is no colour '{word}'"))?;
+                    let c = color::parse(value).ok_or_else(|| format!("unknown colour '{word}'"))?;
                     if back { style.bg(c) } else { style.fg(c) }
                 }
             };

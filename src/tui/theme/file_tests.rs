@@ -11,7 +11,7 @@ const MARK: f64 = 3.0;
 const MARKS: [Role; 2] = [Role::Border, Role::BorderFocus];
 
 fn themes() -> impl Iterator<Item = Theme> {
-    BUILT_IN.iter().map(|(n, _)| built_in(n, Depth::True).unwrap_or_else(|e| panic!("{e}")))
+    BUILT_IN.iter().map(|(n, _)| built_in(n, Depth::True, false).unwrap_or_else(|e| panic!("{e}")))
 }
 
 /// Colours that a theme of the terminal's own sixteen cannot know.
@@ -66,16 +66,67 @@ fn contrast_is_enough_in_every_shipped_theme() {
     assert!(bad.is_empty(), "{}", bad.join("\n"));
 }
 
+/// U12: every theme, at 16, 256 and all colours, on a dark and a light ground of the terminal's own.
+#[test]
+fn u12_text_of_every_theme_can_be_read_at_every_depth_on_dark_and_on_light() {
+    use crate::theme::readable::{bare, grounds, least, own, seen};
+    let mut bad = Vec::new();
+    for depth in [Depth::Sixteen, Depth::TwoFiftySix, Depth::True] {
+        for light in [false, true] {
+            for (name, _) in BUILT_IN {
+                let t = built_in(name, depth, light).unwrap();
+                let below = grounds(&t, light);
+                let mut check = |what: String, role: Option<Role>, s: Style| {
+                    let plain = |c: Option<Color>| c.is_none_or(|c| c == Color::Reset);
+                    let words = s.fg.is_some() || !plain(s.bg);
+                    if !words || (plain(s.fg) && plain(s.bg)) {
+                        return;
+                    }
+                    let on = if bare(&t, s) { below.clone() } else { vec![own(light).0] };
+                    for ground in on {
+                        let s = if bare(&t, s) { Style { bg: None, ..s } } else { s };
+                        let (fg, bg) = seen(s, ground, light);
+                        let (c, need) = (contrast(fg, bg), least(role, s));
+                        if c < need {
+                            bad.push(format!(
+                                "{name} {depth:?} light {light}: {what} {c:.2} < {need} on {bg:?}"
+                            ));
+                        }
+                    }
+                };
+                for (role, word) in Role::ALL {
+                    check((*word).to_owned(), Some(*role), t.style(*role));
+                }
+                for (scope, s) in &t.syntax {
+                    check(format!("syntax {scope}"), None, *s);
+                }
+            }
+        }
+    }
+    assert!(bad.is_empty(), "{} looks:\n{}", bad.len(), bad.join("\n"));
+}
+
+#[test]
+fn a_chosen_theme_follows_the_ground_that_the_terminal_tells() {
+    let ui = tiller_config::schema::Ui { theme: "ansi".into(), ..Default::default() };
+    let (mut themes, none) = crate::theme::Themes::new(&ui, Depth::Sixteen, None);
+    assert!(none.is_none());
+    let dark = themes.current().style(Role::Code);
+    assert!(themes.background(255, 255, 255), "yellow code cannot stay on white");
+    assert_ne!(themes.current().style(Role::Code), dark);
+    assert!(!themes.background(255, 255, 255), "nothing changes twice");
+}
+
 #[test]
 fn states_are_told_apart_without_colour() {
-    let t = built_in("mono", Depth::Mono).unwrap();
+    let t = built_in("mono", Depth::Mono, false).unwrap();
     let plain = t.style(Role::Text);
     for role in [Role::Selection, Role::ButtonFocus, Role::Risky, Role::MatchCurrent, Role::BorderFocus] {
         assert_ne!(t.style(role).add_modifier, plain.add_modifier, "{role:?}");
     }
     assert_ne!(t.style(Role::Added), t.style(Role::Removed));
     for (name, _) in BUILT_IN {
-        let t = built_in(name, Depth::Mono).unwrap();
+        let t = built_in(name, Depth::Mono, false).unwrap();
         for role in [Role::Selection, Role::ButtonFocus, Role::Risky] {
             assert!(!t.style(role).add_modifier.is_empty(), "{name} {role:?} is invisible without colours");
         }
@@ -96,16 +147,16 @@ fn own_files_inherit_and_mistakes_have_lines() {
         |text: &'static str| move |n: &str| (n == "mine").then(|| ("mine.toml".to_owned(), text.to_owned()));
     let good =
         own("inherits = \"gruvbox-dark\"\n[palette]\nred = \"#ff0000\"\n[roles]\nok = \"cyan bold\"\n");
-    let t = load("mine", Depth::True, &good).unwrap();
+    let t = load("mine", Depth::True, false, &good).unwrap();
     assert_eq!(t.style(Role::Error).fg, Some(Color::Rgb(255, 0, 0)));
-    assert_eq!(t.style(Role::Text), built_in("gruvbox-dark", Depth::True).unwrap().style(Role::Text));
+    assert_eq!(t.style(Role::Text), built_in("gruvbox-dark", Depth::True, false).unwrap().style(Role::Text));
     for (text, line, part) in [
         ("[roles]\nokk = \"red\"\n", 2, "did you mean 'ok'"),
-        ("[roles]\n\nok = \"rde\"\n", 3, "no colour 'rde'"),
+        ("[roles]\n\nok = \"rde\"\n", 3, "unknown colour 'rde'"),
         ("inherit = \"ansi\"\n", 1, "did you mean 'inherits'"),
         ("inherits = 3\n", 1, "wrong type"),
     ] {
-        match load("mine", Depth::True, &own(text)) {
+        match load("mine", Depth::True, false, &own(text)) {
             Err(ThemeError::Bad { file, line: l, message, more }) => {
                 assert_eq!(more, []);
                 assert_eq!((file.as_str(), l), ("mine.toml", line), "{message}");
@@ -116,13 +167,11 @@ fn own_files_inherit_and_mistakes_have_lines() {
     }
     // All of a file's mistakes, not only the first.
     let many = own("light = 3\n[roles]\nokk = \"red\"\nok = \"rde\"\n[syntax]\nstring = \"gren\"\n");
-    let told = load("mine", Depth::True, &many).unwrap_err().to_string();
-    for part in
-        ["mine.toml:1:", "; line 3: there is no role", "; line 4: there is no colour 'rde'", "; line 6:"]
-    {
+    let told = load("mine", Depth::True, false, &many).unwrap_err().to_string();
+    for part in ["mine.toml:1:", "; line 3: unknown role", "; line 4: unknown colour 'rde'", "; line 6:"] {
         assert!(told.contains(part), "{part}: {told}");
     }
     assert!(
-        matches!(built_in("gruvbox", Depth::True), Err(ThemeError::Unknown { near, .. }) if near.contains("gruvbox"))
+        matches!(built_in("gruvbox", Depth::True, false), Err(ThemeError::Unknown { near, .. }) if near.contains("gruvbox"))
     );
 }

@@ -6,6 +6,7 @@ pub mod color;
 mod file;
 pub(crate) mod grid;
 mod pixel;
+mod readable;
 mod set;
 
 use ratatui::style::Style;
@@ -109,7 +110,7 @@ pub struct Theme {
 impl Default for Theme {
     /// The terminal's own colours, bold and reverse: always there.
     fn default() -> Self {
-        file::built_in("mono", Depth::Mono).unwrap_or_else(|_| Self {
+        file::built_in("mono", Depth::Mono, false).unwrap_or_else(|_| Self {
             name: "none".into(),
             light: false,
             depth: Depth::Mono,
@@ -125,11 +126,11 @@ impl Theme {
         self.styles[role as usize]
     }
 
-    /// A theme that comes with the program, for this many colours.
+    /// A theme that comes with the program, for this many colours; where it paints no ground of its own, for a dark one.
     ///
     /// # Errors
     /// When there is none of that name.
     pub fn built_in(name: &str, depth: Depth) -> Result<Self, ThemeError> {
-        file::built_in(name, depth)
+        file::built_in(name, depth, false)
     }
 }

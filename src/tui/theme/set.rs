@@ -41,7 +41,7 @@ impl Themes {
         };
         let error = out.pick().err();
         if error.is_some() {
-            out.current = file::built_in("ansi", depth).unwrap_or_default();
+            out.current = file::built_in("ansi", depth, false).unwrap_or_default();
         }
         (out, error)
     }
@@ -144,8 +144,9 @@ impl Themes {
             return false;
         }
         self.is_light = !dark;
-        let before = self.current.name.clone();
-        self.choice == "auto" && self.pick().is_ok() && before != self.current.name
+        // Also a theme that was chosen by its name may lie on the terminal's own ground.
+        let before = self.current.clone();
+        self.pick().is_ok() && before != self.current
     }
 
     fn pick(&mut self) -> Result<(), ThemeError> {
@@ -174,6 +175,6 @@ impl Themes {
                 Some((path.display().to_string(), base16::import(&text)?))
             })
         };
-        file::load(name, self.depth, &own)
+        file::load(name, self.depth, self.is_light, &own)
     }
 }

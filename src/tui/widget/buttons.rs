@@ -74,9 +74,9 @@ mod tests {
 
     #[test]
     fn they_wrap_and_none_is_lost() {
-        let all: Vec<String> = ["[n] no", "[c] no, with comment", "[y] yes, once"].map(Into::into).to_vec();
-        assert_eq!(place(&all, 80), [(0, 0, 6), (9, 0, 20), (32, 0, 13)]);
-        assert_eq!(place(&all, 28), [(0, 0, 6), (8, 0, 20), (0, 1, 13)]);
+        let all: Vec<String> = ["[n] no", "[c] deny with comment", "[y] yes, once"].map(Into::into).to_vec();
+        assert_eq!(place(&all, 80), [(0, 0, 6), (9, 0, 21), (33, 0, 13)]);
+        assert_eq!(place(&all, 28), [(0, 0, 6), (0, 1, 21), (0, 2, 13)]);
         assert_eq!(rows(&all, 10), 3);
     }
 }

@@ -50,6 +50,8 @@ pub struct Edit {
     kills: Vec<String>,
     yank: (usize, Range<usize>),
     last: Last,
+    /// Edits belong to one step of undo; `true`: that step is saved already.
+    group: Option<bool>,
 }
 
 /// One visual row: its bytes, without the newline that ends it.
@@ -382,8 +384,21 @@ impl Edit {
         self.replace(self.caret..end, &new);
     }
 
+    /// From now on all edits are one step of undo, until [`Edit::end_group`].
+    pub fn begin_group(&mut self) {
+        self.group.get_or_insert(false);
+    }
+
+    /// The next edit is a step of its own again.
+    pub fn end_group(&mut self) {
+        self.group = None;
+        self.last = Last::Other;
+    }
+
     /// Undoes the last edit.
     pub fn undo(&mut self) {
+        // What is done after it begins anew.
+        self.group = self.group.map(|_| false);
         if let Some(then) = self.undo.pop() {
             self.redo.push((std::mem::take(&mut self.text), self.caret));
             (self.text, self.caret) = then;
@@ -403,7 +418,10 @@ impl Edit {
     /// Remembers the state before an edit. True when it goes on with the last one.
     fn save(&mut self, kind: Last) -> bool {
         let joined = kind == self.last && kind != Last::Other;
-        if !joined {
+        let saved = self.group == Some(true);
+        let own = if self.group.is_some() { !saved } else { !joined };
+        self.group = self.group.map(|_| true);
+        if own {
             self.undo.push((self.text.clone(), self.caret));
             if self.undo.len() > UNDO {
                 self.undo.remove(0);

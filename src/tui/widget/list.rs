@@ -5,18 +5,18 @@ use crate::action::ActionSpec;
 /// Keys that every list has.
 pub const ACTIONS: &[ActionSpec] = &[
     ActionSpec::key_only("list.down", "down", "Next row"),
-    ActionSpec::key_only("list.up", "up", "Row before"),
+    ActionSpec::key_only("list.up", "up", "Previous row"),
     ActionSpec::key_only("list.page_down", "page down", "One page down"),
     ActionSpec::key_only("list.page_up", "page up", "One page up"),
     ActionSpec::key_only("list.first", "first", "First row"),
     ActionSpec::key_only("list.last", "last", "Last row"),
-    ActionSpec::key_only("list.open", "open", "Open or do the chosen row"),
+    ActionSpec::key_only("list.open", "open", "Open or run the selected row"),
     ActionSpec::key_only("list.mark", "mark", "Mark or unmark the row"),
     ActionSpec::key_only("list.copy", "copy", "Copy the row's source"),
     ActionSpec::key_only("list.search", "search", "Search or filter"),
-    ActionSpec::key_only("list.next", "next hit", "Next hit"),
-    ActionSpec::key_only("list.previous", "last hit", "Hit before"),
-    ActionSpec::key_only("list.back", "back", "Back to the composer, or close"),
+    ActionSpec::key_only("list.next", "next match", "Next match"),
+    ActionSpec::key_only("list.previous", "previous match", "Previous match"),
+    ActionSpec::key_only("list.back", "back", "Return to the composer, or close"),
 ];
 
 /// Chosen row and first visible row.

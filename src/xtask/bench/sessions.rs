@@ -36,6 +36,7 @@ pub(crate) fn make_of(database: &Path, project: &Path, count: usize, lines: usiz
         model: model.clone(),
         profile: Profile::Full,
         spawned_by: None,
+        made_by: tiller_store::MadeBy::Person,
     };
     store.create_session(new).wait()?;
     let answer = markdown(lines);

@@ -120,7 +120,7 @@ fn a_session_that_is_not_there_or_elsewhere_is_refused() {
     refused("01900000-0000-7000-8000-000000000001", json!(place.work), -32002, "there is no session");
     refused(&session, json!(place.work.join("sub")), -32602, "another folder");
     refused(&session, json!("relative"), -32602, "absolute");
-    refused(&session, json!(place.work.join("gone")), -32603, "not a folder");
+    refused(&session, json!(place.work.join("gone")), -32603, "not an accessible folder");
     refused(&session, json!(place.work), -32600, "open in process");
     assert!(first.close().success());
     let at = json!({"sessionId": session, "cwd": place.work, "mcpServers": []});
@@ -224,13 +224,17 @@ fn servers_that_the_client_brings_are_named_as_not_used() {
 
 #[test]
 fn long_lists_come_in_pages() {
-    let place = Place::new();
-    let mut lines = String::new();
+    let server = ScriptServer::start([says("Hi."), says("Hi."), says("Hi.")]);
+    let place = Place::anthropic(&server);
+    let mut client = Client::ready(&place, &[]);
     for _ in 0..3 {
-        let out = place.run(&["exec", "-m", "demo/demo", "hello"]);
-        assert_eq!(out.code, Some(0), "{out:?}");
-        lines.push_str(&out.stdout);
+        let made = client.ask("session/new", json!({"cwd": place.work, "mcpServers": []}));
+        client.turn(made["sessionId"].as_str().unwrap(), "hello");
     }
+    drop(client);
+    // A run without a screen is in no list of a person.
+    let out = place.run(&["exec", "-m", "demo/demo", "hello"]);
+    assert_eq!(out.code, Some(0), "{out:?}");
     let mut client = Client::ready(&place, &[]);
     let all = client.ask("session/list", json!({}));
     assert_eq!(all["sessions"].as_array().unwrap().len(), 3);

@@ -118,7 +118,7 @@ fn parts_of_a_prompt_that_cannot_be_sent_are_refused_and_nothing_goes_out() {
     let session = client.session(&place);
     let gone = format!("file://{}/gone.txt", place.work.display());
     for (part, want) in [
-        (json!({"type": "audio", "data": "", "mimeType": "audio/wav"}), "sound"),
+        (json!({"type": "audio", "data": "", "mimeType": "audio/wav"}), "audio"),
         (json!({"type": "image", "data": "!!", "mimeType": "image/png"}), "base64"),
         (json!({"type": "image", "data": "aGVsbG8=", "mimeType": "image/png"}), "PNG"),
         (json!({"type": "resource", "resource": {"uri": "x", "blob": "aGVsbG8="}}), "neither text"),
@@ -189,6 +189,6 @@ fn commands_are_offered_and_work() {
     assert_eq!(client.turn(&session, "/checkpoint before it"), "end_turn");
     assert_eq!(client.turn(&session, "/redo"), "end_turn");
     let said = client.text(&session, "agent_message_chunk");
-    assert!(said.contains("before it") && said.contains("nothing was undone"), "{said}");
+    assert!(said.contains("before it") && said.contains("there is nothing to redo"), "{said}");
     assert_eq!(server.count(), 1, "none of it went to the model");
 }

@@ -64,7 +64,8 @@ fn place_for(server: &ScriptServer, clis: &str) -> Place {
     place.set("PATH", &format!("{clis}:{path}"));
     place.set("ANTHROPIC_API_KEY", KEYS[0].1);
     place.set("OPENAI_API_KEY", KEYS[1].1);
-    place.config("[agents]\nrunning = 8\n");
+    // The agents of ours make the same call again and again, until the test lets them go on.
+    place.config("[agents]\nrunning = 8\n[limits]\nrepeats = 0\n");
     let url = server.url();
     let write = |name: &str, text: String| {
         let path = place.user.join(name);
@@ -101,7 +102,7 @@ fn three_own_agents_and_two_real_programs_at_once() {
     let place = place_for(&server, clis);
     work.set(place.work.clone()).unwrap();
     let mut term = place.term(&[], 118, 40);
-    term.wait_text("Say what you want done");
+    term.wait_text("Type what you want done");
     say(&mut term, "hello");
     term.wait_text(super::LAST);
     for task in ["own one", "own two", "own three"] {
@@ -149,6 +150,8 @@ fn three_own_agents_and_two_real_programs_at_once() {
 
     // One is cancelled.
     to_agent(&mut term, 3);
+    term.keys("k");
+    term.wait_text("Press the key again to end a3");
     term.keys("k");
     term.wait("the third", |s| row(s, "a3 ").contains("cancelled"));
 

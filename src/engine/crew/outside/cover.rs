@@ -79,7 +79,10 @@ impl Core {
         }
         let Some((keeper, (before, room))) = self.w.files.clone().zip(open.before.take()) else { return };
         self.record(StepOf::Call(open.tool.id.clone()), async move {
-            let before = record::kept_before(before).await?;
+            let before = match record::kept_before(&keeper, before).await {
+                Ok(before) => before,
+                Err(error) => return Some(Err(error)),
+            };
             tokio::time::sleep(SETTLES).await;
             let kept = record::after(&keeper, before).kept().await;
             drop(room);

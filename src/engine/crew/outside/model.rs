@@ -14,9 +14,9 @@ impl Core {
         let (name, title) = (o.adapter.name.clone(), o.adapter.title.clone());
         let wanted = (model.provider() == name).then(|| model.model().trim()).filter(|m| !m.is_empty());
         let Some(wanted) = wanted else {
-            let text = format!("this agent is {title}, which works with models of its own only");
+            let text = format!("this agent is {title}, which only uses its own models");
             let notice = Notice::new(NoticeKind::User, text);
-            let hint = format!("write {name}/MODEL, with the model as {title} spells it");
+            let hint = format!("write {name}/MODEL, with the model name that {title} uses");
             self.refuse(client, cause, notice.hint(hint));
             return true;
         };

@@ -69,18 +69,11 @@ impl Core {
         self.agent_changed();
     }
 
-    /// Output of a call: only what is new of it is shown.
-    pub(super) fn outside_progress(&mut self, id: String, text: &str, whole: bool) {
+    /// Output of a call: what is new of it.
+    pub(super) fn outside_progress(&mut self, id: String, text: &str) {
         self.outside_show(&id);
-        let Some(o) = self.outside() else { return };
-        let mut new = text;
-        if whole {
-            let told = o.told.entry(id.clone()).or_default();
-            new = text.get(*told..).unwrap_or_default();
-            *told = text.len();
-        }
-        if !new.is_empty() {
-            let (place, text) = (self.place(), self.redact(new));
+        if !text.is_empty() {
+            let (place, text) = (self.place(), self.redact(text));
             self.show(place, EventBody::Tool(ToolEvent::ToolProgress { call_id: id, text }));
         }
     }
@@ -102,7 +95,6 @@ impl Core {
         });
         self.outside_show(id);
         let Some(o) = self.outside() else { return };
-        o.told.remove(id);
         let Some(mut open) = o.open.remove(id) else { return };
         let root = self.w.workspace.root.clone();
         let files: Vec<FileDiff> = diffs.iter().map(|d| diff_of(d, &root)).collect();

@@ -51,7 +51,7 @@ impl Core {
     pub(super) fn outside_anew(&mut self) {
         let title = self.outside().map(|o| o.adapter.title.clone()).unwrap_or_default();
         let text = format!(
-            "{title} cannot go on with its earlier session: a fresh one was told what was said and done so far."
+            "{title} could not resume its earlier session: a new session received the previous conversation."
         );
         let entry = self.s.grow(&self.w, EntryBody::Note { text });
         let shown = (self.place(), Self::entry_event(&entry));

@@ -15,6 +15,7 @@ use super::super::control::Order;
 use super::super::pipes::{Line, Lines};
 use super::super::run::Run;
 use super::super::said::{Answer, Choice, ChoiceKind, Doing, Question, Said, Source};
+use super::mode::Mode;
 use super::updates::Updates;
 use super::wire::{Incoming, RpcError};
 use super::{files, session, wire};
@@ -60,6 +61,8 @@ pub(super) struct Client {
     pub(super) wall: Instant,
     /// A turn runs.
     pub(super) busy: bool,
+    /// The mode that it was put into.
+    pub(super) mode: Mode,
 }
 
 impl Client {
@@ -82,7 +85,7 @@ impl Client {
             if stop != "end_turn" {
                 return Ok(stop);
             }
-            while let Ok(order) = self.run.reins.orders.try_recv() {
+            while let Some(order) = self.run.reins.orders.try_recv() {
                 self.order(order);
             }
             if self.run.missed.is_empty() {
@@ -194,7 +197,7 @@ impl Client {
                             }
                         }
                         Line::TooLong => {
-                            self.send_said(Said::Note("a message of it was too long and is left out".into())).await?;
+                            self.send_said(Said::Note("one of its messages was too long and was dropped".into())).await?;
                         }
                         Line::TooMuch => return Err(Broken::TooMuch),
                         Line::End => return Err(Broken::Ended),
@@ -212,9 +215,17 @@ impl Client {
     ) -> Result<Option<Result<Value, RpcError>>, Broken> {
         match wire::read(line) {
             Some(Incoming::Response { id, result }) if Some(id) == wanted => return Ok(Some(result)),
+            Some(Incoming::Response { id, result }) if self.mode.is_asked(id) => {
+                self.mode.answered(result).map_err(Broken::Error)?;
+            }
             Some(Incoming::Request { id, method, params }) => self.serve(id, &method, params).await?,
             Some(Incoming::Notification { method, params }) if method == "session/update" => {
                 let mine = params["sessionId"].as_str().is_none_or(|s| s == self.session);
+                if mine && let Some((method, params)) = self.mode.left(&self.session, &params["update"]) {
+                    self.next += 1;
+                    self.mode.asks(self.next);
+                    self.send(wire::request(self.next, method, &params)).await?;
+                }
                 if !self.muted && mine {
                     let mut out = Vec::new();
                     self.updates.take(&params["update"], &mut out);
@@ -235,7 +246,7 @@ impl Client {
         let cwd = self.run.job.cwd.clone();
         if params["sessionId"].as_str().is_some_and(|s| !self.session.is_empty() && s != self.session) {
             // One process is one talk: nobody else's rights are to be had through it.
-            return self.send(wire::answer(&id, Err((-32602, "there is no such session here".into())))).await;
+            return self.send(wire::answer(&id, Err((-32602, "unknown session".into())))).await;
         }
         if self.pending.len() >= PENDING {
             let busy = (BUSY, format!("{PENDING} requests wait for their answers already"));
@@ -268,15 +279,16 @@ impl Client {
         for said in out {
             self.send_said(said).await?;
         }
-        if self.run.job.auto_approve
-            && let Some(yes) = choose(&options, &Answer::Kind(ChoiceKind::AllowOnce))
-        {
-            return self.send(wire::answer(&id, Ok(selected(Some(yes))))).await;
-        }
         let title = params["toolCall"]["title"].as_str().unwrap_or_default();
         let shown = if tool.target.is_empty() { title.to_owned() } else { tool.target.clone() };
         let call = Some(tool.id.clone()).filter(|id| !id.is_empty());
-        let what = Question::Permission { tool: Box::new(tool), shown, diffs, options: options.clone() };
+        let what = Question::Permission {
+            tool: Box::new(tool),
+            shown,
+            diffs,
+            options: options.clone(),
+            by_screen: false,
+        };
         let answer = self.run.out.ask(call, what).await.map_err(|_| Broken::Cancelled)?;
         self.tell(Doing::Blocked).await?;
         let soft = self.run.reins.soft.clone();

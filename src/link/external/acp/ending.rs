@@ -16,16 +16,16 @@ pub(super) fn judge(result: Result<String, Broken>, exit: Option<i32>, errors: &
         Ok(stop) => match stop.as_str() {
             "end_turn" => (Status::Done, String::new()),
             "cancelled" => (Status::Cancelled, "stopped".into()),
-            "refusal" => (Status::Failed, "it refused to go on".into()),
-            "max_tokens" => (Status::Failed, "its answer was cut off at its limit of tokens".into()),
+            "refusal" => (Status::Failed, "it refused to continue".into()),
+            "max_tokens" => (Status::Failed, "its answer was cut off at its token limit".into()),
             "max_turn_requests" => (Status::Failed, "it used up its requests for one turn".into()),
-            other => (Status::Failed, format!("it stopped for a reason that is not known: {other}")),
+            other => (Status::Failed, format!("it stopped for an unknown reason: {other}")),
         },
         Err(Broken::Error(e)) => (Status::Failed, login(adapter, &e, errors)),
         Err(Broken::Ended) => {
             let why = match exit {
                 Some(code) if code > 128 => format!("it was ended by signal {}", code - 128),
-                Some(code) => format!("it ended with code {code} before it was done"),
+                Some(code) => format!("it ended with exit code {code} before it was done"),
                 None => "it closed its output before it was done".into(),
             };
             let why = if last.is_empty() { why } else { format!("{why}: {last}") };
@@ -36,7 +36,7 @@ pub(super) fn judge(result: Result<String, Broken>, exit: Option<i32>, errors: &
             (Status::TimedOut, format!("it ran for longer than {} s", run.job.limits.wall.as_secs()))
         }
         Err(Broken::Idle) => {
-            (Status::TimedOut, format!("it said nothing for {} s", run.job.limits.idle.as_secs()))
+            (Status::TimedOut, format!("it was silent for {} s", run.job.limits.idle.as_secs()))
         }
         Err(Broken::TooMuch) => {
             (Status::Failed, format!("it wrote more than {} MB", run.job.limits.output >> 20))

@@ -46,7 +46,7 @@ say '{"id":"f","method":"fs/read_text_file","params":{"sessionId":"s2","path":"/
     assert_eq!((ending.status, words(&said).as_str()), (Status::Done, "mine"), "{ending:?}");
     // It approves everything here, but only for its own talk.
     let log = log(&fake);
-    assert_eq!(log.matches("there is no such session here").count(), 2, "{log}");
+    assert_eq!(log.matches("unknown session").count(), 2, "{log}");
     assert!(!log.contains("optionId") && !said.iter().any(|s| matches!(s, Said::Tool(_))), "{said:?}");
 }
 

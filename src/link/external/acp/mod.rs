@@ -5,6 +5,7 @@
 mod client;
 mod ending;
 mod files;
+mod mode;
 mod session;
 mod updates;
 mod wire;
@@ -19,6 +20,7 @@ use tokio::time::{Instant, timeout};
 
 use self::client::{Broken, Client};
 use self::ending::judge;
+use self::mode::Mode;
 use self::updates::Updates;
 use super::job::Transport;
 use super::pipes::{self, Piped};
@@ -63,6 +65,7 @@ pub(crate) async fn run(mut run: Run) -> Ending {
         pending: FuturesUnordered::new(),
         wall,
         busy: false,
+        mode: Mode::default(),
     };
     let result = client.talk().await;
     // Closing its input is the polite way, and time to write its session down.
@@ -94,6 +97,9 @@ async fn leave(hosted: &mut Hosted) -> Option<i32> {
 #[cfg(test)]
 #[path = "lies_tests.rs"]
 mod lies_tests;
+#[cfg(test)]
+#[path = "mode_tests.rs"]
+mod mode_tests;
 #[cfg(test)]
 #[path = "tests.rs"]
 mod tests;

@@ -4,6 +4,8 @@ use serde_json::{Value, json};
 use tiller_protocol::Usage;
 
 use super::client::{Broken, Client};
+use super::mode;
+use super::updates::Updates;
 use super::wire::RpcError;
 use crate::external::out::{Gone, Out};
 use crate::external::said::Said;
@@ -46,12 +48,7 @@ pub(super) async fn open(c: &mut Client) -> Result<(), Broken> {
     if let Some(model) = c.run.job.model.clone() {
         set_model(c, &opened, &model).await?;
     }
-    let modes = match (c.run.job.auto_approve, c.run.job.edits) {
-        (true, _) => &c.acp.auto_mode,
-        (false, true) => &c.acp.edit_mode,
-        (false, false) => &c.acp.ask_mode,
-    };
-    set_mode(c, &opened, &modes.clone()).await
+    mode::set(c, &opened).await
 }
 
 /// A way to log in by the key that is in its environment.
@@ -76,12 +73,13 @@ async fn begin(c: &mut Client, agent: &Value) -> Result<Value, Broken> {
             c.send_said(Said::Anew).await?;
             return fresh(c).await;
         }
-        let message = "it cannot go on with an earlier session; start a new one".into();
+        let message = "it cannot resume an earlier session; start a new one".into();
         return Err(Broken::Error(RpcError { code: 0, message, data: Value::Null }));
     };
     let cwd = c.run.job.cwd.display().to_string();
     c.muted = true;
-    let opened = c.request(method, json!({"sessionId": id, "cwd": cwd, "mcpServers": []})).await;
+    let params = with_meta(c, json!({"sessionId": id, "cwd": cwd, "mcpServers": []}));
+    let opened = c.request(method, params).await;
     c.muted = false;
     match opened {
         // It knows that session no more.
@@ -91,6 +89,7 @@ async fn begin(c: &mut Client, agent: &Value) -> Result<Value, Broken> {
         }
         opened => {
             c.session = id;
+            c.updates = Updates::going_on(c.run.job.booked);
             opened
         }
     }
@@ -99,7 +98,8 @@ async fn begin(c: &mut Client, agent: &Value) -> Result<Value, Broken> {
 /// A session that nothing was said in.
 async fn fresh(c: &mut Client) -> Result<Value, Broken> {
     let cwd = c.run.job.cwd.display().to_string();
-    let opened = c.request("session/new", json!({"cwd": cwd, "mcpServers": []})).await?;
+    let params = with_meta(c, json!({"cwd": cwd, "mcpServers": []}));
+    let opened = c.request("session/new", params).await?;
     let Some(id) = opened["sessionId"].as_str() else {
         let message = "it opened a session without an id".into();
         return Err(Broken::Error(RpcError { code: 0, message, data: Value::Null }));
@@ -108,18 +108,26 @@ async fn fresh(c: &mut Client) -> Result<Value, Broken> {
     Ok(opened)
 }
 
+/// With what overrides the program's own settings: it asks, and where everything is allowed our rules answer.
+fn with_meta(c: &Client, mut params: Value) -> Value {
+    if let Some(meta) = c.acp.ask_meta.as_ref() {
+        params["_meta"] = meta.clone();
+    }
+    params
+}
+
 /// The value of the option of this category.
 fn value<'a>(opened: &'a Value, category: &str) -> Option<&'a str> {
     option(opened, category)?["currentValue"].as_str()
 }
 
-fn option<'a>(opened: &'a Value, category: &str) -> Option<&'a Value> {
+pub(super) fn option<'a>(opened: &'a Value, category: &str) -> Option<&'a Value> {
     let all = opened["configOptions"].as_array()?;
     all.iter().find(|o| o["category"] == category).or_else(|| all.iter().find(|o| o["id"] == category))
 }
 
 /// Whether the option offers this value; options may be in groups.
-fn offers(option: &Value, wanted: &str) -> bool {
+pub(super) fn offers(option: &Value, wanted: &str) -> bool {
     option["options"].as_array().into_iter().flatten().any(|o| {
         o["value"] == wanted
             || o["options"].as_array().into_iter().flatten().any(|inner| inner["value"] == wanted)
@@ -140,28 +148,8 @@ async fn set_model(c: &mut Client, opened: &Value, model: &str) -> Result<(), Br
         let params = json!({"sessionId": c.session, "modelId": model});
         return c.request("session/set_model", params).await.map(|_| ());
     }
-    let message = format!("it does not offer the model {model}; leave it out, or choose one that it offers");
+    let message = format!("it does not offer the model {model}; omit it, or choose one that it offers");
     Err(Broken::Error(RpcError { code: 0, message, data: Value::Null }))
-}
-
-/// The first of these modes that it has. To have none is no mistake: its questions are answered one by one then.
-async fn set_mode(c: &mut Client, opened: &Value, modes: &[String]) -> Result<(), Broken> {
-    let listed = opened["modes"]["availableModes"].as_array();
-    let has = |mode: &&String| listed.into_iter().flatten().any(|m| m["id"] == mode.as_str());
-    let choice = option(opened, "mode");
-    let offered = |mode: &&String| choice.is_some_and(|o| offers(o, mode));
-    let (mode, result) = if let Some(mode) = modes.iter().find(has) {
-        let params = json!({"sessionId": c.session, "modeId": mode});
-        (mode, c.request("session/set_mode", params).await.map(|_| ()))
-    } else if let Some((mode, o)) = modes.iter().find(offered).zip(choice) {
-        (mode, set_option(c, o, mode).await)
-    } else {
-        return Ok(());
-    };
-    match result {
-        Err(Broken::Error(e)) => c.send_said(Said::Note(format!("mode {mode}: {}", e.words()))).await,
-        other => other,
-    }
 }
 
 /// What the turn used.
@@ -181,6 +169,7 @@ pub(super) async fn usage(result: &Value, out: &Out) -> Result<(), Gone> {
         cache_read: n("cachedReadTokens"),
         cache_write: n("cachedWriteTokens"),
         reasoning: n("thoughtTokens"),
+        estimated: false,
     };
     out.send(Said::Usage { usage, cost: None }).await
 }

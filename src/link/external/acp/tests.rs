@@ -23,7 +23,10 @@ pub(super) const END: &str =
     r#"say '{"id":3,"result":{"stopReason":"end_turn","usage":{"inputTokens":9,"outputTokens":4}}}'; hear"#;
 
 pub(super) fn fake(more: &str, script: &str) -> Fake {
-    Fake::new(&format!("[acp]\ncommand = \"PROGRAM\"\n{more}"), script)
+    // Its environment makes it ask, unless the test says more.
+    let env =
+        if more.contains("[env") || more.contains("ask_mode") { "" } else { "[env.careful]\nASK = \"1\"\n" };
+    Fake::new(&format!("[acp]\ncommand = \"PROGRAM\"\n{more}\n{env}"), script)
 }
 
 pub(super) fn update(fields: &str) -> String {
@@ -122,12 +125,20 @@ async fn permission_may_come_before_its_call_and_is_answered_by_kind() {
         assert_eq!(tools.len(), 1, "the call is told once: {tools:?}");
         assert!(log(&fake).contains(expected), "{}", log(&fake));
     }
-    // Who approves everything is not asked.
+    // Where everything is allowed it is still the rules that answer: deny and danger hold.
     let fake = fake("", &script);
     let (_control, said) = start(fake.job("go"), &Host::default()).unwrap();
-    let (said, _) = all(said).await;
-    assert!(!said.iter().any(|s| matches!(s, Said::Ask(_))));
-    assert!(log(&fake).contains(r#""optionId":"z2""#));
+    let mut said = said;
+    let asked = loop {
+        match timeout(Duration::from_secs(60), said.recv()).await.unwrap().unwrap() {
+            Said::Ask(ask) => break ask,
+            Said::Ended(e) => panic!("it was not asked: {e:?}"),
+            _ => {}
+        }
+    };
+    drop(asked);
+    assert_eq!(all(said).await.1.status, Status::Done);
+    assert!(log(&fake).contains(r#""optionId":"z3""#), "nobody answered: {}", log(&fake));
 }
 
 #[tokio::test]
@@ -240,7 +251,7 @@ async fn opening_fails_with_what_the_agent_said() {
             r#"hear; say '{"id":2,"error":{"code":-32000,"message":"Authentication required"}}'; hear"#,
             "log in",
         ),
-        ("hear; exit 3", "ended with code 3"),
+        ("hear; exit 3", "ended with exit code 3"),
         ("hear; echo Not logged in >&2; exit 1", "log in"),
         ("hear; kill -KILL $$", "signal 9"),
         (r#"hear; say '{"id":2,"result":{}}'; hear"#, "without an id"),
@@ -298,10 +309,11 @@ hear; say '{"id":5,"result":{"stopReason":"end_turn"}}'; hear"#;
         assert!(fake.ending(other).await.why.contains("does not offer the model none"));
     }
     // Less is allowed: another mode.
+    let rest = rest.replace(r#""error":{"code":1,"message":"not now"}"#, r#""result":{}"#);
     for (edits, mode) in [(true, "halves"), (false, "careful")] {
         let open = lists.replace(r#"{"id":"yolo"}"#, r#"{"id":"yolo"},{"id":"halves"},{"id":"careful"}"#);
         let modes = "auto_mode = [\"yolo\"]\nedit_mode = [\"halves\"]\nask_mode = [\"careful\"]\n";
-        let fake = fake(modes, &[HELLO, &open, rest].concat());
+        let fake = fake(modes, &[HELLO, &open, &rest].concat());
         let job = Job { model: Some("big".into()), auto_approve: false, edits, ..fake.job("x") };
         assert_eq!(fake.ending(job).await.status, Status::Done);
         assert!(log(&fake).contains(&format!(r#""modeId":"{mode}""#)), "{}", log(&fake));
@@ -410,7 +422,7 @@ async fn messages_wait_for_the_end_of_the_turn() {
     .concat();
     let fake = fake("", &script);
     let (control, said) = start(fake.job("first"), &Host::default()).unwrap();
-    let Receipt::Queued { id } = control.say("and then").await else { panic!("queued") };
+    let Receipt::Queued { id } = control.say("and then") else { panic!("queued") };
     std::fs::write(fake.tmp.path().join("go"), "").unwrap();
     let (said, ending) = all(said).await;
     assert_eq!((ending.status, ending.text.as_str()), (Status::Done, "two"), "{ending:?}");
@@ -474,4 +486,32 @@ async fn what_it_leaves_behind_may_finish_its_writing_but_does_not_stay() {
     assert_eq!(ending.status, Status::Done, "{ending:?}");
     assert_eq!(std::fs::read_to_string(fake.tmp.path().join("saved")).unwrap(), "saved\n");
     assert!(begun.elapsed() < Duration::from_secs(15), "it waited for one that never ends");
+}
+
+/// A program that tells the sum of its session, over two processes: the second adds only what is new. One that counts
+/// each process by itself is counted in full.
+#[tokio::test]
+async fn the_costs_of_a_session_are_not_counted_again_by_the_next_process() {
+    let opened = OPEN.replace(r#"'{"id":2,"result":{"sessionId":"s1"}}'"#, r#"'{"id":2,"result":{}}'"#);
+    let cost = |sum: &str| {
+        update(&format!(
+            "\"sessionUpdate\":\"usage_update\",\"used\":5,\"size\":100,\"cost\":{{\"amount\":{sum},\"currency\":\"USD\"}}"
+        ))
+    };
+    for (booked, sums, added) in [
+        (500_000, ["0.5", "0.75"], 250_000),
+        (500_000, ["0.75", "0.75"], 250_000),
+        (500_000, ["0.25", "0.375"], 375_000),
+        (0, ["0.5", "0.75"], 750_000),
+    ] {
+        let script = [HELLO, &opened, "hear\n", &cost(sums[0]), &cost(sums[1]), END].concat();
+        let fake = fake("", &script);
+        let job =
+            Job { resume: Some("s1".into()), booked: tiller_protocol::Cost(booked), ..fake.job("and then?") };
+        let (_control, said) = start(job, &Host::default()).unwrap();
+        let (said, ending) = all(said).await;
+        assert_eq!(ending.status, Status::Done, "{ending:?}");
+        let costs = said.iter().filter_map(|s| if let Said::Usage { cost, .. } = s { *cost } else { None });
+        assert_eq!(costs.map(|c| c.0).sum::<u64>(), added, "{booked} {sums:?}");
+    }
 }

@@ -6,6 +6,7 @@ use serde_json::Value;
 use tiller_protocol::{Cost, Usage};
 
 use crate::external::said::{FileDiff, Said, ToolUse};
+use crate::external::told::ToldOutput;
 use crate::external::tools;
 
 /// Bytes of a tool's output that are kept.
@@ -21,6 +22,7 @@ pub(crate) struct Call {
     pub tool: ToolUse,
     pub diffs: Vec<FileDiff>,
     output: String,
+    told: ToldOutput,
     done: bool,
 }
 
@@ -32,10 +34,28 @@ pub(crate) struct Updates {
     pub text: String,
     message: Option<String>,
     fresh: bool,
+    /// The sum of the session as it was told last, and what was booked of it before this process.
     cost: Cost,
+    /// Nothing was told of costs yet.
+    untold: bool,
 }
 
 impl Updates {
+    /// Of a session of which this much was booked already.
+    pub(crate) fn going_on(booked: Cost) -> Self {
+        Self { cost: booked, untold: true, ..Self::default() }
+    }
+
+    /// What a sum of the session's costs adds to what is booked. A first sum below that counts from this process's start.
+    fn added(&mut self, sum: Cost) -> Option<Cost> {
+        if std::mem::take(&mut self.untold) && sum < self.cost {
+            self.cost = Cost::default();
+        }
+        let more = Cost(sum.0.checked_sub(self.cost.0).filter(|more| *more > 0)?);
+        self.cost = sum;
+        Some(more)
+    }
+
     /// One update. What is not known is ignored.
     pub(crate) fn take(&mut self, update: &Value, out: &mut Vec<Said>) {
         let text = || update["content"]["text"].as_str().unwrap_or_default().to_owned();
@@ -55,11 +75,8 @@ impl Updates {
                 }
                 // The sum of the session so far.
                 let usd = update["cost"]["currency"] == "USD";
-                if let Some(sum) = update["cost"]["amount"].as_f64().filter(|_| usd).map(Cost::from_usd)
-                    && sum > self.cost
-                {
-                    let more = Cost(sum.0 - self.cost.0);
-                    self.cost = sum;
+                let sum = update["cost"]["amount"].as_f64().filter(|_| usd).map(Cost::from_usd);
+                if let Some(more) = sum.and_then(|sum| self.added(sum)) {
                     out.push(Said::Usage { usage: Usage::default(), cost: Some(more) });
                 }
             }
@@ -103,8 +120,7 @@ impl Updates {
         let before = call.tool.clone();
         call.tool.id.clone_from(&id);
         fill(&mut call.tool, told);
-        let before_output = call.output.len();
-        content(call, told);
+        let changed = content(call, told);
         if call.done {
             return self.calls.get(&id);
         }
@@ -125,8 +141,11 @@ impl Updates {
                 output: call.output.clone(),
                 diffs: if ok { call.diffs.clone() } else { Vec::new() },
             });
-        } else if call.output.len() != before_output {
-            out.push(Said::ToolProgress { id: id.clone(), text: call.output.clone(), whole: true });
+        } else if changed {
+            let text = call.told.more(&call.output);
+            if !text.is_empty() {
+                out.push(Said::ToolProgress { id: id.clone(), text });
+            }
         }
         self.calls.get(&id)
     }
@@ -173,7 +192,8 @@ fn fill(tool: &mut ToolUse, told: &Value) {
     }
 }
 
-fn content(call: &mut Call, told: &Value) {
+/// Takes what is told of its output and changes. True: there was output.
+fn content(call: &mut Call, told: &Value) -> bool {
     let mut text = String::new();
     let blocks = told["content"].as_array();
     if let Some(blocks) = blocks.filter(|b| b.iter().any(|b| b["type"] == "diff")) {
@@ -195,13 +215,17 @@ fn content(call: &mut Call, told: &Value) {
     {
         raw.clone_into(&mut text);
     }
+    let mut any = true;
     if !text.is_empty() {
         call.output = text;
     } else if let Some(more) = told["_meta"]["terminal_output_delta"]["data"].as_str() {
         call.output.push_str(more);
+    } else {
+        any = false;
     }
     if call.output.len() > OUTPUT {
         let at = call.output.floor_char_boundary(OUTPUT);
         call.output.truncate(at);
     }
+    any
 }

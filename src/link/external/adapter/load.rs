@@ -137,7 +137,7 @@ pub fn parse(path: &Path, text: &str) -> Result<Adapter, Problem> {
         message,
     };
     let adapter: Adapter = toml::from_str(text).map_err(|e| {
-        let message = e.message().lines().next().unwrap_or("wrong TOML").to_owned();
+        let message = e.message().lines().next().unwrap_or("invalid TOML").to_owned();
         problem(e.span().map(|s| s.start), message)
     })?;
     // What the form alone cannot say, at the line of the word that it is about.
@@ -145,7 +145,7 @@ pub fn parse(path: &Path, text: &str) -> Result<Adapter, Problem> {
     let wrong = |word: &str, message: String| Err(problem(find(word), message));
     let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     if adapter.name.is_empty() || adapter.name.len() > 40 || !adapter.name.chars().all(plain) {
-        return wrong("name", "name must be of small letters, digits and dashes".into());
+        return wrong("name", "name must consist of lower-case letters, digits and dashes".into());
     }
     if adapter.headless.is_none() && adapter.acp.is_none() && adapter.pty.is_none() {
         return wrong("name", "one of [headless], [acp] and [pty] is needed".into());
@@ -166,6 +166,10 @@ pub fn parse(path: &Path, text: &str) -> Result<Adapter, Problem> {
         }
         if dialog.all.is_empty() || dialog.option.is_empty() {
             return wrong(&dialog.name, format!("the dialog `{}` needs patterns and options", dialog.name));
+        }
+        if let Some(option) = dialog.option.iter().find(|o| o.keys.is_empty() == o.line.is_none()) {
+            let message = format!("the option `{}` of `{}` needs `keys` or `line`", option.id, dialog.name);
+            return wrong(&dialog.name, message);
         }
     }
     Ok(adapter)
@@ -203,7 +207,7 @@ mod tests {
         let said = |more: &str| parse(Path::new("x.toml"), &format!("{base}{more}")).unwrap_err().to_string();
         for (more, at, word) in [
             ("colour = 1\n", "x.toml:6:1:", "colour"),
-            ("[pty]\nready = '('\n", "x.toml:7:9:", "no pattern"),
+            ("[pty]\nready = '('\n", "x.toml:7:9:", "not a pattern"),
             ("", "x.toml:1:1:", "is needed"),
             ("[headless]\nformat = \"text\"\nprompt = \"argument\"\n", "x.toml:6:1:", "{prompt}"),
             ("[headless]\nformat = \"morse\"\nprompt = \"stdin\"\n", "x.toml:7:10:", "morse"),

@@ -26,9 +26,25 @@ pub struct Adapter {
     pub headless: Option<Headless>,
     pub acp: Option<Acp>,
     pub pty: Option<Pty>,
+    /// Text of a file that stands while it runs where it has to ask; `{file}` in `careful` is its path. For programs
+    /// whose rules are read from a file only.
+    pub careful_file: Option<String>,
 }
 
 impl Adapter {
+    /// With the path of its file in the arguments that make it ask.
+    pub(crate) fn with_file(mut self, path: &str) -> Self {
+        let lists = [
+            self.headless.as_mut().and_then(|h| h.careful.as_mut()),
+            self.acp.as_mut().map(|a| &mut a.careful),
+            self.pty.as_mut().and_then(|p| p.careful.as_mut()),
+        ];
+        for arg in lists.into_iter().flatten().flatten() {
+            *arg = arg.replace("{file}", path);
+        }
+        self
+    }
+
     /// Whether it tells of no call of its own while it runs in this way.
     pub fn is_mute(&self, how: Transport) -> bool {
         how == Transport::Headless && self.headless.as_ref().is_some_and(|h| h.format == Format::Text)
@@ -65,8 +81,32 @@ pub struct Env {
     pub set: BTreeMap<String, String>,
     /// Set when we run as root.
     pub root: BTreeMap<String, String>,
-    /// Set when it may not do everything unasked.
+    /// Set when it may not do everything unasked, and over ACP always.
     pub careful: BTreeMap<String, String>,
+    /// Variables of a cloud, which pass only where the person has switched the program to it.
+    pub cloud: Vec<Cloud>,
+    /// Where its own configuration names variables that it reads.
+    pub named: Vec<Named>,
+}
+
+/// A cloud through which a program can reach its models.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Cloud {
+    /// The program's own switch: set to something else than nothing, `0`, `false` or `no`.
+    pub when: String,
+    /// What it then needs.
+    pub pass: Vec<String>,
+}
+
+/// Where a program's own configuration names variables.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Named {
+    /// Files of the person, never of a project; `~` is the home folder, `$NAME` a variable.
+    pub files: Vec<String>,
+    /// Group 1 of each place that it is found at is a name.
+    pub names: Pattern,
 }
 
 /// How to know whether it is logged in. It is when any of these holds, or when nothing is listed.
@@ -127,9 +167,9 @@ pub struct Headless {
     /// When it may do everything unasked.
     #[serde(default)]
     pub auto: Vec<String>,
-    /// When it may not.
-    #[serde(default)]
-    pub careful: Vec<String>,
+    /// When it may not: arguments with which it refuses what nobody allowed, whatever its own settings say. Left out,
+    /// it is started in this way only where it may do everything; `[]`: it needs none.
+    pub careful: Option<Vec<String>>,
     #[serde(default)]
     pub last: Vec<String>,
     /// Of plain text: lines that are chatter, not answer.
@@ -165,18 +205,38 @@ pub struct Acp {
     pub install: Option<String>,
     #[serde(default)]
     pub missing_file: MissingFile,
-    /// Ids of the mode (or values of the config option `mode`) in which it asks for nothing; the first that it has.
+    /// Ids of the mode (or values of the config option `mode`) for when everything is allowed; the first that it has.
+    /// A mode in which it still asks is better than one in which it does not: deny rules and the danger list answer.
     #[serde(default)]
     pub auto_mode: Vec<String>,
     /// The same of the mode in which it changes files of the folder unasked, and asks for the rest.
     #[serde(default)]
     pub edit_mode: Vec<String>,
-    /// The same of the mode in which it asks before it changes anything.
+    /// The same of the mode in which it asks before it changes anything. It is sent also when the program does not
+    /// list it; without it (and without `[env.careful]`) the program is started only where it may do everything.
     #[serde(default)]
     pub ask_mode: Vec<String>,
+    /// Other modes in which it does nothing unasked, to which it may go by itself.
+    #[serde(default)]
+    pub rest_mode: Vec<String>,
+    /// Arguments that make it ask. Over this transport it asks in every profile.
+    #[serde(default)]
+    pub careful: Vec<String>,
+    /// A JSON object, sent as `_meta` of a new session: it overrides its own settings.
+    #[serde(default, deserialize_with = "object")]
+    pub ask_meta: Option<serde_json::Value>,
     /// Extra variables for this transport.
     #[serde(default)]
     pub set: BTreeMap<String, String>,
+}
+
+fn object<'de, D: Deserializer<'de>>(d: D) -> Result<Option<serde_json::Value>, D::Error> {
+    let text = String::deserialize(d)?;
+    match serde_json::from_str::<serde_json::Value>(&text) {
+        Ok(value) if value.is_object() => Ok(Some(value)),
+        Ok(_) => Err(serde::de::Error::custom("ask_meta must be a JSON object")),
+        Err(e) => Err(serde::de::Error::custom(format!("ask_meta is not JSON: {e}"))),
+    }
 }
 
 /// Its screen in a terminal.
@@ -191,6 +251,8 @@ pub struct Pty {
     pub model: Vec<String>,
     #[serde(default)]
     pub auto: Vec<String>,
+    /// As in `[headless]`, but it asks on its screen.
+    pub careful: Option<Vec<String>>,
     /// Its composer is there and empty.
     pub ready: Pattern,
     /// It is at work.
@@ -203,6 +265,11 @@ pub struct Pty {
     /// Seconds of a quiet screen with `ready` that end a turn when `done` says nothing.
     #[serde(default = "quiet")]
     pub quiet: f64,
+    /// Seconds without a change after which an unknown screen counts as waiting for the person.
+    #[serde(default = "unknown")]
+    pub unknown: f64,
+    /// A line of a list that is the chosen one. Left out: it begins with one of the usual glyphs (`❯`, `›`, `>`, ...).
+    pub marker: Option<Pattern>,
     /// Seconds until its first prompt, at most.
     #[serde(default = "start")]
     pub start: f64,
@@ -228,6 +295,9 @@ fn quiet() -> f64 {
 fn start() -> f64 {
     60.0
 }
+fn unknown() -> f64 {
+    3.0
+}
 
 /// A dialog on its screen.
 #[derive(Clone, Debug, Deserialize)]
@@ -239,10 +309,14 @@ pub struct Dialog {
     /// `permission`: asked as one. Otherwise a question with choices.
     #[serde(default)]
     pub permission: bool,
+    /// Of a permission: the command that it would run (group 1 of the first that is found). Read off a screen, it can
+    /// make the answer stricter (deny rules, the danger list), never laxer.
+    #[serde(default)]
+    pub command: Vec<Pattern>,
     /// Id of the option that is taken without asking. Only for what the job itself has decided (for instance that
     /// this folder is trusted).
     pub rule: Option<String>,
-    /// As `rule`, when the job approves everything.
+    /// As `rule`, when the job approves everything. Never of a permission: rules answer those.
     pub auto: Option<String>,
     pub option: Vec<DialogOption>,
 }
@@ -256,7 +330,11 @@ pub struct DialogOption {
     #[serde(default)]
     pub kind: Kind,
     /// What is typed: text, with `<enter>`, `<esc>`, `<up>`, `<down>`, `<tab>`, `<space>`, `<ctrl-c>`.
+    #[serde(default)]
     pub keys: String,
+    /// In place of keys, the words of its line in a list: the mark is moved there, seen to be there, and Enter chosen.
+    /// For lists without numbers, whose order or default may change.
+    pub line: Option<Pattern>,
 }
 
 /// [`super::super::ChoiceKind`] as written in files.
@@ -308,6 +386,11 @@ impl Pattern {
         self.0.is_match(text)
     }
 
+    /// Group 1 of each place at which it is found in `text`.
+    pub fn each<'a>(&self, text: &'a str) -> impl Iterator<Item = &'a str> {
+        self.0.captures_iter(text).filter_map(|found| Some(found.get(1)?.as_str()))
+    }
+
     /// Its first two groups in `text`.
     pub fn pair<'a>(&self, text: &'a str) -> Option<(&'a str, &'a str)> {
         let found = self.0.captures(text)?;
@@ -330,6 +413,6 @@ impl fmt::Debug for Pattern {
 impl<'de> Deserialize<'de> for Pattern {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
         let text = String::deserialize(d)?;
-        Self::new(&text).map_err(|e| serde::de::Error::custom(format!("`{text}` is no pattern: {e}")))
+        Self::new(&text).map_err(|e| serde::de::Error::custom(format!("`{text}` is not a pattern: {e}")))
     }
 }

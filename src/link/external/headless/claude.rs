@@ -27,6 +27,7 @@ fn usage(v: &Value) -> Usage {
         cache_read: n("cache_read_input_tokens"),
         cache_write: n("cache_creation_input_tokens"),
         reasoning: 0,
+        estimated: false,
     }
 }
 
@@ -38,6 +39,7 @@ fn more(now: &Usage, before: &Usage) -> Usage {
         cache_read: now.cache_read.saturating_sub(before.cache_read),
         cache_write: now.cache_write.saturating_sub(before.cache_write),
         reasoning: now.reasoning.saturating_sub(before.reasoning),
+        estimated: false,
     }
 }
 
@@ -83,7 +85,6 @@ impl Claude {
                 (Some("text"), Some(parent)) => out.push(Said::ToolProgress {
                     id: parent.into(),
                     text: format!("{}\n", block["text"].as_str().unwrap_or_default()),
-                    whole: false,
                 }),
                 (Some("thinking"), None) => {
                     out.push(Said::Thinking(block["thinking"].as_str().unwrap_or_default().to_owned()));
@@ -151,7 +152,7 @@ impl Records for Claude {
                 out.push(Said::Session { id, model: record["model"].as_str().map(str::to_owned) });
             }
             ("system", Some("api_retry")) => out.push(Said::Note(format!(
-                "its model server failed; try {} of {}",
+                "its model server failed; retry {} of {}",
                 record["attempt"], record["max_retries"]
             ))),
             ("assistant", _) => self.assistant(&record, out),

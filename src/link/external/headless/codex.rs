@@ -5,12 +5,15 @@ use tiller_protocol::Usage;
 
 use super::{Records, Told};
 use crate::external::said::{FileDiff, Said};
+use crate::external::told::ToldOutput;
 use crate::external::tools;
 
 #[derive(Default)]
 pub(crate) struct Codex {
     told: Told,
     started: std::collections::HashSet<String>,
+    /// How much of each running call's output was passed on.
+    outputs: std::collections::HashMap<String, ToldOutput>,
 }
 
 /// An item that is a tool in use: its name and arguments.
@@ -56,11 +59,14 @@ impl Codex {
                 }
                 let output = item["aggregated_output"].as_str().unwrap_or_default().to_owned();
                 if !done {
-                    if !output.is_empty() {
-                        out.push(Said::ToolProgress { id, text: output, whole: true });
+                    let told = self.outputs.entry(id.clone()).or_default();
+                    let text = told.more(&output);
+                    if !text.is_empty() {
+                        out.push(Said::ToolProgress { id, text });
                     }
                     return;
                 }
+                self.outputs.remove(&id);
                 let exit = item["exit_code"].as_i64();
                 let ok = item["status"] != "failed" && item["status"] != "declined" && exit.unwrap_or(0) == 0;
                 out.push(Said::ToolDone { id, ok, output, diffs: changes(item) });
@@ -102,6 +108,7 @@ impl Records for Codex {
                     cache_read: cached,
                     cache_write: written,
                     reasoning: n("reasoning_output_tokens"),
+                    estimated: false,
                 };
                 out.push(Said::Usage { usage, cost: None });
                 self.told.over = Some(Ok(()));

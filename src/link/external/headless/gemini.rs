@@ -96,6 +96,7 @@ impl Gemini {
                     cache_read: n("cached"),
                     cache_write: 0,
                     reasoning: n("thoughts"),
+                    estimated: false,
                 });
             }
             out.push(Said::Usage { usage: sum, cost: None });

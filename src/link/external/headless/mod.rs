@@ -51,7 +51,7 @@ pub(crate) fn arguments(h: &Headless, job: &Job, prompt: &str, session: Option<&
     let none = &Vec::new();
     let resume = if session.is_some() { &h.resume } else { none };
     let model = if job.model.is_some() { &h.model } else { none };
-    let how = if job.auto_approve { &h.auto } else { &h.careful };
+    let how = if job.auto_approve { &h.auto } else { h.careful.as_ref().unwrap_or(none) };
     let parts = [&h.args, resume, &h.options, model, how, &h.last];
     let args: Vec<String> = parts.into_iter().flatten().cloned().collect();
     fill(&args, job, prompt, session)
@@ -86,7 +86,12 @@ pub(crate) async fn run(mut run: Run) -> Ending {
         session = turn.session.or(session);
         let can = session.is_some() && !h.resume.is_empty();
         if turn.ending.status != Status::Done || !can || run.out_of_reach() {
-            run.miss_all(if can { "it ended first" } else { "this program takes no second message" }).await;
+            run.miss_all(if can {
+                "it ended first"
+            } else {
+                "this program does not accept a second message"
+            })
+            .await;
             return turn.ending;
         }
         if run.missed.is_empty() && run.job.stay {
@@ -126,7 +131,7 @@ impl Run {
 
     /// Takes messages that have come.
     fn collect(&mut self) {
-        while let Ok(order) = self.reins.orders.try_recv() {
+        while let Some(order) = self.reins.orders.try_recv() {
             self.note(order);
         }
     }
@@ -161,7 +166,7 @@ impl Run {
 }
 
 /// What is said of a line that cannot be kept.
-const TOO_LONG: &str = "a line of its output was too long and is left out";
+const TOO_LONG: &str = "a line of its output was too long and was dropped";
 /// Things that are told at once.
 const TOGETHER: usize = 64;
 
@@ -293,7 +298,7 @@ fn judge(stop: Stop, exit: Option<Exit>, told: Told, errors: &str, run: &Run) ->
             (Status::TimedOut, format!("it ran for longer than {} s", run.job.limits.wall.as_secs()))
         }
         (Stop::Idle, ..) => {
-            (Status::TimedOut, format!("it said nothing for {} s", run.job.limits.idle.as_secs()))
+            (Status::TimedOut, format!("it was silent for {} s", run.job.limits.idle.as_secs()))
         }
         (Stop::TooMuch, ..) => {
             (Status::Failed, format!("it wrote more than {} MB", run.job.limits.output >> 20))
@@ -306,14 +311,14 @@ fn judge(stop: Stop, exit: Option<Exit>, told: Told, errors: &str, run: &Run) ->
             (Status::Crashed, with_errors(&format!("it was ended by signal {}", code - 128)))
         }
         (_, Some(Ok(())), Some(code)) => {
-            (Status::Failed, with_errors(&format!("it said that it was done, but ended with code {code}")))
+            (Status::Failed, with_errors(&format!("it reported success but ended with exit code {code}")))
         }
         (_, None, Some(0)) if told.records == 0 => {
-            (Status::Failed, with_errors("it ended without a word that could be understood"))
+            (Status::Failed, with_errors("it ended without readable output"))
         }
-        (_, None, Some(0)) => (Status::Failed, with_errors("it ended without saying that it was done")),
-        (_, None, Some(code)) => (Status::Failed, with_errors(&format!("it ended with code {code}"))),
-        (_, None, None) => (Status::Crashed, with_errors("it closed its output and did not end")),
+        (_, None, Some(0)) => (Status::Failed, with_errors("it ended without reporting a result")),
+        (_, None, Some(code)) => (Status::Failed, with_errors(&format!("it ended with exit code {code}"))),
+        (_, None, None) => (Status::Crashed, with_errors("it closed its output but did not end")),
     };
     Ending { status, text: told.text, exit: None, why, files: Vec::new() }
 }

@@ -56,6 +56,7 @@ impl Records for Opencode {
                     cache_read: n(&tokens["cache"]["read"]),
                     cache_write: n(&tokens["cache"]["write"]),
                     reasoning: n(&tokens["reasoning"]),
+                    estimated: false,
                 };
                 out.push(Said::Usage { usage, cost: part["cost"].as_f64().map(Cost::from_usd) });
                 out.push(Said::Context { used: usage.context(), window: None });

@@ -4,6 +4,7 @@ use tokio::time::Instant;
 
 use super::answer::since;
 use super::driver::{BEFORE_ENTER, DIALOG, Driver, ECHO, STILL, Stop, seconds};
+use super::scan::{composes, prompt_mark};
 use super::typing::{echoed, paste};
 use crate::external::said::{Doing, Said};
 
@@ -28,8 +29,17 @@ pub(super) enum Typing {
 }
 
 impl Driver {
+    /// Whether the composer holds the message that is being typed.
+    pub(super) fn composing(&self, screen: &str) -> bool {
+        match &self.typing {
+            Typing::Nothing => false,
+            Typing::Echo { text, .. } | Typing::Enter { text, .. } => composes(screen, &self.mark, text),
+        }
+    }
+
     /// Pastes what waits, when it is safe: it is idle, its screen is still, no person types.
     pub(super) async fn type_next(&mut self, screen: &str, doing: Doing, now: Instant) -> Result<(), Stop> {
+        let composing = self.composing(screen);
         match std::mem::replace(&mut self.typing, Typing::Nothing) {
             Typing::Nothing => {}
             Typing::Echo { ids, text, .. } if doing == Doing::Blocked => {
@@ -45,7 +55,7 @@ impl Driver {
                     // The dialog took it: it was never sent.
                     self.queue.insert(0, (None, text));
                 } else {
-                    let why = "its screen did not show what was typed, so it was not sent; look at it";
+                    let why = "its screen did not show the typed text, so it was not sent; check its screen";
                     for id in &ids {
                         self.run.out.send(Said::Missed { id: *id, why: why.into(), tried: true }).await?;
                     }
@@ -57,7 +67,8 @@ impl Driver {
             }
             // A dialog came between: it must not get the Enter.
             Typing::Enter { ids, text, .. } if doing == Doing::Blocked => {
-                let why = "a dialog came while it was typed; it may be in the composer, and was not sent";
+                let why = "a dialog appeared while the text was typed; the text may be in its composer \
+                    and was not sent";
                 for id in &ids {
                     self.run.out.send(Said::Missed { id: *id, why: why.into(), tried: true }).await?;
                 }
@@ -69,8 +80,21 @@ impl Driver {
                 return Ok(());
             }
             Typing::Enter { ids, text, at } => {
-                if now < at {
+                // Enter goes to a composer that holds the message, and to nothing else: not while it works, and not
+                // when nobody knows what it shows.
+                let safe = doing == Doing::Idle && composing;
+                if now < at || !safe && now < at + DIALOG {
                     self.typing = Typing::Enter { ids, text, at };
+                    return Ok(());
+                }
+                if !safe && (echoed(screen, &text) || !ids.is_empty()) {
+                    let why = "the state of its screen is unknown, so the typed text was not sent; check its screen";
+                    for id in &ids {
+                        self.run.out.send(Said::Missed { id: *id, why: why.into(), tried: true }).await?;
+                    }
+                    if ids.is_empty() {
+                        return Err(Stop::Failed(why.into()));
+                    }
                     return Ok(());
                 }
                 if !echoed(screen, &text) && ids.is_empty() {
@@ -104,6 +128,7 @@ impl Driver {
         let (ids, texts): (Vec<_>, Vec<_>) = std::mem::take(&mut self.queue).into_iter().unzip();
         let text = texts.join("\n\n");
         let brackets = self.pane.screen.lock().modes().brackets;
+        self.mark = prompt_mark(screen, &self.pty);
         self.press(paste(&text, brackets));
         let ids = ids.into_iter().flatten().collect();
         self.typing = Typing::Echo { ids, text, until: now + ECHO, covered: false };

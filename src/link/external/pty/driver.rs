@@ -1,5 +1,6 @@
 //! Steers a program by its screen: looks at it, sees when a turn is over, ends it. `dialogs` and `deliver` are the rest.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -7,12 +8,14 @@ use tokio::time::{Instant, sleep_until, timeout};
 
 use super::answer::{answer, since};
 use super::deliver::Typing;
-use super::dialogs::{Open, answered};
+use super::dialogs::{Open, RESIZED, STEP, answered};
 use super::hands::HOLD;
+use super::scan::Scan;
 use super::state::Claims;
+use super::still::Still;
 use super::typing::keys;
 use super::{Pane, Run};
-use crate::external::adapter::{Means, Pattern, Pty};
+use crate::external::adapter::{Means, Pty};
 use crate::external::job::Transport;
 use crate::external::out::Gone;
 use crate::external::said::{Doing, Ending, Said, Source, Status};
@@ -54,7 +57,15 @@ pub(super) struct Driver {
     pub(super) resized: Option<Instant>,
     /// When the screen last changed.
     pub(super) changed: Instant,
-    pub(super) seen: String,
+    pub(super) scan: Arc<Scan>,
+    /// The picture of which `scan` is; `None`: it has to be looked at.
+    pub(super) scanned: Option<u64>,
+    /// Since when the screen says what it says.
+    pub(super) still: Still,
+    /// What stands before the text in its composer.
+    pub(super) mark: String,
+    /// It did not read what was typed.
+    pub(super) unread: bool,
     /// It was ready once.
     pub(super) ready: bool,
     /// The message of the running turn, and when it was sent.
@@ -113,7 +124,11 @@ pub(crate) async fn drive(run: Run, pane: Pane) -> Ending {
         sized: false,
         resized: None,
         changed: now,
-        seen: String::new(),
+        scan: Arc::default(),
+        scanned: None,
+        still: Still::new(now),
+        mark: String::new(),
+        unread: false,
         ready: false,
         turn: None,
         worked: false,
@@ -172,29 +187,70 @@ impl Driver {
         }
     }
 
-    /// The next look though nothing is drawn: soon while something is under way, rarely while a turn runs on a still
-    /// screen, and at rest never.
+    /// The next look though nothing is drawn: when the next thing is due, and at rest never.
     fn due(&self, last: Instant) -> Instant {
-        let since = last.duration_since(self.changed);
-        let under_way = since < (4 * seconds(self.pty.quiet)).max(Duration::from_secs(10))
-            || !self.queue.is_empty()
-            || !matches!(self.typing, Typing::Nothing)
-            || matches!(self.dialog, Open::Answered { .. });
-        if under_way {
-            last + LOOK
-        } else if self.turn.is_some() || !self.ready {
-            last + Duration::from_secs(10)
-        } else if let Some(touched) = self.touched.filter(|_| self.held && !self.attached) {
-            touched + HOLD
-        } else {
-            self.wall.max(last + Duration::from_secs(10))
+        let (quiet, limits) = (seconds(self.pty.quiet), self.run.job.limits);
+        let mut all = vec![self.changed + STILL, self.changed + quiet];
+        match &self.typing {
+            Typing::Echo { until, .. } => all.push(*until),
+            Typing::Enter { at, .. } => all.extend([*at, *at + DIALOG]),
+            Typing::Nothing if self.turn.is_none() && !self.queue.is_empty() => {
+                all.extend([self.changed + seconds(self.pty.settle), self.came + limits.coalesce]);
+                all.extend(self.touched.map(|t| t + limits.typing));
+            }
+            Typing::Nothing => {}
         }
+        match &self.dialog {
+            Open::Answered { at, .. } => all.push(*at + DIALOG),
+            Open::Moving { at, .. } => all.push(*at + STEP),
+            Open::None | Open::Asked { .. } => {}
+        }
+        all.extend(self.unknown_due());
+        all.extend(self.resized.map(|t| t + RESIZED));
+        if let Some((_, sent)) = &self.turn {
+            all.extend([
+                *sent + 3 * quiet,
+                *sent + DIALOG,
+                self.changed + DIALOG,
+                self.changed + limits.idle,
+            ]);
+        }
+        if !self.ready {
+            all.push(self.started.max(self.changed) + seconds(self.pty.start));
+        }
+        all.extend(self.touched.filter(|_| self.held && !self.attached).map(|t| t + HOLD));
+        let next = all.into_iter().filter(|t| *t > last).min();
+        // Not less than this, should a time be forgotten here.
+        let busy = self.turn.is_some() || !self.ready || !self.queue.is_empty();
+        let rest =
+            if busy { last + Duration::from_secs(10) } else { self.wall.max(last + Duration::from_secs(10)) };
+        next.map_or(rest, |t| t.min(rest))
+    }
+
+    /// What is on the screen; looked at only when it was drawn.
+    fn scan(&mut self, now: Instant) -> Arc<Scan> {
+        let drawn = *self.pane.drawn.borrow();
+        if self.scanned.replace(drawn) == Some(drawn) {
+            return Arc::clone(&self.scan);
+        }
+        let screen = self.pane.screen.visible();
+        if screen != self.scan.text {
+            self.changed = now;
+            self.still.drawn(&screen, now);
+            self.scan = Arc::new(Scan::new(screen, &self.pty));
+            // One at a time; who is told of it looks at the latest.
+            if !self.pane.screen.told.swap(true, Ordering::AcqRel) && !self.run.out.try_send(Said::Screen) {
+                self.pane.screen.told.store(false, Ordering::Release);
+            }
+        }
+        Arc::clone(&self.scan)
     }
 
     /// One look. True: all is done.
     async fn look(&mut self) -> Result<bool, Stop> {
         let now = Instant::now();
-        let screen = self.pane.screen.lock().visible();
+        let scan = self.scan(now);
+        let screen = scan.text.as_str();
         let news = self.pane.screen.news();
         if let Some(title) = news.title {
             self.run.out.send(Said::Title(title)).await?;
@@ -205,34 +261,29 @@ impl Driver {
         if let Some(mark) = news.mark {
             self.claims.set(Source::Escape, mark);
         }
-        if screen != self.seen {
-            self.changed = now;
-            self.seen.clone_from(&screen);
-            // One at a time; who is told of it looks at the latest.
-            if !self.pane.screen.told.swap(true, Ordering::AcqRel) && !self.run.out.try_send(Said::Screen) {
-                self.pane.screen.told.store(false, Ordering::Release);
-            }
+        if std::mem::take(&mut self.unread) {
+            let note = "it does not read its input: the last keys are lost; it may hang";
+            self.run.out.send(Said::Note(note.into())).await?;
         }
-        self.dialogs(&screen, now).await?;
-        self.claim(&screen)?;
+        self.dialogs(&scan, now).await?;
+        self.claim(&scan)?;
+        self.unknown(now).await?;
         let guess = self.claims.best();
         if guess.what == Doing::Working && self.turn.is_some() {
             self.worked = true;
         }
         self.run.out.state(guess.what, guess.source).await?;
-        self.type_next(&screen, guess.what, now).await?;
+        self.type_next(screen, guess.what, now).await?;
         self.patience(now)?;
-        self.turn_over(&screen, guess.what, now).await
+        self.turn_over(screen, guess.what, now).await
     }
 
     /// What the screen says.
-    fn claim(&mut self, screen: &str) -> Result<(), Stop> {
-        let found = |p: &Option<Pattern>| p.as_ref().is_some_and(|p| p.found(screen));
-        let rule = self.pty.state.iter().find(|r| r.on.found(screen)).map(|r| r.means);
+    fn claim(&mut self, scan: &Scan) -> Result<(), Stop> {
         let claim = if !matches!(self.dialog, Open::None) {
             Some(Doing::Blocked)
         } else {
-            match rule {
+            match scan.rule {
                 Some(Means::Failed) => {
                     let fix = &self.run.job.adapter.auth.fix;
                     return Err(Stop::Failed(format!("it is not logged in: {fix}")));
@@ -240,8 +291,8 @@ impl Driver {
                 Some(Means::Blocked) => Some(Doing::Blocked),
                 Some(Means::Working) => Some(Doing::Working),
                 Some(Means::Idle) => Some(Doing::Idle),
-                None if found(&self.pty.working) => Some(Doing::Working),
-                None if self.pty.ready.found(screen) => Some(Doing::Idle),
+                None if scan.works => Some(Doing::Working),
+                None if scan.ready || self.composing(&scan.text) => Some(Doing::Idle),
                 None if !self.ready => Some(Doing::Starting),
                 None => None,
             }
@@ -253,6 +304,28 @@ impl Driver {
         Ok(())
     }
 
+    /// When an unknown screen counts as waiting for the person.
+    fn unknown_due(&self) -> Option<Instant> {
+        let known = matches!(self.claims.of(Source::Screen), Some(Doing::Blocked | Doing::Idle));
+        if self.attached || known {
+            return None;
+        }
+        self.still.due(&self.scan.text, self.scan.works, seconds(self.pty.unknown))
+    }
+
+    /// An unknown screen that does not change needs the person, even if a spinner runs on it.
+    async fn unknown(&mut self, now: Instant) -> Result<(), Stop> {
+        if self.unknown_due().is_none_or(|due| now < due) {
+            return Ok(());
+        }
+        self.claims.set(Source::Screen, Some(Doing::Blocked));
+        if !std::mem::replace(&mut self.still.told, true) {
+            let note = "its screen shows an unknown state and may be waiting for you; open it to check";
+            self.run.out.send(Said::Note(note.into())).await?;
+        }
+        Ok(())
+    }
+
     /// Limits of time without a turn's end.
     fn patience(&self, now: Instant) -> Result<(), Stop> {
         if !matches!(self.dialog, Open::None) || self.attached || self.held {
@@ -260,23 +333,20 @@ impl Driver {
         }
         let start = seconds(self.pty.start);
         let last = || {
-            let lines: Vec<&str> = self.seen.lines().filter(|l| !l.trim().is_empty()).collect();
+            let lines: Vec<&str> = self.scan.text.lines().filter(|l| !l.trim().is_empty()).collect();
             lines[lines.len().saturating_sub(5)..].join("\n")
         };
-        if !self.ready && now.duration_since(self.started.max(self.changed)) > start {
+        if !self.ready && !self.still.told && now.duration_since(self.started.max(self.changed)) > start {
             let s = start.as_secs();
             return Err(Stop::TimedOut(format!(
-                "it did not come to its prompt within {s} s; it shows:\n{}",
+                "it did not show its prompt within {s} s; screen:\n{}",
                 last()
             )));
         }
         let idle = self.run.job.limits.idle;
         if self.turn.is_some() && now.duration_since(self.changed) > idle {
             let s = idle.as_secs();
-            return Err(Stop::TimedOut(format!(
-                "its screen did not change for {s} s; it shows:\n{}",
-                last()
-            )));
+            return Err(Stop::TimedOut(format!("its screen did not change for {s} s; screen:\n{}", last())));
         }
         Ok(())
     }
@@ -308,7 +378,7 @@ impl Driver {
             && now.duration_since(self.changed) > DIALOG
         {
             self.doubted = true;
-            let note = "it may not have taken the message: nothing has happened since; look at its screen";
+            let note = "it may not have received the message: nothing has happened since; check its screen";
             self.run.out.send(Said::Note(note.into())).await?;
         }
         if doing != Doing::Idle || !acted || now.duration_since(self.changed) < quiet {
@@ -320,7 +390,7 @@ impl Driver {
         self.turns += 1;
         self.run.out.send(Said::Text(self.text.clone())).await?;
         self.run.out.send(Said::Break).await?;
-        while let Ok(order) = self.run.reins.orders.try_recv() {
+        while let Some(order) = self.run.reins.orders.try_recv() {
             self.order(order);
         }
         let more = !self.queue.is_empty();
@@ -359,17 +429,17 @@ impl Driver {
             (Stop::TimedOut(why), _) => (Status::TimedOut, why),
             (Stop::Exit, Some(0)) if !asked || self.attached || self.held => (Status::Done, String::new()),
             (Stop::Exit, Some(code)) if code > 128 => {
-                (Status::Crashed, format!("it was ended by signal {}; it showed:\n{shown}", code - 128))
+                (Status::Crashed, format!("it was ended by signal {}; screen:\n{shown}", code - 128))
             }
             (Stop::Exit, _) if login => {
                 (Status::Failed, format!("it is not logged in: {}", self.run.job.adapter.auth.fix))
             }
             (Stop::Exit, Some(0)) => {
-                (Status::Failed, format!("it ended before its turn was over; it showed:\n{shown}"))
+                (Status::Failed, format!("it ended before its turn was over; screen:\n{shown}"))
             }
             (Stop::Exit, code) => {
                 let code = code.map_or_else(|| "?".into(), |c| c.to_string());
-                (Status::Failed, format!("it ended with code {code}; it showed:\n{shown}"))
+                (Status::Failed, format!("it ended with exit code {code}; screen:\n{shown}"))
             }
         };
         let Pane { hosted, keys: _keys, resizer: _resizer, .. } = self.pane;

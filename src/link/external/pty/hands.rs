@@ -21,10 +21,8 @@ impl Driver {
             }
             Order::Unsay(id) => self.queue.retain(|(waits, _)| *waits != Some(id)),
             Order::Keys(bytes) => {
-                self.touched = Some(Instant::now());
-                if self.pane.keys.try_send(bytes).is_err() {
-                    tracing::debug!("a program in a terminal does not read its keys");
-                }
+                self.hand();
+                self.press(bytes);
             }
             Order::Typed(typed) => self.typed(&typed),
             Order::Resize(cols, rows) => {
@@ -35,6 +33,8 @@ impl Driver {
                     (self.sized, self.resized) = (true, Some(Instant::now()));
                     self.pane.screen.lock().resize(cols, rows);
                     self.pane.resizer.resize(cols, rows);
+                    // It is another picture, though nothing was drawn.
+                    self.scanned = None;
                 }
             }
             Order::Attach(on) => {
@@ -61,9 +61,15 @@ impl Driver {
         if typed.iter().any(hands) {
             (self.touched, self.held, self.finish) = (Some(Instant::now()), true, false);
         }
-        if self.pane.keys.try_send(bytes).is_err() {
-            tracing::debug!("a program in a terminal does not read its keys");
-        }
+        self.still.touched(Instant::now());
+        self.press(bytes);
+    }
+
+    /// A person pressed a key.
+    fn hand(&mut self) {
+        let now = Instant::now();
+        self.touched = Some(now);
+        self.still.touched(now);
     }
 
     /// Tells it that a person came or went. Some take no input after a time without one until their size changes.
@@ -81,7 +87,8 @@ impl Driver {
         }
     }
 
-    pub(super) fn press(&self, bytes: Vec<u8>) {
-        let _ = self.pane.keys.try_send(bytes);
+    /// Types into the program; input that its buffer cannot take is reported at the next look.
+    pub(super) fn press(&mut self, bytes: Vec<u8>) {
+        self.unread |= !self.pane.keys.press(&bytes);
     }
 }

@@ -14,14 +14,16 @@ mod driver;
 mod emulator;
 mod encode;
 mod hands;
+mod keyboard;
 mod keys;
+mod scan;
 mod state;
+mod still;
 mod typing;
 
 use std::future::Future;
-use std::io::{Read, Write};
+use std::io::Read;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tiller_protocol::{Grid, GridRun, ScreenView};
@@ -30,6 +32,7 @@ use tokio::sync::watch;
 
 use self::changes::Changes;
 use self::emulator::Emulator;
+use self::keyboard::Keyboard;
 use self::state::Marks;
 use super::adapter::Pty;
 use super::control::View;
@@ -44,8 +47,8 @@ pub(crate) fn arguments(p: &Pty, job: &Job) -> Vec<String> {
     let none = &Vec::new();
     let resume = if job.resume.is_some() { &p.resume } else { none };
     let model = if job.model.is_some() { &p.model } else { none };
-    let auto = if job.auto_approve { &p.auto } else { none };
-    let args: Vec<String> = [&p.args, resume, model, auto].into_iter().flatten().cloned().collect();
+    let how = if job.auto_approve { &p.auto } else { p.careful.as_ref().unwrap_or(none) };
+    let args: Vec<String> = [&p.args, resume, model, how].into_iter().flatten().cloned().collect();
     fill(&args, job, "", job.resume.as_deref())
 }
 
@@ -67,11 +70,21 @@ pub(crate) struct Screen {
     drawn: watch::Receiver<u64>,
     /// A [`super::Said::Screen`] waits in the channel, or nobody has looked since.
     told: AtomicBool,
+    /// How often the driver looked at it.
+    #[cfg(test)]
+    scans: std::sync::atomic::AtomicUsize,
 }
 
 impl Screen {
     fn lock(&self) -> MutexGuard<'_, Emulator> {
         self.emulator.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What is on it, as text. For the driver, which looks only when it was drawn.
+    fn visible(&self) -> String {
+        #[cfg(test)]
+        self.scans.fetch_add(1, Ordering::Relaxed);
+        self.lock().visible()
     }
 
     fn news(&self) -> News {
@@ -109,8 +122,7 @@ impl View for Screen {
 pub(crate) struct Pane {
     pub hosted: Hosted,
     pub screen: Arc<Screen>,
-    /// To the thread that types; it ends when this is dropped. Full: the program does not read.
-    pub keys: SyncSender<Vec<u8>>,
+    pub keys: Keyboard,
     pub resizer: Resizer,
     /// Counts what was drawn; closed when the terminal is.
     pub drawn: watch::Receiver<u64>,
@@ -122,7 +134,7 @@ pub(crate) struct Pane {
 /// When the system refuses.
 pub(crate) fn start(
     run: Run,
-) -> Result<(impl Future<Output = Ending> + Send + 'static, Arc<dyn View>), StartError> {
+) -> Result<(impl Future<Output = Ending> + Send + 'static, Arc<Screen>), StartError> {
     let refused = |e: std::io::Error| StartError::System {
         program: run.launch.program.display().to_string(),
         why: e.to_string(),
@@ -139,8 +151,10 @@ pub(crate) fn start(
         news: Mutex::default(),
         drawn: drawn.clone(),
         told: AtomicBool::new(false),
+        #[cfg(test)]
+        scans: Default::default(),
     });
-    let keys = typist(writer).map_err(refused)?;
+    let keys = Keyboard::new(writer).map_err(refused)?;
     feeder(reader, screen.clone(), keys.clone(), tx).map_err(refused)?;
     let pane = Pane { hosted, screen: screen.clone(), keys, resizer, drawn };
     Ok((driver::drive(run, pane), screen))
@@ -150,7 +164,7 @@ pub(crate) fn start(
 fn feeder(
     mut reader: Box<dyn Read + Send>,
     screen: Arc<Screen>,
-    keys: SyncSender<Vec<u8>>,
+    keys: Keyboard,
     tx: watch::Sender<u64>,
 ) -> std::io::Result<()> {
     let feed = move || {
@@ -167,27 +181,13 @@ fn feeder(
             }
             if !fed.answers.is_empty() {
                 // Full: it asks and does not read; it gets no more.
-                let _ = keys.try_send(fed.answers);
+                let _ = keys.press(&fed.answers);
             }
             tx.send_modify(|n| *n = n.wrapping_add(1));
         }
     };
     std::thread::Builder::new().name("tiller-pane".into()).stack_size(256 << 10).spawn(feed)?;
     Ok(())
-}
-
-/// Types from a thread of its own: a program that does not read would block the writer.
-fn typist(mut writer: Box<dyn Write + Send>) -> std::io::Result<SyncSender<Vec<u8>>> {
-    let (tx, rx) = sync_channel::<Vec<u8>>(64);
-    let type_all = move || {
-        while let Ok(bytes) = rx.recv() {
-            if writer.write_all(&bytes).and_then(|()| writer.flush()).is_err() {
-                break;
-            }
-        }
-    };
-    std::thread::Builder::new().name("tiller-pane-keys".into()).stack_size(128 << 10).spawn(type_all)?;
-    Ok(tx)
 }
 
 #[cfg(test)]

@@ -17,6 +17,11 @@ impl Claims {
         }
     }
 
+    /// What `source` claims.
+    pub(crate) fn of(&self, source: Source) -> Option<Doing> {
+        self.0.get(&source).copied()
+    }
+
     /// The claim of the highest source; but a prompt that is seen to block counts more than any claim, which must be
     /// stale then. Without a claim: unknown.
     pub(crate) fn best(&self) -> Guess {

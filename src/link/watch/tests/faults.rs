@@ -239,6 +239,45 @@ fn f2_at_the_watch_limit_it_polls_and_says_so() {
 }
 
 #[test]
+fn f2_a_limit_that_is_reached_later_is_answered_as_well() {
+    let config = Config { max_watches: 4, ..config() };
+    let mut b = Bench::with(config, |root| {
+        std::fs::write(root.join(".gitignore"), "big/\n").unwrap();
+        std::fs::create_dir(root.join("small")).unwrap();
+        for n in 0..10 {
+            std::fs::create_dir_all(root.join(format!("big/d{n}"))).unwrap();
+            std::fs::write(root.join(format!("big/d{n}/f")), "1").unwrap();
+        }
+    });
+    assert!(!b.watcher.stats().polling);
+    // A look at everything finds more folders than may be watched.
+    b.write(".gitignore", "\n");
+    b.wait("the limit", |r| matches!(r, Report::Notice(n) if n.message.contains("limit of watched folders")));
+    b.write("big/d9/new", "made where no watch is");
+    assert_eq!(b.line("big/d9/new").kind, ChangeKind::Added);
+    assert!(b.watcher.stats().polling);
+}
+
+#[test]
+fn f2_a_look_at_as_many_folders_as_may_be_watched_is_no_limit() {
+    let config = Config { max_watches: 2, ..config() };
+    let mut b = Bench::with(config, |root| {
+        std::fs::create_dir(root.join("one")).unwrap();
+        std::fs::write(root.join(".gitignore"), "x\n").unwrap();
+    });
+    let rescans = b.watcher.stats().rescans;
+    b.write(".gitignore", "y\n");
+    b.line(".gitignore");
+    let end = Instant::now() + DEADLINE;
+    while b.watcher.stats().rescans == rescans && Instant::now() < end {
+        std::thread::park_timeout(Duration::from_millis(10));
+    }
+    b.write("one/f", "new");
+    assert_eq!(b.line("one/f").kind, ChangeKind::Added);
+    assert!(!b.watcher.stats().polling);
+}
+
+#[test]
 fn f2_a_moved_root_is_reported_and_its_return_too() {
     let mut b = Bench::new(|root| fill(root, 10, "1"));
     let (here, away) = (b.root(), b.root().with_file_name("away"));
@@ -246,7 +285,7 @@ fn f2_a_moved_root_is_reported_and_its_return_too() {
     let report = b.wait("the notice", |r| matches!(r, Report::Notice(_)));
     assert!(matches!(report, Report::Notice(n) if n.message.contains("moved or deleted")));
     std::fs::rename(&away, &here).unwrap();
-    b.wait("the other notice", |r| matches!(r, Report::Notice(n) if n.message.contains("there again")));
+    b.wait("the other notice", |r| matches!(r, Report::Notice(n) if n.message.contains("available again")));
     // The watches are set again a moment after the notice: save until a save is heard.
     let (heard, file) = (std::sync::atomic::AtomicBool::new(false), here.join("d0/f1"));
     std::thread::scope(|s| {

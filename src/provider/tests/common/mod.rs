@@ -59,7 +59,7 @@ pub fn with_env(entry: Entry, more: &dyn Fn(&str) -> Option<String>) -> Arc<dyn 
     let mut config = Config::default();
     config.providers.insert("p".into(), entry);
     let var = |name: &str| if name == "TEST_KEY" { Some(KEY.into()) } else { more(name) };
-    build(&config, &var, None).get("p").unwrap()
+    build(&config, &var, None, &tiller_provider::Redact::default()).get("p").unwrap()
 }
 
 pub fn user(text: &str) -> ChatMessage {

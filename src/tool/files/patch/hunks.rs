@@ -1,27 +1,45 @@
 //! Puts hunks into a text. Lines that are kept are those of the file, byte for byte.
 
+use std::ops::Range;
+
+use tiller_protocol::mask::has_mask;
+
 use super::parse::{Hunk, Line};
 use crate::files::encoding::line_end;
+use crate::files::masked::{Masked, restore};
 use crate::files::nearest;
 
-/// One line of the file: its text, and its end (`\n`, `\r\n`, or nothing at the end of the file).
+/// One line of the file: its text, and its end (`\n`, `\r\n`, or nothing at the end of the file). Where the hunks
+/// have masks in them, it is a line of the masked text, and may stand for several.
 struct Row<'a> {
     text: &'a str,
     end: &'a str,
+    /// Its bytes in the file, without its end.
+    real: Range<usize>,
+}
+
+/// The file, and its lines as the hunks speak of them.
+struct Lines<'a> {
+    name: &'a str,
+    file: &'a Masked<'a>,
+    rows: Vec<Row<'a>>,
+    end: &'static str,
 }
 
 /// Applies `hunks`, in order, each after the one before.
 ///
 /// # Errors
 /// What to tell the model; nothing was changed then.
-pub(crate) fn apply(text: &str, hunks: &[Hunk]) -> Result<String, String> {
-    let rows: Vec<Row<'_>> = text.split_inclusive('\n').map(row).collect();
-    let file_end = line_end(text);
+pub(crate) fn apply(name: &str, file: &Masked<'_>, hunks: &[Hunk]) -> Result<String, String> {
+    let masked = hunks.iter().any(|h| has_mask(&h.anchor) || h.lines.iter().filter_map(old).any(has_mask));
+    let text = if masked { file.shown() } else { file.real() };
+    let rows = rows(text, |at| if masked { file.to_real(at).unwrap_or_else(|r| r.end) } else { at });
+    let lines = Lines { name, file, rows, end: line_end(text) };
     let mut out = String::with_capacity(text.len());
     let mut at = 0;
     for hunk in hunks {
         let want: Vec<&str> = hunk.lines.iter().filter_map(old).collect();
-        let start = place(&rows, at, hunk, &want).map_err(|e| match e {
+        let start = place(&lines.rows, at, hunk, &want).map_err(|e| match e {
             Miss::Anchor => {
                 format!("the hunk at line {} of the patch: no line {:?} after line {at}", hunk.at, hunk.anchor)
             }
@@ -36,31 +54,36 @@ pub(crate) fn apply(text: &str, hunks: &[Hunk]) -> Result<String, String> {
                 lines.iter().map(usize::to_string).collect::<Vec<_>>().join(", ")
             ),
         })?;
-        rows[at..start].iter().for_each(|r| push(&mut out, r, file_end));
-        at = put(&mut out, &rows, start, hunk, file_end);
+        (at..start).for_each(|n| lines.push(&mut out, n));
+        at = lines.put(&mut out, start, hunk)?;
     }
-    let last = rows.len();
-    for (n, row) in rows[at..].iter().enumerate() {
+    let last = lines.rows.len();
+    for n in at..last {
         // The file's own end, whatever it is.
-        if at + n + 1 == last {
-            out.push_str(row.text);
-            out.push_str(row.end);
+        if n + 1 == last {
+            out.push_str(lines.real(n..n + 1));
+            out.push_str(lines.rows[n].end);
         } else {
-            push(&mut out, row, file_end);
+            lines.push(&mut out, n);
         }
     }
     Ok(out)
 }
 
-fn row(line: &str) -> Row<'_> {
-    let text = line.strip_suffix('\n').map_or(line, |l| l.strip_suffix('\r').unwrap_or(l));
-    Row { text, end: &line[text.len()..] }
+fn rows(text: &str, real: impl Fn(usize) -> usize) -> Vec<Row<'_>> {
+    let mut at = 0;
+    let mut row = |line| {
+        let (text, end) = split(line);
+        let start = at;
+        at += line.len();
+        Row { text, end, real: real(start)..real(start + text.len()) }
+    };
+    text.split_inclusive('\n').map(&mut row).collect()
 }
 
-/// Adds a row that something may follow: it gets a line end if it had none.
-fn push(out: &mut String, row: &Row<'_>, file_end: &str) {
-    out.push_str(row.text);
-    out.push_str(if row.end.is_empty() { file_end } else { row.end });
+fn split(line: &str) -> (&str, &str) {
+    let text = line.strip_suffix('\n').map_or(line, |l| l.strip_suffix('\r').unwrap_or(l));
+    (text, &line[text.len()..])
 }
 
 fn old(line: &Line) -> Option<&str> {
@@ -70,37 +93,77 @@ fn old(line: &Line) -> Option<&str> {
     }
 }
 
-/// Writes the hunk; gives the row after it.
-fn put(out: &mut String, rows: &[Row<'_>], start: usize, hunk: &Hunk, file_end: &str) -> usize {
-    let mut at = start;
-    // New lines end as their neighbours do.
-    let mut end = start.checked_sub(1).or(Some(start)).and_then(|n| rows.get(n)).map_or(file_end, |r| r.end);
-    let open = rows.last().is_some_and(|r| r.end.is_empty());
-    for line in &hunk.lines {
-        match line {
-            Line::Keep(_) => {
-                push(out, &rows[at], file_end);
-                end = rows[at].end;
-                at += 1;
-            }
-            Line::Cut(_) => {
-                end = rows[at].end;
-                at += 1;
-            }
-            Line::Put(text) => {
-                out.push_str(text);
-                out.push_str(if end.is_empty() { file_end } else { end });
-            }
-        }
+impl Lines<'_> {
+    /// What the file has from the first of these rows to the last, without the last one's end.
+    fn real(&self, rows: Range<usize>) -> &str {
+        self.real_range(rows).map_or("", |range| &self.file.real()[range])
     }
-    // A file without a line end at its end stays so.
-    if open && at == rows.len() && out.ends_with('\n') {
-        out.pop();
-        if out.ends_with('\r') {
+
+    /// Adds a row that something may follow: it gets a line end if it had none.
+    fn push(&self, out: &mut String, n: usize) {
+        out.push_str(self.real(n..n + 1));
+        out.push_str(if self.rows[n].end.is_empty() { self.end } else { self.rows[n].end });
+    }
+
+    /// Writes the hunk; gives the row after it.
+    fn put(&self, out: &mut String, start: usize, hunk: &Hunk) -> Result<usize, String> {
+        let mut at = start;
+        // New lines end as their neighbours do.
+        let neighbour = start.checked_sub(1).or(Some(start)).and_then(|n| self.rows.get(n));
+        let mut end = neighbour.map_or(self.end, |r| r.end);
+        let open = self.rows.last().is_some_and(|r| r.end.is_empty());
+        let count = hunk.lines.iter().filter_map(old).count();
+        let mut rest = hunk.lines.as_slice();
+        while let Some(line) = rest.first() {
+            if matches!(line, Line::Keep(_)) {
+                self.push(out, at);
+                end = self.rows[at].end;
+                at += 1;
+                rest = &rest[1..];
+                continue;
+            }
+            // Up to the next line that is kept: lines that go, and lines that come in their place.
+            let (block, after) =
+                rest.split_at(rest.iter().position(|l| matches!(l, Line::Keep(_))).unwrap_or(rest.len()));
+            let went = block.iter().filter_map(old).count();
+            let mut new = String::new();
+            for line in block {
+                match line {
+                    Line::Put(text) => {
+                        new.push_str(text);
+                        new.push_str(if end.is_empty() { self.end } else { end });
+                    }
+                    _ => {
+                        end = self.rows[at].end;
+                        at += 1;
+                    }
+                }
+            }
+            let part = |rows: Range<usize>| match self.real_range(rows) {
+                Some(range) => self.file.part(range),
+                None => Masked::plain(""),
+            };
+            let scopes = [part(at - went..at), part(start..start + count)];
+            let new = restore(&new, &[&scopes[0], &scopes[1], self.file]);
+            out.push_str(&new.map_err(|u| {
+                format!("the hunk at line {} of the patch: {}", hunk.at, u.tell(self.name, true))
+            })?);
+            rest = after;
+        }
+        // A file without a line end at its end stays so.
+        if open && at == self.rows.len() && out.ends_with('\n') {
             out.pop();
+            if out.ends_with('\r') {
+                out.pop();
+            }
         }
+        Ok(at)
     }
-    at
+
+    fn real_range(&self, rows: Range<usize>) -> Option<Range<usize>> {
+        let rows = self.rows.get(rows)?;
+        Some(rows.first()?.real.start..rows.last()?.real.end)
+    }
 }
 
 enum Miss {

@@ -11,9 +11,10 @@ use serde::Deserialize;
 use serde_json::Value;
 use tiller_protocol::{Access, ChangeKind, ToolSpec, Touch};
 
-use self::parse::{Section, parse};
+use self::parse::{Hunk, Section, parse};
 use super::apply::{Current, Edit, Who, apply, counts, current, encode, report};
 use super::commit::Change;
+use super::masked::{Masked, restore};
 use super::path::{Place, declare, tell, to_write};
 use super::{diff, ledger};
 use crate::guard::blocking;
@@ -144,7 +145,12 @@ fn plan(args: &Args, cx: &ToolCx, check: bool) -> Result<Vec<Edit>, ToolError> {
     let mut edits = Vec::new();
     for section in sections {
         match section {
-            Section::Add { path, content } => edits.push(Edit::create(absent(&path, cx)?, &content)),
+            Section::Add { path, content } => {
+                let place = absent(&path, cx)?;
+                // What is new has no values that masks could stand for.
+                restore(&content, &[]).map_err(|u| u.error(&place.name, false))?;
+                edits.push(Edit::create(place, &content));
+            }
             Section::Delete { path } => {
                 let (place, current) = known(&path, cx, check)?;
                 own_name(&place, "deleted")?;
@@ -155,7 +161,16 @@ fn plan(args: &Args, cx: &ToolCx, check: bool) -> Result<Vec<Edit>, ToolError> {
                 let fail = |e: String| ToolError::Tell(format!("{}: {e}", place.name));
                 let after = match hunks.as_slice() {
                     [] => None,
-                    hunks => Some(hunks::apply(&current.text(&place.name)?.text, hunks).map_err(fail)?),
+                    hunks => {
+                        let text = &current.text(&place.name)?.text;
+                        let masked = hunks.iter().any(Hunk::has_mask);
+                        let file = if masked {
+                            Masked::of(text, &cx.workspace.secrets)
+                        } else {
+                            Masked::plain(text)
+                        };
+                        Some(hunks::apply(&place.name, &file, hunks).map_err(fail)?)
+                    }
                 };
                 match to {
                     None => edits.push(Edit::replace(place, current, &after.unwrap_or_default())?),
@@ -203,7 +218,7 @@ fn moved(from: Place, to: Place, current: Current, after: Option<String>) -> Res
     let mut shown = diff::file(&to.name, ChangeKind::Renamed, &before, after.as_ref().unwrap_or(&before));
     shown.file.diff =
         shown.file.diff.replacen(&format!("--- a/{}\n", to.name), &format!("--- a/{}\n", from.name), 1);
-    let like = Some(current.old.stat);
+    let like = Some(current.old.clone());
     let create = Edit { place: to, change: Change::Create { bytes, like }, diff: Some(shown) };
     let remove = Edit { place: from, change: Change::Remove { old: current.old }, diff: None };
     Ok([create, remove])

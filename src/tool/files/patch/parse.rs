@@ -1,5 +1,7 @@
 //! The patch text: `*** Begin Patch`, sections by file, `*** End Patch`.
 
+use tiller_protocol::mask::has_mask;
+
 /// One section.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Section {
@@ -29,6 +31,16 @@ pub(crate) struct Hunk {
     pub at_end: bool,
     /// Where it stands in the patch (1-based line).
     pub at: usize,
+}
+
+impl Hunk {
+    /// Whether a mask of a secret stands anywhere in it.
+    pub(crate) fn has_mask(&self) -> bool {
+        has_mask(&self.anchor)
+            || self.lines.iter().any(|l| match l {
+                Line::Keep(text) | Line::Cut(text) | Line::Put(text) => has_mask(text),
+            })
+    }
 }
 
 /// One line of a hunk, without its line end.

@@ -62,15 +62,19 @@ struct LocalShell {
     marker: String,
     /// Number of the current named pipe, and whether it is there.
     fifo: (u32, bool),
+    /// Assignments that the shell has in `__tiller_with`.
+    variables: String,
+    /// The environment that it began with.
+    base: Vec<(String, String)>,
     buffer: Vec<u8>,
 }
 
 impl LocalShell {
     async fn open(sandbox: &dyn Sandbox, start: Start) -> Result<Self, ShellError> {
         let system = ShellError::system;
-        let program = quiet::find("bash", &start.env)
-            .or_else(|| quiet::find("sh", &start.env))
-            .ok_or(ShellError::Missing)?;
+        let own = quiet::outside(&start.env, &start.workspace);
+        let program =
+            quiet::find("bash", &own).or_else(|| quiet::find("sh", &own)).ok_or(ShellError::Missing)?;
         let dir = own_folder::make().map_err(system("a folder for the shell's pipes"))?;
         let exports = if start.exports.is_empty() {
             String::new()
@@ -85,6 +89,7 @@ impl LocalShell {
         }
         args.extend(["-c".into(), include_str!("../loop.sh").into(), "sh".into()]);
         args.extend([exports, start.marker.clone(), include_str!("../boot.sh").into()]);
+        let base = start.env.clone();
         let mut env = start.env;
         // From the first moment: a forked subshell shows the environment that its shell began with.
         env.push(("TILLER_CHILD".into(), start.marker.clone()));
@@ -103,6 +108,8 @@ impl LocalShell {
             dir,
             marker: start.marker,
             fifo: (0, false),
+            variables: String::new(),
+            base,
             buffer: Vec::new(),
         };
         match tokio::time::timeout(START, shell.report()).await {
@@ -194,6 +201,24 @@ impl LocalShell {
         if command.len() <= LOADED { Ok((b'M', path)) } else { Ok((b'U', format!(". {}", quote(&path)))) }
     }
 
+    /// Gives the shell the variables of the next command, unless it has them; gives the kind of its line.
+    async fn with(&mut self, variables: &[(String, String)], kind: u8) -> Result<u8, ShellError> {
+        let system = ShellError::system;
+        let text = assignments(variables);
+        if text != self.variables {
+            let path = self.dir.path().join("with");
+            write_private(&path, text.as_bytes()).map_err(system("the variables of a command"))?;
+            let path = quote(&path.display().to_string());
+            if !self.whisper(&format!("__tiller_load {path}; __tiller_with=${{__tiller_cmd%?}}")).await? {
+                return Err(system("the shell did not take its variables")(
+                    std::io::ErrorKind::BrokenPipe.into(),
+                ));
+            }
+            self.variables = text;
+        }
+        Ok(if kind == b'M' { b'N' } else { b'V' })
+    }
+
     fn family(&self, since: u64, except: &[i32]) -> procs::Family {
         procs::Family {
             roots: vec![(self.leader.pid, self.leader.start)],
@@ -242,6 +267,11 @@ fn write_private(path: &std::path::Path, bytes: &[u8]) -> std::io::Result<()> {
     let mut file =
         std::fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
     file.write_all(bytes)
+}
+
+/// Variables as a shell assigns them before a command.
+pub(crate) fn assignments(variables: &[(String, String)]) -> String {
+    variables.iter().map(|(name, value)| format!("{name}={}", quote(value))).collect::<Vec<_>>().join(" ")
 }
 
 /// Quotes one word for a POSIX shell.

@@ -44,6 +44,7 @@ impl LocalShell {
         let before = procs::children(self.leader.pid);
         let pipe = self.output().await?;
         let (kind, text) = self.prepare(line.command)?;
+        let kind = if line.variables.is_empty() { kind } else { self.with(line.variables, kind).await? };
         let mut buffer = std::mem::take(&mut self.buffer);
         buffer.resize(CHUNK, 0);
         let mut open = true;
@@ -170,8 +171,9 @@ impl LocalShell {
             (Some(r), _) => Some(Exit { code: r.status }),
             (None, exit) => exit,
         };
+        let state = report.as_ref().map(|r| r.state(&self.base));
         let (folder, exports) = report.map_or((None, None), |r| (Some(r.folder), Some(r.exports)));
-        Ok(Ended { how, exit, folder, exports, leftover, waited, stuck, excess: guard.said() })
+        Ok(Ended { how, exit, folder, exports, state, leftover, waited, stuck, excess: guard.said() })
     }
 }
 

@@ -84,3 +84,39 @@ async fn a_terminal_that_hangs_is_ended() {
     assert!(text.starts_with("prompt\n") && text.contains("waiting for input"), "{text}");
     assert_eq!(b.cx.state.shells.survivors(), Vec::<i32>::new());
 }
+
+/// X16: a line that is written in pieces is declared as the line that it becomes, with what was typed before; and
+/// nothing is written but what was judged.
+#[tokio::test]
+async fn x16_what_is_typed_into_a_process_is_declared_with_what_was_typed_before() {
+    use tiller_protocol::Access;
+    let mut b = bench();
+    output(&b, json!({ "command": "cd /tmp && exec bash", "background": true })).await;
+    let job = b.cx.state.shells.jobs().remove(0);
+    until("the shell works in its folder", || {
+        job.folder().is_some_and(|f| f == std::path::Path::new("/tmp"))
+    })
+    .await;
+    let piece = |text: &str, enter| json!({ "action": "write", "id": "p1", "text": text, "enter": enter });
+    let declared = |b: &Bench, args: &serde_json::Value| {
+        let access = crate::guard::access_guarded(&Process, args, &b.cx).unwrap();
+        let [Access::Input { before, text, command, folder, .. }] = &access[..] else { panic!("{access:?}") };
+        assert!(command.ends_with("exec bash") && folder == "/tmp", "{command} in {folder}");
+        (before.clone(), text.clone())
+    };
+    b.cx.call_id = "a".into();
+    assert_eq!(declared(&b, &piece("echo o", false)), (String::new(), "echo o".into()));
+    assert_eq!(process(&b, piece("echo o", false)).await, "p1: written");
+    b.cx.call_id = "b".into();
+    assert_eq!(declared(&b, &piece("ne", true)), ("echo o".into(), "ne\n".into()));
+    // Another call was judged at the same moment and writes first: this one was judged for another line.
+    let mut other = b.cx.clone();
+    other.call_id = "c".into();
+    crate::guard::access_guarded(&Process, &piece("ther", true), &other).unwrap();
+    crate::guard::run_guarded(&Process, piece("ther", true), &other).await.unwrap();
+    let late = crate::guard::run_guarded(&Process, piece("ne", true), &b.cx).await;
+    assert!(matches!(&late, Err(ToolError::Tell(why)) if why.contains("something else was written")), "late");
+    until("what was written first ran", || super::super::job::lock(&job.output.log).source().is_ok()).await;
+    assert_eq!(declared(&b, &piece("x", true)).0, "echo other\n");
+    process(&b, json!({ "action": "kill", "id": "p1" })).await;
+}

@@ -97,8 +97,11 @@ fn run(events: u32, seed: u64) {
     let mut r = Robot::new(60, 16);
     let mut buf = Buffer::empty(Rect::new(0, 0, 60, 16));
     let mut w = Watch { top: None, focused: Duration::ZERO, answers: 0, asked: 0 };
-    let deaf = Duration::from_millis(r.app.model.ui.approval_deaf);
+    let setting = r.app.model.ui.approval_deaf;
+    let deaf = Duration::from_millis(setting);
     for n in 0..events {
+        // Random keys reach the settings, too, and 0 there switches off what is tested here.
+        std::sync::Arc::make_mut(&mut r.app.model.ui).approval_deaf = setting;
         use tiller_protocol::Clock;
         let now = r.clock.mono();
         let listening = w.top.as_ref().is_some_and(|t| now >= t.2.max(w.focused) + deaf) && !r.app.model.away;

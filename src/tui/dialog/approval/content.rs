@@ -44,7 +44,7 @@ pub(crate) fn content(p: &PermissionAsk, also: &[&str], rule: Option<&str>) -> C
 
 /// What the rule means, in words.
 pub(crate) fn always(rule: &str) -> String {
-    format!("\"{rule}\" -> ask again for anything else")
+    format!("\"{rule}\"; anything else asks again")
 }
 
 /// Foreign text line by line. Only `\n` ends a line: a `\r` is spelled out.
@@ -52,11 +52,15 @@ fn foreign(text: &str, role: Role) -> Vec<Line> {
     text.split('\n').map(|l| Line::strict(l, Look::of(role), Wrap::Hard)).collect()
 }
 
+/// What stands in the place of a rule when none matches; it needs no label.
+const UNRULED: &str = "no rule matches";
+
 /// `in ~/api   why: ...   rule: ...`
 fn about(p: &PermissionAsk) -> Line {
     let mut line = Line::new(Wrap::Word);
     let label = Look::of(Role::Dim);
-    for (name, text) in [("in ", &p.folder), ("why: ", &p.why), ("rule: ", &p.rule)] {
+    let rule = if p.rule == UNRULED { "" } else { "rule: " };
+    for (name, text) in [("in ", &p.folder), ("why: ", &p.why), (rule, &p.rule)] {
         if text.is_empty() {
             continue;
         }
@@ -87,11 +91,11 @@ fn warnings(text: &str) -> Vec<String> {
         any
     });
     if marked {
-        out.push("! it holds invisible or misleading characters; they are spelled out above".to_owned());
+        out.push("! Contains invisible or misleading characters; they are spelled out above".to_owned());
     }
     let run = |l: &str| l.as_bytes().chunk_by(|a, b| a == b).any(|c| c[0] == b' ' && c.len() >= BLANKS);
     if text.split('\n').any(|l| run(l) || l.ends_with(' ')) {
-        out.push("! it holds long or trailing blanks; read to its end".to_owned());
+        out.push("! Contains long or trailing blanks; read to the end".to_owned());
     }
     out
 }

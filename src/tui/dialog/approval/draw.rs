@@ -132,33 +132,36 @@ impl Approval {
     /// The line between text and buttons.
     fn status(&self, cx: &DrawCx<'_>) -> (String, Role) {
         match self.mode {
-            Mode::Comment => return ("no, and tell the agent:".into(), Role::Strong),
-            Mode::Command => return ("run this instead (it is judged again):".into(), Role::Strong),
+            Mode::Comment => return ("Deny and tell the agent:".into(), Role::Strong),
+            Mode::Command => return ("Run this instead (the rules check it again):".into(), Role::Strong),
             Mode::Rule => {
-                return ("the rule to keep; its key again, afterwards, says yes:".into(), Role::Strong);
+                return ("Rule to save; afterwards, press its key again to approve:".into(), Role::Strong);
             }
             Mode::Buttons => {}
         }
         if self.sent {
-            return ("sent; waiting for the engine".into(), Role::Dim);
-        }
-        if let Some(said) = &self.said {
-            return (said.clone(), Role::Waiting);
+            return ("Sent; waiting for the engine".into(), Role::Dim);
         }
         let below = self.text.below();
-        if !self.text.read(self.must) {
+        let unread = !self.text.read(self.must);
+        if let Some(said) = self.said.as_ref().filter(|s| !unread || *s != super::NOT_YET) {
+            return (said.clone(), Role::Waiting);
+        }
+        if unread {
             let key = cx.key("list.page_down");
-            return (format!("v {below} more rows ({key}): read to the end before a yes"), Role::Waiting);
+            let not_yet = if self.said.is_some() { "Not yet: " } else { "" };
+            let words = format!("{not_yet}v {below} more rows ({key}): read to the end before approving");
+            return (words, Role::Waiting);
         }
         if self.armed {
             let key = cx.key("approval.always");
-            return (format!("{key} again: yes, and keep the rule for good"), Role::Waiting);
+            return (format!("{key} again: approve and save the rule"), Role::Waiting);
         }
         if below > 0 {
             return (format!("v {below} more rows"), Role::Dim);
         }
         if self.pattern.is_none() {
-            return ("session, always: no rule can say exactly what they would allow".into(), Role::Dim);
+            return ("No rule can cover exactly this command".into(), Role::Dim);
         }
         (String::new(), Role::Dim)
     }
@@ -180,7 +183,7 @@ impl Approval {
         }
         let labels = self.labels(|id| cx.key(id), parts.buttons.width);
         for (b, spot) in &self.spots {
-            let face = match (off, *b == self.focus) {
+            let face = match (off || self.unread(*b), *b == self.focus) {
                 (true, _) => Face::Off,
                 (_, true) => Face::Focus,
                 _ => Face::Plain,

@@ -126,7 +126,7 @@ impl Panel for Approval {
                 }
                 match hit {
                     Some(b @ (Button::No | Button::Comment)) => return self.press(b),
-                    Some(_) => self.said = Some("a click does not do that: press its key".into()),
+                    Some(_) => self.said = Some("A click is not enough here: press its key".into()),
                     None => {}
                 }
             }
@@ -146,7 +146,7 @@ impl Panel for Approval {
         {
             self.sent = false;
             self.leave_text();
-            self.said = Some(format!("not taken: {}", notice.message));
+            self.said = Some(format!("Not accepted: {}", notice.message));
         }
         Reply::done()
     }
@@ -154,16 +154,19 @@ impl Panel for Approval {
     fn hints(&self, _model: &Model) -> Vec<Hint> {
         match self.mode {
             Mode::Buttons => {
-                let mut all: Vec<Hint> = self.buttons().map(|b| Hint::of(b.1)).collect();
                 // A hint that would do nothing is none.
+                let can = self.buttons().filter(|b| !self.unread(b.0));
+                let mut all: Vec<Hint> = can.map(|b| Hint::of(b.1)).collect();
                 if self.text.below() > 0 {
-                    all.push(Hint::as_("list.page_down", "read on"));
+                    // What makes a yes possible comes first.
+                    let at = if self.unread(Button::Once) { 0 } else { all.len() };
+                    all.insert(at, Hint::as_("list.page_down", "read on"));
                 }
                 all
             }
-            Mode::Comment => vec![Hint::as_("approval.send", "send the no"), Hint::of("approval.newline")],
-            Mode::Command => vec![Hint::as_("approval.send", "judge it again"), Hint::of("approval.newline")],
-            Mode::Rule => vec![Hint::as_("approval.send", "take the rule")],
+            Mode::Comment => vec![Hint::as_("approval.send", "deny"), Hint::of("approval.newline")],
+            Mode::Command => vec![Hint::as_("approval.send", "check again"), Hint::of("approval.newline")],
+            Mode::Rule => vec![Hint::as_("approval.send", "use this rule")],
         }
     }
 

@@ -29,24 +29,27 @@ use crate::widget::scroll::Scroll;
 
 /// What it can do.
 pub const ACTIONS: &[ActionSpec] = &[
-    ActionSpec::key_only("approval.no", "no", "No: the call does not run"),
-    ActionSpec::key_only("approval.comment", "no, with comment", "No, and tell the agent why"),
-    ActionSpec::yes("approval.once", "yes, once", "Yes, this call only"),
+    ActionSpec::key_only("approval.no", "no", "Deny: the call does not run"),
+    ActionSpec::key_only("approval.comment", "deny with comment", "Deny and tell the agent why"),
+    ActionSpec::yes("approval.once", "yes, once", "Approve this call only"),
     ActionSpec::yes(
         "approval.session",
         "session",
-        "Yes, and calls under the same rule until the session ends",
+        "Approve this and calls under the same rule until the session ends",
     ),
-    ActionSpec::key_only("approval.edit", "edit", "Change the command; it is judged again"),
-    ActionSpec::yes("approval.always", "always", "Yes, and keep the rule for good; shows the rule first"),
+    ActionSpec::key_only("approval.edit", "edit", "Edit the command; the rules check it again"),
+    ActionSpec::yes("approval.always", "always", "Approve and save the rule; shows the rule first"),
     ActionSpec::key_only("approval.next", "next", "Next button"),
-    ActionSpec::key_only("approval.previous", "previous", "Button before"),
-    ActionSpec::key_only("approval.press", "press", "Press the button that has the focus; never a risky yes"),
-    ActionSpec::key_only("approval.send", "done", "Done with the text"),
-    ActionSpec::key_only("approval.newline", "new line", "New line in the text"),
+    ActionSpec::key_only("approval.previous", "previous", "Previous button"),
+    ActionSpec::key_only("approval.press", "press", "Press the focused button; never approves a risky call"),
+    ActionSpec::key_only("approval.send", "done", "Submit the text"),
+    ActionSpec::key_only("approval.newline", "new line", "Insert a new line"),
 ];
 
 const ANSWER: Token = Token(1);
+
+/// A yes came before everything was on the screen.
+const NOT_YET: &str = "Not yet";
 
 /// A button. The order is that of the digits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,7 +65,7 @@ pub(crate) enum Button {
 impl Button {
     const ALL: [(Self, &'static str, &'static str); 6] = [
         (Self::No, "approval.no", "no"),
-        (Self::Comment, "approval.comment", "no, with comment"),
+        (Self::Comment, "approval.comment", "deny with comment"),
         (Self::Once, "approval.once", "yes, once"),
         (Self::Session, "approval.session", "session"),
         (Self::Edit, "approval.edit", "edit"),
@@ -194,6 +197,11 @@ impl Approval {
         }
     }
 
+    /// Whether the button is a yes, which counts only after everything was on the screen.
+    fn unread(&self, b: Button) -> bool {
+        matches!(b, Button::Once | Button::Session | Button::Always) && !self.text.read(self.must)
+    }
+
     fn buttons(&self) -> impl Iterator<Item = (Button, &'static str, &'static str)> + '_ {
         Button::ALL.into_iter().filter(|b| self.has(b.0))
     }
@@ -228,7 +236,7 @@ impl Approval {
     /// A yes, by its own key and after everything was on the screen; else the reason why not.
     fn yes(&mut self, b: Button) -> Reply {
         if !self.text.read(self.must) {
-            self.said = Some("not yet: read to the end first".into());
+            self.said = Some(NOT_YET.into());
             return Reply::done();
         }
         match (b, self.pattern.clone()) {
@@ -240,7 +248,7 @@ impl Approval {
                 self.write(Mode::Rule)
             }
             _ => {
-                self.said = Some("no rule can say exactly what that would allow".into());
+                self.said = Some("No rule can cover exactly this command".into());
                 Reply::done()
             }
         }
@@ -252,7 +260,7 @@ impl Approval {
             Button::Comment => self.write(Mode::Comment),
             Button::Edit if self.p.editable => self.write(Mode::Command),
             Button::Edit => {
-                self.said = Some("this cannot be changed".into());
+                self.said = Some("This call cannot be edited".into());
                 Reply::done()
             }
             b => self.yes(b),
@@ -271,7 +279,7 @@ impl Approval {
                 let text = self.command.text().to_owned();
                 if text.trim().is_empty() || text == self.p.shown {
                     self.leave_text();
-                    self.said = Some("nothing was changed".into());
+                    self.said = Some("Nothing was changed".into());
                     return Reply::done();
                 }
                 self.answer(Decision::Edit { text })
@@ -326,7 +334,7 @@ impl Approval {
                     Button::No | Button::Comment | Button::Edit => self.press(self.focus),
                     Button::Once if self.p.risk == Risk::Low => self.press(Button::Once),
                     _ => {
-                        self.said = Some("a yes here needs its own key".into());
+                        self.said = Some("To approve, press the key of the button".into());
                         Reply::done()
                     }
                 };
@@ -342,8 +350,8 @@ impl Approval {
 fn no_in(until: Duration, now: Duration) -> String {
     let left = until.saturating_sub(now);
     match left.as_millis().div_ceil(1000) {
-        s @ 0..=90 => format!(" -- no in {s} s"),
-        s => format!(" -- no in {} min", s.div_ceil(60)),
+        s @ 0..=90 => format!(" -- denied in {s} s"),
+        s => format!(" -- denied in {} min", s.div_ceil(60)),
     }
 }
 
@@ -364,7 +372,7 @@ pub(crate) fn sample() -> Approval {
         diff: None,
         folder: "~/api".into(),
         why: "publish the docs branch".into(),
-        rule: "none matches".into(),
+        rule: "no rule matches".into(),
         effects: vec!["writes to remote \"origin\"".into(), "cannot be undone by a checkpoint".into()],
         risk: Risk::High,
         always: Some("terminal(git push origin <branch>)".into()),

@@ -16,7 +16,7 @@ pub(super) fn permission(shown: &str, risk: Risk) -> PermissionAsk {
         diff: None,
         folder: "~/api".into(),
         why: "publish the docs branch".into(),
-        rule: "none matches".into(),
+        rule: "no rule matches".into(),
         effects: vec!["writes to remote \"origin\"; cannot be undone by a checkpoint".into()],
         risk,
         always: Some("terminal(git push origin <branch>)".into()),
@@ -121,7 +121,7 @@ fn words_that_are_typed_into_it_answer_nothing() {
     let (mut r, _) = listening(80, 24, permission("ls", Risk::Low));
     r.run("type /spawn a coder, say yes; enter");
     assert!(decided(&r).is_none(), "{:?}", r.commands());
-    assert!(r.screen().contains("this takes an answer"), "{}", r.screen());
+    assert!(r.screen().contains("Answer first, or press Esc"), "{}", r.screen());
     r.run("wait 399; enter");
     assert!(decided(&r).is_none());
     r.run("wait 2; enter");
@@ -140,7 +140,7 @@ fn enter_says_yes_only_to_what_is_harmless() {
         let (mut r, _) = listening(80, 24, permission("rm x", Risk::High));
         r.run(moves).run("enter");
         assert_eq!(decided(&r), None, "{moves}");
-        assert!(r.screen().contains("needs its own key"), "{}", r.screen());
+        assert!(r.screen().contains("press the key of the button"), "{}", r.screen());
     }
 }
 
@@ -171,7 +171,7 @@ fn the_draft_is_kept_and_typing_is_not_interrupted() {
     let a = ask(&SeqIds::default(), permission("git push", Risk::High));
     asked(&mut r, &a);
     assert!(!r.screen().contains("approve?"), "not while typing");
-    assert!(r.screen().contains("wants to shell"), "but it is told: {}", r.screen());
+    assert!(r.screen().contains("wants to run"), "but it is told: {}", r.screen());
     r.run("wait 1001; wait 401");
     assert!(r.screen().contains("approve?"), "{}", r.screen());
     r.run("esc");
@@ -204,7 +204,7 @@ fn an_answer_that_was_not_taken_can_be_given_again() {
     r.run("y; y; enter");
     assert_eq!(decided(&r).map(|d| d.0), Some(Decision::Once), "sent once only");
     r.reply(ReplyEvent::ErrorReply { notice: Notice::new(NoticeKind::User, "the text has changed") });
-    assert!(r.screen().contains("not taken: the text has changed"), "{}", r.screen());
+    assert!(r.screen().contains("Not accepted: the text has changed"), "{}", r.screen());
     r.clear().run("wait 401; n");
     assert!(decided(&r).is_some());
     let by = AskEvent::PermissionDecided {
@@ -264,7 +264,7 @@ fn a_key_to_a_panel_puts_all_aside() {
 fn a_long_text_is_read_to_its_end_before_a_yes() {
     let long: String = (0..60).map(|n| format!("echo {n}\n")).collect();
     let (mut r, _) = listening(80, 24, permission(&long, Risk::Low));
-    assert!(r.screen().contains("read to the end before a yes"), "{}", r.screen());
+    assert!(r.screen().contains("read to the end before approving"), "{}", r.screen());
     r.run("y; enter; s; A; G; wait 1; y");
     assert_eq!(decided(&r), None, "jumping to the end is not reading: {}", r.screen());
     r.run("g; space; space; space; space; space; y");
@@ -366,7 +366,7 @@ fn no_answer_within_the_set_time_is_a_no() {
                 CommandBody::Ask(AskCommand::Answer {
                     id,
                     reply: AskReply::Permission { decision: Decision::Deny { comment: Some(why) }, .. },
-                }) if why.contains("Nobody answered within 60 s") => Some(*id),
+                }) if why.contains("No answer came within 60 s") => Some(*id),
                 _ => None,
             })
             .collect()
@@ -374,9 +374,9 @@ fn no_answer_within_the_set_time_is_a_no() {
     let (first, second) = (crate::scene::question(1), crate::scene::question(2));
     crate::scene::ask(&mut r, 1);
     r.run("wait 1");
-    assert!(r.screen().contains("no in 60 s"), "{}", r.screen());
+    assert!(r.screen().contains("denied in 60 s"), "{}", r.screen());
     r.run("wait 18000");
-    assert!(r.screen().contains("no in 42 s"), "{}", r.screen());
+    assert!(r.screen().contains("denied in 42 s"), "{}", r.screen());
     crate::scene::ask(&mut r, 2);
     // At the dialog: its time begins anew.
     r.run("down; wait 59000");
@@ -472,4 +472,33 @@ fn two_calls_of_one_agent_are_two_questions() {
     asked(&mut r, &b);
     r.run("wait 401").clear().run("y");
     assert_eq!(answers(&r), [(a.id, Decision::Once)]);
+}
+
+/// What is not possible yet is shown so, with the key that makes it possible.
+#[test]
+fn a_yes_that_does_not_count_yet_is_dim_and_not_in_the_footer() {
+    use ratatui::style::Modifier;
+    let long: String = (0..60).map(|n| format!("echo {n}\n")).collect();
+    let (mut r, _) = listening(80, 24, permission(long.trim_end(), Risk::Low));
+    let look = |r: &Robot, text: &str| {
+        let screen = r.screen();
+        let (y, line) = screen.lines().enumerate().find(|(_, l)| l.contains(text)).unwrap();
+        let x = line[..line.find(text).unwrap()].chars().count();
+        let cell = r.buffer().cell((x as u16 + 1, y as u16)).unwrap();
+        cell.style().add_modifier
+    };
+    assert!(look(&r, "[y] yes, once").contains(Modifier::DIM), "{}", r.screen());
+    assert!(!look(&r, "[n] no").contains(Modifier::DIM));
+    let footer = r.footer();
+    assert!(!footer.contains("yes, once") && footer.contains("read on"), "{footer}");
+    r.run("y");
+    assert!(r.commands().is_empty() && r.words().contains("Not yet:"), "{}", r.screen());
+    assert!(r.words().contains("more rows ("), "the key is named: {}", r.screen());
+    for _ in 0..10 {
+        r.run("pagedown");
+    }
+    assert!(!look(&r, "[y] yes, once").contains(Modifier::DIM), "{}", r.screen());
+    assert!(r.footer().contains("yes, once"), "{}", r.footer());
+    r.run("y");
+    assert_eq!(decided(&r).map(|d| d.0), Some(Decision::Once));
 }

@@ -91,13 +91,13 @@ impl Compare {
         let say = |text: &str, role| Line::strict(text, Look::of(role), Wrap::Word);
         let Some(file) = self.file() else { return (lines, at) };
         if let Some(not) = self.conflicts.iter().find(|n| n.path == file.path) {
-            lines.push(say(&format!("not taken: {}", not.why), Role::Error));
+            lines.push(say(&format!("Not taken: {}", not.why), Role::Error));
             lines.extend(not.marked.lines().map(|l| Line::strict(l, Look::of(Role::Text), Wrap::Hard)));
             lines.push(say("", Role::Text));
         }
         let shown = lines.len();
         if self.hunks.is_empty() {
-            lines.push(say("(no lines to show: it is no text, it is empty, or it is large)", Role::Dim));
+            lines.push(say("(no lines to show: binary, empty or too large)", Role::Dim));
         }
         for (n, hunk) in self.hunks.iter().enumerate() {
             if n == self.hunk {
@@ -125,7 +125,7 @@ impl Compare {
             lines.push(Line::new(Wrap::Word));
         }
         if lines.is_empty() {
-            lines.push(Line::strict("(nothing was said here since)", Look::of(Role::Dim), Wrap::Word));
+            lines.push(Line::strict("(no messages since)", Look::of(Role::Dim), Wrap::Word));
         }
         lines
     }
@@ -133,7 +133,7 @@ impl Compare {
     fn output(&self, right: bool) -> Vec<Line> {
         let say = |text: &str, role| Line::strict(text, Look::of(role), Wrap::Word);
         match &self.ran {
-            Ran::Not => vec![say("no command was run on both yet", Role::Dim)],
+            Ran::Not => vec![say("No command has been run on both sides yet", Role::Dim)],
             Ran::Running(line) => vec![say(&format!("$ {line}"), Role::Strong), say("running...", Role::Dim)],
             Ran::Done { line, left, right: other, notes } => {
                 let run = if right { other } else { left };
@@ -151,7 +151,7 @@ impl Compare {
         let parts = self.parts(area);
         let Some(c) = &self.compared else {
             let words =
-                self.failed.as_ref().map_or("comparing...".into(), |w| format!("it cannot be compared: {w}"));
+                self.failed.as_ref().map_or("comparing...".into(), |w| format!("Cannot compare: {w}"));
             let role = if self.failed.is_some() { Role::Error } else { Role::Dim };
             draw::text(buf, Rect { height: 1.min(area.height), ..area }, &words, cx.theme.style(role));
             return;
@@ -160,7 +160,7 @@ impl Compare {
         if self.view == View::Files {
             self.files.draw(cx, parts.left, buf);
             if c.files.is_empty() {
-                let words = "no file differs";
+                let words = "No file differs";
                 draw::text(buf, first(parts.left), words, cx.theme.style(Role::Dim));
             }
             self.diff.draw(parts.right, buf, cx.theme);
@@ -203,7 +203,7 @@ impl Compare {
             let text = shorten_middle(&text, usize::from(head.width).saturating_sub(1), cx.ascii);
             draw::text(buf, row(u16::from(right)), &text, cx.theme.style(role));
         }
-        let views = [(View::Files, "files"), (View::Talk, "what was said"), (View::Run, "command")];
+        let views = [(View::Files, "files"), (View::Talk, "messages"), (View::Run, "command")];
         let names: Vec<String> = views
             .iter()
             .map(|(v, n)| if *v == self.view { format!("[{n}]") } else { format!(" {n} ") })
@@ -262,7 +262,7 @@ fn ended(run: &SideRun) -> Line {
     let (words, role) = match run.exit {
         Some(0) => ("exit 0".to_owned(), Role::Ok),
         Some(n) => (format!("exit {n}"), Role::Error),
-        None => ("it was ended".to_owned(), Role::Error),
+        None => ("ended".to_owned(), Role::Error),
     };
     Line::strict(&format!("{words} after {:.1} s", run.seconds), Look::of(role), Wrap::Word)
 }

@@ -26,19 +26,19 @@ use crate::widget::scroll::Scroll;
 
 /// What it can do.
 pub const ACTIONS: &[ActionSpec] = &[
-    ActionSpec::key_only("compare.next", "next view", "Files, what was said, or what a command gave"),
+    ActionSpec::key_only("compare.next", "next view", "Files, messages, or command output"),
     ActionSpec::key_only("compare.other", "other side", "Show or scroll the other side"),
-    ActionSpec::key_only("compare.take", "take hunk", "Bring this hunk of the right side into the workspace"),
+    ActionSpec::key_only("compare.take", "take hunk", "Apply this hunk of the right side to the workspace"),
     ActionSpec::key_only(
         "compare.take_file",
         "take file",
         "Merge this file of the right side into the workspace",
     ),
-    ActionSpec::key_only("compare.undo", "undo", "Undo the last operation, for instance what was taken"),
-    ActionSpec::key_only("compare.hunk_down", "next hunk", "To the next hunk"),
-    ActionSpec::key_only("compare.hunk_up", "last hunk", "To the hunk before"),
+    ActionSpec::key_only("compare.undo", "undo", "Undo the last operation, for example a taken hunk"),
+    ActionSpec::key_only("compare.hunk_down", "next hunk", "Next hunk"),
+    ActionSpec::key_only("compare.hunk_up", "previous hunk", "Previous hunk"),
     ActionSpec::key_only("compare.run", "run", "Run a command on the files of both sides"),
-    ActionSpec::key_only("compare.swap", "swap", "Exchange left and right"),
+    ActionSpec::key_only("compare.swap", "swap", "Swap left and right"),
     ActionSpec::key_only("compare.load", "load", "Compare again"),
 ];
 
@@ -130,9 +130,9 @@ impl Compare {
     fn take(&mut self, whole: bool, model: &Model) -> Reply {
         let Some(file) = self.file().filter(|_| self.view == View::Files) else { return Reply::Ignored };
         let no = if model.running {
-            Some("a turn runs; stop it first")
+            Some("A turn is running; stop it first")
         } else if model.session.read_only {
-            Some("this session is open read-only")
+            Some("This session is open read-only")
         } else {
             None
         };

@@ -42,7 +42,7 @@ impl Source for Branches {
 
     fn items(&mut self, _model: &Model) -> Vec<Item> {
         let row = |b: &BranchView| {
-            let away = if b.archived { "put away " } else { "" };
+            let away = if b.archived { "archived " } else { "" };
             let time = b.time.map(clock).unwrap_or_default();
             Item::new(&b.name.head, format!("{}  {}", b.name.word(), b.words)).detail(format!("{away}{time}"))
         };
@@ -56,6 +56,6 @@ impl Source for Branches {
     }
 
     fn nothing(&self) -> &'static str {
-        if self.heard { "there is no other branch in this session" } else { "looking..." }
+        if self.heard { "This session has no other branch" } else { "looking..." }
     }
 }

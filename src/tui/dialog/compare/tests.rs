@@ -56,7 +56,7 @@ fn a_hunk_and_a_file_are_taken_and_a_conflict_is_shown() {
     };
     r.reply(ReplyEvent::TakeReply { said: "Nothing was taken".into(), conflicts: vec![not] });
     let screen = r.screen();
-    assert!(screen.contains("! src/client.rs") && screen.contains("not taken: both sides"), "{screen}");
+    assert!(screen.contains("! src/client.rs") && screen.contains("Not taken: both sides"), "{screen}");
     assert!(screen.contains("<<<<<<< ours") && !screen.contains('\u{1b}'), "{screen}");
     r.clear();
     r.run("z");
@@ -122,7 +122,7 @@ fn what_cannot_be_compared_is_said() {
     r.push(Box::new(Compare::of(sample().pair)));
     let notice = Notice::new(NoticeKind::User, "nothing was said on main yet");
     r.reply(ReplyEvent::ErrorReply { notice });
-    assert!(r.screen().contains("cannot be compared: nothing was said on main yet"), "{}", r.screen());
+    assert!(r.screen().contains("Cannot compare: nothing was said on main yet"), "{}", r.screen());
     r.run("q");
     assert!(!r.screen().contains("cannot be compared"));
 }

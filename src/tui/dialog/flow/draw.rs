@@ -35,8 +35,8 @@ fn look(state: StepState) -> (&'static str, &'static str, Role) {
         StepState::Running => ("~", "working", Role::Running),
         StepState::Done => ("v", "done", Role::Ok),
         StepState::Failed => ("x", "failed", Role::Error),
-        StepState::Skipped => ("-", "left out", Role::Skipped),
-        StepState::Cancelled => ("-", "given up", Role::Skipped),
+        StepState::Skipped => ("-", "skipped", Role::Skipped),
+        StepState::Cancelled => ("-", "abandoned", Role::Skipped),
         StepState::Interrupted => ("=", "interrupted", Role::Waiting),
     }
 }
@@ -285,7 +285,7 @@ impl Flow {
 }
 
 fn draw_nothing(buf: &mut Buffer, area: Rect, cx: &DrawCx<'_>) {
-    draw::text(buf, area, "no workflow was started in this session", cx.theme.style(Role::Dim));
+    draw::text(buf, area, "No workflow was started in this session", cx.theme.style(Role::Dim));
 }
 
 fn paint_line(buf: &mut Buffer, area: Rect, line: &Line, cx: &DrawCx<'_>) {

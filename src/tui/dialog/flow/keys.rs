@@ -24,8 +24,8 @@ fn send(command: AgentCommand) -> Reply {
 
 fn begun(step: &StepView) -> Reply {
     match step.state {
-        StepState::Waiting => say(format!("{} has not begun: it waits for what it needs", step.id)),
-        _ => say(format!("{} has no agent: it was not begun", step.id)),
+        StepState::Waiting => say(format!("{} has not started: it waits for the steps it needs", step.id)),
+        _ => say(format!("{} has no agent: it was not started", step.id)),
     }
 }
 
@@ -39,7 +39,7 @@ pub(crate) fn key(model: &Model, flow: &str, id: &str) -> Option<Reply> {
         "agents.resume" => resume(view),
         "agents.retry" | "agents.steer" | "agents.raise" | "agents.model" | "agents.diff"
         | "agents.branch" | "agents.background" | "agents.todo" => {
-            say("choose an agent below it, or open it")
+            say("Select an agent below it, or open it")
         }
         _ => return None,
     })
@@ -87,7 +87,7 @@ impl Flow {
     fn other(&mut self, model: &Model) -> Reply {
         let all = &model.workflows;
         if all.len() < 2 {
-            return say("there is no other workflow in this session");
+            return say("This session has no other workflow");
         }
         let at = all.iter().position(|w| w.id == self.id).map_or(0, |at| (at + 1) % all.len());
         if let Some(flow) = all.get(at) {
@@ -110,7 +110,7 @@ impl Flow {
         }
         let runs = flow.state == StepState::Running;
         if runs {
-            let paused = if flow.paused { "go on" } else { "pause all" };
+            let paused = if flow.paused { "continue" } else { "pause all" };
             all.extend([Hint::of("flow.end"), Hint::of("flow.stop"), Hint::as_("flow.pause_all", paused)]);
             if step.state == StepState::Running {
                 all.extend([Hint::of("flow.pause"), Hint::of("flow.steer"), Hint::of("flow.raise")]);
@@ -153,14 +153,21 @@ fn of_step(id: &str, flow: &WorkflowView, step: &StepView, model: &Model) -> Opt
         }),
         "flow.result" => result(step, model),
         "flow.end" => match step.state {
-            StepState::Waiting | StepState::Running if flow.state == StepState::Running => {
-                send(AgentCommand::WorkflowCancelStep { id: flow.id.clone(), step: step.id.clone() })
-            }
-            _ => say(format!("{} does not run", step.id)),
+            StepState::Waiting | StepState::Running if flow.state == StepState::Running => end(flow, step),
+            _ => say(format!("{} is not running", step.id)),
         },
         "flow.retry" => retry(flow, step),
         _ => return None,
     })
+}
+
+/// Asks whether a step is to be given up.
+fn end(flow: &WorkflowView, step: &StepView) -> Reply {
+    let cancel = AgentCommand::WorkflowCancelStep { id: flow.id.clone(), step: step.id.clone() };
+    let title = format!("end the step {}?", clean::plain(&step.id));
+    let text = "Its agent is ended, and the steps that need it are left out. The other steps go on.";
+    let then = vec![Effect::Send(CommandBody::Agent(cancel))];
+    Reply::with(Effect::Push(Box::new(Confirm::new(&title, text, "end it", then))))
 }
 
 /// The step's question, else the next one of anybody's.
@@ -178,15 +185,15 @@ fn result(step: &StepView, model: &Model) -> Reply {
     let own = told.map_or("", |c| c.result.as_str());
     let said = if own.len() > step.said.len() { own } else { &step.said };
     if said.trim().is_empty() {
-        return say(format!("{} has brought nothing yet", step.id));
+        return say(format!("{} has no result yet", step.id));
     }
-    let title = format!("what came out of {}", clean::plain(&step.id));
+    let title = format!("result of {}", clean::plain(&step.id));
     Reply::with(Effect::Push(Box::new(Text::plain(&title, said))))
 }
 
 fn retry(flow: &WorkflowView, step: &StepView) -> Reply {
     if flow.state == StepState::Running {
-        return say(format!("{} still runs: a step can be tried again when it has ended", flow.id));
+        return say(format!("{} is still running; retry a step when the workflow has ended", flow.id));
     }
     let (id, name) = (flow.id.clone(), step.id.clone());
     let then = move |text: &str| {
@@ -194,7 +201,7 @@ fn retry(flow: &WorkflowView, step: &StepView) -> Reply {
         let retry = AgentCommand::WorkflowRetry { id: id.clone(), step: name.clone(), note };
         Ok(vec![Effect::Ask(CommandBody::Agent(retry), WORDS)])
     };
-    let about = "the step, and all that need it, once more; what it should know, if anything";
+    let about = "runs the step and all that need it again; add a note if you like";
     let title = format!("retry {}", clean::plain(&step.id));
     Reply::with(Effect::Push(Box::new(Words::new(&title, about, "", Box::new(then)))))
 }
@@ -204,26 +211,26 @@ fn resume(flow: &WorkflowView) -> Reply {
         (StepState::Running, true) => {
             send(AgentCommand::WorkflowPause { id: flow.id.clone(), paused: false })
         }
-        (StepState::Running, false) => say(format!("{} runs", flow.id)),
-        (StepState::Done, _) => say(format!("{} is done; retry runs a step of it once more", flow.id)),
+        (StepState::Running, false) => say(format!("{} is running", flow.id)),
+        (StepState::Done, _) => say(format!("{} is done; retry runs one of its steps again", flow.id)),
         _ => send(AgentCommand::WorkflowResume { id: flow.id.clone() }),
     }
 }
 
 fn pause_all(flow: &WorkflowView) -> Reply {
     if flow.state != StepState::Running {
-        return say(format!("{} does not run", flow.id));
+        return say(format!("{} is not running", flow.id));
     }
     send(AgentCommand::WorkflowPause { id: flow.id.clone(), paused: !flow.paused })
 }
 
 fn stop(flow: &WorkflowView) -> Reply {
     if flow.state != StepState::Running {
-        return say(format!("{} does not run", flow.id));
+        return say(format!("{} is not running", flow.id));
     }
     let cancel = AgentCommand::WorkflowCancel { id: flow.id.clone() };
-    let text = "The agents of its steps are ended. What is done stays, and it can go on later.";
+    let text = "The agents of its steps are ended. Finished steps are kept, and you can continue it later.";
     let title = format!("stop the workflow {}?", clean::plain(&flow.name));
     let then = vec![Effect::Send(CommandBody::Agent(cancel))];
-    Reply::with(Effect::Push(Box::new(Confirm::new(&title, text, "stop it", then))))
+    Reply::with(Effect::Push(Box::new(Confirm::new(&title, text, "stop", then))))
 }

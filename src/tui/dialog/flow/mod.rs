@@ -26,28 +26,20 @@ use crate::text::sheet::Sheet;
 
 /// What it can do.
 pub(crate) const ACTIONS: &[ActionSpec] = &[
-    ActionSpec::key_only("flow.forward", "needed by", "To a step that needs the chosen one"),
-    ActionSpec::key_only("flow.back", "needs", "To a step that the chosen one needs"),
-    ActionSpec::key_only("flow.other", "next workflow", "To the next workflow of this session"),
-    ActionSpec::key_only(
-        "flow.answer",
-        "answer",
-        "Answer the question of the chosen step, else the next one",
-    ),
-    ActionSpec::key_only("flow.steer", "message", "Write to the agent of the chosen step"),
-    ActionSpec::key_only("flow.pause", "pause", "Pause the agent of the chosen step, or let it go on"),
-    ActionSpec::key_only("flow.pause_all", "pause all", "Pause the whole workflow, or let it go on"),
-    ActionSpec::key_only("flow.end", "end step", "Give the chosen step up; what needs it is left out"),
-    ActionSpec::key_only("flow.stop", "stop all", "Stop the whole workflow; what is done stays"),
-    ActionSpec::key_only(
-        "flow.retry",
-        "retry",
-        "The chosen step once more, with all that need it and a note of yours",
-    ),
-    ActionSpec::key_only("flow.resume", "go on", "Go on with all of the workflow that is not done"),
-    ActionSpec::key_only("flow.raise", "limits", "Change the limits of the agent of the chosen step"),
-    ActionSpec::key_only("flow.result", "result", "All that came out of the chosen step"),
-    ActionSpec::key_only("flow.diff", "diff", "What the agent of the chosen step changed"),
+    ActionSpec::key_only("flow.forward", "needed by", "Go to a step that needs the selected one"),
+    ActionSpec::key_only("flow.back", "needs", "Go to a step that the selected one needs"),
+    ActionSpec::key_only("flow.other", "next workflow", "Next workflow of this session"),
+    ActionSpec::key_only("flow.answer", "answer", "Answer the selected step's question, else the next one"),
+    ActionSpec::key_only("flow.steer", "message", "Write to the agent of the selected step"),
+    ActionSpec::key_only("flow.pause", "pause", "Pause or continue the agent of the selected step"),
+    ActionSpec::key_only("flow.pause_all", "pause all", "Pause or continue the whole workflow"),
+    ActionSpec::key_only("flow.end", "end step", "Abandon the selected step; steps that need it are skipped"),
+    ActionSpec::key_only("flow.stop", "stop all", "Stop the whole workflow; finished steps are kept"),
+    ActionSpec::key_only("flow.retry", "retry", "Retry the selected step and all that need it, with a note"),
+    ActionSpec::key_only("flow.resume", "continue", "Continue the workflow with all steps that are not done"),
+    ActionSpec::key_only("flow.raise", "limits", "Change the limits of the selected step's agent"),
+    ActionSpec::key_only("flow.result", "result", "Show the selected step's whole result"),
+    ActionSpec::key_only("flow.diff", "diff", "Show what the selected step's agent changed"),
     ActionSpec::key_only("flow.start", "start one", "Start a workflow from a file"),
 ];
 

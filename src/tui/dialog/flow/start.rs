@@ -52,7 +52,7 @@ impl Source for Files {
             let steps = if n == 1 { "1 step".into() } else { format!("{n} steps") };
             Item {
                 more: f.path.clone(),
-                disabled: (!f.wrong.is_empty()).then(|| "a mistake".into()),
+                disabled: (!f.wrong.is_empty()).then(|| "has an error".into()),
                 ..Item::new(&f.name, format!("{}{about}", f.name)).detail(steps)
             }
         };
@@ -82,8 +82,8 @@ impl Source for Files {
     fn nothing(&self) -> &'static str {
         match (self.heard, self.rows.is_empty()) {
             (false, _) => "looking...",
-            (true, true) => "no workflow here: put NAME.toml or NAME.yaml into .tiller/workflows",
-            (true, false) => "nothing matches",
+            (true, true) => "No workflow: add NAME.toml or NAME.yaml to .tiller/workflows",
+            (true, false) => "No workflow matches",
         }
     }
 }

@@ -135,7 +135,9 @@ fn keys_go_along_the_ways() {
 fn keys_steer_the_step_and_the_whole() {
     let mut r = opened(118, 25);
     let id = || "w1".to_owned();
-    r.clear().run("k");
+    r.clear().run("k; enter");
+    assert!(crew(&r).is_empty(), "the focus is on no");
+    r.run("k; y");
     assert_eq!(crew(&r), [AgentCommand::WorkflowCancelStep { id: id(), step: "test".into() }]);
     r.clear().run("P");
     assert_eq!(crew(&r), [AgentCommand::WorkflowPause { id: id(), paused: true }]);
@@ -147,7 +149,7 @@ fn keys_steer_the_step_and_the_whole() {
     r.run("K; y");
     assert_eq!(crew(&r), [AgentCommand::WorkflowCancel { id: id() }]);
     r.clear().run("r");
-    assert!(crew(&r).is_empty() && r.screen().contains("still runs"), "{}", r.screen());
+    assert!(crew(&r).is_empty() && r.screen().contains("is still running"), "{}", r.screen());
     r.run("wait 9000; l");
     assert!(r.screen().contains("limits of a4 review 1: test"), "{}", r.screen());
     r.run("esc; g; o");
@@ -155,7 +157,7 @@ fn keys_steer_the_step_and_the_whole() {
     r.run("esc; d");
     assert_eq!(crew(&r), [AgentCommand::Diff { id: AgentId("main/a1".into()) }]);
     r.run("G; enter");
-    assert!(r.screen().contains("has not begun"), "{}", r.screen());
+    assert!(r.screen().contains("has not started"), "{}", r.screen());
     r.run("g; enter");
     assert_eq!(r.app.model.agent(), AgentId("main/a1".into()));
 }
@@ -173,7 +175,7 @@ fn one_that_failed_says_why_and_goes_on_from_there() {
     changed(&mut r, flow);
     r.run("type /workflow; enter");
     let screen = r.screen();
-    assert!(screen.contains("x failed") && screen.contains("left out"), "{screen}");
+    assert!(screen.contains("x failed") && screen.contains("skipped"), "{screen}");
     assert!(
         screen.contains("why:") && screen.contains("two tests") && !screen.contains('\u{1b}'),
         "{screen}"
@@ -188,7 +190,7 @@ fn one_that_failed_says_why_and_goes_on_from_there() {
     };
     assert_eq!(crew(&r), [retry]);
     r.clear().run("esc; k");
-    assert!(crew(&r).is_empty() && r.screen().contains("does not run"), "{}", r.screen());
+    assert!(crew(&r).is_empty() && r.screen().contains("is not running"), "{}", r.screen());
 }
 
 #[test]
@@ -207,7 +209,7 @@ fn without_any_there_are_those_of_files() {
     let files = vec![file("bad", "bad.toml:2:1: step a has no goal"), file("ship", "")];
     r.clear().cause(id, EventBody::Reply(Box::new(ReplyEvent::WorkflowsReply { files })));
     let screen = r.screen();
-    assert!(screen.contains("(a mistake)") && screen.contains("ship  Build and tell"), "{screen}");
+    assert!(screen.contains("(has an error)") && screen.contains("ship  Build and tell"), "{screen}");
     r.run("enter");
     assert!(crew(&r).is_empty(), "one with a mistake is not started");
     r.run("down enter");

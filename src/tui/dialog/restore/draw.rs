@@ -2,7 +2,7 @@
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use tiller_protocol::{ChangeKind, RestoreFile};
+use tiller_protocol::{ChangeKind, RestoreFile, RestorePreview};
 
 use super::Restore;
 use super::choice::Choice;
@@ -14,6 +14,9 @@ use crate::text::line::{Line, Look, Wrap};
 use crate::text::{clean, shorten_end, width};
 use crate::theme::Role;
 use crate::widget::draw;
+
+/// The first thing that is said of another branch.
+const STAY: &str = "Only the conversation switches to that branch; the files stay as they are.";
 
 /// Parts of the dialog. `below` begins with a line between.
 pub(super) struct Parts {
@@ -47,23 +50,26 @@ impl Restore {
         if let Some(why) = &self.failed {
             return vec![why.clone()];
         }
-        let Some(p) = &self.preview else { return vec!["comparing the files...".into()] };
+        let Some(p) = &self.preview else {
+            let stay = self.branch.as_ref().map(|_| STAY.to_owned());
+            return stay.into_iter().chain(["Comparing the files...".into()]).collect();
+        };
         let mut lines = Vec::new();
         let title = clean::plain(&p.title);
         match p.time {
-            Some(time) => lines.push(format!("Back to {}, before \"{title}\".", clock(time))),
-            None => lines.push(format!("Back to before \"{title}\", in the conversation only.")),
+            _ if self.branch.is_some() => lines.push(self.branch_words(p)),
+            Some(time) => lines.push(format!("Restore to {}, before \"{title}\".", clock(time))),
+            None => lines.push(format!("Restore the conversation to before \"{title}\". Files stay.")),
         }
         let kept = p.files.iter().filter(|f| f.conflict.is_some()).count();
         if p.time.is_some() && p.files.is_empty() {
             lines.push("No file differs.".into());
         }
         if kept > 0 {
-            lines
-                .push(format!("{kept} changed by you or another program since: kept, unless you mark them."));
+            lines.push(format!("{kept} changed since by you or another program: kept unless you mark them."));
         }
         if p.more > 0 {
-            lines.push(format!("{} more files are not listed; they go back as well.", p.more));
+            lines.push(format!("{} more files are not listed; they are restored as well.", p.more));
         }
         lines.extend(p.left.iter().take(3).map(|l| format!("Stays: {}", clean::plain(l))));
         lines.extend(p.notes.iter().map(|n| clean::plain(n).into_owned()));
@@ -71,6 +77,20 @@ impl Restore {
             lines.push("restoring...".into());
         }
         lines
+    }
+
+    /// What is said of another branch: that the files stay, and what can be brought.
+    fn branch_words(&self, p: &RestorePreview) -> String {
+        let all = p.files.len() + p.more;
+        match p.time {
+            None => format!("{STAY} The files of that branch were not kept, so they cannot be restored."),
+            Some(_) if all == 0 => "The conversation switches to that branch.".to_owned(),
+            Some(_) => {
+                let (n, differ) = if all == 1 { ("1 file", "differs") } else { ("files", "differ") };
+                let n = if all == 1 { n.to_owned() } else { format!("{all} {n}") };
+                format!("{STAY} {n} {differ} from the end of that branch; marked files can be restored too.")
+            }
+        }
     }
 
     pub(super) fn lay(&mut self, area: Rect) {
@@ -102,7 +122,7 @@ impl Restore {
         if choice.hunks.is_empty() {
             let text = match &file.conflict {
                 Some(why) => format!("{}: {why}", clean::plain(&file.path)),
-                None => "no text to compare".to_owned(),
+                None => "No text to compare".to_owned(),
             };
             lines.push(Line::strict(&text, Look::of(Role::Text), Wrap::Word));
         }

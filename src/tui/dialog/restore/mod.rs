@@ -8,7 +8,7 @@ use crossterm::event::MouseEvent;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use tiller_protocol::command::{Query, SessionCommand};
-use tiller_protocol::event::ReplyEvent;
+use tiller_protocol::event::{ReplyEvent, StateEvent};
 use tiller_protocol::{
     CommandBody, EntryId, Event, EventBody, Notice, NoticeKind, RestoreFile, RestorePreview, RestoreWhat,
 };
@@ -19,34 +19,42 @@ use crate::effect::{Effect, Token};
 use crate::model::Model;
 use crate::panel::rows::Rows;
 use crate::panel::{DrawCx, Hint, Panel, Place, Reply, View};
+use crate::text::clean;
 use crate::widget::scroll::Scroll;
 
 /// What it can do besides a list.
 pub(crate) const ACTIONS: &[ActionSpec] = &[
-    ActionSpec::key_only(
-        "restore.both",
-        "go back",
-        "Restore the marked files, and go back in the conversation",
-    ),
-    ActionSpec::key_only("restore.files", "files only", "Restore the marked files; the conversation stays"),
-    ActionSpec::key_only("restore.talk", "talk only", "Go back in the conversation; the files stay"),
+    ActionSpec::key_only("restore.both", "restore", "Restore the marked files and the conversation"),
+    ActionSpec::key_only("restore.files", "files only", "Restore the marked files only"),
+    ActionSpec::key_only("restore.talk", "messages only", "Restore the conversation only"),
     ActionSpec::key_only(
         "restore.hunk",
         "mark hunk",
         "Restore this hunk of the file, or leave it as it is now",
     ),
-    ActionSpec::key_only("restore.hunk_down", "next hunk", "To the next hunk of the file"),
-    ActionSpec::key_only("restore.hunk_up", "last hunk", "To the hunk before"),
+    ActionSpec::key_only("restore.hunk_down", "next hunk", "Next hunk of the file"),
+    ActionSpec::key_only("restore.hunk_up", "previous hunk", "Previous hunk"),
     ActionSpec::key_only("restore.diff_down", "scroll down", "Scroll the difference down"),
     ActionSpec::key_only("restore.diff_up", "scroll up", "Scroll the difference up"),
 ];
 
 const PREVIEW: Token = Token(1);
 const DONE: Token = Token(2);
+const WENT: Token = Token(3);
+
+/// A branch that is gone to: the conversation in any case, its files when they are asked for.
+struct Branch {
+    head: String,
+    /// What it is called.
+    word: String,
+}
 
 /// The dialog.
 pub(crate) struct Restore {
+    /// What is gone back to; of a branch its last entry.
     entry: EntryId,
+    /// Another branch is gone to, and not back on this one.
+    branch: Option<Branch>,
     preview: Option<RestorePreview>,
     /// What of each file changes, in the preview's order.
     choices: Vec<Choice>,
@@ -69,6 +77,7 @@ impl Restore {
     pub(crate) fn to(entry: EntryId) -> Self {
         Self {
             entry,
+            branch: None,
             preview: None,
             choices: Vec::new(),
             rows: Rows::default(),
@@ -82,18 +91,51 @@ impl Restore {
         }
     }
 
+    /// To the branch `head`, which is called `word` and ends at `tip`. Its conversation opens; the files stay as they
+    /// are, unless the person brings those of the branch.
+    pub(crate) fn branch(head: String, word: String, tip: EntryId) -> Self {
+        Self { branch: Some(Branch { head, word }), ..Self::to(tip) }
+    }
+
     fn files(&self) -> &[RestoreFile] {
         self.preview.as_ref().map_or(&[], |p| &p.files)
     }
 
+    /// To the branch; `bring`: with its files, once it is open.
+    fn go_to_branch(&mut self, bring: bool, model: &Model) -> Reply {
+        let Some(branch) = self.branch.as_ref().filter(|_| !self.going) else { return Reply::done() };
+        let known = self.preview.as_ref().is_some_and(|p| p.time.is_some());
+        let no = if model.running {
+            Some("A turn is running; stop it first")
+        } else if bring && self.preview.is_none() {
+            Some("The files are still being compared")
+        } else if bring && !known {
+            Some("The files of that branch were not kept; only its conversation can be opened")
+        } else {
+            None
+        };
+        if let Some(why) = no {
+            return Reply::with(Effect::Toast(Notice::new(NoticeKind::Info, why)));
+        }
+        let open = CommandBody::Session(SessionCommand::OpenBranch { head: branch.head.clone() });
+        if bring {
+            self.going = true;
+            return Reply::with(Effect::Ask(open, WENT));
+        }
+        Reply::Done(vec![Effect::Pop, Effect::Send(open), Effect::Focus(View::Composer)])
+    }
+
     fn go(&mut self, what: RestoreWhat, model: &Model) -> Reply {
+        if self.branch.is_some() {
+            return self.go_to_branch(what.files(), model);
+        }
         let Some(preview) = self.preview.as_ref().filter(|_| !self.going) else { return Reply::done() };
         let no = if model.running {
-            Some("a turn runs; stop it first")
+            Some("A turn is running; stop it first")
         } else if model.session.read_only {
-            Some("this session is open read-only")
+            Some("This session is open read-only")
         } else if what.files() && preview.time.is_none() {
-            Some("the files of that moment were not kept: the conversation alone can go back")
+            Some("The files of that moment were not kept; only the conversation can be restored")
         } else {
             None
         };
@@ -108,6 +150,12 @@ impl Restore {
                 Effect::Focus(View::Composer),
             ]);
         }
+        self.going = true;
+        Reply::with(self.bring(what))
+    }
+
+    /// Takes the marked files back.
+    fn bring(&self, what: RestoreWhat) -> Effect {
         let files = || self.files().iter().zip(&self.choices);
         let named = |fits: fn(&Choice) -> bool, conflict: bool| {
             let files = files().filter(|(f, c)| fits(c) && f.conflict.is_some() == conflict);
@@ -120,8 +168,7 @@ impl Restore {
             force: named(Choice::all, true),
             parts: files().flat_map(|(f, c)| c.parts(f)).collect(),
         };
-        self.going = true;
-        Reply::with(Effect::Ask(CommandBody::Session(restore), DONE))
+        Effect::Ask(CommandBody::Session(restore), DONE)
     }
 
     fn toggle(&mut self) {
@@ -149,11 +196,18 @@ impl Restore {
 
 impl Panel for Restore {
     fn scope(&self) -> &'static str {
-        if self.rows.typing() { "input" } else { "restore" }
+        match &self.branch {
+            _ if self.rows.typing() => "input",
+            Some(_) => "branch_go",
+            None => "restore",
+        }
     }
 
     fn title(&self, _model: &Model) -> String {
-        "go back?".into()
+        match &self.branch {
+            Some(b) => format!("open the branch {}?", clean::plain(&b.word)),
+            None => "restore?".into(),
+        }
     }
 
     fn actions(&self) -> &'static [ActionSpec] {
@@ -169,7 +223,13 @@ impl Panel for Restore {
     }
 
     fn reply(&mut self, token: Token, event: &Event, _model: &Model) -> Reply {
-        let EventBody::Reply(reply) = &event.body else { return Reply::Ignored };
+        let reply = match &event.body {
+            EventBody::State(StateEvent::HeadMoved { .. }) if token == WENT => {
+                return Reply::with(self.bring(RestoreWhat::Files));
+            }
+            EventBody::Reply(reply) => reply,
+            _ => return Reply::Ignored,
+        };
         match (token, reply.as_ref()) {
             (PREVIEW, ReplyEvent::RestorePreviewReply { preview, .. }) => {
                 self.choices = preview.files.iter().map(Choice::of).collect();
@@ -180,7 +240,7 @@ impl Panel for Restore {
             (DONE, ReplyEvent::DoneReply { said }) => Reply::Done(vec![
                 Effect::Pop,
                 Effect::Focus(View::Composer),
-                Effect::Toast(Notice::new(NoticeKind::Info, format!("{said}. /undo takes it back."))),
+                Effect::Toast(Notice::new(NoticeKind::Info, format!("{said}. /undo reverts it."))),
             ]),
             (_, ReplyEvent::ErrorReply { notice }) => {
                 self.going = false;
@@ -193,6 +253,7 @@ impl Panel for Restore {
 
     fn act(&mut self, action: Action, model: &Model) -> Reply {
         match action.0 {
+            "restore.both" if self.branch.is_some() => self.go(RestoreWhat::Both, model),
             "restore.both" => {
                 let files = self.preview.as_ref().is_some_and(|p| p.time.is_some());
                 self.go(if files { RestoreWhat::Both } else { RestoreWhat::Talk }, model)
@@ -233,6 +294,19 @@ impl Panel for Restore {
     }
 
     fn hints(&self, _model: &Model) -> Vec<Hint> {
+        if self.branch.is_some() {
+            let mut hints = vec![Hint::as_("restore.talk", "open, keep files")];
+            if self.preview.as_ref().is_some_and(|p| p.time.is_some() && !p.files.is_empty()) {
+                hints.extend([
+                    Hint::as_("restore.both", "open, restore files"),
+                    Hint::as_("list.mark", "mark"),
+                ]);
+                if self.choices.get(self.rows.chosen).is_some_and(Choice::parted) {
+                    hints.extend(["restore.hunk", "restore.hunk_down"].map(Hint::of));
+                }
+            }
+            return hints;
+        }
         match &self.preview {
             None => Vec::new(),
             Some(p) if p.time.is_none() => vec![Hint::of("restore.talk")],
@@ -285,6 +359,12 @@ pub(crate) fn sample() -> Restore {
     sample.preview =
         Some(RestorePreview { title, time: Some(Time(0)), files, notes, ..RestorePreview::default() });
     sample
+}
+
+/// The same for another branch.
+pub(crate) fn branch_sample() -> Restore {
+    let branch = Branch { head: "branch-1a2b3c4d".into(), word: "try with a library".into() };
+    Restore { branch: Some(branch), ..sample() }
 }
 
 #[cfg(test)]

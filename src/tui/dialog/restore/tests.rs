@@ -41,8 +41,8 @@ fn what_the_person_changed_stays_unless_it_is_marked() {
     assert_eq!(sent(&r), [all(&[], &[])]);
     r.run("enter");
     assert_eq!(sent(&r).len(), 1, "once only");
-    r.reply(ReplyEvent::DoneReply { said: "2 files are as they were".into() });
-    assert!(r.screen().contains("/undo takes it back") && !r.screen().contains("go back?"), "{}", r.screen());
+    r.reply(ReplyEvent::DoneReply { said: "2 files were restored".into() });
+    assert!(r.screen().contains("/undo reverts it") && !r.screen().contains("restore?"), "{}", r.screen());
     let mut r = open(118, 25);
     r.run("down space down space enter");
     assert_eq!(sent(&r), [all(&["src/retry.rs"], &["notes.md"])]);
@@ -62,7 +62,7 @@ fn files_only_and_talk_only() {
 fn without_kept_files_only_the_talk_goes_back_and_an_error_stays_on_the_screen() {
     let mut r = Robot::new(80, 24);
     r.push(Box::new(Restore::to(EntryId(Default::default()))));
-    assert!(r.screen().contains("comparing the files"), "{}", r.screen());
+    assert!(r.screen().contains("Comparing the files"), "{}", r.screen());
     let preview =
         RestorePreview { title: "x".into(), notes: vec!["not kept".into()], ..RestorePreview::default() };
     r.reply(ReplyEvent::RestorePreviewReply { entry: EntryId(Default::default()), preview });
@@ -73,7 +73,7 @@ fn without_kept_files_only_the_talk_goes_back_and_an_error_stays_on_the_screen()
     let mut r = open(80, 24);
     r.run("enter");
     r.reply(ReplyEvent::ErrorReply { notice: Notice::new(NoticeKind::User, "the disk is full") });
-    assert!(r.screen().contains("the disk is full") && r.screen().contains("go back?"), "{}", r.screen());
+    assert!(r.screen().contains("the disk is full") && r.screen().contains("restore?"), "{}", r.screen());
 }
 
 #[test]

@@ -5,7 +5,7 @@ use ratatui::layout::{Position, Rect};
 use ratatui::style::{Modifier, Style};
 
 use super::state::{File, shown};
-use super::{Phase, Review};
+use super::{Field, Phase, Review};
 use crate::cell::diff;
 use crate::panel::DrawCx;
 use crate::text::diff::Hunk;
@@ -66,12 +66,12 @@ impl Review {
         let wanted = self.state.show.side.unwrap_or(columns >= diff::SIDE_BY_SIDE);
         self.beside = (columns >= BOTH).then_some(wanted);
         let side = self.beside == Some(true);
-        let mut lines: Vec<(Line, Spot)> = Vec::new();
+        let mut lines: Vec<(Line, Spot)> = self.stray_lines();
         if let Some(f) = self.state.current() {
             if f.hunks.is_empty() {
                 let why = match f.conflict {
                     true => ("conflict: the file has changed since", Role::Error),
-                    false => ("Not text: it goes back as a whole.", Role::Dim),
+                    false => ("Not a text file: only the whole file can be reverted.", Role::Dim),
                 };
                 let line = Line::strict(why.0, Look::of(why.1), Wrap::Word);
                 lines.push((line, Spot { hunk: 0, line: None }));
@@ -87,11 +87,30 @@ impl Review {
         self.follow();
     }
 
+    /// Unsent remarks that no line here belongs to, above the hunks.
+    fn stray_lines(&self) -> Vec<(Line, Spot)> {
+        let line = |c: &super::remarks::Comment| {
+            let text = format!("{}:{}  {}", c.path, c.line, c.text);
+            let line = Line::strict(&text, Look::of(Role::Accent), Wrap::Word);
+            // No hunk has this number: it is never chosen.
+            (line.gutter(Gutter::new("# ", Role::Accent)), Spot { hunk: usize::MAX, line: None })
+        };
+        self.state.strays().into_iter().map(line).collect()
+    }
+
     fn hunk_lines(&self, f: &File, hunk: &Hunk, n: usize, columns: usize, side: bool) -> Vec<(Line, Spot)> {
         let shown = shown(hunk, self.state.show);
         let part = Hunk { lines: shown.iter().map(|(_, l)| l.clone()).collect(), ..hunk.clone() };
         let mut out = Vec::new();
-        let mut head = Line::strict(&hunk.header, Look::of(Role::Hunk), Wrap::Word);
+        // The current one is marked by a sign as well: without colours, and when nothing has to be scrolled.
+        let here = n == self.state.hunk;
+        let sign = match (here, crate::widget::draw::ascii()) {
+            (false, _) => "  ",
+            (true, true) => "> ",
+            (true, false) => "▸ ",
+        };
+        let role = if here { Role::Accent } else { Role::Hunk };
+        let mut head = Line::strict(&format!("{sign}{}", hunk.header), Look::of(role), Wrap::Word);
         if f.accepted {
             head.push("  accepted", Look::of(Role::Ok));
         }
@@ -107,8 +126,14 @@ impl Review {
                 continue;
             }
             commented.push(*index);
-            for c in self.state.comments_on(&f.diff.path, source) {
-                let line = Line::strict(&c.text, Look::of(Role::Accent), Wrap::Word);
+            for (c, begun) in self.state.comments_on(&f.diff.path, source) {
+                let line = match begun {
+                    false => Line::strict(&c.text, Look::of(Role::Accent), Wrap::Word),
+                    true => {
+                        let text = format!("{} (draft, not saved)", c.text);
+                        Line::strict(&text, Look::of(Role::Dim), Wrap::Word)
+                    }
+                };
                 out.push((line.gutter(Gutter::new("      # ", Role::Accent)), Spot { hunk: n, line: None }));
             }
         }
@@ -140,9 +165,11 @@ impl Review {
     pub(super) fn paint(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
         let words = match &self.phase {
             Phase::Ready => None,
-            Phase::Loading => Some("looking at what changed...".to_owned()),
-            Phase::Stale => Some(format!("{} shows what the last turn changed", cx.key("review.load"))),
-            Phase::None(why) => Some(format!("nothing to review: {why}")),
+            Phase::Loading => Some("Loading the changes...".to_owned()),
+            Phase::Stale => {
+                Some(format!("Press {} to load what the last turn changed", cx.key("review.load")))
+            }
+            Phase::None(why) => Some(format!("Nothing to review: {why}")),
         };
         if let Some(words) = words {
             let columns = area.width.saturating_sub(1);
@@ -153,7 +180,7 @@ impl Review {
         let parts = self.parts(area);
         self.paint_files(cx, &parts, buf);
         self.paint_hunks(cx, parts.body, buf);
-        if let Some(edit) = &self.typing {
+        if let Some(Field { edit, .. }) = &self.typing {
             let label = "comment: ";
             let style = cx.theme.style(Role::Accent);
             let f = parts.field;
@@ -237,7 +264,7 @@ impl Review {
         } else if parts.body.contains(at) {
             let row = self.top + usize::from(at.y - parts.body.y);
             let spot = self.sheet.rows.get(row).and_then(|r| self.spots.get(r.line as usize)).copied();
-            if let Some(Spot { hunk, line }) = spot {
+            if let Some(Spot { hunk, line }) = spot.filter(|s| s.hunk != usize::MAX) {
                 if hunk != self.state.hunk {
                     self.state.go_hunk(hunk);
                 }
@@ -251,7 +278,7 @@ impl Review {
             return None;
         }
         let parts = self.parts(area);
-        if let Some(edit) = &self.typing {
+        if let Some(Field { edit, .. }) = &self.typing {
             let before = width(edit.text().get(..edit.caret())?);
             let x = (9 + before).min(usize::from(parts.field.width).saturating_sub(1)) as u16;
             return Some(Position::new(parts.field.x + x, parts.field.y));

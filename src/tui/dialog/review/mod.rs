@@ -2,6 +2,7 @@
 //! Rejecting applies the reverse of a hunk, never by force; comments go to the agent as one message.
 
 mod draw;
+mod remarks;
 mod state;
 mod talk;
 
@@ -18,28 +19,40 @@ use crate::model::Model;
 use crate::panel::{DrawCx, Hint, Panel, Place, Reply};
 use crate::text::sheet::Sheet;
 use crate::widget::edit::Edit;
+pub use remarks::RemarkBook;
+use remarks::Spot;
 use state::State;
+use talk::say;
 
 /// What a review can do.
 pub const ACTIONS: &[ActionSpec] = &[
-    ActionSpec::key_only("review.accept", "accept", "Leave this hunk as it is, and go on"),
-    ActionSpec::key_only("review.reject", "reject", "Take this hunk, or the selected lines, back"),
-    ActionSpec::key_only("review.accept_file", "accept file", "Leave this file as it is, and go on"),
-    ActionSpec::key_only("review.reject_file", "reject file", "Take everything in this file back"),
-    ActionSpec::key_only("review.hunk_down", "next hunk", "To the next hunk"),
-    ActionSpec::key_only("review.hunk_up", "last hunk", "To the hunk before"),
-    ActionSpec::key_only("review.file_down", "next file", "To the next file"),
-    ActionSpec::key_only("review.file_up", "last file", "To the file before"),
+    ActionSpec::key_only("review.accept", "accept", "Accept this hunk and go to the next one"),
+    ActionSpec::key_only("review.reject", "reject", "Revert this hunk or the selected lines"),
+    ActionSpec::key_only("review.accept_file", "accept file", "Accept this file and go to the next one"),
+    ActionSpec::key_only("review.reject_file", "reject file", "Revert the whole file"),
+    ActionSpec::key_only("review.hunk_down", "next hunk", "Next hunk"),
+    ActionSpec::key_only("review.hunk_up", "previous hunk", "Previous hunk"),
+    ActionSpec::key_only("review.file_down", "next file", "Next file"),
+    ActionSpec::key_only("review.file_up", "previous file", "Previous file"),
     ActionSpec::key_only("review.lines", "lines", "Select lines from here on"),
-    ActionSpec::key_only("review.comment", "comment", "Write a remark for the agent on this line"),
-    ActionSpec::key_only("review.send", "send", "Send all remarks as one message"),
+    ActionSpec::key_only("review.comment", "comment", "Comment on this line for the agent"),
+    ActionSpec::key_only("review.send", "send", "Send all comments as one message"),
+    ActionSpec::key_only(
+        "review.discard",
+        "discard comments",
+        "Discard all unsent comments; their text stays in the prompt history",
+    ),
     ActionSpec::key_only("review.edit", "edit", "Open the file here in the editor"),
-    ActionSpec::key_only("review.undo", "undo", "Bring back what was rejected last"),
-    ActionSpec::key_only("review.blanks", "whitespace", "Show or hide changes of blanks only"),
+    ActionSpec::key_only("review.undo", "undo", "Undo the last rejection"),
+    ActionSpec::key_only("review.blanks", "whitespace", "Show or hide whitespace-only changes"),
     ActionSpec::key_only("review.less", "less context", "Fewer lines around changes"),
     ActionSpec::key_only("review.more", "more context", "More lines around changes"),
-    ActionSpec::key_only("review.side", "side by side", "Old and new side by side, or one below the other"),
-    ActionSpec::key_only("review.load", "load", "Look again at what the last turn changed"),
+    ActionSpec::key_only(
+        "review.side",
+        "side by side",
+        "Show old and new side by side, or one below the other",
+    ),
+    ActionSpec::key_only("review.load", "load", "Reload what the last turn changed"),
 ];
 
 const OPEN: Token = Token(1);
@@ -57,12 +70,21 @@ enum Phase {
     None(String),
 }
 
+/// A remark that is being written.
+struct Field {
+    edit: Edit,
+    /// What it is about, whatever is chosen meanwhile.
+    spot: Spot,
+}
+
 /// The panel of view 6, and the dialog.
 pub struct Review {
     phase: Phase,
     state: State,
     layer: bool,
-    typing: Option<Edit>,
+    typing: Option<Field>,
+    /// Of the remarks, as this review knows them.
+    revision: u64,
     /// Paths of the hunks that were sent back and not answered yet.
     pending: Vec<String>,
     /// The current file laid out: each line with its hunk and the line of it.
@@ -85,6 +107,7 @@ impl Review {
             state: State::default(),
             layer,
             typing: None,
+            revision: 0,
             pending: Vec::new(),
             sheet: Sheet::default(),
             spots: Vec::new(),
@@ -148,7 +171,7 @@ impl Panel for Review {
     fn event(&mut self, event: &Event, _model: &Model) -> Reply {
         let over = matches!(&event.body, EventBody::Turn(TurnEvent::TurnFinished { .. }));
         // What the person is looking at is not taken away from them; a view that nobody used is asked anew.
-        if over && !self.layer && self.state.comments.is_empty() {
+        if over && !self.layer && self.typing.is_none() && !self.state.remarked() {
             self.changes += 1;
             self.phase = Phase::Stale;
             if self.here {
@@ -158,8 +181,9 @@ impl Panel for Review {
         Reply::Ignored
     }
 
-    fn reply(&mut self, token: Token, event: &Event, _model: &Model) -> Reply {
+    fn reply(&mut self, token: Token, event: &Event, model: &Model) -> Reply {
         self.changes += 1;
+        self.read_remarks(model);
         match &event.body {
             EventBody::Reply(r) => self.answered(token, r),
             _ => Reply::Ignored,
@@ -175,8 +199,125 @@ impl Panel for Review {
 
     fn act(&mut self, action: Action, model: &Model) -> Reply {
         self.changes += 1;
-        if let Some(edit) = &mut self.typing {
-            return if edit.act(action.0) { Reply::done() } else { Reply::Ignored };
+        self.read_remarks(model);
+        let reply = self.do_action(action, model);
+        self.keep_remarks(model);
+        reply
+    }
+
+    fn key(&mut self, key: &KeyEvent, model: &Model) -> Reply {
+        let Some(field) = &mut self.typing else { return Reply::Ignored };
+        self.changes += 1;
+        match key.code {
+            KeyCode::Char(c) if !key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT) => {
+                field.edit.insert(c.encode_utf8(&mut [0; 4]));
+            }
+            KeyCode::Enter => {
+                if let Some(mut field) = self.typing.take() {
+                    self.state.remarks.finish(&field.spot, field.edit.take());
+                }
+            }
+            _ => return Reply::Ignored,
+        }
+        self.keep_remarks(model);
+        Reply::done()
+    }
+
+    fn paste(&mut self, text: &str, model: &Model) -> Reply {
+        let Some(field) = &mut self.typing else { return Reply::Ignored };
+        field.edit.insert(&text.replace('\n', " "));
+        self.keep_remarks(model);
+        Reply::done()
+    }
+
+    fn mouse(&mut self, event: &MouseEvent, area: Rect, _model: &Model) -> Reply {
+        self.changes += 1;
+        match event.kind {
+            MouseEventKind::Down(MouseButton::Left) if self.typing.is_none() => {
+                self.click(area, Position::new(event.column, event.row));
+            }
+            MouseEventKind::ScrollUp => (0..3).for_each(|_| self.state.step_line(false)),
+            MouseEventKind::ScrollDown => (0..3).for_each(|_| self.state.step_line(true)),
+            _ => return Reply::Ignored,
+        }
+        Reply::done()
+    }
+
+    fn rung(&self, _model: &Model) -> Option<Rung> {
+        if self.typing.is_some() { Some(Rung::Popup) } else { self.state.mark.map(|_| Rung::Selection) }
+    }
+
+    fn escape(&mut self, rung: Rung, model: &Model) -> Reply {
+        self.changes += 1;
+        match rung {
+            // What was written stays: it comes back when the line is remarked on again.
+            Rung::Popup => {
+                self.keep_remarks(model);
+                self.typing = None;
+            }
+            Rung::Selection => self.state.mark = None,
+            Rung::Layer => return Reply::with(Effect::Pop),
+            _ => {}
+        }
+        Reply::done()
+    }
+
+    fn hints(&self, _model: &Model) -> Vec<Hint> {
+        if self.typing.is_some() {
+            return vec![Hint::as_("input.done", "keep")];
+        }
+        if self.phase != Phase::Ready {
+            // Everything was taken back: that can be undone, and remarks wait to be sent.
+            let mut hints = Vec::new();
+            if self.state.rejected > 0 {
+                hints.push(Hint::of("review.undo"));
+            }
+            if !self.state.remarks.done.is_empty() {
+                hints.push(Hint::of("review.send"));
+            }
+            hints.push(Hint::of("review.load"));
+            return hints;
+        }
+        let reject = if self.state.mark.is_some() { "reject lines" } else { "reject" };
+        let mut hints =
+            vec![Hint::of("review.accept"), Hint::as_("review.reject", reject), Hint::of("review.comment")];
+        if !self.state.remarks.done.is_empty() {
+            hints.push(Hint::of("review.send"));
+        }
+        if self.state.rejected > 0 {
+            hints.push(Hint::of("review.undo"));
+        }
+        hints.extend(
+            ["review.reject_file", "review.lines", "review.edit", "review.blanks", "review.side"]
+                .map(Hint::of),
+        );
+        hints
+    }
+
+    fn measure(&mut self, area: Rect, cx: &DrawCx<'_>) {
+        self.here = cx.focus;
+        self.read_remarks(cx.model);
+        let stamp =
+            self.changes.wrapping_mul(1 << 20) + u64::from(area.width) * 1000 + u64::from(area.height);
+        if stamp != self.stamp {
+            self.stamp = stamp;
+            self.lay(area);
+        }
+    }
+
+    fn draw(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
+        self.paint(cx, area, buf);
+    }
+
+    fn cursor(&self, area: Rect, _model: &Model) -> Option<Position> {
+        self.cursor_at(area)
+    }
+}
+
+impl Review {
+    fn do_action(&mut self, action: Action, model: &Model) -> Reply {
+        if let Some(field) = &mut self.typing {
+            return if field.edit.act(action.0) { Reply::done() } else { Reply::Ignored };
         }
         if action.0 == "list.back" && self.layer {
             return Reply::with(Effect::Pop);
@@ -185,7 +326,8 @@ impl Panel for Review {
             return match action.0 {
                 "list.open" | "review.load" if self.phase != Phase::Loading => Reply::with(self.load(None)),
                 "review.undo" if self.state.rejected > 0 => Self::undo(),
-                "review.send" if !self.state.comments.is_empty() => self.send(),
+                "review.send" => self.send(),
+                "review.discard" => self.discard(),
                 _ => Reply::Ignored,
             };
         }
@@ -222,16 +364,11 @@ impl Panel for Review {
             }
             "review.lines" | "list.mark" => s.mark = if s.mark.is_some() { None } else { Some(s.line) },
             "review.comment" => {
-                let place = s.place();
-                let known = place.and_then(|(p, l, q)| {
-                    s.comments
-                        .iter()
-                        .find(|c| c.path == p && c.line == l && c.quote == q)
-                        .map(|c| c.text.clone())
-                });
-                self.typing = Some(Edit::with(&known.unwrap_or_default()));
+                let Some(spot) = s.place() else { return say("There is no line here to comment on") };
+                self.typing = Some(Field { edit: Edit::with(&s.remarks.text_on(&spot)), spot });
             }
             "review.send" => return self.send(),
+            "review.discard" => return self.discard(),
             "review.edit" | "list.open" => return self.edit(model),
             "review.undo" => return Self::undo(),
             "review.blanks" => s.show.ignore_blanks = !s.show.ignore_blanks,
@@ -240,7 +377,7 @@ impl Panel for Review {
             "review.side" => match self.beside {
                 Some(beside) => s.show.side = Some(!beside),
                 None => {
-                    let why = "there is no room for old and new side by side";
+                    let why = "The pane is too narrow for side by side";
                     return Reply::with(Effect::Toast(Notice::new(NoticeKind::User, why)));
                 }
             },
@@ -252,107 +389,6 @@ impl Panel for Review {
             _ => return Reply::Ignored,
         }
         Reply::done()
-    }
-
-    fn key(&mut self, key: &KeyEvent, _model: &Model) -> Reply {
-        let Some(edit) = &mut self.typing else { return Reply::Ignored };
-        self.changes += 1;
-        match key.code {
-            KeyCode::Char(c) if !key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT) => {
-                edit.insert(c.encode_utf8(&mut [0; 4]));
-            }
-            KeyCode::Enter => {
-                let text = edit.take();
-                self.typing = None;
-                self.state.comment(text);
-            }
-            _ => return Reply::Ignored,
-        }
-        Reply::done()
-    }
-
-    fn paste(&mut self, text: &str, _model: &Model) -> Reply {
-        let Some(edit) = &mut self.typing else { return Reply::Ignored };
-        edit.insert(&text.replace('\n', " "));
-        Reply::done()
-    }
-
-    fn mouse(&mut self, event: &MouseEvent, area: Rect, _model: &Model) -> Reply {
-        self.changes += 1;
-        match event.kind {
-            MouseEventKind::Down(MouseButton::Left) if self.typing.is_none() => {
-                self.click(area, Position::new(event.column, event.row));
-            }
-            MouseEventKind::ScrollUp => (0..3).for_each(|_| self.state.step_line(false)),
-            MouseEventKind::ScrollDown => (0..3).for_each(|_| self.state.step_line(true)),
-            _ => return Reply::Ignored,
-        }
-        Reply::done()
-    }
-
-    fn rung(&self, _model: &Model) -> Option<Rung> {
-        if self.typing.is_some() { Some(Rung::Popup) } else { self.state.mark.map(|_| Rung::Selection) }
-    }
-
-    fn escape(&mut self, rung: Rung, _model: &Model) -> Reply {
-        self.changes += 1;
-        match rung {
-            Rung::Popup => self.typing = None,
-            Rung::Selection => self.state.mark = None,
-            Rung::Layer => return Reply::with(Effect::Pop),
-            _ => {}
-        }
-        Reply::done()
-    }
-
-    fn hints(&self, _model: &Model) -> Vec<Hint> {
-        if self.typing.is_some() {
-            return vec![Hint::as_("input.done", "keep")];
-        }
-        if self.phase != Phase::Ready {
-            // Everything was taken back: that can be undone, and remarks wait to be sent.
-            let mut hints = Vec::new();
-            if self.state.rejected > 0 {
-                hints.push(Hint::of("review.undo"));
-            }
-            if !self.state.comments.is_empty() {
-                hints.push(Hint::of("review.send"));
-            }
-            hints.push(Hint::of("review.load"));
-            return hints;
-        }
-        let reject = if self.state.mark.is_some() { "reject lines" } else { "reject" };
-        let mut hints =
-            vec![Hint::of("review.accept"), Hint::as_("review.reject", reject), Hint::of("review.comment")];
-        if !self.state.comments.is_empty() {
-            hints.push(Hint::of("review.send"));
-        }
-        if self.state.rejected > 0 {
-            hints.push(Hint::of("review.undo"));
-        }
-        hints.extend(
-            ["review.reject_file", "review.lines", "review.edit", "review.blanks", "review.side"]
-                .map(Hint::of),
-        );
-        hints
-    }
-
-    fn measure(&mut self, area: Rect, cx: &DrawCx<'_>) {
-        self.here = cx.focus;
-        let stamp =
-            self.changes.wrapping_mul(1 << 20) + u64::from(area.width) * 1000 + u64::from(area.height);
-        if stamp != self.stamp {
-            self.stamp = stamp;
-            self.lay(area);
-        }
-    }
-
-    fn draw(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
-        self.paint(cx, area, buf);
-    }
-
-    fn cursor(&self, area: Rect, _model: &Model) -> Option<Position> {
-        self.cursor_at(area)
     }
 }
 

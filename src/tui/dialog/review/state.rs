@@ -4,18 +4,8 @@ use tiller_protocol::EntryId;
 use tiller_protocol::review::{Reject, Review};
 use tiller_protocol::tool::FileDiff;
 
+use super::remarks::{Comment, Remarks, Spot};
 use crate::text::diff::{DiffLine, Hunk, Kind, Patch};
-
-/// A remark for the agent, kept by what it is about, so that it survives a reload.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Comment {
-    pub path: String,
-    /// Line in the new file, or in the old one for a removed line.
-    pub line: u32,
-    /// The line's text.
-    pub quote: String,
-    pub text: String,
-}
 
 /// A changed file.
 pub(super) struct File {
@@ -56,7 +46,8 @@ pub(super) struct State {
     pub line: usize,
     /// Where a selection of lines began.
     pub mark: Option<usize>,
-    pub comments: Vec<Comment>,
+    /// Unsent remarks of the session: also those on lines that are not shown.
+    pub remarks: Remarks,
     pub show: Show,
     /// Hunks that went back in this review.
     pub rejected: u32,
@@ -70,7 +61,6 @@ impl State {
             self.files.iter().map(|f| (f.diff.path.clone(), f.accepted, f.conflict)).collect();
         let same = self.turn == Some(review.turn);
         if !same {
-            self.comments.clear();
             self.rejected = 0;
         }
         self.turn = Some(review.turn);
@@ -203,40 +193,43 @@ impl State {
     }
 
     /// Where a comment would go.
-    pub(super) fn place(&self) -> Option<(String, u32, String)> {
+    pub(super) fn place(&self) -> Option<Spot> {
         let line = self.hunk()?.lines.get(self.line)?;
         Some((self.current()?.diff.path.clone(), line.new.or(line.old)?, line.text.clone()))
     }
 
-    /// Adds, changes or (with an empty text) removes the comment of the chosen line.
-    pub(super) fn comment(&mut self, text: String) {
-        let Some((path, line, quote)) = self.place() else { return };
-        self.comments.retain(|c| !(c.path == path && c.line == line && c.quote == quote));
-        if !text.trim().is_empty() {
-            self.comments.push(Comment { path, line, quote, text });
-        }
-    }
-
-    /// Comments about a line.
+    /// Comments about a line; `true`: it was begun only.
     pub(super) fn comments_on<'a>(
         &'a self,
         path: &'a str,
         line: &'a DiffLine,
-    ) -> impl Iterator<Item = &'a Comment> {
+    ) -> impl Iterator<Item = (&'a Comment, bool)> {
         let number = line.new.or(line.old);
-        self.comments.iter().filter(move |c| c.path == path && Some(c.line) == number && c.quote == line.text)
+        let here = move |c: &&Comment| c.path == path && Some(c.line) == number && c.quote == line.text;
+        let done = self.remarks.done.iter().filter(here).map(|c| (c, false));
+        done.chain(self.remarks.begun.iter().filter(here).map(|c| (c, true)))
     }
 
-    /// All comments as one message to the agent.
-    pub(super) fn message(&self) -> Option<String> {
-        if self.comments.is_empty() {
-            return None;
-        }
-        let mut out = String::from("My review of your changes:\n");
-        for c in &self.comments {
-            out.push_str(&format!("\n{}:{}\n> {}\n{}\n", c.path, c.line, c.quote.trim(), c.text.trim()));
-        }
-        Some(out)
+    /// Comments that stand at no line of the current file but belong to it; at the first file also those on files that
+    /// are not shown at all.
+    pub(super) fn strays(&self) -> Vec<&Comment> {
+        let Some(file) = self.current() else { return Vec::new() };
+        let known = |c: &Comment| self.files.iter().any(|f| f.diff.path == c.path);
+        let at = |c: &Comment| {
+            let here = |l: &DiffLine| l.new.or(l.old) == Some(c.line) && l.text == c.quote;
+            file.hunks.iter().any(|h| h.lines.iter().any(here))
+        };
+        let stray = |c: &&Comment| match c.path == file.diff.path {
+            true => !at(c),
+            false => self.file == 0 && !known(c),
+        };
+        self.remarks.done.iter().chain(&self.remarks.begun).filter(stray).collect()
+    }
+
+    /// A remark is about a file that is shown.
+    pub(super) fn remarked(&self) -> bool {
+        let mut all = self.remarks.done.iter().chain(&self.remarks.begun);
+        all.any(|c| self.files.iter().any(|f| f.diff.path == c.path))
     }
 }
 

@@ -1,13 +1,15 @@
 //! What a review asks of the engine, and what it makes of the answers.
 
-use tiller_protocol::command::{ReviewCommand, TurnCommand};
+use tiller_protocol::command::ReviewCommand;
 use tiller_protocol::event::ReplyEvent;
-use tiller_protocol::{CommandBody, Message, Notice, NoticeKind, SendMode};
+use tiller_protocol::{CommandBody, Message, Notice, NoticeKind};
 
+use super::remarks::{Comment, said};
 use super::{OPEN, Phase, REJECT, Review, UNDO};
 use crate::effect::{Effect, External, Token};
 use crate::model::Model;
-use crate::panel::Reply;
+use crate::panel::composer::Recall;
+use crate::panel::{Reply, View};
 use crate::text::clean;
 
 impl Review {
@@ -24,10 +26,10 @@ impl Review {
         model: &Model,
     ) -> Reply {
         if model.session.read_only {
-            return say("this session is open read-only: nothing can be taken back");
+            return say("This session is open read-only: nothing can be reverted");
         }
         let (Some(turn), Some(hunks)) = (self.state.turn, hunks) else {
-            return say("there is no change here to reject");
+            return say("There is no change here to reject");
         };
         self.pending = hunks.iter().map(|h| h.path.clone()).collect();
         self.state.mark = None;
@@ -38,15 +40,58 @@ impl Review {
         Reply::with(Effect::Ask(CommandBody::Review(ReviewCommand::UndoReject), UNDO))
     }
 
+    /// Sends the finished remarks as one message, by way of the composer: a message that the engine refuses comes
+    /// back there.
     pub(super) fn send(&mut self) -> Reply {
-        let Some(text) = self.state.message() else { return say("there are no comments yet: c writes one") };
-        self.state.comments.clear();
-        let submit = TurnCommand::Submit { message: Message::text(text), mode: SendMode::default() };
-        let mut effects = vec![Effect::Send(CommandBody::Turn(submit))];
+        let Some(text) = self.state.remarks.take_message() else {
+            let begun = !self.state.remarks.begun.is_empty();
+            return say(match begun {
+                true => "This comment is a draft: press c on its line to continue, Enter to save it",
+                false => "No comments yet: press c to write one",
+            });
+        };
+        let send = Recall::Send(Message::text(text));
+        let mut effects = vec![Effect::Tell(View::Composer, Box::new(send))];
         if self.layer {
             effects.push(Effect::Pop);
         }
         Reply::Done(effects)
+    }
+
+    /// Takes all remarks away; their text stays among the earlier prompts.
+    pub(super) fn discard(&mut self) -> Reply {
+        let remarks = std::mem::take(&mut self.state.remarks);
+        let all: Vec<Comment> = remarks.done.into_iter().chain(remarks.begun).collect();
+        if all.is_empty() {
+            return say("There are no comments to discard");
+        }
+        let keep = Recall::Keep(Message::text(said(&all)));
+        let told = "Comments discarded; Up in the composer restores their text";
+        Reply::Done(vec![
+            Effect::Tell(View::Composer, Box::new(keep)),
+            Effect::Toast(Notice::new(NoticeKind::Info, told)),
+        ])
+    }
+
+    /// Takes over what another review of this window changed.
+    pub(super) fn read_remarks(&mut self, model: &Model) {
+        let Some(session) = model.shown_session() else { return };
+        let (remarks, revision) = model.remarks.read(model.folders.draft.as_deref(), session);
+        if revision != self.revision {
+            self.revision = revision;
+            self.changes += 1;
+            self.state.remarks = remarks;
+        }
+    }
+
+    /// Keeps the remarks, with what stands in the field, as it is now.
+    pub(super) fn keep_remarks(&mut self, model: &Model) {
+        if let Some(f) = &self.typing {
+            self.state.remarks.begin(&f.spot, f.edit.text());
+        }
+        if let Some(session) = model.shown_session() {
+            self.revision = model.remarks.write(session, &self.state.remarks);
+        }
     }
 
     pub(super) fn edit(&self, model: &Model) -> Reply {
@@ -62,8 +107,8 @@ impl Review {
                 self.state.load(review.clone());
                 self.phase = match review.files.is_empty() {
                     false => Phase::Ready,
-                    true if self.state.rejected > 0 => Phase::None("nothing of this turn is left".into()),
-                    true => Phase::None("this turn changed no files".into()),
+                    true if self.state.rejected > 0 => Phase::None("No changes of this turn are left".into()),
+                    true => Phase::None("This turn changed no files".into()),
                 };
                 Reply::done()
             }
@@ -114,8 +159,8 @@ fn stays(conflicts: &[String]) -> Option<Effect> {
     // The path is said once.
     let twice = first.split_once(": ").filter(|(path, why)| why.starts_with(path));
     let first = twice.map_or(first.as_str(), |(_, why)| why);
-    let text = format!("not changed, nothing was forced: {}{more}", clean::plain(first));
-    Some(Effect::Toast(Notice::new(NoticeKind::User, text).hint("edit the file by hand with e")))
+    let text = format!("Not changed (nothing was forced): {}{more}", clean::plain(first));
+    Some(Effect::Toast(Notice::new(NoticeKind::User, text).hint("Edit the file by hand with e")))
 }
 
 pub(super) fn say(text: &str) -> Reply {

@@ -74,7 +74,7 @@ fn r_sends_the_hunk_and_a_conflict_is_shown() {
     r.reply(ReplyEvent::ReviewReply { review: changes() });
     assert!(r.screen().contains("conflict: the file has"), "{}", r.screen());
     assert!(
-        r.words().contains("forced: src/client.rs is not as it was after the change any more"),
+        r.words().contains("forced): src/client.rs is not as it was after the change any more"),
         "the engine's reason: {}",
         r.screen()
     );
@@ -105,7 +105,7 @@ fn a_file_that_came_goes_and_one_that_went_comes_back() {
 fn what_is_no_text_goes_back_as_a_whole() {
     let mut r = open(118, 25);
     r.run("l; l");
-    assert!(r.words().contains("Not text: it goes back as a whole."), "{}", r.screen());
+    assert!(r.words().contains("Not a text file: only the whole file can be reverted."), "{}", r.screen());
     for key in ["r", "R"] {
         r.run(key);
         let sent = rejects(&r).pop().unwrap();
@@ -133,7 +133,7 @@ fn what_was_taken_back_whole_can_be_undone_and_remarks_sent() {
     r.run("c; type keep the log; enter; R");
     r.reply(ReplyEvent::RejectReply { rejected: 2, conflicts: Vec::new() });
     r.reply(ReplyEvent::ReviewReply { review: Changes { files: Vec::new(), ..changes() } });
-    assert!(r.screen().contains("nothing of this turn is left"), "{}", r.screen());
+    assert!(r.screen().contains("No changes of this turn are left"), "{}", r.screen());
     assert!(r.footer().contains("z undo") && r.footer().contains("S send"), "{}", r.footer());
     r.clear().run("z");
     r.reply(ReplyEvent::RejectReply { rejected: 2, conflicts: Vec::new() });
@@ -199,6 +199,131 @@ fn comments_go_out_as_one_message() {
     assert!(text.contains("why"), "{text}");
 }
 
+/// A window of the workspace with drafts in `folder`, a session that is open, and the review on the screen.
+fn window(folder: &std::path::Path) -> Robot {
+    let mut r = Robot::new(100, 24);
+    r.app.model.folders.draft = Some(folder.to_owned());
+    let mut script = crate::model::conversation::script::Script::new();
+    let EventBody::Reply(reply) = script.snapshot(Vec::new(), 0, false).body else { unreachable!() };
+    r.event(EventBody::Reply(reply));
+    assert!(r.app.model.shown_session().is_some());
+    again(&mut r);
+    r
+}
+
+fn again(r: &mut Robot) {
+    r.run("ctrl-x d");
+    r.reply(ReplyEvent::ReviewReply { review: changes() });
+}
+
+#[test]
+fn escape_in_a_remark_loses_nothing_and_sends_nothing() {
+    let mut r = open(100, 24);
+    r.run("c; type also log it; esc");
+    assert!(r.screen().contains("also log it (draft"), "{}", r.screen());
+    r.clear().run("S");
+    assert!(r.commands().is_empty(), "what is begun only is not sent: {:?}", r.commands());
+    r.run("c; type  when capped; enter; wait 9000");
+    assert!(
+        r.screen().contains("# also log it when capped") && !r.screen().contains("begun"),
+        "{}",
+        r.screen()
+    );
+    // A change of it that is left stays beside it.
+    r.run("c; type  and said; esc");
+    let screen = r.screen();
+    assert!(
+        screen.contains("# also log it when capped") && screen.contains("capped and said (draft"),
+        "{screen}"
+    );
+    // Emptied and kept: it is gone.
+    r.run("c; ctrl-u; enter");
+    assert!(!r.screen().contains("also log it"), "{}", r.screen());
+}
+
+#[test]
+fn unsent_remarks_survive_leaving_a_restart_and_another_turn() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut r = window(dir.path());
+    r.run("c; type also log it; enter; ]; c; type half a rem");
+    // Left by a key that goes elsewhere, with the field open.
+    r.run("alt-1");
+    assert!(!r.screen().contains("also log it"), "{}", r.screen());
+    again(&mut r);
+    assert!(r.screen().contains("# also log it"), "{}", r.screen());
+    assert!(r.screen().contains("half a rem (draft"), "{}", r.screen());
+    // As a process that ends.
+    drop(r);
+    let mut r = window(dir.path());
+    assert!(r.screen().contains("# also log it"), "{}", r.screen());
+    // What another turn changed has no such line: they stand above it, and go out all the same.
+    let mut later = changes();
+    later.turn = "0190a000-0000-7000-8000-000000000002".parse::<EntryId>().unwrap();
+    later.files.remove(0);
+    r.run("ctrl-r");
+    r.reply(ReplyEvent::ReviewReply { review: later });
+    assert!(r.screen().contains("# src/client.rs:41  also log it"), "{}", r.screen());
+    r.clear().run("S");
+    let sent = |r: &Robot| {
+        r.commands().into_iter().find_map(|c| match c {
+            CommandBody::Turn(TurnCommand::Submit { message, .. }) => Some(message.text.clone()),
+            _ => None,
+        })
+    };
+    assert!(sent(&r).is_some_and(|t| t.contains("also log it") && !t.contains("half")), "{:?}", r.commands());
+    drop(r);
+    let r = window(dir.path());
+    assert!(!r.screen().contains("# also log it"), "sent is sent: {}", r.screen());
+}
+
+#[test]
+fn remarks_that_the_engine_refuses_come_back_into_the_composer() {
+    let mut r = open(100, 24);
+    r.run("c; type also log it; enter; S");
+    let notice = tiller_protocol::Notice::new(tiller_protocol::NoticeKind::User, "no money left");
+    r.reply(ReplyEvent::ErrorReply { notice });
+    assert!(r.screen().contains("My review of your changes"), "{}", r.screen());
+}
+
+#[test]
+fn a_remark_stays_on_its_line_while_the_wheel_turns_and_all_can_be_discarded() {
+    let mut r = open(100, 24);
+    r.run("c; type here");
+    let wheel = crossterm::event::MouseEvent {
+        kind: MouseEventKind::ScrollDown,
+        column: 60,
+        row: 8,
+        modifiers: KeyModifiers::NONE,
+    };
+    r.msg(crate::msg::Msg::Mouse(wheel));
+    r.run("enter; S");
+    let text = r.commands().into_iter().find_map(|c| match c {
+        CommandBody::Turn(TurnCommand::Submit { message, .. }) => Some(message.text.clone()),
+        _ => None,
+    });
+    assert!(text.is_some_and(|t| t.contains("> sleep(wait)\nhere")), "{:?}", r.commands());
+    let mut r = open(100, 24);
+    r.run("c; type drop this; enter; D");
+    assert!(!r.screen().contains("# drop this"), "{}", r.screen());
+    r.run("esc; up");
+    r.reply(ReplyEvent::HistoryReply { prompts: Vec::new() });
+    assert!(r.screen().contains("drop this"), "Up brings it back: {}", r.screen());
+}
+
+#[test]
+fn the_current_hunk_is_marked_also_when_all_fit() {
+    let mut r = open(118, 40);
+    let marked = |r: &Robot| -> Vec<String> {
+        r.screen().lines().filter(|l| l.contains("▸ ")).map(str::to_owned).collect()
+    };
+    let (first, rest) = (marked(&r), r.screen().matches("@@").count());
+    assert!(first.len() == 1 && first[0].contains("fn retry()"), "{}", r.screen());
+    assert!(rest >= 2, "all fit: {}", r.screen());
+    r.run("]");
+    let second = marked(&r);
+    assert!(second.len() == 1 && second[0].contains("fn other()"), "{}", r.screen());
+}
+
 #[test]
 fn blanks_context_and_sides() {
     let mut r = open(118, 25);
@@ -227,7 +352,7 @@ fn the_key_for_sides_always_changes_something_or_says_why_not() {
     }
     let mut r = open(38, 25);
     r.run("|");
-    assert!(r.words().contains("no room for old and new"), "{}", r.screen());
+    assert!(r.words().contains("too narrow for side by side"), "{}", r.screen());
 }
 
 #[test]
@@ -236,7 +361,7 @@ fn nothing_to_review_says_so() {
     r.run("ctrl-x d");
     let notice = Notice::new(NoticeKind::User, "no turn has changed files yet");
     r.reply(ReplyEvent::ErrorReply { notice });
-    assert!(r.screen().contains("nothing to review: no turn has changed files yet"), "{}", r.screen());
+    assert!(r.screen().contains("Nothing to review: no turn has changed files yet"), "{}", r.screen());
 }
 
 #[test]

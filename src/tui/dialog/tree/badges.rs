@@ -53,7 +53,7 @@ impl Browser {
                     (true, _) if several => "branch".into(),
                     _ => String::new(),
                 };
-                let away = if h.archived { ", put away" } else { "" };
+                let away = if h.archived { ", archived" } else { "" };
                 if !word.is_empty() {
                     let text = format!("[{word}{away}]");
                     put(h.node, Badge { text, role: Role::Accent, head: Some(n) });

@@ -57,6 +57,7 @@ fn opened(w: u16, h: u16) -> Robot {
         model: ModelRef("vendor/model-x".into()),
         cost: None,
         archived: false,
+        exec: false,
         open_in: None,
         interrupted: None,
         preview: String::new(),
@@ -175,7 +176,7 @@ fn an_entry_of_an_agent_is_shown_in_its_conversation() {
     assert!(r.app.model.agent().is_main());
 }
 
-/// A hit of a search may be on a branch that was left.
+/// A hit of a search may be on another branch.
 #[test]
 fn what_is_not_on_the_path_is_shown_in_the_tree() {
     let mut r = opened(80, 24);

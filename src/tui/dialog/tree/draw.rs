@@ -208,8 +208,8 @@ impl Browser {
                 pen.put("    ", cx.theme.style(Role::Dim));
                 let words = match &tree.state {
                     State::Failed(why) => why.as_str(),
-                    State::Here(_) if self.filter.active() => "nothing in it fits",
-                    State::Here(_) => "nothing was said in it",
+                    State::Here(_) if self.filter.active() => "no entry matches",
+                    State::Here(_) => "no messages",
                     _ => "reading...",
                 };
                 pen.put(words, cx.theme.style(Role::Dim));
@@ -278,7 +278,7 @@ impl Browser {
         if tree.trashed {
             notes.push_str("  in the trash");
         } else if tree.archived {
-            notes.push_str("  put away");
+            notes.push_str("  archived");
         }
         if tree.open_in && ![self.here, self.root].contains(&Some(tree.session)) {
             notes.push_str("  open elsewhere");

@@ -58,7 +58,7 @@ impl Browser {
         match (n, found.behind) {
             (0, 0) => "nothing found".into(),
             (_, 0) => format!("{n}{more} found"),
-            (_, behind) => format!("{n}{more} found, {behind} entries not looked at yet"),
+            (_, behind) => format!("{n}{more} found, {behind} entries not searched yet"),
         }
     }
 }

@@ -8,6 +8,7 @@ use super::forest::{Row, State, Tree, What};
 use super::shape::Shape;
 use super::{Browser, Copying, Field};
 use crate::action::Action;
+use crate::dialog::branches::open_branch;
 use crate::dialog::compare::Compare;
 use crate::dialog::restore::Restore;
 use crate::effect::{Effect, Visit};
@@ -83,7 +84,7 @@ impl Browser {
     pub(super) fn act_on_row(&mut self, action: Action, model: &Model) -> Reply {
         let gone = self.at().is_some_and(|at| at.tree.trashed);
         if gone && OF_SESSION.contains(&action.0) {
-            return say("that session is in the trash; take it back first");
+            return say("This session is in the trash; restore it first");
         }
         let (len, page) = (self.rows.len(), self.page.max(1));
         match action.0 {
@@ -179,7 +180,7 @@ impl Browser {
                 },
                 _ if self.is_here(session) => Reply::with(Effect::Focus(View::Composer)),
                 _ if self.root == Some(session) => Reply::with(Effect::Show(AgentId::main())),
-                _ if model.running => say("a turn runs; stop it first"),
+                _ if model.running => say("A turn is running; stop it first"),
                 _ => Reply::Done(vec![
                     send(SessionCommand::Open { id: session }),
                     Effect::Focus(View::Composer),
@@ -188,24 +189,24 @@ impl Browser {
         };
         if !self.is_here(session) {
             if model.running {
-                return say("a turn runs; stop it first");
+                return say("A turn is running; stop it first");
             }
             return Reply::with(Effect::Visit { session, entry, then: Visit::Show });
         }
         if let Some(head) = self.tip(&at).filter(|_| !self.ends_here(&at)) {
             if model.running {
-                return say("a turn runs; stop it first");
+                return say("A turn is running; stop it first");
             }
-            let head = shape.tree.heads[head].name.clone();
-            return Reply::Done(vec![
-                send(SessionCommand::OpenBranch { head }),
-                Effect::Focus(View::Composer),
-            ]);
+            let head = &shape.tree.heads[head];
+            let word = if head.label.is_empty() { &head.name } else { &head.label };
+            // The row may be the message that its last turn began with; the files are those of the end.
+            let last = head.node.and_then(|n| shape.tree.nodes.get(n as usize)).map_or(entry, |node| node.id);
+            return Reply::with(open_branch(head.name.clone(), word, Some(last)));
         }
         if shape.path[n as usize] {
             return Reply::with(Effect::Visit { session, entry, then: Visit::Show });
         }
-        say("that is on a branch that was left: fork here, or open the branch at its end")
+        say("This is on another branch: fork here, or open the branch at its end")
     }
 
     /// The open branch ends at this row.
@@ -217,21 +218,21 @@ impl Browser {
 
     fn fork(&self, model: &Model) -> Reply {
         let Some(at) = self.at() else { return Reply::done() };
-        let Some((_, _, entry)) = at.node else { return say("choose an entry of it first") };
+        let Some((_, _, entry)) = at.node else { return say("Select one of its entries first") };
         let session = at.tree.session;
         match () {
-            () if model.running => say("a turn runs; stop it first"),
+            () if model.running => say("A turn is running; stop it first"),
             () if !self.is_here(session) => {
                 Reply::with(Effect::Visit { session, entry, then: Visit::Branch })
             }
-            () if model.session.read_only => say("this session is open read-only"),
+            () if model.session.read_only => say("This session is open read-only"),
             () => Reply::Done(vec![send(SessionCommand::Fork { entry }), Effect::Focus(View::Composer)]),
         }
     }
 
     fn restore(&self) -> Reply {
         let Some(at) = self.at() else { return Reply::done() };
-        let Some((_, _, entry)) = at.node else { return say("choose an entry of it first") };
+        let Some((_, _, entry)) = at.node else { return say("Select one of its entries first") };
         let session = at.tree.session;
         if self.is_here(session) {
             return Reply::with(Effect::Push(Box::new(Restore::to(entry))));
@@ -313,7 +314,7 @@ impl Browser {
     /// With the marked entry; without one, with the open branch.
     fn compare(&self, model: &Model) -> Reply {
         let Some(at) = self.at() else { return Reply::done() };
-        let Some((shape, n, entry)) = at.node else { return say("choose an entry of it first") };
+        let Some((shape, n, entry)) = at.node else { return say("Select one of its entries first") };
         let marked = self.marked.filter(|(_, e)| *e != entry);
         let heads = &shape.tree.heads;
         let open = &model.session.branch;
@@ -324,10 +325,10 @@ impl Browser {
                 let current = heads.iter().find(|h| h.current).map(|h| h.name.clone());
                 Side::Branch(current.unwrap_or_default())
             }
-            None => return say("mark another entry first, to compare this one with it"),
+            None => return say("Mark another entry first to compare with"),
         };
         if marked.is_none() && self.ends_here(&at) {
-            return say("that is the open branch itself: choose another row, or mark one first");
+            return say("This is the open branch: select another row, or mark one first");
         }
         // A branch of another session is named by its end.
         let ends = || heads.iter().filter_map(|h| h.node).find(|tip| shape.turn[*tip as usize] == n);

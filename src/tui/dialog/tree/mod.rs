@@ -169,7 +169,7 @@ impl Browser {
         let only = self.filter.only.words();
         words.extend((!only.is_empty()).then(|| only.to_owned()));
         words.extend(self.filter.agent.as_ref().map(|a| format!("only agent {a}")));
-        words.extend(self.filter.archived.then(|| "also put away".to_owned()));
+        words.extend(self.filter.archived.then(|| "archived too".to_owned()));
         words.extend(self.filter.all.then(|| "all calls".to_owned()));
         words.join(", ")
     }
@@ -177,8 +177,8 @@ impl Browser {
     fn nothing(&self) -> &'static str {
         match (self.heard, self.filter.active()) {
             (false, _) => "looking...",
-            (true, true) => "nothing fits the filter; escape ends it",
-            (true, false) => "no session yet",
+            (true, true) => "No entry matches the filter; Esc clears it",
+            (true, false) => "No sessions yet",
         }
     }
 

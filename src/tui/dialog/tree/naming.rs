@@ -20,7 +20,7 @@ impl Browser {
         }
         let Some((shape, _, _)) = at.node else { return Reply::done() };
         let Some(head) = self.branch(&at).map(|h| &shape.tree.heads[h]) else {
-            return say("no branch ends below this entry; fork here, or give the entry a name");
+            return say("No branch ends below this entry; fork here, or tag the entry");
         };
         let session = at.tree.session;
         self.field = Field::Branch(session, head.name.clone(), Edit::with(&clean::plain(&head.label)));
@@ -29,7 +29,7 @@ impl Browser {
 
     pub(super) fn tag(&mut self) -> Reply {
         let Some(at) = self.at() else { return Reply::done() };
-        let Some((shape, n, entry)) = at.node else { return say("choose an entry of it first") };
+        let Some((shape, n, entry)) = at.node else { return say("Select one of its entries first") };
         let tag = shape.tags.get(&n).and_then(|t| t.first()).map(|t| shape.tree.tags[*t].name.clone());
         let session = at.tree.session;
         self.field = Field::Tag(session, entry, Edit::with(&clean::plain(&tag.unwrap_or_default())));
@@ -41,7 +41,7 @@ impl Browser {
         let id = at.tree.session;
         let Some((shape, _, _)) = at.node else {
             if at.tree.nested {
-                return say("a subagent's session goes with the one that it hangs off");
+                return say("A subagent's session belongs to its parent session");
             }
             let archived = !at.tree.archived;
             let archive = send(SessionCommand::Archive { id, archived });
@@ -55,9 +55,9 @@ impl Browser {
         };
         let here = self.is_here(id);
         match self.branch(&at).map(|h| &shape.tree.heads[h]) {
-            None => say("no branch ends below this entry"),
-            Some(h) if h.current && here => say("the open branch cannot be put away; open another one first"),
-            Some(h) if h.current => say("that session opens on this branch: it cannot be put away"),
+            None => say("No branch ends below this entry"),
+            Some(h) if h.current && here => say("The open branch cannot be archived; open another one first"),
+            Some(h) if h.current => say("This is the session's current branch: it cannot be archived"),
             Some(h) => {
                 let (head, archived) = (h.name.clone(), !h.archived);
                 self.filter.archived |= archived;
@@ -72,23 +72,22 @@ impl Browser {
         let Some(at) = self.at() else { return Reply::done() };
         let (id, n) = (at.tree.session, at.row.tree);
         if at.node.is_some() && !at.tree.trashed {
-            return say("only a whole session can be thrown away, on its own row; a branch is put away");
+            return say("Only a whole session can be deleted, on its own row; archive a branch instead");
         }
         if at.tree.nested {
-            return say("a subagent's session goes with the one that it hangs off");
+            return say("A subagent's session belongs to its parent session");
         }
         if self.is_here(id) || self.root == Some(id) {
-            return say("the open session cannot be thrown away; open another one first");
+            return say("The open session cannot be deleted; open another one first");
         }
         if at.tree.open_in && !at.tree.trashed {
-            return say("that session is open in another window");
+            return say("This session is open in another window");
         }
         let trashed = !at.tree.trashed;
         self.forest.trees[n as usize].trashed = trashed;
         // Shown at once; a refusal is told, and takes it back.
         let ask = CommandBody::Session(SessionCommand::Trash { id, trashed });
-        let said =
-            if trashed { "in the trash for 30 days; the same key takes it back" } else { "taken back" };
+        let said = if trashed { "Deleted; the same key restores it within 30 days" } else { "Restored" };
         let said = Notice::new(NoticeKind::Info, said);
         Reply::Done(vec![Effect::Ask(ask, Token(TRASH + u64::from(n))), Effect::Toast(said)])
     }

@@ -62,6 +62,7 @@ pub(crate) fn sample() -> Browser {
         model: ModelRef("vendor/model-x".into()),
         cost: Some(Cost(123_456)),
         archived: false,
+        exec: false,
         open_in: None,
         interrupted: None,
         preview: String::new(),

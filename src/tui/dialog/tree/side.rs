@@ -88,7 +88,7 @@ impl Side {
         let text = |l: &str| Line::strict(l, Look::of(Role::Text), Wrap::Word);
         lines.extend(clean::lines(&p.text).map(text));
         if p.cut {
-            lines.push(dim("(there is more: open it in the conversation)"));
+            lines.push(dim("(more: open it in the conversation)"));
         }
         lines.push(Line::new(Wrap::Word));
         lines.extend(p.notes.iter().map(|n| dim(n)));
@@ -98,7 +98,7 @@ impl Side {
             let title = format!("{} file{s} changed", p.files.len() + p.more);
             lines.push(Line::strict(&title, Look::of(Role::Strong), Wrap::Word));
         } else if p.notes.is_empty() {
-            lines.push(dim("no file changed"));
+            lines.push(dim("No file changed"));
         }
         for f in &p.files {
             let file = FileDiff {

@@ -18,7 +18,7 @@ impl Browser {
             NodeKind::User => "message",
             NodeKind::Assistant => "reply",
             NodeKind::ToolResult => "result of a call",
-            NodeKind::Compaction => "summary of what was before",
+            NodeKind::Compaction => "summary of the earlier conversation",
             NodeKind::BranchSummary => "summary of a branch",
             NodeKind::Checkpoint => "checkpoint",
             NodeKind::Note => "note",
@@ -49,10 +49,10 @@ impl Browser {
     pub(super) fn row_hints(&self, model: &Model) -> Vec<Hint> {
         match &self.field {
             Field::None => {}
-            Field::Find(_) => return vec![Hint::as_("input.done", "to the rows")],
-            Field::Title(..) | Field::Branch(..) => return vec![Hint::as_("input.done", "give the name")],
-            Field::Tag(..) => return vec![Hint::as_("input.done", "give the name")],
-            Field::Export(..) => return vec![Hint::as_("input.done", "write it")],
+            Field::Find(_) => return vec![Hint::as_("input.done", "to the list")],
+            Field::Title(..) | Field::Branch(..) => return vec![Hint::as_("input.done", "save name")],
+            Field::Tag(..) => return vec![Hint::as_("input.done", "save name")],
+            Field::Export(..) => return vec![Hint::as_("input.done", "write file")],
         }
         let Some(at) = self.at() else { return vec![Hint::of("tree.everywhere")] };
         let here = self.is_here(at.tree.session);
@@ -62,15 +62,15 @@ impl Browser {
             let enter = match (here, at.tree.nested) {
                 (_, true) if model.of_session(at.tree.session).is_some() => Hint::as_("list.open", "open"),
                 (_, true) => fold,
-                (true, _) => Hint::as_("list.open", "back to it"),
+                (true, _) => Hint::as_("list.open", "return to it"),
                 _ if self.root == Some(at.tree.session) => Hint::as_("list.open", "back to main"),
                 (false, _) => Hint::as_("list.open", "open"),
             };
-            let away = if at.tree.archived { "bring back" } else { "put away" };
+            let away = if at.tree.archived { "unarchive" } else { "archive" };
             let mut hints = vec![enter, fold];
             hints.dedup();
             if at.tree.trashed {
-                return vec![Hint::as_("tree.trash", "take back"), fold, Hint::of("list.search")];
+                return vec![Hint::as_("tree.trash", "restore"), fold, Hint::of("list.search")];
             }
             if !at.tree.nested {
                 hints.extend([Hint::as_("tree.name", "title"), Hint::as_("tree.archive", away)]);
@@ -83,8 +83,8 @@ impl Browser {
             return hints;
         };
         let enter = match () {
-            () if !here => Hint::as_("list.open", "open there"),
-            () if self.tip(&at).is_some() && !self.ends_here(&at) => Hint::as_("list.open", "go on with it"),
+            () if !here => Hint::as_("list.open", "open in terminal"),
+            () if self.tip(&at).is_some() && !self.ends_here(&at) => Hint::as_("list.open", "continue it"),
             () => Hint::as_("list.open", "look"),
         };
         let unfolded = at.tree.turns.contains(&shape.turn[n as usize]);

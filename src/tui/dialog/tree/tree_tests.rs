@@ -23,6 +23,7 @@ fn summary(n: u32, title: &str, ago: i64) -> SessionSummary {
         model: ModelRef("vendor/model-x".into()),
         cost: Some(Cost(1_230_000)),
         archived: n == 3,
+        exec: false,
         open_in: None,
         interrupted: None,
         preview: String::new(),
@@ -221,7 +222,7 @@ fn filters_say_what_they_leave() {
     r.run("F; @");
     assert!(r.screen().contains("only agent main"));
     r.run("@; A");
-    assert!(r.screen().contains("also put away") && r.screen().contains("old"), "{}", r.screen());
+    assert!(r.screen().contains("archived too") && r.screen().contains("old"), "{}", r.screen());
 }
 
 #[test]
@@ -240,6 +241,8 @@ fn a_row_is_gone_on_from_branched_from_and_gone_back_to() {
     );
     let mut r = opened(80, 24);
     r.run("g; j; j; j; j; enter");
+    assert!(r.words().contains("the files stay as they are"), "{}", r.screen());
+    r.run("enter");
     assert_eq!(commands(&r), [SessionCommand::OpenBranch { head: "branch-1".into() }], "{}", r.screen());
     // Of another session: it is opened first.
     let mut r = opened(80, 24);
@@ -294,7 +297,7 @@ fn names_are_given_and_things_put_away() {
     r.clear().run("u");
     assert_eq!(commands(&r), [SessionCommand::UndoOp { redo: false }]);
     r.clear().run("G; a");
-    assert!(r.screen().contains("put away"), "{}", r.screen());
+    assert!(r.screen().contains("archived"), "{}", r.screen());
 }
 
 #[test]
@@ -302,17 +305,17 @@ fn a_session_is_thrown_away_and_taken_back_and_never_the_open_one_or_a_branch() 
     let mut r = opened(118, 25);
     let trash = |n, trashed| SessionCommand::Trash { id: summary(n, "", 0).id, trashed };
     r.run("g; x");
-    assert!(r.screen().contains("the open session cannot be thrown away"), "{}", r.screen());
+    assert!(r.screen().contains("The open session cannot be deleted"), "{}", r.screen());
     r.run("j; x");
-    assert!(r.screen().contains("only a whole session"), "{}", r.screen());
+    assert!(r.screen().contains("Only a whole session"), "{}", r.screen());
     assert_eq!(commands(&r), []);
     r.run("G; x");
     let screen = r.screen();
-    assert!(screen.contains("in the trash") && screen.contains("x take back"), "{screen}");
+    assert!(screen.contains("in the trash") && screen.contains("x restore"), "{screen}");
     // Nothing else is done with it there.
     r.run("enter; E; l");
     assert_eq!(commands(&r), [trash(2, true)], "{}", r.screen());
-    assert!(r.screen().contains("take it back first"), "{}", r.screen());
+    assert!(r.screen().contains("restore it first"), "{}", r.screen());
     r.run("x");
     assert_eq!(commands(&r), [trash(2, true), trash(2, false)]);
     assert!(!r.screen().contains("parser  in the trash"), "{}", r.screen());
@@ -410,7 +413,7 @@ fn a_tree_that_comes_before_the_list_and_one_that_is_not_there_yet() {
     let notice = tiller_protocol::Notice::new(tiller_protocol::NoticeKind::User, "no such session");
     r.cause(Some(asked[0].0), EventBody::Reply(Box::new(ReplyEvent::ErrorReply { notice })));
     r.cause(list, EventBody::Reply(Box::new(ReplyEvent::SessionsReply { sessions: Vec::new() })));
-    assert!(r.screen().contains("no session yet"), "{}", r.screen());
+    assert!(r.screen().contains("No sessions yet"), "{}", r.screen());
     r.clear().event(EventBody::Turn(TurnEvent::TurnFinished {
         status: tiller_protocol::event::TurnStatus::Done,
         text: String::new(),

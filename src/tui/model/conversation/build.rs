@@ -73,6 +73,7 @@ impl Builder {
                 let mut tool =
                     ToolCell { call_id: call_id.clone(), name: name.clone(), ..ToolCell::default() };
                 tool.finish(*outcome, &words(content), *seconds, display.as_ref());
+                tool.result = Some(node.id);
                 self.results.push(Result {
                     entry: node.id,
                     time: node.time,
@@ -158,7 +159,7 @@ pub(super) fn shell(body: &EntryBody) -> Option<Body> {
         }
         _ => return None,
     };
-    Some(Body::Shell { line, output: Tail::of(&output), exit: None, shared })
+    Some(Body::Shell { line, output: Tail::of(&output), exit: None, shared, run: None })
 }
 
 /// Puts a result into its call.
@@ -168,6 +169,7 @@ fn take_result(call: &mut ToolCell, result: ToolCell) {
     call.output = result.output;
     call.display = result.display;
     call.seconds = result.seconds;
+    call.result = result.result;
 }
 
 fn is_demo(model: &ModelRef) -> bool {
@@ -200,7 +202,7 @@ pub(super) fn block_body(block: &Block) -> Option<Body> {
             ..ToolCell::default()
         })),
         Block::Unknown { provider, .. } => {
-            Body::Note { text: format!("a block of {provider} that Tiller does not know (kept)") }
+            Body::Note { text: format!("a {provider} block of an unknown kind (kept)") }
         }
     })
 }
@@ -298,6 +300,7 @@ impl Conversation {
             }
         }
         self.cells.clear();
+        self.lines.clear();
         self.session = Some(s.session.id);
         self.model = s.model.clone();
         self.running = s.running;
@@ -327,6 +330,9 @@ impl Conversation {
                 None => cell.key = self.fresh_key(),
             }
             self.cells.push_back(cell);
+        }
+        for line in &s.shell_lines {
+            self.shell_started(s.session.used, line);
         }
         for block in &s.partial {
             if let Some(body) = block_body(block) {

@@ -64,12 +64,25 @@ pub enum Body {
         output: Tail,
         exit: Option<i32>,
         shared: bool,
+        /// `None`: it has run.
+        run: Option<ShellRun>,
     },
     Notice(Notice),
     /// The label of the demo model's turns.
     Demo,
     /// Why a reply ended early.
     End(End),
+}
+
+/// A `!` or `!!` line that has not ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ShellRun {
+    /// What its output goes by.
+    pub call_id: String,
+    /// It waits for the line before it.
+    pub waits: bool,
+    /// Since when it runs, or waits.
+    pub since: Time,
 }
 
 /// Ends that a person must know of.
@@ -115,6 +128,8 @@ pub struct ToolCell {
     pub output: Tail,
     pub display: Option<Display>,
     pub seconds: f64,
+    /// The entry of its result.
+    pub result: Option<EntryId>,
 }
 
 impl ToolCell {

@@ -7,6 +7,7 @@
 
 mod build;
 mod cell;
+mod lines;
 #[cfg(test)]
 pub(crate) mod script;
 mod stream;
@@ -19,7 +20,7 @@ use tiller_protocol::{
     AskId, Entry, EntryId, Event, EventBody, ModelRef, Notice, NoticeKind, Receipt, SessionId, Time,
 };
 
-pub use cell::{Body, Cell, End, State, Tail, ToolCell};
+pub use cell::{Body, Cell, End, ShellRun, State, Tail, ToolCell};
 
 /// Cells that are kept while the end is on the screen.
 pub const KEEP: usize = 4000;
@@ -42,6 +43,8 @@ pub struct Conversation {
     first_turn: i64,
     model: ModelRef,
     running: bool,
+    /// Lines of the person's own that have not ended, by the order in which they were typed.
+    lines: Vec<String>,
     /// Calls that wait for the person.
     asks: HashMap<AskId, String>,
     /// Grows when cells were rebuilt or removed, not when they grew.
@@ -49,6 +52,8 @@ pub struct Conversation {
     /// The oldest cell that is on the screen, or `None` when the end is: older ones may go. Set by the
     /// panel when it measures.
     pub hold: Slot<Option<u64>>,
+    /// Older pages are being read or looked through: nothing is forgotten meanwhile. Set by the panel.
+    pub keep: Slot<bool>,
 }
 
 impl Conversation {
@@ -104,8 +109,8 @@ impl Conversation {
                 // What waits is to be seen in the queue.
                 let said = match receipt {
                     Receipt::Queued => return,
-                    Receipt::Delivered { step } => format!("your message was delivered at step {step}"),
-                    Receipt::Missed { why } => format!("your message was not read: {why}"),
+                    Receipt::Delivered { step } => format!("Your message was delivered at step {step}"),
+                    Receipt::Missed { why } => format!("Your message was not read: {why}"),
                 };
                 self.notice(event.time, &Notice::new(NoticeKind::Info, said));
             }
@@ -151,11 +156,14 @@ impl Conversation {
                 });
             }
             ToolEvent::ToolProgress { call_id, text } => {
-                self.with_tool(now, call_id, "", |t| t.progress(now, text));
+                if !self.shell_said(call_id, text) {
+                    self.with_tool(now, call_id, "", |t| t.progress(now, text));
+                }
             }
             ToolEvent::ToolFinished { call_id, name, outcome, output, seconds, display, node, .. } => {
                 let key = self.with_tool(now, call_id, name, |t| {
                     t.finish(*outcome, output, *seconds, display.as_ref());
+                    t.result = Some(node.id);
                 });
                 if let Some(cell) = key.and_then(|k| self.find(k)).and_then(|n| self.cells.get_mut(n)) {
                     cell.entries += 1;
@@ -163,14 +171,16 @@ impl Conversation {
                     cell.entry.get_or_insert(node.id);
                 }
             }
-            ToolEvent::ShellLine { line, output, exit, shared } => {
+            ToolEvent::ShellStarted { line } => self.shell_started(now, line),
+            ToolEvent::ShellLine { line, output, exit, shared, call_id } => {
                 let body = Body::Shell {
                     line: line.clone(),
                     output: Tail::of(output),
                     exit: *exit,
                     shared: *shared,
+                    run: None,
                 };
-                self.push(now, body);
+                self.shell_ended(now, call_id, body);
             }
         }
     }
@@ -232,7 +242,7 @@ impl Conversation {
 
     /// Forgets the oldest cells when there are too many and nobody looks at them. Cuts between entries.
     fn trim(&mut self) {
-        if self.cells.len() <= KEEP + SLACK {
+        if self.cells.len() <= KEEP + SLACK || self.keep.get() {
             return;
         }
         let mut cut = self.cells.len() - KEEP;
@@ -269,7 +279,7 @@ impl Conversation {
         if let Some(Body::Shell { line, shared, .. }) = build::shell(&node.body)
             && let Some(cell) = self.cells.iter_mut().rev().find(|c| {
                 let same =
-                    matches!(&c.body, Body::Shell { line: l, shared: s, .. } if *l == line && *s == shared);
+                    matches!(&c.body, Body::Shell { line: l, shared: s, run: None, .. } if *l == line && *s == shared);
                 c.entry.is_none() && same
             })
         {

@@ -132,6 +132,7 @@ impl Script {
             model: self.model.clone(),
             cost: None,
             archived: false,
+            exec: false,
             open_in: None,
             interrupted: None,
             preview: String::new(),
@@ -141,6 +142,7 @@ impl Script {
             session: summary,
             model: self.model.clone(),
             profile: Default::default(),
+            effort: Default::default(),
             read_only: false,
             head: None,
             branch: Default::default(),
@@ -158,6 +160,7 @@ impl Script {
             running,
             git: None,
             goal: None,
+            shell_lines: Vec::new(),
         };
         self.event(EventBody::Reply(Box::new(ReplyEvent::SnapshotReply { snapshot })))
     }

@@ -270,6 +270,7 @@ fn a_line_of_the_persons_is_shown_once_now_and_after_a_restart() {
     let want = vec![("ls".into(), "a.txt\n".into(), true), ("id".into(), "ann\n".into(), false)];
     for (line, output, shared) in &want {
         let e = ToolEvent::ShellLine {
+            call_id: String::new(),
             line: String::clone(line),
             output: String::clone(output),
             exit: Some(0),

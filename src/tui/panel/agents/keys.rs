@@ -18,7 +18,7 @@ use crate::model::Model;
 use crate::panel::{Reply, View};
 
 /// The second stop within this time goes further.
-const AGAIN: Duration = Duration::from_secs(2);
+const AGAIN: Duration = Duration::from_secs(3);
 
 /// Whoever asks in a dialog of words gets its answer.
 const WORDS: Token = Token(1);
@@ -37,14 +37,14 @@ pub(crate) fn message(model: &Model, id: AgentId) -> Words {
     let at_work = model.row(&id).is_some_and(|a| a.state.at_work());
     let child = model.row(&id).and_then(|a| a.child.as_ref());
     let about = match (at_work, child) {
-        (false, _) => "it goes on with this",
-        (true, Some(c)) if c.pane.is_some() => "it is typed in as soon as it stands idle",
-        (true, Some(c)) if !c.backend.is_empty() => "it gets this when its turn is over",
-        (true, _) => "it reads this at its next step",
+        (false, _) => "it continues with this message",
+        (true, Some(c)) if c.pane.is_some() => "typed into the program as soon as it is idle",
+        (true, Some(c)) if !c.backend.is_empty() => "delivered when its turn ends",
+        (true, _) => "delivered at its next step",
     };
     let then = move |text: &str| {
         if text.is_empty() {
-            return Err("write the message first".into());
+            return Err("Write the message first".into());
         }
         let submit = TurnCommand::Submit { message: Message::text(text), mode: SendMode::Steer };
         Ok(vec![Effect::AskOf(id.clone(), CommandBody::Turn(submit), WORDS)])
@@ -54,7 +54,7 @@ pub(crate) fn message(model: &Model, id: AgentId) -> Words {
 
 /// The dialog that starts an agent by hand.
 pub(crate) fn spawn() -> Words {
-    let about = "what it is to do; begin with @NAME for a kind of agent (@coder, @explorer, ...)";
+    let about = "the task; start with @NAME for a kind of agent (@coder, @explorer, ...)";
     let then = |text: &str| Ok(vec![Effect::Ask(CommandBody::Agent(spawned(text)?), WORDS)]);
     Words::new("start an agent", about, "", Box::new(then))
 }
@@ -73,7 +73,7 @@ pub(crate) fn spawned(text: &str) -> Result<AgentCommand, String> {
         None => (None, text),
     };
     if goal.is_empty() {
-        return Err("write what it is to do: @NAME GOAL, or only the goal".into());
+        return Err("Write the task: @NAME GOAL, or only the goal".into());
     }
     Ok(AgentCommand::Spawn { goal: goal.to_owned(), role, model: None, cli: None, isolated: false })
 }
@@ -95,10 +95,10 @@ fn limits_of(text: &str) -> Result<AgentLimits, String> {
     let mut limits = AgentLimits::default();
     let mut words = text.split([' ', '\n', '\t', ',', '=', ':']).filter(|w| !w.is_empty());
     while let Some(word) = words.next() {
-        let value = words.next().ok_or_else(|| format!("a number is missing behind '{word}'"))?;
+        let value = words.next().ok_or_else(|| format!("A number is missing after '{word}'"))?;
         let whole = || {
             let n = value.parse::<u64>().ok().filter(|n| *n > 0);
-            n.ok_or_else(|| format!("'{value}' is no whole number from 1 on"))
+            n.ok_or_else(|| format!("'{value}' is not a whole number of at least 1"))
         };
         match word {
             "turns" => {
@@ -110,13 +110,14 @@ fn limits_of(text: &str) -> Result<AgentLimits, String> {
             "cost" => {
                 let usd = value.trim_start_matches('$').parse::<f64>().ok();
                 let usd = usd.filter(|n| n.is_finite() && *n >= 0.0);
-                limits.cost =
-                    Some(Cost::from_usd(usd.ok_or_else(|| format!("'{value}' is no amount of dollars"))?));
+                limits.cost = Some(Cost::from_usd(
+                    usd.ok_or_else(|| format!("'{value}' is not an amount in dollars"))?,
+                ));
             }
-            other => return Err(format!("there is no limit '{other}': turns, seconds, tokens, cost")),
+            other => return Err(format!("Unknown limit '{other}'; use turns, seconds, tokens or cost")),
         }
     }
-    if limits.is_empty() { Err("name a limit and a number: turns 40, cost 0.50".into()) } else { Ok(limits) }
+    if limits.is_empty() { Err("Enter a limit and a number: turns 40, cost 0.50".into()) } else { Ok(limits) }
 }
 
 impl Agents {
@@ -152,7 +153,7 @@ impl Agents {
             "agents.pause" | "agents.resume" | "agents.retry" | "agents.raise" | "agents.background" => {
                 let Some(a) = self.agent(model) else { return Some(Reply::done()) };
                 if a.id.is_main() {
-                    return Some(say("this is for the agents that the main one starts"));
+                    return Some(say("Not possible for the main agent"));
                 }
                 let name = model.name_of(&a.id);
                 match id {
@@ -167,8 +168,15 @@ impl Agents {
         })
     }
 
-    fn open(&self, model: &Model) -> Reply {
+    fn open(&mut self, model: &Model) -> Reply {
         match self.chosen() {
+            Some(What::Fold(of)) => {
+                let of = of.clone();
+                if !self.open.remove(&of) {
+                    self.open.insert(of);
+                }
+                Reply::done()
+            }
             // A program in a terminal is looked at there; Esc shows what is written of it.
             Some(What::Agent(id)) if crate::panel::terminal::will(model, id) => {
                 Reply::with(Effect::ShowTerminal(id.clone()))
@@ -183,24 +191,42 @@ impl Agents {
         }
     }
 
-    /// Ends what is chosen; again within two seconds: with all that it started, or hard.
+    /// What is chosen has something that could be ended, and what it is called.
+    fn stoppable(&self, what: &What, model: &Model) -> Option<String> {
+        let works = |id: &AgentId| model.row(id).is_some_and(|a| a.state.at_work());
+        match what {
+            What::Tool(_) => Some("this tool".into()),
+            What::Process(id) => Some(id.clone()),
+            What::Agent(id) if id.is_main() => model.main_runs().then(|| "the turn".into()),
+            What::Agent(id) if works(id) => Some(model.name_of(id)),
+            What::Agent(_) | What::Flow(_) | What::Fold(_) => None,
+        }
+    }
+
+    /// Ends what is chosen at the second press within three seconds; at the third: with all that it started, or hard.
     fn stop(&mut self, model: &Model) -> Reply {
         let Some(what) = self.chosen().cloned() else { return Reply::done() };
-        let again =
-            self.stopped.as_ref().is_some_and(|(w, t)| *w == what && model.mono.saturating_sub(*t) < AGAIN);
-        self.stopped = Some((what.clone(), model.mono));
+        let soon = |t: Duration| model.mono.saturating_sub(t) < AGAIN;
+        let before = self.stopped.as_ref().filter(|(w, t, _)| *w == what && soon(*t)).map_or(0, |s| s.2);
+        self.stopped = Some((what.clone(), model.mono, before + 1));
+        if before == 0
+            && let Some(name) = self.stoppable(&what, model)
+        {
+            return say(format!("Press the key again to end {name}"));
+        }
+        let again = before >= 2 || before == 1 && self.stoppable(&what, model).is_none();
         let main = AgentId::main();
         match what {
             What::Tool(id) => Reply::with(Effect::Send(CommandBody::Turn(TurnCommand::StopTool { id }))),
             What::Process(id) => {
                 Reply::with(Effect::AskOf(main, CommandBody::Turn(TurnCommand::StopTool { id }), KILLED))
             }
-            What::Flow(_) => Reply::done(),
+            What::Flow(_) | What::Fold(_) => Reply::done(),
             What::Agent(id) if id.is_main() && model.main_runs() => {
                 let stop = CommandBody::Turn(TurnCommand::Interrupt { hard: again });
                 Reply::with(Effect::SendTo(main, stop))
             }
-            What::Agent(id) if id.is_main() => say("nothing runs"),
+            What::Agent(id) if id.is_main() => say("Nothing is running"),
             What::Agent(id) => {
                 let below =
                     model.agents.iter().any(|a| a.id != id && a.id.is_below(&id) && a.state.at_work());
@@ -211,18 +237,20 @@ impl Agents {
                         crew(AgentCommand::Cancel { id, subtree: true }),
                         Effect::Toast(Notice::new(
                             NoticeKind::Info,
-                            format!("{name} and all below it are ended"),
+                            format!("{name} and all agents below it are ended"),
                         )),
                     ]),
                     (_, true, _) => {
                         let mut all = vec![crew(AgentCommand::Cancel { id, subtree: false })];
                         if below {
-                            let said = format!("{name} is ended; again: all that it started, too");
+                            let said = format!("{name} is ended; press again to end what it started too");
                             all.push(Effect::Toast(Notice::new(NoticeKind::Info, said)));
                         }
                         Reply::Done(all)
                     }
-                    (false, false, true) => say(format!("{name} has ended; again: what it started")),
+                    (false, false, true) => {
+                        say(format!("{name} has ended; press again to end what it started"))
+                    }
                     _ => say(format!("{name} has ended")),
                 }
             }
@@ -238,7 +266,7 @@ impl Agents {
         let n = self.what.len();
         let next =
             (1..=n).map(|i| (self.rows.chosen + i) % n).find(|at| self.what.get(*at).is_some_and(waiting));
-        let Some(at) = next else { return say("no agent waits for you") };
+        let Some(at) = next else { return say("No agent is waiting for you") };
         self.rows.chosen = at;
         self.answer(model)
     }
@@ -289,7 +317,7 @@ impl Agents {
             return Reply::Done(vec![Effect::Focus(View::Todo), tell]);
         }
         let name = model.name_of(&a.id);
-        say(format!("no item of this plan is {name}'s"))
+        say(format!("{name} has no item on this list"))
     }
 
     /// Another way from before its last message. It is shown for that.
@@ -297,7 +325,7 @@ impl Agents {
         let Some(a) = self.agent(model) else { return Reply::done() };
         if a.state.at_work() {
             let name = model.name_of(&a.id);
-            return say(format!("{name} is at work; end or wait for it first"));
+            return say(format!("{name} is working; end it or wait first"));
         }
         Reply::with(Effect::ShowFor(a.id.clone(), Action("session.fork")))
     }
@@ -306,14 +334,14 @@ impl Agents {
 fn stop_all(model: &Model) -> Reply {
     let crew_works = model.agents.iter().any(|a| !a.id.is_main() && a.state.at_work());
     if !model.main_runs() && !crew_works {
-        return say("nothing runs");
+        return say("Nothing is running");
     }
     let stop = CommandBody::Turn(TurnCommand::Interrupt { hard: true });
     let mut then = vec![Effect::SendTo(AgentId::main(), stop)];
-    let mut text = "The turn ends now and its tools are killed. What has arrived is kept.";
+    let mut text = "Stops the turn now and kills its tools. What has arrived so far is kept.";
     if crew_works {
         then.insert(0, crew(AgentCommand::CancelAll));
-        text = "Every agent is ended, the turn too, and tools are killed. What has arrived is kept.";
+        text = "Stops the turn, ends all agents and kills their tools. What has arrived so far is kept.";
     }
     Reply::with(Effect::Push(Box::new(Confirm::new("stop everything?", text, "stop everything", then))))
 }
@@ -333,20 +361,20 @@ fn resume(a: &AgentView, name: &str) -> Reply {
             Reply::with(crew(AgentCommand::Resume { id: a.id.clone() }))
         }
         AgentState::Done => say(format!("{name} is done; write to it, or retry its task")),
-        _ => say(format!("{name} is at work")),
+        _ => say(format!("{name} is working")),
     }
 }
 
 fn retry(a: &AgentView, name: &str) -> Reply {
     if !tree::ended(a.state) {
-        return say(format!("{name} is at work; end it first, or write to it"));
+        return say(format!("{name} is working; end it first, or write to it"));
     }
     let id = a.id.clone();
     let then = move |text: &str| {
         let note = Some(text.to_owned()).filter(|t| !t.is_empty());
         Ok(vec![Effect::Ask(CommandBody::Agent(AgentCommand::Retry { id: id.clone(), note }), WORDS)])
     };
-    let about = "the same task once more, as a new agent; what it should know, if anything";
+    let about = "runs the same task as a new agent; add a note if you like";
     Reply::with(Effect::Push(Box::new(Words::new(&format!("retry {name}"), about, "", Box::new(then)))))
 }
 
@@ -354,7 +382,7 @@ fn retry(a: &AgentView, name: &str) -> Reply {
 fn their_model(model: &Model, a: &AgentView) -> Reply {
     let (id, now) = (a.id.clone(), ModelRef(a.model.clone()));
     let program = now.provider().to_owned();
-    let about = format!("as {program} spells it; it holds from its next turn on");
+    let about = format!("the name that {program} uses; applies from its next turn");
     let then = move |text: &str| {
         let model = ModelRef(format!("{program}/{}", text.trim()));
         Ok(vec![Effect::SendTo(id.clone(), CommandBody::Session(SessionCommand::SetModel { model }))])
@@ -371,7 +399,7 @@ pub(crate) fn raise(a: &AgentView, name: &str) -> Reply {
         let limits = limits_of(text)?;
         Ok(vec![Effect::Ask(CommandBody::Agent(AgentCommand::Raise { id: id.clone(), limits }), WORDS)])
     };
-    let about = "turns, seconds, tokens, cost in dollars; what you leave out stays as it is";
+    let about = "turns, seconds, tokens, cost in dollars; omitted limits stay as they are";
     let words = Words::new(&format!("limits of {name}"), about, &limits_text(&limits), Box::new(then));
     Reply::with(Effect::Push(Box::new(words)))
 }
@@ -380,7 +408,7 @@ fn background(a: &AgentView, name: &str) -> Reply {
     let behind = a.child.as_ref().is_some_and(|c| c.background);
     match a.state.at_work() {
         false => say(format!("{name} has ended")),
-        true if behind => say(format!("{name} is in the background; its parent went on without it")),
+        true if behind => say(format!("{name} runs in the background; its parent continues")),
         true => Reply::with(crew(AgentCommand::Background { id: a.id.clone() })),
     }
 }
@@ -403,13 +431,13 @@ mod tests {
             Ok((Some(Cost::from_usd(2.0)), Some(3)))
         );
         for (text, why) in [
-            ("", "name a limit and a number: turns 40, cost 0.50"),
-            ("turns", "a number is missing behind 'turns'"),
-            ("turns 0", "'0' is no whole number from 1 on"),
+            ("", "Enter a limit and a number: turns 40, cost 0.50"),
+            ("turns", "A number is missing after 'turns'"),
+            ("turns 0", "'0' is not a whole number of at least 1"),
             ("turns 99999999999", "'99999999999' is too large"),
-            ("cost -1", "'-1' is no amount of dollars"),
-            ("cost NaN", "'NaN' is no amount of dollars"),
-            ("depth 3", "there is no limit 'depth': turns, seconds, tokens, cost"),
+            ("cost -1", "'-1' is not an amount in dollars"),
+            ("cost NaN", "'NaN' is not an amount in dollars"),
+            ("depth 3", "Unknown limit 'depth'; use turns, seconds, tokens or cost"),
         ] {
             assert_eq!(limits_of(text), Err(why.to_owned()), "{text}");
         }

@@ -1,9 +1,11 @@
 //! Who works at what: the tree of agents with state, time, tokens and cost, and the tools that run.
 
+mod columns;
 mod keys;
 mod row;
 mod tree;
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use crossterm::event::{KeyEvent, MouseEvent};
@@ -23,7 +25,9 @@ use crate::dialog::text::Text;
 use crate::effect::{Effect, Token};
 use crate::ladder::Rung;
 use crate::model::Model;
-use crate::text::clean;
+use crate::text::line::Line;
+use crate::text::sheet::Sheet;
+use crate::text::{clean, paint};
 use crate::theme::Role;
 use crate::widget::draw;
 
@@ -32,42 +36,43 @@ pub const ACTIONS: &[ActionSpec] = &[
     ActionSpec::key_only(
         "agents.stop",
         "end",
-        "End the chosen agent or tool; again within two seconds: with all that it started, or hard",
+        "Press twice to end the selected agent, tool or process; a third time to include what \
+            it started, or kill it",
     ),
-    ActionSpec::key_only("agents.stop_all", "stop all", "Stop everything that runs"),
+    ActionSpec::key_only("agents.stop_all", "stop all", "Stop everything that is running"),
     ActionSpec::key_only(
         "agents.steer",
         "message",
-        "Write to the chosen agent; it reads it at its next step",
+        "Write to the selected agent; delivered at its next step",
     ),
-    ActionSpec::key_only("agents.answer", "answer", "Answer the chosen agent's question, else the next one"),
+    ActionSpec::key_only(
+        "agents.answer",
+        "answer",
+        "Answer the selected agent's question, else the next one",
+    ),
     ActionSpec::key_only(
         "agents.pause",
         "pause",
-        "Pause the chosen agent at its next safe point, or let it go on",
+        "Pause the selected agent at its next safe point, or continue it",
     ),
     ActionSpec::key_only(
         "agents.resume",
         "continue",
-        "Go on with the chosen agent where it was stopped, or failed",
+        "Continue the selected agent where it was stopped or failed",
     ),
-    ActionSpec::new("agents.resume_all", "continue all", "Go on with all agents that were interrupted"),
-    ActionSpec::key_only("agents.retry", "retry", "The chosen agent's task once more, with a note of yours"),
-    ActionSpec::key_only("agents.raise", "limits", "Change the limits of the chosen agent"),
-    ActionSpec::key_only(
-        "agents.branch",
-        "branch",
-        "Another way from before the chosen agent's last message",
-    ),
-    ActionSpec::key_only("agents.model", "model", "Choose the model of the chosen agent"),
-    ActionSpec::key_only("agents.diff", "diff", "What the chosen agent changed"),
+    ActionSpec::new("agents.resume_all", "continue all", "Continue all interrupted agents"),
+    ActionSpec::key_only("agents.retry", "retry", "Retry the selected agent's task, with a note"),
+    ActionSpec::key_only("agents.raise", "limits", "Change the limits of the selected agent"),
+    ActionSpec::key_only("agents.branch", "branch", "Branch before the selected agent's last message"),
+    ActionSpec::key_only("agents.model", "model", "Choose the model of the selected agent"),
+    ActionSpec::key_only("agents.diff", "diff", "Show what the selected agent changed"),
     ActionSpec::key_only(
         "agents.background",
         "background",
-        "Let the chosen agent work on while its parent goes on",
+        "Move the selected agent to the background; its parent continues",
     ),
-    ActionSpec::key_only("agents.todo", "its item", "To the item of the plan that the chosen agent works at"),
-    ActionSpec::key_only("agents.next", "next waiting", "To the next agent that waits for you"),
+    ActionSpec::key_only("agents.todo", "go to item", "Go to the todo item of the selected agent"),
+    ActionSpec::key_only("agents.next", "next waiting", "Go to the next agent that needs you"),
 ];
 
 /// What a row stands for.
@@ -79,6 +84,8 @@ enum What {
     Flow(String),
     /// A background process by its id.
     Process(String),
+    /// The children of this agent that have ended, folded.
+    Fold(AgentId),
 }
 
 const PROCESSES: Token = Token(1);
@@ -92,7 +99,12 @@ const LOOK: Duration = Duration::from_secs(3);
 pub struct Agents {
     rows: Rows,
     what: Vec<What>,
-    stopped: Option<(What, Duration)>,
+    /// What the key to end was pressed for last, when, and how often.
+    stopped: Option<(What, Duration, u32)>,
+    /// Agents whose ended children are all shown.
+    open: HashSet<AgentId>,
+    /// The names of the columns, where there is room.
+    head: Option<Line>,
     /// When the processes were asked for last, and whether the answer is still out.
     asked: Duration,
     asking: bool,
@@ -101,6 +113,12 @@ pub struct Agents {
 impl Agents {
     fn chosen(&self) -> Option<&What> {
         self.what.get(self.rows.chosen)
+    }
+
+    /// The rows, below the names of the columns.
+    fn list(&self, area: Rect) -> Rect {
+        let head = u16::from(self.head.is_some()).min(area.height);
+        Rect { y: area.y + head, height: area.height - head, ..area }
     }
 
     fn look(&mut self, model: &Model) -> Effect {
@@ -141,7 +159,9 @@ impl Panel for Agents {
     }
 
     fn rows(&self, width: u16, model: &Model) -> Option<u16> {
-        Some(u16::try_from(Tree::of(model).lines(model, width).0.len()).unwrap_or(u16::MAX))
+        let tree = Tree::folded(model, Some(&self.open));
+        let head = usize::from(tree.head(model, width).is_some());
+        Some(u16::try_from(tree.lines(model, width).0.len() + head).unwrap_or(u16::MAX))
     }
 
     fn act(&mut self, action: Action, model: &Model) -> Reply {
@@ -207,7 +227,9 @@ impl Panel for Agents {
     /// The agent that another layer wants to be looked at.
     fn told(&mut self, what: Box<dyn std::any::Any>, model: &Model) -> Reply {
         let Ok(id) = what.downcast::<AgentId>() else { return Reply::Ignored };
-        self.what = Tree::of(model).lines(model, 40).1;
+        // It may be folded: its siblings are shown with it.
+        self.open.extend(id.parent());
+        self.what = Tree::folded(model, Some(&self.open)).lines(model, 40).1;
         if let Some(at) = self.what.iter().position(|w| *w == What::Agent((*id).clone())) {
             self.rows.chosen = at;
         }
@@ -215,7 +237,11 @@ impl Panel for Agents {
     }
 
     fn mouse(&mut self, event: &MouseEvent, area: Rect, model: &Model) -> Reply {
-        if self.rows.mouse(event, area) { self.act(Action("list.open"), model) } else { Reply::done() }
+        if self.rows.mouse(event, self.list(area)) {
+            self.act(Action("list.open"), model)
+        } else {
+            Reply::done()
+        }
     }
 
     fn hints(&self, model: &Model) -> Vec<Hint> {
@@ -227,7 +253,7 @@ impl Panel for Agents {
             Some(What::Agent(id)) => model.row(id),
             Some(What::Flow(_)) => {
                 return vec![
-                    Hint::as_("list.open", "look at it"),
+                    Hint::as_("list.open", "view"),
                     Hint::of("agents.stop"),
                     Hint::of("agents.pause"),
                     Hint::of("agents.resume"),
@@ -253,7 +279,7 @@ impl Panel for Agents {
             }
             Some(a) => {
                 let paused = a.state == AgentState::Paused;
-                let pause = if paused { "go on" } else { "pause" };
+                let pause = if paused { "continue" } else { "pause" };
                 all.extend([Hint::as_("agents.pause", pause), Hint::of("agents.raise")]);
                 // One whose parent went on without it cannot be waited for again: that call is answered.
                 let behind = a.child.as_ref().is_none_or(|c| c.background);
@@ -267,24 +293,33 @@ impl Panel for Agents {
     }
 
     fn measure(&mut self, area: Rect, cx: &DrawCx<'_>) {
-        let (lines, what) = Tree::of(cx.model).lines(cx.model, area.width);
+        let tree = Tree::folded(cx.model, Some(&self.open));
+        let (lines, what) = tree.lines(cx.model, area.width);
+        self.head = tree.head(cx.model, area.width).filter(|_| usize::from(area.height) > lines.len().min(3));
         // The choice stays with its agent or tool, also when rows come and go above.
         if let Some(at) = self.chosen().and_then(|c| what.iter().position(|w| w == c)) {
             self.rows.chosen = at;
         }
         self.what = what;
-        self.rows.set(lines, area);
+        self.rows.set(lines, self.list(area));
     }
 
     fn draw(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
         if cx.model.agents.is_empty() {
-            draw::text(buf, area, "no agent yet", cx.theme.style(Role::Dim));
+            draw::text(buf, area, "No agents yet", cx.theme.style(Role::Dim));
         }
-        self.rows.draw(cx, area, buf);
+        if let Some(head) = &self.head {
+            let sheet = Sheet::new(vec![head.clone()], usize::from(area.width).max(1));
+            if let (Some(line), Some(row)) = (sheet.lines.first(), sheet.rows.first()) {
+                let place = paint::Place { x: area.x, y: area.y, columns: area.width };
+                paint::row(buf, place, line, *row, cx.theme, &[]);
+            }
+        }
+        self.rows.draw(cx, self.list(area), buf);
     }
 
     fn cursor(&self, area: Rect, _model: &Model) -> Option<Position> {
-        self.rows.cursor(area)
+        self.rows.cursor(self.list(area))
     }
 
     fn wake(&self, cx: &DrawCx<'_>) -> Option<Duration> {

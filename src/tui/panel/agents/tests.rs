@@ -76,16 +76,83 @@ fn blocked_ones_come_first_and_children_below_their_parent() {
     let _ = Tree::of(&r.app.model).lines(&r.app.model, 80);
 }
 
+/// Twelve that are done, two that failed, one that runs and one that waits.
+fn crowd(r: &mut Robot) {
+    tell(r, agent("main", None, AgentState::Running));
+    for n in 1..=12 {
+        tell(r, child(&format!("main/a{n}"), &format!("done{n}"), AgentState::Done));
+    }
+    tell(r, child("main/a13", "broken", AgentState::Failed));
+    tell(r, child("main/a14", "busy", AgentState::Running));
+    tell(r, child("main/a15", "asking", AgentState::Waiting));
+    tell(r, child("main/a16", "later", AgentState::Queued));
+}
+
+#[test]
+fn those_that_need_the_person_and_run_come_first_and_the_finished_fold() {
+    let mut r = Robot::new(118, 25);
+    crowd(&mut r);
+    r.run("alt-3; +; +");
+    let screen = r.screen();
+    let at = |word: &str| screen.find(word).unwrap_or_else(|| panic!("no {word}: {screen}"));
+    assert!(at("asking") < at("busy") && at("busy") < at("later") && at("later") < at("broken"), "{screen}");
+    assert!(at("broken") < at("done12") && at("done11") < at("+ 7 more finished"), "{screen}");
+    assert!(!screen.contains("done7") && !screen.contains("done1 "), "{screen}");
+    // The last row opens them, and folds them again.
+    r.run("G; enter");
+    assert!(r.screen().contains("done7") && r.screen().contains("done1 "), "{}", r.screen());
+    r.run("G; enter");
+    assert!(!r.screen().contains("done7"), "{}", r.screen());
+}
+
+#[test]
+fn columns_have_names_and_stay_in_place() {
+    let mut r = Robot::new(118, 25);
+    crowd(&mut r);
+    tell(
+        &mut r,
+        AgentView { cost: None, usage: Usage::default(), ..child("main/a14", "busy", AgentState::Running) },
+    );
+    r.run("alt-3; +; +");
+    let screen = r.screen();
+    let head = screen.lines().find(|l| l.contains("tokens")).unwrap_or_else(|| panic!("{screen}"));
+    let column = |line: &str, word: &str| line.find(word).map(|at| line[..at].chars().count());
+    for word in ["state", "cost", "tokens", "context", "files"] {
+        assert!(column(head, word).is_some(), "{word}: {head}");
+    }
+    // Figures end where their column's name ends, whatever else a row says.
+    let end = column(head, "tokens").unwrap() + "tokens".len();
+    let rows: Vec<&str> = screen.lines().filter(|l| l.contains("12k")).collect();
+    assert!(rows.len() >= 4, "{screen}");
+    for row in rows {
+        assert_eq!(column(row, "12k").unwrap() + 3, end, "{row}");
+    }
+    let state = column(head, "state").unwrap();
+    for (row, mark) in [("asking", "! needs"), ("busy", "~ working"), ("broken", "x failed")] {
+        let line = screen.lines().find(|l| l.contains(row)).unwrap();
+        assert_eq!(column(line, mark), Some(state), "{line}");
+    }
+}
+
 #[test]
 fn stop_stops_what_is_chosen_and_twice_kills() {
     let mut r = Robot::new(80, 24);
     crew(&mut r);
     r.run("alt-3; down").clear().run("k");
+    assert!(
+        sent(&r).is_empty() && r.screen().contains("Press the key again to end this tool"),
+        "{}",
+        r.screen()
+    );
+    r.run("k");
     assert_eq!(sent(&r), [TurnCommand::StopTool { id: "c1".into() }]);
-    r.clear().run("up; k; k");
+    r.clear().run("up; k; k; k");
     let stop = |hard| TurnCommand::Interrupt { hard };
     assert_eq!(sent(&r), [stop(false), stop(true)]);
-    r.clear().run("wait 3000; k");
+    // Two presses that are far apart end nothing.
+    r.clear().run("wait 4000; k; wait 4000; k");
+    assert_eq!(sent(&r), []);
+    r.run("k");
     assert_eq!(sent(&r), [stop(false)]);
     r.clear().run("K; enter");
     assert!(sent(&r).is_empty(), "the focus is on no");
@@ -136,7 +203,7 @@ fn background_processes_have_rows_and_end_by_key() {
     r.run("wait 1000");
     process(&mut r, &["p1: running for 15 s: npm run dev"]);
     assert!(r.screen().contains("runs 15s"), "{}", r.screen());
-    r.clear().run("G k");
+    r.clear().run("G k k");
     assert_eq!(sent(&r), [TurnCommand::StopTool { id: "p1".into() }]);
     r.reply(ReplyEvent::DoneReply { said: "p1: ended, exit 143".into() });
     assert!(r.screen().contains("p1: ended, exit 143"), "{}", r.screen());
@@ -239,7 +306,8 @@ fn each_key_does_what_it_says_to_the_chosen_agent() {
         ("a1", "U", vec![AgentCommand::ResumeAll]),
         ("a1", "B", vec![AgentCommand::Background { id: id("a1") }]),
         ("a3", "d", vec![AgentCommand::Diff { id: id("a3") }]),
-        ("a1", "k", vec![AgentCommand::Cancel { id: id("a1"), subtree: false }]),
+        ("a1", "k", vec![]),
+        ("a1", "k; k", vec![AgentCommand::Cancel { id: id("a1"), subtree: false }]),
         ("a1", "K; y", vec![AgentCommand::CancelAll]),
         (
             "a3",
@@ -292,7 +360,7 @@ fn the_second_stop_ends_what_it_started_too() {
     };
     tell(&mut r, below);
     choose(&mut r, "main/a1");
-    r.clear().run("k; k");
+    r.clear().run("k; k; k");
     let cancel = |subtree| AgentCommand::Cancel { id: AgentId("main/a1".into()), subtree };
     assert_eq!(crew_commands(&r), [cancel(false), cancel(true)]);
 }
@@ -307,7 +375,7 @@ fn a_message_goes_to_the_chosen_agent_and_the_draft_stays() {
     let screen = r.screen();
     assert!(screen.contains("message to a1 tests") && screen.contains("at its next step"), "{screen}");
     r.clear().run("enter");
-    assert!(r.commands().is_empty() && r.screen().contains("write the message first"), "{}", r.screen());
+    assert!(r.commands().is_empty() && r.screen().contains("Write the message first"), "{}", r.screen());
     r.run("type use short words; enter");
     let message = tiller_protocol::Message::text("use short words");
     let mode = tiller_protocol::SendMode::Steer;
@@ -399,7 +467,7 @@ fn the_background_is_offered_only_to_one_that_somebody_waits_for() {
         assert_eq!(offered, !background);
     }
     r.run("B");
-    assert!(r.screen().contains("its parent went on without it"), "{}", r.screen());
+    assert!(r.screen().contains("its parent continues"), "{}", r.screen());
 }
 
 #[test]
@@ -410,20 +478,20 @@ fn quitting_says_what_becomes_of_agents_that_rest_and_offers_no_leaving_for_them
     tell(&mut r, child("main/a1", "resting", AgentState::Paused));
     r.run("ctrl-d");
     let screen = r.screen();
-    assert!(screen.contains("An agent is at work") && screen.contains("leave it at work"), "{screen}");
+    assert!(screen.contains("One agent is working") && screen.contains("detach"), "{screen}");
     r.run("esc");
     let rests = AgentView { act: String::new(), ..child("main/a1", "resting", AgentState::Paused) };
     tell(&mut r, rests);
     r.run("ctrl-d");
     let screen = r.screen();
-    assert!(screen.contains("An agent is paused; nothing of it runs"), "{screen}");
-    assert!(!screen.contains("leave it at work") && !screen.contains("is at work"), "{screen}");
+    assert!(screen.contains("One agent is paused; you can continue it later"), "{screen}");
+    assert!(!screen.contains("detach") && !screen.contains("is working"), "{screen}");
     r.run("esc");
     tell(&mut r, child("main/a2", "docs", AgentState::Running));
     r.run("ctrl-d");
     let screen = r.screen();
-    assert!(screen.contains("An agent is at work"), "{screen}");
-    assert!(screen.contains("leave it at work"), "{screen}");
+    assert!(screen.contains("One agent is working"), "{screen}");
+    assert!(screen.contains("detach"), "{screen}");
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use tiller_protocol::{AgentId, AgentState, AgentView, Cost, StepState, WorkflowView};
 
 use super::What;
+use super::columns::{Parts, Table};
 pub(crate) use super::row::nearest_limit;
 use super::row::{act, cost, name, process_row, receipt, row, tool_row};
 use crate::header::{goal, money, short};
@@ -18,7 +19,9 @@ use crate::widget::draw;
 /// Cells from the end in which running tools are looked for.
 const RECENT: usize = 200;
 /// Columns from which the model is named.
-const WIDE: usize = 60;
+pub(super) const WIDE: usize = 60;
+/// Of those that have ended below one agent, so many stay; older ones fold into one row.
+const UNFOLDED: usize = 5;
 /// Share of a limit, in percent, from which it stands out.
 const NEAR: u64 = 80;
 /// Share of a limit from which it is told.
@@ -91,17 +94,33 @@ enum Stands<'a> {
     Agent(&'a AgentView),
     /// Above the agents of its steps.
     Flow(&'a WorkflowView),
+    /// Agents below this one that have ended, and are not shown (or can be folded again): how many, and how many of them
+    /// were cancelled.
+    Fold {
+        of: &'a AgentId,
+        count: usize,
+        badly: usize,
+        open: bool,
+    },
 }
 
-/// The agents with how deep each stands, in the order of the rows: blocked branches first among siblings, else as
-/// they were started. A wrong parent cannot make it go round for ever.
+/// The agents with how deep each stands, in the order of the rows: among siblings those that need the person, then those
+/// that run, then those that wait or rest, then those that have ended; else as they were started. A wrong parent cannot
+/// make it go round for ever.
 pub(super) struct Tree<'a> {
     order: Vec<(Stands<'a>, usize)>,
     sums: HashMap<&'a AgentId, Sum>,
 }
 
 impl<'a> Tree<'a> {
+    /// All of it, with nothing folded.
+    #[cfg(test)]
     pub(super) fn of(model: &'a Model) -> Self {
+        Self::folded(model, None)
+    }
+
+    /// `open`: agents whose ended children are all shown; `None`: of each.
+    pub(super) fn folded(model: &'a Model, open: Option<&HashSet<AgentId>>) -> Self {
         let ids: HashSet<&AgentId> = model.agents.iter().map(|a| &a.id).collect();
         let mut below: HashMap<Option<&AgentId>, Vec<&AgentView>> = HashMap::new();
         for a in &model.agents {
@@ -126,10 +145,12 @@ impl<'a> Tree<'a> {
             }
             sums.insert(&a.id, sum);
         }
+        let busy: HashSet<&AgentId> = busy_branches(&down);
         for list in below.values_mut() {
-            list.sort_by_key(|a| !sums.get(&a.id).is_some_and(|s| s.waits));
+            list.sort_by_key(|a| rank(a, sums.get(&a.id).is_some_and(|s| s.waits), busy.contains(&a.id)));
         }
         let flows = Flows::of(model);
+        let folds = open.map(|open| Folds::of(&mut below, open, &busy, &flows)).unwrap_or_default();
         let mut order = Vec::new();
         let mut stack: Vec<(Stands<'a>, usize)> = Vec::new();
         flows.push(&mut stack, below.get(&None), 0);
@@ -137,10 +158,12 @@ impl<'a> Tree<'a> {
             match row {
                 Stands::Agent(a) if seen.remove(&a.id) => {
                     order.push((row, depth));
+                    // Below all others: the stack gives the last first.
+                    stack.extend(folds.row(&a.id).map(|fold| (fold, depth + 1)));
                     flows.push(&mut stack, below.get(&Some(&a.id)), depth + 1);
                 }
                 Stands::Agent(_) => {}
-                Stands::Flow(_) => order.push((row, depth)),
+                Stands::Flow(_) | Stands::Fold { .. } => order.push((row, depth)),
             }
         }
         Self { order, sums }
@@ -151,6 +174,8 @@ impl<'a> Tree<'a> {
         let columns = usize::from(columns);
         let (mut lines, mut what) = (Vec::new(), Vec::new());
         let shown = model.agent();
+        let parts = self.parts(model, columns);
+        let table = Table::new(parts.values(), columns);
         for (row, depth) in &self.order {
             let a = match row {
                 Stands::Agent(a) => a,
@@ -159,8 +184,13 @@ impl<'a> Tree<'a> {
                     what.push(What::Flow(flow.id.clone()));
                     continue;
                 }
+                Stands::Fold { of, count, badly, open } => {
+                    lines.push(fold_row(*depth, *count, *badly, *open, columns));
+                    what.push(What::Fold((*of).clone()));
+                    continue;
+                }
             };
-            lines.push(self.agent(model, a, *depth, columns));
+            lines.extend(parts.get(&a.id).map(|parts| table.row(parts)));
             what.push(What::Agent(a.id.clone()));
             let inside = depth * 2 + 2;
             // Only of the agent on the screen it is known which tools run.
@@ -178,6 +208,22 @@ impl<'a> Tree<'a> {
             }
         }
         (lines, what)
+    }
+
+    /// The names of the columns at this width.
+    pub(super) fn head(&self, model: &Model, columns: u16) -> Option<Line> {
+        let columns = usize::from(columns);
+        let parts = self.parts(model, columns);
+        Table::new(parts.values(), columns).head().filter(|_| parts.len() > 1)
+    }
+
+    /// The rows of the agents before they are drawn.
+    fn parts(&self, model: &Model, columns: usize) -> HashMap<&'a AgentId, Parts> {
+        let agents = self.order.iter().filter_map(|(row, depth)| match row {
+            Stands::Agent(a) => Some((&a.id, self.agent(model, a, *depth, columns))),
+            _ => None,
+        });
+        agents.collect()
     }
 
     /// How a workflow stands, above the agents of its steps.
@@ -211,7 +257,7 @@ impl<'a> Tree<'a> {
         row(depth * 2, &flow.called(), &right, &act, columns)
     }
 
-    fn agent(&self, model: &Model, a: &AgentView, depth: usize, columns: usize) -> Line {
+    fn agent(&self, model: &Model, a: &AgentView, depth: usize, columns: usize) -> Parts {
         let (mut glyph, mut word, mut role) = look(a.state);
         if waits(model, a) {
             (glyph, word, role) = look(AgentState::Waiting);
@@ -261,19 +307,105 @@ impl<'a> Tree<'a> {
         let who = if backend.is_empty() { model_name } else { backend.to_owned() };
         // Where there is little room, what it does says more.
         let who = if columns < WIDE { String::new() } else { draw::cut_middle(&who, 18) };
-        let right = [
+        let paid = cost(a, sum);
+        // Where there is little room, a parent's is known to be the sum.
+        let paid = paid.strip_prefix("sum ").filter(|_| columns < WIDE).map_or(paid.clone(), str::to_owned);
+        let figures = [
             (state.trim_end().to_owned(), role),
             receipt,
             child.and_then(|c| c.goal.as_deref()).map_or((String::new(), Role::Dim), goal),
-            (cost(a, sum), Role::Text),
+            (paid, Role::Text),
             (tokens, Role::Dim),
             (share, Role::Dim),
             limit,
             (files, Role::Dim),
             (who, Role::Dim),
         ];
-        row(depth * 2, &name(model, a), &right, act(model, a), columns)
+        Parts { indent: depth * 2, name: name(model, a), figures, act: act(model, a).to_owned() }
     }
+}
+
+/// Agents that are at work, and all above them.
+fn busy_branches<'a>(all: &[&'a AgentView]) -> HashSet<&'a AgentId> {
+    let parents: HashMap<&AgentId, &'a AgentId> =
+        all.iter().filter_map(|a| Some((&a.id, a.parent.as_ref()?))).collect();
+    let mut busy = HashSet::new();
+    for a in all.iter().filter(|a| a.state.at_work()) {
+        let mut at = Some(&a.id);
+        while let Some(id) = at.filter(|id| busy.insert(*id)) {
+            at = parents.get(id).copied();
+        }
+    }
+    busy
+}
+
+/// The place of an agent among its siblings.
+fn rank(a: &AgentView, waits: bool, busy: bool) -> u8 {
+    match a.state {
+        _ if waits => 0,
+        AgentState::Running => 1,
+        _ if ended(a.state) && busy => 1,
+        state if !ended(state) => 2,
+        AgentState::Interrupted | AgentState::Failed => 3,
+        _ => 4,
+    }
+}
+
+/// Ended children that are not shown, by their parent.
+#[derive(Default)]
+struct Folds<'a>(HashMap<&'a AgentId, (usize, usize, bool)>);
+
+impl<'a> Folds<'a> {
+    /// Takes them out of the rows, unless their parent is `open`. Agents of workflows stand below theirs.
+    fn of(
+        below: &mut HashMap<Option<&'a AgentId>, Vec<&'a AgentView>>,
+        open: &HashSet<AgentId>,
+        busy: &HashSet<&'a AgentId>,
+        flows: &Flows<'a>,
+    ) -> Self {
+        let mut folds = HashMap::new();
+        for (parent, list) in below.iter_mut() {
+            let Some(parent) = *parent else { continue };
+            // Those that can go on, or failed, are still of interest.
+            let over = |a: &&AgentView| {
+                let calm = matches!(a.state, AgentState::Done | AgentState::Cancelled);
+                calm && !busy.contains(&a.id) && !flows.of.contains_key(&a.id)
+            };
+            // The youngest stay.
+            let mut old: Vec<&'a AgentView> = list.iter().copied().filter(over).collect();
+            old.sort_by_key(|a| {
+                a.id.name().trim_start_matches(|c: char| !c.is_ascii_digit()).parse().unwrap_or(0_u32)
+            });
+            old.truncate(old.len().saturating_sub(UNFOLDED));
+            if old.is_empty() {
+                continue;
+            }
+            let badly = old.iter().filter(|a| a.state != AgentState::Done).count();
+            let shown = open.contains(parent);
+            folds.insert(parent, (old.len(), badly, shown));
+            if !shown {
+                let gone: HashSet<&AgentId> = old.iter().map(|a| &a.id).collect();
+                list.retain(|a| !gone.contains(&a.id));
+            }
+        }
+        Self(folds)
+    }
+
+    fn row(&self, of: &'a AgentId) -> Option<Stands<'a>> {
+        let (count, badly, open) = *self.0.get(of)?;
+        Some(Stands::Fold { of, count, badly, open })
+    }
+}
+
+fn fold_row(depth: usize, count: usize, badly: usize, open: bool, columns: usize) -> Line {
+    let mark = if open { "-" } else { "+" };
+    let failed = if badly > 0 { format!(", {badly} of them cancelled") } else { String::new() };
+    let what = if open { "fold older finished ones" } else { "finished" };
+    let name = match open {
+        true => format!("{mark} {what}"),
+        false => format!("{mark} {count} more {what}{failed}"),
+    };
+    row(depth * 2, &name, &[], "", columns)
 }
 
 /// The agents of workflows, which stand together below a row of their own.

@@ -41,7 +41,7 @@ fn a_note_is_not_sent_to_the_model_and_says_why() {
     let mut r = Robot::new(80, 24);
     r.run("type # use tabs; enter");
     assert_eq!(submitted(&mut r), []);
-    assert!(r.words().contains("AGENTS.md. A space before # sends it."), "{}", r.screen());
+    assert!(r.words().contains("put a space before the #."), "{}", r.screen());
     r.run("ctrl-a; space; enter");
     assert_eq!(submitted(&mut r).len(), 1, "{}", r.screen());
     // A heading with text below is a message.
@@ -94,7 +94,7 @@ fn slash_lists_commands_completes_and_runs_them() {
     let mut r = Robot::new(80, 24);
     r.run("type /");
     let screen = r.screen();
-    assert!(screen.contains("compact") && screen.contains("Summarise"), "{screen}");
+    assert!(screen.contains("compact") && screen.contains("Compact the conversation"), "{screen}");
     r.run("type to; tab; type buy milk; enter");
     assert!(
         r.commands().iter().any(|c| matches!(c, CommandBody::Todo(tiller_protocol::command::TodoCommand::Add { content }) if content == "buy milk"))
@@ -137,6 +137,28 @@ fn at_lists_files_and_sends_them_along() {
 }
 
 #[test]
+fn a_name_that_is_nearly_an_agents_is_said_and_not_sent() {
+    let mut r = Robot::new(100, 24);
+    let kind = |name: &str| crate::effect::AgentKind { name: name.into(), about: String::new() };
+    r.app.model.kinds = vec![kind("coder")];
+    r.clear().run("type @cladue mend it; enter");
+    assert!(submitted(&mut r).is_empty());
+    assert!(r.screen().contains("There is no agent @cladue; did you mean 'claude'?"), "{}", r.screen());
+    r.run("ctrl-u").clear().run("type @codr mend it; enter");
+    assert!(r.screen().contains("did you mean 'coder'?"), "{}", r.screen());
+    r.run("ctrl-u").clear().run("type @codex:pty mend it; enter");
+    assert!(
+        submitted(&mut r).is_empty() && r.screen().contains("start it with /spawn @codex:pty TASK"),
+        "{}",
+        r.screen()
+    );
+    for words in ["@everybody look here", "@Makefile is old", "@src/a.rs is old"] {
+        r.run("ctrl-u").clear().run(&format!("type {words}; enter"));
+        assert!(!r.screen().contains("There is no agent"), "{words}: {}", r.screen());
+    }
+}
+
+#[test]
 fn a_name_of_no_file_is_not_sent_as_if_it_were_one() {
     let mut r = Robot::new(100, 24);
     let none = |r: &mut Robot, text: &str| {
@@ -146,7 +168,7 @@ fn a_name_of_no_file_is_not_sent_as_if_it_were_one() {
     none(&mut r, "src/mian.rs");
     r.clear().run("type , please; enter");
     assert!(submitted(&mut r).is_empty());
-    assert!(r.screen().contains("@src/mian.rs names nothing here"), "{}", r.screen());
+    assert!(r.screen().contains("@src/mian.rs was not found"), "{}", r.screen());
     r.run("enter");
     assert_eq!(submitted(&mut r).pop().unwrap().0.text, "mend @src/mian.rs, please");
     // A word that looks like no file is a word.
@@ -174,7 +196,7 @@ fn names_of_workflows_are_completed_after_their_command() {
     let files = vec![file("big-release", "", "line 3: no id"), file("release", "build and tell", "")];
     r.reply(ReplyEvent::WorkflowsReply { files });
     let screen = r.screen();
-    assert!(screen.contains("2 steps  build and tell") && screen.contains("a mistake"), "{screen}");
+    assert!(screen.contains("2 steps  build and tell") && screen.contains("has an error"), "{screen}");
     r.run("type re");
     assert_eq!(asked(&r), 1, "read once for this list");
     let screen = r.screen();
@@ -215,7 +237,7 @@ fn shell_lines_are_shared_or_private() {
         })
         .collect();
     assert_eq!(lines, [("git status".to_owned(), true), ("ls".to_owned(), false)]);
-    assert!(r.screen().contains("Type a command behind the !"));
+    assert!(r.screen().contains("Type a command after the !"));
 }
 
 #[test]
@@ -251,7 +273,7 @@ fn escape_closes_the_list_first() {
     let mut r = Robot::new(80, 24);
     running(&mut r);
     r.run("type /comp; esc");
-    assert!(!r.screen().contains("Summarise"));
+    assert!(!r.screen().contains("Compact the conversation"));
     assert!(!r.commands().iter().any(|c| matches!(c, CommandBody::Turn(TurnCommand::Interrupt { .. }))));
     r.run("esc");
     assert!(r.commands().iter().any(|c| matches!(c, CommandBody::Turn(TurnCommand::Interrupt { .. }))));
@@ -309,7 +331,7 @@ fn what_was_sent_is_kept_until_it_is_stored() {
     let mut r = make();
     assert!(r.screen().contains("words that matter"), "{}", r.screen());
     known(&mut r, vec!["other words".into()]);
-    assert!(r.screen().contains("before it said that this was sent"), "{}", r.screen());
+    assert!(r.screen().contains("before this message was confirmed as sent"), "{}", r.screen());
     // Killed again before it said so, but the words are among the stored prompts: they do not go out twice.
     r.run("enter");
     drop(r);
@@ -360,7 +382,7 @@ fn what_was_sent_is_kept_until_it_is_stored() {
 fn what_a_chip_holds_can_be_looked_at() {
     let mut r = Robot::new(100, 24);
     r.msg(crate::msg::Msg::Paste("a line of it\n".repeat(20)));
-    assert!(r.footer().contains("look at it"), "{}", r.footer());
+    assert!(r.footer().contains("preview"), "{}", r.footer());
     r.run("ctrl-x y");
     assert!(
         r.screen().contains("a line of it") && r.screen().contains("[paste 1: 20 lines]"),
@@ -394,7 +416,7 @@ fn in_the_emacs_keys_ctrl_g_cancels_and_ctrl_p_walks() {
     let ui = tiller_config::schema::Ui { keymap: "emacs".into(), ..Default::default() };
     let mut r = Robot::with(80, 24, ui);
     r.run("type /; ctrl-g");
-    assert!(!r.screen().contains("Summarise"), "the list is closed: {}", r.screen());
+    assert!(!r.screen().contains("Compact the conversation"), "the list is closed: {}", r.screen());
     let editor = |t: &crate::task::Task| matches!(t, crate::task::Task::Suspend(..));
     assert!(!r.tasks.iter().any(editor), "and no editor opened");
     r.run("ctrl-x b");
@@ -417,7 +439,7 @@ fn an_agent_named_first_gets_the_message_as_its_task() {
     assert!(r.screen().contains("coder") && r.screen().contains("when coder"), "{}", r.screen());
     assert!(!r.screen().contains("reviewer"), "{}", r.screen());
     r.run("tab; enter");
-    assert!(r.screen().contains("Write behind @coder what it is to do."), "{}", r.screen());
+    assert!(r.screen().contains("Write the task after @coder."), "{}", r.screen());
     r.clear().run("type mend it; enter");
     let spawn = AgentCommand::Spawn {
         goal: "mend it".into(),
@@ -457,4 +479,67 @@ fn what_cannot_be_seen_is_spelled_out_and_takes_its_room() {
     assert!(!r.screen().contains("end>"), "nothing of a mark is left over: {}", r.screen());
     r.run("type !");
     assert!(r.screen().contains("<U+202E>evil end!"), "{}", r.screen());
+}
+
+#[test]
+fn the_selected_row_of_a_list_is_always_in_view() {
+    for (w, h) in [(118, 25), (80, 24)] {
+        for text in ["/", "see @"] {
+            let mut r = Robot::new(w, h);
+            r.run(&format!("type {text}"));
+            if text != "/" {
+                let mention = |n: usize| Mention {
+                    name: format!("src/file{n:02}.rs"),
+                    kind: "file".into(),
+                    size: None,
+                    tokens: None,
+                    preview: String::new(),
+                };
+                let mentions = (0..30).map(mention).collect();
+                r.reply(ReplyEvent::MentionsReply { text: String::new(), mentions });
+            }
+            for n in 0..40 {
+                let chosen =
+                    r.screen().lines().filter(|l| l.trim_start_matches(['│', ' ']).starts_with("> ")).count();
+                assert!(chosen >= 1, "{w}x{h} {text} after {n}:\n{}", r.screen());
+                r.run("down");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_exists_is_never_said_to_name_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::create_dir(dir.path().join("target")).unwrap();
+    std::fs::write(dir.path().join("target/made.txt"), "x").unwrap();
+    let mut r = Robot::new(100, 24);
+    let mut script = crate::model::conversation::script::Script::new();
+    let EventBody::Reply(mut reply) = script.snapshot(Vec::new(), 0, false).body else { unreachable!() };
+    if let ReplyEvent::SnapshotReply { snapshot } = reply.as_mut() {
+        snapshot.session.project = dir.path().display().to_string();
+    }
+    r.event(EventBody::Reply(reply));
+    let none = |r: &mut Robot, text: &str| {
+        r.reply(ReplyEvent::MentionsReply { text: text.into(), mentions: Vec::new() });
+    };
+    // Ignored by git: the finder does not list it.
+    r.clear().run("type read @target/made.txt");
+    none(&mut r, "target/made.txt");
+    r.clear().run("type , please; enter");
+    let (message, _) = submitted(&mut r).pop().expect("it is sent");
+    assert!(
+        matches!(&message.attachments[..], [Attachment::File { path, .. }] if path == "target/made.txt"),
+        "and goes with it: {message:?}"
+    );
+    // Made after it was typed.
+    r.clear().run("type and @new.rs");
+    none(&mut r, "new.rs");
+    std::fs::write(dir.path().join("new.rs"), "x").unwrap();
+    r.clear().run("type !; enter");
+    assert_eq!(submitted(&mut r).len(), 1, "{}", r.screen());
+    r.clear().run("type and @gone.rs");
+    none(&mut r, "gone.rs");
+    r.clear().run("type !; enter");
+    assert!(r.screen().contains("@gone.rs was not found"), "{}", r.screen());
 }

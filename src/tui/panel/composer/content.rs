@@ -64,7 +64,7 @@ impl Content {
         for (word, path, lines) in self.mentioned() {
             attachments.push(Attachment::File { label: word, path, lines });
         }
-        Message { text: text.trim_end().to_owned(), attachments }
+        Message { text: text.trim_end().to_owned(), attachments, ..Message::default() }
     }
 
     /// Mentions in the text: the word, the path, the line range.
@@ -115,7 +115,7 @@ impl Content {
         let n = self.count(|a| matches!(a, Attachment::Paste { .. })) + 1;
         let measure =
             if lines > 1 { format!("{lines} lines") } else { format!("{} characters", text.chars().count()) };
-        self.attach(Attachment::Paste { label: format!("[paste {n}: {measure}]"), text });
+        self.attach(Attachment::Paste { label: format!("[paste {n}: {measure}]"), text: text.into() });
     }
 
     /// Puts an image in. `data` is base64, sizes in pixels.
@@ -123,7 +123,13 @@ impl Content {
         let n = self.count(|a| matches!(a, Attachment::Image { .. })) + 1;
         let size = data.len() / 4 * 3 / 1024;
         let label = format!("[image {n}: {width}x{height} {size} KB]");
-        self.attach(Attachment::Image { label, media_type: media_type.into(), data, width, height });
+        self.attach(Attachment::Image {
+            label,
+            media_type: media_type.into(),
+            data: data.into(),
+            width,
+            height,
+        });
     }
 
     /// The paste behind the chip before the caret, put out as text again.

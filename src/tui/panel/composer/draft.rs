@@ -6,21 +6,14 @@
 //! the next one that starts: the newest becomes its draft, older ones are put aside.
 
 use std::fs::File;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
-use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 use tiller_protocol::{Message, QueueId};
 
-/// A draft that was not changed for so long is written.
-const GATHER: Duration = Duration::from_millis(150);
-
-/// Whoever types on and on loses no more than this, whatever happens: a write costs as much as a key.
-const LONGEST: Duration = Duration::from_secs(1);
+use super::pictures;
+use crate::saver::{Kept, Saver, private_folder, private_options, write};
 
 /// What is kept of the composer.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -35,15 +28,24 @@ pub(crate) struct Draft {
     pub sent: Vec<Message>,
 }
 
-#[derive(Default)]
-struct Slot {
-    next: Option<Draft>,
-    /// How many drafts have come.
-    changes: u64,
-    done: bool,
+impl Kept for Draft {
+    fn to_file(&self, path: &Path) -> std::io::Result<Vec<u8>> {
+        let mut stored = self.clone();
+        pictures::store(path, stored.messages())?;
+        Ok(serde_json::to_vec(&stored)?)
+    }
+
+    fn sweep(&self, path: &Path) {
+        pictures::sweep(path, self.clone().messages());
+    }
 }
 
 impl Draft {
+    fn messages(&mut self) -> impl Iterator<Item = &mut Message> {
+        let taking = self.taking.as_mut().map(|(_, message)| message);
+        [Some(&mut self.message), self.aside.as_mut(), taking].into_iter().flatten().chain(&mut self.sent)
+    }
+
     /// Puts the text of another window aside, behind what is there.
     fn take_in(&mut self, other: Self) {
         let blank = |m: &Message| m.text.trim().is_empty() && m.attachments.is_empty();
@@ -92,15 +94,15 @@ pub(crate) struct Keeper {
     path: PathBuf,
     /// Held while this window lives.
     lock: Option<File>,
-    slot: Arc<(Mutex<Slot>, Condvar)>,
-    thread: Option<JoinHandle<()>>,
+    /// Writes to `path`; begun with the first draft.
+    saver: Option<Saver<Draft>>,
 }
 
 impl Keeper {
     /// Keeps drafts in `folder` (0700, made where there is none), in a file (0600) of this window's own.
     pub(crate) fn new(folder: PathBuf) -> Self {
         let path = folder.join(fresh_name());
-        Self { folder, path, lock: None, slot: Arc::default(), thread: None }
+        Self { folder, path, lock: None, saver: None }
     }
 
     /// What earlier windows left; nothing when there is none or it cannot be read. What belongs to a window
@@ -129,69 +131,24 @@ impl Keeper {
         // Only when it is all in one file, the others go.
         match write(&self.path, &draft) {
             Ok(()) => old.iter().for_each(|(path, _)| forget(path)),
-            Err(e) => tracing::warn!("drafts could not be joined in {}: {e}", self.path.display()),
+            Err(e) => tracing::warn!("Drafts could not be merged in {}: {e}", self.path.display()),
         }
         draft
     }
 
     /// Takes the draft over. Never waits for the disk.
     pub(crate) fn keep(&mut self, draft: Draft) {
-        if self.thread.is_none() {
-            let (slot, path) = (Arc::clone(&self.slot), self.path.clone());
-            self.thread =
-                std::thread::Builder::new().name("draft".into()).spawn(move || run(&slot, &path)).ok();
-        }
-        let mut s = self.slot.0.lock().unwrap_or_else(PoisonError::into_inner);
-        s.changes = s.changes.wrapping_add(1);
-        let before = s.next.replace(draft);
-        drop(s);
-        // While something waits, the thread is up already.
-        if before.is_none() {
-            self.slot.1.notify_one();
-        }
+        self.saver.get_or_insert_with(|| Saver::new(self.path.clone())).save(draft);
     }
 }
 
 impl Drop for Keeper {
     fn drop(&mut self) {
-        self.slot.0.lock().unwrap_or_else(PoisonError::into_inner).done = true;
-        self.slot.1.notify_one();
-        if let Some(t) = self.thread.take() {
-            // A writer that failed has logged why.
-            let _ = t.join();
-        }
+        // The last draft is written first.
+        drop(self.saver.take());
         // Nothing is left to come back: the lock's file goes, too.
         if self.lock.is_some() && !self.path.exists() {
             forget(&self.path);
-        }
-    }
-}
-
-fn run(slot: &(Mutex<Slot>, Condvar), path: &Path) {
-    let mut s = slot.0.lock().unwrap_or_else(PoisonError::into_inner);
-    loop {
-        if s.next.is_none() {
-            if s.done {
-                return;
-            }
-            s = slot.1.wait(s).unwrap_or_else(PoisonError::into_inner);
-            continue;
-        }
-        // It looks now and then, so that a key need not wake it.
-        let first = Instant::now();
-        while !s.done && first.elapsed() < LONGEST {
-            let seen = s.changes;
-            s = slot.1.wait_timeout_while(s, GATHER, |s| !s.done).unwrap_or_else(PoisonError::into_inner).0;
-            if s.changes == seen {
-                break;
-            }
-        }
-        if let Some(draft) = s.next.take() {
-            drop(s);
-            if let Err(e) = write(path, &draft) {
-                tracing::warn!("the draft could not be saved in {}: {e}", path.display());
-            }
-            s = slot.0.lock().unwrap_or_else(PoisonError::into_inner);
         }
     }
 }
@@ -223,7 +180,8 @@ fn orphan(path: PathBuf) -> Option<Orphan> {
     // Looked at under the lock: another window may have taken it over just now.
     let changed = std::fs::metadata(&path).and_then(|m| m.modified()).ok()?;
     // What cannot be read stays where it is, for a person to look at.
-    let draft = serde_json::from_slice(&std::fs::read(&path).ok()?).ok()?;
+    let mut draft: Draft = serde_json::from_slice(&std::fs::read(&path).ok()?).ok()?;
+    pictures::load(&path, draft.messages());
     Some(Orphan { path, changed, draft, lock })
 }
 
@@ -242,42 +200,14 @@ fn own_lock(path: &Path) -> Option<File> {
 /// Takes a draft and its lock away. Gone already is as good.
 fn forget(path: &Path) {
     let _ = std::fs::remove_file(path);
+    pictures::stored(path).iter().for_each(|file| drop(std::fs::remove_file(file)));
     let _ = std::fs::remove_file(path.with_extension("lock"));
-}
-
-/// Old or new, never half: a temporary file beside it, then a rename. An empty draft removes the file.
-fn write(path: &Path, draft: &Draft) -> std::io::Result<()> {
-    if *draft == Draft::default() {
-        return match std::fs::remove_file(path) {
-            Err(e) if e.kind() != std::io::ErrorKind::NotFound => Err(e),
-            _ => Ok(()),
-        };
-    }
-    let new = path.with_extension("new");
-    write_private(&new, &serde_json::to_vec(draft)?)?;
-    std::fs::rename(&new, path)
-}
-
-/// Writes a file that only its owner can read; makes its folder when it is not there.
-pub(crate) fn write_private(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    private_folder(path)?;
-    private_options().truncate(true).open(path)?.write_all(bytes)
-}
-
-fn private_folder(path: &Path) -> std::io::Result<()> {
-    use std::os::unix::fs::DirBuilderExt;
-    path.parent().map_or(Ok(()), |dir| std::fs::DirBuilder::new().recursive(true).mode(0o700).create(dir))
-}
-
-fn private_options() -> std::fs::OpenOptions {
-    use std::os::unix::fs::OpenOptionsExt;
-    let mut options = std::fs::OpenOptions::new();
-    options.write(true).create(true).mode(0o600);
-    options
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::{Duration, Instant};
+
     use super::*;
 
     fn text(t: &str) -> Draft {
@@ -370,6 +300,76 @@ mod tests {
             assert_eq!(both.matches(&format!("typed {n}")).count(), 1, "{both}");
             assert_eq!(both.matches(&format!("aside {n}")).count(), usize::from(n % 2 == 0), "{both}");
         }
+    }
+
+    #[test]
+    fn a_picture_is_stored_once_and_comes_back() {
+        let dir = tempfile::tempdir().unwrap();
+        let picture = |n: char| {
+            let data: String = std::iter::repeat_n(n, 200_000).collect();
+            let (label, media_type) = (format!("[image {n}]"), "image/png".into());
+            tiller_protocol::Attachment::Image { label, media_type, data: data.into(), width: 1, height: 1 }
+        };
+        let with = |text: &str, of: &[char]| {
+            let attachments = of.iter().map(|n| picture(*n)).collect();
+            Draft { message: Message { attachments, ..Message::text(text) }, ..Draft::default() }
+        };
+        let size = |ending: &str| -> Vec<u64> {
+            let files = std::fs::read_dir(dir.path()).unwrap().flatten();
+            let these = files.filter(|f| f.path().extension().is_some_and(|e| e == ending));
+            these.map(|f| f.metadata().unwrap().len()).collect()
+        };
+        let mut k = Keeper::new(dir.path().to_owned());
+        k.load();
+        let stamp = |k: &Keeper| pictures::stored(&k.path)[0].metadata().unwrap().modified().unwrap();
+        write(&k.path, &with("one", &['A'])).unwrap();
+        let first = stamp(&k);
+        write(&k.path, &with("one two", &['A'])).unwrap();
+        assert_eq!(stamp(&k), first, "it is written once");
+        assert!(size("json")[0] < 1000 && size("picture") == [200_000]);
+        // Two windows, and what is left of both.
+        let mut other = Keeper::new(dir.path().to_owned());
+        assert_eq!(other.load(), Draft::default());
+        other.keep(with("other", &['B', 'C']));
+        drop(other);
+        drop(k);
+        let mut k = Keeper::new(dir.path().to_owned());
+        let both = k.load();
+        let aside = both.aside.clone().unwrap();
+        let all: Vec<_> = both.message.attachments.iter().chain(&aside.attachments).cloned().collect();
+        let mut names: Vec<String> = all.iter().map(|a| a.label().to_owned()).collect();
+        names.sort();
+        assert_eq!(names, ["[image A]", "[image B]", "[image C]"]);
+        for one in all {
+            let name = one.label().chars().nth(7).unwrap();
+            assert_eq!(one, picture(name));
+        }
+        assert_eq!(size("picture"), [200_000; 3]);
+        // What is taken out or sent leaves nothing.
+        k.keep(with("one", &['B']));
+        drop(k);
+        assert_eq!(size("picture"), [200_000]);
+        let mut k = Keeper::new(dir.path().to_owned());
+        assert_eq!(k.load(), with("one", &['B']));
+        k.keep(Draft::default());
+        drop(k);
+        assert_eq!(files(dir.path()), 0);
+    }
+
+    #[test]
+    fn a_draft_of_an_older_program_holds_its_pictures() {
+        let dir = tempfile::tempdir().unwrap();
+        let data = "QUJD".repeat(10_000);
+        let old = format!(
+            "{{\"message\": {{\"text\": \"[image 1]\", \"attachments\": [{{\"kind\": \"image\", \"label\": \
+             \"[image 1]\", \"media_type\": \"image/png\", \"data\": \"{data}\", \"width\": 1, \"height\": 1}}]}}}}"
+        );
+        std::fs::write(dir.path().join("1-2-3.json"), old).unwrap();
+        let draft = Keeper::new(dir.path().to_owned()).load();
+        let tiller_protocol::Attachment::Image { data: read, .. } = &draft.message.attachments[0] else {
+            panic!()
+        };
+        assert_eq!(**read, *data);
     }
 
     #[test]

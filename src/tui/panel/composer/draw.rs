@@ -6,6 +6,7 @@ use ratatui::layout::{Position, Rect};
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
+use super::vim::Mode;
 use super::{Composer, popup};
 use crate::panel::DrawCx;
 use crate::theme::Role;
@@ -100,11 +101,12 @@ pub(super) fn draw(c: &Composer, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) 
             line.width -= step;
         }
     }
+    mode(c, cx, at, buf);
     if c.content.edit.is_empty() {
         let say = if cx.model.running {
-            "Steer the turn, or write ahead"
+            "Steer the turn, or write the next message"
         } else {
-            "Ask for something.   @ file   / command   ! shell   ? help"
+            "What should I do?   @ file   / command   ! shell   ? help"
         };
         draw::text(buf, at, say, cx.theme.style(Role::Dim));
     }
@@ -115,12 +117,27 @@ pub(super) fn draw(c: &Composer, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) 
     }
 }
 
+/// The vim mode as a letter, on screens that have no room for a title that says it.
+fn mode(c: &Composer, cx: &DrawCx<'_>, at: Rect, buf: &mut Buffer) {
+    let (width, height) = cx.model.screen;
+    let Some(v) = c.vim.as_ref().filter(|_| width < 100 || height < 16) else { return };
+    let sign = match v.mode {
+        _ if v.selected(&c.content.edit).is_some() => "V",
+        Mode::Normal => "N",
+        Mode::Insert => "I",
+    };
+    let corner = Rect { x: at.right().saturating_sub(1), width: 1, height: 1, ..at };
+    if buf.cell((corner.x, corner.y)).is_some_and(|c| c.symbol() == " ") {
+        draw::text(buf, corner, sign, cx.theme.style(Role::Strong));
+    }
+}
+
 /// The open list; beside it the preview of the selected row, where there is room.
 fn list(c: &Composer, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
     /// Columns from which on there is a preview.
     const WIDE: u16 = 90;
     let Some(p) = &c.popup else { return };
-    let (rows, selected) = p.window();
+    let (rows, selected) = p.window(usize::from(area.height));
     let previews = rows.iter().any(|r| !r.preview.is_empty());
     let left = match p.kind {
         _ if !previews || area.width < WIDE => area.width,
@@ -129,7 +146,7 @@ fn list(c: &Composer, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
         _ => area.width / 2,
     };
     let name = rows.iter().map(|r| r.name.width()).max().unwrap_or(0).min(usize::from(left) * 2 / 3);
-    for (i, row) in rows.iter().take(usize::from(area.height)).enumerate() {
+    for (i, row) in rows.iter().enumerate() {
         let line = Rect { y: area.y + short(i), height: 1, width: left, ..area };
         let on = i == selected;
         if on {

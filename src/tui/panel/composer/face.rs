@@ -5,8 +5,9 @@ use std::any::Any;
 use crossterm::event::{KeyCode, KeyEvent, MouseButton, MouseEvent, MouseEventKind};
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
+use tiller_protocol::command::TurnCommand;
 use tiller_protocol::event::{ReplyEvent, StateEvent, TurnEvent};
-use tiller_protocol::{Attachment, Event, EventBody, Message, SendMode};
+use tiller_protocol::{Attachment, CommandBody, Event, EventBody, Message, SendMode};
 
 use super::content::Content;
 use super::draft::Keeper;
@@ -36,9 +37,9 @@ fn pasted() -> Pasted {
     if let Ok(image) = clipboard::image_from_display() {
         return Ok(Clip::Image(image));
     }
-    clipboard::text_from_display().map(Clip::Text).map_err(|why| {
-        format!("The clipboard cannot be read here ({why}). Paste with the terminal's own key.")
-    })
+    clipboard::text_from_display()
+        .map(Clip::Text)
+        .map_err(|why| format!("The clipboard cannot be read ({why}). Paste with your terminal's own key."))
 }
 
 impl Panel for Composer {
@@ -55,7 +56,9 @@ impl Panel for Composer {
         let state = match (self.vim.as_ref().map(|v| v.mode), &self.aside) {
             _ if self.vim.as_ref().is_some_and(|v| v.selected(&self.content.edit).is_some()) => " (visual)",
             (Some(Mode::Normal), _) => " (normal)",
-            (_, Some(_)) => " (a draft is put aside)",
+            (Some(Mode::Insert), Some(_)) => " (insert, draft stashed)",
+            (Some(Mode::Insert), None) => " (insert)",
+            (_, Some(_)) => " (draft stashed)",
             _ => "",
         };
         format!("message{to}{state}")
@@ -141,7 +144,7 @@ impl Panel for Composer {
                     Reply::with(Effect::Push(Box::new(Picture::new(&label, data))))
                 }
                 _ => {
-                    self.notice = Some("There is no pasted block or image here.".into());
+                    self.notice = Some("There is no pasted block or image at the caret.".into());
                     Reply::done()
                 }
             },
@@ -232,6 +235,10 @@ impl Panel for Composer {
                 self.content.edit.set_caret(behind);
                 self.look()
             }
+            Ok(Recall::Send(message)) => {
+                let submit = TurnCommand::Submit { message: message.clone(), mode: SendMode::default() };
+                self.post(message, CommandBody::Turn(submit))
+            }
             Err(_) => Reply::Ignored,
         }
     }
@@ -286,15 +293,18 @@ impl Panel for Composer {
         let Some(file) = self.editing.take() else { return Reply::Ignored };
         let text = std::fs::read_to_string(&file).unwrap_or_default();
         if let Err(e) = std::fs::remove_file(&file) {
-            tracing::debug!("{} stays: {e}", file.display());
+            tracing::debug!("{} was kept: {e}", file.display());
         }
         if let Err(why) = result {
             self.notice = Some(why);
         } else if !text.trim().is_empty() {
             let mut old = self.content.message();
             old.attachments.retain(|a| text.contains(a.label()));
-            self.content =
-                Content::of(&Message { text: text.trim_end().to_owned(), attachments: old.attachments });
+            self.content = Content::of(&Message {
+                text: text.trim_end().to_owned(),
+                attachments: old.attachments,
+                ..Message::default()
+            });
             self.changed();
         }
         Reply::done()
@@ -337,12 +347,12 @@ impl Panel for Composer {
     fn disabled(&self, action: Action, model: &Model) -> Option<String> {
         let blank = self.content.is_blank();
         match action.0 {
-            "composer.now" | "composer.queue" if !model.running => Some("no turn runs".into()),
+            "composer.now" | "composer.queue" if !model.running => Some("No turn is running".into()),
             "composer.send" if blank && recall::waiting(model).next().is_some() => None,
             "composer.now" | "composer.queue" | "composer.clear" | "composer.send" if blank => {
-                Some("nothing is written".into())
+                Some("The message is empty".into())
             }
-            "composer.aside" if blank && self.aside.is_none() => Some("nothing is written".into()),
+            "composer.aside" if blank && self.aside.is_none() => Some("The message is empty".into()),
             _ => None,
         }
     }

@@ -6,6 +6,7 @@ mod draw;
 mod face;
 mod history;
 mod moves;
+mod pictures;
 mod popup;
 mod recall;
 mod submit;
@@ -35,28 +36,24 @@ use crate::slash;
 
 /// What the composer can do, besides the `edit.*` actions of every text field.
 pub const ACTIONS: &[ActionSpec] = &[
-    ActionSpec::key_only("composer.send", "send", "Send the message; while a turn runs, steer it"),
-    ActionSpec::key_only("composer.newline", "new line", "Begin a new line"),
-    ActionSpec::key_only("composer.take", "take", "Take the selected entry of the list"),
-    ActionSpec::new("composer.queue", "queue", "Send the message as a turn of its own, afterwards"),
+    ActionSpec::key_only("composer.send", "send", "Send the message; while a turn is running, steer it"),
+    ActionSpec::key_only("composer.newline", "new line", "Insert a new line"),
+    ActionSpec::key_only("composer.take", "take", "Choose the selected entry of the list"),
+    ActionSpec::new("composer.queue", "queue", "Queue the message as a separate turn"),
     ActionSpec::new("composer.now", "stop and send", "Stop the running turn and send the message now"),
     ActionSpec::key_only("composer.up", "up", "Line up; at the top, waiting messages, then history"),
     ActionSpec::key_only("composer.down", "down", "Line down; at the bottom, forward in history"),
-    ActionSpec::key_only(
-        "composer.delete",
-        "delete",
-        "Delete the character under the caret, if there is text",
-    ),
-    ActionSpec::key_only("composer.help", "help", "Help, when nothing is written"),
-    ActionSpec::new("composer.clear", "clear", "Clear the draft; Up brings it back"),
-    ActionSpec::new("composer.aside", "put aside", "Put the draft aside, or bring it back"),
+    ActionSpec::key_only("composer.delete", "delete", "Delete the character under the caret"),
+    ActionSpec::key_only("composer.help", "help", "Show help when the message is empty"),
+    ActionSpec::new("composer.clear", "clear", "Clear the draft; Up restores it"),
+    ActionSpec::new("composer.aside", "stash", "Stash the draft, or restore it"),
     ActionSpec::new("composer.editor", "editor", "Write the message in your editor"),
     ActionSpec::new("composer.paste", "paste", "Paste an image or text from the clipboard"),
-    ActionSpec::new("composer.look", "look at it", "Show the pasted block or image before the caret"),
+    ActionSpec::new("composer.look", "preview", "Show the pasted block or image before the caret"),
     ActionSpec::new(
         "composer.unfold",
         "unfold paste",
-        "Put the text of the pasted block before the caret in",
+        "Insert the full text of the pasted block before the caret",
     ),
 ];
 
@@ -122,16 +119,24 @@ impl Names {
         }
     }
 
-    /// What to say before this is sent; only once for the same words.
-    fn doubt(&mut self, text: &str) -> Option<String> {
+    /// Words of the text that the engine found nothing under when they were typed.
+    fn lost(&self, text: &str) -> Vec<String> {
         let names = text.split_whitespace().filter_map(|w| w.strip_prefix('@'));
         let word = |w: &str| w.trim_end_matches([',', '.', ';', ':', '!', '?', ')']).to_owned();
-        let lost = names.map(word).find(|w| self.unknown.contains(w))?;
+        names.map(word).filter(|w| self.unknown.contains(w)).collect()
+    }
+
+    /// What to say before this is sent; only once for the same words.
+    fn doubt(&mut self, text: &str) -> Option<String> {
+        let lost = self.lost(text).into_iter().next()?;
         if self.told == text {
             return None;
         }
         self.told = text.to_owned();
-        Some(format!("@{lost} names nothing here, so nothing goes with it. Enter again sends it as words."))
+        Some(format!(
+            "@{lost} was not found, so nothing is attached. Press Enter again to send it as plain \
+            text."
+        ))
     }
 }
 
@@ -183,11 +188,37 @@ impl Composer {
         self.changed();
     }
 
+    /// What the finder did not list when it was typed may be there all the same: ignored by git, of another folder, or
+    /// made since. What is in the project goes with the message; of what exists elsewhere nothing wrong is said.
+    fn look_again(&mut self, model: &Model) {
+        let Some(summary) = &model.session.summary else { return };
+        let project = std::path::Path::new(&summary.project);
+        for word in self.names.lost(self.content.edit.text()) {
+            let inside = std::path::Path::new(&word)
+                .components()
+                .all(|c| matches!(c, std::path::Component::Normal(_) | std::path::Component::CurDir));
+            let at = match word.strip_prefix("~/") {
+                Some(rest) => {
+                    std::env::home_dir().map_or_else(|| project.join(&word), |home| home.join(rest))
+                }
+                None => project.join(&word),
+            };
+            if std::fs::symlink_metadata(at).is_err() {
+                continue;
+            }
+            self.names.unknown.remove(&word);
+            if inside {
+                self.content.mention(&word);
+            }
+        }
+    }
+
     fn send(&mut self, mode: SendMode, model: &Model) -> Reply {
-        let message = self.content.message();
-        if message.text.trim().is_empty() {
+        if self.content.is_blank() {
             return Reply::Ignored;
         }
+        self.look_again(model);
+        let message = self.content.message();
         if let Some(why) = self.names.doubt(&message.text) {
             self.notice = Some(why);
             return Reply::done();
@@ -202,16 +233,23 @@ impl Composer {
                 Reply::Done(effects)
             }
             Sent::Message(command) => {
-                self.next += 1;
-                let token = Token(SENT0 + self.next);
-                self.sent.push_back(Sending { token, message, queued: None });
-                if self.sent.len() > SENT {
-                    self.sent.pop_front();
-                }
+                let reply = self.post(message, command);
                 self.clear();
-                Reply::with(Effect::Ask(command, token))
+                reply
             }
         }
+    }
+
+    /// Sends a message, and keeps it until the engine has it on disk.
+    fn post(&mut self, message: Message, command: CommandBody) -> Reply {
+        self.next += 1;
+        let token = Token(SENT0 + self.next);
+        self.sent.push_back(Sending { token, message, queued: None });
+        if self.sent.len() > SENT {
+            self.sent.pop_front();
+        }
+        self.keep();
+        Reply::with(Effect::Ask(command, token))
     }
 
     /// Enter: what is begun in the list is finished first, so that it never runs the wrong command.
@@ -222,7 +260,7 @@ impl Composer {
             // A name that is whole stands for itself, also when it is one of another program's.
             Kind::Slash => other(p) && (p.moved || !slash::exists(&p.word)),
             // Without a word the command stands for itself, unless a row was gone to.
-            Kind::Workflow => (p.moved || !p.word.is_empty()) && other(p),
+            Kind::Workflow | Kind::Effort => (p.moved || !p.word.is_empty()) && other(p),
         };
         if self.popup.as_ref().is_some_and(begun)
             && let Some(reply) = self.take_row()
@@ -253,7 +291,7 @@ impl Composer {
                 // What follows may have a list of its own.
                 return Some(self.look());
             }
-            Kind::Workflow => self.content.edit.replace(popup.range, &row.name),
+            Kind::Workflow | Kind::Effort => self.content.edit.replace(popup.range, &row.name),
             Kind::Mention => {
                 if !row.agent {
                     self.content.mention(&row.name);
@@ -270,14 +308,14 @@ impl Composer {
     fn open_editor(&mut self, model: &Model) -> Reply {
         let folder = &model.folders.scratch;
         let file = folder.join(format!("message-{}.md", std::process::id()));
-        match draft::write_private(&file, self.content.message().text.as_bytes()) {
+        match crate::saver::write_private(&file, self.content.message().text.as_bytes()) {
             Ok(()) => {
                 self.editing = Some(file.clone());
                 Reply::with(Effect::Suspend(External::Editor { file, line: None }))
             }
             Err(e) => Reply::with(Effect::Toast(
-                Notice::new(NoticeKind::User, format!("No file for the editor could be made: {e}."))
-                    .hint(format!("Check that {} can be written to.", folder.display())),
+                Notice::new(NoticeKind::User, format!("The file for the editor could not be created: {e}."))
+                    .hint(format!("Check that {} is writable.", folder.display())),
             )),
         }
     }

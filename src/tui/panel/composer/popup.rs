@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use tiller_protocol::view::Mention;
 
-use tiller_protocol::WorkflowFile;
+use tiller_protocol::{Effort, WorkflowFile};
 
 use crate::effect::AgentKind;
 use crate::slash;
@@ -20,6 +20,8 @@ pub(crate) enum Kind {
     Mention,
     /// Names of workflows, after their command.
     Workflow,
+    /// Levels of effort, after their command.
+    Effort,
 }
 
 /// An open list.
@@ -71,6 +73,16 @@ impl Popup {
         {
             return Some(Self::new(Kind::Workflow, word, "/workflow ".len()..head.len()));
         }
+        if let Some(word) = head.strip_prefix("/effort ")
+            && !word.contains(char::is_whitespace)
+        {
+            let mut new = Self::new(Kind::Effort, word, "/effort ".len()..head.len());
+            let fits = Effort::ALL.into_iter().filter(|e| e.word().starts_with(word));
+            new.rows = fits
+                .map(|e| Row { name: e.word().into(), detail: meaning(e).into(), ..Row::default() })
+                .collect();
+            return (!new.rows.is_empty()).then_some(new);
+        }
         let start = head
             .rfind(char::is_whitespace)
             .map_or(0, |i| i + head[i..].chars().next().map_or(1, char::len_utf8));
@@ -119,8 +131,11 @@ impl Popup {
     pub(crate) fn workflows(&mut self, files: &[WorkflowFile]) {
         let row = |f: &WorkflowFile| {
             let steps = if f.steps.len() == 1 { "1 step".into() } else { format!("{} steps", f.steps.len()) };
-            let detail =
-                if f.wrong.is_empty() { format!("{steps}  {}", f.description) } else { "a mistake".into() };
+            let detail = if f.wrong.is_empty() {
+                format!("{steps}  {}", f.description)
+            } else {
+                "has an error".into()
+            };
             let preview = if f.wrong.is_empty() { f.steps.join("\n") } else { f.wrong.clone() };
             Row { name: f.name.clone(), detail, preview, agent: false }
         };
@@ -144,11 +159,27 @@ impl Popup {
         self.rows.get(self.selected)
     }
 
-    /// The rows to show, and which of them is selected.
-    pub(crate) fn window(&self) -> (&[Row], usize) {
-        let from = (self.selected + 1).saturating_sub(ROWS);
-        let to = (from + ROWS).min(self.rows.len());
+    /// The rows to show where there is room for so many, and which of them is selected: it is always among them.
+    pub(crate) fn window(&self, room: usize) -> (&[Row], usize) {
+        let room = room.min(ROWS);
+        if room == 0 {
+            return (&[], 0);
+        }
+        let from = (self.selected + 1).saturating_sub(room);
+        let to = (from + room).min(self.rows.len());
         (&self.rows[from..to], self.selected - from)
+    }
+}
+
+/// A level of effort in a few words.
+fn meaning(effort: Effort) -> &'static str {
+    match effort {
+        Effort::Default => "the provider's default",
+        Effort::Off => "no thinking, if the model allows it",
+        Effort::Low => "fast and cheap",
+        Effort::Medium => "balanced",
+        Effort::High => "hard problems",
+        Effort::Max => "the model's maximum; slow and expensive",
     }
 }
 

@@ -23,6 +23,8 @@ pub enum Recall {
     Keep(Message),
     /// Put these words before what is written.
     Before(String),
+    /// Send this message; when it is refused it comes back into the text.
+    Send(Message),
 }
 
 /// A message that is on its way back. Its text appears only when the engine has said that it waits no
@@ -179,7 +181,8 @@ impl Composer {
     /// The stored prompts came: what an earlier process sent may be among them.
     fn arrived(&mut self, prompts: &[String]) {
         if !self.sure(|m| prompts.iter().any(|p| p.trim() == m.text.trim())) && !self.unsure.is_empty() {
-            self.notice = Some("Tiller ended before it said that this was sent. Enter sends it.".into());
+            self.notice =
+                Some("Tiller ended before this message was confirmed as sent. Enter sends it.".into());
         }
     }
 

@@ -29,8 +29,15 @@ pub(crate) fn submit(message: &Message, mode: SendMode, model: &Model) -> Sent {
     // A heading of a longer text is no note, and with a space before it the line is for the model.
     if message.text.starts_with("# ") && !text.contains('\n') {
         return Sent::Stay(
-            "# notes come with memory, later; use AGENTS.md. A space before # sends it.".into(),
+            "# notes are not supported yet: use AGENTS.md, or put a space before the #.".into(),
         );
+    }
+    if let Some(("effort", args)) = slash::parse(text)
+        && let Some((effort, words)) = slash::effort::of_message(args)
+        && !model.session.read_only
+    {
+        let message = Message { text: words.to_owned(), effort: Some(effort), ..message.clone() };
+        return Sent::Message(CommandBody::Turn(TurnCommand::Submit { message, mode }));
     }
     if let Some((name, args)) = slash::parse(text) {
         return match slash::find(name) {
@@ -43,16 +50,38 @@ pub(crate) fn submit(message: &Message, mode: SendMode, model: &Model) -> Sent {
     }
     if model.session.read_only {
         return Sent::Stay(
-            "This session is open read-only, so nothing can be sent. In /sessions it can be forked: then go on there.".into(),
+            "This session is open read-only, so nothing can be sent. Fork it in /sessions and continue there.".into(),
         );
     }
     if let Some(name) = agent(text, model) {
         return match crate::panel::agents::spawned(text) {
             Ok(spawn) => Sent::Message(CommandBody::Agent(spawn)),
-            Err(_) => Sent::Stay(format!("Write behind @{name} what it is to do.")),
+            Err(_) => Sent::Stay(format!("Write the task after @{name}.")),
         };
     }
+    if let Some(why) = no_agent(text, model) {
+        return Sent::Stay(why);
+    }
     Sent::Message(CommandBody::Turn(TurnCommand::Submit { message: message.clone(), mode }))
+}
+
+/// The text begins with a name that is nearly that of an agent or a program: it would go to the main agent, as words.
+fn no_agent(text: &str, model: &Model) -> Option<String> {
+    let name = text.strip_prefix('@')?.split(char::is_whitespace).next()?;
+    let plain = |c: char| c.is_ascii_lowercase() || c == '-';
+    let own = name.split(':').next().unwrap_or(name);
+    if own.len() < 3 || !own.chars().all(plain) || matches!(own, "diff" | "session") {
+        return None;
+    }
+    let programs = tiller_config::agents::Known::CLIS;
+    if programs.contains(&own) {
+        return Some(format!("@{name} is an external program: start it with /spawn @{name} TASK."));
+    }
+    let kinds = model.kinds.iter().map(|k| k.name.as_str());
+    let near = crate::keymap::nearest(own, kinds.chain(programs.iter().copied()));
+    (!near.is_empty()).then(|| {
+        format!("There is no agent @{name}{near} To send it as plain text, put a space before the @.")
+    })
 }
 
 /// The kind of agent that the text begins with: a fresh one gets it.
@@ -65,7 +94,7 @@ fn shell(line: &str, share: bool) -> Sent {
     let line = line.trim();
     if line.is_empty() {
         return Sent::Stay(
-            "Type a command behind the !, for instance !git status. Two !! keep it from the agent.".into(),
+            "Type a command after the !, for example !git status. With !! the agent does not see it.".into(),
         );
     }
     Sent::Effects(vec![Effect::Send(CommandBody::Turn(TurnCommand::Shell { line: line.into(), share }))])

@@ -59,6 +59,8 @@ impl Vim {
         self.pending = Pending::default();
         self.visual = None;
         self.keys.clear();
+        // A command and what was typed after it are one change.
+        b.end_group();
         if self.mode == Mode::Insert {
             self.mode = Mode::Normal;
             if let Some((before, at)) = self.began.take() {
@@ -85,8 +87,12 @@ impl Vim {
     /// A key in normal mode. Never types.
     pub(crate) fn key(&mut self, c: char, b: &mut Edit) {
         self.keys.push(c);
+        b.begin_group();
         let done = self.step(c, b);
         if done {
+            if self.mode == Mode::Normal && !self.replaying {
+                b.end_group();
+            }
             self.pending = Pending::default();
             self.keys.clear();
             if self.mode == Mode::Normal {

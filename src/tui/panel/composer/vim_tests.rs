@@ -139,3 +139,39 @@ proptest! {
         prop_assert!(b.text().is_char_boundary(b.caret()));
     }
 }
+
+#[test]
+fn one_u_undoes_a_change_with_what_was_typed_after_it() {
+    for keys in ["ciw", "cw", "A", "o", "S", "x", "2dd"] {
+        let (mut v, mut b) = run("|one two\nthree", keys);
+        if v.mode == Mode::Insert {
+            for c in ["f", "o", " ", "u", "r"] {
+                b.insert(c);
+            }
+            b.delete_back();
+            v.escape(&mut b);
+        }
+        assert_ne!(b.text(), "one two\nthree", "{keys}");
+        v.key('u', &mut b);
+        assert_eq!(b.text(), "one two\nthree", "{keys}");
+        // And each change is one of its own.
+        v.key('x', &mut b);
+        v.key('x', &mut b);
+        v.key('u', &mut b);
+        assert_eq!(b.text().len(), "one two\nthree".len() - 1, "{keys}");
+    }
+}
+
+#[test]
+fn the_mode_is_shown_at_every_size() {
+    for (w, h, insert, normal) in
+        [(118, 25, "(insert)", "(normal)"), (80, 24, " I", " N"), (60, 20, " I", " N")]
+    {
+        let ui = tiller_config::schema::Ui { keymap: "vim".into(), ..Default::default() };
+        let mut r = crate::testing::Robot::with(w, h, ui);
+        r.run("type hello");
+        assert!(r.screen().contains(insert), "{}", r.screen());
+        r.run("esc");
+        assert!(r.screen().contains(normal), "{}", r.screen());
+    }
+}

@@ -13,10 +13,10 @@ use crate::theme::Role;
 
 /// Keys worth knowing first: their actions, and what they do.
 const KEYS: &[(&str, &str)] = &[
-    ("palette.open", "find and do anything"),
-    ("global.leader", "more keys; a box shows which"),
+    ("palette.open", "find and run any action"),
+    ("global.leader", "more keys, shown in a box"),
     ("help.open", "help"),
-    ("global.profile", "what the agent may do unasked"),
+    ("global.profile", "what the agent may do without asking"),
 ];
 
 /// Rows of an agent's task.
@@ -32,10 +32,10 @@ pub(super) fn draw(cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
 /// An agent without a word.
 fn silent(cx: &DrawCx<'_>, row: &AgentView, width: u16) -> Vec<(String, Role)> {
     let waits = match row.state {
-        AgentState::Queued => "It waits in line, and begins by itself when another one is done.",
-        AgentState::Running | AgentState::Waiting => "It has just begun.",
-        AgentState::Paused => "It rests.",
-        _ => "It has ended without a word.",
+        AgentState::Queued => "Queued. It starts when another agent finishes.",
+        AgentState::Running | AgentState::Waiting => "Just started.",
+        AgentState::Paused => "Paused.",
+        _ => "Ended without a reply.",
     };
     let mut lines = vec![(cx.model.name_of(&row.id), Role::Heading)];
     let task = row.child.as_ref().map(|c| c.task.as_str()).filter(|t| *t != row.label).unwrap_or_default();
@@ -45,11 +45,11 @@ fn silent(cx: &DrawCx<'_>, row: &AgentView, width: u16) -> Vec<(String, Role)> {
     lines.push((String::new(), Role::Text));
     lines.push((waits.into(), Role::Accent));
     if row.state == AgentState::Queued {
-        let hint = "How many run at once: running, under [agents] in config.toml";
+        let hint = "Set how many run at once with `running` under [agents] in config.toml";
         lines.push((hint.into(), Role::Dim));
     }
     if row.state.at_work() {
-        lines.push(("What you write to it reaches it then.".into(), Role::Dim));
+        lines.push(("Messages that you send now are delivered then.".into(), Role::Dim));
     }
     lines
 }
@@ -58,8 +58,8 @@ fn silent(cx: &DrawCx<'_>, row: &AgentView, width: u16) -> Vec<(String, Role)> {
 fn first(cx: &DrawCx<'_>) -> Vec<(String, Role)> {
     let model = &cx.model.session.model;
     let using = match (model.0.is_empty(), model.provider()) {
-        (true, _) => "no model yet: type anyway, your words are kept".to_owned(),
-        (_, "demo") => "demo model: a script, no language model, no key, no network".to_owned(),
+        (true, _) => "no model yet: you can type, your message is kept".to_owned(),
+        (_, "demo") => "demo model: a script, not a language model; no key, no network".to_owned(),
         _ => format!("model {}", clean::plain(&model.0)),
     };
     let mut lines: Vec<(String, Role)> = vec![
@@ -67,8 +67,8 @@ fn first(cx: &DrawCx<'_>) -> Vec<(String, Role)> {
         ("a workbench for pair programming with an agent".into(), Role::Text),
         (using, Role::Accent),
         (String::new(), Role::Text),
-        ("Say what you want done, and press Enter.".into(), Role::Text),
-        ("@ names a file, / is for commands, ! runs a shell line.".into(), Role::Text),
+        ("Type what you want done and press Enter.".into(), Role::Text),
+        ("@ mentions a file, / runs a command, ! runs a shell command.".into(), Role::Text),
         (String::new(), Role::Text),
     ];
     for (id, what) in KEYS {

@@ -83,11 +83,12 @@ impl Panel for ConversationPanel {
         }
     }
 
-    fn escape(&mut self, rung: Rung, _model: &Model) -> Reply {
+    fn escape(&mut self, rung: Rung, model: &Model) -> Reply {
         match rung {
             Rung::Search => {
                 self.search = None;
                 self.hit = None;
+                self.hold_pages(model);
             }
             Rung::Selection => {
                 self.selection = None;
@@ -139,6 +140,7 @@ impl Panel for ConversationPanel {
         {
             self.loading = false;
             self.wanted = None;
+            self.to_start = false;
             self.asked = None;
             self.selection = None;
             self.copy = self.copy.filter(|c| model.conversation.find(c.caret.key).is_some());
@@ -154,12 +156,30 @@ impl Panel for ConversationPanel {
         self.loading = false;
         let page =
             matches!(&event.body, EventBody::Reply(r) if matches!(r.as_ref(), ReplyEvent::PageReply { .. }));
+        if !page {
+            // What cannot be read is not asked for again and again.
+            (self.wanted, self.to_start) = (None, false);
+            if let Some(search) = &mut self.search {
+                search.whole = false;
+            }
+            self.hold_pages(model);
+            return Reply::done();
+        }
+        // One that brought nothing is not asked for again and again.
+        if model.conversation.page_before() != self.asked {
+            self.asked = None;
+        }
+        let mut first_hit = false;
         if let Some(search) = &mut self.search {
-            search.run(&model.conversation);
-            search.whole &= page && model.conversation.earlier() > 0;
+            search.earlier(&model.conversation);
+            search.whole &= model.conversation.earlier() > 0;
+            first_hit = !search.typing && search.current.is_none() && !search.hits.is_empty();
         }
         match self.wanted {
-            _ if !page => Reply::done(),
+            _ if first_hit => self.step(model, false),
+            _ if self.to_start && model.conversation.earlier() == 0 => {
+                self.do_action("conversation.first", model)
+            }
             Some(entry) => self.go_to(model, &GoTo::Entry(entry)),
             None => self.done(model),
         }
@@ -209,7 +229,7 @@ impl Panel for ConversationPanel {
 
     fn disabled(&self, action: Action, model: &Model) -> Option<String> {
         (action.0.starts_with("conversation.") && model.conversation.cells().is_empty())
-            .then(|| "the conversation is empty".into())
+            .then(|| "The conversation is empty".into())
     }
 
     fn measure(&mut self, area: Rect, cx: &DrawCx<'_>) {

@@ -36,15 +36,15 @@ use viewport::{Pos, Scroll, Viewport};
 pub const ACTIONS: &[ActionSpec] = &[
     ActionSpec::key_only("conversation.page_up", "page up", "Scroll the conversation up by a page"),
     ActionSpec::key_only("conversation.page_down", "page down", "Scroll the conversation down by a page"),
-    ActionSpec::key_only("conversation.message_up", "message up", "Scroll to the message before"),
+    ActionSpec::key_only("conversation.message_up", "message up", "Scroll to the previous message"),
     ActionSpec::key_only("conversation.message_down", "message down", "Scroll to the next message"),
     ActionSpec::new("conversation.first", "start", "Go to the start of the conversation"),
     ActionSpec::new("conversation.last", "end", "Go to the end of the conversation"),
     ActionSpec::new("conversation.unfold", "unfold", "Unfold or fold the current turn"),
-    ActionSpec::key_only("conversation.turn_up", "turn up", "To the turn before"),
-    ActionSpec::key_only("conversation.turn_down", "turn down", "To the next turn"),
-    ActionSpec::key_only("conversation.tool_up", "tool up", "To the tool call before"),
-    ActionSpec::key_only("conversation.tool_down", "tool down", "To the next tool call"),
+    ActionSpec::key_only("conversation.turn_up", "turn up", "Previous turn"),
+    ActionSpec::key_only("conversation.turn_down", "turn down", "Next turn"),
+    ActionSpec::key_only("conversation.tool_up", "tool up", "Previous tool call"),
+    ActionSpec::key_only("conversation.tool_down", "tool down", "Next tool call"),
     ActionSpec::new("conversation.search", "search", "Search the whole conversation"),
     ActionSpec::new("conversation.copy_mode", "copy mode", "Select and copy with the keyboard"),
     ActionSpec::new("conversation.copy_reply", "copy reply", "Copy the last reply as Markdown"),
@@ -57,12 +57,14 @@ pub enum GoTo {
     Entry(tiller_protocol::EntryId),
     /// A tool call by its id.
     Call(String),
+    /// To where the next words will stand.
+    End,
 }
 
 const PAGE: Token = Token(1);
 /// Entries of a page: when scrolling, and when searching.
 const PAGE_COUNT: u32 = 200;
-const SEARCH_COUNT: u32 = 1000;
+const SEARCH_COUNT: u32 = 5000;
 /// So near the top, the next page is asked for.
 const NEAR: usize = 30;
 
@@ -84,6 +86,8 @@ pub struct ConversationPanel {
     clicked: Option<(Duration, u16, u16)>,
     /// An entry that is looked for in older pages, to be shown.
     wanted: Option<tiller_protocol::EntryId>,
+    /// The start of the conversation is to be shown, once everything before is here.
+    to_start: bool,
     loading: bool,
     /// The page that was asked for last: asked once only, whatever comes.
     asked: Option<tiller_protocol::EntryId>,
@@ -109,6 +113,7 @@ impl Default for ConversationPanel {
             pressed: None,
             clicked: None,
             wanted: None,
+            to_start: false,
             loading: false,
             asked: None,
             file: None,
@@ -131,12 +136,14 @@ impl ConversationPanel {
     fn page(&mut self, model: &Model) -> Vec<Effect> {
         let conv = &model.conversation;
         let whole = self.wants_all();
+        self.hold_pages(model);
         let near = conv.cells().len() < NEAR
             || (self.view.scroll != Scroll::End && self.view.visible.first().is_some_and(|s| s.index < NEAR));
         match conv.page_before() {
             Some(before) if !self.loading && self.asked != Some(before) && (whole || near) => {
                 self.loading = true;
                 self.asked = Some(before);
+                self.hold_pages(model);
                 let count = if whole { SEARCH_COUNT } else { PAGE_COUNT };
                 vec![Effect::Ask(CommandBody::Query(Query::Page { before, count }), PAGE)]
             }
@@ -165,7 +172,13 @@ impl ConversationPanel {
 
     /// Whether older pages are wanted, whatever is on the screen.
     fn wants_all(&self) -> bool {
-        self.wanted.is_some() || self.search.as_ref().is_some_and(|s| s.whole)
+        self.wanted.is_some() || self.to_start || self.search.as_ref().is_some_and(|s| s.whole)
+    }
+
+    /// What is read or looked through must not be forgotten meanwhile.
+    fn hold_pages(&self, model: &Model) {
+        let conv = &model.conversation;
+        conv.keep.set(self.wants_all() || self.loading || self.search.is_some());
     }
 
     /// Everything that is loaded, as text.
@@ -197,7 +210,7 @@ impl ConversationPanel {
                 Reply::with(Effect::Suspend(External::Editor { file, line: None }))
             }
             Err(e) => {
-                let text = format!("the conversation could not be written for the editor: {e}");
+                let text = format!("The conversation could not be written for the editor: {e}");
                 Reply::with(Effect::Toast(Notice::new(NoticeKind::User, text)))
             }
         }
@@ -237,7 +250,7 @@ impl ConversationPanel {
             let used = paint::text(buf, place, &format!("/{words}"), cx.theme.style(Role::Bar));
             let mut count = s.count();
             if s.whole && conv.earlier() > 0 {
-                count.push_str(&format!(", {} earlier to look through", conv.earlier()));
+                count.push_str(&format!(", {} earlier entries to search", conv.earlier()));
             }
             right(buf, Rect { x: area.x + used, width: area.width - used, ..line }, &count, cx, Role::Bar);
         }

@@ -35,6 +35,8 @@ impl ConversationPanel {
     pub(super) fn do_action(&mut self, id: &str, model: &Model) -> Reply {
         let conv = &model.conversation;
         let page = self.view.env.rows.saturating_sub(2).max(1) as isize;
+        // Whoever goes elsewhere meanwhile does not want the start any more.
+        self.to_start = matches!(id, "conversation.first" | "list.first") && conv.earlier() > 0;
         match id {
             "conversation.page_up" | "list.page_up" => self.scroll(model, -page),
             "conversation.page_down" | "list.page_down" => self.scroll(model, page),
@@ -105,8 +107,13 @@ impl ConversationPanel {
     /// Puts an entry or a tool call at the top, after older pages were loaded where need be. What is not on this
     /// path is shown in the tree.
     pub(super) fn go_to(&mut self, model: &Model, to: &GoTo) -> Reply {
+        if matches!(to, GoTo::End) {
+            self.wanted = None;
+            return self.do_action("conversation.last", model);
+        }
         let conv = &model.conversation;
         let found = conv.cells().iter().position(|c| match (to, &c.body) {
+            (GoTo::Entry(id), Body::Tool(t)) => c.entry == Some(*id) || t.result == Some(*id),
             (GoTo::Entry(id), _) => c.entry == Some(*id),
             (GoTo::Call(id), Body::Tool(t)) => t.call_id == *id,
             _ => false,
@@ -119,8 +126,8 @@ impl ConversationPanel {
             }
             return match to {
                 GoTo::Entry(id) => Reply::with(Effect::Push(Box::new(crate::dialog::tree::at(model, *id)))),
-                GoTo::Call(_) => {
-                    let text = "that call is not on this branch";
+                GoTo::Call(_) | GoTo::End => {
+                    let text = "That call is not on this branch";
                     Reply::with(Effect::Toast(Notice::new(NoticeKind::Info, text)))
                 }
             };
@@ -230,7 +237,7 @@ impl ConversationPanel {
         self.step(model, false)
     }
 
-    fn step(&mut self, model: &Model, forward: bool) -> Reply {
+    pub(super) fn step(&mut self, model: &Model, forward: bool) -> Reply {
         let conv = &model.conversation;
         let near = self.view.visible.last().map(|s| s.index);
         let Some(search) = &mut self.search else { return Reply::Ignored };

@@ -24,6 +24,8 @@ pub struct Search {
     pub current: Option<usize>,
     /// Older pages are to be looked through as well.
     pub whole: bool,
+    /// The first cell that was looked through.
+    pub(super) upto: Option<u64>,
 }
 
 impl Search {
@@ -35,6 +37,7 @@ impl Search {
     /// Looks through everything that is loaded. The current hit stays current.
     pub fn run(&mut self, conv: &Conversation) {
         let before = self.current.and_then(|n| self.hits.get(n)).copied();
+        self.upto = conv.cells().front().map(|c| c.key);
         self.hits.clear();
         if !self.words().is_empty() {
             for c in conv.cells() {
@@ -43,6 +46,21 @@ impl Search {
             }
         }
         self.current = before.and_then(|b| self.hits.iter().position(|h| *h == b));
+    }
+
+    /// Looks through what a page brought in above what was looked through before. Costs that page alone.
+    pub fn earlier(&mut self, conv: &Conversation) {
+        let known = self.upto.and_then(|key| conv.cells().iter().position(|c| c.key == key));
+        let Some(fresh) = known.filter(|_| !self.words().is_empty()) else { return self.run(conv) };
+        let mut hits = Vec::new();
+        for c in conv.cells().iter().take(fresh) {
+            let count = matches(&cell::search_text(c), self.words()).count();
+            hits.extend((0..count).map(|n| Hit { key: c.key, n }));
+        }
+        self.current = self.current.map(|n| n + hits.len());
+        hits.append(&mut self.hits);
+        self.hits = hits;
+        self.upto = conv.cells().front().map(|c| c.key);
     }
 
     /// Chooses the next hit in a direction, or the last one up from `near` at first.
@@ -68,9 +86,9 @@ impl Search {
     pub fn count(&self) -> String {
         match (self.words().is_empty(), self.hits.len(), self.current) {
             (true, ..) => String::new(),
-            (_, 0, _) => "no hits".into(),
+            (_, 0, _) => "no matches".into(),
             (_, all, Some(n)) => format!("{}/{all}", n + 1),
-            (_, all, None) => format!("{all} hits"),
+            (_, all, None) => format!("{all} matches"),
         }
     }
 }

@@ -98,6 +98,15 @@ struct Kept {
     plain: bool,
 }
 
+/// It runs: its row says for how long.
+fn runs(cell: &Cell) -> bool {
+    match &cell.body {
+        Body::Tool(t) => t.state == State::Running,
+        Body::Shell { run, .. } => run.as_ref().is_some_and(|r| !r.waits),
+        _ => false,
+    }
+}
+
 /// See the module's words.
 pub struct Viewport {
     pub env: Env,
@@ -142,7 +151,7 @@ impl Viewport {
         if self.highlighter.busy() {
             return Some(std::time::Duration::from_millis(30));
         }
-        let runs = |s: &Seen| matches!(conv.cells().get(s.index).map(|c| &c.body), Some(Body::Tool(t)) if t.state == State::Running);
+        let runs = |s: &Seen| conv.cells().get(s.index).is_some_and(runs);
         self.visible.iter().any(runs).then(|| std::time::Duration::from_secs(1))
     }
 
@@ -185,7 +194,7 @@ impl Viewport {
         let cells = conv.cells();
         let cell = cells.get(index)?;
         let before = index.checked_sub(1).and_then(|n| cells.get(n));
-        let running = matches!(&cell.body, Body::Tool(t) if t.state == State::Running);
+        let running = runs(cell);
         let lead = !matches!(
             before.filter(|b| b.turn == cell.turn).map(|b| &b.body),
             Some(Body::Tool(_) | Body::Reply { .. } | Body::Thinking { .. })

@@ -35,9 +35,9 @@ pub(crate) fn standing(view: &PaneView) -> (String, Role) {
         _ => ("state unknown", Role::Dim),
     };
     let how = match view.source.as_str() {
-        "report" => " (it says so)",
-        "escape" => " (its signal)",
-        "screen" => " (by its screen)",
+        "report" => " (reported)",
+        "escape" => " (signal)",
+        "screen" => " (from its screen)",
         "silence" => " (silent)",
         _ => "",
     };
@@ -49,7 +49,7 @@ pub(super) fn draw(t: &Terminal, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) 
         return;
     }
     let Some(id) = &t.agent else {
-        let words = "no terminal: start a program in one with /spawn @codex:pty TASK";
+        let words = "No terminal: start a program in one with /spawn @codex:pty TASK";
         draw::text(buf, area, words, cx.theme.style(Role::Dim));
         return;
     };
@@ -58,9 +58,9 @@ pub(super) fn draw(t: &Terminal, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) 
     let cells = cells(area);
     if t.screen.rev == 0 {
         let words = match (view.is_some(), super::will(cx.model, id)) {
-            (true, _) => "its screen is on the way",
-            (false, true) => "it is about to start",
-            (false, false) => "it has ended; Esc shows what it said",
+            (true, _) => "Loading its screen",
+            (false, true) => "Starting",
+            (false, false) => "Ended; Esc shows its conversation",
         };
         draw::text(buf, cells, words, cx.theme.style(Role::Dim));
         return;
@@ -75,7 +75,7 @@ pub(super) fn draw(t: &Terminal, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) 
             }
         }
         None if view.is_some() && t.screen.rows.iter().all(Vec::is_empty) => {
-            draw::text(buf, cells, "it has drawn nothing yet", cx.theme.style(Role::Dim));
+            draw::text(buf, cells, "No output yet", cx.theme.style(Role::Dim));
         }
         None => {
             for (y, row) in (0..cells.height).zip(&t.screen.rows) {

@@ -28,22 +28,22 @@ use crate::pane::Seen;
 
 /// What it can do.
 pub const ACTIONS: &[ActionSpec] = &[
-    ActionSpec::key_only("terminal.enter", "enter", "Go into the program's terminal: all keys go to it"),
-    ActionSpec::key_only("terminal.release", "release", "Leave the program's terminal; it goes on"),
-    ActionSpec::key_only("terminal.zoom", "zoom", "Give the terminal the whole screen, or take it back"),
-    ActionSpec::key_only("terminal.copy", "copy mode", "Choose and copy text of its screen and history"),
+    ActionSpec::key_only("terminal.enter", "enter", "Enter the program's terminal; it gets all keys"),
+    ActionSpec::key_only(
+        "terminal.release",
+        "release",
+        "Leave the program's terminal; the program keeps running",
+    ),
+    ActionSpec::key_only("terminal.zoom", "zoom", "Show the terminal full screen, or restore it"),
+    ActionSpec::key_only("terminal.copy", "copy mode", "Select and copy text of its screen and history"),
     ActionSpec::key_only(
         "terminal.send",
         "send to main",
-        "Put the chosen text, else the screen, into main's composer as a quotation",
+        "Quote the selected text, else the screen, in the main composer",
     ),
-    ActionSpec::key_only("terminal.stop", "stop", "End the program, and all that it started"),
-    ActionSpec::key_only(
-        "terminal.finish",
-        "finish",
-        "Let it end by itself once it is idle, with its answer",
-    ),
-    ActionSpec::key_only("terminal.next", "next", "The terminal of the next agent that has one"),
+    ActionSpec::key_only("terminal.stop", "stop", "End the program and everything it started"),
+    ActionSpec::key_only("terminal.finish", "finish", "Let it finish with its answer once it is idle"),
+    ActionSpec::key_only("terminal.next", "next", "Next agent's terminal"),
 ];
 
 const SCREEN: Token = Token(1);
@@ -143,8 +143,8 @@ impl Panel for Terminal {
             "terminal.send" => self.quote(model),
             "terminal.stop" => self.stop(model),
             "terminal.finish" => {
-                let Some(view) = self.view(model) else { return draw::say("it has ended") };
-                let said = if view.doing == "idle" { "it ends now" } else { "it ends once it is idle" };
+                let Some(view) = self.view(model) else { return draw::say("It has ended") };
+                let said = if view.doing == "idle" { "It ends now" } else { "It ends once it is idle" };
                 let mut all = self.send(PaneCommand::Finish);
                 all.push(draw::toast(said));
                 Reply::Done(all)

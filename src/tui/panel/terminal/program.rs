@@ -59,7 +59,7 @@ impl Terminal {
 
     pub(super) fn enter(&mut self, model: &Model) -> Reply {
         if self.view(model).is_none() {
-            return draw::say("it has ended; a message to it starts it again");
+            return draw::say("It has ended; a message restarts it");
         }
         self.copy = None;
         self.entered = true;
@@ -100,7 +100,7 @@ impl Terminal {
         let copy = self.copy.take();
         let text = copy.map_or_else(|| self.screen.text(), |c| c.taken());
         if text.trim().is_empty() {
-            return draw::say("there is no text to send");
+            return draw::say("There is no text to send");
         }
         let name = self.agent.as_ref().map_or_else(String::new, |a| model.name_of(a));
         let lines: String = text.lines().map(|l| format!("> {l}\n")).collect();
@@ -114,12 +114,12 @@ impl Terminal {
 
     pub(super) fn stop(&self, model: &Model) -> Reply {
         let Some(id) = self.agent.clone().filter(|_| self.view(model).is_some()) else {
-            return draw::say("it has ended");
+            return draw::say("It has ended");
         };
         let name = model.name_of(&id);
         let then = vec![Effect::Send(CommandBody::Agent(AgentCommand::Cancel { id, subtree: false }))];
-        let text = "The program and all that it started are ended. What it did stays.";
-        let confirm = Confirm::new(&format!("stop {name}?"), text, "stop it", then);
+        let text = "Ends the program and everything it started. Its changes stay.";
+        let confirm = Confirm::new(&format!("stop {name}?"), text, "stop", then);
         Reply::with(Effect::Push(Box::new(confirm)))
     }
 

@@ -89,7 +89,7 @@ fn it_is_opened_from_its_row_and_looks_as_it_should() {
         let size = sent(&r);
         picture(&mut r, 7, vec![row(0, "welcome to toy"), row(1, "> ")], false);
         let screen = r.screen();
-        assert!(screen.contains("welcome to toy") && screen.contains("idle (by its screen)"), "{screen}");
+        assert!(screen.contains("welcome to toy") && screen.contains("idle (from its screen)"), "{screen}");
         assert!(
             screen.contains("bell 2") && screen.contains("r enters") && !screen.contains('\u{202e}'),
             "{screen}"
@@ -152,7 +152,7 @@ fn pictures_are_asked_for_one_by_one_and_only_while_it_is_shown() {
     r.clear();
     tell(&mut r, program("working", 0));
     assert!(question(&r).is_none());
-    assert!(r.screen().contains("working (by its screen)"), "{}", r.screen());
+    assert!(r.screen().contains("working (from its screen)"), "{}", r.screen());
     // Gone: the answer that was on its way leads to no other question.
     r.run("esc").clear();
     let screen = ScreenView { rev: 9, cols: 40, height: 10, ..ScreenView::default() };
@@ -251,5 +251,5 @@ fn its_end_releases_and_the_last_picture_stays() {
     r.run("type x");
     assert!(!sent(&r).iter().any(|c| matches!(c, PaneCommand::Type { .. })), "{:?}", sent(&r));
     r.run("r; wait 0");
-    assert!(r.screen().contains("it has ended"), "{}", r.screen());
+    assert!(r.screen().contains("It has ended"), "{}", r.screen());
 }

@@ -199,6 +199,14 @@ impl Doc {
         for unit in units::split(&part) {
             ordinal = self.lay(source, &part, &unit, ordinal);
         }
+        // Code that still grows, inside of an item or a quote, stays plain: each of its states would be coloured anew.
+        if !done
+            && open::in_code(&part)
+            && let Some(mut sheet) = self.stack.pop()
+        {
+            sheet.codes.pop();
+            self.stack.push(sheet);
+        }
     }
 
     /// Lays out one block of `part`, which is `source` from `self.stable` on.

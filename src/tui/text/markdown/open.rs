@@ -44,7 +44,7 @@ pub(super) fn close(source: &str) -> Cow<'_, str> {
 }
 
 /// A fence inside of an item or a quote is open. Those that stand for themselves do not come here.
-fn in_code(above: &str) -> bool {
+pub(super) fn in_code(above: &str) -> bool {
     let marker = |c: char| c.is_ascii_digit() || " \t>-*+.)".contains(c);
     let fence = |line: &str| {
         let line = line.trim_start_matches(marker);

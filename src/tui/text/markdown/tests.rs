@@ -151,3 +151,19 @@ proptest! {
         streamed(&parts.concat(), &cuts);
     }
 }
+
+#[test]
+fn code_in_a_list_is_coloured_once_when_it_is_closed() {
+    let source =
+        "- an item\n  ```rust\n  let a = 1;\n  ```\n  and\n  ```rust\n  let b = 2;\n  let c = 3;\n  ```\n";
+    let opts = Opts { columns: 80, ascii: false, tables_as_text: false };
+    let mut doc = Doc::new(opts);
+    let mut orders = std::collections::BTreeSet::new();
+    for end in 1..=source.len() {
+        doc.update(&source[..end], end == source.len());
+        for code in doc.stack().uncoloured() {
+            orders.insert(code);
+        }
+    }
+    assert_eq!(orders.into_iter().collect::<Vec<_>>(), ["let a = 1;", "let b = 2;\nlet c = 3;"]);
+}

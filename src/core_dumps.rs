@@ -1,0 +1,18 @@
+//! No core dumps: a dump holds keys, and everything that was said, in a file that nobody looks after.
+
+/// Makes this process undumpable. On Linux that also closes its memory to other processes of the same user
+/// (`ptrace`, `/proc/PID/mem`), commands of agents among them. It holds for forks of this process and ends at `exec`,
+/// so the programs that Tiller starts keep their own setting.
+#[cfg(target_os = "linux")]
+pub(crate) fn disable() -> std::io::Result<()> {
+    use rustix::process::{DumpableBehavior, set_dumpable_behavior};
+    Ok(set_dumpable_behavior(DumpableBehavior::NotDumpable)?)
+}
+
+/// Sets the soft limit of core files to 0. The programs that Tiller starts inherit it and may raise it again.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn disable() -> std::io::Result<()> {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let maximum = getrlimit(Resource::Core).maximum;
+    Ok(setrlimit(Resource::Core, Rlimit { current: Some(0), maximum })?)
+}

@@ -1,0 +1,160 @@
+//! What a child tells the main agent's task, in order: a message that has to wait is never overtaken by a later one,
+//! or a row that is late would revive an agent that has ended.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::mpsc;
+use tokio::sync::mpsc::error::TrySendError;
+
+use super::CrewMsg;
+use crate::msg::Msg;
+
+#[derive(Default)]
+struct Waiting {
+    queue: VecDeque<Msg>,
+    /// A task sends what waits. It ends with the queue, or when the main agent's task does.
+    sending: bool,
+}
+
+/// The way to the main agent's task. Cheap to clone; all clones keep one order.
+#[derive(Clone)]
+pub(crate) struct Outbox {
+    main: mpsc::Sender<Msg>,
+    waiting: Arc<Mutex<Waiting>>,
+}
+
+impl Outbox {
+    /// `main`: held by the main agent's task, which closes it when the session ends.
+    pub(crate) fn new(main: mpsc::Sender<Msg>) -> Self {
+        Self { main, waiting: Arc::default() }
+    }
+
+    /// For what has an order of its own (questions and their answers).
+    pub(crate) fn main(&self) -> &mpsc::Sender<Msg> {
+        &self.main
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Sends `msg` after all that was sent before. Never blocks; must be called in a runtime. Of states that wait
+    /// (rows, work) only the last is kept, so that a flood of them takes no room.
+    pub(crate) fn send(&self, msg: Msg) {
+        let mut waiting = self.lock();
+        let msg = if waiting.sending {
+            msg
+        } else {
+            match self.main.try_send(msg) {
+                Err(TrySendError::Full(msg)) => msg,
+                Ok(()) | Err(TrySendError::Closed(_)) => return,
+            }
+        };
+        if let Some(kind) = state(&msg) {
+            let since = waiting.queue.iter().rposition(|m| state(m).is_none()).map_or(0, |at| at + 1);
+            let older = (since..waiting.queue.len()).find(|at| state(&waiting.queue[*at]) == Some(kind));
+            older.and_then(|at| waiting.queue.remove(at));
+        }
+        waiting.queue.push_back(msg);
+        if !std::mem::replace(&mut waiting.sending, true) {
+            tokio::spawn(self.clone().drain());
+        }
+    }
+
+    async fn drain(self) {
+        loop {
+            let Ok(room) = self.main.reserve().await else { return self.lock().queue.clear() };
+            let mut waiting = self.lock();
+            match waiting.queue.pop_front() {
+                Some(msg) => room.send(msg),
+                None => {
+                    waiting.sending = false;
+                    return;
+                }
+            }
+        }
+    }
+}
+
+/// Which state a message tells, if it is one of which the last counts.
+fn state(msg: &Msg) -> Option<u8> {
+    let Msg::Crew(CrewMsg::Of { msg, .. }) = msg else { return None };
+    match **msg {
+        CrewMsg::View(_) => Some(0),
+        CrewMsg::Work { .. } => Some(1),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tiller_protocol::event::TurnStatus;
+    use tiller_protocol::{AgentId, AgentState, AgentView, SessionId};
+
+    use super::super::msg::Over;
+    use super::*;
+
+    fn of(msg: CrewMsg) -> Msg {
+        Msg::Crew(CrewMsg::Of {
+            id: AgentId("a1".into()),
+            session: SessionId(uuid::Uuid::from_u128(1)),
+            msg: Box::new(msg),
+        })
+    }
+
+    fn row(act: &str) -> Msg {
+        let view = AgentView { state: AgentState::Running, act: act.into(), ..AgentView::default() };
+        of(CrewMsg::View(Box::new(view)))
+    }
+
+    fn word(msg: &Msg) -> String {
+        let Msg::Crew(CrewMsg::Of { msg, .. }) = msg else { return "other".into() };
+        match &**msg {
+            CrewMsg::View(view) => view.act.clone(),
+            CrewMsg::Over { .. } => "over".into(),
+            _ => "other".into(),
+        }
+    }
+
+    /// The main agent's task is behind: its inbox is full when the last row comes, and has room when the end does.
+    #[tokio::test]
+    async fn a_late_row_never_overtakes_the_end() {
+        for rows in [1, 3, 500] {
+            let (tx, mut rx) = mpsc::channel(2);
+            let outbox = Outbox::new(tx);
+            outbox.send(row("first"));
+            outbox.send(row("second"));
+            // No room: these wait.
+            for n in 0..rows {
+                outbox.send(row(&format!("late {n}")));
+            }
+            assert_eq!(word(&rx.recv().await.unwrap()), "first");
+            // There is room again, but what waits is not passed by.
+            let over = Over::idle(TurnStatus::Done, None);
+            outbox.send(of(CrewMsg::Over { id: AgentId("a1".into()), over: Box::new(over) }));
+            outbox.send(row("of the next turn"));
+            assert!(outbox.lock().queue.len() <= 3, "rows that wait take no room");
+            let mut got = Vec::new();
+            while got.last().is_none_or(|l| l != "of the next turn") {
+                got.push(word(&rx.recv().await.unwrap()));
+            }
+            let last = format!("late {}", rows - 1);
+            let end = got.iter().position(|w| w == "over").unwrap();
+            assert_eq!(got.iter().position(|w| *w == last), Some(end - 1), "{got:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_session_that_has_ended_holds_nothing() {
+        let (tx, rx) = mpsc::channel(1);
+        let outbox = Outbox::new(tx);
+        outbox.send(row("a"));
+        outbox.send(row("b"));
+        drop(rx);
+        while !outbox.lock().queue.is_empty() {
+            tokio::task::yield_now().await;
+        }
+        outbox.send(row("c"));
+    }
+}

@@ -1,0 +1,96 @@
+//! Calls that a kill cut off: what they had changed by then is the work of their session, not of the person. Blocking.
+
+use tiller_protocol::SessionId;
+use tiller_snapshot::{CutCall, Shadow, Snapshot, SnapshotError};
+use tiller_store::{StepOf, StepRow, Store};
+
+use super::back;
+
+/// Files that a sentence names.
+const NAMED: usize = 3;
+
+/// What a call had done that was cut off.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Credited {
+    pub session: SessionId,
+    /// What it changed, as far as it is listed.
+    pub files: Vec<tiller_protocol::restore::StepFile>,
+    /// How many that are in all.
+    pub count: usize,
+}
+
+impl Credited {
+    /// One sentence for the person.
+    pub fn sentence(&self) -> String {
+        let some: Vec<&str> = self.files.iter().take(NAMED).map(|f| &*f.path).collect();
+        let more = if self.count > NAMED { ", ..." } else { "" };
+        let files = if self.count == 1 { "1 file".to_owned() } else { format!("{} files", self.count) };
+        format!(
+            "A call was interrupted. Its changes count as the agent's work: {files} ({}{more}).",
+            some.join(", ")
+        )
+    }
+}
+
+/// Records the work of every call that was cut off, whatever its session, among the steps of that session. `now` is the
+/// present state. What cannot be recorded now is tried again the next time.
+pub fn credit(shadow: &Shadow, store: &Store, now: &Snapshot) -> Vec<Credited> {
+    let mut done = Vec::new();
+    for cut in shadow.cut_calls() {
+        match one(shadow, store, now, &cut) {
+            Ok(found) => {
+                done.extend(found);
+                cut.end();
+            }
+            // It can never be told any more.
+            Err(Fault::Snapshot(SnapshotError::Missing(_)) | Fault::Unknown) => cut.end(),
+            Err(error) => tracing::warn!(%error, "the changes of an interrupted call are not recorded yet"),
+        }
+    }
+    done
+}
+
+#[derive(Debug, thiserror::Error)]
+enum Fault {
+    #[error(transparent)]
+    Snapshot(#[from] SnapshotError),
+    #[error(transparent)]
+    Store(#[from] tiller_store::StoreError),
+    /// The session is gone.
+    #[error("no such session")]
+    Unknown,
+}
+
+fn one(shadow: &Shadow, store: &Store, now: &Snapshot, cut: &CutCall) -> Result<Option<Credited>, Fault> {
+    let note = &cut.note;
+    let session: SessionId = note.session.parse().map_err(|_| Fault::Unknown)?;
+    match store.session(session) {
+        Ok(_) => {}
+        Err(tiller_store::StoreError::NoSession(_)) => return Err(Fault::Unknown),
+        Err(e) => return Err(e.into()),
+    }
+    // Killed between the row and the end of the record.
+    let before = note.before.to_string();
+    let recorded = |row: &StepRow| {
+        row.of == StepOf::Call(note.call.clone()) && row.before.as_deref() == Some(before.as_str())
+    };
+    if store.steps(session, 0)?.iter().any(recorded) {
+        return Ok(None);
+    }
+    let (after, changes) = shadow.work_of(cut, now)?;
+    if changes.is_empty() {
+        return Ok(None);
+    }
+    let files = back::named(&changes);
+    let row = StepRow {
+        id: 0,
+        of: StepOf::Call(note.call.clone()),
+        before: Some(before),
+        after: after.id.to_string(),
+        files: files.clone(),
+        time: now.time,
+        began: Some(note.began),
+    };
+    store.add_step(session, row).wait()?;
+    Ok(Some(Credited { session, files, count: changes.len() }))
+}

@@ -1,0 +1,96 @@
+//! Files outside of the workspace that a tool writes: no checkpoint covers them, so a copy of each is kept before the
+//! call, beside the snapshots.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use tiller_protocol::Time;
+use tiller_snapshot::{Shadow, SnapshotError};
+
+use super::back::shown;
+
+/// A copy is deleted when it is older and another one is made.
+const AGE: Duration = Duration::from_secs(30 * 24 * 3600);
+/// The folder, in the folder of the snapshots.
+const FOLDER: &str = "outside";
+
+/// A file as it was before a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct OldFile {
+    pub(crate) path: PathBuf,
+    pub(crate) copy: PathBuf,
+}
+
+impl OldFile {
+    /// What the result of the call says of it.
+    pub(crate) fn sentence(&self) -> String {
+        format!(
+            "[{} is outside the workspace, so undo does not restore it. Its previous content is kept for 30 days in {}]",
+            shown(&self.path),
+            self.copy.display()
+        )
+    }
+}
+
+/// Copies those of `paths` that exist and lie outside of the workspace to the folder `store`.
+///
+/// # Errors
+/// When one of them cannot be copied; then the call cannot be undone.
+pub(super) fn keep(
+    shadow: &Shadow,
+    store: &Path,
+    paths: &[PathBuf],
+    now: Time,
+) -> Result<Vec<OldFile>, SnapshotError> {
+    let outside = |path: &&PathBuf| shadow.relative(path).is_none() && path.is_file();
+    let mut out = Vec::new();
+    let mut folder = None;
+    for path in paths.iter().filter(outside) {
+        let fail =
+            |e: io::Error| SnapshotError::Io { path: path.clone(), detail: format!("no copy was made: {e}") };
+        let folder = match &folder {
+            Some(folder) => folder,
+            None => folder.insert(new_folder(&store.join(FOLDER), now).map_err(fail)?),
+        };
+        let name = path.file_name().unwrap_or_default();
+        let copy = folder.join(out.len().to_string()).join(name);
+        copy_to(path, &copy).map_err(fail)?;
+        out.push(OldFile { path: path.clone(), copy });
+    }
+    Ok(out)
+}
+
+/// A folder of its own for one call. Folders of old calls are deleted.
+fn new_folder(all: &Path, now: Time) -> io::Result<PathBuf> {
+    DirBuilder::new().recursive(true).mode(0o700).create(all)?;
+    let oldest = now.millis().saturating_sub(i64::try_from(AGE.as_millis()).unwrap_or(i64::MAX));
+    for item in fs::read_dir(all)?.flatten() {
+        let made = item.file_name().to_str().and_then(|n| n.split('-').next()?.parse::<i64>().ok());
+        if made.is_some_and(|made| made < oldest) {
+            let _ = fs::remove_dir_all(item.path());
+        }
+    }
+    for n in 0..1000 {
+        let folder = all.join(format!("{}-{n}", now.millis()));
+        match DirBuilder::new().mode(0o700).create(&folder) {
+            Ok(()) => return Ok(folder),
+            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(e) => return Err(e),
+        }
+    }
+    Err(io::ErrorKind::AlreadyExists.into())
+}
+
+/// Copies a file, by sharing its blocks where the file system can. The copy is on the disk before this returns.
+fn copy_to(path: &Path, copy: &Path) -> io::Result<()> {
+    if let Some(folder) = copy.parent() {
+        DirBuilder::new().mode(0o700).create(folder)?;
+    }
+    let mut from = File::open(path)?;
+    let mut to = OpenOptions::new().write(true).create_new(true).mode(0o600).open(copy)?;
+    io::copy(&mut from, &mut to)?;
+    to.sync_all()
+}

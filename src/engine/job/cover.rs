@@ -1,0 +1,83 @@
+//! The files before a call, so that what it changes can be undone; and what is done when they could not be kept.
+
+use tiller_permit::Verdict;
+use tiller_protocol::ask::Risk;
+use tiller_protocol::{AskBody, Touch};
+use tiller_snapshot::SnapshotError;
+
+use super::decide::{Decided, Refused};
+use super::{Job, failed};
+use crate::files::{NotKept, record};
+use crate::judge::{Question, permission_ask};
+use crate::msg::Msg;
+use crate::turn::CallResult;
+
+impl Job {
+    /// Keeps the files as they are before the call changes them. `None`: there is nothing to keep, or it is switched off.
+    pub(super) async fn files_before(&self) -> Option<Result<record::Before, SnapshotError>> {
+        let what = match (self.tool.touch(), self.paths.is_empty()) {
+            (Touch::Execute, _) if !self.asked && self.only_looks() => return None,
+            (Touch::Execute, _) => record::What::All,
+            (_, false) => record::What::Paths(self.paths.clone()),
+            (_, true) => return None,
+        };
+        let keeper = self.w.files.as_ref()?;
+        Some(record::before(keeper, what, self.watched.clone(), self.cx.call_id.clone()).await)
+    }
+
+    /// Whether it is a command that leaves nothing to keep. Were that wrong, the next message keeps it all the same.
+    fn only_looks(&self) -> bool {
+        self.tool.access(&self.args, &self.cx).is_ok_and(|access| self.permit.only_looks(&access))
+    }
+
+    /// The files before the call could not be kept: the person decides whether it runs all the same, in every profile,
+    /// unless a setting says that it does.
+    ///
+    /// # Errors
+    /// The person's denial, or that no one can answer.
+    pub(super) async fn unkept(&self, error: SnapshotError) -> Result<(), Refused> {
+        let asks = self.w.files.as_ref().is_some_and(crate::files::Keeper::asks);
+        let why = error.to_string();
+        // Said once in a session, whatever is answered.
+        let _ = self.tx.send(Msg::NotKept(Box::new(NotKept(error)))).await;
+        if !asks {
+            return Ok(());
+        }
+        let none = |by: &str| Decided { decision: "none", by: by.into() };
+        let access = self.tool.access(&self.args, &self.cx);
+        let access = access.map_err(|e| Box::new((none("the tool"), failed(e))))?;
+        let target = self.tool.target(&self.args);
+        let question = Question {
+            agent: &self.cx.agent,
+            tool: self.tool.name(),
+            verb: self.tool.verb(),
+            target: &target,
+            touch: self.tool.touch(),
+            args: &self.args,
+            access: &access,
+            profile: self.profile,
+            shell: None,
+        };
+        let rule = format!("the file states before this call could not be saved: {why}");
+        let verdict = Verdict::Ask {
+            rule: rule.clone(),
+            risk: Risk::High,
+            effects: vec![
+                "the changes of this call cannot be undone: no copy of the files was made".into(),
+                "to stop this question, set `snapshots.on_failure` to \"run\"".into(),
+            ],
+            always: None,
+        };
+        let diff = self.tool.preview(&self.args, &self.cx).await;
+        let Some(mut ask) = permission_ask(&question, verdict, diff) else { return Ok(()) };
+        // What was decided on is what runs.
+        ask.editable = false;
+        let answer = tokio::select! {
+            answer = self.cx.ports.ask(&self.cx.agent, AskBody::Permission(ask)) => answer,
+            () = self.cx.cancel.cancelled() => {
+                return Err(Box::new((none("stopped before an answer"), CallResult::interrupted())));
+            }
+        };
+        self.consent(answer, &rule).map(drop)
+    }
+}

@@ -1,0 +1,140 @@
+//! Windows of models, learned from servers that refused a request as too long. Kept in the store, so that the next
+//! session does not run into the same refusal.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use tiller_protocol::ModelRef;
+use tiller_store::Store;
+
+use crate::core::Core;
+
+/// The fact of the store that holds them: a JSON object from `provider/model` to tokens.
+const KEY: &str = "windows";
+/// No model has a smaller window, and none a larger one: other numbers of a message are something else.
+const PLAUSIBLE: std::ops::RangeInclusive<u64> = 512..=100_000_000;
+/// What stands right before the number that is the window, in the words of vendors and of local servers.
+const BEFORE: &[&str] = &[
+    "context length is ",
+    "context length of ",
+    "context length (",
+    "context size (",
+    "context size of ",
+    "context window of ",
+    "context window is ",
+    "context window (",
+    "tokens allowed (",
+    "maximum of ",
+    "limit of ",
+    "limit is ",
+    "n_ctx: ",
+    "n_ctx = ",
+    "n_ctx\":",
+];
+/// What stands right behind it.
+const BEHIND: &[&str] = &[" maximum", " tokens maximum", " max "];
+
+/// In tokens, by model. Shared by all agents of the process.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Windows(Arc<RwLock<BTreeMap<String, u64>>>);
+
+impl Windows {
+    /// Reads what earlier sessions learned. Reads the store: blocks. What cannot be read is learned anew.
+    pub(crate) fn load(&self, store: &Store) {
+        let known = store.meta(KEY).ok().flatten().and_then(|text| serde_json::from_str(&text).ok());
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = known.unwrap_or_default();
+    }
+
+    /// The window of a model, where one was learned that is smaller than `stated`.
+    pub(crate) fn narrowed(&self, model: &ModelRef, stated: Option<u64>) -> Option<u64> {
+        let learned = self.0.read().unwrap_or_else(PoisonError::into_inner).get(&model.0).copied();
+        match (learned, stated) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        }
+    }
+
+    /// Keeps a window. False: it was known.
+    fn learn(&self, model: &ModelRef, tokens: u64) -> bool {
+        let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        known.insert(model.0.clone(), tokens) != Some(tokens)
+    }
+
+    fn as_json(&self) -> Option<String> {
+        serde_json::to_string(&*self.0.read().unwrap_or_else(PoisonError::into_inner)).ok()
+    }
+}
+
+impl Core {
+    /// The server refused a request of about `request` tokens as too long, in these words.
+    pub(crate) fn learn_window(&mut self, said: &str, request: u64) {
+        let model = self.s.model.clone();
+        let stated = self.model_info(&model).window;
+        // Without a number in its words the request itself is the only measure; a known window is a better one.
+        let told = told(said).or(stated.is_none().then_some(request / 10 * 9));
+        let Some(tokens) = told.filter(|t| PLAUSIBLE.contains(t) && stated.is_none_or(|s| *t < s)) else {
+            return;
+        };
+        if self.w.windows.learn(&model, tokens) {
+            // Where it cannot be kept, it is learned again.
+            drop(self.w.store.set_meta(KEY, self.w.windows.as_json()));
+        }
+    }
+}
+
+/// The window that a refusal names, in tokens.
+fn told(said: &str) -> Option<u64> {
+    let said = said.to_ascii_lowercase();
+    let mut rest = 0;
+    while let Some(start) = said[rest..].find(|c: char| c.is_ascii_digit()).map(|at| rest + at) {
+        let end = said[start..]
+            .find(|c: char| !c.is_ascii_digit() && c != ',')
+            .map_or(said.len(), |length| start + length);
+        let digits: String = said[start..end].chars().filter(char::is_ascii_digit).collect();
+        let (before, behind) = (&said[..start], &said[end..]);
+        let named = BEFORE.iter().any(|words| before.ends_with(words))
+            || BEHIND.iter().any(|words| behind.starts_with(words));
+        if let Some(tokens) = digits.parse().ok().filter(|n| named && PLAUSIBLE.contains(n)) {
+            return Some(tokens);
+        }
+        rest = end;
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_window_is_read_from_the_words_of_vendors_and_local_servers() {
+        for (said, window) in [
+            ("prompt is too long: 208310 tokens > 200000 maximum", Some(200_000)),
+            (
+                "This model's maximum context length is 8192 tokens. However, your messages resulted in 9001 tokens.",
+                Some(8192),
+            ),
+            (
+                "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).",
+                Some(1_048_576),
+            ),
+            ("the request exceeds the available context size (4,096 tokens), try increasing it", Some(4096)),
+            ("you requested 5000 tokens (4500 in the messages, 500 in the completion)", None),
+            ("request too large (413)", None),
+            ("maximum context length is 99999999999999999999 tokens", None),
+            ("context window of 32 tokens", None),
+        ] {
+            assert_eq!(told(said), window, "{said}");
+        }
+    }
+
+    #[test]
+    fn a_learned_window_only_narrows() {
+        let (windows, model) = (Windows::default(), ModelRef("local/m".into()));
+        assert_eq!(windows.narrowed(&model, Some(9000)), Some(9000));
+        assert!(windows.learn(&model, 4096));
+        assert!(!windows.learn(&model, 4096));
+        assert_eq!(windows.narrowed(&model, None), Some(4096));
+        assert_eq!(windows.narrowed(&model, Some(2000)), Some(2000));
+    }
+}

@@ -1,0 +1,8 @@
+//! What a file has beside its content, for all rooms that replace files.
+//!
+//! May use: nothing of this project. Not here: how a file is replaced (`tool/files`), states of a workspace
+//! (`snapshot`).
+
+pub mod attributes;
+
+pub use attributes::Attributes;

@@ -1,0 +1,172 @@
+//! Orders to a running program: nothing that a person types is lost because the driver is busy for a moment.
+//!
+//! The sending side is held by [`super::Control`], the receiving side by the driver until the run is over. Bounded by
+//! the bytes that wait; what does not fit is refused whole, and the caller says so.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tiller_protocol::Typed;
+use tokio::sync::Notify;
+
+use super::control::Order;
+
+/// Bytes of orders that may wait: several of the largest pastes.
+const WAITING: usize = 16 << 20;
+/// What an order costs besides its text.
+const EACH: usize = 64;
+
+/// Why an order was not taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Refused {
+    /// Too much waits already.
+    Full,
+    /// The run is over.
+    Ended,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    waiting: VecDeque<(Order, usize)>,
+    bytes: usize,
+    /// The driver takes no more.
+    closed: bool,
+    /// No sender is left.
+    abandoned: bool,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    state: Mutex<State>,
+    came: Notify,
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The sending side.
+#[derive(Debug)]
+pub(crate) struct Sender(Arc<Shared>);
+
+/// The driver's side.
+#[derive(Debug)]
+pub(crate) struct Receiver(Arc<Shared>);
+
+/// A pair of ends.
+pub(crate) fn channel() -> (Sender, Receiver) {
+    let shared = Arc::<Shared>::default();
+    (Sender(Arc::clone(&shared)), Receiver(shared))
+}
+
+fn bytes(order: &Order) -> usize {
+    let typed = |t: &Typed| if let Typed::Paste { text } = t { text.len() + EACH } else { EACH };
+    EACH + match order {
+        Order::Say { text, .. } => text.len(),
+        Order::Keys(bytes) => bytes.len(),
+        Order::Typed(all) => all.iter().map(typed).sum(),
+        Order::Unsay(_) | Order::Resize(..) | Order::Attach(_) | Order::Finish => 0,
+    }
+}
+
+impl Sender {
+    /// Hands an order over, in order.
+    ///
+    /// # Errors
+    /// When too much waits, or the run is over: the order is dropped whole.
+    pub(crate) fn send(&self, order: Order) -> Result<(), Refused> {
+        let mut state = self.0.lock();
+        if state.closed {
+            return Err(Refused::Ended);
+        }
+        let size = bytes(&order);
+        if state.bytes + size > WAITING {
+            return Err(Refused::Full);
+        }
+        state.bytes += size;
+        state.waiting.push_back((order, size));
+        drop(state);
+        self.0.came.notify_one();
+        Ok(())
+    }
+}
+
+impl Drop for Sender {
+    fn drop(&mut self) {
+        self.0.lock().abandoned = true;
+        self.0.came.notify_one();
+    }
+}
+
+impl Receiver {
+    /// The next order, when one waits.
+    pub(crate) fn try_recv(&mut self) -> Option<Order> {
+        let mut state = self.0.lock();
+        let (order, size) = state.waiting.pop_front()?;
+        state.bytes -= size;
+        Some(order)
+    }
+
+    /// The next order; `None` when no more can come. Safe to cancel.
+    pub(crate) async fn recv(&mut self) -> Option<Order> {
+        loop {
+            if let Some(order) = self.try_recv() {
+                return Some(order);
+            }
+            if self.0.lock().abandoned {
+                return None;
+            }
+            // A permit that was stored meanwhile ends this at once.
+            self.0.came.notified().await;
+        }
+    }
+
+    /// From here on orders are refused; those that wait can still be taken.
+    pub(crate) fn close(&mut self) {
+        self.0.lock().closed = true;
+    }
+}
+
+impl Drop for Receiver {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A busy driver takes nothing for a while: all that was typed arrives, in order.
+    #[tokio::test]
+    async fn no_key_is_lost_while_the_driver_is_busy() {
+        let (tx, mut rx) = channel();
+        for n in 0..10_000_u32 {
+            tx.send(Order::Keys(n.to_le_bytes().to_vec())).unwrap();
+        }
+        let paste = "x".repeat(4 << 20);
+        tx.send(Order::Typed(vec![Typed::Paste { text: paste.clone() }])).unwrap();
+        for n in 0..10_000_u32 {
+            assert!(matches!(rx.recv().await, Some(Order::Keys(k)) if k == n.to_le_bytes()));
+        }
+        let Some(Order::Typed(typed)) = rx.recv().await else { panic!("the paste") };
+        assert_eq!(typed, [Typed::Paste { text: paste }]);
+    }
+
+    #[tokio::test]
+    async fn what_does_not_fit_is_refused_whole_and_an_end_is_told() {
+        let (tx, mut rx) = channel();
+        let large = || Order::Keys(vec![0; 10 << 20]);
+        assert_eq!(tx.send(large()), Ok(()));
+        assert_eq!(tx.send(large()), Err(Refused::Full));
+        assert!(rx.try_recv().is_some());
+        assert_eq!(tx.send(large()), Ok(()));
+        rx.close();
+        assert_eq!(tx.send(Order::Finish), Err(Refused::Ended));
+        assert!(rx.recv().await.is_some());
+        drop(tx);
+        assert!(rx.recv().await.is_none());
+    }
+}

@@ -1,0 +1,134 @@
+//! What is typed into a terminal, until the program reads it: a thread of its own writes it, because a program that
+//! does not read would block. All that fits is written, in order; what does not fit is refused whole.
+
+use std::io::Write;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+/// Bytes that may wait: several of the largest pastes.
+const WAITING: usize = 16 << 20;
+
+#[derive(Default)]
+struct State {
+    waiting: Vec<u8>,
+    /// Bytes that the thread writes now: the program has not read all of them.
+    writing: usize,
+    /// No hand is left, or the terminal is gone.
+    over: bool,
+}
+
+#[derive(Default)]
+struct Shared {
+    state: Mutex<State>,
+    came: Condvar,
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+struct Hands(Arc<Shared>);
+
+impl Drop for Hands {
+    fn drop(&mut self) {
+        self.0.lock().over = true;
+        self.0.came.notify_one();
+    }
+}
+
+/// Types into a terminal. The thread that writes ends when the last clone is dropped and all is written, or when the
+/// terminal is gone.
+#[derive(Clone)]
+pub(crate) struct Keyboard(Arc<Hands>);
+
+impl Keyboard {
+    /// For the terminal behind `writer`.
+    ///
+    /// # Errors
+    /// When the system has no thread.
+    pub(crate) fn new(mut writer: Box<dyn Write + Send>) -> std::io::Result<Self> {
+        let shared = Arc::<Shared>::default();
+        let write = Arc::clone(&shared);
+        let type_all = move || {
+            loop {
+                let mut state = write.lock();
+                state.writing = 0;
+                while state.waiting.is_empty() {
+                    if state.over {
+                        return;
+                    }
+                    state = write.came.wait(state).unwrap_or_else(PoisonError::into_inner);
+                }
+                let bytes = std::mem::take(&mut state.waiting);
+                state.writing = bytes.len();
+                drop(state);
+                if writer.write_all(&bytes).and_then(|()| writer.flush()).is_err() {
+                    write.lock().over = true;
+                    return;
+                }
+            }
+        };
+        std::thread::Builder::new().name("tiller-pane-keys".into()).stack_size(128 << 10).spawn(type_all)?;
+        Ok(Self(Arc::new(Hands(shared))))
+    }
+
+    /// Types `bytes`. False: the program does not read what waits already, or is gone, and none of them is typed.
+    #[must_use]
+    pub(crate) fn press(&self, bytes: &[u8]) -> bool {
+        let mut state = self.0.0.lock();
+        if state.over || state.waiting.len() + state.writing + bytes.len() > WAITING {
+            return false;
+        }
+        state.waiting.extend_from_slice(bytes);
+        drop(state);
+        self.0.0.came.notify_one();
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::{Receiver, Sender, channel};
+    use std::time::Duration;
+
+    use super::*;
+
+    /// A terminal that reads only on request.
+    struct Slow(Receiver<()>, Sender<Vec<u8>>);
+
+    impl Write for Slow {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            let _ = self.0.recv();
+            let _ = self.1.send(bytes.to_vec());
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    /// Keys and a paste that come while the program does not read arrive when it does.
+    #[test]
+    fn nothing_is_lost_while_the_program_does_not_read() {
+        let (read, reads) = channel();
+        let (tx, rx) = channel();
+        let keyboard = Keyboard::new(Box::new(Slow(reads, tx))).unwrap();
+        let mut typed = Vec::new();
+        for n in 0..5_000_u32 {
+            let key = [b'a' + u8::try_from(n % 26).unwrap()];
+            assert!(keyboard.press(&key));
+            typed.extend_from_slice(&key);
+        }
+        let paste = vec![b'p'; 4 << 20];
+        assert!(keyboard.press(&paste));
+        typed.extend_from_slice(&paste);
+        assert!(!keyboard.press(&vec![0; WAITING]), "what does not fit is refused");
+        drop(read);
+        let mut got = Vec::new();
+        while got.len() < typed.len() {
+            got.extend(rx.recv_timeout(Duration::from_secs(30)).expect("the rest"));
+        }
+        assert_eq!(got, typed);
+    }
+}

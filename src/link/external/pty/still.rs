@@ -1,0 +1,140 @@
+//! A screen that stands still and is not known: it may show a question that no rule of the adapter recognises.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// Words with which programs offer a choice, in small letters.
+const OFFERS: &[&str] = &[
+    "enter to ",
+    "press enter",
+    "enter confirm",
+    "enter continue",
+    "enter select",
+    "esc to cancel",
+    "to confirm",
+    "to select",
+    "(y/n)",
+    "[y/n]",
+    "(yes/no)",
+    "press any key",
+    "any key to continue",
+    "y/n]",
+    "y/n)",
+];
+
+/// What a screen says, without what moves by itself: spinners, clocks, counters of time, frames and glyphs.
+pub(super) fn words(screen: &str) -> String {
+    let mut out = String::new();
+    for word in screen.split_whitespace() {
+        if clock(word) {
+            continue;
+        }
+        let plain: String = word.chars().filter(|c| c.is_alphanumeric()).collect();
+        if !plain.is_empty() {
+            out.push_str(&plain);
+            out.push(' ');
+        }
+    }
+    out
+}
+
+/// `12s`, `(3m`, `1.5s)`, `16:05`, `42%`: a figure that grows by itself.
+fn clock(word: &str) -> bool {
+    let word = word.trim_matches(|c: char| !c.is_alphanumeric() && c != '%');
+    let digits = word.trim_start_matches(|c: char| c.is_ascii_digit() || ".:".contains(c));
+    let figure = word.len() > digits.len() && word.starts_with(|c: char| c.is_ascii_digit());
+    figure && (matches!(digits, "s" | "ms" | "m" | "h" | "%") || digits.is_empty() && word.contains(':'))
+}
+
+/// Whether two looks show the same dialog. A digit counts: `rm 1` is not `rm 2`.
+pub(super) fn same(a: &str, b: &str) -> bool {
+    words(a) == words(b)
+}
+
+/// Whether a screen looks as if it offered a choice, whatever program drew it.
+pub(super) fn offers(screen: &str) -> bool {
+    let small = screen.to_lowercase();
+    OFFERS.iter().any(|o| small.contains(o))
+}
+
+/// Since when the screen says what it says.
+#[derive(Debug)]
+pub(super) struct Still {
+    words: String,
+    since: Instant,
+    /// Another picture, whatever it says.
+    drawn: Instant,
+    /// It was told that this screen waits for the person.
+    pub told: bool,
+}
+
+impl Still {
+    pub(super) fn new(now: Instant) -> Self {
+        Self { words: String::new(), since: now, drawn: now, told: false }
+    }
+
+    /// It was drawn again.
+    pub(super) fn drawn(&mut self, screen: &str, now: Instant) {
+        self.drawn = now;
+        let words = words(screen);
+        if words != self.words {
+            (self.words, self.since, self.told) = (words, now, false);
+        }
+    }
+
+    /// A person did something to it: it has its time again.
+    pub(super) fn touched(&mut self, now: Instant) {
+        (self.since, self.drawn, self.told) = (now, now, false);
+    }
+
+    /// When it counts as one that waits for a person, if nothing changes until then. `works`: it shows the mark of
+    /// work, which it may have left standing; `None`: never.
+    pub(super) fn due(&self, screen: &str, works: bool, patience: Duration) -> Option<Instant> {
+        if self.words.is_empty() {
+            return None;
+        }
+        // A mark of work that still moves is believed, unless a choice stands beside it.
+        let from = if works && !offers(screen) { self.drawn } else { self.since };
+        Some(from + patience)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_moves_by_itself_is_no_change_and_a_digit_is() {
+        for (a, b) in [
+            ("✻ Thinking… (3s · esc to interrupt)", "✶ Thinking… (14s · esc to interrupt)"),
+            ("⠋ Working 1m 2s", "⠙ Working 1m 9s"),
+            ("❯ Yes\n  No", "  Yes\n❯ No"),
+            ("12% done 16:05", "99% done 16:06"),
+        ] {
+            assert!(same(a, b), "{a} | {b}");
+        }
+        for (a, b) in
+            [("$ rm 1", "$ rm 2"), ("1. Yes", "2. Yes"), ("rm a", "rm b"), ("cut 3 files", "cut 4 files")]
+        {
+            assert!(!same(a, b), "{a} | {b}");
+        }
+    }
+
+    #[test]
+    fn a_still_screen_is_due_and_one_that_works_is_not_unless_it_offers_a_choice() {
+        let start = Instant::now();
+        let at = |ms: u64| start + Duration::from_millis(ms);
+        let patience = Duration::from_millis(3000);
+        let mut still = Still::new(start);
+        assert_eq!(still.due("", false, patience), None, "an empty screen asks nothing");
+        still.drawn("⠋ strange words", at(100));
+        still.drawn("⠙ strange words", at(2000));
+        assert_eq!(still.due("⠙ strange words", false, patience), Some(at(3100)));
+        assert_eq!(still.due("⠙ strange words", true, patience), Some(at(5000)), "its mark of work moves");
+        let asks = "⠙ strange words (y/n)";
+        assert_eq!(still.due(asks, true, patience), Some(at(3100)), "a choice beside a wheel");
+        still.drawn("⠹ other words", at(2500));
+        assert_eq!(still.due("⠹ other words", false, patience), Some(at(5500)));
+    }
+}

@@ -1,0 +1,143 @@
+//! The one place that builds a git command: no hooks, no pager, no prompts, no network, no helpers that the
+//! repository names, a cleared environment, a time limit.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use tiller_permit::surroundings::git_variables;
+
+use crate::git::{GitError, Repository};
+
+/// Output that is read at most.
+const MAX: u64 = 32 << 20;
+/// Between two looks at whether it has ended.
+const LOOK: Duration = Duration::from_millis(5);
+
+/// Whose configuration holds beside the repository's.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Whose<'a> {
+    /// Neither the person's nor the system's.
+    Nobodys,
+    /// The person's, found by these variables.
+    Persons(&'a [(String, String)]),
+}
+
+/// A call of git.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Call<'a> {
+    /// Where it runs.
+    pub(crate) folder: &'a Path,
+    /// Named explicitly, so that none is looked for.
+    pub(crate) repository: Option<&'a Repository>,
+    pub(crate) whose: Whose<'a>,
+    /// In addition to those that every call has.
+    pub(crate) settings: &'a [(String, String)],
+    /// `None`: the first git on `PATH` that is not below `folder`.
+    pub(crate) program: Option<&'a Path>,
+}
+
+impl<'a> Call<'a> {
+    pub(crate) fn new(folder: &'a Path) -> Self {
+        Self { folder, repository: None, whose: Whose::Nobodys, settings: &[], program: None }
+    }
+
+    /// Gives its standard output. Blocks, at most until `until`.
+    ///
+    /// # Errors
+    /// When git is missing, fails or is slow.
+    pub(crate) fn run(&self, args: &[&str], until: Instant) -> Result<Vec<u8>, GitError> {
+        let mut child = self.command(args)?.spawn().map_err(|e| match e.kind() {
+            std::io::ErrorKind::NotFound => GitError::Missing,
+            _ => GitError::Failed(e.to_string()),
+        })?;
+        let out = reader(child.stdout.take(), MAX);
+        let err = reader(child.stderr.take(), 4096);
+        let status = loop {
+            match child.try_wait() {
+                Ok(Some(status)) => break status,
+                Ok(None) if Instant::now() < until => pause(),
+                Ok(None) => {
+                    let _ = child.kill();
+                    let _ = child.wait();
+                    return Err(GitError::Slow);
+                }
+                Err(e) => return Err(GitError::Failed(e.to_string())),
+            }
+        };
+        let out = out.and_then(|t| t.join().ok()).unwrap_or_default();
+        let err = err.and_then(|t| t.join().ok()).unwrap_or_default();
+        if status.success() {
+            return Ok(out);
+        }
+        let text = String::from_utf8_lossy(&err);
+        if text.contains("not a git repository") {
+            return Err(GitError::NoRepository);
+        }
+        Err(GitError::Failed(text.lines().next().unwrap_or("no message").to_owned()))
+    }
+
+    fn command(&self, args: &[&str]) -> Result<Command, GitError> {
+        let program = match self.program {
+            Some(program) => program.to_owned(),
+            None => found(self.folder).ok_or(GitError::Missing)?,
+        };
+        let mut command = Command::new(program);
+        command.arg("--no-optional-locks").arg("--no-pager");
+        if let Some(repository) = self.repository {
+            command.arg("--git-dir").arg(&repository.dir).arg("--work-tree").arg(&repository.work);
+        }
+        command.args(args).current_dir(self.folder).env_clear();
+        match self.whose {
+            Whose::Nobodys => {
+                if let Some(path) = std::env::var_os("PATH") {
+                    command.env("PATH", path);
+                }
+                command.envs([
+                    ("GIT_CONFIG_GLOBAL", "/dev/null"),
+                    ("GIT_CONFIG_NOSYSTEM", "1"),
+                    ("GIT_CONFIG_SYSTEM", "/dev/null"),
+                ]);
+            }
+            Whose::Persons(variables) => {
+                command.envs(variables.iter().map(|(k, v)| (k, v)));
+            }
+        }
+        command.envs(git_variables(self.settings)).env("LC_ALL", "C.UTF-8");
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        // Not in the terminal's foreground group: Ctrl-C is for us, and nothing of it may read keys.
+        std::os::unix::process::CommandExt::process_group(&mut command, 0);
+        Ok(command)
+    }
+}
+
+/// The first git on our `PATH` that stands in an absolute folder and not in the work tree.
+fn found(work: &Path) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    let work = work.canonicalize().unwrap_or_else(|_| work.to_owned());
+    std::env::split_paths(&path).filter(|f| f.is_absolute()).map(|f| f.join("git")).find(|file| {
+        let real = file.canonicalize();
+        rustix::fs::access(file, rustix::fs::Access::EXEC_OK).is_ok()
+            && real.is_ok_and(|real| real.is_file() && !real.starts_with(&work))
+            && !file.starts_with(&work)
+    })
+}
+
+fn pause() {
+    // A worker thread that waits for a child of a few milliseconds; std has no wait with a limit.
+    std::thread::park_timeout(LOOK);
+}
+
+fn reader<R: Read + Send + 'static>(pipe: Option<R>, max: u64) -> Option<std::thread::JoinHandle<Vec<u8>>> {
+    let pipe = pipe?;
+    let read = move || {
+        let mut bytes = Vec::new();
+        let mut pipe = pipe.take(max);
+        let _ = pipe.read_to_end(&mut bytes);
+        // What is over the cap is read away, so that git can end.
+        let _ = std::io::copy(&mut pipe.into_inner(), &mut std::io::sink());
+        bytes
+    };
+    std::thread::Builder::new().name("tiller-git-read".into()).stack_size(128 << 10).spawn(read).ok()
+}

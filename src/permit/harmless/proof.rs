@@ -1,0 +1,138 @@
+//! What is left to be shown of a command whose words only look: that nothing around it makes its programs run others.
+
+use std::path::{Path, PathBuf};
+
+use super::{fed, program};
+use crate::paths::Roots;
+use crate::surroundings::{GitConfiguration, ShellState, Surroundings, Variables, git_variables};
+
+/// One thing to be shown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Need {
+    /// That this program is the system's and its own master.
+    Program(String),
+    /// That git runs nothing; with what it reads.
+    Git(GitUse),
+    /// That the names which git lists are plain names.
+    Tracked,
+}
+
+/// What a git command reads.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct GitUse {
+    /// Reads the content of files, so that filters may run.
+    pub(crate) content: bool,
+    /// Compares files, so that an external diff may run.
+    pub(crate) compare: bool,
+    /// Folders that `-C` leads to, in their order.
+    pub(crate) folders: Vec<String>,
+}
+
+/// Where and by whom a command is run.
+pub(crate) struct Place<'a> {
+    pub(crate) roots: &'a Roots,
+    pub(crate) folders: &'a [PathBuf],
+    pub(crate) around: Option<&'a dyn Surroundings>,
+    /// The shell of ours that runs it. `None`: another program runs it, and its variables cannot be set.
+    pub(crate) shell: Option<&'a ShellState>,
+}
+
+impl Place<'_> {
+    /// The variables with which nothing but the command itself runs. With `bare`, there are none.
+    ///
+    /// # Errors
+    /// Why that cannot be shown.
+    pub(crate) fn prove(&self, needs: &[Need], bare: bool) -> Result<Variables, String> {
+        let around = self.around.ok_or_else(|| "nothing is known of the programs around it".to_owned())?;
+        let first;
+        let shell = match self.shell {
+            Some(shell) => shell,
+            None => {
+                first = around.shell();
+                &first
+            }
+        };
+        let bare = bare || self.shell.is_none();
+        let mut out = Variables::new();
+        let mut settings = Variables::new();
+        let mut git = None;
+        let mut seen: Vec<(PathBuf, GitConfiguration)> = Vec::new();
+        for need in needs {
+            match need {
+                Need::Program(written) => {
+                    let file = program::find(written, shell, self.folders, self.roots)?;
+                    let name = written.rsplit('/').next().unwrap_or(written);
+                    match name {
+                        "git" => git = file.or(git),
+                        // Not another version from the network.
+                        "go" if bare => return Err("go may load another version of itself".into()),
+                        "go" => set(&mut out, "GOTOOLCHAIN", "local"),
+                        "cargo" | "rustc" if !bare => set(&mut out, "RUSTUP_AUTO_INSTALL", "0"),
+                        "rg" if !bare => set(&mut out, "RIPGREP_CONFIG_PATH", ""),
+                        _ => {}
+                    }
+                }
+                Need::Git(used) => {
+                    let git = git.clone().unwrap_or_else(|| "git".into());
+                    for folder in self.git_folders(used)? {
+                        if !seen.iter().any(|(f, _)| *f == folder) {
+                            seen.push((folder.clone(), around.git(&folder, &git)?));
+                        }
+                        let Some((_, found)) = seen.iter().find(|(f, _)| *f == folder) else { continue };
+                        let why = found
+                            .any
+                            .as_ref()
+                            .or(found.content.as_ref().filter(|_| used.content))
+                            .or(found.compare.as_ref().filter(|_| used.compare));
+                        if let Some(why) = why {
+                            return Err(why.clone());
+                        }
+                        if bare && !found.quiet {
+                            return Err("git's configuration names programs that it may run".into());
+                        }
+                        for setting in &found.settings {
+                            if !settings.contains(setting) {
+                                settings.push(setting.clone());
+                            }
+                        }
+                    }
+                }
+                Need::Tracked => {
+                    let git = git.clone().unwrap_or_else(|| "git".into());
+                    for folder in self.folders {
+                        let names = around.tracked(folder, &git)?;
+                        if !fed::tracked_are_plain(&names, folder, self.roots) {
+                            return Err("names of files here may be taken for options or other files".into());
+                        }
+                    }
+                }
+            }
+        }
+        if bare {
+            return Ok(Variables::new());
+        }
+        if needs.iter().any(|n| matches!(n, Need::Git(_) | Need::Tracked)) {
+            out.extend(git_variables(&settings));
+        }
+        Ok(out)
+    }
+
+    /// The folders in which git looks for its repository.
+    fn git_folders(&self, used: &GitUse) -> Result<Vec<PathBuf>, String> {
+        let mut folders = self.folders.to_vec();
+        for to in &used.folders {
+            folders = folders.iter().map(|f| crate::paths::normal(&f.join(Path::new(to)))).collect();
+        }
+        if folders.iter().all(|f| self.roots.inside(f)) {
+            Ok(folders)
+        } else {
+            Err("git is sent to another folder".into())
+        }
+    }
+}
+
+fn set(out: &mut Variables, name: &str, value: &str) {
+    if !out.iter().any(|(n, _)| n == name) {
+        out.push((name.to_owned(), value.to_owned()));
+    }
+}

@@ -1,0 +1,59 @@
+//! How much a model should think before it answers.
+
+use serde::{Deserialize, Serialize};
+
+/// The thinking effort of a session, a message or an agent.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum Effort {
+    /// What the vendor does by itself.
+    #[default]
+    Default,
+    Off,
+    Low,
+    Medium,
+    High,
+    /// The most that the model can.
+    Max,
+}
+
+impl Effort {
+    /// Every level, least first.
+    pub const ALL: [Self; 6] = [Self::Default, Self::Off, Self::Low, Self::Medium, Self::High, Self::Max];
+
+    /// As on the command line and in the header.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Default => "default",
+            Self::Off => "off",
+            Self::Low => "low",
+            Self::Medium => "medium",
+            Self::High => "high",
+            Self::Max => "max",
+        }
+    }
+}
+
+impl std::str::FromStr for Effort {
+    type Err = String;
+    fn from_str(s: &str) -> Result<Self, Self::Err> {
+        Self::ALL
+            .into_iter()
+            .find(|e| e.word() == s)
+            .ok_or_else(|| format!("Unknown effort {s}: use off, low, medium, high, max or default."))
+    }
+}
+
+/// The effort of a session as a client shows it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EffortView {
+    /// What the person chose.
+    pub chosen: Effort,
+    /// What the model of the session makes of it: the nearest level that it has.
+    pub used: Effort,
+    /// The levels that the model has; empty: it does not think.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub offered: Vec<Effort>,
+}

@@ -1,0 +1,81 @@
+//! What a file has beside its content, and files that nobody may write.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use super::world::{World, agent, restore};
+use crate::{Answer, Conflict, Goal, Why};
+
+/// Attributes and access lists come back with the content, of files that were changed and of files that were deleted.
+#[test]
+fn attributes_and_access_lists_survive_a_restore() {
+    use tiller_fs::attributes::testing;
+    let w = World::new();
+    if !testing::supported(&w.top) {
+        eprintln!("skipped: no access lists on this file system");
+        return;
+    }
+    let list = c"system.posix_acl_access";
+    for name in ["changed", "deleted", "later"] {
+        w.put(name, "0");
+    }
+    for name in ["changed", "deleted"] {
+        testing::set(&w.work().join(name), c"user.note", b"a note");
+        testing::set(&w.work().join(name), list, &testing::list());
+    }
+    let state = |name: &str| {
+        let path = w.work().join(name);
+        (testing::of(&path), fs::metadata(&path).unwrap().permissions().mode() & 0o777)
+    };
+    let was = ["changed", "deleted"].map(state);
+    let mut s = w.open();
+    let first = s.snapshot().unwrap();
+    // Known from the disk as well.
+    s.save_cache();
+    drop(s);
+    let mut s = w.open();
+    let step = agent(&mut s, || {
+        for name in ["changed", "deleted"] {
+            w.remove(name);
+        }
+        w.put("changed", "1");
+        w.put("later", "1");
+    });
+    // What the owner gave the file since stays, where the state to restore says nothing.
+    testing::set(&w.work().join("later"), c"user.note", b"later");
+    let done = restore(&mut s, &first, &[step]);
+    assert_eq!(done.left, []);
+    assert_eq!(["changed", "deleted"].map(state), was);
+    assert_eq!(state("later").0, testing::of(&w.work().join("later")));
+    assert!(state("later").0.iter().any(|(name, _)| name == b"user.note"));
+    assert_eq!((w.get("changed"), w.get("deleted"), w.get("later")), ("0".into(), "0".into(), "0".into()));
+    // A collection keeps them.
+    s.collect(&[first.id], std::time::Duration::ZERO, u64::MAX).unwrap();
+    let step = agent(&mut s, || w.remove("deleted"));
+    restore(&mut s, &done.after, &[step]);
+    assert_eq!(state("deleted"), was[1]);
+}
+
+/// A file that nobody may write is changed by a restore only when the answer names it.
+#[test]
+fn a_read_only_file_is_restored_only_when_asked() {
+    let w = World::new();
+    let chmod = |mode| fs::set_permissions(w.work().join("kept"), fs::Permissions::from_mode(mode)).unwrap();
+    w.put("kept", "0");
+    chmod(0o444);
+    let mut s = w.open();
+    let first = s.snapshot().unwrap();
+    let step = agent(&mut s, || {
+        w.remove("kept");
+        w.put("kept", "1");
+        chmod(0o444);
+    });
+    let plan = s.plan(&Goal::back(first.id, vec![step])).unwrap();
+    assert_eq!(plan.items[0].conflict, Some(Conflict::ReadOnly));
+    let done = s.restore(&plan, &BTreeMap::new()).unwrap();
+    assert_eq!((w.get("kept").as_str(), &done.left[0].why), ("1", &Why::ReadOnly));
+    let plan = s.plan(&Goal::back(first.id, vec![step])).unwrap();
+    s.restore(&plan, &BTreeMap::from([("kept".into(), Answer::Restore)])).unwrap();
+    assert_eq!(w.get("kept"), "0");
+}

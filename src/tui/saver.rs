@@ -1,0 +1,156 @@
+//! Keeps a value in a file of its own: what was given last is on disk a moment later, written by a thread of its
+//! own, so that a key never waits for the disk.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+
+/// A value that was not changed for so long is written.
+const GATHER: Duration = Duration::from_millis(150);
+
+/// A value that changes on and on is written this often all the same: a write costs as much as a key.
+const LONGEST: Duration = Duration::from_secs(1);
+
+/// What a saver keeps. An empty value ([`Default`]) removes the file.
+pub(crate) trait Kept: Serialize + Default + PartialEq + Send + 'static {
+    /// The bytes of the file `path`. A value may write large parts into files of its own beside it.
+    ///
+    /// # Errors
+    /// When such a file cannot be written.
+    fn to_file(&self, _path: &Path) -> std::io::Result<Vec<u8>> {
+        Ok(serde_json::to_vec(self)?)
+    }
+
+    /// Removes files beside `path` that the value written there does not use.
+    fn sweep(&self, _path: &Path) {}
+}
+
+struct Slot<T> {
+    next: Option<T>,
+    /// How many values have come.
+    changes: u64,
+    done: bool,
+}
+
+/// Writes the latest value to one file (0600, its folder 0700). Dropping it writes what is left and ends the thread.
+pub(crate) struct Saver<T: Kept> {
+    path: PathBuf,
+    slot: Arc<(Mutex<Slot<T>>, Condvar)>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl<T: Kept> Saver<T> {
+    /// Writes to `path`. Nothing is touched before the first value.
+    pub(crate) fn new(path: PathBuf) -> Self {
+        let slot = Slot { next: None, changes: 0, done: false };
+        Self { path, slot: Arc::new((Mutex::new(slot), Condvar::new())), thread: None }
+    }
+
+    /// Takes the value over. Never waits for the disk.
+    pub(crate) fn save(&mut self, value: T) {
+        if self.thread.is_none() {
+            let (slot, path) = (Arc::clone(&self.slot), self.path.clone());
+            self.thread =
+                std::thread::Builder::new().name("draft".into()).spawn(move || run(&slot, &path)).ok();
+        }
+        let mut s = self.slot.0.lock().unwrap_or_else(PoisonError::into_inner);
+        s.changes = s.changes.wrapping_add(1);
+        let before = s.next.replace(value);
+        drop(s);
+        // While something waits, the thread is up already.
+        if before.is_none() {
+            self.slot.1.notify_one();
+        }
+    }
+}
+
+impl<T: Kept> Drop for Saver<T> {
+    fn drop(&mut self) {
+        self.slot.0.lock().unwrap_or_else(PoisonError::into_inner).done = true;
+        self.slot.1.notify_one();
+        if let Some(t) = self.thread.take() {
+            // A writer that failed has logged why.
+            let _ = t.join();
+        }
+    }
+}
+
+fn run<T: Kept>(slot: &(Mutex<Slot<T>>, Condvar), path: &Path) {
+    let mut s = slot.0.lock().unwrap_or_else(PoisonError::into_inner);
+    loop {
+        if s.next.is_none() {
+            if s.done {
+                return;
+            }
+            s = slot.1.wait(s).unwrap_or_else(PoisonError::into_inner);
+            continue;
+        }
+        // It looks now and then, so that a key need not wake it.
+        let first = Instant::now();
+        while !s.done && first.elapsed() < LONGEST {
+            let seen = s.changes;
+            s = slot.1.wait_timeout_while(s, GATHER, |s| !s.done).unwrap_or_else(PoisonError::into_inner).0;
+            if s.changes == seen {
+                break;
+            }
+        }
+        if let Some(value) = s.next.take() {
+            drop(s);
+            if let Err(e) = write(path, &value) {
+                tracing::warn!("The draft could not be saved in {}: {e}", path.display());
+            }
+            s = slot.0.lock().unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
+
+/// Old or new, never half: a temporary file beside it, then a rename. An empty value removes the file.
+///
+/// # Errors
+/// When the folder or the file cannot be written.
+pub(crate) fn write<T: Kept>(path: &Path, value: &T) -> std::io::Result<()> {
+    if *value == T::default() {
+        return match std::fs::remove_file(path) {
+            Err(e) if e.kind() != std::io::ErrorKind::NotFound => Err(e),
+            _ => {
+                value.sweep(path);
+                Ok(())
+            }
+        };
+    }
+    let new = path.with_extension("new");
+    write_private(&new, &value.to_file(path)?)?;
+    std::fs::rename(&new, path)?;
+    value.sweep(path);
+    Ok(())
+}
+
+/// Writes a file that only its owner can read; makes its folder when it is not there.
+///
+/// # Errors
+/// When the folder or the file cannot be written.
+pub(crate) fn write_private(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    private_folder(path)?;
+    private_options().truncate(true).open(path)?.write_all(bytes)
+}
+
+/// Makes the folder of `path` (0700) when it is not there.
+///
+/// # Errors
+/// When it cannot be made.
+pub(crate) fn private_folder(path: &Path) -> std::io::Result<()> {
+    use std::os::unix::fs::DirBuilderExt;
+    path.parent().map_or(Ok(()), |dir| std::fs::DirBuilder::new().recursive(true).mode(0o700).create(dir))
+}
+
+/// Opens a file for writing that only its owner can read.
+pub(crate) fn private_options() -> std::fs::OpenOptions {
+    use std::os::unix::fs::OpenOptionsExt;
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create(true).mode(0o600);
+    options
+}

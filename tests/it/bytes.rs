@@ -1,0 +1,137 @@
+//! The bytes of the person: what kills, odd names and limits must not cost.
+
+use std::process::Stdio;
+
+use serde_json::json;
+use tiller_testkit::ScriptServer;
+
+use crate::common::{Place, calls, says, shell, wait};
+
+fn temporaries(place: &Place) -> usize {
+    let names = std::fs::read_dir(place.work.join("d")).unwrap();
+    names.filter(|n| n.as_ref().unwrap().file_name().to_string_lossy().starts_with(".tiller-")).count()
+}
+
+#[test]
+fn w15_what_a_command_changed_before_a_kill_is_the_agents_work() {
+    let command = "mkdir d; echo one > d/made.txt; echo more >> old.txt; touch ready; sleep 1000";
+    let server = ScriptServer::start([shell("c1", command), says("Done.")]);
+    let place = Place::anthropic(&server);
+    place.file("old.txt", "old\n");
+    let mut child = place.tiller(&["exec", "--profile", "full", "make it"]);
+    let mut child = child.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    wait("the command to have changed the files", || place.work.join("ready").exists());
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let list = place.run(&["checkpoint", "list", "--json"]);
+    assert!(list.stderr.contains("count as the agent's work: 3 files"), "{list:?}");
+    let first = serde_json::from_str::<serde_json::Value>(list.stdout.lines().next().unwrap()).unwrap();
+    let first = first["entry"].as_str().unwrap().to_owned();
+    // Nothing of it is a change of somebody else.
+    let preview = place.lines(&["checkpoint", "diff", &first, "--json"]);
+    let files = preview[0]["files"].as_array().unwrap();
+    assert_eq!(files.len(), 3, "{preview:?}");
+    assert!(files.iter().all(|f| f.get("conflict").is_none()), "{preview:?}");
+    place.ok(&["checkpoint", "restore", &first]);
+    assert_eq!(place.read("old.txt"), "old\n");
+    assert!(!place.work.join("d").exists() && !place.work.join("ready").exists());
+    // It is told once.
+    assert_eq!(place.run(&["checkpoint", "list"]).stderr, "");
+}
+
+#[test]
+fn w15_a_patch_of_400_files_that_is_killed_is_there_as_a_whole_or_not_at_all() {
+    let mut patch = String::from("*** Begin Patch\n");
+    for n in 0..400 {
+        patch.push_str(&format!("*** Add File: d/n{n:03}.txt\n+new {n}\n"));
+    }
+    patch.push_str("*** End Patch");
+    let published = |place: &Place| {
+        let names = std::fs::read_dir(place.work.join("d")).unwrap();
+        names.filter(|n| n.as_ref().unwrap().file_name().to_string_lossy().starts_with('n')).count()
+    };
+    // By the number of temporary files that are there at the kill, and of files that are published.
+    for (temps, files) in [(1, 0), (200, 0), (0, 1), (0, 200)] {
+        let server = ScriptServer::start([calls("c1", "patch", json!({ "patch": patch })), says("Done.")]);
+        let place = Place::anthropic(&server);
+        place.file("d/mine.txt", "mine\n");
+        let mut child = place.tiller(&["exec", "--profile", "full", "patch it"]);
+        let mut child =
+            child.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        wait("the patch", || temporaries(&place) >= temps && published(&place) >= files);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let list = place.lines(&["checkpoint", "list", "--json"]);
+        assert_eq!(temporaries(&place), 0, "{temps} {files}");
+        let there = published(&place);
+        assert!(there == 0 || there == 400, "{there} files");
+        assert_eq!(place.read("d/mine.txt"), "mine\n");
+        let left = place.home.join("data/publishing");
+        assert_eq!(std::fs::read_dir(left).unwrap().count(), 0);
+        // Whole or not, it is the agent's.
+        let first = list[0]["entry"].as_str().unwrap().to_owned();
+        let preview = place.lines(&["checkpoint", "diff", &first, "--json"]);
+        let all = preview[0]["files"].as_array().unwrap();
+        assert!(all.iter().all(|f| f.get("conflict").is_none()), "{preview:?}");
+        assert_eq!(all.len() + usize::try_from(preview[0]["more"].as_u64().unwrap()).unwrap(), there);
+    }
+}
+
+#[test]
+fn w16_force_brings_back_more_files_than_a_list_shows_and_no_list_is_cut() {
+    let many = "mkdir d; cd d; seq 350 | split -l 1 -a 4 - n";
+    let server = ScriptServer::start([shell("c1", many), says("Done.")]);
+    let place = Place::anthropic(&server);
+    for n in 0..350 {
+        place.file(&format!("mine/f{n}"), "first\n");
+    }
+    place.ok(&["exec", "--profile", "full", "many files"]);
+    place.ok(&["checkpoint", "create", "here"]);
+    for n in 0..350 {
+        place.file(&format!("mine/f{n}"), "changed\n");
+    }
+    let preview = place.lines(&["checkpoint", "diff", "here", "--json"]);
+    assert_eq!((preview[0]["files"].as_array().unwrap().len(), preview[0]["more"].as_u64()), (350, Some(0)));
+    let done = place.lines(&["checkpoint", "restore", "here", "--force", "--json"]);
+    assert_eq!(done[0]["files"].as_array().unwrap().len(), 350);
+    assert!((0..350).all(|n| place.read(&format!("mine/f{n}")) == "first\n"));
+    let undone = place.lines(&["checkpoint", "undo", "--json"]);
+    assert_eq!(undone[0]["files"].as_array().unwrap().len(), 350);
+    assert!((0..350).all(|n| place.read(&format!("mine/f{n}")) == "changed\n"));
+}
+
+#[test]
+fn w16_names_that_are_not_utf_8_are_restored_and_undone_one_by_one() {
+    use std::os::unix::ffi::OsStrExt;
+    let name = |bytes: &'static [u8]| std::ffi::OsStr::from_bytes(bytes);
+    let (e9, ff) = (name(b"caf\xe9.txt"), name(b"caf\xff.txt"));
+    let command = "for f in caf*; do echo new > \"$f\"; done";
+    let server = ScriptServer::start([shell("c1", command), says("Done.")]);
+    let place = Place::anthropic(&server);
+    let put = |file: &std::ffi::OsStr, text: &str| std::fs::write(place.work.join(file), text).unwrap();
+    let get = |file: &std::ffi::OsStr| std::fs::read_to_string(place.work.join(file)).unwrap();
+    put(e9, "old e9\n");
+    put(ff, "old ff\n");
+    place.ok(&["exec", "--profile", "full", "change them"]);
+    let list = place.lines(&["checkpoint", "list", "--json"]);
+    let first = list[0]["entry"].as_str().unwrap().to_owned();
+    let preview = place.lines(&["checkpoint", "diff", &first, "--json"]);
+    let names: Vec<_> = preview[0]["files"].as_array().unwrap().iter().map(|f| f["path"].clone()).collect();
+    assert_eq!(names, ["caf\u{fffd}E9.txt", "caf\u{fffd}FF.txt"], "told apart");
+    // By its own bytes, and as the list shows it.
+    let mut by_bytes = place.tiller(&["checkpoint", "restore", &first, "--path"]);
+    assert!(by_bytes.arg(ff).output().unwrap().status.success());
+    assert_eq!((get(e9).as_str(), get(ff).as_str()), ("new\n", "old ff\n"));
+    place.ok(&["checkpoint", "undo"]);
+    assert_eq!((get(e9).as_str(), get(ff).as_str()), ("new\n", "new\n"));
+    place.ok(&["checkpoint", "restore", &first, "--path", "caf\u{fffd}E9.txt"]);
+    assert_eq!((get(e9).as_str(), get(ff).as_str()), ("old e9\n", "new\n"));
+    place.ok(&["checkpoint", "undo"]);
+    place.ok(&["checkpoint", "restore", &first]);
+    assert_eq!((get(e9).as_str(), get(ff).as_str()), ("old e9\n", "old ff\n"));
+    // Twice: there is nothing to undo at the second time, and it is not stuck there.
+    place.ok(&["checkpoint", "undo"]);
+    assert_eq!((get(e9).as_str(), get(ff).as_str()), ("new\n", "new\n"));
+    let none = place.run(&["checkpoint", "undo"]);
+    assert!(none.stderr.contains("There is no restore to undo"), "{none:?}");
+}

@@ -1,0 +1,72 @@
+//! X15: commands that only look, in repositories and shells that make them do more.
+
+use tiller_testkit::ScriptServer;
+
+use crate::common::{Place, says, shell};
+
+/// X15 with the program itself: what a repository names does not run when a model only looks.
+#[test]
+fn x15_git_of_a_hostile_repository_runs_nothing() {
+    let server = ScriptServer::start([shell("c1", "git status"), shell("c2", "git diff"), says("Done.")]);
+    let place = Place::anthropic(&server);
+    place.file("f.txt", "a\n");
+    let canary = place.work.join("canary");
+    let evil = format!("touch {}; cat", canary.display());
+    let git = |args: &[&str]| {
+        let mut git = std::process::Command::new("git");
+        let done =
+            git.current_dir(&place.work).env("GIT_CONFIG_GLOBAL", "/dev/null").args(args).output().unwrap();
+        assert!(done.status.success(), "{args:?}");
+    };
+    git(&["init", "-q"]);
+    git(&["add", "."]);
+    git(&["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "one"]);
+    git(&["config", "core.fsmonitor", &evil]);
+    git(&["config", "diff.external", &evil]);
+    place.file("f.txt", "b\n");
+    let out = place.run(&["exec", "look"]);
+    let results = server.bodies().last().unwrap()["messages"].to_string();
+    assert!(!canary.exists(), "{results}");
+    assert!(results.contains("modified:"), "git status ran: {results}");
+    assert!(results.contains("--no-ext-diff"), "git diff asks, and says why: {results}");
+    assert_eq!(out.code, Some(3), "{}", out.stderr);
+    // As it stands, the repository does run it; or the test would show nothing.
+    let _ = std::process::Command::new("git").arg("status").current_dir(&place.work).output();
+    assert!(canary.exists());
+}
+
+/// What an allowed command leaves in the shell (a function, a search path, a variable) is looked at as well.
+#[test]
+fn x15_a_shell_that_was_changed_runs_nothing_unasked() {
+    for change in [
+        "git() { touch canary; }",
+        "export PATH=$PWD/bin:$PATH",
+        "export PATH=bin:$PATH",
+        "export GIT_DIR=elsewhere",
+        "export GIT_EXTERNAL_DIFF=bin/git GIT_SSH=bin/git",
+        "export LD_PRELOAD=./x.so",
+        "trap : DEBUG",
+        "shopt -s dotglob",
+    ] {
+        let server =
+            ScriptServer::start([shell("c1", ". ./env.sh"), shell("c2", "git status"), says("Done.")]);
+        let place = Place::anthropic(&server);
+        let git = |args: &[&str]| {
+            let done = std::process::Command::new("git").current_dir(&place.work).args(args).output();
+            assert!(done.unwrap().status.success(), "{args:?}");
+        };
+        git(&["init", "-q"]);
+        place.file("env.sh", change);
+        place.file("bin/git", "#!/bin/sh\ntouch canary\n");
+        let bin = place.work.join("bin/git");
+        std::fs::set_permissions(bin, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        place.config("");
+        let rules = place.home.join("config/permissions.yaml");
+        std::fs::write(rules, "allow:\n  - terminal(. ./env.sh)\n").unwrap();
+        let out = place.run(&["exec", "look"]);
+        let results = server.bodies().last().unwrap()["messages"].to_string();
+        assert!(!place.work.join("canary").exists(), "{change}: {results}");
+        assert!(results.contains("needs an approval"), "{change}: {results}");
+        assert_eq!(out.code, Some(3), "{change}: {}", out.stderr);
+    }
+}

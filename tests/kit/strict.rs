@@ -1,0 +1,345 @@
+//! What a vendor's published schema refuses in a request: patterns of names and identifiers, sizes, the order of
+//! calls and results, empty content. Written from the vendors' references, not from our encoders.
+
+use std::collections::HashSet;
+
+use serde_json::Value;
+
+use crate::script::Wire;
+
+/// Bytes that one text may have (OpenAI).
+const TEXT: usize = 10_485_760;
+
+/// Why the vendor of `wire` would answer 400 to this body; `None`: it takes it.
+pub fn refusal(wire: Wire, body: &Value) -> Option<String> {
+    let checked = match wire {
+        Wire::Anthropic => anthropic(body),
+        Wire::OpenaiChat => chat(body),
+        Wire::OpenaiResponses => responses(body),
+        Wire::Gemini => gemini(body),
+    };
+    checked.err()
+}
+
+type Checked = Result<(), String>;
+
+fn need(ok: bool, why: impl FnOnce() -> String) -> Checked {
+    if ok { Ok(()) } else { Err(why()) }
+}
+
+fn list<'a>(v: &'a Value, key: &str) -> &'a [Value] {
+    v[key].as_array().map_or(&[], Vec::as_slice)
+}
+
+fn str_of<'a>(v: &'a Value, key: &str) -> &'a str {
+    v[key].as_str().unwrap_or("")
+}
+
+fn word(text: &str, longest: usize) -> bool {
+    let fine = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    (1..=longest).contains(&text.len()) && text.chars().all(fine)
+}
+
+fn object_text(text: &str) -> bool {
+    serde_json::from_str::<Value>(text).is_ok_and(|v| v.is_object())
+}
+
+fn text(at: &str, text: &str) -> Checked {
+    need(!text.trim().is_empty(), || format!("{at}: text must contain non-whitespace text"))?;
+    need(text.len() <= TEXT, || format!("{at}: string too long"))
+}
+
+fn image(at: &str, kind: &str, data: &str) -> Checked {
+    let kinds = ["image/png", "image/jpeg", "image/gif", "image/webp"];
+    need(kinds.contains(&kind), || format!("{at}: image type {kind:?}"))?;
+    need(!data.is_empty() && data.len() <= 5 * 1024 * 1024, || format!("{at}: image of {} bytes", data.len()))
+}
+
+fn data_url(at: &str, url: &str) -> Checked {
+    let (kind, data) = url
+        .strip_prefix("data:")
+        .and_then(|rest| rest.split_once(";base64,"))
+        .ok_or_else(|| format!("{at}: not a data URL"))?;
+    image(at, kind, data)
+}
+
+fn anthropic(body: &Value) -> Checked {
+    need(!str_of(body, "model").is_empty(), || "model: empty".into())?;
+    let max = body["max_tokens"].as_u64().unwrap_or(0);
+    need(max >= 1, || "max_tokens: at least 1".into())?;
+    if let Some(budget) = body["thinking"]["budget_tokens"].as_u64() {
+        need((1024..max).contains(&budget), || format!("thinking.budget_tokens: {budget} of {max}"))?;
+    }
+    for tool in list(body, "tools") {
+        need(word(str_of(tool, "name"), 64), || format!("tools: name {}", tool["name"]))?;
+        need(tool["input_schema"]["type"] == "object", || "tools: input_schema.type".into())?;
+    }
+    let messages = list(body, "messages");
+    need(!messages.is_empty(), || "messages: at least one message is required".into())?;
+    need(messages[0]["role"] == "user", || "messages: first message must use the user role".into())?;
+    need(messages[messages.len() - 1]["role"] == "user", || {
+        "this model does not support assistant message prefill".into()
+    })?;
+    let mut ids = HashSet::new();
+    let mut open: Vec<String> = Vec::new();
+    let mut before = "";
+    for (n, message) in messages.iter().enumerate() {
+        let role = str_of(message, "role");
+        let content = list(message, "content");
+        let at = |k: usize| format!("messages.{n}.content.{k}");
+        need(!content.is_empty(), || format!("messages.{n}: content must be non-empty"))?;
+        need(role == "user" || role == "assistant", || format!("messages.{n}: role {role:?}"))?;
+        need(role == "user" || before != role, || format!("messages.{n}: roles must alternate"))?;
+        before = role;
+        let results: Vec<&str> =
+            content.iter().filter(|b| b["type"] == "tool_result").map(|b| str_of(b, "tool_use_id")).collect();
+        need(results.len() == open.len() && open.iter().all(|id| results.contains(&id.as_str())), || {
+            format!(
+                "messages.{n}: `tool_use` ids were found without `tool_result` blocks, or the other way: {open:?} {results:?}"
+            )
+        })?;
+        open.clear();
+        let mut other = false;
+        for (k, block) in content.iter().enumerate() {
+            match (role, str_of(block, "type")) {
+                (_, "text") => {
+                    text(&at(k), str_of(block, "text"))?;
+                    other = true;
+                }
+                ("user", "image") => {
+                    image(&at(k), str_of(&block["source"], "media_type"), str_of(&block["source"], "data"))?;
+                    other = true;
+                }
+                ("user", "tool_result") => {
+                    need(!other, || format!("{}: tool_result blocks must come first", at(k)))?;
+                    for inner in list(block, "content") {
+                        match str_of(inner, "type") {
+                            "text" => text(&at(k), str_of(inner, "text"))?,
+                            "image" => {
+                                need(block["is_error"] != true, || format!("{}: image in an error", at(k)))?;
+                                let source = &inner["source"];
+                                image(&at(k), str_of(source, "media_type"), str_of(source, "data"))?;
+                            }
+                            kind => return Err(format!("{}: {kind:?} in a result", at(k))),
+                        }
+                    }
+                }
+                ("assistant", "tool_use") => {
+                    let id = str_of(block, "id");
+                    need(word(str_of(block, "name"), 64), || {
+                        format!("{}.tool_use.name: String should match pattern: {}", at(k), block["name"])
+                    })?;
+                    need(word(id, 64), || format!("{}.tool_use.id: {id:?}", at(k)))?;
+                    need(ids.insert(id.to_owned()), || format!("{}: `tool_use` ids must be unique", at(k)))?;
+                    need(block["input"].is_object(), || format!("{}.tool_use.input: not an object", at(k)))?;
+                    open.push(id.to_owned());
+                }
+                ("assistant", "thinking") => {
+                    need(!str_of(block, "signature").is_empty(), || format!("{}: no signature", at(k)))?;
+                    need(k + 1 < content.len(), || format!("{}: the final block is a thought", at(k)))?;
+                }
+                ("assistant", "redacted_thinking") => {
+                    need(k + 1 < content.len(), || format!("{}: the final block is a thought", at(k)))?;
+                }
+                (role, kind) => return Err(format!("{}: {kind:?} from {role}", at(k))),
+            }
+        }
+    }
+    Ok(())
+}
+
+fn chat(body: &Value) -> Checked {
+    for tool in list(body, "tools") {
+        let name = str_of(&tool["function"], "name");
+        need(word(name, 64), || format!("tools: name {name:?}"))?;
+    }
+    let messages = list(body, "messages");
+    need(!messages.is_empty(), || "messages: empty array".into())?;
+    let mut ids = HashSet::new();
+    let mut open: Vec<String> = Vec::new();
+    let mut before = "";
+    for (n, message) in messages.iter().enumerate() {
+        let role = str_of(message, "role");
+        let at = format!("messages[{n}]");
+        if role == "tool" {
+            let id = str_of(message, "tool_call_id");
+            let known = open.iter().position(|o| o == id);
+            let Some(known) = known else {
+                return Err(format!("{at}: 'tool' must follow a message with 'tool_calls' ({id:?})"));
+            };
+            open.remove(known);
+            need(message["content"].is_string(), || format!("{at}: content"))?;
+            before = role;
+            continue;
+        }
+        need(open.is_empty(), || format!("{at}: tool_call_ids without a response: {open:?}"))?;
+        match role {
+            "system" => need(n == 0, || format!("{at}: system"))?,
+            "user" => match &message["content"] {
+                Value::String(s) => text(&at, s)?,
+                Value::Array(parts) => {
+                    need(!parts.is_empty(), || format!("{at}: empty content"))?;
+                    for part in parts {
+                        match str_of(part, "type") {
+                            "text" => text(&at, str_of(part, "text"))?,
+                            "image_url" => data_url(&at, str_of(&part["image_url"], "url"))?,
+                            kind => return Err(format!("{at}: part {kind:?}")),
+                        }
+                    }
+                }
+                _ => return Err(format!("{at}: content")),
+            },
+            "assistant" => {
+                need(before != "assistant", || format!("{at}: two replies in a row"))?;
+                let calls = list(message, "tool_calls");
+                need(calls.len() <= 128, || format!("{at}.tool_calls: array too long"))?;
+                match &message["content"] {
+                    Value::String(s) => text(&at, s)?,
+                    Value::Null => {
+                        need(!calls.is_empty(), || format!("{at}: neither content nor tool_calls"))?
+                    }
+                    _ => return Err(format!("{at}: content")),
+                }
+                for call in calls {
+                    let id = str_of(call, "id");
+                    let function = &call["function"];
+                    need((1..=40).contains(&id.len()), || {
+                        format!(
+                            "{at}.tool_calls.id: string too long. Expected a string with maximum length 40: {id:?}"
+                        )
+                    })?;
+                    need(ids.insert(id.to_owned()), || format!("{at}: id twice: {id:?}"))?;
+                    need(word(str_of(function, "name"), 64), || {
+                        format!(
+                            "{at}.tool_calls.function.name: {} does not match the pattern",
+                            function["name"]
+                        )
+                    })?;
+                    need(object_text(str_of(function, "arguments")), || {
+                        format!("{at}: arguments {}", function["arguments"])
+                    })?;
+                    open.push(id.to_owned());
+                }
+            }
+            _ => return Err(format!("{at}: role {role:?}")),
+        }
+        before = role;
+    }
+    need(open.is_empty(), || format!("tool_call_ids without a response: {open:?}"))?;
+    need(before != "assistant", || "the last message must be of the user or a tool".into())
+}
+
+fn responses(body: &Value) -> Checked {
+    for tool in list(body, "tools") {
+        need(word(str_of(tool, "name"), 64), || format!("tools: name {}", tool["name"]))?;
+    }
+    let input = list(body, "input");
+    need(!input.is_empty(), || "input: empty".into())?;
+    let mut ids = HashSet::new();
+    let mut open: HashSet<String> = HashSet::new();
+    for (n, item) in input.iter().enumerate() {
+        let at = format!("input[{n}]");
+        match str_of(item, "type") {
+            "message" => {
+                need(open.is_empty() || item["role"] == "assistant", || {
+                    format!("{at}: no tool output found for {open:?}")
+                })?;
+                need(!list(item, "content").is_empty(), || format!("{at}: empty content"))?;
+                for part in list(item, "content") {
+                    match str_of(part, "type") {
+                        "input_text" | "output_text" => text(&at, str_of(part, "text"))?,
+                        "input_image" => data_url(&at, str_of(part, "image_url"))?,
+                        kind => return Err(format!("{at}: part {kind:?}")),
+                    }
+                }
+            }
+            "function_call" => {
+                let id = str_of(item, "call_id");
+                need((1..=64).contains(&id.len()), || format!("{at}.call_id: {id:?}"))?;
+                need(ids.insert(id.to_owned()), || format!("{at}: call_id twice: {id:?}"))?;
+                need(word(str_of(item, "name"), 64), || format!("{at}.name: {}", item["name"]))?;
+                need(object_text(str_of(item, "arguments")), || format!("{at}: arguments"))?;
+                if let Some(own) = item.get("id") {
+                    let own = own.as_str().unwrap_or("");
+                    need(own.starts_with("fc") && word(own, 64), || format!("{at}.id: {own:?}"))?;
+                }
+                open.insert(id.to_owned());
+            }
+            "function_call_output" => {
+                let id = str_of(item, "call_id");
+                need(open.remove(id), || format!("{at}: no tool call found for {id:?}"))?;
+            }
+            "reasoning" => {
+                let next = input.get(n + 1).map_or("", |i| str_of(i, "type"));
+                let role = input.get(n + 1).map_or("", |i| str_of(i, "role"));
+                need(next == "function_call" || next == "message" && role == "assistant", || {
+                    format!("{at}: reasoning was provided without its required following item")
+                })?;
+            }
+            kind => return Err(format!("{at}: type {kind:?}")),
+        }
+    }
+    need(open.is_empty(), || format!("no tool output found for function calls {open:?}"))?;
+    let last = &input[input.len() - 1];
+    need(last["role"] != "assistant", || "the last item is the model's own".into())
+}
+
+fn gemini(body: &Value) -> Checked {
+    let name = |name: &str| {
+        let fine = |c: char| c.is_ascii_alphanumeric() || "_.:-".contains(c);
+        name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+            && name.len() <= 64
+            && name.chars().all(fine)
+    };
+    for tools in list(body, "tools") {
+        for tool in list(tools, "functionDeclarations") {
+            need(name(str_of(tool, "name")), || format!("functionDeclarations: name {}", tool["name"]))?;
+        }
+    }
+    let contents = list(body, "contents");
+    need(!contents.is_empty(), || "contents is not specified".into())?;
+    let mut calls: Vec<String> = Vec::new();
+    let mut before = "";
+    for (n, content) in contents.iter().enumerate() {
+        let at = format!("contents[{n}]");
+        let role = str_of(content, "role");
+        let parts = list(content, "parts");
+        need(role == "user" || role == "model", || format!("{at}: role {role:?}"))?;
+        need(n > 0 || role == "user", || format!("{at}: must begin with the user"))?;
+        need(!(role == "model" && before == "model"), || {
+            format!("{at}: a function call turn must come after a user turn or a function response turn")
+        })?;
+        before = role;
+        need(!parts.is_empty(), || format!("{at}: must include at least one parts field"))?;
+        let mut responses = Vec::new();
+        let mut here = Vec::new();
+        for part in parts {
+            if let Some(t) = part["text"].as_str() {
+                let signed = part.get("thoughtSignature").is_some();
+                need(signed || !t.is_empty(), || format!("{at}: empty text parameter"))?;
+            } else if part["functionCall"].is_object() {
+                let call = &part["functionCall"];
+                need(role == "model", || format!("{at}: a call of the user"))?;
+                need(name(str_of(call, "name")), || format!("{at}: function name {}", call["name"]))?;
+                need(call["args"].is_object(), || format!("{at}: args"))?;
+                here.push(str_of(call, "name").to_owned());
+            } else if part["functionResponse"].is_object() {
+                need(role == "user", || format!("{at}: a response of the model"))?;
+                need(part["functionResponse"]["response"].is_object(), || format!("{at}: response"))?;
+                responses.push(str_of(&part["functionResponse"], "name").to_owned());
+            } else if part["inlineData"].is_object() {
+                let inline = &part["inlineData"];
+                image(&at, str_of(inline, "mimeType"), str_of(inline, "data"))?;
+            } else {
+                return Err(format!("{at}: a part without data"));
+            }
+        }
+        need(responses == calls, || {
+            format!(
+                "{at}: the number of function response parts is not that of the function call parts: {calls:?} {responses:?}"
+            )
+        })?;
+        calls = here;
+    }
+    need(before == "user", || "the last turn must be of the user".into())
+}
