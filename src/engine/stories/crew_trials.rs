@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use tiller_protocol::event::TurnStatus;
+use tiller_protocol::event::{ReplyEvent, TurnStatus};
 use tiller_protocol::{AgentCommand, AgentId, AgentState, CommandBody};
 use tiller_provider::ProviderError;
 
@@ -260,19 +260,25 @@ async fn blow(seed: &mut Seed, blow: Blow) {
         Blow::CancelOne => _ = rig.send(to(AgentCommand::Cancel { id, subtree: false })),
         Blow::Kill => {}
     }
+    let mut there = true;
     if matches!(blow, Blow::CancelAll | Blow::CancelTree | Blow::CancelOne) {
-        // Done, or there is no such agent yet.
-        rig.reply().await;
+        // The command is refused when the agent does not exist yet: then it starts later, and works.
+        there = matches!(rig.reply().await, ReplyEvent::DoneReply { .. });
     }
-    if matches!(blow, Blow::CancelTree | Blow::CancelOne) {
+    if there && matches!(blow, Blow::CancelTree | Blow::CancelOne) {
         // The second one works on; with the first, those below it are gone.
         let end = Instant::now() + DEADLINE;
-        while rig.snapshot().await.agents.iter().any(|a| a.id.0.starts_with("main/a1") && a.state.at_work()) {
-            assert!(Instant::now() < end, "{what}: the first of them works on");
+        loop {
+            let agents = rig.snapshot().await.agents;
+            if !agents.iter().any(|a| a.id.0.starts_with("main/a1") && a.state.at_work()) {
+                break;
+            }
+            let states: Vec<_> = agents.iter().map(|a| (&a.id.0, a.state, &a.act)).collect();
+            assert!(Instant::now() < end, "{what}: the first of them works on: {states:#?}");
         }
-        rig.interrupt(true);
-    } else if blow == Blow::CancelAll {
-        // It may have come before the second was started.
+    }
+    if matches!(blow, Blow::CancelAll | Blow::CancelTree | Blow::CancelOne) {
+        // Agents that were not named, or that started after the command, still work.
         rig.interrupt(true);
     }
     rig.finished().await;
