@@ -13,6 +13,7 @@ mod crew_files;
 mod crew_goals;
 mod crew_money;
 mod crew_outside;
+mod crew_outside_asks;
 mod crew_pane;
 mod crew_person;
 mod crew_races;
