@@ -174,6 +174,8 @@ fn a_session_is_exported_from_the_tree() {
     term.wait_text("Type what you want done");
     writes(&model, &mut term, "one");
     tree(&mut term, "> write one now");
+    // The proposed name is made of the title, which comes after the reply.
+    term.wait_text("Mend the sum");
     for (ending, holds) in [("md", "write one"), ("html", "<html"), ("jsonl", "{\"tiller\":\"session\"")] {
         term.keys("E");
         term.wait_text("mend-the-sum.md");
