@@ -81,7 +81,12 @@ pub(crate) fn judge(
         return Need::Ok(allow_words(policy, request, &analysis));
     }
     let always = if writes { None } else { always::pattern(&analysis, &open) };
-    let need = ask("no rule matches".into(), always);
+    let rule = match &analysis.loose {
+        // Every part is covered by a rule, and still the command may do more than its words say.
+        Some(why) if open.is_empty() => format!("no rule matches for certain: {why}"),
+        _ => "no rule matches".into(),
+    };
+    let need = ask(rule, always);
     match (need, steered) {
         (Need::Ask { rule, risk, mut effects, always }, Some(why)) => {
             effects.insert(0, "may run more than it shows".into());

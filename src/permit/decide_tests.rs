@@ -198,6 +198,17 @@ fn the_question_says_what_would_happen() {
     assert_eq!(risk, Risk::Low);
 }
 
+/// A rule matches each word of the command, which reads more of them from its input: the question says why it is asked.
+#[test]
+fn a_rule_that_does_not_cover_all_that_a_command_may_do_is_named_as_the_reason() {
+    let mut policy = Policy::new(roots()).within(Arc::new(crate::surroundings::testing::Calm));
+    policy.rules.push(Rule::parse(Effect::Allow, Source::Session, "terminal(bash)").unwrap());
+    let Verdict::Ask { rule, .. } = run(&policy, Profile::Ask, Human::Present, "bash") else {
+        panic!("it must ask")
+    };
+    assert_eq!(rule, "no rule matches for certain: bash without code");
+}
+
 #[test]
 fn x12_nobody_to_answer_is_a_no_with_its_reason() {
     let Verdict::Deny { rule, reason } = run(

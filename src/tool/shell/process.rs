@@ -85,6 +85,7 @@ impl Tool for Process {
             // Looking needs no permission: the person allowed the process itself.
             Action::List | Action::Poll | Action::Log => vec![Access::Free],
             Action::Write => {
+                needs_text(&input)?;
                 no_masks(input.text.as_deref().unwrap_or_default())?;
                 let job = find(&input, cx)?;
                 let before = lock(&job.typed).judge(&cx.call_id);
@@ -231,6 +232,16 @@ async fn log(job: &Job, line: Option<usize>, cx: &ToolCx) -> Result<String, Tool
     .await
 }
 
+/// Refuses a `write` without `text`, unless it closes the input: the text may stand in a field that is not read.
+fn needs_text(input: &Input) -> Result<(), ToolError> {
+    if input.text.is_some() || input.close == Some(true) {
+        return Ok(());
+    }
+    Err(ToolError::Tell(
+        "write needs text, the input for the process; an empty text sends a line end alone".into(),
+    ))
+}
+
 /// What reaches the process, as the line or the piece of one that it becomes there.
 fn whole(input: &Input) -> String {
     let mut text = input.text.clone().unwrap_or_default();
@@ -242,6 +253,7 @@ fn whole(input: &Input) -> String {
 
 fn write(job: &Job, input: &Input, cx: &ToolCx) -> Result<String, ToolError> {
     let tell = |text: &str| Err(ToolError::Tell(format!("{}: {text}", job.id)));
+    needs_text(input)?;
     if job.exit.borrow().is_some() {
         return tell("it has ended");
     }

@@ -11,6 +11,8 @@ async fn a_background_process_is_polled_written_to_and_killed() {
     assert!(said.starts_with("started as p1"), "{said}");
     let said = said + &process(&b, json!({ "action": "poll", "id": "p1" })).await;
     assert!(said.contains("up inherited d"), "{said}");
+    let said = process(&b, json!({ "action": "write", "id": "p1", "input": "one" })).await;
+    assert!(said.contains("write needs text"), "{said}");
     assert_eq!(process(&b, json!({ "action": "write", "id": "p1", "text": "one" })).await, "p1: written");
     let said = process(&b, json!({ "action": "poll", "id": "p1", "wait": 20 })).await;
     assert!(said.starts_with("p1: running") && said.contains("got one"), "{said}");
