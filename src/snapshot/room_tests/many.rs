@@ -114,7 +114,9 @@ fn killed(count: usize, kills: usize) {
         s.tidy().unwrap();
         s.bytes().unwrap()
     });
-    assert!(before * 2 <= after * 3, "{before} bytes, and {after} in one pack");
+    // What the last calls wrote may still wait to be joined; of so few calls that is a large part.
+    let waiting = 256 << 10;
+    assert!(before * 2 <= after * 3 + waiting, "{before} bytes, and {after} in one pack");
     super::kills::clean(&w);
 }
 
