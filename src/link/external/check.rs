@@ -233,7 +233,7 @@ mod tests {
         };
         let here = program.display().to_string();
         assert_eq!(check("not-there-at-all", &none, 60_000).await, Ready::Missing { fix: "get it".into() });
-        write("echo starting; echo x >>asked; echo Fake v1.9.3-beta");
+        write("echo starting; echo Fake v1.9.3-beta");
         assert!(
             matches!(check(&here, &none, 60_000).await, Ready::TooOld { version, .. } if version == "1.9.3-beta")
         );
