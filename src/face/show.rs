@@ -52,16 +52,17 @@ pub(super) fn all_themes(setup: &Setup) -> (tiller_tui::theme::Themes, Vec<Strin
     (themes, bad)
 }
 
-/// Every key, by section.
+/// Every key, by section, in the form that a key file takes.
 pub(super) fn keys(setup: &Setup, json: bool) -> Result<Exit, Notice> {
     let map = key_table(setup)?;
     let mut text = String::new();
     let mut section = "";
     let table = map.table();
     for row in &table {
+        let keys = tiller_tui::keymap::written(&row.keys);
         if json {
             text.push_str(&json_line(
-                &json!({"scope": row.scope, "keys": row.keys, "action": row.action.0, "help": row.help}),
+                &json!({"scope": row.scope, "keys": keys, "action": row.action.0, "help": row.help}),
             ));
             continue;
         }
@@ -69,7 +70,7 @@ pub(super) fn keys(setup: &Setup, json: bool) -> Result<Exit, Notice> {
             section = row.scope;
             text.push_str(&format!("\n[{section}]\n"));
         }
-        text.push_str(&format!("  {:20} {:26} {}\n", row.keys, row.action.0, row.help));
+        text.push_str(&format!("  {:20} {:26} {}\n", keys, row.action.0, row.help));
     }
     say(text.trim_start_matches('\n'))
 }

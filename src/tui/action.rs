@@ -104,4 +104,22 @@ mod tests {
             assert!(s.action.0.split_once('.').is_some(), "{}", s.action.0);
         }
     }
+
+    /// A label stands behind its key (`Esc stop`): small letters but for names, no full stop, at most four words. A
+    /// help text is one sentence without a full stop, and begins with a capital letter.
+    #[test]
+    fn labels_and_help_texts_have_one_form() {
+        for (_, s) in all() {
+            let (id, label, help) = (s.action.0, s.label, s.help);
+            assert!(!label.starts_with(char::is_uppercase) || label.starts_with("AUTO"), "{id}: {label:?}");
+            assert!(!label.ends_with(['.', ':', '!']) && label.split(' ').count() <= 4, "{id}: {label:?}");
+            assert!(!help.starts_with(char::is_lowercase) && !help.ends_with('.'), "{id}: {help:?}");
+        }
+        for (group, _) in GROUPS {
+            assert!(group.starts_with(char::is_uppercase), "{group:?}");
+        }
+        for scope in crate::keymap::scope::SCOPES {
+            assert!(scope.title.starts_with(char::is_uppercase), "{}", scope.title);
+        }
+    }
 }

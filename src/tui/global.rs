@@ -243,7 +243,7 @@ fn quit(app: &mut App) -> Option<Vec<Effect>> {
     if text.is_empty() {
         return Some(go);
     }
-    let mut ask = Confirm::new("quit?", text.trim_end(), "quit", go);
+    let mut ask = Confirm::new("Quit?", text.trim_end(), "quit", go);
     if app.model.detachable && Facts::of(&app.model).at_work() {
         ask = ask.otherwise("detach", vec![Effect::Leave]);
     }
@@ -340,6 +340,6 @@ fn profile(app: &mut App) -> Vec<Effect> {
     let text = "Runs everything without asking, except denied and protected actions.";
     let back = vec![set(Profile::ReadOnly)];
     vec![Effect::Push(Box::new(
-        Confirm::new("switch to AUTO mode?", text, "yes, AUTO", vec![set(next)]).otherwise("use READ", back),
+        Confirm::new("Switch to AUTO mode?", text, "yes, AUTO", vec![set(next)]).otherwise("use READ", back),
     ))]
 }

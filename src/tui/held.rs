@@ -172,7 +172,7 @@ mod tests {
         r.run("type my first prompt; enter");
         assert!(submitted(&r).is_empty(), "nothing can be sent yet");
         assert!(
-            r.screen().contains("set up a model") && r.screen().contains("my first prompt"),
+            r.screen().contains("Set up a model") && r.screen().contains("my first prompt"),
             "{}",
             r.screen()
         );
@@ -213,7 +213,7 @@ mod tests {
         let notice = Notice::new(NoticeKind::Config, "no model is set up yet, so nothing was sent");
         r.cause(id, EventBody::Reply(Box::new(ReplyEvent::ErrorReply { notice })));
         assert!(
-            r.screen().contains("set up a model") && r.screen().contains("from the shell"),
+            r.screen().contains("Set up a model") && r.screen().contains("from the shell"),
             "{}",
             r.screen()
         );

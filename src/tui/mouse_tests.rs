@@ -76,7 +76,7 @@ fn a_second_click_opens() {
 fn a_click_on_a_waiting_question_shows_it_and_answers_nothing() {
     let mut r = scene(118, 40);
     click(&mut r, "wants to run", 0);
-    assert!(r.screen().contains("approve?"), "{}", r.screen());
+    assert!(r.screen().contains("Approve?"), "{}", r.screen());
     assert!(r.commands().is_empty());
     // Its buttons: no click says yes.
     r.wait(std::time::Duration::from_secs(1));

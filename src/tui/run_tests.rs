@@ -202,7 +202,7 @@ fn resizes(storm: u32) {
         vt.process(&text.as_bytes()[text.rfind("\x1b[0m\x1b[2J").unwrap_or(0)..]);
         vt.screen().contents()
     };
-    until("the last frame", || shown().lines().count() == 24 && shown().contains("enter send"));
+    until("the last frame", || shown().lines().count() == 24 && shown().contains("Enter send"));
     println!("{storm} sizes: settled {:?} after the last", begin.elapsed());
     assert!(shown().contains("hey"));
     tx.send(Msg::Terminate(15)).unwrap();

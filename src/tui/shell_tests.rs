@@ -40,7 +40,7 @@ fn while_a_turn_runs_enter_steers_and_tab_queues() {
     let mut r = Robot::new(118, 25);
     running(&mut r);
     r.run("type a");
-    assert!(r.footer().contains("enter steer") && r.footer().contains("tab queue"), "{}", r.footer());
+    assert!(r.footer().contains("Enter steer") && r.footer().contains("Tab queue"), "{}", r.footer());
     r.run("tab; type b; enter");
     assert_eq!(r.commands(), [&submit("a", SendMode::Queue), &submit("b", SendMode::Steer)]);
 }
@@ -49,7 +49,7 @@ fn while_a_turn_runs_enter_steers_and_tab_queues() {
 fn escape_stops_and_the_second_time_kills() {
     let mut r = Robot::new(80, 24);
     running(&mut r);
-    assert!(r.footer().contains("esc stop"));
+    assert!(r.footer().contains("Esc stop"));
     r.run("esc; esc");
     let stop = |hard| CommandBody::Turn(TurnCommand::Interrupt { hard });
     assert_eq!(r.commands(), [&stop(false), &stop(true)]);
@@ -89,7 +89,7 @@ fn the_leader_shows_what_can_follow_after_a_while() {
 fn an_unknown_sequence_says_so_and_types_nothing() {
     let mut r = Robot::new(80, 24);
     r.run("ctrl-x Q");
-    assert!(r.screen().contains("ctrl-x Q has no function here"));
+    assert!(r.screen().contains("Ctrl-X Q has no function here"));
     r.run("type x; enter");
     assert_eq!(r.commands(), [&submit("x", SendMode::Steer)]);
 }
@@ -112,7 +112,7 @@ fn risky_mode_needs_a_yes() {
 fn the_palette_finds_and_does() {
     let mut r = Robot::new(80, 24);
     r.run("ctrl-p; type new session");
-    assert!(r.screen().contains("ctrl-x n"), "it shows the key: {}", r.screen());
+    assert!(r.screen().contains("Ctrl-X n"), "it shows the key: {}", r.screen());
     r.clear().run("enter");
     assert_eq!(r.commands(), [&CommandBody::Session(SessionCommand::New)]);
     r.run("alt-x; type Answer the next");
@@ -126,9 +126,9 @@ fn help_lists_what_applies_here_first() {
     let screen = r.screen();
     assert!(screen.contains("Send the message"), "{screen}");
     r.run("type palette");
-    assert!(r.screen().contains("ctrl-p"));
+    assert!(r.screen().contains("Ctrl-P"));
     r.run("esc");
-    assert!(!r.screen().contains("help: keys"));
+    assert!(!r.screen().contains("Help: keys"));
 }
 
 #[test]
@@ -141,11 +141,11 @@ fn errors_are_kept_and_counted() {
     assert!(r.screen().contains("the server did not answer - try again"));
     r.wait(Duration::from_secs(10));
     assert!(!r.screen().contains("the server did not answer"), "a toast goes");
-    assert!(r.screen().contains("x 1 ctrl-x e"), "the badge stays: {}", r.screen());
+    assert!(r.screen().contains("x 1 Ctrl-X e"), "the badge stays: {}", r.screen());
     r.run("ctrl-x e");
     assert!(r.screen().contains("ECONNREFUSED"), "{}", r.screen());
     r.run("esc");
-    assert!(!r.screen().contains("x 1 ctrl-x e"), "looked at");
+    assert!(!r.screen().contains("x 1 Ctrl-X e"), "looked at");
 }
 
 #[test]
@@ -164,7 +164,7 @@ fn focus_moves_and_escape_leads_back() {
     let mut r = Robot::new(118, 25);
     r.run("alt-1");
     assert_eq!(r.app.screen.focus, View::Conversation);
-    assert!(r.footer().contains("esc back"), "{}", r.footer());
+    assert!(r.footer().contains("Esc back"), "{}", r.footer());
     r.run("alt-l");
     assert_ne!(r.app.screen.focus, View::Conversation);
     r.run("esc");
@@ -341,7 +341,7 @@ fn a_line_of_the_persons_own_is_a_live_row_that_escape_and_ctrl_c_end() {
         let screen = r.screen();
         assert!(screen.contains("$ make watch  running") && screen.contains("built in 3 s"), "{screen}");
         assert!(screen.contains("$ echo later  waiting for the previous command"), "{screen}");
-        assert!(r.footer().contains("esc end command"), "{}", r.footer());
+        assert!(r.footer().contains("Esc end command"), "{}", r.footer());
         r.clear().run(key);
         assert_eq!(stopped(&r), ["line-1"], "the command first, not the turn");
         let ended = ToolEvent::ShellLine {

@@ -88,7 +88,7 @@ fn an_agent_is_opened_talked_to_and_left_and_main_goes_on() {
     snapshot(&mut r, "main/a2", "words of docs");
     let screen = r.screen();
     assert!(screen.contains("words of docs") && !screen.contains("words of main"), "{screen}");
-    assert!(screen.contains("> a2 docs") && screen.contains("message to a2 docs"), "{screen}");
+    assert!(screen.contains("> a2 docs") && screen.contains("Message to a2 docs"), "{screen}");
     assert!(!screen.contains("for main"), "the draft is main's: {screen}");
     // It goes on live; what main says meanwhile is not here, and not lost.
     r.of("main/a2", None, EventBody::Turn(TurnEvent::TurnStarted {}));
@@ -103,7 +103,7 @@ fn an_agent_is_opened_talked_to_and_left_and_main_goes_on() {
     assert_eq!(r.addressed(), [("main/a2".to_owned(), &submit)]);
     // Escape goes back and stops nobody; each keeps its draft.
     r.clear().run("type for docs");
-    assert!(r.footer().contains("esc back to main"), "{}", r.footer());
+    assert!(r.footer().contains("Esc back to main"), "{}", r.footer());
     r.run("esc");
     assert!(r.commands().is_empty(), "{:?}", r.commands());
     let screen = r.screen();
@@ -251,7 +251,7 @@ fn a_message_has_a_receipt_and_a_missed_one_comes_back() {
         r.screen()
     };
     let screen = receipt(&mut r, Receipt::Queued);
-    assert!(screen.contains("msg queued") && !screen.contains("message to a1"), "{screen}");
+    assert!(screen.contains("msg queued") && !screen.contains("Message to a1"), "{screen}");
     let screen = receipt(&mut r, Receipt::Delivered { step: 5 });
     assert!(screen.contains("msg step 5"), "{screen}");
     // It stands in its conversation, too.

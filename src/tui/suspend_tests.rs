@@ -70,12 +70,12 @@ fn a_changed_key_file_and_theme_are_seen_at_once_and_a_wrong_one_changes_nothing
     });
     let footer = |l: &mut Loop| text_of(&shown(l)).lines().last().unwrap().to_owned();
     let ground = |l: &mut Loop| shown(l)[(0, 0)].bg;
-    assert!(footer(&mut l).contains("ctrl-p palette"));
+    assert!(footer(&mut l).contains("Ctrl-P palette"));
     let before = ground(&mut l);
     // The keys.
     std::fs::write(folder.join("keys.toml"), "[global]\nf9 = \"palette.open\"\n").unwrap();
     l.reload();
-    assert!(footer(&mut l).contains("f9 palette"), "{}", footer(&mut l));
+    assert!(footer(&mut l).contains("F9 palette"), "{}", footer(&mut l));
     // The theme.
     std::fs::write(folder.join("themes/mine.toml"), THEME).unwrap();
     l.reload();
@@ -96,7 +96,7 @@ fn a_changed_key_file_and_theme_are_seen_at_once_and_a_wrong_one_changes_nothing
         let said = l.app.model.notices.last().map(|(_, n)| n.message.clone()).unwrap_or_default();
         assert!(said.contains(line), "{file}: {said}");
         assert_eq!(ground(&mut l), after);
-        assert!(footer(&mut l).contains("f9 palette"), "{file}");
+        assert!(footer(&mut l).contains("F9 palette"), "{file}");
         std::fs::write(folder.join(file), old).unwrap();
     }
 }

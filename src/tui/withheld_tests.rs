@@ -37,7 +37,7 @@ const KEYS: &str =
 fn quit() -> Box<Confirm> {
     let then = vec![Effect::Send(CommandBody::Session(SessionCommand::Quit))];
     Box::new(
-        Confirm::new("quit?", "A turn is running.", "quit", then).otherwise("leave", vec![Effect::Leave]),
+        Confirm::new("Quit?", "A turn is running.", "quit", then).otherwise("leave", vec![Effect::Leave]),
     )
 }
 
@@ -157,7 +157,7 @@ fn a_yes_counts_once_the_dialog_was_in_sight_and_enter_is_never_one() {
     };
     let mut r = fresh();
     r.msg(Msg::Key(Chord::parse("y").unwrap().event()));
-    assert!(!quits(&r) && r.screen().contains("quit?"), "too early: {}", r.screen());
+    assert!(!quits(&r) && r.screen().contains("Quit?"), "too early: {}", r.screen());
     r.wait(Duration::from_millis(401));
     r.msg(Msg::Key(Chord::parse("y").unwrap().event()));
     assert!(quits(&r));
@@ -176,7 +176,7 @@ fn a_yes_counts_once_the_dialog_was_in_sight_and_enter_is_never_one() {
     // It takes a no at once.
     let mut r = fresh();
     r.msg(Msg::Key(Chord::parse("n").unwrap().event()));
-    assert!(!r.screen().contains("quit?"), "{}", r.screen());
+    assert!(!r.screen().contains("Quit?"), "{}", r.screen());
 }
 
 #[test]
@@ -207,7 +207,7 @@ fn trust_begins_on_not_now() {
     let ask = crate::dialog::ask::samples().swap_remove(0);
     r.event(tiller_protocol::EventBody::Ask(tiller_protocol::event::AskEvent::PermissionAsked { ask }));
     r.run("wait 1200; wait 500");
-    assert!(r.screen().contains("trust this folder?"), "{}", r.screen());
+    assert!(r.screen().contains("Trust this folder?"), "{}", r.screen());
     r.clear().run("enter");
     let sent: Vec<String> = r.commands().iter().map(|c| format!("{c:?}")).collect();
     assert!(sent.iter().any(|c| c.contains("Declined")), "{sent:?}");

@@ -186,7 +186,7 @@ fn its_question_says_whose_it_is_and_its_change_is_its_own() {
     let mut term = place.term(&[], 118, 25);
     term.wait_text("Type what you want done");
     say(&mut term, "/spawn write it down");
-    term.wait("its question", |s| s.contains("approve? a1 write it down") && s.contains("touch written.txt"));
+    term.wait("its question", |s| s.contains("Approve? a1 write it down") && s.contains("touch written.txt"));
     let waits = |s: &str| s.contains("needs you") && s.lines().next().is_some_and(|l| l.contains("! 1"));
     term.wait("the header", waits);
     // Put aside, and answered from its row.
@@ -196,12 +196,12 @@ fn its_question_says_whose_it_is_and_its_change_is_its_own() {
     term.wait_text("K stop all");
     term.keys("j");
     term.keys("a");
-    term.wait_text("approve? a1");
+    term.wait_text("Approve? a1");
     // The dialog is deaf at first.
     let yes = crate::common::poll(std::time::Duration::from_secs(30), || {
         term.keys("y");
         crate::common::let_pass(std::time::Duration::from_millis(200));
-        (!term.screen().contains("approve? a1")).then_some(())
+        (!term.screen().contains("Approve? a1")).then_some(())
     });
     assert!(yes.is_some(), "{}", term.screen());
     term.wait("its end", |s| row(s, "a1 ").contains("done"));
@@ -224,7 +224,7 @@ fn an_agent_at_work_is_messaged_ended_and_tried_again() {
     term.keys("j");
     // A message waits for its next step, and is told as missed when it ends before.
     term.keys("s");
-    term.wait_text("message to a1");
+    term.wait_text("Message to a1");
     term.keys("use short words");
     term.wait_text("use short words");
     term.keys("\r");
@@ -236,7 +236,7 @@ fn an_agent_at_work_is_messaged_ended_and_tried_again() {
     term.wait("its end", |s| row(s, "a1 ").contains("- ") && row(s, "a1 ").contains("msg missed"));
     // Once more, with a note.
     term.keys("r");
-    term.wait_text("retry a1");
+    term.wait_text("Retry a1");
     term.keys("look around first");
     term.wait_text("look around first");
     term.keys("\r");
@@ -285,17 +285,17 @@ fn the_same_call_of_two_agents_is_answered_once_for_both() {
     let mut term = place.term(&[], 118, 25);
     term.wait_text("Type what you want done");
     say(&mut term, "/spawn write it down");
-    term.wait("the first question", |s| s.contains("approve? a1 write it down"));
+    term.wait("the first question", |s| s.contains("Approve? a1 write it down"));
     term.keys("\x1b");
     term.wait_text("to answer");
     say(&mut term, "/spawn write it down, too");
-    term.wait("the second question", |s| s.contains("approve? a1") || s.contains("approve? a2"));
+    term.wait("the second question", |s| s.contains("Approve? a1") || s.contains("Approve? a2"));
     let both = |s: &str| s.contains("(for 2 agents)") && s.contains("also for: ");
     term.wait("both in one", both);
     let yes = crate::common::poll(std::time::Duration::from_secs(30), || {
         term.keys("y");
         crate::common::let_pass(std::time::Duration::from_millis(200));
-        (!term.screen().contains("approve?")).then_some(())
+        (!term.screen().contains("Approve?")).then_some(())
     });
     assert!(yes.is_some(), "{}", term.screen());
     term.wait("their end", |s| row(s, "a1 ").contains("done") && row(s, "a2 ").contains("done"));

@@ -47,39 +47,39 @@ fn inside(cols: u16, rows: u16) {
     term.wait_text("K stop all");
     term.keys("j");
     term.keys("\r");
-    term.wait("its conversation", |s| s.contains("It is planted.") && s.contains("esc back to main"));
+    term.wait("its conversation", |s| s.contains("It is planted.") && s.contains("Esc back to main"));
     say(&mut term, "plant the chestnut instead");
     crate::common::wait("the chestnut", planted("chestnut"));
-    term.wait("the end", |s| s.matches("It is planted.").count() == 2 && s.contains("esc back to main"));
+    term.wait("the end", |s| s.matches("It is planted.").count() == 2 && s.contains("Esc back to main"));
     // Back to before that: words and files.
     term.keys("\x1b5");
     term.wait_text("R restore");
     term.keys("R");
-    term.wait("what would change", |s| s.contains("restore?") && s.contains("tree.txt"));
+    term.wait("what would change", |s| s.contains("Restore?") && s.contains("tree.txt"));
     crate::common::let_deafness_pass();
     term.keys("\r");
     crate::common::wait("the walnut again", planted("walnut"));
     // What was left is offered as a summary: no.
-    term.wait_text("summarize the branch that you left?");
+    term.wait_text("Summarize the branch that you left?");
     term.keys("\r");
-    term.wait_gone("summarize the branch that you left?");
+    term.wait_gone("Summarize the branch that you left?");
     term.wait_text("plant the chestnut instead");
     term.keys("\x15");
     say(&mut term, "plant the oak instead");
     crate::common::wait("the oak", planted("oak"));
-    term.wait("the end", |s| s.matches("It is planted.").count() == 2 && s.contains("esc back to main"));
+    term.wait("the end", |s| s.matches("It is planted.").count() == 2 && s.contains("Esc back to main"));
     // Both ways side by side.
     say(&mut term, "/compare");
-    term.wait("its branches", |s| s.contains("compare this branch with") && s.contains("plant the chestnut"));
+    term.wait("its branches", |s| s.contains("Compare this branch with") && s.contains("plant the chestnut"));
     term.keys("\r");
     term.wait("both sides", |s| s.contains("| main") && s.contains("oak") && s.contains("chestnut"));
     term.keys("\x1b");
-    term.wait_text("esc back to main");
+    term.wait_text("Esc back to main");
     // A hit in its conversation leads into it, from the main one too.
     term.keys("\x1b");
     term.wait_text("is done, 1 file");
     term.keys("\x18F");
-    term.wait_text("find in this folder's sessions");
+    term.wait_text("Find in this folder's sessions");
     term.keys("\"the walnut\"");
     term.wait("the hit", |s| s.contains("> the walnut") || s.contains("plant the walnut"));
     term.keys("\r");
@@ -127,10 +127,10 @@ fn pursues(cols: u16, rows: u16) {
     term.wait("its end", |s| s.contains("K stop all") && s.contains("v done"));
     term.keys("j");
     term.keys("\r");
-    term.wait("its conversation", |s| s.contains("Ready.") && s.contains("esc back to main"));
+    term.wait("its conversation", |s| s.contains("Ready.") && s.contains("Esc back to main"));
     say(&mut term, "/goal --turns 5 two lines -- test $(wc -l < log) -ge 2");
     let screen = term.wait("the goal", |s| s.lines().next().is_some_and(|l| l.contains("goal reached")));
-    assert!(screen.contains("esc back to main"), "{screen}");
+    assert!(screen.contains("Esc back to main"), "{screen}");
     assert_eq!(place.read("log"), "line\nline\n");
     // The main one has none; the row has it.
     term.keys("\x1b");

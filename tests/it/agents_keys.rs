@@ -68,7 +68,7 @@ fn put_aside(term: &mut Term, until: impl Fn(&str) -> bool) {
 /// The question is open: it stands elsewhere than in its agent's row.
 fn asks(screen: &str, what: &str) -> bool {
     let open = screen.lines().any(|l| l.contains(what) && !l.contains("needs you"));
-    open && screen.contains("enter answer")
+    open && screen.contains("Enter answer")
 }
 
 /// To this question, by the panel's key unless it comes by itself.
@@ -80,7 +80,7 @@ fn reach(term: &mut Term, what: &str) {
         }
         if screen.contains("k end") {
             term.keys("n");
-        } else if !screen.contains("enter answer") {
+        } else if !screen.contains("Enter answer") {
             term.keys("\x1b3");
         }
         let_pass(std::time::Duration::from_millis(300));
@@ -115,7 +115,7 @@ fn ended(cols: u16, rows: u16) {
     term.wait_gone("a walnut stands here");
     // Its limits.
     term.keys("l");
-    term.wait("its limits", |s| s.contains("limits of a1") && s.contains("turns"));
+    term.wait("its limits", |s| s.contains("Limits of a1") && s.contains("turns"));
     term.keys("\x15");
     term.keys("turns 7");
     term.wait_text("turns 7");
@@ -126,9 +126,9 @@ fn ended(cols: u16, rows: u16) {
     term.wait_text("a1 write a note has ended");
     // Another way from before its last message: its words are there to be changed.
     term.keys("b");
-    term.wait_text("summarize the branch that you left?");
+    term.wait_text("Summarize the branch that you left?");
     term.keys("\r");
-    term.wait_gone("summarize the branch that you left?");
+    term.wait_gone("Summarize the branch that you left?");
     let composed = |s: &str| {
         let first = |l: &str| l.trim_start_matches(['│', ' ']).starts_with("write a note");
         s.contains("> a1") && !s.contains("It is written.") && s.lines().any(first)
@@ -145,14 +145,14 @@ fn ended(cols: u16, rows: u16) {
     // Another model for what it does next.
     panel(&mut term);
     term.keys("M");
-    term.wait("the models", |s| s.contains("demo/demo") && s.contains("enter choose"));
+    term.wait("the models", |s| s.contains("demo/demo") && s.contains("Enter choose"));
     term.keys("demo/demo");
     term.wait("the one model", |s| s.contains("> demo/demo"));
     term.keys("\r");
-    term.wait_gone("enter choose");
+    term.wait_gone("Enter choose");
     panel(&mut term);
     term.keys("s");
-    term.wait_text("esc back to main");
+    term.wait_text("Esc back to main");
     say(&mut term, "help");
     term.wait_text("I am the built-in demo");
     assert!(!server.bodies().iter().any(|b| last_words(b).contains("help")), "it was not asked any more");
@@ -180,10 +180,10 @@ fn at_work(cols: u16, rows: u16) {
     say(&mut term, "/spawn ask for red");
     term.wait_text("Is it red?");
     // Put aside, so that the next can come; and that one, too.
-    let aside = |s: &str| !s.contains("enter answer") && s.contains("to answer");
+    let aside = |s: &str| !s.contains("Enter answer") && s.contains("to answer");
     put_aside(&mut term, aside);
     say(&mut term, "/spawn ask for blue");
-    term.wait("the second question", |s| s.contains("1 of 2") && s.contains("enter answer"));
+    term.wait("the second question", |s| s.contains("1 of 2") && s.contains("Enter answer"));
     put_aside(&mut term, aside);
     term.wait("both wait", |s| s.contains("! 2") || s.contains("!2"));
     panel(&mut term);
@@ -215,9 +215,9 @@ fn at_work(cols: u16, rows: u16) {
     term.wait_text("a1 wait for ever is working");
     // Nobody answers it: all is stopped, and that is asked first.
     term.keys("K");
-    term.wait_text("stop everything?");
+    term.wait_text("Stop everything?");
     term.keys("\r");
-    term.wait_gone("stop everything?");
+    term.wait_gone("Stop everything?");
     assert!(!row(&term.screen(), "a1 ").contains("cancelled"), "the focus was on no");
     term.keys("K");
     crate::screen::confirm(&mut term, "stop everything?", "[y] stop everything", "y");

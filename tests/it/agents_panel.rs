@@ -73,7 +73,7 @@ fn keys(cols: u16, rows: u16) {
     let mut term = place.term(&["--profile", "auto-edit"], cols, rows);
     term.wait_text("Type what you want done");
     say(&mut term, "part the work");
-    term.wait("its row", |s| s.contains("a1") || s.contains("agents 2"));
+    term.wait("its row", |s| s.contains("a1") || s.contains("Agents 2"));
     choose(&mut term, "a1 ");
     term.wait("it is at work", |s| row(s, "a1 ").contains("~ "));
 
@@ -98,24 +98,24 @@ fn keys(cols: u16, rows: u16) {
     // A message to it, and none.
     for key in ["s", "m"] {
         term.keys(key);
-        term.wait_text("message to a1");
+        term.wait_text("Message to a1");
         term.keys("\x1b");
-        term.wait_gone("message to a1");
+        term.wait_gone("Message to a1");
     }
     // Workflows.
     term.keys("w");
-    term.wait("workflows", |s| s.contains("start a workflow") || s.contains("No workflow"));
+    term.wait("workflows", |s| s.contains("Start a workflow") || s.contains("No workflow"));
     term.keys("\x1b");
-    term.wait_gone("start a workflow");
+    term.wait_gone("Start a workflow");
 
     // One more by hand, with one of its own: again within two seconds ends both.
     choose(&mut term, "a1 ");
     term.keys("S");
-    term.wait_text("start an agent");
+    term.wait_text("Start an agent");
     term.keys("grow a branch");
     term.wait_text("grow a branch");
     term.keys("\r");
-    term.wait_gone("start an agent");
+    term.wait_gone("Start an agent");
     term.keys("\x1b3");
     wait("its own", || server.bodies().iter().any(|b| task(b).0.contains("the rain again")));
     term.wait("both at work", |s| row(s, "a2 ").contains("~ "));
@@ -131,24 +131,24 @@ fn keys(cols: u16, rows: u16) {
     // Tried again, with a note.
     choose(&mut term, "a2 ");
     term.keys("r");
-    term.wait_text("retry a2");
+    term.wait_text("Retry a2");
     term.keys("\x1b");
-    term.wait_gone("retry a2");
+    term.wait_gone("Retry a2");
 
     // A question that was put aside is answered from its row.
     term.keys("\x1b0");
     idle(&term);
     say(&mut term, "/spawn ask for red");
-    term.wait("its question", |s| s.contains("Is it red?") && s.contains("enter answer"));
+    term.wait("its question", |s| s.contains("Is it red?") && s.contains("Enter answer"));
     term.keys("\x18-");
-    term.wait("answer it later", |s| !s.contains("enter answer") && s.contains("to answer"));
+    term.wait("answer it later", |s| !s.contains("Enter answer") && s.contains("to answer"));
     choose(&mut term, "a4 ");
     term.keys("a");
-    term.wait("its question again", |s| s.contains("Is it red?") && s.contains("enter answer"));
+    term.wait("its question again", |s| s.contains("Is it red?") && s.contains("Enter answer"));
     let answered = poll(std::time::Duration::from_secs(30), || {
         term.keys("1");
         let_pass(std::time::Duration::from_millis(200));
-        (!term.screen().contains("enter answer")).then_some(())
+        (!term.screen().contains("Enter answer")).then_some(())
     });
     assert!(answered.is_some(), "{}", term.screen());
     choose(&mut term, "a4 ");

@@ -108,7 +108,7 @@ fn story(inner: bool) {
     term.keys("\x18r");
     term.wait("the keys of the tree", |s| s.lines().last().is_some_and(|l| l.contains(" R ")));
     term.keys("R");
-    term.wait("what would change", |s| s.contains("restore?") && s.contains("[x] D a.txt"));
+    term.wait("what would change", |s| s.contains("Restore?") && s.contains("[x] D a.txt"));
     crate::common::let_deafness_pass();
     term.keys("\r");
     wait("the files as they were", || !place.work.join("a.txt").exists() && place.read("shared.txt") == TEN);
@@ -123,7 +123,7 @@ fn story(inner: bool) {
     idle(&term);
 
     command(&mut term, "/compare");
-    term.wait("the other branch", |s| s.contains("compare this branch with") && s.contains("do it as A"));
+    term.wait("the other branch", |s| s.contains("Compare this branch with") && s.contains("do it as A"));
     term.keys("\r");
     term.wait("the files of both", |s| {
         s.contains("[files]") && s.contains("A a.txt") && s.contains("D b.txt") && s.contains("M shared.txt")
@@ -163,16 +163,16 @@ fn story(inner: bool) {
     let log = term.wait("the log", |s| s.contains("redo take files from main") && s.contains("fork"));
     assert!(log.contains("restore files: do it as"), "{log}");
     term.keys("\x1b");
-    term.wait_gone("operations, newest first");
+    term.wait_gone("Operations, newest first");
     idle(&term);
     let second = branch(&place);
     // An old word is found, and another way begins where it was said.
     term.keys("\x18F");
-    term.wait_text("find in");
+    term.wait_text("Find in");
     term.keys("done a");
     term.wait_text("Way a is");
     term.keys("\x18f");
-    term.wait_gone("find in");
+    term.wait_gone("Find in");
     term.wait("the end of the first way", |s| s.contains("Way a is done.") && !s.contains("Way b is done."));
     idle(&term);
     // What stands in the log counts, and the tree holds both ways.

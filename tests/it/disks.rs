@@ -36,7 +36,7 @@ fn answer(term: &mut Term, key: &str) {
     let gone = poll(PATIENCE, || {
         term.keys(key);
         let_pass(std::time::Duration::from_millis(200));
-        (!term.screen().contains("continue without saving?")).then_some(())
+        (!term.screen().contains("Continue without saving?")).then_some(())
     });
     assert!(gone.is_some(), "{}", term.screen());
     // Keys that came after the question are in the composer.
@@ -186,7 +186,7 @@ fn s5_a_state_folder_that_cannot_be_written() {
     assert_eq!(server.count(), 0);
 
     let mut term = screen(&place, &format!("{fixed}; echo CODE $?"));
-    term.wait_text("continue without saving?");
+    term.wait_text("Continue without saving?");
     answer(&mut term, "y");
     say(&mut term, "are you there");
     let seen = term.wait_text("Unsaved, but here.");
@@ -194,7 +194,7 @@ fn s5_a_state_folder_that_cannot_be_written() {
     quit(&mut term);
 
     let mut term = screen(&place, &format!("{fixed}; echo CODE $?"));
-    term.wait_text("continue without saving?");
+    term.wait_text("Continue without saving?");
     answer(&mut term, "n");
     let said = term.wait_text("CODE 5");
     assert!(said.contains("cannot be written") && said.contains("TILLER_HOME"), "{said}");

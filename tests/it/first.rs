@@ -163,7 +163,7 @@ fn settings_keys_and_themes_are_read_again_while_it_runs() {
     term.wait_text("Settings reloaded");
     let mut term = term;
     term.keys("\x1b[18~");
-    term.wait("help by the new key", |s| s.contains("help"));
+    term.wait("help by the new key", |s| s.contains("Help: keys"));
     term.keys("\x1b");
     // Themes: one of the person's own, changed under the running screen.
     let theme = place.home.join("config/themes/mine.toml");
@@ -198,11 +198,11 @@ fn a_yes_to_a_folder_brings_its_settings_in_at_once_and_at_the_next_start() {
     // Which rule cannot be read is told, too (perhaps below other lines): the log has it.
     term.keys("\x18e");
     // The toast says it as well: the log has to be there before it is closed.
-    term.wait("the log", |s| s.contains("errors and notices") && s.contains("permissions.yaml, line"));
+    term.wait("the log", |s| s.contains("Errors and notices") && s.contains("permissions.yaml, line"));
     term.keys("\x1b");
     // A key right behind Escape would be one with Alt.
     crate::common::let_pass(std::time::Duration::from_millis(500));
-    term.wait_gone("errors and notices");
+    term.wait_gone("Errors and notices");
     leave(&mut term);
     let again = place.term(&[], 100, 30);
     again.wait_text("Type what you want done");

@@ -61,12 +61,12 @@ fn place(server: &ScriptServer, name: &str, flow: &str) -> Place {
 /// The workbench, in which the folder has just been trusted.
 pub(crate) fn trusted(place: &Place, cols: u16, rows: u16) -> Term {
     let mut term = place.term(&[], cols, rows);
-    term.wait_text("trust this folder?");
+    term.wait_text("Trust this folder?");
     // The question is deaf at first.
     let yes = crate::common::poll(std::time::Duration::from_secs(30), || {
         term.keys("t");
         crate::common::let_pass(std::time::Duration::from_millis(200));
-        (!term.screen().contains("trust this folder?")).then_some(())
+        (!term.screen().contains("Trust this folder?")).then_some(())
     });
     assert!(yes.is_some(), "{}", term.screen());
     term.wait_text("folder trusted");
@@ -78,7 +78,7 @@ pub(crate) fn trusted(place: &Place, cols: u16, rows: u16) -> Term {
 /// The picture.
 fn picture(term: &mut Term) {
     term.keys("\x18W");
-    term.wait("the picture", |s| s.contains("─ workflow w") && s.contains(" done"));
+    term.wait("the picture", |s| s.contains("─ Workflow w") && s.contains(" done"));
 }
 
 /// The line of a step in the picture.
@@ -125,7 +125,7 @@ fn looked_at(cols: u16, rows: u16) {
     // Once more from there, with a note. What is done is not run again.
     broken.store(false, Ordering::SeqCst);
     term.keys("r");
-    term.wait_text("retry test");
+    term.wait_text("Retry test");
     term.keys("only the first");
     term.wait_text("only the first");
     term.keys("\r");
@@ -138,9 +138,9 @@ fn looked_at(cols: u16, rows: u16) {
     term.keys("G");
     term.wait_text("── tell ");
     term.keys("o");
-    term.wait("the result", |s| s.contains("result of tell") && s.contains("All is told."));
+    term.wait("the result", |s| s.contains("Result of tell") && s.contains("All is told."));
     term.keys("\x1b");
-    term.wait_gone("result of tell");
+    term.wait_gone("Result of tell");
     term.keys("\r");
     term.wait("its conversation", |s| s.contains("> tell of it") && s.contains("All is told."));
     term.keys("\x1b0");
@@ -366,7 +366,7 @@ steps:
     let mut term = trusted(&place, 80, 24);
     say(&mut term, "/workflow art");
     // The question says whose it is, and is answered where the person is.
-    term.wait("the question", |s| s.contains("question from a") && s.contains("Which colour?"));
+    term.wait("the question", |s| s.contains("Question from a") && s.contains("Which colour?"));
     let answered = crate::common::poll(std::time::Duration::from_secs(30), || {
         term.keys("2");
         crate::common::let_pass(std::time::Duration::from_millis(200));
@@ -392,7 +392,7 @@ steps:
     term.wait_text("── wait ");
     crate::common::let_deafness_pass();
     term.keys("k");
-    term.wait_text("end the step wait?");
+    term.wait_text("End the step wait?");
     crate::common::let_deafness_pass();
     term.keys("y");
     term.wait("the end", |s| {

@@ -16,8 +16,8 @@ fn hints(screen: &str) -> Vec<Hint> {
     let split = |h: &str| {
         let h = h.trim();
         // A key behind the leader belongs to it.
-        let after = h.strip_prefix("ctrl-x ").filter(|rest| *rest != "more").and_then(|r| r.find(' '));
-        let at = after.map_or_else(|| h.find(' '), |n| Some("ctrl-x ".len() + n))?;
+        let after = h.strip_prefix("Ctrl-X ").filter(|rest| *rest != "more").and_then(|r| r.find(' '));
+        let at = after.map_or_else(|| h.find(' '), |n| Some("Ctrl-X ".len() + n))?;
         Some((h[..at].to_owned(), h[at..].trim().to_owned()))
     };
     line.split("  ").filter_map(split).collect()
@@ -26,25 +26,25 @@ fn hints(screen: &str) -> Vec<Hint> {
 /// The bytes of a key as the footer writes it.
 fn bytes(key: &str) -> String {
     match key {
-        "enter" => "\r".into(),
-        "esc" => "\x1b".into(),
-        "tab" => "\t".into(),
-        "space" => " ".into(),
-        "down" => "\x1b[B".into(),
-        "up" => "\x1b[A".into(),
-        "pagedown" => "\x1b[6~".into(),
-        "shift-tab" => "\x1b[Z".into(),
-        "f1" => "\x1bOP".into(),
+        "Enter" => "\r".into(),
+        "Esc" => "\x1b".into(),
+        "Tab" => "\t".into(),
+        "Space" => " ".into(),
+        "Down" => "\x1b[B".into(),
+        "Up" => "\x1b[A".into(),
+        "PageDown" => "\x1b[6~".into(),
+        "Shift-Tab" => "\x1b[Z".into(),
+        "F1" => "\x1bOP".into(),
         _ => {
             if let Some((first, second)) = key.split_once(' ') {
                 return bytes(first) + &bytes(second);
             }
-            if let Some(c) = key.strip_prefix("ctrl-") {
+            if let Some(c) = key.strip_prefix("Ctrl-") {
                 let c = c.bytes().next().unwrap();
                 return char::from(c & 0x1f).to_string();
             }
-            if let Some(c) = key.strip_prefix("alt-") {
-                return format!("\x1b{c}");
+            if let Some(c) = key.strip_prefix("Alt-") {
+                return format!("\x1b{}", c.to_lowercase());
             }
             key.into()
         }
@@ -53,7 +53,7 @@ fn bytes(key: &str) -> String {
 
 /// Whether the screen is the one before anything was pressed, with nothing typed.
 fn home(screen: &str) -> bool {
-    screen.lines().last().is_some_and(|l| l.starts_with(" shift-tab mode")) && header(screen, "ASK")
+    screen.lines().last().is_some_and(|l| l.starts_with(" Shift-Tab mode")) && header(screen, "ASK")
 }
 
 fn header(screen: &str, word: &str) -> bool {
@@ -76,8 +76,8 @@ fn go_home(term: &mut Term) {
             term.keys("\x15");
         } else if first.1 == "rewind" {
             // The first of two escapes: it is forgotten soon.
-        } else if screen.contains("switch to AUTO mode?") {
-            crate::screen::confirm(term, "switch to AUTO mode?", "[y] yes, AUTO", "o");
+        } else if screen.contains("Switch to AUTO mode?") {
+            crate::screen::confirm(term, "Switch to AUTO mode?", "[y] yes, AUTO", "o");
         } else {
             term.keys("\x1b");
         }
@@ -92,12 +92,12 @@ fn go_home(term: &mut Term) {
 /// What must be on the screen once the key of a hint was pressed in a state; `None`: unknown.
 fn promise(state: &str, label: &str) -> Option<fn(&str) -> bool> {
     fn opened(s: &str, title: &str) -> bool {
-        s.contains(title) && hints(s).iter().any(|h| h.0 == "esc")
+        s.contains(title) && hints(s).iter().any(|h| h.0 == "Esc")
     }
     Some(match (state, label) {
-        (_, "palette") => |s| opened(s, "palette"),
-        (_, "more") => |s| hints(s) == [("esc".into(), "cancel".into())] && s.contains("literal"),
-        (_, "help") => |s| opened(s, "help"),
+        (_, "palette") => |s| opened(s, "Palette"),
+        (_, "more") => |s| hints(s) == [("Esc".into(), "cancel".into())] && s.contains("literal"),
+        (_, "help") => |s| opened(s, "Help"),
         ("which-key", "cancel") => home,
         (_, "mode") => |s| header(s, "EDIT"),
         ("palette" | "help" | "sessions" | "themes" | "models", "close") => home,
@@ -110,7 +110,7 @@ fn promise(state: &str, label: &str) -> Option<fn(&str) -> bool> {
         },
         // A file, or a folder to go on in.
         ("popup", "take") => |s| s.contains("with @"),
-        ("palette" | "help", "choose") => |s| opened(s, "theme"),
+        ("palette" | "help", "choose") => |s| opened(s, "Theme"),
         ("themes" | "models", "choose") => home,
         ("sessions", "choose") => home,
         ("sessions", "all projects") => |s| s.contains("all projects") || s.contains("this project"),
@@ -118,7 +118,7 @@ fn promise(state: &str, label: &str) -> Option<fn(&str) -> bool> {
         ("sessions", "fork") => |s| !hints(s).iter().any(|h| h.1 == "choose"),
         ("sessions", "archive") => |s| s.contains("archived"),
         ("sessions", "archived" | "hide archived") => {
-            |s| s.contains("archived too") || s.contains("sessions of")
+            |s| s.contains("archived too") || s.contains("Sessions of")
         }
         ("todo", "tick") => |s| s.contains("[ ] Run the tests"),
         ("todo", "start") => |s| s.contains("[>] Run the tests"),
@@ -128,14 +128,14 @@ fn promise(state: &str, label: &str) -> Option<fn(&str) -> bool> {
         ("agents", "open") => |s| hints(s).iter().any(|h| h.1 == "copy mode"),
         ("agents", "end" | "stop all") => |s| s.contains("Nothing is running"),
         ("agents", "message") => |s| hints(s).first().is_some_and(|h| h.1 != "open"),
-        ("agents", "model") => |s| opened(s, "model"),
+        ("agents", "model") => |s| opened(s, "Model"),
         ("watch", "diff") => {
             |s| s.contains("+op_") || s.contains("+ op_") || (s.contains("op_") && opened(s, "lib/ops.sh"))
         }
         ("watch", "mention") => |s| s.contains("@lib/ops.sh"),
         ("watch", "mute") => |s| s.contains("lib/ops.sh is not shown any more"),
         ("watch", "pause") => |s| hints(s).iter().any(|h| h.1 == "resume"),
-        ("tree", "all sessions") => |s| opened(s, "tree of this project"),
+        ("tree", "all sessions") => |s| opened(s, "Tree of this project"),
         ("tree", "look") => |s| hints(s).iter().any(|h| h.1 == "copy mode"),
         ("tree", "fork here") => |s| {
             s.lines().rev().nth(2).is_some()
@@ -222,7 +222,7 @@ fn demo(cols: u16, rows: u16) {
             break;
         }
         let screen = crate::screen::asked(&term, "[y] yes");
-        let lines: Vec<&str> = screen.lines().skip_while(|l| !l.contains("approve?")).collect();
+        let lines: Vec<&str> = screen.lines().skip_while(|l| !l.contains("Approve?")).collect();
         let first = lines[1].trim_matches(['│', '|', ' ']).to_owned();
         answer(&mut term, &first, "y");
     }

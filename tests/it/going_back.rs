@@ -33,9 +33,9 @@ fn by_hunk(cols: u16, lines: u16) {
     assert_eq!(place.read("a.txt"), now);
 
     say(&mut term, "/tree");
-    term.wait("the tree", |s| s.contains("tree of this") && s.contains("> make them loud now"));
+    term.wait("the tree", |s| s.contains("Tree of this") && s.contains("> make them loud now"));
     term.keys("R");
-    term.wait("what would change", |s| s.contains("restore?") && s.contains("[x] M a.txt"));
+    term.wait("what would change", |s| s.contains("Restore?") && s.contains("[x] M a.txt"));
     crate::common::let_deafness_pass();
     // The first hunk stays as it is.
     term.keys("x");
@@ -79,18 +79,18 @@ fn leave(cols: u16, lines: u16) {
     }
     let fork = |term: &mut tiller_testkit::Term, row: &str| {
         say(term, "/tree");
-        term.wait("the tree", |s| s.contains("tree of this") && s.contains(row));
+        term.wait("the tree", |s| s.contains("Tree of this") && s.contains(row));
         term.keys("f");
         term.wait("the question", |s| {
-            s.contains("summarize the branch that you left?")
+            s.contains("Summarize the branch that you left?")
                 && s.contains("[no summary]")
-                && !s.contains("tree of this")
+                && !s.contains("Tree of this")
         });
     };
     // The way was gone already; no summary is what Enter says, and the words are there to be sent.
     fork(&mut term, "> second now");
     term.keys("\r");
-    term.wait("the draft", |s| !s.contains("summarize the branch") && s.contains("second"));
+    term.wait("the draft", |s| !s.contains("Summarize the branch") && s.contains("second"));
     assert_eq!(model.left(), 0);
     model.push(Script::new().text("Done by hand."));
     term.keys("\r");
@@ -113,7 +113,7 @@ fn leave(cols: u16, lines: u16) {
     term.wait_text("The summary of that branch was added.");
     let asked = model.server.requests()[before..].iter().any(|r| r.text().contains("the versions"));
     assert!(asked, "the instructions go to the summariser");
-    term.wait("the draft", |s| s.lines().last().is_some_and(|l| l.contains("enter send")));
+    term.wait("the draft", |s| s.lines().last().is_some_and(|l| l.contains("Enter send")));
     term.keys("\x15");
     idle(&term);
     let exported = place.ok(&["sessions", "export", "last"]);

@@ -62,7 +62,7 @@ fn a_key_that_is_recorded_works_at_once_and_at_the_next_start() {
     let mut term = place.term(&[], 118, 25);
     term.wait_text("Type what you want done");
     term.keys("\x18K");
-    term.wait("the list", |s| s.lines().last().is_some_and(|l| l.contains("esc close")));
+    term.wait("the list", |s| s.lines().last().is_some_and(|l| l.contains("Esc close")));
     term.keys("Show or hide the sidebar");
     term.wait_text("Show or hide the sidebar");
     term.keys("\r");
@@ -79,14 +79,14 @@ fn a_key_that_is_recorded_works_at_once_and_at_the_next_start() {
     wait("the key", || {
         term.keys("\x1b[20~");
         crate::common::let_pass(std::time::Duration::from_millis(300));
-        !term.screen().contains("3 agents")
+        !term.screen().contains("3 Agents")
     });
     term.keys("\x04");
     assert_eq!(term.wait_exit(), 0);
     let mut term = place.term(&[], 118, 25);
-    term.wait_text("3 agents");
+    term.wait_text("3 Agents");
     term.keys("\x1b[20~");
-    term.wait_gone("3 agents");
+    term.wait_gone("3 Agents");
     term.keys("\x04");
     assert_eq!(term.wait_exit(), 0);
 }
@@ -108,7 +108,7 @@ fn what_waits_after_a_stop_goes_out_by_an_enter_alone() {
     term.wait_text("queue 1: which colour?");
     term.keys("\x1b");
     // It waits for the person, and the hints say how it goes out.
-    term.wait("the hint", |s| s.lines().last().is_some_and(|l| l.starts_with(" enter send queued")));
+    term.wait("the hint", |s| s.lines().last().is_some_and(|l| l.starts_with(" Enter send queued")));
     assert_eq!(model.asked().len(), 1);
     term.keys("\r");
     term.wait_text("It is brown.");

@@ -18,7 +18,7 @@ fn lives(cols: u16, lines: u16) {
     term.wait_text("Type what you want done");
     say(&mut term, LONG);
     term.wait("its row, with what it says", |s| s.contains("running") && s.contains("out-42"));
-    term.wait("what Escape does", |s| s.lines().last().is_some_and(|l| l.contains("esc end command")));
+    term.wait("what Escape does", |s| s.lines().last().is_some_and(|l| l.contains("Esc end command")));
     say(&mut term, "!echo later-$((40+3))");
     term.wait("the one that waits", |s| s.contains("waiting for the previous command"));
     // The agent's command ends while the person's runs.
@@ -27,14 +27,14 @@ fn lives(cols: u16, lines: u16) {
     say(&mut term, "make it");
     term.wait_text("It is made.");
     assert_eq!(place.read("made.txt"), "agent\n");
-    term.wait("still there", |s| s.lines().last().is_some_and(|l| l.contains("esc end command")));
+    term.wait("still there", |s| s.lines().last().is_some_and(|l| l.contains("Esc end command")));
     term.keys("\x1b");
     term.wait("the next one runs and ends", |s| {
         s.contains("later-43") && !s.contains("waiting for the previous command") && !s.contains("running")
     });
     // Ctrl-C does the same.
     say(&mut term, LONG);
-    term.wait("another one", |s| s.lines().last().is_some_and(|l| l.contains("esc end command")));
+    term.wait("another one", |s| s.lines().last().is_some_and(|l| l.contains("Esc end command")));
     term.keys("\x03");
     term.wait("its end", |s| s.lines().last().is_some_and(|l| !l.contains("end command")));
     term.keys("\x04");

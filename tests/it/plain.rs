@@ -229,7 +229,7 @@ fn no_color_takes_colours_away_and_nothing_else() {
     term.wait_text("Written.");
     idle(&term);
     term.keys("\x10");
-    term.wait("the palette", |s| s.lines().last().is_some_and(|l| l.contains("esc ")));
+    term.wait("the palette", |s| s.lines().last().is_some_and(|l| l.contains("Esc ")));
     term.wait_cells("a marked row", |s| {
         let (rows, columns) = s.size();
         let cells = (0..rows.get()).flat_map(|r| (0..columns.get()).map(move |c| (r, c)));

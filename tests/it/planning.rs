@@ -31,7 +31,7 @@ fn a_plan_is_asked_for_changed_approved_and_worked_by() {
     let mut term = place.term(&["--profile", "auto-edit"], 118, 25);
     term.wait_text("Type what you want done");
     say(&mut term, "/plan greet the world");
-    term.wait_text("approve this plan?");
+    term.wait_text("Approve this plan?");
     let screen = term.wait_text("2. Look at it");
     assert!(screen.lines().next().unwrap().contains("PLAN"), "{screen}");
     assert!(!place.work.join("early.txt").exists(), "nothing is written before the yes");
@@ -63,7 +63,7 @@ fn what_shall_change_is_said_and_a_plan_is_dropped_in_a_small_terminal() {
     let mut term = place.term(&["--profile", "ask"], 80, 24);
     term.wait_text("Type what you want done");
     say(&mut term, "/plan greet the world");
-    term.wait_text("approve this plan?");
+    term.wait_text("Approve this plan?");
     crate::common::let_pass(std::time::Duration::from_millis(500));
     term.keys("c");
     term.wait_text("what to change:");

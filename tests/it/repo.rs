@@ -192,7 +192,7 @@ fn x2_one_byte_changed_asks_again_and_is_not_loaded() {
     place.ok(&["trust", "--yes"]);
     let mut term = place.term(&["-m", "demo/demo"], 100, 30);
     let seen = term.wait_text("Type what you want done");
-    assert!(!seen.contains("trust this folder?"), "{seen}");
+    assert!(!seen.contains("Trust this folder?"), "{seen}");
     term.keys("/workflow ");
     term.wait_text("ship");
     term.keys("\x15");
@@ -207,7 +207,7 @@ fn x2_one_byte_changed_asks_again_and_is_not_loaded() {
         let gone = poll(std::time::Duration::from_secs(30), || {
             term.keys("\x1b");
             crate::common::let_pass(std::time::Duration::from_millis(200));
-            (!term.screen().contains("trust this folder?")).then_some(())
+            (!term.screen().contains("Trust this folder?")).then_some(())
         });
         assert!(gone.is_some(), "{}", term.screen());
         assert!(term.wait_text("untrusted").contains("Type what you want done"));

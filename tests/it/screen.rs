@@ -40,7 +40,7 @@ fn listens(screen: &vt100::Screen) -> bool {
 
 /// Waits for the question about `what`, until its buttons take keys; gives the screen.
 pub(crate) fn asked(term: &Term, what: &str) -> String {
-    term.wait(&format!("the question about {what}"), |s| s.contains("approve?") && s.contains(what));
+    term.wait(&format!("the question about {what}"), |s| s.contains("Approve?") && s.contains(what));
     term.wait_cells("buttons that listen", listens);
     term.screen()
 }
@@ -57,7 +57,7 @@ pub(crate) fn answer(term: &mut Term, what: &str, key: &str) {
     asked(term, what);
     term.keys(key);
     term.wait(&format!("the end of the question about {what}"), |s| {
-        !(s.contains("approve?") && s.contains(what))
+        !(s.contains("Approve?") && s.contains(what))
     });
 }
 
@@ -89,7 +89,7 @@ pub(crate) fn say(term: &mut Term, text: &str) {
 /// Waits until no turn runs and nothing is typed: the hints begin with what is always there. (A frame may be
 /// looked at while it is half drawn, so what is missing from it proves nothing.)
 pub(crate) fn idle(term: &Term) -> String {
-    term.wait("the end of the turn", |s| s.lines().last().is_some_and(|l| l.starts_with(" shift-tab mode")))
+    term.wait("the end of the turn", |s| s.lines().last().is_some_and(|l| l.starts_with(" Shift-Tab mode")))
 }
 
 /// Quits; says yes where processes run in the background. The exit code.

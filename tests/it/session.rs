@@ -74,7 +74,7 @@ fn fix(model: &Model, place: &Place, term: &mut Term, seen: &mut Seen) {
     let before = place.read("src/lib.rs");
     say(term, QUESTION);
     let screen = asked(term, "fn adds_all");
-    assert!(screen.contains("todo 0/3"), "the list is there:\n{screen}");
+    assert!(screen.contains("Todo 0/3"), "the list is there:\n{screen}");
     seen.step("a test is to be added", &screen);
     assert_eq!(place.read("src/lib.rs"), before, "the edit waits for the yes");
     answer(term, "fn adds_all", "y");
@@ -85,7 +85,7 @@ fn fix(model: &Model, place: &Place, term: &mut Term, seen: &mut Seen) {
     answer(term, "see it fail", "y");
     let screen = asked(term, "numbers.iter().sum()");
     assert!(screen.contains("numbers.iter().skip(1).sum()"), "what goes is shown too:\n{screen}");
-    assert!(screen.contains("todo 1/3"), "the first item is ticked off:\n{screen}");
+    assert!(screen.contains("Todo 1/3"), "the first item is ticked off:\n{screen}");
     seen.step("the mistake is to be mended", &screen);
     answer(term, "numbers.iter().sum()", "y");
     let screen = asked(term, "see it pass");
@@ -94,7 +94,7 @@ fn fix(model: &Model, place: &Place, term: &mut Term, seen: &mut Seen) {
     answer(term, "see it pass", "y");
     term.wait_text("The sum is right now.");
     let screen = idle(term);
-    assert!(screen.contains("3 done, 0 left") && screen.contains("todo 3/3"), "the list is done:\n{screen}");
+    assert!(screen.contains("3 done, 0 left") && screen.contains("Todo 3/3"), "the list is done:\n{screen}");
     seen.step("all is done", &screen);
     let asked = model.asked();
     assert_eq!(asked.len(), FIX);
@@ -140,7 +140,7 @@ fn interrupt(model: &Model, term: &mut Term, seen: &mut Seen) {
     model.reply(Reply::sse(&body[..end]).hang());
     say(term, "tell me a story");
     term.wait_text("I think aloud and");
-    term.wait_text("esc stop");
+    term.wait_text("Esc stop");
     term.keys("\x1b");
     idle(term);
     seen.step("stopped", &term.wait_text("stopped by you; what had arrived was kept"));
@@ -178,10 +178,10 @@ fn resume(model: &Model, place: &Place, seen: &mut Seen) {
     let screen = term.wait_text("Heard you.");
     assert!(!screen.contains("was interrupted"), "nothing was under way:\n{screen}");
     // The list of the others lies over it.
-    term.wait("the list of sessions", |s| s.contains("Mend the sum") && s.contains("esc "));
+    term.wait("the list of sessions", |s| s.contains("Mend the sum") && s.contains("Esc "));
     term.keys("\x1b");
     let screen = idle(&term);
-    assert!(screen.contains("todo 3/3"), "the list is back:\n{screen}");
+    assert!(screen.contains("Todo 3/3"), "the list is back:\n{screen}");
     seen.step("resumed", &screen);
     model.push(Script::new().text("Here we are again."));
     say(&mut term, "go on, please");

@@ -13,12 +13,12 @@ fn demo(cols: u16, rows: u16) {
     term.wait_text("demo model");
 
     // Every hint of the footer does what it says.
-    let screen = term.wait_text("f1 help");
-    for hint in ["shift-tab mode", "ctrl-p palette", "ctrl-x more", "f1 help"] {
+    let screen = term.wait_text("F1 help");
+    for hint in ["Shift-Tab mode", "Ctrl-P palette", "Ctrl-X more", "F1 help"] {
         assert!(hints(&screen).contains(hint), "{hint}: {screen}");
     }
-    opens(&mut term, "\x10", "palette");
-    opens(&mut term, "\x1bOP", "help");
+    opens(&mut term, "\x10", "Palette");
+    opens(&mut term, "\x1bOP", "Help");
     opens(&mut term, "\x18", "literal");
     let header = |word: &'static str| move |s: &str| s.lines().next().is_some_and(|l| l.contains(word));
     term.wait("ask before all", header("ASK"));
@@ -26,7 +26,7 @@ fn demo(cols: u16, rows: u16) {
     term.wait("edits are free", header("EDIT"));
     // Nobody gets into the mode that asks nothing by cycling past it.
     term.keys("\x1b[Z");
-    crate::screen::confirm(&mut term, "switch to AUTO mode?", "[y] yes, AUTO", "o");
+    crate::screen::confirm(&mut term, "Switch to AUTO mode?", "[y] yes, AUTO", "o");
     term.wait("read only", header("READ"));
     term.keys("\x1b[Z");
     term.wait("plan first", header("PLAN"));
@@ -34,7 +34,7 @@ fn demo(cols: u16, rows: u16) {
     term.wait("ask again", header("ASK"));
 
     say(&mut term, "fix the failing test");
-    term.wait("a turn", |s| s.contains("approve?") || s.contains("esc stop"));
+    term.wait("a turn", |s| s.contains("Approve?") || s.contains("Esc stop"));
     let mut asked = 0;
     loop {
         let screen = term
@@ -46,7 +46,7 @@ fn demo(cols: u16, rows: u16) {
         assert!(asked < 12, "{screen}");
         // A question is known by its first line, once its buttons take keys.
         let screen = crate::screen::asked(&term, "[y] yes");
-        let lines: Vec<&str> = screen.lines().skip_while(|l| !l.contains("approve?")).collect();
+        let lines: Vec<&str> = screen.lines().skip_while(|l| !l.contains("Approve?")).collect();
         let first = lines[1].trim_matches(['│', '|', ' ']).to_owned();
         answer(&mut term, &first, "y");
     }
@@ -68,11 +68,11 @@ fn hints(screen: &str) -> &str {
 
 /// A key opens something that says `title`; Escape closes it.
 fn opens(term: &mut Term, key: &str, title: &str) {
-    assert!(!hints(&term.screen()).contains("esc "), "nothing is open");
+    assert!(!hints(&term.screen()).contains("Esc "), "nothing is open");
     term.keys(key);
-    term.wait(title, |s| s.contains(title) && hints(s).contains("esc "));
+    term.wait(title, |s| s.contains(title) && hints(s).contains("Esc "));
     term.keys("\x1b");
-    term.wait(&format!("the end of {title}"), |s| !hints(s).contains("esc "));
+    term.wait(&format!("the end of {title}"), |s| !hints(s).contains("Esc "));
 }
 
 #[test]
@@ -108,7 +108,7 @@ fn the_guided_tour_can_be_done_as_it_says() {
             break;
         }
         let screen = crate::screen::asked(&term, "[y] yes");
-        let lines: Vec<&str> = screen.lines().skip_while(|l| !l.contains("approve?")).collect();
+        let lines: Vec<&str> = screen.lines().skip_while(|l| !l.contains("Approve?")).collect();
         let first = lines[1].trim_matches(['│', '|', ' ']).to_owned();
         answer(&mut term, &first, "y");
     }
@@ -132,7 +132,7 @@ fn the_guided_tour_can_be_done_as_it_says() {
     term.wait_gone("steer 1: and then this");
     term.keys("\x15");
     term.keys("\x1b1");
-    term.wait("the keys of the conversation", |s| hints(s).contains("enter open"));
+    term.wait("the keys of the conversation", |s| hints(s).contains("Enter open"));
     step(&term, 7);
     crate::common::let_pass(std::time::Duration::from_millis(300));
     term.keys("\r");
@@ -140,7 +140,7 @@ fn the_guided_tour_can_be_done_as_it_says() {
     escape(&mut term);
     idle(&term);
     say(&mut term, "ask me something");
-    term.wait_text("question from main");
+    term.wait_text("Question from main");
     // The question is deaf at first.
     crate::common::let_pass(std::time::Duration::from_millis(900));
     term.keys("3");

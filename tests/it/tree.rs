@@ -24,13 +24,13 @@ fn writes(model: &Model, term: &mut Term, word: &str) {
 /// Opens it, and waits until the words of this row are there: they come after the nodes.
 fn tree(term: &mut Term, row: &str) -> String {
     say(term, "/tree");
-    term.wait("the tree", |s| s.contains("tree of this project,") && s.contains(row))
+    term.wait("the tree", |s| s.contains("Tree of this project,") && s.contains(row))
 }
 
 /// The words of the message that is gone back before stand in the composer; they are taken away.
 fn drafted(term: &mut Term, words: &str) {
-    let sends = |s: &str| s.lines().last().is_some_and(|l| l.contains("enter send"));
-    term.wait("the draft", |s| sends(s) && s.contains(words) && !s.contains("tree of this project"));
+    let sends = |s: &str| s.lines().last().is_some_and(|l| l.contains("Enter send"));
+    term.wait("the draft", |s| sends(s) && s.contains(words) && !s.contains("Tree of this project"));
     term.keys("\x15");
     idle(term);
 }
@@ -95,10 +95,10 @@ fn browse(cols: u16, lines: u16) {
     // Back to before it, words and files.
     assert_eq!(place.read("a.txt"), "three\n");
     term.keys("R");
-    term.wait("what would change", |s| s.contains("restore?") && s.contains("a.txt"));
+    term.wait("what would change", |s| s.contains("Restore?") && s.contains("a.txt"));
     crate::common::let_deafness_pass();
     term.keys("\r");
-    term.wait_gone("restore?");
+    term.wait_gone("Restore?");
     crate::common::wait("the file as it was", || place.read("a.txt") == "two\n");
     drafted(&mut term, "write three");
 
@@ -112,11 +112,11 @@ fn browse(cols: u16, lines: u16) {
     let before = place.read("a.txt");
     term.keys("\r");
     // What would change is said first: the files are as that branch left them, though its row is an earlier message.
-    term.wait("the question", |s| s.contains("open the branch main?") && s.contains("No file differs."));
+    term.wait("the question", |s| s.contains("Open the branch main?") && s.contains("No file differs."));
     assert_eq!(place.read("a.txt"), before, "nothing moved yet");
     crate::common::let_deafness_pass();
     term.keys("\r");
-    term.wait_gone("tree of this project");
+    term.wait_gone("Tree of this project");
     term.wait_text("The file says two.");
     term.wait_text("/undo reverts it");
     assert_eq!(place.read("a.txt"), before, "the files stay");
@@ -143,9 +143,9 @@ fn browse(cols: u16, lines: u16) {
     term.keys("j");
     term.wait("its row", |s| s.lines().last().is_some_and(|l| l.contains("open in terminal")));
     term.keys("R");
-    term.wait("what would change there", |s| s.contains("restore?") && s.contains("before \"write one\""));
+    term.wait("what would change there", |s| s.contains("Restore?") && s.contains("before \"write one\""));
     term.keys("\x1b");
-    term.wait_gone("restore?");
+    term.wait_gone("Restore?");
     term.keys("q");
     term.wait_text("The file says two.");
     idle(&term);
@@ -231,23 +231,23 @@ fn agents(cols: u16, lines: u16) {
     assert_eq!(screen.matches(" now").count(), 1, "{screen}");
     // The first one's calls, in the tree.
     term.keys("j");
-    term.wait("its row", |s| s.lines().last().is_some_and(|l| l.contains("enter open ")));
+    term.wait("its row", |s| s.lines().last().is_some_and(|l| l.contains("Enter open ")));
     term.keys("\x1b[C");
     term.wait_text("> read walnut.txt");
     term.keys("j\x1b[C");
     term.wait_text("read    walnut.txt");
     term.keys("\r");
     term.wait("its conversation", |s| {
-        !s.contains("tree of this project") && s.contains("It begins: \"brown\"")
+        !s.contains("Tree of this project") && s.contains("It begins: \"brown\"")
     });
     term.keys("\x1b");
-    term.wait_text("esc back to main");
+    term.wait_text("Esc back to main");
     // From there: where it is, within the whole.
     term.keys("\x18T");
     let screen = term.wait("the tree around it", |s| s.contains("delegate: read") && s.contains(" now"));
     assert!(screen.lines().any(|l| l.contains(" now") && !l.contains("delegate:")), "{screen}");
     term.keys("q");
-    term.wait_text("esc back to main");
+    term.wait_text("Esc back to main");
     term.keys("\x1b");
     term.wait_text("All agents have ended");
     term.keys("\x04");
@@ -279,15 +279,15 @@ fn a_hit_on_a_branch_that_was_left_is_shown_in_the_tree() {
     drafted(&mut term, "write two");
     writes(&model, &mut term, "three");
     term.keys("\x18F");
-    term.wait_text("find in");
+    term.wait_text("Find in");
     term.keys("says two");
     term.wait_text("1/1");
     term.keys("\r");
-    let screen = term.wait("the tree", |s| s.contains("tree of this project") && s.contains("says two."));
+    let screen = term.wait("the tree", |s| s.contains("Tree of this project") && s.contains("says two."));
     assert!(screen.contains("says two. [main]") && screen.contains("> write three [branch] now"), "{screen}");
     // One more key branches there.
     term.keys("f");
-    term.wait_gone("tree of this project");
+    term.wait_gone("Tree of this project");
     term.wait_text("The file says two.");
     idle(&term);
     term.keys("\x04");

@@ -22,7 +22,7 @@ fn two_windows(answers: &[&str], key: &str) -> (Model, Place, Term, Term) {
     first.wait_text("First answer.");
     idle(&first);
     let mut second = place.term(&["-c"], 100, 30);
-    second.wait_text("session already open");
+    second.wait_text("Session already open");
     press(&mut second, key);
     (model, place, first, second)
 }
@@ -128,5 +128,5 @@ fn s10_after_a_branch_it_goes_on_where_the_last_words_were() {
 fn press(term: &mut Term, key: &str) {
     term.wait_cells("buttons that listen", |s| crate::screen::focused(s, &["[n] ", "[b] "]));
     term.keys(key);
-    term.wait_gone("session already open");
+    term.wait_gone("Session already open");
 }

@@ -68,7 +68,7 @@ impl Panel for Aside {
     }
 
     fn title(&self, _model: &Model) -> String {
-        "on the side".into()
+        "On the side".into()
     }
 
     fn actions(&self) -> &'static [ActionSpec] {
@@ -177,7 +177,7 @@ mod tests {
     fn escape_stops_a_question_that_is_not_answered_yet() {
         let mut r = Robot::new(80, 24);
         r.run("type /btw why?; enter").clear();
-        assert!(r.footer().contains("esc stop"), "{}", r.footer());
+        assert!(r.footer().contains("Esc stop"), "{}", r.footer());
         r.run("esc");
         let stop = CommandBody::Turn(TurnCommand::StopTool { id: "aside".into() });
         assert!(r.commands() == [&stop] && r.app.layers.is_empty());

@@ -111,7 +111,7 @@ impl Question {
                 scope = "trust";
                 escape = no();
                 (
-                    "trust this folder?".to_owned(),
+                    "Trust this folder?".to_owned(),
                     brings(folder, items, *changed),
                     vec![
                         Choice("question.never", "never", Some(AskReply::Never)),
@@ -123,7 +123,7 @@ impl Question {
                 field = proposal(limit);
                 let state = budget_words(spent, limit, next.as_deref());
                 (
-                    format!("{what}: limit reached"),
+                    format!("Limit reached: {what}"),
                     vec![
                         line(&format!("{state}."), Role::Strong),
                         line(
@@ -139,15 +139,15 @@ impl Question {
             }
             AskBody::Plan { file, plan } => {
                 scope = "plan";
-                ("approve this plan?".to_owned(), super::plan::lines(file, plan), super::plan::choices())
+                ("Approve this plan?".to_owned(), super::plan::lines(file, plan), super::plan::choices())
             }
             AskBody::DeepTier { model, why } => (
-                "use this expensive model?".to_owned(),
+                "Use this expensive model?".to_owned(),
                 vec![line(model, Role::Strong), line(why, Role::Text)],
                 vec![Choice("question.no", "no", no()), Choice("question.yes", "use it", yes())],
             ),
             AskBody::Repeats { calls, rounds } => (
-                "the agent repeats the same calls".to_owned(),
+                "The agent repeats the same calls".to_owned(),
                 vec![
                     line(
                         &format!("The same calls gave the same results {rounds} times in a row."),
@@ -159,7 +159,7 @@ impl Question {
                 vec![Choice("question.stop", "stop", no()), Choice("question.yes", "continue", yes())],
             ),
             AskBody::Unpriced { model, why } => (
-                "use a model without a known price?".to_owned(),
+                "Use a model without a known price?".to_owned(),
                 vec![
                     line(model, Role::Strong),
                     line(why, Role::Text),
@@ -172,7 +172,7 @@ impl Question {
                 vec![Choice("question.no", "no", no()), Choice("question.yes", "use it", yes())],
             ),
             AskBody::SessionBusy { holder } => (
-                "session already open".to_owned(),
+                "Session already open".to_owned(),
                 vec![
                     line(
                         &format!("The session is open in {holder}. Two writers would mix their messages."),
@@ -187,7 +187,7 @@ impl Question {
                 ],
             ),
             AskBody::NotSaving { why } => (
-                "continue without saving?".to_owned(),
+                "Continue without saving?".to_owned(),
                 vec![
                     line(&format!("Tiller cannot save: {why}"), Role::Error),
                     line("Everything from now on is lost when Tiller ends.", Role::Text),

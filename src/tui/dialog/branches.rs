@@ -95,7 +95,7 @@ impl Branches {
 
 impl Source for Branches {
     fn title(&self) -> String {
-        if self.archived { "branches, archived included".into() } else { "branches of this session".into() }
+        if self.archived { "Branches, archived included".into() } else { "Branches of this session".into() }
     }
 
     fn scope(&self) -> &'static str {

@@ -84,7 +84,7 @@ fn enter_says_that_the_files_stay_and_a_second_one_goes_there() {
         r.screen()
     );
     assert!(
-        r.footer().contains("enter open, keep files") && r.footer().contains("f open, restore files"),
+        r.footer().contains("Enter open, keep files") && r.footer().contains("f open, restore files"),
         "{}",
         r.footer()
     );

@@ -11,7 +11,7 @@ impl Panel for Clarify {
         let at = model.asks.iter().position(|a| a.id == self.ask.id).map_or(1, |i| i + 1);
         let of =
             if model.asks.len() > 1 { format!(" -- {at} of {}", model.asks.len()) } else { String::new() };
-        format!("question from {}{of}", model.path_of(&self.ask.agent))
+        format!("Question from {}{of}", model.path_of(&self.ask.agent))
     }
 
     fn actions(&self) -> &'static [ActionSpec] {

@@ -63,7 +63,7 @@ impl Panel for Compact {
     }
 
     fn title(&self, _model: &Model) -> String {
-        "compact the conversation?".into()
+        "Compact the conversation?".into()
     }
 
     fn actions(&self) -> &'static [ActionSpec] {

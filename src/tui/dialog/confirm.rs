@@ -199,7 +199,7 @@ impl Panel for Confirm {
 /// For tests.
 pub(crate) fn sample() -> Confirm {
     Confirm::new(
-        "quit?",
+        "Quit?",
         "A turn is running. Quitting stops it; what has arrived so far is kept.",
         "quit",
         Vec::new(),

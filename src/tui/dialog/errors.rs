@@ -44,7 +44,7 @@ impl Log {
 
 impl Source for Log {
     fn title(&self) -> String {
-        "errors and notices".into()
+        "Errors and notices".into()
     }
 
     fn scope(&self) -> &'static str {

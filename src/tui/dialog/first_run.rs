@@ -278,7 +278,7 @@ impl Panel for FirstRun {
     }
 
     fn title(&self, _model: &Model) -> String {
-        "set up a model".into()
+        "Set up a model".into()
     }
 
     fn actions(&self) -> &'static [ActionSpec] {

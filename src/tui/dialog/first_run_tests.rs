@@ -57,11 +57,11 @@ fn it_is_offered_once_and_never_over_typing() {
     r.run("type hello");
     r.app.model.ready = true;
     r.run("wait 500");
-    assert!(!r.screen().contains("set up a model"), "{}", r.screen());
+    assert!(!r.screen().contains("Set up a model"), "{}", r.screen());
     r.run("wait 600");
-    assert!(r.screen().contains("set up a model"), "{}", r.screen());
+    assert!(r.screen().contains("Set up a model"), "{}", r.screen());
     r.run("esc; wait 2000");
-    assert!(!r.screen().contains("set up a model") && r.screen().contains("hello"), "{}", r.screen());
+    assert!(!r.screen().contains("Set up a model") && r.screen().contains("hello"), "{}", r.screen());
 }
 
 #[test]
@@ -130,7 +130,7 @@ fn a_server_of_this_machine_is_listed_and_asked_only_after_the_yes() {
     r.run("2");
     let set = SessionCommand::SetModel { model: ModelRef("ollama/b".into()) };
     assert_eq!(r.commands(), [&CommandBody::Session(set)]);
-    assert!(!r.screen().contains("set up a model"), "{}", r.screen());
+    assert!(!r.screen().contains("Set up a model"), "{}", r.screen());
 }
 
 #[test]
@@ -200,7 +200,7 @@ fn the_model_is_kept_for_later_sessions_once_it_is_in_use() {
 fn words_typed_or_pasted_into_it_go_to_the_composer() {
     let mut r = opened();
     r.clear().run("type , jq");
-    assert!(!r.screen().contains("set up a model"), "{}", r.screen());
+    assert!(!r.screen().contains("Set up a model"), "{}", r.screen());
     assert!(r.screen().contains("my first prompt, jq"), "{}", r.screen());
     let mut r = opened();
     r.run("paste  and two words");
@@ -217,7 +217,7 @@ fn what_is_typed_just_as_it_comes_is_no_answer() {
     r.app.asking.first_run = true;
     r.app.model.ready = true;
     r.run("wait 0");
-    assert!(r.screen().contains("set up a model"), "{}", r.screen());
+    assert!(r.screen().contains("Set up a model"), "{}", r.screen());
     r.clear().run("type 3 files");
     assert!(r.commands().is_empty() && r.screen().contains("3 files"), "{}", r.screen());
     // Seen for a moment, a digit is an answer.
@@ -235,7 +235,7 @@ fn an_agent_program_of_this_machine_can_be_given_what_is_typed() {
     r.run("type mend it").push(Box::new(FirstRun::default()));
     assert!(r.screen().contains("4 Use claude"), "{}", r.screen());
     r.clear().run("5");
-    assert!(!r.screen().contains("set up a model"), "{}", r.screen());
+    assert!(!r.screen().contains("Set up a model"), "{}", r.screen());
     assert!(r.screen().contains("/spawn @codex mend it"), "{}", r.screen());
     assert!(r.commands().is_empty(), "the person sends it");
 }

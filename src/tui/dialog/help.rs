@@ -5,7 +5,7 @@ use super::picker::{Item, Picker, Source};
 use crate::action;
 use crate::app::App;
 use crate::effect::Effect;
-use crate::keymap::scope;
+use crate::keymap::{scope, show};
 use crate::model::Model;
 
 /// What a person needs first, in this order; all else is below, and found by typing.
@@ -36,7 +36,7 @@ pub(crate) fn open(app: &App) -> Picker {
         let near = here.iter().position(|s| *s == row.scope);
         let place = scope::find(row.scope).map_or(row.scope, |s| s.title);
         let label = action::find(row.action.0).map_or("", |s| s.label);
-        let mut item = Item::new(row.action.0, format!("{:<16} {}", row.keys, row.help));
+        let mut item = Item::new(row.action.0, format!("{:<16} {}", show(&row.keys), row.help));
         if near.is_none() {
             item.detail = place.to_owned();
             // A key of another place does nothing here; what has a name in the palette can be done all the same.
@@ -67,7 +67,7 @@ pub(crate) fn open(app: &App) -> Picker {
 
 impl Source for Help {
     fn title(&self) -> String {
-        "help: keys and commands".into()
+        "Help: keys and commands".into()
     }
 
     fn scope(&self) -> &'static str {

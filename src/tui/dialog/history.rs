@@ -41,9 +41,9 @@ impl History {
 impl Source for History {
     fn title(&self) -> String {
         match self.scope {
-            HistoryScope::Session => "prompts of this session".into(),
-            HistoryScope::Project => "prompts of this project".into(),
-            HistoryScope::All => "prompts of all projects".into(),
+            HistoryScope::Session => "Prompts of this session".into(),
+            HistoryScope::Project => "Prompts of this project".into(),
+            HistoryScope::All => "Prompts of all projects".into(),
         }
     }
 

@@ -87,7 +87,7 @@ impl Panel for Leave {
     }
 
     fn title(&self, _model: &Model) -> String {
-        "summarize the branch that you left?".into()
+        "Summarize the branch that you left?".into()
     }
 
     fn actions(&self) -> &'static [ActionSpec] {

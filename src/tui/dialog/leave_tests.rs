@@ -38,7 +38,7 @@ fn enter_is_no_and_a_summary_takes_two_keys() {
     for keys in ["enter", "esc"] {
         let mut r = left(80, 24, BranchSummary::Ask);
         r.run(keys);
-        assert!(sent(&r).is_empty() && !r.screen().contains("summarize the branch"), "{}", r.screen());
+        assert!(sent(&r).is_empty() && !r.screen().contains("Summarize the branch"), "{}", r.screen());
     }
     let mut r = left(80, 24, BranchSummary::Ask);
     r.run("tab enter");
@@ -56,14 +56,14 @@ fn who_goes_on_typing_is_not_held_up() {
     let mut r = left(80, 24, BranchSummary::Ask);
     r.run("type as before");
     let screen = r.screen();
-    assert!(screen.contains("as before") && !screen.contains("summarize the branch"), "{screen}");
+    assert!(screen.contains("as before") && !screen.contains("Summarize the branch"), "{screen}");
     assert!(sent(&r).is_empty());
 }
 
 #[test]
 fn it_can_be_switched_off_or_done_always() {
     let r = left(80, 24, BranchSummary::Never);
-    assert!(sent(&r).is_empty() && !r.screen().contains("summarize the branch"));
+    assert!(sent(&r).is_empty() && !r.screen().contains("Summarize the branch"));
     let r = left(80, 24, BranchSummary::Always);
     assert_eq!(sent(&r), [summary(None)]);
 }
@@ -73,5 +73,5 @@ fn it_goes_when_the_person_is_somewhere_else() {
     let mut r = left(80, 24, BranchSummary::Ask);
     let branch = BranchName { head: "main".into(), label: String::new() };
     r.event(EventBody::State(StateEvent::HeadMoved { head: None, draft: None, branch }));
-    assert!(!r.screen().contains("summarize the branch"), "{}", r.screen());
+    assert!(!r.screen().contains("Summarize the branch"), "{}", r.screen());
 }

@@ -189,4 +189,20 @@ mod tests {
         let b: Vec<&str> = OPEN_ACTIONS.iter().map(|s| s.action.0).collect();
         assert_eq!(a, b);
     }
+
+    /// A title begins with a capital letter and is no sentence: it has no full stop.
+    #[test]
+    fn every_title_is_in_sentence_case() {
+        let robot = crate::testing::Robot::new(118, 25);
+        let (app, model) = (&robot.app, &robot.app.model);
+        let opened = OPENERS.iter().filter_map(|o| Some((o.action.0, (o.open)(app).ok()?.title(model))));
+        let samples = SAMPLES.iter().map(|(name, make)| (*name, make().title(model)));
+        let views =
+            crate::panel::View::ALL.iter().map(|v| ("view", crate::panel::nothing::Nothing(*v).title(model)));
+        let all: Vec<(&str, String)> = opened.chain(samples).chain(views).collect();
+        assert!(all.len() > 50, "{all:?}");
+        for (name, title) in all {
+            assert!(!title.starts_with(char::is_lowercase) && !title.ends_with('.'), "{name}: {title:?}");
+        }
+    }
 }

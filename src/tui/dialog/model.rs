@@ -28,7 +28,7 @@ pub(crate) fn open_for(agent: AgentId, now: ModelRef) -> Picker {
 
 impl Source for Models {
     fn title(&self) -> String {
-        self.of.as_ref().map_or("model".into(), |(agent, _)| format!("model of {}", agent.name()))
+        self.of.as_ref().map_or("Model".into(), |(agent, _)| format!("Model of {}", agent.name()))
     }
 
     fn ask(&mut self) -> Vec<(CommandBody, Token)> {

@@ -142,7 +142,7 @@ fn stands_for(c: &dyn SlashCommand, model: &Model) -> Option<Action> {
 
 impl Source for Everything {
     fn title(&self) -> String {
-        "palette".into()
+        "Palette".into()
     }
 
     fn scope(&self) -> &'static str {

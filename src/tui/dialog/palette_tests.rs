@@ -77,7 +77,7 @@ fn a_colon_opens_it_from_every_pane() {
     for view in ["alt-1", "alt-2", "alt-3", "alt-4", "alt-5", "alt-6"] {
         let mut r = Robot::new(80, 24);
         r.run(view).run(":");
-        assert!(r.screen().contains("palette"), "{view}\n{}", r.screen());
+        assert!(r.screen().contains("Palette"), "{view}\n{}", r.screen());
     }
 }
 
@@ -104,7 +104,7 @@ fn agents_are_in_it_and_choosing_one_goes_to_it() {
 fn what_was_used_last_comes_first() {
     let mut r = Robot::new(118, 25);
     r.run("ctrl-p; type draw the whole; enter; ctrl-p");
-    let first = |r: &Robot| r.screen().lines().find(|l| l.contains("ctrl-l")).map(str::to_owned);
+    let first = |r: &Robot| r.screen().lines().find(|l| l.contains("Ctrl-L")).map(str::to_owned);
     assert!(first(&r).is_some_and(|l| l.contains("Redraw the whole screen")), "{}", r.screen());
     let mut all = open(&r.app);
     crate::panel::Panel::opened(&mut all, &r.app.model);
@@ -126,7 +126,7 @@ fn keys_of_other_places_are_named_in_help_and_not_offered() {
     r.run("f1; type next hunk");
     assert!(r.screen().contains("in: Diff review"), "{}", r.screen());
     r.run("enter");
-    assert!(r.screen().contains("help: keys"), "it has no function here: {}", r.screen());
+    assert!(r.screen().contains("Help: keys"), "it has no function here: {}", r.screen());
 }
 
 #[test]
@@ -138,15 +138,15 @@ fn a_wait_for_the_next_try_can_be_skipped_and_the_layout_changed_by_key() {
     assert!(r.commands().is_empty(), "No message is waiting");
     let why = "the server is busy".into();
     r.event(EventBody::Turn(TurnEvent::Retrying { attempt: 2, of: 5, seconds: 30.0, why, discard: false }));
-    assert!(r.screen().contains("ctrl-x R now"), "{}", r.screen());
+    assert!(r.screen().contains("Ctrl-X R now"), "{}", r.screen());
     r.run("ctrl-x R");
     assert_eq!(r.commands(), [&CommandBody::Turn(TurnCommand::SkipWait)]);
     r.run("ctrl-x L");
     assert!(r.screen().contains("layout: half and half"), "{}", r.screen());
     r.run("ctrl-x L");
-    assert!(r.screen().contains("conversation only") && !r.screen().contains("3 agents"), "{}", r.screen());
+    assert!(r.screen().contains("conversation only") && !r.screen().contains("3 Agents"), "{}", r.screen());
     r.run("ctrl-x L");
-    assert!(r.screen().contains("3 agents"), "{}", r.screen());
+    assert!(r.screen().contains("3 Agents"), "{}", r.screen());
     r.run("size 80x24; ctrl-x L");
     assert!(r.screen().contains("one view at a time"), "{}", r.screen());
 }

@@ -4,7 +4,7 @@
 //! ```text
 //! struct Colours;
 //! impl Source for Colours {
-//!     fn title(&self) -> String { "colour".into() }
+//!     fn title(&self) -> String { "Colour".into() }
 //!     fn items(&mut self, _: &Model) -> Vec<Item> { vec![Item::new("r", "red"), Item::new("b", "blue")] }
 //!     fn choose(&mut self, item: &Item, _: &Model) -> Vec<Effect> { vec![/* item.id */] }
 //! }
@@ -420,7 +420,7 @@ pub(crate) fn sample() -> Picker {
     struct Colours;
     impl Source for Colours {
         fn title(&self) -> String {
-            "colour".into()
+            "Colour".into()
         }
         fn items(&mut self, _model: &Model) -> Vec<Item> {
             ["red", "green", "blue"].map(|c| Item::new(c, c).detail("a colour")).to_vec()

@@ -34,12 +34,12 @@ pub(crate) fn change(profile: Profile) -> Vec<Effect> {
     }
     let text = "Runs everything without asking, except denied, protected and dangerous actions.\n\nCommands \
     are not confined to this folder.";
-    vec![Effect::Push(Box::new(Confirm::new("switch to AUTO mode?", text, "switch to AUTO", then)))]
+    vec![Effect::Push(Box::new(Confirm::new("Switch to AUTO mode?", text, "switch to AUTO", then)))]
 }
 
 impl Source for Profiles {
     fn title(&self) -> String {
-        "permissions".into()
+        "Permissions".into()
     }
 
     fn items(&mut self, model: &Model) -> Vec<Item> {

@@ -182,7 +182,7 @@ impl Panel for Queue {
     }
 
     fn title(&self, model: &Model) -> String {
-        format!("queue {}", waiting(model).count())
+        format!("Queue {}", waiting(model).count())
     }
 
     fn actions(&self) -> &'static [ActionSpec] {

@@ -67,7 +67,7 @@ fn homes(map: &Keymap, group: &str, action: Action) -> Vec<&'static str> {
 
 impl Source for Actions {
     fn title(&self) -> String {
-        "rebind which action?".into()
+        "Rebind which action?".into()
     }
 
     fn items(&mut self, _model: &Model) -> Vec<Item> {
@@ -117,7 +117,7 @@ impl Recorder {
             && self.home.text
             && one.text().is_some()
         {
-            return Err(format!("'{one}' types a letter there; use a key with Ctrl or Alt"));
+            return Err(format!("'{}' types a letter there; use a key with Ctrl or Alt", one.shown()));
         }
         let names = |does: &Does| match does {
             Does::Actions(a) => a
@@ -177,7 +177,7 @@ impl Panel for Recorder {
     }
 
     fn title(&self, _model: &Model) -> String {
-        format!("bind a key to: {}", self.spec.label)
+        format!("Bind a key to: {}", self.spec.label)
     }
 
     fn actions(&self) -> &'static [ActionSpec] {
@@ -254,12 +254,12 @@ impl Panel for Recorder {
     fn draw(&self, cx: &DrawCx<'_>, area: Rect, buf: &mut Buffer) {
         let area = Rect { x: area.x + 1, width: area.width.saturating_sub(2), ..area };
         let home = format!("{} ({}, {})", self.spec.help, self.home.title, self.spec.action.0);
-        let pressed = if self.keys.is_empty() { String::new() } else { self.text() };
+        let pressed = if self.keys.is_empty() { String::new() } else { show(&self.keys) };
         let mut rows: Vec<(String, Role)> =
             wrap(&home, usize::from(area.width)).into_iter().take(2).map(|l| (l, Role::Text)).collect();
         rows.push((String::new(), Role::Text));
         if self.listening {
-            let more = if pressed.is_empty() { "Press the key" } else { "press the next key" };
+            let more = if pressed.is_empty() { "Press the key" } else { "Press the next key" };
             rows.push((format!("{pressed}  {more}   (Esc: cancel)"), Role::Strong));
         } else {
             rows.push((pressed, Role::Strong));

@@ -56,9 +56,9 @@ fn a_sequence_with_the_leader_is_written_by_its_name() {
     let (mut r, _dir, file) = robot();
     pick(&mut r, "Redraw the whole screen");
     r.run("ctrl-x");
-    assert!(r.screen().contains("press the next key"), "{}", r.screen());
+    assert!(r.screen().contains("Press the next key"), "{}", r.screen());
     r.run("F");
-    assert!(r.screen().contains("leader F"), "{}", r.screen());
+    assert!(r.screen().contains("Ctrl-X F"), "{}", r.screen());
     r.run("enter");
     assert!(jobs(&mut r), "{}", r.screen());
     assert!(std::fs::read_to_string(&file).unwrap().contains("\"leader F\" = \"global.redraw\""));

@@ -32,7 +32,7 @@ struct Report {
 
 /// `/context`.
 pub(crate) fn context() -> Picker {
-    report("context", CommandBody::Context(ContextCommand::Report), |r| match r {
+    report("Context", CommandBody::Context(ContextCommand::Report), |r| match r {
         ReplyEvent::ContextReply { report } => Some(context_rows(report)),
         _ => None,
     })
@@ -40,12 +40,12 @@ pub(crate) fn context() -> Picker {
 
 /// `/cost`.
 pub(crate) fn cost() -> Picker {
-    report("cost by model", CommandBody::Query(Query::Costs { by: CostBy::Model }), cost_rows)
+    report("Cost by model", CommandBody::Query(Query::Costs { by: CostBy::Model }), cost_rows)
 }
 
 /// `/audit`.
 pub(crate) fn audit() -> Picker {
-    report("audit: what ran", CommandBody::Query(Query::Audit { filter: String::new(), limit: AUDIT }), |r| {
+    report("Audit: what ran", CommandBody::Query(Query::Audit { filter: String::new(), limit: AUDIT }), |r| {
         match r {
             ReplyEvent::AuditReply { rows } => Some(rows.iter().map(audit_row).collect()),
             _ => None,
@@ -55,7 +55,7 @@ pub(crate) fn audit() -> Picker {
 
 /// `/ops`.
 pub(crate) fn ops() -> Picker {
-    report("operations, newest first", CommandBody::Query(Query::Ops { limit: OPS }), |r| match r {
+    report("Operations, newest first", CommandBody::Query(Query::Ops { limit: OPS }), |r| match r {
         ReplyEvent::OpsReply { ops, undo, redo } => Some(super::ops::rows(ops, *undo, *redo)),
         _ => None,
     })
@@ -151,9 +151,9 @@ impl Source for Report {
             return None;
         }
         (*by, self.title) = match by {
-            CostBy::Model => (CostBy::Agent, "cost by agent"),
-            CostBy::Agent => (CostBy::Day, "cost by day"),
-            CostBy::Day => (CostBy::Model, "cost by model"),
+            CostBy::Model => (CostBy::Agent, "Cost by agent"),
+            CostBy::Agent => (CostBy::Day, "Cost by day"),
+            CostBy::Day => (CostBy::Model, "Cost by model"),
         };
         Some(Outcome::Stay { effects: vec![Effect::Ask(self.ask.clone(), Token(1))], reload: true })
     }

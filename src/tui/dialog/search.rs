@@ -117,7 +117,7 @@ impl Source for Search {
         };
         let who = self.role.map_or_else(String::new, |r| format!(", {} only", r.name()));
         let more = if self.page.more { format!(", the last {LIMIT}") } else { String::new() };
-        format!("find in {place}{who}{more}")
+        format!("Find in {place}{who}{more}")
     }
 
     fn scope(&self) -> &'static str {

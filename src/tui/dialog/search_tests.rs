@@ -88,7 +88,7 @@ fn enter_opens_the_session_of_the_hit_and_shows_it() {
     r.run("down enter");
     let open = |c: &&CommandBody| matches!(c, CommandBody::Session(SessionCommand::Open { id }) if *id == hits[1].session);
     assert_eq!(r.commands().iter().filter(|c| open(c)).count(), 1, "{:?}", r.commands());
-    assert!(!r.screen().contains("find in"), "the list is gone: {}", r.screen());
+    assert!(!r.screen().contains("Find in"), "the list is gone: {}", r.screen());
 }
 
 #[test]

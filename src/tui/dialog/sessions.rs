@@ -116,9 +116,9 @@ impl Source for Sessions {
     fn title(&self) -> String {
         let of = if self.everywhere { "all projects" } else { "this project" };
         match self.show {
-            Show::Current => format!("sessions of {of}"),
-            Show::Archived => format!("sessions of {of}, archived included"),
-            Show::Trash => format!("trash of {of}"),
+            Show::Current => format!("Sessions of {of}"),
+            Show::Archived => format!("Sessions of {of}, archived included"),
+            Show::Trash => format!("Trash of {of}"),
         }
     }
 

@@ -112,7 +112,7 @@ fn the_trash_can_be_seen_and_gives_back() {
     r.clear().run("ctrl-x v; ctrl-x v");
     assert!(matches!(r.commands().last(), Some(CommandBody::Query(Query::Sessions { trashed: true, .. }))));
     r.reply(ReplyEvent::SessionsReply { sessions: vec![rows[1].clone()] });
-    assert!(r.screen().contains("trash of this project") && r.screen().contains("restore"), "{}", r.screen());
+    assert!(r.screen().contains("Trash of this project") && r.screen().contains("restore"), "{}", r.screen());
     r.clear().run("ctrl-x d");
     assert_eq!(sent(&r), [trash(false)]);
 }

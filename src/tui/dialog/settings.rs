@@ -105,7 +105,7 @@ pub(crate) fn change(name: &str, ui: &schema::Ui) -> Option<Effect> {
 
 impl Source for Settings {
     fn title(&self) -> String {
-        "settings".into()
+        "Settings".into()
     }
 
     fn actions(&self) -> &'static [ActionSpec] {
@@ -202,7 +202,7 @@ mod tests {
         r.run("wait 1");
         insta::assert_snapshot!("tour_at_80x24", r.screen());
         r.run("type hi; enter");
-        assert!(r.screen().contains("tour 2/3  Two   ctrl-t todo"), "{}", r.screen());
+        assert!(r.screen().contains("tour 2/3  Two   Ctrl-T todo"), "{}", r.screen());
         r.run("ctrl-t; esc; ctrl-x >");
         assert!(!r.screen().contains("tour"), "{}", r.screen());
         assert!(r.app.act(Action("tour.open")));

@@ -19,7 +19,7 @@ pub(crate) fn open(app: &App) -> Picker {
 
 impl Source for ThemeSource {
     fn title(&self) -> String {
-        "theme".into()
+        "Theme".into()
     }
 
     fn items(&mut self, _model: &Model) -> Vec<Item> {

@@ -65,7 +65,7 @@ impl Output {
         let mut o = Self {
             call_id: tool.call_id.clone(),
             title: format!(
-                "output of {}",
+                "Output of {}",
                 clean::plain(if tool.verb.is_empty() { &tool.name } else { &tool.verb })
             ),
             text: String::new(),

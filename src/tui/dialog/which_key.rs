@@ -19,7 +19,7 @@ pub(crate) fn draw(cx: &DrawCx<'_>, pending: &[Chord], areas: &Areas, buf: &mut 
         .into_iter()
         .map(|(key, action)| {
             let label = action.map_or("...", |a| action::find(a.0).map_or(a.0, |s| s.label));
-            (key.to_string(), label.to_owned())
+            (key.shown(), label.to_owned())
         })
         .collect();
     rows.sort();

@@ -180,7 +180,7 @@ fn parts(area: Rect) -> (Rect, Rect) {
 /// For tests.
 pub(crate) fn sample() -> Words {
     Words::new(
-        "message to a2 docs",
+        "Message to a2 docs",
         "it reads this at its next step",
         "use short words",
         Box::new(|_| Ok(Vec::new())),

@@ -73,7 +73,8 @@ impl Chord {
         Self { code, mods }
     }
 
-    /// Reads one key of a key file: `ctrl-x`, `shift-tab`, `G`, `f12`.
+    /// Reads one key of a key file: `ctrl-x`, `shift-tab`, `G`, `f12`. The form of the screen is read too: after
+    /// `Ctrl-`, as opposed to `ctrl-`, a capital letter does not mean Shift.
     ///
     /// # Errors
     /// A sentence that says what is wrong.
@@ -94,7 +95,9 @@ impl Chord {
             break;
         }
         let mut chars = rest.chars();
+        let shown = text.starts_with(char::is_uppercase) && !mods.is_empty();
         let code = match (chars.next(), chars.next()) {
+            (Some(c), None) if shown => KeyCode::Char(c.to_lowercase().next().unwrap_or(c)),
             (Some(c), None) => KeyCode::Char(c),
             (None, _) => return Err("a key is missing".into()),
             _ => named(rest).ok_or_else(|| format!("unknown key '{rest}'"))?,
@@ -114,6 +117,27 @@ impl Chord {
         }
     }
 
+    /// As named on the keyboard: `Ctrl-X`, `Esc`, `PageUp`. A letter without Ctrl, Alt or Super keeps its case, because
+    /// `a` and `A` are two keys.
+    pub fn shown(&self) -> String {
+        let capital = |word: &str| {
+            let mut chars = word.chars();
+            chars.next().map_or_else(String::new, |c| c.to_uppercase().chain(chars).collect())
+        };
+        let mut out: String =
+            MODS.iter().filter(|(_, bit)| self.mods.contains(*bit)).map(|(name, _)| capital(name)).collect();
+        match self.code {
+            KeyCode::PageUp => out.push_str("PageUp"),
+            KeyCode::PageDown => out.push_str("PageDown"),
+            KeyCode::Char(c) if c != ' ' => match self.text() {
+                Some(c) => out.push(c),
+                None => out.extend(c.to_uppercase()),
+            },
+            code => out.push_str(&capital(&Self { code, mods: KeyModifiers::empty() }.to_string())),
+        }
+        out
+    }
+
     /// The key event that has this chord (for tests and literal keys).
     pub fn event(&self) -> KeyEvent {
         KeyEvent::new(self.code, self.mods)
@@ -128,6 +152,7 @@ fn named(text: &str) -> Option<KeyCode> {
     (1..=24).contains(&n).then_some(KeyCode::F(n))
 }
 
+/// The form of key files.
 impl fmt::Display for Chord {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (name, bit) in MODS {
@@ -145,8 +170,13 @@ impl fmt::Display for Chord {
 }
 
 /// Several chords as written in key files: `ctrl-x r`.
-pub fn show(keys: &[Chord]) -> String {
+pub fn written(keys: &[Chord]) -> String {
     keys.iter().map(Chord::to_string).collect::<Vec<_>>().join(" ")
+}
+
+/// Several chords as named on the screen: `Ctrl-X r`.
+pub fn show(keys: &[Chord]) -> String {
+    keys.iter().map(Chord::shown).collect::<Vec<_>>().join(" ")
 }
 
 /// Reads a sequence: chords with spaces between them; `leader` stands for the leader key.
@@ -171,6 +201,30 @@ mod tests {
             ["ctrl-x", "alt-enter", "shift-tab", "G", "f12", "ctrl-alt-shift-b", "space", "ctrl-_", "-"]
         {
             assert_eq!(Chord::parse(text).map(|c| c.to_string()).as_deref(), Ok(text));
+        }
+    }
+
+    #[test]
+    fn keys_are_shown_as_on_the_keyboard() {
+        for (file, screen) in [
+            ("ctrl-x", "Ctrl-X"),
+            ("ctrl-shift-b", "Ctrl-Shift-B"),
+            ("alt-enter", "Alt-Enter"),
+            ("shift-tab", "Shift-Tab"),
+            ("esc", "Esc"),
+            ("pageup", "PageUp"),
+            ("ctrl-pagedown", "Ctrl-PageDown"),
+            ("space", "Space"),
+            ("f12", "F12"),
+            ("ctrl-]", "Ctrl-]"),
+            ("alt-ö", "Alt-Ö"),
+            ("g", "g"),
+            ("G", "G"),
+            ("ctrl-x r", "Ctrl-X r"),
+        ] {
+            let keys = parse_sequence(file, Chord::parse("ctrl-x").unwrap()).unwrap();
+            assert_eq!((show(&keys).as_str(), written(&keys).as_str()), (screen, file));
+            assert_eq!(parse_sequence(screen, keys[0]).unwrap(), keys, "{screen} is read as {file}");
         }
     }
 

@@ -8,7 +8,7 @@ use crossterm::event::{KeyCode, KeyModifiers};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::chord::{Chord, parse_sequence, show};
+use super::chord::{Chord, parse_sequence, written};
 use super::scope;
 use super::table::{Binding, Does, Keymap};
 use crate::action::{self, Action};
@@ -173,7 +173,7 @@ impl Source {
                     continue;
                 }
             };
-            if let Some(other) = here.insert((l.scope, show(&keys)), l.line) {
+            if let Some(other) = here.insert((l.scope, written(&keys)), l.line) {
                 wrong.on(l.line, format!("'{}' is already bound in [{}], on line {other}", l.keys, l.scope));
                 continue;
             }
@@ -193,7 +193,7 @@ impl Source {
                 b.does != Does::Nothing && short.len() < long.len() && long.starts_with(short)
             });
             if let Some(b) = clash {
-                let (a, b) = (show(&keys), show(&b.keys));
+                let (a, b) = (written(&keys), written(&b.keys));
                 let message = format!(
                     "'{a}' and '{b}' cannot both be bound in [{}]: one is the start of the other",
                     l.scope

@@ -62,17 +62,17 @@ fn an_overlay_changes_only_what_it_says() {
     assert_eq!(map.lookup(&chain, &keys("ctrl-p")), Lookup::Actions(vec![Action("palette.open")]));
     assert_eq!(
         map.describe(Action("view.agents"), &chain).as_deref(),
-        Some("f3"),
+        Some("F3"),
         "own keys are named first"
     );
-    assert!(map.table().iter().any(|r| r.own && r.keys == "f3"));
+    assert!(map.table().iter().any(|r| r.own && written(&r.keys) == "f3"));
 }
 
 #[test]
 fn false_unbinds() {
     let map = overlay("[composer]\nctrl-p = false\n").unwrap();
     assert_eq!(map.lookup(&scope::chain("composer"), &keys("ctrl-p")), Lookup::Nothing);
-    assert_eq!(map.describe(Action("palette.open"), &scope::chain("composer")).as_deref(), Some("alt-x"));
+    assert_eq!(map.describe(Action("palette.open"), &scope::chain("composer")).as_deref(), Some("Alt-X"));
 }
 
 #[test]
@@ -80,7 +80,7 @@ fn the_overlay_may_choose_preset_and_leader() {
     let map = overlay("preset = \"emacs\"\nleader = \"ctrl-q\"\n").unwrap();
     assert_eq!(map.preset, "emacs");
     assert_eq!(map.lookup(&["global"], &keys("ctrl-q q")), Lookup::Actions(vec![Action("global.quit")]));
-    assert_eq!(map.describe(action::LEADER, &["global"]).as_deref(), Some("ctrl-q"));
+    assert_eq!(map.describe(action::LEADER, &["global"]).as_deref(), Some("Ctrl-Q"));
 }
 
 #[test]
@@ -146,4 +146,27 @@ fn sequences_wait_and_inner_sections_win() {
     assert_eq!(map.lookup(&chain, &keys("ctrl-x e")), Lookup::Actions(vec![Action("errors.open")]));
     let all = map.following(&chain, &keys("ctrl-x"));
     assert_eq!(all.iter().filter(|(c, _)| c.to_string() == "q").count(), 1);
+}
+
+#[test]
+fn every_key_of_every_preset_is_shown_as_on_the_keyboard() {
+    for (name, _) in PRESETS {
+        for row in preset(name).unwrap().table() {
+            let shown = crate::keymap::show(&row.keys);
+            for word in shown.split(' ') {
+                let last = word
+                    .rsplit_once('-')
+                    .map_or(word, |(mods, last)| if last.is_empty() { mods } else { last });
+                // A single letter without Ctrl or Alt is the key itself: `a` and `A` differ.
+                let letter = word.chars().count() == 1;
+                assert!(letter || !word.starts_with(char::is_lowercase), "{name}: {shown}");
+                assert!(letter || !last.starts_with(char::is_lowercase), "{name}: {shown}");
+            }
+            assert_eq!(
+                parse_sequence(&shown, keys("ctrl-x")[0]).unwrap(),
+                row.keys,
+                "{shown} can be written in a file"
+            );
+        }
+    }
 }

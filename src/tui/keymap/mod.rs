@@ -6,7 +6,7 @@ mod file;
 pub mod scope;
 mod table;
 
-pub use chord::{Chord, show};
+pub use chord::{Chord, show, written};
 pub(crate) use file::nearest;
 pub use file::{KeyError, PRESETS, load, preset};
 pub use table::{Binding, Does, Keymap, Lookup, Row};

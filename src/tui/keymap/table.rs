@@ -51,7 +51,7 @@ pub struct Keymap {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
     pub scope: &'static str,
-    pub keys: String,
+    pub keys: Vec<Chord>,
     pub action: Action,
     pub help: &'static str,
     pub own: bool,
@@ -126,7 +126,7 @@ impl Keymap {
     /// that no inner section covers.
     pub fn describe(&self, action: Action, scopes: &[&str]) -> Option<String> {
         if action == action::LEADER {
-            return Some(self.leader.to_string());
+            return Some(self.leader.shown());
         }
         self.keys_of(action, scopes).map(show)
     }
@@ -176,7 +176,7 @@ impl Keymap {
                 for a in actions {
                     rows.push(Row {
                         scope: s.name,
-                        keys: show(&b.keys),
+                        keys: b.keys.clone(),
                         action: *a,
                         help: action::find(a.0).map_or("", |spec| spec.help),
                         own: b.own,

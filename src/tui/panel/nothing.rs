@@ -20,14 +20,14 @@ impl Panel for Nothing {
 
     fn title(&self, _model: &Model) -> String {
         match self.0 {
-            View::Composer => "message",
-            View::Conversation => "conversation",
-            View::Todo => "todo",
-            View::Agents => "agents",
-            View::Watch => "watch",
-            View::Sessions => "session tree",
-            View::Diff => "diff",
-            View::Terminals => "terminals",
+            View::Composer => "Message",
+            View::Conversation => "Conversation",
+            View::Todo => "Todo",
+            View::Agents => "Agents",
+            View::Watch => "Watch",
+            View::Sessions => "Session tree",
+            View::Diff => "Diff",
+            View::Terminals => "Terminals",
         }
         .into()
     }

@@ -170,7 +170,7 @@ impl Tree {
                 Reply::Done(vec![Effect::Focus(View::Conversation), go])
             }
             What::Left(tip) => match self.left.iter().find(|l| l.tip == tip) {
-                Some(l) => Reply::with(Effect::Push(Box::new(Text::plain("another branch", &l.text)))),
+                Some(l) => Reply::with(Effect::Push(Box::new(Text::plain("Another branch", &l.text)))),
                 None => Reply::done(),
             },
         }
@@ -203,7 +203,7 @@ impl Panel for Tree {
     }
 
     fn title(&self, _model: &Model) -> String {
-        "session tree".into()
+        "Session tree".into()
     }
 
     fn event(&mut self, event: &Event, _model: &Model) -> Reply {

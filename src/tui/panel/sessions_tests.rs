@@ -95,5 +95,5 @@ fn branches_that_were_left_are_in_the_tree_and_one_can_go_back() {
     let fork = CommandBody::Session(SessionCommand::Fork { entry: tip.id });
     assert_eq!(r.commands(), [&fork]);
     r.run("alt-5; enter");
-    assert!(r.screen().contains("another branch"), "{}", r.screen());
+    assert!(r.screen().contains("Another branch"), "{}", r.screen());
 }

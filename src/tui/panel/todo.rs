@@ -149,7 +149,7 @@ impl Panel for Todo {
     fn title(&self, model: &Model) -> String {
         let done = model.todo.iter().filter(|i| i.status == TodoStatus::Completed).count();
         let of = model.todo.iter().filter(|i| i.status != TodoStatus::Cancelled).count();
-        if of == 0 { "todo".into() } else { format!("todo {done}/{of}") }
+        if of == 0 { "Todo".into() } else { format!("Todo {done}/{of}") }
     }
 
     fn actions(&self) -> &'static [ActionSpec] {

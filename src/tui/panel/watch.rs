@@ -195,9 +195,9 @@ impl Panel for Watch {
 
     fn title(&self, _model: &Model) -> String {
         match (self.paused, self.unseen) {
-            (true, _) => "watch paused".into(),
-            (false, 0) => "watch".into(),
-            (false, n) => format!("watch +{}", thousands(n)),
+            (true, _) => "Watch paused".into(),
+            (false, 0) => "Watch".into(),
+            (false, n) => format!("Watch +{}", thousands(n)),
         }
     }
 

@@ -55,12 +55,12 @@ fn sent(r: &Robot) -> Vec<WatchCommand> {
 fn looks_well_in_the_rail_and_alone() {
     let mut r = Robot::new(118, 25);
     feed(&mut r);
-    assert!(r.screen().contains("watch +2,319"), "{}", r.screen());
+    assert!(r.screen().contains("Watch +2,319"), "{}", r.screen());
     insta::assert_snapshot!("watch_at_118x25", r.screen());
     r.run("size 80x24; alt-4");
     insta::assert_snapshot!("watch_at_80x24", r.screen());
     r.run("esc");
-    assert!(!r.screen().contains("watch +"), "it was looked at: {}", r.screen());
+    assert!(!r.screen().contains("Watch +"), "it was looked at: {}", r.screen());
 }
 
 #[test]

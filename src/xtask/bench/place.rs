@@ -14,7 +14,7 @@ use super::pause;
 pub(crate) const SIZE: (u16, u16) = (120, 40);
 
 /// What the footer shows as soon as it can be typed into.
-pub(crate) const READY: &str = "ctrl-p";
+pub(crate) const READY: &str = "Ctrl-P";
 
 /// How long anything may take.
 const LIMIT: Duration = Duration::from_secs(120);

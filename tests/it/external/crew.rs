@@ -119,7 +119,7 @@ fn three_own_agents_and_two_real_programs_at_once() {
 
     // One asks.
     let question =
-        crate::common::poll(super::PATIENCE, || term.screen().contains("approve? a5").then_some(()));
+        crate::common::poll(super::PATIENCE, || term.screen().contains("Approve? a5").then_some(()));
     assert!(question.is_some(), "{}", term.screen());
     let shown = asked(&term, "ran.txt");
     assert!(shown.contains("please runcmd now"), "whose it is: {shown}");
@@ -132,7 +132,7 @@ fn three_own_agents_and_two_real_programs_at_once() {
     // One is steered.
     to_agent(&mut term, 1);
     term.keys("s");
-    term.wait_text("message to a1");
+    term.wait_text("Message to a1");
     term.keys("turn left");
     term.wait_text("turn left");
     term.keys("\r");

@@ -21,7 +21,7 @@ impl Panel for Approval {
             if model.asks.len() > 1 { format!(" -- {at} of {}", model.asks.len()) } else { String::new() };
         let no =
             model.deadlines.get(&self.ask.id).map_or_else(String::new, |until| no_in(*until, model.mono));
-        format!("approve? {name} -- {}{risk}{of}{no}", self.p.verb)
+        format!("Approve? {name} -- {}{risk}{of}{no}", self.p.verb)
     }
 
     fn actions(&self) -> &'static [ActionSpec] {

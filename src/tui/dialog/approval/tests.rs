@@ -170,13 +170,13 @@ fn the_draft_is_kept_and_typing_is_not_interrupted() {
     r.run("type half a thought");
     let a = ask(&SeqIds::default(), permission("git push", Risk::High));
     asked(&mut r, &a);
-    assert!(!r.screen().contains("approve?"), "not while typing");
+    assert!(!r.screen().contains("Approve?"), "not while typing");
     assert!(r.screen().contains("wants to run"), "but it is told: {}", r.screen());
     r.run("wait 1001; wait 401");
-    assert!(r.screen().contains("approve?"), "{}", r.screen());
+    assert!(r.screen().contains("Approve?"), "{}", r.screen());
     r.run("esc");
     assert!(
-        r.screen().contains("half a thought") && r.screen().contains("ctrl-x a to answer"),
+        r.screen().contains("half a thought") && r.screen().contains("Ctrl-X a to answer"),
         "{}",
         r.screen()
     );
@@ -215,7 +215,7 @@ fn an_answer_that_was_not_taken_can_be_given_again() {
         by: "person".into(),
     };
     r.event(EventBody::Ask(by));
-    assert!(!r.screen().contains("approve?"));
+    assert!(!r.screen().contains("Approve?"));
 }
 
 #[test]
@@ -253,11 +253,11 @@ fn a_key_to_a_panel_puts_all_aside() {
     let _ = ask(&ids, permission("", Risk::Low));
     asked(&mut r, &ask(&ids, permission("ls two", Risk::Low)));
     r.run("alt-3; wait 2000");
-    assert!(!r.screen().contains("approve?") && r.screen().contains("!2"), "{}", r.screen());
+    assert!(!r.screen().contains("Approve?") && r.screen().contains("!2"), "{}", r.screen());
     // One more is told at once.
     let _ = ask(&ids, permission("", Risk::Low));
     asked(&mut r, &ask(&ids, permission("ls three", Risk::Low)));
-    assert!(r.screen().contains("approve?") && r.screen().contains("ls three"), "{}", r.screen());
+    assert!(r.screen().contains("Approve?") && r.screen().contains("ls three"), "{}", r.screen());
 }
 
 #[test]
@@ -445,7 +445,7 @@ fn the_same_call_of_several_agents_is_answered_once_for_those_that_are_shown() {
     }
     r.run("wait 401").clear();
     let screen = r.screen();
-    assert!(screen.contains("approve? a1 (for 2 agents)") && screen.contains("1 of 3"), "{screen}");
+    assert!(screen.contains("Approve? a1 (for 2 agents)") && screen.contains("1 of 3"), "{screen}");
     assert!(screen.contains("also for: a2 > a3"), "{screen}");
     // One more of the same comes just before the key: nobody has seen it yet.
     asked(&mut r, &third);

@@ -205,9 +205,9 @@ impl Panel for Compare {
         match &self.compared {
             Some(c) => {
                 let name = |n: &str| crate::widget::draw::cut_middle(&crate::text::clean::plain(n), 30);
-                format!("compare: {} | {}", name(&c.left.name), name(&c.right.name))
+                format!("Compare: {} | {}", name(&c.left.name), name(&c.right.name))
             }
-            None => "compare".into(),
+            None => "Compare".into(),
         }
     }
 

@@ -24,7 +24,7 @@ pub(crate) fn open() -> Picker {
 
 impl Source for Branches {
     fn title(&self) -> String {
-        "compare this branch with".into()
+        "Compare this branch with".into()
     }
 
     fn ask(&mut self) -> Vec<(CommandBody, Token)> {

@@ -164,7 +164,7 @@ fn of_step(id: &str, flow: &WorkflowView, step: &StepView, model: &Model) -> Opt
 /// Asks whether a step is to be given up.
 fn end(flow: &WorkflowView, step: &StepView) -> Reply {
     let cancel = AgentCommand::WorkflowCancelStep { id: flow.id.clone(), step: step.id.clone() };
-    let title = format!("end the step {}?", clean::plain(&step.id));
+    let title = format!("End the step {}?", clean::plain(&step.id));
     let text = "Its agent is ended, and the steps that need it are left out. The other steps go on.";
     let then = vec![Effect::Send(CommandBody::Agent(cancel))];
     Reply::with(Effect::Push(Box::new(Confirm::new(&title, text, "end it", then))))
@@ -187,7 +187,7 @@ fn result(step: &StepView, model: &Model) -> Reply {
     if said.trim().is_empty() {
         return say(format!("{} has no result yet", step.id));
     }
-    let title = format!("result of {}", clean::plain(&step.id));
+    let title = format!("Result of {}", clean::plain(&step.id));
     Reply::with(Effect::Push(Box::new(Text::plain(&title, said))))
 }
 
@@ -202,7 +202,7 @@ fn retry(flow: &WorkflowView, step: &StepView) -> Reply {
         Ok(vec![Effect::Ask(CommandBody::Agent(retry), WORDS)])
     };
     let about = "runs the step and all that need it again; add a note if you like";
-    let title = format!("retry {}", clean::plain(&step.id));
+    let title = format!("Retry {}", clean::plain(&step.id));
     Reply::with(Effect::Push(Box::new(Words::new(&title, about, "", Box::new(then)))))
 }
 
@@ -230,7 +230,7 @@ fn stop(flow: &WorkflowView) -> Reply {
     }
     let cancel = AgentCommand::WorkflowCancel { id: flow.id.clone() };
     let text = "The agents of its steps are ended. Finished steps are kept, and you can continue it later.";
-    let title = format!("stop the workflow {}?", clean::plain(&flow.name));
+    let title = format!("Stop the workflow {}?", clean::plain(&flow.name));
     let then = vec![Effect::Send(CommandBody::Agent(cancel))];
     Reply::with(Effect::Push(Box::new(Confirm::new(&title, text, "stop", then))))
 }

@@ -155,9 +155,9 @@ impl Panel for Flow {
     }
 
     fn title(&self, model: &Model) -> String {
-        let Some(flow) = self.view(model) else { return "workflow".into() };
+        let Some(flow) = self.view(model) else { return "Workflow".into() };
         let all = &model.workflows;
-        let mut title = format!("workflow {}", clean::plain(&flow.called()));
+        let mut title = format!("Workflow {}", clean::plain(&flow.called()));
         if all.len() > 1 {
             let at = all.iter().position(|w| w.id == flow.id).unwrap_or(0) + 1;
             title.push_str(&format!(" ({at} of {})", all.len()));

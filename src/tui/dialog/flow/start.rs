@@ -30,7 +30,7 @@ impl Files {
 
 impl Source for Files {
     fn title(&self) -> String {
-        "start a workflow".into()
+        "Start a workflow".into()
     }
 
     fn ask(&mut self) -> Vec<(CommandBody, Token)> {

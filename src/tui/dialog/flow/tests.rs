@@ -151,7 +151,7 @@ fn keys_steer_the_step_and_the_whole() {
     r.clear().run("r");
     assert!(crew(&r).is_empty() && r.screen().contains("is still running"), "{}", r.screen());
     r.run("wait 9000; l");
-    assert!(r.screen().contains("limits of a4 review 1: test"), "{}", r.screen());
+    assert!(r.screen().contains("Limits of a4 review 1: test"), "{}", r.screen());
     r.run("esc; g; o");
     assert!(r.screen().contains("every word"), "{}", r.screen());
     r.run("esc; d");

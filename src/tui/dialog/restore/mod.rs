@@ -205,8 +205,8 @@ impl Panel for Restore {
 
     fn title(&self, _model: &Model) -> String {
         match &self.branch {
-            Some(b) => format!("open the branch {}?", clean::plain(&b.word)),
-            None => "restore?".into(),
+            Some(b) => format!("Open the branch {}?", clean::plain(&b.word)),
+            None => "Restore?".into(),
         }
     }
 

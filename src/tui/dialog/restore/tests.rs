@@ -42,7 +42,7 @@ fn what_the_person_changed_stays_unless_it_is_marked() {
     r.run("enter");
     assert_eq!(sent(&r).len(), 1, "once only");
     r.reply(ReplyEvent::DoneReply { said: "2 files were restored".into() });
-    assert!(r.screen().contains("/undo reverts it") && !r.screen().contains("restore?"), "{}", r.screen());
+    assert!(r.screen().contains("/undo reverts it") && !r.screen().contains("Restore?"), "{}", r.screen());
     let mut r = open(118, 25);
     r.run("down space down space enter");
     assert_eq!(sent(&r), [all(&["src/retry.rs"], &["notes.md"])]);
@@ -73,7 +73,7 @@ fn without_kept_files_only_the_talk_goes_back_and_an_error_stays_on_the_screen()
     let mut r = open(80, 24);
     r.run("enter");
     r.reply(ReplyEvent::ErrorReply { notice: Notice::new(NoticeKind::User, "the disk is full") });
-    assert!(r.screen().contains("the disk is full") && r.screen().contains("restore?"), "{}", r.screen());
+    assert!(r.screen().contains("the disk is full") && r.screen().contains("Restore?"), "{}", r.screen());
 }
 
 #[test]

@@ -138,14 +138,14 @@ impl Panel for Review {
 
     fn title(&self, _model: &Model) -> String {
         if self.phase != Phase::Ready {
-            return "review".into();
+            return "Review".into();
         }
         let added: u32 = self.state.files.iter().map(|f| f.diff.added).sum();
         let removed: u32 = self.state.files.iter().map(|f| f.diff.removed).sum();
         let (n, all) = self.state.count();
         let files = self.state.files.len();
         let s = if files == 1 { "" } else { "s" };
-        format!("review: {files} file{s} +{added} -{removed}, hunk {n}/{all}")
+        format!("Review: {files} file{s} +{added} -{removed}, hunk {n}/{all}")
     }
 
     fn actions(&self) -> &'static [ActionSpec] {

@@ -162,9 +162,9 @@ fn v_selects_lines_and_only_those_go_back() {
     assert!(!hunk.contains("-    sleep(wait)\n") && hunk.contains("     sleep(wait.min(limit))\n"), "{hunk}");
     // Escape ends a selection before it leaves.
     r.run("v; esc");
-    assert!(r.screen().contains("review:"));
+    assert!(r.screen().contains("Review:"));
     r.run("esc");
-    assert!(!r.screen().contains("review: 3 files"));
+    assert!(!r.screen().contains("Review: 3 files"));
 }
 
 #[test]

@@ -135,13 +135,13 @@ fn a_row_tells_who_how_it_stands_and_what_it_took() {
 fn enter_shows_an_agent_of_the_open_session_and_unfolds_another() {
     let mut r = opened(80, 24);
     r.run("k; k");
-    assert!(r.footer().contains("enter unfold") || r.footer().contains("right unfold"), "{}", r.footer());
+    assert!(r.footer().contains("Enter unfold") || r.footer().contains("Right unfold"), "{}", r.footer());
     r.run("enter");
     serve(&mut r);
     assert!(r.screen().contains("words 41a"), "{}", r.screen());
     let mut r = opened(80, 24);
     r.run("k");
-    assert!(r.footer().contains("enter open"), "{}", r.footer());
+    assert!(r.footer().contains("Enter open"), "{}", r.footer());
     r.run("enter");
     assert_eq!(r.app.model.agent(), AgentId("main/a2".into()));
     let opens = |c: &&CommandBody| matches!(c, CommandBody::Session(SessionCommand::Open { .. }));
@@ -171,7 +171,7 @@ fn an_entry_of_an_agent_is_shown_in_its_conversation() {
     assert!(now.contains("words 41c"), "{here}");
     assert!(here.contains("write the tests"), "{here}");
     r.run("g");
-    assert!(r.footer().contains("enter back to main"), "{}", r.footer());
+    assert!(r.footer().contains("Enter back to main"), "{}", r.footer());
     r.run("enter");
     assert!(r.app.model.agent().is_main());
 }

@@ -207,7 +207,7 @@ impl Panel for Browser {
         let of = if self.everywhere { "all projects" } else { "this project" };
         let n = self.forest.roots.len();
         let s = if n == 1 { "" } else { "s" };
-        if self.heard { format!("tree of {of}, {n} session{s}") } else { format!("tree of {of}") }
+        if self.heard { format!("Tree of {of}, {n} session{s}") } else { format!("Tree of {of}") }
     }
 
     fn actions(&self) -> &'static [ActionSpec] {

@@ -33,7 +33,7 @@ fn crew(command: AgentCommand) -> Effect {
 
 /// The dialog for a message to an agent.
 pub(crate) fn message(model: &Model, id: AgentId) -> Words {
-    let title = format!("message to {}", model.name_of(&id));
+    let title = format!("Message to {}", model.name_of(&id));
     let at_work = model.row(&id).is_some_and(|a| a.state.at_work());
     let child = model.row(&id).and_then(|a| a.child.as_ref());
     let about = match (at_work, child) {
@@ -56,7 +56,7 @@ pub(crate) fn message(model: &Model, id: AgentId) -> Words {
 pub(crate) fn spawn() -> Words {
     let about = "the task; start with @NAME for a kind of agent (@coder, @explorer, ...)";
     let then = |text: &str| Ok(vec![Effect::Ask(CommandBody::Agent(spawned(text)?), WORDS)]);
-    Words::new("start an agent", about, "", Box::new(then))
+    Words::new("Start an agent", about, "", Box::new(then))
 }
 
 /// `@coder GOAL`, or only the goal.
@@ -343,7 +343,7 @@ fn stop_all(model: &Model) -> Reply {
         then.insert(0, crew(AgentCommand::CancelAll));
         text = "Stops the turn, ends all agents and kills their tools. What has arrived so far is kept.";
     }
-    Reply::with(Effect::Push(Box::new(Confirm::new("stop everything?", text, "stop everything", then))))
+    Reply::with(Effect::Push(Box::new(Confirm::new("Stop everything?", text, "stop everything", then))))
 }
 
 pub(crate) fn pause(a: &AgentView, name: &str) -> Reply {
@@ -375,7 +375,7 @@ fn retry(a: &AgentView, name: &str) -> Reply {
         Ok(vec![Effect::Ask(CommandBody::Agent(AgentCommand::Retry { id: id.clone(), note }), WORDS)])
     };
     let about = "runs the same task as a new agent; add a note if you like";
-    Reply::with(Effect::Push(Box::new(Words::new(&format!("retry {name}"), about, "", Box::new(then)))))
+    Reply::with(Effect::Push(Box::new(Words::new(&format!("Retry {name}"), about, "", Box::new(then)))))
 }
 
 /// A program knows its own models, and we do not.
@@ -387,7 +387,7 @@ fn their_model(model: &Model, a: &AgentView) -> Reply {
         let model = ModelRef(format!("{program}/{}", text.trim()));
         Ok(vec![Effect::SendTo(id.clone(), CommandBody::Session(SessionCommand::SetModel { model }))])
     };
-    let title = format!("model of {}", model.name_of(&a.id));
+    let title = format!("Model of {}", model.name_of(&a.id));
     let words = Words::new(&title, &about, now.model(), Box::new(then));
     Reply::with(Effect::Push(Box::new(words)))
 }
@@ -400,7 +400,7 @@ pub(crate) fn raise(a: &AgentView, name: &str) -> Reply {
         Ok(vec![Effect::Ask(CommandBody::Agent(AgentCommand::Raise { id: id.clone(), limits }), WORDS)])
     };
     let about = "turns, seconds, tokens, cost in dollars; omitted limits stay as they are";
-    let words = Words::new(&format!("limits of {name}"), about, &limits_text(&limits), Box::new(then));
+    let words = Words::new(&format!("Limits of {name}"), about, &limits_text(&limits), Box::new(then));
     Reply::with(Effect::Push(Box::new(words)))
 }
 

@@ -136,7 +136,7 @@ impl Panel for Agents {
     fn title(&self, model: &Model) -> String {
         let n = model.agents.iter().filter(|a| a.state.at_work()).count();
         let waits = model.agents.iter().filter(|a| waits(model, a)).count();
-        let mut title = "agents".to_owned();
+        let mut title = "Agents".to_owned();
         if n > 0 {
             title.push_str(&format!(" {n} live"));
         }

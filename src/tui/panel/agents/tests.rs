@@ -167,7 +167,7 @@ fn enter_looks_inside() {
     r.run("alt-3; down; enter");
     assert_eq!(r.app.screen.focus, View::Conversation);
     r.run("alt-3; M");
-    assert!(r.screen().contains("model"), "{}", r.screen());
+    assert!(r.screen().contains("Model"), "{}", r.screen());
 }
 
 fn process(r: &mut Robot, rows: &[&str]) {
@@ -220,7 +220,7 @@ fn quitting_asks_while_a_process_runs_in_the_background() {
     terminal_done(&mut r);
     process(&mut r, &ROWS);
     r.clear().run("ctrl-d");
-    assert!(r.screen().contains("quit?") && r.screen().contains("npm run dev"), "{}", r.screen());
+    assert!(r.screen().contains("Quit?") && r.screen().contains("npm run dev"), "{}", r.screen());
     assert!(r.commands().is_empty());
     r.run("y");
     assert_eq!(r.commands().len(), 1);
@@ -373,7 +373,7 @@ fn a_message_goes_to_the_chosen_agent_and_the_draft_stays() {
     choose(&mut r, "main/a1");
     r.run("s");
     let screen = r.screen();
-    assert!(screen.contains("message to a1 tests") && screen.contains("at its next step"), "{screen}");
+    assert!(screen.contains("Message to a1 tests") && screen.contains("at its next step"), "{screen}");
     r.clear().run("enter");
     assert!(r.commands().is_empty() && r.screen().contains("Write the message first"), "{}", r.screen());
     r.run("type use short words; enter");

@@ -220,7 +220,7 @@ fn names_of_workflows_are_completed_after_their_command() {
     // Without a word it opens its dialog as ever, and no first row is taken.
     r.run("type /workflow; space; enter");
     assert_eq!(started(&r), ["release"]);
-    assert!(r.screen().contains("start a workflow"), "{}", r.screen());
+    assert!(r.screen().contains("Start a workflow"), "{}", r.screen());
 }
 
 #[test]
@@ -406,7 +406,7 @@ fn vims_own_keys_hold_in_normal_mode_only() {
     r.run("0; r; space");
     assert!(r.app.keys.pending.is_empty(), "{}", r.screen());
     r.run(":");
-    assert!(r.screen().contains("palette"), "{}", r.screen());
+    assert!(r.screen().contains("Palette"), "{}", r.screen());
     r.run("esc; space; t");
     assert!(r.screen().contains("gruvbox-dark"), "Space is the leader: {}", r.screen());
 }
@@ -420,7 +420,7 @@ fn in_the_emacs_keys_ctrl_g_cancels_and_ctrl_p_walks() {
     let editor = |t: &crate::task::Task| matches!(t, crate::task::Task::Suspend(..));
     assert!(!r.tasks.iter().any(editor), "and no editor opened");
     r.run("ctrl-x b");
-    assert!(r.screen().contains("sessions of this project"), "{}", r.screen());
+    assert!(r.screen().contains("Sessions of this project"), "{}", r.screen());
     r.run("ctrl-x k");
     assert!(r.app.layers.is_empty());
 }

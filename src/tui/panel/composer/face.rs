@@ -61,7 +61,7 @@ impl Panel for Composer {
             (_, Some(_)) => " (draft stashed)",
             _ => "",
         };
-        format!("message{to}{state}")
+        format!("Message{to}{state}")
     }
 
     fn actions(&self) -> &'static [ActionSpec] {

@@ -21,9 +21,9 @@ impl Panel for ConversationPanel {
     fn title(&self, model: &Model) -> String {
         let earlier = model.conversation.earlier();
         let name = match &model.shown {
-            _ if self.viewer => "viewer".to_owned(),
+            _ if self.viewer => "Viewer".to_owned(),
             Some(agent) => model.path_of(agent),
-            None => "conversation".to_owned(),
+            None => "Conversation".to_owned(),
         };
         let state = if self.copy.is_some() { ": copy mode" } else { "" };
         if earlier > 0 && self.viewer {

@@ -349,11 +349,11 @@ fn turns_and_tools_are_jumped_to() {
 fn the_viewer_shows_everything_and_closes() {
     let (mut r, _) = scene(80, 24);
     r.run("ctrl-x o");
-    assert!(r.screen().contains("viewer"), "{}", r.screen());
+    assert!(r.screen().contains("Viewer"), "{}", r.screen());
     r.run("g");
     assert!(r.screen().contains("Where is the client"), "thinking is unfolded: {}", r.screen());
     r.run("esc");
-    assert!(!r.screen().contains("viewer"));
+    assert!(!r.screen().contains("Viewer"));
 }
 
 #[test]
@@ -448,7 +448,7 @@ fn a_page_that_does_not_come_right_is_asked_for_once() {
     let pages =
         r.commands().into_iter().filter(|c| matches!(c, CommandBody::Query(Query::Page { .. }))).count();
     assert_eq!(pages, 1);
-    assert!(!r.screen().contains("another branch"));
+    assert!(!r.screen().contains("Another branch"));
 }
 
 #[test]
@@ -465,7 +465,7 @@ fn open_is_offered_only_where_there_is_more() {
         send(&mut r, e);
     }
     r.run("G");
-    assert!(r.footer().contains("enter open"), "{}", r.footer());
+    assert!(r.footer().contains("Enter open"), "{}", r.footer());
 }
 
 #[test]

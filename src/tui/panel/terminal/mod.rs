@@ -93,8 +93,8 @@ impl Panel for Terminal {
 
     fn title(&self, model: &Model) -> String {
         match &self.agent {
-            Some(id) => format!("terminal of {}", model.name_of(id)),
-            None => "terminals".into(),
+            Some(id) => format!("Terminal of {}", model.name_of(id)),
+            None => "Terminals".into(),
         }
     }
 

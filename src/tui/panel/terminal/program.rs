@@ -119,7 +119,7 @@ impl Terminal {
         let name = model.name_of(&id);
         let then = vec![Effect::Send(CommandBody::Agent(AgentCommand::Cancel { id, subtree: false }))];
         let text = "Ends the program and everything it started. Its changes stay.";
-        let confirm = Confirm::new(&format!("stop {name}?"), text, "stop", then);
+        let confirm = Confirm::new(&format!("Stop {name}?"), text, "stop", then);
         Reply::with(Effect::Push(Box::new(confirm)))
     }
 

@@ -107,7 +107,7 @@ fn entered_all_keys_are_the_programs_but_the_one_that_releases() {
         let mut r = opened(80, 24);
         r.clear().run("r");
         assert_eq!(sent(&r), [PaneCommand::Enter { on: true }]);
-        assert!(r.screen().contains("ctrl-] or f12 releases"), "{}", r.screen());
+        assert!(r.screen().contains("Ctrl-] or F12 releases"), "{}", r.screen());
         r.clear().run("type qx; esc; ctrl-c; ctrl-x; alt-3; up; tab; shift-tab; f1");
         let keys: Vec<PaneKey> = sent(&r)
             .into_iter()
@@ -180,7 +180,7 @@ fn text_is_copied_and_sent_to_main_as_a_quotation() {
     let screen = r.screen();
     assert!(screen.contains("> long ago") && screen.contains("> welcome to toy"), "{screen}");
     assert!(
-        screen.contains("From the terminal of a1 toy:") && !screen.contains("message to a1"),
+        screen.contains("From the terminal of a1 toy:") && !screen.contains("Message to a1"),
         "main's: {screen}"
     );
     let mut r = opened(80, 24);
