@@ -271,7 +271,7 @@ fn what_ran_at_a_kill_is_interrupted_and_goes_on_by_key() {
     term.keys("u");
     term.wait("it continues", |s| row(s, "a1 ").contains("working"));
     term.keys("K");
-    crate::screen::confirm(&mut term, "stop everything?", "[y] stop everything", "y");
+    crate::screen::confirm(&mut term, "Stop everything?", "[y] stop everything", "y");
     term.wait("all have ended", |s| row(s, "a1 ").contains("cancelled"));
     term.keys("\x1b");
     idle(&term);

@@ -70,7 +70,9 @@ fn inside(cols: u16, rows: u16) {
     term.wait("the end", |s| s.matches("It is planted.").count() == 2 && s.contains("Esc back to main"));
     // Both ways side by side.
     say(&mut term, "/compare");
-    term.wait("its branches", |s| s.contains("Compare this branch with") && s.contains("plant the chestnut"));
+    term.wait("its branches", |s| {
+        s.contains("Compare this branch with") && s.contains("> main  plant the chestnut")
+    });
     term.keys("\r");
     term.wait("both sides", |s| s.contains("| main") && s.contains("oak") && s.contains("chestnut"));
     term.keys("\x1b");

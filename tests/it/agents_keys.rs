@@ -220,7 +220,7 @@ fn at_work(cols: u16, rows: u16) {
     term.wait_gone("Stop everything?");
     assert!(!row(&term.screen(), "a1 ").contains("cancelled"), "the focus was on no");
     term.keys("K");
-    crate::screen::confirm(&mut term, "stop everything?", "[y] stop everything", "y");
+    crate::screen::confirm(&mut term, "Stop everything?", "[y] stop everything", "y");
     term.wait("its end", |s| row(s, "a1 ").contains("cancelled"));
     term.keys("\x1b");
     idle(&term);

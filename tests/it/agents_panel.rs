@@ -156,7 +156,7 @@ fn keys(cols: u16, rows: u16) {
 
     // All of them.
     term.keys("K");
-    crate::screen::confirm(&mut term, "stop everything?", "[y] stop everything", "y");
+    crate::screen::confirm(&mut term, "Stop everything?", "[y] stop everything", "y");
     term.wait("the end of all", |s| row(s, "a1 ").contains("- "));
     term.keys("\x1b");
     idle(&term);

@@ -123,7 +123,9 @@ fn story(inner: bool) {
     idle(&term);
 
     command(&mut term, "/compare");
-    term.wait("the other branch", |s| s.contains("Compare this branch with") && s.contains("do it as A"));
+    term.wait("the other branch", |s| {
+        s.contains("Compare this branch with") && s.contains("> main  do it as A")
+    });
     term.keys("\r");
     term.wait("the files of both", |s| {
         s.contains("[files]") && s.contains("A a.txt") && s.contains("D b.txt") && s.contains("M shared.txt")

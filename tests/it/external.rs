@@ -540,7 +540,7 @@ fn a_person_works_in_the_real_screen_of_a_program() {
         term.keys("\x1d");
         term.wait_text("enters");
         term.keys("x");
-        term.wait_text("stop a1");
+        term.wait_text("Stop a1");
         crate::common::let_pass(Duration::from_millis(500));
         term.keys("y");
         crate::common::wait("its processes to end", || {

@@ -114,7 +114,7 @@ fn promise(state: &str, label: &str) -> Option<fn(&str) -> bool> {
         ("themes" | "models", "choose") => home,
         ("sessions", "choose") => home,
         ("sessions", "all projects") => |s| s.contains("all projects") || s.contains("this project"),
-        ("sessions", "rename") => |s| hints(s).first().is_some_and(|h| h.0 == "enter" && h.1 != "choose"),
+        ("sessions", "rename") => |s| hints(s).first().is_some_and(|h| h.0 == "Enter" && h.1 != "choose"),
         ("sessions", "fork") => |s| !hints(s).iter().any(|h| h.1 == "choose"),
         ("sessions", "archive") => |s| s.contains("archived"),
         ("sessions", "archived" | "hide archived") => {

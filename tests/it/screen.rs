@@ -112,8 +112,8 @@ pub(crate) fn quit(term: &mut Term) -> u32 {
 pub(crate) fn key_lines(screen: &str) -> String {
     let lines: Vec<&str> = screen.lines().collect();
     let inner = lines.get(1..lines.len().saturating_sub(1)).unwrap_or_default();
-    let todo = inner.first().and_then(|l| l.split("todo ").nth(1)).and_then(|t| t.split(' ').next());
-    let mut left: Vec<String> = todo.map(|t| format!("todo {t}")).into_iter().collect();
+    let todo = inner.first().and_then(|l| l.split("Todo ").nth(1)).and_then(|t| t.split(' ').next());
+    let mut left: Vec<String> = todo.map(|t| format!("Todo {t}")).into_iter().collect();
     for line in inner {
         let Some(line) = line.strip_prefix('│') else { continue };
         // The rail begins at its border, or at the title of one of its parts.
