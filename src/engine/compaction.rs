@@ -131,7 +131,7 @@ impl Core {
                 Ok(())
             }
             (Err(notice), _) => Err(notice),
-            (Ok(_), None) => Err(Notice::new(NoticeKind::Internal, "a summary of nothing")),
+            (Ok(_), None) => Err(Notice::new(NoticeKind::Internal, "an empty summary")),
         };
         match (done.turn, done.client, result) {
             (Some(_), _, result) => {

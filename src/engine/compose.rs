@@ -249,9 +249,9 @@ impl Core {
         if let Some(EntryBody::Assistant { stop, .. }) = last {
             let text = match stop {
                 StopReason::Cut(_) | StopReason::MaxTokens => {
-                    "Your last reply was cut off. Go on where it stopped."
+                    "Your last reply was cut off. Continue where it stopped."
                 }
-                StopReason::Interrupted => "Go on where you were interrupted.",
+                StopReason::Interrupted => "Continue where you were interrupted.",
                 _ => "Go on.",
             };
             let mut content = vec![Part::Text { text: text.into() }];

@@ -119,7 +119,7 @@ impl Core {
         match edited {
             Err(why) => self.refuse(client, cause, Notice::new(NoticeKind::User, why)),
             Ok((said, items)) => {
-                self.news.add(format!("the person edited the todo list: {said}"));
+                self.news.add(format!("the user edited the todo list: {said}"));
                 self.todos_saved(items, true);
             }
         }

@@ -51,7 +51,7 @@ pub(crate) fn max_tokens() -> Notice {
 
 /// The calls of a turn repeated, and it does not go on.
 pub(crate) fn repeats(calls: &str) -> Notice {
-    let why = format!("the agent made the same calls with the same results again and again: {calls}");
+    let why = format!("the agent repeated the same calls with the same results: {calls}");
     Notice::new(NoticeKind::Budget, why)
         .hint("write what it should do instead, or continue to let it proceed")
         .hint("limits.repeats in config.toml allows more rounds; 0 turns this off")

@@ -155,7 +155,7 @@ impl Core {
                 }
                 match revert(&r.path, &r.hunk, &cx).await {
                     Ok(done) => {
-                        said.push(format!("the person took back a part of your change of {}", r.path));
+                        said.push(format!("the user reverted a part of your change of {}", r.path));
                         undo.push((r.path, done.diff));
                     }
                     Err(_) if mask::has_mask(&r.hunk) => conflicts.push(format!(
@@ -205,7 +205,7 @@ impl Core {
             // The last one first: each finds the file as it left it. The reverse of a reverse is the change.
             for (path, diff) in undo.into_iter().rev() {
                 match revert(&path, &diff, &cx).await {
-                    Ok(_) => said.push(format!("the person brought back your change of {path}")),
+                    Ok(_) => said.push(format!("the user restored your change of {path}")),
                     Err(e) => conflicts.push(format!("{path}: {e}")),
                 }
             }

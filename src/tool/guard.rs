@@ -112,7 +112,7 @@ fn panicked(what: &str, panic: &(dyn Any + Send)) -> ToolError {
         .unwrap_or("no message");
     tracing::error!(tool = what, panic = text, "a tool panicked");
     ToolError::Tell(format!(
-        "the tool failed inside ({what}): {text}. This is a bug of Tiller; try another way."
+        "the tool failed internally ({what}): {text}. This is a bug in Tiller; try another way."
     ))
 }
 

@@ -103,7 +103,7 @@ async fn t7_a_panic_becomes_an_error_result() {
     let bench = Bench::new();
     for at in 0..POINTS {
         let said = bench.say(&Faulty, json!({ "at": at })).await;
-        assert!(said.starts_with("error: the tool failed inside (faulty)"), "{at}: {said}");
+        assert!(said.starts_with("error: the tool failed internally (faulty)"), "{at}: {said}");
     }
     // The session goes on, also after a lock was poisoned.
     assert_eq!(bench.say(&Faulty, json!({})).await, "fine");

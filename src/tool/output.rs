@@ -83,7 +83,7 @@ pub fn bound(text: String, cx: &ToolCx) -> String {
     }
     let pointer = Spill::create(cx)
         .and_then(|mut spill| spill.write(text.as_bytes()).map(|()| spill.pointer()))
-        .unwrap_or_else(|e| format!("the whole could not be kept: {e}"));
+        .unwrap_or_else(|e| format!("the full output could not be kept: {e}"));
     cut_middle(&text, limit, &pointer).unwrap_or(text)
 }
 

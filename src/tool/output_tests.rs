@@ -39,7 +39,7 @@ async fn long_output_is_spilled_privately() {
     let path = got.split("the whole: ").nth(1).unwrap().split(" ...]").next().unwrap();
     assert_eq!(std::fs::read_to_string(path).unwrap(), text);
     assert_eq!(got.lines().find_map(pointed_at), Some(path));
-    assert_eq!(pointed_at("[... 1 KB, 2 lines left out; the whole could not be kept: no ...]"), None);
+    assert_eq!(pointed_at("[... 1 KB, 2 lines left out; the full output could not be kept: no ...]"), None);
     assert_eq!(std::fs::metadata(path).unwrap().permissions().mode() & 0o777, 0o600);
     assert_eq!(std::fs::metadata(&bench.cx.spill).unwrap().permissions().mode() & 0o777, 0o700);
 }

@@ -58,9 +58,9 @@ pub fn unknown(name: &str) -> String {
     let names: Vec<&str> = ALL.iter().map(|t| t.name()).collect();
     match nearest(name, &names) {
         Some(near) => {
-            format!("there is no tool '{name}'; did you mean '{near}'? Tools: {}", names.join(", "))
+            format!("unknown tool '{name}'; did you mean '{near}'? Tools: {}", names.join(", "))
         }
-        None => format!("there is no tool '{name}'. Tools: {}", names.join(", ")),
+        None => format!("unknown tool '{name}'. Tools: {}", names.join(", ")),
     }
 }
 

@@ -10,7 +10,7 @@ fn the_list_holds() {
     for tool in ALL {
         let spec = tool.spec();
         assert_eq!(spec.name, tool.name());
-        assert!(names.insert(spec.name.clone()), "{} is there twice", spec.name);
+        assert!(names.insert(spec.name.clone()), "{} appears twice", spec.name);
         assert!(!spec.description.trim().is_empty(), "{} has no help", spec.name);
         assert!(!tool.verb().is_empty() && !tool.toolset().is_empty());
         assert_eq!(spec.schema["type"], "object", "{}", spec.name);

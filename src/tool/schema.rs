@@ -88,7 +88,7 @@ pub fn read<T: DeserializeOwned + JsonSchema>(args: &Value) -> Result<T, ToolErr
         }
         let names =
             schema["properties"].as_object().map(|p| p.keys().cloned().collect::<Vec<_>>().join(", "));
-        Err(ToolError::Tell(format!("wrong arguments: {e}. The tool takes: {}", names.unwrap_or_default())))
+        Err(ToolError::Tell(format!("invalid arguments: {e}. The tool takes: {}", names.unwrap_or_default())))
     })
 }
 

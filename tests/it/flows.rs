@@ -94,9 +94,7 @@ fn looked_at(cols: u16, rows: u16) {
         t if t.starts_with("build it") => says("It is built."),
         t if t.starts_with("write docs") => says("They are written."),
         t if t.starts_with("test it") && b.load(Ordering::SeqCst) => Reply::status(400),
-        t if t.starts_with("test it") && t.contains("The person says: only the first") => {
-            says("It is green.")
-        }
+        t if t.starts_with("test it") && t.contains("The user says: only the first") => says("It is green."),
         t if t.starts_with("tell of it") && t.contains("It is green.") => says("All is told."),
         t => says(&format!("I do not know {t}.")),
     });

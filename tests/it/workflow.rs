@@ -49,8 +49,8 @@ fn all_mistakes_of_a_file_are_found_at_once() {
     for (line, why) in [
         (1, "the model `nobody/x` cannot be used"),
         (1, "there is no tool or set `reed_file`; did you mean `read_file`?"),
-        (7, "the schema is none: type cannot be \"strnig\""),
-        (7, "depends on z, which is not there"),
+        (7, "the schema is not a valid schema: type cannot be \"strnig\""),
+        (7, "depends on z, which does not exist"),
         (13, "there is no agent `codr`; did you mean `coder`?"),
         (13, "there is no program `nonsense`"),
     ] {

@@ -35,7 +35,7 @@ impl Core {
         };
         if starts && self.crew.members.get(by).is_some_and(|m| m.stopping || !m.state().at_work()) {
             // Asked before it heard that it is stopped. It may have ended meanwhile.
-            let _ = reply.send(Err("you are being stopped: nobody is started any more".into()));
+            let _ = reply.send(Err("you are being stopped: no agent is started any more".into()));
             return;
         }
         let Some((ask, reply)) = self.admitted(by, (&call, entry), ask, reply) else { return };
@@ -87,7 +87,7 @@ impl Core {
                 }
                 self.tell_member(&id, text);
                 let when = if works { "at its next step" } else { "now, and works again" };
-                CrewReply::Said(format!("{} hears it {when}.", id.name()))
+                CrewReply::Said(format!("{} receives it {when}.", id.name()))
             }),
             CrewAsk::Wait { agents, any, seconds } => {
                 let ids: Result<Vec<AgentId>, String> =
@@ -103,7 +103,7 @@ impl Core {
             }
             CrewAsk::Cancel { agent } => self.crew.find(by, &agent).map(|id| {
                 self.cancel_tree(&id);
-                CrewReply::Said(format!("{} is cancelled. What it did stays.", id.name()))
+                CrewReply::Said(format!("{} is cancelled. Its changes are kept.", id.name()))
             }),
             CrewAsk::Board { put, key } => self.board(by, put, key),
         };
@@ -157,7 +157,7 @@ impl Core {
                 let rest = why.map_or(String::new(), |w| format!(" The rest was not started: {w}."));
                 let names = started.join(", ");
                 Ok(CrewReply::Said(format!(
-                    "Started in the background: {names}. Their results are told to you when they come.{rest}"
+                    "Started in the background: {names}. You receive their results when they end.{rest}"
                 )))
             }
         }
@@ -241,11 +241,13 @@ impl Core {
         key: Option<String>,
     ) -> Result<CrewReply, String> {
         let board = self.crew.members.get(by).and_then(|m| m.order.brief.board.clone());
-        let Some(board) = board else { return Err("you share no board with anybody".into()) };
+        let Some(board) = board else { return Err("you share no board with another agent".into()) };
         let notes = self.crew.boards.entry(board).or_default();
         if let Some((key, value, version)) = put {
             if value.len() > NOTE || key.len() > 200 {
-                return Err(format!("a note has at most {NOTE} bytes; write a file and note its name"));
+                return Err(format!(
+                    "a note has at most {NOTE} bytes; write a file and put its name into the note"
+                ));
             }
             if notes.len() >= NOTES && !notes.contains_key(&key) {
                 return Err(format!("the board is full: {NOTES} notes"));
@@ -267,7 +269,7 @@ impl Core {
             }
             Some(key) => match notes.get(&key) {
                 Some(note) => Ok(CrewReply::Notes(vec![note.clone()])),
-                None => Err(format!("there is no note {key} yet; do not wait for it")),
+                None => Err(format!("note {key} does not exist yet; do not wait for it")),
             },
         }
     }

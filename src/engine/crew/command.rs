@@ -190,7 +190,7 @@ impl Core {
             brief.context.push_str(&format!("\n\n{head}\n{last}"));
         }
         if let Some(note) = note.filter(|n| !n.trim().is_empty()) {
-            brief.context.push_str(&format!("\n\nThe person says: {note}"));
+            brief.context.push_str(&format!("\n\nThe user says: {note}"));
         }
         let by = id.parent().unwrap_or_else(AgentId::main);
         let new = self.recruit(&by, from, brief, true)?;
@@ -228,7 +228,7 @@ impl Core {
         let wait = self.crew.waits.remove(at);
         let report = Report {
             status: "background".into(),
-            summary: "The person sent it to the background. Its result is told to you when it comes.".into(),
+            summary: "The user moved it to the background. You receive its result when it ends.".into(),
             ..self.report_of(id)
         };
         let _ = wait.reply.send(Ok(CrewReply::Report(Box::new(report))));

@@ -11,7 +11,7 @@ use crate::core::Core;
 use crate::world::lock;
 
 /// Told to whatever a step wants that was given up.
-pub(super) const GIVEN_UP: &str = "the person gave this step up";
+pub(super) const GIVEN_UP: &str = "the user abandoned this step";
 
 impl Core {
     /// Its agents rest at their next safe point, and nothing of it begins; or all go on.
@@ -77,7 +77,7 @@ impl Core {
         if let Some(note) = note.filter(|n| !n.trim().is_empty()) {
             let task = flow.made_of.steps.iter_mut().find(|t| t.id.as_deref() == Some(step));
             if let Some(task) = task {
-                task.brief.context.push_str(&format!("\n\nThe person says: {}", note.trim()));
+                task.brief.context.push_str(&format!("\n\nThe user says: {}", note.trim()));
             }
         }
         // A step that was interrupted would go on where it was: this one is to begin anew.

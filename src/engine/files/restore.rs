@@ -399,11 +399,11 @@ impl Core {
         let names: Vec<&str> = files.iter().take(TOLD).map(|f| f.path.as_str()).collect();
         let more = if files.len() > TOLD { ", ..." } else { "" };
         let did = match way {
-            Way::Took(took) => format!("took from the branch {} what it has of", took.from),
+            Way::Took(took) => format!("took from the branch {} its version of", took.from),
             Way::Back => "restored earlier states of".to_owned(),
-            Way::Rejected => "took back your change of".to_owned(),
+            Way::Rejected => "reverted your change of".to_owned(),
         };
-        self.news.add(format!("the person {did} these files: {}{more}", names.join(", ")));
+        self.news.add(format!("the user {did} these files: {}{more}", names.join(", ")));
     }
 
     /// Names this moment.

@@ -131,7 +131,7 @@ impl Core {
         }
         p.view.state = GoalState::Working;
         p.view.last = String::new();
-        let text = format!("Go on with the goal: {}", p.view.goal.text);
+        let text = format!("Continue with the goal: {}", p.view.goal.text);
         self.next_turn(text);
         Ok("the agent continues with the goal".into())
     }
@@ -237,7 +237,7 @@ impl Core {
         } else {
             let tail: String = tail(&said, SAID);
             self.next_turn(format!(
-                "The goal is not reached yet (turn {done} of {turns}). The check says:\n{tail}\n\nGo on."
+                "The goal is not reached yet (turn {done} of {turns}). The check says:\n{tail}\n\nContinue."
             ));
             return;
         }

@@ -111,7 +111,7 @@ async fn cancel_retry_raise_and_background() {
     let fake = Fake::with(move |_, r| match first(r).as_str() {
         "go" if result(r).is_none() => delegate(json!([{"goal": "slow"}])),
         "go" => says(&result(r).unwrap()),
-        task if task.contains("The person says: faster") => says("fast"),
+        task if task.contains("The user says: faster") => says("fast"),
         _ => vec![Step::Hang],
     });
     let mut rig = place.start(&fake).await;
@@ -121,7 +121,7 @@ async fn cancel_retry_raise_and_background() {
     rig.send(to(AgentCommand::Background { id: agent("main/a1") }));
     let (status, text, _) = rig.finished().await;
     assert_eq!(status, TurnStatus::Done);
-    assert!(text.contains("sent it to the background"), "{text}");
+    assert!(text.contains("moved it to the background"), "{text}");
     rig.send(to(AgentCommand::Raise {
         id: agent("main/a1"),
         limits: AgentLimits { turns: Some(777), ..AgentLimits::default() },

@@ -188,7 +188,7 @@ async fn p8_500_calls_are_capped_and_all_answered() {
     let r = fake.request(1);
     assert_valid(&r);
     assert_eq!(r.messages.len(), 502);
-    assert!(message_text(&r, 501).contains("only 64 calls"));
+    assert!(message_text(&r, 501).contains("at most 64 calls"));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -300,7 +300,7 @@ async fn t7_a_tool_or_provider_that_panics_fails_its_call_only() {
     ]);
     let mut rig = place.start_with(&fake, |p| p.tools.push(Naughty::leak())).await;
     assert_eq!(rig.turn("go").await, (TurnStatus::Done, "It failed.".into()));
-    assert!(message_text(&fake.request(1), 2).contains("failed inside"));
+    assert!(message_text(&fake.request(1), 2).contains("failed internally"));
     assert_eq!(rig.turn("again").await.0, TurnStatus::Failed);
     assert_eq!(rig.turn("once more").await.0, TurnStatus::Done);
 }

@@ -69,7 +69,7 @@ async fn an_edit_that_cannot_be_made_fails_before_anybody_is_asked() {
     rig.submit("edit");
     let (id, output) = rig.tool_finished().await;
     assert_eq!(id, "c2");
-    assert!(output.contains("changed by someone else") && output.contains("+and theirs"), "{output}");
+    assert!(output.contains("changed outside") && output.contains("+and theirs"), "{output}");
     let (id, output) = rig.tool_finished().await;
     assert_eq!(id, "c3");
     assert!(output.contains("a.txt"), "{output}");
@@ -79,7 +79,7 @@ async fn an_edit_that_cannot_be_made_fails_before_anybody_is_asked() {
     // What changes while the question is open is seen all the same.
     place.file("a.txt", "one\ntwo\nand more\n");
     rig.answer(&ask, AskReply::Permission { decision: Decision::Once, hash: permission(&ask).hash });
-    assert!(rig.tool_finished().await.1.contains("changed by someone else"));
+    assert!(rig.tool_finished().await.1.contains("changed outside"));
     assert_eq!(rig.finished().await.0, TurnStatus::Done);
     assert_eq!(place.read("a.txt"), "one\ntwo\nand more\n");
 }
@@ -95,7 +95,7 @@ async fn a_refused_edit_outside_the_workspace_shows_nothing_of_the_file() {
     let mut rig = place.start_with(&fake, ask_profile).await;
     rig.submit("edit");
     let (_, output) = rig.tool_finished().await;
-    assert!(output.contains("was not read before"), "{output}");
+    assert!(output.contains("you have not read it"), "{output}");
     assert!(!output.contains("private"), "{output}");
     assert_eq!(rig.finished().await.0, TurnStatus::Done);
     assert!(!rig.kinds().contains(&"permission_asked".into()), "{:?}", rig.kinds());
@@ -364,7 +364,7 @@ async fn x17_a_path_that_may_not_be_read_reaches_the_model_by_no_way() {
     let sent = format!("{:?}", fake.request(count));
     assert!(!sent.contains("hunter2"), "{sent}");
     assert!(
-        sent.contains("TOKEN=none") && sent.contains("passed over"),
+        sent.contains("TOKEN=none") && sent.contains("skipped"),
         "the rest is found, and the gap is told: {sent}"
     );
     // Mentions, also by hand, in a folder and through a link, are refused with the rule.

@@ -66,7 +66,7 @@ async fn changes_keep_planning_and_dropping_ends_it() {
     assert_eq!(rig.finished().await.0, TurnStatus::Done);
     let snap = rig.snapshot().await;
     assert_eq!((snap.profile, snap.todo.len()), (Profile::AutoEdit, 0));
-    assert!(message_text(&fake.request(2), 4).contains("the person dropped the plan"));
+    assert!(message_text(&fake.request(2), 4).contains("the user dropped the plan"));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -162,7 +162,7 @@ async fn interrupts_at_every_stage_end_soon_and_leave_a_valid_history() {
         assert_eq!(rig.turn("and now?").await.0, TurnStatus::Done);
         let last = fake.request(fake.count() - 1);
         assert_valid(&last);
-        assert!(message_text(&last, last.messages.len() - 1).contains("the person stopped"), "stage {stage}");
+        assert!(message_text(&last, last.messages.len() - 1).contains("the user stopped"), "stage {stage}");
         rig.quit().await;
     }
 }

@@ -472,7 +472,7 @@ async fn a_step_that_is_given_up_takes_down_what_needs_it_and_can_be_tried_again
     ];
     assert_eq!(states(&failed), right);
     assert_eq!((count(&asked, "beta"), count(&asked, "gamma")), (0, 0));
-    assert!(failed.steps[1].said.contains("the person gave it up"), "{failed:?}");
+    assert!(failed.steps[1].said.contains("the user abandoned it"), "{failed:?}");
     // From there; what is done is not run again, also not what stands beside it.
     rig.send(retry("b"));
     rig.reply().await;
@@ -481,7 +481,7 @@ async fn a_step_that_is_given_up_takes_down_what_needs_it_and_can_be_tried_again
     assert_eq!(all, [1, 1, 1, 1]);
     let log = asked.lock().unwrap().clone();
     assert!(
-        log.iter().any(|t| t.starts_with("beta") && t.contains("The person says: use short words")),
+        log.iter().any(|t| t.starts_with("beta") && t.contains("The user says: use short words")),
         "{log:?}"
     );
     // One that is done can be tried again as well, and all that need it follow.

@@ -295,7 +295,7 @@ impl Core {
         live.text.clone_from(&text);
         live.why = why;
         if status == TurnStatus::Interrupted {
-            self.news.set("stopped", "the person stopped your last turn before it was done");
+            self.news.set("stopped", "the user stopped your last turn before it ended");
         }
         let text = self.redact(&text);
         let mut events = Vec::new();

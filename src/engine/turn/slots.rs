@@ -15,7 +15,7 @@ impl Turn {
             let touch = self.tools.0.get(&call.name).copied();
             let wrong = if i >= cap {
                 Some(format!(
-                    "Not run: only {cap} calls of one reply are taken. Make the rest in the next one."
+                    "Not run: at most {cap} calls of one reply are run. Make the others in the next reply."
                 ))
             } else if let Some(raw) = &call.malformed {
                 Some(malformed_text(&call.name, raw))

@@ -272,7 +272,7 @@ fn holds(store: &Store, session: SessionId) -> Vec<Entry> {
     all
 }
 
-/// A transcript that went on is gone on with, wherever it was cut before; nothing is there twice.
+/// A transcript that went on is gone on with, wherever it was cut before; nothing appears twice.
 #[test]
 fn a_transcript_that_grew_is_gone_on_with() {
     for text in [CLAUDE, CODEX, PI] {

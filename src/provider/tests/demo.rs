@@ -184,7 +184,7 @@ async fn it_drives_every_tool() {
     let mut w = World::new(true);
     w.turn("fix the failing test").await;
     let added = w.turn("add a max operation").await;
-    assert!(added.contains("`max` is there: code, check and README"), "{added} {:?}", w.calls.last());
+    assert!(added.contains("Added `max`: code, check and README"), "{added} {:?}", w.calls.last());
     assert!(w.read("README.md").contains("- `max A B`: the larger one"));
     w.turn("add notes.md with hello there").await;
     assert_eq!(w.read("notes.md"), "hello there\n");
@@ -228,7 +228,7 @@ async fn it_explains_searches_runs_and_renames() {
     let found = w.turn("search for op_mul()").await;
     assert!(found.contains("lib/ops.sh"), "{found}");
     let found = w.turn("search for no-such-text-anywhere").await;
-    assert!(found.contains("nowhere"), "{found}");
+    assert!(found.contains("was not found"), "{found}");
     let ran = w.turn("run sh calc.sh add 20 22").await;
     assert!(ran.contains("42") && ran.contains("ended well"), "{ran}");
     let ran = w.turn("run sh calc.sh nonsense 1 2").await;
@@ -238,7 +238,7 @@ async fn it_explains_searches_runs_and_renames() {
     assert!(w.read("lib/ops.sh").contains("op_mult()"));
     w.bench.ports.reply(AskReply::Choice { answers: vec!["one more line".into()] });
     let edited = w.turn("edit README.md").await;
-    assert!(edited.contains("has the new line"), "{edited}");
+    assert!(edited.contains("Added the line to"), "{edited}");
     assert!(w.read("README.md").ends_with("\none more line\n"));
 }
 

@@ -58,7 +58,7 @@ impl Tool for Blackboard {
         let args: Args = schema::read(&args)?;
         let put = match (&args.key, args.value) {
             (Some(key), Some(value)) => Some((key.clone(), value, args.version)),
-            (None, Some(_)) => return Err(ToolError::Tell("a value needs a key".into())),
+            (None, Some(_)) => return Err(ToolError::Tell("`value` needs `key`".into())),
             _ => None,
         };
         let ask = CrewAsk::Board { put, key: args.key };

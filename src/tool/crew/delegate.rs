@@ -35,7 +35,7 @@ impl Args {
     fn check(&self) -> Result<(), String> {
         match (self.tasks.is_empty(), self.workflow.is_empty()) {
             (_, true) => task::check(&self.tasks),
-            (false, false) => Err("tasks or a workflow, not both".into()),
+            (false, false) => Err("pass tasks or a workflow, not both".into()),
             (true, false) => {
                 let known = workflow::Known::anything();
                 self.flow().check(&known).map_err(|wrong| words(&wrong))
@@ -55,7 +55,9 @@ fn words(wrong: &[workflow::Wrong]) -> String {
 async fn run_flow(flow: Workflow, cx: &ToolCx) -> Result<Vec<Report>, ToolError> {
     match cx.ports.crew(cx, CrewAsk::Workflow(Box::new(flow))).await {
         Ok(CrewReply::Reports(reports)) => Ok(reports),
-        Ok(_) => Err(ToolError::Tell("the engine gave another answer; this is a bug of Tiller".into())),
+        Ok(_) => {
+            Err(ToolError::Tell("the engine returned an unexpected answer; this is a bug in Tiller".into()))
+        }
         Err(why) => Err(ToolError::Tell(why)),
     }
 }
@@ -141,7 +143,7 @@ impl Tool for DelegateTask {
         tokio::select! {
             biased;
             () = cx.cancel.cancelled() => {
-                Err(ToolError::Interrupted("the agents were stopped; what they did stays, and list_agents names them".into()))
+                Err(ToolError::Interrupted("the agents were stopped; their changes are kept, and list_agents lists them".into()))
             }
             reports = work => Ok(output(&reports?, cx)),
         }

@@ -64,7 +64,7 @@ impl Tool for Orchestrate {
         let most = args.parts.unwrap_or(5).clamp(1, task::MOST);
         tokio::select! {
             biased;
-            () = cx.cancel.cancelled() => Err(ToolError::Interrupted("the agents were stopped; what they did stays".into())),
+            () = cx.cancel.cancelled() => Err(ToolError::Interrupted("the agents were stopped; their changes are kept".into())),
             done = split_and_join(&args.goal, &args.context, most, cx) => done,
         }
     }

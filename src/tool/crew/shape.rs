@@ -45,7 +45,7 @@ const WORDS: &[&str] = &[
 pub(super) fn checked(schema: &Value) -> Result<(), String> {
     let Some(map) = schema.as_object() else { return Err("the schema is not a JSON object".into()) };
     if map.is_empty() {
-        return Err("the schema is empty, so nothing could be checked by it".into());
+        return Err("the schema is empty, so it would check nothing".into());
     }
     part(schema, "the schema")
 }
@@ -80,7 +80,7 @@ fn part(schema: &Value, at: &str) -> Result<(), String> {
         if !fits {
             let types =
                 if word == "type" { format!("; types are {}", TYPES.join(", ")) } else { String::new() };
-            return Err(format!("{at} is none: {word} cannot be {}{types}", short(value)));
+            return Err(format!("{at} is not a valid schema: {word} cannot be {}{types}", short(value)));
         }
     }
     for (name, inner) in map.get("properties").and_then(Value::as_object).into_iter().flatten() {
@@ -158,7 +158,7 @@ fn look(value: &Value, schema: &Value, at: &str, wrong: &mut Vec<String>) {
         }
         if schema["additionalProperties"] == Value::Bool(false) {
             for name in map.keys().filter(|n| schema["properties"].get(n.as_str()).is_none()) {
-                check(false, &|| format!("has {name}, which is not wanted"));
+                check(false, &|| format!("has the unexpected property {name}"));
             }
         }
         for (name, inner) in schema["properties"].as_object().into_iter().flatten() {
@@ -188,10 +188,10 @@ fn is(value: &Value, name: &str) -> bool {
 }
 /// What is added to a task.
 pub(super) fn asked(schema: &Value) -> String {
-    format!("\n\nYour last message must be only JSON that fits this JSON schema:\n{schema}")
+    format!("\n\nYour last message must be only JSON that matches this JSON schema:\n{schema}")
 }
 
 /// What is said once when the answer does not fit.
 pub(super) fn again(why: &str) -> String {
-    format!("Your last message does not fit the schema: {why}. Answer once more, with the JSON only.")
+    format!("Your last message does not match the schema: {why}. Answer again with JSON only.")
 }

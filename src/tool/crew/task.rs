@@ -106,10 +106,10 @@ pub(super) fn check(tasks: &[Task]) -> Result<(), String> {
             let mut known: Vec<_> = names.keys().cloned().collect();
             known.sort();
             let (me, known) = (name(at, task), known.join(", "));
-            return Err(format!("task {me} depends on {unknown}, which is not there; there are: {known}"));
+            return Err(format!("task {me} depends on {unknown}, which does not exist; existing: {known}"));
         }
     }
-    circle(tasks, &names).map_or(Ok(()), |way| Err(format!("these tasks wait for each other: {way}")))
+    circle(tasks, &names).map_or(Ok(()), |way| Err(format!("these tasks depend on each other: {way}")))
 }
 
 /// What is wrong with a task by itself: its retries, its review, its schema.
@@ -119,7 +119,7 @@ pub(super) fn own(task: &Task) -> Vec<String> {
         wrong.push(format!("at most {RETRIES} retries"));
     }
     if let Some(rounds) = task.review.as_ref().map(|r| r.rounds).filter(|r| !(1..=ROUNDS).contains(r)) {
-        wrong.push(format!("{rounds} rounds of review; 1 to {ROUNDS} can be had"));
+        wrong.push(format!("{rounds} rounds of review; 1 to {ROUNDS} are possible"));
     }
     wrong.extend(task.schema.as_ref().and_then(|schema| shape::checked(schema).err()));
     wrong

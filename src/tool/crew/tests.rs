@@ -41,9 +41,9 @@ async fn what_cannot_be_done_is_refused_before_anything_starts() {
     for (tasks, why) in [
         (json!([]), "there is no task"),
         (json!([{"goal": "  "}]), "task 1 has no goal"),
-        (json!([task("a", json!(["b"]))]), "depends on b, which is not there; there are: a"),
+        (json!([task("a", json!(["b"]))]), "depends on b, which does not exist; existing: a"),
         (json!([task("a", json!(["b"])), task("b", json!(["c"])), task("c", json!(["b"]))]), "b -> c -> b"),
-        (json!([task("a", json!(["a"]))]), "wait for each other: a -> a"),
+        (json!([task("a", json!(["a"]))]), "depend on each other: a -> a"),
         (json!([task("a", json!([])), task("a", json!([]))]), "two tasks are called a"),
         (json!([{"goal": "g", "retries": 9}]), "at most 5 retries"),
         (json!([{"goal": "g", "schema": {"anyOf": []}}]), "anyOf, which cannot be checked"),

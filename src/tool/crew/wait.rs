@@ -63,7 +63,7 @@ impl Tool for WaitAgents {
         let ask = CrewAsk::Wait { agents: args.agents, any: args.any, seconds };
         tokio::select! {
             biased;
-            () = cx.cancel.cancelled() => Err(ToolError::Interrupted("you do not wait any more; the agents go on".into())),
+            () = cx.cancel.cancelled() => Err(ToolError::Interrupted("stopped waiting; the agents continue".into())),
             reply = cx.ports.crew(cx, ask) => match reply {
                 Ok(reply) => Ok(super::said(reply, cx)),
                 Err(why) => Err(ToolError::Tell(why)),

@@ -91,14 +91,14 @@ impl Workflow {
                 let known = known.join(", ");
                 add(
                     Some(at),
-                    format!("step {name} depends on {unknown}, which is not there; there are: {known}"),
+                    format!("step {name} depends on {unknown}, which does not exist; existing: {known}"),
                 );
             }
         }
         if wrong.is_empty()
             && let Some(way) = task::waits_in_circle(&self.steps)
         {
-            wrong.push(Wrong { step: None, message: format!("these steps wait for each other: {way}") });
+            wrong.push(Wrong { step: None, message: format!("these steps depend on each other: {way}") });
         }
         wrong.extend(self.unknown(known));
         wrong.sort_by_key(|w| w.step);

@@ -31,7 +31,11 @@ fn each_mistake_names_its_step() {
             Some(1),
             "two steps are called a: the 1. and the 2.",
         ),
-        (json!([step("a", json!([])), step("b", json!(["c"]))]), Some(1), "depends on c, which is not there"),
+        (
+            json!([step("a", json!([])), step("b", json!(["c"]))]),
+            Some(1),
+            "depends on c, which does not exist",
+        ),
         (json!([step("a", json!(["b"])), step("b", json!(["a"]))]), None, "a -> b -> a"),
         (json!([{"id": "a", "goal": "g", "agent": "codr"}]), Some(0), "step a: there is no agent `codr`"),
         (json!([{"id": "a", "goal": "g", "cli": "codex"}]), Some(0), "step a: codex is not installed"),
@@ -72,7 +76,7 @@ fn everything_is_found_at_once() {
         (0, "no model `fats`"),
         (0, "at most 5 retries"),
         (1, "made of letters"),
-        (1, "the schema is none: type cannot be \"strnig\""),
+        (1, "the schema is not a valid schema: type cannot be \"strnig\""),
         (1, "no agent `codr`"),
         (3, "no model `x`"),
     ] {
@@ -92,7 +96,7 @@ fn a_schema_that_is_none_is_refused() {
         (json!({"required": "name"}), "required cannot be"),
         (json!({"properties": ["name"]}), "properties cannot be"),
         (json!({"properties": {"name": "string"}}), "of name is not a JSON object"),
-        (json!({"type": "array", "items": {"type": "x"}}), "of the items is none: type"),
+        (json!({"type": "array", "items": {"type": "x"}}), "of the items is not a valid schema: type"),
         (json!({"enum": []}), "enum cannot be"),
         (json!({"minLength": -1}), "minLength cannot be"),
         (json!({"maximum": "9"}), "maximum cannot be"),
@@ -123,7 +127,7 @@ async fn a_call_with_a_workflow_is_checked_and_handed_to_the_engine() {
     let said = b.say(&DelegateTask, json!({"tasks": [], "workflow": steps})).await;
     assert!(said.contains("\"summary\":\"one\"") && said.contains("\"summary\":\"two\""), "{said}");
     for (args, why) in [
-        (json!({"workflow": [{"id": "a", "goal": "g", "needs": ["b"]}]}), "which is not there"),
+        (json!({"workflow": [{"id": "a", "goal": "g", "needs": ["b"]}]}), "which does not exist"),
         (json!({"workflow": [{"goal": "g"}]}), "has no id"),
         (json!({"workflow": [{"id": "a", "goal": "g"}], "tasks": [{"goal": "g"}]}), "not both"),
     ] {

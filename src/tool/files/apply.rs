@@ -205,7 +205,7 @@ fn explain(fault: Fault, edits: &[Edit], cx: &ToolCx) -> ToolError {
         )),
         Fault::Io(n, e) => ToolError::Tell(format!("{}: {e}; nothing was changed", edits[n].place.name)),
         Fault::Torn(text) => {
-            ToolError::Tell(format!("the change failed and could not be taken back whole: {text}"))
+            ToolError::Tell(format!("the change failed and could not be reverted completely: {text}"))
         }
         Fault::Conflict(n) => {
             let place = &edits[n].place;
@@ -216,7 +216,7 @@ fn explain(fault: Fault, edits: &[Edit], cx: &ToolCx) -> ToolError {
                 .map(|e| format!("\n{e}"))
                 .unwrap_or_default();
             ToolError::Tell(format!(
-                "{} was changed by someone else at this very moment; theirs stands, nothing of yours was written.{seen}",
+                "{} was changed by another program at the same time; that version is kept, and yours was not written.{seen}",
                 place.name
             ))
         }

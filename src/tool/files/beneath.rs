@@ -95,7 +95,7 @@ pub(crate) fn open_regular(dir: BorrowedFd<'_>, rel: &Path, name: &str) -> Resul
             reason = "its width differs by platform"
         )]
         if kind as i64 == PROC {
-            return tell(format!("{name} is a window into the kernel, not a file"));
+            return tell(format!("{name} is a kernel interface, not a file"));
         }
     }
     Ok(Opened { file: fd.into(), stat })
@@ -107,7 +107,7 @@ fn regular(stat: &Stat, name: &str) -> Result<(), ToolError> {
         FileType::Directory => "a folder; use list_dir",
         FileType::Fifo => "a named pipe",
         FileType::Socket => "a socket",
-        FileType::Symlink => "a link that appeared just now",
+        FileType::Symlink => "a link that was created during this call",
         FileType::CharacterDevice | FileType::BlockDevice => "a device",
         FileType::Unknown => "not a regular file",
     };
@@ -118,7 +118,9 @@ fn regular(stat: &Stat, name: &str) -> Result<(), ToolError> {
 pub(crate) fn say(e: Errno, name: &str) -> ToolError {
     ToolError::Tell(match e {
         Errno::NOENT => format!("{name} does not exist"),
-        Errno::LOOP => format!("{name}: a link appeared on the way; nothing was touched"),
+        Errno::LOOP => {
+            format!("{name}: a link was created in its path during this call; nothing was changed")
+        }
         Errno::NOTDIR => format!("{name}: a part of the path is not a folder"),
         Errno::ISDIR => format!("{name} is a folder"),
         // A socket or a device without driver.

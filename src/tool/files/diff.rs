@@ -27,7 +27,7 @@ impl Shown {
             return self.file.diff;
         }
         let (FileDiff { diff, added, removed, .. }, cut) = (self.file, human(self.cut as u64));
-        format!("{diff}[... {cut} more of this difference; +{added} -{removed} in all ...]\n")
+        format!("{diff}[... {cut} more of this diff; +{added} -{removed} in all ...]\n")
     }
 }
 
@@ -73,7 +73,7 @@ pub(crate) fn brief(name: &str, before: &str, after: &str, limit: usize) -> Stri
     }
     let end = text.floor_char_boundary(limit);
     let end = text[..end].rfind('\n').map_or(end, |at| at + 1);
-    format!("{}[... the difference goes on; read the file]\n", &text[..end])
+    format!("{}[... the rest of the diff is left out; read the file]\n", &text[..end])
 }
 
 #[cfg(test)]
@@ -86,7 +86,7 @@ mod tests {
         let shown = file("a", ChangeKind::Deleted, &before, "");
         assert_eq!((shown.file.removed, shown.file.added), (40_000, 0));
         assert!(shown.cut > 0 && shown.file.diff.len() <= SHOWN && shown.file.diff.ends_with('\n'));
-        assert!(shown.preview().ends_with("more of this difference; +0 -40000 in all ...]\n"));
+        assert!(shown.preview().ends_with("more of this diff; +0 -40000 in all ...]\n"));
         assert_eq!(file("a", ChangeKind::Modified, "x\n", "y\n").cut, 0);
     }
 
@@ -94,6 +94,6 @@ mod tests {
     fn the_brief_form_ends_at_a_line() {
         let after: String = (0..4_000).map(|n| format!("line {n}\n")).collect();
         let text = brief("a", "", &after, 1_000);
-        assert!(text.len() < 1_100 && text.contains("goes on; read the file]"), "{text}");
+        assert!(text.len() < 1_100 && text.contains("is left out; read the file]"), "{text}");
     }
 }

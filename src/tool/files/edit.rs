@@ -101,7 +101,11 @@ impl Tool for EditFile {
 /// A file that must be there already.
 fn existing(raw: &str, cx: &ToolCx) -> Result<Place, ToolError> {
     let place = to_write(raw, cx)?;
-    if place.exists { Ok(place) } else { tell(format!("{raw} does not exist; write_file makes new files")) }
+    if place.exists {
+        Ok(place)
+    } else {
+        tell(format!("{raw} does not exist; use write_file to create files"))
+    }
 }
 
 fn plan(args: &Args, cx: &ToolCx, check: bool) -> Result<(Edit, Vec<usize>, String), ToolError> {

@@ -46,16 +46,16 @@ async fn a_stale_file_is_refused_and_shown_then_a_second_try_goes_through() {
     let path = b.file("a.txt", "one\ntwo\n");
     let args = json!({"path": "a.txt", "old": "two", "new": "2"});
     let said = b.say(&EditFile, args.clone()).await;
-    assert!(said.contains("was not read before") && said.contains("one\ntwo"), "{said}");
+    assert!(said.contains("you have not read it") && said.contains("one\ntwo"), "{said}");
     std::fs::write(&path, "one\ntwo\nand theirs\n").unwrap();
     let said = b.say(&EditFile, args.clone()).await;
-    assert!(said.contains("changed by someone else") && said.contains("+and theirs"), "{said}");
+    assert!(said.contains("changed outside") && said.contains("+and theirs"), "{said}");
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "one\ntwo\nand theirs\n");
     assert!(b.say(&EditFile, args).await.starts_with("edited"));
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "one\n2\nand theirs\n");
     std::fs::write(&path, "x").unwrap();
     let said = b.say(&WriteFile, json!({"path": "a.txt", "content": "all mine"})).await;
-    assert!(said.contains("changed by someone else"), "{said}");
+    assert!(said.contains("changed outside"), "{said}");
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "x");
 }
 
@@ -95,7 +95,9 @@ async fn write_file_keeps_what_the_file_was_like() {
     let said = b.say(&WriteFile, json!({"path": "a", "content": "a\nc\n"})).await;
     assert_eq!(said, "wrote a: +1 -1.");
     assert_eq!(std::fs::read(&path).unwrap(), b"\xef\xbb\xbfa\r\nc\r\n");
-    assert!(b.say(&WriteFile, json!({"path": "a", "content": "a\nc\n"})).await.contains("already holds"));
+    assert!(
+        b.say(&WriteFile, json!({"path": "a", "content": "a\nc\n"})).await.contains("already has exactly")
+    );
     let said = b.say(&WriteFile, json!({"path": "new/deep/n.txt", "content": "n\n"})).await;
     assert_eq!(said, "created new/deep/n.txt: +1 -0.");
     assert_eq!(std::fs::read_to_string(b.root.join("new/deep/n.txt")).unwrap(), "n\n");

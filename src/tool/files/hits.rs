@@ -85,7 +85,7 @@ impl Hits {
             self.text.push_str(&format!("[at most {LINES_OF_FILE} hits of a file are shown]\n"));
         }
         if !self.skipped.is_empty() {
-            self.text.push_str(&format!("[not searched to the end: {}]\n", self.skipped.join(", ")));
+            self.text.push_str(&format!("[not searched completely: {}]\n", self.skipped.join(", ")));
         }
         let words = match (self.lines, self.files) {
             (0, _) => "no hit".into(),

@@ -99,7 +99,7 @@ fn skip_lines(
         at += used as u64;
         if at > SCAN_MAX {
             return Err(ToolError::Tell(format!(
-                "line {} is more than {} into the file; use byte= or search",
+                "line {} is more than {} into the file; use byte= or the search tool",
                 lines + 1,
                 human(SCAN_MAX)
             )));

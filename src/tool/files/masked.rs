@@ -145,14 +145,14 @@ impl Unknown {
     pub(crate) fn tell(&self, name: &str, there: bool) -> String {
         let Self { mask, line } = self;
         let why = if there {
-            format!("it cannot be told which value of {name} is meant")
+            format!("it is not clear which value of {name} is meant")
         } else {
             format!("{name} is new and has no value to keep there")
         };
         let what = if there {
-            "Leave masked lines as you read them, and change what is around them with smaller edits."
+            "Keep masked lines unchanged, and edit the text around them with smaller edits."
         } else {
-            "Leave it out, take the value from where it is when the program runs, or ask the person to put it there."
+            "Leave it out, let the program read the value from its source, or ask the user to enter it."
         };
         format!(
             "line {line} of the text holds {mask}: a mask that stands for a value you are not shown, and {why}. \

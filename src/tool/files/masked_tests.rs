@@ -206,7 +206,7 @@ mod tools {
         assert!(said.contains("not found") && said.contains(M) && !said.contains("real-1"), "{said}");
         let said =
             b.say(&EditFile, json!({"path": "k.env", "old": "LAST=x", "new": format!("LAST={M}")})).await;
-        assert!(said.contains("it cannot be told which value"), "{said}");
+        assert!(said.contains("it is not clear which value"), "{said}");
         // Its line goes: so does the value, as was meant.
         let said =
             b.say(&EditFile, json!({"path": "k.env", "old": format!("TOKEN={M} # t\n"), "new": ""})).await;

@@ -25,16 +25,16 @@ pub(crate) fn explain(text: &str, old: &str) -> String {
     let lines: Vec<&str> = text.lines().take(LINES).collect();
     let wanted: Vec<&str> = old.trim_matches('\n').lines().collect();
     if let Some(at) = same_but_space(&lines, &wanted) {
-        said.push_str(" Only the white space differs: tabs, indentation or line breaks.");
+        said.push_str(" Only whitespace differs: tabs, indentation or line breaks.");
         place(&mut said, &lines, at, wanted.len());
         return said;
     }
     match best(&lines, &wanted) {
         Some((at, ratio)) if ratio >= 0.45 => {
-            said.push_str(&format!(" The nearest place ({:.0} % alike):", ratio * 100.0));
+            said.push_str(&format!(" Closest match ({:.0} % similar):", ratio * 100.0));
             place(&mut said, &lines, at, wanted.len());
         }
-        _ => said.push_str(" Nothing in the file is like it; read the file again."),
+        _ => said.push_str(" The file has no similar text; read it again."),
     }
     said
 }

@@ -98,7 +98,7 @@ fn check_spelling(raw: &str) -> Result<(), ToolError> {
         return tell("the path is empty; use '.' for the workspace itself");
     }
     if raw.contains('\0') {
-        return tell("the path holds a zero byte");
+        return tell("the path contains a NUL byte");
     }
     if raw == "~" || raw.starts_with("~/") {
         return tell("'~' is not expanded here; write the absolute path (a folder named '~' is './~')");
@@ -204,11 +204,13 @@ pub(crate) fn to_write(raw: &str, cx: &ToolCx) -> Result<Place, ToolError> {
             ));
         }
         if place.leaf_link && !place.exists {
-            return tell(format!("{raw}: the link {at} leads to nothing; nothing is created through links"));
+            return tell(format!(
+                "{raw}: the target of the link {at} does not exist; files are not created through links"
+            ));
         }
     }
     if place.zone == Zone::Spill {
-        return tell(format!("{raw} is in the folder of full outputs, which is read only"));
+        return tell(format!("{raw} is in the folder of full outputs, which is read-only"));
     }
     if let Some(odd) = place.name.chars().find(|c| hidden(*c)).filter(|_| !place.exists) {
         return tell(format!(
@@ -260,7 +262,7 @@ pub(crate) fn check_judged(place: &Place, cx: &ToolCx) -> Result<(), ToolError> 
         return Ok(());
     }
     tell(format!(
-        "{} was not what this call was allowed for (a folder or link changed meanwhile)",
+        "{} is no longer the file that was approved for this call (a folder or link changed in the meantime)",
         place.name
     ))
 }

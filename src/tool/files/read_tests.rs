@@ -106,7 +106,7 @@ async fn full_outputs_can_be_paged_without_permission() {
     let said = b.say(&ReadFile, args).await;
     assert!(said.starts_with("400\trow 400\n") && said.contains("next page: start="), "{said}");
     let said = b.say(&crate::files::WriteFile, json!({"path": spill.path(), "content": "x"})).await;
-    assert!(said.contains("read only"), "{said}");
+    assert!(said.contains("read-only"), "{said}");
 }
 
 /// Bytes that may be read for one page near the start of a huge file.

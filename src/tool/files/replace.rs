@@ -35,7 +35,7 @@ pub(crate) fn replace(name: &str, file: &Masked<'_>, ask: Ask<'_>) -> Result<Rep
         return Err("`old` is empty; to write a whole file use write_file".into());
     }
     if ask.old == ask.new {
-        return Err("`old` and `new` are the same".into());
+        return Err("`old` and `new` are identical".into());
     }
     // What is asked with masks is found where they are shown.
     let masked = has_mask(ask.old);
@@ -75,7 +75,7 @@ pub(crate) fn replace(name: &str, file: &Masked<'_>, ask: Ask<'_>) -> Result<Rep
     }
     out.push_str(&text[at..]);
     if out == text {
-        return Err("the change changes nothing".into());
+        return Err("the edit changes nothing".into());
     }
     Ok(Replaced { text: out, lines })
 }

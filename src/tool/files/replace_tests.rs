@@ -41,18 +41,18 @@ fn shows_the_nearest_place() {
     let text = "fn one() {\n    first();\n}\n\nfn two(a: u32) {\n    second(a);\n}\n";
     let said = run(text, "fn two(b: u32) {\n    second(b);\n}", "x", false).unwrap_err();
     assert!(said.contains("lines 5-7:\nfn two(a: u32) {\n    second(a);\n}\n"), "{said}");
-    assert!(said.contains("% alike"), "{said}");
+    assert!(said.contains("% similar"), "{said}");
 }
 
 #[test]
 fn tells_white_space_and_numbers() {
     let text = "\tif a {\n\t\tb();\n\t}\n";
     let said = run(text, "    if a {\n        b();\n    }", "x", false).unwrap_err();
-    assert!(said.contains("Only the white space differs") && said.contains("lines 1-3:\n\tif a {"), "{said}");
+    assert!(said.contains("Only whitespace differs") && said.contains("lines 1-3:\n\tif a {"), "{said}");
     let said = run("alpha\nbeta\n", "1\talpha\n2\tbeta", "x", false).unwrap_err();
     assert!(said.contains("line numbers"), "{said}");
     let said = run("alpha\nbeta\n", "zzzz(qqq)", "x", false).unwrap_err();
-    assert!(said.contains("Nothing in the file is like it"), "{said}");
+    assert!(said.contains("The file has no similar text"), "{said}");
 }
 
 #[test]

@@ -122,7 +122,7 @@ fn glob(glob: &str) -> Result<GlobMatcher, ToolError> {
     let anywhere =
         if glob.contains('/') { glob.trim_start_matches('/').to_owned() } else { format!("**/{glob}") };
     let built = GlobBuilder::new(&anywhere).literal_separator(true).build();
-    built.map(|g| g.compile_matcher()).map_err(|e| ToolError::Tell(format!("the glob is wrong: {e}")))
+    built.map(|g| g.compile_matcher()).map_err(|e| ToolError::Tell(format!("invalid glob: {e}")))
 }
 
 /// The files that a search looks at.
@@ -165,8 +165,8 @@ impl Walk<'_> {
     fn passed_over(&self) -> String {
         match self.denied.get() {
             0 => String::new(),
-            1 => "[1 file was passed over: a rule forbids to read it]\n".into(),
-            n => format!("[{n} files were passed over: a rule forbids to read them]\n"),
+            1 => "[1 file was skipped: a rule denies reading it]\n".into(),
+            n => format!("[{n} files were skipped: a rule denies reading them]\n"),
         }
     }
 
@@ -242,7 +242,7 @@ fn matcher(pattern: &str, ignore_case: bool) -> Result<RegexMatcher, ToolError> 
     builder.case_insensitive(ignore_case).line_terminator(Some(b'\n')).size_limit(10 << 20);
     builder.build(pattern).map_err(|e| {
         ToolError::Tell(format!(
-            "the pattern is wrong: {e}. It is a Rust regex over single lines; escape literal ( [ {{ . * + ? |"
+            "invalid pattern: {e}. It is a Rust regex over single lines; escape literal ( [ {{ . * + ? |"
         ))
     })
 }
@@ -286,7 +286,7 @@ fn list(walk: &Walk<'_>) -> Result<ToolOutput, ToolError> {
     let mut text = names.join("\n");
     let passed = walk.passed_over();
     if names.is_empty() {
-        text = "no file has such a name".into();
+        text = "no file name matches".into();
     } else if more {
         text.push_str(&format!("\n[only the first {FILES}; narrow the glob or the path]"));
     }

@@ -80,7 +80,7 @@ impl Tool for WriteFile {
         let cx = cx.clone();
         blocking("write", move || {
             let Some((edit, notes)) = plan(&args, &cx, true)? else {
-                return Ok(ToolOutput::text(format!("{} already holds exactly this", args.path)));
+                return Ok(ToolOutput::text(format!("{} already has exactly this content", args.path)));
             };
             let name = edit.place.name.clone();
             let verb = if edit.place.exists { "wrote" } else { "created" };

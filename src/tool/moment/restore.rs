@@ -71,7 +71,7 @@ impl Tool for Restore {
         };
         match reply {
             Ok(AskReply::Choice { answers }) if answers.iter().any(|a| a == YES) => {}
-            Ok(_) => return Err(ToolError::Declined("the user keeps the current files".into())),
+            Ok(_) => return Err(ToolError::Declined("the user kept the current files".into())),
             Err(why) => return Err(ToolError::Declined(format!("{why}: a restore needs an approval"))),
         }
         let paths: Vec<_> = preview.files.iter().map(|f| cx.workspace.root.join(&f.path)).collect();
@@ -92,7 +92,7 @@ fn stays(preview: &RestorePreview) -> String {
         .filter_map(|f| f.conflict.as_ref().map(|why| format!("{} stays: {why}", visible(&f.path))));
     let left: Vec<String> = kept.chain(preview.left.iter().map(|l| visible(l).into_owned())).collect();
     match left.is_empty() {
-        true if preview.notes.is_empty() => "the files are restored".into(),
+        true if preview.notes.is_empty() => "the files were restored".into(),
         true => preview.notes.join("; "),
         false => left.join("; "),
     }

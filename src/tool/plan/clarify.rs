@@ -82,15 +82,15 @@ impl Tool for Clarify {
         match reply {
             Ok(AskReply::Choice { answers }) if !answers.is_empty() => {
                 let shown = answers.join("; ");
-                Ok(ToolOutput::text(format!("the person answered: {shown}"))
+                Ok(ToolOutput::text(format!("the user answered: {shown}"))
                     .show(Display::Measure { text: shown }))
             }
             Ok(_) => Err(ToolError::Declined(
-                "the person declined to answer; do what is safe without it, or say what you need and stop"
+                "the user declined to answer; do what is safe without the answer, or say what you need and stop"
                     .into(),
             )),
             Err(why) => match args.default.and_then(|n| args.choices.get(n)) {
-                Some(choice) => Ok(ToolOutput::text(format!("{why}; your default was taken: {choice}"))),
+                Some(choice) => Ok(ToolOutput::text(format!("{why}; your default was used: {choice}"))),
                 None => Err(ToolError::Declined(format!("{why}; there was no default"))),
             },
         }
@@ -113,7 +113,7 @@ fn checked(mut args: Args) -> Result<Args, ToolError> {
     }
     let doubled = args.choices.iter().enumerate().any(|(n, c)| c.is_empty() || args.choices[..n].contains(c));
     if doubled {
-        return tell("a choice is empty or there twice");
+        return tell("a choice is empty or appears twice");
     }
     if args.choices.is_empty() && args.allow_freetext == Some(false) {
         return tell("without choices the answer must be free text");

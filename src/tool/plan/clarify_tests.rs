@@ -13,7 +13,7 @@ async fn asks_and_passes_the_answer_on() {
     b.ports.reply(choice(&["red", "blue"]));
     let args =
         json!({"question": "Which?", "choices": ["red", "blue\x1b[0m"], "multiple": true, "default": 1});
-    assert_eq!(b.say(&Clarify, args).await, "the person answered: red; blue");
+    assert_eq!(b.say(&Clarify, args).await, "the user answered: red; blue");
     let asked = b.ports.asked.lock().unwrap().clone();
     let want = AskBody::Clarify {
         question: "Which?".into(),
@@ -32,7 +32,7 @@ async fn tells_when_declined_or_when_nobody_is_there() {
     let err = b.call(&Clarify, json!({"question": "?"})).await.unwrap_err();
     assert!(matches!(err, ToolError::Declined(t) if t.contains("declined")));
     let said = b.say(&Clarify, json!({"question": "?", "choices": ["a", "b"], "default": 1})).await;
-    assert!(said.contains("nobody is there") && said.ends_with("your default was taken: b"), "{said}");
+    assert!(said.contains("nobody is there") && said.ends_with("your default was used: b"), "{said}");
     let err = b.call(&Clarify, json!({"question": "?", "choices": ["a"]})).await.unwrap_err();
     assert!(matches!(err, ToolError::Declined(_)));
 }

@@ -77,7 +77,7 @@ pub(crate) fn merged(old: Vec<TodoItem>, given: Vec<Given>, merge: bool) -> Resu
         let Some(content) = content else {
             return Err(match item.id {
                 Some(id) => format!("there is no item '{id}', and a new one needs content"),
-                None => "an item without content".into(),
+                None => "an item has no content".into(),
             });
         };
         let id = match item.id.map(|id| tidy(&id)).filter(|id| !id.is_empty()) {

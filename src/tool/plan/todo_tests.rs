@@ -41,8 +41,8 @@ async fn keeps_the_list_when_a_call_is_wrong() {
         (json!({"todos": [{"content": "x".repeat(CHARS + 1)}]}), "4000 characters"),
         (json!({"todos": [{"id": "a", "content": "1"}, {"id": "a", "content": "2"}]}), "two items"),
         (json!({"todos": [{"id": "nope", "status": "completed"}], "merge": true}), "no item 'nope'"),
-        (json!({"todos": [{"content": "  "}]}), "without content"),
-        (json!({"todos": [{"content": "a", "status": "doing"}]}), "wrong arguments"),
+        (json!({"todos": [{"content": "  "}]}), "has no content"),
+        (json!({"todos": [{"content": "a", "status": "doing"}]}), "invalid arguments"),
     ] {
         let said = b.say(&TodoWrite, args).await;
         assert!(said.contains(why), "{said}");

@@ -58,7 +58,7 @@ impl Tool for TodoWrite {
         let args: Args = schema::read(&args)?;
         let (old, _) = cx.ports.todos(&cx.agent);
         let list = merged(old, args.todos, args.merge)
-            .map_err(|e| ToolError::Tell(format!("{e}; the list is unchanged")))?;
+            .map_err(|e| ToolError::Tell(format!("{e}; the list was not changed")))?;
         cx.ports.set_todos(&cx.agent, list.clone()).await.map_err(ToolError::Tell)?;
         let (done, left) = counts(&list);
         let text = format!("{}{}", written(&list), advice(&list));

@@ -83,7 +83,7 @@ impl Tool for WritePlan {
         let now = blocking(move || read(&file)).await?;
         let edited = (now != plan).then_some(now.as_str());
         let also = |said: &str| match edited {
-            Some(now) => format!("{said}\nThe person also edited the plan. It reads now:\n\n{now}"),
+            Some(now) => format!("{said}\nThe user also edited the plan. It now reads:\n\n{now}"),
             None => said.to_owned(),
         };
         let show = |text: &str| Display::Measure { text: text.into() };
@@ -93,27 +93,27 @@ impl Tool for WritePlan {
                 let n = todos.len();
                 let list = if n > 0 {
                     cx.ports.set_todos(&cx.agent, todos).await.map_err(ToolError::Tell)?;
-                    format!(" Its {n} steps are the todo list: keep that as you go.")
+                    format!(" Its {n} steps are the todo list: update it as you work.")
                 } else {
                     String::new()
                 };
-                let text = also(&format!("The person approved the plan.{list} Work by it now."));
+                let text = also(&format!("The user approved the plan.{list} Follow it now."));
                 Ok(ToolOutput::text(text).show(show(&format!("approved, {n} steps"))))
             }
             Ok(AskReply::Choice { answers }) => {
-                let said = format!("Not approved yet. The person wants this changed: {}", answers.join("; "));
-                let text = also(&format!("{said}\nChange the plan and hand it in again."));
+                let said = format!("Not approved yet. The user wants this changed: {}", answers.join("; "));
+                let text = also(&format!("{said}\nChange the plan and submit it again."));
                 Ok(ToolOutput::text(text).show(show("to be changed")))
             }
             Ok(AskReply::Never) => Err(ToolError::Declined(
-                "the person dropped the plan: do nothing of it, say so in a few words and stop".into(),
+                "the user dropped the plan: do none of it, say so briefly and stop".into(),
             )),
             Ok(_) => Err(ToolError::Declined(also(
-                "the person did not approve the plan: do nothing of it; ask what is wrong with it, or stop",
+                "the user did not approve the plan: do none of it; ask what to change, or stop",
             ))),
             Err(why) => {
                 let text = format!(
-                    "{why}, so the plan is not approved: do nothing of it. It is in {name}. End your turn with it."
+                    "{why}, so the plan is not approved: do none of it. It is stored in {name}. End your turn with it."
                 );
                 Ok(ToolOutput::text(text).show(show("not answered")))
             }

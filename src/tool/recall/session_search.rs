@@ -61,13 +61,13 @@ impl Args {
         let roles = self.role_filter.iter().map(|r| {
             let names = SearchRole::ALL.map(SearchRole::name).join(", ");
             SearchRole::parse(r)
-                .ok_or_else(|| ToolError::Tell(format!("role_filter: there is no role '{r}'; use {names}")))
+                .ok_or_else(|| ToolError::Tell(format!("role_filter: unknown role '{r}'; use {names}")))
         });
         let time = |field: &str, text: &Option<String>| -> Result<Option<Time>, ToolError> {
             let Some(text) = text.as_deref().filter(|t| !t.trim().is_empty()) else { return Ok(None) };
             moment(text, cx.clock.now(), &jiff::tz::TimeZone::system()).map(Some).ok_or_else(|| {
                 ToolError::Tell(format!(
-                    "{field}: '{text}' is no time; write 2026-11-20, an RFC 3339 time, or 3d"
+                    "{field}: '{text}' is not a time; write 2026-11-20, an RFC 3339 time, or 3d"
                 ))
             })
         };

@@ -49,7 +49,7 @@ async fn other_folders_are_a_read_outside_and_wrong_words_say_what_is_right() {
     for (args, why) in [
         (json!({"query": " "}), "at least one word"),
         (json!({"query": "x", "role_filter": ["system"]}), "use user, assistant"),
-        (json!({"query": "x", "since": "soon"}), "is no time"),
+        (json!({"query": "x", "since": "soon"}), "is not a time"),
         (json!({"query": "x", "wrong": 1}), "wrong"),
     ] {
         let error = format!("{:?}", access(args).unwrap_err());

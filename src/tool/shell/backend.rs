@@ -29,7 +29,7 @@ pub enum ShellError {
     #[error("the shell did not start within {0} s")]
     Silent(u64),
     /// The pool was shut down.
-    #[error("the session ends; nothing new is started")]
+    #[error("the session is ending; no new command is started")]
     Closed,
 }
 

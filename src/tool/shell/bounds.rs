@@ -171,7 +171,7 @@ fn look(family: &Family, bounds: Bounds, said: &Mutex<Option<String>>) {
     if bounds.processes > 0 && count > bounds.processes {
         let most = bounds.processes;
         *lock(said) = Some(format!(
-            "it was ended: it had more than {most} processes at once (limits.{}_processes)",
+            "it was terminated: it had more than {most} processes at once (limits.{}_processes)",
             bounds.whose
         ));
         for (pid, _) in &family.roots {

@@ -103,7 +103,7 @@ impl Capture {
         }
         let pointer = match (&self.spill, &self.trouble) {
             (Some(spill), _) => spill.pointer(),
-            (None, Some(e)) => format!("the whole could not be kept: {e}"),
+            (None, Some(e)) => format!("the full output could not be kept: {e}"),
             (None, None) => String::new(),
         };
         let full = self.spill.as_ref().map(|s| s.path().display().to_string());

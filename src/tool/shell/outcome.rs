@@ -41,7 +41,7 @@ pub(crate) fn word(mut output: String, facts: &Facts) -> String {
             Some(code) => notes.push(format!("[exit {code}{}]", signal(code))),
         },
         How::TimedOut => notes.push(format!(
-            "[timed out after {} s and was ended; raise timeout, or use background: true]",
+            "[timed out after {} s and was terminated; raise timeout, or use background: true]",
             seconds(facts.limit)
         )),
         How::Stopped => notes.push("[stopped by the user]".into()),
@@ -54,8 +54,7 @@ pub(crate) fn word(mut output: String, facts: &Facts) -> String {
     }
     if facts.waited {
         notes.push(
-            "[It was waiting for input when its time was over: commands have empty input and no terminal.]"
-                .into(),
+            "[It was waiting for input when it timed out: commands have empty input and no terminal.]".into(),
         );
     } else if facts.exit != Some(0)
         && let Some(hint) = hints::asked(&output)
@@ -73,7 +72,9 @@ pub(crate) fn word(mut output: String, facts: &Facts) -> String {
         notes.push(format!("[folder is now {moved}]"));
     }
     if let Some(left) = &facts.left {
-        notes.push(format!("[something that it started still runs and holds its output: process {left}]"));
+        notes.push(format!(
+            "[a process that it started is still running and holds its output: process {left}]"
+        ));
     }
     if facts.stuck > 0 {
         notes.push(format!("[{} of its processes could not be ended]", facts.stuck));

@@ -125,8 +125,8 @@ fn find(input: &Input, cx: &ToolCx) -> Result<Arc<Job>, ToolError> {
         let ids: Vec<&str> = jobs.iter().map(|j| j.id.as_str()).collect();
         let there = if ids.is_empty() { "none".into() } else { ids.join(", ") };
         ToolError::Tell(match id {
-            "" => format!("give the id of a process; there is: {there}"),
-            id => format!("there is no process '{id}'; there is: {there}"),
+            "" => format!("pass the id of a process; running: {there}"),
+            id => format!("unknown process '{id}'; running: {there}"),
         })
     })
 }
@@ -195,7 +195,7 @@ async fn poll(job: &Job, wait: f64, cx: &ToolCx) -> String {
 }
 
 fn bounded(text: String, job: &Job, cx: &ToolCx) -> String {
-    let pointer = format!("action log of {} has the whole", job.id);
+    let pointer = format!("action log of {} has the full output", job.id);
     cut_middle(&text, cx.limits.output_bytes, &pointer).unwrap_or(text)
 }
 
@@ -238,7 +238,7 @@ fn needs_text(input: &Input) -> Result<(), ToolError> {
         return Ok(());
     }
     Err(ToolError::Tell(
-        "write needs text, the input for the process; an empty text sends a line end alone".into(),
+        "write needs text, the input for the process; an empty text sends only a line end".into(),
     ))
 }
 
@@ -260,7 +260,7 @@ fn write(job: &Job, input: &Input, cx: &ToolCx) -> Result<String, ToolError> {
     // Held to the end: what is written is what was judged, after what it was judged with.
     let mut typed = lock(&job.typed);
     if !typed.is_as_judged(&cx.call_id) {
-        return tell("something else was written to it meanwhile; look at it and write again");
+        return tell("other input was written to it in the meantime; read its output and write again");
     }
     let done = send(job, input)?;
     typed.wrote(&whole(input));
@@ -282,7 +282,7 @@ fn send(job: &Job, input: &Input) -> Result<String, ToolError> {
             }
             match keys.try_send(bytes) {
                 Ok(()) => Ok(format!("{}: sent", job.id)),
-                Err(_) => tell("it does not read what is typed"),
+                Err(_) => tell("it does not read its input"),
             }
         }
         Kind::Piped { input: pipe } => {
@@ -297,11 +297,11 @@ fn send(job: &Job, input: &Input) -> Result<String, ToolError> {
                     Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
                     Err(e) if e.kind() == std::io::ErrorKind::WouldBlock => {
                         return tell(&format!(
-                            "it does not read; {done} of {} bytes were taken",
+                            "it stopped reading; {done} of {} bytes were written",
                             bytes.len()
                         ));
                     }
-                    Err(e) => return tell(&format!("it takes no input: {e}")),
+                    Err(e) => return tell(&format!("its input is closed: {e}")),
                 }
             }
             if input.close == Some(true) {
@@ -319,7 +319,7 @@ async fn kill(job: &Job, cx: &ToolCx) -> String {
     let _ = tokio::time::timeout(Duration::from_secs(1), exit.wait_for(Option::is_some)).await;
     job.family.roots.iter().for_each(|root| cx.state.shells.forget(*root));
     match (ended, left) {
-        (true, 0) => format!("{}: it had ended already", job.id),
+        (true, 0) => format!("{}: it had already ended", job.id),
         (false, 0) => format!("{}: killed", job.id),
         (_, n) => format!("{}: {n} processes could not be ended", job.id),
     }

@@ -119,7 +119,7 @@ fn check(command: &str) -> Result<(), ToolError> {
     let wrong = if command.trim().is_empty() {
         "command is empty"
     } else if command.contains('\0') {
-        "command contains a zero byte"
+        "command contains a NUL byte"
     } else if command.len() > LONGEST {
         "command is longer than 256 KiB: put it into a script file"
     } else {
@@ -181,7 +181,7 @@ pub(crate) fn finish(text: Text, facts: &Facts) -> ToolOutput {
 async fn background(input: &Input, folder: Option<PathBuf>, cx: &ToolCx) -> Result<ToolOutput, ShellError> {
     let pool = &cx.state.shells;
     if pool.running() >= JOBS {
-        let text = format!("{JOBS} processes run already; end one with the process tool first");
+        let text = format!("{JOBS} processes are already running; end one with the process tool first");
         return Ok(ToolOutput { outcome: ToolOutcome::Error, ..ToolOutput::text(text) });
     }
     let folder = folder.unwrap_or_else(|| pool.folder(cx));

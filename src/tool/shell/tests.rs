@@ -125,7 +125,7 @@ async fn wrong_arguments_are_told() {
     for (args, part) in [
         (json!({}), "command"),
         (json!({ "command": " \n" }), "empty"),
-        (json!({ "command": "a\0b" }), "zero byte"),
+        (json!({ "command": "a\0b" }), "NUL byte"),
         (json!({ "command": "ls", "workdir": "nowhere" }), "not a folder"),
     ] {
         match b.call(&Terminal, args).await {

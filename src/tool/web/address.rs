@@ -70,7 +70,7 @@ fn check_v6(ip: Ipv6Addr) -> Result<(), &'static str> {
 /// What is wrong with it.
 pub fn parse(raw: &str, private: bool) -> Result<Url, String> {
     if raw.chars().any(|c| c.is_control() || c == '\\') {
-        return Err("the URL holds control characters or backslashes".into());
+        return Err("the URL contains control characters or backslashes".into());
     }
     let url = Url::parse(raw.trim()).map_err(|e| {
         let bare = !raw.contains("://");
@@ -93,7 +93,7 @@ pub fn check_url(url: &Url, private: bool) -> Result<(), String> {
         return Err(format!("'{}:' is not fetched, only http and https", url.scheme()));
     }
     if !url.username().is_empty() || url.password().is_some() {
-        return Err("a URL with a name or password in it is not fetched".into());
+        return Err("a URL that contains a user name or password is not fetched".into());
     }
     let host = url.host_str().filter(|h| !h.is_empty()).ok_or("the URL has no host")?;
     if let Some(ip) = literal(url) {
@@ -101,7 +101,7 @@ pub fn check_url(url: &Url, private: bool) -> Result<(), String> {
     }
     let name = host.trim_end_matches('.').to_ascii_lowercase();
     if name.is_empty() || host.ends_with("..") {
-        return Err("the host's name is odd".into());
+        return Err("the host name is invalid".into());
     }
     // Names that mean this machine or this network wherever they are resolved.
     let local = [
@@ -135,9 +135,7 @@ pub fn literal(url: &Url) -> Option<IpAddr> {
 
 /// The words of a refusal.
 pub fn refusal(host: &str, what: &str) -> String {
-    format!(
-        "{host} is not fetched: {what}. Only public addresses are (unless the person allows private ones)."
-    )
+    format!("{host} is not fetched: {what}. Only public addresses are (unless the user allows private ones).")
 }
 
 #[cfg(test)]

@@ -81,7 +81,7 @@ impl Tool for WebFetch {
             () = cx.cancel.cancelled() => return Err(ToolError::Interrupted(String::new())),
             done = follow(url, &*net, &*resolver, limits) => done.map_err(ToolError::Tell)?,
             () = tokio::time::sleep(limits.fetch_time) => {
-                return Err(ToolError::TimedOut(format!("no whole answer within {} s", limits.fetch_time.as_secs())));
+                return Err(ToolError::TimedOut(format!("no complete answer within {} s", limits.fetch_time.as_secs())));
             }
         };
         show(url, reply, args.raw, cx).await
@@ -105,7 +105,7 @@ async fn follow(
         else {
             return Ok((url, reply));
         };
-        let next = url.join(location).map_err(|e| format!("a redirect to something that is no URL: {e}"))?;
+        let next = url.join(location).map_err(|e| format!("a redirect to an invalid URL: {e}"))?;
         address::check_url(&next, limits.fetch_private).map_err(|e| format!("a redirect: {e}"))?;
         if url.scheme() == "https" && next.scheme() == "http" {
             return Err(format!(

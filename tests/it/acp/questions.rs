@@ -104,7 +104,7 @@ fn a_question_with_choices_is_a_choice() {
     let outcome = json!({"outcome": {"outcome": "selected", "optionId": options[1]["optionId"]}});
     client.send(json!({"id": asked["id"], "result": outcome}));
     assert_eq!(client.answer(id)["result"]["stopReason"], "end_turn");
-    assert!(server.bodies()[1].to_string().contains("the person answered: blue"));
+    assert!(server.bodies()[1].to_string().contains("the user answered: blue"));
 }
 
 #[test]
@@ -120,7 +120,7 @@ fn a_question_without_choices_is_answered_by_the_next_prompt() {
     assert!(client.text(&session, "agent_message_chunk").ends_with("What shall it be called?"));
     assert_eq!(server.count(), 1);
     assert_eq!(client.turn(&session, "Ada"), "end_turn");
-    assert!(server.bodies()[1].to_string().contains("the person answered: Ada"));
+    assert!(server.bodies()[1].to_string().contains("the user answered: Ada"));
     assert!(client.text(&session, "agent_message_chunk").ends_with("It is called Ada."));
 }
 
@@ -141,6 +141,6 @@ fn a_client_with_forms_gets_one() {
     let form = client.until(|m| m["method"] == "elicitation/create");
     client.send(json!({"id": form["id"], "result": {"action": "decline"}}));
     assert_eq!(client.answer(id)["result"]["stopReason"], "end_turn");
-    assert!(server.bodies()[1].to_string().contains("the person answered: neither of them"));
+    assert!(server.bodies()[1].to_string().contains("the user answered: neither of them"));
     assert!(server.bodies()[2].to_string().contains("declined to answer"));
 }

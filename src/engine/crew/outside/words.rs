@@ -32,7 +32,7 @@ impl Core {
             // It rested, or was stopped, in the middle of it.
             from = self.s.path.len();
             now = format!(
-                "You were stopped in the middle of this. Look at what is done already, and go on with it:\n\n{now}"
+                "You were stopped in the middle of this. Check what is already done, and continue with it:\n\n{now}"
             );
         }
         let before = compact::transcript(&self.s.path[..from], None, TALK);

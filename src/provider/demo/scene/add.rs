@@ -62,7 +62,7 @@ pub(super) fn next(turn: &Turn<'_>, what: &str) -> Step {
         return file(turn, what, &path);
     }
     let Some(listing) = turn.last("list_dir") else {
-        return Step::call("I look at what is here.", "list_dir", json!({"path": "."}));
+        return Step::call("Let me look at the project.", "list_dir", json!({"path": "."}));
     };
     let here = names(&listing.text);
     let sample = here.contains(&"calc.sh") && here.contains(&"test.sh");
@@ -82,7 +82,7 @@ pub(super) fn next(turn: &Turn<'_>, what: &str) -> Step {
             step = step.and("read_file", json!({"path": path}));
         }
         step.text = format!(
-            "`{}` belongs in three places: the code, the checks and the README. I read them.",
+            "`{}` belongs in three places: the code, the checks and the README. Reading them.",
             op.name
         );
         return step;
@@ -90,20 +90,20 @@ pub(super) fn next(turn: &Turn<'_>, what: &str) -> Step {
     if let Some(patch) = turn.last("patch") {
         let test = command(&listing.text).unwrap_or("sh test.sh");
         return match turn.last("terminal") {
-            None if patch.ok => Step::call("I run the checks.", "terminal", json!({"command": test})),
+            None if patch.ok => Step::call("Running the checks.", "terminal", json!({"command": test})),
             Some(run) if passed(run) => {
-                Step::say(format!("`{}` is there: code, check and README. All checks pass.", op.name))
+                Step::say(format!("Added `{}`: code, check and README. All checks pass.", op.name))
             }
             Some(run) if run.text.contains(&format!("ok    {} ", op.name)) => Step::say(format!(
-                "`{}` is there and its check passes. Another check fails; say `fix` and I look at it.",
+                "Added `{}`, and its check passes. Another check fails; type `fix` to look at it.",
                 op.name
             )),
-            _ => Step::say("The checks fail with the change. Look at the diff of this turn to take it back."),
+            _ => Step::say("The checks fail with the change. Open the diff of this turn to revert it."),
         };
     }
     match patch(turn, op) {
         Ok(patch) => {
-            Step::call("Now one change over three files, all or nothing.", "patch", json!({"patch": patch}))
+            Step::call("Now one change across three files, all or nothing.", "patch", json!({"patch": patch}))
         }
         Err(why) => Step::say(why),
     }
@@ -115,10 +115,10 @@ fn patch(turn: &Turn<'_>, op: &Operation) -> Result<String, String> {
         let page = turn.of("read_file").rfind(|d| d.arg("path") == path && d.ok);
         let text = page.map(|d| d.text.as_str()).unwrap_or_default();
         let line = unnumbered(text).filter(|l| l.starts_with(start)).last().map(str::to_owned);
-        line.ok_or_else(|| format!("{path} is not as I expected it, so I change nothing."))
+        line.ok_or_else(|| format!("{path} is not as expected, so nothing was changed."))
     };
     if turn.of("read_file").any(|d| d.text.contains(&format!("op_{}()", op.name))) {
-        return Err(format!("`{}` is there already.", op.name));
+        return Err(format!("`{}` already exists.", op.name));
     }
     let code = find("lib/ops.sh", "op_")?;
     let check = find("test.sh", "check ")?;
@@ -144,10 +144,10 @@ fn file(turn: &Turn<'_>, what: &str, path: &str) -> Step {
         .map_or("", |(_, text)| text.trim());
     let text = text.strip_prefix("the text ").unwrap_or(text).trim_matches(['"', '`']);
     if text.is_empty() {
-        return Step::say(format!("What should {path} hold? Say: `add {path} with TEXT`."));
+        return Step::say(format!("What should {path} contain? Type: `add {path} with TEXT`."));
     }
     Step::call(
-        format!("I write {path}."),
+        format!("Writing {path}."),
         "write_file",
         json!({"path": path, "content": format!("{text}\n")}),
     )

@@ -14,21 +14,17 @@ pub(super) fn replace(turn: &Turn<'_>, old: &str, new: &str, file: Option<&str>)
         (Some(file), _) => vec![file.to_owned()],
         (None, None) => {
             let pattern = escape(old);
-            return Step::call(
-                format!("I look where `{old}` stands."),
-                "search",
-                json!({"pattern": pattern}),
-            );
+            return Step::call(format!("Searching for `{old}`."), "search", json!({"pattern": pattern}));
         }
         (None, Some(hits)) => hit_files(&hits.text),
     };
     if files.is_empty() {
-        return Step::say(format!("`{old}` stands nowhere in this folder."));
+        return Step::say(format!("This folder does not contain `{old}`."));
     }
     let read: Vec<&str> = turn.of("read_file").map(|d| d.arg("path")).collect();
     let unread: Vec<&String> = files.iter().filter(|f| !read.contains(&f.as_str())).take(FILES).collect();
     if !unread.is_empty() && turn.times("edit_file") == 0 {
-        let mut step = Step { text: "I read before I change.".into(), ..Step::default() };
+        let mut step = Step { text: "Reading before changing anything.".into(), ..Step::default() };
         for path in unread {
             step = step.and("read_file", json!({"path": path}));
         }
@@ -45,7 +41,7 @@ pub(super) fn replace(turn: &Turn<'_>, old: &str, new: &str, file: Option<&str>)
     if step.calls.is_empty() {
         let changed: Vec<&str> = turn.of("edit_file").filter(|d| d.ok).map(|d| d.arg("path")).collect();
         return Step::say(match changed[..] {
-            [] => format!("`{old}` does not stand there, so nothing was changed."),
+            [] => format!("`{old}` was not found there, so nothing was changed."),
             _ => format!("`{old}` is now `{new}` in {}.", changed.join(", ")),
         });
     }
@@ -81,7 +77,7 @@ pub(super) fn escape(text: &str) -> String {
 
 pub(super) fn edit(turn: &Turn<'_>, file: &str) -> Step {
     let Some(page) = turn.last("read_file") else {
-        return Step::call(format!("I read {file} first."), "read_file", json!({"path": file}));
+        return Step::call(format!("Reading {file} first."), "read_file", json!({"path": file}));
     };
     if !page.ok {
         return Step::say(format!("{file} cannot be read: {}", shorten(&page.text, 120)));
@@ -91,24 +87,26 @@ pub(super) fn edit(turn: &Turn<'_>, file: &str) -> Step {
             "",
             "clarify",
             json!({
-                "question": format!("Which line shall I add at the end of {file}?"),
-                "choices": ["# checked", "nothing: leave it as it is"],
+                "question": format!("Which line should I add at the end of {file}?"),
+                "choices": ["# checked", "None: leave it as it is"],
                 "allow_freetext": true,
             }),
         );
     };
     let Some(line) = said(&answer.text).filter(|l| answer.ok && !l.starts_with("nothing")) else {
-        return Step::say(format!("I leave {file} as it is."));
+        return Step::say(format!("{file} stays as it is."));
     };
     if let Some(done) = turn.last("edit_file") {
-        return Step::say(format!("{} has the new line.", done.arg("path")));
+        return Step::say(format!("Added the line to {}.", done.arg("path")));
     }
     // An exact replacement needs a text that stands once.
     let lines: Vec<&str> = unnumbered(&page.text).collect();
     let Some(last) =
         lines.iter().rev().find(|l| !l.trim().is_empty() && lines.iter().filter(|o| *o == *l).count() == 1)
     else {
-        return Step::say(format!("{file} has no line that stands only once, so I cannot say where to add."));
+        return Step::say(format!(
+            "Every line of {file} appears more than once, so there is no clear place to add one."
+        ));
     };
     Step::call(
         "",

@@ -12,16 +12,16 @@ pub(super) fn delegate(turn: &Turn<'_>, parts: &[String], steps: bool) -> Step {
     let Some(done) = turn.last("delegate_task") else {
         if parts.is_empty() {
             return Step::say(
-                "What shall I give to other agents? For instance: delegate: explain the project; run the tests",
+                "What should other agents do? For example: delegate: explain the project; run the tests",
             );
         }
         if steps {
             let words =
-                format!("I make a workflow of {}; the last one waits for the others.", count(parts.len()));
+                format!("Creating a workflow of {}; the last step waits for the others.", count(parts.len()));
             return Step::call(words, "delegate_task", json!({"workflow": flow(parts)}));
         }
         let tasks: Vec<Value> = parts.iter().map(|goal| json!({"goal": goal})).collect();
-        let words = format!("I give {} to agents of their own, side by side.", count(parts.len()));
+        let words = format!("Starting one agent for each of {}, in parallel.", count(parts.len()));
         return Step::call(words, "delegate_task", json!({"tasks": tasks}));
     };
     let json = done.text.split_once('\n').map_or("", |(_, json)| json);
@@ -47,7 +47,7 @@ pub(super) fn delegate(turn: &Turn<'_>, parts: &[String], steps: bool) -> Step {
 /// One agent works on while the talk goes on.
 pub(super) fn spawn(turn: &Turn<'_>, goal: &str) -> Step {
     match turn.last("spawn_agent") {
-        None => Step::call("An agent does that in the background.", "spawn_agent", json!({"goal": goal})),
+        None => Step::call("An agent works on it in the background.", "spawn_agent", json!({"goal": goal})),
         Some(done) => Step::say(shorten(done.text.lines().next().unwrap_or_default(), 400)),
     }
 }

@@ -59,8 +59,8 @@ pub(super) fn passed(run: &Done<'_>) -> bool {
 
 pub(super) fn next(turn: &Turn<'_>) -> Step {
     let Some(listing) = turn.last("list_dir") else {
-        return Step::call("I look for the tests first.", "list_dir", json!({"path": "."}))
-            .thinking("The task speaks of tests. I need to know what kind of project this is.");
+        return Step::call("Looking for the tests first.", "list_dir", json!({"path": "."}))
+            .thinking("The task mentions tests, so the kind of project comes first.");
     };
     let Some(test) = command(&listing.text) else {
         let text = "I find no tests that I know how to run here (I know test.sh, Cargo, Go, npm, pytest \
@@ -71,12 +71,14 @@ pub(super) fn next(turn: &Turn<'_>) -> Step {
     match runs[..] {
         [] => with_plan(
             turn,
-            Step::call(format!("The tests run with `{test}`."), "terminal", json!({"command": test})),
+            Step::call(
+                format!("The command for the tests is `{test}`."),
+                "terminal",
+                json!({"command": test}),
+            ),
             0,
         ),
-        [first] if passed(first) => {
-            finish(turn, &PLAN[..1], format!("`{test}` passes: there is nothing to fix."))
-        }
+        [first] if passed(first) => finish(turn, &PLAN[..1], format!("`{test}` passes: nothing to fix.")),
         [first] => cause(turn, first, test),
         [.., last] if passed(last) => finish(
             turn,
@@ -84,7 +86,7 @@ pub(super) fn next(turn: &Turn<'_>) -> Step {
             format!("All tests pass now. {} The diff of this turn shows the change.", changed(turn)),
         ),
         [.., last] => Step::say(format!(
-            "The tests still fail:\n\n    {}\n\nThat is beyond what my few rules can mend.",
+            "The tests still fail:\n\n    {}\n\nThe demo's few rules cannot fix that.",
             failures(&last.text).join("\n    ")
         )),
     }
@@ -142,21 +144,21 @@ fn cause(turn: &Turn<'_>, run: &Done<'_>, test: &str) -> Step {
     };
     let Some(hits) = turn.last("search") else {
         let step = Step::call(
-            format!("A check fails: `{}`. I look for the code behind `{word}`.", failures(&run.text)[0]),
+            format!("A check fails: `{}`. Looking for the code behind `{word}`.", failures(&run.text)[0]),
             "search",
             json!({"pattern": format!(r"\b\w*{word}\w*\s*\(")}),
         );
         return with_plan(turn, step, 1).thinking(format!("The failing line names `{word}`."));
     };
     let Some(file) = hit_file(&hits.text) else {
-        return Step::say(format!("I find no function whose name has `{word}` in it, so I cannot go on."));
+        return Step::say(format!("No function has `{word}` in its name, so I cannot continue."));
     };
     let Some(page) = turn.last("read_file") else {
-        return Step::call(format!("I read {file}."), "read_file", json!({"path": file}));
+        return Step::call(format!("Reading {file}."), "read_file", json!({"path": file}));
     };
     if let Some(edit) = turn.last("edit_file") {
         if edit.ok {
-            let step = Step::call("Now the tests again.", "terminal", json!({"command": test}));
+            let step = Step::call("Running the tests again.", "terminal", json!({"command": test}));
             return with_plan(turn, step, 3);
         }
         return Step::say("The file could not be changed, so I stop here.");
@@ -171,8 +173,8 @@ fn cause(turn: &Turn<'_>, run: &Done<'_>, test: &str) -> Step {
             ),
             2,
         )
-        .thinking("A function named after one operation computes another."),
-        None => Step::say(format!("I read {file} and see no mistake of the kinds that I know.")),
+        .thinking("The function is named after one operation and computes another."),
+        None => Step::say(format!("{file} has no mistake of a kind that the demo knows.")),
     }
 }
 

@@ -14,25 +14,25 @@ const LINES: usize = 6;
 pub(super) fn explain(turn: &Turn<'_>, file: Option<&str>) -> Step {
     if let Some(file) = file {
         return match turn.last("read_file") {
-            None => Step::call(format!("I read {file}."), "read_file", json!({"path": file})),
+            None => Step::call(format!("Reading {file}."), "read_file", json!({"path": file})),
             Some(page) if page.ok => Step::say(describe(file, &page.text)),
             Some(page) => Step::say(format!("{file} cannot be read: {}", shorten(&page.text, 120))),
         };
     }
     let Some(listing) = turn.last("list_dir") else {
-        return Step::call("I look at the folder.", "list_dir", json!({"path": "."}));
+        return Step::call("Listing the folder.", "list_dir", json!({"path": "."}));
     };
     let here = names(&listing.text);
     let readme = here.iter().find(|n| n.to_lowercase().starts_with("readme")).copied();
     match (readme, turn.last("read_file")) {
         (Some(path), None) => Step::call("", "read_file", json!({"path": path})),
         (Some(path), Some(page)) if page.ok => Step::say(format!(
-            "{}\n\nThere are {} entries in the folder. Say `explain FILE` for one of them.",
+            "{}\n\nThere are {} entries in the folder. Type `explain FILE` for one of them.",
             describe(path, &page.text),
             here.len().saturating_sub(1)
         )),
         _ => Step::say(format!(
-            "The folder has {} entries: {}. There is no README that I could read. Say `explain FILE` for one of them.",
+            "The folder has {} entries: {}. There is no readable README. Type `explain FILE` for one of them.",
             here.len().saturating_sub(1),
             here.iter().skip(1).take(10).copied().collect::<Vec<_>>().join(", ")
         )),
@@ -95,9 +95,9 @@ pub(super) fn search(turn: &Turn<'_>, what: &str) -> Step {
             let found = tail(&hits.text, true);
             let nothing = found.is_empty() || hits.text.trim() == "nothing found";
             Step::say(if nothing {
-                format!("`{what}` stands nowhere here.")
+                format!("`{what}` was not found.")
             } else {
-                format!("`{what}` stands here:\n\n{found}")
+                format!("`{what}` was found here:\n\n{found}")
             })
         }
     }
@@ -119,7 +119,7 @@ fn tail(output: &str, first: bool) -> String {
 
 pub(super) fn run(turn: &Turn<'_>, command: &str) -> Step {
     match turn.last("terminal") {
-        None => Step::call(format!("I run `{command}`."), "terminal", json!({"command": command})),
+        None => Step::call(format!("Running `{command}`."), "terminal", json!({"command": command})),
         Some(run) => {
             let how = if passed(run) { "ended well" } else { "failed" };
             Step::say(format!("It {how}. The end of its output:\n\n{}", tail(&run.text, false)))
@@ -130,10 +130,10 @@ pub(super) fn run(turn: &Turn<'_>, command: &str) -> Step {
 pub(super) fn start(turn: &Turn<'_>, command: &str) -> Step {
     let Some(started) = turn.last("terminal") else {
         if command.is_empty() {
-            return Step::say("Which command? Say: `start COMMAND`.");
+            return Step::say("Which command? Type: `start COMMAND`.");
         }
         return Step::call(
-            format!("I start `{command}` beside the conversation."),
+            format!("Starting `{command}` in the background."),
             "terminal",
             json!({"command": command, "background": true}),
         );
@@ -150,9 +150,9 @@ pub(super) fn start(turn: &Turn<'_>, command: &str) -> Step {
     }
     let Some(answer) = turn.last("clarify") else {
         return Step::call(
-            format!("`{id}` is on its way."),
+            format!("`{id}` is running."),
             "clarify",
-            json!({"question": format!("Shall I end {id} again?"), "choices": ["End it", "Leave it running"], "allow_freetext": false}),
+            json!({"question": format!("Should I end {id}?"), "choices": ["End it", "Leave it running"], "allow_freetext": false}),
         );
     };
     if answer.ok && said(&answer.text).is_some_and(|a| a.starts_with("End")) {
@@ -166,8 +166,8 @@ pub(super) fn start(turn: &Turn<'_>, command: &str) -> Step {
 
 pub(super) fn fetch(turn: &Turn<'_>, url: &str) -> Step {
     match turn.last("web_fetch") {
-        None => Step::call(format!("I fetch {url}."), "web_fetch", json!({"url": url})),
-        Some(page) if page.ok => Step::say(format!("It begins so:\n\n{}", tail(&page.text, true))),
+        None => Step::call(format!("Fetching {url}."), "web_fetch", json!({"url": url})),
+        Some(page) if page.ok => Step::say(format!("It begins with:\n\n{}", tail(&page.text, true))),
         Some(page) => Step::say(format!("It could not be fetched: {}", shorten(&page.text, 160))),
     }
 }

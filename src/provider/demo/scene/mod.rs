@@ -30,7 +30,7 @@ pub(crate) fn next(request: &Request) -> Step {
         return talk::prevented(no);
     }
     if turn.done.len() >= CALLS {
-        return Step::say("That took more steps than it should. I stop here.");
+        return Step::say("This took too many steps. Stopping here.");
     }
     let mut step = match &intent {
         Intent::Fix => fix::next(&turn),
@@ -56,12 +56,13 @@ pub(crate) fn next(request: &Request) -> Step {
     };
     if let Some(aside) = &turn.aside {
         let said = shorten(aside, 60);
-        let note = format!("I saw your note (\"{said}\"), but it has no keyword that I know. I go on.\n\n");
+        let note =
+            format!("I saw your note (\"{said}\"), but the demo knows none of its words. Continuing.\n\n");
         step.text.insert_str(0, &note);
     }
     if let Some((missing, _)) = step.calls.iter().find(|(tool, _)| !turn.has(tool)) {
         return Step::say(format!(
-            "For the next step I need the tool `{missing}`, which is not enabled in this session."
+            "The next step needs the tool `{missing}`, which is not enabled in this session."
         ));
     }
     step

@@ -32,12 +32,12 @@ pub(super) fn help() -> Step {
 
 pub(super) fn unknown(task: &str) -> Step {
     let task = shorten(task, 60);
-    Step::say(format!("I find no word in \"{task}\" that I know.\n\n{CAN}"))
+    Step::say(format!("The demo knows none of the words in \"{task}\".\n\n{CAN}"))
 }
 
 pub(super) fn prevented(call: &Done<'_>) -> Step {
     Step::say(format!(
-        "`{}` was not done: {}. I stop here; tell me what to do instead.",
+        "`{}` was not done: {}. Stopping here; say what to do instead.",
         call.name,
         shorten(&call.text, 160).trim_end_matches('.')
     ))
@@ -48,11 +48,11 @@ pub(super) fn plan(turn: &Turn<'_>, items: &[String]) -> Step {
     let items: Vec<&str> =
         if items.is_empty() { defaults.to_vec() } else { items.iter().map(String::as_str).collect() };
     if turn.times("todo_write") == 0 {
-        return Step::call("I put it in the todo list.", "todo_write", fix::plan(&items, 0));
+        return Step::call("Adding it to the todo list.", "todo_write", fix::plan(&items, 0));
     }
     let Some(list) = turn.last("todo_read") else { return Step::call("", "todo_read", json!({})) };
     Step::say(format!(
-        "The list stands:\n\n{}\nYou can tick and reorder it in its panel.",
+        "The todo list:\n\n{}\nYou can tick off and reorder items in its panel.",
         list.text.lines().map(|l| format!("    {}\n", shorten(l, 100))).collect::<String>()
     ))
 }
@@ -63,16 +63,16 @@ pub(super) fn ask(turn: &Turn<'_>) -> Step {
             "",
             "clarify",
             json!({
-                "question": "What shall I do next?",
+                "question": "What should I do next?",
                 "choices": ["Fix the failing test", "Explain the project", "Nothing for now"],
                 "allow_freetext": true,
             }),
         ),
         Some(answer) if answer.ok => {
             let answer = said(&answer.text).unwrap_or_default();
-            Step::say(format!("You chose \"{}\". Send it as a message and I begin.", shorten(&answer, 80)))
+            Step::say(format!("You chose \"{}\". Send it as a message to begin.", shorten(&answer, 80)))
         }
-        Some(_) => Step::say("You gave no answer, and that is fine."),
+        Some(_) => Step::say("You gave no answer; that is fine."),
     }
 }
 
@@ -93,7 +93,7 @@ pub(super) fn without_tools(request: &Request) -> Step {
     let asked = format!("{} {}", request.system, said.last().copied().unwrap_or_default()).to_lowercase();
     if asked.contains("summar") || asked.contains("compact") {
         let list: String = said.iter().map(|t| format!("- {}\n", shorten(t, 120))).collect();
-        return Step::say(format!("What the person asked so far:\n{list}"));
+        return Step::say(format!("What you asked so far:\n{list}"));
     }
     let words: Vec<&str> =
         said.first().copied().unwrap_or("Demo session").split_whitespace().take(6).collect();

@@ -49,7 +49,7 @@ pub(crate) fn apply(name: &str, file: &Masked<'_>, hunks: &[Hunk]) -> Result<Str
                 nearest::explain(text, &want.join("\n"))
             ),
             Miss::Many(lines) => format!(
-                "the hunk at line {} of the patch fits at lines {}; add lines around it, or '@@ ' and a line above it",
+                "the hunk at line {} of the patch fits at lines {}; add lines around it, or '@@ ' and a preceding line",
                 hunk.at,
                 lines.iter().map(usize::to_string).collect::<Vec<_>>().join(", ")
             ),

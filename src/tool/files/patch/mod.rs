@@ -115,7 +115,7 @@ impl Tool for Patch {
 }
 
 fn sections(args: &Args) -> Result<Vec<Section>, ToolError> {
-    let sections = parse(&args.patch).or_else(|e| tell(format!("the patch is wrong: {e}")))?;
+    let sections = parse(&args.patch).or_else(|e| tell(format!("invalid patch: {e}")))?;
     if sections.len() > FILES {
         return tell(format!("the patch has more than {FILES} files"));
     }
@@ -133,7 +133,7 @@ fn places(sections: &[Section], cx: &ToolCx) -> Result<Vec<Place>, ToolError> {
     }
     let mut seen = HashSet::new();
     match places.iter().find(|p| !seen.insert(p.path.clone())) {
-        Some(twice) => tell(format!("{} is there twice; put all its hunks into one section", twice.name)),
+        Some(twice) => tell(format!("{} appears twice; put all its hunks into one section", twice.name)),
         None => Ok(places),
     }
 }
@@ -202,7 +202,7 @@ fn known(path: &str, cx: &ToolCx, check: bool) -> Result<(Place, Current), ToolE
 /// Names that are links are left alone where the name itself is to go.
 fn own_name(place: &Place, what: &str) -> Result<(), ToolError> {
     if place.leaf_link {
-        return tell(format!("the path is a link to {}; it is not {what} here", place.name));
+        return tell(format!("the path is a link to {}; it cannot be {what} here", place.name));
     }
     Ok(())
 }

@@ -71,7 +71,7 @@ async fn a_stale_file_stops_the_whole_patch() {
     b.say(&ReadFile, json!({"path": "a"})).await;
     let text = "*** Begin Patch\n*** Update File: a\n-one\n+1\n*** Update File: c\n-one\n+1\n*** End Patch";
     let said = b.say(&Patch, json!({ "patch": text })).await;
-    assert!(said.contains("c exists and was not read before"), "{said}");
+    assert!(said.contains("c exists, and you have not read it"), "{said}");
     assert_eq!(
         (std::fs::read(&a).unwrap(), std::fs::read(&c).unwrap()),
         (b"one\n".to_vec(), b"one\n".to_vec())

@@ -222,7 +222,7 @@ async fn s15_shutdown_ends_all_within_three_seconds() {
     assert_eq!(b.cx.state.shells.survivors(), Vec::<i32>::new());
     tokio::time::timeout(DEADLINE, busy).await.unwrap().unwrap().unwrap();
     let said = sh(&b, "echo no").await;
-    assert!(said.contains("session ends"), "{said}");
+    assert!(said.contains("session is ending"), "{said}");
 }
 
 /// Dropping the state without a shutdown kills too.

@@ -26,8 +26,8 @@ async fn a_background_process_is_polled_written_to_and_killed() {
     let said = process(&b, json!({ "action": "list" })).await;
     assert!(said.starts_with("p1: ended, exit 0"), "{said}");
     let said = process(&b, json!({ "action": "kill", "id": "p1" })).await;
-    assert_eq!(said, "p1: it had ended already");
-    assert!(process(&b, json!({ "action": "poll", "id": "p9" })).await.contains("there is: p1"));
+    assert_eq!(said, "p1: it had already ended");
+    assert!(process(&b, json!({ "action": "poll", "id": "p9" })).await.contains("running: p1"));
 }
 
 #[tokio::test]
@@ -117,7 +117,7 @@ async fn x16_what_is_typed_into_a_process_is_declared_with_what_was_typed_before
     crate::guard::access_guarded(&Process, &piece("ther", true), &other).unwrap();
     crate::guard::run_guarded(&Process, piece("ther", true), &other).await.unwrap();
     let late = crate::guard::run_guarded(&Process, piece("ne", true), &b.cx).await;
-    assert!(matches!(&late, Err(ToolError::Tell(why)) if why.contains("something else was written")), "late");
+    assert!(matches!(&late, Err(ToolError::Tell(why)) if why.contains("other input was written")), "late");
     until("what was written first ran", || super::super::job::lock(&job.output.log).source().is_ok()).await;
     assert_eq!(declared(&b, &piece("x", true)).0, "echo other\n");
     process(&b, json!({ "action": "kill", "id": "p1" })).await;
