@@ -10,8 +10,8 @@
 //!   exec  <--- Event -----  bus, turn,  <--- Chunk ----  (one file per wire format)
 //!                           context
 //!                          /    |    \
-//!                    permit   tool   store    snapshot        link
-//!                    may it?  do it  keep it  keep the files  files change, git moves
+//!                    permit   tool   store    snapshot        watch, external
+//!                    may it?  do it  keep it  keep the files  files change; programs of others
 //! ```
 //!
 //! | room | job | may use |
@@ -23,12 +23,15 @@
 //! | [`tool`] | what the model can do, one file each | protocol |
 //! | [`permit`] | what may be done: rules, shell grammar, trust, redaction | protocol |
 //! | [`snapshot`] | states of the workspace's files, kept outside of it; restore without loss | protocol |
-//! | [`link`] | the outside world: file watcher, git, agent programs of other vendors | protocol, permit, tool |
+//! | [`watch`] | files and git: what changed, and who did it | protocol, permit, tool |
+//! | [`external`] | agent programs of other vendors, over three transports | protocol, tool |
 //! | [`engine`] | bus, turn, context, sessions | all above |
 //! | [`tui`] | the screen | protocol, config |
-//! | `main`, [`wire`], [`face`], `door` | arguments, composition, the faces without a screen, leaving the screen at work | all |
+//! | `main`, [`commands`] | arguments to a command, one file or folder per subcommand | all |
+//! | [`app`] | the composition root: makes the parts and hands them over | all |
+//! | `detach` | leaving the screen at work and coming back: fork, connection, terminal owner | protocol, tui |
 //!
-//! Each room is a crate of its own under `src/`, so this table is enforced by the compiler: its manifest is the
+//! Each room above `main` is a crate of its own under `src/`, so this table is enforced by the compiler: its manifest is the
 //! list of what it may use.
 //!
 //! # Invariants
@@ -47,21 +50,21 @@
 //! | to add a | new file | the line |
 //! | --- | --- | --- |
 //! | tool | `src/tool/<group>/x.rs` and `x.md` | `src/tool/registry.rs` |
-//! | wire format | `src/provider/x.rs` | `src/provider/registry.rs` |
+//! | wire format | `src/provider/x/` | `src/provider/registry/mod.rs` |
 //! | panel, dialog | `src/tui/panel/x.rs`, `src/tui/dialog/x.rs` | the list in its `mod.rs` |
 //! | slash command | `src/tui/slash/x.rs` | `src/tui/slash/list.rs` |
 //! | look of an entry | `src/tui/cell/x.rs` | the match in `src/tui/cell/mod.rs` |
 //! | theme, keymap | `themes/x.toml`, `keymaps/x.toml` | the built-in list (user folders need none) |
-//! | agent program of another vendor | `assets/adapters/x.toml` | `BUILT_IN` in `src/link/external/adapter/load.rs` (user folders need none) |
+//! | agent program of another vendor | `assets/adapters/x.toml` | `BUILT_IN` in `src/external/adapter/load.rs` (user folders need none) |
 //! | kind of agent, program of another vendor | `assets/agents/x.md`, `assets/adapters/x.toml` | the built-in list (user folders need none) |
-//! | subcommand | `src/face/x.rs` | `src/face/mod.rs` |
-//! | transcript to import | `src/face/import/x.rs` | `FORMATS` in its `mod.rs` |
-//! | migration | `src/store/schema/000N_x.sql` | the list in `src/store/migrate.rs`; old ones never change |
+//! | subcommand | `src/commands/x.rs` | `src/commands/mod.rs` |
+//! | transcript to import | `src/commands/import/x.rs` | `FORMATS` in its `mod.rs` |
+//! | migration | `src/store/schema/000N_x.sql` | the list in `src/store/open/migrate.rs`; old ones never change |
 //! | test story | `tests/it/x.rs` | `mod x;` in `tests/it/main.rs` (`cargo xtask tidy` fails if forgotten) |
 
 pub use tiller_config as config;
 pub use tiller_engine as engine;
-pub use tiller_link as link;
+pub use tiller_external as external;
 pub use tiller_permit as permit;
 pub use tiller_protocol as protocol;
 pub use tiller_provider as provider;
@@ -69,9 +72,8 @@ pub use tiller_snapshot as snapshot;
 pub use tiller_store as store;
 pub use tiller_tool as tool;
 pub use tiller_tui as tui;
+pub use tiller_watch as watch;
 
-pub mod cli;
-mod core_dumps;
-mod door;
-pub mod face;
-pub mod wire;
+pub mod app;
+pub mod commands;
+mod detach;

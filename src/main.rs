@@ -1,11 +1,11 @@
-//! Arguments to face to exit code. Nothing else.
+//! Arguments to command to exit code. Nothing else.
 
 use std::process::ExitCode;
 
 use clap::Parser;
-use tiller::cli::Cli;
-use tiller::face;
+use tiller::commands;
+use tiller::commands::args::Cli;
 
 fn main() -> ExitCode {
-    face::run(Cli::parse())
+    commands::run(Cli::parse())
 }

@@ -14,8 +14,8 @@ use tokio::sync::mpsc;
 
 use crate::bus::ClientId;
 use crate::core::Core;
-use crate::msg::Msg;
-use crate::world::lock;
+use crate::core::msg::Msg;
+use crate::core::services::lock;
 
 /// Lines of the feed that are kept.
 const FEED: usize = 200;

@@ -7,68 +7,46 @@
 //!
 //! | module | holds |
 //! | --- | --- |
-//! | [`decide`](mod@decide) | the judge |
-//! | [`names`] | the tools that a rule may name |
-//! | [`rules`], [`pattern`] | `allow`, `ask`, `deny` on `tool(argument)` |
+//! | [`decide`](mod@decide) | the decision about one call; the question to the person, bound to what runs |
+//! | [`rules`] | `allow`, `ask`, `deny` on `tool(argument)`; `permissions.yaml`; the tools that a rule may name |
+//! | [`paths`] | roots, links, and the paths that a command comes to |
 //! | [`shell`] | a command line, taken apart |
+//! | `harmless` | commands that only look |
 //! | [`surroundings`] | what a program that only looks would find around it |
 //! | [`danger`] | what asks even in `full` |
-//! | [`protected`] | names that no tool may write |
-//! | [`rulefile`] | `permissions.yaml` |
-//! | [`approval`] | the question to the person, bound to what runs |
-//! | [`redact`], [`child_env`] | secrets out of files and children |
+//! | `targets`, [`protected`] | files that a command writes, and names that no tool may write |
+//! | [`redact`], [`child_env`] | secrets out of texts, files and children |
 //! | [`trust`] | what a folder brings |
-//! | [`paths`] | roots, links, candidates of a word |
 //!
 //! The text of a rule is a convenience, not a boundary: a program that is allowed to run may do
 //! anything that its user may. The boundary is the kernel sandbox, where there is one.
 
-mod always;
-pub mod approval;
-mod below;
 pub mod child_env;
-mod command;
 pub mod danger;
 pub mod decide;
-pub mod describe;
-mod guarded;
 mod harmless;
-mod input;
-pub mod names;
 pub mod paths;
-pub mod pattern;
 pub mod protected;
 pub mod redact;
-mod redact_command;
-mod redact_hint;
-mod redact_named;
-mod redact_open;
-mod redact_pem;
-mod redact_shapes;
-mod redact_stream;
-mod respell;
-pub mod rulefile;
 pub mod rules;
 pub mod shell;
 pub mod surroundings;
 mod targets;
-mod touched;
-mod tracked;
 pub mod trust;
 
-pub use always::split as split_patterns;
-pub use approval::Call;
 pub use child_env::child_env;
+pub use decide::always::split as split_patterns;
+pub use decide::approval::Call;
 pub use decide::{
     Human, Policy, Request, Unasked, Verdict, always_pattern, decide, decide_in, only_looks, suspected,
     unreadable, unreadable_by,
 };
 pub use paths::Roots;
 pub use protected::Protected;
+pub use redact::open::grows;
+pub use redact::pem::undecided;
 pub use redact::{RedactStream, Redactor};
-pub use redact_open::grows;
-pub use redact_pem::undecided;
-pub use rulefile::RuleProblem;
+pub use rules::rulefile::RuleProblem;
 pub use rules::{Effect, Rule, RuleSet, Source};
 pub use shell::{Analysis, analyse, invisibles};
 pub use surroundings::{GitConfiguration, ShellState, Surroundings};

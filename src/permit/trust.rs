@@ -276,7 +276,7 @@ fn detail(kind: &str, path: &Path, text: &str) -> String {
 }
 
 fn rules(text: &str) -> String {
-    match crate::rulefile::load(text, crate::rules::Source::Project) {
+    match crate::rules::rulefile::load(text, crate::rules::Source::Project) {
         Ok(loaded) => {
             let count = |e| loaded.rules.iter().filter(|r| r.effect == e).count();
             use crate::rules::Effect;

@@ -1,68 +1,38 @@
 //! A provider turns a [`Request`] into a stream of [`Chunk`]s, for one wire format.
 //!
 //! Providers know nothing of sessions, tools or permissions. Retrying is not theirs either: an error
-//! is classed by its remedy ([`ProviderError`]) and the turn decides, with [`retry`] to say how long to
+//! is classed by its remedy ([`ProviderError`]) and the turn decides, with [`retry`](transport::retry) to say how long to
 //! wait.
 //!
 //! | module | job |
 //! | --- | --- |
-//! | [`registry`], `local`, `offered` | which providers there are: configuration, environment, this machine |
-//! | [`models`], [`effort`] | windows, limits, prices, abilities |
-//! | [`assemble`] | chunks → blocks |
-//! | [`sse`], `stream`, `alarm`, [`http`], `fault` | bytes of the network → events, clocks, errors by remedy |
-//! | `anthropic`, `openai_chat`, `openai_responses`, `gemini` | the wire formats |
-//! | `answer` | a stream, a document or a web page |
-//! | `fit`, `amend` | what a vendor's schema refuses, mended on the way out |
-//! | [`key`] | where keys come from |
+//! | [`registry`] | which providers there are: configuration, environment, this machine; where keys come from |
+//! | [`models`] | windows, limits, prices, abilities, levels of thinking effort |
+//! | [`codec`] | requests and chunks, chunks to blocks, and what a vendor's schema refuses, mended on the way out |
+//! | [`transport`] | bytes of the network to events; clocks, retries, errors by remedy |
+//! | `anthropic`, `openai`, `gemini` | the formats of the vendors |
 //! | [`demo`] | the built-in demo model |
-//! | [`record`] | recordings, and playing them back |
-//! | [`retry`] | how long to wait before trying again |
+//! | [`replay`] | recordings, and playing them back |
 
-mod alarm;
-mod amend;
-mod answer;
 mod anthropic;
-mod anthropic_reply;
-pub mod assemble;
-pub mod chunk;
+pub mod codec;
 pub mod demo;
-pub mod effort;
 pub mod error;
-mod fault;
-mod fit;
 mod gemini;
-mod gemini_reply;
-mod gemini_schema;
-pub mod http;
-pub mod key;
-mod lax;
-mod local;
 pub mod models;
-mod offered;
-mod openai_chat;
-mod openai_chat_event;
-mod openai_chat_reply;
-mod openai_responses;
-mod openai_responses_reply;
-pub mod record;
-mod redact;
+mod openai;
 pub mod registry;
-mod reply;
-pub mod request;
-pub mod retry;
-pub mod sse;
-mod stream;
-mod think_tags;
-mod wire;
+pub mod replay;
+pub mod transport;
 
-pub use alarm::Alarm;
-pub use assemble::{Assembled, Assembler};
-pub use chunk::Chunk;
+pub use codec::assemble::{Assembled, Assembler};
+pub use codec::chunk::Chunk;
+pub use codec::request::{ChatMessage, Request};
 pub use error::ProviderError;
-pub use redact::Redact;
 pub use registry::{Providers, build};
-pub use request::{ChatMessage, Request};
+pub use replay::redact::Redact;
 pub use tiller_protocol::Effort;
+pub use transport::alarm::Alarm;
 
 use async_trait::async_trait;
 use futures_util::stream::BoxStream;

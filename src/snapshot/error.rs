@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use tiller_protocol::{Notice, NoticeKind};
 
-use crate::id::Id;
+use crate::objects::id::Id;
 
 /// Errors of this room.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

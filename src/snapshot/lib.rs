@@ -26,81 +26,46 @@
 //! ```
 //!
 //! # Map
-//! | file | holds |
+//! | folder or file | holds |
 //! | --- | --- |
-//! | `shadow`, `cache` | a workspace's snapshots: opening, taking, what is remembered |
-//! | `index`, `tracked` | what git tracks although it ignores it |
-//! | `scan`, `disk`, `rules`, `model` | looking at the folder: stamps, descriptors, ignore rules |
-//! | `fill`, `fold`, `notes`, `beside` | reading what changed, writing folders, saying what is covered, attributes |
-//! | `id`, `object`, `delta`, `objects`, `place` | git's format, the store's folder and locks |
-//! | `pack`, `pack_write`, `pack_mend`, `handles`, `bases` | packs: reading, writing, what is kept open and in memory of them |
-//! | `join`, `repack` | joining packs in the background, so that their number stays small |
-//! | `view`, `compare`, `text` | what a snapshot knows, what differs, lines and merges |
-//! | `plan`, `restore`, `replace`, `journal`, `recover`, `amend` | restoring |
-//! | `calls` | calls that are under way, and those that a kill cut off |
-//! | `settle`, `flush`, `trust` | flushing, and what to believe after a loss of power |
-//! | `collect` | age, quota, damage |
+//! | `shadow` | the snapshots of one workspace: opening, taking, what is remembered |
+//! | `scan` | looking at the folder: stamps, descriptors, ignore rules, what git tracks, attributes |
+//! | `objects` | git's format, the store's folder and locks, flushing, age, quota, damage |
+//! | `pack` | packs: reading, writing, deltas, joining them in the background |
+//! | `view` | what a snapshot knows, what differs, lines and merges |
+//! | `restore` | plans, the journal, replacing files, recovery; calls that a kill cut off |
+//! | `report`, `names`, `error` | what callers are told, names of files as bytes, failures |
 //! | `steps` | the gate before each change, for tests |
+//!
+//! What is not here: when a state is taken and whose change it was (`engine`, `watch`).
 
-mod amend;
-mod bases;
-mod beside;
-mod cache;
-mod calls;
-mod collect;
-mod compare;
-mod delta;
-mod disk;
 mod error;
-mod fill;
-mod flush;
-mod fold;
-mod handles;
-mod id;
-mod index;
-mod join;
-mod journal;
-mod model;
 mod names;
-mod notes;
-mod object;
 mod objects;
 mod pack;
-mod pack_mend;
-mod pack_write;
-mod place;
-mod plan;
-mod recover;
-mod repack;
-mod replace;
 mod report;
 mod restore;
-mod rules;
 mod scan;
-mod settle;
 mod shadow;
 mod steps;
-mod text;
-mod tracked;
-mod trust;
 mod view;
 
 #[cfg(test)]
 mod room_tests;
 
-pub use calls::{CallNote, CutCall, OpenCall};
-pub use collect::{Collected, Verified};
-pub use compare::{Change, FileDiff};
 pub use error::{Result, SnapshotError};
-pub use id::{BadId, Id};
-pub use join::{Joined, join_store};
 pub use names::STAGING_PREFIX;
-pub use object::{Entry, Kind};
-pub use plan::{Conflict, Goal, Item, Left, Plan, Step, Why};
-pub use recover::Recovered;
+pub use objects::collect::{Collected, Verified};
+pub use objects::id::{BadId, Id};
+pub use objects::object::{Entry, Kind};
+pub use objects::settle::Unsettled;
+pub use pack::join::{Joined, join_store};
 pub use report::{Dear, Limits, Mode, NAMED_BYTES, Reason, Snapshot, Uncovered};
+pub use restore::calls::{CallNote, CutCall, OpenCall};
+pub use restore::plan::{Conflict, Goal, Item, Left, Plan, Step, Why};
+pub use restore::recover::Recovered;
 pub use restore::{Answer, Restored};
-pub use settle::Unsettled;
 pub use shadow::Shadow;
-pub use text::{Merged, TextChange, merge};
 pub use view::State;
+pub use view::compare::{Change, FileDiff};
+pub use view::text::{Merged, TextChange, merge};

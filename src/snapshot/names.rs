@@ -7,7 +7,7 @@ use std::path::{Component, Path, PathBuf};
 use tiller_protocol::names::is_temporary;
 
 use crate::error::{Result, SnapshotError};
-use crate::object::is_git;
+use crate::objects::object::is_git;
 
 /// A name with this beginning in the root of the workspace is ours, while a restore runs. No snapshot holds it,
 /// and a watcher should pass it over.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tiller_protocol::Time;
 
-use crate::id::Id;
+use crate::objects::id::Id;
 
 /// Numbers that bound the work.
 #[derive(Clone, Debug)]

@@ -9,28 +9,28 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use tiller_protocol::{Clock, Time};
 
-use crate::beside;
-use crate::cache;
-use crate::calls::Calls;
-use crate::disk;
 use crate::error::{Result, SnapshotError, at};
-use crate::fill::fill;
-use crate::fold::Fold;
-use crate::id::{Id, Sort};
-use crate::join::Joiner;
-use crate::model::{Dir, Node};
 use crate::names;
-use crate::notes::{self, Kept};
-use crate::object;
+use crate::objects::id::{Id, Sort};
+use crate::objects::object;
+use crate::objects::place::{Lock, Place};
+use crate::objects::settle::Unsettled;
 use crate::objects::{Batch, Objects};
-use crate::place::{Lock, Place};
-use crate::recover::{self, Recovered};
+use crate::pack::join::Joiner;
 use crate::report::{Dear, Limits, Mode, Snapshot};
-use crate::rules;
+use crate::restore::calls::Calls;
+use crate::restore::recover::{self, Recovered};
+use crate::scan::beside;
+use crate::scan::cache;
+use crate::scan::disk;
+use crate::scan::fill::fill;
+use crate::scan::fold::Fold;
+use crate::scan::model::{Dir, Node};
+use crate::scan::notes::{self, Kept};
+use crate::scan::rules;
+use crate::scan::tracked::{Ground, Tracked};
 use crate::scan::{self, Job, Scan};
-use crate::settle::Unsettled;
 use crate::steps::Steps;
-use crate::tracked::{Ground, Tracked};
 
 /// An unchanged state gets the same snapshot again while that is younger than this, in milliseconds. An
 /// older one might be collected by another process before this one has noted that it needs it.
@@ -297,7 +297,7 @@ impl Shadow {
                 limits: &self.limits,
                 clock: &*self.clock,
                 end,
-                dev: crate::disk::device(&stat),
+                dev: crate::scan::disk::device(&stat),
                 person: rules::person(&self.workspace, self.limits.global_ignore.as_deref()),
                 jobs: Vec::new(),
                 known: HashMap::new(),

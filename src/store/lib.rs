@@ -4,7 +4,7 @@
 //! - **An acknowledgement is a promise.** A [`Ticket`] resolves only after a fully synchronised commit
 //!   (`synchronous=FULL`) into the file that the path still leads to. Leases hold for living processes only, and
 //!   do not wait for the disk.
-//! - **One thread writes** ([`writer`]); jobs that wait together share a commit. Reads have connections of
+//! - **One thread writes** ([`writer`](write::writer)); jobs that wait together share a commit. Reads have connections of
 //!   their own, and see what was acknowledged.
 //! - **Entries are only added.** A head is a named pointer; a branch costs one row.
 //! - **What cannot be saved now is kept** and tried again; [`Store::health`] says why it waits.
@@ -12,103 +12,55 @@
 //! - Order comes from integer keys, never from the clock.
 //!
 //! # Map
-//! | file | holds |
+//! | folder | holds |
 //! | --- | --- |
-//! | `open`, `check`, `folder`, `connect`, `migrate`, `recover`, `pages` | opening: modes, owner, versions, damage |
-//! | `writer`, `attempt`, `ticket`, `health` | the way of a write |
-//! | `sessions`, `family`, `entries`, `append`, `path`, `heads`, `branches`, `ops`, `todos`, `steps` | the tree |
-//! | `tree`, `tree_words`, `tree_find` | the tree as a browser shows it |
-//! | `audit`, `costs`, `queue`, `drafts`, `history`, `running`, `rules`, `trust`, `meta` | the rest, one file each |
-//! | `lease`, `process` | who has a session open |
-//! | `search`, `index` | full text, by a second database that can be thrown away |
-//! | `export`, `import`, `import_rows`, `import_more`, `lines` | sessions as JSONL |
-//! | `gc`, `doctor` | what the commands need |
+//! | `open` | opening and closing: data folder, connections, schema versions, checks |
+//! | `lease` | which process has a session open, by a file lock that the kernel frees |
+//! | `damage` | damaged databases: copying what can be read, naming what was lost |
+//! | `write` | the way of a write: one thread, batches, tickets, health |
+//! | `tree` | entries, heads, branches, paths, and the tree as a browser shows it |
+//! | `session` | sessions and the tables that belong to one, a file each; the trash |
+//! | `audit` | what was decided, and what it cost |
+//! | `search` | full text, by a second database that can be deleted |
+//! | `transfer` | sessions as JSON lines, out and in |
+//! | `schema` | the migrations; old ones never change |
+//!
+//! What is not here: files of the workspace (`snapshot`), settings (`config`), masking of secrets (`permit`).
 
-mod agents;
-mod apart;
-mod append;
-mod attempt;
 mod audit;
-mod branches;
-mod check;
-mod connect;
-mod costs;
-mod doctor;
-mod drafts;
-mod entries;
+mod damage;
 mod error;
-mod export;
-mod family;
-mod folder;
-mod gc;
-mod heads;
-mod health;
-mod history;
-mod hold;
-mod import;
-mod import_more;
-mod import_rows;
-mod index;
 mod lease;
-mod lines;
-mod meta;
-mod migrate;
 mod open;
-mod ops;
-mod pages;
-mod path;
-mod process;
-mod queue;
-mod recover;
-mod recover_tables;
-mod report;
-mod rules;
-mod running;
 mod search;
-mod sessions;
-mod steps;
-mod ticket;
-mod todos;
-mod tree;
-mod tree_find;
-mod tree_words;
-mod trust;
-mod whose;
-mod workflows;
-mod writer;
-
-#[cfg(test)]
-mod child;
-#[cfg(test)]
-mod fault_tests;
-#[cfg(test)]
-mod kill_tests;
-#[cfg(test)]
-mod power_tests;
+mod session;
 #[cfg(test)]
 mod testing;
+mod transfer;
+mod tree;
+mod write;
 
-pub use agents::{AgentRow, Worked};
-pub use apart::Apart;
-pub use append::{Announced, Append};
-pub use branches::{BranchRow, TagRow};
-pub use costs::{Call, Spent};
-pub use doctor::Doctor;
-pub use drafts::Draft;
+pub use audit::costs::{Call, Spent};
+pub use damage::recover::Salvage;
 pub use error::{Result, StoreError};
-pub use gc::Swept;
-pub use health::Health;
-pub use import::{Imported, Keep};
+pub use lease::process::Process;
 pub use lease::{Lease, Take};
-pub use lines::exported;
+pub use open::doctor::Doctor;
 pub use open::{Options, Store};
-pub use path::{ContextPath, Tail};
-pub use process::Process;
-pub use recover::Salvage;
-pub use running::Running;
-pub use sessions::{Filter, MadeBy, NewSession, SessionRow};
-pub use steps::{StepOf, StepRow};
-pub use ticket::Ticket;
-pub use trust::TrustRow;
-pub use workflows::{WorkflowRow, WorkflowStep};
-pub use writer::OnFailure;
+pub use session::agents::{AgentRow, Worked};
+pub use session::drafts::Draft;
+pub use session::gc::Swept;
+pub use session::running::Running;
+pub use session::sessions::{Filter, MadeBy, NewSession, SessionRow};
+pub use session::steps::{StepOf, StepRow};
+pub use session::trust::TrustRow;
+pub use session::workflows::{WorkflowRow, WorkflowStep};
+pub use transfer::import::{Imported, Keep};
+pub use transfer::lines::exported;
+pub use tree::apart::Apart;
+pub use tree::append::{Announced, Append};
+pub use tree::branches::{BranchRow, TagRow};
+pub use tree::path::{ContextPath, Tail};
+pub use write::health::Health;
+pub use write::ticket::Ticket;
+pub use write::writer::OnFailure;

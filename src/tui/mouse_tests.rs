@@ -5,7 +5,7 @@ use tiller_protocol::command::WatchCommand;
 use tiller_protocol::event::{AskEvent, StateEvent};
 use tiller_protocol::{CommandBody, EventBody};
 
-use crate::msg::Msg;
+use crate::app::msg::Msg;
 use crate::panel::View;
 use crate::scene;
 use crate::testing::Robot;

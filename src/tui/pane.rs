@@ -3,8 +3,8 @@
 use tiller_protocol::AgentId;
 
 use crate::app::{App, Owner};
-use crate::layout::Zoom;
 use crate::panel::{Panel, View, terminal};
+use crate::view::layout::Zoom;
 
 /// What the terminal's panel was told last.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

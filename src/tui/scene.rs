@@ -10,8 +10,8 @@ use tiller_protocol::{
     Message, Queued, QueuedState, Risk, SendMode, StopReason, Time, TodoItem, TodoStatus, Usage, Who,
 };
 
+use crate::app::msg::Msg;
 use crate::model::conversation::script::{Script, text};
-use crate::msg::Msg;
 use crate::testing::{Robot, START};
 
 /// A turn runs.

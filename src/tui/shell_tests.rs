@@ -6,10 +6,10 @@ use tiller_protocol::command::{SessionCommand, TurnCommand};
 use tiller_protocol::event::{StateEvent, TurnEvent};
 use tiller_protocol::{CommandBody, EventBody, Message, Notice, NoticeKind, Profile, SendMode};
 
-use crate::action::Action;
+use crate::app::action::Action;
+use crate::app::task::Task;
 use crate::dialog;
 use crate::panel::View;
-use crate::task::Task;
 use crate::testing::Robot;
 
 fn submit(text: &str, mode: SendMode) -> CommandBody {
@@ -280,7 +280,7 @@ fn the_footer_tells_the_truth() {
             for (key, action) in told {
                 let mut r = make();
                 r.app.keys.log.clear();
-                if action == crate::action::LEADER {
+                if action == crate::app::action::LEADER {
                     r.run(&key);
                     assert_eq!(r.app.keys.pending.len(), 1, "{preset} {name}: {key}");
                     continue;
@@ -305,9 +305,9 @@ fn told(r: &Robot) -> Vec<(String, Action)> {
 fn what_waits_to_be_drawn_outlives_news_of_the_terminal() {
     let mut r = Robot::new(80, 24);
     running(&mut r);
-    r.app.update(crate::msg::Msg::Reload);
+    r.app.update(crate::app::msg::Msg::Reload);
     assert!(r.app.due());
-    r.app.update(crate::msg::Msg::Written);
+    r.app.update(crate::app::msg::Msg::Written);
     assert!(r.app.due(), "the frame that the terminal had no room for");
 }
 

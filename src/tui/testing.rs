@@ -20,10 +20,10 @@ use tiller_protocol::{
 use unicode_width::UnicodeWidthStr;
 
 use crate::app::App;
+use crate::app::msg::Msg;
+use crate::app::task::Task;
 use crate::keymap::{self, Chord, chord};
-use crate::msg::Msg;
 use crate::panel::Panel;
-use crate::task::Task;
 use crate::theme::{Depth, Theme, Themes};
 
 /// Milliseconds since the epoch at which every test starts: 2026-11-21T20:00:00Z.

@@ -22,7 +22,7 @@ const ROOMS: &[(&str, &[&str], &str)] = &[
     (
         "src/",
         &["Command::new(\"git\")"],
-        "src/link/git_command.rs builds every git command, so that nothing else runs",
+        "src/watch/git/command.rs builds every git command, so that nothing else runs",
     ),
 ];
 

@@ -77,7 +77,7 @@ fn word(text: &str, more: &[char]) -> String {
 
 #[test]
 fn commands_and_flags_that_messages_name_exist() {
-    let cli = tiller::cli::Cli::command();
+    let cli = tiller::commands::args::Cli::command();
     let mut seen = 0;
     for (file, text) in all() {
         for mark in ["`tiller ", "'tiller "] {

@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 use serde_json::json;
-use tiller::cli::{Common, Open};
+use tiller::app::Setup;
+use tiller::commands::args::{Common, Open};
 use tiller::config::Flags;
 use tiller::protocol::{Clock, SystemClock, Time};
-use tiller::wire::Setup;
 use tiller_testkit::{Reply, Script, Term, Wire};
 
 use crate::common::{Place, Seed, at_work, let_pass, poll, signal, wait};
@@ -289,7 +289,7 @@ fn the_workbench_with_a_bomb() {
         left: AtomicI64::new(left.parse().unwrap()),
     });
     let open = Open { prompt: Some("wait for long".into()), common, ..Open::default() };
-    tiller::face::workbench(setup, open);
+    tiller::commands::workbench(setup, open);
 }
 
 #[test]

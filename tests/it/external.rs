@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tiller_link::external::{
+use tiller_external::{
     Adapters, Answer, ChoiceKind, Ending, Job, Limits, Question, Said, Status, Transport, start,
 };
 use tiller_testkit::{Counts, Recorded, Reply, Script, ScriptServer, Wire};

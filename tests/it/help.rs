@@ -22,6 +22,6 @@ fn blank(command: &clap::Command, path: &str, out: &mut Vec<String>) {
 #[test]
 fn no_help_text_is_blank() {
     let mut out = Vec::new();
-    blank(&tiller::cli::Cli::command(), "", &mut out);
+    blank(&tiller::commands::args::Cli::command(), "", &mut out);
     assert_eq!(out, Vec::<String>::new());
 }

@@ -20,7 +20,7 @@ use crate::bus::ClientId;
 use crate::core::Core;
 use crate::files::{off, off_thread, unknown};
 use crate::job::{WHAT, cut, failed, text_of};
-use crate::shell_line::RunningLine;
+use crate::prompts::shell_line::RunningLine;
 
 /// Characters of the end of an output.
 const TAIL: usize = 8_000;
@@ -94,7 +94,7 @@ impl Core {
                 outcome: if result.is_ok() { "ok" } else { "error" }.into(),
             };
             // The engine may have ended.
-            let _ = tx.send(crate::msg::Msg::RanBoth(Box::new(audit))).await;
+            let _ = tx.send(crate::core::msg::Msg::RanBoth(Box::new(audit))).await;
             let reply = match result {
                 Ok((mut left, mut right)) => {
                     for side in [&mut left, &mut right] {
@@ -113,7 +113,7 @@ impl Core {
     /// It is over.
     pub(crate) fn ran_both(&mut self, audit: AuditRow) {
         self.lines.remove(LINE);
-        let after = crate::saves::After { events: Vec::new(), then: crate::saves::Then::Nothing };
+        let after = crate::core::saves::After { events: Vec::new(), then: crate::core::saves::Then::Nothing };
         self.saves.push(self.w.store.record_audit(audit), after);
     }
 }

@@ -1,5 +1,15 @@
 //! What the model sees: the frozen prefix, the path as a request, and how both are kept small.
 
+pub(crate) mod clean;
+pub(crate) mod compaction;
+pub(crate) mod effort;
+pub mod news;
+pub(crate) mod shorten;
+pub(crate) mod side_call;
+pub(crate) mod specs;
+pub mod todo;
+pub(crate) mod windows;
+
 pub mod compact;
 pub mod layers;
 pub mod mentions;

@@ -4,8 +4,8 @@ use tiller_protocol::{AgentId, EntryBody};
 use tiller_tool::crew::quoted;
 
 use crate::core::Core;
-use crate::msg::Msg;
-use crate::saves::Then;
+use crate::core::msg::Msg;
+use crate::core::saves::Then;
 
 /// Bytes of last words that are told; the rest is with `agent_result`.
 const TOLD: usize = 3_000;

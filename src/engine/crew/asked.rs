@@ -12,7 +12,7 @@ use super::flow_run::Starter;
 use super::waits::{How, WaitFor};
 use super::{CrewMsg, route};
 use crate::core::Core;
-use crate::msg::Msg;
+use crate::core::msg::Msg;
 
 /// Notes of one board, and bytes of a note.
 const NOTES: usize = 200;
@@ -207,7 +207,7 @@ impl Core {
         let id = match self.crew.find(by, name) {
             Ok(id) => id,
             Err(why) => {
-                let rows = crate::world::lock(&self.w.tool_state).shells.rows();
+                let rows = crate::core::services::lock(&self.w.tool_state).shells.rows();
                 let row = rows.into_iter().find(|r| r.split_whitespace().next() == Some(name.trim()));
                 return row.map(CrewReply::Said).ok_or(why);
             }

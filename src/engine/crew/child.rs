@@ -10,7 +10,7 @@ use super::msg::Over;
 use super::purse::{Answer, Want};
 use crate::context::tokens;
 use crate::core::Core;
-use crate::msg::Msg;
+use crate::core::msg::Msg;
 use crate::turn::Input;
 
 /// Tokens of a reply, where nothing says how long it may be.

@@ -13,8 +13,8 @@ use super::route;
 use super::waits::How;
 use crate::bus::ClientId;
 use crate::core::Core;
-use crate::msg::Msg;
-use crate::saves::{After, Then};
+use crate::core::msg::Msg;
+use crate::core::saves::{After, Then};
 
 impl Core {
     pub(crate) fn agent_command(&mut self, client: ClientId, cause: CommandId, command: AgentCommand) {

@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use super::member::Member;
 use crate::bus::Place;
 use crate::core::Core;
-use crate::saves::{After, Then};
+use crate::core::saves::{After, Then};
 
 /// Characters of what a step is to do, or brought, that its row shows.
 const SAID: usize = 500;

@@ -11,9 +11,9 @@ use tokio_util::sync::CancellationToken;
 use super::CrewMsg;
 use super::flow::GivenUp;
 use super::flow_run::FlowMsg;
-use crate::msg::Msg;
-use crate::ports::{AskedOver, ENDED};
-use crate::world::lock;
+use crate::core::msg::Msg;
+use crate::core::ports::{AskedOver, ENDED};
+use crate::core::services::lock;
 
 pub(crate) struct FlowPort {
     pub(crate) no: u32,

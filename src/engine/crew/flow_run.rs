@@ -17,9 +17,9 @@ use super::flow::{Flow, GivenUp, Held, Reply, number, state_of};
 use super::flow_port::FlowPort;
 use crate::bus::ClientId;
 use crate::core::Core;
-use crate::msg::Msg;
-use crate::saves::{After, Then};
-use crate::world::lock;
+use crate::core::msg::Msg;
+use crate::core::saves::{After, Then};
+use crate::core::services::lock;
 
 /// Bytes of what each step brought that the main agent is told.
 const TOLD: usize = 1_500;

@@ -8,7 +8,7 @@ use tiller_tool::crew::CrewAsk;
 
 use super::flow::{Flow, FlowStep, Held, Reply, Step, number};
 use crate::core::Core;
-use crate::world::lock;
+use crate::core::services::lock;
 
 /// Told to whatever a step wants that was given up.
 pub(super) const GIVEN_UP: &str = "the user abandoned this step";
@@ -148,7 +148,7 @@ impl Flow {
         if ids.clone().any(|id| id == step) {
             return Ok(());
         }
-        let near = crate::nearest::nearest(step, ids.clone());
+        let near = crate::prompts::nearest::nearest(step, ids.clone());
         Err(match near {
             Some(near) => format!("{} has no step {step}; did you mean {near}?", self.id),
             None => format!(

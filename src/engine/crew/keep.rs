@@ -11,9 +11,9 @@ use tiller_store::{AgentRow, Store, StoreError, Worked};
 use super::flow_run::FlowMsg;
 use super::member::{Member, Order};
 use super::{Crew, CrewMsg, route};
-use crate::budget::Spent;
 use crate::core::Core;
-use crate::msg::Msg;
+use crate::core::msg::Msg;
+use crate::money::budget::Spent;
 use crate::session::load;
 
 /// An agent from the store.
@@ -163,7 +163,7 @@ impl Core {
         self.disband();
         let tasks = std::mem::take(&mut self.crew_ending);
         let all = futures_util::future::join_all(tasks);
-        if tokio::time::timeout(crate::quit::CREW, all).await.is_err() {
+        if tokio::time::timeout(crate::core::quit::CREW, all).await.is_err() {
             tracing::error!("agents did not end in time");
         }
     }

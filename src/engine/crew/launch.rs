@@ -15,11 +15,11 @@ use super::member::Hands;
 use super::outbox::Outbox;
 use super::{Child, CrewMsg, Me};
 use crate::bus::Envelope;
-use crate::compose::Goal;
 use crate::core::Core;
-use crate::msg::{Msg, REPORTS};
+use crate::core::msg::{Msg, REPORTS};
+use crate::core::services::World;
+use crate::prompts::compose::Goal;
 use crate::session::load;
-use crate::world::World;
 
 /// Commands that may wait for a child.
 const COMMANDS: usize = 64;

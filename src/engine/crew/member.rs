@@ -14,7 +14,7 @@ use tokio::sync::mpsc;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::bus::Envelope;
-use crate::msg::Msg;
+use crate::core::msg::Msg;
 
 /// The ends of a child that runs.
 pub(crate) struct Hands {

@@ -10,8 +10,8 @@ use tiller_tool::crew::{CrewAsk, CrewReply};
 use tokio::sync::oneshot;
 
 use crate::bus::Envelope;
+use crate::core::services::World;
 use crate::session::load::Loaded;
-use crate::world::World;
 
 /// How a child's turn ended.
 pub(crate) struct Over {

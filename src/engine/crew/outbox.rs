@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TrySendError;
 
 use super::CrewMsg;
-use crate::msg::Msg;
+use crate::core::msg::Msg;
 
 #[derive(Default)]
 struct Waiting {

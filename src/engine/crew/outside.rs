@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tiller_link::external::{self, Adapter, Adapters, Ending, Job, Limits, Lookup, Said, Status, Transport};
+use tiller_external::{Adapter, Adapters, Ending, Job, Limits, Lookup, Said, Status, Transport};
 use tiller_protocol::event::{TurnEvent, TurnStatus};
 use tiller_protocol::{
     Block, Cost, EntryBody, EventBody, ModelRef, Notice, NoticeKind, Profile, StopReason, TodoItem, ToolCall,
@@ -25,9 +25,9 @@ use super::CrewMsg;
 use super::outside_say::Holding;
 use super::pane::Pane;
 use crate::core::Core;
-use crate::msg::Msg;
-use crate::saves::{After, Then};
-use crate::world::lock;
+use crate::core::msg::Msg;
+use crate::core::saves::{After, Then};
+use crate::core::services::lock;
 
 /// What drives programs of other vendors.
 #[derive(Clone)]
@@ -79,7 +79,7 @@ pub(crate) struct Outside {
     unasked: bool,
     /// One of its calls needed an approval that no one could give.
     pub(super) refused: bool,
-    control: Option<external::Control>,
+    control: Option<tiller_external::Control>,
     /// Its terminal, when it has one.
     pub(super) pane: Pane,
     /// Messages that its driver holds.
@@ -119,7 +119,7 @@ impl Outside {
     }
 
     /// While it runs.
-    pub(super) fn control(&self) -> Option<&external::Control> {
+    pub(super) fn control(&self) -> Option<&tiller_external::Control> {
         self.control.as_ref()
     }
 
@@ -164,7 +164,7 @@ impl Core {
         }
         let config = self.w.config();
         let typing = Duration::from_secs(config.agents.typing_pause);
-        let bounds = crate::world::program_bounds(&config);
+        let bounds = crate::core::services::program_bounds(&config);
         let Some(outside) = self.outside() else { return };
         outside.unasked = auto;
         (outside.text, outside.thinking, outside.said, outside.spoke) = Default::default();
@@ -198,7 +198,7 @@ impl Core {
             limits: job_limits,
             files: None,
         };
-        let (control, mut said) = match external::start(job, &programs.host) {
+        let (control, mut said) = match tiller_external::start(job, &programs.host) {
             Ok(running) => running,
             Err(e) => {
                 let notice = Notice::new(NoticeKind::Config, e.to_string());

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
-use tiller_link::external::{Answer, Ask, Choice, ChoiceKind, FileDiff, Question, ToolUse};
+use tiller_external::{Answer, Ask, Choice, ChoiceKind, FileDiff, Question, ToolUse};
 use tiller_permit::Verdict;
 use tiller_protocol::view::AuditRow;
 use tiller_protocol::{Access, AskBody, AskReply, Decision, ToolOutcome, Touch};
@@ -11,9 +11,9 @@ use tokio::sync::oneshot;
 
 use super::outside_words;
 use crate::core::Core;
-use crate::judge::{self, permission_ask};
-use crate::msg::Msg;
-use crate::saves::{After, Then};
+use crate::core::msg::Msg;
+use crate::core::saves::{After, Then};
+use crate::questions::permission::{self, permission_ask};
 
 /// Choices of a dialog that are shown.
 const CHOICES: usize = 6;
@@ -27,7 +27,7 @@ impl Core {
                 self.outside_asked(ask.call.as_deref());
                 let (name, touch, access) = access_of(&self.w.workspace.root, &tool, &diffs);
                 let args = args_of(&name, &tool, &shown);
-                let question = judge::Question {
+                let question = permission::Question {
                     agent: &self.me.id,
                     tool: &name,
                     verb: &tool.verb,
@@ -48,7 +48,7 @@ impl Core {
                 // What a screen shows may be less than what runs: it makes the answer stricter, never laxer.
                 if by_screen && !access.is_empty() {
                     let (name, access) = (&tool.name, &[]);
-                    stricter(permit.judge(&judge::Question {
+                    stricter(permit.judge(&permission::Question {
                         tool: name,
                         touch: Touch::Execute,
                         access,
@@ -58,7 +58,7 @@ impl Core {
                 // The same holds for a command that it calls reading, and for words that may be one.
                 let root = &self.w.workspace.root;
                 if let Some(run) = run_beside(root, &tool, &access) {
-                    stricter(permit.judge(&judge::Question {
+                    stricter(permit.judge(&permission::Question {
                         tool: "terminal",
                         touch: Touch::Execute,
                         access: &[run],
@@ -245,7 +245,7 @@ fn access_of(root: &Path, tool: &ToolUse, diffs: &[FileDiff]) -> (String, Touch,
                 Access::Read { path, inside }
             };
             // A name of its own, whatever it calls itself: it does not pass over what it may not read, as ours do.
-            let ours = tiller_permit::names::TOOLS.contains(&tool.name.as_str());
+            let ours = tiller_permit::rules::names::TOOLS.contains(&tool.name.as_str());
             let name = if ours { format!("{} of a program", tool.name) } else { tool.name.clone() };
             // What else it does is not known, so it is asked about as before.
             let rest = Access::Process { what: format!("run {name}") };

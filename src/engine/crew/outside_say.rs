@@ -2,14 +2,14 @@
 //! terminal when it stands idle), and the receipt tells what became of each. Until then they stand in the queue, where
 //! the person may change them or take them back.
 
-use tiller_link::external::Receipt as Held;
+use tiller_external::Receipt as Held;
 use tiller_protocol::event::{StateEvent, TurnEvent};
 use tiller_protocol::{
     EntryBody, EventBody, Message, Notice, NoticeKind, Origin, Part, QueueId, Receipt, SendMode, StopReason,
 };
 
 use crate::core::Core;
-use crate::saves::Then;
+use crate::core::saves::Then;
 
 /// A message that the program's driver holds.
 pub(crate) struct Holding {

@@ -2,7 +2,7 @@
 //! command all the same.
 
 use serde_json::Value;
-use tiller_link::external::ToolUse;
+use tiller_external::ToolUse;
 
 /// Texts that are looked at, and bytes of each.
 const TEXTS: usize = 64;

@@ -6,7 +6,7 @@ use tiller_tool::crew::Report;
 
 use super::msg::Over;
 use crate::core::Core;
-use crate::msg::Msg;
+use crate::core::msg::Msg;
 
 /// Characters of last words that are kept in its row; its session has all.
 const SUMMARY: usize = 20_000;

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use tiller_link::external::{Doing, Said, Source};
+use tiller_external::{Doing, Said, Source};
 use tiller_protocol::event::ReplyEvent;
 use tiller_protocol::{CommandId, Notice, NoticeKind, PaneCommand, PaneView, ScreenView, Typed};
 use tokio::time::Instant;
@@ -12,7 +12,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::bus::ClientId;
 use crate::core::Core;
-use crate::msg::Msg;
+use crate::core::msg::Msg;
 
 /// Between two pictures for one who looks: a frame.
 const FRAME: Duration = Duration::from_millis(16);

@@ -5,7 +5,7 @@ use tiller_protocol::event::TurnStatus;
 use super::child::limit;
 use super::purse::Answer;
 use crate::core::Core;
-use crate::msg::Msg;
+use crate::core::msg::Msg;
 
 /// What waits for the end of a rest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

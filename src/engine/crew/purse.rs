@@ -9,8 +9,8 @@ use std::sync::Mutex;
 use tiller_protocol::{AgentId, AgentLimits, Cost};
 use tokio::sync::Notify;
 
-use crate::budget::Spent;
-use crate::world::lock;
+use crate::core::services::lock;
+use crate::money::budget::Spent;
 
 /// What an agent hears that wants to make a call.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tiller_config::agents::{Definition, Pick, Tier};
 use tiller_config::schema::Agents;
-use tiller_link::external::{Adapter, Transport};
+use tiller_external::{Adapter, Transport};
 use tiller_protocol::{AgentId, AgentLimits, Cost, EntryId, ModelRef, Profile, SessionId};
 use tiller_tool::crew::Brief;
 
@@ -163,7 +163,7 @@ impl Core {
         let adapters = self.w.programs.iter().flat_map(|p| p.adapters.iter()).map(|a| a.name.clone());
         let programs: Vec<String> = adapters.collect();
         let kinds = roles.iter().map(|r| r.name.as_str());
-        match crate::nearest::nearest(program, kinds.chain(programs.iter().map(String::as_str))) {
+        match crate::prompts::nearest::nearest(program, kinds.chain(programs.iter().map(String::as_str))) {
             Some(near) => format!("there is no agent `{name}`; did you mean `{near}`?"),
             None => format!("{}; external programs are {}", roles.no_such(name), programs.join(", ")),
         }

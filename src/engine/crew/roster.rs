@@ -14,7 +14,7 @@ use super::purse::Purse;
 use super::waits::WaitFor;
 use crate::bus::{ClientId, Place};
 use crate::core::Core;
-use crate::saves::{After, Then};
+use crate::core::saves::{After, Then};
 
 /// The agents of one session; the main one is not among them.
 #[derive(Default)]

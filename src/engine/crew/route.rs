@@ -9,9 +9,9 @@ use tokio::sync::mpsc::error::TrySendError;
 
 use super::CrewMsg;
 use crate::bus::{ClientId, Envelope, Place};
-use crate::compose::Goal;
 use crate::core::Core;
-use crate::msg::Msg;
+use crate::core::msg::Msg;
+use crate::prompts::compose::Goal;
 use crate::session::load;
 
 /// Sent by the engine itself; nobody hears the answers.
@@ -126,7 +126,7 @@ impl Core {
     pub(crate) fn revived(
         &mut self,
         id: &AgentId,
-        w: std::sync::Arc<crate::world::World>,
+        w: std::sync::Arc<crate::core::services::World>,
         loaded: Result<crate::session::load::Loaded, tiller_store::StoreError>,
         then: Vec<Envelope>,
     ) {

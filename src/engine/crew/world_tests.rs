@@ -16,7 +16,7 @@ use tiller_tool::crew::Brief;
 use super::super::member::{Member, Order};
 use super::super::recruit::{narrowed, profile_of};
 use super::*;
-use crate::judge::{Permit, Question};
+use crate::questions::permission::{Permit, Question};
 use crate::stories::rig::{Fake, Place};
 
 const WORK: &str = "/work/app";
@@ -276,7 +276,7 @@ struct Made {
 thread_local! {
     static WORLD: Made = {
         let place = Place::new();
-        let world = crate::engine::world(place.parts(&Fake::new([])));
+        let world = crate::core::engine::world(place.parts(&Fake::new([])));
         Made { _place: place, world }
     };
 }

@@ -12,8 +12,8 @@ use super::back::{self, Wishes};
 use super::record::Kept;
 use super::restore::{Gone, go, goal, off_thread};
 use crate::core::Core;
-use crate::msg::Msg;
-use crate::saves::{After, Then};
+use crate::core::msg::Msg;
+use crate::core::saves::{After, Then};
 use crate::turn::Input;
 
 type Answer<T> = oneshot::Sender<Result<T, String>>;

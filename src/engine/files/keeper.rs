@@ -14,7 +14,7 @@ use tokio::sync::oneshot;
 
 use super::back;
 use super::cut::Credited;
-use crate::world::lock;
+use crate::core::services::lock;
 
 /// Work that may wait. A turn has a handful.
 const WAITING: usize = 256;

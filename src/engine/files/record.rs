@@ -16,9 +16,9 @@ use super::keeper::{Finished, Keeper, Word};
 use super::others::Watched;
 use super::outside::{self, OldFile};
 use crate::core::Core;
-use crate::msg::Msg;
-use crate::saves::{After, Then};
-use crate::world::lock;
+use crate::core::msg::Msg;
+use crate::core::saves::{After, Then};
+use crate::core::services::lock;
 
 /// What is kept around one call.
 pub(crate) enum What {
@@ -260,7 +260,7 @@ impl Core {
         }
     }
 
-    /// Writes down what comes, also when the engine is about to end: [`crate::quit`] waits for it. Rows come in the
+    /// Writes down what comes, also when the engine is about to end: [`crate::core::quit`] waits for it. Rows come in the
     /// order in which they were asked for: which changes came after a point is read from it.
     pub(crate) fn record(
         &mut self,

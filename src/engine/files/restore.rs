@@ -14,12 +14,12 @@ use super::back::{self, Wishes};
 use super::keeper::Keeper;
 use super::others::Watched;
 use crate::bus::ClientId;
-use crate::busy::Doing;
 use crate::core::Core;
-use crate::msg::Msg;
-use crate::saves::Then;
+use crate::core::busy::Doing;
+use crate::core::msg::Msg;
+use crate::core::saves::Then;
 use crate::session::load::blocking;
-use crate::undoing::Rest;
+use crate::undo::undoing::Rest;
 
 /// Files that the model is told of by name.
 const TOLD: usize = 20;
@@ -327,12 +327,12 @@ impl Core {
             let reply = match way {
                 Way::Took(took) => crate::compare::take::reply(&done, took),
                 Way::Back => ReplyEvent::DoneReply { said },
-                Way::Rejected => crate::review::whole_reply(&done),
+                Way::Rejected => crate::undo::review::whole_reply(&done),
             };
             Then::Tell { client, cause, reply: Box::new(reply) }
         };
         let mut with = None;
-        let nothing = || crate::saves::After { events: Vec::new(), then: Then::Nothing };
+        let nothing = || crate::core::saves::After { events: Vec::new(), then: Then::Nothing };
         if let Some(row) = others {
             let step = self.w.store.add_step(r.session, row);
             self.saves.push(step, nothing());
@@ -361,7 +361,7 @@ impl Core {
                 let nothing = back::nothing(done.after.id.to_string(), root);
                 self.close_op(r.session, r.cause, r.op, &r.title, r.of, nothing);
             }
-            self.saves.push_after(crate::saves::After { events: Vec::new(), then: tell(way) });
+            self.saves.push_after(crate::core::saves::After { events: Vec::new(), then: tell(way) });
         }
         if let Some(entry) = r.talk.filter(|_| waited) {
             self.fork(r.client, r.cause, entry, with);

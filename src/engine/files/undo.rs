@@ -7,9 +7,9 @@ use super::back::{self, Wishes};
 use super::restore::{Restored, attempt, off, off_thread, unknown};
 use crate::bus::ClientId;
 use crate::core::Core;
-use crate::msg::Msg;
+use crate::core::msg::Msg;
 use crate::undo::Next;
-use crate::undoing::Rest;
+use crate::undo::undoing::Rest;
 
 impl Core {
     pub(crate) fn undo_restore(&mut self, client: ClientId, cause: CommandId, redo: bool) {

@@ -6,11 +6,11 @@ use tiller_protocol::tool::Display;
 use tiller_protocol::{GoalCheck, GoalState, ModelRef, Notice, NoticeKind};
 use tokio_util::sync::CancellationToken;
 
-use crate::busy::Doing;
 use crate::context::compact;
 use crate::core::Core;
+use crate::core::busy::Doing;
+use crate::core::msg::Msg;
 use crate::job::text_of;
-use crate::msg::Msg;
 
 const PROMPT: &str = include_str!("../../../assets/prompts/goal.md");
 /// Characters of the conversation that the judge reads; the end of it.
@@ -43,7 +43,7 @@ impl Core {
                 Notice::new(NoticeKind::Budget, "the budget is used up").hint("raise it with /budget")
             );
         }
-        let provider = self.provider(&model).map_err(|e| crate::notices::provider(&e))?;
+        let provider = self.provider(&model).map_err(|e| crate::bus::notices::provider(&e))?;
         Ok((model, provider))
     }
 

@@ -7,9 +7,9 @@ use tiller_snapshot::SnapshotError;
 
 use super::decide::{Decided, Refused};
 use super::{Job, failed};
+use crate::core::msg::Msg;
 use crate::files::{NotKept, record};
-use crate::judge::{Question, permission_ask};
-use crate::msg::Msg;
+use crate::questions::permission::{Question, permission_ask};
 use crate::turn::CallResult;
 
 impl Job {

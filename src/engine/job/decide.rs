@@ -7,8 +7,8 @@ use tiller_permit::Verdict;
 use tiller_protocol::{Access, AskBody, AskReply, Decision, EventBody, ToolOutcome, Touch, names};
 
 use super::{Job, failed};
-use crate::judge::{Question, permission_ask};
-use crate::msg::Msg;
+use crate::core::msg::Msg;
+use crate::questions::permission::{Question, permission_ask};
 use crate::turn::CallResult;
 
 /// Why a call did not run, and the result that the model gets.

@@ -14,14 +14,14 @@ use tiller_protocol::{EntryId, Part, Profile, SessionId, ToolOutcome, Touch};
 use tiller_tool::{Tool, ToolCx, ToolOutput, run_guarded};
 use tokio::sync::mpsc;
 
-use crate::before::{self, Reviews};
 use crate::bus::{Bus, Place};
+use crate::core::msg::Msg;
+use crate::core::services::World;
 use crate::files::record;
-use crate::judge::Permit;
-use crate::msg::Msg;
+use crate::questions::permission::Permit;
 use crate::turn::CallResult;
+use crate::undo::before::{self, Reviews};
 use crate::watching::Writes;
-use crate::world::World;
 
 pub(crate) use words::{WHAT, cut, failed, outcome_word, text_of, told, what};
 

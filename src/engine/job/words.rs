@@ -5,8 +5,8 @@ use tiller_protocol::tool::Display;
 use tiller_protocol::{Entry, EntryBody, Part, ToolOutcome};
 use tiller_tool::ToolError;
 
+use crate::core::services::Redact;
 use crate::turn::CallResult;
-use crate::world::Redact;
 
 /// Longest text of an act in the audit.
 pub(crate) const WHAT: usize = 2_000;
@@ -46,7 +46,7 @@ pub(crate) fn outcome_word(o: ToolOutcome) -> &'static str {
 /// line ends would hide where words begin.
 pub(crate) fn what(redact: &Redact, args: &Value) -> String {
     let mut args = shortened(args);
-    crate::clean::value(redact, &mut args);
+    crate::context::clean::value(redact, &mut args);
     cut(&redact(&args.to_string()), WHAT)
 }
 

@@ -12,15 +12,15 @@ use tiller_store::{Running, Store, StoreError, Tail};
 
 use super::held::Held;
 use super::load::blocking;
-use crate::before::Reviews;
 use crate::bus::ClientId;
-use crate::busy::Doing;
+use crate::context::todo::Todo;
 use crate::core::Core;
-use crate::msg::{About, Msg};
-use crate::saves::{After, Then};
-use crate::todo::Todo;
-use crate::undoing::Rest;
-use crate::world::lock;
+use crate::core::busy::Doing;
+use crate::core::msg::{About, Msg};
+use crate::core::saves::{After, Then};
+use crate::core::services::lock;
+use crate::undo::before::Reviews;
+use crate::undo::undoing::Rest;
 
 /// Where to go, and what the log says of it.
 #[derive(Clone, Debug)]
@@ -177,7 +177,7 @@ impl Core {
         self.queue.iter_mut().for_each(|q| q.state = QueuedState::Accepted);
         self.pending = pending;
         // Another conversation: it was told of nothing, and read nothing, that this one was.
-        self.news = crate::news::News::default();
+        self.news = crate::context::news::News::default();
         drop(self.watching.writes.found());
         *lock(&self.reviews) = Reviews::default();
         lock(&self.w.workspace.seen).clear();

@@ -7,12 +7,12 @@ use tiller_protocol::{CommandId, Entry, EntryBody, EntryId, Notice, NoticeKind};
 
 use super::load::blocking;
 use crate::bus::ClientId;
-use crate::busy::Doing;
-use crate::compaction::summarise;
+use crate::context::compaction::summarise;
 use crate::context::{compact, request};
 use crate::core::Core;
-use crate::msg::Msg;
-use crate::saves::Then;
+use crate::core::busy::Doing;
+use crate::core::msg::Msg;
+use crate::core::saves::Then;
 
 /// What the summariser is told.
 const PROMPT: &str = include_str!("../../../assets/prompts/branch.md");
@@ -48,7 +48,7 @@ impl Core {
         };
         let provider = match (why, self.provider(&model)) {
             (Some(why), _) => return self.refuse(client, cause, why),
-            (None, Err(e)) if !demo => return self.refuse(client, cause, crate::notices::provider(&e)),
+            (None, Err(e)) if !demo => return self.refuse(client, cause, crate::bus::notices::provider(&e)),
             (None, provider) => provider,
         };
         let focus = focus.map(|f| self.redact(f.trim())).filter(|f| !f.is_empty());
@@ -75,7 +75,7 @@ impl Core {
                 }
                 Ok(entries) if demo => Ok(compact::extract(&entries)),
                 Ok(entries) => match side {
-                    Err(e) => Err(crate::notices::provider(&e)),
+                    Err(e) => Err(crate::bus::notices::provider(&e)),
                     Ok(side) => summarise(&side, PROMPT, &entries, focus.as_deref()).await,
                 },
             };

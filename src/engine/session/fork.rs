@@ -15,13 +15,13 @@ use super::load::blocking;
 use super::recover::dangling;
 use super::{TAIL, path_of};
 use crate::bus::ClientId;
-use crate::busy::Doing;
+use crate::context::todo::Todo;
 use crate::core::Core;
-use crate::msg::Msg;
-use crate::saves::Then;
-use crate::todo::Todo;
-use crate::undoing::Rest;
-use crate::world::lock;
+use crate::core::busy::Doing;
+use crate::core::msg::Msg;
+use crate::core::saves::Then;
+use crate::core::services::lock;
+use crate::undo::undoing::Rest;
 
 /// A branch, as the store gives it.
 pub(crate) struct Forked {

@@ -8,7 +8,7 @@ use tiller_store::{MadeBy, Running, SessionRow, Spent, Store, StoreError};
 
 use super::held::Held;
 use super::{Session, TAIL};
-use crate::world::World;
+use crate::core::services::World;
 
 /// Everything of a session that is needed to go on with it.
 pub(crate) struct Loaded {
@@ -122,8 +122,8 @@ fn read(
         created: row.summary.created,
         model,
         profile: if foreign { row.profile.min(Profile::Ask) } else { row.profile },
-        effort: crate::effort::kept(store, id)?.unwrap_or(w.config().effort),
-        before_plan: crate::planning::before(store, id, foreign)?,
+        effort: crate::context::effort::kept(store, id)?.unwrap_or(w.config().effort),
+        before_plan: crate::questions::planning::before(store, id, foreign)?,
         goal: crate::goal::kept(store, id)?,
         archived: row.summary.archived,
         exec: row.summary.exec,

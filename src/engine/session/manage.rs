@@ -8,7 +8,7 @@ use tiller_protocol::{
 
 use crate::bus::ClientId;
 use crate::core::Core;
-use crate::saves::{After, Then};
+use crate::core::saves::{After, Then};
 
 impl Core {
     /// For the log of operations. The store knows which one was the last.
@@ -113,7 +113,7 @@ impl Core {
             return self.models(client, cause);
         }
         if let Err(error) = self.provider(&model) {
-            return self.refuse(client, cause, crate::notices::provider(&error));
+            return self.refuse(client, cause, crate::bus::notices::provider(&error));
         }
         if model == self.s.model {
             return;
@@ -141,7 +141,7 @@ impl Core {
         self.s.profile = profile;
         self.tell_profile();
         if self.has_words() {
-            self.news.set("profile", crate::planning::news(profile));
+            self.news.set("profile", crate::questions::planning::news(profile));
         }
         let ticket = self.w.store.set_profile(self.s.id, profile);
         self.after(ticket, cause, StateEvent::ProfileChanged { profile });

@@ -20,7 +20,7 @@ use tiller_protocol::{
 use tiller_store::{ContextPath, Lease};
 
 use crate::context::request;
-use crate::world::World;
+use crate::core::services::World;
 
 /// Entries that are kept for a snapshot.
 pub(crate) const TAIL: usize = 200;
@@ -88,7 +88,7 @@ impl Session {
 
     /// The same, with an id that was given before.
     pub(crate) fn grow_as(&mut self, w: &World, id: EntryId, body: EntryBody) -> Entry {
-        let body = crate::clean::entry(&w.redact, body);
+        let body = crate::context::clean::entry(&w.redact, body);
         let now = w.clock.now();
         let entry = Entry {
             id,

@@ -11,7 +11,7 @@ use unicode_width::UnicodeWidthChar;
 
 use crate::bus::ClientId;
 use crate::core::Core;
-use crate::saves::{After, Then};
+use crate::core::saves::{After, Then};
 
 /// Cells of a name.
 const CELLS: usize = 60;

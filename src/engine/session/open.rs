@@ -11,14 +11,14 @@ use tiller_store::{NewSession, Spent, StoreError, Take};
 
 use super::held::Held;
 use super::load::{Loaded, fresh, load};
-use crate::before::Reviews;
 use crate::bus::ClientId;
-use crate::busy::Doing;
+use crate::context::todo::Todo;
 use crate::core::Core;
-use crate::msg::{About, Msg};
-use crate::saves::{After, Then};
-use crate::todo::Todo;
-use crate::world::{Human, World, lock};
+use crate::core::busy::Doing;
+use crate::core::msg::{About, Msg};
+use crate::core::saves::{After, Then};
+use crate::core::services::{Human, World, lock};
+use crate::undo::before::Reviews;
 
 /// The answer that ends what runs in the session which is left.
 const END: &str = "end and leave";
@@ -37,7 +37,7 @@ impl Core {
             return self.refuse(client, cause, notice);
         }
         let mut running = lock(&self.w.tool_state).shells.living();
-        let lines = self.lines.iter().filter(|(name, _)| !name.starts_with(crate::aside::LINE));
+        let lines = self.lines.iter().filter(|(name, _)| !name.starts_with(crate::prompts::aside::LINE));
         running.extend(lines.map(|(_, l)| format!("! {}", l.line)));
         let waiting = self.typed.views().into_iter().filter(|l| l.waits);
         running.extend(waiting.map(|l| format!("! {} (waits)", l.line)));
@@ -198,7 +198,7 @@ impl Core {
             self.queue.retain(|q| !goal.owns(q));
         }
         self.queue.iter_mut().for_each(|q| q.state = QueuedState::Accepted);
-        self.news = crate::news::News::default();
+        self.news = crate::context::news::News::default();
         drop(self.watching.writes.found());
         self.pending = pending;
         *lock(&self.reviews) = Reviews::default();
@@ -215,14 +215,14 @@ impl Core {
         }
         self.told_left = self.budget.left(self.spent);
         // Questions on the side are answered all the same: they are paid for.
-        let lines = self.lines.iter().filter(|(name, _)| !name.starts_with(crate::aside::LINE));
+        let lines = self.lines.iter().filter(|(name, _)| !name.starts_with(crate::prompts::aside::LINE));
         lines.for_each(|(_, l)| l.cancel.cancel());
         if self.me.child.is_none() {
             let old = std::mem::take(&mut *lock(&self.w.tool_state));
             self.spawn(crate::watching::end_children(old));
         }
         lock(&self.w.workspace.seen).clear();
-        self.prefix = crate::compose::prefix(&self.w, self.facts());
+        self.prefix = crate::prompts::compose::prefix(&self.w, self.facts());
         if foreign {
             self.foreign_notice();
         }

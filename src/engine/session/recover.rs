@@ -6,7 +6,7 @@ use tiller_protocol::{Ask, Block, Entry, EntryBody, Notice, NoticeKind, ToolCall
 use tiller_store::Running;
 
 use crate::core::Core;
-use crate::saves::Then;
+use crate::core::saves::Then;
 use crate::turn::CallResult;
 
 /// What a call gets whose process ended before it was done.

@@ -10,7 +10,7 @@ use tiller_store::{Options, Store};
 use tokio::sync::Notify;
 
 use super::rig::*;
-use crate::world::lock;
+use crate::core::services::lock;
 
 /// A server that has its own idea of a token: 4 bytes, where estimates take 2.5.
 fn tokens(bytes: usize) -> u64 {

@@ -383,7 +383,7 @@ async fn a4_a_child_of_a_narrowed_agent_is_as_narrow() {
         _ => says("?"),
     });
     let programs = crate::crew::Programs {
-        adapters: tiller_link::external::Adapters::new(&[]),
+        adapters: tiller_external::Adapters::new(&[]),
         host: tiller_tool::shell::Host::default(),
         lookup: Arc::new(|_| None),
     };

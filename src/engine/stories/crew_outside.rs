@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
 
 use serde_json::json;
-use tiller_link::external::Adapters;
+use tiller_external::Adapters;
 use tiller_permit::{Effect, Rule, Source};
 use tiller_protocol::command::{Query, SessionCommand};
 use tiller_protocol::event::{ReplyEvent, ToolEvent, TurnEvent, TurnStatus};

@@ -3,7 +3,7 @@
 use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
 
-use tiller_link::external::Adapters;
+use tiller_external::Adapters;
 use tiller_protocol::command::{Query, TurnCommand};
 use tiller_protocol::event::{ReplyEvent, StateEvent};
 use tiller_protocol::{

@@ -11,7 +11,7 @@ use tokio::sync::Notify;
 use super::crew::{agent, delegate, first, kinds, result, row, state};
 use super::crew_person::{say, spawn, to};
 use super::rig::*;
-use crate::world::Folders;
+use crate::core::services::Folders;
 
 fn cancel(id: &str) -> CommandBody {
     to(AgentCommand::Cancel { id: agent(id), subtree: true })

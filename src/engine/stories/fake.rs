@@ -12,7 +12,7 @@ use tiller_provider::{Chunk, ChunkStream, Provider, ProviderError, Request};
 use tokio::sync::Notify;
 
 use super::rig::DEADLINE;
-use crate::world::lock;
+use crate::core::services::lock;
 
 /// One thing that the scripted model does.
 #[derive(Clone, Debug)]

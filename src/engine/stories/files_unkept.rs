@@ -7,8 +7,8 @@ use tiller_protocol::{AskBody, AskReply, Decision};
 use super::files::keeps;
 use super::rig::*;
 use crate::Parts;
+use crate::core::services::Human;
 use crate::files::{Keeper, Snapshots};
-use crate::world::Human;
 
 fn model() -> std::sync::Arc<Fake> {
     Fake::with(|n, _| match n {

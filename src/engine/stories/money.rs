@@ -14,7 +14,7 @@ use tokio::sync::Notify;
 
 use super::rig::*;
 use crate::Parts;
-use crate::world::lock;
+use crate::core::services::lock;
 
 /// 20 tokens of each reply at 6 dollars for a thousand: 12 cents. What is sent is free.
 pub(super) fn priced(p: &mut Parts) {

@@ -9,7 +9,7 @@ use tiller_protocol::{CommandBody, EventBody, ModelRef};
 use tiller_testkit::{Reply, Script, ScriptServer, Wire};
 
 use super::rig::*;
-use crate::world::lock;
+use crate::core::services::lock;
 
 /// Without cache marks, which may move.
 fn bare(v: &Value) -> Value {

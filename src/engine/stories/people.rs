@@ -8,7 +8,7 @@ use tiller_protocol::event::{AskEvent, ReplyEvent, StateEvent, ToolEvent, TurnEv
 use tiller_protocol::{AskBody, AskReply, CommandBody, Decision, EventBody, NoticeKind, Profile, Risk};
 
 use super::rig::*;
-use crate::world::lock;
+use crate::core::services::lock;
 use crate::{Open, Parts};
 
 pub(super) fn ask_profile(p: &mut Parts) {
@@ -289,7 +289,7 @@ async fn rules_that_are_changed_while_it_runs_hold_for_the_next_call() {
         write("c3", "c.txt", "3"),
         says("Done."),
     ]);
-    let file: Arc<Mutex<Vec<crate::judge::FreshRules>>> = Arc::default();
+    let file: Arc<Mutex<Vec<crate::questions::permission::FreshRules>>> = Arc::default();
     let read = Arc::clone(&file);
     let mut rig = place
         .start_with(&fake, move |p| p.permit = p.permit.clone().live(Arc::new(move || lock(&read).pop())))
@@ -355,7 +355,7 @@ async fn x17_a_path_that_may_not_be_read_reaches_the_model_by_no_way() {
             let roots = Roots::new(&place.work, Some(place.home()), vec![place.home()]);
             let mut policy = Policy::new(roots);
             policy.rules.push(Rule::written(Effect::Deny, Source::User, "read_file(.env)").unwrap());
-            p.permit = crate::judge::Permit::new(policy, Arc::new(|_| Ok(())));
+            p.permit = crate::questions::permission::Permit::new(policy, Arc::new(|_| Ok(())));
         })
         .await;
     rig.submit("go");

@@ -103,7 +103,7 @@ impl Place {
             folders: None,
             workflows: None,
             permit: Permit::new(
-                Policy::new(roots).within(Arc::new(tiller_link::Around::new(child_env))),
+                Policy::new(roots).within(Arc::new(tiller_watch::Around::new(child_env))),
                 Arc::new(|_| Ok(())),
             ),
             titles: false,

@@ -9,7 +9,7 @@ use tiller_protocol::{AskBody, CommandBody, EventBody, ModelRef, Notice, NoticeK
 use tiller_provider::{Provider, Providers};
 
 use super::rig::*;
-use crate::world::lock;
+use crate::core::services::lock;
 use crate::{Fresh, Settings};
 
 fn set_model(model: &str) -> CommandBody {

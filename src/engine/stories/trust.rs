@@ -9,7 +9,7 @@ use tiller_protocol::event::{AskEvent, TurnStatus};
 use tiller_protocol::{AskBody, AskReply, Decision, EventBody, Profile};
 
 use super::rig::*;
-use crate::world::lock;
+use crate::core::services::lock;
 use crate::{Agreed, Human, Parts, TrustOffer};
 
 type Said = Arc<Mutex<Vec<bool>>>;

@@ -13,7 +13,7 @@ use tiller_store::Store;
 use tokio::sync::Notify;
 
 use super::rig::*;
-use crate::world::lock;
+use crate::core::services::lock;
 use crate::{Open, Outside, Sink, Watcher};
 
 fn queue_of(e: &EventBody) -> Option<Vec<Queued>> {

@@ -14,7 +14,7 @@ use tiller_provider::ChatMessage;
 use tiller_store::{OnFailure, Options, Store};
 
 use super::rig::*;
-use crate::world::lock;
+use crate::core::services::lock;
 use crate::{Changed, Human, Outside, Seen, Sink, Watcher};
 
 /// A watcher that sees what the test says, and keeps what it is told.

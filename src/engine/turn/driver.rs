@@ -7,7 +7,7 @@ use tiller_protocol::event::{StateEvent, TurnEvent, TurnStatus};
 use tiller_protocol::{
     AgentId, AskBody, Block, Cost, EntryBody, EventBody, Notice, StopReason, ToolOutcome, Usage,
 };
-use tiller_provider::{ProviderError, retry};
+use tiller_provider::{ProviderError, transport::retry};
 use tiller_store::Call;
 use tokio_util::task::AbortOnDropHandle;
 
@@ -16,9 +16,9 @@ use super::stream::stream;
 use super::{Delta, Effect, Input};
 use crate::context::{request, tokens};
 use crate::core::Core;
-use crate::msg::{About, Msg};
-use crate::saves::Then;
-use crate::world::Human;
+use crate::core::msg::{About, Msg};
+use crate::core::saves::Then;
+use crate::core::services::Human;
 
 impl Core {
     /// Gives the turn an input and does what it says.
@@ -111,7 +111,7 @@ impl Core {
     /// Nothing comes for a while: what is held back is shown, though it may go on.
     pub(crate) fn quiet(&mut self) {
         let Some(live) = &mut self.live else { return };
-        let [text, thinking] = live.words.each_mut().map(crate::clean::Stream::pause);
+        let [text, thinking] = live.words.each_mut().map(crate::context::clean::Stream::pause);
         self.show_delta(1, thinking);
         self.show_delta(0, text);
     }
@@ -119,7 +119,7 @@ impl Core {
     /// The words that were held back.
     pub(crate) fn flush_deltas(&mut self) {
         let Some(live) = &mut self.live else { return };
-        let [text, thinking] = live.words.each_mut().map(crate::clean::Stream::finish);
+        let [text, thinking] = live.words.each_mut().map(crate::context::clean::Stream::finish);
         self.show_delta(1, thinking);
         self.show_delta(0, text);
     }

@@ -5,12 +5,12 @@ use tiller_protocol::{AskBody, Cost, Notice, NoticeKind};
 use tiller_provider::models;
 
 use super::{Input, Prepared};
-use crate::budget::Over;
 use crate::context::{compact, request};
 use crate::core::Core;
+use crate::core::msg::About;
+use crate::core::services::Human;
 use crate::crew::{Answer, limit};
-use crate::msg::About;
-use crate::world::Human;
+use crate::money::budget::Over;
 
 impl Core {
     /// Budgets, tiers, the size of the context: may the next request go out?

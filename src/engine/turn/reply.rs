@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use tiller_protocol::{Block, StopReason, ToolCall, Usage};
-use tiller_provider::assemble::unsign_last;
+use tiller_provider::codec::assemble::unsign_last;
 use tiller_provider::{Assembler, Chunk};
 
 use crate::context::tokens;

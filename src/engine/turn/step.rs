@@ -2,13 +2,13 @@
 
 use tiller_protocol::event::TurnStatus;
 use tiller_protocol::{Block, Notice, NoticeKind, StopReason, ToolCall};
-use tiller_provider::{Chunk, ProviderError, retry};
+use tiller_provider::{Chunk, ProviderError, transport::retry};
 
 use super::effect::{Delta, Effect, Input, Prepared};
 use super::repeats::{self, Verdict};
 use super::reply::{Reply, Used, Whole, drop_calls};
 use super::state::{CallResult, Phase, Slot, SlotState, Turn};
-use crate::notices;
+use crate::bus::notices;
 
 impl Turn {
     /// Takes one input and says what is to be done. Inputs that do not fit the state change nothing.

@@ -10,8 +10,8 @@ use tiller_provider::{Alarm, Chunk, Provider, ProviderError, Request};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use crate::clean::QUIET;
-use crate::msg::Msg;
+use crate::context::clean::QUIET;
+use crate::core::msg::Msg;
 
 /// Pieces that are handed over together at most.
 const BATCH: usize = 256;

@@ -222,7 +222,9 @@ pub(crate) fn inside(word: &Word, roots: &Roots, folders: &[PathBuf]) -> bool {
 /// Whether no link in the folder that a word names leads out of the workspace.
 fn tree_inside(word: &Word, roots: &Roots, folders: &[PathBuf]) -> bool {
     let all = roots.candidates(word, folders).unwrap_or_default();
-    all.iter().all(|p| crate::below::below(roots, p, &|p| !roots.inside(p)) == crate::below::Below::None)
+    all.iter().all(|p| {
+        crate::paths::below::below(roots, p, &|p| !roots.inside(p)) == crate::paths::below::Below::None
+    })
 }
 
 #[cfg(test)]

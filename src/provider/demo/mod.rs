@@ -20,8 +20,8 @@ use futures_util::StreamExt as _;
 use serde_json::Value;
 use tiller_protocol::{StopReason, Usage};
 
-use crate::chunk::Chunk;
-use crate::request::Request;
+use crate::codec::chunk::Chunk;
+use crate::codec::request::Request;
 use crate::{ChunkStream, Provider, ProviderError};
 
 /// The name of the provider and of its only model.

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use tiller_protocol::{Block, Part, ToolCall};
 
-use crate::request::{ChatMessage, Request};
+use crate::codec::request::{ChatMessage, Request};
 
 /// A call that has its result.
 #[derive(Clone, Debug)]

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use common::{KEY, ask, entry, hello, provider, with_entry, with_env};
 use serde_json::json;
 use tiller_protocol::{Block, Cost, StopReason, Usage};
-use tiller_provider::{Chunk, Provider, ProviderError, retry};
+use tiller_provider::{Chunk, Provider, ProviderError, transport::retry};
 use tiller_testkit::{Counts, Framing, Reply, Script, ScriptServer, Wire};
 
 /// Every so many bytes of a recording is cut here, over a real connection; `stream_tests.rs` cuts at every

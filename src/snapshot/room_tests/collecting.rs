@@ -51,7 +51,7 @@ fn a_quota_drops_the_oldest_and_says_which() {
     for n in 0..20_u32 {
         // Does not get smaller.
         let bytes: Vec<u8> = (0..2000_u32)
-            .flat_map(|i| Id::of(crate::id::Sort::Content, &(i * 64 + n).to_le_bytes()).0)
+            .flat_map(|i| Id::of(crate::objects::id::Sort::Content, &(i * 64 + n).to_le_bytes()).0)
             .collect();
         w.put("big", bytes);
         ids.push(s.snapshot().unwrap().id);

@@ -14,7 +14,7 @@ use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
 use super::kills::{Fuse, clean};
 use super::world::{World, undo};
-use crate::id::Sort;
+use crate::objects::id::Sort;
 use crate::steps::Steps;
 use crate::{Answer, Goal, Id, Restored, Shadow, Step};
 

@@ -8,9 +8,9 @@ use tiller_protocol::command::TurnCommand;
 use tiller_protocol::event::ReplyEvent;
 use tiller_protocol::{CommandBody, Event, EventBody};
 
-use crate::action::{Action, ActionSpec};
-use crate::effect::{Effect, Token};
-use crate::ladder::Rung;
+use crate::app::action::{Action, ActionSpec};
+use crate::app::effect::{Effect, Token};
+use crate::input::ladder::Rung;
 use crate::model::Model;
 use crate::panel::{DrawCx, Hint, Panel, Place, Reply};
 use crate::text::line::{Line, Look, Wrap};
@@ -150,7 +150,7 @@ mod tests {
     use tiller_protocol::{ModelRef, Notice, NoticeKind};
 
     use super::*;
-    use crate::task::Task;
+    use crate::app::task::Task;
     use crate::testing::Robot;
 
     #[test]

@@ -15,10 +15,10 @@ use tiller_protocol::event::ReplyEvent;
 use tiller_protocol::{Ask, AskBody, AskId, AskReply, CommandBody, Event, EventBody};
 
 use super::deaf::Deaf;
-use crate::action::{Action, ActionSpec};
-use crate::effect::{Effect, Token};
+use crate::app::action::{Action, ActionSpec};
+use crate::app::effect::{Effect, Token};
+use crate::input::ladder::Rung;
 use crate::keymap::Chord;
-use crate::ladder::Rung;
 use crate::model::Model;
 use crate::panel::{DrawCx, Hint, Panel, Place, Reply};
 use crate::text::line::{Gutter, Line, Look, Wrap};
@@ -262,7 +262,7 @@ impl Question {
 
     /// Whether a button says yes to something.
     fn says_yes(&self, n: usize) -> bool {
-        self.choices.get(n).is_some_and(|c| crate::action::find(c.0).is_some_and(|s| s.yes))
+        self.choices.get(n).is_some_and(|c| crate::app::action::find(c.0).is_some_and(|s| s.yes))
     }
 
     fn send(&mut self) -> Reply {

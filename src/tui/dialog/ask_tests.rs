@@ -120,8 +120,8 @@ fn a_plan_is_read_changed_approved_or_dropped() {
 
 #[test]
 fn a_plan_is_opened_in_the_editor_and_read_again() {
-    use crate::effect::External;
-    use crate::task::Task;
+    use crate::app::effect::External;
+    use crate::app::task::Task;
     let tmp = tempfile::tempdir().unwrap();
     let file = tmp.path().join("plan.md");
     std::fs::write(&file, "1. What the person wrote\n").unwrap();
@@ -141,6 +141,6 @@ fn a_plan_is_opened_in_the_editor_and_read_again() {
     r.run("wait 1");
     let at = r.tasks.iter().position(|t| matches!(t, Task::Job(..))).unwrap();
     let Task::Job(job, token) = r.tasks.remove(at) else { panic!() };
-    r.msg(crate::msg::Msg::Job(token, job()));
+    r.msg(crate::app::msg::Msg::Job(token, job()));
     assert!(r.screen().contains("What the person wrote"), "{}", r.screen());
 }

@@ -8,8 +8,8 @@ use tiller_protocol::view::{CompactPreview, RoleTokens};
 use tiller_protocol::{CommandBody, Event, EventBody};
 
 use super::confirm;
-use crate::action::{Action, ActionSpec};
-use crate::effect::{Effect, Token};
+use crate::app::action::{Action, ActionSpec};
+use crate::app::effect::{Effect, Token};
 use crate::model::Model;
 use crate::panel::{DrawCx, Hint, Panel, Place, Reply};
 use crate::theme::Role;

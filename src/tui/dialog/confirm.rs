@@ -6,8 +6,8 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use unicode_width::UnicodeWidthStr;
 
-use crate::action::{Action, ActionSpec};
-use crate::effect::Effect;
+use crate::app::action::{Action, ActionSpec};
+use crate::app::effect::Effect;
 use crate::model::Model;
 use crate::panel::{DrawCx, Hint, Panel, Place, Reply};
 use crate::theme::Role;

@@ -3,9 +3,9 @@
 use tiller_protocol::{Notice, Time};
 
 use super::picker::{Item, Outcome, Picker, Source};
-use crate::action::{Action, ActionSpec};
 use crate::app::App;
-use crate::effect::Effect;
+use crate::app::action::{Action, ActionSpec};
+use crate::app::effect::Effect;
 use crate::model::Model;
 use crate::panel::Hint;
 

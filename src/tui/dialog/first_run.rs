@@ -17,10 +17,10 @@ use tiller_protocol::event::ReplyEvent;
 use tiller_protocol::view::ModelChoice;
 use tiller_protocol::{CommandBody, Event, EventBody, ModelRef, Notice, NoticeKind};
 
-use crate::action::{Action, ActionSpec};
-use crate::effect::{Connect, Connected, Effect, Token};
+use crate::app::action::{Action, ActionSpec};
+use crate::app::effect::{Connect, Connected, Effect, Token};
+use crate::input::ladder::Rung;
 use crate::keymap::Chord;
-use crate::ladder::Rung;
 use crate::model::Model;
 use crate::panel::composer::Recall;
 use crate::panel::rows::Rows;

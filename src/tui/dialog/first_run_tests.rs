@@ -1,7 +1,7 @@
 use super::*;
-use crate::effect::FoundKey;
-use crate::msg::Msg;
-use crate::task::Task;
+use crate::app::effect::FoundKey;
+use crate::app::msg::Msg;
+use crate::app::task::Task;
 use crate::testing::Robot;
 
 fn opened() -> Robot {

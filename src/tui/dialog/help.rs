@@ -2,9 +2,9 @@
 //! actions, so it is never out of date. Choosing a row does it.
 
 use super::picker::{Item, Picker, Source};
-use crate::action;
 use crate::app::App;
-use crate::effect::Effect;
+use crate::app::action;
+use crate::app::effect::Effect;
 use crate::keymap::{scope, show};
 use crate::model::Model;
 

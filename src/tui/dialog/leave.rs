@@ -9,10 +9,10 @@ use tiller_protocol::command::SessionCommand;
 use tiller_protocol::event::{StateEvent, TurnEvent};
 use tiller_protocol::{BranchName, CommandBody, EntryId, Event, EventBody, Notice, NoticeKind};
 
-use crate::action::{Action, ActionSpec};
 use crate::app::App;
-use crate::effect::Effect;
-use crate::ladder::Rung;
+use crate::app::action::{Action, ActionSpec};
+use crate::app::effect::Effect;
+use crate::input::ladder::Rung;
 use crate::model::Model;
 use crate::panel::{DrawCx, Hint, Panel, Place, Reply, View};
 use crate::text::{clean, shorten_end, width};

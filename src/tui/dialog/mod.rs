@@ -6,8 +6,8 @@
 
 use tiller_protocol::{Ask, AskId};
 
-use crate::action::{Action, ActionSpec};
 use crate::app::App;
+use crate::app::action::{Action, ActionSpec};
 use crate::model::Model;
 use crate::panel::Panel;
 

@@ -6,7 +6,7 @@ use tiller_protocol::view::ModelChoice;
 use tiller_protocol::{AgentId, CommandBody, Event, EventBody, ModelRef};
 
 use super::picker::{Item, Picker, Source};
-use crate::effect::{Effect, Token};
+use crate::app::effect::{Effect, Token};
 use crate::model::Model;
 
 struct Models {

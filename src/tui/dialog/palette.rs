@@ -8,9 +8,9 @@ use tiller_protocol::{AskId, CommandBody, Event, EventBody, SessionSummary};
 
 use super::picker::{Item, Picker, Source};
 use super::settings;
-use crate::action::{self, Action};
 use crate::app::App;
-use crate::effect::{Effect, Token};
+use crate::app::action::{self, Action};
+use crate::app::effect::{Effect, Token};
 use crate::model::Model;
 use crate::panel::View;
 use crate::slash::{self, SlashCommand};
@@ -47,7 +47,7 @@ pub(crate) fn open(app: &App) -> Picker {
         fixed.push(Item {
             id: format!("action {}", s.action.0),
             text: s.help.into(),
-            detail: both(&key, crate::global::state(app, s.action)),
+            detail: both(&key, crate::app::global::state(app, s.action)),
             more: format!("{} {} {group}", s.action.0, s.label),
             disabled: app.disabled(s.action),
         });
@@ -172,7 +172,7 @@ impl Source for Everything {
     fn items(&mut self, model: &Model) -> Vec<Item> {
         let mut all = Vec::new();
         for (i, ask) in model.asks.iter().enumerate() {
-            let text = format!("Answer: {}", crate::strip::sentence(model, ask));
+            let text = format!("Answer: {}", crate::view::notice_bar::sentence(model, ask));
             let key = if i == 0 { self.answer.as_str() } else { "" };
             let mut item = Item::new(format!("ask {}", ask.id), text).detail(both(key, "waits"));
             item.more = "question approval".into();

@@ -10,8 +10,8 @@ use image::RgbaImage;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use crate::action::{Action, ActionSpec};
-use crate::effect::{Effect, Token};
+use crate::app::action::{Action, ActionSpec};
+use crate::app::effect::{Effect, Token};
 use crate::model::Model;
 use crate::panel::{DrawCx, Hint, Panel, Place, Reply};
 use crate::theme::Role;
@@ -144,8 +144,8 @@ impl Panel for Picture {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::msg::Msg;
-    use crate::task::Task;
+    use crate::app::msg::Msg;
+    use crate::app::task::Task;
     use crate::testing::Robot;
     use crate::theme::{Depth, Theme};
 

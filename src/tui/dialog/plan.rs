@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use tiller_protocol::{AskBody, AskReply};
 
 use super::ask::Choice;
-use crate::effect::{Effect, External, Job, Token};
+use crate::app::effect::{Effect, External, Job, Token};
 use crate::text::line::{Line, Look, Wrap};
 use crate::theme::Role;
 

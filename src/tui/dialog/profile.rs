@@ -5,7 +5,7 @@ use tiller_protocol::{CommandBody, Profile};
 
 use super::confirm::Confirm;
 use super::picker::{Item, Picker, Source};
-use crate::effect::Effect;
+use crate::app::effect::Effect;
 use crate::model::Model;
 
 struct Profiles;

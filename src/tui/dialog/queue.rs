@@ -10,10 +10,10 @@ use tiller_protocol::{
     CommandBody, Event, EventBody, Message, Notice, NoticeKind, QueueId, Queued, QueuedState, SendMode,
 };
 
-use crate::action::{Action, ActionSpec};
-use crate::effect::{Effect, Token};
+use crate::app::action::{Action, ActionSpec};
+use crate::app::effect::{Effect, Token};
+use crate::input::ladder::Rung;
 use crate::keymap::Chord;
-use crate::ladder::Rung;
 use crate::model::Model;
 use crate::panel::composer::{Recall, waiting};
 use crate::panel::rows::Rows;

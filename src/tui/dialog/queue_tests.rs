@@ -198,7 +198,7 @@ fn a_crash_while_taking_back_loses_and_doubles_nothing() {
         {
             snapshot.queue = q;
         }
-        r.msg(crate::msg::Msg::Engine(Box::new(event)));
+        r.msg(crate::app::msg::Msg::Engine(Box::new(event)));
         r.clear().run("enter");
         let submitted = r.commands().iter().filter(|c| matches!(c, CommandBody::Turn(_))).count();
         assert_eq!(submitted, usize::from(gone), "gone: {gone}\n{}", r.screen());
@@ -213,7 +213,7 @@ fn a_click_on_the_waiting_lines_opens_the_queue_and_one_in_it_chooses() {
     let click = |r: &mut Robot, text: &str| {
         let row = r.screen().lines().position(|l| l.contains(text)).unwrap() as u16;
         for kind in [MouseEventKind::Down(MouseButton::Left), MouseEventKind::Up(MouseButton::Left)] {
-            r.msg(crate::msg::Msg::Mouse(MouseEvent {
+            r.msg(crate::app::msg::Msg::Mouse(MouseEvent {
                 kind,
                 column: 12,
                 row,

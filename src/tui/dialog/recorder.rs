@@ -12,9 +12,9 @@ use tiller_protocol::{Notice, NoticeKind};
 
 use super::confirm::wrap;
 use super::picker::{Item, Picker, Source};
-use crate::action::{self, Action, ActionSpec};
 use crate::app::App;
-use crate::effect::{Effect, Token};
+use crate::app::action::{self, Action, ActionSpec};
+use crate::app::effect::{Effect, Token};
 use crate::keymap::{self, Chord, Does, Keymap, scope, show};
 use crate::model::Model;
 use crate::panel::{DrawCx, Hint, Panel, Place, Reply};

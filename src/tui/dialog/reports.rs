@@ -7,11 +7,11 @@ use tiller_protocol::view::{AuditRow, ContextReport, CostRow};
 use tiller_protocol::{CommandBody, Event, EventBody};
 
 use super::picker::{Item, Outcome, Picker, Source};
-use crate::action::{Action, ActionSpec};
-use crate::effect::{Effect, Token};
-use crate::header::short;
+use crate::app::action::{Action, ActionSpec};
+use crate::app::effect::{Effect, Token};
 use crate::model::Model;
 use crate::panel::Hint;
+use crate::view::header::short;
 
 /// What they can do besides a picker's own.
 pub const ACTIONS: &[ActionSpec] =

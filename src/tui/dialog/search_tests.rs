@@ -4,8 +4,8 @@ use tiller_protocol::command::SessionCommand;
 use tiller_protocol::{EntryId, SeqIds, Time};
 
 use super::*;
+use crate::app::msg::Msg;
 use crate::model::conversation::script::Script;
-use crate::msg::Msg;
 use crate::testing::{Robot, START};
 
 fn hits() -> Vec<SearchHit> {

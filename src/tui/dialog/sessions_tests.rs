@@ -3,8 +3,8 @@
 use tiller_protocol::{ModelRef, SeqIds, SessionId};
 
 use super::*;
+use crate::app::msg::Msg;
 use crate::model::conversation::script::Script;
-use crate::msg::Msg;
 use crate::testing::{Robot, START};
 
 fn rows() -> Vec<SessionSummary> {

@@ -5,9 +5,9 @@ use serde_json::{Value, json};
 use tiller_config::schema;
 
 use super::picker::{ACTIONS, Item, Outcome, Picker, Source};
-use crate::action::{Action, ActionSpec};
 use crate::app::App;
-use crate::effect::Effect;
+use crate::app::action::{Action, ActionSpec};
+use crate::app::effect::Effect;
 use crate::model::Model;
 
 /// Name, what it means, and the values that choosing goes through; none: a dialog of its own.
@@ -155,7 +155,7 @@ impl Source for Settings {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::task::Task;
+    use crate::app::task::Task;
     use crate::testing::Robot;
 
     #[test]

@@ -4,10 +4,10 @@ use crossterm::event::{KeyEvent, MouseEvent};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use crate::action::{Action, ActionSpec};
+use crate::app::action::{Action, ActionSpec};
+use crate::app::effect::Effect;
 use crate::cell;
-use crate::effect::Effect;
-use crate::ladder::Rung;
+use crate::input::ladder::Rung;
 use crate::model::Model;
 use crate::panel::find::Find;
 use crate::panel::{DrawCx, Hint, Panel, Place, Reply};

@@ -2,7 +2,7 @@
 
 use super::picker::{Item, Picker, Source};
 use crate::app::App;
-use crate::effect::Effect;
+use crate::app::effect::Effect;
 use crate::model::Model;
 
 struct ThemeSource {

@@ -4,11 +4,11 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use unicode_width::UnicodeWidthStr;
 
-use crate::action;
+use crate::app::action;
 use crate::keymap::{Chord, show};
-use crate::layout::Areas;
 use crate::panel::DrawCx;
 use crate::theme::Role;
+use crate::view::layout::Areas;
 use crate::widget::draw;
 
 /// Draws it at the lower right, above the footer, in as many columns as fit.

@@ -7,10 +7,10 @@ use ratatui::layout::{Position, Rect};
 use tiller_protocol::event::ReplyEvent;
 use tiller_protocol::{Event, EventBody, Message};
 
-use crate::action::{Action, ActionSpec};
-use crate::effect::{Effect, Token};
+use crate::app::action::{Action, ActionSpec};
+use crate::app::effect::{Effect, Token};
+use crate::input::ladder::Rung;
 use crate::keymap::Chord;
-use crate::ladder::Rung;
 use crate::model::Model;
 use crate::panel::composer::Recall;
 use crate::panel::{DrawCx, Hint, Panel, Place, Reply, View};

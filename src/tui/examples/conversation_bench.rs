@@ -14,8 +14,8 @@ use tiller_protocol::{
     SessionId, SessionSummary, Snapshot, StopReason, SystemClock, Time, Usage,
 };
 use tiller_tui::app::App;
+use tiller_tui::app::msg::Msg;
 use tiller_tui::keymap;
-use tiller_tui::msg::Msg;
 use tiller_tui::theme::{Depth, Theme, Themes};
 
 struct Bench {

@@ -6,7 +6,7 @@ use crossterm::event::{
 
 use super::keys::key;
 use super::{Front, Input};
-use crate::msg::TerminalFact;
+use crate::app::msg::TerminalFact;
 
 /// Numbers between semicolons, each with its colon parts.
 struct Params<'a>(&'a [u8]);

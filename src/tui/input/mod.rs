@@ -3,6 +3,10 @@
 //!
 //! [`Decoder`] is pure. [`reader`] feeds it.
 
+pub(crate) mod keying;
+pub mod ladder;
+pub(crate) mod mouse;
+
 mod csi;
 mod keys;
 mod paste;
@@ -10,7 +14,7 @@ pub(crate) mod reader;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseEvent};
 
-use crate::msg::{Msg, TerminalFact};
+use crate::app::msg::{Msg, TerminalFact};
 
 /// What the bytes mean.
 #[derive(Clone, Debug, PartialEq, Eq)]

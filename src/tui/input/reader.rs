@@ -1,4 +1,4 @@
-//! Reads the terminal for the loop, which waits for its bytes: see [`crate::inbox`]. Dropped while somebody else has
+//! Reads the terminal for the loop, which waits for its bytes: see [`crate::app::inbox`]. Dropped while somebody else has
 //! the terminal, so that an editor gets every key.
 
 use std::io::{self, Read as _};

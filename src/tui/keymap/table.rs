@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::chord::{Chord, show};
 use super::scope;
-use crate::action::{self, Action};
+use crate::app::action::{self, Action};
 
 /// What a binding does.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -80,7 +80,7 @@ pub struct Model {
     /// Background processes of this session, as the engine told last.
     pub processes: Vec<Process>,
     /// Kinds of agents that can be started by hand.
-    pub kinds: Vec<crate::effect::AgentKind>,
+    pub kinds: Vec<crate::app::effect::AgentKind>,
     /// The agent whose terminal is shown, or was last.
     pub pane: Option<AgentId>,
     /// How often programs in terminals had rung when the person looked last.
@@ -88,7 +88,7 @@ pub struct Model {
     /// Names of agent programs that are installed here.
     pub found_agents: Vec<String>,
     /// Keys of the environment that can be offered by name.
-    pub found_keys: Vec<crate::effect::FoundKey>,
+    pub found_keys: Vec<crate::app::effect::FoundKey>,
 }
 
 /// The header's facts.

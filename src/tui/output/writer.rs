@@ -6,8 +6,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use crate::inbox::Post;
-use crate::msg::Msg;
+use crate::app::inbox::Post;
+use crate::app::msg::Msg;
 
 #[derive(Default)]
 struct State {
@@ -160,7 +160,7 @@ mod tests {
     use super::*;
     use std::sync::mpsc::{Receiver, sync_channel};
 
-    use crate::inbox::inbox;
+    use crate::app::inbox::inbox;
 
     /// A terminal that takes a write only when it is told to.
     struct Stalled(Receiver<()>, Arc<Mutex<Vec<u8>>>);

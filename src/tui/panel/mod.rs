@@ -8,10 +8,10 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use tiller_protocol::{AskId, Event, Message, Time};
 
-use crate::action::{Action, ActionSpec};
-use crate::effect::{Effect, Token};
+use crate::app::action::{Action, ActionSpec};
+use crate::app::effect::{Effect, Token};
+use crate::input::ladder::Rung;
 use crate::keymap::Keymap;
-use crate::ladder::Rung;
 use crate::model::Model;
 use crate::theme::Theme;
 
@@ -245,7 +245,7 @@ pub trait Panel: Any {
         Reply::Ignored
     }
 
-    /// The file that [`crate::effect::External::Editor`] was asked for has been edited, or why not.
+    /// The file that [`crate::app::effect::External::Editor`] was asked for has been edited, or why not.
     fn edited(&mut self, _result: Result<(), String>, _model: &Model) -> Reply {
         Reply::Ignored
     }

@@ -7,7 +7,7 @@ use ratatui::layout::{Position, Rect};
 use tiller_protocol::Time;
 
 use super::{DrawCx, Hint};
-use crate::ladder::Rung;
+use crate::input::ladder::Rung;
 use crate::panel::find::Find;
 use crate::text::line::Line;
 use crate::text::paint;

@@ -5,7 +5,7 @@ use tiller_protocol::event::ReplyEvent;
 use tiller_protocol::op::OpChange;
 use tiller_protocol::{CommandBody, Entry, EntryBody, EntryId, Origin, Time};
 
-use crate::effect::{Effect, Token};
+use crate::app::effect::{Effect, Token};
 
 /// Operations looked at, branches listed, entries of each that are read.
 const OPS: u32 = 200;

@@ -1,8 +1,8 @@
 //! The session tree, driven by the robot.
 
 use super::*;
+use crate::app::msg::Msg;
 use crate::model::conversation::script::{Script, text};
-use crate::msg::Msg;
 use crate::testing::Robot;
 use tiller_protocol::StopReason;
 

@@ -8,10 +8,10 @@ use tiller_protocol::{AgentId, CommandBody, Notice, NoticeKind, TodoItem, TodoSt
 
 use super::rows::Rows;
 use super::{DrawCx, Hint, Panel, Reply, View};
-use crate::action::{Action, ActionSpec};
-use crate::effect::Effect;
+use crate::app::action::{Action, ActionSpec};
+use crate::app::effect::Effect;
+use crate::input::ladder::Rung;
 use crate::keymap::Chord;
-use crate::ladder::Rung;
 use crate::model::Model;
 use crate::text::line::{Gutter, Line, Look, Wrap};
 use crate::theme::Role;

@@ -12,10 +12,10 @@ use tiller_protocol::{ChangeKind, CommandBody, Event, EventBody, FileChange, Not
 
 use super::rows::{Rows, clock};
 use super::{DrawCx, Hint, Panel, Reply, View};
-use crate::action::{Action, ActionSpec};
+use crate::app::action::{Action, ActionSpec};
+use crate::app::effect::{Effect, Token};
 use crate::dialog::text::Text;
-use crate::effect::{Effect, Token};
-use crate::ladder::Rung;
+use crate::input::ladder::Rung;
 use crate::model::Model;
 use crate::text::line::{Line, Look, Wrap};
 use crate::text::{clean, shorten_middle, width};

@@ -5,7 +5,7 @@ use tiller_protocol::restore::{RestorePreview, RestoreWhat};
 use tiller_protocol::{CommandBody, EntryId, Origin};
 
 use super::Plain;
-use crate::effect::Effect;
+use crate::app::effect::Effect;
 use crate::model::conversation::Body;
 use crate::slash;
 

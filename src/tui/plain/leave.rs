@@ -7,7 +7,7 @@ use tiller_protocol::event::ReplyEvent;
 use tiller_protocol::{CommandBody, CommandId, Event, EventBody};
 
 use super::Plain;
-use crate::ui::Exit;
+use crate::app::ui::Exit;
 
 /// The second Ctrl-C within this time is harder, or the end.
 const AGAIN: Duration = Duration::from_secs(2);

@@ -24,11 +24,11 @@ use tiller_protocol::{
     AgentId, AskBody, AskReply, Clock, Command, CommandBody, CommandId, Event, EventBody, SessionSummary,
 };
 
-use crate::inbox::{Inbox, Post};
+use crate::app::inbox::{Inbox, Post};
+use crate::app::msg::Msg;
+use crate::app::ui::{Exit, UiError, UiOptions};
 use crate::model::Model;
-use crate::msg::Msg;
-use crate::signals::Signals;
-use crate::ui::{Exit, UiError, UiOptions};
+use crate::terminal::signals::Signals;
 
 /// How often "still running" is said, at most.
 const STILL: Duration = Duration::from_secs(15);
@@ -57,7 +57,7 @@ pub(crate) struct Plain {
     /// Answers by number to the question that was read out last.
     pub(crate) choices: Vec<(String, AskReply)>,
     pub(crate) asked: Option<tiller_protocol::AskId>,
-    deadlines: crate::deadline::Deadlines,
+    deadlines: crate::app::deadline::Deadlines,
     /// What `/open N` means.
     pub(crate) sessions: Vec<SessionSummary>,
     /// Lines come from a file or a pipe: its end is no wish to leave before the answers are there.
@@ -75,8 +75,8 @@ pub(crate) struct Plain {
 /// Ways out of this face: to set a model up, to keep a setting, to be told what came of a job.
 #[derive(Default)]
 pub(crate) struct Doors {
-    connect: Option<crate::ui::SetUp>,
-    save: Option<crate::ui::SaveSetting>,
+    connect: Option<crate::app::ui::SetUp>,
+    save: Option<crate::app::ui::SaveSetting>,
     tx: Option<Post>,
     /// What is typed is not shown.
     hidden: bool,
@@ -136,7 +136,7 @@ impl Plain {
             started: None,
             choices: Vec::new(),
             asked: None,
-            deadlines: crate::deadline::Deadlines::default(),
+            deadlines: crate::app::deadline::Deadlines::default(),
             sessions: Vec::new(),
             script: false,
             setup: setup::Setup::default(),

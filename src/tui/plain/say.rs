@@ -6,8 +6,8 @@ use tiller_protocol::tool::Display;
 use tiller_protocol::{ChangeKind, Effort, Event, EventBody, Notice, TodoStatus, ToolOutcome, Who};
 
 use super::Plain;
+use crate::app::ui::Exit;
 use crate::cell::plain::spoken;
-use crate::ui::Exit;
 
 /// Changes of files that are read out one by one; more are counted.
 const CHANGES: usize = 5;
@@ -94,7 +94,7 @@ impl Plain {
                     TurnStatus::Limit => "A budget or limit was reached",
                     TurnStatus::Store => "Stopped: the session cannot be saved",
                 };
-                let money = crate::header::money;
+                let money = crate::view::header::money;
                 let cost = cost_usd.map_or_else(String::new, |c| format!(" Cost so far {}.", money(c)));
                 self.say(&format!("{word}.{cost}"));
                 if let Some(n) = error {
@@ -299,12 +299,13 @@ impl Plain {
             }
             ReplyEvent::CostsReply { rows, total } => {
                 for r in rows {
-                    let cost =
-                        r.cost.map_or_else(|| "price not known".into(), |c| crate::header::money(c.usd()));
+                    let cost = r
+                        .cost
+                        .map_or_else(|| "price not known".into(), |c| crate::view::header::money(c.usd()));
                     self.say(&format!("Cost: {}: {} calls, {cost}", r.key, r.calls));
                 }
                 if let Some(t) = total {
-                    self.say(&format!("Total cost: {}.", crate::header::money(t.usd())));
+                    self.say(&format!("Total cost: {}.", crate::view::header::money(t.usd())));
                 }
             }
             ReplyEvent::ContextReply { report } => {

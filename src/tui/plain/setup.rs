@@ -8,9 +8,9 @@ use tiller_protocol::command::SessionCommand;
 use tiller_protocol::{CommandBody, ModelRef};
 
 use super::Plain;
+use crate::app::effect::{Connect, Connected, Token};
+use crate::app::msg::Msg;
 use crate::dialog::first_run::{PROVIDERS, with_scheme};
-use crate::effect::{Connect, Connected, Token};
-use crate::msg::Msg;
 
 /// A word of so many letters looks like a key.
 const LIKE_A_KEY: usize = 16;

@@ -335,14 +335,14 @@ fn several_models_of_a_server_are_chosen_by_number() {
     let mut r = Reader::new();
     r.no_model();
     let models = ["s/a", "s/b"].map(|m| tiller_protocol::ModelRef(m.into())).to_vec();
-    let done: Result<crate::effect::Connected, String> =
-        Ok(crate::effect::Connected { said: "s is ready".into(), models });
-    r.plain.take(Msg::Job(crate::effect::Token(0), Box::new(done)));
+    let done: Result<crate::app::effect::Connected, String> =
+        Ok(crate::app::effect::Connected { said: "s is ready".into(), models });
+    r.plain.take(Msg::Job(crate::app::effect::Token(0), Box::new(done)));
     assert!(r.text().contains("1: s/a\n2: s/b"), "{}", r.text());
     r.plain.line("2");
     assert_eq!(r.plain.waiting(), [set_model("s/b")]);
-    let refused: Result<crate::effect::Connected, String> = Err("the server does not answer".into());
-    r.plain.take(Msg::Job(crate::effect::Token(0), Box::new(refused)));
+    let refused: Result<crate::app::effect::Connected, String> = Err("the server does not answer".into());
+    r.plain.take(Msg::Job(crate::app::effect::Token(0), Box::new(refused)));
     assert!(r.text().contains("Not done: the server does not answer"));
 }
 

@@ -1,8 +1,8 @@
 //! Commands that do just what a key does.
 
 use super::SlashCommand;
-use crate::action::Action;
-use crate::effect::Effect;
+use crate::app::action::Action;
+use crate::app::effect::Effect;
 use crate::model::Model;
 
 /// Name, help, and the action that it stands for.

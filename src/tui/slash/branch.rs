@@ -4,8 +4,8 @@ use tiller_protocol::CommandBody;
 use tiller_protocol::command::SessionCommand;
 
 use super::SlashCommand;
+use crate::app::effect::Effect;
 use crate::dialog::branches;
-use crate::effect::Effect;
 use crate::model::Model;
 
 /// `/branch`

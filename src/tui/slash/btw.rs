@@ -1,8 +1,8 @@
 //! `/btw`.
 
 use super::SlashCommand;
+use crate::app::effect::Effect;
 use crate::dialog::aside::Aside;
-use crate::effect::Effect;
 use crate::model::Model;
 
 /// `/btw`

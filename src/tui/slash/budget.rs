@@ -4,7 +4,7 @@ use tiller_protocol::CommandBody;
 use tiller_protocol::command::SessionCommand;
 
 use super::SlashCommand;
-use crate::effect::Effect;
+use crate::app::effect::Effect;
 use crate::model::Model;
 
 /// `/budget`

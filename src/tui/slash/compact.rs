@@ -4,8 +4,8 @@ use tiller_protocol::CommandBody;
 use tiller_protocol::command::ContextCommand;
 
 use super::SlashCommand;
-use crate::action::Action;
-use crate::effect::Effect;
+use crate::app::action::Action;
+use crate::app::effect::Effect;
 use crate::model::Model;
 
 /// `/compact`

@@ -1,8 +1,8 @@
 //! `/compare`.
 
 use super::SlashCommand;
+use crate::app::effect::Effect;
 use crate::dialog::compare::pick;
-use crate::effect::Effect;
 use crate::model::Model;
 
 /// `/compare`

@@ -4,7 +4,7 @@ use tiller_protocol::command::GoalCommand;
 use tiller_protocol::{CommandBody, Goal, GoalCheck, GoalState, GoalView, Notice, NoticeKind};
 
 use super::SlashCommand;
-use crate::effect::Effect;
+use crate::app::effect::Effect;
 use crate::model::Model;
 
 /// Turns where none are named.

@@ -25,7 +25,7 @@ mod todo;
 mod undo;
 mod workflow;
 
-use crate::effect::Effect;
+use crate::app::effect::Effect;
 use crate::model::Model;
 
 /// One command.
@@ -158,7 +158,7 @@ mod tests {
             if let Ok(effects) = c.run("", &Model::default()) {
                 for e in effects {
                     if let Effect::Act(a) = e {
-                        assert!(crate::action::find(a.0).is_some(), "/{} stands for {}", c.name(), a.0);
+                        assert!(crate::app::action::find(a.0).is_some(), "/{} stands for {}", c.name(), a.0);
                     }
                 }
             }

@@ -4,8 +4,8 @@ use tiller_protocol::command::SessionCommand;
 use tiller_protocol::{CommandBody, ModelRef};
 
 use super::SlashCommand;
-use crate::action::Action;
-use crate::effect::Effect;
+use crate::app::action::Action;
+use crate::app::effect::Effect;
 use crate::model::Model;
 
 /// `/model`

@@ -1,7 +1,7 @@
 //! `/mute`.
 
 use super::SlashCommand;
-use crate::effect::Effect;
+use crate::app::effect::Effect;
 use crate::model::Model;
 use crate::panel::View;
 use crate::panel::watch;

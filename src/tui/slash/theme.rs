@@ -1,8 +1,8 @@
 //! `/theme`.
 
 use super::SlashCommand;
-use crate::action::Action;
-use crate::effect::Effect;
+use crate::app::action::Action;
+use crate::app::effect::Effect;
 use crate::model::Model;
 
 /// `/theme`

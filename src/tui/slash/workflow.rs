@@ -3,8 +3,8 @@
 use tiller_protocol::{AgentCommand, CommandBody};
 
 use super::SlashCommand;
-use crate::action::Action;
-use crate::effect::Effect;
+use crate::app::action::Action;
+use crate::app::effect::Effect;
 use crate::model::Model;
 
 /// `/workflow`

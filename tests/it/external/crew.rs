@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::{Value, json};
-use tiller_link::external::Transport;
+use tiller_external::Transport;
 use tiller_testkit::{Recorded, Reply, Script, ScriptServer, Term, Wire};
 
 use super::{KEYS, answer, present};

@@ -5,13 +5,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tiller_link::external::{Said, ToolUse};
+use tiller_external::{Said, ToolUse};
 use tiller_store::StepOf;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::core::Core;
+use crate::core::msg::Msg;
 use crate::files::record::{self, Beginning, What};
-use crate::msg::Msg;
 
 /// Calls whose states are being kept at once: one that calls without end is not followed for ever.
 const KEPT: usize = 8;

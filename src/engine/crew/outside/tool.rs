@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
-use tiller_link::external::{self, ToolUse};
+use tiller_external::ToolUse;
 use tiller_protocol::event::ToolEvent;
 use tiller_protocol::tool::{Display, FileDiff};
 use tiller_protocol::{ChangeKind, EntryBody, EventBody, Part, StopReason, ToolCall, ToolOutcome};
 
 use super::Open;
-use crate::clean;
+use crate::context::clean;
 use crate::core::Core;
-use crate::saves::Then;
+use crate::core::saves::Then;
 
 /// Bytes of a tool's output that are kept.
 const OUTPUT: usize = 30_000;
@@ -83,7 +83,7 @@ impl Core {
         id: &str,
         ok: bool,
         output: String,
-        diffs: Vec<external::FileDiff>,
+        diffs: Vec<tiller_external::FileDiff>,
     ) {
         let mono = self.w.clock.mono();
         let Some(o) = self.outside() else { return };
@@ -152,7 +152,7 @@ impl Core {
 
 /// A change as the program tells it, for the screen. What it tells may be anything: too much is not compared, and
 /// what is hard to compare is not compared for long.
-pub(in crate::crew) fn diff_of(d: &external::FileDiff, root: &std::path::Path) -> FileDiff {
+pub(in crate::crew) fn diff_of(d: &tiller_external::FileDiff, root: &std::path::Path) -> FileDiff {
     let path = std::path::Path::new(&d.path);
     let path = path.strip_prefix(root).unwrap_or(path).display().to_string();
     let kind = if d.old.is_none() { ChangeKind::Added } else { ChangeKind::Modified };
@@ -182,7 +182,7 @@ mod tests {
     #[test]
     fn a_change_is_counted_and_one_that_is_too_large_is_not_compared() {
         let change = |old: Option<String>, new: &str| {
-            let told = external::FileDiff { path: "/w/a".into(), old, new: Some(new.into()) };
+            let told = tiller_external::FileDiff { path: "/w/a".into(), old, new: Some(new.into()) };
             diff_of(&told, std::path::Path::new("/w"))
         };
         let small = change(Some("one\ntwo\n".into()), "one\n2\n3\n");

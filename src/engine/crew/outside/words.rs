@@ -7,8 +7,8 @@ use tiller_tool::crew::quoted;
 
 use crate::context::compact;
 use crate::core::Core;
+use crate::core::saves::Then;
 use crate::job::text_of;
-use crate::saves::Then;
 
 /// Characters of an earlier talk that a fresh session is told; the end of it.
 const TALK: usize = 30_000;

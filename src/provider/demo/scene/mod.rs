@@ -11,7 +11,7 @@ mod talk;
 use super::Step;
 use super::intent::{self, Intent};
 use super::turn::Turn;
-use crate::request::Request;
+use crate::codec::request::Request;
 
 /// Calls in one turn at most: no task needs as many, so this only ends what went wrong.
 const CALLS: usize = 40;

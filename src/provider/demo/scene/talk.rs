@@ -5,9 +5,9 @@ use tiller_protocol::Part;
 
 use super::change::said;
 use super::{fix, shorten};
+use crate::codec::request::{ChatMessage, Request};
 use crate::demo::Step;
 use crate::demo::turn::{Done, Turn};
-use crate::request::{ChatMessage, Request};
 
 /// What the planner can do, in the words that it understands.
 const CAN: &str = "\

@@ -17,9 +17,9 @@ use tiller_protocol::{AgentId, SeqIds};
 use super::tests::{ask, permission};
 use super::*;
 use crate::app::Owner;
+use crate::app::msg::Msg;
+use crate::app::task::Task;
 use crate::keymap::Chord;
-use crate::msg::Msg;
-use crate::task::Task;
 use crate::testing::Robot;
 
 /// Events of the quick form; the full one is run by name.

@@ -4,7 +4,7 @@ use tiller_protocol::event::{AskEvent, ReplyEvent};
 use tiller_protocol::{AgentId, Notice, NoticeKind, SeqIds};
 
 use super::*;
-use crate::msg::Msg;
+use crate::app::msg::Msg;
 use crate::testing::{Robot, START};
 
 pub(super) fn permission(shown: &str, risk: Risk) -> PermissionAsk {

@@ -6,8 +6,8 @@ use tiller_protocol::event::ReplyEvent;
 use tiller_protocol::{BranchView, CommandBody, Event, EventBody};
 
 use super::Compare;
+use crate::app::effect::{Effect, Token};
 use crate::dialog::picker::{Item, Picker, Source};
-use crate::effect::{Effect, Token};
 use crate::model::Model;
 use crate::panel::rows::clock;
 

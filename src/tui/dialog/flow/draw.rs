@@ -6,13 +6,13 @@ use tiller_protocol::{AgentState, StepState, StepView, WorkflowView};
 
 use super::sums::{self, Sum};
 use super::{Flow, agents, graph};
-use crate::header::{money, short};
 use crate::panel::DrawCx;
 use crate::panel::rows::lasting;
 use crate::panel::sides::Right;
 use crate::text::line::{Line, Look, Wrap};
 use crate::text::{clean, paint, shorten_end, width};
 use crate::theme::Role;
+use crate::view::header::{money, short};
 use crate::widget::draw;
 
 /// Columns of a name at most.

@@ -15,10 +15,10 @@ use ratatui::layout::{Position, Rect};
 use tiller_protocol::event::{ReplyEvent, StateEvent};
 use tiller_protocol::{AgentId, Event, EventBody, Notice, NoticeKind, StepState, StepView, WorkflowView};
 
-use crate::action::{Action, ActionSpec};
 use crate::app::App;
+use crate::app::action::{Action, ActionSpec};
+use crate::app::effect::{Effect, Token};
 use crate::dialog::text::Text;
-use crate::effect::{Effect, Token};
 use crate::model::Model;
 use crate::panel::{DrawCx, Hint, Panel, Reply};
 use crate::text::clean;

@@ -4,8 +4,8 @@ use tiller_protocol::command::Query;
 use tiller_protocol::event::ReplyEvent;
 use tiller_protocol::{AgentCommand, CommandBody, Event, EventBody, WorkflowFile};
 
+use crate::app::effect::{Effect, Token};
 use crate::dialog::picker::{Item, Picker, Source};
-use crate::effect::{Effect, Token};
 use crate::model::Model;
 use crate::text::clean;
 

@@ -12,9 +12,9 @@ use ratatui::layout::{Position, Rect};
 use tiller_protocol::event::TurnEvent;
 use tiller_protocol::{Event, EventBody, Notice, NoticeKind};
 
-use crate::action::{Action, ActionSpec};
-use crate::effect::{Effect, Token};
-use crate::ladder::Rung;
+use crate::app::action::{Action, ActionSpec};
+use crate::app::effect::{Effect, Token};
+use crate::input::ladder::Rung;
 use crate::model::Model;
 use crate::panel::{DrawCx, Hint, Panel, Place, Reply};
 use crate::text::sheet::Sheet;

@@ -7,7 +7,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use tiller_protocol::SessionId;
 
-use crate::saver::Saver;
+use crate::app::saver::Saver;
 
 /// What a remark is about, and what it says. Kept by the line's text as well, so that it survives a reload.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,7 +43,7 @@ pub(crate) struct Remarks {
     pub(super) begun: Vec<Comment>,
 }
 
-impl crate::saver::Kept for Remarks {}
+impl crate::app::saver::Kept for Remarks {}
 
 impl Remarks {
     /// What a new remark on `spot` starts with: what was begun there, else the remark that is there.

@@ -6,7 +6,7 @@ use tiller_protocol::{CommandBody, Message, Notice, NoticeKind};
 
 use super::remarks::{Comment, said};
 use super::{OPEN, Phase, REJECT, Review, UNDO};
-use crate::effect::{Effect, External, Token};
+use crate::app::effect::{Effect, External, Token};
 use crate::model::Model;
 use crate::panel::composer::Recall;
 use crate::panel::{Reply, View};

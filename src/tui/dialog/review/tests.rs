@@ -295,7 +295,7 @@ fn a_remark_stays_on_its_line_while_the_wheel_turns_and_all_can_be_discarded() {
         row: 8,
         modifiers: KeyModifiers::NONE,
     };
-    r.msg(crate::msg::Msg::Mouse(wheel));
+    r.msg(crate::app::msg::Msg::Mouse(wheel));
     r.run("enter; S");
     let text = r.commands().into_iter().find_map(|c| match c {
         CommandBody::Turn(TurnCommand::Submit { message, .. }) => Some(message.text.clone()),
@@ -373,7 +373,7 @@ fn a_click_chooses_a_file_or_a_line_and_rejects_nothing() {
         let (row, line) = screen.lines().enumerate().find(|(_, l)| l.contains(text)).expect(text);
         let column = line[..line.find(text).unwrap()].chars().count() as u16;
         let kind = MouseEventKind::Down(MouseButton::Left);
-        r.msg(crate::msg::Msg::Mouse(MouseEvent {
+        r.msg(crate::app::msg::Msg::Mouse(MouseEvent {
             kind,
             column,
             row: row as u16,

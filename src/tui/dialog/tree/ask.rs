@@ -9,7 +9,7 @@ use tiller_protocol::{CommandBody, EntryId, SessionId};
 use super::filter::Only;
 use super::forest::{State, What};
 use super::{Browser, Copying};
-use crate::effect::{Effect, Token};
+use crate::app::effect::{Effect, Token};
 use crate::panel::Reply;
 
 const LIST: Token = Token(1);

@@ -11,11 +11,11 @@ use super::columns::{Measure, fit};
 use super::forest::{Row, State, Tree, What};
 use super::shape::Shape;
 use crate::cell::describe::describe;
-use crate::header::short;
 use crate::panel::DrawCx;
 use crate::panel::agents::look;
 use crate::text::{clean, shorten_end, width};
 use crate::theme::Role;
+use crate::view::header::short;
 use crate::widget::{draw, input};
 
 /// From this width on, the preview stands beside the rows.

@@ -6,7 +6,7 @@ use tiller_protocol::{CommandBody, EntryId, Notice, NoticeKind, SessionId};
 use super::ask::{CHANGE, TRASH};
 use super::keys::{say, send};
 use super::{Browser, Field};
-use crate::effect::{Effect, Token};
+use crate::app::effect::{Effect, Token};
 use crate::panel::Reply;
 use crate::text::clean;
 use crate::widget::edit::Edit;

@@ -7,7 +7,7 @@ use tiller_protocol::tree::{
 use tiller_protocol::{Cost, EntryId, ModelRef, SessionId, SessionSummary, Time};
 
 use super::Browser;
-use crate::effect::Token;
+use crate::app::effect::Token;
 
 /// With plausible content, for the tests that walk all dialogs.
 pub(crate) fn sample() -> Browser {

@@ -3,9 +3,9 @@
 use tiller_protocol::tree::NodeKind;
 
 use super::{Browser, Field};
-use crate::header::short;
 use crate::model::Model;
 use crate::panel::Hint;
+use crate::view::header::short;
 
 impl Browser {
     /// What is known of the chosen entry besides its words.

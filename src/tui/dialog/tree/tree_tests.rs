@@ -368,7 +368,9 @@ fn the_text_of_an_entry_is_copied() {
     r.run("y");
     serve_keeping_tasks(&mut r);
     assert!(
-        r.tasks.iter().any(|t| matches!(t, crate::task::Task::Copy { text, .. } if text.contains("All of")))
+        r.tasks
+            .iter()
+            .any(|t| matches!(t, crate::app::task::Task::Copy { text, .. } if text.contains("All of")))
     );
 }
 

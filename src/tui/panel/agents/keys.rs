@@ -9,11 +9,11 @@ use tiller_protocol::{
 };
 
 use super::{Agents, DIFF, KILLED, What, tree};
-use crate::action::Action;
+use crate::app::action::Action;
+use crate::app::effect::{Effect, Token};
 use crate::dialog::confirm::Confirm;
 use crate::dialog::flow;
 use crate::dialog::words::Words;
-use crate::effect::{Effect, Token};
 use crate::model::Model;
 use crate::panel::{Reply, View};
 

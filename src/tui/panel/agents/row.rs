@@ -3,7 +3,6 @@
 use tiller_protocol::{AgentView, ChildView, Cost, Receipt};
 
 use super::tree::{Sum, ended};
-use crate::header::money;
 use crate::model::conversation::{Body, Cell, State, ToolCell};
 use crate::model::{Model, Process};
 use crate::panel::rows::lasting;
@@ -11,6 +10,7 @@ use crate::panel::sides::Right;
 use crate::text::line::{Line, Look, Wrap};
 use crate::text::{clean, shorten_end, width};
 use crate::theme::Role;
+use crate::view::header::money;
 use crate::widget::draw;
 
 /// What it costs with all below it. The demo model costs nothing, and says so by saying nothing.

@@ -180,7 +180,7 @@ fn process(r: &mut Robot, rows: &[&str]) {
 fn terminal_done(r: &mut Robot) {
     let mut s = crate::model::conversation::script::Script::new();
     for e in s.tool("t1", "terminal", "shell", "npm run dev &", "started", None) {
-        r.msg(crate::msg::Msg::Engine(Box::new(e)));
+        r.msg(crate::app::msg::Msg::Engine(Box::new(e)));
     }
 }
 

@@ -8,12 +8,12 @@ use super::What;
 use super::columns::{Parts, Table};
 pub(crate) use super::row::nearest_limit;
 use super::row::{act, cost, name, process_row, receipt, row, tool_row};
-use crate::header::{goal, money, short};
 use crate::model::conversation::{Body, State, ToolCell};
 use crate::model::{Model, Process};
 use crate::panel::rows::lasting;
 use crate::text::line::Line;
 use crate::theme::Role;
+use crate::view::header::{goal, money, short};
 use crate::widget::draw;
 
 /// Cells from the end in which running tools are looked for.

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use tiller_protocol::{Message, QueueId};
 
 use super::pictures;
-use crate::saver::{Kept, Saver, private_folder, private_options, write};
+use crate::app::saver::{Kept, Saver, private_folder, private_options, write};
 
 /// What is kept of the composer.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -14,15 +14,15 @@ use super::draft::Keeper;
 use super::recall::{self, Recall};
 use super::vim::{Mode, Vim};
 use super::{ACTIONS, Composer, PASTED, TAKEN, draw, running_modes};
-use crate::action::{Action, ActionSpec};
-use crate::clipboard::{self, PastedImage};
+use crate::app::action::{Action, ActionSpec};
+use crate::app::effect::{Effect, Token};
 use crate::dialog::picture::Picture;
 use crate::dialog::text::Text;
-use crate::effect::{Effect, Token};
+use crate::input::ladder::Rung;
 use crate::keymap::Chord;
-use crate::ladder::Rung;
 use crate::model::Model;
 use crate::panel::{DrawCx, Hint, Panel, Reply};
+use crate::terminal::clipboard::{self, PastedImage};
 
 /// What was in the clipboard.
 enum Clip {

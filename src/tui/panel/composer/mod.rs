@@ -28,8 +28,8 @@ pub(crate) use self::recall::waiting;
 use self::recall::{Sending, Taking};
 use self::submit::Sent;
 use self::vim::Vim;
-use crate::action::ActionSpec;
-use crate::effect::{Effect, External, Token};
+use crate::app::action::ActionSpec;
+use crate::app::effect::{Effect, External, Token};
 use crate::model::Model;
 use crate::panel::Reply;
 use crate::slash;
@@ -308,7 +308,7 @@ impl Composer {
     fn open_editor(&mut self, model: &Model) -> Reply {
         let folder = &model.folders.scratch;
         let file = folder.join(format!("message-{}.md", std::process::id()));
-        match crate::saver::write_private(&file, self.content.message().text.as_bytes()) {
+        match crate::app::saver::write_private(&file, self.content.message().text.as_bytes()) {
             Ok(()) => {
                 self.editing = Some(file.clone());
                 Reply::with(Effect::Suspend(External::Editor { file, line: None }))

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use tiller_protocol::{Attachment, Message};
 
-use crate::saver::write_private;
+use crate::app::saver::write_private;
 
 /// A smaller picture stays in the draft's own file, in bytes of base64.
 const SMALL: usize = 16 << 10;

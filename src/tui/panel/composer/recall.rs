@@ -10,7 +10,7 @@ use super::content::Content;
 use super::draft::Draft;
 use super::popup::Kind;
 use super::{ARRIVED, Composer, EARLIER, FLOWS, HISTORY, MENTIONS, TAKEN};
-use crate::effect::{Effect, Token};
+use crate::app::effect::{Effect, Token};
 use crate::model::Model;
 use crate::model::conversation::Body;
 use crate::panel::Reply;

@@ -3,7 +3,7 @@
 use tiller_protocol::command::TurnCommand;
 use tiller_protocol::{CommandBody, Message, SendMode};
 
-use crate::effect::Effect;
+use crate::app::effect::Effect;
 use crate::model::Model;
 use crate::slash;
 

@@ -20,10 +20,10 @@ use tiller_protocol::command::Query;
 use tiller_protocol::event::ReplyEvent;
 use tiller_protocol::{CommandBody, Event, EventBody, Notice, NoticeKind};
 
-use crate::action::{Action, ActionSpec};
+use crate::app::action::{Action, ActionSpec};
+use crate::app::effect::{Effect, External, Token};
 use crate::cell;
-use crate::effect::{Effect, External, Token};
-use crate::ladder::Rung;
+use crate::input::ladder::Rung;
 use crate::model::Model;
 use crate::panel::{DrawCx, Hint, Panel, Place, Reply};
 use crate::text::paint;

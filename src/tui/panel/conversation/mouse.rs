@@ -9,8 +9,8 @@ use ratatui::layout::Rect;
 use super::copy_mode::{next, word_at};
 use super::viewport::Pos;
 use super::{ConversationPanel, Reply};
+use crate::app::effect::Effect;
 use crate::cell;
-use crate::effect::Effect;
 use crate::model::Model;
 
 /// Rows of one notch of the wheel.

@@ -7,10 +7,10 @@ use tiller_protocol::event::{ToolEvent, TurnEvent};
 use tiller_protocol::tool::{Display, FileDiff};
 use tiller_protocol::{Block, ChangeKind, ModelRef, StopReason};
 
-use crate::effect::External;
+use crate::app::effect::External;
+use crate::app::msg::Msg;
+use crate::app::task::Task;
 use crate::model::conversation::script::{Script, call, text};
-use crate::msg::Msg;
-use crate::task::Task;
 use crate::testing::Robot;
 use tiller_protocol::command::Query;
 use tiller_protocol::event::ReplyEvent;
@@ -550,7 +550,7 @@ fn reaches_everything(count: usize) {
     assert!(r.screen().contains("message 00000"), "a second time, too: {}", r.screen());
     // A hit of the search over all sessions.
     let (mut r, _, all) = long_session(count);
-    let to = crate::effect::Effect::Tell(
+    let to = crate::app::effect::Effect::Tell(
         crate::panel::View::Conversation,
         Box::new(crate::panel::conversation::GoTo::Entry(all[1].id)),
     );

@@ -6,7 +6,7 @@ use tiller_protocol::{Notice, NoticeKind, PaneView};
 
 use super::Terminal;
 use super::screen::draw_row;
-use crate::effect::Effect;
+use crate::app::effect::Effect;
 use crate::panel::{DrawCx, Reply};
 use crate::text::width::width;
 use crate::theme::Role;
@@ -89,7 +89,7 @@ fn bar(t: &Terminal, cx: &DrawCx<'_>, name: &str, view: Option<&PaneView>, area:
     let key = |id| cx.key(id);
     let right = match (t.entered, &t.copy, view) {
         (true, ..) => {
-            let keys = cx.keys.all_of(crate::action::Action("terminal.release"), "terminal");
+            let keys = cx.keys.all_of(crate::app::action::Action("terminal.release"), "terminal");
             format!("{} releases", if keys.is_empty() { "-".into() } else { keys.join(" or ") })
         }
         (false, Some(_), _) => "copy mode".to_owned(),

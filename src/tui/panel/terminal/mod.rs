@@ -20,9 +20,9 @@ use tiller_protocol::{AgentId, Event, EventBody, PaneCommand, PaneView, Typed};
 use self::copy::Copy;
 use self::screen::Screen;
 use super::{DrawCx, Hint, Panel, Reply, View};
-use crate::action::{Action, ActionSpec};
-use crate::effect::{Effect, Token};
-use crate::ladder::Rung;
+use crate::app::action::{Action, ActionSpec};
+use crate::app::effect::{Effect, Token};
+use crate::input::ladder::Rung;
 use crate::model::Model;
 use crate::pane::Seen;
 

@@ -7,8 +7,8 @@ use tiller_protocol::{AgentCommand, AgentId, CommandBody, PaneCommand, PaneView,
 
 use super::copy::Copy;
 use super::{HISTORY, SCREEN, Terminal, draw, of};
+use crate::app::effect::Effect;
 use crate::dialog::confirm::Confirm;
-use crate::effect::Effect;
 use crate::model::Model;
 use crate::panel::{Reply, View};
 

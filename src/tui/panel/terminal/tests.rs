@@ -9,7 +9,7 @@ use tiller_protocol::{
 };
 
 use super::*;
-use crate::msg::Msg;
+use crate::app::msg::Msg;
 use crate::testing::Robot;
 
 fn program(doing: &str, bells: u32) -> AgentView {
@@ -185,8 +185,10 @@ fn text_is_copied_and_sent_to_main_as_a_quotation() {
     );
     let mut r = opened(80, 24);
     r.run("[ k V y");
-    let copied =
-        r.tasks.iter().any(|t| matches!(t, crate::task::Task::Copy { text, .. } if text == "welcome to toy"));
+    let copied = r
+        .tasks
+        .iter()
+        .any(|t| matches!(t, crate::app::task::Task::Copy { text, .. } if text == "welcome to toy"));
     assert!(copied, "{}", r.screen());
     // Without a choice the screen is sent.
     r.run("s; wait 0");
@@ -195,8 +197,9 @@ fn text_is_copied_and_sent_to_main_as_a_quotation() {
 
 #[test]
 fn the_mouse_is_the_programs_only_when_it_asked_and_somebody_is_in() {
-    let event =
-        |kind| crate::msg::Msg::Mouse(MouseEvent { kind, column: 5, row: 4, modifiers: KeyModifiers::NONE });
+    let event = |kind| {
+        crate::app::msg::Msg::Mouse(MouseEvent { kind, column: 5, row: 4, modifiers: KeyModifiers::NONE })
+    };
     let down = MouseEventKind::Down(MouseButton::Left);
     let mut r = opened(80, 24);
     picture(&mut r, 8, vec![], true);

@@ -1,0 +1,92 @@
+//! Kinds of agents and what they are taught, with what the other rooms know of tools and rules.
+
+pub(crate) mod workflows;
+
+use std::path::Path;
+
+use tiller_config::Problem;
+use tiller_config::agents::{Definitions, Known, ProjectFile};
+use tiller_permit::trust::Brings;
+use tiller_permit::{Effect, Rule, Source};
+use tiller_protocol::Notice;
+
+/// What the folder's files of agents and of what they are taught are called in [`Brings`].
+const KINDS: [&str; 2] = ["agent", "skill"];
+
+/// Reads them. Those of the folder only when it is trusted, in the form that was looked at. Blocks.
+pub(crate) fn read(config: &Path, brings: &Brings, trusted: bool) -> (Definitions, Vec<Problem>) {
+    let project: Vec<ProjectFile<'_>> = brings
+        .found
+        .iter()
+        .filter(|f| trusted && !brings.too_much && KINDS.contains(&f.item.kind.as_str()))
+        .map(|f| ProjectFile { path: &f.item.path, bytes: f.bytes.as_deref() })
+        .collect();
+    let tools: Vec<&str> = tiller_tool::registry::ALL.iter().map(|t| t.name()).collect();
+    let rule = |text: &str| Rule::written(Effect::Deny, Source::Agent, text).map(drop);
+    let known = Known { tools: &tools, clis: Known::CLIS, rule: &rule };
+    Definitions::load(config, &project, &known)
+}
+
+/// What is wrong in them, for the person.
+pub(crate) fn told(problems: &[Problem]) -> Option<Notice> {
+    let mut notice = Problem::notice(problems)?;
+    notice.hints =
+        vec!["A file with an error is ignored as a whole; `tiller agents list` shows the others.".into()];
+    Some(notice)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A rule may name every tool that there is, and no other.
+    #[test]
+    fn the_names_in_rules_are_the_tools() {
+        let mut ours: Vec<&str> = tiller_tool::registry::ALL.iter().map(|t| t.name()).collect();
+        ours.sort_unstable();
+        assert_eq!(ours, tiller_permit::rules::names::TOOLS);
+    }
+
+    #[test]
+    fn a_rule_of_an_agent_about_a_tool_that_is_not_there_is_an_error() {
+        let (home, project) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let agents = home.path().join("agents");
+        std::fs::create_dir_all(&agents).unwrap();
+        let text = "---\ndescription: mine\npermissions: { deny: ['read(.env)'] }\n---\nDo it.\n";
+        std::fs::write(agents.join("mine.md"), text).unwrap();
+        let brings = tiller_permit::trust::discover(project.path());
+        let (all, wrong) = read(home.path(), &brings, false);
+        assert!(all.get("mine").is_none() && wrong.len() == 1, "{wrong:?}");
+        let said = told(&wrong).unwrap().message;
+        assert!(said.contains("there is no tool 'read'; did you mean 'read_file'?"), "{said}");
+    }
+
+    #[test]
+    fn every_tool_is_in_a_set() {
+        for tool in tiller_tool::registry::ALL {
+            assert!(tiller_config::agents::set_of(tool.name()).is_some(), "{} is in no set", tool.name());
+        }
+    }
+
+    #[test]
+    fn the_folders_agents_come_only_after_a_yes_and_as_they_were_then() {
+        let (home, project) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let agents = project.path().join(".tiller/agents");
+        std::fs::create_dir_all(&agents).unwrap();
+        let text = |line: &str| format!("---\ndescription: ours\n{line}\n---\nDo it.\n");
+        std::fs::write(agents.join("ours.md"), text("tools: [read]")).unwrap();
+        std::fs::write(agents.join("wrong.md"), text("permissions: { deny: ['terminal(rm'] }")).unwrap();
+        let brings = tiller_permit::trust::discover(project.path());
+        std::fs::write(agents.join("ours.md"), text("tools: all")).unwrap();
+        let (all, wrong) = read(home.path(), &brings, false);
+        assert_eq!((all.get("ours"), wrong), (None, Vec::new()));
+        let (all, wrong) = read(home.path(), &brings, true);
+        assert_eq!(all.get("ours").unwrap().tools.grants("terminal"), Some(false));
+        assert_eq!(wrong.len(), 1, "{wrong:?}");
+        let said = told(&wrong).unwrap().message;
+        assert!(
+            said.starts_with(".tiller/agents/wrong.md:3:23: 'terminal(rm' needs a closing bracket"),
+            "{said}"
+        );
+    }
+}

@@ -1,0 +1,258 @@
+//! Workflows from files: the person's `workflows/`, and the project's `.tiller/workflows/` when it is trusted.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use tiller_config::Problem;
+use tiller_config::workflows::{LARGEST, Sheet, sheet, stem};
+use tiller_engine::Workflows;
+use tiller_external::Adapters;
+use tiller_permit::trust::Brings;
+use tiller_protocol::WorkflowFile;
+use tiller_tool::crew::workflow::{Known, Wrong};
+use tiller_tool::crew::{Task, Workflow};
+use tiller_tool::shell::find_program;
+
+/// What the folder's files of workflows are called in [`Brings`].
+const KIND: &str = "workflow";
+/// The person's folder, in the configuration folder.
+const FOLDER: &str = "workflows";
+/// The project's, in its own.
+const PROJECT: &str = ".tiller/workflows/";
+
+/// A workflow of a file, with the place of each step.
+#[derive(Debug)]
+pub(crate) struct Filed {
+    pub(crate) flow: Workflow,
+    path: PathBuf,
+    lines: Vec<(usize, usize)>,
+}
+
+impl Filed {
+    /// Reads one from bytes. Every step that cannot be read is told.
+    pub(crate) fn parse(path: &Path, bytes: &[u8]) -> Result<Self, Vec<Problem>> {
+        let Sheet { name, description, steps } = sheet(path, bytes).map_err(|p| vec![p])?;
+        let lines: Vec<(usize, usize)> = steps.iter().map(|s| s.at).collect();
+        let (mut tasks, mut wrong) = (Vec::new(), Vec::new());
+        for (at, step) in steps.into_iter().enumerate() {
+            let name = step.value.get("id").and_then(|id| id.as_str()).map(str::to_owned);
+            match serde_json::from_value::<Task>(step.value) {
+                Ok(mut task) => {
+                    // Only the engine says these.
+                    (task.brief.step, task.brief.board) = (None, None);
+                    tasks.push(task);
+                }
+                Err(e) => {
+                    let name = name.unwrap_or_else(|| (at + 1).to_string());
+                    wrong.push(problem(path, Some(step.at), format!("step {name}: {e}")));
+                }
+            }
+        }
+        let places =
+            lines.iter().map(|(line, column)| format!("{}:{line}:{column}", path.display())).collect();
+        let flow = Workflow { name, description, steps: tasks, places };
+        if wrong.is_empty() { Ok(Self { flow, path: path.to_owned(), lines }) } else { Err(wrong) }
+    }
+
+    /// Looks at all of it, as it would be before it starts.
+    pub(crate) fn check(&self, known: &Known<'_>) -> Vec<Problem> {
+        let told = |w: Wrong| {
+            let at = w.step.and_then(|s| self.lines.get(s)).copied();
+            problem(&self.path, at, w.message)
+        };
+        self.flow.check(known).err().unwrap_or_default().into_iter().map(told).collect()
+    }
+}
+
+fn problem(path: &Path, at: Option<(usize, usize)>, message: String) -> Problem {
+    Problem { source: path.to_owned(), at, key: String::new(), message, hint: None }
+}
+
+/// What a program that a step names lacks. Blocks.
+pub(crate) fn cli(adapters: &Adapters, name: &str, env: &[(String, String)]) -> Option<String> {
+    // `claude`, or with how it is driven: `claude:headless`.
+    let (name, how) = name.split_once(':').map_or((name, None), |(name, how)| (name, Some(how)));
+    let Some(adapter) = adapters.get(name) else {
+        let names: Vec<&str> = adapters.iter().map(|a| a.name.as_str()).collect();
+        return Some(format!("there is no program `{name}`; available: {}", names.join(", ")));
+    };
+    let offered = [
+        ("acp", adapter.acp.is_some()),
+        ("headless", adapter.headless.is_some()),
+        ("pty", adapter.pty.is_some()),
+    ];
+    if let Some(how) = how.filter(|how| !offered.contains(&(*how, true))) {
+        let ways: Vec<&str> = offered.iter().filter(|o| o.1).map(|o| o.0).collect();
+        return Some(format!("{name} does not support `{how}`; it supports {}", ways.join(", ")));
+    }
+    let own = &adapter.program;
+    let there = find_program(&own.command, env).is_some();
+    (!there).then(|| format!("{name} is not installed: {}", own.install))
+}
+
+/// Files of workflows, and whether the project's may be used.
+struct Files {
+    /// The project's, as they were when the folder was looked at; `None`: left out.
+    project: BTreeMap<String, Option<Vec<u8>>>,
+    /// The person may say yes while it runs.
+    trusted: Arc<AtomicBool>,
+    /// The person's folder.
+    user: PathBuf,
+    /// The project's.
+    folder: PathBuf,
+}
+
+/// For the engine. The project's files are those that were looked at when the person said yes.
+pub(crate) fn source(
+    config: &Path,
+    folder: &Path,
+    brings: &Brings,
+    trusted: Arc<AtomicBool>,
+    env: Arc<Vec<(String, String)>>,
+) -> Workflows {
+    let project =
+        of_project(brings).map(|f| (f.item.path.clone(), f.bytes.clone().filter(|_| !brings.too_much)));
+    let files = Arc::new(Files {
+        project: project.collect(),
+        trusted,
+        user: config.join(FOLDER),
+        folder: folder.into(),
+    });
+    let (all, adapters) = (Arc::clone(&files), config.join("adapters"));
+    Workflows {
+        list: Arc::new(move || all.list()),
+        find: Arc::new(move |name| files.find(name)),
+        cli: Arc::new(move |name| cli(&Adapters::new(std::slice::from_ref(&adapters)), name, &env)),
+    }
+}
+
+/// The folder's files of workflows.
+pub(crate) fn of_project(brings: &Brings) -> impl Iterator<Item = &tiller_permit::trust::Found> {
+    brings.found.iter().filter(|f| f.item.kind == KIND && stem(&f.item.path).is_some())
+}
+
+/// The same, with one that the person named by its file, before all others.
+pub(crate) fn with(all: Workflows, own: Option<Workflow>) -> Workflows {
+    let Some(own) = own else { return all };
+    let find = Arc::clone(&all.find);
+    Workflows {
+        find: Arc::new(move |name| if name == own.name { Ok(own.clone()) } else { find(name) }),
+        ..all
+    }
+}
+
+impl Files {
+    /// One by its name: the project's before the person's.
+    fn find(&self, name: &str) -> Result<Workflow, String> {
+        let name = name.trim();
+        if let Some((path, bytes)) = self.project.iter().find(|(path, _)| stem(path) == Some(name)) {
+            return self.of_project(path, bytes.as_deref());
+        }
+        let files = self.persons();
+        if let Some((_, path)) = files.iter().find(|(stem, _)| stem == name) {
+            return parse(path, &read(path)?);
+        }
+        if let Some(path) = self.new_file(name) {
+            return Err(format!(
+                "{path} was added after Tiller started here: restart Tiller to be asked whether you trust it"
+            ));
+        }
+        let mut names: Vec<&str> = self.project.keys().filter_map(|p| stem(p)).collect();
+        names.extend(files.iter().map(|(stem, _)| stem.as_str()));
+        names.sort_unstable();
+        names.dedup();
+        Err(match names.is_empty() {
+            true => format!(
+                "there is no workflow `{name}`: add one as .tiller/workflows/{name}.toml or {}",
+                self.user.display()
+            ),
+            false => format!("there is no workflow `{name}`; available: {}", names.join(", ")),
+        })
+    }
+
+    /// A file of this name in the project that was not there when the folder was looked at.
+    fn new_file(&self, name: &str) -> Option<String> {
+        let paths = ["toml", "yaml", "yml"].map(|end| format!("{PROJECT}{name}.{end}"));
+        paths.into_iter().find(|p| stem(p) == Some(name) && self.folder.join(p).is_file())
+    }
+
+    fn of_project(&self, path: &str, bytes: Option<&[u8]>) -> Result<Workflow, String> {
+        if !self.trusted.load(Ordering::Relaxed) {
+            return Err(format!("{path} is ignored: this folder is not trusted (see `tiller trust`)"));
+        }
+        match bytes {
+            Some(bytes) => parse(Path::new(path), bytes),
+            None => {
+                Err(format!("{path} is ignored: it is a link, too large, or its folder has too many files"))
+            }
+        }
+    }
+
+    /// The person's files, by their names.
+    fn persons(&self) -> Vec<(String, PathBuf)> {
+        let files = std::fs::read_dir(&self.user).into_iter().flatten().flatten().map(|e| e.path());
+        let named = |path: PathBuf| {
+            let stem = path.file_name().and_then(|n| n.to_str()).and_then(stem)?.to_owned();
+            Some((stem, path))
+        };
+        let mut all: Vec<_> = files.filter_map(named).collect();
+        all.sort();
+        all
+    }
+
+    /// All of them by name. What the project has hides what the person has.
+    fn list(&self) -> Vec<WorkflowFile> {
+        let mut all: BTreeMap<String, WorkflowFile> = BTreeMap::new();
+        for (stem, path) in self.persons() {
+            let flow = read(&path).and_then(|bytes| parse(&path, &bytes));
+            all.entry(stem.clone()).or_insert_with(|| row(stem, path.display().to_string(), flow));
+        }
+        let mut project: BTreeMap<String, WorkflowFile> = BTreeMap::new();
+        for (path, bytes) in &self.project {
+            if let Some(stem) = stem(path).map(str::to_owned) {
+                let flow = self.of_project(path, bytes.as_deref());
+                project.entry(stem.clone()).or_insert_with(|| row(stem, path.clone(), flow));
+            }
+        }
+        all.append(&mut project);
+        all.into_values().collect()
+    }
+}
+
+fn parse(path: &Path, bytes: &[u8]) -> Result<Workflow, String> {
+    let words = |wrong: Vec<Problem>| wrong.iter().map(Problem::to_string).collect::<Vec<_>>().join("; ");
+    Filed::parse(path, bytes).map(|f| f.flow).map_err(words)
+}
+
+fn row(name: String, path: String, flow: Result<Workflow, String>) -> WorkflowFile {
+    match flow {
+        Ok(flow) => {
+            let steps = flow.steps.into_iter().filter_map(|s| s.id).collect();
+            WorkflowFile { name, path, description: flow.description, steps, wrong: String::new() }
+        }
+        Err(wrong) => WorkflowFile { name, path, wrong, ..WorkflowFile::default() },
+    }
+}
+
+/// A file's bytes. One that is too large comes with one byte too many, so that it is told as such.
+///
+/// # Errors
+/// In words.
+pub(crate) fn read(path: &Path) -> Result<Vec<u8>, String> {
+    use std::io::Read;
+    let wrong = |e: std::io::Error| format!("{} cannot be read: {e}", path.display());
+    // Reading a pipe would wait for ever.
+    if !std::fs::metadata(path).map_err(wrong)?.is_file() {
+        return Err(format!("{} cannot be read: it is not a file", path.display()));
+    }
+    let mut bytes = Vec::new();
+    let file = std::fs::File::open(path).map_err(wrong)?;
+    file.take(LARGEST as u64 + 1).read_to_end(&mut bytes).map_err(wrong)?;
+    Ok(bytes)
+}
+
+#[cfg(test)]
+#[path = "workflows_tests.rs"]
+mod tests;

@@ -1,0 +1,38 @@
+//! The composition root: the only place that knows every room.
+//!
+//! | file | does |
+//! | --- | --- |
+//! | [`setup`] | what every command needs: folders, settings, environment, store |
+//! | `rules` | permission rules from files and flags |
+//! | `settings` | settings as they are now, shared by screen and engine |
+//! | `trust` | the question about what the folder brings |
+//! | `watch` | the watcher as the engine wants it |
+//! | [`start`] | the engine on its own threads |
+//! | `logs` | the log file |
+//! | `folder` | changes of settings, keys and themes reach the screen |
+//! | `agents` | agent programs of other vendors on this machine |
+//! | `definitions` | kinds of agents, from files |
+//! | `workflows` | workflows, from files |
+//! | `editor` | the person's editor |
+//! | `spill` | full outputs of sessions that are gone |
+//! | `statusline` | the command of the person's status line |
+
+pub(crate) mod agents;
+pub(crate) mod core_dumps;
+pub(crate) mod definitions;
+pub(crate) mod editor;
+pub(crate) mod files;
+pub(crate) mod folder;
+mod logs;
+pub(crate) mod rules;
+pub(crate) mod settings;
+pub mod setup;
+pub(crate) mod spill;
+pub mod start;
+pub(crate) mod statusline;
+mod trust;
+mod watch;
+
+pub use setup::Setup;
+pub(crate) use start::child_env;
+pub use start::{Running, Start};

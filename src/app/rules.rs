@@ -1,0 +1,168 @@
+//! Permission rules: the person's file, the trusted project's file, flags.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tiller_engine::{AlwaysWriter, Permit};
+use tiller_permit::{Effect, Policy, Roots, Rule, RuleSet, Source};
+use tiller_protocol::{Notice, NoticeKind};
+
+use crate::app::Setup;
+
+/// The project's file of rules, in the folder.
+pub(super) const PROJECT: &str = ".tiller/permissions.yaml";
+
+/// The person's file of rules.
+pub(super) fn file(config: &Path) -> PathBuf {
+    config.join("permissions.yaml")
+}
+
+/// Everything that judges calls, and what was wrong in the files.
+pub(super) fn permit(
+    setup: &Setup,
+    trusted: bool,
+    [allow, ask, deny]: [&[String]; 3],
+) -> Result<(Permit, Policy, Vec<Notice>), Notice> {
+    let p = &setup.places;
+    let own = vec![p.config.clone(), p.data.clone(), p.state.clone(), p.cache.clone()];
+    let home = (setup.env)("HOME").map(PathBuf::from);
+    let around = Arc::new(tiller_watch::Around::new(setup.children()));
+    let mut policy = Policy::new(Roots::new(&setup.project, home, own)).within(around);
+    let mut notices = Vec::new();
+    let user = file(&p.config);
+    let looks = looks(&user);
+    add(&mut policy.rules, std::fs::read_to_string(&user).ok(), Source::User, &user, true, &mut notices);
+    if trusted {
+        let name = PROJECT;
+        let text = setup.brings.bytes(name).map(|b| String::from_utf8_lossy(b).into_owned());
+        add(&mut policy.rules, text, Source::Project, Path::new(name), true, &mut notices);
+    }
+    let lists =
+        [(Effect::Allow, allow, "--allow"), (Effect::Ask, ask, "ask"), (Effect::Deny, deny, "--deny")];
+    for (effect, list, flag) in lists {
+        for text in list {
+            let rule = Rule::written(effect, Source::Session, text).map_err(|why| {
+                Notice::new(NoticeKind::Config, format!("{flag} '{text}' is not a rule: {why}"))
+                    .hint("Write it as tool(argument), for example 'terminal(cargo test*)'.")
+            })?;
+            policy.rules.push(rule);
+        }
+    }
+    let permit = Permit::new(policy.clone(), writer(user.clone())).live(reader(user, looks));
+    Ok((permit, policy, notices))
+}
+
+/// What is wrong in the person's file.
+pub(crate) fn problems(config: &Path) -> Vec<Notice> {
+    let (user, mut notices) = (file(config), Vec::new());
+    let text = std::fs::read_to_string(&user).ok();
+    add(&mut RuleSet::default(), text, Source::User, &user, true, &mut notices);
+    notices
+}
+
+/// Inode, length and times of a file; cheap to take.
+type Looks = Option<(u64, u64, i64, i64, i64)>;
+
+fn looks(path: &Path) -> Looks {
+    use std::os::unix::fs::MetadataExt;
+    let meta = std::fs::metadata(path).ok()?;
+    Some((meta.ino(), meta.len(), meta.mtime(), meta.mtime_nsec(), meta.ctime_nsec()))
+}
+
+/// Reads the person's file when it is another than at the last look. A file that is no file of rules (half
+/// written, perhaps) changes nothing.
+fn reader(path: PathBuf, seen: Looks) -> tiller_engine::RulesReader {
+    let seen = Mutex::new(seen);
+    Arc::new(move || {
+        let now = looks(&path);
+        {
+            let mut seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
+            if *seen == now {
+                return None;
+            }
+            *seen = now;
+        }
+        let text = match std::fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => String::new(),
+            Err(_) => return None,
+        };
+        let mut rules = RuleSet::default();
+        let mut notices = Vec::new();
+        if let Err(problem) = tiller_permit::rules::rulefile::load(&text, Source::User) {
+            let notice = Notice::new(NoticeKind::Config, format!("{}, {problem}", path.display()))
+                .hint("Until it is corrected, the previous rules stay in use.");
+            return Some((None, vec![notice]));
+        }
+        add(&mut rules, Some(text), Source::User, &path, true, &mut notices);
+        Some((Some(rules.rules().to_vec()), notices))
+    })
+}
+
+fn add(
+    rules: &mut RuleSet,
+    text: Option<String>,
+    source: Source,
+    path: &Path,
+    trusted: bool,
+    notices: &mut Vec<Notice>,
+) {
+    let Some(text) = text else { return };
+    let problems = match tiller_permit::rules::rulefile::load(&text, source) {
+        Ok(loaded) => {
+            rules.add(loaded.rules, trusted);
+            loaded.problems
+        }
+        Err(problem) => {
+            // Nothing of it is known, so everything that it may have forbidden asks.
+            match RuleSet::ask_all(source) {
+                Ok(rule) => rules.push(rule),
+                Err(why) => notices.push(Notice::new(NoticeKind::Internal, why)),
+            }
+            vec![problem]
+        }
+    };
+    for p in problems {
+        notices.push(
+            Notice::new(NoticeKind::Config, format!("{}, {p}", path.display()))
+                .hint("Until it is corrected, calls that the rule covers ask."),
+        );
+    }
+}
+
+/// Adds a rule to the person's file; everything else in it stays as it is.
+fn writer(path: PathBuf) -> AlwaysWriter {
+    Arc::new(move |pattern| {
+        let old = match std::fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => String::new(),
+            Err(e) => return Err(format!("{} could not be read: {e}", path.display())),
+        };
+        let new = tiller_permit::rules::rulefile::with_allow(&old, pattern)
+            .map_err(|e| format!("{}, {e}", path.display()))?;
+        tiller_config::write_private(&path, &new).map_err(|e| e.to_string())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_persons_file_is_read_again_when_it_changed() {
+        let tmp = tempfile::tempdir().unwrap();
+        let path = tmp.path().join("permissions.yaml");
+        let read = reader(path.clone(), looks(&path));
+        assert!(read().is_none(), "there is none");
+        std::fs::write(&path, "deny:\n  - read_file(.env)\n").unwrap();
+        let (rules, wrong) = read().unwrap();
+        assert_eq!((rules.unwrap().len(), wrong.len()), (1, 0));
+        assert!(read().is_none(), "it is as it was");
+        std::fs::write(&path, "deny: [\n").unwrap();
+        let (rules, wrong) = read().unwrap();
+        assert!(rules.is_none() && wrong[0].message.contains("line 1"), "{wrong:?}");
+        assert!(wrong[0].hints[0].contains("previous rules"), "{wrong:?}");
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(read().unwrap().0.unwrap().len(), 0, "without a file there are no rules");
+    }
+}

@@ -1,0 +1,244 @@
+//! Settings as they are now. The screen, the engine and the question about trust share them; a file that
+//! cannot be read changes nothing.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+
+use serde_json::Value;
+use tiller_config::{Config, Problem, Sources};
+use tiller_engine::{Fresh, Growing, Redact};
+use tiller_permit::Redactor;
+use tiller_permit::trust::Brings;
+use tiller_protocol::{Notice, NoticeKind};
+use tiller_provider::Providers;
+use tiller_provider::registry::{Entered, Found, Local, entered};
+use tiller_tui::app::effect::FoundKey;
+
+use crate::app::Setup;
+use crate::app::setup::Env;
+
+/// Name of the project's file of settings, in the folder.
+pub(crate) const PROJECT: &str = ".tiller/config.toml";
+
+/// What is shared.
+pub(crate) struct Shared {
+    env: Env,
+    keys: PathBuf,
+    state: Mutex<State>,
+    /// Keys that are known, and what masks them.
+    secrets: Mutex<Vec<String>>,
+    redactor: Arc<RwLock<Redactor>>,
+}
+
+struct State {
+    sources: Sources,
+    good: Config,
+}
+
+impl Shared {
+    /// As they were read first.
+    pub(crate) fn new(setup: &Setup) -> Arc<Self> {
+        Arc::new(Self {
+            env: Arc::clone(&setup.env),
+            keys: setup.key_file(),
+            state: Mutex::new(State { sources: setup.sources.clone(), good: setup.config.config.clone() }),
+            secrets: Mutex::new(setup.secrets.clone()),
+            redactor: Arc::new(RwLock::new(setup.redactor.as_ref().clone())),
+        })
+    }
+
+    /// For tests: of files only, with this environment.
+    #[cfg(test)]
+    pub(crate) fn of(env: Env, keys: PathBuf, sources: Sources) -> Arc<Self> {
+        let good = tiller_config::load(&sources).config;
+        Arc::new(Self {
+            env,
+            keys,
+            state: Mutex::new(State { sources, good }),
+            secrets: Mutex::default(),
+            redactor: Arc::default(),
+        })
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // Plain data that is right after any panic.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reads the files again. A mistake of the person's own file is told, and nothing changes; a project's
+    /// file with a mistake is left out, as at the start.
+    ///
+    /// # Errors
+    /// The first mistake, with its line.
+    pub(crate) fn read(&self) -> Result<Config, Notice> {
+        let mut state = self.state();
+        let loaded = tiller_config::load(&state.sources);
+        let project = state.sources.project.clone();
+        let own: Vec<Problem> =
+            loaded.problems.into_iter().filter(|p| Some(&p.source) != project.as_ref()).collect();
+        if let Some(notice) = Problem::notice(&own) {
+            return Err(notice);
+        }
+        state.good = loaded.config;
+        Ok(state.good.clone())
+    }
+
+    /// The same, with the providers that come of it.
+    ///
+    /// # Errors
+    /// As [`Shared::read`].
+    pub(crate) fn fresh(&self) -> Result<Fresh, Notice> {
+        let config = self.read()?;
+        for variable in config.providers.values().filter_map(|p| p.api_key_env.as_deref()) {
+            if let Some(key) = (self.env)(variable) {
+                self.learn(&key);
+            }
+        }
+        Ok(Fresh { providers: self.providers(), config })
+    }
+
+    /// The settings that hold.
+    pub(crate) fn current(&self) -> Config {
+        self.state().good.clone()
+    }
+
+    /// The providers of the settings that hold, with the keys that are there now.
+    pub(crate) fn providers(&self) -> Providers {
+        self.build(&self.current())
+    }
+
+    /// The providers that these settings would give.
+    pub(crate) fn build(&self, config: &Config) -> Providers {
+        let redactor = Arc::clone(&self.redactor);
+        let redact = tiller_provider::Redact::new(move |text: &str| {
+            redactor.read().unwrap_or_else(PoisonError::into_inner).redact(text).into_owned()
+        });
+        tiller_provider::build(config, &|name| (self.env)(name), Some(&self.keys), &redact)
+    }
+
+    /// What would become of a key that is entered.
+    pub(crate) fn entered(&self, provider: &str) -> Entered {
+        entered(&self.current(), &|name| (self.env)(name), provider)
+    }
+
+    /// Keys of the environment, to be offered by the names of their variables.
+    pub(crate) fn found_keys(&self) -> Vec<FoundKey> {
+        let found = tiller_provider::registry::found(&self.current(), &|name| (self.env)(name));
+        let of = |f: Found| FoundKey { variable: f.variable, provider: f.provider, model: f.model };
+        found.into_iter().map(of).collect()
+    }
+
+    /// The person trusts what the folder brings: the project's settings hold, in exactly the form that was
+    /// looked at. `None`: it brings none; else what is wrong in them.
+    pub(crate) fn trust(&self, brings: &Brings) -> Option<Vec<Notice>> {
+        let mut state = self.state();
+        if !trust(&mut state.sources, brings) {
+            return None;
+        }
+        let loaded = tiller_config::load(&state.sources);
+        let wrong = |p: &Problem| Some(&p.source) == state.sources.project.as_ref();
+        let wrong = loaded.problems.iter().filter(|p| wrong(p));
+        let told = wrong.map(|p| {
+            Notice::new(NoticeKind::Config, p.to_string())
+                .hint("Until then, the project's settings are ignored.")
+        });
+        let told = told.collect();
+        if loaded.problems.is_empty() {
+            state.good = loaded.config;
+        }
+        Some(told)
+    }
+
+    /// From now on this text is masked in everything that is written. What is too short to be a key is not:
+    /// that would garble ordinary text.
+    pub(crate) fn learn(&self, key: &str) {
+        if key.len() < crate::app::setup::SHORTEST_KEY {
+            return;
+        }
+        let mut all = self.secrets.lock().unwrap_or_else(PoisonError::into_inner);
+        if !all.iter().any(|k| k == key) {
+            all.push(key.to_owned());
+            *self.redactor.write().unwrap_or_else(PoisonError::into_inner) = Redactor::new(all.clone());
+        }
+    }
+
+    /// Masks what is known by then.
+    pub(crate) fn redact(self: &Arc<Self>) -> Redact {
+        let shared = Arc::clone(self);
+        Arc::new(move |text: &str| {
+            shared.redactor.read().unwrap_or_else(PoisonError::into_inner).redact(text).into_owned()
+        })
+    }
+
+    /// Finds what is known by then.
+    pub(crate) fn secrets(self: &Arc<Self>) -> tiller_tool::Secrets {
+        let shared = Arc::clone(self);
+        Arc::new(move |text: &str| {
+            shared.redactor.read().unwrap_or_else(PoisonError::into_inner).secrets(text)
+        })
+    }
+
+    /// Of what is known by then.
+    pub(crate) fn growing(self: &Arc<Self>) -> Growing {
+        let shared = Arc::clone(self);
+        Arc::new(move |text: &str| {
+            shared.redactor.read().unwrap_or_else(PoisonError::into_inner).may_grow(text)
+        })
+    }
+}
+
+/// See [`Shared::trust`].
+pub(super) fn trust(sources: &mut Sources, brings: &Brings) -> bool {
+    let bytes = brings.bytes(PROJECT).map(<[u8]>::to_vec);
+    // What was not hashed (a link, a file that is too large) is not loaded.
+    sources.trusted = bytes.is_some();
+    sources.project_text = bytes;
+    sources.trusted
+}
+
+/// Writes a provider into the person's file: its values in order, by their names.
+///
+/// # Errors
+/// A sentence.
+pub(crate) fn write_provider(file: &Path, name: &str, values: &[(&str, &str)]) -> Result<(), String> {
+    for (key, value) in values {
+        let key = format!("providers.{name}.{key}");
+        tiller_config::set_value(file, &key, &Value::from(*value)).map_err(|e| e.to_string())?;
+    }
+    Ok(())
+}
+
+/// Keeps the person's yes to a server on this machine.
+///
+/// # Errors
+/// A sentence.
+pub(crate) fn keep_local(file: &Path, local: &Local) -> Result<(), String> {
+    write_provider(file, local.name, &[("kind", "openai-chat"), ("base_url", &local.base())])
+}
+
+/// Keys that are both entered and in the environment, and differ: which one is used.
+pub(crate) fn doubled(setup: &Setup) -> Vec<Notice> {
+    let file = tiller_config::KeyFile::usual(&setup.places);
+    let mut out = Vec::new();
+    for name in file.names().unwrap_or_default() {
+        let Entered::Over(variable) = entered(&setup.config.config, &|v| (setup.env)(v), &name) else {
+            continue;
+        };
+        let kept = file.get(&name).ok().flatten();
+        if kept.is_some_and(|k| Some(k.reveal().trim()) != (setup.env)(&variable).as_deref().map(str::trim)) {
+            let path = file.path().display();
+            out.push(
+                Notice::new(
+                    NoticeKind::Info,
+                    format!("The stored key of {name} is used, not the one in {variable}."),
+                )
+                .hint(format!("To use {variable}, remove the line `{name}` from {path}.")),
+            );
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+#[path = "settings_tests.rs"]
+mod tests;

@@ -1,0 +1,231 @@
+//! What every command needs, read once: folders, the project, settings, environment, clock.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use tiller_config::{Flags, Loaded, Places, Sources};
+use tiller_engine::Open;
+use tiller_permit::Redactor;
+use tiller_permit::trust::{Brings, Choice, Status, Stored, discover, status};
+use tiller_protocol::{Clock, IdSource, Notice, NoticeKind, RandomIds, SessionId, SystemClock};
+use tiller_provider::registry::key_variables;
+use tiller_store::{Filter, OnFailure, Options, Store, StoreError};
+use tiller_tool::ChildEnv;
+
+use crate::commands::args::Common;
+
+/// Reads a variable of the environment; empty ones are as good as none.
+pub type Env = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
+
+/// Everything that is known before anything runs.
+pub struct Setup {
+    pub places: Places,
+    /// The workspace: absolute, links resolved.
+    pub project: PathBuf,
+    pub config: Loaded,
+    pub sources: Sources,
+    pub env: Env,
+    pub clock: Arc<dyn Clock>,
+    pub ids: Arc<dyn IdSource>,
+    pub redactor: Arc<Redactor>,
+    /// Keys that are known, from the environment and the key file. Never written, never given to children.
+    pub(super) secrets: Vec<String>,
+    /// What the folder brings that could run or loosen a rule.
+    pub brings: Brings,
+    pub common: Common,
+    children: std::sync::OnceLock<Arc<ChildEnv>>,
+}
+
+/// Bytes of the shortest text that is taken for a key.
+pub(super) const SHORTEST_KEY: usize = 8;
+
+impl Setup {
+    /// Reads folders and settings. Nothing is made, nothing is contacted.
+    ///
+    /// # Errors
+    /// When there is no home folder, the project is none, or the settings are wrong.
+    pub fn read(common: &Common, flags: Flags) -> Result<Self, Notice> {
+        let env: Env = Arc::new(|name: &str| std::env::var(name).ok().filter(|v| !v.is_empty()));
+        let places = Places::from_env(&|name| env(name)).ok_or_else(|| {
+            Notice::new(
+                NoticeKind::Config,
+                "The home folder is unknown, so settings and sessions have no place.",
+            )
+            .hint("Set HOME, or set TILLER_HOME to a folder for Tiller.")
+        })?;
+        let wanted = common.dir.clone().unwrap_or_else(|| PathBuf::from("."));
+        let project = wanted.canonicalize().ok().filter(|p| p.is_dir()).ok_or_else(|| {
+            Notice::new(NoticeKind::Config, format!("{} is not an accessible folder.", wanted.display()))
+                .hint("Name an existing folder with -C, or omit -C to work in the current folder.")
+        })?;
+        let flags = Flags {
+            model: common.model.clone(),
+            profile: common.profile.map(Into::into),
+            effort: common.effort.map(Into::into),
+            ..flags
+        };
+        let sources = Sources::usual(&places, Some(&project), false, &|name| env(name), flags);
+        let config = tiller_config::load(&sources);
+        // Their values are never written anywhere.
+        let mut secrets: Vec<String> = key_variables().filter_map(&*env).collect();
+        secrets.extend(config.config.providers.values().filter_map(|p| env(p.api_key_env.as_deref()?)));
+        let file = tiller_config::KeyFile::usual(&places);
+        // A file that cannot be read is told where its keys are needed.
+        for name in file.names().unwrap_or_default() {
+            secrets.extend(file.get(&name).ok().flatten().map(|s| s.reveal().to_owned()));
+        }
+        // Too short to be a key: masking it would garble ordinary text.
+        secrets.retain(|s| s.len() >= SHORTEST_KEY);
+        Ok(Self {
+            redactor: Arc::new(Redactor::new(secrets.clone())),
+            secrets,
+            brings: discover(&project),
+            places,
+            project,
+            config,
+            sources,
+            env,
+            clock: Arc::new(SystemClock::default()),
+            ids: Arc::new(RandomIds),
+            common: common.clone(),
+            children: std::sync::OnceLock::new(),
+        })
+    }
+
+    /// The environment of children, shared by all that start some.
+    pub(crate) fn children(&self) -> Arc<ChildEnv> {
+        Arc::clone(self.children.get_or_init(|| ChildEnv::new(crate::app::child_env(self))))
+    }
+
+    /// What children see once another screen has brought `theirs` in place of what `names` were; the list of what
+    /// may pass and the search for keys hold as ever.
+    pub(crate) fn brought(
+        &self,
+    ) -> impl Fn(&[&str], &BTreeMap<String, String>) + Send + Sync + 'static + use<> {
+        let (children, secrets) = (self.children(), self.secrets.clone());
+        let extra = self.config.config.limits.env.clone();
+        move |names, theirs| {
+            let own = crate::app::start::vars().filter(|(n, _)| !names.contains(&n.as_str()));
+            let theirs = theirs.iter().map(|(n, v)| (n.clone(), v.clone()));
+            children.set(tiller_permit::child_env(own.chain(theirs), &extra, &secrets));
+        }
+    }
+
+    /// The settings' mistakes, as one notice; headless commands stop at it, the screen shows it.
+    ///
+    /// # Errors
+    /// When there are any.
+    pub fn check_config(&self) -> Result<(), Notice> {
+        let mut lines = self.config.problems.iter().map(ToString::to_string);
+        let Some(first) = lines.next() else { return Ok(()) };
+        let mut notice =
+            Notice::new(NoticeKind::Config, first).hint("`tiller config --schema` lists every setting.");
+        for line in lines {
+            notice = notice.hint(line);
+        }
+        Err(notice)
+    }
+
+    /// The project as the store names it.
+    pub fn project_name(&self) -> String {
+        self.project.display().to_string()
+    }
+
+    /// Where the database is.
+    pub fn database(&self) -> PathBuf {
+        self.places.data.join("tiller.db")
+    }
+
+    /// Opens the database, making it where there is none.
+    ///
+    /// # Errors
+    /// With what to do.
+    pub fn open_store(&self) -> Result<Store, Notice> {
+        self.try_store(OnFailure::Keep).map_err(|e| e.at_start())
+    }
+
+    /// As [`Setup::open_store`]. `on_failure`: what is done with what cannot be written later on; a person
+    /// can make room, a script has to be told.
+    ///
+    /// # Errors
+    /// By kind.
+    pub fn try_store(&self, on_failure: OnFailure) -> Result<Store, StoreError> {
+        Store::open(&self.database(), Options { on_failure, ..self.store_options() })
+    }
+
+    /// Masks what providers say and record.
+    pub fn redact(&self) -> tiller_provider::Redact {
+        let redactor = Arc::clone(&self.redactor);
+        tiller_provider::Redact::new(move |text: &str| redactor.redact(text).into_owned())
+    }
+
+    /// The same clock and ids for store and engine.
+    pub fn store_options(&self) -> Options {
+        Options { clock: Arc::clone(&self.clock), ids: Arc::clone(&self.ids), ..Options::default() }
+    }
+
+    /// A session by its id, the beginning of it, or `last`: the one of this folder that was used last.
+    ///
+    /// # Errors
+    /// When none fits, or several do.
+    pub fn find_session(&self, store: &Store, text: &str) -> Result<SessionId, Notice> {
+        if text != "last" {
+            return store.find_session(text).map_err(|e| {
+                let notice = e.notice();
+                let known = !notice.hints.is_empty();
+                if known { notice } else { notice.hint("`tiller sessions list --all` shows the ids.") }
+            });
+        }
+        let filter = Filter { project: Some(self.project_name()), exec: true, limit: 1, ..Filter::default() };
+        let rows = store.sessions(&filter).map_err(|e| e.notice())?;
+        rows.first().map(|row| row.id).ok_or_else(|| {
+            Notice::new(NoticeKind::User, "This folder has no session yet.").hint(
+                "`tiller sessions list --all --archived` also lists other folders and archived sessions.",
+            )
+        })
+    }
+
+    /// The session that was asked for. A part of an id is enough.
+    ///
+    /// # Errors
+    /// When no session fits.
+    pub fn which_session(&self, store: &Store, last: bool, id: Option<&str>) -> Result<Open, Notice> {
+        match id {
+            Some(text) => Ok(Open::Session(self.find_session(store, text)?)),
+            None if last => Ok(Open::Last),
+            None => Ok(Open::New),
+        }
+    }
+
+    /// What the person said about this folder, compared with what it brings now.
+    pub fn trust(&self, store: &Store) -> Status {
+        let stored = store.trust(&self.project_name()).ok().flatten().map(|row| Stored {
+            choice: if row.trusted { Choice::Trust } else { Choice::Never },
+            items: row.items.into_iter().map(|i| (i.path, i.hash)).collect(),
+        });
+        status(&self.brings, stored.as_ref())
+    }
+
+    /// Reads the project's settings too, in the form that was hashed: the person trusts them in that one.
+    pub fn trust_project(&mut self) {
+        crate::app::settings::trust(&mut self.sources, &self.brings);
+        self.config = tiller_config::load(&self.sources);
+    }
+
+    /// The file of keys that the person entered.
+    pub fn key_file(&self) -> PathBuf {
+        tiller_config::KeyFile::usual(&self.places).path().to_path_buf()
+    }
+
+    /// The folder of this project's drafts: one file a window.
+    pub fn drafts(&self) -> PathBuf {
+        let name = blake3::hash(self.project.as_os_str().as_encoded_bytes()).to_hex();
+        self.places.state.join("drafts").join(&name[..16])
+    }
+}
+
+/// The nearest folder at or above `from` that holds `.git`.
+pub(crate) fn repository(from: &Path) -> Option<&Path> {
+    from.ancestors().find(|p| p.join(".git").exists())
+}

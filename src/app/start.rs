@@ -1,0 +1,321 @@
+//! The engine on threads of its own, made from a [`Setup`].
+
+use std::ffi::OsString;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use tiller_engine::{Engine, EngineHandle, EventStream, Human, Keys, Open, Parts, Settings};
+use tiller_permit::trust::Status;
+use tiller_protocol::{Cost, ModelRef, Notice, NoticeKind};
+use tiller_provider::registry::Local;
+use tiller_store::{MadeBy, Store};
+use tiller_tool::Workspace;
+use tokio::runtime::Runtime;
+
+use crate::app::settings::{self, Shared};
+use crate::app::{Setup, definitions, definitions::workflows, logs, rules, trust, watch};
+
+/// How this run differs from others.
+pub struct Start {
+    pub open: Open,
+    /// What its sessions are made by.
+    pub(crate) made_by: MadeBy,
+    pub human: Human,
+    pub read_only: bool,
+    pub allow: Vec<String>,
+    /// Rules that ask; `allow` and `deny` are the person's flags.
+    pub ask: Vec<String>,
+    pub deny: Vec<String>,
+    pub max_turns: Option<u32>,
+    pub max_cost: Option<f64>,
+    /// The person says on the command line that this folder's files may be loaded.
+    pub trust: bool,
+    /// Ask the person about what the folder brings. Without, it is not loaded unless it is trusted already.
+    pub ask_trust: bool,
+    /// Watch files (the screen does; a single headless turn has nobody to show them to).
+    pub watch: bool,
+    /// Make titles with a model.
+    pub titles: bool,
+    /// What is wrong in files is told as events, too.
+    pub announce: bool,
+    /// The settings, where the screen shares them.
+    pub(crate) shared: Option<Arc<Shared>>,
+    /// The kind of agent that the main one is.
+    pub(crate) role: Option<String>,
+    /// A workflow of a file that the person named.
+    pub(crate) workflow: Option<tiller_tool::crew::Workflow>,
+    /// What the screen does after a yes to the folder.
+    pub(crate) on_trust: Option<trust::OnTrust>,
+}
+
+impl Start {
+    /// A new session with nobody there.
+    pub fn headless(open: Open) -> Self {
+        Self {
+            open,
+            made_by: MadeBy::Exec,
+            human: Human::Absent,
+            read_only: false,
+            allow: Vec::new(),
+            ask: Vec::new(),
+            deny: Vec::new(),
+            max_turns: None,
+            max_cost: None,
+            trust: false,
+            ask_trust: false,
+            watch: false,
+            titles: false,
+            announce: false,
+            shared: None,
+            role: None,
+            workflow: None,
+            on_trust: None,
+        }
+    }
+}
+
+/// A running engine with its runtime.
+pub struct Running {
+    runtime: Runtime,
+    engine: Engine,
+    events: Option<EventStream>,
+    /// Last: what is said at the end is written, too.
+    _logs: Option<logs::Logs>,
+    /// What was wrong in files; for the person.
+    pub notices: Vec<Notice>,
+}
+
+impl Running {
+    /// Starts it.
+    ///
+    /// # Errors
+    /// When a part of it cannot be made, with what to do.
+    pub fn start(mut setup: Setup, store: Store, start: Start) -> Result<Self, Notice> {
+        let internal = |what: &str, e: &dyn std::fmt::Display| {
+            Notice::new(NoticeKind::Internal, format!("{what}: {e}."))
+        };
+        let status = setup.trust(&store);
+        let trusted = start.trust || status.may_load();
+        if trusted {
+            setup.trust_project();
+        }
+        let shared = start.shared.unwrap_or_else(|| Shared::new(&setup));
+        if trusted {
+            // What is wrong in them is told below.
+            let _ = shared.trust(&setup.brings);
+        }
+        let mut notices: Vec<Notice> = setup
+            .config
+            .problems
+            .iter()
+            .map(|p| {
+                Notice::new(NoticeKind::Config, p.to_string()).hint("The last valid settings stay in use.")
+            })
+            .collect();
+        notices.extend(settings::doubled(&setup));
+        notices.extend(crate::app::files::taken_back(&setup));
+        let name = setup.project_name();
+        let may_load = Arc::new(AtomicBool::new(trusted));
+        let trust = (start.ask_trust && !trusted)
+            .then(|| {
+                let after = trust::After {
+                    shared: Arc::clone(&shared),
+                    trusted: Arc::clone(&may_load),
+                    config: setup.places.config.clone(),
+                    then: start.on_trust,
+                };
+                trust::offer(&name, &setup.brings, &store, &status, after)
+            })
+            .flatten();
+        if !trusted && trust.is_none() && !matches!(status, Status::Nothing) {
+            notices.push(
+                Notice::new(
+                    NoticeKind::Info,
+                    match status {
+                        Status::Changed(_) => {
+                            "Settings or rules of this folder changed since you trusted them; they are not loaded."
+                        }
+                        _ => "This folder has its own settings or rules; they are not loaded.",
+                    },
+                )
+                .hint("Run `tiller trust` to see them and decide."),
+            );
+        }
+        let log = setup.places.state.join("log");
+        let redact = shared.redact();
+        let logs = logs::start(&log, (setup.env)("TILLER_LOG").as_deref(), Arc::clone(&redact))
+            .map_err(|why| notices.push(Notice::new(NoticeKind::Config, why)))
+            .ok();
+        let (permit, policy, wrong) =
+            rules::permit(&setup, trusted, [&start.allow, &start.ask, &start.deny])?;
+        notices.extend(wrong);
+        let (roles, wrong) = definitions::read(&setup.places.config, &setup.brings, trusted);
+        notices.extend(definitions::told(&wrong));
+        let role = match &start.role {
+            Some(name) => Some(roles.get(name).cloned().ok_or_else(|| {
+                Notice::new(NoticeKind::User, roles.no_such(name)).hint("see `tiller agents list`")
+            })?),
+            None => None,
+        };
+        if let Some(it) = &role
+            && let Some(why) = roles.skills().wrong(&it.skills)
+        {
+            let said = format!("{} uses a skill that does not exist here: {why}", it.name);
+            return Err(Notice::new(NoticeKind::User, said).hint(
+                "skills are folders with a SKILL.md in skills/ of the settings folder or in .tiller/skills/",
+            ));
+        }
+        let config = setup.config.config.clone();
+        let providers = shared.providers();
+        let workspace = Workspace::new(&setup.project)
+            .map_err(|e| internal("The folder cannot be opened", &e))?
+            .protect(policy.protected.as_fn())
+            .mask(shared.secrets())
+            .publishes(crate::app::files::publishes(&setup));
+        let p = &setup.places;
+        let own = vec![p.config.clone(), p.data.clone(), p.state.clone(), p.cache.clone()];
+        let watcher = (start.watch && config.watch.enabled).then(|| {
+            let watch = watch::Watch::new(&setup.project, &config.watch, own, Arc::clone(&setup.clock));
+            Arc::new(watch) as Arc<dyn tiller_engine::Watcher>
+        });
+        let keys = Keys {
+            file: setup.key_file(),
+            rebuild: {
+                let shared = Arc::clone(&shared);
+                Arc::new(move || shared.providers())
+            },
+            entered: {
+                let shared = Arc::clone(&shared);
+                Arc::new(move |provider: &str| shared.entered(provider))
+            },
+            learn: {
+                let shared = Arc::clone(&shared);
+                Arc::new(move |key: &str| shared.learn(key))
+            },
+        };
+        let again = Settings {
+            read: {
+                let shared = Arc::clone(&shared);
+                Arc::new(move || shared.fresh())
+            },
+            keep: {
+                let file = setup.places.config.join(tiller_config::FILE);
+                Arc::new(move |local: &Local| settings::keep_local(&file, local))
+            },
+        };
+        let child_env = setup.children();
+        let env = child_env.now();
+        let flows = workflows::source(&setup.places.config, &setup.project, &setup.brings, may_load, env);
+        let flows = workflows::with(flows, start.workflow);
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .thread_name("engine")
+            .enable_all()
+            .build()
+            .map_err(|e| internal("The engine's threads could not be started", &e))?;
+        let (folders, kept) = (crate::app::spill::folders(&setup.places), store.clone());
+        // Nobody waits for it; at the end it is left where it stands.
+        drop(runtime.spawn_blocking(move || {
+            match kept.discard_ephemeral().wait() {
+                Ok(gone) => gone.iter().for_each(|id| crate::app::spill::discard(&folders, *id)),
+                Err(error) => {
+                    tracing::warn!(%error, "sessions of killed runs that were to keep none are still there")
+                }
+            }
+            for folder in folders {
+                crate::app::spill::sweep(&folder, &kept, std::time::SystemTime::now());
+            }
+        }));
+        let parts = Parts {
+            model: config
+                .model
+                .clone()
+                .filter(|_| setup.sources.flags.model.is_some() || setup.sources.model.is_some())
+                .map(ModelRef),
+            profile: setup.sources.flags.profile,
+            effort: setup.sources.flags.effort,
+            store,
+            providers,
+            workspace,
+            places: setup.places.clone(),
+            clock: Arc::clone(&setup.clock),
+            ids: Arc::clone(&setup.ids),
+            child_env,
+            human: start.human,
+            open: start.open,
+            made_by: start.made_by,
+            read_only: start.read_only,
+            max_requests: start.max_turns,
+            max_cost: start.max_cost.map(Cost::from_usd),
+            tools: tiller_tool::registry::ALL.to_vec(),
+            roles,
+            role,
+            programs: Some(programs(&setup)),
+            folders: Some(Arc::new(tiller_watch::git::worktree::make)),
+            workflows: Some(flows),
+            permit,
+            titles: start.titles,
+            redact,
+            growing: shared.growing(),
+            keys: Some(keys),
+            settings: Some(again),
+            trust,
+            notices: if start.announce { notices.clone() } else { Vec::new() },
+            watcher,
+            files: crate::app::files::keeper(&setup),
+            exporter: Some(Arc::new(crate::commands::export_file)),
+            retry: 1.0,
+            config,
+        };
+        let (engine, events) = runtime.block_on(Engine::start(parts)).map_err(|e| e.notice())?;
+        Ok(Self { runtime, engine, events: Some(events), _logs: logs, notices })
+    }
+
+    /// For sending commands.
+    pub fn handle(&self) -> EngineHandle {
+        self.engine.handle()
+    }
+
+    /// The session that it began with.
+    pub fn session(&self) -> tiller_protocol::SessionId {
+        self.engine.session()
+    }
+
+    /// Everything that happens, from the start on. The second call gives a stream from then on.
+    pub fn events(&mut self) -> EventStream {
+        self.events.take().unwrap_or_else(|| self.engine.handle().subscribe())
+    }
+
+    /// Runs a future on the engine's threads.
+    pub fn block_on<T>(&self, f: impl Future<Output = T>) -> T {
+        self.runtime.block_on(f)
+    }
+
+    /// Saves, ends every child, and ends.
+    pub fn stop(self) {
+        self.runtime.block_on(self.engine.shutdown());
+        self.runtime.shutdown_timeout(Duration::from_millis(200));
+    }
+}
+
+/// Programs of other vendors that can work as agents.
+fn programs(setup: &Setup) -> tiller_engine::crew::Programs {
+    tiller_engine::crew::Programs {
+        adapters: tiller_external::Adapters::new(&[setup.places.config.join("adapters")]),
+        host: tiller_tool::shell::Host::default(),
+        lookup: Arc::new(|name: &str| std::env::var(name).ok()),
+    }
+}
+
+/// What every child sees of our environment.
+pub(crate) fn child_env(setup: &Setup) -> Vec<(String, String)> {
+    tiller_permit::child_env(vars(), &setup.config.config.limits.env, &setup.secrets)
+}
+
+/// Our own environment. Variables that are not UTF-8 are no child's business.
+pub(super) fn vars() -> impl Iterator<Item = (String, String)> {
+    let utf8 =
+        |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value.into_string().ok()?));
+    std::env::vars_os().filter_map(utf8)
+}

@@ -1,0 +1,119 @@
+//! The question about what the folder brings, for the engine to put.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use tiller_config::agents::Origin;
+use tiller_engine::{Agreed, TrustOffer};
+use tiller_permit::Source;
+use tiller_permit::trust::{Brings, Change, Status};
+use tiller_protocol::ask::TrustItem;
+use tiller_protocol::{Notice, NoticeKind};
+use tiller_store::Store;
+
+use crate::app::settings::Shared;
+use crate::app::{definitions, definitions::workflows};
+
+/// What else is done after a yes: the screen reads its settings again.
+pub(crate) type OnTrust = Arc<dyn Fn() + Send + Sync>;
+
+/// What a yes changes besides rules.
+pub(super) struct After {
+    pub(super) shared: Arc<Shared>,
+    /// Read by whoever may use the folder's files from then on.
+    pub(super) trusted: Arc<AtomicBool>,
+    /// The person's configuration folder.
+    pub(super) config: PathBuf,
+    pub(super) then: Option<OnTrust>,
+}
+
+/// The question, where there is one: never asked, or changed since the yes.
+pub(super) fn offer(
+    folder: &str,
+    brings: &Brings,
+    store: &Store,
+    status: &Status,
+    after: After,
+) -> Option<TrustOffer> {
+    let changes = match status {
+        Status::New => &[][..],
+        Status::Changed(changes) => changes,
+        Status::Nothing | Status::Trusted | Status::Never => return None,
+    };
+    let (changed, items) = (!changes.is_empty(), marked(brings.items(), changes));
+    let (store, brings, name) = (store.clone(), brings.clone(), folder.to_owned());
+    let decide = move |yes: bool| {
+        if yes && brings.too_much {
+            return Err("it contains too many files to check".into());
+        }
+        store.set_trust(&name, yes, brings.items()).wait().map_err(|e| e.to_string())?;
+        if !yes {
+            return Ok(Agreed::default());
+        }
+        let mut agreed = rules(&brings)?;
+        if let Some(wrong) = after.shared.trust(&brings) {
+            agreed.settings = true;
+            agreed.wrong.extend(wrong);
+        }
+        let (roles, wrong) = definitions::read(&after.config, &brings, true);
+        agreed.agents = roles.iter().filter(|r| r.from == Origin::Project).count();
+        agreed.skills = roles.skills().iter().filter(|s| s.from == Origin::Project).count();
+        agreed.roles = (agreed.agents + agreed.skills > 0).then_some(roles);
+        agreed.wrong.extend(definitions::told(&wrong));
+        agreed.workflows = workflows::of_project(&brings).count();
+        after.trusted.store(true, Ordering::Relaxed);
+        if let Some(then) = &after.then {
+            then();
+        }
+        Ok(agreed)
+    };
+    Some(TrustOffer { folder: folder.to_owned(), items, changed, decide: Arc::new(decide) })
+}
+
+/// What changed since the yes says so, and comes first.
+fn marked(items: Vec<TrustItem>, changes: &[Change]) -> Vec<TrustItem> {
+    let word = |path: &str| {
+        changes.iter().find_map(|c| match c {
+            Change::Added(p) if p == path => Some("new"),
+            Change::Changed(p) if p == path => Some("changed"),
+            _ => None,
+        })
+    };
+    let gone = changes.iter().filter_map(|c| match c {
+        Change::Removed(path) => Some(TrustItem {
+            kind: "removed".into(),
+            path: path.clone(),
+            detail: String::new(),
+            hash: String::new(),
+        }),
+        _ => None,
+    });
+    let (mut first, rest): (Vec<_>, Vec<_>) = items.into_iter().partition(|i| word(&i.path).is_some());
+    for item in &mut first {
+        if let Some(word) = word(&item.path) {
+            item.kind = format!("{word} {}", item.kind);
+        }
+    }
+    first.into_iter().chain(gone).chain(rest).collect()
+}
+
+/// The project's rules, from the bytes that the person said yes to, and what of them cannot be read.
+fn rules(brings: &Brings) -> Result<Agreed, String> {
+    let Some(bytes) = brings.bytes(crate::app::rules::PROJECT) else { return Ok(Agreed::default()) };
+    let text = String::from_utf8_lossy(bytes);
+    let (rules, problems) = match tiller_permit::rules::rulefile::load(&text, Source::Project) {
+        Ok(loaded) => (loaded.rules, loaded.problems),
+        // Nothing of it is known, so everything that it may have forbidden asks.
+        Err(problem) => (vec![tiller_permit::RuleSet::ask_all(Source::Project)?], vec![problem]),
+    };
+    let wrong = problems.iter().map(|p| {
+        Notice::new(NoticeKind::Config, format!("{}, {p}", crate::app::rules::PROJECT))
+            .hint("Until it is corrected, calls that the rule covers ask.")
+    });
+    Ok(Agreed { wrong: wrong.collect(), rules, ..Agreed::default() })
+}
+
+#[cfg(test)]
+#[path = "trust_tests.rs"]
+mod tests;

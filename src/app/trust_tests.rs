@@ -1,0 +1,95 @@
+use tiller_permit::Effect;
+use tiller_permit::trust::{Choice, Stored, discover, status};
+use tiller_store::{Options, Store};
+
+use super::*;
+
+fn shared(project: &std::path::Path) -> Arc<Shared> {
+    let sources = tiller_config::Sources {
+        project: Some(project.join(crate::app::settings::PROJECT)),
+        ..tiller_config::Sources::default()
+    };
+    Shared::of(Arc::new(|_| None), project.join("no-keys"), sources)
+}
+
+fn after(shared: &Arc<Shared>, then: Option<OnTrust>) -> After {
+    let (trusted, config) = (Arc::new(AtomicBool::new(false)), PathBuf::from("no-config"));
+    After { shared: Arc::clone(shared), trusted, config, then }
+}
+
+fn stored(store: &Store, folder: &str) -> Option<Stored> {
+    store.trust(folder).unwrap().map(|row| Stored {
+        choice: if row.trusted { Choice::Trust } else { Choice::Never },
+        items: row.items.into_iter().map(|i| (i.path, i.hash)).collect(),
+    })
+}
+
+#[test]
+fn a_yes_is_kept_and_gives_the_rules_of_the_bytes_that_were_shown() {
+    let tmp = tempfile::tempdir().unwrap();
+    let file = tmp.path().join(".tiller/permissions.yaml");
+    std::fs::create_dir(tmp.path().join(".tiller")).unwrap();
+    std::fs::write(&file, "allow:\n  - terminal(cargo test*)\ndeny:\n  - read_file(.env)\n").unwrap();
+    let store = Store::not_saving("a test", Options::default()).unwrap();
+    let brings = discover(tmp.path());
+    let shared = shared(tmp.path());
+    let offer =
+        |brings: &Brings, status: &Status| super::offer("/p", brings, &store, status, after(&shared, None));
+    assert!(offer(&brings, &Status::Nothing).is_none());
+    assert!(offer(&brings, &Status::Never).is_none());
+    let asked = offer(&brings, &status(&brings, None)).unwrap();
+    assert!(!asked.changed && asked.items.len() == 1);
+    // Changed behind the question: the yes is for what was shown.
+    std::fs::write(&file, "allow:\n  - terminal(*)\n").unwrap();
+    let agreed = (asked.decide)(true).unwrap();
+    assert!(!agreed.settings && agreed.wrong.is_empty());
+    let rules = agreed.rules;
+    let texts: Vec<(Effect, &str)> = rules.iter().map(|r| (r.effect, r.text())).collect();
+    assert_eq!(texts.len(), 2);
+    assert!(texts.contains(&(Effect::Allow, "terminal(cargo test*)")), "{texts:?}");
+    assert_eq!(status(&brings, stored(&store, "/p").as_ref()), Status::Trusted);
+    // And the change asks again.
+    let now = discover(tmp.path());
+    let changed = status(&now, stored(&store, "/p").as_ref());
+    let asked = offer(&now, &changed).unwrap();
+    assert!(asked.changed);
+    assert!((asked.decide)(false).unwrap().rules.is_empty());
+    assert_eq!(status(&now, stored(&store, "/p").as_ref()), Status::Never);
+}
+
+#[test]
+fn a_file_of_rules_that_cannot_be_read_asks_for_everything() {
+    let tmp = tempfile::tempdir().unwrap();
+    std::fs::create_dir(tmp.path().join(".tiller")).unwrap();
+    std::fs::write(tmp.path().join(".tiller/permissions.yaml"), "allow: [[[").unwrap();
+    let store = Store::not_saving("a test", Options::default()).unwrap();
+    let brings = discover(tmp.path());
+    let asked = offer("/p", &brings, &store, &Status::New, after(&shared(tmp.path()), None)).unwrap();
+    let agreed = (asked.decide)(true).unwrap();
+    // Which, and why, is told.
+    assert!(agreed.wrong[0].message.contains("permissions.yaml"), "{:?}", agreed.wrong);
+    let rules = agreed.rules;
+    assert_eq!(rules.iter().map(|r| r.effect).collect::<Vec<_>>(), [Effect::Ask]);
+}
+
+#[test]
+fn settings_hold_at_once_and_what_cannot_be_read_is_named() {
+    let tmp = tempfile::tempdir().unwrap();
+    std::fs::create_dir(tmp.path().join(".tiller")).unwrap();
+    std::fs::write(tmp.path().join(".tiller/config.toml"), "[limits]\nturns = 3\n").unwrap();
+    let rules = "allow:\n  - terminal(cargo test*)\n  - '((('\n";
+    std::fs::write(tmp.path().join(".tiller/permissions.yaml"), rules).unwrap();
+    let store = Store::not_saving("a test", Options::default()).unwrap();
+    let brings = discover(tmp.path());
+    let shared = shared(tmp.path());
+    let told = Arc::new(std::sync::atomic::AtomicBool::new(false));
+    let (hear, then) = (Arc::clone(&told), true);
+    let then: OnTrust = Arc::new(move || hear.store(then, std::sync::atomic::Ordering::SeqCst));
+    let asked = offer("/p", &brings, &store, &Status::New, after(&shared, Some(then))).unwrap();
+    let agreed = (asked.decide)(true).unwrap();
+    assert!(agreed.settings && told.load(std::sync::atomic::Ordering::SeqCst), "the screen hears of it");
+    assert_eq!(shared.current().limits.turns, 3);
+    assert!(agreed.rules.iter().any(|r| r.text() == "terminal(cargo test*)"));
+    let wrong = &agreed.wrong[0].message;
+    assert!(wrong.contains("permissions.yaml") && wrong.contains('3'), "{wrong}");
+}

@@ -1,0 +1,117 @@
+//! The watcher as the engine wants it. It starts when the engine is there to hear it.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tiller_engine::{Changed, Outside, Seen, Sink};
+use tiller_protocol::{AgentId, Clock, Who};
+use tiller_tool::cx::Seen as Known;
+use tiller_watch::workspace::{Config, Report, Watcher};
+
+/// See [`tiller_engine::Watcher`].
+pub(super) struct Watch {
+    root: PathBuf,
+    config: Mutex<Option<Config>>,
+    running: Mutex<Option<Arc<Watcher>>>,
+}
+
+impl Watch {
+    /// For `root`, with the person's settings; `own`: our folders, never watched.
+    pub(super) fn new(
+        root: &Path,
+        settings: &tiller_config::schema::Watch,
+        own: Vec<PathBuf>,
+        clock: Arc<dyn Clock>,
+    ) -> Self {
+        // What a restore lays out for a moment, in the folder itself.
+        let staged = format!("/{}*", tiller_snapshot::STAGING_PREFIX);
+        let ignore = settings.ignore.iter().cloned().chain([staged]).collect();
+        let config = Config {
+            debounce: Duration::from_millis(settings.debounce),
+            ignore,
+            poll: settings.poll,
+            own,
+            ..Config::new(clock)
+        };
+        Self { root: root.to_path_buf(), config: Mutex::new(Some(config)), running: Mutex::new(None) }
+    }
+
+    fn with<R>(&self, f: impl FnOnce(&Watcher) -> R) -> Option<R> {
+        // Not under the lock: some answers read files.
+        let watcher = lock(&self.running).clone();
+        watcher.as_deref().map(f)
+    }
+}
+
+/// A poisoned lock holds plain data that is still right.
+fn lock<T>(m: &Mutex<T>) -> MutexGuard<'_, T> {
+    m.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl tiller_engine::Watcher for Watch {
+    fn start(&self, sink: Sink) {
+        let Some(config) = lock(&self.config).take() else { return };
+        let hear = Arc::new(move |report| {
+            let seen = match report {
+                Report::Changes(changes) => Seen { changes, ..Seen::default() },
+                Report::Git(git) => Seen { git: Some(git), ..Seen::default() },
+                Report::Notice(notice) => Seen { notice: Some(notice), ..Seen::default() },
+                Report::Ready { .. } => return,
+            };
+            // False: the engine has ended, and the watcher goes with it.
+            let _ = sink(seen);
+        });
+        *lock(&self.running) = Some(Arc::new(Watcher::start(&self.root, config, hear)));
+    }
+
+    fn writing(&self, agent: &AgentId, paths: &[PathBuf]) {
+        self.with(|w| w.expect(paths, &Who::Agent { agent: agent.clone() }));
+    }
+
+    fn wrote(&self, agent: &AgentId, paths: &[PathBuf]) {
+        self.with(|w| w.wrote(paths, &Who::Agent { agent: agent.clone() }));
+    }
+
+    fn command(&self, agent: &AgentId, what: &str, running: bool) {
+        self.with(|w| w.shell_running(agent, what, running));
+    }
+
+    fn stirred(&self, agent: &AgentId) -> bool {
+        self.with(|w| w.stirred(agent)).unwrap_or(false)
+    }
+
+    fn outside(&self, agent: &AgentId, seen: &HashMap<PathBuf, Known>) -> Outside {
+        let Some(found) = self.with(|w| w.changes_outside(agent, seen)) else { return Outside::default() };
+        let file = |f: tiller_watch::workspace::Outside| Changed {
+            path: tiller_protocol::names::written(f.path.strip_prefix(&self.root).unwrap_or(&f.path)),
+            deleted: f.deleted,
+            lines: f.lines,
+            during: f.during.map(|c| c.to_string()),
+        };
+        Outside { files: found.files.into_iter().map(file).collect(), more: found.more }
+    }
+
+    fn known(&self, path: &Path, text: &Arc<str>) {
+        self.with(|w| w.known(path, text));
+    }
+
+    fn pause(&self, paused: bool) {
+        self.with(|w| w.pause(paused));
+    }
+
+    fn mute(&self, path: &str) {
+        self.with(|w| w.mute(path));
+    }
+
+    fn diff(&self, path: &str) -> Result<String, String> {
+        self.with(|w| w.diff(path))
+            .flatten()
+            .ok_or_else(|| format!("there is no earlier state of {path} to compare with"))
+    }
+}
+
+#[cfg(test)]
+#[path = "watch_tests.rs"]
+mod tests;

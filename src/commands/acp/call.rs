@@ -1,0 +1,201 @@
+//! A tool call as clients show it: what kind it is, what it is called, which files it is about, what it gave.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+use tiller_protocol::tool::Display;
+use tiller_protocol::{AgentId, Part, ToolOutcome, Touch};
+use tiller_tool::registry;
+
+use super::hunks;
+use crate::commands::sessions::one_line;
+
+/// Characters of a title.
+const TITLE: usize = 200;
+
+/// The category, by what the tool touches.
+pub(super) fn kind(tool: &str) -> &'static str {
+    if tool.ends_with("search") {
+        return "search";
+    }
+    match registry::find(tool).map(tiller_tool::Tool::touch) {
+        Some(Touch::Read) => "read",
+        Some(Touch::Write) => "edit",
+        Some(Touch::Execute) => "execute",
+        Some(Touch::Network) => "fetch",
+        Some(Touch::Plan) => "think",
+        Some(Touch::Agent) | None => "other",
+    }
+}
+
+/// One line: the verb and what it is done to.
+pub(super) fn title(tool: &str, args: &Value) -> String {
+    match registry::find(tool) {
+        Some(t) => line(&format!("{} {}", t.verb(), t.target(args))),
+        None => line(tool),
+    }
+}
+
+/// A line for people, without what a terminal would act on.
+pub(super) fn line(text: &str) -> String {
+    let line = one_line(text.trim());
+    match line.char_indices().nth(TITLE) {
+        Some((end, _)) => format!("{}...", &line[..end]),
+        None => line,
+    }
+}
+
+/// The file that the arguments name, absolute.
+pub(super) fn locations(root: &Path, args: &Value) -> Vec<Value> {
+    let path = args.get("path").and_then(Value::as_str).filter(|p| !p.is_empty());
+    path.map(|p| json!({"path": absolute(root, p)})).into_iter().collect()
+}
+
+pub(super) fn absolute(root: &Path, path: &str) -> PathBuf {
+    // What is absolute already stays so.
+    root.join(path)
+}
+
+/// A call that begins.
+pub(super) fn begun(root: &Path, id: &str, tool: &str, args: &Value, status: &str) -> Value {
+    json!({
+        "sessionUpdate": "tool_call",
+        "toolCallId": id,
+        "title": title(tool, args),
+        "kind": kind(tool),
+        "status": status,
+        "locations": locations(root, args),
+        "rawInput": args,
+    })
+}
+
+/// The id of an agent's call. Those of the main agent keep theirs; two agents may use one id.
+pub(super) fn shown_id(agent: &AgentId, id: &str) -> String {
+    if agent.is_main() { id.to_owned() } else { format!("{}:{id}", agent.name()) }
+}
+
+/// Makes an update one about a call of `agent`, which stands before its title.
+pub(super) fn of_agent(update: &mut Value, agent: &AgentId) {
+    if agent.is_main() {
+        return;
+    }
+    if let Some(id) = update["toolCallId"].as_str() {
+        update["toolCallId"] = shown_id(agent, id).into();
+    }
+    if let Some(title) = update["title"].as_str() {
+        update["title"] = line(&format!("{}: {title}", agent.name())).into();
+    }
+}
+
+/// A tool that is not ours belongs to another vendor's program: what it says of it is all that is known.
+pub(super) fn of_program(update: &mut Value, tool: &str, verb: &str, target: &str) {
+    if registry::find(tool).is_some() {
+        return;
+    }
+    update["title"] = line(&format!("{} {target}", if verb.is_empty() { tool } else { verb })).into();
+    update["kind"] = match verb {
+        "read" | "edit" | "search" | "fetch" | "think" => verb.into(),
+        "shell" => "execute".into(),
+        _ => "other".into(),
+    };
+}
+
+/// A call that ended.
+pub(super) fn ended(
+    root: &Path,
+    id: &str,
+    outcome: ToolOutcome,
+    parts: &[Part],
+    display: Option<&Display>,
+) -> Value {
+    let mut content = Vec::new();
+    let mut places = Vec::new();
+    if let (true, Some(Display::Diff { files })) = (outcome.ok(), display) {
+        for file in files {
+            let path = absolute(root, &file.path);
+            let hunks = hunks::read(&file.diff);
+            let line = hunks.first().map_or(1, |h| h.line);
+            places.push(json!({"path": path, "line": line}));
+            content.extend(hunks.iter().map(|h| diff(&path, h)));
+        }
+    }
+    if content.is_empty() {
+        content.extend(parts.iter().filter_map(part));
+    }
+    let status = if outcome.ok() { "completed" } else { "failed" };
+    let mut update = json!({
+        "sessionUpdate": "tool_call_update",
+        "toolCallId": id,
+        "status": status,
+        "content": content,
+    });
+    if !places.is_empty() {
+        update["locations"] = places.into();
+    }
+    update
+}
+
+/// One changed place of a file.
+pub(super) fn diff(path: &Path, hunk: &hunks::Hunk) -> Value {
+    json!({"type": "diff", "path": path, "oldText": hunk.old, "newText": hunk.new})
+}
+
+fn part(part: &Part) -> Option<Value> {
+    match part {
+        Part::Text { text } if text.trim().is_empty() => None,
+        Part::Text { text } => Some(words(&fenced(text))),
+        Part::Image { media_type, data } => {
+            let image = json!({"type": "image", "mimeType": media_type, "data": data});
+            Some(json!({"type": "content", "content": image}))
+        }
+    }
+}
+
+/// Text as content of a call.
+pub(super) fn words(text: &str) -> Value {
+    json!({"type": "content", "content": {"type": "text", "text": text}})
+}
+
+/// Clients read text as Markdown: output is shown as it is.
+pub(super) fn fenced(text: &str) -> String {
+    let mut longest = 2;
+    for line in text.lines() {
+        let ticks = line.trim_start().bytes().take_while(|b| *b == b'`').count();
+        longest = longest.max(ticks);
+    }
+    let fence = "`".repeat(longest + 1);
+    format!("{fence}\n{}\n{fence}", text.trim_end_matches('\n'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn output_cannot_leave_its_fence() {
+        assert_eq!(fenced("a\n"), "```\na\n```");
+        assert_eq!(fenced("x\n  ````rust\ny"), "`````\nx\n  ````rust\ny\n`````");
+    }
+
+    #[test]
+    fn every_tool_has_a_kind_and_a_title() {
+        let kinds: Vec<(&str, &str)> = [
+            "read_file",
+            "search",
+            "session_search",
+            "edit_file",
+            "terminal",
+            "web_fetch",
+            "todo_write",
+            "none",
+        ]
+        .into_iter()
+        .map(|t| (t, kind(t)))
+        .collect();
+        let want = ["read", "search", "search", "edit", "execute", "fetch", "think", "other"];
+        assert_eq!(kinds.iter().map(|k| k.1).collect::<Vec<_>>(), want);
+        assert_eq!(title("read_file", &json!({"path": "a.txt"})), "read a.txt");
+        assert_eq!(title("evil\u{1b}[31m\nname", &json!({})), "evil\\x1b[31m");
+        assert!(line(&"x".repeat(500)).len() < 210);
+    }
+}

@@ -1,0 +1,97 @@
+//! `tiller acp`: Tiller as an agent of the Agent Client Protocol (version 1), for editors and for whoever else
+//! hosts agents: JSON-RPC, one message a line, on standard input and output.
+//!
+//! | file | does |
+//! | --- | --- |
+//! | `rpc` | messages and errors |
+//! | `input` | lines of standard input |
+//! | `hub` | who gets which message; the sessions that are open |
+//! | `open` | an engine for a session |
+//! | `session`, `session_hear` | one session: its prompts and its end; what the engine tells of it, its questions |
+//! | `prompt` | what the client sends, as a message of ours |
+//! | `view`, `history`, `call`, `hunks` | what happened, as updates of theirs |
+//! | `ask` | our questions as theirs |
+//! | `modes` | profiles and models to choose from |
+//! | `slash` | commands that a prompt may be |
+//!
+//! Each session has an engine of its own. Standard output carries the protocol and nothing else. When standard
+//! input closes, or on a signal, every session is saved and ended with all that it started.
+
+mod ask;
+mod call;
+mod history;
+mod hub;
+mod hunks;
+mod input;
+mod modes;
+mod open;
+mod prompt;
+mod rpc;
+mod session;
+mod slash;
+mod view;
+
+use std::time::Duration;
+
+use tiller_config::Flags;
+use tiller_protocol::{Notice, NoticeKind};
+use tiller_store::OnFailure;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
+
+use rpc::Ending;
+
+use crate::app::Setup;
+use crate::commands::Exit;
+use crate::commands::args::Common;
+use crate::commands::exec::printer::Printer;
+
+/// For the last bytes.
+const LAST: Duration = Duration::from_secs(1);
+
+/// Serves until standard input ends.
+pub(super) fn run(common: &Common) -> Result<Exit, Notice> {
+    let setup = Setup::read(common, Flags::default())?;
+    let store = setup.try_store(OnFailure::Keep).map_err(|e| e.at_start())?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .thread_name("acp")
+        .enable_all()
+        .build()
+        .map_err(|e| Notice::new(NoticeKind::Internal, format!("No thread could be started: {e}.")))?;
+    let exit = runtime.block_on(async {
+        let mut printer = Printer::start()?;
+        // Told by the input and by signals; read by whoever would wait for the client.
+        let (tell, ending) = watch::channel(Ending::No);
+        signals(tell.clone())?;
+        let lines = input::lines(tell)?;
+        let Some(out) = printer.sender() else { return Ok(Exit::Done) };
+        let out = rpc::Outlet::new(out, ending.clone());
+        let exit = hub::Hub::new(common.clone(), store, out).serve(lines, ending).await;
+        // A client that does not read is not waited for.
+        let printed = tokio::time::timeout(LAST, printer.finish()).await;
+        printed.unwrap_or(Ok(())).map(|()| exit)
+    });
+    // Only what hangs is left behind.
+    runtime.shutdown_timeout(LAST);
+    exit
+}
+
+/// Ctrl-C, TERM and HUP end everything in order. The runtime owns the task that listens.
+fn signals(tell: watch::Sender<Ending>) -> Result<(), Notice> {
+    let listen = |kind| {
+        signal(kind)
+            .map_err(|e| Notice::new(NoticeKind::Internal, format!("Cannot listen for signals: {e}.")))
+    };
+    let (mut int, mut term, mut hup) =
+        (listen(SignalKind::interrupt())?, listen(SignalKind::terminate())?, listen(SignalKind::hangup())?);
+    tokio::spawn(async move {
+        tokio::select! {
+            _ = int.recv() => {}
+            _ = term.recv() => {}
+            _ = hup.recv() => {}
+        }
+        tell.send_replace(Ending::Signal);
+        std::future::pending::<()>().await;
+    });
+    Ok(())
+}

@@ -1,0 +1,152 @@
+//! An engine for a session: a fresh one, or one that is there already.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread;
+
+use tiller_config::Flags;
+use tiller_engine::{EngineHandle, EventStream, Human, Open};
+use tiller_protocol::command::Query;
+use tiller_protocol::event::{ReplyEvent, StateEvent};
+use tiller_protocol::view::Snapshot;
+use tiller_protocol::{
+    Command, CommandBody, CommandId, Entry, Event, EventBody, Notice, NoticeKind, SessionId,
+};
+use tiller_store::Store;
+
+use super::modes::Choices;
+use super::rpc::Error;
+use crate::app::{Running, Setup, Start};
+use crate::commands::args::Common;
+use crate::commands::exec::prepare::{check_model, holder};
+
+/// The number of the first command.
+pub(super) const LOOK: CommandId = CommandId(0);
+
+/// A session that runs.
+pub(super) struct Opened {
+    pub(super) engine: Kept,
+    pub(super) handle: EngineHandle,
+    pub(super) events: EventStream,
+    pub(super) snapshot: Snapshot,
+    pub(super) choices: Choices,
+    pub(super) root: PathBuf,
+    /// What the person should know.
+    pub(super) notices: Vec<Notice>,
+}
+
+/// Starts it. Blocks.
+///
+/// # Errors
+/// When the folder, the settings, the model or the session cannot be used.
+pub(super) fn start(
+    common: &Common,
+    store: Store,
+    cwd: PathBuf,
+    id: Option<SessionId>,
+) -> Result<Opened, Error> {
+    let common = Common { dir: Some(cwd), ..common.clone() };
+    let setup = Setup::read(&common, Flags::default())?;
+    setup.check_config()?;
+    let open = match id {
+        None => Open::New,
+        Some(id) => {
+            let row = store.session(id).map_err(|_| Error::no_session(&id.to_string()))?;
+            if row.summary.project != setup.project_name() {
+                let there = row.summary.project;
+                return Err(Error::params(format!("this session belongs to another folder: {there}")));
+            }
+            Open::Session(id)
+        }
+    };
+    check_model(&setup, id.is_none())?;
+    if let Some(holder) = holder(&setup, &store, open) {
+        return Err(Error::invalid(format!("the session is open in process {holder}; close it there first")));
+    }
+    let root = setup.project.clone();
+    let config = Arc::new(setup.config.config.clone());
+    let start =
+        Start { human: Human::Present, made_by: tiller_store::MadeBy::Person, ..Start::headless(open) };
+    let mut engine = Running::start(setup, store, start)?;
+    let (handle, mut events) = (engine.handle(), engine.events());
+    let mut notices = std::mem::take(&mut engine.notices);
+    let snapshot = engine.block_on(look(&handle, &mut events, &mut notices));
+    // It ends also when there is nothing to go on with.
+    let engine = Kept(Some(engine));
+    let snapshot = snapshot?;
+    let choices = Choices::new(snapshot.profile, snapshot.model.clone(), &config);
+    Ok(Opened { engine, handle, events, snapshot, choices, root, notices })
+}
+
+/// The whole state. What happened before is in it, but for what the person is told.
+async fn look(
+    handle: &EngineHandle,
+    events: &mut EventStream,
+    notices: &mut Vec<Notice>,
+) -> Result<Snapshot, Error> {
+    let ended = || Error::internal("the engine ended");
+    handle.send(Command::new(LOOK, CommandBody::Query(Query::Snapshot))).map_err(|_| ended())?;
+    loop {
+        let event = events.next().await.ok_or_else(ended)?;
+        let Event { cause, body, .. } = &*event;
+        match body {
+            EventBody::State(StateEvent::Notice { notice }) => notices.push(notice.clone()),
+            EventBody::Reply(r) if *cause == Some(LOOK) => {
+                if let ReplyEvent::SnapshotReply { snapshot } = r.as_ref() {
+                    return Ok(snapshot.clone());
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Every entry of the open path, oldest first: the last ones as the engine has them, because what it just added may
+/// still be on its way to the disk. Blocks.
+///
+/// # Errors
+/// When the store cannot be read.
+pub(super) fn path(store: &Store, snapshot: &Snapshot) -> Result<Vec<Entry>, Notice> {
+    let before = snapshot.entries.first().and_then(|e| e.parent);
+    let mut all = match before {
+        Some(entry) => store.tail_at(entry, u32::MAX).map_err(|e| e.notice())?.entries,
+        None => Vec::new(),
+    };
+    all.extend(snapshot.entries.iter().cloned());
+    Ok(all)
+}
+
+/// Whether a path is one that a client may name.
+pub(super) fn folder(cwd: &Path) -> Result<(), Error> {
+    if cwd.is_absolute() {
+        return Ok(());
+    }
+    Err(Error::params("cwd must be an absolute path"))
+}
+
+/// An engine that is ended in order, whoever drops it: that blocks, so it is done elsewhere.
+pub(super) struct Kept(Option<Running>);
+
+impl Kept {
+    /// Ends it, and waits for that.
+    pub(super) async fn stop(mut self) {
+        let Some(engine) = self.0.take() else { return };
+        let _ = tokio::task::spawn_blocking(move || engine.stop()).await;
+    }
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        if let Some(engine) = self.0.take() {
+            let made = thread::Builder::new().name("end".into()).spawn(move || engine.stop());
+            if let Err(e) = made {
+                tracing::error!(%e, "an engine could not be ended in order");
+            }
+        }
+    }
+}
+
+/// An error of ours, for whoever waits for an answer.
+pub(super) fn broken(what: &str) -> Error {
+    Notice::new(NoticeKind::Internal, what).into()
+}

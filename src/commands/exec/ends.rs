@@ -1,0 +1,202 @@
+//! When `exec` ends besides the end of its turn: agents that it started are waited for, and the limits of the kind of
+//! agent that it is are obeyed.
+
+use std::collections::BTreeSet;
+
+use tiller_config::agents::Definition;
+use tiller_protocol::event::{TurnEvent, TurnStatus};
+use tiller_protocol::{AgentId, AgentView, Entry, EventBody, Notice, NoticeKind, Usage};
+use tokio::time::{Duration, Instant};
+
+/// What the model is told when all have ended. Their results come with it, as news.
+pub(crate) const ENDED: &str = "The agents that you started in the background have ended; what they brought stands below. Finish your answer with it.";
+
+/// Agents that are at work.
+#[derive(Default)]
+pub(crate) struct Crew {
+    busy: BTreeSet<AgentId>,
+    /// Those that ended in the background, as long as the model was not told.
+    untold: BTreeSet<AgentId>,
+    /// Nobody wants to wait for them.
+    left: bool,
+    /// The turn has ended, and they are waited for; its line, for readers of JSON.
+    pub(crate) held: Option<String>,
+    /// A call of one of them needed an approval that no one could give.
+    pub(crate) refused: bool,
+}
+
+impl Crew {
+    pub(crate) fn new(left: bool) -> Self {
+        Self { left, ..Self::default() }
+    }
+
+    /// What one of them was refused counts for the run, whatever its parent made of it.
+    pub(crate) fn refusals(&mut self, body: &EventBody) {
+        self.refused |=
+            matches!(body, EventBody::Turn(TurnEvent::TurnFinished { status: TurnStatus::Refused, .. }));
+    }
+
+    /// How one stands. True: the last one that was waited for has ended.
+    pub(crate) fn hear(&mut self, view: &AgentView) -> bool {
+        if view.state.at_work() {
+            self.busy.insert(view.id.clone());
+            return false;
+        }
+        let worked = self.busy.remove(&view.id);
+        let mine = view.id.parent().is_some_and(|p| p.is_main());
+        if worked && mine && view.child.as_ref().is_some_and(|c| c.background) {
+            self.untold.insert(view.id.clone());
+        }
+        worked && self.busy.is_empty() && self.held.is_some()
+    }
+
+    /// An entry of the main agent's: it may tell of ends, as news or as what a tool brought.
+    pub(crate) fn told(&mut self, entry: &Entry) {
+        if self.untold.is_empty() {
+            return;
+        }
+        let text = serde_json::to_string(entry).unwrap_or_default();
+        self.untold.retain(|id| {
+            let name = id.name();
+            let news = text.contains(&format!("agent {name} \\\""));
+            !news && !text.contains(&format!("\\\"agent\\\":\\\"{name}\\\""))
+        });
+    }
+
+    /// Nobody is at work.
+    pub(crate) fn all_ended(&self) -> bool {
+        self.busy.is_empty()
+    }
+
+    /// Whether the end of a turn is not the end.
+    pub(crate) fn waited_for(&self) -> bool {
+        let any = !self.busy.is_empty() || !self.untold.is_empty();
+        any && !self.left
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.busy.len()
+    }
+}
+
+/// Limits of a definition that the engine does not know for the main agent.
+#[derive(Default)]
+pub(crate) struct Limits {
+    name: String,
+    seconds: Option<u64>,
+    until: Option<Instant>,
+    tokens: Option<u64>,
+    /// Which one is reached.
+    pub(crate) reached: Option<Notice>,
+}
+
+impl Limits {
+    /// From now on.
+    pub(crate) fn of(role: Option<&Definition>) -> Self {
+        let Some(role) = role else { return Self::default() };
+        let seconds = role.limits.seconds;
+        // A limit beyond all time is none.
+        let until = seconds.and_then(|s| Instant::now().checked_add(Duration::from_secs(s)));
+        Self { name: role.name.clone(), seconds, until, tokens: role.limits.tokens, reached: None }
+    }
+
+    /// Comes when the time is over, once.
+    pub(crate) async fn late(&self) {
+        match self.until.filter(|_| self.reached.is_none()) {
+            Some(until) => tokio::time::sleep_until(until).await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// The time is over.
+    pub(crate) fn over(&mut self) {
+        let text =
+            format!("The limit of {} seconds for {} was reached.", self.seconds.unwrap_or(0), self.name);
+        self.reached = Some(self.notice(text));
+    }
+
+    /// What was used so far. True: it has become too much just now.
+    pub(crate) fn used(&mut self, usage: &Usage) -> bool {
+        let used = usage.context().saturating_add(usage.output);
+        let over = self.reached.is_none() && self.tokens.is_some_and(|most| used >= most);
+        if over {
+            let text = format!(
+                "The limit of {} tokens for {} was reached: {used}.",
+                self.tokens.unwrap_or(0),
+                self.name
+            );
+            self.reached = Some(self.notice(text));
+        }
+        over
+    }
+
+    fn notice(&self, text: String) -> Notice {
+        Notice::new(NoticeKind::Budget, text).hint(format!(
+            "The limit is set in the definition of {} (`tiller agents list` shows its file).",
+            self.name
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tiller_protocol::{
+        AgentState, ChildView, EntryBody, EntryId, Message, Origin, Part, SessionId, Time,
+    };
+
+    use super::*;
+
+    #[test]
+    fn the_last_agent_that_ends_is_heard_only_when_it_is_waited_for() {
+        let view = |id: &str, state| AgentView { id: AgentId(id.into()), state, ..AgentView::default() };
+        let mut crew = Crew::default();
+        assert!(!crew.hear(&view("main/a1", AgentState::Running)));
+        assert!(!crew.hear(&view("main/a2", AgentState::Queued)));
+        assert!(crew.waited_for() && crew.count() == 2);
+        assert!(!crew.hear(&view("main/a1", AgentState::Done)), "another works, and nobody waits yet");
+        crew.held = Some(String::new());
+        assert!(!crew.hear(&view("main/a1", AgentState::Done)));
+        assert!(crew.hear(&view("main/a2", AgentState::Failed)));
+        assert!(!crew.waited_for());
+        // One that ended behind the model's back is told of.
+        let behind = |state| AgentView {
+            child: Some(Box::new(ChildView { background: true, ..ChildView::default() })),
+            parent: Some(AgentId::main()),
+            ..view("main/a4", state)
+        };
+        crew.hear(&behind(AgentState::Running));
+        crew.hear(&behind(AgentState::Done));
+        assert!(crew.waited_for() && crew.all_ended());
+        let entry = |text: &str| Entry {
+            id: EntryId(Default::default()),
+            parent: None,
+            session: SessionId(Default::default()),
+            agent: AgentId::main(),
+            time: Time(0),
+            body: EntryBody::User {
+                message: Message::text("go"),
+                origin: Origin::Prompt,
+                content: vec![Part::Text { text: text.into() }],
+            },
+            snapshot: None,
+        };
+        crew.told(&entry("agent a3 \"x\" is done"));
+        assert!(crew.waited_for());
+        crew.told(&entry("agent a4 \"x\" is done"));
+        assert!(!crew.waited_for());
+        crew.hear(&view("main/a3", AgentState::Running));
+        crew.left = true;
+        assert!(!crew.waited_for());
+    }
+
+    #[test]
+    fn too_many_tokens_are_told_once() {
+        let mut limits = Limits { name: "looker".into(), tokens: Some(100), ..Limits::default() };
+        let usage = |input, output| Usage { input, output, ..Usage::default() };
+        assert!(!limits.used(&usage(90, 9)));
+        assert!(limits.used(&usage(90, 10)));
+        assert!(!limits.used(&usage(200, 10)), "it is known");
+        let said = limits.reached.unwrap().message;
+        assert_eq!(said, "The limit of 100 tokens for looker was reached: 100.");
+    }
+}

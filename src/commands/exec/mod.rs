@@ -1,0 +1,439 @@
+//! `tiller exec`: one turn without a screen. Progress goes to standard error; standard output carries only
+//! the answer, or one JSON event a line.
+
+pub(crate) mod ends;
+pub(crate) mod prepare;
+pub(crate) mod printer;
+pub(crate) mod progress;
+pub(crate) mod questions;
+pub(crate) mod stop;
+
+use std::collections::BTreeSet;
+use std::io::{IsTerminal, Write};
+
+use tiller_config::agents::Definition;
+use tiller_engine::{EngineHandle, EventStream, Human, Open};
+use tiller_protocol::command::{AskCommand, Query, TurnCommand};
+use tiller_protocol::event::{AskEvent, ReplyEvent, StateEvent, ToolEvent, TurnEvent, TurnStatus};
+use tiller_protocol::{
+    AgentId, Ask, AskBody, AskId, AskReply, Command, CommandBody, CommandId, Event, EventBody, Message,
+    Notice, NoticeKind, SendMode, Snapshot,
+};
+use tiller_store::{MadeBy, OnFailure};
+
+use crate::app::{Running, Setup, Start};
+use crate::commands::args::Exec;
+use crate::commands::exec::ends::{Crew, Limits};
+use crate::commands::exec::prepare::{check_model, holder, message};
+use crate::commands::exec::printer::{Lines, Printer};
+use crate::commands::exec::progress::{progress, progress_of};
+use crate::commands::exec::stop::Stop;
+use crate::commands::sessions::one_line;
+use crate::commands::{Exit, json_line};
+
+/// Numbers of our commands.
+const SUBMIT: u64 = 1;
+const STOP: u64 = 2;
+const ANSWER: u64 = 3;
+const LOOK: u64 = 4;
+const AGAIN: u64 = 5;
+
+/// Runs the turn to its end; `role`: as this kind of agent.
+pub(crate) fn run(setup: Setup, exec: &Exec, role: Option<&Definition>) -> Result<Exit, Notice> {
+    let message = message(exec)?;
+    setup.check_config()?;
+    // Nobody makes room while a script waits: what cannot be written ends the turn, with exit code 5.
+    let store = setup.try_store(OnFailure::Answer).map_err(|e| e.at_start())?;
+    crate::commands::say_opening(&store);
+    let open = setup.which_session(&store, exec.cont, exec.session.as_deref())?;
+    check_model(&setup, matches!(open, Open::New))?;
+    let holder = holder(&setup, &store, open);
+    let discarded = exec.ephemeral.then(|| (store.clone(), crate::app::spill::folders(&setup.places)));
+    // A person at the terminal can be asked; a pipe cannot.
+    let asks =
+        std::io::stdin().is_terminal() && std::io::stderr().is_terminal() && !exec.json && exec.prompt != "-";
+    let start = Start {
+        made_by: if exec.ephemeral { MadeBy::Ephemeral } else { MadeBy::Exec },
+        human: if asks { Human::Present } else { Human::Absent },
+        allow: exec.allow.clone(),
+        deny: exec.deny.clone(),
+        max_turns: exec.max_turns,
+        max_cost: exec.max_cost,
+        trust: exec.trust,
+        role: role.map(|r| r.name.clone()),
+        ask: role.map(|r| r.permissions.ask.clone()).unwrap_or_default(),
+        announce: exec.json,
+        ..Start::headless(open)
+    };
+    let mut engine = Running::start(setup, store, start)?;
+    for notice in std::mem::take(&mut engine.notices) {
+        crate::commands::fail(&notice);
+    }
+    let mut events = engine.events();
+    let (handle, session) = (engine.handle(), engine.session());
+    let id = exec.session.as_ref().map_or_else(String::new, |id| format!(" {id}"));
+    let exit = engine.block_on(async {
+        let follow = Follow {
+            handle,
+            message,
+            json: exec.json,
+            stop: Stop::listen()?,
+            out: Printer::start()?,
+            lines: Lines::default(),
+            branching: false,
+            holder: holder.map(|pid| (None, format!("process {pid}"))),
+            asks,
+            id: &id,
+            crew: Crew::new(exec.no_wait),
+            limits: Limits::of(role),
+            put: BTreeSet::new(),
+        };
+        follow.run(&mut events).await
+    });
+    engine.stop();
+    if let Some((store, folders)) = discarded {
+        match store.discard(session).wait() {
+            Ok(_) => crate::app::spill::discard(&folders, session),
+            Err(e) => drop(crate::commands::fail(&e.notice())),
+        }
+    }
+    exit
+}
+
+/// Following a run to its end. Nothing in here blocks: standard output and input have threads of their own, so
+/// that Ctrl-C works at once, whoever does not read or does not answer.
+struct Follow<'a> {
+    handle: EngineHandle,
+    message: Message,
+    json: bool,
+    stop: Stop,
+    out: Printer,
+    lines: Lines,
+    /// Who has the session open. What was sent is refused then.
+    holder: Option<(Option<AskId>, String)>,
+    /// The person chose a branch: the message goes out as soon as the session is on it.
+    branching: bool,
+    /// A person can be asked.
+    asks: bool,
+    /// The setup's words for a session that is elsewhere.
+    id: &'a str,
+    crew: Crew,
+    limits: Limits,
+    /// Questions that were put to the person.
+    put: BTreeSet<AskId>,
+}
+
+/// What a stop asks for.
+enum Stopped {
+    /// The turn ends with what it has.
+    Soft,
+    /// Whoever waits is not waited for any more.
+    Now,
+}
+
+impl Follow<'_> {
+    fn send(&self, id: u64, body: CommandBody) -> Result<(), Notice> {
+        self.handle.send(Command::new(CommandId(id), body)).map_err(|e| {
+            Notice::new(NoticeKind::Internal, format!("The engine does not accept commands: {e}."))
+        })
+    }
+
+    fn submit(&self) -> Result<(), Notice> {
+        let message = self.message.clone();
+        self.send(SUBMIT, CommandBody::Turn(TurnCommand::Submit { message, mode: SendMode::Steer }))
+    }
+
+    /// The agents that were waited for have ended: one turn more, with what they brought.
+    fn submit_again(&mut self) -> Result<(), Notice> {
+        self.crew.held = None;
+        let message = Message::text(ends::ENDED);
+        self.send(AGAIN, CommandBody::Turn(TurnCommand::Submit { message, mode: SendMode::Steer }))
+    }
+
+    /// A limit is reached: the turn ends. `Some`: there is none that could.
+    fn limit(&mut self) -> Result<Option<Exit>, Notice> {
+        if self.crew.held.is_some() {
+            return Ok(Some(self.ended(Exit::Limit)));
+        }
+        self.send(STOP, CommandBody::Turn(TurnCommand::Interrupt { hard: true }))?;
+        Ok(None)
+    }
+
+    /// How it ends when the turn has ended so. A limit that is reached says why.
+    fn ended(&mut self, exit: Exit) -> Exit {
+        match (self.limits.reached.take(), exit) {
+            (Some(notice), _) => {
+                crate::commands::fail(&notice);
+                Exit::Limit
+            }
+            // What an agent of the run was refused, the run was refused.
+            (None, Exit::Done) if self.crew.refused => Exit::Refused,
+            (None, exit) => exit,
+        }
+    }
+
+    /// The first stop ends the turn, the second kills its tools, the third ends without waiting.
+    fn stopped(&self) -> Result<Stopped, Notice> {
+        match self.stop.times() {
+            0 | 1 => self.send(STOP, CommandBody::Turn(TurnCommand::Interrupt { hard: false }))?,
+            2 => self.send(STOP, CommandBody::Turn(TurnCommand::Interrupt { hard: true }))?,
+            _ => return Ok(Stopped::Now),
+        }
+        Ok(Stopped::Soft)
+    }
+
+    /// Reads events until the turn is over.
+    async fn run(mut self, events: &mut EventStream) -> Result<Exit, Notice> {
+        self.submit()?;
+        let exit = self.events(events).await;
+        // The answer's last bytes; a reader that has had enough is no mistake.
+        tokio::select! {
+            rest = self.out.finish() => rest.and(exit),
+            () = self.stop.next() => exit,
+        }
+    }
+
+    async fn events(&mut self, events: &mut EventStream) -> Result<Exit, Notice> {
+        loop {
+            let event = tokio::select! {
+                event = events.next() => event,
+                () = self.stop.next() => {
+                    // No turn runs that would end: it is the waiting that does.
+                    if let Some(line) = self.crew.held.take() {
+                        if self.json
+                            && let Ok(room) = self.out.room().await
+                        {
+                            room.send(line);
+                        }
+                        return Ok(Exit::Interrupted);
+                    }
+                    match self.stopped()? {
+                        Stopped::Soft => continue,
+                        Stopped::Now => return Ok(Exit::Interrupted),
+                    }
+                }
+                () = self.limits.late() => {
+                    self.limits.over();
+                    match self.limit()? {
+                        Some(exit) => return Ok(exit),
+                        None => continue,
+                    }
+                }
+            };
+            let Some(event) = event else {
+                return Err(Notice::new(NoticeKind::Internal, "The engine ended before the turn did."));
+            };
+            if self.waits(&event) {
+                if self.crew.all_ended() {
+                    self.submit_again()?;
+                }
+                continue;
+            }
+            if self.json
+                && let Some(exit) = self.print(json_line(&*event), &event.body).await?
+            {
+                return Ok(exit);
+            }
+            if let Some(exit) = self.event(&event).await? {
+                return Ok(exit);
+            }
+        }
+    }
+
+    /// Writes without waiting for the reader longer than the person wants. `Some`: it is over.
+    async fn print(&mut self, text: String, body: &EventBody) -> Result<Option<Exit>, Notice> {
+        loop {
+            let gone = tokio::select! {
+                room = self.out.room() => match room {
+                    Ok(room) => {
+                        room.send(text);
+                        return Ok(None);
+                    }
+                    Err(()) => true,
+                },
+                () = self.stop.next() => false,
+            };
+            if !gone {
+                match self.stopped()? {
+                    Stopped::Soft => continue,
+                    Stopped::Now => return Ok(Some(Exit::Interrupted)),
+                }
+            }
+            // The reader went away: quietly, and a turn that was not over is told as interrupted.
+            if let EventBody::Turn(TurnEvent::TurnFinished { status, .. }) = body {
+                return Ok(Some((*status).into()));
+            }
+            self.send(STOP, CommandBody::Turn(TurnCommand::Interrupt { hard: false }))?;
+            return Ok(Some(Exit::Interrupted));
+        }
+    }
+
+    /// The turn is over and well, and agents that it started are at work: they are waited for. Its end is told to
+    /// nobody, because the end of the next turn is the last.
+    fn waits(&mut self, event: &Event) -> bool {
+        let EventBody::Turn(TurnEvent::TurnFinished { status: TurnStatus::Done, .. }) = &event.body else {
+            return false;
+        };
+        let waits = event.agent.is_main() && self.crew.waited_for() && self.stop.times() == 0;
+        let waits = waits && self.limits.reached.is_none();
+        if waits {
+            self.crew.held = Some(json_line(event));
+        }
+        if waits && !self.crew.all_ended() {
+            let n = self.crew.count();
+            let who = if n == 1 { "1 agent is running".into() } else { format!("{n} agents are running") };
+            // Standard error may be closed.
+            let _ = writeln!(
+                std::io::stderr().lock(),
+                "~ {who} in the background; waiting for them to end (--no-wait skips this)"
+            );
+        }
+        waits
+    }
+
+    async fn event(&mut self, event: &Event) -> Result<Option<Exit>, Notice> {
+        if !event.agent.is_main() {
+            self.crew.refusals(&event.body);
+            if !self.json {
+                progress_of(event);
+            }
+            if let EventBody::State(StateEvent::AgentChanged { view }) = &event.body
+                && self.crew.hear(view)
+            {
+                self.submit_again()?;
+            }
+            return Ok(None);
+        }
+        if let EventBody::Turn(TurnEvent::UserMessage { node, .. } | TurnEvent::EntryAdded { node })
+        | EventBody::Tool(ToolEvent::ToolFinished { node, .. }) = &event.body
+        {
+            self.crew.told(node);
+        }
+        match &event.body {
+            EventBody::Turn(TurnEvent::TurnFinished { status, text, error, .. }) => {
+                if !self.json && !text.is_empty() {
+                    // A terminal gets plain text; a pipe or file gets the bytes as they are.
+                    let shown = if std::io::stdout().is_terminal() {
+                        tiller_tui::text::clean::plain_lines(text)
+                    } else {
+                        text.clone()
+                    };
+                    self.print(format!("{}\n", shown.trim_end()), &event.body).await?;
+                }
+                if let Some(n) = error {
+                    crate::commands::fail(n);
+                }
+                return Ok(Some(self.ended((*status).into())));
+            }
+            EventBody::Turn(TurnEvent::Usage { usage, .. }) if self.limits.used(usage) => {
+                return self.limit();
+            }
+            EventBody::Ask(AskEvent::QuestionAsked {
+                ask: Ask { id, body: AskBody::SessionBusy { holder }, .. },
+            }) => {
+                self.holder = Some((Some(*id), holder.clone()));
+            }
+            EventBody::Ask(AskEvent::PermissionAsked { ask } | AskEvent::QuestionAsked { ask })
+                if self.asks && !self.put.contains(&ask.id) =>
+            {
+                return self.ask(ask).await;
+            }
+            EventBody::State(StateEvent::HeadMoved { .. }) if self.branching => {
+                self.branching = false;
+                self.stop.calm();
+                self.submit()?;
+            }
+            // We were too slow: whether it is still running, the whole state says.
+            EventBody::State(StateEvent::Lagged { .. }) => {
+                self.send(LOOK, CommandBody::Query(Query::Snapshot))?
+            }
+            EventBody::Reply(r) => match r.as_ref() {
+                ReplyEvent::ErrorReply { .. }
+                    if self.holder.is_some() && event.cause == Some(CommandId(SUBMIT)) =>
+                {
+                    return self.busy().await;
+                }
+                ReplyEvent::ErrorReply { notice } => return Err(notice.clone()),
+                ReplyEvent::SnapshotReply { snapshot } if snapshot.running || self.crew.held.is_some() => {
+                    return self.caught_up(snapshot).await;
+                }
+                ReplyEvent::SnapshotReply { .. } => {
+                    return Err(Notice::new(
+                        NoticeKind::Internal,
+                        "The output was read too slowly, and the end of the turn was missed.",
+                    )
+                    .hint(format!("`tiller sessions show {}` prints all of it.", event.session)));
+                }
+                _ => {}
+            },
+            body if !self.json => progress(body),
+            _ => {}
+        }
+        Ok(None)
+    }
+
+    /// The state after events were lost: what was asked meanwhile is asked now, and who ended has ended.
+    async fn caught_up(&mut self, snapshot: &Snapshot) -> Result<Option<Exit>, Notice> {
+        for view in &snapshot.agents {
+            if !view.id.is_main() && self.crew.hear(view) {
+                self.submit_again()?;
+            }
+        }
+        if !self.asks {
+            return Ok(None);
+        }
+        let lost =
+            |ask: &&Ask| !matches!(ask.body, AskBody::SessionBusy { .. }) && !self.put.contains(&ask.id);
+        let lost: Vec<Ask> = snapshot.asks.iter().filter(lost).cloned().collect();
+        for ask in &lost {
+            if let Some(exit) = self.ask(ask).await? {
+                return Ok(Some(exit));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Puts a question, and waits for the answer, a stop, or the end of the turn. `Some`: it is over.
+    async fn ask(&mut self, ask: &Ask) -> Result<Option<Exit>, Notice> {
+        self.put.insert(ask.id);
+        questions::put(&ask.body, &ask.agent);
+        let line = tokio::select! {
+            line = self.lines.next() => line,
+            () = self.stop.next() => {
+                return Ok(match self.stopped()? {
+                    Stopped::Soft => None,
+                    Stopped::Now => Some(Exit::Interrupted),
+                });
+            }
+        };
+        let reply = questions::reply(&ask.body, &line);
+        self.send(ANSWER, CommandBody::Ask(AskCommand::Answer { id: ask.id, reply }))?;
+        Ok(None)
+    }
+
+    /// The session is open elsewhere, and nothing was sent. A person can go on on a branch.
+    async fn busy(&mut self) -> Result<Option<Exit>, Notice> {
+        let Some((id, holder)) = self.holder.take() else { return Ok(None) };
+        let body = AskBody::SessionBusy { holder };
+        if let Some(id) = id.filter(|_| self.asks) {
+            questions::put(&body, &AgentId::main());
+            let line = tokio::select! {
+                line = self.lines.next() => line,
+                () = self.stop.next() => return Ok(Some(Exit::Interrupted)),
+            };
+            if questions::reply(&body, &line) == AskReply::Branch {
+                self.send(ANSWER, CommandBody::Ask(AskCommand::Answer { id, reply: AskReply::Branch }))?;
+                // Should it never be made, nobody is kept waiting.
+                self.stop.hurry();
+                self.branching = true;
+                return Ok(None);
+            }
+        }
+        let AskBody::SessionBusy { holder } = body else { return Ok(None) };
+        Err(Notice::new(
+            NoticeKind::Denied,
+            format!("The session{} is open in {}, so nothing was sent.", self.id, one_line(&holder)),
+        )
+        .hint("Close it there first, or omit --session and --continue to start a new session."))
+    }
+}

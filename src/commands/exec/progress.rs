@@ -1,0 +1,52 @@
+//! What takes time or matters, a line each on standard error.
+
+use std::io::Write;
+
+use tiller_protocol::event::{AskEvent, StateEvent, ToolEvent, TurnEvent};
+use tiller_protocol::{Event, EventBody, NoticeKind};
+
+use crate::commands::sessions::one_line;
+
+/// What an agent of the crew does: its calls, and its end.
+pub(crate) fn progress_of(event: &Event) {
+    let name = event.agent.name();
+    let line = match &event.body {
+        EventBody::Tool(ToolEvent::ToolStarted { verb, target, .. }) => {
+            format!("~ {name}: {verb} {}", one_line(target))
+        }
+        EventBody::State(StateEvent::AgentChanged { view })
+            if !view.state.at_work() && view.since.is_none() =>
+        {
+            let label = one_line(&view.label);
+            format!("  {name} {label}: {}", view.state.word())
+        }
+        _ => return,
+    };
+    let _ = writeln!(std::io::stderr().lock(), "{line}");
+}
+
+/// One line on standard error for what takes time or matters.
+pub(crate) fn progress(body: &EventBody) {
+    let line = match body {
+        EventBody::Tool(ToolEvent::ToolStarted { verb, target, .. }) => {
+            format!("~ {verb} {}", one_line(target))
+        }
+        EventBody::Tool(ToolEvent::ToolFinished { name, ok: false, output, .. }) => {
+            format!("x {name}: {}", one_line(output))
+        }
+        EventBody::Turn(TurnEvent::Retrying { attempt, of, seconds, why, .. }) => {
+            format!("! {}; retry {attempt} of {of} in {seconds:.0} s", one_line(why))
+        }
+        EventBody::Ask(AskEvent::PermissionDecided { tool, what, decision, by, .. })
+            if decision.contains("deny") || decision == "nobody" =>
+        {
+            format!("- {tool} {} was denied: {}", one_line(what), one_line(by))
+        }
+        // The turn ends by it, and says so once.
+        EventBody::State(StateEvent::Notice { notice }) if notice.kind == NoticeKind::Store => return,
+        EventBody::State(StateEvent::Notice { notice }) => format!("! {}", one_line(&notice.message)),
+        _ => return,
+    };
+    // Standard error may be closed; the answer still goes out.
+    let _ = writeln!(std::io::stderr().lock(), "{line}");
+}

@@ -1,0 +1,147 @@
+//! `tiller sessions export`: JSON lines without loss, Markdown for reading, or one HTML page.
+
+mod bits;
+mod book;
+mod html;
+mod markdown;
+mod order;
+mod prose;
+
+use std::path::{Path, PathBuf};
+
+use clap::ValueEnum;
+use serde_json::json;
+use tiller_protocol::{Notice, NoticeKind, SessionId};
+use tiller_store::Store;
+
+use self::book::Book;
+use crate::app::Setup;
+use crate::commands::{Exit, json_line, say};
+
+/// What an export is written as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// JSON lines: all of it, for `sessions import`
+    Jsonl,
+    /// For reading: one branch, or all
+    Markdown,
+    /// One page with the whole tree, for a browser
+    Html,
+}
+
+impl Format {
+    /// By the ending of a file's name.
+    fn of(file: &Path) -> Self {
+        let ending = file.extension().map(|e| e.to_string_lossy().to_lowercase());
+        match ending.as_deref() {
+            Some("md" | "markdown") => Self::Markdown,
+            Some("html" | "htm") => Self::Html,
+            _ => Self::Jsonl,
+        }
+    }
+}
+
+/// What to write, and where.
+#[derive(Debug, clap::Args)]
+pub struct Export {
+    /// A part of the id is enough; `last` is the newest of this folder
+    id: String,
+    /// File; standard output without it
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// By the ending of the file's name where it is left out: .md, .html; else jsonl
+    #[arg(short, long)]
+    format: Option<Format>,
+    /// Only this branch, by its name (Markdown and HTML)
+    #[arg(long, value_name = "NAME", conflicts_with = "all")]
+    branch: Option<String>,
+    /// All branches (Markdown; HTML and JSON lines hold all in any case)
+    #[arg(long)]
+    all: bool,
+}
+
+/// Writes a session.
+pub(super) fn run(setup: &Setup, store: &Store, what: &Export, json: bool) -> Result<Exit, Notice> {
+    let id = setup.find_session(store, &what.id)?;
+    let format = what.format.unwrap_or_else(|| what.output.as_deref().map_or(Format::Jsonl, Format::of));
+    let bytes = match format {
+        Format::Jsonl => {
+            if what.branch.is_some() {
+                return Err(Notice::new(NoticeKind::User, "JSON lines always hold the whole session.")
+                    .hint("Omit --branch, or use --format markdown or html."));
+            }
+            let mut bytes = Vec::new();
+            store.export(id, &mut bytes).map_err(|e| e.notice())?;
+            bytes
+        }
+        Format::Markdown => {
+            let book = open(store, id, what.branch.as_deref())?;
+            markdown::write(&book, what.all).into_bytes()
+        }
+        Format::Html => html::write(&open(store, id, what.branch.as_deref())?).into_bytes(),
+    };
+    let Some(path) = &what.output else { return say(&String::from_utf8_lossy(&bytes)) };
+    write_private(path, &bytes, false)?;
+    let lines = bytes.iter().filter(|b| **b == b'\n').count();
+    let name = path.display().to_string();
+    if json {
+        let format = format.to_possible_value().map(|v| v.get_name().to_owned());
+        return say(&json_line(&json!({"session": id, "lines": lines, "file": name, "format": format})));
+    }
+    say(&format!("Wrote {lines} lines to {}.\n", crate::commands::sessions::one_line(&name)))
+}
+
+/// Writes a whole session to a file that is not there yet; how, its ending says.
+///
+/// # Errors
+/// When the file is there, or cannot be written, or the session not be read.
+pub fn to_file(store: &Store, id: SessionId, path: &Path) -> Result<String, Notice> {
+    if path.exists() {
+        return Err(Notice::new(NoticeKind::User, format!("{} already exists", path.display()))
+            .hint("Use another file name; existing files are not overwritten."));
+    }
+    let bytes = match Format::of(path) {
+        Format::Jsonl => {
+            let mut bytes = Vec::new();
+            store.export(id, &mut bytes).map_err(|e| e.notice())?;
+            bytes
+        }
+        Format::Markdown => markdown::write(&open(store, id, None)?, true).into_bytes(),
+        Format::Html => html::write(&open(store, id, None)?).into_bytes(),
+    };
+    write_private(path, &bytes, true)?;
+    Ok(format!("The session is in {}", path.display()))
+}
+
+fn open(store: &Store, id: SessionId, branch: Option<&str>) -> Result<Book, Notice> {
+    let mut book = Book::read(store, id).map_err(|e| e.notice())?;
+    let Some(name) = branch else { return Ok(book) };
+    if book.only(name) {
+        return Ok(book);
+    }
+    let names: Vec<String> =
+        book.branches.iter().map(|b| crate::commands::sessions::one_line(book::called(b))).collect();
+    Err(Notice::new(NoticeKind::User, format!("This session has no branch '{name}'."))
+        .hint(format!("Its branches: {}.", names.join(", "))))
+}
+
+/// Writes a file that only its owner can read: exports hold whole conversations. `fresh`: it is not there yet.
+fn write_private(path: &Path, bytes: &[u8], fresh: bool) -> Result<(), Notice> {
+    use std::io::Write;
+    use std::os::unix::fs::OpenOptionsExt;
+    std::fs::OpenOptions::new()
+        .write(true)
+        .create(true)
+        .create_new(fresh)
+        .truncate(!fresh)
+        .mode(0o600)
+        .open(path)
+        .and_then(|mut f| f.write_all(bytes).and_then(|()| f.sync_all()))
+        .map_err(|e| {
+            Notice::new(NoticeKind::User, format!("{} could not be written: {e}.", path.display()))
+                .hint("Use another file with -o, or omit -o to print.")
+        })
+}
+
+#[cfg(test)]
+mod tests;

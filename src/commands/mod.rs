@@ -1,0 +1,258 @@
+//! The subcommands, one file or folder each, their arguments ([`args`]), and the exit codes that scripts rely on.
+//!
+//! `workbench` starts the screen, `exec` runs one turn without it, `acp` serves editors. What every command needs is
+//! made in [`crate::app`].
+
+mod acp;
+mod agents;
+pub mod args;
+mod audit;
+mod checkpoint;
+mod compare;
+mod complete;
+mod costs;
+mod detach;
+mod doctor;
+mod exec;
+mod export;
+mod import;
+mod search;
+mod sessions;
+mod show;
+mod trust;
+mod workbench;
+mod workflow;
+
+pub use export::{Export, Format, to_file as export_file};
+pub use import::Import;
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use tiller_config::Flags;
+use tiller_protocol::event::TurnStatus;
+use tiller_protocol::{Notice, NoticeKind};
+use tiller_tui::text::clean;
+
+use crate::app::Setup;
+use crate::commands::args::{Cli, Common, Sub};
+use crate::detach::connection::Come;
+
+/// Exit codes, as `contract.md` promises them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    Done,
+    Model,
+    Usage,
+    Refused,
+    Limit,
+    Store,
+    Interrupted,
+    /// Ended by this signal.
+    Signal(u8),
+    /// As another process of ours said.
+    Code(u8),
+}
+
+impl Exit {
+    /// As the shell sees it.
+    pub fn code(self) -> u8 {
+        match self {
+            Self::Done => 0,
+            Self::Model => 1,
+            Self::Usage => 2,
+            Self::Refused => 3,
+            Self::Limit => 4,
+            Self::Store => 5,
+            Self::Interrupted => 130,
+            Self::Signal(n) => 128u8.saturating_add(n),
+            Self::Code(n) => n,
+        }
+    }
+}
+
+impl From<TurnStatus> for Exit {
+    fn from(s: TurnStatus) -> Self {
+        match s {
+            TurnStatus::Done => Self::Done,
+            TurnStatus::Interrupted => Self::Interrupted,
+            TurnStatus::Failed => Self::Model,
+            TurnStatus::Refused => Self::Refused,
+            TurnStatus::Limit => Self::Limit,
+            TurnStatus::Store => Self::Store,
+        }
+    }
+}
+
+impl From<NoticeKind> for Exit {
+    fn from(k: NoticeKind) -> Self {
+        match k {
+            NoticeKind::Info => Self::Done,
+            NoticeKind::User | NoticeKind::Config => Self::Usage,
+            NoticeKind::Denied => Self::Refused,
+            NoticeKind::Network | NoticeKind::Internal => Self::Model,
+            NoticeKind::Budget => Self::Limit,
+            NoticeKind::Store => Self::Store,
+        }
+    }
+}
+
+/// Runs what was asked for.
+pub fn run(cli: Cli) -> ExitCode {
+    if let Err(e) = crate::app::core_dumps::disable() {
+        tracing::debug!(error = %e, "core dumps could not be turned off");
+    }
+    let exit = dispatch(cli);
+    ExitCode::from(exit.unwrap_or_else(|n| fail(&n)).code())
+}
+
+/// The workbench with a setup that was read already: whoever embeds it may have changed its clock or
+/// environment.
+pub fn workbench(setup: Setup, open: crate::commands::args::Open) -> ExitCode {
+    ExitCode::from(workbench::show(setup, open, None, None).unwrap_or_else(|n| fail(&n)).code())
+}
+
+fn dispatch(cli: Cli) -> Result<Exit, Notice> {
+    let plain = |common: &Common| Setup::read(common, Flags::default());
+    let here = || plain(&Common::default());
+    match cli.command {
+        None => workbench::run(cli.open),
+        Some(Sub::Demo(demo)) => workbench::demo(demo),
+        Some(Sub::Resume { common }) => workbench::resume(common),
+        Some(Sub::Acp { common }) => acp::run(&common),
+        Some(Sub::Exec(exec)) => exec::run(plain(&exec.common)?, &exec, None),
+        Some(Sub::Sessions { what, json }) => sessions::run(&here()?, what, json),
+        Some(Sub::Export(what)) => {
+            sessions::run(&here()?, crate::commands::args::Sessions::Export(what), false)
+        }
+        Some(Sub::Import(what)) => {
+            sessions::run(&here()?, crate::commands::args::Sessions::Import(what), false)
+        }
+        Some(Sub::Checkpoint(what)) => checkpoint::run(&here()?, &what),
+        Some(Sub::Agents { what: crate::commands::args::Agents::Run { name, exec } }) => {
+            agents::run(&name, *exec)
+        }
+        Some(Sub::Agents { what: crate::commands::args::Agents::List { json } }) => {
+            agents::list(&here()?, json)
+        }
+        Some(Sub::Workflow { what }) => workflow::run(plain, &what),
+        Some(Sub::Audit { filter, limit, json }) => audit::run(&here()?, filter.as_deref(), limit, json),
+        Some(Sub::Costs { by, json }) => costs::run(&here()?, by, json),
+        Some(Sub::Trust { dir, list, revoke, yes }) => trust::run(dir, list, revoke, yes),
+        Some(Sub::Doctor { json }) => doctor::run(&here()?, json),
+        Some(Sub::Keys { json }) => show::keys(&here()?, json),
+        Some(Sub::Themes { import, json }) => show::themes(&here()?, import.as_deref(), json),
+        Some(Sub::Config { schema, origin }) => show::config(&here()?, schema, origin),
+        Some(Sub::Completions { shell }) => complete::completions(shell),
+        Some(Sub::Man) => complete::man(),
+        Some(Sub::Ps { json }) => detach::list(&here()?, json),
+        Some(Sub::Attach { session, take, watch }) => {
+            let come = match (take, watch) {
+                (true, _) => Come::Take,
+                (_, true) => Come::Watch,
+                _ => Come::Sit,
+            };
+            detach::attach(&here()?, session.as_deref(), come)
+        }
+        Some(Sub::Detach { session }) => detach::detach(&here()?, session.as_deref()),
+        Some(Sub::Stop { session, all }) => {
+            detach::stop(&here()?, &detach::Which { session: session.as_deref(), all })
+        }
+    }
+}
+
+/// One JSON line. What cannot be written as JSON does not exist in the protocol.
+fn json_line(value: &impl serde::Serialize) -> String {
+    serde_json::to_string(value).map_or_else(
+        |_| String::new(),
+        |mut s| {
+            s.push('\n');
+            s
+        },
+    )
+}
+
+/// What the client of a workbench has to say at its end, and its exit code.
+fn ended(ended: crate::detach::Ended) -> Exit {
+    if let Some(words) = &ended.words {
+        // Standard error may be gone; the exit code still tells.
+        let _ = writeln!(std::io::stderr().lock(), "tiller: {}", clean::plain_lines(words));
+    }
+    Exit::Code(ended.code)
+}
+
+/// Says what happened, why, and what to do, on standard error.
+fn fail(n: &Notice) -> Exit {
+    let mut err = std::io::stderr().lock();
+    // Standard error may be gone; the exit code still tells.
+    let _ = writeln!(err, "tiller: {}", clean::plain(&n.message));
+    for hint in &n.hints {
+        for line in clean::plain_lines(&without_screen(hint)).lines() {
+            let _ = writeln!(err, "  {line}");
+        }
+    }
+    n.kind.into()
+}
+
+/// A hint that speaks of a key or a command of the workbench, for who has none.
+fn without_screen(hint: &str) -> String {
+    const GO_ON: &str = "`tiller exec --continue PROMPT` continues this session; `tiller -c` opens it.";
+    match tiller_protocol::notice::says_continue(hint) {
+        true => GO_ON.to_owned(),
+        false => hint
+            .replace("with /model", "with -m PROVIDER/MODEL")
+            .replace("with /budget, then continue", "with --max-cost, or [budget] in config.toml")
+            .replace(
+                "compact with /compact, then continue",
+                "`tiller -c` opens this session; `/compact` shortens it",
+            ),
+    }
+}
+
+/// Writes to standard output. A closed pipe is no error: the reader has had enough.
+/// The store of a command without a screen. What its opening lost or could not do is said, all of it, once.
+fn opened(setup: &crate::app::Setup) -> Result<tiller_store::Store, Notice> {
+    let store = setup.open_store()?;
+    say_opening(&store);
+    Ok(store)
+}
+
+/// Says what a person should know of the opening of the store, each loss by its name.
+fn say_opening(store: &tiller_store::Store) {
+    for notice in store.notices() {
+        fail(notice);
+        for line in notice.detail.iter().flat_map(|detail| detail.lines()) {
+            let _ = writeln!(std::io::stderr().lock(), "  {}", sessions::one_line(line));
+        }
+    }
+    store.told();
+}
+
+fn say(text: &str) -> Result<Exit, Notice> {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Ok(()) => Ok(Exit::Done),
+        Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => Ok(Exit::Done),
+        Err(e) => Err(Notice::new(NoticeKind::User, format!("Standard output could not be written: {e}."))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::without_screen;
+
+    /// Each hint that the engine can end a turn with and that names a command of the workbench.
+    #[test]
+    fn no_hint_sends_who_has_no_screen_to_its_commands() {
+        for (hint, word) in [
+            ("set or correct the key, or choose another model with /model", "with -m PROVIDER/MODEL"),
+            ("then continue: the turn resumes where it stopped", "tiller exec --continue"),
+            ("continue to retry, or send another message", "tiller exec --continue"),
+            ("raise it with /budget, then continue", "--max-cost"),
+            ("compact with /compact, then continue", "`tiller -c` opens"),
+        ] {
+            assert!(without_screen(hint).contains(word), "{hint}");
+        }
+        assert_eq!(without_screen("rephrase the message"), "rephrase the message");
+    }
+}

@@ -1,0 +1,86 @@
+//! `tiller sessions search`: words in what was said.
+
+use serde_json::json;
+use tiller_protocol::search::moment;
+use tiller_protocol::{Notice, NoticeKind, SearchHit, SearchQuery, SearchRole, Time};
+use tiller_store::Store;
+
+use crate::app::Setup;
+use crate::commands::args::Search;
+use crate::commands::sessions::one_line;
+use crate::commands::{Exit, json_line, say};
+
+/// Prints one page of hits, newest first.
+pub(super) fn run(setup: &Setup, store: &Store, search: &Search, json: bool) -> Result<Exit, Notice> {
+    let query = query(setup, store, search)?;
+    let page = store.search(&query, u64::MAX).map_err(|e| e.notice())?;
+    if json {
+        return say(&page.hits.iter().map(|h| json_line(&row(h))).collect::<String>());
+    }
+    let mut text = String::new();
+    for h in &page.hits {
+        let (a, b) = h.mark;
+        let (before, hit, after) =
+            (one_line(&h.preview[..a]), one_line(&h.preview[a..b]), one_line(&h.preview[b..]));
+        let hit = if a < b { format!("[{hit}]") } else { hit };
+        let when = tiller_tui::zone::written(h.time)[..16].to_owned();
+        let place = if search.all { format!("  {}", one_line(&h.project)) } else { String::new() };
+        text.push_str(&format!(
+            "{}  {when}  {:9}  {}{place}\n",
+            h.session,
+            h.role.name(),
+            one_line(&h.title)
+        ));
+        text.push_str(&format!("    {before}{hit}{after}\n"));
+    }
+    if page.hits.is_empty() {
+        let more = if search.all { "" } else { " (--all searches the sessions of all folders)" };
+        text = format!("Nothing found{more}.\n");
+    } else if page.more {
+        text.push_str(&format!("More results: --offset {}\n", query.offset as usize + page.hits.len()));
+    }
+    say(&text)
+}
+
+fn row(h: &SearchHit) -> serde_json::Value {
+    json!({
+        "session": h.session, "title": h.title, "project": h.project, "entry": h.entry, "role": h.role,
+        "agent": h.agent, "time": h.time, "preview": h.preview, "mark": h.mark,
+    })
+}
+
+fn query(setup: &Setup, store: &Store, s: &Search) -> Result<SearchQuery, Notice> {
+    let roles = s.role.iter().map(|name| {
+        SearchRole::parse(name).ok_or_else(|| {
+            let names = SearchRole::ALL.map(SearchRole::name).join(", ");
+            Notice::new(NoticeKind::User, format!("There is no role '{name}'.")).hint(format!("Use {names}."))
+        })
+    });
+    let time = |flag: &str, text: &Option<String>| -> Result<Option<Time>, Notice> {
+        let Some(text) = text else { return Ok(None) };
+        moment(text, setup.clock.now(), &jiff::tz::TimeZone::system()).map(Some).ok_or_else(|| {
+            Notice::new(NoticeKind::User, format!("{flag} {text} is not a time."))
+                .hint("Write a day (2026-11-20), an RFC 3339 time, or an age: 30m, 12h, 3d, 2w.")
+        })
+    };
+    let project = match (&s.project, s.all) {
+        (_, true) => None,
+        (None, false) => Some(setup.project_name()),
+        // A folder that is gone may still have sessions.
+        (Some(p), false) => Some(p.canonicalize().unwrap_or_else(|_| p.clone()).display().to_string()),
+    };
+    let session = s.session.as_deref().map(|id| setup.find_session(store, id)).transpose()?;
+    Ok(SearchQuery {
+        text: s.query.join(" "),
+        // A session that is named is of some folder.
+        project: if session.is_some() { None } else { project },
+        session,
+        roles: roles.collect::<Result<_, _>>()?,
+        agent: s.agent.clone(),
+        branch: s.branch.clone(),
+        since: time("--since", &s.since)?,
+        until: time("--until", &s.until)?,
+        limit: s.limit,
+        offset: s.offset,
+    })
+}

@@ -1,0 +1,236 @@
+//! The full-screen workbench: the screen is drawn first, the engine starts behind it.
+
+pub(crate) mod connect;
+pub(crate) mod keyboard;
+pub(crate) mod session_link;
+pub(crate) mod waiting;
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::thread;
+
+use tiller_config::Flags;
+use tiller_protocol::{Notice, NoticeKind};
+use tiller_tui::{Ui, UiOptions};
+
+use crate::app::settings::{self, Shared};
+use crate::app::{Setup, editor, statusline};
+use crate::commands::args::{self, Common};
+use crate::commands::workbench::connect::Connector;
+use crate::commands::workbench::session_link::Link;
+use crate::commands::{Exit, fail};
+use crate::detach::{self, Fork, Host};
+
+/// `tiller [PROMPT]`.
+pub(crate) fn run(open: args::Open) -> Result<Exit, Notice> {
+    let flags = Flags { plain: open.plain, no_mouse: open.no_mouse, ..Flags::default() };
+    let setup = Setup::read(&open.common, flags)?;
+    if let Some(sat) = crate::commands::detach::instead(&setup, &open) {
+        return sat;
+    }
+    twin(setup, open, None)
+}
+
+/// `tiller resume`: the last session; the list of the others is one key away.
+pub(crate) fn resume(common: Common) -> Result<Exit, Notice> {
+    let setup = Setup::read(&common, Flags::default())?;
+    twin(setup, args::Open { cont: true, common, ..args::Open::default() }, Some("sessions.open"))
+}
+
+/// `tiller demo`: the sample project in a scratch folder, the demo model, the tour.
+pub(crate) fn demo(demo: args::Demo) -> Result<Exit, Notice> {
+    let scratch = match demo.at {
+        Some(dir) => dir,
+        None => std::env::temp_dir().join(format!("tiller-demo-{}", std::process::id())),
+    };
+    lay_out(&scratch)?;
+    let common = Common { model: Some("demo/demo".into()), dir: Some(scratch), ..Common::default() };
+    let flags = Flags { plain: demo.plain, no_mouse: demo.no_mouse, ..Flags::default() };
+    let setup = Setup::read(&common, flags)?;
+    let open = args::Open { plain: demo.plain, no_mouse: demo.no_mouse, common, ..args::Open::default() };
+    twin(setup, open, (!demo.no_tour).then_some("tour.open"))
+}
+
+/// Longest time for the sample project's repository.
+const LAY_OUT: std::time::Duration = std::time::Duration::from_secs(20);
+
+/// Writes the sample project. A folder that holds something is left alone.
+fn lay_out(folder: &std::path::Path) -> Result<(), Notice> {
+    let wrong = |e: std::io::Error| {
+        Notice::new(
+            NoticeKind::User,
+            format!("The sample project could not be written to {}: {e}.", folder.display()),
+        )
+        .hint("Name another folder with --at.")
+    };
+    std::fs::create_dir_all(folder).map_err(wrong)?;
+    if std::fs::read_dir(folder).map_err(wrong)?.next().is_some() {
+        return Err(Notice::new(
+            NoticeKind::User,
+            format!("{} is not empty, so the sample project was not written there.", folder.display()),
+        )
+        .hint("Name an empty or new folder with --at."));
+    }
+    for (path, bytes, executable) in tiller_provider::demo::sample() {
+        use std::os::unix::fs::PermissionsExt;
+        let file = folder.join(path);
+        if let Some(dir) = file.parent() {
+            std::fs::create_dir_all(dir).map_err(wrong)?;
+        }
+        std::fs::write(&file, bytes).map_err(wrong)?;
+        let mode = if *executable { 0o755 } else { 0o644 };
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(mode)).map_err(wrong)?;
+    }
+    // With git the feed and the header have something to show; without it everything works all the same.
+    let _ = tiller_watch::git::Repository::create(folder, "Sample project", LAY_OUT);
+    Ok(())
+}
+
+/// The same in two processes, so that the screen can be left, where there is one to leave.
+fn twin(setup: Setup, open: args::Open, first: Option<&'static str>) -> Result<Exit, Notice> {
+    use std::io::IsTerminal;
+    let terminal = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
+    let plain =
+        tiller_tui::app::ui::plain_because(open.plain, &setup.config.config.ui, &*setup.env).is_some();
+    if !terminal || plain || !setup.config.config.detach.enabled {
+        return show(setup, open, first, None);
+    }
+    match detach::part(open.inline, &setup.places.state) {
+        Fork::Client(ended) => Ok(crate::commands::ended(ended)),
+        Fork::Alone(why) => {
+            tracing::debug!(why, "one process only");
+            show(setup, open, first, None)
+        }
+        Fork::Host(line) => {
+            let (env, clock) = (Arc::clone(&setup.env), Arc::clone(&setup.clock));
+            let host = Host::new(line, setup.project.clone(), env, clock);
+            let exit = show(setup, open, first, Some(&host)).unwrap_or_else(|n| fail(&n));
+            host.close(exit.code());
+            Ok(exit)
+        }
+    }
+}
+
+/// Draws, starts the engine behind the screen, and waits for the end.
+pub(crate) fn show(
+    mut setup: Setup,
+    open: args::Open,
+    first: Option<&'static str>,
+    host: Option<&Arc<Host>>,
+) -> Result<Exit, Notice> {
+    // Settings of a folder that is trusted already are there from the first frame on. Few folders have any.
+    if setup.brings.bytes(settings::PROJECT).is_some()
+        && setup.open_store().is_ok_and(|store| setup.trust(&store).may_load())
+    {
+        setup.trust_project();
+    }
+    // Where the person has not said yes yet, or said no, the screen says so.
+    let restricted = !setup.brings.found.is_empty()
+        && !setup.open_store().is_ok_and(|store| setup.trust(&store).may_load());
+    let restricted = Arc::new(AtomicBool::new(restricted));
+    let shared = Shared::new(&setup);
+    // Of the terminal that is sat at now, which may be another one later.
+    let env = match host.cloned() {
+        Some(host) => Arc::new(move |name: &str| host.var(name)),
+        None => Arc::clone(&setup.env),
+    };
+    let ui_env = Arc::clone(&env);
+    let mut options = UiOptions::new(ui_env);
+    options.config = setup.config.config.ui.clone();
+    options.config_folder = Some(setup.places.config.clone());
+    options.state_folder = Some(setup.places.state.clone());
+    options.draft = Some(setup.drafts());
+    options.scratch = setup.places.cache.join("editor");
+    options.inline = open.inline;
+    options.plain = open.plain;
+    options.no_mouse = open.no_mouse;
+    options.clock = Arc::clone(&setup.clock);
+    let front = host.cloned();
+    options.editor = Some(Box::new(move |file, line| {
+        let bytes = |w: Vec<OsString>| w.into_iter().map(OsStringExt::into_vec).collect();
+        let run = |words: Vec<OsString>| match &front {
+            Some(host) => host.run(bytes(words)),
+            None => editor::here(words),
+        };
+        editor::open(&|name| env(name), &run, file, line)
+    }));
+    options.host = host.and_then(|host| {
+        let (may, left) = (Arc::clone(host), Arc::clone(host));
+        Some(tiller_tui::terminal::terminal_owner::Host {
+            seat: host.first()?,
+            on_hangup: setup.config.config.detach.on_hangup,
+            may_leave: Arc::new(move || may.may_leave()),
+            left: Arc::new(move |how| left.left(how)),
+        })
+    });
+    let (state, project) = (setup.places.state.clone(), setup.project.clone());
+    let children = setup.children();
+    options.statusline =
+        Some(Arc::new(move |command, state| statusline::run(command, state, &children.now())));
+    if let Some(host) = host {
+        host.on_arrival(Box::new(setup.brought()));
+    }
+    options.prompt = open.prompt.clone();
+    options.first = first;
+    let again = Arc::clone(&shared);
+    options.settings = Some(Box::new(move || again.read().map(|config| config.ui)));
+    let file = setup.places.config.join(tiller_config::FILE);
+    let own = file.clone();
+    options.save_setting = Some(Box::new(move |key, value| {
+        tiller_config::set_value(&own, key, value).map_err(|e| e.to_string())
+    }));
+    options.restricted = Arc::clone(&restricted);
+    let link = Arc::new(Link::new(restricted));
+    let connector = Connector { shared: Arc::clone(&shared), link: Arc::clone(&link), file };
+    options.connect = Some(Arc::new(move |what| connector.connect(what)));
+    options.found_keys = shared.found_keys();
+    let agents = crate::app::agents::found((setup.env)("PATH").as_deref().unwrap_or_default());
+    options.found_agents = agents.iter().map(|a| a.name.to_owned()).collect();
+    // The demo was asked for; otherwise a session without a real model offers to set one up.
+    // The demo is a choice of its own: nothing is to be set up for it.
+    // Kept in the settings it is a choice of an earlier day.
+    let demo = |m: &Option<String>| m.as_deref() == Some("demo/demo");
+    options.first_run = first.is_none() && !demo(&setup.common.model) && !demo(&setup.config.config.model);
+    options.tour = tiller_provider::demo::tour()
+        .iter()
+        .map(|s| (s.title.clone(), s.text.clone(), s.key_hint.clone()))
+        .collect();
+    let (ui, sender) = Ui::new(options);
+    let no_thread = |e| Notice::new(NoticeKind::Internal, format!("No thread could be started: {e}."));
+    if let Some(host) = host {
+        host.open(state.clone(), sender.clone()).map_err(no_thread)?;
+    }
+    let told = sender.clone();
+    // Others are asked, who may take their time. It ends by itself.
+    thread::Builder::new()
+        .name("news".into())
+        .spawn(move || {
+            crate::commands::detach::news(&state, &project).into_iter().for_each(|n| told.notice(n))
+        })
+        .map_err(no_thread)?;
+    let engine = {
+        let link = Arc::clone(&link);
+        thread::Builder::new()
+            .name("wire".into())
+            .spawn(move || link.run(setup, &shared, &open, &sender))
+            .map_err(no_thread)?
+    };
+    let taken = Arc::clone(&link);
+    let exit = ui.run(Box::new(move |command| taken.send(command))).map_err(|e| {
+        Notice::new(NoticeKind::User, format!("{e}."))
+            .hint("In a script, use `tiller exec`; `tiller --help` lists all commands.")
+    });
+    link.end();
+    // The engine has saved everything and ended its children when the thread is done.
+    let stopped = engine.join().unwrap_or_else(|_| Err(crate::commands::workbench::session_link::broken()));
+    let exit = exit?;
+    if let Err(notice) = stopped {
+        return Ok(fail(&notice));
+    }
+    Ok(match exit {
+        tiller_tui::Exit::Quit => Exit::Done,
+        tiller_tui::Exit::Signal(n) => Exit::Signal(u8::try_from(n).unwrap_or(1)),
+    })
+}

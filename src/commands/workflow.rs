@@ -1,0 +1,166 @@
+//! `tiller workflow`: looks at a file of a workflow, or runs it to its end without a screen.
+
+use std::io::Write;
+use std::path::Path;
+
+use tiller_config::Problem;
+use tiller_engine::{EventStream, Open};
+use tiller_external::Adapters;
+use tiller_protocol::command::SessionCommand;
+use tiller_protocol::event::{ReplyEvent, StateEvent, TurnEvent, TurnStatus};
+use tiller_protocol::{
+    AgentCommand, Command, CommandBody, CommandId, EventBody, Notice, NoticeKind, StepState, WorkflowView,
+};
+use tiller_store::OnFailure;
+use tiller_tool::crew::workflow::Known;
+
+use crate::app::definitions::workflows::{Filed, cli, read};
+use crate::app::{Running, Setup, Start, child_env, definitions};
+use crate::commands::args::Workflow;
+use crate::commands::exec::prepare::check_model;
+use crate::commands::exec::stop::Stop;
+use crate::commands::sessions::one_line;
+use crate::commands::{Exit, json_line, say};
+
+/// Looks at it, or runs it.
+pub(super) fn run(
+    setup: impl Fn(&crate::commands::args::Common) -> Result<Setup, Notice>,
+    what: &Workflow,
+) -> Result<Exit, Notice> {
+    match what {
+        Workflow::Check { file } => check(&setup(&crate::commands::args::Common::default())?, file),
+        Workflow::Run { file, json, allow, deny, common } => {
+            let setup = setup(common)?;
+            let start = Start { allow: allow.clone(), deny: deny.clone(), ..Start::headless(Open::New) };
+            start_it(setup, file, *json, start)
+        }
+    }
+}
+
+/// Reads a file and looks at all of it: its form, its steps, the roles and programs that they name.
+fn filed(setup: &Setup, file: &Path) -> Result<Filed, Notice> {
+    let bytes = read(file).map_err(|why| Notice::new(NoticeKind::User, format!("{why}.")))?;
+    let filed = Filed::parse(file, &bytes).map_err(|wrong| told(&wrong))?;
+    let status = setup.trust(&setup.open_store()?);
+    let (roles, _) = definitions::read(&setup.places.config, &setup.brings, status.may_load());
+    let (adapters, env) = (Adapters::new(&[setup.places.config.join("adapters")]), child_env(setup));
+    let role = |name: &str| roles.get(name).is_none().then(|| roles.no_such(name));
+    let skills = roles.skills();
+    let skill = |name: &str| skills.wrong([name]);
+    let tool = |name: &str| tiller_config::agents::no_such_tool(name, &[]);
+    let of = std::sync::Arc::clone(&setup.env);
+    let providers =
+        tiller_provider::build(&setup.config.config, &|n| of(n), Some(&setup.key_file()), &setup.redact());
+    let model =
+        |name: &str| tiller_engine::crew::no_such_model(name, |provider| providers.get(provider).map(drop));
+    let cli = |name: &str| cli(&adapters, name, &env);
+    let known = Known { role: &role, cli: &cli, skill: &skill, model: &model, tool: &tool };
+    let wrong = filed.check(&known);
+    if wrong.is_empty() { Ok(filed) } else { Err(told(&wrong)) }
+}
+
+/// All mistakes, one a line.
+fn told(wrong: &[Problem]) -> Notice {
+    let mut lines = wrong.iter().map(Problem::to_string);
+    let notice = Notice::new(NoticeKind::User, lines.next().unwrap_or_default());
+    lines.fold(notice, Notice::hint)
+}
+
+fn check(setup: &Setup, file: &Path) -> Result<Exit, Notice> {
+    let flow = filed(setup, file)?.flow;
+    let mut text = format!("{}: {} steps\n", one_line(&flow.name), flow.steps.len());
+    for step in &flow.steps {
+        let by = step.brief.cli.as_deref().or(step.brief.agent.as_deref()).unwrap_or("-");
+        let after = match step.depends_on.as_slice() {
+            [] => String::new(),
+            needs => format!("after {}", needs.join(", ")),
+        };
+        let line = format!("  {:20} {by:12} {after}", step.id.as_deref().unwrap_or_default());
+        text.push_str(&format!("{}\n", line.trim_end()));
+    }
+    say(&text)
+}
+
+fn start_it(setup: Setup, file: &Path, json: bool, start: Start) -> Result<Exit, Notice> {
+    let flow = filed(&setup, file)?.flow;
+    setup.check_config()?;
+    // As with `exec`: what cannot be written ends the run.
+    let store = setup.try_store(OnFailure::Answer).map_err(|e| e.at_start())?;
+    crate::commands::say_opening(&store);
+    check_model(&setup, true)?;
+    let name = flow.name.clone();
+    let mut engine = Running::start(setup, store, Start { workflow: Some(flow), ..start })?;
+    for notice in std::mem::take(&mut engine.notices) {
+        crate::commands::fail(&notice);
+    }
+    let (mut events, handle) = (engine.events(), engine.handle());
+    let send = |id, body| {
+        let sent = handle.send(Command::new(CommandId(id), body));
+        sent.map_err(|e| {
+            Notice::new(NoticeKind::Internal, format!("The engine does not accept commands: {e}."))
+        })
+    };
+    let mut refused = false;
+    let exit = engine.block_on(async {
+        let mut stop = Stop::listen()?;
+        send(1, CommandBody::Agent(AgentCommand::Workflow { name }))?;
+        let ended = tokio::select! {
+            ended = follow(&mut events, json, &mut refused) => Some(ended?),
+            () = stop.next() => None,
+        };
+        let Some(view) = ended else {
+            // What was at work is interrupted, and can go on.
+            send(2, CommandBody::Session(SessionCommand::Quit))?;
+            return Ok(Exit::Interrupted);
+        };
+        if !json {
+            for step in &view.steps {
+                // What models and programs say is for eyes here, and no terminal is to act on it.
+                let said = tiller_tui::text::clean::plain_lines(step.said.trim());
+                say(&format!("{} {}\n{}\n", step.id, step.state.word(), said.trim_end()))?;
+            }
+        }
+        // What an agent of the run was refused, the run was refused.
+        Ok(match view.state {
+            _ if refused => Exit::Refused,
+            StepState::Done => Exit::Done,
+            _ => Exit::Model,
+        })
+    });
+    engine.stop();
+    exit
+}
+
+/// Tells each step's change, until the end.
+async fn follow(events: &mut EventStream, json: bool, refused: &mut bool) -> Result<WorkflowView, Notice> {
+    let gone = || Notice::new(NoticeKind::Internal, "The engine ended before the workflow did.");
+    let mut last = WorkflowView::default();
+    loop {
+        let event = events.next().await.ok_or_else(gone)?;
+        if json {
+            say(&json_line(&*event))?;
+        }
+        match &event.body {
+            EventBody::Turn(TurnEvent::TurnFinished { status: TurnStatus::Refused, .. }) => *refused = true,
+            EventBody::Reply(reply) => {
+                if let ReplyEvent::ErrorReply { notice } = &**reply {
+                    return Err(notice.clone());
+                }
+            }
+            EventBody::State(StateEvent::WorkflowChanged { view }) => {
+                for step in &view.steps {
+                    let before = last.steps.iter().find(|s| s.id == step.id).map(|s| s.state);
+                    if !json && before != Some(step.state) && step.state != StepState::Waiting {
+                        // Standard error may be gone; the exit code still tells.
+                        let _ = writeln!(std::io::stderr().lock(), "{} {}", step.id, step.state.word());
+                    }
+                }
+                last = view.clone();
+                if !matches!(last.state, StepState::Running | StepState::Waiting) {
+                    return Ok(last);
+                }
+            }
+            _ => {}
+        }
+    }
+}

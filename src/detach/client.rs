@@ -1,0 +1,367 @@
+//! What sits at the terminal: the shell's job. It blocks until the host or a signal speaks, and touches the
+//! terminal only when it is told that it is its own, or when the host has died.
+
+use std::io::{self, Read, Write as _};
+use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStringExt;
+use std::os::unix::net::UnixStream;
+use std::process::Child;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_current_process_group, kill_process, waitpid};
+use rustix::termios::{OptionalActions, Termios, tcsetattr};
+use signal_hook::consts::{SIGCHLD, SIGCONT, SIGHUP, SIGINT, SIGTERM, SIGTSTP, SIGWINCH};
+use tiller_tui::terminal::observer::{Looking, Wants};
+
+use super::codec::{self, Lines};
+use super::last::Last;
+use super::messages::{FromClient, FromHost};
+
+/// Has the meaning of Ctrl-Z for the shell, and does nothing when no shell waits. SIGTSTP itself is caught.
+const STOP: Signal = Signal::TTIN;
+
+/// How long a stop may take to begin. It comes at once, unless no shell could let us go on.
+const BEGINS: Timespec = Timespec { tv_sec: 0, tv_nsec: 150_000_000 };
+
+const HEARD: [i32; 7] = [SIGWINCH, SIGCONT, SIGTSTP, SIGTERM, SIGHUP, SIGINT, SIGCHLD];
+
+/// How it ended, for the shell.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Ended {
+    pub(crate) code: u8,
+    /// For standard error.
+    pub(crate) words: Option<String>,
+    /// The words say that something went wrong.
+    pub(crate) failed: bool,
+}
+
+/// Signals as flags, and a pipe that wakes.
+struct Heard {
+    flags: [Arc<AtomicBool>; HEARD.len()],
+    wake: UnixStream,
+}
+
+impl Heard {
+    fn start() -> io::Result<Self> {
+        let (wake, tell) = UnixStream::pair()?;
+        wake.set_nonblocking(true)?;
+        let flags: [Arc<AtomicBool>; HEARD.len()] = Default::default();
+        for (n, flag) in HEARD.into_iter().zip(&flags) {
+            // In this order: whoever is woken must find the flag.
+            signal_hook::flag::register(n, Arc::clone(flag))?;
+            signal_hook::low_level::pipe::register(n, tell.try_clone()?)?;
+        }
+        Ok(Self { flags, wake })
+    }
+
+    /// Whether it came since the last look.
+    fn took(&self, n: i32) -> bool {
+        HEARD.iter().zip(&self.flags).any(|(h, flag)| *h == n && flag.swap(false, Ordering::SeqCst))
+    }
+
+    fn drain(&self) {
+        let mut waste = [0u8; 64];
+        while (&self.wake).read(&mut waste).is_ok_and(|n| n == waste.len()) {}
+    }
+}
+
+/// What runs in the foreground.
+enum Front {
+    Nothing,
+    Program(Child),
+    /// Text was written; Enter goes back.
+    Text,
+}
+
+/// The client of one host.
+pub(super) struct Client {
+    line: UnixStream,
+    lines: Lines,
+    /// The host, where it is our child.
+    child: Option<Pid>,
+    inline: bool,
+    /// It looks on, and these keys are its own.
+    watching: Option<Looking>,
+    /// How the terminal was.
+    before: Option<Termios>,
+    front: Front,
+    hung_up: bool,
+    exit: Option<u8>,
+    last: Last,
+}
+
+impl Client {
+    /// `before`: how the terminal was when nobody had changed it.
+    pub(super) fn of(
+        line: UnixStream,
+        child: Option<Pid>,
+        inline: bool,
+        before: Option<Termios>,
+        last: Last,
+    ) -> Self {
+        let lines = Lines::default();
+        let front = Front::Nothing;
+        Self { line, lines, child, inline, watching: None, before, front, hung_up: false, exit: None, last }
+    }
+
+    /// At somebody else's host. It may draw on its own screen, or on the shell's: switching back is harmless.
+    /// `watching`: it draws nothing of its own, but the terminal is this process's to set and to put right.
+    pub(super) fn with(line: UnixStream, lines: Lines, before: Option<Termios>, watching: bool) -> Self {
+        let watching = watching.then(Looking::default);
+        Self { lines, watching, ..Self::of(line, None, false, before, Last::default()) }
+    }
+
+    /// Sits there until the host sends it away or ends.
+    pub(super) fn run(mut self) -> Ended {
+        if self.watching.is_some()
+            && let Some(before) = &self.before
+        {
+            let mut raw = before.clone();
+            raw.make_raw();
+            let _ = tcsetattr(io::stdin(), OptionalActions::Now, &raw);
+            // What the settings of the terminal changed meanwhile is drawn again. A broken line is found below.
+            let _ = self.say(&FromClient::Resized);
+        }
+        let ended = match self.sit() {
+            Ok(ended) => {
+                if self.watching.is_some() {
+                    self.let_go();
+                    self.put_right();
+                }
+                ended
+            }
+            Err(e) => {
+                tracing::debug!(error = %e, "the connection to the host was lost");
+                self.end_front();
+                self.orphaned()
+            }
+        };
+        self.last.tell();
+        ended
+    }
+
+    /// Waits until the host draws no more: a frame that came later would stay on the shell's screen.
+    fn let_go(&mut self) {
+        let _ = self.line.shutdown(std::net::Shutdown::Write);
+        let _ = self.line.set_read_timeout(Some(LAST_FRAME));
+        let until = std::time::Instant::now() + LAST_FRAME;
+        while std::time::Instant::now() < until && matches!(self.lines.take(&self.line), Ok(true)) {}
+    }
+
+    fn sit(&mut self) -> io::Result<Ended> {
+        let heard = Heard::start()?;
+        loop {
+            while let Some(message) = self.lines.next()? {
+                if let Some(ended) = self.told(message, &heard)? {
+                    return Ok(ended);
+                }
+            }
+            self.signals(&heard)?;
+            let stdin = io::stdin();
+            let mut fds =
+                vec![PollFd::new(&self.line, PollFlags::IN), PollFd::new(&heard.wake, PollFlags::IN)];
+            if self.watching.is_some() || matches!(self.front, Front::Text) {
+                fds.push(PollFd::from_borrowed_fd(stdin.as_fd(), PollFlags::IN));
+            }
+            let rest = self.watching.as_ref().and_then(Looking::rest);
+            let rest = rest.and_then(|r| Timespec::try_from(r).ok());
+            match poll(&mut fds, rest.as_ref()) {
+                Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                Err(e) => return Err(e.into()),
+            }
+            let [line, wake, typed] = [0, 1, 2].map(|n| fds.get(n).is_some_and(|f| !f.revents().is_empty()));
+            drop(fds);
+            let silent = !(line || wake || typed);
+            if wake {
+                heard.drain();
+            }
+            if (typed || silent) && self.typed(silent)? {
+                return Ok(Ended { code: 0, words: None, failed: false });
+            }
+            if line && !self.lines.take(&self.line)? {
+                self.end_front();
+                return Ok(self.orphaned());
+            }
+        }
+    }
+
+    fn say(&self, message: &FromClient) -> io::Result<()> {
+        codec::send(&self.line, message)
+    }
+
+    fn told(&mut self, message: FromHost, heard: &Heard) -> io::Result<Option<Ended>> {
+        match message {
+            FromHost::Run { words } => {
+                let mut words = words.into_iter().map(std::ffi::OsString::from_vec);
+                let program = words.next().unwrap_or_default();
+                match std::process::Command::new(program).args(words).spawn() {
+                    Ok(child) => self.front = Front::Program(child),
+                    Err(e) => self.say(&FromClient::Ran { code: None, error: Some(e.to_string()) })?,
+                }
+            }
+            FromHost::Show { text } => {
+                let mut out = io::stdout().lock();
+                let _ = write!(out, "{text}\n\n-- Press Enter to return to Tiller --");
+                let _ = out.flush();
+                self.front = Front::Text;
+            }
+            FromHost::Stop { all } => {
+                let stopped = stop(heard, all);
+                self.say(&FromClient::Continued { stopped })?;
+            }
+            FromHost::Leave { text } => {
+                self.end_front();
+                // The host may hear of the lost terminal before we do: then it sends us away without a word.
+                let hung_up = self.hung_up || text.is_empty();
+                let words = (!hung_up).then_some(text);
+                let code = if hung_up { 128 + SIGHUP as u8 } else { 0 };
+                return Ok(Some(Ended { code, words, failed: false }));
+            }
+            FromHost::Exit { code } => {
+                self.end_front();
+                self.exit = Some(code);
+            }
+            FromHost::Refused { message, hints } => {
+                let words = std::iter::once(message).chain(hints).collect::<Vec<_>>().join("\n  ");
+                return Ok(Some(Ended { code: 2, words: Some(words), failed: true }));
+            }
+            FromHost::Welcome | FromHost::About { .. } | FromHost::Done { .. } => {}
+        }
+        Ok(None)
+    }
+
+    fn signals(&mut self, heard: &Heard) -> io::Result<()> {
+        let front = !matches!(self.front, Front::Nothing);
+        if heard.took(SIGCHLD)
+            && let Front::Program(child) = &mut self.front
+            && let Some(status) = child.try_wait()?
+        {
+            self.front = Front::Nothing;
+            let error = status.code().is_none().then(|| status.to_string());
+            self.say(&FromClient::Ran { code: status.code(), error })?;
+        }
+        if heard.took(SIGTSTP) {
+            // What runs in the foreground has stopped, or would have: stop with it.
+            if front {
+                let _ = kill_process(getpid(), STOP);
+            } else {
+                self.say(&FromClient::Stop)?;
+            }
+        }
+        if heard.took(SIGCONT) && !front {
+            self.say(&FromClient::Continued { stopped: true })?;
+        }
+        if heard.took(SIGWINCH) {
+            self.say(&FromClient::Resized)?;
+        }
+        for n in [SIGHUP, SIGTERM, SIGINT] {
+            // Ctrl-C in front of an editor is the editor's.
+            if heard.took(n) && !(n == SIGINT && front) {
+                self.hung_up |= n == SIGHUP;
+                self.say(&FromClient::Signal { n })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Something was typed below a text, or while looking on; `silent`: or nothing was, for long enough. True: that
+    /// was a wish to leave.
+    fn typed(&mut self, silent: bool) -> io::Result<bool> {
+        let mut bytes = [0u8; 256];
+        let n = if silent { 0 } else { rustix::io::read(io::stdin(), &mut bytes).unwrap_or(0) };
+        if let Some(looking) = &mut self.watching {
+            let rows = rustix::termios::tcgetwinsize(io::stdin()).map_or(24, |s| s.ws_row);
+            let wants = looking.keys(bytes.get(..n).unwrap_or_default(), rows);
+            for want in wants {
+                match want {
+                    Wants::Leave => return Ok(true),
+                    Wants::Look(columns, rows) => self.say(&FromClient::Look { columns, rows })?,
+                    Wants::Follow => self.say(&FromClient::Follow)?,
+                }
+            }
+            return Ok(n == 0 && !silent);
+        }
+        if silent {
+            return Ok(false);
+        }
+        if n == 0 || bytes.iter().take(n).any(|b| *b == b'\n') {
+            self.front = Front::Nothing;
+            self.say(&FromClient::Ran { code: Some(0), error: None })?;
+        }
+        Ok(false)
+    }
+
+    /// The host needs the terminal no more, and neither may anything that it had us run.
+    fn end_front(&mut self) {
+        if let Front::Program(mut child) = std::mem::replace(&mut self.front, Front::Nothing)
+            && let Some(pid) = i32::try_from(child.id()).ok().and_then(Pid::from_raw)
+        {
+            for signal in [Signal::HUP, Signal::TERM, Signal::KILL] {
+                let _ = kill_process(pid, signal);
+                for _ in 0..20 {
+                    if !matches!(child.try_wait(), Ok(None)) {
+                        return;
+                    }
+                    // Nothing wakes this thread: it is the gap between two looks.
+                    std::thread::park_timeout(Duration::from_millis(10));
+                }
+            }
+        }
+    }
+
+    /// The host is gone. As it said, or else without a word: then the terminal is put right from here.
+    fn orphaned(&mut self) -> Ended {
+        let status = self.child.and_then(|pid| waitpid(Some(pid), WaitOptions::empty()).ok().flatten());
+        let code = status.and_then(|(_, s)| s.exit_status()).and_then(|c| u8::try_from(c).ok());
+        if let Some(code) = self.exit.or(code) {
+            return Ended { code, words: None, failed: false };
+        }
+        self.put_right();
+        let killed = status.and_then(|(_, s)| s.terminating_signal());
+        let pid = self.child.map_or(0, Pid::as_raw_pid);
+        let how = killed.map_or_else(|| "ended without a message".to_owned(), |n| self.last.words(pid, n));
+        let words = format!("Tiller {how}\n  The conversation is saved: `tiller -c` continues it.");
+        let code = 128u8.saturating_add(killed.and_then(|n| u8::try_from(n).ok()).unwrap_or(0));
+        Ended { code: if killed.is_some() { code } else { 1 }, words: Some(words), failed: true }
+    }
+
+    /// Puts the terminal right in place of a screen that cannot.
+    fn put_right(&self) {
+        let wait = Timespec { tv_sec: 0, tv_nsec: 300_000_000 };
+        let room = poll(&mut [PollFd::new(&io::stdout(), PollFlags::OUT)], Some(&wait));
+        if room.is_ok_and(|n| n > 0) {
+            let mut out = io::stdout().lock();
+            let _ =
+                out.write_all(tiller_tui::terminal::off(self.inline).as_bytes()).and_then(|()| out.flush());
+        }
+        if let Some(before) = &self.before {
+            let _ = tcsetattr(io::stdin(), OptionalActions::Now, before);
+        }
+    }
+}
+
+/// For the host to stop drawing on a terminal that is left.
+const LAST_FRAME: Duration = Duration::from_secs(1);
+
+/// Stops this process (`all`: and those that were started with it) until the shell lets it go on. `false`:
+/// nobody stopped us, because no shell waits for that.
+fn stop(heard: &Heard, all: bool) -> bool {
+    heard.took(SIGCONT);
+    heard.drain();
+    let sent = if all { kill_current_process_group(STOP) } else { kill_process(getpid(), STOP) };
+    if sent.is_err() {
+        return false;
+    }
+    // The clock went on while we were stopped, so that the first wait may end before the flag is there.
+    for _ in 0..2 {
+        if heard.took(SIGCONT) {
+            return true;
+        }
+        let _ = poll(&mut [PollFd::new(&heard.wake, PollFlags::IN)], Some(&BEGINS));
+        heard.drain();
+    }
+    heard.took(SIGCONT)
+}

@@ -1,0 +1,156 @@
+//! Lines of JSON over a Unix stream, with descriptors beside the first one where they are needed.
+
+use std::io::{self, IoSlice, IoSliceMut, Write as _};
+use std::mem::MaybeUninit;
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage,
+    SendFlags, recvmsg, sendmsg,
+};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// Bytes of a line at most: a conversation that is written out is one.
+const LONGEST: usize = 64 << 20;
+
+/// Descriptors are closed on exec from the first moment on, where the system can do that.
+#[cfg(target_os = "linux")]
+const FLAGS: RecvFlags = RecvFlags::CMSG_CLOEXEC;
+#[cfg(not(target_os = "linux"))]
+const FLAGS: RecvFlags = RecvFlags::empty();
+
+fn text(message: &impl Serialize) -> io::Result<Vec<u8>> {
+    let mut line = serde_json::to_vec(message)?;
+    line.push(b'\n');
+    Ok(line)
+}
+
+/// Sends one.
+pub(super) fn send(mut to: &UnixStream, message: &impl Serialize) -> io::Result<()> {
+    to.write_all(&text(message)?)
+}
+
+/// Sends one, and descriptors with its first byte.
+pub(super) fn send_with(
+    to: &UnixStream,
+    message: &impl Serialize,
+    fds: [BorrowedFd<'_>; 2],
+) -> io::Result<()> {
+    let line = text(message)?;
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
+    let mut beside = SendAncillaryBuffer::new(&mut space);
+    beside.push(SendAncillaryMessage::ScmRights(&fds));
+    let sent = sendmsg(to, &[IoSlice::new(&line)], &mut beside, SendFlags::empty())?;
+    let mut to = to;
+    to.write_all(line.get(sent..).unwrap_or_default())
+}
+
+/// What has come in and was not asked for yet.
+#[derive(Default)]
+pub(super) struct Lines {
+    bytes: Vec<u8>,
+    /// Descriptors that came along.
+    pub(super) fds: Vec<OwnedFd>,
+}
+
+impl Lines {
+    /// The next whole line, if it is there.
+    ///
+    /// # Errors
+    /// When it is no such message.
+    pub(super) fn next<T: DeserializeOwned>(&mut self) -> io::Result<Option<T>> {
+        let Some(end) = self.bytes.iter().position(|b| *b == b'\n') else { return Ok(None) };
+        let line: Vec<u8> = self.bytes.drain(..=end).collect();
+        Ok(Some(serde_json::from_slice(&line)?))
+    }
+
+    /// Takes in what is there; waits for something. `false`: there will be no more.
+    ///
+    /// # Errors
+    /// When the line is broken, or the other side never ends a line.
+    pub(super) fn take(&mut self, from: &UnixStream) -> io::Result<bool> {
+        let mut piece = [0u8; 4096];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
+        let mut beside = RecvAncillaryBuffer::new(&mut space);
+        let got = loop {
+            match recvmsg(from, &mut [IoSliceMut::new(&mut piece)], &mut beside, FLAGS) {
+                Err(rustix::io::Errno::INTR) => {}
+                other => break other?,
+            }
+        };
+        for message in beside.drain() {
+            if let RecvAncillaryMessage::ScmRights(fds) = message {
+                for fd in fds {
+                    // Where it could not be asked for: what is started from here must not have it.
+                    rustix::io::fcntl_setfd(&fd, rustix::io::FdFlags::CLOEXEC)?;
+                    self.fds.push(fd);
+                }
+            }
+        }
+        self.bytes.extend_from_slice(piece.get(..got.bytes).unwrap_or_default());
+        if self.bytes.len() > LONGEST || self.fds.len() > 2 {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
+        Ok(got.bytes > 0)
+    }
+
+    /// Waits for the next whole line; `None`: there will be no more.
+    ///
+    /// # Errors
+    /// As [`Lines::take`] and [`Lines::next`].
+    pub(super) fn wait<T: DeserializeOwned>(&mut self, from: &UnixStream) -> io::Result<Option<T>> {
+        loop {
+            if let Some(message) = self.next()? {
+                return Ok(Some(message));
+            }
+            if !self.take(from)? {
+                return Ok(None);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::AsFd;
+
+    use super::*;
+
+    #[test]
+    fn lines_arrive_whole_and_descriptors_beside_the_first() {
+        let (a, b) = UnixStream::pair().unwrap();
+        let file = tempfile::tempfile().unwrap();
+        let long = "x".repeat(100_000);
+        let sent = long.clone();
+        let sender = std::thread::spawn(move || {
+            send_with(&a, &sent, [file.as_fd(), a.as_fd()]).unwrap();
+            send(&a, &"next").unwrap();
+        });
+        let mut lines = Lines::default();
+        assert_eq!(lines.wait::<String>(&b).unwrap().unwrap(), long);
+        assert_eq!(lines.fds.len(), 2);
+        for fd in &lines.fds {
+            assert!(rustix::io::fcntl_getfd(fd).unwrap().contains(rustix::io::FdFlags::CLOEXEC));
+        }
+        assert_eq!(lines.wait::<String>(&b).unwrap().unwrap(), "next");
+        sender.join().unwrap();
+        lines.fds.clear();
+        assert_eq!(lines.wait::<String>(&b).unwrap(), None);
+    }
+
+    #[test]
+    fn what_is_no_message_ends_the_line() {
+        let (a, b) = UnixStream::pair().unwrap();
+        (&a).write_all(b"{nonsense\n").unwrap();
+        assert!(Lines::default().wait::<super::super::messages::FromClient>(&b).is_err());
+        // More descriptors than anybody needs.
+        let mut lines = Lines::default();
+        for _ in 0..2 {
+            send_with(&a, &1, [a.as_fd(), a.as_fd()]).unwrap();
+        }
+        let first = lines.wait::<u32>(&b);
+        assert!(first.is_err() || lines.wait::<u32>(&b).is_err());
+    }
+}

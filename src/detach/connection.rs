@@ -1,0 +1,216 @@
+//! Coming to a running workbench from another process: looking, sitting down, sending away, ending.
+
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::Duration;
+
+use tiller_protocol::{Notice, NoticeKind};
+
+use super::client::{Client, Ended};
+use super::codec::{self, Lines};
+use super::folder::Folder;
+use super::host::{descriptors, place};
+use super::messages::{About, FromHost, OF_TERMINAL, VERSION, Visit, Wish};
+
+/// How long an answer may take. A host that is looked at by somebody answers at once.
+const PATIENCE: Duration = Duration::from_secs(8);
+
+/// How long an end may take before it is asked for less kindly.
+const END: Duration = Duration::from_secs(10);
+
+/// One running workbench, and the name of its socket.
+pub(crate) struct Found {
+    pub(crate) about: About,
+    pub(crate) name: String,
+}
+
+/// The end of a piece of work that nobody looked at.
+#[derive(Debug, serde::Deserialize)]
+pub(crate) struct WorkEnded {
+    pub(crate) session: String,
+    pub(crate) title: String,
+    pub(crate) time: String,
+    pub(crate) status: Option<tiller_protocol::event::TurnStatus>,
+}
+
+fn broken(e: &io::Error) -> Notice {
+    Notice::new(NoticeKind::User, format!("The workbench does not answer: {e}."))
+        .hint("`tiller ps` lists the running workbenches.")
+}
+
+fn wish(folder: &Folder, name: &str, wish: Wish) -> io::Result<UnixStream> {
+    let line = folder.connect(name)?;
+    line.set_read_timeout(Some(PATIENCE))?;
+    line.set_write_timeout(Some(PATIENCE))?;
+    codec::send(&line, &Visit { version: VERSION, wish })?;
+    Ok(line)
+}
+
+/// The answer to what was asked; words, where it is a refusal.
+fn answer(line: &UnixStream) -> Result<FromHost, Notice> {
+    match Lines::default().wait::<FromHost>(line) {
+        Ok(Some(FromHost::Refused { message, hints })) => {
+            Err(hints.into_iter().fold(Notice::new(NoticeKind::User, message), Notice::hint))
+        }
+        Ok(Some(said)) => Ok(said),
+        Ok(None) => Err(broken(&io::ErrorKind::UnexpectedEof.into())),
+        Err(e) => Err(broken(&e)),
+    }
+}
+
+/// What runs, of this project or of all, the one that was started first at the top. Who listens and does not
+/// answer is listed as such.
+pub(crate) fn all(folder: &Folder, project: Option<&Path>) -> Vec<Found> {
+    let ask = |name: String| {
+        let line = wish(folder, &name, Wish::About).ok()?;
+        let about = match answer(&line) {
+            Ok(FromHost::About { about }) => *about,
+            _ => About {
+                pid: super::folder::process(&name)?,
+                title: "(does not answer)".into(),
+                work: "not known".into(),
+                busy: true,
+                ..About::default()
+            },
+        };
+        Some(Found { about, name })
+    };
+    let mut found: Vec<Found> = folder.sockets(project).into_iter().filter_map(ask).collect();
+    found.sort_by(|a, b| a.about.since.cmp(&b.about.since));
+    found
+}
+
+/// Work of this project that ended while nobody looked, told once.
+pub(crate) fn ended(folder: &Folder, project: &Path) -> Vec<WorkEnded> {
+    let take = |name: String| {
+        let bytes = folder.read(&name).ok();
+        folder.remove(&name);
+        serde_json::from_slice(&bytes?).ok()
+    };
+    folder.names(Some(project), ".ended").into_iter().filter_map(take).collect()
+}
+
+/// How a visitor comes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Come {
+    /// To sit down where nobody sits.
+    Sit,
+    /// Also where somebody does.
+    Take,
+    /// To look on.
+    Watch,
+}
+
+/// Sits down at it, and stays until the end.
+///
+/// # Errors
+/// When somebody sits there already, or nobody answers.
+pub(crate) fn attach(
+    folder: &Folder,
+    name: &str,
+    come: Come,
+    env: &dyn Fn(&str) -> Option<String>,
+) -> Result<Ended, Notice> {
+    let before = rustix::termios::tcgetattr(io::stdin()).ok();
+    let brought = OF_TERMINAL.iter().filter_map(|n| Some(((*n).to_owned(), env(n)?))).collect();
+    let sit = match come {
+        Come::Watch => Wish::Watch { place: place(env) },
+        _ => Wish::Attach { take: come == Come::Take, place: place(env), env: brought },
+    };
+    let join = || -> io::Result<UnixStream> {
+        let line = folder.connect(name)?;
+        line.set_read_timeout(Some(PATIENCE))?;
+        let [input, output] = descriptors()?;
+        codec::send_with(&line, &Visit { version: VERSION, wish: sit }, [input.as_fd(), output.as_fd()])?;
+        Ok(line)
+    };
+    // The host draws as soon as it has the terminal: by then its own screen is up, or the picture would stay on the
+    // shell's.
+    let picture = (come == Come::Watch).then(Picture::show);
+    let line = join().map_err(|e| broken(&e))?;
+    let mut lines = Lines::default();
+    match lines.wait::<FromHost>(&line) {
+        Ok(Some(FromHost::Welcome)) => {}
+        Ok(Some(FromHost::Refused { message, hints })) => {
+            return Err(hints.into_iter().fold(Notice::new(NoticeKind::User, message), Notice::hint));
+        }
+        Ok(_) => return Err(broken(&io::ErrorKind::UnexpectedEof.into())),
+        Err(e) => return Err(broken(&e)),
+    }
+    line.set_read_timeout(None).map_err(|e| broken(&e))?;
+    // From here on the client puts the terminal right.
+    picture.into_iter().for_each(Picture::keep);
+    Ok(Client::with(line, lines, before, come == Come::Watch).run())
+}
+
+/// The terminal's other screen, on which a watched picture is drawn. Dropping it brings the shell's back.
+struct Picture(bool);
+
+impl Picture {
+    fn show() -> Self {
+        use std::io::Write;
+        let mut out = io::stdout().lock();
+        // A terminal that cannot be written to shows no picture either.
+        let _ = out.write_all(b"\x1b[?1049h\x1b[22;0t").and_then(|()| out.flush());
+        Self(true)
+    }
+
+    fn keep(mut self) {
+        self.0 = false;
+    }
+}
+
+impl Drop for Picture {
+    fn drop(&mut self) {
+        use std::io::Write;
+        if self.0 {
+            let mut out = io::stdout().lock();
+            let _ = out.write_all(b"\x1b[23;0t\x1b[?1049l").and_then(|()| out.flush());
+        }
+    }
+}
+
+/// Sends whoever sits there away; what works goes on. Gives what was left at work.
+///
+/// # Errors
+/// When nothing works there, or nobody sits there.
+pub(crate) fn detach(folder: &Folder, name: &str) -> Result<String, Notice> {
+    let line = wish(folder, name, Wish::Detach).map_err(|e| broken(&e))?;
+    match answer(&line)? {
+        FromHost::Done { text } => Ok(text),
+        _ => Err(broken(&io::ErrorKind::InvalidData.into())),
+    }
+}
+
+/// Ends it: asks, then asks as the system does, then kills. Gives what was interrupted.
+///
+/// # Errors
+/// When it cannot be reached.
+pub(crate) fn stop(folder: &Folder, found: &Found) -> Result<String, Notice> {
+    let line = wish(folder, &found.name, Wish::Stop).map_err(|e| broken(&e))?;
+    let mut lines = Lines::default();
+    let said = match lines.wait::<FromHost>(&line) {
+        Ok(Some(FromHost::Done { text })) => text,
+        _ => "its state is unknown".into(),
+    };
+    let pid = i32::try_from(found.about.pid).ok().and_then(rustix::process::Pid::from_raw);
+    let mut over = |wait: Duration| {
+        // The line breaks when the process is gone.
+        let _ = line.set_read_timeout(Some(wait));
+        matches!(lines.take(&line), Ok(false))
+    };
+    if over(END) {
+        return Ok(said);
+    }
+    for signal in [rustix::process::Signal::TERM, rustix::process::Signal::KILL] {
+        if let Some(pid) = pid {
+            let _ = rustix::process::kill_process(pid, signal);
+        }
+        if over(END / 2) {
+            return Ok(format!("{said}; it did not end by itself and was killed"));
+        }
+    }
+    Err(Notice::new(NoticeKind::User, format!("Process {} could not be ended.", found.about.pid)))
+}

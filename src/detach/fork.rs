@@ -1,0 +1,74 @@
+//! One process becomes two: the parent stays the shell's job, the child goes on as the host.
+
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+
+use rustix::process::Pid;
+
+use super::client::{Client, Ended};
+use super::last::Last;
+
+/// Who goes on after [`part`].
+pub(crate) enum Fork {
+    /// The host; its end of the line to its client.
+    Host(UnixStream),
+    /// The client, at its end.
+    Client(Ended),
+    /// There are not two: why. The workbench ends with its terminal, as without all this.
+    Alone(String),
+}
+
+/// Becomes two. The client does not come back from this before its end.
+/// `reports`: the folder for what is to be told of a host that broke.
+pub(crate) fn part(inline: bool, reports: &Path) -> Fork {
+    if !alone() {
+        return Fork::Alone("more than one thread runs already".into());
+    }
+    // Both ends close on exec: what the host starts must not keep the line.
+    let (mine, theirs) = match UnixStream::pair() {
+        Ok(pair) => pair,
+        Err(e) => return Fork::Alone(format!("no line between two processes: {e}")),
+    };
+    let before = rustix::termios::tcgetattr(std::io::stdin()).ok();
+    let last = Last::new(reports.to_owned());
+    // After a fork only the calling thread exists, and locks that others held stay shut for ever. Here there
+    // are no others.
+    match fork::fork() {
+        Ok(fork::Fork::Child) => {
+            drop(mine);
+            last.keep();
+            // A session of its own: the shell's signals and the end of the terminal are the client's.
+            if let Err(e) = rustix::process::setsid() {
+                tracing::debug!(error = %e, "no session of its own");
+            }
+            Fork::Host(theirs)
+        }
+        Ok(fork::Fork::Parent(pid)) => {
+            drop(theirs);
+            Fork::Client(Client::of(mine, Pid::from_raw(pid), inline, before, last).run())
+        }
+        Err(e) => Fork::Alone(format!("no second process: {e}")),
+    }
+}
+
+/// Only this thread exists. Where that cannot be asked it holds by construction: `main` comes here first.
+fn alone() -> bool {
+    std::fs::read_dir("/proc/self/task").map_or(!cfg!(target_os = "linux"), |tasks| tasks.count() == 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn where_other_threads_run_nothing_is_forked() {
+        let (stop, wait) = std::sync::mpsc::channel::<()>();
+        let other = std::thread::spawn(move || wait.recv().is_ok());
+        if cfg!(target_os = "linux") {
+            assert!(!alone());
+            assert!(matches!(part(false, Path::new("/nowhere")), Fork::Alone(_)));
+        }
+        drop(stop);
+        other.join().unwrap();
+    }
+}

@@ -1,0 +1,369 @@
+//! The host: who sits at its screen now, the socket through which others come, and what they are told.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::sync_channel;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+use tiller_protocol::{Clock, Notice};
+use tiller_tui::UiSender;
+use tiller_tui::terminal::terminal_owner::{Arrival, Facts, Left, Seat, SeatMsg};
+
+use super::codec::{self, Lines};
+use super::folder::{Folder, key, ours};
+use super::messages::{About, FromHost, OF_TERMINAL, Sitting, VERSION, Visit, Wish};
+use super::terminal_owner::{Conn, Ran};
+
+/// How long a visitor may take to say what it wants, and the screen to answer.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// Signal that ends it, as from `kill`.
+const TERM: i32 = 15;
+
+/// Reads a variable.
+type Env = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
+
+/// Longest value that a terminal brings.
+const LONGEST: usize = 4096;
+
+/// Hears which variables a terminal brings, and what they are there.
+type Brought = Box<dyn Fn(&[&str], &BTreeMap<String, String>) + Send + Sync>;
+
+/// The host's end of everything.
+pub(crate) struct Host {
+    project: PathBuf,
+    since: String,
+    clock: Arc<dyn Clock>,
+    /// The environment at the start, and over it what the terminal that is sat at now brought along.
+    env: Env,
+    terminal: Mutex<Option<BTreeMap<String, String>>>,
+    brought: OnceLock<Brought>,
+    state: Mutex<State>,
+    folder: OnceLock<Result<Arc<Folder>, String>>,
+    next: AtomicU64,
+}
+
+#[derive(Default)]
+struct State {
+    seat: Option<Arc<Conn>>,
+    left: Option<String>,
+    /// Visitors who wait for the end; their line breaks with it.
+    waiting: Vec<UnixStream>,
+}
+
+/// Where this terminal is, for those who find somebody sitting there.
+pub(super) fn place(env: &dyn Fn(&str) -> Option<String>) -> String {
+    let tty = rustix::termios::ttyname(io::stdin(), Vec::new()).ok().and_then(|t| t.into_string().ok());
+    let tty = tty.unwrap_or_else(|| "a terminal".into());
+    match env("SSH_CONNECTION").as_deref().and_then(|c| c.split(' ').next()).filter(|h| !h.is_empty()) {
+        Some(host) => format!("{tty} from {host}"),
+        None => tty,
+    }
+}
+
+impl Host {
+    /// With the client that it was born with.
+    pub(crate) fn new(line: UnixStream, project: PathBuf, env: Env, clock: Arc<dyn Clock>) -> Arc<Self> {
+        let since = clock.now().to_rfc3339();
+        let sitting = Sitting { place: place(&*env), since: since.clone() };
+        let state = State { seat: Some(Conn::new(0, line, sitting)), ..State::default() };
+        Arc::new(Self {
+            project,
+            since,
+            clock,
+            env,
+            terminal: Mutex::default(),
+            brought: OnceLock::new(),
+            state: Mutex::new(state),
+            folder: OnceLock::new(),
+            next: AtomicU64::new(1),
+        })
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A variable: of the terminal as it is now, else as at the start.
+    pub(crate) fn var(&self, name: &str) -> Option<String> {
+        let terminal = self.terminal.lock().unwrap_or_else(PoisonError::into_inner);
+        match terminal.as_ref().filter(|_| OF_TERMINAL.contains(&name)) {
+            Some(brought) => brought.get(name).cloned(),
+            None => (self.env)(name),
+        }
+    }
+
+    /// Told of the environment of each terminal that comes, for children that are started from then on.
+    pub(crate) fn on_arrival(&self, tell: Brought) {
+        let _ = self.brought.set(tell);
+    }
+
+    /// Who sits there at the start, for the screen.
+    pub(crate) fn first(&self) -> Option<Arc<dyn Seat>> {
+        self.state().seat.clone().map(|c| c as Arc<dyn Seat>)
+    }
+
+    /// Runs a program in the foreground of whoever sits there; its exit code.
+    ///
+    /// # Errors
+    /// A part of a sentence.
+    pub(crate) fn run(&self, words: Vec<Vec<u8>>) -> Result<i32, String> {
+        let Some(seat) = self.state().seat.clone() else { return Err("no terminal is attached".into()) };
+        match seat.run(words) {
+            Ran { code: Some(code), .. } => Ok(code),
+            Ran { error, .. } => Err(error.unwrap_or_default()),
+        }
+    }
+
+    /// Why nobody could come back.
+    pub(crate) fn may_leave(&self) -> Result<(), String> {
+        match self.folder.get() {
+            Some(Ok(_)) => Ok(()),
+            Some(Err(why)) => Err(why.clone()),
+            None => Err("Tiller is still starting. Try again in a moment.".into()),
+        }
+    }
+
+    fn file(&self, ending: &str) -> String {
+        format!("{}-{:010}{ending}", key(&self.project), std::process::id())
+    }
+
+    /// Hears its client, and opens the socket: on a thread of its own, which ends with the process.
+    pub(crate) fn open(self: &Arc<Self>, state: PathBuf, to: UiSender) -> io::Result<()> {
+        if let Some(seat) = self.state().seat.clone() {
+            seat.hear(Lines::default(), to.clone())?;
+        }
+        let me = Arc::clone(self);
+        std::thread::Builder::new().name("tiller-door".into()).stack_size(256 << 10).spawn(move || {
+            let opened = Folder::open(&state).and_then(|folder| {
+                let listener = folder.listen(&me.file(".sock")).map_err(|e| {
+                    let text =
+                        format!("No socket could be created in {}: {e}.", state.join("hosts").display());
+                    Notice::new(tiller_protocol::NoticeKind::User, text)
+                })?;
+                Ok((Arc::new(folder), listener))
+            });
+            match opened {
+                Ok((folder, listener)) => {
+                    let _ = me.folder.set(Ok(folder));
+                    me.receive(&listener, &to);
+                }
+                Err(notice) => {
+                    let _ = me.folder.set(Err(notice.message.clone()));
+                    to.notice(notice.hint("The workbench ends with its terminal."));
+                }
+            }
+        })?;
+        Ok(())
+    }
+
+    fn receive(self: &Arc<Self>, listener: &UnixListener, to: &UiSender) {
+        for visitor in listener.incoming() {
+            let Ok(visitor) = visitor else { continue };
+            if !ours(&visitor) {
+                continue;
+            }
+            if let Err(e) = self.visited(visitor, to) {
+                tracing::debug!(error = %e, "a visitor could not be served");
+            }
+        }
+    }
+
+    fn visited(self: &Arc<Self>, line: UnixStream, to: &UiSender) -> io::Result<()> {
+        line.set_read_timeout(Some(PATIENCE))?;
+        line.set_write_timeout(Some(PATIENCE))?;
+        let mut lines = Lines::default();
+        let Some(visit) = lines.wait::<Visit>(&line)? else { return Ok(()) };
+        if visit.version != VERSION {
+            let hint = "`tiller stop` of that version ends it, then `tiller -c` continues it.".to_owned();
+            let message = "This workbench was started by another version of Tiller.".to_owned();
+            return codec::send(&line, &FromHost::Refused { message, hints: vec![hint] });
+        }
+        match visit.wish {
+            Wish::About => {
+                let about = Box::new(self.about(to));
+                codec::send(&line, &FromHost::About { about })
+            }
+            Wish::Watch { place } => self.watch(line, lines, to, place),
+            Wish::Attach { take, place, env } => self.attach(line, lines, to, take, place, env),
+            Wish::Detach => {
+                let (tell, hear) = sync_channel(1);
+                to.seat(SeatMsg::Leave(Box::new(move |done| drop(tell.send(done)))));
+                let answer = match hear.recv_timeout(PATIENCE) {
+                    Ok(Ok(facts)) => FromHost::Done { text: format!("{} still running", facts.words()) },
+                    Ok(Err(message)) => FromHost::Refused { message, hints: Vec::new() },
+                    Err(_) => busy(),
+                };
+                codec::send(&line, &answer)
+            }
+            Wish::Stop => {
+                let about = self.about(to);
+                codec::send(&line, &FromHost::Done { text: about.work })?;
+                let mut state = self.state();
+                if let Some(seat) = &state.seat {
+                    seat.abandon("the end was asked for");
+                }
+                state.waiting.push(line);
+                drop(state);
+                to.terminate(TERM);
+                Ok(())
+            }
+        }
+    }
+
+    fn about(&self, to: &UiSender) -> About {
+        let (tell, hear) = sync_channel(1);
+        to.seat(SeatMsg::Facts(Box::new(move |facts| drop(tell.send(facts)))));
+        let facts = hear.recv_timeout(PATIENCE).ok();
+        let state = self.state();
+        let busy = facts.is_none();
+        let f = facts.unwrap_or_default();
+        About {
+            pid: std::process::id(),
+            project: self.project.display().to_string(),
+            work: if busy { "no answer".into() } else { f.words() },
+            session: f.session,
+            title: f.title,
+            turn: f.turn,
+            agents: f.agents,
+            waiting: f.waiting,
+            processes: f.processes,
+            goal: f.goal,
+            since: self.since.clone(),
+            screen: state.seat.as_ref().map(|s| s.sitting.clone()),
+            left: state.left.clone(),
+            busy,
+        }
+    }
+
+    fn attach(
+        self: &Arc<Self>,
+        line: UnixStream,
+        mut lines: Lines,
+        to: &UiSender,
+        take: bool,
+        place: String,
+        mut env: BTreeMap<String, String>,
+    ) -> io::Result<()> {
+        let mut fds = std::mem::take(&mut lines.fds).into_iter();
+        let (Some(input), Some(output)) = (fds.next(), fds.next()) else {
+            return Err(io::ErrorKind::InvalidInput.into());
+        };
+        if let Some(sits) = self.state().seat.as_ref().filter(|_| !take) {
+            let Sitting { place, since } = &sits.sitting;
+            let message = format!("A terminal is already attached: {place}, since {}.", clock_of(since));
+            let hints = vec![
+                "`tiller attach --take` takes over; the other terminal is detached.".to_owned(),
+                "`tiller attach --watch` watches it.".to_owned(),
+            ];
+            return codec::send(&line, &FromHost::Refused { message, hints });
+        }
+        line.set_read_timeout(None)?;
+        codec::send(&line, &FromHost::Welcome)?;
+        let id = self.next.fetch_add(1, Ordering::Relaxed);
+        let since = self.clock.now().to_rfc3339();
+        let conn = Conn::new(id, line, Sitting { place: place.clone(), since });
+        let before = {
+            let mut state = self.state();
+            let was = state.left.take();
+            (state.seat.replace(Arc::clone(&conn)), was)
+        };
+        if let Some(before) = &before.0 {
+            before.abandon("another terminal took over");
+        }
+        env.retain(|name, value| {
+            let fits = value.len() <= LONGEST && !value.contains(char::is_control);
+            OF_TERMINAL.contains(&name.as_str()) && fits
+        });
+        if let Some(tell) = self.brought.get() {
+            tell(OF_TERMINAL, &env);
+        }
+        *self.terminal.lock().unwrap_or_else(PoisonError::into_inner) = Some(env);
+        let arrival = Arrival {
+            seat: Arc::clone(&conn) as Arc<dyn Seat>,
+            input,
+            output,
+            words: format!("{place} took over this workbench"),
+            said: before
+                .1
+                .map(|left| format!("detached at {}; `tiller --new` starts a new session", clock_of(&left))),
+        };
+        to.seat(SeatMsg::Arrive(arrival));
+        conn.hear(lines, to.clone())
+    }
+
+    fn watch(&self, line: UnixStream, mut lines: Lines, to: &UiSender, place: String) -> io::Result<()> {
+        let Some(terminal) = lines.fds.pop() else { return Err(io::ErrorKind::InvalidInput.into()) };
+        lines.fds.clear();
+        if self.state().seat.is_none() {
+            let message = "No terminal is attached, so there is nothing to watch.".to_owned();
+            let hints = vec!["`tiller attach` attaches this terminal.".to_owned()];
+            return codec::send(&line, &FromHost::Refused { message, hints });
+        }
+        line.set_read_timeout(None)?;
+        codec::send(&line, &FromHost::Welcome)?;
+        let id = self.next.fetch_add(1, Ordering::Relaxed);
+        let conn = Conn::new(id, line, Sitting { place, since: self.clock.now().to_rfc3339() });
+        to.seat(SeatMsg::Watch(Arc::clone(&conn) as Arc<dyn Seat>, terminal));
+        conn.hear(lines, to.clone())
+    }
+
+    /// The screen was left, or its work has ended while nobody sat there.
+    pub(crate) fn left(&self, left: Left<'_>) {
+        match left {
+            Left::By(id) => {
+                let mut state = self.state();
+                if state.seat.as_ref().is_some_and(|s| s.id() == id) {
+                    state.seat = None;
+                    state.left = Some(self.clock.now().to_rfc3339());
+                }
+            }
+            Left::Ended(facts) => self.remember(facts),
+        }
+    }
+
+    /// For the next start in this project.
+    fn remember(&self, facts: &Facts) {
+        let Some(Ok(folder)) = self.folder.get() else { return };
+        let note = serde_json::json!({
+            "session": facts.session,
+            "title": facts.title,
+            "time": self.clock.now().to_rfc3339(),
+            "status": facts.ended,
+        });
+        if let Err(e) = folder.write(&self.file(".ended"), note.to_string().as_bytes()) {
+            tracing::debug!(error = %e, "the end of the work is not told at the next start");
+        }
+    }
+
+    /// The end: the socket is gone, and the client hears the code.
+    pub(crate) fn close(&self, code: u8) {
+        if let Some(Ok(folder)) = self.folder.get() {
+            folder.remove(&self.file(".sock"));
+        }
+        if let Some(seat) = self.state().seat.take() {
+            let _ = seat.say(&FromHost::Exit { code });
+        }
+    }
+}
+
+fn busy() -> FromHost {
+    let message = "The workbench does not answer; an editor may be open in it.".to_owned();
+    FromHost::Refused { message, hints: vec!["Try again when it is closed.".into()] }
+}
+
+/// Hours and minutes of an RFC 3339 time, in local time where that is known.
+fn clock_of(time: &str) -> String {
+    let parsed = time.parse::<jiff::Timestamp>().map(|t| t.to_zoned(jiff::tz::TimeZone::system()));
+    parsed.map_or_else(|_| time.to_owned(), |t| t.strftime("%H:%M").to_string())
+}
+
+/// The two descriptors of this terminal.
+pub(super) fn descriptors() -> io::Result<[OwnedFd; 2]> {
+    Ok([io::stdin().as_fd().try_clone_to_owned()?, io::stdout().as_fd().try_clone_to_owned()?])
+}

@@ -1,0 +1,118 @@
+//! The host's side of one client: what it is asked to do, and a thread that hears what it says.
+
+use std::io;
+use std::os::unix::net::UnixStream;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tiller_tui::UiSender;
+use tiller_tui::terminal::terminal_owner::{Said, Seat, SeatMsg};
+
+use super::codec::{self, Lines};
+use super::messages::{FromClient, FromHost, Sitting};
+
+/// How a program in the foreground ended.
+pub(super) struct Ran {
+    pub(super) code: Option<i32>,
+    pub(super) error: Option<String>,
+}
+
+/// One client.
+pub(super) struct Conn {
+    id: u64,
+    pub(super) sitting: Sitting,
+    line: UnixStream,
+    /// Held while something runs in its foreground, so that there is one at a time.
+    ran: Mutex<Receiver<Ran>>,
+    /// The thread that hears it has the other one; this one is for giving up.
+    give_up: SyncSender<Ran>,
+}
+
+impl Conn {
+    pub(super) fn new(id: u64, line: UnixStream, sitting: Sitting) -> Arc<Self> {
+        let (give_up, ran) = sync_channel(4);
+        Arc::new(Self { id, sitting, line, ran: Mutex::new(ran), give_up })
+    }
+
+    /// Hears it on a thread of its own until it is gone; the thread holds the connection. `lines`: what has
+    /// come in already.
+    pub(super) fn hear(self: &Arc<Self>, lines: Lines, to: UiSender) -> io::Result<()> {
+        let me = Arc::clone(self);
+        let made = std::thread::Builder::new().name("tiller-client".into());
+        made.stack_size(128 << 10).spawn(move || {
+            me.listen(lines, &to);
+            me.abandon("the terminal was closed");
+            to.seat(SeatMsg::From(me.id, Said::Gone));
+        })?;
+        Ok(())
+    }
+
+    fn listen(&self, mut lines: Lines, to: &UiSender) {
+        loop {
+            let said = match lines.wait(&self.line) {
+                Ok(Some(FromClient::Resized)) => Said::Resized,
+                Ok(Some(FromClient::Continued { stopped })) => Said::Continued(stopped),
+                Ok(Some(FromClient::Stop)) => Said::Stop,
+                Ok(Some(FromClient::Look { columns, rows })) => Said::Look(columns, rows),
+                Ok(Some(FromClient::Follow)) => Said::Follow,
+                Ok(Some(FromClient::Signal { n })) => {
+                    self.abandon("the end was asked for");
+                    Said::Signal(n)
+                }
+                Ok(Some(FromClient::Ran { code, error })) => {
+                    let _ = self.give_up.try_send(Ran { code, error });
+                    continue;
+                }
+                Ok(None) | Err(_) => return,
+            };
+            if !to.seat(SeatMsg::From(self.id, said)) {
+                return;
+            }
+        }
+    }
+
+    /// Nobody waits any longer for what runs in the foreground.
+    pub(super) fn abandon(&self, why: &str) {
+        let _ = self.give_up.try_send(Ran { code: None, error: Some(why.into()) });
+    }
+
+    pub(super) fn say(&self, message: &FromHost) -> io::Result<()> {
+        codec::send(&self.line, message)
+    }
+
+    /// Has something done in the foreground, and waits for its end.
+    fn front(&self, message: &FromHost) -> Ran {
+        let ran = self.ran.lock().unwrap_or_else(PoisonError::into_inner);
+        // What was given up before anybody waited is old.
+        while ran.try_recv().is_ok() {}
+        let gone = |why: String| Ran { code: None, error: Some(why) };
+        match self.say(message) {
+            Ok(()) => ran.recv().unwrap_or_else(|e| gone(e.to_string())),
+            Err(e) => gone(e.to_string()),
+        }
+    }
+
+    /// Runs a program in the foreground.
+    pub(super) fn run(&self, words: Vec<Vec<u8>>) -> Ran {
+        self.front(&FromHost::Run { words })
+    }
+}
+
+impl Seat for Conn {
+    fn id(&self) -> u64 {
+        self.id
+    }
+
+    fn stop(&self, all: bool) {
+        // A client that is gone is told by the thread that hears it.
+        let _ = self.say(&FromHost::Stop { all });
+    }
+
+    fn dump(&self, text: &str) {
+        self.front(&FromHost::Show { text: text.into() });
+    }
+
+    fn leave(&self, words: &str) {
+        let _ = self.say(&FromHost::Leave { text: words.into() });
+    }
+}

@@ -1,0 +1,440 @@
+//! The bus: commands go in, events come out. Nothing else crosses between the engine and its clients.
+//!
+//! Each subscriber has a mailbox of its own, bounded in events and in bytes, of facts as of deltas. Deltas are joined with the
+//! one before them while they wait; facts are never dropped singly. A reader that falls too far behind
+//! finds one `lagged` event in the place of all that it missed, and asks for a snapshot.
+
+pub(crate) mod dispatch;
+pub(crate) mod notices;
+pub(crate) mod queries;
+pub(crate) mod view;
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+use tiller_protocol::event::{ReplyEvent, StateEvent, ToolEvent, TurnEvent};
+use tiller_protocol::{AgentId, Clock, Command, CommandId, Delivery, Event, EventBody, SessionId};
+use tokio::sync::{Notify, mpsc};
+
+/// Commands that may wait for the engine.
+const COMMANDS: usize = 256;
+/// Events that may wait for one reader, at most.
+const EVENTS: usize = 8192;
+/// Bytes of waiting events of one reader, at most.
+const BYTES: usize = 16 << 20;
+/// Events that may wait for a reader before they are weighed: who is not behind does not cost that.
+const FEW: usize = 64;
+/// A delta that has grown to this is not joined further, so that a reader gets it in pieces.
+const JOINED: usize = 64 << 10;
+
+/// One client of the bus. Replies to queries go to the subscriptions of the client that asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ClientId(pub u64);
+
+/// Why a command was not taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SendError {
+    /// The engine has ended.
+    #[error("the engine has ended")]
+    Closed,
+    /// More commands wait than the engine takes at once; try again.
+    #[error("the engine is busy")]
+    Full,
+}
+
+/// A command and who sent it.
+#[derive(Debug)]
+pub(crate) struct Envelope {
+    pub(crate) client: ClientId,
+    pub(crate) command: Command,
+}
+
+/// The client's end: two methods. A clone is the same client; [`EngineHandle::client`] makes another.
+#[derive(Clone, Debug)]
+pub struct EngineHandle {
+    /// Held here by clients; the engine's loop holds the other end. It closes when the engine ends.
+    tx: mpsc::Sender<Envelope>,
+    bus: Arc<Bus>,
+    client: ClientId,
+}
+
+impl EngineHandle {
+    /// Sends a command. Never waits.
+    ///
+    /// # Errors
+    /// When the engine has ended, or cannot take more just now.
+    pub fn send(&self, command: Command) -> Result<(), SendError> {
+        self.tx.try_send(Envelope { client: self.client, command }).map_err(|e| match e {
+            mpsc::error::TrySendError::Full(_) => SendError::Full,
+            mpsc::error::TrySendError::Closed(_) => SendError::Closed,
+        })
+    }
+
+    /// Everything that happens from now on. Dropping the stream ends the subscription.
+    pub fn subscribe(&self) -> EventStream {
+        self.bus.subscribe(self.client)
+    }
+
+    /// A handle for another client: replies to its queries do not reach this one.
+    #[must_use]
+    pub fn client(&self) -> Self {
+        let client = self.bus.new_client();
+        Self { tx: self.tx.clone(), bus: Arc::clone(&self.bus), client }
+    }
+
+    /// Waits until the engine has ended.
+    pub async fn closed(&self) {
+        self.tx.closed().await;
+    }
+}
+
+/// Where an event belongs.
+#[derive(Clone, Debug)]
+pub(crate) struct Place {
+    pub(crate) session: SessionId,
+    pub(crate) agent: AgentId,
+    pub(crate) cause: Option<CommandId>,
+}
+
+/// The engine's end.
+pub(crate) struct Bus {
+    clock: Arc<dyn Clock>,
+    clients: AtomicU64,
+    inner: Mutex<Inner>,
+}
+
+impl std::fmt::Debug for Bus {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Bus")
+    }
+}
+
+#[derive(Default)]
+struct Inner {
+    seq: u64,
+    boxes: Vec<(ClientId, Weak<Mailbox>)>,
+    closed: bool,
+}
+
+fn lock<T>(m: &Mutex<T>) -> MutexGuard<'_, T> {
+    m.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Bus {
+    /// The bus, a first client's handle, and the engine's end of the commands.
+    pub(crate) fn new(clock: Arc<dyn Clock>) -> (Arc<Self>, EngineHandle, mpsc::Receiver<Envelope>) {
+        let (tx, rx) = mpsc::channel(COMMANDS);
+        let bus = Arc::new(Self { clock, clients: AtomicU64::new(0), inner: Mutex::new(Inner::default()) });
+        let handle = EngineHandle { tx, client: bus.new_client(), bus: Arc::clone(&bus) };
+        (bus, handle, rx)
+    }
+
+    fn new_client(&self) -> ClientId {
+        ClientId(self.clients.fetch_add(1, Ordering::Relaxed))
+    }
+
+    fn subscribe(&self, client: ClientId) -> EventStream {
+        let mailbox = Arc::new(Mailbox::default());
+        let mut inner = lock(&self.inner);
+        if inner.closed {
+            mailbox.close();
+        }
+        inner.boxes.push((client, Arc::downgrade(&mailbox)));
+        EventStream { mailbox }
+    }
+
+    /// The number of the last event.
+    pub(crate) fn seq(&self) -> u64 {
+        lock(&self.inner).seq
+    }
+
+    /// Tells everyone.
+    pub(crate) fn publish(&self, place: &Place, body: impl Into<EventBody>) {
+        self.deliver(None, place, body.into());
+    }
+
+    /// Tells the client that asked, and nobody else.
+    pub(crate) fn reply(&self, client: ClientId, place: &Place, reply: ReplyEvent) {
+        self.deliver(Some(client), place, EventBody::Reply(Box::new(reply)));
+    }
+
+    fn deliver(&self, only: Option<ClientId>, place: &Place, body: EventBody) {
+        let time = self.clock.now();
+        // Numbers are given and mailboxes filled under one lock, so that every reader sees one order.
+        let mut inner = lock(&self.inner);
+        inner.seq += 1;
+        let weight = OnceLock::new();
+        let event = Arc::new(Event {
+            seq: inner.seq,
+            time,
+            session: place.session,
+            agent: place.agent.clone(),
+            cause: place.cause,
+            body,
+        });
+        inner.boxes.retain(|(client, mailbox)| {
+            let Some(mailbox) = mailbox.upgrade() else { return false };
+            if only.is_none_or(|c| c == *client) {
+                mailbox.put(&event, &weight);
+            }
+            true
+        });
+    }
+
+    /// Ends every subscription, once what waits in it has been read.
+    pub(crate) fn close(&self) {
+        let mut inner = lock(&self.inner);
+        inner.closed = true;
+        for (_, mailbox) in &inner.boxes {
+            if let Some(m) = mailbox.upgrade() {
+                m.close();
+            }
+        }
+    }
+}
+
+/// Called when there is something new, on the engine's thread; must not wait.
+pub type Bell = Box<dyn Fn() + Send + Sync>;
+
+#[derive(Default)]
+struct Mailbox {
+    waiting: Mutex<Waiting>,
+    async_reader: Notify,
+    blocking_reader: Condvar,
+    bell: OnceLock<Bell>,
+}
+
+#[derive(Default)]
+struct Waiting {
+    /// With what each is counted as in `bytes`.
+    events: VecDeque<(Arc<Event>, usize)>,
+    bytes: usize,
+    closed: bool,
+    /// Threads that wait for the next one. To wake nobody would cost a system call for each event.
+    asleep: usize,
+}
+
+impl Mailbox {
+    /// `weight`: of the event, for all readers.
+    fn put(&self, event: &Arc<Event>, weight: &OnceLock<usize>) {
+        let mut w = lock(&self.waiting);
+        if w.closed {
+            return;
+        }
+        let mut bytes = delta_len(&event.body);
+        let joined = w.events.back_mut().is_some_and(|(last, counted)| {
+            let joined = join(last, event);
+            *counted += if joined { bytes } else { 0 };
+            joined
+        });
+        if !joined {
+            if bytes == 0 && w.events.len() >= FEW {
+                bytes = *weight.get_or_init(|| size(&event.body));
+            }
+            w.events.push_back((Arc::clone(event), bytes));
+        }
+        w.bytes += bytes;
+        if w.events.len() > EVENTS || w.bytes > BYTES {
+            overflow(&mut w);
+        }
+        self.wake(w);
+    }
+
+    fn close(&self) {
+        let mut w = lock(&self.waiting);
+        w.closed = true;
+        self.wake(w);
+    }
+
+    fn wake(&self, waiting: MutexGuard<'_, Waiting>) {
+        let asleep = waiting.asleep > 0;
+        drop(waiting);
+        self.async_reader.notify_one();
+        if asleep {
+            self.blocking_reader.notify_all();
+        }
+        if let Some(bell) = self.bell.get() {
+            bell();
+        }
+    }
+}
+
+/// Throws away all that waits and leaves one `lagged` in its place.
+fn overflow(w: &mut Waiting) {
+    let mut missed = 0;
+    for (e, _) in &w.events {
+        missed += match &e.body {
+            EventBody::State(StateEvent::Lagged { missed }) => *missed,
+            _ => 1,
+        };
+    }
+    let Some((last, _)) = w.events.pop_back() else { return };
+    w.events.clear();
+    w.bytes = 0;
+    let mut lagged = Arc::unwrap_or_clone(last);
+    lagged.cause = None;
+    lagged.body = EventBody::State(StateEvent::Lagged { missed });
+    w.events.push_back((Arc::new(lagged), 0));
+}
+
+fn delta_len(body: &EventBody) -> usize {
+    match body {
+        EventBody::Turn(TurnEvent::TextDelta { text } | TurnEvent::ThinkingDelta { text })
+        | EventBody::Tool(ToolEvent::ToolProgress { text, .. }) => text.len(),
+        _ => 0,
+    }
+}
+
+/// Bytes of an event, as its JSON form has them.
+fn size(body: &EventBody) -> usize {
+    struct Count(usize);
+
+    impl std::io::Write for Count {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0 += bytes.len();
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    let mut count = Count(0);
+    // What cannot be written has no size that matters.
+    let _ = serde_json::to_writer(&mut count, body);
+    count.0
+}
+
+/// Joins `event` to `last` if both are deltas of the same thing. The later number is kept: a snapshot
+/// that contains it contains both.
+fn join(last: &mut Arc<Event>, event: &Arc<Event>) -> bool {
+    let alike = event.body.delivery() == Delivery::Mergeable
+        && last.session == event.session
+        && last.agent == event.agent
+        && last.cause == event.cause
+        && delta_len(&last.body) < JOINED;
+    if !alike {
+        return false;
+    }
+    let same = match (&last.body, &event.body) {
+        (EventBody::Turn(TurnEvent::TextDelta { .. }), EventBody::Turn(TurnEvent::TextDelta { .. }))
+        | (
+            EventBody::Turn(TurnEvent::ThinkingDelta { .. }),
+            EventBody::Turn(TurnEvent::ThinkingDelta { .. }),
+        ) => true,
+        (
+            EventBody::Tool(ToolEvent::ToolProgress { call_id: a, .. }),
+            EventBody::Tool(ToolEvent::ToolProgress { call_id: b, .. }),
+        ) => a == b,
+        _ => false,
+    };
+    if !same {
+        return false;
+    }
+    let last = Arc::make_mut(last);
+    last.seq = event.seq;
+    last.time = event.time;
+    let more = match &event.body {
+        EventBody::Turn(TurnEvent::TextDelta { text } | TurnEvent::ThinkingDelta { text })
+        | EventBody::Tool(ToolEvent::ToolProgress { text, .. }) => text,
+        _ => return true,
+    };
+    if let EventBody::Turn(TurnEvent::TextDelta { text } | TurnEvent::ThinkingDelta { text })
+    | EventBody::Tool(ToolEvent::ToolProgress { text, .. }) = &mut last.body
+    {
+        text.push_str(more);
+    }
+    true
+}
+
+/// One reader's events, in order. `None` means that the engine has ended and all was read.
+pub struct EventStream {
+    mailbox: Arc<Mailbox>,
+}
+
+impl std::fmt::Debug for EventStream {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("EventStream")
+    }
+}
+
+impl EventStream {
+    /// What waits already; never waits itself.
+    pub fn try_next(&mut self) -> Option<Arc<Event>> {
+        take(&mut lock(&self.mailbox.waiting))
+    }
+
+    /// The engine has ended. What waits may still be read.
+    pub fn ended(&self) -> bool {
+        lock(&self.mailbox.waiting).closed
+    }
+
+    /// For a reader that sleeps elsewhere and fetches with [`Self::try_next`]. Rings at once; it is set once only.
+    pub fn on_event(&self, bell: Bell) {
+        let _ = self.mailbox.bell.set(bell);
+        self.mailbox.wake(lock(&self.mailbox.waiting));
+    }
+
+    /// The next event. Safe to drop and call again.
+    pub async fn next(&mut self) -> Option<Arc<Event>> {
+        loop {
+            {
+                let mut w = lock(&self.mailbox.waiting);
+                if let Some(e) = take(&mut w) {
+                    return Some(e);
+                }
+                if w.closed {
+                    return None;
+                }
+            }
+            self.mailbox.async_reader.notified().await;
+        }
+    }
+
+    /// The next event, for readers on a thread of their own.
+    pub fn recv(&mut self) -> Option<Arc<Event>> {
+        let mut w = lock(&self.mailbox.waiting);
+        loop {
+            if let Some(e) = take(&mut w) {
+                return Some(e);
+            }
+            if w.closed {
+                return None;
+            }
+            w.asleep += 1;
+            w = self.mailbox.blocking_reader.wait(w).unwrap_or_else(PoisonError::into_inner);
+            w.asleep -= 1;
+        }
+    }
+
+    /// As [`Self::recv`], but gives up after `timeout`.
+    pub fn recv_timeout(&mut self, timeout: Duration) -> Option<Arc<Event>> {
+        let end = Instant::now() + timeout;
+        let mut w = lock(&self.mailbox.waiting);
+        loop {
+            if let Some(e) = take(&mut w) {
+                return Some(e);
+            }
+            let left = end.saturating_duration_since(Instant::now());
+            if w.closed || left.is_zero() {
+                return None;
+            }
+            w.asleep += 1;
+            w = self.mailbox.blocking_reader.wait_timeout(w, left).unwrap_or_else(PoisonError::into_inner).0;
+            w.asleep -= 1;
+        }
+    }
+}
+
+fn take(w: &mut Waiting) -> Option<Arc<Event>> {
+    let (event, bytes) = w.events.pop_front()?;
+    w.bytes = w.bytes.saturating_sub(bytes);
+    Some(event)
+}
+
+#[cfg(test)]
+#[path = "bus_tests.rs"]
+mod tests;

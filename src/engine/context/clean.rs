@@ -1,0 +1,260 @@
+//! Secrets out of everything that is stored or shown. Entries are cleaned where they are made, so what later
+//! requests repeat is what is stored. Thinking that is signed stays as it came: its vendor checks it. Tools
+//! run with the words that the model wrote.
+
+use std::time::Duration;
+
+use serde_json::Value;
+use tiller_permit::{grows, undecided};
+use tiller_protocol::tool::Display;
+use tiller_protocol::{Ask, Attachment, Block, EntryBody, Message, Part, ToolCall};
+use tokio::sync::mpsc;
+
+use crate::core::services::{Growing, Redact};
+
+/// How long a word may be held back.
+pub(crate) const QUIET: Duration = Duration::from_millis(200);
+/// Longest text that a stream holds back.
+const HELD: usize = 4 << 10;
+/// Longest field that is looked at together with its name.
+const NAMED: usize = 512;
+/// Longest text that is looked at again while it grows.
+const WINDOW: usize = 16 << 10;
+
+fn text(redact: &Redact, text: &mut String) {
+    *text = redact(text);
+}
+
+/// A whole entry, with masks in the place of secrets. Signed thinking and what only its vendor reads stay.
+pub fn entry(redact: &Redact, mut body: EntryBody) -> EntryBody {
+    match &mut body {
+        EntryBody::Prefix { system, .. } => text(redact, system),
+        EntryBody::User { message: m, content, .. } => {
+            message(redact, m);
+            parts(redact, content);
+        }
+        EntryBody::Assistant { blocks: b, .. } => blocks(redact, b),
+        EntryBody::ToolResult { content, display, .. } => {
+            parts(redact, content);
+            match display {
+                Some(Display::Diff { files }) => files.iter_mut().for_each(|f| text(redact, &mut f.diff)),
+                Some(Display::Measure { text: t } | Display::Output { tail: t, .. }) => text(redact, t),
+                None => {}
+            }
+        }
+        EntryBody::Compaction { summary, focus, .. } | EntryBody::BranchSummary { summary, focus, .. } => {
+            text(redact, summary);
+            focus.iter_mut().for_each(|f| text(redact, f));
+        }
+        EntryBody::Checkpoint { name: t } | EntryBody::Note { text: t } => text(redact, t),
+    }
+    body
+}
+
+/// What the person typed, with pasted text.
+pub(crate) fn message(redact: &Redact, m: &mut Message) {
+    text(redact, &mut m.text);
+    for a in &mut m.attachments {
+        if let Attachment::Paste { text: pasted, .. } = a {
+            *pasted = redact(pasted).into();
+        }
+    }
+}
+
+fn parts(redact: &Redact, parts: &mut [Part]) {
+    for part in parts {
+        if let Part::Text { text: t } = part {
+            text(redact, t);
+        }
+    }
+}
+
+/// A model's words and calls.
+pub(crate) fn blocks(redact: &Redact, blocks: &mut [Block]) {
+    for block in blocks {
+        match block {
+            Block::Text { text: t } | Block::Thinking { text: t, signature: None } => text(redact, t),
+            Block::ToolCall(ToolCall { arguments, malformed, vendor, .. }) => {
+                let before = arguments.clone();
+                value(redact, arguments);
+                // The arguments as the model spelt them: they hold the secret, too.
+                if before != *arguments
+                    && let Some(Value::Object(fields)) = vendor
+                {
+                    fields.remove("text");
+                }
+                malformed.iter_mut().for_each(|m| text(redact, m));
+            }
+            Block::Thinking { signature: Some(_), .. } | Block::Redacted { .. } | Block::Unknown { .. } => {}
+        }
+    }
+}
+
+/// Every text in it; the names of fields stay. A name may say that its value is a secret, so both are looked at
+/// together, too.
+pub(crate) fn value(redact: &Redact, v: &mut Value) {
+    match v {
+        Value::String(s) => text(redact, s),
+        Value::Array(items) => items.iter_mut().for_each(|i| value(redact, i)),
+        Value::Object(fields) => fields.iter_mut().for_each(|(name, f)| match f {
+            Value::String(s) => {
+                let before = s.clone();
+                text(redact, s);
+                let head = format!("{name}: ");
+                let both = format!("{head}{before:?}");
+                // What is long is no password, and looked at once is enough.
+                if *s == before && both.len() <= NAMED {
+                    let masked = redact(&both);
+                    if masked != both && masked.starts_with(&head) {
+                        *s = "[redacted secret]".into();
+                    }
+                }
+            }
+            other => value(redact, other),
+        }),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+/// A question as it is stored. On screen the person sees exactly what would run.
+pub(crate) fn ask(redact: &Redact, ask: Ask) -> Ask {
+    let cleaned = serde_json::to_value(&ask).ok().and_then(|mut v| {
+        value(redact, &mut v["body"]);
+        serde_json::from_value(v).ok()
+    });
+    // What is a question before is one afterwards; and if not, its id and call are what a restart needs.
+    cleaned.unwrap_or(ask)
+}
+
+/// Text that is shown while it comes. A secret may be cut anywhere, so a word that is still growing and may become
+/// one is held back; what stands before it on its line and the one above is looked at again, since it may say that
+/// the word is a secret.
+pub(crate) struct Stream {
+    redact: Redact,
+    growing: Growing,
+    raw: String,
+    /// Of `raw`, masked: what was given out.
+    shown: String,
+    /// How much of `raw` that was.
+    cut: usize,
+    /// What was held back is out, too.
+    paused: bool,
+}
+
+impl Stream {
+    pub(crate) fn new(redact: &Redact, growing: &Growing) -> Self {
+        Self {
+            redact: redact.clone(),
+            growing: growing.clone(),
+            raw: String::new(),
+            shown: String::new(),
+            cut: 0,
+            paused: false,
+        }
+    }
+
+    /// Takes more; gives what can be shown.
+    pub(crate) fn push(&mut self, more: &str) -> String {
+        self.raw.push_str(more);
+        let cut = self.boundary();
+        self.show(cut)
+    }
+
+    /// Gives what is held back, though it may go on: nothing comes for a while.
+    pub(crate) fn pause(&mut self) -> String {
+        self.show(self.raw.len())
+    }
+
+    /// The next piece of what a tool says; `None` when it has said all. Nothing is lost when it is dropped.
+    pub(crate) async fn next_of(&mut self, live: &mut mpsc::Receiver<String>) -> Option<String> {
+        loop {
+            let more = if !self.paused && self.boundary() < self.raw.len() {
+                tokio::time::timeout(QUIET, live.recv()).await
+            } else {
+                Ok(live.recv().await)
+            };
+            let new = match more {
+                Ok(Some(more)) => {
+                    self.paused = false;
+                    self.push(&more)
+                }
+                Ok(None) => {
+                    let rest = self.finish();
+                    return (!rest.is_empty()).then_some(rest);
+                }
+                // A prompt that waits for an answer is to be seen.
+                Err(_) => {
+                    self.paused = true;
+                    self.pause()
+                }
+            };
+            if !new.is_empty() {
+                return Some(new);
+            }
+        }
+    }
+
+    /// Gives the rest and begins anew.
+    pub(crate) fn finish(&mut self) -> String {
+        let rest = self.pause();
+        self.raw.clear();
+        self.shown.clear();
+        self.cut = 0;
+        rest
+    }
+
+    /// The end of what is surely whole.
+    fn boundary(&self) -> usize {
+        let raw = self.raw.as_str();
+        let mut end = raw.trim_end_matches(grows).len();
+        if end < raw.len() && !(self.growing)(raw) {
+            end = raw.len();
+        }
+        // Whether a key block is one is known by its body, and where it ends by what follows.
+        if let Some(begin) = undecided(&raw[..end]) {
+            end = end.min(begin);
+        }
+        if raw.len() - end > HELD { raw.len() } else { end }
+    }
+
+    fn show(&mut self, cut: usize) -> String {
+        if cut <= self.cut {
+            return String::new();
+        }
+        self.cut = cut;
+        let now = (self.redact)(&self.raw[..cut]);
+        let new = match now.strip_prefix(self.shown.as_str()) {
+            Some(new) => new.to_owned(),
+            // What was shown already belongs to a secret: at least the rest of it is masked.
+            None => now[now.ceil_char_boundary(self.shown.len().min(now.len()))..].to_owned(),
+        };
+        if now.len() >= self.shown.len() {
+            self.shown = now;
+        }
+        let from = window(&self.raw[..cut]);
+        if from > 0 {
+            self.raw.drain(..from);
+            self.cut -= from;
+            self.shown = (self.redact)(&self.raw[..cut - from]);
+        }
+        new
+    }
+}
+
+/// Where the part begins that is looked at again: the line before the last one, or an open key block.
+fn window(raw: &str) -> usize {
+    if let Some(begin) = raw.rfind("-----BEGIN")
+        && !raw[begin..].split_once("-----END").is_some_and(|(_, end)| end.contains('\n'))
+        && raw.len() - begin < WINDOW
+    {
+        return begin;
+    }
+    let Some(last) = raw.rfind('\n') else {
+        return if raw.len() > WINDOW { raw.len() } else { 0 };
+    };
+    raw[..last].rfind('\n').map_or(0, |i| i + 1)
+}
+
+#[cfg(test)]
+#[path = "clean_tests.rs"]
+mod tests;

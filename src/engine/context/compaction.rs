@@ -1,0 +1,241 @@
+//! Compaction, done: the summary is asked of a model, then summary, prefix and todo list go into the tree.
+
+use std::sync::Arc;
+
+use tiller_protocol::event::TurnEvent;
+use tiller_protocol::op::OpChange;
+use tiller_protocol::view::LayerCost;
+use tiller_protocol::{Entry, EntryBody, EventBody, Message, ModelRef, Notice, NoticeKind, Origin, Part};
+use tiller_provider::ProviderError;
+use tokio_util::task::AbortOnDropHandle;
+
+use crate::bus::ClientId;
+use crate::context::compact::{self, Keep, Plan};
+use crate::context::shorten::{self, Prefix};
+use crate::context::side_call::SideCall;
+use crate::context::todo;
+use crate::context::{layers, request, tokens};
+use crate::core::Core;
+use crate::core::busy::Doing;
+use crate::core::msg::Msg;
+use crate::core::saves::Then;
+use crate::core::services::lock;
+use crate::turn::Input;
+
+/// Tokens kept word for word, by round: each forced round keeps less; the last keeps two messages only.
+const KEEP: [u64; 3] = [8_000, 2_000, 0];
+/// Of the summariser's window, how much the transcript may fill, in percent.
+const FILL: u64 = 60;
+/// Where its window is not known.
+pub(crate) const WINDOW: u64 = 100_000;
+/// Tokens that a summary may have; more after one that was cut off.
+const SUMMARY: u64 = 4_000;
+/// Tries with an ever shorter transcript, when the summariser says that it is too long.
+const TRIES: u32 = 3;
+
+/// A summary, or why there is none.
+pub(crate) struct Compacted {
+    /// The turn that waits for it; `None`: the person asked.
+    turn: Option<u64>,
+    /// The provider asked for it: what goes wrong is said where the turn ends.
+    overflow: bool,
+    /// See `busy`; 0 within a turn.
+    no: u64,
+    client: Option<(ClientId, tiller_protocol::CommandId)>,
+    focus: Option<String>,
+    plan: Option<Plan>,
+    result: Result<String, Notice>,
+    prefix: Prefix,
+}
+
+impl Core {
+    /// Starts a compaction. `turn`: it belongs to a turn; `client`: the person asked for it.
+    pub(crate) fn compact(
+        &mut self,
+        turn: Option<u64>,
+        overflow: bool,
+        round: u32,
+        focus: Option<String>,
+        client: Option<(ClientId, tiller_protocol::CommandId)>,
+    ) {
+        let keep = match overflow {
+            true => Keep::tokens(KEEP[(round.max(1) as usize - 1).min(KEEP.len() - 1)]),
+            false => self.keep(),
+        };
+        let plan = compact::plan(&self.s.path, keep);
+        let nothing = compact::nothing_to_do(&self.s.path);
+        let model = self.summariser();
+        let demo = self.is_demo(&model);
+        let provider = self.provider(&model);
+        let (facts, settings) = (self.facts(), self.w.config().context.clone());
+        let tx = self.tx.clone();
+        let side = provider.map(|p| self.side_call(p, &model));
+        let fast = self.fast();
+        let no = if self.live.is_none() { self.next_job() } else { 0 };
+        let task = async move {
+            let prefix = tokio::task::spawn_blocking(move || layers::layers(&facts, &settings));
+            let result = match &plan {
+                None => Err(Notice::new(NoticeKind::User, nothing)),
+                Some(plan) if demo => Ok(compact::extract(&plan.goes)),
+                Some(plan) => match side {
+                    Err(e) => Err(crate::bus::notices::provider(&e)),
+                    Ok(side) => summarise(&side, compact::PROMPT, &plan.goes, focus.as_deref()).await,
+                },
+            };
+            let layers = prefix.await.unwrap_or_else(|_| layers::Layers::bare());
+            // No summary, no new prefix.
+            let prefix = shorten::prefix(&layers, fast.filter(|_| result.is_ok())).await;
+            let done = Compacted { turn, overflow, no, client, focus, plan, result, prefix };
+            let _ = tx.send(Msg::Compacted(Box::new(done))).await;
+        };
+        let task = tokio::spawn(task);
+        if let Some(live) = &mut self.live {
+            live.compaction = Some(AbortOnDropHandle::new(task));
+        } else if let Some((client, cause)) = client {
+            self.busy_with(no, Doing::Other { client, cause }, task);
+        }
+    }
+
+    /// A fifth of the tokens that trigger a compaction, within reason, and half of the messages that do. Of a
+    /// conversation that is shorter than that, a fifth.
+    pub(crate) fn keep(&self) -> Keep {
+        let settings = &self.w.config().context;
+        let limit = settings.compact_tokens.or(self.window()).unwrap_or(WINDOW);
+        let messages = settings.compact_messages.map(|most| most / 2);
+        Keep { tokens: (limit / 5).clamp(500, 20_000), messages, share: 20 }
+    }
+
+    /// The fast tier's model; the session's where there is none, or none that may be paid.
+    pub(crate) fn summariser(&self) -> ModelRef {
+        let fast = self.w.config().tiers.fast.clone().map(ModelRef);
+        fast.filter(|f| self.provider(f).is_ok() && self.may_pay(f, "fast"))
+            .unwrap_or_else(|| self.s.model.clone())
+    }
+
+    /// The tier that a call on the side counts for.
+    pub(crate) fn tier_of(&self, model: &ModelRef) -> &'static str {
+        if *model == self.s.model { self.tier() } else { "fast" }
+    }
+
+    pub(crate) fn compacted(&mut self, done: Compacted) {
+        let stopped = match done.turn {
+            Some(turn) => !self.is_live(turn),
+            None => !self.job_done(done.no),
+        };
+        if stopped {
+            return;
+        }
+        let result = match (done.result, done.plan) {
+            (Ok(summary), Some(plan)) => {
+                self.put_compaction(summary, done.focus, &plan, &done.prefix);
+                Ok(())
+            }
+            (Err(notice), _) => Err(notice),
+            (Ok(_), None) => Err(Notice::new(NoticeKind::Internal, "an empty summary")),
+        };
+        match (done.turn, done.client, result) {
+            (Some(_), _, result) => {
+                if let Err(notice) = &result
+                    && !done.overflow
+                {
+                    self.notice(notice.clone());
+                }
+                self.with_compaction_over(result);
+            }
+            (None, Some((client, cause)), Err(notice)) => self.refuse(client, cause, notice),
+            _ => {}
+        }
+        if done.turn.is_none() {
+            self.next_queued(tiller_protocol::event::TurnStatus::Done);
+        }
+    }
+
+    fn with_compaction_over(&mut self, result: Result<(), Notice>) {
+        if let Some(live) = &mut self.live {
+            live.compaction = None;
+        }
+        self.feed(Input::Compacted(result));
+    }
+
+    /// Summary, fresh prefix and the todo list, in one commit. The old path stays in the tree.
+    fn put_compaction(
+        &mut self,
+        summary: String,
+        focus: Option<String>,
+        plan: &Plan,
+        prefix: &(String, Vec<LayerCost>),
+    ) {
+        let place = self.place();
+        let tokens_after = plan.tokens_kept + tokens::of_text(&summary);
+        let (tokens_before, kept_from) = (plan.tokens_before, plan.kept_from);
+        let before = self.s.head;
+        let body = EntryBody::Compaction { summary, focus, kept_from, tokens_before, tokens_after };
+        let node = self.s.grow(&self.w, body);
+        let entry = node.id;
+        let mut events = vec![(place.clone(), Self::entry_event(&node))];
+        let mut entries = vec![node];
+        let body = self.prefix_body(prefix.0.clone(), prefix.1.clone());
+        entries.push(self.s.grow(&self.w, body));
+        let items = lock(&self.todo).items.clone();
+        if !items.is_empty() {
+            let text = todo::render(&items);
+            let content = vec![Part::Text { text: text.clone() }];
+            let body = EntryBody::User { message: Message::text(text), origin: Origin::Engine, content };
+            entries.push(self.s.grow(&self.w, body));
+        }
+        events.extend(entries[1..].iter().map(|e| (place.clone(), Self::added(e))));
+        events.push((place, EventBody::Turn(TurnEvent::Compacted { entry, tokens_before, tokens_after })));
+        // What the model read before is gone from its sight, but files that it read still count as read.
+        self.s.trim();
+        let change = OpChange::Compaction { name: self.s.head_name.clone(), before, after: entry };
+        let mut append = self.append().entries(entries);
+        append.op = Some(self.op(self.s.id, self.place().cause, "compact", change));
+        self.save(append, events, Then::Nothing);
+    }
+
+    /// What the next request will use for its input, estimated.
+    pub(crate) fn next_request(&self) -> tiller_protocol::Usage {
+        tokens::next_request(&request::live(&self.s.path))
+    }
+
+    /// Tokens of the next request, and whether they were counted by the provider.
+    pub(crate) fn context_tokens(&self) -> (u64, bool) {
+        tokens::of_path(&request::live(&self.s.path))
+    }
+}
+
+/// A summary of the entries by the model of `side`, or why there is none.
+pub(crate) async fn summarise(
+    side: &SideCall,
+    prompt: &str,
+    entries: &[Arc<Entry>],
+    focus: Option<&str>,
+) -> Result<String, Notice> {
+    // About 2.5 characters a token.
+    let window = side.window().unwrap_or(WINDOW);
+    let mut most = usize::try_from(window / 100 * FILL * 5 / 2).unwrap_or(usize::MAX);
+    let mut room = SUMMARY;
+    let mut tries = 0;
+    let error = loop {
+        tries += 1;
+        let text = compact::transcript(entries, focus, most);
+        match side.ask(prompt, text, Some(room)).await {
+            Ok(answer) if answer.cut && tries < TRIES => room *= 2,
+            // What is missing at its end would be lost for good.
+            Ok(answer) if answer.cut => {
+                let why = format!("could not summarize: {} reached its output limit each time", side.model());
+                return Err(Notice::new(NoticeKind::Network, why)
+                    .hint("choose another model with /model or for tiers.fast, then compact again"));
+            }
+            Ok(answer) if answer.text.trim().is_empty() => {
+                return Err(Notice::new(NoticeKind::Network, "the summary was empty"));
+            }
+            Ok(answer) => return Ok(answer.text),
+            Err(ProviderError::TooLong(_)) if tries < TRIES => most /= 2,
+            Err(e) if side.wait(&e, tries, TRIES).await => {}
+            Err(e) => break side.too_long_a_wait(&e).unwrap_or(e),
+        }
+    };
+    let notice = crate::bus::notices::provider(&error);
+    Err(Notice { message: format!("could not summarize: {}", notice.message), ..notice })
+}

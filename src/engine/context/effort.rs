@@ -1,0 +1,76 @@
+//! How much the session's model thinks: chosen for the session, for one message, by a flag, the configuration or the
+//! kind of agent. It changes no byte of the prefix: system prompt and tools stay as they were.
+
+use tiller_protocol::event::StateEvent;
+use tiller_protocol::{CommandId, Effort, EffortView, EntryBody, Notice, NoticeKind, Origin, SessionId};
+use tiller_provider::models::effort;
+use tiller_store::{Store, StoreError};
+
+use crate::bus::ClientId;
+use crate::core::Core;
+
+/// Where a session's effort is kept.
+fn key(session: SessionId) -> String {
+    format!("effort:{session}")
+}
+
+/// What is kept for a session. Blocks.
+pub(crate) fn kept(store: &Store, id: SessionId) -> Result<Option<Effort>, StoreError> {
+    Ok(store.meta(&key(id))?.and_then(|word| word.parse().ok()))
+}
+
+impl Core {
+    /// The effort of the next request: of the message that is answered, else of the session.
+    pub(crate) fn effort(&self) -> Effort {
+        for entry in self.s.path.iter().rev() {
+            if let EntryBody::User { message, origin, .. } = &entry.body {
+                if let Some(effort) = message.effort {
+                    return effort;
+                }
+                if *origin == Origin::Prompt {
+                    break;
+                }
+            }
+        }
+        self.s.effort
+    }
+
+    pub(crate) fn effort_view(&self) -> EffortView {
+        let info = self.model_info(&self.s.model);
+        let chosen = self.s.effort;
+        EffortView { chosen, used: effort::used(chosen, &info), offered: effort::offered(&info) }
+    }
+
+    pub(crate) fn set_effort(&mut self, client: ClientId, cause: CommandId, chosen: Effort) {
+        if let Some(why) = self.cannot_change(self.s.id) {
+            return self.refuse(client, cause, why);
+        }
+        if self.outside().is_some() {
+            let why = "this program chooses its effort itself";
+            return self.refuse(client, cause, Notice::new(NoticeKind::User, why));
+        }
+        self.s.effort = chosen;
+        let view = self.effort_view();
+        if chosen != Effort::Default && view.used != chosen {
+            let model = self.s.model.model();
+            let word = chosen.word();
+            self.notice(Notice::new(
+                NoticeKind::Info,
+                match view.used {
+                    Effort::Default => {
+                        format!("{model} has no thinking, so the effort {word} has no effect")
+                    }
+                    used => format!("{model} has no effort {word}; {} is used", used.word()),
+                },
+            ));
+        }
+        let ticket = self.keep_effort();
+        self.after(ticket, cause, StateEvent::EffortChanged { effort: view });
+    }
+
+    /// Keeps it for the next time that the session is opened.
+    pub(crate) fn keep_effort(&self) -> tiller_store::Ticket<()> {
+        let word = Some(self.s.effort).filter(|e| *e != self.w.config().effort).map(|e| e.word().to_owned());
+        self.w.store.set_meta(&key(self.s.id), word)
+    }
+}

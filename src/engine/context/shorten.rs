@@ -1,0 +1,101 @@
+//! Files of the prefix that are too long for their layer, shortened by the fast tier. Before the first message of
+//! a session goes out, and at each compaction; kept in the store, so that the same file is paid for once. Where it
+//! does not work out, the cut stands.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tiller_protocol::event::StateEvent;
+use tiller_protocol::view::LayerCost;
+use tiller_protocol::{EventBody, ModelRef, Notice, NoticeKind};
+
+use crate::bus::{Bus, Place};
+use crate::context::layers::{Cut, Layers};
+use crate::context::side_call::SideCall;
+use crate::core::Core;
+use crate::core::services::World;
+
+const PROMPT: &str = include_str!("../../../assets/prompts/shorten.md");
+/// How long a first message waits for it at most.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// Characters of a file that the model sees.
+const SEEN: usize = 200_000;
+
+/// The system prompt, and what each layer of it costs.
+pub(crate) type Prefix = Arc<(String, Vec<LayerCost>)>;
+
+/// Who shortens.
+#[derive(Clone)]
+pub(crate) struct Fast {
+    w: Arc<World>,
+    bus: Arc<Bus>,
+    place: Place,
+    side: SideCall,
+}
+
+impl Core {
+    /// The fast tier, where the person has named one.
+    pub(crate) fn fast(&self) -> Option<Fast> {
+        let model = ModelRef(self.w.config().tiers.fast.clone()?);
+        let provider =
+            self.provider(&model).ok().filter(|_| !self.is_demo(&model) && self.may_pay(&model, "fast"))?;
+        let (w, bus, place) = (Arc::clone(&self.w), Arc::clone(&self.bus), self.place());
+        Some(Fast { w, bus, place, side: self.side_call(provider, &model) })
+    }
+}
+
+/// The prefix that these layers make.
+pub(crate) async fn prefix(layers: &Layers, fast: Option<Fast>) -> Prefix {
+    let cuts = layers.cuts();
+    let Some(fast) = fast.filter(|_| !cuts.is_empty()) else { return Arc::new(layers.render()) };
+    let mut layers = layers.clone();
+    let asked = async {
+        for cut in &cuts {
+            if let Some(text) = fast.shorten(cut).await {
+                layers.put(cut.at, &text);
+            }
+        }
+    };
+    if tokio::time::timeout(PATIENCE, asked).await.is_err() {
+        tracing::warn!("the fast model was too slow: the long text was cut");
+    }
+    Arc::new(layers.render())
+}
+
+impl Fast {
+    /// A file in short: as it was made before, or made now. `None`: the cut stands.
+    async fn shorten(&self, cut: &Cut) -> Option<String> {
+        let whole = (self.w.redact)(&cut.whole);
+        let mut hash = blake3::Hasher::new();
+        for part in [self.side.model().0.as_bytes(), &cut.room.to_le_bytes(), whole.as_bytes()] {
+            hash.update(&(part.len() as u64).to_le_bytes()).update(part);
+        }
+        let (hash, key) = (hash.finalize().to_hex().to_string(), format!("shortened {}", cut.source));
+        let (store, at) = (self.w.store.clone(), key.clone());
+        let kept = tokio::task::spawn_blocking(move || store.meta(&at)).await.ok()?.ok().flatten();
+        if let Some(text) = kept.and_then(|k| Some(k.strip_prefix(&hash)?.strip_prefix('\n')?.to_owned())) {
+            return Some(text);
+        }
+        let notice = Notice::new(
+            NoticeKind::Info,
+            format!("{} exceeds its budget: {} shortens it", cut.source, self.side.model()),
+        )
+        .hint("context.layers in config.toml sets its budget");
+        self.bus.publish(&self.place, EventBody::State(StateEvent::Notice { notice }));
+        // About 2.5 characters a token, and 6 a word.
+        let words = cut.room * 5 / 2 / 6 * 4 / 5;
+        let end = whole.floor_char_boundary(SEEN);
+        let text = format!("At most about {words} words.\n\n{}", &whole[..end]);
+        let text = match self.side.ask(PROMPT, text, None).await {
+            Ok(answer) if !answer.cut && !answer.text.trim().is_empty() => answer.text.trim().to_owned(),
+            Ok(_) => return None,
+            Err(error) => {
+                tracing::warn!(%error, "the long text was cut: the fast model failed");
+                return None;
+            }
+        };
+        // Nobody waits for it; if it is not kept, it is made again.
+        drop(self.w.store.set_meta(&key, Some(format!("{hash}\n{text}"))));
+        Some(text)
+    }
+}

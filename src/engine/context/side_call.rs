@@ -1,0 +1,275 @@
+//! Requests to a model beside the conversation: a summary, a title, an answer of `/btw`, a judge's verdict.
+//!
+//! Each request that the server took is booked as a row of its own when it ends, however it ends: whole, failed, cut
+//! off, or dropped with the task that waited for it. Counts that the server did not give are estimated and marked.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use tiller_config::schema::ModelInfo;
+use tiller_protocol::event::TurnEvent;
+use tiller_protocol::{Block, EventBody, ModelRef, Part, SessionId, StopReason, Usage};
+use tiller_provider::{
+    Assembler, ChatMessage, Chunk, Effort, Provider, ProviderError, Request, transport::retry,
+};
+use tokio::sync::{Notify, mpsc};
+
+use crate::context::{request, tokens};
+use crate::core::Core;
+use crate::core::msg::Msg;
+use crate::core::saves::{After, Then};
+
+/// Tokens that a model which thinks first gets for that, beside those of its answer.
+const THINKING: u64 = 16_000;
+
+/// What side calls report to the engine.
+pub(crate) enum SideMsg {
+    /// A request has ended.
+    Spent(Box<Spent>),
+    /// A request waits before it is tried again; `None`: the wait is over.
+    Waits(Option<Wait>),
+}
+
+/// What a request used.
+pub(crate) struct Spent {
+    session: SessionId,
+    model: ModelRef,
+    tier: &'static str,
+    usage: Usage,
+}
+
+/// A wait before the next try.
+pub(crate) struct Wait {
+    attempt: u32,
+    of: u32,
+    wait: Duration,
+    why: String,
+}
+
+/// An answer that came to its end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Answer {
+    pub(crate) text: String,
+    /// The output limit cut it off.
+    pub(crate) cut: bool,
+}
+
+/// Asks one model on behalf of one session. Holds a sender to the engine's loop, which outlives it.
+#[derive(Clone)]
+pub(crate) struct SideCall {
+    provider: Arc<dyn Provider>,
+    model: ModelRef,
+    info: ModelInfo,
+    tier: &'static str,
+    session: SessionId,
+    tx: mpsc::Sender<Msg>,
+    /// Ends waits early, when the person asks for that.
+    skip: Arc<Notify>,
+    /// The longest wait that a server may ask for; `None`: any.
+    longest_wait: Option<Duration>,
+    /// Factor for waits; tests shorten them.
+    scale: f64,
+    counts: tokens::Calibration,
+}
+
+impl Core {
+    /// Prepares requests to `model` that count for the open session.
+    pub(crate) fn side_call(&self, provider: Arc<dyn Provider>, model: &ModelRef) -> SideCall {
+        SideCall {
+            provider,
+            model: model.clone(),
+            info: self.model_info(model),
+            tier: self.tier_of(model),
+            session: self.s.id,
+            tx: self.tx.clone(),
+            skip: Arc::clone(&self.side_skip),
+            longest_wait: self.longest_wait(),
+            scale: self.w.retry,
+            counts: tokens::Calibration::of(&request::live(&self.s.path)),
+        }
+    }
+
+    pub(crate) fn side_msg(&mut self, msg: SideMsg) {
+        match msg {
+            SideMsg::Spent(spent) => {
+                let Spent { session, model, tier, usage } = *spent;
+                // Also when another session was opened meanwhile: the request is charged all the same.
+                let call = if session == self.s.id {
+                    self.book(&model, tier, usage)
+                } else {
+                    self.book_elsewhere(&model, tier, usage)
+                };
+                let ticket = self.w.store.record_call(session, call);
+                self.saves.push(ticket, After { events: Vec::new(), then: Then::Nothing });
+            }
+            SideMsg::Waits(wait) => {
+                let event = match wait {
+                    Some(Wait { attempt, of, wait, why }) => {
+                        let seconds = wait.as_secs_f64();
+                        TurnEvent::Retrying { attempt, of, seconds, why, discard: false }
+                    }
+                    None => TurnEvent::RetryEnded {},
+                };
+                self.show(self.place(), EventBody::Turn(event));
+            }
+        }
+    }
+}
+
+impl SideCall {
+    pub(crate) fn model(&self) -> &ModelRef {
+        &self.model
+    }
+
+    /// The model's window in tokens, where it is known.
+    pub(crate) fn window(&self) -> Option<u64> {
+        self.info.window
+    }
+
+    /// Asks once. `answer`: tokens of the answer; `None` leaves the limit to the provider. A model that thinks gets
+    /// room for that besides; one that turns out to think, and has used up its room by that, is asked once more.
+    pub(crate) async fn ask(
+        &self,
+        system: &str,
+        text: String,
+        answer: Option<u64>,
+    ) -> Result<Answer, ProviderError> {
+        let thinks = self.info.thinking == Some(true);
+        let (got, thought) = self.request(system, text.clone(), self.room(answer, thinks)).await?;
+        if !(got.cut && thought && !thinks && answer.is_some()) {
+            return Ok(got);
+        }
+        Ok(self.request(system, text, self.room(answer, true)).await?.0)
+    }
+
+    /// Output tokens that a request may use.
+    fn room(&self, answer: Option<u64>, thinks: bool) -> Option<u64> {
+        let room = answer?.saturating_add(if thinks { THINKING } else { 0 });
+        Some(self.info.max_output.map_or(room, |most| room.min(most)))
+    }
+
+    /// The answer, and whether the model thought first.
+    async fn request(
+        &self,
+        system: &str,
+        text: String,
+        max_output: Option<u64>,
+    ) -> Result<(Answer, bool), ProviderError> {
+        let asked = tokens::of_text(system) + tokens::of_text(&text);
+        let request = Request {
+            model: self.model.model().to_owned(),
+            system: system.trim().into(),
+            tools: Vec::new().into(),
+            messages: vec![ChatMessage::User { content: vec![Part::Text { text }] }].into(),
+            max_output,
+            effort: Effort::Default,
+            cache_key: format!("{}-side", self.session),
+        };
+        let mut books = Books::new(self, asked);
+        let mut stream = match self.provider.stream(request).await {
+            Ok(stream) => stream,
+            Err(e) => {
+                books.refused = true;
+                return Err(e);
+            }
+        };
+        while let Some(chunk) = stream.next().await {
+            books.push(chunk?);
+            if books.parts.stop.is_some() {
+                break;
+            }
+        }
+        let whole = books.finish();
+        let Some(stop) = whole.stop else {
+            return Err(ProviderError::Network("the reply was cut off".into()));
+        };
+        let thought =
+            whole.blocks.iter().any(|b| matches!(b, Block::Thinking { .. } | Block::Redacted { .. }));
+        let texts: Vec<String> = whole
+            .blocks
+            .into_iter()
+            .filter_map(|b| if let Block::Text { text } = b { Some(text) } else { None })
+            .collect();
+        Ok((Answer { text: texts.join("\n"), cut: stop == StopReason::MaxTokens }, thought))
+    }
+
+    /// Waits before try number `attempt + 1` of `of`, where that may help. The wait is shown, and the person can
+    /// skip it. False: there is no further try.
+    pub(crate) async fn wait(&self, error: &ProviderError, attempt: u32, of: u32) -> bool {
+        if retry::over(error, self.longest_wait).is_some() {
+            return false;
+        }
+        let Some(wait) = retry::wait(error, attempt, of, retry::random()) else { return false };
+        let wait = wait.mul_f64(self.scale);
+        let why = error.to_string();
+        let told = Wait { attempt: attempt + 1, of, wait, why };
+        let skipped = self.skip.notified();
+        // The engine may have ended.
+        let _ = self.tx.send(Msg::Side(SideMsg::Waits(Some(told)))).await;
+        tokio::select! {
+            () = tokio::time::sleep(wait) => {}
+            () = skipped => {}
+        }
+        let _ = self.tx.send(Msg::Side(SideMsg::Waits(None))).await;
+        true
+    }
+
+    /// Why the last error is final, in words that name the wait where that is the reason.
+    pub(crate) fn too_long_a_wait(&self, error: &ProviderError) -> Option<ProviderError> {
+        retry::over(error, self.longest_wait)
+    }
+}
+
+/// Books a request when it is dropped.
+struct Books<'a> {
+    call: &'a SideCall,
+    parts: Assembler,
+    /// Tokens of the request, estimated.
+    asked: u64,
+    bytes: u64,
+    /// The server did not take the request: there is nothing to book.
+    refused: bool,
+    whole: bool,
+    /// The server's counts, kept when the parts are taken away.
+    counted: Usage,
+}
+
+impl<'a> Books<'a> {
+    fn new(call: &'a SideCall, asked: u64) -> Self {
+        let parts = Assembler::new(call.model.provider(), "", []);
+        Self { call, parts, asked, bytes: 0, refused: false, whole: false, counted: Usage::default() }
+    }
+
+    fn push(&mut self, chunk: Chunk) {
+        self.bytes += match &chunk {
+            Chunk::Text { text, .. } | Chunk::Thinking { text, .. } => text.len() as u64,
+            _ => 0,
+        };
+        self.parts.push(chunk);
+        (self.whole, self.counted) = (self.parts.stop.is_some(), self.parts.usage);
+    }
+
+    fn finish(mut self) -> tiller_provider::Assembled {
+        std::mem::take(&mut self.parts).finish()
+    }
+}
+
+impl Drop for Books<'_> {
+    fn drop(&mut self) {
+        if self.refused {
+            return;
+        }
+        let SideCall { session, model, tier, tx, counts, .. } = self.call;
+        let request = Usage { input: counts.read(self.asked), estimated: true, ..Usage::default() };
+        let written = counts.written(tokens::of_bytes(self.bytes));
+        let usage = tokens::completed(self.counted, self.whole, request, written);
+        let spent = Box::new(Spent { session: *session, model: model.clone(), tier, usage });
+        if let Err(mpsc::error::TrySendError::Full(msg)) = tx.try_send(Msg::Side(SideMsg::Spent(spent)))
+            && let Ok(runtime) = tokio::runtime::Handle::try_current()
+        {
+            let tx = tx.clone();
+            runtime.spawn(async move { tx.send(msg).await });
+        }
+    }
+}

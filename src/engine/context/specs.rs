@@ -1,0 +1,27 @@
+//! What models are told of the tools. Deriving a schema costs more than the rest of a first request, so it is done
+//! once for all agents, and before somebody waits for it.
+
+use std::collections::HashMap;
+use std::sync::Mutex;
+
+use tiller_protocol::ToolSpec;
+use tiller_tool::Tool;
+
+use crate::core::services::lock;
+
+/// Specs by the tools' names.
+#[derive(Default)]
+pub(crate) struct Specs(Mutex<HashMap<String, ToolSpec>>);
+
+impl Specs {
+    /// The specs of these tools, sorted by name.
+    pub(crate) fn of(&self, tools: &[&'static dyn Tool]) -> Vec<ToolSpec> {
+        let mut known = lock(&self.0);
+        let one = |tool: &&'static dyn Tool| {
+            known.entry(tool.name().to_owned()).or_insert_with(|| tool.spec()).clone()
+        };
+        let mut specs: Vec<ToolSpec> = tools.iter().map(one).collect();
+        specs.sort_by(|a, b| a.name.cmp(&b.name));
+        specs
+    }
+}

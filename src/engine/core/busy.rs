@@ -1,0 +1,133 @@
+//! What is done between turns, one thing at a time: a message is made ready, a session opened, a branch made,
+//! the conversation compacted by hand. Each has a number: what comes back under another one was stopped
+//! meanwhile and is dropped.
+
+use tiller_protocol::event::TurnStatus;
+use tiller_protocol::{CommandId, Message, Notice, NoticeKind, QueueId, Queued, QueuedState, SendMode};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
+
+use crate::bus::ClientId;
+use crate::core::Core;
+use crate::core::services::Human;
+
+/// The thing under way. Dropping it stops it.
+pub(crate) struct Busy {
+    no: u64,
+    doing: Doing,
+    _task: AbortOnDropHandle<()>,
+}
+
+/// What it is, and who hears of its end.
+pub(crate) enum Doing {
+    /// `client`: who sent it just now; `None`: it stands in the queue until it goes out.
+    Message {
+        client: Option<(ClientId, CommandId)>,
+        message: Message,
+    },
+    Continue {
+        cause: CommandId,
+    },
+    /// The check of a goal; firing the token ends it.
+    Goal {
+        cancel: CancellationToken,
+    },
+    /// Opening, branching, compacting.
+    Other {
+        client: ClientId,
+        cause: CommandId,
+    },
+}
+
+impl Doing {
+    /// A turn comes of it.
+    fn begins(&self) -> bool {
+        matches!(self, Self::Message { .. } | Self::Continue { .. } | Self::Goal { .. })
+    }
+}
+
+impl Core {
+    /// The number of what begins now.
+    pub(crate) fn next_job(&mut self) -> u64 {
+        self.jobs += 1;
+        self.jobs
+    }
+
+    pub(crate) fn busy_with(&mut self, no: u64, doing: Doing, task: JoinHandle<()>) {
+        self.busy = Some(Busy { no, doing, _task: AbortOnDropHandle::new(task) });
+    }
+
+    /// What is done leads to a turn.
+    pub(crate) fn turn_begins(&self) -> bool {
+        self.busy.as_ref().is_some_and(|b| b.doing.begins())
+    }
+
+    /// It came back. False: it was stopped before.
+    pub(crate) fn job_done(&mut self, no: u64) -> bool {
+        let current = self.busy.as_ref().is_some_and(|b| b.no == no);
+        if current {
+            self.busy = None;
+        }
+        current
+    }
+
+    /// The person stops it. Words that did not go out come back to whoever sent them, and whoever waits for
+    /// the end of a turn hears of one.
+    pub(crate) fn stop_job(&mut self) {
+        let Some(busy) = self.busy.take() else { return };
+        let turn = busy.doing.begins();
+        match busy.doing {
+            Doing::Message { client: Some((client, cause)), .. } => {
+                self.no_turn(cause);
+                let notice = Notice::new(NoticeKind::User, "stopped before the message was sent");
+                self.refuse(client, cause, notice);
+            }
+            Doing::Message { client: None, .. } => {
+                self.notice(Notice::new(NoticeKind::Info, "stopped: the message stays in the queue"));
+            }
+            Doing::Continue { cause } => self.no_turn(cause),
+            Doing::Goal { cancel } => {
+                cancel.cancel();
+                self.stop_goal("stopped by you");
+            }
+            Doing::Other { client, cause } => {
+                self.refuse(client, cause, Notice::new(NoticeKind::User, "stopped"));
+            }
+        }
+        if turn {
+            // Its next turn may have been what was being made ready.
+            self.stop_goal("stopped by you");
+            // A child is at work from the moment that it was told to be.
+            self.child_over(TurnStatus::Interrupted, String::new(), None);
+        }
+        self.agent_changed();
+    }
+
+    /// The check of a goal that is pursued no more: what it finds would be taken for news of the next one.
+    pub(crate) fn drop_check(&mut self) {
+        if let Some(Busy { doing: Doing::Goal { cancel }, .. }) = &self.busy {
+            cancel.cancel();
+            self.busy = None;
+        }
+    }
+
+    fn no_turn(&self, cause: CommandId) {
+        let event = self.finished_event(TurnStatus::Interrupted, String::new(), None);
+        self.bus.publish(&self.place_of(Some(cause)), event);
+    }
+
+    /// At the end: a message that was being made ready waits in the queue until the next start.
+    pub(crate) fn keep_job(&mut self) {
+        let Some(Busy { doing: Doing::Message { client: Some(_), message }, .. }) = self.busy.take() else {
+            return;
+        };
+        if self.w.human == Human::Absent {
+            return;
+        }
+        let id = QueueId::fresh(&*self.w.ids, self.w.clock.now());
+        let queued = Queued { id, message, mode: SendMode::Queue, state: QueuedState::Queued };
+        self.queue.insert(0, queued);
+        self.queue_changed(None);
+    }
+}

@@ -1,0 +1,301 @@
+//! Starting and ending the engine.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use tiller_config::agents::Definition;
+use tiller_protocol::command::SessionCommand;
+use tiller_protocol::{AgentId, Command, CommandBody, CommandId, Notice, Profile, SessionId};
+use tiller_store::StoreError;
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+
+use crate::bus::{Bus, EngineHandle};
+use crate::context::news::News;
+use crate::context::todo::Todo;
+use crate::core::Core;
+use crate::core::msg::{Msg, REPORTS};
+use crate::core::saves::Saves;
+use crate::core::services::{Open, Parts, World};
+use crate::questions::asks::Asks;
+use crate::session::Session;
+use crate::session::load::{self, Loaded};
+use crate::undo::before::Reviews;
+use crate::watching::Watching;
+use crate::{money, money::budget, prompts::compose};
+
+/// Longest time that [`Engine::shutdown`] takes.
+const LAST: Duration = Duration::from_millis(3500);
+
+/// Why it could not start.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum StartError {
+    #[error("{0}")]
+    Store(#[from] StoreError),
+    #[error("internal engine error: {0}")]
+    Internal(String),
+}
+
+impl StartError {
+    /// For people.
+    pub fn notice(&self) -> Notice {
+        match self {
+            Self::Store(e) => e.notice(),
+            Self::Internal(_) => Notice::new(tiller_protocol::NoticeKind::Internal, self.to_string()),
+        }
+    }
+}
+
+/// A running engine. Dropping it (and every handle) ends it, too; [`Engine::shutdown`] waits for the end.
+#[derive(Debug)]
+pub struct Engine {
+    handle: EngineHandle,
+    task: JoinHandle<()>,
+    session: SessionId,
+}
+
+impl Engine {
+    /// Opens the session and starts. Events of the start (`session_started`, what was interrupted) wait in
+    /// the stream that is given back, so none is missed.
+    ///
+    /// # Errors
+    /// When the session does not exist or the store cannot be read.
+    pub async fn start(parts: Parts) -> Result<(Self, crate::EventStream), StartError> {
+        let (bus, handle, commands) = Bus::new(Arc::clone(&parts.clock));
+        let events = handle.subscribe();
+        let (tx, inbox) = mpsc::channel(REPORTS);
+        let open = parts.open;
+        let read_only = parts.read_only;
+        let model = parts.model.clone();
+        let profile = parts.profile;
+        let flag = parts.effort;
+        let max_requests = parts.max_requests;
+        let max_cost = parts.max_cost;
+        let watcher = parts.watcher.clone();
+        let trust = parts.trust.clone();
+        let notices = parts.notices.clone();
+        let role = parts.role.clone();
+        let w = Arc::new(world(parts));
+        let id = match open {
+            Open::New => None,
+            Open::Session(id) => Some(id),
+            Open::Last => {
+                let w = Arc::clone(&w);
+                let last = move || w.store.last_session(&w.workspace.root.display().to_string());
+                load::blocking(last).await?.map(|s| s.id)
+            }
+        };
+        let loaded: Option<Loaded> = match id {
+            Some(id) => Some(load::load(&w, id, read_only).await?),
+            None => None,
+        };
+        let books = Arc::clone(&w);
+        let today = load::blocking(move || {
+            books.windows.load(&books.store);
+            money::today(&books)
+        })
+        .await?;
+        let first = model.clone().unwrap_or_else(|| w.default_model());
+        let mut session = load::fresh(&w, first, profile.unwrap_or(w.config().profile), read_only);
+        if let Some(effort) = flag.or(role.as_ref().and_then(|r| r.effort)) {
+            session.effort = effort;
+        }
+        let resumed = loaded.is_some();
+        let me = crate::crew::Me::main(role);
+        let watching = Watching::start(watcher, tx.clone());
+        let mut core = Core::new(w, me, bus, tx, session, watching);
+        core.spent.day = today.all;
+        core.day.clone_from(&today.tiers.day);
+        core.crew.purse.learn(today.tiers);
+        core.look_only = read_only;
+        core.max_requests = max_requests;
+        core.max_cost = max_cost;
+        match loaded {
+            Some(mut loaded) => {
+                if let Some(model) = model {
+                    loaded.session.model = model;
+                }
+                if let Some(effort) = flag {
+                    loaded.session.effort = effort;
+                }
+                if let Some(profile) = profile {
+                    if profile == Profile::Plan && loaded.session.profile != profile {
+                        loaded.session.before_plan = Some(loaded.session.profile);
+                    }
+                    loaded.session.profile = profile;
+                }
+                core.enter(loaded);
+            }
+            None => {
+                core.enter_fresh();
+            }
+        }
+        for notice in core.w.store.notices().to_vec() {
+            core.notice(notice);
+        }
+        core.w.store.told();
+        core.announce(None, resumed);
+        for notice in notices {
+            core.notice(notice);
+        }
+        if let Some(offer) = trust {
+            core.ask_trust(offer);
+        }
+        core.finish_restore();
+        let session = core.s.id;
+        let closing = Closing(Arc::clone(&core.bus));
+        let task = tokio::spawn(async move {
+            let _closing = closing;
+            core.run(commands, inbox).await;
+        });
+        Ok((Self { handle, task, session }, events))
+    }
+
+    /// For clients.
+    pub fn handle(&self) -> EngineHandle {
+        self.handle.clone()
+    }
+
+    /// The session that it began with.
+    pub fn session(&self) -> SessionId {
+        self.session
+    }
+
+    /// Stops it dead. For tests of what a crash leaves behind.
+    #[cfg(test)]
+    pub(crate) async fn kill(self) {
+        self.task.abort();
+        let _ = self.task.await;
+    }
+
+    /// Saves, ends every child, and ends. At most a few seconds, usually milliseconds.
+    pub async fn shutdown(self) {
+        let quit = Command::new(CommandId(u64::MAX), CommandBody::Session(SessionCommand::Quit));
+        // A full queue of commands cannot keep it alive: then it is dropped below.
+        let _ = self.handle.send(quit);
+        let mut task = self.task;
+        if tokio::time::timeout(LAST, &mut task).await.is_err() {
+            task.abort();
+        }
+    }
+}
+
+impl Core {
+    /// One with nothing in it yet.
+    pub(crate) fn new(
+        w: Arc<World>,
+        me: crate::crew::Me,
+        bus: Arc<Bus>,
+        tx: mpsc::Sender<Msg>,
+        session: Session,
+        watching: Watching,
+    ) -> Self {
+        let keeping = tokio_util::task::TaskTracker::new();
+        keeping.close();
+        Self {
+            me,
+            crew: crate::crew::Crew::default(),
+            crew_ending: Vec::new(),
+            prefix: compose::no_prefix(),
+            watching,
+            finder: Arc::new(crate::prompts::finder::Finder::new(&w.workspace.root)),
+            budget: budget::Limits::new(&w.config().budget),
+            spent: budget::Spent::default(),
+            day: String::new(),
+            bus,
+            tx,
+            s: session,
+            live: None,
+            turns: 0,
+            busy: None,
+            jobs: 0,
+            look_only: false,
+            queue: Vec::new(),
+            asks: Asks::default(),
+            todo: Arc::new(Mutex::new(Todo::default())),
+            news: News::default(),
+            pending: Vec::new(),
+            saves: Saves::new(),
+            told_left: None,
+            feed: VecDeque::new(),
+            reviews: Arc::new(Mutex::new(Reviews::default())),
+            recorded: None,
+            named: Vec::new(),
+            last_state: crate::files::LastState::default(),
+            files_failed: false,
+            keeping,
+            inputs: VecDeque::new(),
+            max_requests: None,
+            max_cost: None,
+            typed: crate::prompts::shell_line::TypedLines::default(),
+            lines: HashMap::new(),
+            titling: HashMap::new(),
+            asked: crate::prompts::comments::Asked::default(),
+            tasks: tokio::task::JoinSet::new(),
+            side_skip: Arc::default(),
+            quitting: None,
+            quit_presses: 0,
+            stop: false,
+            w,
+        }
+    }
+}
+
+/// However the engine ends, by an error of its own too: its readers hear of it.
+struct Closing(Arc<Bus>);
+
+impl Drop for Closing {
+    fn drop(&mut self) {
+        self.0.close();
+    }
+}
+
+/// What the main agent sees of the tools that there are.
+fn main_tools(
+    all: Vec<&'static dyn tiller_tool::Tool>,
+    role: Option<&Definition>,
+    config: &tiller_config::Config,
+) -> Vec<&'static dyn tiller_tool::Tool> {
+    use tiller_tool::crew::SPECIAL;
+    let crew = &config.agents;
+    let usual = |name: &str| crew.all_tools && name != "blackboard" || !SPECIAL.contains(&name);
+    let alone = |tool: &dyn tiller_tool::Tool| crew.depth == 0 && tool.toolset() == "crew";
+    let granted = |name: &str| role.and_then(|r| r.tools.grants(name)).unwrap_or_else(|| usual(name));
+    all.into_iter().filter(|t| granted(t.name()) && !alone(*t)).collect()
+}
+
+pub(crate) fn world(parts: Parts) -> World {
+    let all_tools = parts.tools.clone();
+    let tools = main_tools(parts.tools, parts.role.as_deref(), &parts.config);
+    World {
+        store: parts.store,
+        providers: Arc::new(std::sync::RwLock::new(parts.providers)),
+        config: Arc::new(std::sync::RwLock::new(Arc::new(parts.config))),
+        workspace: Arc::new(parts.workspace.forbid(parts.permit.unreadable(&AgentId::main()))),
+        places: parts.places,
+        clock: parts.clock,
+        ids: parts.ids,
+        child_env: parts.child_env,
+        human: parts.human,
+        made_by: parts.made_by,
+        tools,
+        all_tools,
+        specs: Arc::default(),
+        roles: Arc::new(std::sync::RwLock::new(parts.roles)),
+        programs: parts.programs,
+        folders: parts.folders,
+        workflows: parts.workflows,
+        titles: parts.titles,
+        windows: crate::context::windows::Windows::default(),
+        retry: parts.retry,
+        permit: parts.permit,
+        redact: parts.redact,
+        growing: parts.growing,
+        keys: parts.keys,
+        settings: parts.settings,
+        exporter: parts.exporter,
+        tool_state: Mutex::default(),
+        files: parts.files,
+    }
+}

@@ -1,0 +1,364 @@
+//! The engine's one task. It owns all state; whatever waits (a model, a tool, a disk) is a task of its own
+//! that reports back. So nothing here ever waits for anything but the next report.
+
+pub(crate) mod begin;
+pub(crate) mod busy;
+pub(crate) mod calls;
+pub mod engine;
+pub(crate) mod msg;
+pub(crate) mod ports;
+pub(crate) mod quit;
+pub(crate) mod saves;
+pub(crate) mod saving;
+pub(crate) mod services;
+pub mod settings;
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex};
+
+use serde_json::Value;
+use tiller_protocol::event::{ReplyEvent, StateEvent};
+use tiller_protocol::{
+    CommandId, Cost, EntryBody, EntryId, EventBody, FileChange, Notice, Part, QueueId, Queued,
+};
+use tiller_store::Running;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
+
+use crate::bus::{Bus, ClientId, Envelope, Place};
+use crate::context::news::News;
+use crate::context::todo::Todo;
+use crate::core::busy::Busy;
+use crate::core::msg::Msg;
+use crate::core::saves::Saves;
+use crate::core::services::World;
+use crate::money::budget::{Limits, Spent};
+use crate::questions::asks::Asks;
+use crate::session::Session;
+use crate::turn::{Input, Turn};
+
+/// A running call.
+pub(crate) struct RunningCall {
+    pub(crate) cancel: CancellationToken,
+    pub(crate) hard: CancellationToken,
+    pub(crate) _task: AbortOnDropHandle<()>,
+    pub(crate) act: String,
+}
+
+/// The turn in flight. Dropping it stops all that it runs.
+pub(crate) struct Live {
+    pub(crate) no: u64,
+    pub(crate) turn: Turn,
+    pub(crate) place: Place,
+    pub(crate) prompt: String,
+    /// The message of the person's that it answers.
+    pub(crate) root: Option<EntryId>,
+    pub(crate) stream: Option<AbortOnDropHandle<()>>,
+    pub(crate) timer: Option<AbortOnDropHandle<()>>,
+    pub(crate) compaction: Option<AbortOnDropHandle<()>>,
+    pub(crate) calls: HashMap<String, RunningCall>,
+    /// Arguments of the present reply's calls, until their results are shown.
+    pub(crate) args: HashMap<String, Value>,
+    pub(crate) audits: HashMap<String, tiller_protocol::view::AuditRow>,
+    /// Tokens of all its requests, those of failed tries too.
+    pub(crate) usage: tiller_protocol::Usage,
+    pub(crate) cost: Option<Cost>,
+    pub(crate) unpriced: bool,
+    /// Text and thinking on their way to the screen.
+    pub(crate) words: [crate::context::clean::Stream; 2],
+    pub(crate) since: tiller_protocol::Time,
+    /// A check that waits until saving works again.
+    pub(crate) held: Option<bool>,
+    /// It ends, but as this: the store failed, or a limit was reached.
+    pub(crate) ending: Option<(tiller_protocol::event::TurnStatus, Notice)>,
+    pub(crate) over: bool,
+    /// Its last words, and why it ended as it did.
+    pub(crate) text: String,
+    pub(crate) why: Option<Notice>,
+}
+
+/// The engine's state.
+pub(crate) struct Core {
+    /// Who it is.
+    pub(crate) me: crate::crew::Me,
+    /// The agents that work for this session; of the main agent only, empty for others.
+    pub(crate) crew: crate::crew::Crew,
+    /// Tasks of agents that were told to end.
+    pub(crate) crew_ending: Vec<AbortOnDropHandle<()>>,
+    pub(crate) w: Arc<World>,
+    pub(crate) bus: Arc<Bus>,
+    /// Tasks hold clones; the loop below holds the other end, which closes when the engine ends.
+    pub(crate) tx: mpsc::Sender<Msg>,
+    pub(crate) s: Session,
+    pub(crate) live: Option<Live>,
+    pub(crate) turns: u64,
+    /// A message is being made ready, or the person's own compaction runs; new ones wait in the queue.
+    pub(crate) busy: Option<Busy>,
+    /// Numbers what `busy` holds.
+    pub(crate) jobs: u64,
+    /// Nothing is written in this window at all.
+    pub(crate) look_only: bool,
+    pub(crate) queue: Vec<Queued>,
+    pub(crate) asks: Asks,
+    /// Shared with the tools' ports, which read it.
+    pub(crate) todo: Arc<Mutex<Todo>>,
+    pub(crate) news: News,
+    /// Entries that wait for a safe point: output of the person's own commands.
+    pub(crate) pending: Vec<EntryBody>,
+    pub(crate) saves: Saves,
+    pub(crate) budget: Limits,
+    pub(crate) spent: Spent,
+    /// The day that `spent` is of, in the person's time zone.
+    pub(crate) day: String,
+    pub(crate) told_left: Option<Cost>,
+    pub(crate) feed: VecDeque<FileChange>,
+    pub(crate) watching: crate::watching::Watching,
+    pub(crate) finder: Arc<crate::prompts::finder::Finder>,
+    /// Shared with calls, which keep files as they were before they write.
+    pub(crate) reviews: Arc<Mutex<crate::undo::before::Reviews>>,
+    /// Closed when the last state that is being recorded is written down.
+    pub(crate) recorded: Option<tokio::sync::oneshot::Receiver<()>>,
+    /// Moments that the agent named, until their entries are in place.
+    pub(crate) named: Vec<crate::files::by_tool::Named>,
+    /// The state of the files that the open session knows.
+    pub(crate) last_state: crate::files::LastState,
+    /// That the files of a moment were not kept was said.
+    pub(crate) files_failed: bool,
+    /// States that are being written down. Closed from the start: who waits for it waits for those of now.
+    pub(crate) keeping: tokio_util::task::TaskTracker,
+    pub(crate) inputs: VecDeque<Input>,
+    pub(crate) prefix: crate::prompts::compose::PrefixTask,
+    pub(crate) max_requests: Option<u32>,
+    pub(crate) max_cost: Option<Cost>,
+    /// Comments in files that asked for a turn.
+    pub(crate) asked: crate::prompts::comments::Asked,
+    /// The order of the person's own commands.
+    pub(crate) typed: crate::prompts::shell_line::TypedLines,
+    /// What runs for the person beside turns, and how to end it: own commands, questions on the side.
+    pub(crate) lines: HashMap<String, crate::prompts::shell_line::RunningLine>,
+    /// Tasks that belong to no turn: titles, queries, lines of the person's. They end with the engine.
+    pub(crate) tasks: tokio::task::JoinSet<()>,
+    /// Titles that are asked for, as the prompt alone would make them: for when the engine ends before.
+    pub(crate) titling: HashMap<tiller_protocol::SessionId, String>,
+    /// Ends the waits of side calls early.
+    pub(crate) side_skip: Arc<tokio::sync::Notify>,
+    pub(crate) quitting: Option<Place>,
+    pub(crate) quit_presses: u32,
+    pub(crate) stop: bool,
+}
+
+impl Core {
+    /// Runs until told to quit, or until the last handle is gone.
+    pub(crate) async fn run(
+        mut self,
+        mut commands: mpsc::Receiver<Envelope>,
+        mut inbox: mpsc::Receiver<Msg>,
+    ) {
+        let mut health = self.w.store.health();
+        // The first value is the state at the start.
+        let start = health.borrow_and_update().clone();
+        if !start.ok() {
+            self.saving(&start);
+        }
+        let mut open = true;
+        while !self.stop {
+            tokio::select! {
+                // Commands first: an interrupt must not wait behind a flood of deltas.
+                biased;
+                command = commands.recv(), if open => match command {
+                    Some(e) => {
+                        if self.live.is_none() && self.saves.is_empty() {
+                            self.agree();
+                        }
+                        self.dispatch(e.client, e.command);
+                    }
+                    None => {
+                        open = false;
+                        self.quit(None);
+                    }
+                },
+                saved = self.saves.next(), if !self.saves.is_empty() => self.saved(saved),
+                Ok(()) = health.changed() => {
+                    let now = health.borrow_and_update().clone();
+                    self.saving(&now);
+                }
+                Some(msg) = inbox.recv() => self.message(msg),
+                Some(_) = self.tasks.join_next(), if !self.tasks.is_empty() => {}
+            }
+            self.prune_asks();
+        }
+        // From here on nobody listens: whoever reports must not wait for room.
+        drop(inbox);
+        self.end().await;
+    }
+
+    fn message(&mut self, msg: Msg) {
+        match msg {
+            Msg::Chunks { turn, n, chunks } if self.is_live(turn) => {
+                for chunk in chunks {
+                    self.feed(Input::Chunk { n, chunk });
+                }
+            }
+            Msg::Quiet { turn, .. } if self.is_live(turn) => self.quiet(),
+            Msg::StreamEnded { turn, n, result } if self.is_live(turn) => {
+                self.feed(Input::StreamEnded { n, result });
+            }
+            Msg::WaitOver { turn, n } if self.is_live(turn) => self.wait_over(turn, n),
+            Msg::ToolDone { turn, call_id, done } if self.is_live(turn) => self.tool_done(&call_id, *done),
+            Msg::Chunks { .. }
+            | Msg::Quiet { .. }
+            | Msg::StreamEnded { .. }
+            | Msg::WaitOver { .. }
+            | Msg::ToolDone { .. } => {}
+            Msg::Compacted(done) => self.compacted(*done),
+            Msg::Carried(done) => self.carried(*done),
+            Msg::Composed(c) => self.composed(*c),
+            Msg::Ask { agent, call, body, reply } => self.ask(agent, call, body, reply),
+            Msg::Answered { about, reply } => self.answered(about, reply),
+            Msg::Todos { items, reply } => self.set_todos(items, reply),
+            Msg::Aside(a) => self.aside_done(*a),
+            Msg::GoalChecked(c) => self.goal_checked(*c),
+            Msg::Title { session, title } => self.title_found(session, &title),
+            Msg::Side(msg) => self.side_msg(msg),
+            Msg::Opened { no, client, cause, result } => self.opened(no, client, cause, *result),
+            Msg::Trusted { yes, result } => self.trusted(yes, result),
+            Msg::KeyTried(tried) => self.key_tried(*tried),
+            Msg::SettingsRead(read) => self.settings_read(*read),
+            Msg::Forked(f) => self.forked(*f),
+            Msg::Went(w) => self.went(*w),
+            Msg::RanBoth(audit) => self.ran_both(*audit),
+            Msg::Settled(audit) => self.outside_decided(*audit),
+            Msg::Undo(found) => self.undo_found(*found),
+            Msg::ShellDone(done) => self.shell_done(*done),
+            Msg::Reviewed(r) => self.reviewed(*r),
+            Msg::NotKept(n) => self.not_kept(&n),
+            Msg::FilesRestored(r) => self.files_restored(*r),
+            Msg::Files(asked) => self.files_asked(asked),
+            Msg::FilesWords => self.files_words(),
+            Msg::Decided { tool, what, decision, by } => {
+                let place = self.place();
+                self.bus.publish(
+                    &place,
+                    EventBody::Ask(tiller_protocol::event::AskEvent::PermissionDecided {
+                        id: None,
+                        tool,
+                        what,
+                        decision,
+                        by,
+                    }),
+                );
+            }
+            Msg::Watch(seen) => self.seen(seen),
+            Msg::Comments(found) => self.comments_found(found),
+            Msg::Quit => self.quit_pressed(),
+            Msg::Crew(msg) => self.crew_msg(msg),
+            Msg::Outside { turn, said } => self.outside_said(turn, *said),
+            Msg::Titled { turn } if self.is_live(turn) => self.titled(),
+            Msg::Titled { .. } => {}
+            Msg::AskOver => self.ask_over(),
+            Msg::Purse { turn } => self.purse_changed(turn),
+            Msg::TimeUp { turn } => self.time_up(turn),
+            Msg::Touched(files) => self.touched(files),
+            // More may have been said to it meanwhile: then that end is told.
+            Msg::Ends { turns, status, text, why } if self.turns == turns && !self.turn_begins() => {
+                self.child_over(status, text, why);
+            }
+            Msg::Ends { .. } => {}
+            msg @ (Msg::Pause(_)
+            | Msg::Stop { .. }
+            | Msg::Limits(_)
+            | Msg::Profile(_)
+            | Msg::Heard { .. }) => {
+                self.told(msg);
+            }
+        }
+    }
+
+    pub(crate) fn is_live(&self, turn: u64) -> bool {
+        self.live.as_ref().is_some_and(|l| l.no == turn)
+    }
+
+    /// Whether a message would have to wait.
+    pub(crate) fn occupied(&self) -> bool {
+        self.live.is_some() || self.busy.is_some()
+    }
+
+    /// Events of the turn in flight carry the command that began it.
+    pub(crate) fn place(&self) -> Place {
+        match &self.live {
+            Some(live) => live.place.clone(),
+            None => self.place_of(None),
+        }
+    }
+
+    pub(crate) fn place_of(&self, cause: Option<CommandId>) -> Place {
+        Place { session: self.s.id, agent: self.me.id.clone(), cause }
+    }
+
+    pub(crate) fn state(&self, cause: Option<CommandId>, event: StateEvent) {
+        self.bus.publish(&self.place_of(cause), EventBody::State(event));
+    }
+
+    pub(crate) fn notice(&self, notice: Notice) {
+        self.bus.publish(&self.place(), EventBody::State(StateEvent::Notice { notice }));
+    }
+
+    /// A notice about something that is on its way to the disk: after it.
+    pub(crate) fn notice_after(&mut self, notice: Notice) {
+        self.show(self.place(), EventBody::State(StateEvent::Notice { notice }));
+    }
+
+    /// Tells the client that asked that it cannot be done.
+    pub(crate) fn refuse(&self, client: ClientId, cause: CommandId, notice: Notice) {
+        self.bus.reply(client, &self.place_of(Some(cause)), ReplyEvent::ErrorReply { notice });
+    }
+
+    /// Shows something of the turn: after everything before it that is still on its way to the disk, so
+    /// that readers see one order.
+    pub(crate) fn show(&mut self, place: Place, body: EventBody) {
+        if self.saves.is_empty() {
+            self.bus.publish(&place, body);
+        } else {
+            self.saves.push_events(vec![(place, body)]);
+        }
+    }
+
+    /// A task that ends with the engine and reports by itself.
+    pub(crate) fn spawn(&mut self, task: impl Future<Output = ()> + Send + 'static) {
+        self.tasks.spawn(task);
+    }
+
+    /// What the session is doing, for the next start after a crash.
+    pub(crate) fn running(&self, what: String) -> Running {
+        Running { agent: self.me.id.0.clone(), what, since: self.w.clock.now() }
+    }
+
+    pub(crate) fn news_part(&mut self) -> Option<Part> {
+        for outside in self.watching.writes.found() {
+            self.news.outside(outside);
+        }
+        let part = self.news.take();
+        if part.is_some() {
+            self.telling();
+        }
+        part
+    }
+
+    pub(crate) fn entry_event(entry: &tiller_protocol::Entry) -> EventBody {
+        EventBody::Turn(tiller_protocol::event::TurnEvent::EntryAdded { node: Box::new(entry.clone()) })
+    }
+
+    pub(crate) fn queued_ids(&self) -> Vec<QueueId> {
+        self.queue.iter().map(|q| q.id).collect()
+    }
+
+    pub(crate) fn head_id(&self) -> Option<EntryId> {
+        self.s.head
+    }
+
+    /// Without secrets.
+    pub(crate) fn redact(&self, text: &str) -> String {
+        (self.w.redact)(text)
+    }
+}

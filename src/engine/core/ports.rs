@@ -1,0 +1,131 @@
+//! What the engine does for tools. Each call has ports of its own, so that a question knows its call.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use tiller_protocol::{
+    AgentId, AskBody, AskReply, EntryId, RestorePreview, SearchPage, SearchQuery, SessionId, TodoItem,
+};
+use tiller_store::Store;
+use tiller_tool::crew::{CrewAsk, CrewReply};
+use tiller_tool::{Ports, ToolCx};
+use tokio::sync::{mpsc, oneshot};
+
+use crate::context::todo::Todo;
+use crate::core::msg::Msg;
+use crate::core::services::lock;
+use crate::crew::CrewMsg;
+use crate::files::by_tool::Asked;
+use crate::watching::Writes;
+
+pub(crate) struct CallPorts {
+    pub(crate) call: Option<String>,
+    /// The engine holds the other end; it closes when the engine ends.
+    pub(crate) tx: mpsc::Sender<Msg>,
+    pub(crate) todo: Arc<Mutex<Todo>>,
+    pub(crate) writes: Writes,
+    pub(crate) store: Store,
+    /// To the main agent's task.
+    pub(crate) main: mpsc::Sender<Msg>,
+    /// The main agent's session.
+    pub(crate) root: SessionId,
+    /// The entry with the call.
+    pub(crate) entry: Option<EntryId>,
+}
+
+/// Tells the crew that a call does not wait any more.
+pub(crate) struct AskedOver<'a>(pub(crate) &'a mpsc::Sender<Msg>);
+
+impl Drop for AskedOver<'_> {
+    fn drop(&mut self) {
+        if let Err(mpsc::error::TrySendError::Full(msg)) = self.0.try_send(Msg::Crew(CrewMsg::Ended)) {
+            let main = self.0.clone();
+            // Outside of a runtime the engine has ended.
+            if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+                drop(runtime.spawn(async move { main.send(msg).await }));
+            }
+        }
+    }
+}
+
+pub(crate) const ENDED: &str = "Tiller is ending";
+
+impl CallPorts {
+    async fn files<T>(
+        &self,
+        asked: impl FnOnce(oneshot::Sender<Result<T, String>>) -> Asked,
+    ) -> Result<T, String> {
+        let (reply, done) = oneshot::channel();
+        self.tx.send(Msg::Files(asked(reply))).await.map_err(|_| ENDED.to_owned())?;
+        done.await.map_err(|_| ENDED.to_owned())?
+    }
+}
+
+#[async_trait]
+impl Ports for CallPorts {
+    async fn ask(&self, agent: &AgentId, body: AskBody) -> Result<AskReply, String> {
+        let (reply, answer) = oneshot::channel();
+        let msg = Msg::Ask { agent: agent.clone(), call: self.call.clone(), body, reply };
+        self.tx.send(msg).await.map_err(|_| ENDED.to_owned())?;
+        answer.await.map_err(|_| ENDED.to_owned())?
+    }
+
+    fn todos(&self, _agent: &AgentId) -> (Vec<TodoItem>, u32) {
+        let t = lock(&self.todo);
+        (t.items.clone(), t.calls)
+    }
+
+    async fn set_todos(&self, _agent: &AgentId, todos: Vec<TodoItem>) -> Result<(), String> {
+        let (reply, done) = oneshot::channel();
+        self.tx.send(Msg::Todos { items: todos, reply }).await.map_err(|_| ENDED.to_owned())?;
+        done.await.map_err(|_| ENDED.to_owned())?
+    }
+
+    async fn search_sessions(&self, query: SearchQuery) -> Result<SearchPage, String> {
+        let store = self.store.clone();
+        let found = tokio::task::spawn_blocking(move || store.search(&query, u64::MAX)).await;
+        found.map_err(|_| "the search failed".to_owned())?.map_err(|e| e.notice().message)
+    }
+
+    async fn checkpoint(&self, name: &str) -> Result<String, String> {
+        let (name, call) = (name.to_owned(), self.call.clone().unwrap_or_default());
+        self.files(|reply| Asked::Name { name, call, reply }).await
+    }
+
+    async fn restore_preview(&self, name: &str) -> Result<(EntryId, RestorePreview), String> {
+        let name = name.to_owned();
+        self.files(|reply| Asked::Preview { name, reply }).await
+    }
+
+    async fn restore(&self, entry: EntryId) -> Result<String, String> {
+        let call = self.call.clone().unwrap_or_default();
+        self.files(|reply| Asked::Restore { entry, call, reply }).await
+    }
+
+    async fn crew(&self, cx: &ToolCx, mut ask: CrewAsk) -> Result<CrewReply, String> {
+        // Which step of a workflow an agent works at, only the engine says.
+        match &mut ask {
+            CrewAsk::Run(brief) => brief.step = None,
+            CrewAsk::Start(briefs) => briefs.iter_mut().for_each(|b| b.step = None),
+            CrewAsk::Workflow(flow) => flow.steps.iter_mut().for_each(|s| s.brief.step = None),
+            _ => {}
+        }
+        let (reply, answer) = oneshot::channel();
+        let (by, call) = (cx.agent.clone(), self.call.clone().unwrap_or_default());
+        // However this ends, dropped in the middle too: who works for it must not be forgotten.
+        let _over = AskedOver(&self.main);
+        let asked = CrewMsg::Asked { by, call, entry: self.entry, ask, reply };
+        let asked = CrewMsg::In { root: self.root, msg: Box::new(asked) };
+        self.main.send(Msg::Crew(asked)).await.map_err(|_| ENDED.to_owned())?;
+        answer.await.map_err(|_| ENDED.to_owned())?
+    }
+
+    fn writing(&self, agent: &AgentId, paths: &[PathBuf]) {
+        self.writes.writing(agent, paths);
+    }
+
+    fn wrote(&self, agent: &AgentId, paths: &[PathBuf]) {
+        self.writes.wrote(agent, paths);
+    }
+}

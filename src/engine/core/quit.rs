@@ -1,0 +1,123 @@
+//! The end: what runs is stopped, everything is on disk, no child survives. In two seconds at most.
+
+use std::time::Duration;
+
+use tiller_protocol::CommandId;
+
+use crate::core::msg::Msg;
+use crate::core::services::lock;
+use crate::core::{Core, RunningCall};
+use crate::turn::Input;
+
+/// Until calls are killed, and again until they are left behind.
+const PATIENCE: Duration = Duration::from_millis(600);
+/// Until the last writes must have been answered.
+const WRITES: Duration = Duration::from_millis(1000);
+/// Until the agents of the crew must have ended.
+pub(crate) const CREW: Duration = Duration::from_millis(1500);
+/// Until children must be gone.
+const CHILDREN: Duration = Duration::from_millis(800);
+
+impl Core {
+    pub(crate) fn quit(&mut self, cause: Option<CommandId>) {
+        if self.quitting.is_some() {
+            return;
+        }
+        self.quitting = Some(self.place_of(cause));
+        self.keep_job();
+        self.lines.values().for_each(|l| l.cancel.cancel());
+        let Some(live) = &self.live else { return self.quit_now() };
+        if live.calls.iter().any(|call| self.asks_on(call)) {
+            // The question stays open: at the next start its call asks again. Calls beside it are stopped.
+            let others: Vec<_> = live
+                .calls
+                .iter()
+                .filter(|call| !self.asks_on(*call))
+                .map(|(_, c)| c.cancel.clone())
+                .collect();
+            if others.is_empty() {
+                return self.quit_now();
+            }
+            others.iter().for_each(tokio_util::sync::CancellationToken::cancel);
+        } else {
+            self.feed(Input::Interrupt { hard: false });
+        }
+        if !self.stop {
+            self.quit_later();
+        }
+    }
+
+    /// Whether a call waits for an answer that may still be given. One that was stopped a moment ago ends with its
+    /// turn, though its question is not gone yet.
+    fn asks_on(&self, (id, call): (&String, &RunningCall)) -> bool {
+        !call.cancel.is_cancelled() && self.asks.waits(&self.me.id, id)
+    }
+
+    fn quit_later(&mut self) {
+        let tx = self.tx.clone();
+        self.spawn(async move {
+            tokio::time::sleep(PATIENCE).await;
+            let _ = tx.send(Msg::Quit).await;
+        });
+    }
+
+    /// The patience is over: first for the soft way, then for the hard one.
+    pub(crate) fn quit_pressed(&mut self) {
+        self.quit_presses += 1;
+        if self.quit_presses > 1 || self.live.is_none() {
+            return self.quit_now();
+        }
+        if self.live.iter().flat_map(|l| &l.calls).any(|call| self.asks_on(call)) {
+            return self.quit_now();
+        }
+        self.feed(Input::Interrupt { hard: true });
+        self.quit_later();
+    }
+
+    pub(crate) fn quit_now(&mut self) {
+        self.stop = true;
+    }
+
+    /// After the loop: everything that was handed over is written, everything that was started is ended.
+    pub(crate) async fn end(mut self) {
+        self.live = None;
+        self.busy = None;
+        self.titles_at_the_end();
+        self.end_crew().await;
+        self.tasks.shutdown().await;
+        self.end_keeping().await;
+        if tokio::time::timeout(CHILDREN, self.watching.stop()).await.is_err() {
+            tracing::error!("the watcher did not end in time");
+        }
+        let state = std::mem::take(&mut *lock(&self.w.tool_state));
+        // What a child of the crew runs is in everybody's hands: the main agent ends it.
+        let mine = self.me.child.is_none();
+        let children = tokio::time::timeout(CHILDREN, async {
+            if mine {
+                crate::watching::end_children(state).await;
+            }
+        });
+        self.leave();
+        let writes = tokio::time::timeout(WRITES, async {
+            while !self.saves.is_empty() {
+                let saved = self.saves.next().await;
+                match saved.result {
+                    Ok(()) => saved.after.events.iter().for_each(|(p, b)| self.bus.publish(p, b.clone())),
+                    Err(error) => tracing::error!(%error, "not saved at the end"),
+                }
+            }
+        });
+        let (children, writes) = tokio::join!(children, writes);
+        if children.is_err() {
+            tracing::error!("children did not end in time");
+        }
+        if writes.is_err() {
+            tracing::error!("the last writes were not answered in time");
+        }
+        if mine {
+            let place = self.quitting.clone().unwrap_or_else(|| self.place_of(None));
+            self.bus.publish(&place, Self::stopped_event());
+            self.bus.close();
+        }
+    }
+}

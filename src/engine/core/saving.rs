@@ -1,0 +1,180 @@
+//! Handing writes over, and what is done when they are answered.
+
+use tiller_protocol::EventBody;
+use tiller_protocol::event::{ReplyEvent, StateEvent, TurnStatus};
+use tiller_store::{Append, Health, StoreError};
+
+use crate::bus::Place;
+use crate::core::Core;
+use crate::core::saves::{After, Saved, Then};
+use crate::session::TAIL;
+use crate::turn::Input;
+
+impl Core {
+    /// An append to the open session, under its lease.
+    pub(crate) fn append(&self) -> Append {
+        let mut a = Append::new(self.s.id, self.s.head_name.as_str());
+        a.lease.clone_from(&self.s.lease);
+        a
+    }
+
+    /// Hands a write over. Its events are shown when it is on disk.
+    pub(crate) fn save(&mut self, append: Append, events: Vec<(Place, EventBody)>, then: Then) {
+        if self.s.read_only {
+            // Nothing can be written any more (the lease was lost), but a turn's end is told all the same.
+            if let Then::TurnOver { turn, status } = then {
+                events.iter().for_each(|(place, body)| self.bus.publish(place, body.clone()));
+                self.turn_over(turn, status);
+            }
+            return;
+        }
+        let mut append = append;
+        let (agents, workflows) = (&mut self.crew.telling, &mut self.crew.telling_flows);
+        let told = !agents.is_empty() || !workflows.is_empty();
+        if told && !append.entries.is_empty() {
+            let root = self.me.child.as_ref().map_or(self.s.id, |c| c.root);
+            let (agents, workflows) = (std::mem::take(agents), std::mem::take(workflows));
+            append.announced = Some(tiller_store::Announced { root, agents, workflows });
+        }
+        let ticket = self.w.store.append(append);
+        self.saves.push(ticket, After { events, then });
+    }
+
+    pub(crate) fn saved(&mut self, saved: Saved) {
+        let Saved { result, after } = saved;
+        if let Err(error) = result {
+            self.save_failed(&error, &after.then);
+            return;
+        }
+        // The end of a turn says that all of it is on disk. That small write may go through after the reply before
+        // it did not.
+        if let (Then::TurnOver { .. }, Some(error)) = (&after.then, self.saves.failed.clone()) {
+            return self.save_failed(&error, &after.then);
+        }
+        for (place, body) in after.events {
+            self.bus.publish(&place, body);
+        }
+        match after.then {
+            Then::Nothing | Then::Made | Then::Told { .. } => {}
+            Then::Tell { client, cause, reply } => {
+                self.bus.reply(client, &self.place_of(Some(cause)), *reply);
+            }
+            Then::Named { client, cause, label, said } => {
+                self.named_now(label);
+                if let Some(said) = said {
+                    self.bus.reply(client, &self.place_of(Some(cause)), ReplyEvent::DoneReply { said });
+                }
+            }
+            Then::StartTurn(turn) if self.is_live(turn) => self.turn_started(),
+            Then::Steered(turn) if self.is_live(turn) => self.feed(Input::Steered),
+            Then::StartTurn(_) | Then::Steered(_) => {}
+            Then::TurnOver { turn, status } => self.turn_over(turn, status),
+            Then::Accepted(ids) => self.accepted(&ids),
+            Then::Row { session, view } => self.row_kept(session, view, true),
+            Then::Leased(lease) if (lease.session, &lease.head) == (self.s.id, &self.s.head_name) => {
+                self.s.lease = Some(lease);
+            }
+            // Another session was opened meanwhile, or another branch.
+            Then::Leased(lease) => {
+                let (session, head) = (lease.session, lease.head.clone());
+                drop(self.w.store.release(lease));
+                // It was ours when it was left, so it was not taken away then.
+                drop(self.w.store.drop_bare_head(session, &head));
+            }
+        }
+    }
+
+    /// A write failed for good: nothing that was to be shown because of it is shown.
+    fn save_failed(&mut self, error: &StoreError, then: &Then) {
+        // What failed first is why: without its row nothing of a session can be saved.
+        let follows = matches!(error, StoreError::NoEntry(_) | StoreError::Conflict(_));
+        let error = match (&self.saves.unmade, &self.saves.failed) {
+            (Some(first), _) if *error == StoreError::NoSession(self.s.id) => &first.clone(),
+            // What it builds on was not saved either.
+            (_, Some(first)) if follows => &first.clone(),
+            _ => error,
+        };
+        let for_good =
+            matches!(error, StoreError::Corrupt { .. } | StoreError::Internal(_) | StoreError::Record(_));
+        if error.is_trouble() || for_good {
+            self.saves.failed.get_or_insert_with(|| error.clone());
+        }
+        let mut notice = error.notice();
+        if let Then::Made = then {
+            self.saves.unmade = Some(error.clone());
+        }
+        if let Then::Row { session, view } = then {
+            self.row_kept(*session, view.clone(), false);
+        }
+        if let (Then::Told { client, cause } | Then::Named { client, cause, .. }, false) =
+            (then, error.is_trouble())
+        {
+            return self.refuse(*client, *cause, notice);
+        }
+        if let StoreError::Held { .. } = error {
+            self.s.read_only = true;
+            self.s.lease = None;
+            notice = notice.hint("this window is now read-only");
+        }
+        self.state(None, StateEvent::Saving { ok: false, why: notice.message.clone() });
+        match then {
+            Then::TurnOver { turn, status } => {
+                // The end of a turn is told in any case.
+                let status = if *status == TurnStatus::Done { TurnStatus::Store } else { *status };
+                if let Some(live) = &self.live {
+                    let place = live.place.clone();
+                    let body = self.finished_event(status, String::new(), Some(notice));
+                    self.bus.publish(&place, body);
+                }
+                self.agree();
+                self.turn_over(*turn, status);
+            }
+            _ => {
+                self.notice(notice.clone());
+                self.halt(TurnStatus::Store, notice);
+                if self.live.is_none() && self.saves.is_empty() {
+                    self.agree();
+                }
+            }
+        }
+    }
+
+    /// After a write that failed for good: what was not saved was not shown, and is forgotten here, too, so that the
+    /// next entry builds on one that the disk has. A short read, in place of opening the session anew.
+    pub(crate) fn agree(&mut self) {
+        if self.saves.failed.is_none() {
+            return;
+        }
+        let (store, id, head) = (&self.w.store, self.s.id, self.s.head_name.as_str());
+        let tail = u32::try_from(TAIL).unwrap_or(u32::MAX);
+        match store.context_path(id, head).and_then(|path| Ok((path, store.path_tail(id, head, tail)?))) {
+            Ok((path, tail)) => {
+                self.s.head = tail.entries.last().map(|e| e.id);
+                self.s.path = crate::session::path_of(path);
+                self.s.earlier = tail.earlier;
+                self.s.tail = tail.entries.into_iter().map(std::sync::Arc::new).collect();
+                self.saves.failed = None;
+            }
+            // It is tried again before the next turn.
+            Err(error) => tracing::warn!(%error, "the saved data cannot be read"),
+        }
+    }
+
+    /// Saving stopped or began to work again.
+    pub(crate) fn saving(&mut self, health: &Health) {
+        self.state(None, StateEvent::Saving { ok: health.ok(), why: health.why() });
+        if let Health::Failing(error) = health {
+            self.notice(error.notice());
+        }
+        if health.ok() {
+            self.keep_lost();
+        }
+        if health.ok()
+            && let Some(live) = &mut self.live
+            && let Some(may_compact) = live.held.take()
+        {
+            self.prepare(may_compact);
+            self.pump();
+        }
+    }
+}

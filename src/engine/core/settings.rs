@@ -1,0 +1,154 @@
+//! Settings that change while the engine runs. Who may read files makes them; here they are put in place
+//! as a whole, and what cannot be read changes nothing.
+
+use std::sync::{Arc, PoisonError};
+
+use tiller_config::Config;
+use tiller_protocol::event::ReplyEvent;
+use tiller_protocol::{CommandId, ModelRef, Notice, NoticeKind};
+use tiller_provider::Providers;
+use tiller_provider::registry::Local;
+
+use crate::bus::ClientId;
+use crate::core::Core;
+use crate::core::msg::Msg;
+
+/// What came of reading them.
+pub struct Fresh {
+    pub config: Config,
+    pub providers: Providers,
+}
+
+/// Reads files, so it may block. An error is what the person hears; the last good settings stay.
+pub type ReadSettings = Arc<dyn Fn() -> Result<Fresh, Notice> + Send + Sync>;
+
+/// Keeps the person's yes to a server on this machine, for later sessions. May block; an error is a sentence.
+pub type KeepServer = Arc<dyn Fn(&Local) -> Result<(), String> + Send + Sync>;
+
+/// How settings are read again, and written.
+#[derive(Clone)]
+pub struct Settings {
+    pub read: ReadSettings,
+    pub keep: KeepServer,
+}
+
+/// A report of the task that read them. `asked`: who hears how it went.
+pub(crate) struct Read {
+    asked: Option<(ClientId, CommandId)>,
+    result: Result<Fresh, Notice>,
+}
+
+/// Who hears of it when nobody asked.
+const NOBODY: ClientId = ClientId(u64::MAX);
+
+impl Core {
+    /// Reads them again.
+    pub(crate) fn reload(&mut self, asked: Option<(ClientId, CommandId)>) {
+        let Some(settings) = self.w.settings.clone() else {
+            if let Some((client, cause)) = asked {
+                let notice = Notice::new(NoticeKind::User, "Settings cannot be reloaded here");
+                self.refuse(client, cause, notice);
+            }
+            return;
+        };
+        let tx = self.tx.clone();
+        self.spawn(async move {
+            let result = tokio::task::spawn_blocking(move || (settings.read)()).await.unwrap_or_else(|e| {
+                Err(Notice::new(NoticeKind::Internal, format!("the settings could not be read: {e}")))
+            });
+            // The engine may have ended: then nobody needs them.
+            let _ = tx.send(Msg::SettingsRead(Box::new(Read { asked, result }))).await;
+        });
+    }
+
+    pub(crate) fn settings_read(&mut self, read: Read) {
+        let fresh = match read.result {
+            Ok(fresh) => fresh,
+            Err(notice) => {
+                if let Some((client, cause)) = read.asked {
+                    self.refuse(client, cause, notice);
+                }
+                return;
+            }
+        };
+        let before = self.w.config();
+        // A limit that the person raised by hand stays, unless the limits themselves were changed.
+        if before.budget != fresh.config.budget {
+            self.budget = crate::money::budget::Limits::new(&fresh.config.budget);
+            if let Some(limit) = self.max_cost {
+                self.budget.set_session(limit);
+            }
+        }
+        let mut changed = changed(&before, &fresh.config);
+        // What the person chose here a moment ago, and was kept for later sessions, is no news.
+        if fresh.config.model.as_deref() == Some(self.s.model.0.as_str()) {
+            changed.retain(|section| !section.starts_with("model "));
+        }
+        let profile = fresh.config.profile;
+        *self.w.config.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(fresh.config);
+        *self.w.providers.write().unwrap_or_else(PoisonError::into_inner) = fresh.providers;
+        if !changed.is_empty() {
+            let text = format!("Settings reloaded: {}", changed.join(", "));
+            self.notice(Notice::new(NoticeKind::Info, text));
+        }
+        // What is stricter holds at once; what is looser, in sessions that begin from now on.
+        if profile < before.profile && profile < self.s.profile {
+            let (client, cause) = read.asked.unwrap_or((NOBODY, CommandId(0)));
+            self.set_profile(client, cause, profile);
+        }
+        // More of them may run at once now.
+        self.muster();
+        let Some((client, cause)) = read.asked else { return };
+        if self.s.model.0.is_empty() {
+            let model = self.w.default_model();
+            if !model.0.is_empty() {
+                self.set_model(client, cause, model);
+            }
+        }
+        self.done(client, cause, "Settings reloaded".into());
+    }
+
+    /// Tells the client that asked that it is done.
+    pub(crate) fn done(&self, client: ClientId, cause: CommandId, said: String) {
+        self.bus.reply(client, &self.place_of(Some(cause)), ReplyEvent::DoneReply { said });
+    }
+
+    /// The person chose a server of this machine: from now on it may be spoken to, in later sessions too.
+    pub(crate) fn accept_local(&mut self, model: &ModelRef) {
+        let local = tiller_provider::registry::LOCALS.into_iter().find(|l| l.name == model.provider());
+        let Some(local) = local.filter(|_| self.provider(model).is_err()) else { return };
+        self.w.providers.write().unwrap_or_else(PoisonError::into_inner).accept(&local);
+        let Some(settings) = self.w.settings.clone() else { return };
+        let (bus, place) = (Arc::clone(&self.bus), self.place());
+        self.spawn(async move {
+            let title = local.title;
+            let kept = tokio::task::spawn_blocking(move || (settings.keep)(&local)).await;
+            let Err(why) = kept.unwrap_or_else(|e| Err(e.to_string())) else { return };
+            let notice = Notice::new(
+                NoticeKind::Config,
+                format!(
+                    "the approval of {title} could not be saved; it applies until this session \
+                    ends: {why}"
+                ),
+            )
+            .hint("later sessions will ask again");
+            let event = tiller_protocol::event::StateEvent::Notice { notice };
+            bus.publish(&place, tiller_protocol::EventBody::State(event));
+        });
+    }
+}
+
+/// The sections that differ, but for the screen's, which tells its own.
+fn changed(before: &Config, after: &Config) -> Vec<String> {
+    let plain = |c: &Config| serde_json::to_value(c).unwrap_or_default();
+    let (before, after) = (plain(before), plain(after));
+    let sections = after.as_object().into_iter().flatten();
+    sections
+        .filter(|(name, value)| name.as_str() != "ui" && before.get(name.as_str()) != Some(value))
+        .map(|(name, _)| match name.as_str() {
+            "model" | "profile" => format!("{name} (for new sessions)"),
+            "watch" => format!("{name} (from the next start)"),
+            _ => name.clone(),
+        })
+        .collect()
+}

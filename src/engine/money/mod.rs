@@ -1,0 +1,207 @@
+//! Prices and books: what each call cost, and what the model is told of its budget.
+
+pub mod budget;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use tiller_config::schema::ModelInfo;
+use tiller_protocol::{Cost, ModelRef, Notice, NoticeKind, Usage};
+use tiller_provider::{Provider, ProviderError, models, registry};
+use tiller_store::{Call, StoreError};
+
+use crate::core::Core;
+use crate::core::services::World;
+use crate::crew::{Purse, Tiers};
+
+/// What was spent on a day, by everybody.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Today {
+    pub(crate) all: Cost,
+    pub(crate) tiers: Tiers,
+}
+
+/// The books of the present day. Reads the store: blocks.
+pub(crate) fn today(w: &World) -> Result<Today, StoreError> {
+    let day = w.store.day(w.clock.now());
+    let mut spent = HashMap::new();
+    for tier in ["fast", "main", "deep"] {
+        spent.insert(tier, w.store.spent_on(&day, Some(tier))?.cost);
+    }
+    Ok(Today { all: w.store.spent_on(&day, None)?.cost, tiers: Tiers { day, spent } })
+}
+
+/// A hard limit that cannot be kept, because the model has no price.
+#[derive(Clone, Debug)]
+pub(crate) struct Unpriced {
+    pub(crate) model: ModelRef,
+    of: String,
+    limit: Cost,
+    /// The `kind` that `[providers.NAME]` needs, where `config.toml` has no such section yet.
+    kind: Option<String>,
+}
+
+impl Unpriced {
+    /// For people.
+    pub(crate) fn why(&self) -> String {
+        let Self { of, limit, .. } = self;
+        format!("its price is not known, so the budget of {of} ({limit}) cannot be enforced")
+    }
+
+    /// For where nobody can be asked, or the answer was no.
+    pub(crate) fn notice(&self) -> Notice {
+        let (name, id) = (self.model.provider(), self.model.model());
+        let first = match &self.kind {
+            Some(kind) => format!("[providers.{name}]\nkind = \"{kind}\"\n"),
+            None => String::new(),
+        };
+        Notice::new(NoticeKind::Budget, format!("{} was not called: {}", self.model, self.why()))
+            .hint(format!(
+                "add its price at the end of config.toml, in dollars per million tokens (0 for free):\n\
+                 {first}[providers.{name}.models.\"{id}\"]\ninput = 3.0\noutput = 15.0"
+            ))
+            .hint("or choose a model with a price, or remove the budget")
+    }
+}
+
+impl Core {
+    pub(crate) fn provider(&self, model: &ModelRef) -> Result<Arc<dyn Provider>, ProviderError> {
+        self.w.providers.read().unwrap_or_else(std::sync::PoisonError::into_inner).get(model.provider())
+    }
+
+    pub(crate) fn model_info(&self, model: &ModelRef) -> ModelInfo {
+        let mut info = models::lookup(model.provider(), model.model(), &self.w.config());
+        info.window = self.w.windows.narrowed(model, info.window);
+        info
+    }
+
+    /// Whether it is the built-in model that understands nothing.
+    pub(crate) fn is_demo(&self, model: &ModelRef) -> bool {
+        use tiller_config::schema::ProviderKind;
+        match self.w.config().providers.get(model.provider()) {
+            Some(p) => p.kind == ProviderKind::Demo,
+            None => model.provider() == "demo",
+        }
+    }
+
+    /// The hard limit that the tier has for today, when it is used up.
+    pub(crate) fn tier_over(&self, tier: &str) -> Option<Cost> {
+        let limit = self.tier_limit(tier)?;
+        (self.purse().tiers().spent.get(tier).copied().unwrap_or_default() >= limit).then_some(limit)
+    }
+
+    /// What a tier may cost in a day.
+    pub(crate) fn tier_limit(&self, tier: &str) -> Option<Cost> {
+        self.w.config().budget.tiers.get(tier).map(|usd| Cost::from_usd(*usd))
+    }
+
+    /// The purse of the whole tree.
+    pub(crate) fn purse(&self) -> &Arc<Purse> {
+        self.me.child.as_ref().map_or(&self.crew.purse, |c| &c.purse)
+    }
+
+    /// A hard limit is set that `model` would run past unseen: what it costs is not known. Servers on this
+    /// machine charge nothing.
+    pub(crate) fn unpriced(&self, model: &ModelRef, tier: &str) -> Option<Unpriced> {
+        let config = self.w.config();
+        let limit = self.budget.first_hard().or_else(|| {
+            let usd = config.budget.tiers.get(tier)?;
+            Some((format!("the tier {tier}"), Cost::from_usd(*usd)))
+        });
+        let (of, limit) = limit?;
+        let local = registry::LOCALS.iter().any(|l| l.name == model.provider());
+        let one = Usage { input: 1, output: 1, ..Usage::default() };
+        let known = models::cost(&one, &self.model_info(model)).is_some();
+        (!local && !known && !self.is_demo(model)).then(|| {
+            let listed = config.providers.contains_key(model.provider());
+            let kind = registry::builtin_kind(model.provider()).filter(|_| !listed);
+            Unpriced { model: model.clone(), of, limit, kind }
+        })
+    }
+
+    /// Whether something on the side (a title, a shortened file) may be paid for: it never breaks a limit.
+    pub(crate) fn may_pay(&self, model: &ModelRef, tier: &str) -> bool {
+        self.budget.over(self.spent_by_all()).is_none()
+            && self.tier_over(tier).is_none()
+            && self.unpriced(model, tier).is_none_or(|u| self.s.unpriced_allowed.contains(&u.model))
+    }
+
+    /// Counts a call of a model against session, day and tier.
+    pub(crate) fn book(&mut self, model: &ModelRef, tier: &'static str, usage: Usage) -> Call {
+        let call = self.book_elsewhere(model, tier, usage);
+        self.s.usage.add(&usage);
+        if let Some(cost) = call.cost {
+            self.s.cost = Some(self.s.cost.unwrap_or_default().plus(cost));
+            self.spent.session = self.spent.session.plus(cost);
+        }
+        self.child_spent(usage, call.cost);
+        self.tell_money();
+        call
+    }
+
+    /// As [`Self::book`], for a session that is not open any more.
+    pub(crate) fn book_elsewhere(&mut self, model: &ModelRef, tier: &'static str, usage: Usage) -> Call {
+        let cost =
+            (usage != Usage::default()).then(|| models::cost(&usage, &self.model_info(model))).flatten();
+        self.roll_day();
+        if let Some(cost) = cost {
+            self.spent.day = self.spent.day.plus(cost);
+            self.purse().paid(tier, cost);
+        }
+        Call {
+            agent: self.me.id.clone(),
+            model: model.clone(),
+            tier: tier.into(),
+            time: self.w.clock.now(),
+            usage,
+            cost,
+        }
+    }
+
+    /// Whether anything of the day is limited.
+    pub(crate) fn day_matters(&self) -> bool {
+        let config = self.w.config();
+        let b = &config.budget;
+        b.day_soft.is_some() || b.day_hard.is_some() || !b.tiers.is_empty()
+    }
+
+    /// At local midnight the day's books begin anew.
+    pub(crate) fn roll_day(&mut self) {
+        if !self.day_matters() {
+            return;
+        }
+        let today = self.w.store.day(self.w.clock.now());
+        if today != self.day {
+            self.purse().new_day(&today);
+            self.day = today;
+            self.spent.day = Cost(0);
+            self.budget.new_day(&self.w.config().budget);
+        }
+    }
+
+    /// What the store knows of a day, other processes included. What we booked may still be on its way there, so
+    /// the larger number holds.
+    pub(crate) fn day_read(&mut self, read: Today) {
+        self.roll_day();
+        if read.tiers.day != self.day {
+            return;
+        }
+        // What our agents used is in there, and is counted with theirs.
+        let others = Cost(read.all.0.saturating_sub(self.crew.purse.spent().day.0));
+        self.spent.day = self.spent.day.max(others);
+        self.purse().learn(read.tiers);
+    }
+
+    /// The model hears of its budget when it has changed by a fifth since it last heard.
+    pub(crate) fn tell_budget(&mut self) {
+        let Some(left) = self.budget.left(self.spent_so_far()) else { return };
+        let told = self.told_left.unwrap_or(Cost(u64::MAX));
+        if left.0 < told.0 / 5 * 4 {
+            // The first time is only noted: the prefix said it.
+            if self.told_left.is_some() {
+                self.news.set("budget", format!("budget left: {left}"));
+            }
+            self.told_left = Some(left);
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! A question on the side (`/btw`): answered by the session's model from what was said so far, without tools
+//! and without a trace in the conversation, so that neither the turn in flight nor the prefix notices it.
+
+use tiller_protocol::event::ReplyEvent;
+use tiller_protocol::{CommandId, ModelRef, Notice, NoticeKind};
+
+use crate::bus::ClientId;
+use crate::context::compact;
+use crate::core::Core;
+use crate::core::msg::Msg;
+use crate::prompts::shell_line::RunningLine;
+use tokio_util::sync::CancellationToken;
+
+const PROMPT: &str = include_str!("../../../assets/prompts/aside.md");
+/// Of the model's window, how much the conversation may fill, in percent; about 2.5 characters a token.
+const FILL: u64 = 50;
+/// Tokens of the window where it is not known.
+const WINDOW: u64 = 100_000;
+/// Tokens of the answer at most.
+const ANSWER: u64 = 4_000;
+
+/// What it is called where it is stopped.
+pub(crate) const LINE: &str = "aside";
+
+/// An answer, or why there is none.
+pub(crate) struct Aside {
+    client: ClientId,
+    cause: CommandId,
+    model: ModelRef,
+    question: String,
+    result: Result<String, Notice>,
+}
+
+impl Core {
+    pub(crate) fn aside(&mut self, client: ClientId, cause: CommandId, question: &str) {
+        let question = self.redact(question.trim());
+        let model = self.s.model.clone();
+        let why = if question.is_empty() {
+            Some(Notice::new(NoticeKind::User, "the question is empty"))
+        } else if self.budget.over(self.spent_by_all()).is_some() {
+            Some(Notice::new(NoticeKind::Budget, "the budget is used up").hint("raise it with /budget"))
+        } else if let Some(limit) = self.tier_over(self.tier()) {
+            let why = format!("today's budget for the tier {} is used up: {limit}", self.tier());
+            Some(Notice::new(NoticeKind::Budget, why).hint("choose another model with /model"))
+        } else if let Some(unpriced) =
+            self.unpriced(&model, self.tier()).filter(|u| !self.s.unpriced_allowed.contains(&u.model))
+        {
+            Some(unpriced.notice())
+        } else if self.tier() == "deep" && !self.w.config().tiers.deep_allowed && !self.s.deep_allowed {
+            let why = "the expensive model is not yet approved in this session";
+            Some(Notice::new(NoticeKind::Denied, why).hint("send a message first: then you are asked"))
+        } else if self.is_demo(&model) {
+            let why = "the demo model follows a script and cannot answer questions";
+            Some(Notice::new(NoticeKind::User, why).hint("choose a model with /model"))
+        } else {
+            None
+        };
+        let provider = match (why, self.provider(&model)) {
+            (Some(why), _) => return self.refuse(client, cause, why),
+            (None, Err(e)) => return self.refuse(client, cause, crate::bus::notices::provider(&e)),
+            (None, Ok(p)) => p,
+        };
+        let window = self.model_info(&model).window.unwrap_or(WINDOW);
+        let most = usize::try_from(window / 100 * FILL * 5 / 2).unwrap_or(usize::MAX);
+        let path = self.s.path.clone();
+        let (tx, side) = (self.tx.clone(), self.side_call(provider, &model));
+        let (cancel, hard) = (CancellationToken::new(), CancellationToken::new());
+        let running = RunningLine { line: format!("/btw {question}"), cancel: cancel.clone(), hard };
+        self.lines.insert(format!("{LINE}-{}", cause.0), running);
+        self.spawn(async move {
+            let text = format!("{}\n\n[the question]\n{question}", compact::transcript(&path, None, most));
+            let ask = side.ask(PROMPT, text, Some(ANSWER));
+            let got = tokio::select! {
+                got = ask => Some(got),
+                () = cancel.cancelled() => None,
+            };
+            let result = match got {
+                Some(Ok(answer)) if answer.text.trim().is_empty() => {
+                    Err(Notice::new(NoticeKind::Network, "the answer was empty"))
+                }
+                Some(Ok(answer)) if answer.cut => {
+                    Ok(format!("{}\n\n[cut at the output limit]", answer.text.trim_end()))
+                }
+                Some(Ok(answer)) => Ok(answer.text),
+                Some(Err(e)) => Err(crate::bus::notices::provider(&e)),
+                None => Err(Notice::new(NoticeKind::Info, "the question was stopped")),
+            };
+            let done = Aside { client, cause, model, question, result };
+            let _ = tx.send(Msg::Aside(Box::new(done))).await;
+        });
+    }
+
+    pub(crate) fn aside_done(&mut self, a: Aside) {
+        self.lines.remove(&format!("{LINE}-{}", a.cause.0));
+        match a.result {
+            Ok(answer) => {
+                let answer = self.redact(&answer);
+                let reply = ReplyEvent::AsideReply { question: a.question, answer, model: a.model };
+                self.bus.reply(a.client, &self.place_of(Some(a.cause)), reply);
+            }
+            Err(notice) => self.refuse(a.client, a.cause, notice),
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! A line comment that ends in `tiller!`, in a file that the person changed, asks for a turn: where that is
+//! switched on (`watch.comments`). Each comment asks once for as long as it stands there.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use tiller_protocol::{ChangeKind, CommandId, FileChange, Message, Notice, NoticeKind, SendMode, Who};
+
+use crate::bus::ClientId;
+use crate::core::Core;
+use crate::core::msg::Msg;
+use crate::core::services::Human;
+
+/// What it ends in.
+const MARK: &str = "tiller!";
+/// What line comments begin with.
+const STARTS: [&str; 5] = ["//", "#", "--", ";", "%"];
+/// Bytes of a file that is looked through, and files of one report.
+const BYTES: u64 = 512 << 10;
+const FILES: usize = 50;
+/// Who hears of it when it cannot be sent: nobody asked on a screen.
+const NOBODY: ClientId = ClientId(u64::MAX);
+
+/// A line number from 1 on, and the words.
+pub(crate) type Comment = (usize, String);
+
+/// Comments that stand in a file now.
+pub(crate) struct Found {
+    path: String,
+    comments: Vec<Comment>,
+}
+
+/// What each file asked for when it was looked at last.
+#[derive(Default)]
+pub(crate) struct Asked(HashMap<String, Vec<String>>);
+
+impl Asked {
+    /// Those that are new.
+    fn news(&mut self, found: &Found) -> Vec<Comment> {
+        let before = self.0.remove(&found.path).unwrap_or_default();
+        if !found.comments.is_empty() {
+            self.0.insert(found.path.clone(), found.comments.iter().map(|(_, text)| text.clone()).collect());
+        }
+        found.comments.iter().filter(|(_, text)| !before.contains(text)).cloned().collect()
+    }
+}
+
+/// The comments of a text that end in the mark, without it.
+fn comments(text: &str) -> Vec<Comment> {
+    let of = |line: &str| -> Option<String> {
+        let rest = line.trim_end().strip_suffix(MARK)?;
+        // The last comment mark of the line before the words; without one it is no comment.
+        let at = STARTS.iter().filter_map(|s| rest.find(s).map(|at| (at, s.len()))).min()?;
+        let words = rest[at.0 + at.1..].trim_start_matches(['/', '#', '-', ';', '%', '!']).trim();
+        (!words.is_empty()).then(|| words.to_owned())
+    };
+    text.lines().enumerate().filter_map(|(n, line)| Some((n + 1, of(line)?))).collect()
+}
+
+fn look(root: &Path, path: String) -> Option<Found> {
+    let full = root.join(&path);
+    let meta = std::fs::symlink_metadata(&full).ok()?;
+    if !meta.is_file() || meta.len() > BYTES {
+        return None;
+    }
+    let text = std::fs::read_to_string(full).ok()?;
+    Some(Found { path, comments: comments(&text) })
+}
+
+impl Core {
+    /// Looks through files that the person changed.
+    pub(crate) fn look_for_comments(&mut self, changes: &[FileChange]) {
+        if !self.w.config().watch.comments || self.s.read_only || self.w.human == Human::Absent {
+            return;
+        }
+        let theirs = |c: &&FileChange| {
+            c.who == Who::You
+                && matches!(c.kind, ChangeKind::Added | ChangeKind::Modified | ChangeKind::Renamed)
+        };
+        let paths: Vec<String> = changes.iter().filter(theirs).take(FILES).map(|c| c.path.clone()).collect();
+        if paths.is_empty() {
+            return;
+        }
+        let (workspace, tx) = (Arc::clone(&self.w.workspace), self.tx.clone());
+        self.spawn(async move {
+            let look = move || {
+                let root = &workspace.root;
+                let free = |p: &String| workspace.unreadable(&root.join(p)).is_none();
+                paths.into_iter().filter(free).filter_map(|p| look(root, p)).collect::<Vec<_>>()
+            };
+            let found = tokio::task::spawn_blocking(look).await.unwrap_or_default();
+            // The engine may have ended.
+            let _ = tx.send(Msg::Comments(found)).await;
+        });
+    }
+
+    /// What they ask goes out as the person's message: at once, or after the turn that runs.
+    pub(crate) fn comments_found(&mut self, all: Vec<Found>) {
+        for found in all {
+            let new = self.asked.news(&found);
+            if new.is_empty() {
+                continue;
+            }
+            let mut text = format!("I wrote in @{}, in comments that end in `{MARK}`:\n", found.path);
+            for (line, words) in &new {
+                text.push_str(&format!("- line {line}: {words}\n"));
+            }
+            text.push_str("Do what they say, and take these comments out when it is done.");
+            let said = format!("a comment in {} started a turn", found.path);
+            self.notice(Notice::new(NoticeKind::Info, said));
+            self.submit(NOBODY, CommandId(0), Message::text(text), SendMode::Queue);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_line_comments_that_end_in_the_mark_count_and_each_once() {
+        let text = "fn a() {} // mend this, tiller!\n# and that tiller!\nlet s = \"tiller!\";\n// tiller! is the mark\n//tiller!\n  -- sort them, tiller!  \n";
+        let found = comments(text);
+        assert_eq!(found, [(1, "mend this,".to_owned()), (2, "and that".into()), (6, "sort them,".into())]);
+        let mut asked = Asked::default();
+        let now = |comments| Found { path: "a".into(), comments };
+        assert_eq!(asked.news(&now(found.clone())).len(), 3);
+        assert!(asked.news(&now(found.clone())).is_empty(), "it stands there still");
+        let moved: Vec<Comment> = found[..1].iter().map(|(n, t)| (n + 7, t.clone())).collect();
+        assert!(asked.news(&now(moved)).is_empty(), "on another line it is the same");
+        assert!(asked.news(&now(Vec::new())).is_empty());
+        assert_eq!(asked.news(&now(found)).len(), 3, "taken out and written again it asks again");
+    }
+}

@@ -1,0 +1,12 @@
+//! What the person types, until it is an entry: attachments, names behind `@`, lines behind `!`, what waits.
+
+pub(crate) mod aside;
+pub(crate) mod comments;
+pub(crate) mod compose;
+pub(crate) mod finder;
+pub(crate) mod named;
+pub(crate) mod nearest;
+pub(crate) mod queue;
+pub(crate) mod shell_line;
+pub(crate) mod symbols;
+pub(crate) mod titles;

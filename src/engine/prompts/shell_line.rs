@@ -1,0 +1,317 @@
+//! `!` and `!!` lines: commands of the person's own. The output of `!!` stays with the person, and no rule judges
+//! it; that of `!` is shared with the model, so what may not be read is not shown by it.
+//!
+//! They run in a shell of the person's own, so that the agent's commands never wait for them. One runs at a time; later
+//! ones wait their turn, and clients are told of both.
+
+use std::collections::VecDeque;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use futures_util::FutureExt;
+use serde_json::json;
+use tiller_protocol::event::ToolEvent;
+use tiller_protocol::tool::Display;
+use tiller_protocol::view::{AuditRow, ShellLineView};
+use tiller_protocol::{
+    CommandId, EntryBody, EventBody, Message, Notice, NoticeKind, Origin, Part, Time, ToolOutcome,
+    event::ReplyEvent,
+};
+use tiller_tool::shell::run_line;
+use tiller_tool::{ToolError, run_guarded};
+use tokio_util::sync::CancellationToken;
+
+use crate::bus::{ClientId, Place};
+use crate::core::Core;
+use crate::core::msg::Msg;
+use crate::core::saves::{After, Then};
+use crate::core::services::lock;
+use crate::job::{WHAT, cut, failed, outcome_word, text_of};
+use crate::turn::Input;
+
+/// Characters of output kept in the note of a private line.
+const NOTE: usize = 4_000;
+
+/// Ends the name of the shell in which the lines of the person run; the agent's has none of it.
+const OWN: &str = "!";
+
+/// Lines of the person's: which of them runs, and those that wait for its end.
+#[derive(Default)]
+pub(crate) struct TypedLines {
+    running: Option<ShellLineView>,
+    waiting: VecDeque<Typed>,
+}
+
+impl TypedLines {
+    /// As clients show them, in the order in which they were typed.
+    pub(crate) fn views(&self) -> Vec<ShellLineView> {
+        let waiting = self.waiting.iter().map(|t| t.view.clone());
+        self.running.iter().cloned().chain(waiting).collect()
+    }
+}
+
+/// A line that was typed and does not run yet.
+struct Typed {
+    place: Place,
+    line: String,
+    view: ShellLineView,
+}
+
+/// A line that runs, and how to end it.
+pub(crate) struct RunningLine {
+    pub(crate) line: String,
+    pub(crate) cancel: CancellationToken,
+    pub(crate) hard: CancellationToken,
+}
+
+/// A line that has run.
+pub(crate) struct ShellDone {
+    id: String,
+    place: Place,
+    /// The head that was open when it was typed.
+    head: String,
+    line: String,
+    share: bool,
+    output: String,
+    exit: Option<i32>,
+    time: Time,
+    seconds: f64,
+    outcome: ToolOutcome,
+}
+
+fn started(view: &ShellLineView) -> EventBody {
+    EventBody::Tool(ToolEvent::ShellStarted { line: view.clone() })
+}
+
+impl Core {
+    pub(crate) fn shell_line(&mut self, client: ClientId, cause: CommandId, line: String, share: bool) {
+        let off = self.w.tool("terminal").is_none();
+        if off || self.s.read_only {
+            let why = if off { "commands are turned off" } else { "this session is open read-only" };
+            return self.refuse(client, cause, Notice::new(NoticeKind::User, why));
+        }
+        if line.trim().is_empty() {
+            return self.refuse(client, cause, Notice::new(NoticeKind::User, "the command is empty"));
+        }
+        self.w.permit.refresh().into_iter().for_each(|n| self.notice(n));
+        let root = &self.w.workspace.root;
+        if let Some(why) = self.w.permit.unshared(&self.me.id, &line, root).filter(|_| share) {
+            let notice = Notice::new(NoticeKind::User, format!("the model would see its output: {why}"))
+                .hint("!! runs it and keeps its output private");
+            return self.refuse(client, cause, notice);
+        }
+        let view = ShellLineView {
+            call_id: format!("line-{}", cause.0),
+            line: self.redact(&line),
+            shared: share,
+            waits: self.typed.running.is_some(),
+        };
+        let typed = Typed { place: self.place_of(Some(cause)), line, view };
+        if typed.view.waits {
+            self.bus.publish(&typed.place, started(&typed.view));
+            self.typed.waiting.push_back(typed);
+        } else {
+            self.run_typed(typed);
+        }
+    }
+
+    fn run_typed(&mut self, typed: Typed) {
+        let Typed { place, line, mut view } = typed;
+        view.waits = false;
+        self.bus.publish(&place, started(&view));
+        let (id, share) = (view.call_id.clone(), view.shared);
+        self.typed.running = Some(view);
+        let (mut cx, mut live) = self.tool_cx(&id, None);
+        // A shell of its own beside the agent's.
+        cx.agent.0.push_str(OWN);
+        let running = RunningLine { line: line.clone(), cancel: cx.cancel.clone(), hard: cx.hard.clone() };
+        self.lines.insert(id.clone(), running);
+        let head = self.s.head_name.clone();
+        let (w, time, began) = (Arc::clone(&self.w), self.w.clock.now(), self.w.clock.mono());
+        let (tx, bus) = (self.tx.clone(), std::sync::Arc::clone(&self.bus));
+        let mut words = crate::context::clean::Stream::new(&self.w.redact, &self.w.growing);
+        self.spawn(async move {
+            let typed = line.clone();
+            let run = AssertUnwindSafe(run_line(&cx, &typed)).catch_unwind();
+            tokio::pin!(run);
+            let result = loop {
+                tokio::select! {
+                    result = &mut run => break result.unwrap_or_else(|_| {
+                        Err(ToolError::Tell("internal error while running the command; this is a bug in Tiller".into()))
+                    }),
+                    Some(text) = words.next_of(&mut live) => {
+                        let event = ToolEvent::ToolProgress { call_id: id.clone(), text };
+                        bus.publish(&place, EventBody::Tool(event));
+                    }
+                }
+            };
+            let (output, exit, outcome) = match result {
+                Ok(out) => {
+                    let exit =
+                        if let Some(Display::Output { exit, .. }) = &out.display { *exit } else { None };
+                    (text_of(&out.content), exit, out.outcome)
+                }
+                Err(e) => {
+                    let failed = failed(e);
+                    (text_of(&failed.content), None, failed.outcome)
+                }
+            };
+            let seconds = w.since(began);
+            let done = ShellDone { id, place, head, line, share, output, exit, time, seconds, outcome };
+            let _ = tx.send(Msg::ShellDone(Box::new(done))).await;
+        });
+    }
+
+    pub(crate) fn shell_done(&mut self, done: ShellDone) {
+        self.keep_line(done);
+        while self.typed.running.is_none()
+            && let Some(next) = self.typed.waiting.pop_front()
+        {
+            // What was typed in another session is not for this one's folder and conversation.
+            if next.place.session == self.s.id && self.quitting.is_none() {
+                self.run_typed(next);
+            } else {
+                self.not_run(next);
+            }
+        }
+    }
+
+    /// A line that waited is not run any more.
+    fn not_run(&self, typed: Typed) {
+        let Typed { place, view, .. } = typed;
+        let event = ToolEvent::ShellLine {
+            line: view.line,
+            output: "(not run: it was removed from the queue)".into(),
+            exit: None,
+            shared: view.shared,
+            call_id: view.call_id,
+        };
+        self.bus.publish(&place, EventBody::Tool(event));
+    }
+
+    fn keep_line(&mut self, done: ShellDone) {
+        let ShellDone { id, place, head, line, share, output, exit, time, seconds, outcome } = done;
+        self.lines.remove(&id);
+        self.typed.running.take_if(|v| v.call_id == id);
+        let (line, output) = (self.redact(&line), self.redact(&output));
+        let event = ToolEvent::ShellLine {
+            line: line.clone(),
+            output: output.clone(),
+            exit,
+            shared: share,
+            call_id: id,
+        };
+        self.bus.publish(&place, EventBody::Tool(event));
+        let body = if share {
+            let text = format!("! {line}");
+            let said = format!("I ran this command myself:\n$ {line}\n{output}");
+            let content = vec![Part::Text { text: said }];
+            EntryBody::User { message: Message::text(text), origin: Origin::Shell, content }
+        } else {
+            let kept: String = output.chars().take(NOTE).collect();
+            EntryBody::Note { text: format!("!! {line}\n{kept}") }
+        };
+        let audit = AuditRow {
+            time,
+            session: place.session,
+            agent: "you".into(),
+            tool: if share { "!" } else { "!!" }.into(),
+            what: cut(&line, WHAT),
+            decision: "allow".into(),
+            by: "the person's own line".into(),
+            seconds,
+            outcome: outcome_word(outcome).into(),
+        };
+        if place.session != self.s.id {
+            // Another session was opened meanwhile: it waits in its own.
+            let told = After { events: Vec::new(), then: Then::Nothing };
+            self.saves.push(self.w.store.add_pending(place.session, &head, body), told);
+            let told = After { events: Vec::new(), then: Then::Nothing };
+            self.saves.push(self.w.store.record_audit(audit), told);
+            return;
+        }
+        if self.occupied() {
+            // Between a call and its result nothing may stand: it is kept, and waits for a safe point.
+            self.pending.push(body);
+            let mut append = self.append();
+            append.pending = Some(self.pending.clone());
+            append.audit.push(audit);
+            self.save(append, Vec::new(), Then::Nothing);
+            if self.live.is_some() {
+                self.feed(Input::Steer(true));
+            }
+            return;
+        }
+        let entry = self.s.grow(&self.w, body);
+        let event = Self::added(&entry);
+        let mut append = self.append().entries(vec![entry]);
+        append.audit.push(audit);
+        self.save(append, vec![(place, event)], Then::Nothing);
+    }
+
+    /// Background processes, as text rows.
+    pub(crate) fn processes(&mut self, client: ClientId, cause: CommandId) {
+        let state = Arc::clone(&lock(&self.w.tool_state));
+        let (bus, place) = (Arc::clone(&self.bus), self.place_of(Some(cause)));
+        let redact = Arc::clone(&self.w.redact);
+        self.spawn(async move {
+            // Their last words may stand on a screen, which is read under a lock.
+            let rows = tokio::task::spawn_blocking(move || state.shells.rows()).await.unwrap_or_default();
+            let rows = rows.iter().map(|row| redact(row)).collect();
+            bus.reply(client, &place, ReplyEvent::ProcessesReply { rows });
+        });
+    }
+
+    /// Ends a background process, or a line of the person's.
+    pub(crate) fn stop_process(&mut self, client: ClientId, cause: CommandId, id: String) {
+        if id == crate::prompts::aside::LINE {
+            // Whichever are asked on the side now.
+            let asides = self.lines.iter().filter(|(name, _)| name.starts_with(crate::prompts::aside::LINE));
+            asides.for_each(|(_, line)| line.cancel.cancel());
+            return;
+        }
+        if let Some(at) = self.typed.waiting.iter().position(|t| t.view.call_id == id) {
+            if let Some(typed) = self.typed.waiting.remove(at) {
+                self.not_run(typed);
+            }
+            return;
+        }
+        if let Some(line) = self.lines.get(&id) {
+            // The second time is harder.
+            if line.cancel.is_cancelled() {
+                line.hard.cancel();
+            }
+            line.cancel.cancel();
+            return;
+        }
+        self.process_tool(client, cause, json!({ "action": "kill", "id": id }), |said| {
+            ReplyEvent::DoneReply { said }
+        });
+    }
+
+    fn process_tool(
+        &mut self,
+        client: ClientId,
+        cause: CommandId,
+        args: serde_json::Value,
+        reply: impl FnOnce(String) -> ReplyEvent + Send + 'static,
+    ) {
+        let Some(tool) = self.w.tool("process") else {
+            let notice = Notice::new(NoticeKind::User, "there are no background processes");
+            return self.refuse(client, cause, notice);
+        };
+        let (cx, live) = self.tool_cx("process", None);
+        let (bus, place) = (std::sync::Arc::clone(&self.bus), self.place_of(Some(cause)));
+        self.spawn(async move {
+            let event = match run_guarded(tool, args, &cx).await {
+                Ok(out) => reply(text_of(&out.content)),
+                Err(ToolError::Tell(why)) => {
+                    ReplyEvent::ErrorReply { notice: Notice::new(NoticeKind::User, why) }
+                }
+                Err(e) => ReplyEvent::ErrorReply { notice: Notice::new(NoticeKind::User, e.to_string()) },
+            };
+            drop(live);
+            bus.reply(client, &place, event);
+        });
+    }
+}

@@ -1,0 +1,115 @@
+//! A title after the first turn: by the fast tier, never in the way. Made from the prompt where no model
+//! should be asked.
+
+use tiller_protocol::event::StateEvent;
+use tiller_protocol::{EntryBody, EventBody, ModelRef, Origin, SessionId};
+
+use crate::core::Core;
+use crate::core::msg::Msg;
+use crate::core::saves::{After, Then};
+
+const PROMPT: &str = include_str!("../../../assets/prompts/title.md");
+/// Characters of a title.
+const LONGEST: usize = 60;
+/// Characters of the prompt that the model sees.
+const SEEN: usize = 2_000;
+
+impl Core {
+    pub(crate) fn title_after(&mut self, prompt: &str) {
+        if !self.s.title.is_empty() || prompt.trim().is_empty() || self.s.read_only {
+            return;
+        }
+        let made = from_prompt(prompt);
+        // Not the session's model when only the fast one's budget is used up: a title is not worth that.
+        let fast = self.w.config().tiers.fast.clone().map(ModelRef);
+        let model = fast.filter(|f| self.provider(f).is_ok()).unwrap_or_else(|| self.s.model.clone());
+        let provider = match self.provider(&model) {
+            Ok(p) if self.w.titles && !self.is_demo(&model) && self.may_pay(&model, self.tier_of(&model)) => {
+                p
+            }
+            _ => return self.title_found(self.s.id, &made),
+        };
+        let (tx, session) = (self.tx.clone(), self.s.id);
+        let side = self.side_call(provider, &model);
+        let text: String = prompt.chars().take(SEEN).collect();
+        self.titling.insert(session, made.clone());
+        self.spawn(async move {
+            // No limit of output: a model that thinks first would have nothing left for the title.
+            let got = side.ask(PROMPT, text, None).await;
+            let title = got.ok().map(|a| clean(&a.text)).filter(|t| !t.is_empty()).unwrap_or(made);
+            let _ = tx.send(Msg::Title { session, title }).await;
+        });
+    }
+
+    pub(crate) fn title_found(&mut self, session: SessionId, title: &str) {
+        let ours = session == self.s.id;
+        self.titling.remove(&session);
+        if ours && self.s.titled {
+            return;
+        }
+        let title = self.redact(title);
+        let ticket = self.w.store.set_title_if_none(session, &title);
+        let mut events = Vec::new();
+        if ours {
+            self.s.title.clone_from(&title);
+            events.push((self.place_of(None), EventBody::State(StateEvent::TitleChanged { title })));
+        }
+        self.saves.push(ticket, After { events, then: Then::Nothing });
+    }
+
+    /// Nobody waits for a model's title at the end: the prompt's own words do, also where no turn was done.
+    pub(crate) fn titles_at_the_end(&mut self) {
+        if self.s.title.is_empty() && !self.s.titled && !self.s.read_only {
+            let said = self.s.path.iter().find_map(|e| match &e.body {
+                EntryBody::User { origin: Origin::Prompt, .. } => Some(e.body.search_text()),
+                _ => None,
+            });
+            if let Some(made) = said.map(|s| from_prompt(&s)).filter(|t| !t.is_empty()) {
+                self.titling.entry(self.s.id).or_insert(made);
+            }
+        }
+        for (session, made) in std::mem::take(&mut self.titling) {
+            let ticket = self.w.store.set_title_if_none(session, &self.redact(&made));
+            self.saves.push(ticket, After { events: Vec::new(), then: Then::Nothing });
+        }
+    }
+}
+
+/// The first words.
+pub(crate) fn from_prompt(prompt: &str) -> String {
+    let words: Vec<&str> = prompt.split_whitespace().take(8).collect();
+    clean(&words.join(" "))
+}
+
+/// One line without quotation marks and control characters.
+fn clean(text: &str) -> String {
+    let line = text.lines().map(str::trim).find(|l| !l.is_empty()).unwrap_or_default();
+    // Models like to say what it is that they say.
+    let head = line.get(..6).filter(|h| h.eq_ignore_ascii_case("title:"));
+    let line = head.map_or(line, |h| &line[h.len()..]);
+    let line: String = line.chars().filter(|c| !c.is_control()).collect();
+    let line = match line.char_indices().nth(LONGEST) {
+        // Not in the middle of a word, where there are words.
+        Some((end, _)) => line[..end].rsplit_once(' ').map_or(&line[..end], |(head, _)| head),
+        None => &line,
+    };
+    line.trim_matches(|c: char| "\"'`*#.“”„".contains(c) || c.is_whitespace()).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn titles_are_one_short_plain_line() {
+        assert_eq!(clean("\n\"Retry logic.\"\nsecond"), "Retry logic");
+        assert_eq!(clean(&"x".repeat(500)).len(), LONGEST);
+        assert_eq!(clean("a\u{1b}[31mb"), "a[31mb");
+        assert_eq!(clean("Title: **Retry logic**"), "Retry logic");
+        assert_eq!(clean(&"word ".repeat(20)), ["word"; 12].join(" "));
+        assert_eq!(
+            from_prompt("Make  the retry\nlogic honour the header and add tests please"),
+            "Make the retry logic honour the header and"
+        );
+    }
+}

@@ -1,0 +1,192 @@
+//! Keys that the person enters. They go into the key file and nowhere else: no event, no entry and no log
+//! holds one.
+
+use std::path::PathBuf;
+use std::sync::{Arc, PoisonError};
+
+use tiller_protocol::command::KeyText;
+use tiller_protocol::{CommandId, ModelRef, Notice, NoticeKind};
+use tiller_provider::registry::Entered;
+use tiller_provider::registry::key::{self, Secret};
+use tiller_provider::{ProviderError, Providers, models};
+
+use crate::bus::ClientId;
+use crate::core::Core;
+use crate::core::msg::Msg;
+
+/// Longest key, in bytes.
+const LONGEST: usize = 16 << 10;
+
+/// How keys are kept.
+#[derive(Clone)]
+pub struct Keys {
+    /// The key file (0600). Its folder is made where there is none.
+    pub file: PathBuf,
+    /// Makes the providers anew, from the settings and the key file.
+    pub rebuild: Arc<dyn Fn() -> Providers + Send + Sync>,
+    /// What would become of a key that is entered for the provider of this name.
+    pub entered: Arc<dyn Fn(&str) -> Entered + Send + Sync>,
+    /// From now on this text is masked in everything that is written.
+    pub learn: Arc<dyn Fn(&str) + Send + Sync>,
+}
+
+/// A key that was kept, or not, and what its server said to it.
+pub(crate) struct Tried {
+    client: ClientId,
+    cause: CommandId,
+    provider: String,
+    file: PathBuf,
+    providers: Option<Providers>,
+    /// The variable that it is used instead of.
+    over: Option<String>,
+    result: Result<(), Failed>,
+}
+
+enum Failed {
+    /// Not kept.
+    Wrong(String),
+    /// Kept, but it could not be tried.
+    Untried(ProviderError),
+    /// The server does not take it; what was there before is back.
+    Refused(ProviderError),
+}
+
+impl Core {
+    pub(crate) fn store_key(&mut self, client: ClientId, cause: CommandId, provider: String, key: &KeyText) {
+        let key = Secret::new(&key.0);
+        let why = if self.w.keys.is_none() {
+            "keys cannot be stored here"
+        } else if !name_ok(&provider) {
+            "a provider's name has letters, digits, - and _ only"
+        } else if !key_ok(key.reveal()) {
+            "this is not a key: it is empty, too long or contains spaces"
+        } else {
+            ""
+        };
+        let keys = match &self.w.keys {
+            Some(keys) if why.is_empty() => keys.clone(),
+            _ => return self.refuse(client, cause, Notice::new(NoticeKind::User, why)),
+        };
+        let over = match (keys.entered)(&provider) {
+            Entered::Used => None,
+            Entered::Over(variable) => Some(variable),
+            Entered::Unused(why) => {
+                let notice = Notice::new(
+                    NoticeKind::Config,
+                    format!("this key would not be used, so it was not stored: {why}"),
+                );
+                return self.refuse(client, cause, notice);
+            }
+        };
+        (keys.learn)(key.reveal());
+        let tx = self.tx.clone();
+        self.spawn(async move {
+            let file = keys.file.clone();
+            let (providers, result) = keep(keys, &provider, key).await;
+            let tried = Tried { client, cause, provider, file, providers, over, result };
+            // The engine may have ended; the key is kept or not all the same.
+            let _ = tx.send(Msg::KeyTried(Box::new(tried))).await;
+        });
+    }
+
+    pub(crate) fn key_tried(&mut self, tried: Tried) {
+        let Tried { client, cause, provider, file, providers, over, result } = tried;
+        let shown = file.display();
+        let over = over.map_or_else(String::new, |v| format!("; it is used instead of the one in {v}"));
+        let notice = match result {
+            Ok(()) => Notice::new(
+                NoticeKind::Info,
+                format!("the {provider} key works; it is stored in {shown} (only you can read it){over}"),
+            ),
+            Err(Failed::Untried(e)) => Notice::new(
+                NoticeKind::Network,
+                format!("the {provider} key is stored in {shown}, but could not be tested: {e}{over}"),
+            ),
+            Err(Failed::Refused(e)) => {
+                let notice = Notice::new(
+                    NoticeKind::User,
+                    format!("{provider} did not accept this key, so it was not stored: {e}"),
+                );
+                return self.refuse(
+                    client,
+                    cause,
+                    notice.hint("check that the key was copied completely, and enter it again"),
+                );
+            }
+            Err(Failed::Wrong(why)) => {
+                return self.refuse(client, cause, Notice::new(NoticeKind::User, why));
+            }
+        };
+        if let Some(fresh) = providers {
+            self.take_over(&provider, &fresh);
+        }
+        let said = notice.message.clone();
+        self.notice(notice);
+        if (self.s.model.0.is_empty() || self.is_demo(&self.s.model))
+            && let Some(model) = models::default_of(&provider)
+        {
+            self.set_model(client, cause, ModelRef(format!("{provider}/{model}")));
+        }
+        self.done(client, cause, said);
+    }
+
+    /// The provider itself, and whatever else became ready by it (two names may share a key).
+    fn take_over(&self, provider: &str, fresh: &Providers) {
+        let mut all = self.w.providers.write().unwrap_or_else(PoisonError::into_inner);
+        for name in fresh.names() {
+            if let Ok(p) = fresh.get(name)
+                && (name == provider || all.get(name).is_err())
+            {
+                all.insert(p);
+            }
+        }
+    }
+}
+
+fn name_ok(name: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    !name.is_empty() && name.len() <= 64 && name.chars().all(plain)
+}
+
+fn key_ok(key: &str) -> bool {
+    !key.is_empty() && key.len() <= LONGEST && !key.chars().any(|c| c.is_control() || c.is_whitespace())
+}
+
+/// Saves it, makes the provider, and tries it with a question that costs nothing.
+async fn keep(keys: Keys, provider: &str, key: Secret) -> (Option<Providers>, Result<(), Failed>) {
+    let (file, name) = (keys.file.clone(), provider.to_owned());
+    let saved = tokio::task::spawn_blocking(move || {
+        let before = key::load(&file, &name)?;
+        if let Some(folder) = file.parent() {
+            private_folder(folder).map_err(|e| format!("{} cannot be created ({e}).", folder.display()))?;
+        }
+        key::save(&file, &name, &key)?;
+        Ok((before, (keys.rebuild)()))
+    });
+    let (before, providers) = match saved.await.unwrap_or_else(|e| Err(e.to_string())) {
+        Ok(saved) => saved,
+        Err(why) => return (None, Err(Failed::Wrong(why))),
+    };
+    let tried = match providers.get(provider) {
+        Ok(p) => p.check().await,
+        Err(e) => Err(e),
+    };
+    let result = match tried {
+        Ok(()) => Ok(()),
+        Err(e @ ProviderError::Auth(_)) => {
+            let (file, name) = (keys.file.clone(), provider.to_owned());
+            let back = tokio::task::spawn_blocking(move || key::put_back(&file, &name, before.as_ref()));
+            match back.await.unwrap_or_else(|e| Err(e.to_string())) {
+                Ok(()) => Err(Failed::Refused(e)),
+                Err(why) => Err(Failed::Wrong(why)),
+            }
+        }
+        Err(e) => Err(Failed::Untried(e)),
+    };
+    (Some(providers), result)
+}
+
+fn private_folder(folder: &std::path::Path) -> std::io::Result<()> {
+    use std::os::unix::fs::DirBuilderExt as _;
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)
+}

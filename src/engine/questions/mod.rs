@@ -1,0 +1,9 @@
+//! Questions to the person, their answers, and what the person decided beforehand.
+
+pub(crate) mod answers;
+pub(crate) mod asking;
+pub(crate) mod asks;
+pub mod keys;
+pub(crate) mod permission;
+pub(crate) mod planning;
+pub mod trust;

@@ -1,0 +1,264 @@
+//! The seam to the permission room: the policy in force, and what the person added to it.
+
+use std::path::Path;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use serde_json::Value;
+use tiller_config::agents::Narrowing;
+use tiller_permit::decide::approval::Call;
+use tiller_permit::{Effect, Policy, Request, Roots, Rule, RuleSet, Source, Verdict};
+use tiller_protocol::ask::PermissionAsk;
+use tiller_protocol::{Access, AgentId, Notice, Profile, ShellState, Touch};
+
+/// Adds a pattern to the person's `permissions.yaml`.
+pub type AlwaysWriter = Arc<dyn Fn(&str) -> Result<(), String> + Send + Sync>;
+
+/// Rules of the person's file as it is now (`None`: those from before hold), and what is wrong in it.
+pub type FreshRules = (Option<Vec<Rule>>, Vec<Notice>);
+
+/// Looks at the person's `permissions.yaml`; `None`: it is as it was at the last look. May read the file.
+pub type RulesReader = Arc<dyn Fn() -> Option<FreshRules> + Send + Sync>;
+
+/// Shared by the engine and the calls that run.
+#[derive(Clone)]
+pub struct Permit {
+    policy: Arc<RwLock<Policy>>,
+    /// The rules without those of the session.
+    base: Arc<RwLock<RuleSet>>,
+    always: AlwaysWriter,
+    reader: Option<RulesReader>,
+    /// What one agent may do less than the others.
+    narrow: Arc<Vec<Rule>>,
+    /// Its own folder, where it has one.
+    moved: Option<Roots>,
+}
+
+/// One call, as it would run.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Question<'a> {
+    pub(crate) agent: &'a AgentId,
+    pub(crate) tool: &'a str,
+    pub(crate) verb: &'a str,
+    pub(crate) target: &'a str,
+    pub(crate) touch: Touch,
+    pub(crate) args: &'a Value,
+    pub(crate) access: &'a [Access],
+    pub(crate) profile: Profile,
+    /// The shell of ours that runs its command.
+    pub(crate) shell: Option<&'a ShellState>,
+}
+
+impl Permit {
+    /// `policy` as files and flags make it; `always` writes to the person's file.
+    pub fn new(policy: Policy, always: AlwaysWriter) -> Self {
+        Self {
+            base: Arc::new(RwLock::new(policy.rules.clone())),
+            policy: Arc::new(RwLock::new(policy)),
+            always,
+            reader: None,
+            narrow: Arc::default(),
+            moved: None,
+        }
+    }
+
+    /// For an agent of the crew: the same rules, now and later, and those of its kind, which only narrow.
+    pub(crate) fn child(&self, rules: Option<&Narrowing>) -> Self {
+        let parse = |effect: Effect, list: &[String]| -> Vec<Rule> {
+            // They were read when the definition was; what cannot be read would have been told there.
+            list.iter().filter_map(|p| Rule::parse(effect, Source::Agent, p).ok()).collect()
+        };
+        let mut narrow = (*self.narrow).clone();
+        if let Some(rules) = rules {
+            narrow.extend(parse(Effect::Ask, &rules.ask));
+            narrow.extend(parse(Effect::Deny, &rules.deny));
+        }
+        Self { narrow: Arc::new(narrow), ..self.clone() }
+    }
+
+    /// For an agent that works in a folder of its own.
+    pub(crate) fn moved(self, root: &std::path::Path) -> Self {
+        let roots = self.policy.read().unwrap_or_else(PoisonError::into_inner).roots.at(root);
+        Self { moved: Some(roots), ..self }
+    }
+
+    /// The names that nobody may write, for a workspace at `root`.
+    pub(crate) fn protection(&self, root: &std::path::Path) -> tiller_tool::Protected {
+        let roots = self.policy.read().unwrap_or_else(PoisonError::into_inner).roots.at(root);
+        tiller_permit::Protected::new(roots).as_fn()
+    }
+
+    /// Why `agent` may not read a path, by the rules as they are at each moment.
+    pub(crate) fn unreadable(&self, agent: &AgentId) -> tiller_tool::Unreadable {
+        let (this, agent) = (self.clone(), agent.0.clone());
+        Arc::new(move |path| {
+            let policy = this.policy.read().unwrap_or_else(PoisonError::into_inner);
+            let roots = this.moved.as_ref().unwrap_or(&policy.roots);
+            let narrow = || {
+                let mut own = RuleSet::default();
+                own.add(this.narrow.iter().cloned(), false);
+                tiller_permit::unreadable(&own, roots, &agent, path)
+            };
+            tiller_permit::unreadable(&policy.rules, roots, &agent, path)
+                .or_else(|| if this.narrow.is_empty() { None } else { narrow() })
+        })
+    }
+
+    /// Why what a command line of the person's own shows may not be shared with the model.
+    pub(crate) fn unshared(&self, agent: &AgentId, line: &str, folder: &std::path::Path) -> Option<String> {
+        self.in_force(|policy| tiller_permit::unreadable_by(policy, &agent.0, line, folder))
+    }
+
+    /// With rules that are read again when their file changes.
+    #[must_use]
+    pub fn live(mut self, reader: RulesReader) -> Self {
+        self.reader = Some(reader);
+        self
+    }
+
+    /// Puts the rules of the person's file in force as they are now. Gives what is wrong in them. Blocks for as
+    /// long as a look at a file takes, or reading it when it was changed.
+    pub(crate) fn refresh(&self) -> Vec<Notice> {
+        let Some((rules, notices)) = self.reader.as_ref().and_then(|read| read()) else { return Vec::new() };
+        let Some(rules) = rules else { return notices };
+        self.base
+            .write()
+            .unwrap_or_else(PoisonError::into_inner)
+            .replace(Source::User, rules.iter().cloned());
+        self.policy.write().unwrap_or_else(PoisonError::into_inner).rules.replace(Source::User, rules);
+        notices
+    }
+
+    /// Whether a call that touches these changes no file, as far as is known.
+    pub(crate) fn only_looks(&self, access: &[Access]) -> bool {
+        let policy = self.policy.read().unwrap_or_else(PoisonError::into_inner);
+        access.iter().all(|a| tiller_permit::only_looks(&policy, a))
+    }
+
+    /// Whether somebody is there is not asked here: a question that nobody can answer is refused, with its
+    /// reason, where questions are put.
+    pub(crate) fn judge(&self, q: &Question<'_>) -> Verdict {
+        self.with_request(q, |policy, request| tiller_permit::decide_in(policy, request, q.shell))
+    }
+
+    /// What a deny rule or the danger list says of words that may be a command, run in `folder`.
+    pub(crate) fn suspected(&self, q: &Question<'_>, text: &str, folder: &Path) -> Option<Verdict> {
+        self.with_request(q, |policy, request| tiller_permit::suspected(policy, request, text, folder))
+    }
+
+    fn with_request<T>(&self, q: &Question<'_>, look: impl FnOnce(&Policy, &Request<'_>) -> T) -> T {
+        let raw = q.args.to_string();
+        let request = Request {
+            profile: q.profile,
+            human: tiller_permit::Human::Present,
+            agent: &q.agent.0,
+            tool: q.tool,
+            touch: q.touch,
+            access: q.access,
+            raw: &raw,
+        };
+        self.in_force(|policy| look(policy, &request))
+    }
+
+    /// The policy with what narrows it for this agent, in its folder.
+    fn in_force<T>(&self, look: impl FnOnce(&Policy) -> T) -> T {
+        let policy = self.policy.read().unwrap_or_else(PoisonError::into_inner);
+        if self.narrow.is_empty() && self.moved.is_none() {
+            return look(&policy);
+        }
+        let mut own = policy.clone();
+        drop(policy);
+        own.rules.add(self.narrow.iter().cloned(), false);
+        if let Some(roots) = &self.moved {
+            own.protected = tiller_permit::Protected::new(roots.clone());
+            own.roots = roots.clone();
+        }
+        look(&own)
+    }
+
+    /// Allows `patterns` (one, or several joined by ` && `) until the session ends.
+    pub(crate) fn allow_session(&self, patterns: &str) -> Result<(), String> {
+        let rules = rules_of(patterns, Source::Session)?;
+        let mut policy = self.policy.write().unwrap_or_else(PoisonError::into_inner);
+        rules.into_iter().for_each(|rule| policy.rules.push(rule));
+        Ok(())
+    }
+
+    /// Allows `patterns` (one, or several joined by ` && `) for good.
+    pub(crate) fn allow_always(&self, patterns: &str) -> Result<(), String> {
+        // Read first: what cannot be read must not be written either.
+        for rule in rules_of(patterns, Source::User)? {
+            (self.always)(rule.text())?;
+            // Also for the sessions that are opened after this one.
+            self.base.write().unwrap_or_else(PoisonError::into_inner).push(rule.clone());
+            self.policy.write().unwrap_or_else(PoisonError::into_inner).rules.push(rule);
+        }
+        Ok(())
+    }
+
+    /// Adds the rules of a project that the person trusts from now on.
+    pub(crate) fn add_project(&self, rules: &[Rule]) {
+        for set in [
+            &mut *self.base.write().unwrap_or_else(PoisonError::into_inner),
+            &mut self.policy.write().unwrap_or_else(PoisonError::into_inner).rules,
+        ] {
+            set.add(rules.iter().cloned(), true);
+        }
+    }
+
+    /// Forgets the session's patterns and takes these: another session was opened.
+    pub(crate) fn restore(&self, patterns: &[String]) {
+        let mut rules = self.base.read().unwrap_or_else(PoisonError::into_inner).clone();
+        for p in patterns {
+            match Rule::parse(Effect::Allow, Source::Session, p) {
+                Ok(rule) => rules.push(rule),
+                Err(why) => tracing::warn!(why, "a rule of the session cannot be read and is not applied"),
+            }
+        }
+        self.policy.write().unwrap_or_else(PoisonError::into_inner).rules = rules;
+    }
+}
+
+fn rules_of(patterns: &str, source: Source) -> Result<Vec<Rule>, String> {
+    tiller_permit::split_patterns(patterns)
+        .into_iter()
+        .map(|p| Rule::parse(Effect::Allow, source, p))
+        .collect()
+}
+
+/// What the dialog shows. `shown` is exactly what runs; the hash ties the answer to it.
+pub(crate) fn permission_ask(
+    q: &Question<'_>,
+    verdict: Verdict,
+    diff: Option<String>,
+) -> Option<PermissionAsk> {
+    let shown: Vec<&str> = q
+        .access
+        .iter()
+        .filter_map(|a| match a {
+            Access::Run { command, .. } => Some(command.as_str()),
+            Access::Net { url, .. } => Some(url.as_str()),
+            Access::Write { path, .. } => Some(path.as_str()),
+            Access::Process { what } => Some(what.as_str()),
+            Access::Input { text, .. } => Some(text.as_str()),
+            Access::Read { .. } | Access::Free => None,
+        })
+        .collect();
+    let shown = if shown.is_empty() { q.target.to_owned() } else { shown.join("\n") };
+    let folder =
+        q.access.iter().find_map(|a| if let Access::Run { folder, .. } = a { Some(folder) } else { None });
+    let runs =
+        matches!(q.access, [Access::Run { .. }]) && q.args.get("command").is_some_and(Value::is_string);
+    let why =
+        ["why", "reason", "description"].iter().find_map(|k| q.args.get(k)?.as_str()).unwrap_or_default();
+    let call = Call {
+        tool: q.tool,
+        verb: q.verb,
+        shown: &shown,
+        arguments: q.args,
+        folder: folder.map(String::as_str).unwrap_or_default(),
+        diff: diff.as_deref(),
+        why,
+        editable: runs,
+    };
+    call.ask(&verdict)
+}

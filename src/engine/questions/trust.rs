@@ -1,0 +1,138 @@
+//! The question about what a folder brings. Until the person says yes, nothing of it is loaded.
+
+use std::sync::Arc;
+
+use tiller_config::agents::Definitions;
+use tiller_permit::Rule;
+use tiller_protocol::ask::TrustItem;
+use tiller_protocol::{AskBody, AskReply, Notice, NoticeKind};
+use tokio::sync::oneshot;
+
+use crate::core::Core;
+use crate::core::msg::Msg;
+
+/// What a yes brings in, made from the bytes that were hashed.
+#[derive(Clone, Debug, Default)]
+pub struct Agreed {
+    pub rules: Vec<Rule>,
+    /// It brings settings: they are read again, and hold at once.
+    pub settings: bool,
+    /// Kinds of agents that there are from now on; `None`: it brings none.
+    pub roles: Option<Definitions>,
+    /// Agents, skills and workflows that it brings.
+    pub agents: usize,
+    pub skills: usize,
+    pub workflows: usize,
+    /// What could not be read, each with its place.
+    pub wrong: Vec<Notice>,
+}
+
+/// Keeps the person's word. True: trust exactly what was shown. False: never, and nothing is brought in.
+/// May block. An error is a sentence.
+pub type TrustDecide = Arc<dyn Fn(bool) -> Result<Agreed, String> + Send + Sync>;
+
+/// What is asked at the start, where a person is there.
+#[derive(Clone)]
+pub struct TrustOffer {
+    pub folder: String,
+    pub items: Vec<TrustItem>,
+    /// There was a yes, to other content.
+    pub changed: bool,
+    pub decide: TrustDecide,
+}
+
+impl Core {
+    /// Asks. No answer and "not now" change nothing.
+    pub(crate) fn ask_trust(&mut self, offer: TrustOffer) {
+        let TrustOffer { folder, items, changed, decide } = offer;
+        let (reply, answer) = oneshot::channel();
+        self.ask(self.me.id.clone(), None, AskBody::Trust { folder, brings: items, changed }, reply);
+        let tx = self.tx.clone();
+        self.spawn(async move {
+            let yes = match answer.await {
+                Ok(Ok(AskReply::Yes { .. })) => true,
+                Ok(Ok(AskReply::Never)) => false,
+                _ => return,
+            };
+            let result = tokio::task::spawn_blocking(move || decide(yes))
+                .await
+                .unwrap_or_else(|_| Err("internal error; this is a bug in Tiller".into()));
+            // The engine may have ended; the word itself is kept.
+            let _ = tx.send(Msg::Trusted { yes, result }).await;
+        });
+    }
+
+    /// The word is kept: rules and settings hold from now on.
+    pub(crate) fn trusted(&mut self, yes: bool, result: Result<Agreed, String>) {
+        match result {
+            Ok(Agreed { rules, settings, roles, agents, skills, workflows, wrong }) => {
+                self.w.permit.add_project(&rules);
+                if let Some(roles) = roles {
+                    *self.w.roles.write().unwrap_or_else(std::sync::PoisonError::into_inner) = roles;
+                }
+                let notice = if yes {
+                    let used = [(agents, "agent"), (skills, "skill"), (workflows, "workflow")];
+                    let holds = holds(rules.len(), settings, &used);
+                    Notice::new(NoticeKind::Info, format!("folder trusted: {holds}"))
+                } else {
+                    let said = "this folder's own settings and rules are not loaded, and you will not be \
+                        asked again";
+                    Notice::new(NoticeKind::Info, said).hint("`tiller trust` changes that")
+                };
+                self.notice(notice);
+                for notice in wrong {
+                    self.notice(notice);
+                }
+                if settings {
+                    self.reload(None);
+                }
+            }
+            Err(why) => self.notice(
+                Notice::new(
+                    NoticeKind::Store,
+                    format!("your decision about this folder could not be saved: {why}"),
+                )
+                .hint("the folder's settings are not loaded; `tiller trust` asks again"),
+            ),
+        }
+    }
+}
+
+/// What a yes brings in.
+fn holds(rules: usize, settings: bool, used: &[(usize, &str)]) -> String {
+    let many = |n: usize, one: &str| match n {
+        0 => None,
+        1 => Some(format!("its {one}")),
+        n => Some(format!("its {n} {one}s")),
+    };
+    let settings = settings.then(|| "its settings".to_owned());
+    let held: Vec<String> = [many(rules, "rule"), settings.clone()].into_iter().flatten().collect();
+    let used: Vec<String> = used.iter().filter_map(|(n, one)| many(*n, one)).collect();
+    let one = held.len() == 1 && rules <= 1 && settings.is_none();
+    let held = (!held.is_empty())
+        .then(|| format!("{} {} from now on", held.join(" and "), if one { "holds" } else { "hold" }));
+    let used = (!used.is_empty()).then(|| format!("{} can be used now", used.join(" and ")));
+    match (held, used) {
+        (None, None) => "it contains no Tiller rules or settings".into(),
+        (held, used) => held.into_iter().chain(used).collect::<Vec<_>>().join("; "),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::holds;
+
+    #[test]
+    fn what_a_yes_brings_in_is_told_in_a_sentence() {
+        for (given, said) in [
+            ((0, false, 0, 0), "it contains no Tiller rules or settings"),
+            ((1, false, 0, 0), "its rule holds from now on"),
+            ((2, true, 0, 0), "its 2 rules and its settings hold from now on"),
+            ((0, true, 0, 1), "its settings hold from now on; its workflow can be used now"),
+            ((0, false, 2, 3), "its 2 agents and its 3 workflows can be used now"),
+        ] {
+            let (rules, settings, agents, workflows) = given;
+            assert_eq!(holds(rules, settings, &[(agents, "agent"), (workflows, "workflow")]), said);
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! Files as they were before a turn, for its review: kept in memory up to a budget, of this process only. Turns
+//! of earlier ones, and those that the budget pushed out, are reviewed by what their calls showed.
+
+use std::collections::{HashMap, HashSet};
+use std::io::{Read, Write};
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use tiller_protocol::tool::FileDiff;
+use tiller_protocol::{ChangeKind, EntryId, OpId};
+
+use crate::core::services::lock;
+
+/// Bytes of a file that is kept, or compared.
+const KEPT: u64 = 2 << 20;
+/// Files of one turn whose state before it is kept.
+const FILES: usize = 500;
+/// Bytes that all turns of a session keep together; the oldest turns go first.
+const ALL: usize = 32 << 20;
+/// Turns that are remembered as pushed out.
+const GONE: usize = 10_000;
+/// Bytes of a file that is copied before something is taken back.
+const COPIED: u64 = 16 << 20;
+/// Bytes of one file's difference.
+const DIFF: usize = 1 << 20;
+/// For one difference; a worse but right one is made when it is over.
+const PATIENCE: Duration = Duration::from_millis(300);
+
+/// A file's path relative to the workspace, and the difference that a rejection made.
+pub(crate) type Saved = (String, String);
+
+/// By path relative to the workspace. `None`: there was no such file.
+pub(crate) type Kept = HashMap<String, Option<Arc<[u8]>>>;
+
+/// The states, and what was taken back last.
+#[derive(Default)]
+pub(crate) struct Reviews {
+    /// Oldest first.
+    turns: Vec<(EntryId, Kept)>,
+    bytes: usize,
+    gone: HashSet<EntryId>,
+    /// What the last rejection of parts did.
+    pub(crate) undo: Vec<Saved>,
+    /// The last rejection was of whole files: the operation in the log.
+    pub(crate) whole: Option<OpId>,
+}
+
+impl Reviews {
+    pub(crate) fn kept(&self, turn: EntryId) -> Kept {
+        self.turns.iter().find(|(t, _)| *t == turn).map(|(_, kept)| kept.clone()).unwrap_or_default()
+    }
+
+    /// Whether something of it was pushed out.
+    pub(crate) fn forgot(&self, turn: EntryId) -> bool {
+        self.gone.contains(&turn)
+    }
+
+    fn wants(&self, turn: EntryId, name: &str) -> bool {
+        let kept = self.turns.iter().find(|(t, _)| *t == turn).map(|(_, kept)| kept);
+        kept.is_none_or(|k| k.len() < FILES && !k.contains_key(name))
+    }
+
+    fn put(&mut self, turn: EntryId, name: String, was: Option<Arc<[u8]>>, all: usize) {
+        if !self.wants(turn, &name) {
+            return;
+        }
+        let size = was.as_ref().map_or(0, |b| b.len());
+        while self.bytes + size > all && self.turns.first().is_some_and(|(t, _)| *t != turn) {
+            let (old, kept) = self.turns.remove(0);
+            self.bytes -= kept.values().flatten().map(|b| b.len()).sum::<usize>();
+            self.forget(old);
+        }
+        if self.bytes + size > all {
+            // One turn alone is over it.
+            return self.forget(turn);
+        }
+        if !self.turns.iter().any(|(t, _)| *t == turn) {
+            self.turns.push((turn, Kept::new()));
+        }
+        if let Some((_, kept)) = self.turns.iter_mut().find(|(t, _)| *t == turn) {
+            kept.insert(name, was);
+            self.bytes += size;
+        }
+    }
+
+    fn forget(&mut self, turn: EntryId) {
+        if self.gone.len() < GONE {
+            self.gone.insert(turn);
+        }
+    }
+}
+
+/// Remembers a file before a call of `turn` writes it. Reads it: blocks.
+pub(crate) fn keep(reviews: &Mutex<Reviews>, turn: EntryId, root: &Path, path: &Path) {
+    let Some(name) = relative(root, path) else { return };
+    if !lock(reviews).wants(turn, &name) {
+        return;
+    }
+    // Not under the lock.
+    let was = match std::fs::symlink_metadata(path) {
+        Ok(m) if m.is_file() => match read(path) {
+            Ok(Some(bytes)) => Some(bytes.into()),
+            _ => return,
+        },
+        Ok(_) => return,
+        Err(_) => None,
+    };
+    lock(reviews).put(turn, name, was, ALL);
+}
+
+fn relative(root: &Path, path: &Path) -> Option<String> {
+    Some(tiller_protocol::names::written(path.strip_prefix(root).ok()?))
+}
+
+/// A regular file's bytes; `None` when there are too many.
+fn read(path: &Path) -> std::io::Result<Option<Vec<u8>>> {
+    // Looked at first: opening a pipe would wait for a writer.
+    let meta = std::fs::metadata(path)?;
+    if !meta.is_file() || meta.len() > KEPT {
+        return Ok(None);
+    }
+    let mut bytes = Vec::new();
+    std::fs::File::open(path)?.take(KEPT + 1).read_to_end(&mut bytes)?;
+    Ok((bytes.len() as u64 <= KEPT).then_some(bytes))
+}
+
+/// How a file differs from what it was.
+#[derive(Debug)]
+pub(crate) enum Since {
+    Same,
+    Changed(FileDiff),
+    /// Not compared, and why.
+    TooLarge(&'static str),
+}
+
+/// The difference between a file before the turn and now.
+pub(crate) fn since(root: &Path, path: &str, before: Option<&[u8]>) -> Since {
+    let full = root.join(tiller_protocol::names::path(path));
+    let now = match read(&full) {
+        Ok(Some(bytes)) => Some(bytes),
+        Ok(None) => return Since::TooLarge("it is too large to compare, or is no longer a file"),
+        Err(_) => None,
+    };
+    let kind = match (before, &now) {
+        (None, None) => return Since::Same,
+        (Some(b), Some(n)) if b == n.as_slice() => return Since::Same,
+        (None, Some(_)) => ChangeKind::Added,
+        (Some(_), None) => ChangeKind::Deleted,
+        (Some(_), Some(_)) => ChangeKind::Modified,
+    };
+    let text = |b: &[u8]| std::str::from_utf8(b).ok().map(str::to_owned);
+    let (old, new) = (text(before.unwrap_or_default()), text(now.as_deref().unwrap_or_default()));
+    let (Some(old), Some(new)) = (old, new) else {
+        return Since::Changed(FileDiff {
+            path: path.into(),
+            kind,
+            added: 0,
+            removed: 0,
+            diff: String::new(),
+        });
+    };
+    let file = unified(path, kind, &old, &new);
+    if file.diff.len() > DIFF {
+        return Since::TooLarge("the difference is too large to show");
+    }
+    Since::Changed(file)
+}
+
+/// A unified difference with three lines of context.
+pub(crate) fn unified(path: &str, kind: ChangeKind, old: &str, new: &str) -> FileDiff {
+    let diff = similar::TextDiff::configure().timeout(PATIENCE).diff_lines(old, new);
+    let (mut added, mut removed) = (0, 0);
+    for c in diff.iter_all_changes() {
+        match c.tag() {
+            similar::ChangeTag::Insert => added += 1,
+            similar::ChangeTag::Delete => removed += 1,
+            similar::ChangeTag::Equal => {}
+        }
+    }
+    let (a, b) = (format!("a/{path}"), format!("b/{path}"));
+    let diff = diff.unified_diff().context_radius(3).header(&a, &b).to_string();
+    FileDiff { path: path.into(), kind, added, removed, diff }
+}
+
+/// A copy in our own folder, before anything is touched. A file that is not there needs none.
+pub(crate) fn save_copy(folder: &Path, root: &Path, name: &str) -> std::io::Result<()> {
+    use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+    let path = root.join(name);
+    match std::fs::symlink_metadata(&path) {
+        Ok(m) if m.is_file() && m.len() <= COPIED => {}
+        // Gone, a link, or a giant: what takes it back says what it thinks of that.
+        _ => return Ok(()),
+    }
+    let bytes = std::fs::read(&path)?;
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    let hash = blake3::hash(&bytes).to_hex();
+    let flat: String =
+        name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '.' { c } else { '_' }).take(80).collect();
+    let file = folder.join(format!("{flat}.{}", &hash.as_str()[..16]));
+    match std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(file) {
+        Ok(mut f) => f.write_all(&bytes).and_then(|()| f.sync_all()),
+        // The same content was saved before.
+        Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
+        Err(e) => Err(e),
+    }
+}
+
+#[cfg(test)]
+#[path = "before_tests.rs"]
+mod tests;

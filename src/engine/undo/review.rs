@@ -1,0 +1,273 @@
+//! The diff review of a turn: opened, and parts of it taken back by a reverse patch that must apply, or not at
+//! all. Files are read and compared away from the engine's task.
+
+use std::sync::Arc;
+
+use tiller_protocol::command::ReviewCommand;
+use tiller_protocol::event::{ReplyEvent, StateEvent};
+use tiller_protocol::mask;
+use tiller_protocol::review::{Reject, Review};
+use tiller_protocol::tool::{Display, FileDiff};
+use tiller_protocol::{
+    ChangeKind, CommandId, Entry, EntryBody, EntryId, EventBody, Notice, NoticeKind, OpId, Origin,
+};
+use tiller_tool::files::revert;
+
+use crate::bus::ClientId;
+use crate::core::Core;
+use crate::core::msg::Msg;
+use crate::core::services::lock;
+use crate::undo::before::{self, Saved};
+
+/// Files of one turn that a review shows.
+const SHOWN: usize = 500;
+
+/// A rejection that was carried out.
+pub(crate) struct Reviewed {
+    client: ClientId,
+    cause: CommandId,
+    reply: ReplyEvent,
+    undo: Option<Vec<Saved>>,
+    said: Vec<String>,
+}
+
+impl Core {
+    pub(crate) fn review_command(&mut self, client: ClientId, cause: CommandId, command: ReviewCommand) {
+        match command {
+            ReviewCommand::Open { turn } => self.review(client, cause, turn),
+            ReviewCommand::Reject { turn, hunks } => {
+                let (whole, hunks): (Vec<Reject>, Vec<Reject>) =
+                    hunks.into_iter().partition(|r| r.hunk.is_empty());
+                match (whole.is_empty(), hunks.is_empty()) {
+                    (true, _) => self.reject(client, cause, hunks),
+                    (false, true) => self.reject_whole(client, cause, turn, whole),
+                    (false, false) => {
+                        let why = "hunks and whole files are rejected one at a time";
+                        self.refuse(client, cause, Notice::new(NoticeKind::User, why));
+                    }
+                }
+            }
+            ReviewCommand::UndoReject => self.undo_reject(client, cause),
+        }
+    }
+
+    /// The turn that an entry belongs to, as a range of the tail.
+    pub(crate) fn turn_entries(&self, turn: Option<EntryId>) -> Option<(EntryId, String, Vec<Arc<Entry>>)> {
+        let tail: Vec<&Arc<Entry>> = self.s.tail.iter().collect();
+        let begins = |e: &Entry| matches!(&e.body, EntryBody::User { origin: Origin::Prompt, .. });
+        let starts: Vec<usize> = (0..tail.len()).filter(|i| begins(tail[*i])).collect();
+        for (n, start) in starts.iter().enumerate().rev() {
+            let end = starts.get(n + 1).copied().unwrap_or(tail.len());
+            let entries = &tail[*start..end];
+            let wanted = match turn {
+                Some(id) => entries.iter().any(|e| e.id == id),
+                None => !changed_paths(entries.iter().map(|e| &***e)).is_empty(),
+            };
+            if wanted {
+                let title = entries[0].body.search_text().lines().next().unwrap_or_default().to_owned();
+                return Some((entries[0].id, title, entries.iter().map(|e| Arc::clone(e)).collect()));
+            }
+        }
+        None
+    }
+
+    /// Shows what a turn changed, from its start to now.
+    fn review(&mut self, client: ClientId, cause: CommandId, turn: Option<EntryId>) {
+        let Some((turn, title, entries)) = self.turn_entries(turn) else {
+            let notice = Notice::new(NoticeKind::User, "no turn has changed a file");
+            return self.refuse(client, cause, notice);
+        };
+        let root = self.w.workspace.root.clone();
+        let (kept, forgotten) = {
+            let reviews = lock(&self.reviews);
+            (reviews.kept(turn), reviews.forgot(turn))
+        };
+        let (bus, place) = (Arc::clone(&self.bus), self.place_of(Some(cause)));
+        self.spawn(async move {
+            let made = tokio::task::spawn_blocking(move || {
+                let mut notes = Vec::new();
+                if forgotten {
+                    notes.push(
+                        "the file states before this turn are no longer kept: each change is shown \
+                        as its call reported it"
+                            .to_owned(),
+                    );
+                }
+                let mut files = Vec::new();
+                let paths = changed_paths(entries.iter().map(AsRef::as_ref));
+                if paths.len() > SHOWN {
+                    notes.push(format!("only {SHOWN} of {} changed files are shown", paths.len()));
+                }
+                for path in paths.into_iter().take(SHOWN) {
+                    match kept.get(&path) {
+                        Some(was) => match before::since(&root, &path, was.as_deref()) {
+                            before::Since::Same => {}
+                            before::Since::Changed(diff) => files.push(diff),
+                            before::Since::TooLarge(why) => {
+                                notes.push(format!("{path}: {why}; its changes are shown one by one"));
+                                files.extend(shown(&entries, &path));
+                            }
+                        },
+                        None => files.extend(shown(&entries, &path)),
+                    }
+                }
+                (Review { turn, title, files }, notes)
+            });
+            let reply = match made.await {
+                Ok((review, notes)) => {
+                    for note in notes {
+                        let notice = Notice::new(NoticeKind::Info, note);
+                        bus.publish(&place, EventBody::State(StateEvent::Notice { notice }));
+                    }
+                    ReplyEvent::ReviewReply { review }
+                }
+                Err(_) => ReplyEvent::ErrorReply {
+                    notice: Notice::new(NoticeKind::Internal, "the review could not be loaded"),
+                },
+            };
+            bus.reply(client, &place, reply);
+        });
+    }
+
+    fn reject(&mut self, client: ClientId, cause: CommandId, hunks: Vec<Reject>) {
+        if self.s.read_only || self.live.is_some() {
+            let why = if self.s.read_only {
+                "this session is open read-only"
+            } else {
+                "a turn is running: stop it first"
+            };
+            return self.refuse(client, cause, Notice::new(NoticeKind::User, why));
+        }
+        let root = self.w.workspace.root.clone();
+        let backup = self.w.places.state.join("rejected").join(self.s.id.to_string());
+        let (cx, live) = self.tool_cx("review", None);
+        let tx = self.tx.clone();
+        self.spawn(async move {
+            let mut undo = Vec::new();
+            let mut conflicts = Vec::new();
+            let mut said = Vec::new();
+            for r in hunks {
+                let (backup, root, path) = (backup.clone(), root.clone(), r.path.clone());
+                let saved = tokio::task::spawn_blocking(move || before::save_copy(&backup, &root, &path));
+                if let Err(e) = saved.await.unwrap_or_else(|e| Err(std::io::Error::other(e))) {
+                    conflicts.push(format!("{}: its current state could not be saved first: {e}", r.path));
+                    continue;
+                }
+                match revert(&r.path, &r.hunk, &cx).await {
+                    Ok(done) => {
+                        said.push(format!("the user reverted a part of your change of {}", r.path));
+                        undo.push((r.path, done.diff));
+                    }
+                    Err(_) if mask::has_mask(&r.hunk) => conflicts.push(format!(
+                        "{}: this hunk contains a secret that is masked in the record, so it cannot \
+                        be rejected here: revert it in an editor or with git",
+                        r.path
+                    )),
+                    Err(e) => conflicts.push(format!("{}: {e}", r.path)),
+                }
+            }
+            drop(live);
+            let rejected = u32::try_from(undo.len()).unwrap_or(u32::MAX);
+            let undo = (!undo.is_empty()).then_some(undo);
+            let reply = ReplyEvent::RejectReply { rejected, conflicts };
+            // The engine may have ended.
+            let _ = tx.send(Msg::Reviewed(Box::new(Reviewed { client, cause, reply, undo, said }))).await;
+        });
+    }
+
+    /// What is no text comes back from the states of the files, as in a restore: what somebody else changed since
+    /// stays, and it can be undone.
+    fn reject_whole(&mut self, client: ClientId, cause: CommandId, turn: EntryId, files: Vec<Reject>) {
+        let op = OpId::fresh(&*self.w.ids, self.w.clock.now());
+        {
+            let mut reviews = lock(&self.reviews);
+            (reviews.undo, reviews.whole) = (Vec::new(), Some(op));
+        }
+        self.restore_only(client, cause, turn, files.into_iter().map(|r| r.path).collect(), op);
+    }
+
+    fn undo_reject(&mut self, client: ClientId, cause: CommandId) {
+        let (undo, whole) = {
+            let mut reviews = lock(&self.reviews);
+            (std::mem::take(&mut reviews.undo), reviews.whole.take())
+        };
+        if let Some(op) = whole {
+            return self.undo_restore_of(client, cause, op);
+        }
+        if undo.is_empty() {
+            return self.refuse(client, cause, Notice::new(NoticeKind::User, "nothing was rejected"));
+        }
+        let (cx, live) = self.tool_cx("review", None);
+        let tx = self.tx.clone();
+        self.spawn(async move {
+            let mut conflicts = Vec::new();
+            let mut said = Vec::new();
+            // The last one first: each finds the file as it left it. The reverse of a reverse is the change.
+            for (path, diff) in undo.into_iter().rev() {
+                match revert(&path, &diff, &cx).await {
+                    Ok(_) => said.push(format!("the user restored your change of {path}")),
+                    Err(e) => conflicts.push(format!("{path}: {e}")),
+                }
+            }
+            drop(live);
+            let rejected = u32::try_from(said.len()).unwrap_or(u32::MAX);
+            let reply = ReplyEvent::RejectReply { rejected, conflicts };
+            let _ =
+                tx.send(Msg::Reviewed(Box::new(Reviewed { client, cause, reply, undo: None, said }))).await;
+        });
+    }
+
+    pub(crate) fn reviewed(&mut self, r: Reviewed) {
+        if let Some(undo) = r.undo {
+            let mut reviews = lock(&self.reviews);
+            (reviews.undo, reviews.whole) = (undo, None);
+        }
+        for line in r.said {
+            self.news.add(line);
+        }
+        self.bus.reply(r.client, &self.place_of(Some(r.cause)), r.reply);
+    }
+}
+
+/// What went back as a whole, and what did not.
+pub(crate) fn whole_reply(done: &tiller_snapshot::Restored) -> ReplyEvent {
+    let shown = crate::files::back::shown;
+    ReplyEvent::RejectReply {
+        rejected: u32::try_from(done.done.len()).unwrap_or(u32::MAX),
+        conflicts: done.left.iter().map(|l| format!("{}: {}", shown(&l.path), l.why)).collect(),
+    }
+}
+
+/// Paths that the edit tools changed, each once, in order.
+pub fn changed_paths<'a>(entries: impl Iterator<Item = &'a Entry>) -> Vec<String> {
+    let mut out: Vec<String> = Vec::new();
+    for e in entries {
+        if let EntryBody::ToolResult { display: Some(Display::Diff { files }), .. } = &e.body {
+            for f in files {
+                // What was moved is gone where it was.
+                let from =
+                    (f.kind == ChangeKind::Renamed).then(|| f.diff.lines().next()?.strip_prefix("--- a/"));
+                for path in from.flatten().into_iter().chain([f.path.as_str()]) {
+                    if !out.iter().any(|p| p == path) {
+                        out.push(path.to_owned());
+                    }
+                }
+            }
+        }
+    }
+    out
+}
+
+/// What the calls showed of one path, one after the other.
+fn shown(entries: &[Arc<Entry>], path: &str) -> Vec<FileDiff> {
+    entries
+        .iter()
+        .filter_map(|e| match &e.body {
+            EntryBody::ToolResult { display: Some(Display::Diff { files }), .. } => Some(files),
+            _ => None,
+        })
+        .flatten()
+        .filter(|f| f.path == path)
+        .cloned()
+        .collect()
+}

@@ -1,0 +1,172 @@
+//! The commands: undo and redo of the last operation, whatever its kind.
+
+use tiller_protocol::event::StateEvent;
+use tiller_protocol::op::OpChange;
+use tiller_protocol::{BranchName, CommandId, EventBody, Notice, NoticeKind, OpId, SessionId};
+
+use crate::bus::ClientId;
+use crate::core::Core;
+use crate::core::busy::Doing;
+use crate::core::msg::Msg;
+use crate::core::saves::{After, Then};
+use crate::session::branch::Going;
+use crate::session::load::blocking;
+use crate::undo::{self, Next};
+
+/// What is to be done next, as the log says.
+pub(crate) struct Found {
+    no: u64,
+    client: ClientId,
+    cause: CommandId,
+    session: SessionId,
+    redo: bool,
+    result: tiller_store::Result<Option<Next>>,
+}
+
+/// What goes on when an undo is done: what was done in one with it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rest {
+    pub(crate) root: OpId,
+    pub(crate) redo: bool,
+}
+
+impl Core {
+    pub(crate) fn undo_op(&mut self, client: ClientId, cause: CommandId, redo: bool) {
+        self.undo_one(client, cause, redo, None);
+    }
+
+    /// The rest of what was done in one.
+    pub(crate) fn undo_rest(&mut self, client: ClientId, cause: CommandId, rest: Rest) {
+        self.undo_one(client, cause, rest.redo, Some(rest.root));
+    }
+
+    fn undo_one(&mut self, client: ClientId, cause: CommandId, redo: bool, only: Option<OpId>) {
+        if let Some(why) = self.cannot_restore() {
+            return self.refuse(client, cause, why);
+        }
+        let (no, store, session) = (self.next_job(), self.w.store.clone(), self.s.id);
+        let (tx, saves, head) = (self.tx.clone(), self.saves.barrier(), self.s.head_name.clone());
+        // Where no states are kept any more, what stands before a restore is still reached.
+        let files = self.w.files.is_some();
+        let task = tokio::spawn(async move {
+            saves.await;
+            let look = move || {
+                let ops = store.ops(session, undo::OPS)?;
+                Ok(match only {
+                    Some(root) => undo::of(&ops, root, redo),
+                    None => undo::next(&ops, redo, |op| {
+                        undo::fits(op, &head) && (files || !matches!(op.change, OpChange::Files { .. }))
+                    }),
+                })
+            };
+            let result = blocking(look).await;
+            let _ = tx.send(Msg::Undo(Box::new(Found { no, client, cause, session, redo, result }))).await;
+        });
+        self.busy_with(no, Doing::Other { client, cause }, task);
+    }
+
+    pub(crate) fn undo_found(&mut self, found: Found) {
+        let Found { no, client, cause, session, redo, result } = found;
+        if !self.job_done(no) || session != self.s.id {
+            return;
+        }
+        let next = match result {
+            Ok(Some(next)) => next,
+            Ok(None) => {
+                let none = if redo { "there is nothing to redo" } else { "there is nothing to undo" };
+                let notice =
+                    Notice::new(NoticeKind::User, none).hint("/ops lists the operations of this session");
+                return self.refuse(client, cause, notice);
+            }
+            Err(error) => return self.refuse(client, cause, error.notice()),
+        };
+        let title = format!("{} {}", if redo { "redo" } else { "undo" }, next.title);
+        let rest = next.with.map(|root| Rest { root, redo });
+        let going = |head: Option<String>, at| Going {
+            head: head.unwrap_or_default(),
+            title: title.clone(),
+            of: Some(next.root),
+            at: Some(at),
+            rest,
+        };
+        match next.row.change.clone() {
+            OpChange::Head { from, before, .. } => self.go(client, cause, going(from, before)),
+            OpChange::Compaction { before, .. } => self.go(client, cause, going(None, before)),
+            OpChange::Files { .. } => self.undo_files(client, cause, &next, title, rest),
+            change => self.undo_value(client, cause, &next, &change, title),
+        }
+    }
+
+    fn undo_value(
+        &mut self,
+        client: ClientId,
+        cause: CommandId,
+        next: &Next,
+        change: &OpChange,
+        title: String,
+    ) {
+        let Some(back) = undo::inverse(change) else { return };
+        if let OpChange::BranchArchived { name, after: true, .. } = &back
+            && *name == self.s.head_name
+        {
+            let notice = Notice::new(NoticeKind::User, "the open branch cannot be archived")
+                .hint("open another branch first");
+            return self.refuse(client, cause, notice);
+        }
+        let mut op = self.op(self.s.id, cause, &title, back.clone());
+        op.of = Some(next.root);
+        let ticket = self.w.store.revert(&next.row, op);
+        let mut label = None;
+        let event = match back {
+            OpChange::Title { after, .. } => {
+                self.s.title.clone_from(&after);
+                self.s.titled = !after.is_empty();
+                Some(StateEvent::TitleChanged { title: after })
+            }
+            OpChange::Archived { after, .. } => {
+                self.s.archived = after;
+                None
+            }
+            OpChange::Label { name, after, .. } => {
+                let branch = BranchName { head: name, label: after };
+                label = Some(branch.clone());
+                Some(StateEvent::BranchNamed { branch })
+            }
+            OpChange::BranchArchived { name, after, .. } => {
+                Some(StateEvent::BranchArchived { head: name, archived: after })
+            }
+            OpChange::Tag { name, after, .. } => Some(StateEvent::TagChanged { name, entry: after }),
+            _ => None,
+        };
+        let place = self.place_of(Some(cause));
+        let events = event.into_iter().map(|e| (place.clone(), EventBody::State(e))).collect();
+        let then = Then::Named { client, cause, label, said: Some(said(&title, "")) };
+        self.saves.push(ticket, After { events, then });
+    }
+
+    /// Tells that an undo moved the conversation, and goes on with what belongs to it.
+    pub(crate) fn undone_move(
+        &mut self,
+        client: ClientId,
+        cause: CommandId,
+        title: &str,
+        rest: Option<Rest>,
+    ) {
+        let on = format!(": the branch {} is now open", self.branch().word());
+        let then = Then::Named { client, cause, label: None, said: Some(said(title, &on)) };
+        self.saves.push_after(After { events: Vec::new(), then });
+        if let Some(rest) = rest {
+            self.undo_rest(client, cause, rest);
+        }
+    }
+}
+
+/// What was done, in a sentence. `title` is that of the row.
+pub(crate) fn said(title: &str, more: &str) -> String {
+    let (word, what) = match title.split_once(' ') {
+        Some(("undo", what)) => ("Undone", what),
+        Some(("redo", what)) => ("Redone", what),
+        _ => ("Done", title),
+    };
+    format!("{word}: {what}{more}")
+}

@@ -1,0 +1,140 @@
+//! The mode of the session: whether the program asks, and that it stays so.
+//!
+//! Where not everything is allowed, the mode in which it asks is sent even when the program does not list it, and a
+//! program that does not take it is not prompted. When it leaves that mode by itself it is put back at once.
+
+use serde_json::{Value, json};
+
+use super::client::{Broken, Client};
+use super::session::{offers, option};
+use super::wire::RpcError;
+use crate::said::Said;
+
+/// How a mode is set.
+#[derive(Clone, Debug, PartialEq)]
+enum Way {
+    Mode,
+    /// By the config option of this id.
+    Option(Value),
+}
+
+/// The mode that a session was put into.
+#[derive(Debug, Default)]
+pub(super) struct Mode {
+    /// Modes in which it may be. Empty: in any.
+    allowed: Vec<String>,
+    set: Option<(String, Way)>,
+    /// Our request to go back, which has no answer yet.
+    asked: Option<u64>,
+}
+
+impl Mode {
+    /// An update tells of a mode in which it may not be: the request that puts it back.
+    pub(super) fn left(&self, session: &str, update: &Value) -> Option<(&'static str, Value)> {
+        let now = match update["sessionUpdate"].as_str()? {
+            "current_mode_update" => update["currentModeId"].as_str()?,
+            "config_option_update" => option(update, "mode")?["currentValue"].as_str()?,
+            _ => return None,
+        };
+        let (mode, way) = self.set.as_ref()?;
+        let fine = self.allowed.is_empty() || self.allowed.iter().any(|m| m == now);
+        (!fine).then(|| request(session, mode, way))
+    }
+
+    pub(super) fn asks(&mut self, id: u64) {
+        self.asked = Some(id);
+    }
+
+    pub(super) fn is_asked(&self, id: u64) -> bool {
+        self.asked == Some(id)
+    }
+
+    /// The answer to the request to go back.
+    ///
+    /// # Errors
+    /// When it refuses: it goes on unasked, and must not.
+    pub(super) fn answered(&mut self, result: Result<Value, RpcError>) -> Result<(), RpcError> {
+        self.asked = None;
+        result.map(|_| ()).map_err(|e| RpcError {
+            code: 0,
+            message: format!("it left its asking mode and did not return ({}); it was ended", e.words()),
+            data: Value::Null,
+        })
+    }
+}
+
+fn request(session: &str, mode: &str, way: &Way) -> (&'static str, Value) {
+    match way {
+        Way::Mode => ("session/set_mode", json!({"sessionId": session, "modeId": mode})),
+        Way::Option(id) => {
+            ("session/set_config_option", json!({"sessionId": session, "configId": id, "value": mode}))
+        }
+    }
+}
+
+/// Puts a session that was just opened into the mode of the job.
+pub(super) async fn set(c: &mut Client, opened: &Value) -> Result<(), Broken> {
+    let acp = c.acp.clone();
+    let choice = option(opened, "mode");
+    let listed = |mode: &str| {
+        let modes = opened["modes"]["availableModes"].as_array();
+        modes.into_iter().flatten().any(|m| m["id"] == mode)
+    };
+    let offered = |mode: &str| choice.is_some_and(|o| offers(o, mode));
+    // The session's own modes first; some offer them as an option only.
+    let way = |mode: &str| {
+        let option = || choice.filter(|_| offered(mode)).map(|o| Way::Option(o["id"].clone()));
+        if listed(mode) { Some(Way::Mode) } else { option() }
+    };
+    let known = |modes: &[String]| modes.iter().find_map(|m| Some((m.clone(), way(m)?)));
+    if c.run.job.auto_approve {
+        // To have none is no mistake: its questions are answered one by one.
+        let Some((mode, way)) = known(&acp.auto_mode) else { return Ok(()) };
+        return match ask(c, &mode, &way).await {
+            Err(Broken::Error(e)) => c.send_said(Said::Note(format!("mode {mode}: {}", e.words()))).await,
+            other => other,
+        };
+    }
+    let edits = c.run.job.edits;
+    c.mode.allowed = [&acp.ask_mode, &acp.rest_mode]
+        .into_iter()
+        .chain(edits.then_some(&acp.edit_mode))
+        .flatten()
+        .cloned()
+        .collect();
+    let mut tries: Vec<(String, Way)> = known(&acp.edit_mode).filter(|_| edits).into_iter().collect();
+    tries.extend(known(&acp.ask_mode).or_else(|| {
+        // It does not list it: some take it all the same.
+        let by_option = choice.filter(|_| !opened["modes"].is_object());
+        let way = by_option.map_or(Way::Mode, |o| Way::Option(o["id"].clone()));
+        Some((acp.ask_mode.first()?.clone(), way))
+    }));
+    if tries.is_empty() {
+        // Its environment makes it ask.
+        c.mode.allowed.clear();
+        return Ok(());
+    }
+    let mut refused = None;
+    for (mode, way) in tries {
+        match ask(c, &mode, &way).await {
+            Err(Broken::Error(e)) => refused = Some((mode, e)),
+            Ok(()) => {
+                c.mode.set = Some((mode, way));
+                return Ok(());
+            }
+            other => return other,
+        }
+    }
+    let Some((mode, e)) = refused else { return Ok(()) };
+    let message = format!(
+        "it does not accept the mode {mode}, in which it asks ({}), so nothing was sent to it; \
+        update it, or choose the profile full",
+        e.words()
+    );
+    Err(Broken::Error(RpcError { code: 0, message, data: Value::Null }))
+}
+
+async fn ask(c: &mut Client, mode: &str, way: &Way) -> Result<(), Broken> {
+    let (method, params) = request(&c.session, mode, way);
+    c.request(method, params).await.map(|_| ())
+}

@@ -1,0 +1,175 @@
+//! Opening a session: greeting, login by key where it is asked for, model and mode.
+
+use serde_json::{Value, json};
+use tiller_protocol::Usage;
+
+use super::client::{Broken, Client};
+use super::mode;
+use super::updates::Updates;
+use super::wire::RpcError;
+use crate::out::{Gone, Out};
+use crate::said::Said;
+
+/// The version of the protocol that we speak.
+const VERSION: u64 = 1;
+
+/// Whether an error means that a login is needed.
+pub(super) fn wants_login(error: &RpcError) -> bool {
+    let text = error.words().to_lowercase();
+    error.code == -32000 || text.contains("authentication required") || text.contains("auth_required")
+}
+
+/// From the greeting to a session that takes prompts.
+pub(super) async fn open(c: &mut Client) -> Result<(), Broken> {
+    let files = c.run.job.files.is_some();
+    let hello = json!({
+        "protocolVersion": VERSION,
+        "clientCapabilities": {"fs": {"readTextFile": files, "writeTextFile": files}, "terminal": false},
+        "clientInfo": {"name": "tiller", "title": "Tiller", "version": env!("CARGO_PKG_VERSION")},
+    });
+    let agent = c.request("initialize", hello).await?;
+    let version = agent["protocolVersion"].as_u64().unwrap_or(0);
+    if version != VERSION {
+        let message =
+            format!("it speaks version {version} of the protocol, not {VERSION}; update it or Tiller");
+        return Err(Broken::Error(RpcError { code: 0, message, data: Value::Null }));
+    }
+    let opened = match begin(c, &agent).await {
+        Err(Broken::Error(e)) if wants_login(&e) => {
+            let Some(method) = by_key(c, &agent) else { return Err(Broken::Error(e)) };
+            c.request("authenticate", json!({"methodId": method})).await?;
+            begin(c, &agent).await?
+        }
+        other => other?,
+    };
+    let model = opened["models"]["currentModelId"].as_str().or(value(&opened, "model"));
+    let model = c.run.job.model.clone().or_else(|| model.map(str::to_owned));
+    c.send_said(Said::Session { id: Some(c.session.clone()), model }).await?;
+    if let Some(model) = c.run.job.model.clone() {
+        set_model(c, &opened, &model).await?;
+    }
+    mode::set(c, &opened).await
+}
+
+/// A way to log in by the key that is in its environment.
+fn by_key(c: &Client, agent: &Value) -> Option<String> {
+    let env = &c.run.launch.env;
+    let has = c.run.job.adapter.env.keys.iter().any(|k| env.iter().any(|(n, _)| n == k));
+    let methods = agent["authMethods"].as_array().into_iter().flatten();
+    let mut ids = methods.filter_map(|m| m["id"].as_str());
+    has.then(|| ids.find(|id| id.contains("api-key")).map(str::to_owned)).flatten()
+}
+
+/// A new session, or the one to go on with.
+async fn begin(c: &mut Client, agent: &Value) -> Result<Value, Broken> {
+    let Some(id) = c.run.job.resume.clone() else { return fresh(c).await };
+    let can = &agent["agentCapabilities"];
+    let method = if can["sessionCapabilities"]["resume"].is_object() {
+        "session/resume"
+    } else if can["loadSession"] == true {
+        "session/load"
+    } else {
+        if c.run.job.begin_anew() {
+            c.send_said(Said::Anew).await?;
+            return fresh(c).await;
+        }
+        let message = "it cannot resume an earlier session; start a new one".into();
+        return Err(Broken::Error(RpcError { code: 0, message, data: Value::Null }));
+    };
+    let cwd = c.run.job.cwd.display().to_string();
+    c.muted = true;
+    let params = with_meta(c, json!({"sessionId": id, "cwd": cwd, "mcpServers": []}));
+    let opened = c.request(method, params).await;
+    c.muted = false;
+    match opened {
+        // It knows that session no more.
+        Err(Broken::Error(e)) if !wants_login(&e) && c.run.job.begin_anew() => {
+            c.send_said(Said::Anew).await?;
+            fresh(c).await
+        }
+        opened => {
+            c.session = id;
+            c.updates = Updates::going_on(c.run.job.booked);
+            opened
+        }
+    }
+}
+
+/// A session that nothing was said in.
+async fn fresh(c: &mut Client) -> Result<Value, Broken> {
+    let cwd = c.run.job.cwd.display().to_string();
+    let params = with_meta(c, json!({"cwd": cwd, "mcpServers": []}));
+    let opened = c.request("session/new", params).await?;
+    let Some(id) = opened["sessionId"].as_str() else {
+        let message = "it opened a session without an id".into();
+        return Err(Broken::Error(RpcError { code: 0, message, data: Value::Null }));
+    };
+    id.clone_into(&mut c.session);
+    Ok(opened)
+}
+
+/// With what overrides the program's own settings: it asks, and where everything is allowed our rules answer.
+fn with_meta(c: &Client, mut params: Value) -> Value {
+    if let Some(meta) = c.acp.ask_meta.as_ref() {
+        params["_meta"] = meta.clone();
+    }
+    params
+}
+
+/// The value of the option of this category.
+fn value<'a>(opened: &'a Value, category: &str) -> Option<&'a str> {
+    option(opened, category)?["currentValue"].as_str()
+}
+
+pub(super) fn option<'a>(opened: &'a Value, category: &str) -> Option<&'a Value> {
+    let all = opened["configOptions"].as_array()?;
+    all.iter().find(|o| o["category"] == category).or_else(|| all.iter().find(|o| o["id"] == category))
+}
+
+/// Whether the option offers this value; options may be in groups.
+pub(super) fn offers(option: &Value, wanted: &str) -> bool {
+    option["options"].as_array().into_iter().flatten().any(|o| {
+        o["value"] == wanted
+            || o["options"].as_array().into_iter().flatten().any(|inner| inner["value"] == wanted)
+    })
+}
+
+async fn set_option(c: &mut Client, option: &Value, value: &str) -> Result<(), Broken> {
+    let params = json!({"sessionId": c.session, "configId": option["id"], "value": value});
+    c.request("session/set_config_option", params).await.map(|_| ())
+}
+
+async fn set_model(c: &mut Client, opened: &Value, model: &str) -> Result<(), Broken> {
+    if let Some(o) = option(opened, "model").filter(|o| offers(o, model)) {
+        return set_option(c, o, model).await;
+    }
+    let listed = opened["models"]["availableModels"].as_array().into_iter().flatten();
+    if listed.into_iter().any(|m| m["modelId"] == model) {
+        let params = json!({"sessionId": c.session, "modelId": model});
+        return c.request("session/set_model", params).await.map(|_| ());
+    }
+    let message = format!("it does not offer the model {model}; omit it, or choose one that it offers");
+    Err(Broken::Error(RpcError { code: 0, message, data: Value::Null }))
+}
+
+/// What the turn used.
+pub(super) async fn usage(result: &Value, out: &Out) -> Result<(), Gone> {
+    let told = &result["usage"];
+    let n = |key: &str| told[key].as_u64().unwrap_or(0);
+    if !told.is_object() {
+        // Gemini tells it beside the protocol.
+        let count = &result["_meta"]["quota"]["token_count"];
+        let n = |key: &str| count[key].as_u64().unwrap_or(0);
+        let usage = Usage { input: n("input_tokens"), output: n("output_tokens"), ..Usage::default() };
+        return if count.is_object() { out.send(Said::Usage { usage, cost: None }).await } else { Ok(()) };
+    }
+    let usage = Usage {
+        input: n("inputTokens"),
+        output: n("outputTokens"),
+        cache_read: n("cachedReadTokens"),
+        cache_write: n("cachedWriteTokens"),
+        reasoning: n("thoughtTokens"),
+        estimated: false,
+    };
+    out.send(Said::Usage { usage, cost: None }).await
+}

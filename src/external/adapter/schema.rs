@@ -1,0 +1,418 @@
+//! The form of an adapter file.
+//!
+//! In lists of arguments `{prompt}`, `{model}`, `{session}` and `{cwd}` stand for their values.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use regex::Regex;
+use serde::{Deserialize, Deserializer};
+
+use crate::job::Transport;
+
+/// One vendor's program.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Adapter {
+    /// As in `cli: NAME`.
+    pub name: String,
+    /// For people.
+    pub title: String,
+    pub program: Program,
+    #[serde(default)]
+    pub env: Env,
+    #[serde(default)]
+    pub auth: Auth,
+    pub headless: Option<Headless>,
+    pub acp: Option<Acp>,
+    pub pty: Option<Pty>,
+    /// Text of a file that stands while it runs where it has to ask; `{file}` in `careful` is its path. For programs
+    /// whose rules are read from a file only.
+    pub careful_file: Option<String>,
+}
+
+impl Adapter {
+    /// With the path of its file in the arguments that make it ask.
+    pub(crate) fn with_file(mut self, path: &str) -> Self {
+        let lists = [
+            self.headless.as_mut().and_then(|h| h.careful.as_mut()),
+            self.acp.as_mut().map(|a| &mut a.careful),
+            self.pty.as_mut().and_then(|p| p.careful.as_mut()),
+        ];
+        for arg in lists.into_iter().flatten().flatten() {
+            *arg = arg.replace("{file}", path);
+        }
+        self
+    }
+
+    /// Whether it tells of no call of its own while it runs in this way.
+    pub fn is_mute(&self, how: Transport) -> bool {
+        how == Transport::Headless && self.headless.as_ref().is_some_and(|h| h.format == Format::Text)
+    }
+}
+
+/// The program itself.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Program {
+    pub command: String,
+    /// Arguments that make it say its version.
+    #[serde(default = "version")]
+    pub version: Vec<String>,
+    /// The oldest that works, as dotted numbers.
+    pub min: Option<String>,
+    /// How to install it.
+    pub install: String,
+}
+
+fn version() -> Vec<String> {
+    vec!["--version".into()]
+}
+
+/// Its environment, beyond the common base.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Env {
+    /// Its own vendor's keys. No other program gets them.
+    pub keys: Vec<String>,
+    /// Other variables that it may have (addresses, folders).
+    pub pass: Vec<String>,
+    /// Always set.
+    pub set: BTreeMap<String, String>,
+    /// Set when we run as root.
+    pub root: BTreeMap<String, String>,
+    /// Set when it may not do everything unasked, and over ACP always.
+    pub careful: BTreeMap<String, String>,
+    /// Variables of a cloud, which pass only where the person has switched the program to it.
+    pub cloud: Vec<Cloud>,
+    /// Where its own configuration names variables that it reads.
+    pub named: Vec<Named>,
+}
+
+/// A cloud through which a program can reach its models.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Cloud {
+    /// The program's own switch: set to something else than nothing, `0`, `false` or `no`.
+    pub when: String,
+    /// What it then needs.
+    pub pass: Vec<String>,
+}
+
+/// Where a program's own configuration names variables.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Named {
+    /// Files of the person, never of a project; `~` is the home folder, `$NAME` a variable.
+    pub files: Vec<String>,
+    /// Group 1 of each place that it is found at is a name.
+    pub names: Pattern,
+}
+
+/// How to know whether it is logged in. It is when any of these holds, or when nothing is listed.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Auth {
+    /// One of these variables is set.
+    pub env: Vec<String>,
+    /// One of these files exists; `~` is the home folder, `$NAME` a variable.
+    pub files: Vec<String>,
+    /// What its output says when it is not logged in.
+    pub missing: Vec<Pattern>,
+    /// What to do.
+    pub fix: String,
+}
+
+/// The wire of its mode without a screen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Format {
+    /// `claude --output-format stream-json`
+    Claude,
+    /// `codex exec --json`
+    Codex,
+    /// `gemini -o json` or `stream-json`
+    Gemini,
+    /// `opencode run --format json`
+    Opencode,
+    /// Plain text: all of it is the answer.
+    Text,
+}
+
+/// How the prompt gets to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PromptBy {
+    /// Of any length.
+    Stdin,
+    /// `{prompt}` in the arguments; the system allows about 128 KB.
+    Argument,
+}
+
+/// Its mode without a screen. The order is `args`, `resume`, `options`, `model`, `auto` or `careful`, `last`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Headless {
+    pub format: Format,
+    pub prompt: PromptBy,
+    #[serde(default)]
+    pub args: Vec<String>,
+    /// To go on with a session. Empty: it cannot.
+    #[serde(default)]
+    pub resume: Vec<String>,
+    #[serde(default)]
+    pub options: Vec<String>,
+    #[serde(default)]
+    pub model: Vec<String>,
+    /// When it may do everything unasked.
+    #[serde(default)]
+    pub auto: Vec<String>,
+    /// When it may not: arguments with which it refuses what nobody allowed, whatever its own settings say. Left out,
+    /// it is started in this way only where it may do everything; `[]`: it needs none.
+    pub careful: Option<Vec<String>>,
+    #[serde(default)]
+    pub last: Vec<String>,
+    /// Of plain text: lines that are chatter, not answer.
+    #[serde(default)]
+    pub drop: Vec<Pattern>,
+    /// Of plain text: a line that tells of an edited file (group 1).
+    pub edited: Option<Pattern>,
+    /// Of plain text: tokens sent and received (groups 1 and 2).
+    pub tokens: Option<Pattern>,
+    /// Of plain text: a line that tells of a failure, when nothing follows it.
+    pub failed: Option<Pattern>,
+}
+
+/// What the program is told when it reads a file that is not there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum MissingFile {
+    /// A JSON-RPC error, as the protocol says.
+    #[default]
+    Error,
+    /// An empty text: some fail to create new files otherwise.
+    Empty,
+}
+
+/// Its ACP mode, which may be another program.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Acp {
+    pub command: String,
+    #[serde(default)]
+    pub args: Vec<String>,
+    /// How to install that program, when it is another.
+    pub install: Option<String>,
+    #[serde(default)]
+    pub missing_file: MissingFile,
+    /// Ids of the mode (or values of the config option `mode`) for when everything is allowed; the first that it has.
+    /// A mode in which it still asks is better than one in which it does not: deny rules and the danger list answer.
+    #[serde(default)]
+    pub auto_mode: Vec<String>,
+    /// The same of the mode in which it changes files of the folder unasked, and asks for the rest.
+    #[serde(default)]
+    pub edit_mode: Vec<String>,
+    /// The same of the mode in which it asks before it changes anything. It is sent also when the program does not
+    /// list it; without it (and without `[env.careful]`) the program is started only where it may do everything.
+    #[serde(default)]
+    pub ask_mode: Vec<String>,
+    /// Other modes in which it does nothing unasked, to which it may go by itself.
+    #[serde(default)]
+    pub rest_mode: Vec<String>,
+    /// Arguments that make it ask. Over this transport it asks in every profile.
+    #[serde(default)]
+    pub careful: Vec<String>,
+    /// A JSON object, sent as `_meta` of a new session: it overrides its own settings.
+    #[serde(default, deserialize_with = "object")]
+    pub ask_meta: Option<serde_json::Value>,
+    /// Extra variables for this transport.
+    #[serde(default)]
+    pub set: BTreeMap<String, String>,
+}
+
+fn object<'de, D: Deserializer<'de>>(d: D) -> Result<Option<serde_json::Value>, D::Error> {
+    let text = String::deserialize(d)?;
+    match serde_json::from_str::<serde_json::Value>(&text) {
+        Ok(value) if value.is_object() => Ok(Some(value)),
+        Ok(_) => Err(serde::de::Error::custom("ask_meta must be a JSON object")),
+        Err(e) => Err(serde::de::Error::custom(format!("ask_meta is not JSON: {e}"))),
+    }
+}
+
+/// Its screen in a terminal.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Pty {
+    #[serde(default)]
+    pub args: Vec<String>,
+    #[serde(default)]
+    pub resume: Vec<String>,
+    #[serde(default)]
+    pub model: Vec<String>,
+    #[serde(default)]
+    pub auto: Vec<String>,
+    /// As in `[headless]`, but it asks on its screen.
+    pub careful: Option<Vec<String>>,
+    /// Its composer is there and empty.
+    pub ready: Pattern,
+    /// It is at work.
+    pub working: Option<Pattern>,
+    /// It has done a turn.
+    pub done: Option<Pattern>,
+    /// After it is ready, seconds for which the screen must stay as it is before the first message.
+    #[serde(default = "settle")]
+    pub settle: f64,
+    /// Seconds of a quiet screen with `ready` that end a turn when `done` says nothing.
+    #[serde(default = "quiet")]
+    pub quiet: f64,
+    /// Seconds without a change after which an unknown screen counts as waiting for the person.
+    #[serde(default = "unknown")]
+    pub unknown: f64,
+    /// A line of a list that is the chosen one. Left out: it begins with one of the usual glyphs (`❯`, `›`, `>`, ...).
+    pub marker: Option<Pattern>,
+    /// Seconds until its first prompt, at most.
+    #[serde(default = "start")]
+    pub start: f64,
+    /// Lines of its answer begin with this; the rest of its screen is frame and chatter.
+    pub answer: Option<Pattern>,
+    /// Keys that leave it.
+    #[serde(default)]
+    pub quit: String,
+    /// Dialogs that are known, the first that matches counts.
+    #[serde(default)]
+    pub dialog: Vec<Dialog>,
+    /// Rules on the rendered screen, highest first.
+    #[serde(default)]
+    pub state: Vec<Rule>,
+}
+
+fn settle() -> f64 {
+    1.0
+}
+fn quiet() -> f64 {
+    2.0
+}
+fn start() -> f64 {
+    60.0
+}
+fn unknown() -> f64 {
+    3.0
+}
+
+/// A dialog on its screen.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Dialog {
+    pub name: String,
+    /// All must be on the screen.
+    pub all: Vec<Pattern>,
+    /// `permission`: asked as one. Otherwise a question with choices.
+    #[serde(default)]
+    pub permission: bool,
+    /// Of a permission: the command that it would run (group 1 of the first that is found). Read off a screen, it can
+    /// make the answer stricter (deny rules, the danger list), never laxer.
+    #[serde(default)]
+    pub command: Vec<Pattern>,
+    /// Id of the option that is taken without asking. Only for what the job itself has decided (for instance that
+    /// this folder is trusted).
+    pub rule: Option<String>,
+    /// As `rule`, when the job approves everything. Never of a permission: rules answer those.
+    pub auto: Option<String>,
+    pub option: Vec<DialogOption>,
+}
+
+/// One way to answer a dialog.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DialogOption {
+    pub id: String,
+    pub name: String,
+    #[serde(default)]
+    pub kind: Kind,
+    /// What is typed: text, with `<enter>`, `<esc>`, `<up>`, `<down>`, `<tab>`, `<space>`, `<ctrl-c>`.
+    #[serde(default)]
+    pub keys: String,
+    /// In place of keys, the words of its line in a list: the mark is moved there, seen to be there, and Enter chosen.
+    /// For lists without numbers, whose order or default may change.
+    pub line: Option<Pattern>,
+}
+
+/// [`super::super::ChoiceKind`] as written in files.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    AllowOnce,
+    AllowAlways,
+    RejectOnce,
+    RejectAlways,
+    #[default]
+    Other,
+}
+
+/// What a pattern on the screen means.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Rule {
+    pub on: Pattern,
+    pub means: Means,
+}
+
+/// A state as written in files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Means {
+    Working,
+    Blocked,
+    Idle,
+    Failed,
+}
+
+/// A regular expression, several lines at once, `^` and `$` at each.
+#[derive(Clone)]
+pub struct Pattern(Regex);
+
+impl Pattern {
+    /// Compiles it.
+    ///
+    /// # Errors
+    /// When it is none, or too big.
+    pub fn new(text: &str) -> Result<Self, String> {
+        let built = regex::RegexBuilder::new(text).multi_line(true).size_limit(1 << 20).build();
+        built.map(Self).map_err(|e| e.to_string().lines().last().unwrap_or("no pattern").trim().to_owned())
+    }
+
+    /// Whether `text` holds it.
+    pub fn found(&self, text: &str) -> bool {
+        self.0.is_match(text)
+    }
+
+    /// Group 1 of each place at which it is found in `text`.
+    pub fn each<'a>(&self, text: &'a str) -> impl Iterator<Item = &'a str> {
+        self.0.captures_iter(text).filter_map(|found| Some(found.get(1)?.as_str()))
+    }
+
+    /// Its first two groups in `text`.
+    pub fn pair<'a>(&self, text: &'a str) -> Option<(&'a str, &'a str)> {
+        let found = self.0.captures(text)?;
+        Some((found.get(1)?.as_str(), found.get(2)?.as_str()))
+    }
+
+    /// Its first group in `text`, or all of it.
+    pub fn group<'a>(&self, text: &'a str) -> Option<&'a str> {
+        let found = self.0.captures(text)?;
+        found.get(1).or_else(|| found.get(0)).map(|m| m.as_str())
+    }
+}
+
+impl fmt::Debug for Pattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "/{}/", self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for Pattern {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(d)?;
+        Self::new(&text).map_err(|e| serde::de::Error::custom(format!("`{text}` is not a pattern: {e}")))
+    }
+}

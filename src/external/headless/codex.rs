@@ -1,0 +1,129 @@
+//! Records of `codex exec --json`.
+
+use serde_json::{Value, json};
+use tiller_protocol::Usage;
+
+use super::{Records, Told};
+use crate::said::{FileDiff, Said};
+use crate::told::ToldOutput;
+use crate::tools;
+
+#[derive(Default)]
+pub(crate) struct Codex {
+    told: Told,
+    started: std::collections::HashSet<String>,
+    /// How much of each running call's output was passed on.
+    outputs: std::collections::HashMap<String, ToldOutput>,
+}
+
+/// An item that is a tool in use: its name and arguments.
+fn call(item: &Value) -> Option<(String, Value)> {
+    Some(match item["type"].as_str()? {
+        "command_execution" => ("shell".into(), json!({"command": item["command"]})),
+        "file_change" => {
+            let first = item["changes"].get(0).map(|c| c["path"].clone()).unwrap_or_default();
+            ("edit".into(), json!({"path": first, "changes": item["changes"]}))
+        }
+        "mcp_tool_call" => {
+            let name = item["tool"].as_str().unwrap_or("tool");
+            (format!("{}:{name}", item["server"].as_str().unwrap_or_default()), item["arguments"].clone())
+        }
+        "web_search" => ("web_search".into(), json!({"query": item["query"]})),
+        "collab_tool_call" => ("agent".into(), json!({"prompt": item["prompt"]})),
+        _ => return None,
+    })
+}
+
+impl Codex {
+    fn item(&mut self, phase: &str, item: &Value, out: &mut Vec<Said>) {
+        let id = item["id"].as_str().unwrap_or_default().to_owned();
+        let done = phase == "item.completed";
+        let text = || item["text"].as_str().unwrap_or_default().to_owned();
+        match item["type"].as_str() {
+            Some("agent_message") if done => {
+                self.told.text = text();
+                out.extend([Said::Text(text()), Said::Break]);
+            }
+            Some("reasoning") if done => out.push(Said::Thinking(text())),
+            Some("todo_list") => {
+                let items = item["items"].as_array().map(Vec::as_slice).unwrap_or_default();
+                out.push(Said::Plan(tools::plan(items)));
+            }
+            Some("error") => {
+                out.push(Said::Note(item["message"].as_str().unwrap_or("an error").to_owned()));
+            }
+            _ => {
+                let Some((name, args)) = call(item) else { return };
+                if self.started.insert(id.clone()) {
+                    out.push(Said::Tool(tools::tool(&id, &name, args)));
+                }
+                let output = item["aggregated_output"].as_str().unwrap_or_default().to_owned();
+                if !done {
+                    let told = self.outputs.entry(id.clone()).or_default();
+                    let text = told.more(&output);
+                    if !text.is_empty() {
+                        out.push(Said::ToolProgress { id, text });
+                    }
+                    return;
+                }
+                self.outputs.remove(&id);
+                let exit = item["exit_code"].as_i64();
+                let ok = item["status"] != "failed" && item["status"] != "declined" && exit.unwrap_or(0) == 0;
+                out.push(Said::ToolDone { id, ok, output, diffs: changes(item) });
+            }
+        }
+    }
+}
+
+/// It tells paths only.
+fn changes(item: &Value) -> Vec<FileDiff> {
+    let all = item["changes"].as_array().into_iter().flatten();
+    all.filter_map(|c| {
+        let path = c["path"].as_str()?.to_owned();
+        Some(FileDiff { path, old: None, new: None })
+    })
+    .collect()
+}
+
+impl Records for Codex {
+    fn line(&mut self, line: &str, out: &mut Vec<Said>) {
+        let Ok(record) = serde_json::from_str::<Value>(line) else { return };
+        let Some(kind) = record["type"].as_str() else { return };
+        self.told.records += 1;
+        let message = |v: &Value| v["message"].as_str().unwrap_or("it failed").to_owned();
+        match kind {
+            "thread.started" => {
+                let id = record["thread_id"].as_str().map(str::to_owned);
+                self.told.session.clone_from(&id);
+                out.push(Said::Session { id, model: None });
+            }
+            "item.started" | "item.updated" | "item.completed" => self.item(kind, &record["item"], out),
+            "turn.completed" => {
+                let n = |key: &str| record["usage"][key].as_u64().unwrap_or(0);
+                let (cached, written) = (n("cached_input_tokens"), n("cache_write_input_tokens"));
+                let usage = Usage {
+                    // Its input counts the cached part, too.
+                    input: n("input_tokens").saturating_sub(cached).saturating_sub(written),
+                    output: n("output_tokens"),
+                    cache_read: cached,
+                    cache_write: written,
+                    reasoning: n("reasoning_output_tokens"),
+                    estimated: false,
+                };
+                out.push(Said::Usage { usage, cost: None });
+                self.told.over = Some(Ok(()));
+            }
+            "turn.failed" => self.told.over = Some(Err(message(&record["error"]))),
+            "error" => out.push(Said::Note(message(&record))),
+            _ => {}
+        }
+    }
+
+    fn over(&self) -> bool {
+        self.told.over.is_some()
+    }
+
+    fn told(&mut self, _exit: Option<i32>) -> Told {
+        std::mem::take(&mut self.told)
+    }
+}

@@ -1,0 +1,87 @@
+//! Records of `opencode run --format json`.
+
+use serde_json::Value;
+use tiller_protocol::{Cost, Usage};
+
+use super::{Records, Told};
+use crate::said::Said;
+use crate::tools;
+
+#[derive(Default)]
+pub(crate) struct Opencode {
+    told: Told,
+}
+
+impl Records for Opencode {
+    fn line(&mut self, line: &str, out: &mut Vec<Said>) {
+        let Ok(record) = serde_json::from_str::<Value>(line) else { return };
+        let Some(kind) = record["type"].as_str() else { return };
+        self.told.records += 1;
+        if self.told.session.is_none()
+            && let Some(id) = record["sessionID"].as_str()
+        {
+            self.told.session = Some(id.to_owned());
+            out.push(Said::Session { id: self.told.session.clone(), model: None });
+        }
+        let part = &record["part"];
+        let text = |v: &Value| v.as_str().unwrap_or_default().to_owned();
+        match kind {
+            "step_start" => {
+                self.told.text.clear();
+                out.push(Said::Break);
+            }
+            "text" => {
+                self.told.text.push_str(&text(&part["text"]));
+                out.push(Said::Text(text(&part["text"])));
+            }
+            "reasoning" => out.push(Said::Thinking(text(&part["text"]))),
+            "tool_use" => {
+                let (id, name, state) = (text(&part["callID"]), text(&part["tool"]), &part["state"]);
+                let args = state["input"].clone();
+                if let Some(items) = args["todos"].as_array() {
+                    out.push(Said::Plan(tools::plan(items)));
+                }
+                let ok = state["status"] == "completed";
+                let diffs = if ok && tools::verb(&name) == "edit" { tools::diffs(&args) } else { Vec::new() };
+                out.push(Said::Tool(tools::tool(&id, &name, args)));
+                let output = state["output"].as_str().or(state["error"].as_str()).unwrap_or_default();
+                out.push(Said::ToolDone { id, ok, output: output.to_owned(), diffs });
+            }
+            "step_finish" => {
+                let n = |v: &Value| v.as_u64().unwrap_or(0);
+                let tokens = &part["tokens"];
+                let usage = Usage {
+                    input: n(&tokens["input"]),
+                    output: n(&tokens["output"]),
+                    cache_read: n(&tokens["cache"]["read"]),
+                    cache_write: n(&tokens["cache"]["write"]),
+                    reasoning: n(&tokens["reasoning"]),
+                    estimated: false,
+                };
+                out.push(Said::Usage { usage, cost: part["cost"].as_f64().map(Cost::from_usd) });
+                out.push(Said::Context { used: usage.context(), window: None });
+                // Any other reason than another round of tools is the end of the turn.
+                if part["reason"] != "tool-calls" {
+                    self.told.over = Some(Ok(()));
+                } else {
+                    self.told.over = None;
+                }
+            }
+            "error" => {
+                let error = &record["error"];
+                let why = error["data"]["message"].as_str().or(error["message"].as_str());
+                let name = text(&error["name"]);
+                self.told.over = Some(Err(why.map_or(name, str::to_owned)));
+            }
+            _ => {}
+        }
+    }
+
+    fn over(&self) -> bool {
+        self.told.over.is_some()
+    }
+
+    fn told(&mut self, _exit: Option<i32>) -> Told {
+        std::mem::take(&mut self.told)
+    }
+}

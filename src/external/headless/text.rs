@@ -1,0 +1,102 @@
+//! Plain text: what is no chatter is the answer; what it edited and used is told by patterns of the adapter.
+
+use serde_json::json;
+use tiller_protocol::Usage;
+
+use super::{Records, Told};
+use crate::adapter::{Headless, Pattern};
+use crate::said::{FileDiff, Said};
+use crate::tools;
+
+/// Bytes of the answer that are kept: the last.
+const LONGEST: usize = 1 << 20;
+
+pub(crate) struct Text {
+    told: Told,
+    drop: Vec<Pattern>,
+    edited: Option<Pattern>,
+    tokens: Option<Pattern>,
+    failed: Option<Pattern>,
+    /// The last line that told of a failure.
+    failure: Option<String>,
+    edits: u64,
+}
+
+impl Text {
+    pub(crate) fn new(h: &Headless) -> Self {
+        Self {
+            told: Told::default(),
+            drop: h.drop.clone(),
+            edited: h.edited.clone(),
+            tokens: h.tokens.clone(),
+            failed: h.failed.clone(),
+            failure: None,
+            edits: 0,
+        }
+    }
+}
+
+/// `594`, `1.2k`.
+fn count(text: &str) -> u64 {
+    let (number, scale) = text.strip_suffix('k').map_or((text, 1.0), |n| (n, 1000.0));
+    // `as` saturates.
+    number.parse::<f64>().map_or(0, |n| (n * scale) as u64)
+}
+
+impl Records for Text {
+    fn line(&mut self, line: &str, out: &mut Vec<Said>) {
+        let line = tiller_tool::text::clean(line.as_bytes());
+        let line = line.trim_end();
+        if let Some(path) = self.edited.as_ref().and_then(|p| p.group(line)) {
+            self.edits += 1;
+            let id = format!("edit-{}", self.edits);
+            out.push(Said::Tool(tools::tool(&id, "edit", json!({"path": path}))));
+            let diff = FileDiff { path: path.to_owned(), old: None, new: None };
+            out.push(Said::ToolDone { id, ok: true, output: String::new(), diffs: vec![diff] });
+        }
+        if let Some((sent, received)) = self.tokens.as_ref().and_then(|p| p.pair(line)) {
+            self.failure = None;
+            let usage = Usage { input: count(sent), output: count(received), ..Usage::default() };
+            out.push(Said::Usage { usage, cost: None });
+        }
+        if let Some(why) = self.failed.as_ref().and_then(|p| p.group(line)) {
+            self.failure = Some(why.to_owned());
+            return;
+        }
+        if self.drop.iter().any(|p| p.found(line)) {
+            return;
+        }
+        if !line.is_empty() {
+            self.told.records += 1;
+        }
+        if line.is_empty() && self.told.text.is_empty() {
+            return;
+        }
+        let text = format!("{line}\n");
+        self.told.text.push_str(&text);
+        // Not for each line: the rest of it moves.
+        if self.told.text.len() > 2 * LONGEST {
+            let at = self.told.text.ceil_char_boundary(self.told.text.len() - LONGEST);
+            self.told.text.drain(..at);
+        }
+        out.push(Said::Text(text));
+    }
+
+    fn over(&self) -> bool {
+        false
+    }
+
+    /// It has no last record: its end is all there is to go by, and a failure after which nothing went well.
+    fn told(&mut self, exit: Option<i32>) -> Told {
+        let mut told = std::mem::take(&mut self.told);
+        told.text.truncate(told.text.trim_end().len());
+        let over = told.text.len().saturating_sub(LONGEST);
+        told.text.drain(..told.text.ceil_char_boundary(over));
+        told.over = match (self.failure.take(), exit) {
+            (Some(why), _) => Some(Err(why)),
+            (None, Some(0)) => Some(Ok(())),
+            _ => None,
+        };
+        told
+    }
+}

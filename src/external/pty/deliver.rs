@@ -1,0 +1,137 @@
+//! Messages: pasted when it is safe, sent when their echo is seen, never tried twice.
+
+use tokio::time::Instant;
+
+use super::answer::since;
+use super::driver::{BEFORE_ENTER, DIALOG, Driver, ECHO, STILL, Stop, seconds};
+use super::scan::{composes, prompt_mark};
+use super::typing::{echoed, paste};
+use crate::said::{Doing, Said};
+
+/// What is being done with a message.
+#[derive(Debug)]
+pub(super) enum Typing {
+    Nothing,
+    /// Pasted; its echo is waited for. The ids are those of its messages.
+    /// `covered`: a dialog came meanwhile, which may have taken it.
+    Echo {
+        ids: Vec<u64>,
+        text: String,
+        until: Instant,
+        covered: bool,
+    },
+    /// Echoed; Enter is due.
+    Enter {
+        ids: Vec<u64>,
+        text: String,
+        at: Instant,
+    },
+}
+
+impl Driver {
+    /// Whether the composer holds the message that is being typed.
+    pub(super) fn composing(&self, screen: &str) -> bool {
+        match &self.typing {
+            Typing::Nothing => false,
+            Typing::Echo { text, .. } | Typing::Enter { text, .. } => composes(screen, &self.mark, text),
+        }
+    }
+
+    /// Pastes what waits, when it is safe: it is idle, its screen is still, no person types.
+    pub(super) async fn type_next(&mut self, screen: &str, doing: Doing, now: Instant) -> Result<(), Stop> {
+        let composing = self.composing(screen);
+        match std::mem::replace(&mut self.typing, Typing::Nothing) {
+            Typing::Nothing => {}
+            Typing::Echo { ids, text, .. } if doing == Doing::Blocked => {
+                self.typing = Typing::Echo { ids, text, until: now + ECHO, covered: true };
+                return Ok(());
+            }
+            Typing::Echo { ids, text, until, covered } => {
+                if echoed(screen, &text) {
+                    self.typing = Typing::Enter { ids, text, at: now + BEFORE_ENTER };
+                } else if now < until {
+                    self.typing = Typing::Echo { ids, text, until, covered };
+                } else if covered && ids.is_empty() {
+                    // The dialog took it: it was never sent.
+                    self.queue.insert(0, (None, text));
+                } else {
+                    let why = "its screen did not show the typed text, so it was not sent; check its screen";
+                    for id in &ids {
+                        self.run.out.send(Said::Missed { id: *id, why: why.into(), tried: true }).await?;
+                    }
+                    if ids.is_empty() && self.turn.is_none() {
+                        return Err(Stop::Failed(why.into()));
+                    }
+                }
+                return Ok(());
+            }
+            // A dialog came between: it must not get the Enter.
+            Typing::Enter { ids, text, .. } if doing == Doing::Blocked => {
+                let why = "a dialog appeared while the text was typed; the text may be in its composer \
+                    and was not sent";
+                for id in &ids {
+                    self.run.out.send(Said::Missed { id: *id, why: why.into(), tried: true }).await?;
+                }
+                if ids.is_empty() {
+                    // The prompt itself: the dialog swallowed it, so nothing was sent and nothing can be doubled
+                    // but when the composer still shows it.
+                    self.typing = Typing::Enter { ids, text, at: now + DIALOG };
+                }
+                return Ok(());
+            }
+            Typing::Enter { ids, text, at } => {
+                // Enter goes to a composer that holds the message, and to nothing else: not while it works, and not
+                // when nobody knows what it shows.
+                let safe = doing == Doing::Idle && composing;
+                if now < at || !safe && now < at + DIALOG {
+                    self.typing = Typing::Enter { ids, text, at };
+                    return Ok(());
+                }
+                if !safe && (echoed(screen, &text) || !ids.is_empty()) {
+                    let why = "the state of its screen is unknown, so the typed text was not sent; check its screen";
+                    for id in &ids {
+                        self.run.out.send(Said::Missed { id: *id, why: why.into(), tried: true }).await?;
+                    }
+                    if ids.is_empty() {
+                        return Err(Stop::Failed(why.into()));
+                    }
+                    return Ok(());
+                }
+                if !echoed(screen, &text) && ids.is_empty() {
+                    // A dialog took its place and went: it was never sent, so it is pasted once more.
+                    self.queue.insert(0, (None, text));
+                    return Ok(());
+                }
+                self.press(b"\r".to_vec());
+                for id in &ids {
+                    self.run.out.send(Said::Delivered { id: *id }).await?;
+                }
+                let shown: Vec<String> = screen.lines().map(str::to_owned).collect();
+                self.before = since(&shown, &text).to_vec();
+                self.turn = Some((text, now));
+                self.worked = false;
+                self.doubted = false;
+                self.changed = now;
+                return Ok(());
+            }
+        }
+        let first = self.turns == 0;
+        let still = if first { seconds(self.pty.settle) } else { STILL };
+        let limits = self.run.job.limits;
+        let free = doing == Doing::Idle
+            && now.duration_since(self.changed) >= still
+            && now.duration_since(self.came) >= limits.coalesce
+            && self.touched.is_none_or(|t| now.duration_since(t) >= limits.typing);
+        if self.queue.is_empty() || self.turn.is_some() || !free {
+            return Ok(());
+        }
+        let (ids, texts): (Vec<_>, Vec<_>) = std::mem::take(&mut self.queue).into_iter().unzip();
+        let text = texts.join("\n\n");
+        let brackets = self.pane.screen.lock().modes().brackets;
+        self.mark = prompt_mark(screen, &self.pty);
+        self.press(paste(&text, brackets));
+        let ids = ids.into_iter().flatten().collect();
+        self.typing = Typing::Echo { ids, text, until: now + ECHO, covered: false };
+        Ok(())
+    }
+}

@@ -1,0 +1,226 @@
+//! Dialogs on the screen: recognised by rules of the adapter, answered by rule or asked, each once.
+
+use std::time::Duration;
+
+use serde_json::json;
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+
+use super::driver::{DIALOG, Driver, STILL, Stop};
+use super::scan::{Scan, marked};
+use super::still::same;
+use super::typing::keys;
+use crate::adapter::{Dialog, DialogOption, Kind};
+use crate::choice::choose;
+use crate::said::{Answer, Choice, ChoiceKind, Question, Said, ToolUse};
+
+/// For a dialog to be drawn again in another size.
+pub(super) const RESIZED: Duration = Duration::from_secs(2);
+/// From one key that moves the mark of a list to the next, while nothing is drawn.
+pub(super) const STEP: Duration = Duration::from_secs(1);
+/// Keys that move the mark, at most.
+const STEPS: u32 = 30;
+
+/// A dialog that is on the screen.
+#[derive(Debug)]
+pub(super) enum Open {
+    None,
+    /// Asked of the engine.
+    Asked {
+        name: String,
+        shown: String,
+        answer: oneshot::Receiver<Answer>,
+    },
+    /// The mark of its list is being moved to the line of `option`; Enter follows when it is seen there.
+    Moving {
+        name: String,
+        shown: String,
+        option: Box<DialogOption>,
+        steps: u32,
+        at: Instant,
+    },
+    /// Answered; it has to go. There is no second try.
+    Answered {
+        name: String,
+        shown: String,
+        at: Instant,
+    },
+}
+
+impl Driver {
+    /// Dialogs: answered by rule, or asked; each once.
+    pub(super) async fn dialogs(&mut self, scan: &Scan, now: Instant) -> Result<(), Stop> {
+        let screen = scan.text.as_str();
+        let Some(dialog) = scan.dialog(&self.pty).cloned() else {
+            // It went: by our answer, or by a person's keys; a question that waits is withdrawn.
+            self.dialog = Open::None;
+            return Ok(());
+        };
+        let shown = part(screen, &dialog);
+        let resized = self.resized.is_some_and(|t| now.duration_since(t) < RESIZED);
+        match &mut self.dialog {
+            Open::Asked { name, shown: before, .. }
+                if *name == dialog.name && (same(before, &shown) || resized) =>
+            {
+                // In another size it shows more or less of itself; it is the same question.
+                *before = shown;
+                return Ok(());
+            }
+            Open::Moving { name, shown: before, .. } if *name == dialog.name && same(before, &shown) => {
+                if self.moves(screen, now) {
+                    return Ok(());
+                }
+                self.untaken(&dialog.name).await?;
+            }
+            Open::Answered { name, shown: before, at } if *name == dialog.name && same(before, &shown) => {
+                if now.duration_since(*at) < DIALOG {
+                    return Ok(());
+                }
+                self.untaken(&dialog.name).await?;
+            }
+            // It is still being drawn.
+            _ if now.duration_since(self.changed) < STILL => return Ok(()),
+            // Another than before, or the first.
+            _ => {
+                // What it would do is for the rules to answer, whatever the job approves.
+                let auto = dialog.auto.as_ref().filter(|_| self.run.job.auto_approve && !dialog.permission);
+                let rule = dialog.rule.as_ref().or(auto);
+                if let Some(option) = rule.and_then(|id| dialog.option.iter().find(|o| o.id == *id)) {
+                    self.choose(&dialog, shown, option, now);
+                    return Ok(());
+                }
+            }
+        }
+        let options: Vec<Choice> = dialog.option.iter().map(choice).collect();
+        let what = if dialog.permission {
+            Question::Permission {
+                tool: Box::new(tool(screen, &dialog)),
+                shown: shown.clone(),
+                diffs: Vec::new(),
+                options,
+                by_screen: true,
+            }
+        } else {
+            Question::Choose { text: shown.clone(), options, free_text: false }
+        };
+        let answer = self.run.out.ask(None, what).await?;
+        self.dialog = Open::Asked { name: dialog.name, shown, answer };
+        Ok(())
+    }
+
+    async fn untaken(&mut self, name: &str) -> Result<(), Stop> {
+        let note = format!("its dialog \"{name}\" did not accept the answer; it is waiting for you");
+        Ok(self.run.out.send(Said::Note(note)).await?)
+    }
+
+    /// The engine's answer to a dialog. It is typed only while that very dialog is on the screen.
+    pub(super) async fn answer(&mut self, answer: Answer) -> Result<(), Stop> {
+        let Open::Asked { name, shown, .. } = std::mem::replace(&mut self.dialog, Open::None) else {
+            return Ok(());
+        };
+        let scan = Scan::new(self.pane.screen.visible(), &self.pty);
+        let dialog = scan.dialog(&self.pty).cloned();
+        let Some(dialog) = dialog.filter(|d| d.name == name && same(&part(&scan.text, d), &shown)) else {
+            let note = format!("its dialog \"{name}\" changed before it was answered; nothing was typed");
+            self.run.out.send(Said::Note(note)).await?;
+            return Ok(());
+        };
+        let options: Vec<Choice> = dialog.option.iter().map(choice).collect();
+        let chosen = choose(&options, &answer).and_then(|c| dialog.option.iter().find(|o| o.id == c.id));
+        match chosen {
+            Some(option) => self.choose(&dialog, shown, option, Instant::now()),
+            None => {
+                self.press(keys("<esc>"));
+                self.dialog = Open::Answered { name, shown, at: Instant::now() };
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes an option of the dialog that is on the screen.
+    fn choose(&mut self, dialog: &Dialog, shown: String, option: &DialogOption, now: Instant) {
+        let name = dialog.name.clone();
+        if option.line.is_none() {
+            self.press(keys(&option.keys));
+            self.dialog = Open::Answered { name, shown, at: now };
+            return;
+        }
+        let at = now.checked_sub(STEP).unwrap_or(now);
+        self.dialog = Open::Moving { name, shown, option: Box::new(option.clone()), steps: 0, at };
+    }
+
+    /// Moves the mark a line nearer to the option, or takes it when it is there. False: it cannot be done.
+    fn moves(&mut self, screen: &str, now: Instant) -> bool {
+        let Open::Moving { name, shown, option, steps, at } = &mut self.dialog else { return false };
+        let Some(pattern) = &option.line else { return false };
+        let lines: Vec<&str> = screen.lines().collect();
+        let wanted = lines.iter().rposition(|l| pattern.found(l));
+        let chosen = lines.iter().rposition(|l| marked(l, &self.pty));
+        let (Some(wanted), Some(chosen)) = (wanted, chosen) else { return false };
+        if wanted == chosen {
+            let (name, shown) = (name.clone(), shown.clone());
+            self.press(keys("<enter>"));
+            self.dialog = Open::Answered { name, shown, at: now };
+            return true;
+        }
+        // The last key shows when the screen was drawn after it; without that it is tried again after a while.
+        if self.changed <= *at && now.duration_since(*at) < STEP {
+            return true;
+        }
+        if *steps >= STEPS {
+            return false;
+        }
+        *steps += 1;
+        *at = now;
+        self.press(keys(if wanted < chosen { "<up>" } else { "<down>" }));
+        true
+    }
+}
+
+/// The answer of the engine to the open dialog. When nobody will answer: no.
+pub(super) async fn answered(dialog: &mut Open) -> Answer {
+    match dialog {
+        Open::Asked { answer, .. } => answer.await.unwrap_or(Answer::Kind(ChoiceKind::RejectOnce)),
+        _ => std::future::pending().await,
+    }
+}
+
+/// What it would do, as far as its screen says.
+fn tool(screen: &str, dialog: &Dialog) -> ToolUse {
+    let command = dialog.command.iter().find_map(|p| p.group(screen));
+    let command = command.map(|c| c.lines().map(str::trim).collect::<Vec<_>>().join("\n"));
+    let known = ToolUse { name: dialog.name.clone(), verb: "tool".into(), ..ToolUse::default() };
+    match command.filter(|c| !c.trim().is_empty()) {
+        Some(command) => {
+            ToolUse { verb: "shell".into(), args: json!({"command": command}), target: command, ..known }
+        }
+        None => known,
+    }
+}
+
+/// What a dialog shows: from the paragraph before its first line to its end, without what is below the options.
+fn part(screen: &str, dialog: &Dialog) -> String {
+    let lines: Vec<&str> = screen.lines().collect();
+    let first = lines.iter().position(|l| dialog.all.iter().any(|p| p.found(l))).unwrap_or(0);
+    let from = first.saturating_sub(12);
+    // Frames around it say nothing, and would be all that a line for it has room for.
+    let words = |l: &&str| l.chars().any(char::is_alphanumeric);
+    let shown: Vec<&str> = lines[from..].iter().map(|l| l.trim_end()).skip_while(|l| !words(l)).collect();
+    let to = shown.iter().rposition(words).map_or(0, |at| at + 1);
+    shown[..to].join("\n").trim().to_owned()
+}
+
+fn choice(o: &DialogOption) -> Choice {
+    let kind = match o.kind {
+        Kind::AllowOnce => ChoiceKind::AllowOnce,
+        Kind::AllowAlways => ChoiceKind::AllowAlways,
+        Kind::RejectOnce => ChoiceKind::RejectOnce,
+        Kind::RejectAlways => ChoiceKind::RejectAlways,
+        Kind::Other => ChoiceKind::Other,
+    };
+    Choice { id: o.id.clone(), name: o.name.clone(), kind }
+}
+
+#[cfg(test)]
+#[path = "dialogs_tests.rs"]
+mod tests;

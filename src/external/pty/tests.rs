@@ -1,0 +1,453 @@
+use std::time::{Duration, Instant};
+
+use tiller_tool::shell::Host;
+use tokio::sync::mpsc;
+use tokio::time::timeout;
+
+use crate::fake::{Fake, all};
+use crate::{Answer, Ask, ChoiceKind, Doing, Job, Question, Receipt, Said, Status, Transport, start};
+
+/// A program with a composer `> `, that answers each line with `answer: LINE` after it has worked a moment.
+const TALKER: &str = r#"stty raw -echo
+printf '\033[?2004h'
+ask() { printf '\r\n> '; }
+ask
+line=
+while :; do
+  c=$(dd bs=1 count=1 2>/dev/null; echo x); c=${c%x}
+  case $c in
+    "$(printf '\r')")
+      [ "$line" = bye ] && exit 0
+      [ "$line" = die ] && kill -SEGV $$
+      printf '\r\n* working (esc to stop)'; sleep 0.4
+      printf '\r\033[Kanswer: %s\r\n' "$line"; line=; ask ;;
+    "$(printf '\033')") dd bs=1 count=5 >/dev/null 2>&1 ;;
+    '') exit 0 ;;
+    *) line=$line$c; printf %s "$c" ;;
+  esac
+done"#;
+
+const PTY: &str = r#"[pty]
+ready = '^> *$'
+working = 'esc to stop'
+answer = '^answer: (.*)$'
+settle = 0.3
+quiet = 0.5
+careful = []
+"#;
+
+fn job(fake: &Fake, prompt: &str) -> Job {
+    let mut job = fake.job(prompt);
+    job.transport = Some(Transport::Pty);
+    job.limits.coalesce = Duration::from_millis(200);
+    job
+}
+
+async fn next(said: &mut mpsc::Receiver<Said>) -> Said {
+    timeout(Duration::from_secs(25), said.recv()).await.expect("the stream is stuck").expect("no ending")
+}
+
+async fn until<T>(said: &mut mpsc::Receiver<Said>, mut wanted: impl FnMut(Said) -> Option<T>) -> T {
+    loop {
+        let s = next(said).await;
+        if let Said::Ended(e) = &s {
+            panic!("it ended: {e:?}");
+        }
+        if let Some(t) = wanted(s) {
+            return t;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_prompt_is_typed_and_its_answer_is_read_from_the_screen() {
+    let fake = Fake::new(PTY, TALKER);
+    let (_control, said) = start(job(&fake, "hello there"), &Host::default()).unwrap();
+    let (said, ending) = all(said).await;
+    assert_eq!((ending.status, ending.text.as_str()), (Status::Done, "hello there"), "{ending:?}");
+    let states: Vec<Doing> =
+        said.iter().filter_map(|s| if let Said::State(g) = s { Some(g.what) } else { None }).collect();
+    assert!(states.contains(&Doing::Working), "{states:?}");
+}
+
+#[tokio::test]
+async fn messages_are_coalesced_wait_for_the_turn_and_for_the_persons_hands() {
+    let fake = Fake::new(PTY, TALKER);
+    let mut job = Job { stay: true, ..job(&fake, "one") };
+    job.limits.typing = Duration::from_millis(1500);
+    let (control, mut said) = start(job, &Host::default()).unwrap();
+    let turn = |s| if let Said::TurnDone { text } = s { Some(text) } else { None };
+    assert_eq!(until(&mut said, turn).await, "one");
+    // A person types half a word: nothing is typed into it before the cool-down.
+    assert!(control.keys(b"ab".to_vec()));
+    let begun = Instant::now();
+    let Receipt::Queued { id: first } = control.say("two") else { panic!() };
+    let Receipt::Queued { id: second } = control.say("three") else { panic!() };
+    // The composer is not empty, so it is not ready either: the person takes it back.
+    assert!(control.keys(b"\r".to_vec()));
+    let mut delivered = Vec::new();
+    until(&mut said, |s| match s {
+        Said::Delivered { id } => {
+            delivered.push(id);
+            None
+        }
+        Said::TurnDone { .. } => Some(()),
+        _ => None,
+    })
+    .await;
+    assert!(begun.elapsed() >= Duration::from_millis(1500), "{:?}", begun.elapsed());
+    assert_eq!(delivered, [first, second]);
+    let lines = control.scrollback(1000).unwrap();
+    for answer in ["answer: ab", "answer: two"] {
+        assert_eq!(lines.iter().filter(|l| l.starts_with(answer)).count(), 1, "{lines:?}");
+    }
+    control.stop(false);
+    while !matches!(next(&mut said).await, Said::Ended(_)) {}
+}
+
+/// Shows a dialog first, then goes on as the talker.
+fn with_dialog(first: &str) -> String {
+    format!(
+        "stty raw -echo\nprintf 'May I look?\\r\\n 1. Yes\\r\\n 2. No\\r\\n'\nc=$(dd bs=1 count=1 2>/dev/null)\nprintf '%s' \"$c\" >chosen\nprintf '\\033[2J\\033[H'\n{first}{TALKER}"
+    )
+}
+
+const DIALOG: &str = r#"
+[[pty.dialog]]
+name = "look"
+permission = true
+all = ['May I look\?', '1\. Yes']
+option = [
+  { id = "yes", name = "Yes", kind = "allow-once", keys = "1" },
+  { id = "no", name = "No", kind = "reject-once", keys = "2" },
+]
+"#;
+
+#[tokio::test]
+async fn dialogs_are_asked_or_answered_by_rule_and_typed_once() {
+    let script = with_dialog("");
+    for (auto, answer, key) in [
+        // Also where everything is allowed: rules answer.
+        (true, Some(Answer::Kind(ChoiceKind::AllowOnce)), "1"),
+        (false, Some(Answer::Kind(ChoiceKind::AllowOnce)), "1"),
+        (false, Some(Answer::Kind(ChoiceKind::RejectAlways)), "2"),
+        (false, None, "2"),
+    ] {
+        let fake = Fake::new(&format!("{PTY}{DIALOG}"), &script);
+        let job = Job { auto_approve: auto, ..job(&fake, "hi") };
+        let (_control, mut said) = start(job, &Host::default()).unwrap();
+        let mut asked = 0;
+        let ending = loop {
+            match next(&mut said).await {
+                Said::Ask(Ask { what, reply, .. }) => {
+                    asked += 1;
+                    let Question::Permission { shown, options, .. } = what else { panic!() };
+                    assert!(shown.contains("May I look?") && shown.contains("2. No"), "{shown}");
+                    assert_eq!(options.len(), 2);
+                    match answer.clone() {
+                        Some(answer) => reply.send(answer).unwrap(),
+                        None => drop(reply),
+                    }
+                }
+                Said::Ended(e) => break e,
+                _ => {}
+            }
+        };
+        assert_eq!((ending.status, asked), (Status::Done, 1), "{ending:?}");
+        assert_eq!(std::fs::read_to_string(fake.tmp.path().join("chosen")).unwrap(), key);
+    }
+}
+
+#[tokio::test]
+async fn one_dialog_after_another_is_answered_by_rule_too() {
+    let second = "printf 'Sure?\\r\\n 1. Yes\\r\\n'\nc=$(dd bs=1 count=1 2>/dev/null)\nprintf '%s' \"$c\" >>chosen\nprintf '\\033[2J\\033[H'\n";
+    let more = "[[pty.dialog]]\nname = \"sure\"\nall = ['Sure\\?']\nrule = \"y\"\noption = [{ id = \"y\", name = \"Yes\", keys = \"y\" }]\n";
+    let dialog = DIALOG.replace("permission = true", "auto = \"yes\"");
+    let fake = Fake::new(&format!("{PTY}{dialog}{more}"), &with_dialog(second));
+    let (_control, said) = start(job(&fake, "hi"), &Host::default()).unwrap();
+    let (said, ending) = all(said).await;
+    assert_eq!(ending.status, Status::Done, "{ending:?}");
+    assert!(!said.iter().any(|s| matches!(s, Said::Ask(_))));
+    assert_eq!(std::fs::read_to_string(fake.tmp.path().join("chosen")).unwrap(), "1y");
+}
+
+#[tokio::test]
+async fn a_question_is_withdrawn_when_a_person_answers_it_on_the_screen() {
+    let fake = Fake::new(&format!("{PTY}{DIALOG}"), &with_dialog(""));
+    let job = Job { auto_approve: false, ..job(&fake, "hi") };
+    let (control, mut said) = start(job, &Host::default()).unwrap();
+    let mut ask = until(&mut said, |s| if let Said::Ask(a) = s { Some(a) } else { None }).await;
+    control.attach(true);
+    assert!(control.keys(b"2".to_vec()));
+    timeout(Duration::from_secs(30), ask.reply.closed()).await.expect("it waits on");
+    // It stays while a person looks, and ends when they leave.
+    until(&mut said, |s| matches!(s, Said::TurnDone { .. }).then_some(())).await;
+    control.attach(false);
+    let (_, ending) = all(said).await;
+    assert_eq!(ending.status, Status::Done, "{ending:?}");
+}
+
+#[tokio::test]
+async fn what_goes_wrong_in_a_terminal_is_an_ending() {
+    for (script, prompt, status, word) in [
+        ("exit 3", "x", Status::Failed, "code 3"),
+        ("echo Not logged in; exit 1", "x", Status::Failed, "log in"),
+        (TALKER, "die", Status::Crashed, "signal 11"),
+        (TALKER, "bye", Status::Failed, "before its turn"),
+        ("echo starting; sleep 3000", "x", Status::TimedOut, "did not show its prompt"),
+        // It shows a prompt and takes nothing.
+        ("stty -echo; printf '> '; sleep 3000", "x", Status::Failed, "did not show the typed text"),
+    ] {
+        let fake = Fake::new(&format!("{PTY}start = 2.0\n"), script);
+        let ending = fake.ending(job(&fake, prompt)).await;
+        assert_eq!(ending.status, status, "{script}: {ending:?}");
+        assert!(ending.why.contains(word), "{script}: {ending:?}");
+    }
+}
+
+#[tokio::test]
+async fn u7_a_flood_keeps_the_latest_screen_and_costs_the_channel_next_to_nothing() {
+    let fake = Fake::new(PTY, "yes 'a line that says the same again and again, without an end in sight'");
+    let (control, mut said) = start(job(&fake, "x"), &Host::default()).unwrap();
+    let begun = Instant::now();
+    let (mut screens, mut slowest) = (0u32, Duration::ZERO);
+    while begun.elapsed() < Duration::from_secs(3) {
+        if let Ok(Some(Said::Screen)) = timeout(Duration::from_millis(100), said.recv()).await {
+            screens += 1;
+        }
+        let look = Instant::now();
+        let grid = control.screen().unwrap();
+        slowest = slowest.max(look.elapsed());
+        assert!(grid.rows.len() == 24);
+    }
+    println!("{screens} screens told, slowest look {slowest:?}");
+    // At most one in 50 ms, however much was drawn.
+    assert!((5..=80).contains(&screens), "{screens}");
+    assert!(slowest < Duration::from_secs(1), "{slowest:?}");
+    control.stop(true);
+    let (_, ending) = all(said).await;
+    assert_eq!(ending.status, Status::Cancelled);
+}
+
+#[tokio::test]
+async fn its_size_follows() {
+    let fake = Fake::new(PTY, "printf '> '; while :; do stty size; sleep 0.1; done");
+    let (control, _said) = start(Job { prompt: String::new(), ..job(&fake, "") }, &Host::default()).unwrap();
+    assert!(control.resize(91, 31));
+    let end = Instant::now() + Duration::from_secs(30);
+    while !control.screen().unwrap().text().contains("31 91") {
+        assert!(Instant::now() < end, "{}", control.screen().unwrap().text());
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    assert_eq!(control.screen().unwrap().rows.len(), 31);
+}
+
+/// A list without numbers, which is moved in by arrows; `chosen` gets the line that Enter took.
+const LIST: &str = r#"stty raw -echo
+at=0
+draw() {
+  printf '\033[2J\033[HWhat shall I trust?\r\n\r\n'
+  n=0
+  for name in 'No, exit' 'Perhaps' 'Yes, I trust it'; do
+    if [ $n = $at ]; then printf ' \342\235\257 %s\r\n' "$name"; else printf '   %s\r\n' "$name"; fi
+    n=$((n+1))
+  done
+  printf '\r\nEnter to confirm\r\n'
+}
+draw
+while :; do
+  c=$(dd bs=1 count=1 2>/dev/null; echo x); c=${c%x}
+  case $c in
+    "$(printf '\r')") printf '%s' $at >chosen; break ;;
+    "$(printf '\033')") k=$(dd bs=1 count=2 2>/dev/null)
+      [ "$k" = '[B' ] && [ $at -lt 2 ] && at=$((at+1))
+      [ "$k" = '[A' ] && [ $at -gt 0 ] && at=$((at-1))
+      draw ;;
+  esac
+done
+printf '\033[2J\033[H'
+"#;
+
+const TRUST: &str = r#"
+[[pty.dialog]]
+name = "trust"
+all = ['What shall I trust', 'Yes, I trust it']
+auto = "yes"
+option = [
+  { id = "yes", name = "Yes", kind = "allow-once", line = 'Yes, I trust it' },
+  { id = "no", name = "No", kind = "reject-once", line = 'No, exit' },
+]
+"#;
+
+#[tokio::test]
+async fn a_list_without_numbers_is_answered_by_the_words_of_its_lines() {
+    for (auto, answer, line) in [
+        (true, None, "2"),
+        (false, Some(Answer::Kind(ChoiceKind::AllowOnce)), "2"),
+        (false, Some(Answer::Kind(ChoiceKind::RejectOnce)), "0"),
+    ] {
+        let fake = Fake::new(&format!("{PTY}{TRUST}"), &format!("{LIST}{TALKER}"));
+        let job = Job { auto_approve: auto, ..job(&fake, "hi") };
+        let (_control, mut said) = start(job, &Host::default()).unwrap();
+        let ending = loop {
+            match next(&mut said).await {
+                Said::Ask(Ask { reply, .. }) => reply.send(answer.clone().unwrap()).unwrap(),
+                Said::Ended(e) => break e,
+                _ => {}
+            }
+        };
+        assert_eq!(ending.status, Status::Done, "{ending:?}");
+        assert_eq!(std::fs::read_to_string(fake.tmp.path().join("chosen")).unwrap(), line);
+    }
+}
+
+/// What nobody knows waits for the person, whether a wheel turns beside it or not; and nothing is typed into it.
+#[tokio::test]
+async fn a_dialog_that_nobody_knows_needs_the_person() {
+    let wheel = "while :; do printf '\\r| (3s)'; sleep 0.1; printf '\\r/ (4s)'; sleep 0.1; done & ";
+    for spins in ["", wheel] {
+        let script = format!(
+            "stty raw -echo\nprintf 'Strange new question (y/n)\\r\\n'\n{spins}c=$(dd bs=1 count=1 2>/dev/null)\nprintf '%s' \"$c\" >chosen\n[ -n \"$!\" ] && kill $!\nprintf '\\033[2J\\033[H'\n{TALKER}"
+        );
+        let fake = Fake::new(&format!("{PTY}unknown = 0.7\nstart = 1.5\n"), &script);
+        let (control, mut said) = start(job(&fake, "hi"), &Host::default()).unwrap();
+        let mut noted = false;
+        until(&mut said, |s| match s {
+            Said::Note(n) => {
+                noted |= n.contains("unknown state");
+                None
+            }
+            Said::State(g) => (g.what == Doing::Blocked).then_some(()),
+            _ => None,
+        })
+        .await;
+        // Longer than it may take to start: it waits for a person now.
+        tokio::time::sleep(Duration::from_millis(1800)).await;
+        assert!(!fake.tmp.path().join("chosen").exists(), "something was typed into it");
+        assert!(control.keys(b"y".to_vec()));
+        let (rest, ending) = all(said).await;
+        noted |= rest.iter().any(|s| matches!(s, Said::Note(n) if n.contains("unknown state")));
+        assert!(noted, "the person is told");
+        assert_eq!(ending.status, Status::Done, "{ending:?}");
+        assert_eq!(std::fs::read_to_string(fake.tmp.path().join("chosen")).unwrap(), "y");
+    }
+}
+
+/// Between the paste and its Enter something else takes the screen: the Enter is not pressed.
+#[tokio::test]
+async fn enter_is_not_pressed_when_something_unknown_took_the_screen() {
+    // It echoes what is pasted, then covers its composer; what comes after is written down.
+    let script = r"stty raw -echo
+printf '> '
+dd bs=1 count=5 >/dev/null 2>&1
+printf 'hello'
+sleep 0.2
+printf '\033[2J\033[Hhello: delete everything?\r\n  Sure\r\n'
+dd bs=1 count=1 of=taken 2>/dev/null
+sleep 3000";
+    let fake = Fake::new(&format!("{PTY}unknown = 30.0\n"), script);
+    let (control, mut said) = start(job(&fake, "hello"), &Host::default()).unwrap();
+    let ending = loop {
+        if let Said::Ended(e) = next(&mut said).await {
+            break e;
+        }
+    };
+    assert_eq!(ending.status, Status::Failed, "{ending:?}");
+    assert!(ending.why.contains("is unknown") && ending.why.contains("not sent"), "{ending:?}");
+    let taken = std::fs::read(fake.tmp.path().join("taken")).unwrap_or_default();
+    assert_ne!(taken, b"\r", "Enter went to what nobody knows");
+    drop(control);
+}
+
+/// The dialog asks about another file when the answer comes: nothing is typed, and it is asked anew.
+#[tokio::test]
+async fn an_answer_is_not_typed_into_a_dialog_that_changed_by_one_digit() {
+    let script = r"stty raw -echo
+printf 'May I look? at file 1
+ 1. Yes
+ 2. No
+'
+while [ ! -e changed ]; do sleep 0.05; done
+printf '[HMay I look? at file 2'
+touch drawn
+c=$(dd bs=1 count=1 2>/dev/null)
+printf '%s' $c >chosen
+printf '[2J[H'
+";
+    let fake = Fake::new(&format!("{PTY}{DIALOG}"), &format!("{script}{TALKER}"));
+    let job = Job { auto_approve: false, ..job(&fake, "hi") };
+    let (_control, mut said) = start(job, &Host::default()).unwrap();
+    let shown = |s| match s {
+        Said::Ask(Ask { what: Question::Permission { shown, .. }, reply, .. }) => Some((shown, reply)),
+        _ => None,
+    };
+    let (first, reply) = until(&mut said, shown).await;
+    assert!(first.contains("file 1"), "{first}");
+    std::fs::write(fake.tmp.path().join("changed"), "").unwrap();
+    while !fake.tmp.path().join("drawn").exists() {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    // It may have been withdrawn already.
+    let _ = reply.send(Answer::Kind(ChoiceKind::AllowOnce));
+    let (second, reply) = until(&mut said, shown).await;
+    assert!(second.contains("file 2"), "{second}");
+    assert!(!fake.tmp.path().join("chosen").exists(), "the answer to the first was typed into the second");
+    reply.send(Answer::Kind(ChoiceKind::RejectOnce)).unwrap();
+    let (_, ending) = all(said).await;
+    assert_eq!(ending.status, Status::Done, "{ending:?}");
+    assert_eq!(std::fs::read_to_string(fake.tmp.path().join("chosen")).unwrap(), "2");
+}
+
+/// Keys that a person types while the program does not read reach it when it does.
+#[tokio::test]
+async fn keys_and_pastes_reach_a_program_that_reads_late() {
+    let script = "stty raw -echo; printf '> '; while [ ! -e read ]; do sleep 0.05; done; dd bs=1 count=3000 of=got 2>/dev/null; sleep 3000";
+    let fake = Fake::new(PTY, script);
+    let (control, mut said) =
+        start(Job { prompt: String::new(), ..job(&fake, "") }, &Host::default()).unwrap();
+    until(&mut said, |s| matches!(s, Said::State(g) if g.what == Doing::Idle).then_some(())).await;
+    let keys: Vec<u8> = (0..3000_u32).map(|n| b'a' + u8::try_from(n % 26).unwrap()).collect();
+    for key in &keys {
+        assert!(control.keys(vec![*key]), "a key was refused");
+    }
+    std::fs::write(fake.tmp.path().join("read"), "").unwrap();
+    let got = fake.tmp.path().join("got");
+    let end = Instant::now() + Duration::from_secs(25);
+    while std::fs::read(&got).unwrap_or_default().len() < keys.len() {
+        assert!(Instant::now() < end, "{} of {}", std::fs::read(&got).unwrap_or_default().len(), keys.len());
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    assert_eq!(std::fs::read(&got).unwrap(), keys);
+    control.stop(true);
+}
+
+/// A screen that stands still in the middle of a turn is looked at when it was drawn, not all the time.
+#[tokio::test]
+async fn a_still_screen_is_not_scanned_again_and_again() {
+    let fake = Fake::new(
+        PTY,
+        "stty raw -echo; printf '> '; dd bs=1 count=2 >/dev/null 2>&1; printf 'hi'; dd bs=1 count=1 >/dev/null 2>&1; printf '\\r\\n* working (esc to stop)'; sleep 3000",
+    );
+    let host = Host::default();
+    let (control, reins) = crate::Control::new();
+    let (tx, mut said) = mpsc::channel(256);
+    let job = job(&fake, "hi");
+    let launch = tiller_tool::shell::Launch {
+        program: fake.adapter.program.command.clone().into(),
+        args: Vec::new(),
+        env: job.env.clone(),
+        folder: job.cwd.clone(),
+    };
+    let out = crate::out::Out::new(tx, reins.hard.clone());
+    let run = crate::run::Run { job, launch, host, out, reins, missed: Vec::new() };
+    let (drive, screen) = super::start(run).unwrap();
+    let driver = tokio::spawn(drive);
+    until(&mut said, |s| matches!(s, Said::State(g) if g.what == Doing::Working).then_some(())).await;
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    let before = screen.scans.load(std::sync::atomic::Ordering::Relaxed);
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    let more = screen.scans.load(std::sync::atomic::Ordering::Relaxed) - before;
+    assert!(more <= 2, "{more} looks in two seconds in which nothing was drawn");
+    control.stop(true);
+    driver.await.unwrap();
+}

@@ -1,0 +1,89 @@
+//! An external agent that plays a script, for tests of who consumes the stream.
+
+use std::collections::VecDeque;
+
+use tokio::sync::mpsc;
+
+use super::control::{Control, Order, Reins};
+use super::said::{Ending, Said, Status};
+
+/// One step of a script.
+#[allow(clippy::large_enum_variant, reason = "a script is short")]
+#[derive(Debug)]
+pub enum Step {
+    Say(Said),
+    /// Waits for a message to it, which counts as delivered; it is told back as text, after `> `.
+    Listen,
+    /// Waits until it is stopped.
+    Hang,
+}
+
+/// Plays `steps`, then ends with `text`. Stopping it ends it as cancelled.
+pub fn scripted(steps: Vec<Step>, text: &str) -> (Control, mpsc::Receiver<Said>) {
+    let (control, reins) = Control::new();
+    let (tx, rx) = mpsc::channel(256);
+    tokio::spawn(play(steps.into(), text.to_owned(), reins, tx));
+    (control, rx)
+}
+
+async fn play(mut steps: VecDeque<Step>, text: String, mut reins: Reins, out: mpsc::Sender<Said>) {
+    let ending = |status, why: &str| {
+        Said::Ended(Ending {
+            status,
+            text: text.clone(),
+            exit: (status == Status::Done).then_some(0),
+            why: why.into(),
+            files: Vec::new(),
+        })
+    };
+    while let Some(step) = steps.pop_front() {
+        let stopped = match step {
+            Step::Say(said) => {
+                tokio::select! {
+                    biased;
+                    () = reins.soft.cancelled() => true,
+                    () = reins.hard.cancelled() => true,
+                    sent = out.send(said) => sent.is_err(),
+                }
+            }
+            Step::Listen | Step::Hang => {
+                let listens = matches!(step, Step::Listen);
+                tokio::select! {
+                    biased;
+                    () = reins.soft.cancelled() => true,
+                    () = reins.hard.cancelled() => true,
+                    Some(Order::Say { id, text }) = reins.orders.recv(), if listens => {
+                        let _ = out.send(Said::Delivered { id }).await;
+                        let _ = out.send(Said::Text(format!("> {text}"))).await;
+                        false
+                    }
+                }
+            }
+        };
+        if stopped {
+            let _ = out.send(ending(Status::Cancelled, "stopped")).await;
+            return;
+        }
+    }
+    let _ = out.send(ending(Status::Done, "")).await;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Receipt;
+
+    #[tokio::test]
+    async fn a_script_is_played_listens_and_stops() {
+        let (control, mut said) =
+            scripted(vec![Step::Say(Said::Text("a".into())), Step::Listen, Step::Hang], "all");
+        assert!(matches!(said.recv().await, Some(Said::Text(t)) if t == "a"));
+        let Receipt::Queued { id } = control.say("hello") else { panic!("queued") };
+        assert!(matches!(said.recv().await, Some(Said::Delivered { id: d }) if d == id));
+        assert!(matches!(said.recv().await, Some(Said::Text(t)) if t == "> hello"));
+        control.stop(false);
+        assert!(matches!(said.recv().await, Some(Said::Ended(e)) if e.status == Status::Cancelled));
+        assert!(said.recv().await.is_none());
+        assert!(matches!(control.say("late"), Receipt::Missed { .. }));
+    }
+}

@@ -1,0 +1,124 @@
+//! The patterns that "always" would allow, one for each part of a command that is not allowed yet. They are offered
+//! only when they cover no more than they say.
+
+use crate::decide::describe::networked;
+use crate::rules::pattern::escape;
+use crate::shell::{Analysis, Part, Role};
+
+/// Longest text that is offered: the person must be able to read it.
+const MAX: usize = 300;
+/// Most patterns at once.
+const MOST: usize = 5;
+/// Between two patterns.
+const AND: &str = ") && ";
+
+/// `terminal(...)` for each part of a plain command that is not allowed yet, joined by ` && `.
+pub(crate) fn pattern(analysis: &Analysis, open: &[&Part]) -> Option<String> {
+    if !analysis.is_plain()
+        || analysis.all_redirects().any(crate::shell::Redirect::writes)
+        || analysis.parts.iter().any(|p| p.role == Role::Guess)
+    {
+        return None;
+    }
+    let mut out: Vec<String> = Vec::new();
+    for part in open {
+        let pattern = one(part)?;
+        if !out.contains(&pattern) {
+            out.push(pattern);
+        }
+    }
+    let text = out.join(" && ");
+    (!out.is_empty() && out.len() <= MOST && text.len() <= MAX).then_some(text)
+}
+
+/// The patterns of a text that [`pattern`] or a person wrote.
+pub fn split(text: &str) -> Vec<&str> {
+    let mut out = Vec::new();
+    let mut rest = text;
+    while let Some(at) = rest.find(AND) {
+        out.push(&rest[..=at]);
+        rest = &rest[at + AND.len()..];
+    }
+    out.push(rest);
+    out
+}
+
+fn one(part: &Part) -> Option<String> {
+    if part.role != Role::Command || part.argv.iter().any(|w| w.dynamic || w.glob) || part.stdin.is_some() {
+        return None;
+    }
+    let text = part.text();
+    if text.contains(['\n', '\t'])
+        || text.contains(AND)
+        || text.len() > MAX
+        || part.program().contains('/') && !part.program().starts_with("./")
+    {
+        return None;
+    }
+    Some(format!("terminal({})", general(part).unwrap_or_else(|| escape(&text))))
+}
+
+/// Programs with the first words that say what they do; any arguments may follow those.
+const FAMILIES: &[(&str, &[&str])] = &[
+    ("cargo", &["test", "build", "check", "clippy", "fmt", "doc", "bench", "run", "nextest run", "tree"]),
+    ("go", &["test", "build", "vet", "fmt"]),
+    ("npm", &["test", "run <script>"]),
+    ("pnpm", &["test", "run <script>"]),
+    ("yarn", &["test", "run <script>"]),
+    ("bun", &["test", "run <script>"]),
+    ("python", &["-m pytest", "-m unittest", "-m mypy"]),
+    ("python3", &["-m pytest", "-m unittest", "-m mypy"]),
+    ("pytest", &[""]),
+    ("mypy", &[""]),
+    ("ruff", &["check", "format"]),
+    ("eslint", &[""]),
+    ("tsc", &[""]),
+    ("jest", &[""]),
+    ("vitest", &["", "run"]),
+    ("dotnet", &["test", "build"]),
+    ("mvn", &["test", "compile"]),
+    ("gradle", &["test", "build"]),
+    ("git", &["add", "commit"]),
+];
+
+/// The useful prefix of a command of a known family, or one with a name that may change. `<name>` is one word that
+/// cannot be an option, a path upwards or a refspec.
+fn general(part: &Part) -> Option<String> {
+    let words: Vec<&str> = part.argv.iter().map(|w| w.text.as_str()).collect();
+    if !part.env.is_empty() {
+        return None;
+    }
+    let family = FAMILIES.iter().find(|(program, _)| Some(program) == words.first());
+    // The longest first: `vitest run` before `vitest`.
+    let mut starts: Vec<&str> = family.map(|(_, starts)| starts.to_vec()).unwrap_or_default();
+    starts.sort_by_key(|s| std::cmp::Reverse(s.len()));
+    for start in starts {
+        let wanted: Vec<&str> = start.split_whitespace().collect();
+        let given = words.get(1..=wanted.len()).unwrap_or_default();
+        let fits = given.len() == wanted.len()
+            && given.iter().zip(&wanted).all(|(g, w)| g == w || w.starts_with('<') && name(g));
+        if fits {
+            let prefix: Vec<&str> = std::iter::once(&words[0]).chain(given).copied().collect();
+            return Some(format!("{}*", prefix.join(" ")));
+        }
+    }
+    if words.iter().skip(1).any(|w| !name(w)) {
+        return None;
+    }
+    match words.as_slice() {
+        ["git", "push", remote, _] if networked(part) => Some(format!("git push {remote} <branch>")),
+        ["git", "switch", _] => Some("git switch <branch>".into()),
+        ["git", "merge", _] => Some("git merge <branch>".into()),
+        ["git", "fetch", remote, _] => Some(format!("git fetch {remote} <branch>")),
+        ["rustfmt" | "prettier" | "black" | "gofmt", _] => Some(format!("{} <file>", words[0])),
+        _ => None,
+    }
+}
+
+/// What `<name>` matches.
+fn name(word: &str) -> bool {
+    !word.is_empty()
+        && word
+            .split(['.', '@', '/', '-'])
+            .all(|p| !p.is_empty() && p.chars().all(|c| c.is_ascii_alphanumeric() || c == '_'))
+}

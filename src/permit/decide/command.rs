@@ -1,0 +1,273 @@
+//! Judging a shell command.
+
+use std::path::{Path, PathBuf};
+
+use tiller_protocol::Profile;
+
+use crate::decide::{Need, Policy, Request, folders, instructions, read_only};
+use crate::harmless::{Place, harmless, inside, loops_inside, part_is_harmless};
+use crate::paths::touched::{self, Met};
+use crate::rules::{Effect, How, Rule, Source, Subject};
+use crate::shell::{Analysis, Part, Redirect, Role, analyse, crude_pieces};
+use crate::surroundings::ShellState;
+use crate::{danger, decide::always, decide::describe, paths::respell};
+
+/// What allows a command that only looks.
+pub(crate) const LOOKS: &str = "built in: read-only command";
+
+/// Judges `text`, run in `folder` by `shell`.
+pub(crate) fn judge(
+    policy: &Policy,
+    request: &Request<'_>,
+    text: &str,
+    folder: &Path,
+    background: bool,
+    shell: Option<&ShellState>,
+) -> Need {
+    let analysis = analyse(text);
+    let places = folders(&policy.roots, &analysis, folder);
+    if let Some(reason) = policy.protected.check_command(&policy.roots, &analysis, folder) {
+        return Need::No { rule: "protected name".into(), reason };
+    }
+    if let Some(rule) = denied(policy, request.agent, request.tool, &analysis, &places) {
+        return Need::No { rule: rule.words(), reason: format!("denied by the rule {}", rule.words()) };
+    }
+    let (no, by_path) = by_path(policy, request.agent, &analysis, &places);
+    if let Some(no) = no {
+        return no;
+    }
+    if request.profile.only_looks() {
+        return read_only(request.profile);
+    }
+    let dangers = danger::dangers(&analysis, &policy.roots, &places);
+    let (effects, risk) = describe::command(&analysis, &dangers, &policy.roots, &places, background);
+    let ask =
+        |rule: String, always: Option<String>| Need::Ask { rule, risk, effects: effects.clone(), always };
+
+    if let Some(why) = &analysis.unclear {
+        return ask(format!("not certain: {why}"), None);
+    }
+    if let Some(rule) = asked(policy, request.agent, request.tool, &analysis, &places) {
+        return ask(rule.words(), None);
+    }
+    if let Some(rule) = by_path {
+        return ask(rule, None);
+    }
+    let exact = exactly_allowed(policy, request, &analysis);
+    if !dangers.is_empty() {
+        return match exact {
+            Some(rule) => Need::Ok(rule.words()),
+            None => ask(format!("dangerous: {}", dangers.join("; ")), None),
+        };
+    }
+    if request.profile == Profile::Full {
+        return Need::Ok("profile full".into());
+    }
+    // Why a command whose words only look may do more here.
+    let mut steered = None;
+    if !background && let Some(needs) = harmless(&analysis, &policy.roots, &places) {
+        match place(policy, &places, shell).prove(&needs, false) {
+            Ok(variables) => return Need::Looks(variables),
+            Err(why) => steered = Some(why),
+        }
+    }
+    if let Some(rule) = exact {
+        return Need::Ok(rule.words());
+    }
+    let open = open_parts(policy, request.agent, request.tool, &analysis, &places, shell);
+    let writes = open_writes(policy, request, &analysis, &places);
+    let loops = loops_inside(&analysis, &policy.roots, &places);
+    if analysis.loose.is_none() && open.is_empty() && !writes && loops && !analysis.parts.is_empty() {
+        return Need::Ok(allow_words(policy, request, &analysis));
+    }
+    let always = if writes { None } else { always::pattern(&analysis, &open) };
+    let rule = match &analysis.loose {
+        // Every part is covered by a rule, and still the command may do more than its words say.
+        Some(why) if open.is_empty() => format!("no rule matches for certain: {why}"),
+        _ => "no rule matches".into(),
+    };
+    let need = ask(rule, always);
+    match (need, steered) {
+        (Need::Ask { rule, risk, mut effects, always }, Some(why)) => {
+            effects.insert(0, "may run more than it shows".into());
+            Need::Ask { rule: format!("{rule}: {why}"), risk, effects, always }
+        }
+        (need, _) => need,
+    }
+}
+
+fn place<'a>(policy: &'a Policy, folders: &'a [PathBuf], shell: Option<&'a ShellState>) -> Place<'a> {
+    Place { roots: &policy.roots, folders, around: policy.around.as_deref(), shell }
+}
+
+/// What forbids or endangers in a text that may be a command: `judge` without what only asks for want of certainty.
+pub(crate) fn suspected(policy: &Policy, request: &Request<'_>, text: &str, folder: &Path) -> Option<Need> {
+    let analysis = analyse(text);
+    let places = folders(&policy.roots, &analysis, folder);
+    // Of words that are no command a protected name is no more than a name.
+    if let Some(rule) = denied(policy, request.agent, "terminal", &analysis, &places) {
+        return Some(Need::No {
+            rule: rule.words(),
+            reason: format!("the rule {} forbids it", rule.words()),
+        });
+    }
+    if let (Some(no), _) = by_path(policy, request.agent, &analysis, &places) {
+        return Some(no);
+    }
+    let dangers = danger::dangers(&analysis, &policy.roots, &places);
+    if dangers.is_empty() {
+        return None;
+    }
+    let (effects, risk) = describe::command(&analysis, &dangers, &policy.roots, &places, false);
+    Some(Need::Ask { rule: format!("dangerous: {}", dangers.join("; ")), risk, effects, always: None })
+}
+
+/// Whether a command, run in `folder`, is known to only look at the workspace.
+pub(crate) fn looks(policy: &Policy, text: &str, folder: &Path) -> bool {
+    let analysis = analyse(text);
+    let places = folders(&policy.roots, &analysis, folder);
+    analysis.unclear.is_none()
+        && danger::dangers(&analysis, &policy.roots, &places).is_empty()
+        && harmless(&analysis, &policy.roots, &places).is_some()
+}
+
+/// The deny rule that the command meets: on the raw text, on crude pieces of it, and on every spelling
+/// of every part.
+pub(crate) fn denied<'a>(
+    policy: &'a Policy,
+    agent: &str,
+    tool: &str,
+    analysis: &Analysis,
+    places: &[PathBuf],
+) -> Option<&'a Rule> {
+    let rules = &policy.rules;
+    if !rules.rules().iter().any(|r| r.effect == Effect::Deny) {
+        return None;
+    }
+    let mut texts = vec![analysis.raw.trim().to_owned()];
+    // Quotes may hide a separator from the crude look, never the other way round; only what cannot be
+    // parsed for certain is looked at crudely, or a quoted text would be taken for a command.
+    if analysis.unclear.is_some() {
+        texts.extend(crude_pieces(&analysis.raw));
+    }
+    texts.extend(analysis.parts.iter().flat_map(|p| respell::spellings(p, &policy.roots, places)));
+    rules.denied(agent, tool, &Subject::Command(&texts), &policy.roots)
+}
+
+/// What the rules that name a path say about a command: a refusal, or that it must be asked about.
+pub(crate) fn by_path(
+    policy: &Policy,
+    agent: &str,
+    analysis: &Analysis,
+    places: &[PathBuf],
+) -> (Option<Need>, Option<String>) {
+    let mut asks = None;
+    match touched::met(policy, agent, Effect::Deny, analysis, places) {
+        Some(Met::Path(rule, path)) => {
+            let reason =
+                format!("denied by the rule {}; the command touches {}", rule.words(), path.display());
+            return (Some(Need::No { rule: rule.words(), reason }), None);
+        }
+        Some(Met::Perhaps(rule, why)) => asks = Some(format!("{}: {why}", rule.words())),
+        None => {}
+    }
+    if asks.is_none() {
+        asks = touched::met(policy, agent, Effect::Ask, analysis, places).map(|met| match met {
+            Met::Path(rule, path) => format!("{}: it touches {}", rule.words(), path.display()),
+            Met::Perhaps(rule, why) => format!("{}: {why}", rule.words()),
+        });
+    }
+    (None, asks)
+}
+
+/// The ask rule that some part meets.
+pub(crate) fn asked<'a>(
+    policy: &'a Policy,
+    agent: &str,
+    tool: &str,
+    analysis: &Analysis,
+    places: &[PathBuf],
+) -> Option<&'a Rule> {
+    let raw = vec![analysis.raw.trim().to_owned()];
+    let parts = analysis.parts.iter().map(|p| respell::spellings(p, &policy.roots, places));
+    std::iter::once(raw).chain(parts).find_map(|spellings| {
+        policy.rules.said(agent, tool, &Subject::Command(&spellings), &policy.roots).ask
+    })
+}
+
+/// A rule of the person's that names this command and nothing else. Only such a rule may allow what is
+/// dangerous, and only when it is all there is to the command.
+fn exactly_allowed<'a>(policy: &'a Policy, request: &Request<'_>, analysis: &Analysis) -> Option<&'a Rule> {
+    let [part] = analysis.parts.as_slice() else { return None };
+    if analysis.all_redirects().any(Redirect::writes) || !analysis.is_plain() || part.stdin.is_some() {
+        return None;
+    }
+    let text = [part.text()];
+    policy.rules.rules().iter().find(|r| {
+        r.effect == Effect::Allow
+            && matches!(r.source, Source::User | Source::Session)
+            && r.is_exact()
+            && r.matches(request.agent, request.tool, &Subject::Command(&text), &policy.roots)
+    })
+}
+
+/// The parts that no rule allows and that do not only look.
+pub(crate) fn open_parts<'a>(
+    policy: &Policy,
+    agent: &str,
+    tool: &str,
+    analysis: &'a Analysis,
+    places: &[PathBuf],
+    shell: Option<&ShellState>,
+) -> Vec<&'a Part> {
+    // Where the folder is not known, or lies outside, nothing is known to only look at the workspace.
+    let inside = !places.is_empty() && places.iter().all(|f| policy.roots.inside(f));
+    // As written, and as its paths lead.
+    let allowed = |p: &Part| {
+        respell::all(p, &policy.roots, places).into_iter().all(|text| {
+            policy.rules.said(agent, tool, &Subject::Command(&[text]), &policy.roots).allow.is_some()
+        })
+    };
+    // Beside what a rule allows no variables can be set: nothing may be configured at all.
+    let looks = |p: &Part| {
+        part_is_harmless(p, &policy.roots, places)
+            .is_some_and(|needs| place(policy, places, shell).prove(&needs, true).is_ok())
+    };
+    // A rule need not name a wrapper around what it allows; around what only looks it must be known.
+    let wrapped = || analysis.parts.iter().filter(|p| p.role == Role::Transparent).all(looks);
+    let inside = inside && wrapped();
+    let of_its_own = |p: &&Part| !matches!(p.role, Role::Transparent | Role::Guess);
+    analysis.parts.iter().filter(of_its_own).filter(|p| !(allowed(p) || inside && looks(p))).collect()
+}
+
+/// True when a redirection writes, or reads, what is not allowed to be.
+fn open_writes(policy: &Policy, request: &Request<'_>, analysis: &Analysis, places: &[PathBuf]) -> bool {
+    analysis.all_redirects().any(|r| {
+        if !r.writes() {
+            return r.kind == crate::shell::RedirectKind::Read && !inside(&r.target, &policy.roots, places);
+        }
+        let Some(paths) = policy.roots.candidates(&r.target, places) else { return true };
+        let edits = request.profile == Profile::AutoEdit;
+        !paths.iter().all(|p| {
+            let free = edits && policy.roots.inside(p) && !instructions(p);
+            let said =
+                policy.rules.said(request.agent, "write_file", &Subject::Path(p, How::Write), &policy.roots);
+            said.deny.is_none() && said.ask.is_none() && (free || said.allow.is_some())
+        }) || paths.is_empty()
+    })
+}
+
+fn allow_words(policy: &Policy, request: &Request<'_>, analysis: &Analysis) -> String {
+    let mut words: Vec<String> = Vec::new();
+    for part in &analysis.parts {
+        let text = [part.text()];
+        let said = policy.rules.said(request.agent, request.tool, &Subject::Command(&text), &policy.roots);
+        if let Some(rule) = said.allow {
+            let rule = rule.words();
+            if !words.contains(&rule) {
+                words.push(rule);
+            }
+        }
+    }
+    if words.is_empty() { LOOKS.into() } else { words.join("; ") }
+}

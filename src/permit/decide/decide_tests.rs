@@ -1,0 +1,245 @@
+use super::*;
+use crate::rules::{Effect, Rule, Source};
+use std::sync::Arc;
+
+fn roots() -> Roots {
+    Roots::with_resolve(
+        "/work/app",
+        Some("/home/u".into()),
+        vec!["/home/u/.config/tiller".into(), "/home/u/.local/share/tiller".into()],
+        Arc::new(|p: &Path| crate::paths::normal(p)),
+    )
+}
+
+fn run(policy: &Policy, profile: Profile, human: Human, command: &str) -> Verdict {
+    let access = [Access::Run { command: command.into(), folder: "/work/app".into(), background: false }];
+    decide(
+        policy,
+        &Request {
+            profile,
+            human,
+            agent: "main",
+            tool: "terminal",
+            touch: Touch::Execute,
+            access: &access,
+            raw: command,
+        },
+    )
+}
+
+#[test]
+fn the_first_things() {
+    let mut policy = Policy::new(roots()).within(Arc::new(crate::surroundings::testing::Calm));
+    policy.rules.push(Rule::parse(Effect::Allow, Source::User, "terminal(git push*)").unwrap());
+    let ask = |c: &str| run(&policy, Profile::Ask, Human::Present, c).strictness();
+    assert_eq!(ask("ls -la"), 0);
+    assert_eq!(ask("git status --short && cat src/main.rs | head -n 20"), 0);
+    assert_eq!(ask("git push origin main"), 0);
+    assert_eq!(ask("git push origin main; rm x"), 1);
+    assert_eq!(ask("git push --force origin main"), 1);
+    assert_eq!(ask("cat /etc/passwd"), 1);
+    assert_eq!(ask("echo x >> ~/.bashrc"), 2);
+    assert_eq!(run(&policy, Profile::Ask, Human::Absent, "make").strictness(), 2);
+    assert_eq!(run(&policy, Profile::Full, Human::Absent, "make").strictness(), 0);
+    assert_eq!(run(&policy, Profile::Full, Human::Present, "rm -rf /").strictness(), 2);
+    assert_eq!(run(&policy, Profile::Full, Human::Present, "rm -rf .").strictness(), 1);
+    assert_eq!(run(&policy, Profile::ReadOnly, Human::Present, "ls").strictness(), 2);
+}
+
+/// What "always" would write for a command in profile `ask`.
+fn always(command: &str) -> Option<String> {
+    match run(
+        &Policy::new(roots()).within(Arc::new(crate::surroundings::testing::Calm)),
+        Profile::Ask,
+        Human::Present,
+        command,
+    ) {
+        Verdict::Ask { always, .. } => always,
+        _ => None,
+    }
+}
+
+#[test]
+fn always_says_exactly_what_it_covers_or_nothing() {
+    for (command, want) in [
+        ("git push origin docs", Some("terminal(git push origin <branch>)")),
+        ("cargo build", Some("terminal(cargo build*)")),
+        ("cargo test retry::caps", Some("terminal(cargo test*)")),
+        ("cargo test -p x --lib caps_wait", Some("terminal(cargo test*)")),
+        ("npm run lint -- --fix", Some("terminal(npm run lint*)")),
+        ("npm run ../x", Some("terminal(npm run ../x)")),
+        ("python3 -m pytest -q", Some("terminal(python3 -m pytest*)")),
+        ("pytest tests/a.py", Some("terminal(pytest*)")),
+        ("cargo install x", Some("terminal(cargo install x)")),
+        ("RUSTFLAGS_X=1 cargo test", Some("terminal(RUSTFLAGS_X=1 cargo test)")),
+        ("make all && ls", Some("terminal(make all)")),
+        ("timeout 60 make all", Some("terminal(make all)")),
+        ("git commit -m 'a b'", Some("terminal(git commit*)")),
+        ("echo 2*3 | bc -q", Some("terminal(bc -q)")),
+        // A rule for each part that is not allowed yet.
+        ("make && npm test", Some("terminal(make) && terminal(npm test*)")),
+        ("ls && cargo build && cargo test x | head", Some("terminal(cargo build*) && terminal(cargo test*)")),
+        ("cargo test a; cargo test b", Some("terminal(cargo test*)")),
+        // Too many to be read, or not plain, or dangerous.
+        ("a1; a2; a3; a4; a5; a6", None),
+        ("make && make $X", None),
+        ("make > log", None),
+        ("make $X", None),
+        ("make \"$X\"", None),
+        ("make *", None),
+        ("make; X=1", None),
+        ("make $(cat x)", None),
+        ("git push --force origin docs", None),
+        ("git push origin +docs", None),
+        ("sudo make", None),
+        ("/tmp/x", None),
+        ("FOO=1 make", Some("terminal(FOO=1 make)")),
+        ("LD_PRELOAD=x make", None),
+        ("make <<< x", None),
+        ("find . -exec make {} +", None),
+        ("make\u{200b}", None),
+    ] {
+        assert_eq!(always(command).as_deref(), want, "{command}");
+        assert_eq!(
+            always_pattern(
+                &Policy::new(roots()).within(Arc::new(crate::surroundings::testing::Calm)),
+                command
+            )
+            .as_deref(),
+            want,
+            "{command}"
+        );
+    }
+}
+
+#[test]
+fn what_always_allows_is_allowed_then_and_nothing_beside_it() {
+    for command in ["git push origin docs", "make all", "make 'a * b?'", "FOO=1 make", "cargo install x"] {
+        let mut policy = Policy::new(roots()).within(Arc::new(crate::surroundings::testing::Calm));
+        policy.rules.push(Rule::parse(Effect::Allow, Source::User, &always(command).unwrap()).unwrap());
+        let now = |c: &str| run(&policy, Profile::Ask, Human::Absent, c).strictness();
+        assert_eq!(now(command), 0, "{command}");
+        for other in [
+            format!("{command}; rm x"),
+            format!("{command} extra"),
+            format!("{command} > f"),
+            format!("{command} --force"),
+            format!("{command} $(rm x)"),
+            format!("sudo {command}"),
+            format!("LD_PRELOAD=x {command}"),
+            format!("./{command}"),
+        ] {
+            assert_eq!(now(&other), 2, "{other}");
+        }
+    }
+}
+
+#[test]
+fn a_prefix_and_a_rule_for_each_part_allow_what_they_say() {
+    let mut policy = Policy::new(roots()).within(Arc::new(crate::surroundings::testing::Calm));
+    let pattern = always("cargo test --lib && npm run lint").unwrap();
+    for one in crate::decide::always::split(&pattern) {
+        policy.rules.push(Rule::parse(Effect::Allow, Source::User, one).unwrap());
+    }
+    let now = |c: &str| run(&policy, Profile::Ask, Human::Absent, c).strictness();
+    for good in [
+        "cargo test",
+        "cargo test -p x",
+        "npm run lint -- a",
+        "cargo test && npm run lint",
+        "cargo test | head -5",
+    ] {
+        assert_eq!(now(good), 0, "{good}");
+    }
+    for bad in [
+        "cargo test-evil",
+        "cargo tests",
+        "npm run lint:fix",
+        "npm run lint-evil",
+        "cargo test; rm x",
+        "cargo test --config x",
+        "cargo test > f",
+        "cargo test $(rm x)",
+        "sudo cargo test",
+        "./cargo test",
+    ] {
+        assert_eq!(now(bad), 2, "{bad}");
+    }
+}
+
+#[test]
+fn the_question_says_what_would_happen() {
+    let Verdict::Ask { rule, risk, effects, .. } = run(
+        &Policy::new(roots()).within(Arc::new(crate::surroundings::testing::Calm)),
+        Profile::Ask,
+        Human::Present,
+        "git push origin docs && echo x > ../log",
+    ) else {
+        panic!("it must ask")
+    };
+    assert_eq!(rule, "no rule matches");
+    assert_eq!(risk, Risk::High);
+    assert_eq!(
+        effects,
+        [
+            "git uses the network",
+            "writes to remote \"origin\"; cannot be undone by a checkpoint",
+            "writes ../log, outside the workspace"
+        ]
+    );
+    let Verdict::Ask { risk, .. } = run(
+        &Policy::new(roots()).within(Arc::new(crate::surroundings::testing::Calm)),
+        Profile::Ask,
+        Human::Present,
+        "cargo build",
+    ) else {
+        panic!("it must ask")
+    };
+    assert_eq!(risk, Risk::Low);
+}
+
+/// A rule matches each word of the command, which reads more of them from its input: the question says why it is asked.
+#[test]
+fn a_rule_that_does_not_cover_all_that_a_command_may_do_is_named_as_the_reason() {
+    let mut policy = Policy::new(roots()).within(Arc::new(crate::surroundings::testing::Calm));
+    policy.rules.push(Rule::parse(Effect::Allow, Source::Session, "terminal(bash)").unwrap());
+    let Verdict::Ask { rule, .. } = run(&policy, Profile::Ask, Human::Present, "bash") else {
+        panic!("it must ask")
+    };
+    assert_eq!(rule, "no rule matches for certain: bash without code");
+}
+
+#[test]
+fn x12_nobody_to_answer_is_a_no_with_its_reason() {
+    let Verdict::Deny { rule, reason } = run(
+        &Policy::new(roots()).within(Arc::new(crate::surroundings::testing::Calm)),
+        Profile::Ask,
+        Human::Absent,
+        "cargo build",
+    ) else {
+        panic!("it must be denied")
+    };
+    assert_eq!(rule, "no rule matches");
+    assert!(reason.contains("no one can answer"), "{reason}");
+}
+
+#[test]
+fn what_only_looks_is_told_from_what_may_change_files() {
+    let policy = Policy::new(roots()).within(Arc::new(crate::surroundings::testing::Calm));
+    let looks = |command: &str, background| {
+        let folder = policy.roots.workspace.display().to_string();
+        only_looks(&policy, &Access::Run { command: command.into(), folder, background })
+    };
+    for quiet in ["true", "ls -l", "grep -n x a.rs | head", "git status", "cat a.rs && wc -l b.rs"] {
+        assert!(looks(quiet, false), "{quiet}");
+    }
+    for other in
+        ["cargo test", "ls > out", "ls; rm a", "git checkout .", "f() { rm a; }; f", "$(x)", "cat a | sh"]
+    {
+        assert!(!looks(other, false), "{other}");
+    }
+    assert!(!looks("ls", true), "what stays in the background may do more later");
+    assert!(only_looks(&policy, &Access::Free));
+    assert!(!only_looks(&policy, &Access::Write { path: "/w/a".into(), inside: true }));
+    assert!(!only_looks(&policy, &Access::Process { what: "p1".into() }));
+}

@@ -1,0 +1,177 @@
+//! Judging what is typed into a process that runs: like the command that it becomes there.
+
+use std::path::{Path, PathBuf};
+
+use tiller_protocol::{Profile, Risk};
+
+use crate::danger;
+use crate::decide::command::{asked, by_path, denied};
+use crate::decide::{Need, Policy, Request, folders, read_only};
+use crate::rules::Subject;
+use crate::shell::{Analysis, analyse, analyse_with_input, is_shell};
+
+/// What is typed, and into what.
+pub(crate) struct Typed<'a> {
+    pub(crate) process: &'a str,
+    /// What the process was started as.
+    pub(crate) command: &'a str,
+    /// What was typed earlier.
+    pub(crate) before: &'a str,
+    pub(crate) text: &'a str,
+    pub(crate) folder: &'a Path,
+}
+
+/// The tool whose rules hold for what a shell runs.
+const RUNS: &str = "terminal";
+
+/// Judges it. A line that is written in pieces is judged as the line that it becomes with each piece; what
+/// a rule or the danger list says of the whole so far counts as well, for variables, functions and open
+/// quotes reach from one line into the next.
+pub(crate) fn judge(policy: &Policy, request: &Request<'_>, typed: &Typed<'_>) -> Need {
+    // Return ends a line as well.
+    let (before, text) = (typed.before.replace('\r', "\n"), typed.text.replace('\r', "\n"));
+    let whole = format!("{before}{text}");
+    // An interrupt drops what was begun.
+    let line = &whole[before.rfind(['\n', '\u{3}']).map_or(0, |at| at + 1)..];
+    let plain: String = line.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect();
+    let keys = line.chars().any(|c| c.is_control() && !matches!(c, '\n'));
+    // A key alone (an interrupt, the end of the input) runs nothing.
+    let interrupts = !text.is_empty() && text.chars().all(|c| matches!(c, '\u{3}' | '\u{1c}'));
+    let only_keys = interrupts
+        || text.chars().all(|c| matches!(c, '\u{3}' | '\u{4}' | '\u{1c}' | '\n'))
+            && (before.is_empty() || before.ends_with(['\n', '\u{3}']));
+
+    let given = analyse_with_input(typed.command, &plain);
+    let all = analyse_with_input(typed.command, &whole);
+    let earlier = analyse_with_input(typed.command, &before);
+    let alone = analyse(&plain);
+    let start = analyse(typed.command);
+    let views = [given.with_raw(&plain), all.with_raw(&whole), alone];
+
+    for view in &views {
+        let places = places(policy, view, typed.folder);
+        if let Some(reason) = policy.protected.check_command(&policy.roots, view, typed.folder) {
+            return Need::No { rule: "protected name".into(), reason };
+        }
+        if let Some(rule) = denied(policy, request.agent, RUNS, view, &places) {
+            return Need::No { rule: rule.words(), reason: format!("denied by the rule {}", rule.words()) };
+        }
+        if let (Some(no), _) = by_path(policy, request.agent, view, &places) {
+            return no;
+        }
+    }
+    // Rules for the tool that types hold as well.
+    let what = format!("write to {}: {}", typed.process, typed.text);
+    let said = policy.rules.said(request.agent, request.tool, &Subject::Other(&what), &policy.roots);
+    if let Some(rule) = said.deny {
+        return Need::No { rule: rule.words(), reason: format!("denied by the rule {}", rule.words()) };
+    }
+    if request.profile.only_looks() {
+        return read_only(request.profile);
+    }
+    let mut effects = vec![format!("types into a running process: {}", typed.command)];
+    let ask = |rule: String, effects: Vec<String>, risk| Need::Ask { rule, risk, effects, always: None };
+
+    let dangers = |analysis: &Analysis| {
+        danger::dangers(analysis, &policy.roots, &places(policy, analysis, typed.folder))
+    };
+    let known = dangers(&start);
+    let before = dangers(&earlier);
+    let mut dangerous: Vec<String> = dangers(&views[0]).into_iter().chain(dangers(&views[2])).collect();
+    dangerous.extend(dangers(&views[1]).into_iter().filter(|d| !before.contains(d)));
+    dangerous.retain(|d| !known.contains(d));
+    dangerous.dedup();
+    if !dangerous.is_empty() {
+        effects.extend(dangerous.clone());
+        return ask(format!("dangerous: {}", dangerous.join("; ")), effects, Risk::High);
+    }
+    if shell(&start) && !only_keys {
+        let unclear = if keys {
+            Some("keys that edit the line or recall an earlier one".to_owned())
+        } else {
+            let news = |a: &Analysis, b: &Analysis| a.unclear.clone().filter(|_| b.unclear.is_none());
+            views[2].unclear.clone().or_else(|| news(&all, &earlier))
+        };
+        if let Some(why) = unclear {
+            effects.push(format!("cannot be analysed with certainty: {why}"));
+            return ask(format!("not certain: {why}"), effects, Risk::High);
+        }
+    }
+    for view in &views {
+        let places = places(policy, view, typed.folder);
+        if let Some(rule) = asked(policy, request.agent, RUNS, view, &places) {
+            return ask(rule.words(), effects, Risk::High);
+        }
+        if let (_, Some(rule)) = by_path(policy, request.agent, view, &places) {
+            return ask(rule, effects, Risk::High);
+        }
+    }
+    match (said.ask, said.allow) {
+        (Some(rule), _) => ask(rule.words(), effects, Risk::Low),
+        (None, _) if request.profile == Profile::Full => Need::Ok("profile full".into()),
+        (None, Some(rule)) => Need::Ok(rule.words()),
+        (None, None) => ask("no rule matches".into(), effects, Risk::Low),
+    }
+}
+
+/// Folders in which it may run: where the process works, and the workspace.
+fn places(policy: &Policy, analysis: &Analysis, folder: &Path) -> Vec<PathBuf> {
+    let mut places = folders(&policy.roots, analysis, folder);
+    if !places.is_empty() && !places.contains(&policy.roots.workspace) {
+        places.push(policy.roots.workspace.clone());
+    }
+    places
+}
+
+/// Whether what is typed may be a shell's line: a shell is named somewhere, or what runs is not known to be
+/// a program that is given code of its own language.
+fn shell(start: &Analysis) -> bool {
+    let hosts = |base: &str| {
+        is_shell(base)
+            || matches!(
+                base,
+                "ssh"
+                    | "mosh"
+                    | "su"
+                    | "sudo"
+                    | "doas"
+                    | "docker"
+                    | "podman"
+                    | "nerdctl"
+                    | "kubectl"
+                    | "lxc"
+                    | "incus"
+                    | "tmux"
+                    | "screen"
+                    | "script"
+                    | "chroot"
+                    | "nsenter"
+                    | "unshare"
+                    | "toolbox"
+                    | "distrobox"
+                    | "nix-shell"
+                    | "nix"
+                    | "machinectl"
+                    | "vagrant"
+                    | "wsl"
+                    | "adb"
+                    | "telnet"
+                    | "nc"
+                    | "ncat"
+                    | "socat"
+                    | "eval"
+                    | "expect"
+                    | "xonsh"
+                    | "busybox"
+                    | "poetry"
+                    | "pipenv"
+                    | "conda"
+                    | "direnv"
+                    | "zellij"
+                    | "dtach"
+                    | "abduco"
+                    | "newgrp"
+            )
+    };
+    start.unclear.is_some() || start.parts.iter().any(|p| hosts(&p.base()))
+}

@@ -1,0 +1,459 @@
+//! The judge: may this very call run?
+//!
+//! Order: protected names, `deny` rules (on the raw text and on every part), the profile's own limits,
+//! then what allows. Whatever is left asks; where nobody can answer, that is a no.
+
+pub(crate) mod always;
+pub mod approval;
+pub(crate) mod command;
+pub mod describe;
+pub(crate) mod guarded;
+pub(crate) mod input;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use tiller_protocol::{Access, Profile, Risk, Touch};
+
+use crate::paths::Roots;
+use crate::protected::Protected;
+use crate::rules::{How, RuleSet, Subject};
+use crate::surroundings::{ShellState, Surroundings, Variables};
+
+/// Whether somebody can answer a question. Always passed down, never inferred.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Human {
+    Present,
+    Absent,
+}
+
+/// What is in force.
+#[derive(Clone, Debug)]
+pub struct Policy {
+    pub rules: RuleSet,
+    pub protected: Protected,
+    pub roots: Roots,
+    /// Looks at what is around a command. Without it no command is shown to only look.
+    pub around: Option<Arc<dyn Surroundings>>,
+}
+
+impl Policy {
+    /// Without rules.
+    pub fn new(roots: Roots) -> Self {
+        Self { rules: RuleSet::default(), protected: Protected::new(roots.clone()), roots, around: None }
+    }
+
+    /// With a look at what is around a command.
+    #[must_use]
+    pub fn within(mut self, around: Arc<dyn Surroundings>) -> Self {
+        self.around = Some(around);
+        self
+    }
+}
+
+/// One call.
+#[derive(Clone, Copy, Debug)]
+pub struct Request<'a> {
+    pub profile: Profile,
+    pub human: Human,
+    /// Path of the agent, for instance `main/a2`.
+    pub agent: &'a str,
+    pub tool: &'a str,
+    pub touch: Touch,
+    /// What the tool declared for this call. An empty list is not trusted: it is judged as unknown.
+    pub access: &'a [Access],
+    /// The arguments as text, for tools that declare nothing that is understood.
+    pub raw: &'a str,
+}
+
+/// The answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    Allow {
+        /// The rule in words, for the audit.
+        rule: String,
+        /// How a command runs that was allowed because it only looks.
+        unasked: Option<Unasked>,
+    },
+    Deny {
+        rule: String,
+        /// For the model and the person.
+        reason: String,
+    },
+    Ask {
+        /// The rule that asks, in words, for instance `no rule matches`.
+        rule: String,
+        risk: Risk,
+        effects: Vec<String>,
+        /// Pattern that could be allowed for good.
+        always: Option<String>,
+    },
+}
+
+/// A command that only looks, and what keeps everything else from running with it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Unasked {
+    /// Set over the environment of this command alone.
+    pub variables: Variables,
+}
+
+impl Verdict {
+    /// How strict it is: allow 0, ask 1, deny 2.
+    pub fn strictness(&self) -> u8 {
+        match self {
+            Self::Allow { .. } => 0,
+            Self::Ask { .. } => 1,
+            Self::Deny { .. } => 2,
+        }
+    }
+}
+
+/// What one access needs.
+#[derive(Clone, Debug)]
+pub(crate) enum Need {
+    Ok(String),
+    /// A command that only looks, with the variables that it needs for that.
+    Looks(Variables),
+    No {
+        rule: String,
+        reason: String,
+    },
+    Ask {
+        rule: String,
+        risk: Risk,
+        effects: Vec<String>,
+        always: Option<String>,
+    },
+}
+
+/// Judges a call that no shell of ours runs.
+pub fn decide(policy: &Policy, request: &Request<'_>) -> Verdict {
+    decide_in(policy, request, None)
+}
+
+/// Judges a call. `shell` is the shell of ours that runs its command; it obeys [`Unasked::variables`].
+pub fn decide_in(policy: &Policy, request: &Request<'_>, shell: Option<&ShellState>) -> Verdict {
+    let needs: Vec<Need> = if request.access.is_empty() {
+        vec![unknown(policy, request)]
+    } else {
+        request.access.iter().map(|a| one(policy, request, a, shell)).collect()
+    };
+    join(needs, request.human)
+}
+
+/// The strictest need wins; questions are asked together.
+fn join(needs: Vec<Need>, human: Human) -> Verdict {
+    let mut allowed = Vec::new();
+    let mut unasked: Option<Unasked> = None;
+    let mut asks: Vec<(String, Risk, Vec<String>, Option<String>)> = Vec::new();
+    for need in needs {
+        match need {
+            Need::No { rule, reason } => return Verdict::Deny { rule, reason },
+            Need::Ask { rule, risk, effects, always } => asks.push((rule, risk, effects, always)),
+            Need::Looks(variables) => {
+                let rule = command::LOOKS.to_owned();
+                unasked.get_or_insert_default().variables.extend(variables);
+                if !allowed.contains(&rule) {
+                    allowed.push(rule);
+                }
+            }
+            Need::Ok(rule) => {
+                if !allowed.contains(&rule) {
+                    allowed.push(rule);
+                }
+            }
+        }
+    }
+    let Some((rule, mut risk, mut effects, mut always)) = asks.first().cloned() else {
+        return Verdict::Allow { rule: allowed.join("; "), unasked };
+    };
+    for (_, more_risk, more, _) in &asks[1..] {
+        risk = risk.max(*more_risk);
+        for text in more {
+            if !effects.contains(text) {
+                effects.push(text.clone());
+            }
+        }
+        // One rule cannot answer several questions.
+        always = None;
+    }
+    match human {
+        Human::Present => Verdict::Ask { rule, risk, effects, always },
+        Human::Absent => {
+            let what = if effects.is_empty() { String::new() } else { format!(" ({})", effects.join("; ")) };
+            Verdict::Deny { reason: format!("this needs an approval, and no one can answer{what}"), rule }
+        }
+    }
+}
+
+fn one(policy: &Policy, request: &Request<'_>, access: &Access, shell: Option<&ShellState>) -> Need {
+    match access {
+        Access::Free => free(policy, request),
+        Access::Read { path, inside } => read(policy, request, Path::new(path), *inside),
+        Access::Write { path, inside } => write(policy, request, Path::new(path), *inside),
+        Access::Run { command, folder, background } => {
+            command::judge(policy, request, command, Path::new(folder), *background, shell)
+        }
+        Access::Process { what } => process(policy, request, what),
+        Access::Input { process, command, before, text, folder } => {
+            let typed = input::Typed { process, command, before, text, folder: Path::new(folder) };
+            input::judge(policy, request, &typed)
+        }
+        Access::Net { url, host } => net(policy, request, url, host),
+    }
+}
+
+/// The common end: a `deny` rule forbids, an `ask` rule asks, an `allow` rule or `default` allows, the
+/// rest asks.
+fn settle(
+    policy: &Policy,
+    request: &Request<'_>,
+    subject: &Subject<'_>,
+    access: &Access,
+    default: Option<&str>,
+    always: Option<String>,
+) -> Need {
+    let said = policy.rules.said(request.agent, request.tool, subject, &policy.roots);
+    if let Some(rule) = said.deny {
+        return Need::No { rule: rule.words(), reason: format!("denied by the rule {}", rule.words()) };
+    }
+    let read_only_profile = request.profile.only_looks();
+    let (effects, risk) = describe::access(access).map_or((vec![], Risk::Low), |(t, r)| (vec![t], r));
+    if let Some(rule) = said.ask {
+        return if read_only_profile && default.is_none() {
+            read_only(request.profile)
+        } else {
+            Need::Ask { rule: rule.words(), risk, effects, always: None }
+        };
+    }
+    match (default, said.allow) {
+        (Some(default), _) => Need::Ok(default.to_owned()),
+        (None, _) if read_only_profile => read_only(request.profile),
+        (None, Some(rule)) => Need::Ok(rule.words()),
+        (None, None) => Need::Ask { rule: "no rule matches".into(), risk, effects, always },
+    }
+}
+
+pub(crate) fn read_only(profile: Profile) -> Need {
+    let reason = if profile == Profile::Plan {
+        "a plan is being made: only reading inside the workspace and planning are possible; hand the plan in with \
+         write_plan, and work when the person approves it"
+    } else {
+        "the profile is read-only: only reading inside the workspace and planning are possible"
+    };
+    Need::No { rule: format!("profile {}", profile.name()), reason: reason.into() }
+}
+
+fn free(policy: &Policy, request: &Request<'_>) -> Need {
+    let subject = Subject::Other(request.raw);
+    // Asking the person and keeping the plan need no permission, but may be denied by name.
+    settle(policy, request, &subject, &Access::Free, Some("needs no permission"), None)
+}
+
+fn path_always(policy: &Policy, request: &Request<'_>, path: &Path) -> Option<String> {
+    let root = policy.roots.real(&policy.roots.workspace);
+    let short =
+        path.strip_prefix(&root).or_else(|_| path.strip_prefix(&policy.roots.workspace)).unwrap_or(path);
+    let text = short.to_str()?;
+    // Characters that a pattern of paths would read as something else.
+    let odd = text.contains(['*', '?', '[', ']', '{', '}', '\\', '(', ')', '!'])
+        || !crate::shell::invisibles(text).is_empty();
+    (!odd && !text.is_empty()).then(|| format!("{}({text})", request.tool))
+}
+
+fn read(policy: &Policy, request: &Request<'_>, path: &Path, inside: bool) -> Need {
+    // A tool of ours passes over what it may not read; what another program does in a folder is not known.
+    if !crate::rules::names::is_ours(request.tool)
+        && let Some(rule) = below(policy, request.agent, path)
+    {
+        return Need::No { reason: format!("the rule {rule} denies reading something in there"), rule };
+    }
+    // The tool said so, and it is so.
+    let inside = inside && policy.roots.inside(path);
+    let access = Access::Read { path: path.display().to_string(), inside };
+    let default = if inside {
+        Some("reading inside the workspace")
+    } else if request.profile == Profile::Full {
+        Some("profile full")
+    } else {
+        None
+    };
+    settle(
+        policy,
+        request,
+        &Subject::Path(path, How::Read),
+        &access,
+        default,
+        path_always(policy, request, path),
+    )
+}
+
+/// The rule that forbids to read something below a folder.
+fn below(policy: &Policy, agent: &str, folder: &Path) -> Option<String> {
+    let narrows =
+        |r: &crate::rules::Rule| r.effect == crate::rules::Effect::Deny && r.narrows_paths(How::Read);
+    if !policy.rules.rules().iter().any(narrows) {
+        return None;
+    }
+    let rule = |p: &Path| unreadable(&policy.rules, &policy.roots, agent, p);
+    match crate::paths::below::below(&policy.roots, folder, &|p| rule(p).is_some()) {
+        crate::paths::below::Below::Found(path) => rule(&path),
+        crate::paths::below::Below::None => None,
+        crate::paths::below::Below::TooMany => Some("about what may not be read".into()),
+    }
+}
+
+fn write(policy: &Policy, request: &Request<'_>, path: &Path, inside: bool) -> Need {
+    if let Some(reason) = policy.protected.check_write(path) {
+        return Need::No { rule: "protected name".into(), reason };
+    }
+    let inside = inside && policy.roots.inside(path);
+    let access = Access::Write { path: path.display().to_string(), inside };
+    let default = match request.profile {
+        Profile::Full => Some("profile full"),
+        Profile::AutoEdit if inside && !instructions(path) => Some("profile auto-edit"),
+        _ => None,
+    };
+    settle(
+        policy,
+        request,
+        &Subject::Path(path, How::Write),
+        &access,
+        default,
+        path_always(policy, request, path),
+    )
+}
+
+/// Files that agents read as instructions: writing them is a way to speak with the person's voice.
+pub(crate) fn instructions(path: &Path) -> bool {
+    path.file_name().is_some_and(|n| {
+        matches!(
+            crate::protected::fold(&n.to_string_lossy()).as_str(),
+            "agents.md"
+                | "claude.md"
+                | "gemini.md"
+                | "skill.md"
+                | ".cursorrules"
+                | ".windsurfrules"
+                | "copilot-instructions.md"
+                | "agents.override.md"
+                | "claude.local.md"
+        )
+    })
+}
+
+/// Looking at a process of ours, or ending it, is free; writing to it is like running a command.
+fn process(policy: &Policy, request: &Request<'_>, what: &str) -> Need {
+    let first = what.split_whitespace().next().unwrap_or_default().to_lowercase();
+    let looks = matches!(first.as_str(), "list" | "poll" | "log" | "read" | "wait" | "status" | "output");
+    let default = if looks {
+        Some("reading a process of this session")
+    } else if request.profile.only_looks() {
+        None
+    } else if first == "kill" || first == "stop" {
+        Some("ending a process of this session")
+    } else if request.profile == Profile::Full {
+        Some("profile full")
+    } else {
+        None
+    };
+    let access = Access::Process { what: what.to_owned() };
+    settle(policy, request, &Subject::Other(what), &access, default, None)
+}
+
+fn net(policy: &Policy, request: &Request<'_>, url: &str, host: &str) -> Need {
+    let access = Access::Net { url: url.to_owned(), host: host.to_owned() };
+    let host = host.to_ascii_lowercase();
+    let plain = !host.is_empty()
+        && host.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '-'))
+        && !host.ends_with('.')
+        && host.contains('.');
+    let default = (request.profile == Profile::Full).then_some("profile full");
+    let always = plain.then(|| format!("{}(domain:{host})", request.tool));
+    settle(policy, request, &Subject::Net { url, host: &host }, &access, default, always)
+}
+
+/// A tool that declares nothing: judged by its kind and its name.
+fn unknown(policy: &Policy, request: &Request<'_>) -> Need {
+    let subject = Subject::Other(request.raw);
+    let access = Access::Process { what: request.tool.to_owned() };
+    let default = (request.profile == Profile::Full).then_some("profile full");
+    let ours = crate::rules::names::is_ours(request.tool);
+    let always = if ours {
+        request.tool.to_owned()
+    } else {
+        format!("{}{}", crate::rules::names::FOREIGN, request.tool)
+    };
+    let need = settle(policy, request, &subject, &access, default, Some(always));
+    match need {
+        Need::Ask { rule, always, .. } => Need::Ask {
+            rule,
+            risk: Risk::High,
+            effects: vec![format!("{} does not declare what it touches", request.tool)],
+            always,
+        },
+        other => other,
+    }
+}
+
+/// The rule that forbids `agent` to read `path` (absolute), in words. It holds for every reader.
+pub fn unreadable(rules: &RuleSet, roots: &Roots, agent: &str, path: &Path) -> Option<String> {
+    let narrows =
+        |r: &&crate::rules::Rule| r.effect == crate::rules::Effect::Deny && r.narrows_paths(How::Read);
+    let subject = Subject::Path(path, How::Read);
+    let mut rules = rules.rules().iter().filter(narrows);
+    rules.find(|r| r.matches(agent, "read_file", &subject, roots)).map(crate::rules::Rule::words)
+}
+
+/// The deny rule or the danger that a text would meet if it were a command, run in `folder`. For words of another
+/// program that do not say for certain what they are: the answer makes a judgement stricter, never laxer.
+pub fn suspected(policy: &Policy, request: &Request<'_>, text: &str, folder: &Path) -> Option<Verdict> {
+    match command::suspected(policy, request, text, folder)? {
+        need @ (Need::No { .. } | Need::Ask { .. }) => Some(join(vec![need], request.human)),
+        Need::Ok(_) | Need::Looks(_) => None,
+    }
+}
+
+/// The rule that forbids `agent` to read what a command, run in `folder`, surely reads, in words.
+pub fn unreadable_by(policy: &Policy, agent: &str, command: &str, folder: &Path) -> Option<String> {
+    let analysis = crate::shell::analyse(command);
+    let places = folders(&policy.roots, &analysis, folder);
+    match command::by_path(policy, agent, &analysis, &places) {
+        (Some(Need::No { reason, .. }), _) => Some(reason),
+        _ => None,
+    }
+}
+
+/// Folders in which the command may run.
+pub(crate) fn folders(roots: &Roots, analysis: &crate::shell::Analysis, folder: &Path) -> Vec<PathBuf> {
+    roots.folders(analysis, folder)
+}
+
+/// Whether the words of an access change no file: a read, or a command that only looks. For deciding whether the
+/// files are to be kept around a call that ran unasked, not for permission: what is around the command is not looked
+/// at again.
+pub fn only_looks(policy: &Policy, access: &Access) -> bool {
+    match access {
+        Access::Free | Access::Read { .. } => true,
+        Access::Run { command, folder, background: false } => {
+            command::looks(policy, command, Path::new(folder))
+        }
+        _ => false,
+    }
+}
+
+/// The pattern that "always" would allow for a command that starts in the workspace. For a text that the
+/// person edited in the dialog.
+pub fn always_pattern(policy: &Policy, text: &str) -> Option<String> {
+    let analysis = crate::shell::analyse(text);
+    let places = folders(&policy.roots, &analysis, &policy.roots.workspace);
+    if !crate::danger::dangers(&analysis, &policy.roots, &places).is_empty() {
+        return None;
+    }
+    let open = command::open_parts(policy, "", "terminal", &analysis, &places, None);
+    always::pattern(&analysis, &open)
+}
+
+#[cfg(test)]
+#[path = "decide_tests.rs"]
+mod tests;

@@ -1,0 +1,200 @@
+//! Paths as the judge sees them: absolute, without `.` and `..`, and with links resolved.
+
+pub(crate) mod below;
+pub(crate) mod respell;
+pub(crate) mod touched;
+pub(crate) mod tracked;
+
+use std::ffi::OsString;
+use std::fmt;
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+
+use crate::shell::{Analysis, Word};
+
+/// Resolves links as far as the path exists.
+pub type Resolve = Arc<dyn Fn(&Path) -> PathBuf + Send + Sync>;
+
+/// What a folder holds: names, and whether each is a folder itself (a link is none). Empty when it cannot
+/// be read.
+pub type List = Arc<dyn Fn(&Path) -> Vec<(OsString, bool)> + Send + Sync>;
+
+/// The folders that matter.
+#[derive(Clone)]
+pub struct Roots {
+    /// Absolute, links resolved.
+    pub workspace: PathBuf,
+    /// The person's home, when known.
+    pub home: Option<PathBuf>,
+    /// Tiller's own config, data, state and cache folders.
+    pub own: Vec<PathBuf>,
+    resolve: Resolve,
+    list: List,
+    tracked: fn(&Path, &Path) -> bool,
+}
+
+impl fmt::Debug for Roots {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Roots")
+            .field("workspace", &self.workspace)
+            .field("home", &self.home)
+            .field("own", &self.own)
+            .finish()
+    }
+}
+
+impl Roots {
+    /// The same, for another workspace.
+    #[must_use]
+    pub fn at(&self, workspace: &Path) -> Self {
+        Self { workspace: workspace.to_owned(), ..self.clone() }
+    }
+
+    /// With the file system's own links.
+    pub fn new(workspace: impl Into<PathBuf>, home: Option<PathBuf>, own: Vec<PathBuf>) -> Self {
+        Self {
+            list: Arc::new(listed),
+            tracked: crate::paths::tracked::tracked,
+            ..Self::with_resolve(workspace, home, own, Arc::new(real))
+        }
+    }
+
+    /// With another way to resolve links, and without folders to list (tests).
+    pub fn with_resolve(
+        workspace: impl Into<PathBuf>,
+        home: Option<PathBuf>,
+        own: Vec<PathBuf>,
+        resolve: Resolve,
+    ) -> Self {
+        Self {
+            workspace: workspace.into(),
+            home,
+            own,
+            resolve,
+            list: Arc::new(|_| vec![]),
+            tracked: |_, _| true,
+        }
+    }
+
+    /// With another way to list folders (tests).
+    #[must_use]
+    pub fn with_list(self, list: List) -> Self {
+        Self { list, ..self }
+    }
+
+    /// Whether git may track `path`, in the repository that holds `folder`.
+    pub(crate) fn tracked(&self, folder: &Path, path: &Path) -> bool {
+        (self.tracked)(folder, path)
+    }
+
+    /// What a folder holds.
+    pub(crate) fn list(&self, folder: &Path) -> Vec<(OsString, bool)> {
+        (self.list)(folder)
+    }
+
+    /// The path with links resolved as far as it exists.
+    pub fn real(&self, path: &Path) -> PathBuf {
+        (self.resolve)(path)
+    }
+
+    /// True when the path, and what it leads to, are in the workspace.
+    pub fn inside(&self, path: &Path) -> bool {
+        let lexical = normal(path);
+        let root = self.real(&self.workspace);
+        (lexical.starts_with(&self.workspace) || lexical.starts_with(&root))
+            && self.real(&lexical).starts_with(&root)
+    }
+
+    /// What `text` may name when a command runs in one of `folders`. `None` when that is not known.
+    pub fn candidates(&self, word: &Word, folders: &[PathBuf]) -> Option<Vec<PathBuf>> {
+        if word.dynamic {
+            return None;
+        }
+        if word.tilde {
+            let home = self.home.as_ref()?;
+            let rest = word.text.trim_start_matches('/');
+            return Some(vec![normal(&home.join(rest))]);
+        }
+        let path = Path::new(&word.text);
+        if path.is_absolute() {
+            return Some(vec![normal(path)]);
+        }
+        if folders.is_empty() {
+            return None;
+        }
+        Some(folders.iter().map(|f| normal(&f.join(path))).collect())
+    }
+
+    /// Every folder in which a part of the command may run. Empty when one is not known.
+    pub fn folders(&self, analysis: &Analysis, start: &Path) -> Vec<PathBuf> {
+        let mut known = vec![normal(start)];
+        for change in &analysis.folders {
+            let Some(to) = change else { return vec![] };
+            let word = Word {
+                text: to.trim_start_matches('~').to_owned(),
+                tilde: to.starts_with('~'),
+                ..Word::default()
+            };
+            let Some(next) = self.candidates(&word, &known) else { return vec![] };
+            for folder in next {
+                if !known.contains(&folder) {
+                    known.push(folder);
+                }
+            }
+            if known.len() > 64 {
+                return vec![];
+            }
+        }
+        known
+    }
+}
+
+/// Removes `.` and `..` by text alone.
+pub fn normal(path: &Path) -> PathBuf {
+    let mut out = PathBuf::new();
+    for c in path.components() {
+        match c {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                out.pop();
+            }
+            other => out.push(other),
+        }
+    }
+    out
+}
+
+/// The folder's own entries. A folder of more than [`crate::paths::below::MOST`] entries is cut there: a search
+/// has given up by then.
+fn listed(folder: &Path) -> Vec<(OsString, bool)> {
+    let Ok(entries) = std::fs::read_dir(folder) else { return vec![] };
+    entries
+        .flatten()
+        .take(crate::paths::below::MOST + 1)
+        .map(|e| (e.file_name(), e.file_type().is_ok_and(|t| t.is_dir())))
+        .collect()
+}
+
+/// Resolves links of the longest part that exists. A link that leads nowhere is followed by hand, so
+/// that creating its target is seen for what it is.
+fn real(path: &Path) -> PathBuf {
+    resolve(path, 0)
+}
+
+fn resolve(path: &Path, depth: usize) -> PathBuf {
+    const MOST: usize = 40;
+    let path = normal(path);
+    if let Ok(found) = path.canonicalize() {
+        return found;
+    }
+    if depth < MOST
+        && let Ok(target) = std::fs::read_link(&path)
+    {
+        let target = path.parent().map_or(target.clone(), |p| p.join(&target));
+        return resolve(&target, depth + 1);
+    }
+    match (path.parent(), path.file_name()) {
+        (Some(parent), Some(name)) if depth < MOST * 10 => resolve(parent, depth + 1).join(name),
+        _ => path,
+    }
+}

@@ -1,0 +1,148 @@
+//! Secrets on command lines, and in the files that other programs keep theirs in.
+
+use std::ops::Range;
+
+use crate::redact::named::{is_value, placeholder};
+use crate::redact::{Late, Span, group, regex};
+
+/// How sure it is that a secret stands there.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Sure {
+    /// Nothing else stands there.
+    Yes,
+    /// In help texts the name of one.
+    Looks,
+}
+
+/// A word, with or without quotes.
+const WORD: &str = r#"(?:"(?P<d>[^"\n]{3,400})"|'(?P<s>[^'\n]{3,400})'|(?P<b>[^\s"'|;<>]{4,400}))"#;
+
+/// Before a word; in a text of JSON a line end is spelt.
+const START: &str = r"(?:\b|\\[nrt])";
+
+/// The value is in the group `v`, or in [`WORD`], for which `WORD` stands.
+const GIVEN: &[(&str, Sure, &str)] = &[
+    ("password", Sure::Looks, r"--[a-z-]{0,30}(?:password|passwd|passphrase)[ \t]{1,3}WORD"),
+    ("secret", Sure::Looks, r"--[a-z-]{0,30}(?:token|secret|api-?key)[ \t]{1,3}WORD"),
+    (
+        "password",
+        Sure::Yes,
+        r#"START(?:curl|wget)\b(?:[^\n|;]|\\\n){0,400}?[ \t](?:-u|-U|--user|--proxy-user)[ =]{0,2}\\{0,7}["']?[^\s:'"\\]{1,80}:(?P<v>[^\s'"\\]{3,200})"#,
+    ),
+    (
+        "password",
+        Sure::Looks,
+        r"START(?:mysql[a-z]{0,10}|mariadb[a-z-]{0,10})\b(?:[^\n|;]|\\\n){0,300}?[ \t]-pWORD",
+    ),
+    ("password", Sure::Yes, r"STARTsshpass[ \t](?:-[a-oq-z][ \t]){0,3}-p[ \t]{0,3}WORD"),
+    ("password", Sure::Looks, r"STARTredis-cli\b[^\n|;]{0,200}?[ \t](?:-a|--pass)[ \t]{1,3}WORD"),
+    ("password", Sure::Looks, r"STARTlogin\b[^\n|;]{0,200}?[ \t]-p[ \t]{1,3}WORD"),
+    ("password", Sure::Yes, r"-pass(?:in|out)?[ \t]{1,3}pass:(?P<v>[^\s'\x22]{4,200})"),
+    (
+        "registry token",
+        Sure::Looks,
+        r#"(?:^|[\s:/"'])_auth["']?\s{0,3}[=:]\s{0,3}["']?(?P<v>[A-Za-z0-9+/=_-]{8,400})"#,
+    ),
+    (
+        "registry token",
+        Sure::Looks,
+        r#"\\{0,7}"auth\\{0,7}"\s{0,3}:\s{0,3}\\{0,7}"(?P<v>[A-Za-z0-9+/=_-]{12,400})"#,
+    ),
+    (
+        "password",
+        Sure::Yes,
+        r#"STARTmachine\s{1,9}\S{1,200}\s{1,9}(?:(?:login|account)\s{1,9}\S{1,200}\s{1,9}){0,2}password\s{1,9}(?P<v>[^\s\\"]{3,200})"#,
+    ),
+];
+
+static PATTERN: Late = Late::new(|| {
+    let all: Vec<String> = GIVEN
+        .iter()
+        .enumerate()
+        .map(|(n, (_, _, pattern))| {
+            let mut pattern = pattern.replace("WORD", WORD).replace("START", START);
+            // A name may be there once.
+            for group in ["d", "s", "b", "v"] {
+                pattern = pattern.replace(&format!("(?P<{group}>"), &format!("(?P<{group}{n}>"));
+            }
+            format!("(?:{pattern})")
+        })
+        .collect();
+    regex(&format!("(?m){}", all.join("|")))
+});
+
+/// With one of these such a place begins.
+pub(crate) const SIGNS: &[&str] = &[
+    "curl",
+    "wget",
+    "mysql",
+    "mariadb",
+    "sshpass",
+    "redis-cli",
+    "login",
+    "pass:",
+    "_auth",
+    "\"auth",
+    "machine",
+];
+
+/// And with this, when such a word follows.
+const OPTIONS: &[&str] = &["pass", "token", "secret", "key"];
+
+/// Bytes before and behind such a word that belong to its place.
+const BEFORE: usize = 8;
+const BEHIND: usize = 1024;
+
+/// Parts of a text that may hold such a place: the pattern begins with anything, and is slow on what cannot match.
+fn parts(text: &str) -> Vec<Range<usize>> {
+    let option = |at: &usize| {
+        let name = text.as_bytes()[at + 2..]
+            .iter()
+            .take(40)
+            .take_while(|b| b.is_ascii_lowercase() || **b == b'-')
+            .count();
+        let name = &text[at + 2..at + 2 + name];
+        OPTIONS.iter().any(|o| name.contains(o))
+    };
+    let mut starts: Vec<usize> = text.match_indices("--").map(|(at, _)| at).filter(option).collect();
+    for sign in SIGNS {
+        starts.extend(text.match_indices(sign).map(|(at, _)| at));
+    }
+    starts.sort_unstable();
+    let mut parts: Vec<Range<usize>> = Vec::new();
+    for at in starts {
+        let from = text.floor_char_boundary(at.saturating_sub(BEFORE));
+        let to = text.ceil_char_boundary((at + BEHIND).min(text.len()));
+        match parts.last_mut() {
+            Some(last) if from <= last.end => last.end = to,
+            _ => parts.push(from..to),
+        }
+    }
+    parts
+}
+
+/// Adds what is given to programs.
+pub(crate) fn given(text: &str, found: &mut Vec<Span>) {
+    for part in parts(text) {
+        let Some(pattern) = PATTERN.for_text(text, |_| true) else { return };
+        let here = &text[part.clone()];
+        for c in pattern.captures_iter(here.as_bytes()) {
+            let hit = GIVEN.iter().enumerate().find_map(|(n, (name, sure, _))| {
+                let of = |g: &str| group(here, &c, &format!("{g}{n}"));
+                of("v")
+                    .or_else(|| of("d"))
+                    .or_else(|| of("s"))
+                    .or_else(|| of("b"))
+                    .map(|hit| (hit, *name, *sure))
+            });
+            let Some(((span, value), name, sure)) = hit else { continue };
+            let secret = match sure {
+                Sure::Yes => !placeholder(value),
+                Sure::Looks => is_value(value),
+            };
+            if secret {
+                found.push((part.start + span.start..part.start + span.end, name));
+            }
+        }
+    }
+}

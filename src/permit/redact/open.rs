@@ -1,0 +1,106 @@
+//! Text that is shown while it comes: whether its last word may still become a part of a secret. If it cannot, the
+//! word is shown as it grows; most words are, and the others wait for their end.
+
+use crate::redact::Redactor;
+use crate::redact::hint::{SHORT, SIGNS, names_a_secret};
+use crate::redact::shapes::word_begins;
+
+/// Longer words are not looked at: they wait.
+const LONGEST: usize = 64;
+
+/// Beginnings of shapes whose sign stands inside. `discord` begins two names of hosts.
+const MORE: &[&str] = &[
+    "sk_live_",
+    "sk_test_",
+    "rk_live_",
+    "rk_test_",
+    "pk_live_",
+    "pk_test_",
+    "doo_v1_",
+    "dop_v1_",
+    "dor_v1_",
+    "dot_v1_",
+    "discord",
+    "cio",
+    "SK",
+    "EAA",
+    "-----BEGIN ",
+];
+
+/// Characters before `-us1` in a key.
+const HEX: usize = 32;
+
+/// Digits that a colon may follow in a token.
+const DIGITS: std::ops::RangeInclusive<usize> = 8..=10;
+
+/// Whether `c` is a part of a word, as far as secrets go: they are runs of visible ASCII.
+pub fn grows(c: char) -> bool {
+    c.is_ascii_graphic() && !matches!(c, '"' | '\'' | '`' | '(' | ')' | '<' | '>' | ';')
+}
+
+impl Redactor {
+    /// Whether the last word of `text` (all of [`grows`] at its end) may be masked, or be a part of what is masked,
+    /// once more of it is there. `text` holds the line above, too: names stand before their values.
+    pub fn may_grow(&self, text: &str) -> bool {
+        let before = text.trim_end_matches(grows);
+        let word = &text[before.len()..];
+        if word.is_empty() {
+            return false;
+        }
+        word.len() > LONGEST || self.may_be_known(word) || may_be_shape(before, word) || named(text)
+    }
+
+    /// Whether a known value may have begun anywhere in the word.
+    fn may_be_known(&self, word: &str) -> bool {
+        (0..word.len()).any(|at| self.known.iter().any(|known| known.starts_with(&word[at..])))
+    }
+}
+
+/// One is the beginning of the other.
+fn agree(a: &str, b: &str) -> bool {
+    let n = a.len().min(b.len());
+    a.as_bytes()[..n] == b.as_bytes()[..n]
+}
+
+fn may_be_shape(before: &str, word: &str) -> bool {
+    if word.contains("://") {
+        return true;
+    }
+    (0..word.len()).any(|at| {
+        let (head, here) = word.split_at(at);
+        // In the middle of a word no shape begins, but for those that bring their own first sign.
+        let inner = head.ends_with(|c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '+'))
+            && !here.starts_with(['?', '&', '-'])
+            && !word_begins(&format!("{}{head}", before.rsplit('\n').next().unwrap_or(before)));
+        !inner && begins_shape(here)
+    })
+}
+
+fn begins_shape(here: &str) -> bool {
+    let digits = here.bytes().take_while(u8::is_ascii_digit).count();
+    let rest = &here[digits..];
+    let separated = |sign: &str| here.as_bytes().get(sign.len()).is_none_or(|b| b"_.-".contains(b));
+    [SIGNS, MORE].iter().copied().flatten().any(|sign| agree(sign, here))
+        || SHORT.iter().any(|sign| agree(sign, here) && separated(sign))
+        // `SK` and `EAA` are followed by their key at once; hex by `-us1`.
+        || here.starts_with("SK")
+        || here.starts_with("EAA")
+        || (here.len() <= HEX && (digits < here.len() || digits <= *DIGITS.end()) && here.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b)))
+        || (here.as_bytes().get(..HEX).is_some_and(|h| h.iter().all(u8::is_ascii_hexdigit)) && agree("-us", &here[HEX..]))
+        // `12345678:AA…`
+        || (digits > 0 && rest.is_empty() && digits <= *DIGITS.end())
+        || (DIGITS.contains(&digits) && agree(":AA", rest))
+        // `Mxxx….xxxxxx.xxx…`
+        || (here.starts_with(['M', 'N', 'O'])
+            && here.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.')))
+}
+
+/// Whether the last two lines name something whose value is secret.
+fn named(text: &str) -> bool {
+    let above = text.rfind('\n').map_or(0, |end| text[..end].rfind('\n').map_or(0, |i| i + 1));
+    names_a_secret(&text[above..])
+}
+
+#[cfg(test)]
+#[path = "redact_open_tests.rs"]
+mod tests;

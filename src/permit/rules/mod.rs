@@ -1,0 +1,423 @@
+//! Rules: `allow | ask | deny` on patterns `tool(argument)`.
+//!
+//! The strictest matching rule wins, whatever the order; among equals the most specific is named. Only
+//! what the person said for this session can take back an `ask` (never a `deny`), and only with a
+//! pattern that is at least as specific.
+
+pub mod names;
+pub mod pattern;
+pub mod rulefile;
+
+use std::path::Path;
+
+use globset::{Glob, GlobBuilder, GlobMatcher};
+
+use crate::paths::{Roots, normal};
+use crate::rules::pattern::Pattern;
+
+/// What a rule says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Effect {
+    Allow,
+    Ask,
+    Deny,
+}
+
+impl Effect {
+    /// As in the file.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Allow => "allow",
+            Self::Ask => "ask",
+            Self::Deny => "deny",
+        }
+    }
+}
+
+/// Where a rule comes from, from general to particular.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Source {
+    BuiltIn,
+    /// The person's `permissions.yaml`.
+    User,
+    /// The folder's `.tiller/permissions.yaml`. It can only narrow until the folder is trusted.
+    Project,
+    /// `--allow`, `--deny`, and answers "for this session".
+    Session,
+    /// The definition of one agent: it can only narrow.
+    Agent,
+}
+
+impl Source {
+    /// For people.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::BuiltIn => "built in",
+            Self::User => "yours",
+            Self::Project => "project",
+            Self::Session => "session",
+            Self::Agent => "agent",
+        }
+    }
+}
+
+/// One rule, ready to match.
+#[derive(Clone, Debug)]
+pub struct Rule {
+    pub effect: Effect,
+    pub source: Source,
+    /// The agent path that it is for, with everything below; `None` is every agent.
+    pub agent: Option<String>,
+    text: String,
+    tool: Pattern,
+    /// It is for a tool of another vendor's program.
+    foreign: bool,
+    argument: Option<Argument>,
+}
+
+/// The part in brackets, in each of its readings.
+#[derive(Clone, Debug)]
+struct Argument {
+    text: Pattern,
+    host: Option<Pattern>,
+    path: Option<PathGlob>,
+}
+
+#[derive(Clone, Debug)]
+struct PathGlob {
+    text: String,
+}
+
+/// What is done to a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum How {
+    Read,
+    Write,
+}
+
+/// What a rule is compared with.
+pub(crate) enum Subject<'a> {
+    /// Spellings of one command; an allow rule is compared with the first only.
+    Command(&'a [String]),
+    Path(&'a Path, How),
+    Net {
+        url: &'a str,
+        host: &'a str,
+    },
+    /// The arguments as text.
+    Other(&'a str),
+}
+
+impl Rule {
+    /// Reads `tool(argument)` or `tool`.
+    ///
+    /// # Errors
+    /// In words.
+    pub fn parse(effect: Effect, source: Source, text: &str) -> Result<Self, String> {
+        let text = text.trim();
+        let (tool, argument) = match text.split_once('(') {
+            None => (text, None),
+            Some((tool, rest)) => {
+                let inner =
+                    rest.strip_suffix(')').ok_or_else(|| format!("'{text}' needs a closing bracket"))?;
+                (tool, Some(inner))
+            }
+        };
+        if tool.is_empty() || tool.contains(char::is_whitespace) {
+            return Err(format!("'{text}' is not of the form tool(argument)"));
+        }
+        if !crate::shell::invisibles(text).is_empty() {
+            return Err("the rule contains an invisible character".into());
+        }
+        Ok(Self {
+            effect,
+            source,
+            agent: None,
+            text: text.to_owned(),
+            foreign: tool.starts_with(names::FOREIGN),
+            tool: Pattern::new(tool.strip_prefix(names::FOREIGN).unwrap_or(tool))?,
+            argument: argument.map(Argument::new).transpose()?,
+        })
+    }
+
+    /// Reads a rule that a person wrote: the tool must be one that there is.
+    ///
+    /// # Errors
+    /// In words, with the nearest right name.
+    pub fn written(effect: Effect, source: Source, text: &str) -> Result<Self, String> {
+        let rule = Self::parse(effect, source, text)?;
+        names::check(rule.text.split('(').next().unwrap_or_default())?;
+        Ok(rule)
+    }
+
+    /// The same rule for one agent and those below it.
+    #[must_use]
+    pub fn for_agent(mut self, agent: impl Into<String>) -> Self {
+        self.agent = Some(agent.into());
+        self
+    }
+
+    /// As written.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// For people: `yours: allow terminal(git status*)`.
+    pub fn words(&self) -> String {
+        format!("{}: {} {}", self.source.word(), self.effect.word(), self.text)
+    }
+
+    /// True when it stands for exactly one command.
+    pub(crate) fn is_exact(&self) -> bool {
+        !self.tool.is_wild() && self.argument.as_ref().is_some_and(|a| !a.text.is_wild())
+    }
+
+    /// The folder or file that its argument names, as far as it is no pattern.
+    pub(crate) fn plain_path(&self) -> Option<&str> {
+        let text = self.argument.as_ref()?.path.as_ref()?.text.as_str();
+        let plain = text.find(['*', '?', '[', '{']).map_or(text, |at| &text[..at]);
+        let plain = if plain.len() == text.len() {
+            plain
+        } else {
+            plain.rsplit_once('/').map_or("", |(folder, _)| folder)
+        };
+        let plain = plain.trim_end_matches('/').trim_start_matches("./");
+        (!plain.is_empty() && !plain.starts_with('~')).then_some(plain)
+    }
+
+    /// Characters that stand for themselves.
+    pub(crate) fn specificity(&self) -> usize {
+        self.tool.literal() + self.argument.as_ref().map_or(0, |a| a.text.literal())
+    }
+
+    pub(crate) fn is_for(&self, agent: &str) -> bool {
+        self.agent
+            .as_deref()
+            .is_none_or(|a| agent == a || agent.strip_prefix(a).is_some_and(|r| r.starts_with('/')))
+    }
+
+    fn strict(&self) -> bool {
+        self.effect != Effect::Allow
+    }
+
+    pub(crate) fn tool_text(&self) -> &str {
+        self.tool.text()
+    }
+
+    pub(crate) fn tool_is_wild(&self) -> bool {
+        self.tool.is_wild()
+    }
+
+    pub(crate) fn is_for_tool(&self, tool: &str) -> bool {
+        if self.foreign && names::is_ours(tool) {
+            return false;
+        }
+        if self.strict() { self.tool.matches_any_case(tool) } else { self.tool.matches(tool) }
+    }
+
+    /// What narrows for a path does so for every tool that comes to it, not for the one that it names.
+    fn is_about(&self, tool: &str, subject: &Subject<'_>) -> bool {
+        let by_path = || match subject {
+            Subject::Path(_, how) if self.strict() && self.argument.is_some() => {
+                names::meant(*how, tool).any(|t| self.is_for_tool(t))
+            }
+            _ => false,
+        };
+        self.is_for_tool(tool) || by_path()
+    }
+
+    /// True for a rule that narrows what may be done to paths, and says which.
+    pub(crate) fn narrows_paths(&self, how: How) -> bool {
+        self.strict()
+            && self.argument.as_ref().is_some_and(|a| a.path.is_some())
+            && names::meant(how, "").any(|t| self.is_for_tool(t))
+    }
+
+    pub(crate) fn matches(&self, agent: &str, tool: &str, subject: &Subject<'_>, roots: &Roots) -> bool {
+        if !self.is_for(agent) || !self.is_about(tool, subject) {
+            return false;
+        }
+        let Some(argument) = &self.argument else { return true };
+        let strict = self.strict();
+        let text = |p: &Pattern, t: &str| if strict { p.matches_any_case(t) } else { p.matches(t) };
+        match subject {
+            Subject::Command(spellings) if strict => spellings.iter().any(|s| text(&argument.text, s)),
+            Subject::Command(spellings) => spellings.first().is_some_and(|s| argument.text.allows(s)),
+            Subject::Path(path, _) => argument.path.as_ref().is_some_and(|p| p.matches(path, strict, roots)),
+            Subject::Net { url, host } => match &argument.host {
+                Some(pattern) => text(pattern, host.trim_end_matches('.')),
+                None => text(&argument.text, url),
+            },
+            Subject::Other(raw) => text(&argument.text, raw),
+        }
+    }
+}
+
+impl Argument {
+    fn new(text: &str) -> Result<Self, String> {
+        let host = text.strip_prefix("domain:").map(Pattern::new).transpose()?;
+        Ok(Self { text: Pattern::new(text)?, host, path: PathGlob::new(text)? })
+    }
+}
+
+impl PathGlob {
+    fn new(text: &str) -> Result<Option<Self>, String> {
+        // Not every text is a pattern of paths; commands need not be.
+        Ok(parsed(text, true).is_some().then(|| Self { text: text.to_owned() }))
+    }
+
+    /// A rule that loosens must hold for the path as spelled and for what it leads to; one that
+    /// narrows, for either, at any depth, in any case, and for everything below.
+    fn matches(&self, path: &Path, strict: bool, roots: &Roots) -> bool {
+        let lexical = normal(path);
+        let real = roots.real(&lexical);
+        if strict {
+            [lexical, real].iter().any(|p| self.strict_one(p, roots))
+        } else {
+            [lexical, real].iter().all(|p| self.loose_one(p, roots))
+        }
+    }
+
+    fn loose_one(&self, path: &Path, roots: &Roots) -> bool {
+        let text = match self.text.as_str() {
+            "*" => "**",
+            t => t,
+        };
+        self.test(text, path, false, roots)
+    }
+
+    fn strict_one(&self, path: &Path, roots: &Roots) -> bool {
+        let bare = self.text.trim_end_matches('/').trim_end_matches("/**");
+        let bare = if bare.is_empty() { "/" } else { bare };
+        let below = format!("{}/**", bare.trim_end_matches('/'));
+        let mut forms = vec![self.text.clone(), bare.to_owned(), below.clone()];
+        if !bare.contains('/') {
+            forms.extend([format!("**/{bare}"), format!("**/{below}")]);
+        }
+        if self.text == "*" {
+            forms.push("/**".into());
+        }
+        forms.iter().any(|f| self.test(f, path, true, roots))
+    }
+
+    fn test(&self, text: &str, path: &Path, strict: bool, roots: &Roots) -> bool {
+        let is_match = |text: &str, p: &Path| glob(text, strict).is_some_and(|g| g.is_match(p));
+        if let Some(rest) = text.strip_prefix("~/") {
+            return roots
+                .home
+                .as_ref()
+                .is_some_and(|h| path.strip_prefix(h).is_ok_and(|p| is_match(rest, p)));
+        }
+        if text.starts_with('/') {
+            return is_match(text, path);
+        }
+        let text = text.strip_prefix("./").unwrap_or(text);
+        let root = roots.real(&roots.workspace);
+        [roots.workspace.as_path(), root.as_path()]
+            .iter()
+            .any(|r| path.strip_prefix(r).is_ok_and(|p| is_match(text, p)))
+    }
+}
+
+fn parsed(text: &str, any_case: bool) -> Option<Glob> {
+    GlobBuilder::new(text).literal_separator(true).case_insensitive(any_case).build().ok()
+}
+
+fn glob(text: &str, any_case: bool) -> Option<GlobMatcher> {
+    parsed(text, any_case).map(|g| g.compile_matcher())
+}
+
+/// All rules in force.
+#[derive(Clone, Debug, Default)]
+pub struct RuleSet {
+    rules: Vec<Rule>,
+}
+
+/// What the rules say about one subject.
+#[derive(Debug, Default)]
+pub(crate) struct Said<'a> {
+    pub(crate) deny: Option<&'a Rule>,
+    pub(crate) ask: Option<&'a Rule>,
+    pub(crate) allow: Option<&'a Rule>,
+}
+
+impl RuleSet {
+    /// Adds rules. Allow rules of an untrusted project or of an agent are left out: those can only
+    /// narrow.
+    pub fn add(&mut self, rules: impl IntoIterator<Item = Rule>, trusted: bool) {
+        self.rules.extend(rules.into_iter().filter(|r| {
+            r.effect != Effect::Allow
+                || match r.source {
+                    Source::Project => trusted,
+                    Source::Agent => false,
+                    _ => true,
+                }
+        }));
+    }
+
+    /// Adds one rule of the person's.
+    pub fn push(&mut self, rule: Rule) {
+        self.add([rule], false);
+    }
+
+    /// Puts rules in the place of all those of the same source.
+    pub fn replace(&mut self, source: Source, rules: impl IntoIterator<Item = Rule>) {
+        self.rules.retain(|r| r.source != source);
+        self.add(rules, false);
+    }
+
+    /// A file that cannot be read: everything that it may have forbidden asks.
+    pub fn ask_all(source: Source) -> Result<Rule, String> {
+        Rule::parse(Effect::Ask, source, "*")
+    }
+
+    /// All of them.
+    pub fn rules(&self) -> &[Rule] {
+        &self.rules
+    }
+
+    pub(crate) fn said(&self, agent: &str, tool: &str, subject: &Subject<'_>, roots: &Roots) -> Said<'_> {
+        let mut said = Said::default();
+        let best = |effect: Effect| {
+            self.rules.iter().filter(|r| r.effect == effect && r.matches(agent, tool, subject, roots)).max_by(
+                |a, b| (a.specificity(), a.source, a.text()).cmp(&(b.specificity(), b.source, b.text())),
+            )
+        };
+        said.deny = best(Effect::Deny);
+        said.allow = best(Effect::Allow);
+        let session = self
+            .rules
+            .iter()
+            .filter(|r| {
+                r.effect == Effect::Allow
+                    && r.source == Source::Session
+                    && r.matches(agent, tool, subject, roots)
+            })
+            .map(Rule::specificity)
+            .max();
+        said.ask = self
+            .rules
+            .iter()
+            .filter(|r| r.effect == Effect::Ask && r.matches(agent, tool, subject, roots))
+            .filter(|r| {
+                !matches!(r.source, Source::BuiltIn | Source::User)
+                    || session.is_none_or(|s| s < r.specificity())
+            })
+            .max_by(|a, b| (a.specificity(), a.source, a.text()).cmp(&(b.specificity(), b.source, b.text())));
+        said
+    }
+
+    /// The deny rule that a text meets.
+    pub(crate) fn denied(
+        &self,
+        agent: &str,
+        tool: &str,
+        subject: &Subject<'_>,
+        roots: &Roots,
+    ) -> Option<&Rule> {
+        self.rules
+            .iter()
+            .filter(|r| r.effect == Effect::Deny && r.matches(agent, tool, subject, roots))
+            .max_by(|a, b| (a.specificity(), a.source, a.text()).cmp(&(b.specificity(), b.source, b.text())))
+    }
+}

@@ -1,0 +1,277 @@
+//! The file `permissions.yaml`.
+//!
+//! ```yaml
+//! allow:
+//!   - terminal(git status*)
+//!   - rule: terminal(cargo test*)
+//!     match: [cargo test, cargo test --workspace]
+//!     not: [cargo test; rm x, cargo publish]
+//! ask:
+//!   - terminal(git push*)
+//! deny:
+//!   - read_file(.env)
+//! ```
+//!
+//! A rule may say what it must match and what not; that is checked when the file is loaded. A rule that
+//! fails its own examples is not loaded: what it would have allowed asks, and what it would have
+//! forbidden or asked about asks for the whole tool.
+
+use std::fmt;
+
+use serde::Deserialize;
+use serde::de::{self, MapAccess, Visitor, value::MapAccessDeserializer};
+use serde_saphyr::Spanned;
+
+use crate::decide::{Human, Policy, Request, decide};
+use crate::paths::{Roots, normal};
+use crate::rules::names;
+use crate::rules::{Effect, How, Rule, RuleSet, Source, Subject};
+use crate::shell::{Part, analyse};
+
+/// Largest file.
+const MAX_BYTES: usize = 256 * 1024;
+/// Most rules of one file.
+const MAX_RULES: usize = 2_000;
+
+/// Why a file, or one of its rules, cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("line {line}: {text}")]
+pub struct RuleProblem {
+    /// From 1; 0 when not known.
+    pub line: u64,
+    pub text: String,
+}
+
+/// A file that was read.
+#[derive(Debug, Default)]
+pub struct Loaded {
+    pub rules: Vec<Rule>,
+    /// Rules that were left out. The person is told.
+    pub problems: Vec<RuleProblem>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct File {
+    allow: Vec<Spanned<Item>>,
+    ask: Vec<Spanned<Item>>,
+    deny: Vec<Spanned<Item>>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Long {
+    rule: String,
+    #[serde(default, rename = "match")]
+    matches: Vec<String>,
+    #[serde(default)]
+    not: Vec<String>,
+    /// For people.
+    #[serde(default)]
+    #[expect(dead_code, reason = "a remark in the file, read so that it is no unknown key")]
+    why: Option<String>,
+}
+
+#[derive(Debug)]
+struct Item(Long);
+
+impl<'de> Deserialize<'de> for Item {
+    fn deserialize<D: de::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Either;
+        impl<'de> Visitor<'de> for Either {
+            type Value = Item;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a rule such as terminal(git status*), or a map with the key 'rule'")
+            }
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Item, E> {
+                Ok(Item(Long { rule: text.to_owned(), matches: vec![], not: vec![], why: None }))
+            }
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Item, A::Error> {
+                Long::deserialize(MapAccessDeserializer::new(map)).map(Item)
+            }
+        }
+        deserializer.deserialize_any(Either)
+    }
+}
+
+/// Reads the text of a file.
+///
+/// # Errors
+/// When it is no YAML of this form; then nothing of it is known, and the caller adds
+/// [`RuleSet::ask_all`], or keeps the last good one.
+pub fn load(text: &str, source: Source) -> Result<Loaded, RuleProblem> {
+    if text.len() > MAX_BYTES {
+        return Err(RuleProblem { line: 0, text: format!("the file is larger than {MAX_BYTES} bytes") });
+    }
+    if text.lines().all(|l| l.trim().is_empty() || l.trim_start().starts_with('#')) {
+        return Ok(Loaded::default());
+    }
+    let file: File = serde_saphyr::from_str(text).map_err(|e| RuleProblem {
+        line: e.location().map_or(0, |l| l.line()),
+        text: first_line(&e.to_string()),
+    })?;
+    let mut loaded = Loaded::default();
+    for (effect, items) in [(Effect::Allow, file.allow), (Effect::Ask, file.ask), (Effect::Deny, file.deny)] {
+        for item in items {
+            let line = item.referenced.line();
+            let long = item.value.0;
+            if loaded.rules.len() >= MAX_RULES {
+                return Err(RuleProblem { line, text: format!("more than {MAX_RULES} rules") });
+            }
+            match checked(effect, source, &long) {
+                Ok(rule) => loaded.rules.push(rule),
+                Err(text) => {
+                    loaded.problems.push(RuleProblem { line, text });
+                    if effect != Effect::Allow {
+                        loaded.rules.extend(
+                            as_meant(effect, source, &long.rule).or_else(|| ask_for_tool(source, &long.rule)),
+                        );
+                    }
+                }
+            }
+        }
+    }
+    Ok(loaded)
+}
+
+/// The rule, when it does what its examples say.
+fn checked(effect: Effect, source: Source, long: &Long) -> Result<Rule, String> {
+    let rule = Rule::written(effect, source, &long.rule)?;
+    for example in &long.matches {
+        if !matches_example(&rule, example) {
+            return Err(format!(
+                "'{}' does not match its own example '{example}': the rule is not used",
+                long.rule
+            ));
+        }
+    }
+    for example in &long.not {
+        if matches_example(&rule, example) {
+            return Err(format!(
+                "'{}' matches '{example}', which it must not: the rule is not used",
+                long.rule
+            ));
+        }
+    }
+    Ok(rule)
+}
+
+/// A rule that narrows and whose tool is misspelled holds for the tool that was meant, until it is mended.
+fn as_meant(effect: Effect, source: Source, text: &str) -> Option<Rule> {
+    let text = text.trim();
+    let tool = text.split('(').next().unwrap_or_default();
+    names::check(tool).err()?;
+    Rule::parse(effect, source, &format!("{}{}", names::nearest(tool)?, &text[tool.len()..])).ok()
+}
+
+/// What a broken `ask` or `deny` rule leaves behind: the whole tool asks, or everything when not even
+/// the tool can be told.
+fn ask_for_tool(source: Source, text: &str) -> Option<Rule> {
+    let tool = text.split('(').next().unwrap_or_default().trim();
+    Rule::written(Effect::Ask, source, tool).or_else(|_| RuleSet::ask_all(source)).ok()
+}
+
+/// The folder in which examples are judged.
+fn example_roots() -> Roots {
+    Roots::with_resolve("/workspace", Some("/home/you".into()), vec![], std::sync::Arc::new(normal))
+}
+
+/// What an example stands for, by the tool of its rule: a command line, a path, an address, or the
+/// arguments as text. For a rule about several tools it is a tool's name.
+fn matches_example(rule: &Rule, example: &str) -> bool {
+    let roots = example_roots();
+    let tool = rule.tool_text();
+    if rule.tool_is_wild() {
+        return rule.is_for_tool(example);
+    }
+    match tool {
+        "terminal" => {
+            let analysis = analyse(example);
+            if rule.effect == Effect::Allow {
+                // Exactly as the judge would see it with this rule alone.
+                let mut policy = Policy::new(roots);
+                let mut own = rule.clone();
+                own.source = Source::User;
+                policy.rules.push(own);
+                let access = [tiller_protocol::Access::Run {
+                    command: example.to_owned(),
+                    folder: "/workspace".into(),
+                    background: false,
+                }];
+                let request = Request {
+                    profile: tiller_protocol::Profile::Ask,
+                    human: Human::Present,
+                    agent: "main",
+                    tool,
+                    touch: tiller_protocol::Touch::Execute,
+                    access: &access,
+                    raw: example,
+                };
+                let touched = analysis
+                    .parts
+                    .iter()
+                    .any(|p| rule.matches("main", tool, &Subject::Command(&[p.text()]), &policy.roots));
+                return touched && decide(&policy, &request).strictness() == 0;
+            }
+            let mut texts = vec![example.trim().to_owned()];
+            texts.extend(analysis.parts.iter().flat_map(Part::spellings));
+            rule.matches("main", tool, &Subject::Command(&texts), &roots)
+        }
+        "read_file" | "write_file" | "edit_file" | "patch" | "list_dir" | "search" => {
+            let path = roots.workspace.join(
+                example
+                    .strip_prefix("~/")
+                    .map_or_else(|| example.to_owned(), |rest| format!("/home/you/{rest}")),
+            );
+            rule.matches("main", tool, &Subject::Path(&path, How::Read), &roots)
+        }
+        t if t.starts_with("web_") => {
+            let host = example.split("://").nth(1).unwrap_or(example);
+            let host = host.split(['/', ':', '?', '#']).next().unwrap_or(host);
+            rule.matches("main", tool, &Subject::Net { url: example, host }, &roots)
+        }
+        _ => rule.matches("main", tool, &Subject::Other(example), &roots),
+    }
+}
+
+fn first_line(text: &str) -> String {
+    let line = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
+    // The line is told already.
+    let place = |head: &str| head.starts_with("line ") && head.contains(" column ");
+    line.split_once(": ").filter(|(head, _)| place(head)).map_or(line, |(_, rest)| rest).to_owned()
+}
+
+/// One line for the person's file, as "always" writes it.
+pub fn yaml_item(pattern: &str) -> String {
+    format!("  - '{}'", pattern.replace('\'', "''"))
+}
+
+/// The text of the person's file with one more `allow` rule. Everything else stays as it is.
+///
+/// # Errors
+/// When the file cannot be read, or the rule cannot be added to its form; nothing may be written then.
+pub fn with_allow(text: &str, pattern: &str) -> Result<String, RuleProblem> {
+    Rule::written(Effect::Allow, Source::User, pattern).map_err(|text| RuleProblem { line: 0, text })?;
+    let before = load(text, Source::User)?;
+    let item = yaml_item(pattern);
+    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    match lines.iter().position(|l| l.trim_end() == "allow:") {
+        Some(at) => lines.insert(at + 1, item),
+        None => {
+            lines.push("allow:".into());
+            lines.push(item);
+        }
+    }
+    let out = format!("{}\n", lines.join("\n"));
+    let after = load(&out, Source::User)?;
+    let added = after.rules.iter().any(|r| r.effect == Effect::Allow && r.text() == pattern);
+    if added && after.rules.len() == before.rules.len() + 1 {
+        Ok(out)
+    } else {
+        Err(RuleProblem { line: 0, text: "the rule cannot be added to this file; add it by hand".into() })
+    }
+}
+
+#[cfg(test)]
+#[path = "rulefile_tests.rs"]
+mod tests;

@@ -1,0 +1,405 @@
+//! Anthropic Messages: the request. The reply is read in `reply.rs`.
+//!
+//! Format: the vendor's Messages API reference, version 2023-06-01. Everything that stays the same comes
+//! before `messages`, so that a request is its predecessor plus new bytes (cache marks aside). Marks:
+//! the last tool, the system prompt, and the last two user messages: the older of these two is the one
+//! that the request before marked, so its cache entry is found.
+
+pub(crate) mod reply;
+
+use std::borrow::Cow;
+
+use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
+use serde::Serialize;
+use serde_json::Value;
+use tiller_config::schema::ModelInfo;
+use tiller_protocol::{Block, Effort, Part};
+
+use crate::anthropic::reply::Reply;
+use crate::codec::amend::{Amendments, Told};
+use crate::codec::fit::{self, Rules, fit, wire_name};
+use crate::codec::request::{ChatMessage, Request};
+use crate::codec::{Decoder, Wire};
+use crate::models::effort;
+use crate::registry::key::Secret;
+
+/// The vendor's own address.
+pub(crate) const BASE: &str = "https://api.anthropic.com";
+/// Output limit where neither the request nor the table has one; the format demands a number.
+const DEFAULT_OUTPUT: u64 = 32_000;
+
+/// The format. `official`: at the vendor's own address.
+pub(crate) struct Anthropic {
+    pub(crate) official: bool,
+    pub(crate) amended: Amendments,
+}
+
+const RULES: Rules = Rules {
+    id: fit::id_64,
+    calls: usize::MAX,
+    images: &["image/png", "image/jpeg", "image/gif", "image/webp"],
+    image_bytes: fit::mib(5),
+};
+
+#[derive(Serialize)]
+struct Body<'a> {
+    model: &'a str,
+    max_tokens: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thinking: Option<Thinking>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output_config: Option<OutputConfig>,
+    stream: bool,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tools: Vec<Tool<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    system: Vec<Content<'a>>,
+    messages: Vec<Message<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Thinking {
+    Adaptive { display: &'static str },
+    Enabled { budget_tokens: u64 },
+    Disabled,
+}
+
+#[derive(Serialize)]
+struct OutputConfig {
+    effort: &'static str,
+}
+
+#[derive(Serialize)]
+struct Tool<'a> {
+    name: Cow<'a, str>,
+    description: &'a str,
+    input_schema: &'a Value,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cache_control: Mark,
+}
+
+#[derive(Serialize)]
+struct Message<'a> {
+    role: &'static str,
+    content: Vec<Content<'a>>,
+}
+
+#[derive(Clone, Copy, Serialize)]
+struct Ephemeral {
+    #[serde(rename = "type")]
+    kind: &'static str,
+}
+
+type Mark = Option<Ephemeral>;
+
+const MARK: Mark = Some(Ephemeral { kind: "ephemeral" });
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Content<'a> {
+    Text {
+        text: &'a str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        cache_control: Mark,
+    },
+    Thinking {
+        thinking: &'a str,
+        signature: &'a str,
+    },
+    RedactedThinking {
+        data: &'a str,
+    },
+    ToolUse {
+        id: &'a str,
+        name: &'a str,
+        input: &'a Value,
+    },
+    ToolResult {
+        tool_use_id: &'a str,
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        is_error: bool,
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        content: Vec<Self>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        cache_control: Mark,
+    },
+    Image {
+        source: Source<'a>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        cache_control: Mark,
+    },
+    #[serde(untagged)]
+    Raw(&'a Value),
+}
+
+#[derive(Serialize)]
+struct Source<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    media_type: &'a str,
+    data: &'a str,
+}
+
+impl Content<'_> {
+    fn mark(&mut self) {
+        match self {
+            Self::Text { cache_control, .. }
+            | Self::ToolResult { cache_control, .. }
+            | Self::Image { cache_control, .. } => *cache_control = MARK,
+            _ => {}
+        }
+    }
+}
+
+impl Wire for Anthropic {
+    fn path(&self, base: &str, _model: &str) -> String {
+        if base.ends_with("/v1") { "/messages".into() } else { "/v1/messages".into() }
+    }
+
+    fn headers(&self, key: Option<&Secret>, out: &mut HeaderMap) {
+        out.insert(HeaderName::from_static("anthropic-version"), HeaderValue::from_static("2023-06-01"));
+        if self.official {
+            // Thinking between tool calls, for the models that need to be told.
+            out.insert(
+                HeaderName::from_static("anthropic-beta"),
+                HeaderValue::from_static("interleaved-thinking-2025-05-14"),
+            );
+        }
+        if let Some(key) = key {
+            // Some compatible servers want the bearer form; the vendor wants exactly one.
+            let (name, value) = if self.official {
+                (HeaderName::from_static("x-api-key"), key.reveal().to_owned())
+            } else {
+                if let Ok(mut v) = HeaderValue::from_str(key.reveal()) {
+                    v.set_sensitive(true);
+                    out.insert(HeaderName::from_static("x-api-key"), v);
+                }
+                (AUTHORIZATION, format!("Bearer {}", key.reveal()))
+            };
+            if let Ok(mut value) = HeaderValue::from_str(&value) {
+                value.set_sensitive(true);
+                out.insert(name, value);
+            }
+        }
+    }
+
+    fn body(&self, provider: &str, request: &Request, info: &ModelInfo) -> Vec<u8> {
+        let max_tokens = request.max_output.or(info.max_output).unwrap_or(DEFAULT_OUTPUT).max(1);
+        let mut tools: Vec<Tool<'_>> = request
+            .tools
+            .iter()
+            .map(|t| Tool {
+                name: wire_name(&t.name),
+                description: &t.description,
+                input_schema: &t.schema,
+                cache_control: None,
+            })
+            .collect();
+        if let Some(last) = tools.last_mut() {
+            last.cache_control = MARK;
+        }
+        let system = if request.system.trim().is_empty() {
+            Vec::new()
+        } else {
+            vec![Content::Text { text: &request.system, cache_control: MARK }]
+        };
+        let fitted = fit(&request.messages, &RULES);
+        let messages = messages(provider, &request.model, &fitted, self.amended.thoughts(request));
+        let (thinking, effort) = match self.amended.told(&request.model) {
+            Told::Effort => thinking(request, max_tokens, info, may_begin(&messages)),
+            Told::Nothing | Told::Least => (None, None),
+        };
+        let body = Body {
+            model: &request.model,
+            max_tokens,
+            thinking,
+            output_config: effort.map(|effort| OutputConfig { effort }),
+            stream: true,
+            tools,
+            system,
+            messages,
+        };
+        serde_json::to_vec(&body).unwrap_or_default()
+    }
+
+    fn amend(&self, request: &Request, said: &str) -> bool {
+        self.amended.take(request, said)
+    }
+
+    fn decoder(&self, provider: &str) -> Box<dyn Decoder> {
+        Box::new(Reply::new(provider))
+    }
+
+    fn models_path(&self, base: &str) -> String {
+        if base.ends_with("/v1") { "/models?limit=1000".into() } else { "/v1/models?limit=1000".into() }
+    }
+
+    fn models(&self, body: &[u8]) -> Vec<String> {
+        crate::models::ids(body, "data", "id")
+    }
+}
+
+/// Tokens for thoughts where a model takes a number instead of an effort.
+fn budget(effort: Effort) -> u64 {
+    match effort {
+        Effort::Off => 0,
+        Effort::Low => 4_096,
+        Effort::Default => 8_192,
+        Effort::Medium => 16_384,
+        Effort::High | Effort::Max => 32_768,
+    }
+}
+
+/// How to ask a model to think. Models from 4.6 on choose the amount themselves and are told an effort; older ones,
+/// and other vendors' behind this format, take a budget. `may_begin`: a budget can be given now.
+fn thinking(
+    request: &Request,
+    max_tokens: u64,
+    info: &ModelInfo,
+    may_begin: bool,
+) -> (Option<Thinking>, Option<&'static str>) {
+    if info.thinking == Some(false) {
+        return (None, None);
+    }
+    let Some(generation) = generation(&request.model).filter(|g| *g >= (4, 6)) else {
+        // Of a model that is not known nothing is asked unless the person does.
+        let known = info.thinking == Some(true) && request.model.contains("claude-");
+        let effort = effort::used(request.effort, info);
+        let budget = if effort == Effort::Default && !known { 0 } else { budget(effort) };
+        // It must be at least 1,024 and under the output limit.
+        let budget = budget.min(max_tokens.saturating_sub(1_024));
+        let fits = budget >= 1_024 && may_begin;
+        return (fits.then_some(Thinking::Enabled { budget_tokens: budget }), None);
+    };
+    let adaptive = Some(Thinking::Adaptive { display: "summarized" });
+    match effort::used(request.effort, info) {
+        // From generation 5 on they think unless told, but hide it unless asked.
+        Effort::Off if generation >= (5, 0) => (Some(Thinking::Disabled), None),
+        Effort::Off => (None, None),
+        _ => (adaptive, effort::word(request.effort, info)),
+    }
+}
+
+/// Whether a budget for thoughts can be given: the format refuses it in the middle of a turn whose first reply
+/// began without a thought.
+fn may_begin(messages: &[Message<'_>]) -> bool {
+    let words = |m: &Message<'_>| {
+        m.role == "user" && !m.content.iter().any(|c| matches!(c, Content::ToolResult { .. }))
+    };
+    let turn = messages.iter().rposition(words).map_or(0, |at| at + 1);
+    let first = messages[turn..].iter().find(|m| m.role == "assistant").and_then(|m| m.content.first());
+    first.is_none_or(|c| matches!(c, Content::Thinking { .. } | Content::RedactedThinking { .. }))
+}
+
+/// Major and minor number in ids such as `claude-opus-4-6` or `claude-sonnet-5`; older orders
+/// (`claude-3-5-sonnet`) as well.
+fn generation(model: &str) -> Option<(u32, u32)> {
+    let rest = &model[model.find("claude-")? + 7..];
+    let mut numbers = rest.split(['-', '.', '@']).filter_map(|w| w.parse::<u32>().ok());
+    let major = numbers.next().filter(|n| *n < 100)?;
+    // A date is not a minor number.
+    Some((major, numbers.next().filter(|n| *n < 100).unwrap_or(0)))
+}
+
+/// `thoughts`: they go back to the model that wrote them.
+fn messages<'a>(
+    provider: &str,
+    asked: &str,
+    fitted: &'a [Cow<'a, ChatMessage>],
+    thoughts: bool,
+) -> Vec<Message<'a>> {
+    let mut out: Vec<Message<'a>> = Vec::new();
+    let mut results = false;
+    for message in fitted.iter().map(AsRef::as_ref) {
+        let was_results = std::mem::take(&mut results);
+        match message {
+            ChatMessage::User { content } => {
+                let content = parts(content);
+                if !content.is_empty() {
+                    out.push(Message { role: "user", content });
+                }
+            }
+            ChatMessage::Assistant { blocks, model } => {
+                let own = thoughts && model.provider() == provider && model.model() == asked;
+                let content = reply(blocks, own, model.provider() == provider, provider);
+                if !content.is_empty() {
+                    out.push(Message { role: "assistant", content });
+                }
+            }
+            ChatMessage::ToolResult { call_id, ok, content, .. } => {
+                let result = Content::ToolResult {
+                    tool_use_id: call_id,
+                    is_error: !ok,
+                    content: if *ok { parts(content) } else { texts(content) },
+                    cache_control: None,
+                };
+                results = true;
+                match out.last_mut() {
+                    Some(last) if was_results => last.content.push(result),
+                    _ => out.push(Message { role: "user", content: vec![result] }),
+                }
+            }
+        }
+    }
+    for message in out.iter_mut().rev().filter(|m| m.role == "user").take(2) {
+        if let Some(last) = message.content.last_mut() {
+            last.mark();
+        }
+    }
+    out
+}
+
+fn parts(content: &[Part]) -> Vec<Content<'_>> {
+    content
+        .iter()
+        .filter_map(|part| match part {
+            // The format refuses empty texts.
+            Part::Text { text } if text.trim().is_empty() => None,
+            Part::Text { text } => Some(Content::Text { text, cache_control: None }),
+            Part::Image { media_type, data } => Some(Content::Image {
+                source: Source { kind: "base64", media_type, data },
+                cache_control: None,
+            }),
+        })
+        .collect()
+}
+
+/// As [`parts`], for a failed call: the format takes nothing but text there.
+fn texts(content: &[Part]) -> Vec<Content<'_>> {
+    let mut out = parts(content);
+    for piece in &mut out {
+        if matches!(piece, Content::Image { .. }) {
+            *piece = Content::Text { text: "[image left out: the call failed]", cache_control: None };
+        }
+    }
+    out
+}
+
+/// `own`: the very model that is asked now wrote it; thoughts go back only to that one.
+fn reply<'a>(blocks: &'a [Block], own: bool, same: bool, provider: &str) -> Vec<Content<'a>> {
+    let mut out = Vec::new();
+    for block in blocks {
+        match block {
+            Block::Text { text } if text.trim().is_empty() => {}
+            Block::Text { text } => out.push(Content::Text { text, cache_control: None }),
+            Block::Thinking { text, signature: Some(signature) } if own => {
+                out.push(Content::Thinking { thinking: text, signature });
+            }
+            Block::Redacted { data } if own => out.push(Content::RedactedThinking { data }),
+            Block::Thinking { .. } | Block::Redacted { .. } => {}
+            Block::ToolCall(call) => {
+                out.push(Content::ToolUse { id: &call.id, name: &call.name, input: &call.arguments })
+            }
+            Block::Unknown { provider: of, raw } if same && of == provider && raw.is_object() => {
+                out.push(Content::Raw(raw))
+            }
+            Block::Unknown { .. } => {}
+        }
+    }
+    // A message may not end in a thought, or have nothing else.
+    while matches!(out.last(), Some(Content::Thinking { .. } | Content::RedactedThinking { .. })) {
+        out.pop();
+    }
+    out
+}

@@ -1,0 +1,340 @@
+//! Anthropic Messages: reading the streamed reply.
+
+use std::collections::{HashMap, VecDeque};
+
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+use tiller_protocol::{StopReason, Usage};
+
+use crate::codec::chunk::Chunk;
+use crate::codec::lax::{self, Count, Str};
+use crate::codec::{Decoder, Flow};
+use crate::error::ProviderError;
+use crate::transport::fault;
+
+/// One event. Flat, because a tagged enum would copy every event before reading it.
+#[derive(Deserialize)]
+struct Event<'a> {
+    #[serde(rename = "type", borrow, default)]
+    kind: Str<'a>,
+    #[serde(default)]
+    index: Count,
+    #[serde(borrow, default)]
+    delta: Option<Delta<'a>>,
+    #[serde(borrow, default)]
+    content_block: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    message: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    usage: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    error: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Delta<'a> {
+    #[serde(rename = "type", borrow, default)]
+    kind: Str<'a>,
+    #[serde(borrow, default)]
+    text: Str<'a>,
+    #[serde(borrow, default)]
+    thinking: Str<'a>,
+    #[serde(borrow, default)]
+    signature: Str<'a>,
+    #[serde(borrow, default)]
+    partial_json: Str<'a>,
+    #[serde(borrow, default)]
+    stop_reason: Str<'a>,
+    #[serde(borrow, default)]
+    stop_details: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Head<'a> {
+    #[serde(rename = "type", borrow, default)]
+    kind: Str<'a>,
+    #[serde(borrow, default)]
+    id: Str<'a>,
+    #[serde(borrow, default)]
+    name: Str<'a>,
+    #[serde(borrow, default)]
+    text: Str<'a>,
+    #[serde(borrow, default)]
+    thinking: Str<'a>,
+    #[serde(borrow, default)]
+    signature: Str<'a>,
+    #[serde(borrow, default)]
+    data: Str<'a>,
+    #[serde(borrow, default)]
+    input: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Counts {
+    #[serde(default)]
+    input_tokens: Count,
+    #[serde(default)]
+    output_tokens: Count,
+    #[serde(default)]
+    cache_read_input_tokens: Count,
+    #[serde(default)]
+    cache_creation_input_tokens: Count,
+}
+
+/// A whole reply, from a server that does not stream.
+#[derive(Deserialize)]
+struct Message<'a> {
+    #[serde(rename = "type", borrow, default)]
+    kind: Str<'a>,
+    #[serde(borrow, default)]
+    content: Option<Vec<&'a RawValue>>,
+    #[serde(borrow, default)]
+    usage: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    stop_reason: Str<'a>,
+    #[serde(borrow, default)]
+    stop_details: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Start<'a> {
+    #[serde(borrow, default)]
+    usage: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Failure<'a> {
+    #[serde(rename = "type", borrow, default)]
+    kind: Str<'a>,
+    #[serde(borrow, default)]
+    message: Str<'a>,
+}
+
+#[derive(Deserialize)]
+struct Details<'a> {
+    #[serde(borrow, default)]
+    explanation: Str<'a>,
+}
+
+/// A block that is open.
+struct Open {
+    /// Our number for it.
+    index: usize,
+    /// Of a call: arguments that came with its head, used when no deltas follow.
+    input: Option<String>,
+    /// Of a kind that we do not know: its head, and the argument text that follows.
+    raw: Option<(Value, String)>,
+    call: bool,
+    thought: bool,
+}
+
+/// The reader of one reply.
+pub(crate) struct Reply {
+    provider: String,
+    open: HashMap<u64, Open>,
+    next: usize,
+    calls: bool,
+    usage: Usage,
+    stop: Option<StopReason>,
+    /// The end mark came.
+    over: bool,
+}
+
+impl Reply {
+    pub(crate) fn new(provider: &str) -> Self {
+        Self {
+            provider: provider.into(),
+            open: HashMap::new(),
+            next: 0,
+            calls: false,
+            usage: Usage::default(),
+            stop: None,
+            over: false,
+        }
+    }
+
+    fn begin(&mut self, at: u64, raw: Option<&RawValue>, out: &mut VecDeque<Chunk>) {
+        let index = self.next;
+        self.next += 1;
+        let mut open = Open { index, input: None, raw: None, call: false, thought: false };
+        let head: Option<Head<'_>> = lax::read(raw);
+        match head {
+            Some(h) if h.kind.as_str() == "text" => {
+                out.push_back(Chunk::Text { index, text: h.text.into_string() });
+            }
+            Some(h) if h.kind.as_str() == "thinking" => {
+                open.thought = true;
+                out.push_back(Chunk::Thinking { index, text: h.thinking.into_string() });
+                if !h.signature.is_empty() {
+                    out.push_back(Chunk::Signature { index, signature: h.signature.into_string() });
+                }
+            }
+            Some(h) if h.kind.as_str() == "redacted_thinking" => {
+                out.push_back(Chunk::Redacted { index, data: h.data.into_string() });
+            }
+            Some(h) if h.kind.as_str() == "tool_use" => {
+                self.calls = true;
+                open.call = true;
+                open.input = h.input.map(|v| v.get().to_owned()).filter(|v| v != "{}" && v != "null");
+                out.push_back(Chunk::ToolBegin {
+                    index,
+                    id: h.id.into_string(),
+                    name: h.name.into_string(),
+                    vendor: None,
+                });
+            }
+            _ => open.raw = Some((lax::read(raw).unwrap_or(Value::Null), String::new())),
+        }
+        self.open.insert(at, open);
+    }
+
+    fn delta(&mut self, at: u64, delta: Delta<'_>, out: &mut VecDeque<Chunk>) {
+        if !self.open.contains_key(&at) {
+            // Some proxies leave the head out.
+            let index = self.next;
+            self.next += 1;
+            self.open.insert(at, Open { index, input: None, raw: None, call: false, thought: false });
+        }
+        let Some(open) = self.open.get_mut(&at) else { return };
+        let index = open.index;
+        match delta.kind.as_str() {
+            "text_delta" => out.push_back(Chunk::Text { index, text: delta.text.into_string() }),
+            "thinking_delta" => {
+                out.push_back(Chunk::Thinking { index, text: delta.thinking.into_string() });
+            }
+            "signature_delta" => {
+                out.push_back(Chunk::Signature { index, signature: delta.signature.into_string() });
+            }
+            "input_json_delta" => match &mut open.raw {
+                Some((_, json)) => json.push_str(delta.partial_json.as_str()),
+                None => {
+                    open.input = None;
+                    out.push_back(Chunk::ToolArgs { index, json: delta.partial_json.into_string() });
+                }
+            },
+            _ => {}
+        }
+    }
+
+    fn close(&mut self, at: u64, out: &mut VecDeque<Chunk>) {
+        let Some(open) = self.open.remove(&at) else { return };
+        let index = open.index;
+        if let Some(json) = open.input {
+            out.push_back(Chunk::ToolArgs { index, json });
+        }
+        if let Some((mut raw, json)) = open.raw {
+            if let (Some(map), Ok(input)) = (raw.as_object_mut(), serde_json::from_str::<Value>(&json)) {
+                map.insert("input".into(), input);
+            }
+            if raw.is_object() {
+                out.push_back(Chunk::Unknown { index, raw });
+            }
+        }
+        out.push_back(Chunk::BlockEnd { index });
+    }
+
+    fn count(&mut self, raw: Option<&RawValue>, out: &mut VecDeque<Chunk>) {
+        let Some(counts) = lax::read::<Counts>(raw) else { return };
+        let set = |to: &mut u64, from: Count| *to = from.0.unwrap_or(*to);
+        set(&mut self.usage.input, counts.input_tokens);
+        set(&mut self.usage.output, counts.output_tokens);
+        set(&mut self.usage.cache_read, counts.cache_read_input_tokens);
+        set(&mut self.usage.cache_write, counts.cache_creation_input_tokens);
+        out.push_back(Chunk::Usage(self.usage));
+    }
+}
+
+impl Decoder for Reply {
+    fn event(&mut self, _: &str, data: &str, out: &mut VecDeque<Chunk>) -> Result<Flow, ProviderError> {
+        let Some(event) = lax::event::<Event<'_>>(&self.provider, data)? else { return Ok(Flow::More) };
+        let at = event.index.0.unwrap_or(0);
+        match event.kind.as_str() {
+            "content_block_delta" => {
+                if let Some(delta) = event.delta {
+                    self.delta(at, delta, out);
+                }
+            }
+            "content_block_start" => self.begin(at, event.content_block, out),
+            "content_block_stop" => self.close(at, out),
+            "message_start" => {
+                self.count(lax::read::<Start<'_>>(event.message).and_then(|m| m.usage), out);
+            }
+            "message_delta" => {
+                self.count(event.usage, out);
+                if let Some(delta) = event.delta
+                    && !delta.stop_reason.is_empty()
+                {
+                    self.stop = Some(stopped(delta.stop_reason.as_str(), delta.stop_details));
+                }
+            }
+            "message_stop" => {
+                if self.stop.is_none() {
+                    self.stop = Some(if self.calls { StopReason::ToolUse } else { StopReason::EndTurn });
+                }
+                self.over = true;
+                return Ok(Flow::Over);
+            }
+            "error" => {
+                let failure: Option<Failure<'_>> = lax::read(event.error);
+                let (kind, text) =
+                    failure.map(|f| (f.kind.into_string(), f.message.into_string())).unwrap_or_default();
+                return Err(fault::event(&self.provider, &kind, &text));
+            }
+            "ping" => out.push_back(Chunk::Ping),
+            // New kinds of event may come at any time.
+            _ => {}
+        }
+        Ok(Flow::More)
+    }
+
+    fn document(&mut self, data: &str, out: &mut VecDeque<Chunk>) -> Result<(), ProviderError> {
+        let Some(message) = lax::event::<Message<'_>>(&self.provider, data)? else { return Ok(()) };
+        if message.kind.as_str() != "message" {
+            return self.event("", data, out).map(drop);
+        }
+        for (at, block) in message.content.into_iter().flatten().enumerate() {
+            self.begin(at as u64, Some(block), out);
+            self.close(at as u64, out);
+        }
+        self.count(message.usage, out);
+        if !message.stop_reason.is_empty() {
+            self.stop = Some(stopped(message.stop_reason.as_str(), message.stop_details));
+            self.over = true;
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, out: &mut VecDeque<Chunk>) -> Result<(), ProviderError> {
+        let Some(stop) = self.stop.take() else { return Err(fault::cut(&self.provider)) };
+        // At the output limit the vendor says so and leaves the block open. A call that is open then is not whole,
+        // nor is a signature.
+        let limit = stop == StopReason::MaxTokens;
+        if !self.open.is_empty() && !limit && !self.over {
+            return Err(fault::cut(&self.provider));
+        }
+        let mut left: Vec<u64> =
+            self.open.iter().filter(|(_, o)| !limit || !o.call).map(|(at, _)| *at).collect();
+        left.sort_unstable();
+        for at in left {
+            if limit && self.open.get(&at).is_some_and(|o| o.thought) {
+                continue;
+            }
+            self.close(at, out);
+        }
+        out.push_back(Chunk::Stop(stop));
+        Ok(())
+    }
+}
+
+/// A vendor's word for the end of a reply.
+fn stopped(reason: &str, details: Option<&RawValue>) -> StopReason {
+    match reason {
+        "tool_use" => StopReason::ToolUse,
+        "max_tokens" | "model_context_window_exceeded" => StopReason::MaxTokens,
+        "refusal" => StopReason::Refusal(
+            lax::read::<Details<'_>>(details).map(|d| d.explanation.into_string()).unwrap_or_default(),
+        ),
+        _ => StopReason::EndTurn,
+    }
+}

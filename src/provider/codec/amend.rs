@@ -1,0 +1,105 @@
+//! What a server has refused once is left out of later requests, so that one refusal does not end a session.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Mutex, PoisonError};
+
+use crate::codec::request::Request;
+
+/// How much of the thinking effort a model is told.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Told {
+    /// What the person chose.
+    #[default]
+    Effort,
+    /// Nothing.
+    Nothing,
+    /// Not to think: OpenAI takes tools over Chat Completions only then.
+    Least,
+}
+
+/// The refusals of one provider. Kept in memory only: after a restart the server is asked once more.
+#[derive(Debug, Default)]
+pub(crate) struct Amendments {
+    /// Sessions (by [`Request::cache_key`]) whose thoughts the server does not take back.
+    thoughts: Mutex<HashSet<String>>,
+    /// Models that refused what they were told of effort.
+    effort: Mutex<HashMap<String, Told>>,
+}
+
+/// Words of a refusal that is about thoughts that went back.
+const THOUGHTS: &[&str] = &[
+    "blocks in the latest assistant message cannot be modified",
+    "must remain as they were in the original response",
+    "invalid `signature` in `thinking` block",
+    "invalid signature in thinking block",
+    "thought signature",
+    "thought_signature",
+    "thoughtsignature",
+    "encrypted content",
+    "encrypted_content",
+    "required following item",
+    "required 'reasoning' item",
+    "reasoning_content",
+    "reasoning_details",
+];
+
+/// Words of a refusal that is about effort.
+const EFFORT: &[&str] = &[
+    "reasoning_effort",
+    "reasoning.effort",
+    "reasoning effort",
+    "output_config",
+    "thinking.type",
+    "thinking.enabled",
+    "budget_tokens",
+    "thinking_level",
+    "thinkinglevel",
+    "thinking level",
+    "thinking_budget",
+    "thinkingbudget",
+    "thinking budget",
+    "thinkingconfig",
+    "thinking_config",
+    "does not support thinking",
+    "thinking is not supported",
+    "must start with a thinking block",
+];
+
+fn has(said: &str, words: &[&str]) -> bool {
+    words.iter().any(|w| said.contains(w))
+}
+
+impl Amendments {
+    /// The server refused `request` with these words. True: the next request leaves out what it did not like.
+    pub(crate) fn take(&self, request: &Request, said: &str) -> bool {
+        let said = said.to_lowercase();
+        if has(&said, EFFORT) {
+            let mut effort = self.effort.lock().unwrap_or_else(PoisonError::into_inner);
+            let told = effort.entry(request.model.clone()).or_default();
+            let next = match told {
+                Told::Effort => Told::Nothing,
+                Told::Nothing => Told::Least,
+                Told::Least => return false,
+            };
+            *told = next;
+            return true;
+        }
+        // A thinking block without its signature, or in another place than it was written for.
+        let moved =
+            said.contains("thinking") && (said.contains("signature") || said.contains("conversation"));
+        if has(&said, THOUGHTS) || moved {
+            let mut thoughts = self.thoughts.lock().unwrap_or_else(PoisonError::into_inner);
+            return thoughts.insert(request.cache_key.clone());
+        }
+        false
+    }
+
+    /// Whether thoughts go back to the model that wrote them.
+    pub(crate) fn thoughts(&self, request: &Request) -> bool {
+        !self.thoughts.lock().unwrap_or_else(PoisonError::into_inner).contains(&request.cache_key)
+    }
+
+    pub(crate) fn told(&self, model: &str) -> Told {
+        self.effort.lock().unwrap_or_else(PoisonError::into_inner).get(model).copied().unwrap_or_default()
+    }
+}

@@ -1,0 +1,295 @@
+//! Folds [`Chunk`]s into the blocks of a reply.
+
+use std::collections::{BTreeMap, HashSet};
+
+use serde_json::{Map, Value};
+use tiller_protocol::{Block, StopReason, ToolCall, Usage};
+
+use crate::codec::chunk::Chunk;
+
+/// Bytes that one block may have. What comes beyond is dropped and [`Assembler::truncated`] is set.
+pub const PART_LIMIT: usize = 64 * 1024 * 1024;
+/// Blocks that one reply may have.
+pub const BLOCK_LIMIT: usize = 4096;
+/// Bytes kept of arguments that were not a JSON object.
+const MALFORMED_LIMIT: usize = 16 * 1024;
+
+#[derive(Clone, Debug)]
+enum Slot {
+    Text(String),
+    Thinking { text: String, signature: String },
+    Redacted(String),
+    Call { call: ToolCall, json: String },
+    Unknown(Value),
+}
+
+#[derive(Clone, Debug)]
+struct Open {
+    slot: Slot,
+    ended: bool,
+}
+
+/// Folds chunks into blocks. Pure; the same chunks give the same blocks however they were split.
+#[derive(Clone, Debug, Default)]
+pub struct Assembler {
+    open: BTreeMap<usize, Open>,
+    provider: String,
+    seed: String,
+    taken: HashSet<String>,
+    made: usize,
+    /// Counts so far.
+    pub usage: Usage,
+    /// Why it ended; `None` while it runs, and for ever when the stream was cut.
+    pub stop: Option<StopReason>,
+    /// Something was over [`PART_LIMIT`] or [`BLOCK_LIMIT`] and was dropped.
+    pub truncated: bool,
+}
+
+/// A whole reply.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Assembled {
+    /// In the order in which they began. Every call in it ended; run those without `malformed`.
+    pub blocks: Vec<Block>,
+    /// Names of calls that were cut off. They are not in `blocks` and must not run.
+    pub dropped: Vec<String>,
+    pub usage: Usage,
+    /// `None`: the stream was cut.
+    pub stop: Option<StopReason>,
+    pub truncated: bool,
+}
+
+impl Assembled {
+    /// Its calls, in order.
+    pub fn calls(&self) -> impl Iterator<Item = &ToolCall> {
+        self.blocks.iter().filter_map(|b| if let Block::ToolCall(call) = b { Some(call) } else { None })
+    }
+}
+
+impl Assembler {
+    /// For one reply of the provider of this name. `seed` makes identifiers of ours unique within the
+    /// session (a counter of requests, say); `taken` are the call identifiers that the session has.
+    pub fn new(provider: &str, seed: &str, taken: impl IntoIterator<Item = String>) -> Self {
+        Self {
+            provider: provider.into(),
+            seed: seed.into(),
+            taken: taken.into_iter().collect(),
+            ..Self::default()
+        }
+    }
+
+    /// Takes the next chunk.
+    pub fn push(&mut self, chunk: Chunk) {
+        match chunk {
+            Chunk::Text { index, text } => self.append(index, &text, || Slot::Text(String::new())),
+            Chunk::Thinking { index, text } => self.append(index, &text, thinking),
+            Chunk::TextWasThought { index } => {
+                if let Some(Open { slot, .. }) = self.open.get_mut(&index)
+                    && let Slot::Text(text) = slot
+                {
+                    *slot = Slot::Thinking { text: std::mem::take(text), signature: String::new() };
+                }
+            }
+            Chunk::Signature { index, signature } => {
+                self.begin(index, thinking);
+                if let Some(Open { slot: Slot::Thinking { signature: s, .. }, ended: false }) =
+                    self.open.get_mut(&index)
+                {
+                    grow(s, &signature, &mut self.truncated);
+                }
+            }
+            Chunk::Redacted { index, data } => {
+                self.begin(index, || Slot::Redacted(data));
+            }
+            Chunk::ToolBegin { index, id, name, vendor } => {
+                if !self.open.contains_key(&index) {
+                    let id = self.unique(id);
+                    let call = ToolCall { id, name, arguments: empty(), malformed: None, vendor };
+                    self.begin(index, || Slot::Call { call, json: String::new() });
+                }
+            }
+            Chunk::ToolArgs { index, json: more } => {
+                if let Some(Open { slot: Slot::Call { json, .. }, ended: false }) = self.open.get_mut(&index)
+                {
+                    grow(json, &more, &mut self.truncated);
+                }
+            }
+            Chunk::BlockEnd { index } => {
+                if let Some(open) = self.open.get_mut(&index).filter(|o| !o.ended) {
+                    open.ended = true;
+                    if let Slot::Call { call, json } = &mut open.slot {
+                        close(call, json);
+                    }
+                }
+            }
+            Chunk::Unknown { index, raw } => {
+                self.begin(index, || Slot::Unknown(raw));
+            }
+            Chunk::Usage(usage) => self.usage = usage,
+            Chunk::Stop(stop) => self.stop = Some(stop),
+            Chunk::Ping => {}
+        }
+    }
+
+    /// The identifier of the call at `index`, once it has begun: the vendor's, or ours.
+    pub fn call_id(&self, index: usize) -> Option<&str> {
+        match self.open.get(&index) {
+            Some(Open { slot: Slot::Call { call, .. }, .. }) => Some(&call.id),
+            _ => None,
+        }
+    }
+
+    /// Whether anything of the reply has arrived: if not, trying again repeats nothing.
+    pub fn is_empty(&self) -> bool {
+        self.open.is_empty()
+    }
+
+    /// What is there so far, as blocks that may stay in history: calls that did not end are left out, and
+    /// so are signatures that did not arrive whole.
+    pub fn partial(&self) -> Vec<Block> {
+        self.clone().finish().blocks
+    }
+
+    /// The reply.
+    pub fn finish(self) -> Assembled {
+        let mut out = Assembled {
+            usage: self.usage,
+            stop: self.stop,
+            truncated: self.truncated,
+            ..Assembled::default()
+        };
+        let last = self.open.keys().next_back().copied();
+        for (index, Open { slot, ended }) in self.open {
+            match slot {
+                Slot::Text(text) if text.is_empty() => {}
+                Slot::Text(text) => out.blocks.push(Block::Text { text }),
+                Slot::Thinking { text, signature } => {
+                    let signature = (ended && !signature.is_empty()).then_some(signature);
+                    if !text.is_empty() || signature.is_some() {
+                        out.blocks.push(Block::Thinking { text, signature });
+                    }
+                }
+                Slot::Redacted(data) => out.blocks.push(Block::Redacted { data }),
+                Slot::Call { call, json } => {
+                    // At the output limit vendors end the block all the same. No cut object is valid
+                    // JSON, but a call that was cut before its arguments looks like one without any.
+                    let cut = Some(index) == last
+                        && out.stop == Some(StopReason::MaxTokens)
+                        && (json.is_empty() || call.malformed.is_some());
+                    if ended && !cut {
+                        out.blocks.push(Block::ToolCall(call));
+                    } else {
+                        unsign_last(&mut out.blocks);
+                        out.dropped.push(call.name);
+                    }
+                }
+                Slot::Unknown(raw) => {
+                    out.blocks.push(Block::Unknown { provider: self.provider.clone(), raw });
+                }
+            }
+        }
+        out
+    }
+
+    /// Makes sure that `index` holds a block.
+    fn begin(&mut self, index: usize, slot: impl FnOnce() -> Slot) {
+        if self.open.contains_key(&index) {
+            return;
+        }
+        if self.open.len() >= BLOCK_LIMIT {
+            self.truncated = true;
+            return;
+        }
+        self.open.insert(index, Open { slot: slot(), ended: false });
+    }
+
+    fn append(&mut self, index: usize, more: &str, slot: fn() -> Slot) {
+        self.begin(index, slot);
+        let kind = std::mem::discriminant(&slot());
+        if let Some(open) = self.open.get_mut(&index)
+            && !open.ended
+            && std::mem::discriminant(&open.slot) == kind
+            && let Slot::Text(text) | Slot::Thinking { text, .. } = &mut open.slot
+        {
+            grow(text, more, &mut self.truncated);
+        }
+    }
+
+    fn unique(&mut self, id: String) -> String {
+        if !id.is_empty() && self.taken.insert(id.clone()) {
+            return id;
+        }
+        loop {
+            self.made += 1;
+            let id = if self.seed.is_empty() {
+                format!("call_{}", self.made)
+            } else {
+                format!("call_{}_{}", self.seed, self.made)
+            };
+            if self.taken.insert(id.clone()) {
+                return id;
+            }
+        }
+    }
+}
+
+/// The call after these blocks is left out. A vendor takes a signed thought back only with what it led to, so the
+/// thought before the call loses its signature; its words stay for the person.
+pub fn unsign_last(blocks: &mut Vec<Block>) {
+    match blocks.last_mut() {
+        Some(Block::Thinking { text, .. }) if text.is_empty() => drop(blocks.pop()),
+        Some(Block::Thinking { signature, .. }) => *signature = None,
+        _ => {}
+    }
+}
+
+fn thinking() -> Slot {
+    Slot::Thinking { text: String::new(), signature: String::new() }
+}
+
+fn empty() -> Value {
+    Value::Object(Map::new())
+}
+
+/// Appends, but not past [`PART_LIMIT`].
+fn grow(text: &mut String, more: &str, truncated: &mut bool) {
+    let room = PART_LIMIT - text.len();
+    if more.len() <= room {
+        text.push_str(more);
+    } else {
+        text.push_str(&more[..more.floor_char_boundary(room)]);
+        *truncated = true;
+    }
+}
+
+/// Reads the arguments of a call that ended. The parser refuses deep nesting, so that no later walk over
+/// the value can exhaust the stack.
+fn close(call: &mut ToolCall, json: &str) {
+    match serde_json::from_str::<Value>(json) {
+        Ok(value @ Value::Object(_)) => {
+            if let Some(Value::Object(vendor)) = &mut call.vendor
+                && vendor.contains_key("text")
+            {
+                if serde_json::to_string(&value).is_ok_and(|text| text == json) {
+                    vendor.shift_remove("text");
+                } else {
+                    vendor.insert("text".into(), Value::from(json));
+                }
+            }
+            call.arguments = value;
+        }
+        _ if json.trim().is_empty() => {}
+        _ => call.malformed = Some(json[..json.floor_char_boundary(MALFORMED_LIMIT)].to_owned()),
+    }
+    if let Some(Value::Object(vendor)) = &mut call.vendor {
+        if vendor.get("text").is_some_and(Value::is_null) {
+            vendor.shift_remove("text");
+        }
+        if vendor.is_empty() {
+            call.vendor = None;
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "assemble_tests.rs"]
+mod tests;

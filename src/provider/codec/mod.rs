@@ -1,0 +1,206 @@
+//! What a wire format is to the rest of the room, and the [`Provider`] made of one.
+
+pub(crate) mod amend;
+pub mod assemble;
+pub mod chunk;
+pub(crate) mod fit;
+pub(crate) mod lax;
+pub(crate) mod reply;
+pub mod request;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use futures_util::StreamExt as _;
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use tiller_config::schema::{ModelInfo, Timeouts};
+
+use crate::codec::chunk::Chunk;
+use crate::codec::request::Request;
+use crate::error::ProviderError;
+use crate::models;
+use crate::registry::key::{Key, Secret};
+use crate::transport::fault;
+use crate::transport::http::Http;
+use crate::transport::stream::{self, Limits};
+use crate::{ChunkStream, Provider};
+
+/// One wire format. Pure: it makes bytes and reads bytes.
+pub(crate) trait Wire: Send + Sync {
+    /// The part of the address after the base, for this model.
+    fn path(&self, base: &str, model: &str) -> String;
+
+    /// Headers that carry the key, and the format's fixed ones.
+    fn headers(&self, key: Option<&Secret>, out: &mut HeaderMap);
+
+    /// The body. `provider` is the configured name; `info` what is known of the model.
+    fn body(&self, provider: &str, request: &Request, info: &ModelInfo) -> Vec<u8>;
+
+    /// The server refused the request with these words. True: from now on the body leaves out what it did not
+    /// like.
+    fn amend(&self, request: &Request, said: &str) -> bool;
+
+    /// Reads one reply.
+    fn decoder(&self, provider: &str) -> Box<dyn Decoder>;
+
+    /// The part of the address that lists models.
+    fn models_path(&self, base: &str) -> String;
+
+    /// The part of the address that only a right key may read. Where the list of models is open to all,
+    /// it is another one.
+    fn check_path(&self, base: &str) -> String {
+        self.models_path(base)
+    }
+
+    /// The identifiers in that list.
+    fn models(&self, body: &[u8]) -> Vec<String>;
+}
+
+/// Where the stream stands after an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Flow {
+    More,
+    /// The reply is whole, but counts may follow: wait a little, and do not mind an end.
+    Grace,
+    /// Nothing more can come, even if the socket stays open.
+    Over,
+}
+
+/// Reads the events of one reply.
+pub(crate) trait Decoder: Send {
+    /// Reads the data of one event (its name is not needed: every format repeats it inside) and adds
+    /// what it says to `out`.
+    fn event(&mut self, name: &str, data: &str, out: &mut VecDeque<Chunk>) -> Result<Flow, ProviderError>;
+
+    /// Reads one document of an answer that is no stream. The default takes it for an event.
+    fn document(&mut self, data: &str, out: &mut VecDeque<Chunk>) -> Result<(), ProviderError> {
+        self.event("", data, out).map(drop)
+    }
+
+    /// The stream ended, or the grace did. Adds what was held back; an error when the reply is not whole.
+    fn end(&mut self, out: &mut VecDeque<Chunk>) -> Result<(), ProviderError>;
+}
+
+/// A provider that speaks one wire format over HTTP.
+pub(crate) struct WireProvider {
+    pub(crate) name: String,
+    pub(crate) wire: Box<dyn Wire>,
+    /// Without a slash at the end.
+    pub(crate) base: String,
+    pub(crate) key: Key,
+    /// The person's own headers, sent as they are.
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) timeouts: Timeouts,
+    pub(crate) table: Arc<models::Overrides>,
+    pub(crate) http: Arc<Http>,
+}
+
+impl WireProvider {
+    fn header_map(&self, key: Option<&Secret>) -> Result<HeaderMap, ProviderError> {
+        let mut map = HeaderMap::new();
+        self.wire.headers(key, &mut map);
+        for (name, value) in &self.headers {
+            let (Ok(n), Ok(mut v)) = (HeaderName::from_bytes(name.as_bytes()), HeaderValue::from_str(value))
+            else {
+                return Err(ProviderError::Rejected(format!(
+                    "the header `{name}` of the provider `{}` is not valid. Correct it in config.toml.",
+                    self.name
+                )));
+            };
+            v.set_sensitive(true);
+            map.insert(n, v);
+        }
+        Ok(map)
+    }
+
+    async fn get(&self, path: String) -> Result<Vec<u8>, ProviderError> {
+        let key = self.key.get(&self.name).await?;
+        let url = format!("{}{path}", self.base);
+        let (headers, limits) = (self.header_map(key.as_ref())?, self.limits());
+        let got = stream::get(&self.http, &self.name, &url, headers, &limits);
+        got.await.map_err(|e| {
+            if matches!(e, ProviderError::Auth(_)) {
+                self.key.forget();
+            }
+            fault::scrub(e, key.as_ref())
+        })
+    }
+
+    fn limits(&self) -> Limits {
+        let seconds = |s: f64| Duration::try_from_secs_f64(s.max(0.001)).unwrap_or(Duration::MAX);
+        Limits {
+            connect: seconds(self.timeouts.connect),
+            first_byte: seconds(self.timeouts.first_byte),
+            idle: seconds(self.timeouts.idle),
+            pings_only: seconds(self.timeouts.pings_only),
+            reply: stream::REPLY_LIMIT,
+        }
+    }
+}
+
+#[async_trait]
+impl Provider for WireProvider {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    async fn stream(&self, request: Request) -> Result<ChunkStream, ProviderError> {
+        let key = self.key.get(&self.name).await?;
+        let url = format!("{}{}", self.base, self.wire.path(&self.base, &request.model));
+        let opened = stream::open(stream::Call {
+            http: &self.http,
+            provider: &self.name,
+            url,
+            headers: self.header_map(key.as_ref())?,
+            body: self.body(&request),
+            decoder: self.wire.decoder(&self.name),
+            limits: self.limits(),
+        })
+        .await;
+        match opened {
+            Err(ProviderError::Auth(text)) => {
+                // A command may give a fresh key next time.
+                self.key.forget();
+                Err(ProviderError::Auth(fault::without(&text, key.as_ref())))
+            }
+            // The turn tries again, as after any failure that passes, and the next body is another one.
+            Err(ProviderError::Rejected(text)) if self.wire.amend(&request, &text) => {
+                Err(ProviderError::Wait {
+                    message: format!(
+                        "{} does not support all options of the request; retrying with fewer",
+                        self.name
+                    ),
+                    after: Some(Duration::ZERO),
+                })
+            }
+            Err(e) => Err(fault::scrub(e, key.as_ref())),
+            // Errors in the middle of a reply quote the server as well.
+            Ok(stream) => Ok(stream.map(move |item| item.map_err(|e| fault::scrub(e, key.as_ref()))).boxed()),
+        }
+    }
+
+    async fn prepare(&self) {
+        if let Ok(url) = reqwest::Url::parse(&self.base) {
+            let _ = self.http.client(&url, self.limits().connect).await;
+        }
+    }
+
+    fn body(&self, request: &Request) -> Vec<u8> {
+        let info = models::lookup_in(&self.table, &self.name, &request.model);
+        self.wire.body(&self.name, request, &info)
+    }
+
+    async fn models(&self) -> Result<Vec<String>, ProviderError> {
+        let body = self.get(self.wire.models_path(&self.base)).await?;
+        let mut ids = self.wire.models(&body);
+        ids.sort();
+        ids.dedup();
+        Ok(ids)
+    }
+
+    async fn check(&self) -> Result<(), ProviderError> {
+        self.get(self.wire.check_path(&self.base)).await.map(drop)
+    }
+}

@@ -1,0 +1,337 @@
+//! Google Gemini `streamGenerateContent`: the request. The reply is read in `reply.rs`, the
+//! subset of JSON schema that its tools take is made in `schema.rs`.
+
+pub(crate) mod reply;
+pub(crate) mod schema;
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use serde::Serialize;
+use serde_json::{Value, json};
+use tiller_config::schema::ModelInfo;
+use tiller_protocol::{Block, Effort, Part};
+
+use crate::codec::amend::{Amendments, Told};
+use crate::codec::fit::{self, Rules, fit, wire_name};
+use crate::codec::request::{ChatMessage, Request};
+use crate::codec::{Decoder, Wire};
+use crate::gemini::reply::Reply;
+use crate::gemini::schema::subset;
+use crate::models::effort;
+use crate::openai::chat::text_of;
+use crate::registry::key::Secret;
+
+/// The vendor's own address.
+pub(crate) const BASE: &str = "https://generativelanguage.googleapis.com";
+/// Stands for the signature of a call that another model made; the vendor documents it for that.
+const FOREIGN: &str = "skip_thought_signature_validator";
+
+/// The format.
+#[derive(Default)]
+pub(crate) struct Gemini {
+    amended: Amendments,
+}
+
+const RULES: Rules = Rules {
+    id: fit::id_any,
+    calls: usize::MAX,
+    images: &["image/png", "image/jpeg", "image/webp", "image/heic", "image/heif"],
+    image_bytes: fit::mib(15),
+};
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Body<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    generation_config: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    system_instruction: Option<Content<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tools: Vec<Tools<'a>>,
+    contents: Vec<Content<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Tools<'a> {
+    function_declarations: Vec<Declaration<'a>>,
+}
+
+#[derive(Serialize)]
+struct Declaration<'a> {
+    name: Cow<'a, str>,
+    description: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parameters: Option<Value>,
+}
+
+#[derive(Serialize)]
+struct Content<'a> {
+    #[serde(skip_serializing_if = "str::is_empty")]
+    role: &'static str,
+    parts: Vec<Piece<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Piece<'a> {
+    #[serde(flatten)]
+    what: What<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thought_signature: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+enum What<'a> {
+    Text(&'a str),
+    #[serde(rename_all = "camelCase")]
+    InlineData {
+        mime_type: &'a str,
+        data: &'a str,
+    },
+    FunctionCall {
+        #[serde(skip_serializing_if = "Option::is_none")]
+        id: Option<&'a str>,
+        name: &'a str,
+        args: &'a Value,
+    },
+    FunctionResponse {
+        #[serde(skip_serializing_if = "Option::is_none")]
+        id: Option<&'a str>,
+        name: &'a str,
+        response: Value,
+    },
+    #[serde(untagged)]
+    Raw(&'a Value),
+}
+
+impl<'a> From<What<'a>> for Piece<'a> {
+    fn from(what: What<'a>) -> Self {
+        Self { what, thought_signature: None }
+    }
+}
+
+fn version(base: &str) -> &'static str {
+    if base.ends_with("/v1beta") || base.ends_with("/v1") { "" } else { "/v1beta" }
+}
+
+impl Wire for Gemini {
+    fn path(&self, base: &str, model: &str) -> String {
+        // The model's name is part of the address: nothing in it may end the path.
+        let model: String = model
+            .strip_prefix("models/")
+            .unwrap_or(model)
+            .chars()
+            .filter(|c| c.is_ascii_alphanumeric() || "-._".contains(*c))
+            .collect();
+        format!("{}/models/{model}:streamGenerateContent?alt=sse", version(base))
+    }
+
+    fn headers(&self, key: Option<&Secret>, out: &mut HeaderMap) {
+        if let Some(key) = key
+            && let Ok(mut value) = HeaderValue::from_str(key.reveal())
+        {
+            value.set_sensitive(true);
+            out.insert(HeaderName::from_static("x-goog-api-key"), value);
+        }
+    }
+
+    fn body(&self, provider: &str, request: &Request, info: &ModelInfo) -> Vec<u8> {
+        let declarations: Vec<_> = request
+            .tools
+            .iter()
+            .map(|t| Declaration {
+                name: wire_name(&t.name),
+                description: &t.description,
+                parameters: subset(&t.schema),
+            })
+            .collect();
+        let system = (!request.system.trim().is_empty())
+            .then(|| Content { role: "", parts: vec![What::Text(&request.system).into()] });
+        let fitted = fit(&request.messages, &RULES);
+        let thoughts = self.amended.thoughts(request);
+        let body = Body {
+            generation_config: generation(request, info, self.amended.told(&request.model)),
+            system_instruction: system,
+            tools: if declarations.is_empty() {
+                Vec::new()
+            } else {
+                vec![Tools { function_declarations: declarations }]
+            },
+            contents: contents(provider, request, &fitted, info.images != Some(false), thoughts),
+        };
+        serde_json::to_vec(&body).unwrap_or_default()
+    }
+
+    fn amend(&self, request: &Request, said: &str) -> bool {
+        self.amended.take(request, said)
+    }
+
+    fn decoder(&self, provider: &str) -> Box<dyn Decoder> {
+        Box::new(Reply::new(provider))
+    }
+
+    fn models_path(&self, base: &str) -> String {
+        format!("{}/models?pageSize=1000", version(base))
+    }
+
+    fn models(&self, body: &[u8]) -> Vec<String> {
+        let names = crate::models::ids(body, "models", "name");
+        names.into_iter().map(|n| n.strip_prefix("models/").unwrap_or(&n).to_owned()).collect()
+    }
+}
+
+/// Whether the model is of generation 3 or later, which takes a level instead of a budget.
+fn third(model: &str) -> bool {
+    let number =
+        model.split("gemini-").nth(1).and_then(|rest| rest.split(['.', '-']).next()?.parse::<u32>().ok());
+    number.is_some_and(|n| n >= 3)
+}
+
+fn generation(request: &Request, info: &ModelInfo, told: Told) -> Option<Value> {
+    let mut out = serde_json::Map::new();
+    if let Some(max) = request.max_output {
+        out.insert("maxOutputTokens".into(), max.into());
+    }
+    if info.thinking == Some(true) && told == Told::Effort {
+        let mut thinking = json!({"includeThoughts": true});
+        if third(&request.model) {
+            if let Some(level) = effort::word(request.effort, info) {
+                // None of them can be told to stop.
+                thinking["thinkingLevel"] = if level == "none" { "low" } else { level }.into();
+            }
+        } else {
+            let budget = match effort::used(request.effort, info) {
+                Effort::Default => None,
+                // The larger models cannot be told to stop.
+                Effort::Off if request.model.contains("pro") => Some(128),
+                Effort::Off => Some(0),
+                Effort::Low => Some(1_024),
+                Effort::Medium => Some(8_192),
+                Effort::High | Effort::Max => Some(24_576),
+            };
+            if let Some(budget) = budget {
+                thinking["thinkingBudget"] = budget.into();
+            }
+        }
+        out.insert("thinkingConfig".into(), thinking);
+    }
+    (!out.is_empty()).then_some(Value::Object(out))
+}
+
+/// `thoughts`: their signatures go back to the model that made them.
+fn contents<'a>(
+    provider: &str,
+    request: &'a Request,
+    fitted: &'a [Cow<'a, ChatMessage>],
+    sees: bool,
+    thoughts: bool,
+) -> Vec<Content<'a>> {
+    let mut out: Vec<Content<'a>> = Vec::new();
+    // Calls whose identifier is the vendor's own: only those are named in results.
+    let mut named: HashSet<&str> = HashSet::new();
+    let mut results = false;
+    for message in fitted.iter().map(AsRef::as_ref) {
+        let was_results = std::mem::take(&mut results);
+        match message {
+            ChatMessage::User { content } => {
+                let parts: Vec<_> = content.iter().filter_map(|p| part(p, sees)).collect();
+                if !parts.is_empty() {
+                    out.push(Content { role: "user", parts });
+                }
+            }
+            ChatMessage::Assistant { blocks, model } => {
+                let own = thoughts && model.provider() == provider && model.model() == request.model;
+                let parts = reply(blocks, own, provider, third(&request.model), &mut named);
+                if !parts.is_empty() {
+                    out.push(Content { role: "model", parts });
+                }
+            }
+            ChatMessage::ToolResult { call_id, name, ok, content } => {
+                let text = text_of(content, sees);
+                let key = if *ok { "output" } else { "error" };
+                let id = named.contains(call_id.as_str()).then_some(call_id.as_str());
+                let mut parts: Vec<Piece<'a>> =
+                    vec![What::FunctionResponse { id, name, response: json!({key: text}) }.into()];
+                if sees {
+                    parts.extend(
+                        content
+                            .iter()
+                            .filter(|p| matches!(p, Part::Image { .. }))
+                            .filter_map(|p| part(p, sees)),
+                    );
+                }
+                results = true;
+                match out.last_mut() {
+                    Some(last) if was_results => last.parts.append(&mut parts),
+                    _ => out.push(Content { role: "user", parts }),
+                }
+            }
+        }
+    }
+    out
+}
+
+fn part(part: &Part, sees: bool) -> Option<Piece<'_>> {
+    Some(match part {
+        Part::Text { text } if text.trim().is_empty() => return None,
+        Part::Text { text } => What::Text(text).into(),
+        Part::Image { media_type, data } if sees => What::InlineData { mime_type: media_type, data }.into(),
+        Part::Image { .. } => What::Text("[image left out: this model cannot see images]").into(),
+    })
+}
+
+fn reply<'a>(
+    blocks: &'a [Block],
+    own: bool,
+    provider: &str,
+    third: bool,
+    named: &mut HashSet<&'a str>,
+) -> Vec<Piece<'a>> {
+    let mut out: Vec<Piece<'a>> = Vec::new();
+    let mut calls = 0;
+    for block in blocks {
+        match block {
+            Block::Text { text } if text.is_empty() => {}
+            Block::Text { text } => out.push(What::Text(text).into()),
+            // Thoughts themselves do not go back; a signature belongs to the text before it.
+            Block::Thinking { signature: Some(signature), .. } if own => match out.last_mut() {
+                Some(Piece { what: What::Text(_), thought_signature: slot @ None }) => {
+                    *slot = Some(signature)
+                }
+                _ => out.push(Piece { what: What::Text(""), thought_signature: Some(signature) }),
+            },
+            Block::Thinking { .. } | Block::Redacted { .. } => {}
+            Block::ToolCall(call) => {
+                let vendor = call.vendor.as_ref().filter(|_| own);
+                let id = vendor.and_then(|v| v.get("id")).and_then(Value::as_str);
+                if id.is_some() {
+                    named.insert(&call.id);
+                }
+                let signature = vendor.and_then(|v| v.get("thoughtSignature")).and_then(Value::as_str);
+                let foreign = (!own && third && calls == 0).then_some(FOREIGN);
+                calls += 1;
+                out.push(Piece {
+                    what: What::FunctionCall {
+                        id: id.map(|_| call.id.as_str()),
+                        name: &call.name,
+                        args: &call.arguments,
+                    },
+                    thought_signature: signature.or(foreign),
+                });
+            }
+            Block::Unknown { provider: of, raw } if own && of == provider && raw.is_object() => {
+                out.push(What::Raw(raw).into())
+            }
+            Block::Unknown { .. } => {}
+        }
+    }
+    // Only signatures: nothing that the vendor would take.
+    if out.iter().all(|p| matches!(p.what, What::Text(""))) {
+        out.clear();
+    }
+    out
+}

@@ -1,0 +1,404 @@
+//! OpenAI Chat Completions and the many servers that speak it: the request. The reply is read in
+//! `chat_reply.rs`.
+//!
+//! Thoughts go back only with the calls that followed them, under the field name in which they came:
+//! some servers demand that, and others refuse any other form.
+
+use std::borrow::Cow;
+
+use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
+use serde::Serialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+use tiller_config::schema::ModelInfo;
+use tiller_protocol::{Block, Part, ToolCall};
+
+use crate::codec::amend::{Amendments, Told};
+use crate::codec::fit::{self, Rules, fit, wire_name};
+use crate::codec::request::{ChatMessage, Request};
+use crate::codec::{Decoder, Wire};
+use crate::models::effort;
+use crate::openai::chat_reply::Reply;
+use crate::registry::key::Secret;
+
+/// The vendor's own address.
+pub(crate) const BASE: &str = "https://api.openai.com/v1";
+
+/// The ways in which servers differ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Dialect {
+    /// The vendor's own server.
+    OpenAi,
+    OpenRouter,
+    /// Takes identifiers of nine letters and digits only.
+    Mistral,
+    /// Anything else.
+    Compatible,
+}
+
+/// The format.
+pub(crate) struct OpenAiChat {
+    pub(crate) dialect: Dialect,
+    pub(crate) amended: Amendments,
+}
+
+impl OpenAiChat {
+    fn rules(&self) -> Rules {
+        Rules {
+            id: if self.dialect == Dialect::Mistral { fit::id_9 } else { fit::id_40 },
+            calls: 128,
+            images: &["image/png", "image/jpeg", "image/gif", "image/webp"],
+            image_bytes: fit::mib(20),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Body<'a> {
+    model: &'a str,
+    stream: bool,
+    stream_options: StreamOptions,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_tokens: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_completion_tokens: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning_effort: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning: Option<Reasoning>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    prompt_cache_key: Option<&'a str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tools: Vec<Tool<'a>>,
+    messages: Vec<Message<'a>>,
+}
+
+#[derive(Serialize)]
+struct StreamOptions {
+    include_usage: bool,
+}
+
+#[derive(Serialize)]
+struct Reasoning {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    effort: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    enabled: Option<bool>,
+}
+
+#[derive(Serialize)]
+struct Tool<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    function: ToolFunction<'a>,
+}
+
+#[derive(Serialize)]
+struct ToolFunction<'a> {
+    name: Cow<'a, str>,
+    description: &'a str,
+    parameters: &'a Value,
+}
+
+#[derive(Serialize)]
+#[serde(tag = "role", rename_all = "snake_case")]
+enum Message<'a> {
+    System {
+        content: &'a str,
+    },
+    User {
+        content: Content<'a>,
+    },
+    Assistant {
+        content: Option<String>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        reasoning_content: Option<String>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        reasoning: Option<String>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        reasoning_details: Option<&'a Value>,
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        tool_calls: Vec<Call<'a>>,
+    },
+    Tool {
+        tool_call_id: &'a str,
+        content: String,
+    },
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Content<'a> {
+    Text(String),
+    Parts(Vec<Piece<'a>>),
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Piece<'a> {
+    Text { text: &'a str },
+    ImageUrl { image_url: Url },
+}
+
+#[derive(Serialize)]
+struct Url {
+    url: String,
+}
+
+#[derive(Serialize)]
+struct Call<'a> {
+    id: &'a str,
+    #[serde(rename = "type")]
+    kind: &'static str,
+    function: Function<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    extra_content: Option<&'a Value>,
+}
+
+#[derive(Serialize)]
+struct Function<'a> {
+    name: &'a str,
+    arguments: String,
+}
+
+impl Wire for OpenAiChat {
+    fn path(&self, base: &str, _model: &str) -> String {
+        versioned(base, "/chat/completions")
+    }
+
+    fn headers(&self, key: Option<&Secret>, out: &mut HeaderMap) {
+        bearer(key, out);
+    }
+
+    fn body(&self, provider: &str, request: &Request, info: &ModelInfo) -> Vec<u8> {
+        let own = self.dialect == Dialect::OpenAi;
+        let word = effort(request, info, self.amended.told(&request.model));
+        let router = self.dialect == Dialect::OpenRouter;
+        let fitted = fit(&request.messages, &self.rules());
+        let thoughts = self.amended.thoughts(request);
+        let body = Body {
+            model: &request.model,
+            stream: true,
+            stream_options: StreamOptions { include_usage: true },
+            max_tokens: request.max_output.filter(|_| !own),
+            max_completion_tokens: request.max_output.filter(|_| own),
+            reasoning_effort: word.filter(|_| !router),
+            reasoning: word.filter(|_| router).map(|word| match word {
+                "none" => Reasoning { effort: None, enabled: Some(false) },
+                word => Reasoning { effort: Some(word), enabled: None },
+            }),
+            prompt_cache_key: (own && !request.cache_key.is_empty()).then_some(&*request.cache_key),
+            tools: request
+                .tools
+                .iter()
+                .map(|t| Tool {
+                    kind: "function",
+                    function: ToolFunction {
+                        name: wire_name(&t.name),
+                        description: &t.description,
+                        parameters: &t.schema,
+                    },
+                })
+                .collect(),
+            messages: messages(provider, request, &fitted, info.images != Some(false), thoughts),
+        };
+        serde_json::to_vec(&body).unwrap_or_default()
+    }
+
+    fn amend(&self, request: &Request, said: &str) -> bool {
+        self.amended.take(request, said)
+    }
+
+    fn decoder(&self, provider: &str) -> Box<dyn Decoder> {
+        Box::new(Reply::new(provider))
+    }
+
+    fn models_path(&self, base: &str) -> String {
+        versioned(base, "/models")
+    }
+
+    fn check_path(&self, base: &str) -> String {
+        match self.dialect {
+            // Its list of models is open to everybody.
+            Dialect::OpenRouter => versioned(base, "/key"),
+            _ => self.models_path(base),
+        }
+    }
+
+    fn models(&self, body: &[u8]) -> Vec<String> {
+        crate::models::ids(body, "data", "id")
+    }
+}
+
+/// The path after the base. A base without any path (`http://localhost:1234`) gets the usual `/v1`.
+pub(crate) fn versioned(base: &str, path: &str) -> String {
+    let bare = base.split_once("://").is_some_and(|(_, rest)| !rest.contains('/'));
+    if bare { format!("/v1{path}") } else { path.to_owned() }
+}
+
+/// Puts the key into the usual header.
+pub(crate) fn bearer(key: Option<&Secret>, out: &mut HeaderMap) {
+    if let Some(key) = key
+        && let Ok(mut value) = HeaderValue::from_str(&format!("Bearer {}", key.reveal()))
+    {
+        value.set_sensitive(true);
+        out.insert(AUTHORIZATION, value);
+    }
+}
+
+/// The word for an effort, as OpenAI's formats have it.
+pub(crate) fn effort(request: &Request, info: &ModelInfo, told: Told) -> Option<&'static str> {
+    match told {
+        Told::Effort => effort::word(request.effort, info),
+        Told::Nothing => None,
+        Told::Least => Some("none"),
+    }
+}
+
+/// The argument text of a call: as the model wrote it where that was kept, else serialised anew.
+pub(crate) fn arguments(call: &ToolCall) -> String {
+    let kept = call.vendor.as_ref().and_then(|v| v.get("text")).and_then(Value::as_str);
+    match kept {
+        // History may come from an imported file: only JSON goes out.
+        Some(text) if text.starts_with('{') && serde_json::from_str::<&RawValue>(text).is_ok() => {
+            text.to_owned()
+        }
+        _ => call.arguments.to_string(),
+    }
+}
+
+/// `thoughts`: they go back to the model that wrote them.
+fn messages<'a>(
+    provider: &str,
+    request: &'a Request,
+    fitted: &'a [Cow<'a, ChatMessage>],
+    sees: bool,
+    thoughts: bool,
+) -> Vec<Message<'a>> {
+    let mut out = Vec::with_capacity(request.messages.len() + 1);
+    if !request.system.trim().is_empty() {
+        out.push(Message::System { content: &request.system });
+    }
+    // Images of tool results travel in a user message after all results of the reply.
+    let mut images: Vec<Piece<'a>> = Vec::new();
+    for message in fitted.iter().map(AsRef::as_ref) {
+        if !matches!(message, ChatMessage::ToolResult { .. }) {
+            flush(&mut images, &mut out);
+        }
+        match message {
+            ChatMessage::User { content } => {
+                if let Some(content) = user(content, sees) {
+                    out.push(Message::User { content });
+                }
+            }
+            ChatMessage::Assistant { blocks, model } => {
+                let own = thoughts && model.provider() == provider && model.model() == request.model;
+                out.extend(assistant(blocks, own, provider));
+            }
+            ChatMessage::ToolResult { call_id, ok, content, .. } => {
+                let mut text = text_of(content, sees);
+                if !ok && !text.starts_with("error") {
+                    text.insert_str(0, "error: ");
+                }
+                out.push(Message::Tool { tool_call_id: call_id, content: text });
+                if sees {
+                    images.extend(content.iter().filter_map(image));
+                }
+            }
+        }
+    }
+    flush(&mut images, &mut out);
+    out
+}
+
+fn flush<'a>(images: &mut Vec<Piece<'a>>, out: &mut Vec<Message<'a>>) {
+    if !images.is_empty() {
+        let mut parts = vec![Piece::Text { text: "Images of the tool results above:" }];
+        parts.append(images);
+        out.push(Message::User { content: Content::Parts(parts) });
+    }
+}
+
+fn image(part: &Part) -> Option<Piece<'_>> {
+    match part {
+        Part::Image { media_type, data } => {
+            Some(Piece::ImageUrl { image_url: Url { url: format!("data:{media_type};base64,{data}") } })
+        }
+        Part::Text { .. } => None,
+    }
+}
+
+/// The texts of parts, with a note for each image that cannot stand there.
+pub(crate) fn text_of(content: &[Part], sees: bool) -> String {
+    let mut out = String::new();
+    for part in content {
+        if !out.is_empty() {
+            out.push('\n');
+        }
+        match part {
+            Part::Text { text } => out.push_str(text),
+            Part::Image { .. } if sees => out.push_str("[image: in the next message]"),
+            Part::Image { .. } => out.push_str("[image left out: this model cannot see images]"),
+        }
+    }
+    out
+}
+
+fn user(content: &[Part], sees: bool) -> Option<Content<'_>> {
+    let with_images = sees && content.iter().any(|p| matches!(p, Part::Image { .. }));
+    if !with_images {
+        let text = text_of(content, false);
+        return (!text.trim().is_empty()).then_some(Content::Text(text));
+    }
+    let pieces = content
+        .iter()
+        .filter_map(|part| match part {
+            Part::Text { text } if text.trim().is_empty() => None,
+            Part::Text { text } => Some(Piece::Text { text }),
+            Part::Image { .. } => image(part),
+        })
+        .collect();
+    Some(Content::Parts(pieces))
+}
+
+fn assistant<'a>(blocks: &'a [Block], own: bool, provider: &str) -> Option<Message<'a>> {
+    let mut text = String::new();
+    let (mut thought, mut field) = (String::new(), "");
+    let mut details = None;
+    let mut tool_calls = Vec::new();
+    for block in blocks {
+        match block {
+            Block::Text { text: more } => text.push_str(more),
+            Block::Thinking { text: more, signature } if own => {
+                thought.push_str(more);
+                field = signature.as_deref().unwrap_or(field);
+            }
+            Block::ToolCall(call) => tool_calls.push(Call {
+                id: &call.id,
+                kind: "function",
+                function: Function { name: &call.name, arguments: arguments(call) },
+                extra_content: call.vendor.as_ref().filter(|_| own).and_then(|v| v.get("extra_content")),
+            }),
+            Block::Unknown { provider: of, raw } if own && of == provider => {
+                details = raw.get("reasoning_details").or(details);
+            }
+            Block::Thinking { .. } | Block::Redacted { .. } | Block::Unknown { .. } => {}
+        }
+    }
+    if text.trim().is_empty() && tool_calls.is_empty() {
+        return None;
+    }
+    let back = !tool_calls.is_empty() && !thought.is_empty();
+    let (as_content, as_reasoning) = match field {
+        "reasoning_content" if back => (Some(thought), None),
+        "reasoning" if back => (None, Some(thought)),
+        _ => (None, None),
+    };
+    Some(Message::Assistant {
+        content: (!text.trim().is_empty()).then_some(text),
+        reasoning_content: as_content,
+        reasoning: as_reasoning,
+        reasoning_details: details,
+        tool_calls,
+    })
+}

@@ -1,0 +1,165 @@
+//! OpenAI Chat Completions: the shape of a streamed event, in all the ways in which servers send it.
+
+use std::fmt;
+
+use serde::Deserialize;
+use serde::de::{Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_json::value::RawValue;
+
+use crate::codec::lax::{self, Count, Str};
+
+#[derive(Deserialize)]
+pub(crate) struct Event<'a> {
+    #[serde(borrow, default)]
+    pub(crate) choices: Option<Vec<Choice<'a>>>,
+    #[serde(borrow, default)]
+    pub(crate) usage: Option<&'a RawValue>,
+    /// Groq puts the counts here.
+    #[serde(borrow, default)]
+    pub(crate) x_groq: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub(crate) error: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+pub(crate) struct Choice<'a> {
+    /// `message`: the whole reply, from a server that does not stream.
+    #[serde(borrow, default, alias = "message")]
+    pub(crate) delta: Option<Delta<'a>>,
+    #[serde(borrow, default)]
+    pub(crate) finish_reason: Str<'a>,
+}
+
+#[derive(Deserialize)]
+pub(crate) struct Delta<'a> {
+    #[serde(borrow, default)]
+    pub(crate) content: Content<'a>,
+    #[serde(borrow, default)]
+    pub(crate) reasoning_content: Str<'a>,
+    #[serde(borrow, default)]
+    pub(crate) reasoning: Str<'a>,
+    #[serde(borrow, default)]
+    pub(crate) reasoning_details: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub(crate) refusal: Str<'a>,
+    #[serde(borrow, default)]
+    pub(crate) tool_calls: Option<Vec<Call<'a>>>,
+}
+
+#[derive(Deserialize)]
+pub(crate) struct Call<'a> {
+    #[serde(default)]
+    pub(crate) index: Count,
+    #[serde(borrow, default)]
+    pub(crate) id: Str<'a>,
+    #[serde(borrow, default)]
+    pub(crate) function: Option<Function<'a>>,
+    #[serde(borrow, default)]
+    pub(crate) extra_content: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+pub(crate) struct Function<'a> {
+    #[serde(borrow, default)]
+    pub(crate) name: Str<'a>,
+    #[serde(borrow, default)]
+    pub(crate) arguments: Option<&'a RawValue>,
+}
+
+/// Text, or a list of parts (Mistral): texts and thoughts.
+#[derive(Default)]
+pub(crate) struct Content<'a> {
+    pub(crate) text: Str<'a>,
+    pub(crate) thought: String,
+}
+
+#[derive(Deserialize)]
+pub(crate) struct Part<'a> {
+    #[serde(borrow, default)]
+    pub(crate) text: Str<'a>,
+    #[serde(borrow, default)]
+    pub(crate) thinking: Option<&'a RawValue>,
+}
+
+pub(crate) struct ContentVisitor;
+
+impl<'de> Visitor<'de> for ContentVisitor {
+    type Value = Content<'de>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("text or parts")
+    }
+    fn visit_borrowed_str<E>(self, v: &'de str) -> Result<Content<'de>, E> {
+        Ok(Content { text: Str(v.into()), thought: String::new() })
+    }
+    fn visit_str<E>(self, v: &str) -> Result<Content<'de>, E> {
+        Ok(Content { text: Str(v.to_owned().into()), thought: String::new() })
+    }
+    fn visit_unit<E>(self) -> Result<Content<'de>, E> {
+        Ok(Content::default())
+    }
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Content<'de>, A::Error> {
+        while map.next_entry::<serde::de::IgnoredAny, serde::de::IgnoredAny>()?.is_some() {}
+        Ok(Content::default())
+    }
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Content<'de>, A::Error> {
+        let (mut text, mut thought) = (String::new(), String::new());
+        while let Some(part) = seq.next_element::<Part<'_>>()? {
+            text.push_str(part.text.as_str());
+            for inner in lax::read::<Vec<Part<'_>>>(part.thinking).unwrap_or_default() {
+                thought.push_str(inner.text.as_str());
+            }
+        }
+        Ok(Content { text: Str(text.into()), thought })
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Content<'a> {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        d.deserialize_any(ContentVisitor)
+    }
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Counts {
+    pub(crate) prompt_tokens: Count,
+    pub(crate) completion_tokens: Count,
+    pub(crate) prompt_tokens_details: Option<Details>,
+    pub(crate) completion_tokens_details: Option<Details>,
+    /// DeepSeek.
+    pub(crate) prompt_cache_hit_tokens: Count,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Details {
+    pub(crate) cached_tokens: Count,
+    pub(crate) cache_write_tokens: Count,
+    pub(crate) reasoning_tokens: Count,
+}
+
+#[derive(Deserialize)]
+pub(crate) struct Groq<'a> {
+    #[serde(borrow, default)]
+    pub(crate) usage: Option<&'a RawValue>,
+}
+
+/// Arguments as text: most servers send a string, some an object.
+pub(crate) fn argument_text(raw: &RawValue) -> String {
+    match raw.get().as_bytes().first() {
+        Some(b'"') => serde_json::from_str(raw.get()).unwrap_or_default(),
+        Some(b'{') => raw.get().to_owned(),
+        _ => String::new(),
+    }
+}
+
+#[derive(Deserialize)]
+pub(crate) struct Failure<'a> {
+    #[serde(rename = "type", borrow, default)]
+    pub(crate) kind: Str<'a>,
+    #[serde(borrow, default)]
+    pub(crate) code: Str<'a>,
+    #[serde(borrow, default)]
+    pub(crate) message: Str<'a>,
+}

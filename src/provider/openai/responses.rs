@@ -1,0 +1,305 @@
+//! OpenAI Responses: the request. The reply is read in `responses_reply.rs`.
+//!
+//! Nothing is stored at the vendor (`store: false`), so reasoning travels with us, encrypted, and goes
+//! back exactly as it came: the whole item stands in the block's signature.
+
+use std::borrow::Cow;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use reqwest::header::HeaderMap;
+use serde::Serialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+use tiller_config::schema::ModelInfo;
+use tiller_protocol::{Block, Part};
+
+use crate::codec::amend::Amendments;
+use crate::codec::fit::{self, Rules, fit, wire_name};
+use crate::codec::request::{ChatMessage, Request};
+use crate::codec::{Decoder, Wire};
+use crate::openai::chat::{arguments, bearer, effort, text_of, versioned};
+use crate::openai::responses_reply::{HEAD, Reply};
+use crate::registry::key::Secret;
+
+/// The format.
+#[derive(Default)]
+pub(crate) struct OpenAiResponses {
+    /// The vendor gives summaries of thoughts to verified organisations only, and refuses the whole request to
+    /// others. Set when it did.
+    no_summary: AtomicBool,
+    amended: Amendments,
+}
+
+const RULES: Rules = Rules {
+    id: fit::id_64,
+    calls: usize::MAX,
+    images: &["image/png", "image/jpeg", "image/gif", "image/webp"],
+    image_bytes: fit::mib(20),
+};
+
+#[derive(Serialize)]
+struct Body<'a> {
+    model: &'a str,
+    stream: bool,
+    store: bool,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    include: &'static [&'static str],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning: Option<Reasoning>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_output_tokens: Option<u64>,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    prompt_cache_key: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    instructions: &'a str,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tools: Vec<Tool<'a>>,
+    input: Vec<Item<'a>>,
+}
+
+#[derive(Serialize)]
+struct Reasoning {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    effort: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    summary: Option<&'static str>,
+}
+
+#[derive(Serialize)]
+struct Tool<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    name: Cow<'a, str>,
+    description: &'a str,
+    parameters: &'a Value,
+    strict: bool,
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Item<'a> {
+    Message {
+        role: &'static str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        phase: Option<&'a Value>,
+        content: Vec<Piece<'a>>,
+    },
+    FunctionCall {
+        #[serde(skip_serializing_if = "Option::is_none")]
+        id: Option<&'a Value>,
+        call_id: &'a str,
+        name: &'a str,
+        arguments: String,
+    },
+    FunctionCallOutput {
+        call_id: &'a str,
+        output: Output<'a>,
+    },
+    /// An item of the vendor's, as it came.
+    #[serde(untagged)]
+    Raw(&'a RawValue),
+    #[serde(untagged)]
+    Kept(&'a Value),
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Output<'a> {
+    Text(String),
+    Pieces(Vec<Piece<'a>>),
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Piece<'a> {
+    InputText { text: &'a str },
+    OutputText { text: &'a str },
+    InputImage { image_url: String },
+}
+
+impl Wire for OpenAiResponses {
+    fn path(&self, base: &str, _model: &str) -> String {
+        versioned(base, "/responses")
+    }
+
+    fn headers(&self, key: Option<&Secret>, out: &mut HeaderMap) {
+        bearer(key, out);
+    }
+
+    fn body(&self, provider: &str, request: &Request, info: &ModelInfo) -> Vec<u8> {
+        // Models that do not reason refuse to be asked about it.
+        let reasons = info.thinking != Some(false);
+        let fitted = fit(&request.messages, &RULES);
+        let thoughts = self.amended.thoughts(request);
+        let body = Body {
+            model: &request.model,
+            stream: true,
+            store: false,
+            include: if reasons { &["reasoning.encrypted_content"] } else { &[] },
+            reasoning: reasons
+                .then(|| Reasoning {
+                    effort: effort(request, info, self.amended.told(&request.model)),
+                    summary: (!self.no_summary.load(Ordering::Relaxed)).then_some("auto"),
+                })
+                .filter(|r| r.effort.is_some() || r.summary.is_some()),
+            max_output_tokens: request.max_output,
+            prompt_cache_key: &request.cache_key,
+            instructions: request.system.trim_end(),
+            tools: request
+                .tools
+                .iter()
+                .map(|t| Tool {
+                    kind: "function",
+                    name: wire_name(&t.name),
+                    description: &t.description,
+                    parameters: &t.schema,
+                    strict: false,
+                })
+                .collect(),
+            input: items(provider, request, &fitted, info.images != Some(false), thoughts),
+        };
+        serde_json::to_vec(&body).unwrap_or_default()
+    }
+
+    fn amend(&self, request: &Request, text: &str) -> bool {
+        let said = text.to_lowercase();
+        let summaries = said.contains("reasoning summar") || said.contains("reasoning.summary");
+        // Once: a server that goes on refusing is told as it is.
+        if summaries {
+            return !self.no_summary.swap(true, Ordering::Relaxed);
+        }
+        self.amended.take(request, text)
+    }
+
+    fn decoder(&self, provider: &str) -> Box<dyn Decoder> {
+        Box::new(Reply::new(provider))
+    }
+
+    fn models_path(&self, base: &str) -> String {
+        versioned(base, "/models")
+    }
+
+    fn models(&self, body: &[u8]) -> Vec<String> {
+        crate::models::ids(body, "data", "id")
+    }
+}
+
+fn pieces(content: &[Part], sees: bool) -> Vec<Piece<'_>> {
+    content
+        .iter()
+        .filter_map(|part| match part {
+            Part::Text { text } if text.trim().is_empty() => None,
+            Part::Text { text } => Some(Piece::InputText { text }),
+            Part::Image { media_type, data } if sees => {
+                Some(Piece::InputImage { image_url: format!("data:{media_type};base64,{data}") })
+            }
+            Part::Image { .. } => {
+                Some(Piece::InputText { text: "[image left out: this model cannot see images]" })
+            }
+        })
+        .collect()
+}
+
+/// `thoughts`: they go back to the model that wrote them.
+fn items<'a>(
+    provider: &str,
+    request: &'a Request,
+    fitted: &'a [Cow<'a, ChatMessage>],
+    sees: bool,
+    thoughts: bool,
+) -> Vec<Item<'a>> {
+    let mut out = Vec::with_capacity(request.messages.len());
+    for message in fitted.iter().map(AsRef::as_ref) {
+        match message {
+            ChatMessage::User { content } => {
+                let content = pieces(content, sees);
+                if !content.is_empty() {
+                    out.push(Item::Message { role: "user", phase: None, content });
+                }
+            }
+            ChatMessage::Assistant { blocks, model } => {
+                let same = model.provider() == provider;
+                let own = thoughts && same && model.model() == request.model;
+                reply(blocks, own, same, provider, &mut out);
+            }
+            ChatMessage::ToolResult { call_id, ok, content, .. } => {
+                let with_images = sees && content.iter().any(|p| matches!(p, Part::Image { .. }));
+                let output = if with_images {
+                    Output::Pieces(pieces(content, sees))
+                } else {
+                    let mut text = text_of(content, false);
+                    if !ok && !text.starts_with("error") {
+                        text.insert_str(0, "error: ");
+                    }
+                    Output::Text(text)
+                };
+                out.push(Item::FunctionCallOutput { call_id, output });
+            }
+        }
+    }
+    out
+}
+
+/// `own`: the very model that is asked now wrote it; `same`: its vendor did.
+fn reply<'a>(blocks: &'a [Block], own: bool, same: bool, provider: &str, out: &mut Vec<Item<'a>>) {
+    let from = out.len();
+    // The vendor knows a call by its own identifier only together with the thought that led to it.
+    let mut thought_sent = true;
+    for (at, block) in blocks.iter().enumerate() {
+        match block {
+            Block::Text { text } if text.trim().is_empty() => {}
+            Block::Text { text } => {
+                let phase = blocks.get(at + 1).filter(|_| own).and_then(phase);
+                out.push(Item::Message {
+                    role: "assistant",
+                    phase,
+                    content: vec![Piece::OutputText { text }],
+                });
+            }
+            Block::Thinking { signature: Some(item), .. } if own => {
+                if let Ok(raw) = serde_json::from_str::<&RawValue>(item)
+                    && raw.get().starts_with('{')
+                {
+                    // Nothing came of the thought before: its call was dropped.
+                    if matches!(out[from..].last(), Some(Item::Raw(_))) {
+                        out.pop();
+                    }
+                    out.push(Item::Raw(raw));
+                    thought_sent = true;
+                }
+            }
+            Block::Thinking { .. } | Block::Redacted { .. } => thought_sent = false,
+            Block::ToolCall(call) => out.push(Item::FunctionCall {
+                id: call.vendor.as_ref().filter(|_| own && thought_sent).and_then(item_id),
+                call_id: &call.id,
+                name: &call.name,
+                arguments: arguments(call),
+            }),
+            Block::Unknown { provider: of, raw }
+                if same && of == provider && phase(block).is_none() && raw.is_object() =>
+            {
+                out.push(Item::Kept(raw));
+            }
+            Block::Unknown { .. } => {}
+        }
+    }
+    // A thought must be followed by what it led to.
+    while out.len() > from && matches!(out.last(), Some(Item::Raw(_))) {
+        out.pop();
+    }
+}
+
+/// The vendor's identifier of a call's item, if it is one that it takes back.
+fn item_id(vendor: &Value) -> Option<&Value> {
+    let fine = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    let fits = |id: &str| id.starts_with("fc") && id.len() <= 64 && id.chars().all(fine);
+    vendor.get("id").filter(|id| id.as_str().is_some_and(fits))
+}
+
+/// What stands beside a message's text in the vendor's item, when the reply kept it.
+fn phase(block: &Block) -> Option<&Value> {
+    match block {
+        Block::Unknown { raw, .. } => raw.get(HEAD)?.get("phase"),
+        _ => None,
+    }
+}

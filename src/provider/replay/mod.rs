@@ -1,0 +1,4 @@
+//! Traffic written to a file, and played back.
+
+pub mod record;
+pub(crate) mod redact;

@@ -1,0 +1,167 @@
+//! What the body of a successful answer is: a stream, one JSON document, a web page, or other text.
+//!
+//! Servers and proxies answer a streaming request in all of these ways, and not always under the right content
+//! type; the first byte that is no blank tells them apart.
+
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::error::ProviderError;
+use crate::transport::fault;
+
+/// Bytes that are read of a web page.
+const PAGE_LIMIT: usize = 16 * 1024;
+/// Bytes that are kept of text that may turn out to be no stream.
+const HEAD_LIMIT: usize = 2 * 1024;
+/// Characters of an answer that are quoted.
+const QUOTE: usize = 200;
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Kind {
+    /// Only blanks so far.
+    #[default]
+    Unknown,
+    Stream,
+    Json,
+    Page,
+}
+
+/// The state between two reads.
+#[derive(Debug, Default)]
+pub(crate) struct Answer {
+    kind: Kind,
+    body: Vec<u8>,
+    events: bool,
+}
+
+/// What was collected.
+#[derive(Debug)]
+pub(crate) enum Document {
+    /// It is a stream.
+    None,
+    /// One or more documents.
+    Json(Vec<String>),
+    Wrong(ProviderError),
+}
+
+impl Answer {
+    /// Takes the next bytes. True: they are no stream, and are kept here.
+    pub(crate) fn take(&mut self, bytes: &[u8]) -> bool {
+        if self.kind == Kind::Unknown {
+            let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+            self.kind = match bytes.iter().find(|b| !b.is_ascii_whitespace()) {
+                None => Kind::Unknown,
+                Some(b'{' | b'[') => Kind::Json,
+                Some(b'<') => Kind::Page,
+                Some(_) => Kind::Stream,
+            };
+        }
+        match self.kind {
+            Kind::Json | Kind::Page => self.body.extend_from_slice(bytes),
+            Kind::Stream if !self.events && self.body.len() < HEAD_LIMIT => {
+                self.body.extend_from_slice(&bytes[..bytes.len().min(HEAD_LIMIT)]);
+            }
+            Kind::Stream | Kind::Unknown => {}
+        }
+        matches!(self.kind, Kind::Json | Kind::Page)
+    }
+
+    /// An event of a stream was read.
+    pub(crate) fn event(&mut self) {
+        self.events = true;
+    }
+
+    /// Whether what came says all that will be said of it.
+    pub(crate) fn enough(&self) -> bool {
+        self.kind == Kind::Page && self.body.len() >= PAGE_LIMIT
+    }
+
+    /// The body ended: what it was.
+    pub(crate) fn document(&mut self, provider: &str) -> Document {
+        let body = match self.kind {
+            Kind::Json | Kind::Page => std::mem::take(&mut self.body),
+            Kind::Stream | Kind::Unknown => return Document::None,
+        };
+        // What may have to be quoted.
+        self.body.extend_from_slice(&body[..body.len().min(HEAD_LIMIT)]);
+        let text = String::from_utf8_lossy(&body);
+        let text = text.trim_start_matches('\u{feff}');
+        if self.kind == Kind::Page {
+            return Document::Wrong(page(provider, text));
+        }
+        let mut parts = Vec::new();
+        for part in serde_json::Deserializer::from_str(text).into_iter::<Box<RawValue>>() {
+            match part {
+                // Gemini streams a list of pieces to those who do not ask for events.
+                Ok(raw) if raw.get().starts_with('[') => {
+                    let list: Vec<Box<RawValue>> = serde_json::from_str(raw.get()).unwrap_or_default();
+                    parts.extend(list.into_iter().map(|r| r.get().to_owned()));
+                }
+                Ok(raw) => parts.push(raw.get().to_owned()),
+                Err(e) if e.is_eof() => return Document::Wrong(fault::cut(provider)),
+                Err(_) => return Document::Wrong(no_reply(provider, text)),
+            }
+        }
+        match parts.as_slice() {
+            [one] => match failure(provider, one) {
+                Some(error) => Document::Wrong(error),
+                None => Document::Json(parts),
+            },
+            _ => Document::Json(parts),
+        }
+    }
+
+    /// The decoder has read no reply: the reason, when the answer was nothing that it could read.
+    pub(crate) fn unread(&self, provider: &str) -> Option<ProviderError> {
+        let text = String::from_utf8_lossy(&self.body);
+        match self.kind {
+            Kind::Json => Some(no_reply(provider, &text)),
+            Kind::Stream if !self.events && !field(&self.body) => Some(no_reply(provider, &text)),
+            _ => None,
+        }
+    }
+}
+
+/// Whether a stream can begin so. A stream that is cut may end inside of its first field.
+fn field(body: &[u8]) -> bool {
+    let body = body.trim_ascii_start();
+    [&b":"[..], b"data:", b"event:", b"id:", b"retry:"]
+        .iter()
+        .any(|f| body.starts_with(f) || f.starts_with(body))
+}
+
+/// An error that was sent with the status of a success.
+fn failure(provider: &str, text: &str) -> Option<ProviderError> {
+    let value: Value = serde_json::from_str(text).ok()?;
+    let error = value.get("error").filter(|e| !e.is_null())?;
+    let of = |key: &str| match error.get(key) {
+        Some(Value::String(s)) => s.clone(),
+        Some(Value::Number(n)) => n.to_string(),
+        _ => String::new(),
+    };
+    let code = ["type", "code", "status"].map(of).join(" ");
+    let said = error.as_str().map_or_else(|| of("message"), str::to_owned);
+    Some(fault::event(provider, code.trim(), &said))
+}
+
+fn page(provider: &str, text: &str) -> ProviderError {
+    let low = text.to_ascii_lowercase();
+    let title = low.find("<title").and_then(|at| {
+        let from = at + text[at..].find('>')? + 1;
+        Some(fault::clip(text[from..from + text[from..].find('<')?].trim()))
+    });
+    let title = title.filter(|t| !t.is_empty()).map(|t| format!(" (\"{t}\")")).unwrap_or_default();
+    ProviderError::Rejected(format!(
+        "{provider} answered with a web page{title} instead of a reply. Check the base URL; a proxy \
+        or a login page may intercept the request."
+    ))
+}
+
+fn no_reply(provider: &str, text: &str) -> ProviderError {
+    let short: String = text.trim().chars().take(QUOTE).collect();
+    ProviderError::Rejected(format!(
+        "{provider} answered with something that is not a model reply: {}. Check the base URL \
+            and the provider's kind.",
+        fault::clip(&short).trim_end_matches('.')
+    ))
+}

@@ -1,0 +1,372 @@
+//! What a refusal means, and what to say about it.
+//!
+//! Vendors use the same status for things that pass (too many requests) and things that do not (no money
+//! left), so the text is read as well. Messages say what, why and what to do; they never hold a key.
+
+use std::error::Error as _;
+use std::time::Duration;
+
+use reqwest::header::HeaderMap;
+use serde_json::Value;
+use tiller_protocol::Time;
+
+use crate::error::ProviderError;
+use crate::registry::key::Secret;
+
+/// Characters kept of a server's own words.
+const WORDS_LIMIT: usize = 600;
+/// The longest wait that a server can ask for; longer ones are cut to it.
+const WAIT_LIMIT: Duration = Duration::from_secs(24 * 3600);
+
+/// Phrases of a 429 (or 400, 402, 403) that no waiting mends.
+const SPENT: &[&str] = &[
+    "insufficient_quota",
+    "exceeded your current quota",
+    "spend limit",
+    "spending limit",
+    "spend_limit",
+    "usage limits",
+    "credit balance",
+    "insufficient credits",
+    "insufficient balance",
+    "insufficient funds",
+    "out of credits",
+    "requires more credits",
+    "billing",
+    "payment required",
+    "budget has been exceeded",
+];
+
+/// Phrases that mean: the request is over the model's window.
+const TOO_LONG: &[&str] = &[
+    "prompt is too long",
+    "context_length_exceeded",
+    "context length",
+    "maximum context",
+    "context window",
+    "context size",
+    "input is too long",
+    "exceeds the maximum number of tokens",
+    "input token count",
+    "request_too_large",
+    "request too large",
+    "too many tokens in the request",
+    "reduce the length of the messages",
+    "exceed_context_size",
+    "string too long",
+    "payload too large",
+    "input length and `max_tokens` exceed",
+];
+
+/// Phrases of a 400 or 403 that mean the key.
+const KEY: &[&str] =
+    &["api key not valid", "api_key_invalid", "invalid api key", "incorrect api key", "invalid x-api-key"];
+
+fn has(text: &str, phrases: &[&str]) -> bool {
+    phrases.iter().any(|p| text.contains(p))
+}
+
+/// Classes a refusal by its status, headers and body.
+pub(crate) fn refusal(
+    provider: &str,
+    status: u16,
+    headers: &HeaderMap,
+    body: &[u8],
+    now: Time,
+) -> ProviderError {
+    let said = words(body);
+    let all = format!("{} {}", said.code, said.text).to_lowercase();
+    let text = |head: &str, todo: &str| sentence(provider, head, status, &said.text, todo);
+    if status == 413 || (matches!(status, 400 | 422 | 429 | 500) && has(&all, TOO_LONG) && !per_minute(&all))
+    {
+        // What to do is said where it is known whether the conversation can be shortened.
+        return ProviderError::TooLong(text("says the request is too long", ""));
+    }
+    let spent = status == 402 || has(&all, SPENT) && !per_minute(&all) && !(status == 429 && said.passes);
+    if matches!(status, 400 | 402 | 403 | 429) && spent {
+        return ProviderError::Rejected(text(
+            "reports that its spending limit is used up",
+            "Raise it or add credit there, or choose another model.",
+        ));
+    }
+    if status == 401 || (matches!(status, 400 | 403) && has(&all, KEY)) {
+        return ProviderError::Auth(text("did not accept the key", "Check the key, then send again."));
+    }
+    match status {
+        403 => ProviderError::Auth(text(
+            "does not allow this",
+            "Check that the key may use this model, then send again.",
+        )),
+        404 => ProviderError::Rejected(text(
+            "does not know this model or address",
+            "Choose another model, or check the base URL.",
+        )),
+        408 | 409 | 425 | 429 | 500..=599 => ProviderError::Wait {
+            message: text(
+                match status {
+                    429 => "reports too many requests",
+                    529 | 503 => "is overloaded",
+                    _ => "failed",
+                },
+                "",
+            ),
+            after: retry_after(headers, now).or(said.delay).map(|d| d.min(WAIT_LIMIT)),
+        },
+        300..=399 => ProviderError::Rejected(redirect(provider, status, headers)),
+        _ => ProviderError::Rejected(text("refused the request", "")),
+    }
+}
+
+/// Limits per minute speak of tokens and quotas too, but pass.
+fn per_minute(text: &str) -> bool {
+    text.contains("per minute")
+        || text.contains("perminute")
+        || text.contains("(tpm)")
+        || text.contains("per day")
+}
+
+fn sentence(provider: &str, head: &str, status: u16, said: &str, todo: &str) -> String {
+    let mut out = format!("{provider} {head} ({status})");
+    if !said.is_empty() {
+        out.push_str(": ");
+        out.push_str(said.trim_end_matches('.'));
+    }
+    out.push('.');
+    if !todo.is_empty() {
+        out.push(' ');
+        out.push_str(todo);
+    }
+    out
+}
+
+fn redirect(provider: &str, status: u16, headers: &HeaderMap) -> String {
+    let target = headers
+        .get(reqwest::header::LOCATION)
+        .and_then(|v| v.to_str().ok())
+        .and_then(|v| reqwest::Url::parse(v).ok())
+        .and_then(|u| u.host_str().map(str::to_owned));
+    let to = target.map_or_else(|| "elsewhere".to_owned(), |host| format!("to the host {}", clip(&host)));
+    format!(
+        "{provider} redirects {to} ({status}). The key is not sent there. If that is right, set the provider's \
+         base_url to the new address."
+    )
+}
+
+/// Classes an error event in the middle of a stream. `code` is the vendor's type or number.
+pub(crate) fn event(provider: &str, code: &str, text: &str) -> ProviderError {
+    let all = format!("{code} {text}").to_lowercase();
+    let said = clip(if text.is_empty() { code } else { text });
+    let said = said.trim_end_matches('.');
+    let of = |head: &str| format!("{provider} {head}: {said}.");
+    if has(&all, TOO_LONG) && !per_minute(&all) {
+        return ProviderError::TooLong(of("says the request is too long"));
+    }
+    if has(&all, SPENT) && !per_minute(&all) {
+        return ProviderError::Rejected(of("reports that its spending limit is used up"));
+    }
+    if has(&all, KEY) || has(&all, &["authentication", "permission"]) {
+        return ProviderError::Auth(of("did not accept the key"));
+    }
+    let number = code.parse::<u16>().ok();
+    let passing = [
+        "overloaded",
+        "rate_limit",
+        "rate limit",
+        "server_error",
+        "api_error",
+        "timeout",
+        "timed out",
+        "unavailable",
+        "internal",
+        "try again",
+        "resource_exhausted",
+    ];
+    if number.is_some_and(|n| n == 408 || n == 429 || n >= 500) || has(&all, &passing) {
+        return ProviderError::Wait { message: of("failed in the middle of the reply"), after: None };
+    }
+    ProviderError::Rejected(of("ended the reply with an error"))
+}
+
+/// The reply ended before it was whole.
+pub(crate) fn cut(provider: &str) -> ProviderError {
+    ProviderError::Network(format!("the connection to {provider} ended in the middle of the reply."))
+}
+
+/// The stream held something that is not of its format.
+pub(crate) fn garbled(provider: &str) -> ProviderError {
+    ProviderError::Network(format!("{provider} sent an event that could not be read."))
+}
+
+/// The proxy wants a name and a password: the vendor was never reached.
+pub(crate) fn proxy_login(proxy: Option<&str>) -> ProviderError {
+    let which = proxy.map(|p| format!(" {}", clip(p))).unwrap_or_default();
+    ProviderError::Rejected(format!(
+        "the proxy{which} asks for a name and a password (407); the model server was not reached. \
+        Put them into HTTPS_PROXY (or http_proxy) as http://NAME:PASSWORD@HOST:PORT, then restart."
+    ))
+}
+
+/// A failure below HTTP. `proxy` leads to the host.
+pub(crate) fn network(
+    provider: &str,
+    host: &str,
+    proxy: Option<&str>,
+    error: &reqwest::Error,
+) -> ProviderError {
+    // The causes are chained; the innermost say what happened. Addresses in them may hold keys, so the
+    // outermost, which holds the address, is left out.
+    let mut causes = Vec::new();
+    let mut next = error.source();
+    while let Some(e) = next {
+        causes.push(e.to_string());
+        next = e.source();
+    }
+    let chain = causes.join(": ");
+    let low = chain.to_lowercase();
+    let place = clip(host);
+    if low.contains("proxy authorization required") {
+        return proxy_login(proxy);
+    }
+    if low.contains("tunnel error") {
+        let which = proxy.map(|p| format!(" {}", clip(p))).unwrap_or_default();
+        return ProviderError::Network(format!(
+            "the proxy{which} did not connect to {provider} at {place}. Check HTTPS_PROXY, and \
+            NO_PROXY for hosts that need no proxy."
+        ));
+    }
+    // No retry mends what these say.
+    if low.contains("certificate") || low.contains("unknownissuer") {
+        return ProviderError::Rejected(format!(
+            "could not reach {provider} at {place}: its certificate was not accepted ({}). Behind a company proxy, set \
+             SSL_CERT_FILE to the proxy's certificate.",
+            clip(causes.last().map_or("", String::as_str))
+        ));
+    }
+    if low.contains("corrupt message") || low.contains("invalidcontenttype") {
+        return ProviderError::Rejected(format!(
+            "could not reach {provider} at {place}: the encrypted connection could not be \
+            established. Check that the address is right and uses https."
+        ));
+    }
+    let why = if error.is_timeout() || low.contains("timed out") {
+        "it did not answer in time".to_owned()
+    } else if low.contains("tls") {
+        "the encrypted connection could not be established. Check that the address is right and uses https"
+            .to_owned()
+    } else if low.contains("dns") || low.contains("lookup") || low.contains("name or service") {
+        "its name could not be resolved. Check the address and the network".to_owned()
+    } else if low.contains("connection refused") {
+        match proxy {
+            Some(proxy) => {
+                format!("the proxy {} does not answer. Check HTTPS_PROXY and http_proxy", clip(proxy))
+            }
+            None => "connection refused. Check the address and that the server is running".to_owned(),
+        }
+    } else if let Some(last) = causes.last() {
+        clip(last)
+    } else {
+        "the connection failed".to_owned()
+    };
+    ProviderError::Network(format!("could not reach {provider} at {place}: {why}."))
+}
+
+/// A server's own words.
+#[derive(Debug, Default)]
+struct Said {
+    code: String,
+    text: String,
+    delay: Option<Duration>,
+    /// A quota of a minute is used up, though the words are those of one that does not come back.
+    passes: bool,
+}
+
+fn words(body: &[u8]) -> Said {
+    let Ok(value) = serde_json::from_slice::<Value>(body) else {
+        let text = String::from_utf8_lossy(body);
+        // An HTML page says nothing that helps.
+        let page = text.trim_start().starts_with('<');
+        return Said { text: if page { String::new() } else { clip(text.trim()) }, ..Said::default() };
+    };
+    let value = if let Value::Array(mut a) = value { a.pop().unwrap_or(Value::Null) } else { value };
+    let error = value.get("error").unwrap_or(&value);
+    let text = match error {
+        Value::String(s) => s.as_str(),
+        _ => ["message", "detail", "msg"].iter().find_map(|k| error.get(k)?.as_str()).unwrap_or_default(),
+    };
+    let mut code = String::new();
+    for key in ["type", "code", "status"] {
+        match error.get(key) {
+            Some(Value::String(s)) => code.push_str(s),
+            Some(Value::Number(n)) => code.push_str(&n.to_string()),
+            _ => continue,
+        }
+        code.push(' ');
+    }
+    // OpenRouter: the vendor's words stand deeper.
+    if let Some(raw) = error.pointer("/metadata/raw").and_then(Value::as_str) {
+        code.push_str(raw);
+    }
+    let details = error.get("details").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let delay = details.iter().find_map(|d| {
+        let seconds: f64 = d.get("retryDelay")?.as_str()?.strip_suffix('s')?.parse().ok()?;
+        Duration::try_from_secs_f64(seconds).ok()
+    });
+    // Google says of every quota that plan and billing are to be checked; which one it was stands beside it.
+    let violations = details.iter().filter_map(|d| d.get("violations")?.as_array()).flatten();
+    let quotas: Vec<&str> = violations.filter_map(|v| v.get("quotaId")?.as_str()).collect();
+    let passes = (delay.is_some() || quotas.iter().any(|q| q.contains("PerMinute")))
+        && !quotas.iter().any(|q| q.contains("PerDay"))
+        // A plan that has none of it at all.
+        && !text.contains("limit: 0");
+    Said { code, text: clip(text), delay, passes }
+}
+
+/// Shortens a server's words, and makes one line of them.
+pub(crate) fn clip(text: &str) -> String {
+    let mut out: String =
+        text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(WORDS_LIMIT + 1).collect();
+    if out.chars().count() > WORDS_LIMIT {
+        out.pop();
+        out.push('…');
+    }
+    out
+}
+
+/// `retry-after-ms`, or `retry-after` in seconds or as an HTTP date.
+pub(crate) fn retry_after(headers: &HeaderMap, now: Time) -> Option<Duration> {
+    let get = |name: &str| headers.get(name).and_then(|v| v.to_str().ok()).map(str::trim);
+    if let Some(ms) = get("retry-after-ms").and_then(|v| v.parse::<f64>().ok()) {
+        return Duration::try_from_secs_f64(ms / 1000.0).ok();
+    }
+    let value = get("retry-after")?;
+    if let Ok(seconds) = value.parse::<f64>() {
+        return Duration::try_from_secs_f64(seconds).ok();
+    }
+    let date = jiff::fmt::rfc2822::parse(value).ok()?;
+    let ms = date.timestamp().as_millisecond().saturating_sub(now.millis());
+    Some(Duration::from_millis(ms.max(0).unsigned_abs()))
+}
+
+/// `text` without the key, should a server have repeated it.
+pub(crate) fn without(text: &str, key: Option<&Secret>) -> String {
+    match key {
+        Some(key) if key.reveal().len() >= 6 => text.replace(key.reveal(), "[key]"),
+        _ => text.to_owned(),
+    }
+}
+
+/// The same error without the key.
+pub(crate) fn scrub(error: ProviderError, key: Option<&Secret>) -> ProviderError {
+    let clean = |text: String| without(&text, key);
+    match error {
+        ProviderError::Auth(t) => ProviderError::Auth(clean(t)),
+        ProviderError::TooLong(t) => ProviderError::TooLong(clean(t)),
+        ProviderError::Wait { message, after } => ProviderError::Wait { message: clean(message), after },
+        ProviderError::Network(t) => ProviderError::Network(clean(t)),
+        ProviderError::Rejected(t) => ProviderError::Rejected(clean(t)),
+    }
+}
+
+#[cfg(test)]
+#[path = "fault_tests.rs"]
+mod tests;

@@ -1,0 +1,386 @@
+//! One request on its way: sends it, watches the clocks, and turns bytes into chunks.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::StreamExt as _;
+use reqwest::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue};
+use reqwest::{Response, Url};
+use tiller_protocol::{Clock as _, SystemClock};
+use tokio::time::{Instant, timeout, timeout_at};
+
+use crate::ChunkStream;
+use crate::codec::chunk::Chunk;
+use crate::codec::{Decoder, Flow};
+use crate::error::ProviderError;
+use crate::transport::alarm::Alarm;
+use crate::transport::answer::{Answer, Document};
+use crate::transport::fault;
+use crate::transport::http::Http;
+use crate::transport::sse::SseDecoder;
+
+/// Bytes read of an error's body, and of a list of models.
+const ERROR_LIMIT: usize = 64 * 1024;
+const LIST_LIMIT: usize = 8 * 1024 * 1024;
+/// Bytes that a reply may bring. The longest that a model can give has half a million; each is drawn, stored and
+/// sent again with every request, so that one without an end must not get far.
+const CONTENT_LIMIT: usize = 16 * 1024 * 1024;
+/// Bytes of one reply on the wire after decompression, most of it framing where the pieces are small. Guards
+/// against compression bombs and endless replies.
+pub(crate) const REPLY_LIMIT: usize = 256 * 1024 * 1024;
+/// How long counts may lag behind the end of a reply.
+const GRACE: Duration = Duration::from_millis(1500);
+/// How long an error's body may take.
+const ERROR_TIME: Duration = Duration::from_secs(5);
+
+/// The time-outs of one request.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    pub(crate) connect: Duration,
+    pub(crate) first_byte: Duration,
+    pub(crate) idle: Duration,
+    pub(crate) pings_only: Duration,
+    /// Bytes of the reply after decompression.
+    pub(crate) reply: usize,
+}
+
+/// One request.
+pub(crate) struct Call<'a> {
+    pub(crate) http: &'a Http,
+    pub(crate) provider: &'a str,
+    pub(crate) url: String,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Vec<u8>,
+    pub(crate) decoder: Box<dyn Decoder>,
+    pub(crate) limits: Limits,
+}
+
+fn parse(provider: &str, url: &str) -> Result<Url, ProviderError> {
+    match Url::parse(url) {
+        Ok(url) if matches!(url.scheme(), "http" | "https") && url.host_str().is_some() => Ok(url),
+        _ => Err(ProviderError::Rejected(format!(
+            "the base URL of {provider} is not a valid http or https address. Correct it."
+        ))),
+    }
+}
+
+fn late(provider: &str, limit: Duration, what: &str) -> ProviderError {
+    ProviderError::Network(format!("{provider} {what} for {} seconds.", limit.as_secs_f32()))
+}
+
+fn endless(provider: &str) -> ProviderError {
+    let megabytes = CONTENT_LIMIT / 1024 / 1024;
+    ProviderError::Rejected(format!(
+        "the reply of {provider} was longer than {megabytes} MB and was stopped there."
+    ))
+}
+
+/// Sends the request and waits until it is accepted.
+pub(crate) async fn open(call: Call<'_>) -> Result<ChunkStream, ProviderError> {
+    let Call { http, provider, url, mut headers, body, decoder, limits } = call;
+    let url = parse(provider, &url)?;
+    let host = url.host_str().unwrap_or_default().to_owned();
+    let client = http.client(&url, limits.connect).await?;
+    let proxy = http.proxy_of(&url);
+    headers.entry(CONTENT_TYPE).or_insert(HeaderValue::from_static("application/json"));
+    headers.entry(ACCEPT).or_insert(HeaderValue::from_static("text/event-stream"));
+    // Compression makes some servers hold deltas back.
+    headers.entry(ACCEPT_ENCODING).or_insert(HeaderValue::from_static("identity"));
+    let start = Instant::now();
+    let first = start.checked_add(limits.first_byte);
+    let silent = || late(provider, limits.first_byte, "accepted the request, then sent nothing");
+    let response = until(first, client.post(url).headers(headers).body(body).send())
+        .await
+        .ok_or_else(silent)?
+        .map_err(|e| fault::network(provider, &host, proxy.as_deref(), &e))?;
+    if !response.status().is_success() {
+        return Err(refused(provider, proxy.as_deref(), response).await);
+    }
+    let run = Run {
+        provider: provider.into(),
+        host,
+        proxy,
+        response,
+        sse: SseDecoder::default(),
+        decoder,
+        limits,
+        queue: VecDeque::new(),
+        failure: None,
+        state: State::First(first),
+        content: Instant::now(),
+        alarm: None,
+        bytes: 0,
+        kept: 0,
+        answer: Answer::default(),
+    };
+    Ok(futures_util::stream::unfold(run, |mut run| async move {
+        let item = run.next().await?;
+        Some((item, run))
+    })
+    .boxed())
+}
+
+/// Waits for `work`, but not past `end`.
+async fn until<T>(end: Option<Instant>, work: impl Future<Output = T>) -> Option<T> {
+    match end {
+        Some(end) => timeout_at(end, work).await.ok(),
+        None => Some(work.await),
+    }
+}
+
+async fn refused(provider: &str, proxy: Option<&str>, mut response: Response) -> ProviderError {
+    let status = response.status().as_u16();
+    if status == 407 {
+        return fault::proxy_login(proxy);
+    }
+    let headers = response.headers().clone();
+    let body = read(&mut response, ERROR_LIMIT, ERROR_TIME).await;
+    fault::refusal(provider, status, &headers, &body, SystemClock::default().now())
+}
+
+/// Reads a body up to a size and a time; what came until then is given.
+async fn read(response: &mut Response, limit: usize, time: Duration) -> Vec<u8> {
+    let mut body = Vec::new();
+    let work = async {
+        while let Ok(Some(bytes)) = response.chunk().await {
+            let room = limit - body.len();
+            body.extend_from_slice(&bytes[..bytes.len().min(room)]);
+            if body.len() >= limit {
+                break;
+            }
+        }
+    };
+    let _ = timeout(time, work).await;
+    body
+}
+
+/// Gets a small document.
+pub(crate) async fn get(
+    http: &Http,
+    provider: &str,
+    url: &str,
+    headers: HeaderMap,
+    limits: &Limits,
+) -> Result<Vec<u8>, ProviderError> {
+    let url = parse(provider, url)?;
+    let host = url.host_str().unwrap_or_default().to_owned();
+    let client = http.client(&url, limits.connect).await?;
+    let proxy = http.proxy_of(&url);
+    let mut response = timeout(limits.first_byte, client.get(url).headers(headers).send())
+        .await
+        .map_err(|_| late(provider, limits.first_byte, "accepted the request, then sent nothing"))?
+        .map_err(|e| fault::network(provider, &host, proxy.as_deref(), &e))?;
+    if !response.status().is_success() {
+        return Err(refused(provider, proxy.as_deref(), response).await);
+    }
+    Ok(read(&mut response, LIST_LIMIT, limits.idle).await)
+}
+
+#[derive(Clone, Copy)]
+enum State {
+    /// Waiting for the first byte, at latest then.
+    First(Option<Instant>),
+    Running,
+    /// The reply is whole; counts may follow.
+    Grace(Instant),
+    Over,
+}
+
+/// A reply on its way. Dropping it closes the connection.
+struct Run {
+    provider: Arc<str>,
+    host: String,
+    proxy: Option<String>,
+    response: Response,
+    sse: SseDecoder,
+    decoder: Box<dyn Decoder>,
+    limits: Limits,
+    queue: VecDeque<Chunk>,
+    /// Told after the queue is empty.
+    failure: Option<ProviderError>,
+    state: State,
+    /// When something other than a ping last came.
+    content: Instant,
+    /// Made at the first wait that has an end.
+    alarm: Option<Alarm>,
+    bytes: usize,
+    /// Bytes of what came in the chunks.
+    kept: usize,
+    answer: Answer,
+}
+
+impl Run {
+    async fn next(&mut self) -> Option<Result<Chunk, ProviderError>> {
+        loop {
+            if let Some(chunk) = self.queue.pop_front() {
+                return Some(Ok(chunk));
+            }
+            if let Some(error) = self.failure.take() {
+                self.state = State::Over;
+                return Some(Err(error));
+            }
+            if matches!(self.state, State::Over) {
+                return None;
+            }
+            self.read().await;
+        }
+    }
+
+    /// Reads once, and fills the queue, the failure, or both.
+    async fn read(&mut self) {
+        let quiet = self.content.checked_add(self.limits.pings_only);
+        let (end, quiet_first) = match self.state {
+            State::First(end) => (end, false),
+            State::Grace(end) => (Some(end), false),
+            _ => {
+                let idle = Instant::now().checked_add(self.limits.idle);
+                match (idle, quiet) {
+                    (Some(i), Some(q)) if q < i => (Some(q), true),
+                    (None, q) => (q, true),
+                    (i, _) => (i, false),
+                }
+            }
+        };
+        let read = match end {
+            Some(end) => {
+                let alarm = self.alarm.get_or_insert_with(|| Alarm::at(end));
+                alarm.within(end, self.response.chunk()).await
+            }
+            None => Some(self.response.chunk().await),
+        };
+        let Some(read) = read else {
+            match self.state {
+                State::Grace(_) => self.finish(),
+                State::First(_) => {
+                    let limit = self.limits.first_byte;
+                    self.fail(late(&self.provider, limit, "accepted the request, then sent nothing"));
+                }
+                _ if quiet_first => {
+                    let limit = self.limits.pings_only;
+                    self.fail(late(&self.provider, limit, "sent only keep-alive signals and no reply"));
+                }
+                _ => self.fail(late(
+                    &self.provider,
+                    self.limits.idle,
+                    "went silent in the middle of its reply",
+                )),
+            }
+            return;
+        };
+        match read {
+            Ok(Some(bytes)) => self.take(&bytes),
+            Ok(None) => self.finish(),
+            Err(e) if matches!(self.state, State::Grace(_)) => {
+                tracing::debug!(error = %e.without_url(), "the connection broke after the reply");
+                self.finish();
+            }
+            Err(e) if e.is_decode() || e.is_body() => self.fail(fault::cut(&self.provider)),
+            Err(e) => self.fail(fault::network(&self.provider, &self.host, self.proxy.as_deref(), &e)),
+        }
+    }
+
+    fn take(&mut self, bytes: &[u8]) {
+        if matches!(self.state, State::First(_)) {
+            self.state = State::Running;
+            self.content = Instant::now();
+        }
+        self.bytes = self.bytes.saturating_add(bytes.len());
+        if self.bytes > self.limits.reply {
+            let megabytes = self.limits.reply / 1024 / 1024;
+            self.fail(ProviderError::Rejected(format!(
+                "the reply of {} was larger than {megabytes} MB and was stopped.",
+                self.provider
+            )));
+            return;
+        }
+        if self.answer.take(bytes) {
+            self.content = Instant::now();
+            if self.answer.enough() {
+                self.finish();
+            }
+            return;
+        }
+        let Self { sse, decoder, queue, kept, provider, answer, .. } = self;
+        let mut flow = Flow::More;
+        let mut failure = None;
+        let mut content = false;
+        let fed = sse.feed(bytes, |event| {
+            if failure.is_some() || flow == Flow::Over {
+                return;
+            }
+            let mut chunks = VecDeque::new();
+            answer.event();
+            match decoder.event(&event.name, &event.data, &mut chunks) {
+                Ok(next) => {
+                    if next != Flow::More {
+                        flow = next;
+                    }
+                }
+                Err(e) => failure = Some(e),
+            }
+            for chunk in chunks {
+                content |= chunk.is_content();
+                *kept = kept.saturating_add(chunk.size());
+                if *kept > CONTENT_LIMIT {
+                    failure.get_or_insert_with(|| endless(provider));
+                    return;
+                }
+                Chunk::join(queue, chunk);
+            }
+        });
+        if content {
+            self.content = Instant::now();
+        }
+        if let Some(error) = failure {
+            self.fail(error);
+        } else if flow == Flow::Over {
+            self.finish();
+        } else if fed.is_err() {
+            self.fail(ProviderError::Rejected(format!(
+                "{} sent a single event of more than {} MB, which is not read.",
+                self.provider,
+                crate::transport::sse::LINE_LIMIT / 1024 / 1024
+            )));
+        } else if flow == Flow::Grace && !matches!(self.state, State::Grace(_)) {
+            self.state = State::Grace(Instant::now() + GRACE);
+        } else if self.queue.is_empty() {
+            // Comments and unknown events are signs of life as well.
+            self.queue.push_back(Chunk::Ping);
+        }
+    }
+
+    fn finish(&mut self) {
+        self.state = State::Over;
+        let document = self.answer.document(&self.provider);
+        if let Document::Wrong(error) = document {
+            self.failure = Some(error);
+            return;
+        }
+        if let Document::Json(parts) = document {
+            for part in &parts {
+                if let Err(e) = self.decoder.document(part, &mut self.queue) {
+                    self.failure = Some(e);
+                    return;
+                }
+            }
+            if self.queue.iter().map(Chunk::size).sum::<usize>() > CONTENT_LIMIT {
+                self.queue.clear();
+                self.failure = Some(endless(&self.provider));
+                return;
+            }
+        }
+        if let Err(e) = self.decoder.end(&mut self.queue) {
+            self.failure = Some(self.answer.unread(&self.provider).unwrap_or(e));
+        }
+    }
+
+    fn fail(&mut self, error: ProviderError) {
+        self.state = State::Over;
+        self.failure = Some(error);
+    }
+}
+
+#[cfg(test)]
+#[path = "stream_tests.rs"]
+mod tests;

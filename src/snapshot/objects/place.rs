@@ -1,0 +1,217 @@
+//! The store's folder: its format, its lock, what a kill left there.
+
+use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
+use std::io::{self, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use crate::error::{Result, SnapshotError, at};
+use crate::names;
+use crate::objects::id::Id;
+use crate::steps::Steps;
+
+/// The format that this program writes. A store of a newer one is not touched.
+/// 1: all objects whole. 2: folders may be deltas.
+const FORMAT: u32 = 2;
+/// A program that knows format 1 only may have opened the store before it became a newer one. For so long it meets
+/// nothing that it cannot read.
+const OLD_MAY_RUN: Duration = Duration::from_secs(24 * 3600);
+/// Tells when the store became one of this format, by its time.
+const UPGRADED: &str = "upgraded";
+/// The name of a pack into which others are being joined.
+pub(crate) const JOINING: &str = "tmp_join";
+/// Between two looks whether the lock is free.
+const LOOK: Duration = Duration::from_millis(5);
+
+/// What git must know to read the store. Precious: git itself never collects it.
+const CONFIG: &str = "[core]\n\trepositoryformatversion = 1\n\tbare = true\n[extensions]\n\tobjectformat = sha256\n\tpreciousobjects = true\n[gc]\n\tauto = 0\n";
+
+/// Where things are in a store.
+#[derive(Clone, Debug)]
+pub(crate) struct Place {
+    pub(crate) dir: PathBuf,
+}
+
+impl Place {
+    /// Makes the store of a workspace, or looks whether the one that is there is its.
+    pub(crate) fn open(dir: &Path, workspace: &Path, wait: Duration, steps: &Steps) -> Result<Self> {
+        let place = Self { dir: dir.to_owned() };
+        let mine = names::escape(workspace.as_os_str().as_bytes());
+        let format = format!("tiller snapshots {FORMAT}\n{mine}\n");
+        if place.format_of(Some(&mine))? == Some(FORMAT) {
+            // An empty folder may be lost with the power.
+            folder(&place.packs())?;
+            return Ok(place);
+        }
+        folder(dir)?;
+        // Two processes may come at once; the second finds what the first made.
+        let _lock = place.lock(wait)?;
+        match place.format_of(Some(&mine))? {
+            Some(FORMAT) => return Ok(place),
+            Some(_) => {
+                write(&dir.join(UPGRADED), b"", steps)?;
+                write(&dir.join("format"), format.as_bytes(), steps)?;
+                folder(&place.packs())?;
+                return Ok(place);
+            }
+            None => {}
+        }
+        for sub in ["repo", "repo/objects", "repo/objects/pack", "repo/objects/info", "repo/refs"] {
+            folder(&dir.join(sub))?;
+        }
+        write(&dir.join("repo/HEAD"), b"ref: refs/heads/none\n", steps)?;
+        write(&dir.join("repo/config"), CONFIG.as_bytes(), steps)?;
+        // Last: a store without it is made once more.
+        write(&dir.join("format"), format.as_bytes(), steps)?;
+        Ok(place)
+    }
+
+    /// A store that is there, of whatever workspace.
+    pub(crate) fn existing(dir: &Path) -> Result<Option<Self>> {
+        let place = Self { dir: dir.to_owned() };
+        Ok(place.format_of(None)?.map(|_| place))
+    }
+
+    /// Whether folders may be written as deltas: no program may be at work that cannot read them.
+    pub(crate) fn deltas(&self) -> bool {
+        if !matches!(self.format_of(None), Ok(Some(FORMAT))) {
+            return false;
+        }
+        match self.dir.join(UPGRADED).metadata().and_then(|m| m.modified()) {
+            Ok(since) => since.elapsed().is_ok_and(|age| age > OLD_MAY_RUN),
+            Err(e) => e.kind() == io::ErrorKind::NotFound,
+        }
+    }
+
+    /// The format of the store, when it is made. A newer one is an error, and so is that of another workspace than
+    /// `mine`, when that is given.
+    fn format_of(&self, mine: Option<&str>) -> Result<Option<u32>> {
+        let path = self.dir.join("format");
+        let text = match std::fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(e) => return Err(at(&path)(e)),
+        };
+        let bad = |detail: String| SnapshotError::NotOurs { path: self.dir.clone(), detail };
+        let found = text.lines().next().and_then(|l| l.strip_prefix("tiller snapshots "));
+        let found: u32 =
+            found.and_then(|n| n.parse().ok()).ok_or_else(|| bad("its format is unknown".into()))?;
+        if found > FORMAT {
+            return Err(SnapshotError::Newer { path: self.dir.clone(), found, known: FORMAT });
+        }
+        let of = text.lines().nth(1).unwrap_or_default();
+        if mine.is_some_and(|mine| mine != of) {
+            return Err(bad(format!("it keeps those of {of}")));
+        }
+        Ok(Some(found))
+    }
+
+    pub(crate) fn packs(&self) -> PathBuf {
+        self.dir.join("repo/objects/pack")
+    }
+
+    pub(crate) fn cache(&self) -> PathBuf {
+        self.dir.join("cache")
+    }
+
+    /// The snapshot that was taken last, by whatever process.
+    pub(crate) fn last(&self) -> Option<Id> {
+        std::fs::read_to_string(self.dir.join("last")).ok()?.trim().parse().ok()
+    }
+
+    pub(crate) fn set_last(&self, id: Id, steps: &Steps) -> Result<()> {
+        write_quick(&self.dir.join("last"), format!("{id}\n").as_bytes(), steps)
+    }
+
+    /// Waits for the lock. It is free again when its holder drops it or dies.
+    pub(crate) fn lock(&self, wait: Duration) -> Result<Lock> {
+        self.wait_for("lock", wait)
+    }
+
+    /// Waits for the right to join packs, which one process has at a time. It comes before [`Self::lock`] where both
+    /// are needed.
+    pub(crate) fn join_lock(&self, wait: Duration) -> Result<Lock> {
+        self.wait_for("lock-join", wait)
+    }
+
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a lock of another process can be waited for in no other way that ends"
+    )]
+    fn wait_for(&self, name: &str, wait: Duration) -> Result<Lock> {
+        let path = self.dir.join(name);
+        let file = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&path);
+        let file = file.map_err(at(&path))?;
+        let end = Instant::now() + wait;
+        loop {
+            match file.try_lock() {
+                Ok(()) => return Ok(Lock { _file: file }),
+                Err(TryLockError::WouldBlock) if Instant::now() < end => std::thread::sleep(LOOK),
+                Err(TryLockError::WouldBlock) => return Err(SnapshotError::Busy { path: self.dir.clone() }),
+                Err(TryLockError::Error(e)) => return Err(at(&path)(e)),
+            }
+        }
+    }
+
+    /// Removes what a kill left half written. The caller holds the lock; the number of files.
+    pub(crate) fn sweep(&self, steps: &Steps) -> Result<usize> {
+        let mut swept = 0;
+        // Somebody is at work on it, unless the lock is free.
+        let joining = self.join_lock(Duration::ZERO);
+        for dir in [self.dir.clone(), self.packs()] {
+            for item in std::fs::read_dir(&dir).map_err(at(&dir))? {
+                let path = item.map_err(at(&dir))?.path();
+                let name = path.file_name().unwrap_or_default().as_bytes();
+                let orphan = name.ends_with(b".idx") && !path.with_extension("pack").exists();
+                let working = joining.is_err() && name.starts_with(JOINING.as_bytes());
+                if (name.starts_with(b"tmp_") && !working) || orphan {
+                    steps.at("sweep").map_err(at(&path))?;
+                    std::fs::remove_file(&path).map_err(at(&path))?;
+                    swept += 1;
+                }
+            }
+        }
+        Ok(swept)
+    }
+}
+
+/// The right to change the store, and the workspace by way of it.
+#[derive(Debug)]
+pub(crate) struct Lock {
+    _file: File,
+}
+
+fn folder(path: &Path) -> Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(at(path))
+}
+
+/// Writes a small file whole or not at all, durably.
+pub(crate) fn write(path: &Path, data: &[u8], steps: &Steps) -> Result<()> {
+    put(path, data, steps, true)
+}
+
+/// The same without waiting for the disk: after a loss of power it may be the old one, or damaged.
+pub(crate) fn write_quick(path: &Path, data: &[u8], steps: &Steps) -> Result<()> {
+    put(path, data, steps, false)
+}
+
+fn put(path: &Path, data: &[u8], steps: &Steps, sync: bool) -> Result<()> {
+    let sync = sync && steps.durable();
+    let dir = path.parent().unwrap_or(path);
+    let temp = dir.join(format!("tmp_{}", path.file_name().unwrap_or_default().to_string_lossy()));
+    let all = || -> io::Result<()> {
+        steps.at("write file")?;
+        let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&temp)?;
+        file.write_all(data)?;
+        if sync {
+            steps.at("sync file")?;
+            file.sync_all()?;
+        }
+        steps.at("name file")?;
+        std::fs::rename(&temp, path)?;
+        if sync { File::open(dir)?.sync_all() } else { Ok(()) }
+    };
+    all().map_err(at(path))
+}

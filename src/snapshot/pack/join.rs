@@ -1,0 +1,332 @@
+//! Joining packs. Each snapshot writes a pack of its own; in the background few of them are made of many, so that the
+//! next snapshot costs what the first did.
+//!
+//! The sizes of the packs that stay form a series: each is more than twice as large as all smaller ones together. So
+//! their number grows with the logarithm of what is kept, and each object is copied about as often.
+//!
+//! A join copies without the lock of the store. It takes that lock to give the new pack its name and to delete those
+//! that it was made of, in this order: a kill in between leaves objects twice, and the next join passes over them.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use crate::error::{Result, at};
+use crate::objects::Objects;
+use crate::objects::place::{JOINING, Place};
+use crate::objects::trust::Flushed;
+use crate::pack::Pack;
+use crate::pack::repack::Repack;
+use crate::pack::write::{MOST, Writer};
+use crate::shadow::Shadow;
+use crate::steps::Steps;
+
+/// Fewer packs are not worth a join.
+const FEW: usize = 8;
+/// So many packs may wait for a join that is slow; then snapshots wait for it.
+const CROWD: usize = 64;
+/// A pack that is larger is never copied by a join.
+const LARGE: u64 = MOST / 4;
+/// Bytes that count as much as one object.
+const BLOCK: u64 = 64 << 10;
+/// Bytes that are joined where a process ends, which waits for it.
+const AT_END: u64 = 16 << 20;
+/// Snapshots between two tries when one failed.
+const PAUSE: u32 = 50;
+
+/// What joining a whole store did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Joined {
+    pub packs_before: usize,
+    pub packs_after: usize,
+    pub bytes_before: u64,
+    pub bytes_after: u64,
+}
+
+/// What a pack counts: its objects, or its bytes where they are large.
+fn weight(pack: &Pack) -> u64 {
+    u64::from(pack.count()) + pack.len / BLOCK
+}
+
+/// How many of the smallest packs are to be joined, by the weights of all, smallest first.
+fn smallest(weights: &[u64]) -> usize {
+    let (mut sum, mut take) = (0_u64, 0);
+    for (n, weight) in weights.iter().enumerate() {
+        if n > 0 && *weight < 2 * sum {
+            take = n + 1;
+        }
+        sum += weight;
+    }
+    if take < FEW { 0 } else { take }
+}
+
+/// Which packs are joined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Which {
+    /// Those that are too many.
+    Due,
+    All,
+}
+
+/// The packs that are to be joined now.
+fn choose(packs: &[Arc<Pack>], avoid: &BTreeSet<String>, which: Which) -> Vec<Arc<Pack>> {
+    let fit = |p: &&Arc<Pack>| !p.torn() && p.len <= LARGE && !avoid.contains(&p.name);
+    let mut packs: Vec<Arc<Pack>> = packs.iter().filter(fit).cloned().collect();
+    packs.sort_by_key(|p| weight(p));
+    if which == Which::Due {
+        let weights: Vec<u64> = packs.iter().map(|p| weight(p)).collect();
+        packs.truncate(smallest(&weights));
+    }
+    let mut bytes = 0;
+    packs.retain(|p| {
+        bytes += p.len;
+        bytes <= MOST
+    });
+    if packs.len() < 2 { Vec::new() } else { packs }
+}
+
+/// One join, with all that it needs of the store.
+struct Work {
+    place: Place,
+    steps: Steps,
+    flushed: Arc<Flushed>,
+    wait: Duration,
+    /// Set when there is no time left for it.
+    stop: Arc<AtomicBool>,
+    /// Packs that are left alone: torn, or damaged.
+    avoid: BTreeSet<String>,
+    which: Which,
+}
+
+/// What came of it: the damaged pack that stopped it, if one did.
+type Outcome = Result<Option<String>>;
+
+impl Work {
+    fn run(&self) -> Outcome {
+        let Ok(_turn) = self.place.join_lock(Duration::ZERO) else { return Ok(None) };
+        let dir = self.place.packs();
+        let objects = Objects::with(dir.clone(), self.steps.clone(), Arc::clone(&self.flushed));
+        objects.refresh(false)?;
+        let mut packs = choose(&objects.packs(), &self.avoid, self.which);
+        if packs.is_empty() {
+            return Ok(None);
+        }
+        // Oldest first: what is newer is written as what changed.
+        packs.sort_by(|a, b| (a.written, &a.name).cmp(&(b.written, &b.name)));
+        let writer = Writer::new(&dir, JOINING, &self.steps).map_err(at(&dir))?;
+        let mut out = Repack::new(writer, &objects, self.place.deltas());
+        for pack in &packs {
+            let done = if self.stop.load(Ordering::Acquire) {
+                Err(io::ErrorKind::Interrupted.into())
+            } else {
+                pack.list().and_then(|spots| out.take(pack, &spots))
+            };
+            match done {
+                Ok(()) => {}
+                // Stopped; or replaced by another program meanwhile.
+                Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::Interrupted) => {
+                    out.writer.discard();
+                    return Ok(None);
+                }
+                Err(e) if matches!(e.kind(), io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof) => {
+                    out.writer.discard();
+                    return Ok(Some(pack.name.clone()));
+                }
+                Err(e) => {
+                    out.writer.discard();
+                    return Err(at(&dir)(e));
+                }
+            }
+        }
+        // What the disk has must not go before the disk has it again.
+        let sync = packs.iter().any(|p| self.flushed.has(&p.name));
+        let closed = out.writer.close(sync).map_err(at(&dir))?;
+        let _lock = match self.place.lock(self.wait) {
+            Ok(lock) => lock,
+            Err(e) => {
+                closed.discard();
+                return Err(e);
+            }
+        };
+        // An older program does not know the right to join. What it took away may be what nobody shall find again.
+        if !packs.iter().all(|p| dir.join(format!("{}.pack", p.name)).exists()) {
+            closed.discard();
+            return Ok(None);
+        }
+        let name = closed.publish().map_err(at(&dir))?;
+        if sync {
+            self.flushed.add(std::slice::from_ref(&name), &[]);
+        }
+        for pack in packs.iter().filter(|p| p.name != name) {
+            delete(&dir, &pack.name, &self.steps)?;
+        }
+        Ok(None)
+    }
+}
+
+/// Deletes a pack whose objects another one has.
+pub(crate) fn delete(dir: &Path, name: &str, steps: &Steps) -> Result<()> {
+    // The pack first: an index alone is swept, a pack alone gets a new index.
+    for ending in ["pack", "idx"] {
+        let path = dir.join(format!("{name}.{ending}"));
+        steps.at("delete pack").map_err(at(&path))?;
+        match std::fs::remove_file(&path) {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(at(&path)(e)),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Joins in the background, one at a time.
+#[derive(Debug, Default)]
+pub(crate) struct Joiner {
+    /// Ends by itself; dropping the joiner stops it and waits.
+    thread: Option<JoinHandle<Outcome>>,
+    stop: Arc<AtomicBool>,
+    /// Damaged packs.
+    avoid: BTreeSet<String>,
+    /// Snapshots until the next try.
+    pause: u32,
+}
+
+impl Joiner {
+    fn running(&self) -> bool {
+        self.thread.as_ref().is_some_and(|t| !t.is_finished())
+    }
+
+    /// Waits for the one that runs, and takes note of what came of it.
+    pub(crate) fn finish(&mut self) {
+        if let Some(thread) = self.thread.take() {
+            let outcome = thread.join();
+            self.note(outcome.unwrap_or(Ok(None)));
+        }
+    }
+
+    fn note(&mut self, outcome: Outcome) {
+        match outcome {
+            Ok(None) => {}
+            Ok(Some(damaged)) => {
+                self.avoid.insert(damaged);
+            }
+            // A full disk, say. Nothing is lost by it, and nothing gained by trying at each snapshot.
+            Err(_) => self.pause = PAUSE,
+        }
+    }
+}
+
+impl Shadow {
+    fn work(&self, which: Which) -> Work {
+        let torn = self.objects.packs().into_iter().filter(|p| p.torn()).map(|p| p.name.clone());
+        Work {
+            place: self.place.clone(),
+            steps: self.steps.clone(),
+            flushed: Arc::clone(&self.objects.flushed),
+            wait: self.limits.wait,
+            stop: Arc::clone(&self.joiner.stop),
+            avoid: self.joiner.avoid.iter().cloned().chain(torn).collect(),
+            which,
+        }
+    }
+
+    /// Begins to join packs when there are many. The caller holds no lock.
+    pub(crate) fn join_soon(&mut self) {
+        let packs = self.objects.packs();
+        if self.joiner.running() && packs.len() < CROWD {
+            return;
+        }
+        self.joiner.finish();
+        self.joiner.pause = self.joiner.pause.saturating_sub(1);
+        if self.joiner.pause > 0 || choose(&packs, &self.joiner.avoid, Which::Due).is_empty() {
+            return;
+        }
+        let work = self.work(Which::Due);
+        if !self.steps.durable() {
+            // In tests that stop at each step these come one after the other.
+            let outcome = work.run();
+            return self.joiner.note(outcome);
+        }
+        let thread = std::thread::Builder::new().name("tiller-join".into());
+        match thread.spawn(move || work.run()) {
+            Ok(thread) => self.joiner.thread = Some(thread),
+            Err(_) => self.joiner.pause = PAUSE,
+        }
+    }
+
+    /// Joins all packs, and waits for it. For idle moments; snapshots begin joins by themselves.
+    ///
+    /// # Errors
+    /// When the store cannot be read or written.
+    pub fn tidy(&mut self) -> Result<()> {
+        self.joiner.finish();
+        let damaged = self.work(Which::All).run()?;
+        self.joiner.avoid.extend(damaged);
+        self.objects.refresh(false)?;
+        Ok(())
+    }
+
+    /// Where a process ends: what takes long is given up, what is small is done, so that the next one begins with few.
+    pub(crate) fn join_last(&mut self) {
+        if self.joiner.running() && self.objects.packs().iter().map(|p| p.len).sum::<u64>() > AT_END {
+            self.joiner.stop.store(true, Ordering::Release);
+        }
+        self.joiner.finish();
+    }
+}
+
+/// Joins all packs of a store into as few as can be, whatever workspace it is of. `None`: there is no store.
+///
+/// # Errors
+/// When the store cannot be read or written, or another process joins its packs.
+pub fn join_store(store: &Path, wait: Duration) -> Result<Option<Joined>> {
+    let Some(place) = Place::existing(store)? else { return Ok(None) };
+    let steps = Steps::default();
+    let objects = Objects::new(store, place.packs(), steps.clone());
+    let count = || -> Result<(usize, u64)> {
+        objects.refresh(false)?;
+        let packs = objects.packs();
+        Ok((packs.len(), packs.iter().map(|p| p.len).sum()))
+    };
+    {
+        let _lock = place.lock(wait)?;
+        place.sweep(&steps)?;
+        objects.refresh(true)?;
+        objects.distrust()?;
+    }
+    let (packs_before, bytes_before) = count()?;
+    let mut avoid: BTreeSet<String> =
+        objects.packs().iter().filter(|p| p.torn()).map(|p| p.name.clone()).collect();
+    // Another process may be at it.
+    drop(place.join_lock(wait)?);
+    loop {
+        let work = Work {
+            place: place.clone(),
+            steps: steps.clone(),
+            flushed: Arc::clone(&objects.flushed),
+            wait,
+            stop: Arc::default(),
+            avoid: avoid.clone(),
+            which: Which::All,
+        };
+        match work.run()? {
+            Some(damaged) if !avoid.contains(&damaged) => drop(avoid.insert(damaged)),
+            _ => break,
+        }
+    }
+    let (packs_after, bytes_after) = count()?;
+    Ok(Some(Joined { packs_before, packs_after, bytes_before, bytes_after }))
+}
+
+impl Drop for Shadow {
+    fn drop(&mut self) {
+        self.join_last();
+    }
+}
+
+#[cfg(test)]
+#[path = "join_tests.rs"]
+mod tests;

@@ -1,0 +1,116 @@
+//! The state that a restore made, without what others changed while it ran: so that their changes show as
+//! theirs ever after.
+
+use std::collections::BTreeMap;
+
+use crate::error::Result;
+use crate::names;
+use crate::objects::id::{Id, Sort};
+use crate::objects::object::{self, Entry, Kind, Named};
+use crate::objects::{Batch, Objects};
+use crate::report::Snapshot;
+use crate::restore::journal::Op;
+use crate::shadow::Shadow;
+use crate::view::compare::pairs;
+
+/// A state of a path that is to be put into a tree.
+type Put = (Vec<u8>, Option<Entry>);
+
+impl Shadow {
+    /// `seen` was taken after a restore from `before`; what it shows beside the restore's own changes is taken
+    /// out. Usually there is nothing, and it comes back as it is. `done` tells which operations succeeded.
+    pub(crate) fn amend(
+        &self,
+        before: Id,
+        seen: Snapshot,
+        ops: &[Op],
+        done: &dyn Fn(usize) -> bool,
+    ) -> Result<Snapshot> {
+        let folder = |e: Option<Entry>| e.is_none_or(|e| e.kind == Kind::Folder);
+        let mut puts: BTreeMap<Vec<u8>, Option<Entry>> = BTreeMap::new();
+        // Folders come and go with what they hold.
+        for (path, old, new) in pairs(&self.objects, self.kept(before)?.snapshot.tree, seen.tree)? {
+            if !(folder(old) && folder(new)) {
+                puts.insert(path, old);
+            }
+        }
+        let view = self.view(seen.id)?;
+        for (_, op) in ops.iter().enumerate().filter(|(number, _)| done(*number)) {
+            let now = view.entry(&op.path)?;
+            if now == op.to || (folder(now) && folder(op.to)) {
+                puts.remove(&op.path);
+            } else {
+                puts.insert(op.path.clone(), op.to);
+            }
+        }
+        if puts.is_empty() {
+            return Ok(seen);
+        }
+        // What goes, goes first: a folder may come in the place of a file, and the other way round.
+        let (gone, put): (Vec<Put>, Vec<Put>) = puts.into_iter().partition(|(_, e)| e.is_none());
+        let mut tree = seen.tree;
+        for changes in [gone, put].iter().filter(|c| !c.is_empty()) {
+            let mut batch = Batch::new(&self.objects, true);
+            let all: Vec<(&[u8], Option<Entry>)> = changes.iter().map(|(p, e)| (p.as_slice(), *e)).collect();
+            tree = edit(&self.objects, &mut batch, tree, &all)?;
+            batch.finish()?;
+        }
+        let data = self.objects.read(&seen.id, Sort::Snapshot)?;
+        let Some((_, millis, notes)) = object::read_snapshot(&data) else { return Ok(seen) };
+        let mut batch = Batch::new(&self.objects, true);
+        let id = batch.put(Sort::Snapshot, &object::snapshot(tree, millis, notes))?;
+        batch.finish()?;
+        Ok(Snapshot { id, tree, ..seen })
+    }
+}
+
+/// A tree with other states of some paths; sorted by path.
+fn edit(
+    objects: &Objects,
+    batch: &mut Batch<'_>,
+    tree: Id,
+    changes: &[(&[u8], Option<Entry>)],
+) -> Result<Id> {
+    let mut names = objects.folder(&tree)?;
+    let mut rest = changes;
+    while let Some((path, entry)) = rest.first() {
+        let Some(name) = names::parts(path).next().map(<[u8]>::to_vec) else { break };
+        let here = names.iter().position(|n| n.name == name);
+        let same = |p: &[u8]| names::within(p, &name);
+        if *path == name.as_slice() {
+            rest = &rest[1..];
+            match (here, entry) {
+                (Some(at), Some(entry)) => names[at].entry = *entry,
+                // What a folder holds are paths of their own.
+                (Some(at), None) if names[at].entry.kind != Kind::Folder => {
+                    names.remove(at);
+                }
+                (None, Some(entry)) => names.push(Named { name, entry: *entry }),
+                _ => {}
+            }
+            continue;
+        }
+        let count = rest.iter().take_while(|(p, _)| same(p)).count().max(1);
+        let (inside, after) = rest.split_at(count);
+        rest = after;
+        let inner: Vec<(&[u8], Option<Entry>)> =
+            inside.iter().map(|(p, e)| (p.get(name.len() + 1..).unwrap_or_default(), *e)).collect();
+        let old = here.map(|at| names[at].entry);
+        let (was, mode) = match old {
+            Some(Entry { kind: Kind::Folder, id, mode }) => (id, mode),
+            // Nothing below it is there to be taken out.
+            _ if inner.iter().all(|(_, e)| e.is_none()) => continue,
+            _ => (object::empty_folder(), 0o755),
+        };
+        let id = edit(objects, batch, was, &inner)?;
+        let entry = Entry { kind: Kind::Folder, mode, id };
+        match here {
+            Some(at) if id == object::empty_folder() && was != id => {
+                names.remove(at);
+            }
+            Some(at) => names[at].entry = entry,
+            None => names.push(Named { name, entry }),
+        }
+    }
+    batch.put(Sort::Folder, &object::folder(&mut names))
+}

@@ -1,0 +1,250 @@
+//! Calls that are changing files right now, on disk, so that what a call changed before its process was killed is
+//! still known to be its work. A record is locked by its process, and the kernel frees that lock; its time of
+//! modification is the last sign of life.
+
+use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
+use std::io::{self, Read, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use tiller_protocol::Time;
+
+use crate::error::{Result, at};
+use crate::names;
+use crate::objects::id::Id;
+use crate::report::Snapshot;
+use crate::restore::journal::Op;
+use crate::shadow::Shadow;
+use crate::view::compare::FileDiff;
+
+const FORMAT: &str = "tiller-call 1";
+/// A larger record is none of ours.
+const MOST: u64 = 16 << 20;
+/// Changes this long after the last heartbeat are not the call's.
+const SLACK: Duration = Duration::from_secs(2);
+/// Makes the names of records unique in this process.
+static NUMBER: AtomicU64 = AtomicU64::new(0);
+
+/// What is known of a call before it changes anything.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CallNote {
+    /// Whose call it is; the caller's own word.
+    pub session: String,
+    /// Its id; the caller's own word.
+    pub call: String,
+    /// The state before it.
+    pub before: Id,
+    /// When that was looked at.
+    pub began: Time,
+    /// What it changes; `None`: anything.
+    pub paths: Option<Vec<PathBuf>>,
+}
+
+/// A call that is under way. When it is dropped without [`Self::end`], it counts as cut off.
+#[derive(Debug)]
+pub struct OpenCall {
+    path: PathBuf,
+    file: Arc<File>,
+}
+
+impl OpenCall {
+    /// It is over, and what it did is recorded elsewhere.
+    pub fn end(self) {
+        // One that stays is looked at again and found to be recorded.
+        let _ = std::fs::remove_file(&self.path);
+        drop(self.file);
+    }
+}
+
+/// A call whose process ended in the middle of it.
+#[derive(Debug)]
+pub struct CutCall {
+    pub note: CallNote,
+    /// The last sign of life, with some slack: what changed later is not its work.
+    pub until: SystemTime,
+    open: OpenCall,
+}
+
+impl CutCall {
+    /// It is recorded.
+    pub fn end(self) {
+        self.open.end();
+    }
+}
+
+/// The records of one store.
+#[derive(Debug)]
+pub(crate) struct Calls {
+    dir: PathBuf,
+    /// Those of this process.
+    open: Mutex<Vec<Weak<File>>>,
+}
+
+impl Calls {
+    pub(crate) fn new(store: &Path) -> Self {
+        Self { dir: store.join("calls"), open: Mutex::default() }
+    }
+
+    fn begin(&self, note: &CallNote) -> io::Result<OpenCall> {
+        DirBuilder::new().recursive(true).mode(0o700).create(&self.dir)?;
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let path = self.dir.join(format!("{}-{number}-{}", std::process::id(), nanos()));
+        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
+        // Taken away in between only by somebody who found it empty: then this call is not recorded.
+        file.try_lock().map_err(|_| io::Error::from(io::ErrorKind::WouldBlock))?;
+        file.write_all(text(note).as_bytes())?;
+        let file = Arc::new(file);
+        self.open.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::downgrade(&file));
+        Ok(OpenCall { path, file })
+    }
+
+    /// A sign of life of every open call; whether there is one.
+    fn beat(&self) -> bool {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        open.retain(|call| {
+            let call = call.upgrade();
+            // One that fails makes later changes count as somebody else's, which only asks more.
+            call.is_some_and(|file| file.set_modified(SystemTime::now()).is_ok())
+        });
+        !open.is_empty()
+    }
+
+    fn cut(&self) -> Vec<CutCall> {
+        let Ok(items) = std::fs::read_dir(&self.dir) else { return Vec::new() };
+        let mut cut: Vec<CutCall> = items.flatten().filter_map(|item| look(&item.path())).collect();
+        cut.sort_by_key(|c| c.note.began);
+        cut
+    }
+}
+
+fn nanos() -> u128 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos()
+}
+
+/// A record whose process is gone.
+fn look(path: &Path) -> Option<CutCall> {
+    let file = OpenOptions::new().read(true).write(true).open(path).ok()?;
+    match file.try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock | TryLockError::Error(_)) => return None,
+    }
+    let mut text = String::new();
+    (&file).take(MOST).read_to_string(&mut text).ok()?;
+    let until = file.metadata().and_then(|m| m.modified()).ok()? + SLACK;
+    let open = OpenCall { path: path.to_owned(), file: Arc::new(file) };
+    match parse(&text) {
+        Some(note) => Some(CutCall { note, until, open }),
+        // Cut off before the call began.
+        None => {
+            open.end();
+            None
+        }
+    }
+}
+
+fn text(note: &CallNote) -> String {
+    let word = |text: &str| names::escape(text.as_bytes());
+    let mut out = format!(
+        "{FORMAT}\nsession {}\ncall {}\nbefore {}\nbegan {}\n",
+        word(&note.session),
+        word(&note.call),
+        note.before,
+        note.began.millis()
+    );
+    match &note.paths {
+        None => out.push_str("all\n"),
+        Some(paths) => {
+            for path in paths {
+                out.push_str(&format!("path {}\n", names::escape(path.as_os_str().as_bytes())));
+            }
+        }
+    }
+    out.push_str("end\n");
+    out
+}
+
+fn parse(text: &str) -> Option<CallNote> {
+    let mut lines = text.lines();
+    (lines.next()? == FORMAT).then_some(())?;
+    let mut value = |key: &str| Some(lines.next()?.strip_prefix(key)?.strip_prefix(' ')?.to_owned());
+    let word = |text: String| String::from_utf8(names::unescape(&text)?).ok();
+    let (session, call) = (word(value("session")?)?, word(value("call")?)?);
+    let (before, began) = (value("before")?.parse().ok()?, Time(value("began")?.parse().ok()?));
+    let (mut paths, mut all) = (Vec::new(), false);
+    for line in lines {
+        match line.split_once(' ') {
+            None if line == "all" => all = true,
+            None if line == "end" => {
+                let paths = (!all).then_some(paths);
+                return Some(CallNote { session, call, before, began, paths });
+            }
+            Some(("path", path)) => paths.push(names::path(&names::unescape(path)?)),
+            _ => {}
+        }
+    }
+    None
+}
+
+impl Shadow {
+    /// Writes down that a call begins to change files. Until the returned value is ended, a kill (or dropping it) leaves
+    /// a record for [`Self::cut_calls`].
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn begin_call(&self, note: &CallNote) -> Result<OpenCall> {
+        self.calls.begin(note).map_err(at(&self.calls.dir))
+    }
+
+    /// A sign of life of every call that is under way in this process; whether there is one.
+    pub fn beat(&self) -> bool {
+        self.calls.beat()
+    }
+
+    /// Calls that were cut off, of all sessions, in the order in which they began. Other processes do not get them
+    /// while they are held.
+    pub fn cut_calls(&self) -> Vec<CutCall> {
+        self.calls.cut()
+    }
+
+    /// What a call did that was cut off, out of what changed from its beginning to `now`: the state that it led to,
+    /// and its changes. Later changes and those outside of its paths are not its work.
+    ///
+    /// # Errors
+    /// When a snapshot cannot be read, or the state not be written.
+    pub fn work_of(&self, cut: &CutCall, now: &Snapshot) -> Result<(Snapshot, Vec<FileDiff>)> {
+        let mut own = self.compare(cut.note.before, now.id)?;
+        let paths: Option<Vec<PathBuf>> =
+            cut.note.paths.as_ref().map(|all| all.iter().filter_map(|p| self.relative(p)).collect());
+        own.retain(|d| {
+            paths.as_ref().is_none_or(|all| all.iter().any(|p| d.path.starts_with(p)))
+                && self.changed_by(&d.path, cut.until)
+        });
+        let ops: Vec<Op> = own
+            .iter()
+            .map(|d| Op {
+                path: d.path.as_os_str().as_bytes().to_vec(),
+                from: d.before,
+                to: d.after,
+                links: false,
+            })
+            .collect();
+        let _lock = self.lock()?;
+        let after = self.amend(cut.note.before, now.clone(), &ops, &|_| true)?;
+        Ok((after, own))
+    }
+
+    /// Whether a path became what it is by `until`. Of one that is gone, the folder that held it tells.
+    fn changed_by(&self, path: &Path, until: SystemTime) -> bool {
+        let full = self.workspace.join(path);
+        let there = full.ancestors().find_map(|p| p.symlink_metadata().ok());
+        there.is_some_and(|meta| {
+            let nanos = u32::try_from(meta.ctime_nsec()).unwrap_or(0);
+            let changed = UNIX_EPOCH + Duration::new(u64::try_from(meta.ctime()).unwrap_or(0), nanos);
+            changed <= until
+        })
+    }
+}

@@ -1,0 +1,148 @@
+//! The list of what a restore does, on disk before the first file changes.
+
+use std::path::{Path, PathBuf};
+
+use crate::error::{Result, at};
+use crate::names;
+use crate::objects::id::Id;
+use crate::objects::object::Entry;
+use crate::objects::place;
+use crate::steps::Steps;
+
+/// One file of a restore.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Op {
+    pub(crate) path: Vec<u8>,
+    pub(crate) from: Option<Entry>,
+    pub(crate) to: Option<Entry>,
+    /// Whether a file with several names may be replaced.
+    pub(crate) links: bool,
+}
+
+/// A restore that has begun.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Journal {
+    /// Name of the folder in the workspace where contents wait, and where replaced files go.
+    pub(crate) staging: String,
+    /// The state before it.
+    pub(crate) before: Id,
+    /// The state to restore.
+    pub(crate) to: Id,
+    pub(crate) ops: Vec<Op>,
+}
+
+/// How far a journalled restore came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// Contents are laid out beside; no file was changed.
+    Staging,
+    /// Files are changed.
+    Going,
+}
+
+fn file(dir: &Path, phase: Phase) -> PathBuf {
+    dir.join(match phase {
+        Phase::Staging => "journal.new",
+        Phase::Going => "journal",
+    })
+}
+
+fn put(entry: Option<Entry>) -> String {
+    entry.map_or_else(|| "-".into(), |e| format!("{:o}:{}", e.bits(), e.id))
+}
+
+fn get(text: &str) -> Option<Option<Entry>> {
+    if text == "-" {
+        return Some(None);
+    }
+    let (bits, id) = text.split_once(':')?;
+    Entry::from_bits(u32::from_str_radix(bits, 8).ok()?, id.parse().ok()?).map(Some)
+}
+
+fn put_aside(path: &Path, dir: &Path, steps: &Steps) -> Result<()> {
+    steps.at("move journal aside").map_err(at(path))?;
+    std::fs::rename(path, Journal::damaged(dir)).map_err(at(path))
+}
+
+impl Journal {
+    fn text(&self) -> String {
+        let mut out = format!("tiller-restore 1\n{}\n{}\n{}\n", self.staging, self.before, self.to);
+        for op in &self.ops {
+            let links = if op.links { "links" } else { "one" };
+            out.push_str(&format!("{} {} {links} {}\n", put(op.from), put(op.to), names::escape(&op.path)));
+        }
+        out.push_str("end\n");
+        out
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        let mut lines = text.lines();
+        (lines.next()? == "tiller-restore 1").then_some(())?;
+        let staging = lines.next()?.to_owned();
+        let safe = staging.as_bytes().starts_with(names::STAGING) && !staging.contains('/');
+        safe.then_some(())?;
+        let (before, to) = (lines.next()?.parse().ok()?, lines.next()?.parse().ok()?);
+        let mut ops = Vec::new();
+        for line in lines {
+            if line == "end" {
+                return Some(Self { staging, before, to, ops });
+            }
+            let mut words = line.split(' ');
+            let (from, to) = (get(words.next()?)?, get(words.next()?)?);
+            let links = words.next()? == "links";
+            ops.push(Op { path: names::unescape(words.next()?)?, from, to, links });
+        }
+        None
+    }
+
+    /// Writes it, durably, before anything is laid out.
+    pub(crate) fn begin(&self, dir: &Path, steps: &Steps) -> Result<()> {
+        place::write(&file(dir, Phase::Staging), self.text().as_bytes(), steps)
+    }
+
+    /// From now on files change, and a kill is followed by finishing.
+    pub(crate) fn go(dir: &Path, steps: &Steps) -> Result<()> {
+        let (old, new) = (file(dir, Phase::Staging), file(dir, Phase::Going));
+        steps.at("journal goes").map_err(at(&new))?;
+        std::fs::rename(old, &new).map_err(at(&new))?;
+        if !steps.durable() {
+            return Ok(());
+        }
+        std::fs::File::open(dir).and_then(|d| d.sync_all()).map_err(at(dir))
+    }
+
+    /// The restore is over.
+    pub(crate) fn end(dir: &Path, phase: Phase, steps: &Steps) -> Result<()> {
+        let path = file(dir, phase);
+        steps.at("journal ends").map_err(at(&path))?;
+        std::fs::remove_file(&path).map_err(at(path))?;
+        if !steps.durable() {
+            return Ok(());
+        }
+        // One that came back after a loss of power would be carried out once more.
+        std::fs::File::open(dir).and_then(|d| d.sync_all()).map_err(at(dir))
+    }
+
+    /// Where a journal goes that cannot be read; `verify` speaks of it.
+    pub(crate) fn damaged(dir: &Path) -> PathBuf {
+        dir.join("journal.damaged")
+    }
+
+    /// The restore that was interrupted, if one was. One that cannot be read is put aside: it must not keep
+    /// everything else from working.
+    pub(crate) fn find(dir: &Path, steps: &Steps) -> Result<Option<(Self, Phase)>> {
+        for phase in [Phase::Going, Phase::Staging] {
+            let path = file(dir, phase);
+            match std::fs::read_to_string(&path) {
+                Ok(text) => match Self::parse(&text) {
+                    Some(journal) => return Ok(Some((journal, phase))),
+                    None => put_aside(&path, dir, steps)?,
+                },
+                Err(e) if e.kind() == std::io::ErrorKind::InvalidData => put_aside(&path, dir, steps)?,
+                Err(e) if e.kind() == std::io::ErrorKind::NotFound => {}
+                Err(e) => return Err(at(path)(e)),
+            }
+        }
+        Ok(None)
+    }
+}

@@ -1,0 +1,338 @@
+//! Restoring: the present state is kept, contents are laid out, a journal says what will be done, and then
+//! each file changes in one step.
+
+pub(crate) mod amend;
+pub(crate) mod calls;
+pub(crate) mod journal;
+pub(crate) mod plan;
+pub(crate) mod recover;
+pub(crate) mod replace;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::PathBuf;
+
+use rustix::fs::{AtFlags, Mode};
+use tiller_fs::Attributes;
+
+use crate::error::{Result, SnapshotError, at};
+use crate::names;
+use crate::objects::Batch;
+use crate::objects::flush;
+use crate::objects::id::{Id, Sort};
+use crate::objects::object::{Entry, Kind};
+use crate::objects::place::Lock;
+use crate::report::Snapshot;
+use crate::restore::journal::{Journal, Op, Phase};
+use crate::restore::plan::{Conflict, Goal, Item, Left, Plan, Step, Why};
+use crate::restore::replace::Replace;
+use crate::scan::beside;
+use crate::scan::disk;
+use crate::shadow::Shadow;
+
+/// What is to become of a path of a plan.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// It stays as it is.
+    Keep,
+    /// It becomes what it was.
+    Restore,
+    /// It gets this content: some hunks, or a merge.
+    Content(Vec<u8>),
+}
+
+/// A restore that was done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Restored {
+    /// The state before it; restoring this one undoes it.
+    pub before: Snapshot,
+    /// The state that it made; what others changed while it ran is not in it.
+    pub after: Snapshot,
+    /// What changed.
+    pub done: Vec<PathBuf>,
+    /// What stayed as it was, and why.
+    pub left: Vec<Left>,
+}
+
+impl Restored {
+    /// The restore as something that the session did.
+    pub fn step(&self) -> Step {
+        Step { before: self.before.id, after: self.after.id }
+    }
+
+    /// What undoes it. What was changed since is a conflict, as always. To redo, undo the undo.
+    pub fn undo(&self) -> Goal {
+        Goal { to: self.before.id, base: self.after.id, steps: Vec::new(), select: Some(self.done.clone()) }
+    }
+}
+
+impl Shadow {
+    /// Does what a plan says. Paths without an answer are restored, or kept if they have a conflict. What
+    /// changed since the plan was made is kept in any case.
+    ///
+    /// # Errors
+    /// Before the first change: nothing was changed. Later: the journal stays, and the next restore or the
+    /// next start finishes it.
+    pub fn restore(&mut self, plan: &Plan, answers: &BTreeMap<PathBuf, Answer>) -> Result<Restored> {
+        let lock = self.lock()?;
+        recover::run(self, &lock)?;
+        let before = self.take(&lock, None)?;
+        let mut left = plan.left.clone();
+        let mut ops = Vec::new();
+        let mut batch = Batch::new(&self.objects, true);
+        let now = self.view(before.id)?;
+        for item in &plan.items {
+            let path = names::relative(&self.workspace, &item.diff.path)?;
+            let why = match answers.get(&item.diff.path) {
+                Some(Answer::Keep) => Some(Why::Asked),
+                None if matches!(item.conflict, Some(Conflict::Links(_))) => Some(Why::Links),
+                None if item.conflict == Some(Conflict::ReadOnly) => Some(Why::ReadOnly),
+                None if item.conflict.is_some() => Some(Why::Conflict),
+                _ if !unchanged(now.entry(&path)?, item.diff.before) => Some(Why::ChangedSince),
+                _ => None,
+            };
+            if let Some(why) = why {
+                left.push(Left { path: item.diff.path.clone(), why });
+                continue;
+            }
+            let to = match answers.get(&item.diff.path) {
+                Some(Answer::Content(data)) => {
+                    let like = item.diff.before.or(item.diff.after).filter(|e| e.kind == Kind::File);
+                    let id = batch.put(Sort::Content, data)?;
+                    Some(Entry { kind: Kind::File, mode: like.map_or(0o644, |e| e.mode), id })
+                }
+                _ => item.diff.after,
+            };
+            let answered = answers.contains_key(&item.diff.path);
+            ops.push(op(path, item, to, answered));
+        }
+        drop(now);
+        batch.finish()?;
+        let fates = self.carry_out(&lock, before.id, plan.to, &ops)?;
+        let mut touched: Vec<Vec<u8>> = ops.iter().map(|op| op.path.clone()).collect();
+        // A path that is gone is not covered by its name because a restore named it.
+        let known = left.iter().filter(|l| !matches!(l.why, Why::Vanished(_)));
+        touched.extend(known.filter_map(|l| names::relative(&self.workspace, &l.path).ok()));
+        let seen = self.take(&lock, Some(&touched))?;
+        let after = self.amend(before.id, seen, &ops, &|n| !fates.contains_key(&n))?;
+        let (done, more) = sorted(&ops, &fates);
+        left.extend(more);
+        Ok(Restored { before, after, done, left })
+    }
+
+    /// Lays out, journals and changes. Gives which operations left their path as it was, and why.
+    fn carry_out(&self, lock: &Lock, before: Id, to: Id, ops: &[Op]) -> Result<Fates> {
+        if ops.is_empty() {
+            return Ok(Fates::new());
+        }
+        let root = self.root_or_new()?;
+        let journal = Journal { staging: self.staging_name(&root)?, before, to, ops: ops.to_vec() };
+        journal.begin(&self.place.dir, &self.steps)?;
+        match self.lay_out(root.as_fd(), &journal) {
+            Ok(staging) => {
+                Journal::go(&self.place.dir, &self.steps)?;
+                self.finish(lock, root.as_fd(), staging.as_fd(), &journal)
+            }
+            Err(e) => {
+                // Nothing was changed; what was laid out goes again. If that fails too, the next start does it.
+                let _ = recover::roll_back(self, &journal);
+                Err(e)
+            }
+        }
+    }
+
+    fn root_or_new(&self) -> Result<OwnedFd> {
+        if let Some(root) = self.root()? {
+            return Ok(root);
+        }
+        self.steps.at("make workspace").map_err(at(&self.workspace))?;
+        std::fs::create_dir_all(&self.workspace).map_err(at(&self.workspace))?;
+        disk::open_root(&self.workspace).map_err(at(&self.workspace))
+    }
+
+    /// A name that is free in the workspace.
+    fn staging_name(&self, root: &OwnedFd) -> Result<String> {
+        let base = String::from_utf8_lossy(names::STAGING).into_owned();
+        for n in 0..1000 {
+            let name = format!("{base}{}-{n}", std::process::id());
+            if disk::look(root.as_fd(), name.as_bytes()).map_err(at(&self.workspace))?.is_none() {
+                return Ok(name);
+            }
+        }
+        Err(SnapshotError::Io {
+            path: self.workspace.clone(),
+            detail: "old restore folders are in the way".into(),
+        })
+    }
+
+    /// All that needs space happens here, before any file changes. What a kill leaves is swept as a whole.
+    fn lay_out(&self, root: BorrowedFd<'_>, journal: &Journal) -> Result<OwnedFd> {
+        let name = journal.staging.as_bytes();
+        let path = self.workspace.join(&journal.staging);
+        self.steps.at("make staging").map_err(at(&path))?;
+        rustix::fs::mkdirat(root, name, Mode::RWXU).map_err(|e| at(&path)(e.into()))?;
+        let staging = disk::open_dir(root, name).map_err(at(&path))?;
+        let mut files = Vec::new();
+        let attributes = self.attributes(journal.to)?;
+        let replace = self.replace(root, staging.as_fd(), &|_| 0o755, &attributes);
+        for (number, op) in journal.ops.iter().enumerate() {
+            let Some(to) = op.to.filter(|_| is_leaf(op.to)) else { continue };
+            let data = self.objects.read(&to.id, Sort::Content)?;
+            let file =
+                replace.stage(number.to_string().as_bytes(), &op.path, to, &data).map_err(at(&path))?;
+            if to.kind == Kind::File && self.steps.durable() {
+                files.push(file);
+            }
+            if files.len() >= flush::TOGETHER {
+                flush::files(&mut files).map_err(at(&path))?;
+            }
+        }
+        flush::files(&mut files).map_err(at(&path))?;
+        Ok(staging)
+    }
+
+    fn replace<'a>(
+        &'a self,
+        root: BorrowedFd<'a>,
+        staging: BorrowedFd<'a>,
+        folder_mode: &'a dyn Fn(&[u8]) -> u32,
+        attributes: &'a HashMap<Vec<u8>, Attributes>,
+    ) -> Replace<'a> {
+        let most = self.limits.named_bytes();
+        Replace { root, staging, steps: &self.steps, most, folder_mode, attributes }
+    }
+
+    /// The attributes of the files of a snapshot. Of a snapshot of an older program there are none.
+    pub(crate) fn attributes(&self, id: Id) -> Result<HashMap<Vec<u8>, Attributes>> {
+        let Some(object) = self.kept(id)?.attributes else { return Ok(HashMap::new()) };
+        match self.objects.read(&object, Sort::Content) {
+            Ok(data) => Ok(beside::read(&data)),
+            // Files are restored without them, rather than not at all.
+            Err(SnapshotError::Missing(_) | SnapshotError::Damaged { .. }) => Ok(HashMap::new()),
+            Err(e) => Err(e),
+        }
+    }
+
+    /// Changes the files of a journal whose contents are laid out, then ends it.
+    pub(crate) fn finish(
+        &self,
+        _lock: &Lock,
+        root: BorrowedFd<'_>,
+        staging: BorrowedFd<'_>,
+        journal: &Journal,
+    ) -> Result<Fates> {
+        let then = self.view(journal.to)?;
+        let folder_mode = |path: &[u8]| match then.entry(path) {
+            Ok(Some(Entry { kind: Kind::Folder, mode, .. })) => mode,
+            _ => 0o755,
+        };
+        let attributes = self.attributes(journal.to)?;
+        let replace = self.replace(root, staging, &folder_mode, &attributes);
+        let fail = at(&self.workspace);
+        let all = || -> io::Result<Fates> {
+            let mut left = Fates::new();
+            // Deepest first: a folder is empty before it goes.
+            for (number, op) in journal.ops.iter().enumerate().rev() {
+                if (op.to.is_none() || is_leaf(op.from) != is_leaf(op.to))
+                    && let Some(why) = replace.remove(op, number)?
+                {
+                    left.insert(number, why);
+                }
+            }
+            let ours = |path: &[u8]| {
+                !matches!(then.entry(path), Ok(Some(Entry { kind: Kind::Folder, .. })) | Err(_))
+            };
+            for op in journal.ops.iter().rev().filter(|op| op.to.is_none()) {
+                replace.prune(&op.path, &ours)?;
+            }
+            for (number, op) in journal.ops.iter().enumerate() {
+                if !left.contains_key(&number)
+                    && let Some(why) = replace.create(op, number)?
+                {
+                    left.insert(number, why);
+                }
+            }
+            Ok(left)
+        };
+        let left = all().map_err(fail)?;
+        self.flush_parents(root, journal)?;
+        self.clear(root, staging, journal)?;
+        Journal::end(&self.place.dir, Phase::Going, &self.steps)?;
+        Ok(left)
+    }
+
+    /// Waits until the new names survive a loss of power; only then the journal may go.
+    fn flush_parents(&self, root: BorrowedFd<'_>, journal: &Journal) -> Result<()> {
+        if !self.steps.durable() {
+            return Ok(());
+        }
+        let parents: BTreeSet<&[u8]> = journal.ops.iter().map(|op| names::split(&op.path).0).collect();
+        flush::folders(root, parents).map_err(at(&self.workspace))
+    }
+
+    /// Removes the folder where contents waited. Only names of ours go; what they hold is in the store.
+    pub(crate) fn clear(
+        &self,
+        root: BorrowedFd<'_>,
+        staging: BorrowedFd<'_>,
+        journal: &Journal,
+    ) -> Result<()> {
+        let path = self.workspace.join(&journal.staging);
+        for name in disk::list(staging).map_err(at(&path))? {
+            if !is_staged(&name) {
+                continue;
+            }
+            self.steps.at("clear staged").map_err(at(&path))?;
+            match rustix::fs::unlinkat(staging, name.as_slice(), AtFlags::empty()) {
+                Ok(()) | Err(rustix::io::Errno::NOENT) => {}
+                Err(e) => return Err(at(&path)(e.into())),
+            }
+        }
+        self.steps.at("remove staging").map_err(at(&path))?;
+        // Somebody else's file in it keeps it.
+        let _ = rustix::fs::unlinkat(root, journal.staging.as_bytes(), AtFlags::REMOVEDIR);
+        Ok(())
+    }
+}
+
+/// A number, or one with an ending of ours.
+fn is_staged(name: &[u8]) -> bool {
+    let number = name.strip_suffix(b".old").or_else(|| name.strip_suffix(b".new")).unwrap_or(name);
+    !number.is_empty() && number.iter().all(u8::is_ascii_digit)
+}
+
+/// Which operations left their path as it was, and why.
+pub(crate) type Fates = BTreeMap<usize, Why>;
+
+/// What changed, and what did not.
+pub(crate) fn sorted(ops: &[Op], fates: &Fates) -> (Vec<PathBuf>, Vec<Left>) {
+    let (mut done, mut left) = (Vec::new(), Vec::new());
+    for (number, op) in ops.iter().enumerate() {
+        let path = names::path(&op.path);
+        match fates.get(&number) {
+            None => done.push(path),
+            Some(why) => left.push(Left { path, why: why.clone() }),
+        }
+    }
+    (done, left)
+}
+
+/// A file or a link.
+pub(crate) fn is_leaf(entry: Option<Entry>) -> bool {
+    entry.is_some_and(|e| e.kind != Kind::Folder)
+}
+
+fn op(path: Vec<u8>, item: &Item, to: Option<Entry>, links: bool) -> Op {
+    Op { path, from: item.diff.before, to, links }
+}
+
+/// Whether a path is as the plan saw it. Of a folder, what it holds counts only when it should be empty.
+fn unchanged(now: Option<Entry>, planned: Option<Entry>) -> bool {
+    match (now, planned) {
+        (Some(a), Some(b)) if a.kind == Kind::Folder && b.kind == Kind::Folder => a.mode == b.mode,
+        // A folder in place of nothing: what it holds are paths of their own.
+        (Some(a), None) => a.kind == Kind::Folder,
+        (a, b) => a == b,
+    }
+}

@@ -1,0 +1,323 @@
+//! What a restore would do, and where somebody else's changes are in its way.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+
+use crate::error::{Result, SnapshotError};
+use crate::names;
+use crate::objects::id::Id;
+use crate::objects::object::{Entry, Kind};
+use crate::report::{Reason, Snapshot};
+use crate::scan::disk::{self, Folders};
+use crate::shadow::Shadow;
+use crate::view::compare::{Change, FileDiff, change, pairs};
+use crate::view::{State, View};
+
+/// Something that the session did to the files: a tool call, a command, a restore. What changes between one
+/// step's `after` and the next one's `before` was somebody else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    pub before: Id,
+    pub after: Id,
+}
+
+/// What is to be restored, and what the session did since.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Goal {
+    /// The state to restore.
+    pub to: Id,
+    /// A state from which `steps` lead to the present: `to` itself when going back on one branch, the last
+    /// common snapshot when changing to another.
+    pub base: Id,
+    /// What the session did since `base`, oldest first.
+    pub steps: Vec<Step>,
+    /// Only these files and folders; `None` is everything.
+    pub select: Option<Vec<PathBuf>>,
+}
+
+impl Goal {
+    /// Back to `to` on the way that the session came.
+    pub fn back(to: Id, steps: Vec<Step>) -> Self {
+        Self { to, base: to, steps, select: None }
+    }
+}
+
+/// What a restore would do. Nothing is changed yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plan {
+    pub to: Id,
+    /// The state that the plan was made for.
+    pub now: Snapshot,
+    /// What would change, sorted by path.
+    pub items: Vec<Item>,
+    /// What differs, or may, and stays as it is in any case.
+    pub left: Vec<Left>,
+}
+
+/// One path of a plan.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Item {
+    /// From the present state to the restored one.
+    pub diff: FileDiff,
+    /// Why it is kept unless the answer says otherwise.
+    pub conflict: Option<Conflict>,
+}
+
+/// A reason to ask before a path is restored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Conflict {
+    /// Somebody else changed it. `known`: what the session last knew of it before that.
+    Changed { known: State },
+    /// The file has so many names (hard links), of which only this one would change.
+    Links(u64),
+    /// The file is read-only, in the state to restore and now.
+    ReadOnly,
+}
+
+/// A path that a restore does not touch, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Left {
+    pub path: PathBuf,
+    pub why: Why,
+}
+
+/// Why a path is left alone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Why {
+    /// The state to restore did not look at it: it was ignored or not covered then.
+    UnknownThen,
+    /// It was there, was not kept, and is gone.
+    Vanished(Reason),
+    /// The present state cannot be kept (ignored, too large, unreadable), so it must not be replaced.
+    UnknownNow,
+    /// The folder is a repository that was none then; it would lose its files.
+    Repository,
+    /// The answer was to keep it.
+    Asked,
+    /// It is a conflict, and nobody said what to do.
+    Conflict,
+    /// It changed after the plan was shown.
+    ChangedSince,
+    /// A folder on its way is a link or a file now.
+    InTheWay,
+    /// The folder holds something that is not ours to delete.
+    NotEmpty,
+    /// The file has other names now (hard links).
+    Links,
+    /// The file is read-only, and the answer does not name it.
+    ReadOnly,
+    /// The file system refused.
+    Failed(String),
+}
+
+impl std::fmt::Display for Why {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Vanished(Reason::Repository) => {
+                "the history of a repository; it is gone and its content was not kept"
+            }
+            Self::Vanished(reason) => {
+                return write!(f, "it is gone and its content was not kept: {reason}");
+            }
+            Self::UnknownThen => "the checkpoint does not cover it",
+            Self::UnknownNow => "it is not covered now, so it could not be restored",
+            Self::Repository => "it is a repository that is not in the checkpoint",
+            Self::Asked => "kept as requested",
+            Self::Conflict => "you or another program changed it since",
+            Self::ChangedSince => "it was changed meanwhile",
+            Self::InTheWay => "a parent folder is now a link or a file",
+            Self::NotEmpty => "the folder contains other files",
+            Self::Links => "the file has several names (hard links)",
+            Self::ReadOnly => "the file is read-only",
+            Self::Failed(why) => return write!(f, "the file system refused: {why}"),
+        })
+    }
+}
+
+impl Plan {
+    /// The paths that need an answer.
+    pub fn conflicts(&self) -> impl Iterator<Item = &Item> {
+        self.items.iter().filter(|i| i.conflict.is_some())
+    }
+}
+
+impl Shadow {
+    /// Looks what a restore would do. The present state is kept for that.
+    ///
+    /// # Errors
+    /// When a snapshot cannot be read, or the present state not be kept.
+    pub fn plan(&mut self, goal: &Goal) -> Result<Plan> {
+        let lock = self.lock()?;
+        // What any of them covered though it is ignored must be known now too.
+        for id in [goal.to, goal.base].into_iter().chain(goal.steps.iter().map(|s| s.after)) {
+            match self.kept(id) {
+                Ok(kept) => self.named.extend(kept.named),
+                Err(SnapshotError::Missing(_)) if id != goal.to => {}
+                Err(e) => return Err(e),
+            }
+        }
+        let now = self.take(&lock, None)?;
+        let others = self.others(goal, now.id)?;
+        let select = match &goal.select {
+            None => None,
+            Some(paths) => {
+                let all: Result<Vec<_>> = paths.iter().map(|p| names::relative(&self.workspace, p)).collect();
+                Some(all?)
+            }
+        };
+        let (mine, then) = (self.view(now.id)?, self.view(goal.to)?);
+        let root = self.root()?;
+        let mut folders = root.as_ref().map(|r| Folders::new(r.as_fd()));
+        let mut plan = Plan { to: goal.to, now, items: Vec::new(), left: Vec::new() };
+        let wanted = |path: &[u8]| select.as_ref().is_none_or(|s| s.iter().any(|s| names::within(path, s)));
+        let first = self.before_steps(goal, &then)?;
+        let mut all = pairs(&self.objects, mine.tree(), then.tree())?;
+        all.retain(|(path, ..)| !first.contains_key(path));
+        for (path, entry) in &first {
+            let now = mine.entry(path)?;
+            if now != *entry {
+                all.push((path.clone(), now, *entry));
+            }
+        }
+        all.sort_by(|a, b| a.0.cmp(&b.0));
+        for (path, old, new) in all {
+            if !wanted(&path) {
+                continue;
+            }
+            let (folder, name) = names::split(&path);
+            let there = match &mut folders {
+                Some(f) => f.of(&path).ok().and_then(|dir| disk::stat(dir, name).ok().flatten()),
+                None => None,
+            };
+            let repository = || -> Result<bool> {
+                let mut inside = mine.repositories().iter().filter(|r| names::within(folder, r));
+                inside.try_fold(false, |yes, r| Ok(yes || (!then.repository(r) && then.entry(r)?.is_none())))
+            };
+            let why = match (old, new) {
+                (None, Some(_)) if there.is_some() && !mine.looked_at(&path)? => Some(Why::UnknownNow),
+                (Some(_), None) if !first.contains_key(&path) && !then.looked_at(&path)? => {
+                    Some(Why::UnknownThen)
+                }
+                (Some(_), None) if repository()? => Some(Why::Repository),
+                _ => None,
+            };
+            if let Some(why) = why {
+                plan.left.push(Left { path: names::path(&path), why });
+                continue;
+            }
+            #[allow(clippy::unnecessary_cast, reason = "its type differs between systems")]
+            let links = there.map_or(1, |s| s.st_nlink as u64);
+            let conflict = match others.get(&path) {
+                Some(known) => Some(Conflict::Changed { known: *known }),
+                None if links > 1 && old.is_some_and(|e| e.kind == Kind::File) => {
+                    Some(Conflict::Links(links))
+                }
+                None if protected(old) && protected(new) => Some(Conflict::ReadOnly),
+                None => None,
+            };
+            let change: Change = change(old, new);
+            let diff = FileDiff { path: names::path(&path), change, before: old, after: new };
+            plan.items.push(Item { diff, conflict });
+        }
+        for lost in &then.kept.snapshot.uncovered {
+            let (path, reason) = (lost.path.as_os_str().as_bytes(), lost.reason);
+            let path = if reason == Reason::Repository { names::join(path, b".git") } else { path.to_vec() };
+            let there = match &mut folders {
+                Some(f) => f.of(&path).ok().and_then(|d| disk::look(d, names::split(&path).1).ok().flatten()),
+                None => None,
+            };
+            if there.is_none() && wanted(&path) && !first.contains_key(&path) {
+                plan.left.push(Left { path: names::path(&path), why: Why::Vanished(reason) });
+            }
+        }
+        let states = goal.steps.iter().flat_map(|s| [s.before, s.after]).chain([plan.now.id]);
+        for path in self.ignored_and_gone(states)? {
+            let there = match &mut folders {
+                Some(f) => f.of(&path).ok().and_then(|d| disk::look(d, names::split(&path).1).ok().flatten()),
+                None => None,
+            };
+            let kept = first.contains_key(&path) || then.entry(&path)?.is_some();
+            if there.is_none() && wanted(&path) && !kept {
+                plan.left.push(Left { path: names::path(&path), why: Why::Vanished(Reason::Ignored) });
+            }
+        }
+        plan.left.sort_by(|a, b| a.path.cmp(&b.path));
+        Ok(plan)
+    }
+
+    /// Ignored paths that went before one of these states.
+    fn ignored_and_gone(&self, states: impl Iterator<Item = Id>) -> Result<BTreeSet<Vec<u8>>> {
+        let mut gone = BTreeSet::new();
+        for id in states {
+            match self.kept(id) {
+                Ok(kept) => gone.extend(kept.vanished),
+                Err(SnapshotError::Missing(_)) => {}
+                Err(e) => return Err(e),
+            }
+        }
+        Ok(gone)
+    }
+
+    /// Files that the state to restore does not cover and the session changed since, as they were before its first
+    /// change: a tool's call covers what it names, though it is ignored or large.
+    fn before_steps(&self, goal: &Goal, then: &View<'_>) -> Result<BTreeMap<Vec<u8>, Option<Entry>>> {
+        let mut first = BTreeMap::new();
+        for step in &goal.steps {
+            let (before, after) = match (self.view(step.before), self.view(step.after)) {
+                (Err(SnapshotError::Missing(_)), _) | (_, Err(SnapshotError::Missing(_))) => continue,
+                (before, after) => (before?, after?),
+            };
+            for (path, old, new) in pairs(&self.objects, before.tree(), after.tree())? {
+                let known = (old.is_some() || before.looked_at(&path)?)
+                    && (new.is_some() || after.looked_at(&path)?);
+                if known
+                    && !first.contains_key(&path)
+                    && then.entry(&path)?.is_none()
+                    && !then.looked_at(&path)?
+                {
+                    first.insert(path, old);
+                }
+            }
+        }
+        Ok(first)
+    }
+
+    /// What others than the session changed since `base`: the path and what the session knew of it.
+    fn others(&self, goal: &Goal, now: Id) -> Result<HashMap<Vec<u8>, State>> {
+        let mut found = HashMap::new();
+        let mut at = match self.view(goal.base) {
+            Err(SnapshotError::Missing(_)) => self.view(goal.to)?,
+            other => other?,
+        };
+        for step in &goal.steps {
+            // A step that was collected counts as somebody else's: that only asks more.
+            let (before, after) = match (self.view(step.before), self.view(step.after)) {
+                (Err(SnapshotError::Missing(_)), _) | (_, Err(SnapshotError::Missing(_))) => continue,
+                (before, after) => (before?, after?),
+            };
+            self.gap(&at, &before, &mut found)?;
+            at = after;
+        }
+        self.gap(&at, &self.view(now)?, &mut found)?;
+        Ok(found)
+    }
+
+    fn gap(&self, from: &View<'_>, to: &View<'_>, found: &mut HashMap<Vec<u8>, State>) -> Result<()> {
+        for (path, old, new) in pairs(&self.objects, from.tree(), to.tree())? {
+            let known = |view: &View<'_>, e: Option<Entry>| -> Result<bool> {
+                Ok(e.is_some() || view.looked_at(&path)?)
+            };
+            if known(from, old)? && known(to, new)? {
+                found.entry(path).or_insert(old.map_or(State::Absent, State::Is));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether a file has no permission to write for anybody.
+fn protected(entry: Option<Entry>) -> bool {
+    entry.is_some_and(|e| e.kind == Kind::File && e.mode & 0o222 == 0)
+}

@@ -1,0 +1,216 @@
+//! Reading the workspace through folder descriptors: a link is looked at, never followed.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, Stat};
+
+use tiller_fs::{Attributes, attributes};
+
+use crate::names;
+use crate::objects::id::{Id, Sort};
+use crate::objects::object::{Entry, Kind};
+
+/// What a later look compares, to know without reading that a file is the same.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Stamp {
+    pub(crate) size: u64,
+    pub(crate) mtime: i64,
+    pub(crate) ctime: i64,
+    pub(crate) ino: u64,
+    pub(crate) mode: u32,
+}
+
+/// The device that a file is on.
+#[allow(clippy::unnecessary_cast, reason = "its type differs between systems")]
+pub(crate) fn device(stat: &Stat) -> u64 {
+    stat.st_dev as u64
+}
+
+impl Stamp {
+    #[allow(clippy::unnecessary_cast, reason = "the types of these fields differ between systems")]
+    pub(crate) fn of(stat: &Stat) -> Self {
+        let nanos = |s: i64, n: i64| s.saturating_mul(1_000_000_000).saturating_add(n);
+        Self {
+            size: stat.st_size as u64,
+            mtime: nanos(stat.st_mtime as i64, stat.st_mtime_nsec as i64),
+            ctime: nanos(stat.st_ctime as i64, stat.st_ctime_nsec as i64),
+            ino: stat.st_ino as u64,
+            mode: stat.st_mode as u32,
+        }
+    }
+
+    /// Whether a later change must show in the stamp, when the content was read at `now` or later. Stamps
+    /// come from a clock that ticks; on some file systems once in two seconds.
+    pub(crate) fn settled(&self, now: i64) -> bool {
+        let coarse = self.mtime % 1_000_000_000 == 0 && self.ctime % 1_000_000_000 == 0;
+        let grain = if coarse { 2_000_000_000 } else { 50_000_000 };
+        self.mtime.max(self.ctime) < now - grain
+    }
+
+    pub(crate) fn file_type(&self) -> FileType {
+        FileType::from_raw_mode(self.mode as _)
+    }
+
+    pub(crate) fn perms(&self) -> u32 {
+        self.mode & 0o777
+    }
+}
+
+/// The real time in nanoseconds. Only compared with stamps of the file system, which have no other clock.
+pub(crate) fn now() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)
+}
+
+const DIR: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+
+/// Opens the workspace itself; its path was resolved before.
+pub(crate) fn open_root(path: &Path) -> io::Result<OwnedFd> {
+    Ok(rustix::fs::openat(CWD, path, DIR, Mode::empty())?)
+}
+
+/// Opens a folder in a folder.
+pub(crate) fn open_dir(dir: BorrowedFd<'_>, name: &[u8]) -> io::Result<OwnedFd> {
+    Ok(rustix::fs::openat(dir, name, DIR, Mode::empty())?)
+}
+
+/// Opens a folder anywhere below the root, part by part.
+pub(crate) fn open_below(root: BorrowedFd<'_>, path: &[u8]) -> io::Result<OwnedFd> {
+    let mut here = root.try_clone_to_owned()?;
+    for part in names::parts(path) {
+        here = open_dir(here.as_fd(), part)?;
+    }
+    Ok(here)
+}
+
+/// The stamp of what stands under a name; `None` when nothing does.
+pub(crate) fn look(dir: BorrowedFd<'_>, name: &[u8]) -> io::Result<Option<Stamp>> {
+    Ok(stat(dir, name)?.map(|s| Stamp::of(&s)))
+}
+
+pub(crate) fn stat(dir: BorrowedFd<'_>, name: &[u8]) -> io::Result<Option<Stat>> {
+    match rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(stat) => Ok(Some(stat)),
+        Err(rustix::io::Errno::NOENT | rustix::io::Errno::NOTDIR) => Ok(None),
+        Err(e) => Err(e.into()),
+    }
+}
+
+/// What was read of a file or link.
+pub(crate) struct Got {
+    pub(crate) stamp: Stamp,
+    pub(crate) settled: bool,
+    pub(crate) entry: Entry,
+    pub(crate) data: Vec<u8>,
+    pub(crate) attributes: Attributes,
+}
+
+/// Why nothing was read.
+#[derive(Debug)]
+pub(crate) enum Not {
+    Gone,
+    TooLarge,
+    /// Neither file nor link (any more).
+    Other,
+    /// It cannot be read.
+    Failed,
+}
+
+impl From<io::Error> for Not {
+    fn from(e: io::Error) -> Self {
+        match e.kind() {
+            io::ErrorKind::NotFound => Self::Gone,
+            _ => Self::Failed,
+        }
+    }
+}
+
+impl From<rustix::io::Errno> for Not {
+    fn from(e: rustix::io::Errno) -> Self {
+        Self::from(io::Error::from(e))
+    }
+}
+
+/// Reads a file or link of at most `most` bytes. One that is written meanwhile is read again, a few times;
+/// then it counts as not settled.
+pub(crate) fn read(dir: BorrowedFd<'_>, name: &[u8], most: u64) -> Result<Got, Not> {
+    let mut got = read_once(dir, name, most)?;
+    for _ in 0..3 {
+        match look(dir, name)? {
+            Some(after) if after == got.stamp => return Ok(got),
+            _ => got = read_once(dir, name, most)?,
+        }
+    }
+    got.settled = false;
+    Ok(got)
+}
+
+fn read_once(dir: BorrowedFd<'_>, name: &[u8], most: u64) -> Result<Got, Not> {
+    let before = now();
+    let stamp = look(dir, name)?.ok_or(Not::Gone)?;
+    if stamp.size > most {
+        return Err(Not::TooLarge);
+    }
+    let (kind, mode, data, attributes) = match stamp.file_type() {
+        FileType::Symlink => {
+            let target = rustix::fs::readlinkat(dir, name, Vec::new())?.into_bytes();
+            (Kind::Link, 0, target, Attributes::default())
+        }
+        FileType::RegularFile => {
+            // NONBLOCK: it may be a pipe by now, and opening that must not wait for a writer.
+            let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+            let file = File::from(rustix::fs::openat(dir, name, flags, Mode::empty())?);
+            if !file.metadata()?.is_file() {
+                return Err(Not::Other);
+            }
+            let mut data = Vec::with_capacity(usize::try_from(stamp.size).unwrap_or(0) + 1);
+            let attributes = attributes::read(&file).of_the_owner();
+            file.take(most + 1).read_to_end(&mut data)?;
+            if data.len() as u64 > most {
+                return Err(Not::TooLarge);
+            }
+            (Kind::File, stamp.perms(), data, attributes)
+        }
+        _ => return Err(Not::Other),
+    };
+    let entry = Entry { kind, mode, id: Id::of(Sort::Content, &data) };
+    Ok(Got { stamp, settled: stamp.settled(before), entry, data, attributes })
+}
+
+/// The names in a folder, unsorted, without `.` and `..`.
+pub(crate) fn list(dir: BorrowedFd<'_>) -> io::Result<Vec<Vec<u8>>> {
+    let mut names = Vec::new();
+    for item in rustix::fs::Dir::read_from(dir)? {
+        let item = item?;
+        let name = item.file_name().to_bytes();
+        if name != b"." && name != b".." {
+            names.push(name.to_vec());
+        }
+    }
+    Ok(names)
+}
+
+/// Opens folders of the workspace one after the other; neighbours share their parent's descriptor.
+pub(crate) struct Folders<'a> {
+    root: BorrowedFd<'a>,
+    last: Option<(Vec<u8>, OwnedFd)>,
+}
+
+impl<'a> Folders<'a> {
+    pub(crate) fn new(root: BorrowedFd<'a>) -> Self {
+        Self { root, last: None }
+    }
+
+    /// The folder that holds `path`.
+    pub(crate) fn of(&mut self, path: &[u8]) -> io::Result<BorrowedFd<'_>> {
+        let (folder, _) = names::split(path);
+        if self.last.as_ref().is_none_or(|(known, _)| known != folder) {
+            self.last = Some((folder.to_vec(), open_below(self.root, folder)?));
+        }
+        self.last.as_ref().map(|(_, fd)| fd.as_fd()).ok_or_else(|| io::Error::other("no folder"))
+    }
+}

@@ -1,0 +1,390 @@
+//! Looking at the folder. A file whose stamp is as it was is not read, a folder whose stamp is as it was is
+//! not listed; what is to be read comes back as jobs.
+
+pub(crate) mod beside;
+pub(crate) mod cache;
+pub(crate) mod disk;
+pub(crate) mod fill;
+pub(crate) mod fold;
+pub(crate) mod index;
+pub(crate) mod model;
+pub(crate) mod notes;
+pub(crate) mod rules;
+pub(crate) mod tracked;
+
+use std::collections::HashMap;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustix::fs::FileType;
+use tiller_protocol::Clock;
+use tiller_protocol::names::is_temporary;
+
+use crate::names;
+use crate::objects::object::{Kind, is_git};
+use crate::report::{Dear, Limits, Reason};
+use crate::scan::disk::Stamp;
+use crate::scan::model::{Content, Dir, Leaf, Node};
+use crate::scan::rules::Rules;
+
+/// So deep a tree is looked at; deeper folders count as unreadable.
+const DEEPEST: usize = 200;
+
+/// One look at the folder, or at parts of it.
+pub(crate) struct Scan<'a> {
+    pub(crate) workspace: &'a Path,
+    pub(crate) limits: &'a Limits,
+    pub(crate) clock: &'a dyn Clock,
+    /// When to give up, by the clock's monotonic time.
+    pub(crate) end: Duration,
+    /// The device that the workspace is on.
+    pub(crate) dev: u64,
+    /// The person's own rules; those of a nested repository begin with them.
+    pub(crate) person: Arc<Rules>,
+    /// Files and links to read.
+    pub(crate) jobs: Vec<Job>,
+    /// Files that were covered by their names at the last look.
+    pub(crate) known: HashMap<Vec<u8>, Leaf>,
+    /// Rules of some folder are other ones than at the last look.
+    pub(crate) other_rules: bool,
+    pub(crate) files: usize,
+    pub(crate) bytes: u64,
+    /// Ignored paths that were there at the last look.
+    pub(crate) vanished: Vec<Vec<u8>>,
+}
+
+/// Something to read.
+#[derive(Debug)]
+pub(crate) struct Job {
+    pub(crate) path: Vec<u8>,
+    /// Bytes; a larger file is not covered.
+    pub(crate) most: u64,
+}
+
+/// The rules inside of a folder, and what its ignore file says.
+type Inside = (Arc<Rules>, Option<(Stamp, bool, Vec<u8>)>);
+
+impl Scan<'_> {
+    /// Looks at a folder and everything below.
+    pub(crate) fn walk(
+        &mut self,
+        fd: BorrowedFd<'_>,
+        path: &[u8],
+        old: Dir,
+        above: &Arc<Rules>,
+    ) -> Result<Node, Dear> {
+        let before = disk::now();
+        let Ok(stat) = rustix::fs::fstat(fd) else {
+            return Ok(Node::Skip(Stamp::default(), Reason::Unreadable));
+        };
+        let stamp = Stamp::of(&stat);
+        if disk::device(&stat) != self.dev {
+            return Ok(Node::Skip(stamp, Reason::OtherDisk));
+        }
+        let skip = Ok(Node::Skip(stamp, Reason::Unreadable));
+        if names::parts(path).count() > DEEPEST {
+            return skip;
+        }
+        let mut list = None;
+        let (mut repository, mut has_rules) = (old.repository, old.ignore.is_some());
+        if !old.settled || old.partial || old.stamp != stamp {
+            let Ok(names) = disk::list(fd) else { return skip };
+            repository = names.iter().any(|n| is_git(n)) && !path.is_empty();
+            has_rules = names.iter().any(|n| n == b".gitignore");
+            let bare = [b"HEAD".as_slice(), b"objects", b"refs"];
+            if !path.is_empty() && !repository && bare.iter().all(|b| names.iter().any(|n| n == b)) {
+                return Ok(Node::Skip(stamp, Reason::BareRepository));
+            }
+            list = Some(names);
+        }
+        let (rules, ignore) = self.inside(fd, path, repository, has_rules.then_some(&old.ignore), above);
+        let same_rules = old.rules == Some(rules.key);
+        self.other_rules |= !same_rules;
+        if list.is_none() && !same_rules {
+            let Ok(names) = disk::list(fd) else { return skip };
+            list = Some(names);
+        }
+        let mut new = Dir {
+            nodes: Vec::with_capacity(old.nodes.len()),
+            stamp,
+            settled: stamp.settled(before),
+            ignored: Vec::new(),
+            rules: Some(rules.key),
+            ignore,
+            repository,
+            partial: false,
+            id: None,
+        };
+        // Whether it holds what it held; folders below are compared when they are written.
+        let mut same = old.id.is_some();
+        let id = old.id;
+        let mut known = old.nodes.into_iter().peekable();
+        let mut judge = |scan: &mut Self, name: Vec<u8>, prev: Option<Node>| -> Result<(), Dear> {
+            // Most names are as they were: their path is only put together where it is needed.
+            let full = || names::join(path, &name);
+            let found = disk::look(fd, &name);
+            let Ok(Some(stamp)) = found else {
+                same &= prev.is_none();
+                if found.is_err() {
+                    new.nodes.push((name, Node::Skip(Stamp::default(), Reason::Unreadable)));
+                }
+                return Ok(());
+            };
+            let is_dir = stamp.file_type() == FileType::Directory;
+            let was_dir = prev.as_ref().map(|n| match n {
+                Node::Dir(_) => true,
+                Node::Leaf(_) => false,
+                Node::Skip(stamp, _) => stamp.file_type() == FileType::Directory,
+            });
+            let judged = same_rules && was_dir == Some(is_dir);
+            if !judged && rules.ignores(&rules::absolute(scan.workspace, &full()), is_dir) {
+                same &= prev.is_none();
+                new.ignored.push(name);
+                return Ok(());
+            }
+            let node = if is_dir {
+                let inner = match prev {
+                    Some(Node::Dir(dir)) => dir,
+                    _ => {
+                        same = false;
+                        Dir::default()
+                    }
+                };
+                same &= inner.stamp.perms() == stamp.perms();
+                match disk::open_dir(fd, &name) {
+                    Ok(child) => scan.walk(child.as_fd(), &full(), inner, &rules)?,
+                    Err(_) => Node::Skip(stamp, Reason::Unreadable),
+                }
+            } else {
+                scan.leaf((path, &name), stamp, prev, &mut same, scan.limits.file_bytes)?
+            };
+            same &= !matches!(node, Node::Skip(..)) || was_dir.is_some();
+            new.nodes.push((name, node));
+            Ok(())
+        };
+        match list {
+            None => {
+                known.try_for_each(|(name, node)| judge(self, name, Some(node)))?;
+                new.ignored.extend(old.ignored);
+                new.ignored.sort_unstable();
+            }
+            Some(mut names) => {
+                let staging = |n: &[u8]| path.is_empty() && n.starts_with(names::STAGING);
+                names.retain(|n| !is_git(n) && !staging(n) && !is_temporary(n));
+                names.sort_unstable();
+                let gone = |n: &&Vec<u8>| names.binary_search(n).is_err();
+                self.vanished.extend(old.ignored.iter().filter(gone).map(|n| names::join(path, n)));
+                let mut gone = false;
+                for name in names {
+                    while let Some((name, node)) = known.next_if(|(n, _)| *n < name) {
+                        gone = true;
+                        ignored_below(&node, names::join(path, &name), &mut self.vanished);
+                    }
+                    let prev = known.next_if(|(n, _)| *n == name).map(|(_, node)| node);
+                    judge(self, name, prev)?;
+                }
+                for (name, node) in known {
+                    gone = true;
+                    ignored_below(&node, names::join(path, &name), &mut self.vanished);
+                }
+                same &= !gone;
+            }
+        }
+        new.id = id.filter(|_| same);
+        Ok(Node::Dir(new))
+    }
+
+    /// The rules inside of a folder. `ignore` is what was known of its ignore file, when it has one.
+    fn inside(
+        &self,
+        fd: BorrowedFd<'_>,
+        path: &[u8],
+        repository: bool,
+        ignore: Option<&Option<(Stamp, bool, Vec<u8>)>>,
+        above: &Arc<Rules>,
+    ) -> Inside {
+        let here = rules::absolute(self.workspace, path);
+        let base =
+            if repository { rules::excluded(&self.person, &here, &here.join(".git")) } else { above.clone() };
+        let Some(known) = ignore else { return (base, None) };
+        let now = disk::look(fd, b".gitignore").ok().flatten().unwrap_or_default();
+        let read = match known {
+            Some((stamp, true, text)) if *stamp == now => (now, true, text.clone()),
+            _ => match disk::read(fd, b".gitignore", 1 << 20) {
+                Ok(got) if got.entry.kind == Kind::File => (got.stamp, got.settled, got.data),
+                _ => (now, false, Vec::new()),
+            },
+        };
+        let rules = if read.2.is_empty() { base } else { base.and(&here, read.2.clone()) };
+        (rules, Some(read))
+    }
+
+    /// A name that is no folder. `same` becomes false unless its content is known and as it was.
+    fn leaf(
+        &mut self,
+        (folder, name): (&[u8], &[u8]),
+        stamp: Stamp,
+        prev: Option<Node>,
+        same: &mut bool,
+        most: u64,
+    ) -> Result<Node, Dear> {
+        self.count(stamp.size)?;
+        let kind = match stamp.file_type() {
+            FileType::RegularFile => Kind::File,
+            FileType::Symlink => Kind::Link,
+            _ => {
+                *same &= matches!(prev, Some(Node::Skip(..)));
+                return Ok(Node::Skip(stamp, Reason::Special));
+            }
+        };
+        if stamp.size > most {
+            *same &= matches!(prev, Some(Node::Skip(..)));
+            return Ok(Node::Skip(stamp, Reason::TooLarge));
+        }
+        match prev {
+            Some(Node::Leaf(leaf)) if leaf.settled && leaf.stamp == stamp => Ok(Node::Leaf(leaf)),
+            _ => {
+                *same = false;
+                let job = u32::try_from(self.jobs.len()).map_err(|_| Dear::Files(self.jobs.len()))?;
+                self.jobs.push(Job { path: names::join(folder, name), most });
+                Ok(Node::Leaf(Leaf {
+                    stamp,
+                    settled: false,
+                    kind,
+                    content: Content::Job(job),
+                    attributes: None,
+                }))
+            }
+        }
+    }
+
+    fn count(&mut self, size: u64) -> Result<(), Dear> {
+        self.files += 1;
+        if self.files > self.limits.files {
+            return Err(Dear::Files(self.limits.files));
+        }
+        if size <= self.limits.file_bytes {
+            self.bytes += size;
+        }
+        if self.bytes > self.limits.tree_bytes {
+            return Err(Dear::Bytes(self.limits.tree_bytes));
+        }
+        if self.files.is_multiple_of(256) && self.clock.mono() > self.end {
+            return Err(Dear::Slow(self.limits.scan.as_secs()));
+        }
+        Ok(())
+    }
+
+    /// Looks at one named path only. With `full`, a folder that is new comes whole. Gives whether a look at
+    /// everything would pass the path over: git would ignore it, or it is too large.
+    pub(crate) fn touch(
+        &mut self,
+        fd: BorrowedFd<'_>,
+        dir: &mut Dir,
+        (here, rest): (&[u8], &[u8]),
+        above: &Arc<Rules>,
+        full: bool,
+    ) -> Result<bool, Dear> {
+        let end = rest.iter().position(|b| *b == b'/').unwrap_or(rest.len());
+        let (name, tail) = (&rest[..end], rest.get(end + 1..).unwrap_or_default());
+        let path = names::join(here, name);
+        let has_rules = matches!(disk::look(fd, b".gitignore"), Ok(Some(_)));
+        let (rules, _) = self.inside(fd, here, dir.repository, has_rules.then_some(&dir.ignore), above);
+        dir.id = None;
+        let Ok(Some(stamp)) = disk::look(fd, name) else {
+            dir.take(name);
+            return Ok(rules.ignores(&rules::absolute(self.workspace, &path), false));
+        };
+        let is_dir = stamp.file_type() == FileType::Directory;
+        let ignored = rules.ignores(&rules::absolute(self.workspace, &path), is_dir);
+        let prev = dir.take(name);
+        if !is_dir {
+            let prev = match prev {
+                Some(Node::Leaf(leaf)) => Some(leaf),
+                _ => self.known.remove(&path),
+            };
+            let most = self.limits.named_bytes();
+            let node = self.leaf((here, name), stamp, prev.map(Node::Leaf), &mut false, most)?;
+            dir.set(name, node);
+            // From now on it is looked at by its name.
+            return Ok(ignored || stamp.size > self.limits.file_bytes);
+        }
+        let Ok(child) = disk::open_dir(fd, name) else {
+            dir.set(name, Node::Skip(stamp, Reason::Unreadable));
+            return Ok(ignored);
+        };
+        let (mut inner, fresh) = match prev {
+            Some(Node::Dir(inner)) => {
+                let replaced = inner.stamp.ino != stamp.ino;
+                (inner, replaced)
+            }
+            Some(other @ Node::Skip(_, Reason::BareRepository | Reason::OtherDisk)) => {
+                dir.set(name, other);
+                return Ok(ignored);
+            }
+            _ => (Dir { partial: true, ..Dir::default() }, true),
+        };
+        // All of it: a folder that is new or is itself what was named. Named files only: what is ignored.
+        if (full && !ignored && (fresh || tail.is_empty())) || (!full && tail.is_empty()) {
+            let node = self.walk(child.as_fd(), &path, inner, &rules)?;
+            dir.set(name, node);
+            return Ok(ignored);
+        }
+        if tail.is_empty() {
+            return Ok(ignored);
+        }
+        if inner.partial {
+            inner.repository = matches!(disk::look(child.as_fd(), b".git"), Ok(Some(_)));
+            inner.stamp = stamp;
+        }
+        let below = self.touch(child.as_fd(), &mut inner, (&path, tail), &rules, full && !ignored)?;
+        if !(inner.partial && inner.nodes.is_empty()) {
+            dir.set(name, Node::Dir(inner));
+        }
+        Ok(ignored || below)
+    }
+}
+
+/// The ignored paths of a folder that is gone, and of those below.
+fn ignored_below(node: &Node, path: Vec<u8>, out: &mut Vec<Vec<u8>>) {
+    if let Node::Dir(dir) = node {
+        out.extend(dir.ignored.iter().map(|name| names::join(&path, name)));
+        for (name, inner) in &dir.nodes {
+            ignored_below(inner, names::join(&path, name), out);
+        }
+    }
+}
+
+/// What is known of a file that was covered by its name.
+pub(crate) fn leaf_of(dir: &Dir, path: &[u8]) -> Option<Leaf> {
+    let (folder, name) = names::split(path);
+    let dir = names::parts(folder).try_fold(dir, |dir, part| match &dir.nodes[dir.at(part).ok()?].1 {
+        Node::Dir(inner) => Some(inner),
+        _ => None,
+    })?;
+    match &dir.nodes[dir.at(name).ok()?].1 {
+        Node::Leaf(leaf) => Some(leaf.clone()),
+        _ => None,
+    }
+}
+
+/// Forgets a named path that git would ignore, so that a look at everything does not find it known.
+pub(crate) fn untouch(dir: &mut Dir, rest: &[u8]) {
+    let end = rest.iter().position(|b| *b == b'/').unwrap_or(rest.len());
+    let (name, tail) = (&rest[..end], rest.get(end + 1..).unwrap_or_default());
+    match dir.at(name).map(|i| &mut dir.nodes[i].1) {
+        Ok(Node::Dir(inner)) if !inner.partial => {
+            if !tail.is_empty() {
+                untouch(inner, tail);
+                inner.id = None;
+            }
+        }
+        Ok(_) => {
+            dir.take(name);
+        }
+        Err(_) => return,
+    }
+    dir.id = None;
+}

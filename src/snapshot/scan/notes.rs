@@ -1,0 +1,112 @@
+//! What a snapshot says of itself beside its files: how much it covers. Lines of the commit's message.
+
+use tiller_protocol::Time;
+
+use crate::names;
+use crate::objects::id::Id;
+use crate::report::{Dear, Mode, Reason, Snapshot, Uncovered};
+
+/// More uncovered paths than this are only counted.
+const LISTED: usize = 10_000;
+/// No more ignored paths that went are named.
+const VANISHED: usize = 1_000;
+
+/// Everything that is known of a snapshot.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Kept {
+    pub(crate) snapshot: Snapshot,
+    /// Paths that are covered because they were named: ignored files, or in [`Mode::Named`] all there are.
+    pub(crate) named: Vec<Vec<u8>>,
+    /// The object with the attributes of its files; see [`crate::scan::beside`].
+    pub(crate) attributes: Option<Id>,
+    /// Ignored paths that went since the snapshot before it.
+    pub(crate) vanished: Vec<Vec<u8>>,
+}
+
+impl Kept {
+    /// Whether this is the same state as an earlier one, seen alike, and nothing went since then.
+    pub(crate) fn same(&self, other: &Self) -> bool {
+        let (a, b) = (&self.snapshot, &other.snapshot);
+        (a.tree, a.mode, a.more) == (b.tree, b.mode, b.more)
+            && a.uncovered == b.uncovered
+            && self.named == other.named
+            && self.attributes == other.attributes
+            && self.vanished.is_empty()
+    }
+}
+
+/// The notes of a snapshot.
+pub(crate) fn write(
+    mode: Mode,
+    uncovered: &mut [(Vec<u8>, Reason)],
+    named: &[Vec<u8>],
+    attributes: Option<Id>,
+    vanished: &[Vec<u8>],
+) -> String {
+    let mut out = match mode {
+        Mode::Full => "mode full\n".to_owned(),
+        Mode::Named(Dear::Files(n)) => format!("mode named files {n}\n"),
+        Mode::Named(Dear::Bytes(n)) => format!("mode named bytes {n}\n"),
+        Mode::Named(Dear::Slow(n)) => format!("mode named slow {n}\n"),
+        Mode::Named(Dear::Home) => "mode named home 0\n".to_owned(),
+    };
+    uncovered.sort();
+    // Repositories are needed to know the rules, so they are listed whatever there is.
+    let listed =
+        |(i, (_, reason)): &(usize, &(Vec<u8>, Reason))| *i < LISTED || *reason == Reason::Repository;
+    let mut more = 0;
+    for item in uncovered.iter().enumerate() {
+        if listed(&item) {
+            out.push_str(&format!("uncovered {} {}\n", item.1.1.word(), names::escape(&item.1.0)));
+        } else {
+            more += 1;
+        }
+    }
+    if more > 0 {
+        out.push_str(&format!("more {more}\n"));
+    }
+    for path in named {
+        out.push_str(&format!("named {}\n", names::escape(path)));
+    }
+    if let Some(id) = attributes {
+        out.push_str(&format!("attributes {id}\n"));
+    }
+    for path in vanished.iter().take(VANISHED) {
+        out.push_str(&format!("vanished {}\n", names::escape(path)));
+    }
+    out
+}
+
+/// Reads notes back. Lines that are not known are passed over: a later version may add some.
+pub(crate) fn read(id: Id, tree: Id, millis: i64, notes: &str) -> Kept {
+    let mut snapshot =
+        Snapshot { id, tree, time: Time(millis), mode: Mode::Full, uncovered: Vec::new(), more: 0 };
+    let mut named = Vec::new();
+    let (mut attributes, mut vanished) = (None, Vec::new());
+    for line in notes.lines() {
+        let words: Vec<&str> = line.split(' ').collect();
+        match words.as_slice() {
+            ["mode", "named", why, n] => {
+                let n = n.parse::<u64>().unwrap_or(0);
+                snapshot.mode = Mode::Named(match *why {
+                    "files" => Dear::Files(usize::try_from(n).unwrap_or(usize::MAX)),
+                    "bytes" => Dear::Bytes(n),
+                    "slow" => Dear::Slow(n),
+                    _ => Dear::Home,
+                });
+            }
+            ["uncovered", word, path] => {
+                let reason = Reason::ALL.iter().find(|(_, w)| w == word).map(|(r, _)| *r);
+                if let (Some(reason), Some(path)) = (reason, names::unescape(path)) {
+                    snapshot.uncovered.push(Uncovered { path: names::path(&path), reason });
+                }
+            }
+            ["more", n] => snapshot.more = n.parse().unwrap_or(0),
+            ["attributes", object] => attributes = object.parse().ok(),
+            ["vanished", path] => vanished.extend(names::unescape(path)),
+            ["named", path] => named.extend(names::unescape(path)),
+            _ => {}
+        }
+    }
+    Kept { snapshot, named, attributes, vanished }
+}

@@ -1,0 +1,130 @@
+//! What git would ignore, found by reading alone: no git runs and no setting of a repository counts.
+
+use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use ignore::gitignore::{Gitignore, GitignoreBuilder};
+
+use crate::names;
+use crate::objects::id::{Id, Sort};
+
+/// Of an ignore file at most so much is read.
+const MOST: u64 = 1 << 20;
+
+/// Ignore files from the weakest to this one. Their patterns are only compiled when a name is asked for.
+#[derive(Debug)]
+pub(crate) struct Rules {
+    above: Option<Arc<Self>>,
+    /// The folder that the patterns are relative to, as an absolute path.
+    base: PathBuf,
+    text: Vec<u8>,
+    compiled: OnceLock<Gitignore>,
+    /// Names all texts and their places: equal keys, equal answers.
+    pub(crate) key: Id,
+}
+
+impl Rules {
+    /// No rules.
+    pub(crate) fn none() -> Arc<Self> {
+        Arc::new(Self {
+            above: None,
+            base: PathBuf::new(),
+            text: Vec::new(),
+            compiled: OnceLock::new(),
+            key: Id([0; 32]),
+        })
+    }
+
+    /// These rules and those of an ignore file in `base`, which win.
+    pub(crate) fn and(self: &Arc<Self>, base: &Path, text: Vec<u8>) -> Arc<Self> {
+        let mut all = self.key.0.to_vec();
+        all.extend_from_slice(base.as_os_str().as_bytes());
+        all.push(0);
+        all.extend_from_slice(&text);
+        let key = Id::of(Sort::Content, &all);
+        Arc::new(Self {
+            above: Some(self.clone()),
+            base: base.to_owned(),
+            text,
+            compiled: OnceLock::new(),
+            key,
+        })
+    }
+
+    fn compiled(&self) -> &Gitignore {
+        self.compiled.get_or_init(|| {
+            let mut builder = GitignoreBuilder::new(&self.base);
+            let text = self.text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&self.text);
+            for line in text.split(|b| *b == b'\n') {
+                // A line that is no pattern is passed over, as git does.
+                let line = line.strip_suffix(b"\r").unwrap_or(line);
+                let _ = builder.add_line(None, &String::from_utf8_lossy(line));
+            }
+            builder.build().unwrap_or_else(|_| Gitignore::empty())
+        })
+    }
+
+    /// Whether a name in a folder that is not ignored is ignored. `path` is absolute.
+    pub(crate) fn ignores(&self, path: &Path, is_dir: bool) -> bool {
+        let mut here = Some(self);
+        while let Some(rules) = here {
+            if !rules.text.is_empty() {
+                let found = rules.compiled().matched(path, is_dir);
+                if !found.is_none() {
+                    return found.is_ignore();
+                }
+            }
+            here = rules.above.as_deref();
+        }
+        false
+    }
+}
+
+/// Reads an ignore file; what is no file, or cannot be read, has no rules.
+pub(crate) fn read(path: &Path) -> Vec<u8> {
+    let mut text = Vec::new();
+    if path.symlink_metadata().is_ok_and(|m| m.is_file())
+        && let Ok(file) = std::fs::File::open(path)
+    {
+        let _ = file.take(MOST).read_to_end(&mut text);
+    }
+    text
+}
+
+/// The person's own rules, and those of the repository around the workspace down to the folder above it.
+pub(crate) fn outer(workspace: &Path, global: Option<&Path>) -> Arc<Rules> {
+    let mut rules = person(workspace, global);
+    let Some(top) = workspace.ancestors().find(|a| a.join(".git").symlink_metadata().is_ok()) else {
+        return rules;
+    };
+    rules = excluded(&rules, top, &top.join(".git"));
+    let mut between: Vec<&Path> = workspace.ancestors().skip(1).take_while(|a| a.starts_with(top)).collect();
+    between.reverse();
+    for folder in between {
+        let text = read(&folder.join(".gitignore"));
+        if !text.is_empty() {
+            rules = rules.and(folder, text);
+        }
+    }
+    rules
+}
+
+/// The person's own rules, which count in every repository.
+pub(crate) fn person(workspace: &Path, global: Option<&Path>) -> Arc<Rules> {
+    let text = global.map(read).unwrap_or_default();
+    if text.is_empty() { Rules::none() } else { Rules::none().and(workspace, text) }
+}
+
+/// The rules that a repository keeps in its own folder.
+pub(crate) fn excluded(rules: &Arc<Rules>, work: &Path, git: &Path) -> Arc<Rules> {
+    let (_, common) = crate::scan::index::folders(work, git);
+    let text = read(&common.join("info/exclude"));
+    if text.is_empty() { rules.clone() } else { rules.and(work, text) }
+}
+
+/// Absolute, for patterns.
+pub(crate) fn absolute(workspace: &Path, path: &[u8]) -> PathBuf {
+    workspace.join(names::path(path))
+}

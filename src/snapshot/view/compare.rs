@@ -1,0 +1,216 @@
+//! What differs between two snapshots.
+
+use std::path::{Path, PathBuf};
+
+use tiller_protocol::names::is_temporary;
+
+use crate::error::Result;
+use crate::names;
+use crate::objects::Objects;
+use crate::objects::id::{Id, Sort};
+use crate::objects::object::{self, Entry, Kind, Named};
+use crate::report::{Reason, Uncovered};
+use crate::shadow::Shadow;
+
+/// What happened to a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    Added,
+    Deleted,
+    /// Other content; perhaps other permissions too.
+    Modified,
+    /// The same content with other permissions.
+    Mode,
+    /// A file became a link, a folder a file, or the like.
+    Type,
+    /// One of the two did not look at it, so nothing can be said.
+    Unknown,
+}
+
+/// One path that differs. An empty folder is a path of its own; others show by what they hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileDiff {
+    pub path: PathBuf,
+    pub change: Change,
+    pub before: Option<Entry>,
+    pub after: Option<Entry>,
+}
+
+/// A path with its two states.
+pub(crate) type Pair = (Vec<u8>, Option<Entry>, Option<Entry>);
+
+impl Shadow {
+    /// What differs from `a` to `b`, sorted by path.
+    ///
+    /// # Errors
+    /// When one of them cannot be read.
+    pub fn compare(&self, a: Id, b: Id) -> Result<Vec<FileDiff>> {
+        let (before, after) = (self.view(a)?, self.view(b)?);
+        let mut diffs = Vec::new();
+        for (path, old, new) in pairs(&self.objects, before.tree(), after.tree())? {
+            let change = match (old, new) {
+                (None, Some(_)) if !before.looked_at(&path)? => Change::Unknown,
+                (Some(_), None) if !after.looked_at(&path)? => Change::Unknown,
+                _ => change(old, new),
+            };
+            diffs.push(FileDiff { path: names::path(&path), change, before: old, after: new });
+        }
+        Ok(diffs)
+    }
+
+    /// What `a` did not cover and is not there in `b` any more. Repositories stand for their history. Of ignored paths:
+    /// those that went between `b` and the snapshot before it.
+    ///
+    /// # Errors
+    /// When one of them cannot be read.
+    pub fn vanished(&self, a: Id, b: Id) -> Result<Vec<Uncovered>> {
+        use std::os::unix::ffi::OsStrExt;
+        let (view, after) = (self.view(a)?, self.view(b)?);
+        let mut gone = Vec::new();
+        for lost in &view.kept.snapshot.uncovered {
+            let path = lost.path.as_os_str().as_bytes();
+            let there = if lost.reason == Reason::Repository {
+                after.repository(path)
+            } else {
+                after.entry(path)?.is_some() || !after.looked_at(path)?
+            };
+            if !there {
+                gone.push(lost.clone());
+            }
+        }
+        for path in &after.kept.vanished {
+            if view.entry(path)?.is_none() && after.entry(path)?.is_none() {
+                gone.push(Uncovered { path: names::path(path), reason: Reason::Ignored });
+            }
+        }
+        Ok(gone)
+    }
+
+    /// What differs from a snapshot to the folder as it is now.
+    ///
+    /// # Errors
+    /// When the snapshot cannot be read, or the present state not be kept.
+    pub fn present(&mut self, id: Id) -> Result<Vec<FileDiff>> {
+        let now = self.snapshot()?;
+        self.compare(id, now.id)
+    }
+
+    /// The content of a file in a snapshot (of a link: where it leads); `None` when there is none.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn read(&self, id: Id, path: &Path) -> Result<Option<Vec<u8>>> {
+        match self.state(id, path)?.entry() {
+            Some(Entry { kind: Kind::File | Kind::Link, id, .. }) => self.content(id).map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    /// The content that an [`Entry`] names.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn content(&self, id: Id) -> Result<Vec<u8>> {
+        self.objects.read(&id, Sort::Content)
+    }
+
+    /// How long the content is that an [`Entry`] names.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn size(&self, id: Id) -> Result<u64> {
+        self.objects.len(&id)
+    }
+
+    /// Every path that a snapshot holds, with its state; empty folders too.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn files(&self, id: Id) -> Result<Vec<(PathBuf, Entry)>> {
+        let all = pairs(&self.objects, object::empty_folder(), self.kept(id)?.snapshot.tree)?;
+        Ok(all.into_iter().filter_map(|(path, _, entry)| Some((names::path(&path), entry?))).collect())
+    }
+}
+
+pub(crate) fn change(old: Option<Entry>, new: Option<Entry>) -> Change {
+    match (old, new) {
+        (None, _) => Change::Added,
+        (_, None) => Change::Deleted,
+        (Some(a), Some(b)) if a.kind != b.kind => Change::Type,
+        (Some(a), Some(b)) if a.id == b.id || a.kind == Kind::Folder => Change::Mode,
+        _ => Change::Modified,
+    }
+}
+
+/// All paths that differ between two trees, sorted.
+pub(crate) fn pairs(objects: &Objects, a: Id, b: Id) -> Result<Vec<Pair>> {
+    let mut out = Vec::new();
+    both(objects, &[], a, b, &mut out)?;
+    out.sort_by(|x, y| x.0.cmp(&y.0));
+    Ok(out)
+}
+
+fn sorted(objects: &Objects, id: Id) -> Result<Vec<Named>> {
+    let mut names = objects.folder(&id)?;
+    names.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(names)
+}
+
+fn both(objects: &Objects, path: &[u8], a: Id, b: Id, out: &mut Vec<Pair>) -> Result<()> {
+    if a == b {
+        return Ok(());
+    }
+    let mut old = sorted(objects, a)?.into_iter().peekable();
+    let mut new = sorted(objects, b)?.into_iter().peekable();
+    loop {
+        let name = match (old.peek(), new.peek()) {
+            (Some(x), Some(y)) => x.name.clone().min(y.name.clone()),
+            (Some(x), None) => x.name.clone(),
+            (None, Some(y)) => y.name.clone(),
+            (None, None) => return Ok(()),
+        };
+        let x = old.next_if(|n| n.name == name).map(|n| n.entry);
+        let y = new.next_if(|n| n.name == name).map(|n| n.entry);
+        // An earlier version may have kept one.
+        if !is_temporary(&name) {
+            one(objects, names::join(path, &name), x, y, out)?;
+        }
+    }
+}
+
+fn one(
+    objects: &Objects,
+    path: Vec<u8>,
+    x: Option<Entry>,
+    y: Option<Entry>,
+    out: &mut Vec<Pair>,
+) -> Result<()> {
+    if x == y {
+        return Ok(());
+    }
+    let full = |e: Option<Entry>| {
+        e.filter(|e| e.kind == Kind::Folder && e.id != object::empty_folder()).map(|e| e.id)
+    };
+    let both_folders = x.zip(y).is_some_and(|(x, y)| x.kind == Kind::Folder && y.kind == Kind::Folder);
+    if both_folders {
+        if let Some((x, y)) = x.zip(y) {
+            both(objects, &path, x.id, y.id, out)?;
+            if x.mode != y.mode {
+                out.push((path, Some(x), Some(y)));
+            }
+        }
+        return Ok(());
+    }
+    // What a folder holds shows by itself; only an empty one is a state of its own path.
+    if let Some(id) = full(x) {
+        both(objects, &path, id, object::empty_folder(), out)?;
+    }
+    if let Some(id) = full(y) {
+        both(objects, &path, object::empty_folder(), id, out)?;
+    }
+    let (x, y) = (x.filter(|_| full(x).is_none()), y.filter(|_| full(y).is_none()));
+    if x.is_some() || y.is_some() {
+        out.push((path, x, y));
+    }
+    Ok(())
+}

@@ -1,0 +1,187 @@
+//! What a snapshot knows of a path: its state, that nothing was there, or nothing at all.
+
+pub(crate) mod compare;
+pub(crate) mod text;
+
+use std::cell::{OnceCell, RefCell};
+use std::collections::HashMap;
+use std::path::Path;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use crate::error::Result;
+use crate::names;
+use crate::objects::Objects;
+use crate::objects::id::{Id, Sort};
+use crate::objects::object::{Entry, Kind, Named};
+use crate::report::{Mode, Reason};
+use crate::scan::notes::Kept;
+use crate::scan::rules::{self, Rules};
+use crate::shadow::Shadow;
+
+/// A path in a snapshot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// It was there.
+    Is(Entry),
+    /// It was not there.
+    Absent,
+    /// The snapshot did not look at it: it was ignored, not covered, or not named.
+    Unknown,
+}
+
+impl State {
+    /// What was there, when that is known.
+    pub fn entry(self) -> Option<Entry> {
+        match self {
+            Self::Is(entry) => Some(entry),
+            _ => None,
+        }
+    }
+}
+
+/// One snapshot, with what was read of it so far. Making one is cheap: a plan makes two for each step.
+pub(crate) struct View<'a> {
+    objects: &'a Objects,
+    workspace: &'a Path,
+    pub(crate) kept: Kept,
+    repositories: Vec<Vec<u8>>,
+    hidden: Vec<Vec<u8>>,
+    global: Option<&'a Path>,
+    person: OnceCell<Arc<Rules>>,
+    outer: OnceCell<Arc<Rules>>,
+    folders: RefCell<HashMap<Id, Rc<Vec<Named>>>>,
+    rules: RefCell<HashMap<Vec<u8>, Arc<Rules>>>,
+}
+
+impl Shadow {
+    pub(crate) fn view(&self, id: Id) -> Result<View<'_>> {
+        use std::os::unix::ffi::OsStrExt;
+        let kept = self.kept(id)?;
+        let paths = |repositories: bool| -> Vec<Vec<u8>> {
+            let all = kept.snapshot.uncovered.iter();
+            let these = all.filter(|u| (u.reason == Reason::Repository) == repositories);
+            these.map(|u| u.path.as_os_str().as_bytes().to_vec()).collect()
+        };
+        let (repositories, hidden) = (paths(true), paths(false));
+        let global = self.limits.global_ignore.as_deref();
+        Ok(View {
+            objects: &self.objects,
+            workspace: &self.workspace,
+            kept,
+            repositories,
+            hidden,
+            global,
+            person: OnceCell::new(),
+            outer: OnceCell::new(),
+            folders: RefCell::default(),
+            rules: RefCell::default(),
+        })
+    }
+
+    /// What a snapshot knows of a path.
+    ///
+    /// # Errors
+    /// When the snapshot cannot be read, or the path is not one of the workspace.
+    pub fn state(&self, id: Id, path: &Path) -> Result<State> {
+        let path = names::relative(&self.workspace, path)?;
+        self.view(id)?.state(&path)
+    }
+}
+
+impl View<'_> {
+    pub(crate) fn tree(&self) -> Id {
+        self.kept.snapshot.tree
+    }
+
+    fn folder(&self, id: Id) -> Result<Rc<Vec<Named>>> {
+        if let Some(known) = self.folders.borrow().get(&id) {
+            return Ok(known.clone());
+        }
+        let read = Rc::new(self.objects.folder(&id)?);
+        self.folders.borrow_mut().insert(id, read.clone());
+        Ok(read)
+    }
+
+    /// What stands at a path; a folder with its content.
+    pub(crate) fn entry(&self, path: &[u8]) -> Result<Option<Entry>> {
+        let mut here = Entry { kind: Kind::Folder, mode: 0o755, id: self.tree() };
+        for part in names::parts(path) {
+            if here.kind != Kind::Folder {
+                return Ok(None);
+            }
+            match self.folder(here.id)?.iter().find(|n| n.name == part) {
+                Some(found) => here = found.entry,
+                None => return Ok(None),
+            }
+        }
+        Ok(Some(here))
+    }
+
+    /// What is known of a path. A folder that holds something counts as there.
+    pub(crate) fn state(&self, path: &[u8]) -> Result<State> {
+        if let Some(entry) = self.entry(path)? {
+            return Ok(State::Is(entry));
+        }
+        Ok(if self.looked_at(path)? { State::Absent } else { State::Unknown })
+    }
+
+    /// Whether the snapshot would hold the path if it had been there.
+    pub(crate) fn looked_at(&self, path: &[u8]) -> Result<bool> {
+        if self.hidden.iter().any(|u| names::within(path, u)) || self.kept.snapshot.more > 0 {
+            return Ok(false);
+        }
+        if self.kept.snapshot.mode != Mode::Full {
+            return Ok(self.kept.named.iter().any(|n| names::within(path, n)));
+        }
+        Ok(self.kept.named.iter().any(|n| n == path) || !self.ignored(path)?)
+    }
+
+    /// Whether the snapshot's own ignore files ignore a path.
+    fn ignored(&self, path: &[u8]) -> Result<bool> {
+        let parts: Vec<&[u8]> = names::parts(path).collect();
+        let mut here = Vec::new();
+        for (i, part) in parts.iter().enumerate() {
+            let rules = self.rules(&here)?;
+            here = names::join(&here, part);
+            if rules.ignores(&rules::absolute(self.workspace, &here), i + 1 < parts.len()) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// The rules that held in a folder then.
+    fn rules(&self, folder: &[u8]) -> Result<Arc<Rules>> {
+        if let Some(known) = self.rules.borrow().get(folder) {
+            return Ok(known.clone());
+        }
+        let here = rules::absolute(self.workspace, folder);
+        let above = if folder.is_empty() {
+            self.outer.get_or_init(|| rules::outer(self.workspace, self.global)).clone()
+        } else if self.repositories.iter().any(|r| r == folder) {
+            let person = self.person.get_or_init(|| rules::person(self.workspace, self.global));
+            rules::excluded(person, &here, &here.join(".git"))
+        } else {
+            self.rules(names::split(folder).0)?
+        };
+        let rules = match self.entry(&names::join(folder, b".gitignore"))? {
+            Some(Entry { kind: Kind::File, id, .. }) => {
+                above.and(&here, self.objects.read(&id, Sort::Content)?)
+            }
+            _ => above,
+        };
+        self.rules.borrow_mut().insert(folder.to_vec(), rules.clone());
+        Ok(rules)
+    }
+
+    /// Whether the folder was a repository of its own.
+    pub(crate) fn repository(&self, path: &[u8]) -> bool {
+        self.repositories.iter().any(|r| r == path)
+    }
+
+    /// The repositories that it found in the workspace.
+    pub(crate) fn repositories(&self) -> &[Vec<u8>] {
+        &self.repositories
+    }
+}

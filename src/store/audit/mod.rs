@@ -1,0 +1,90 @@
+//! The audit table: every act that a rule or a person decided on.
+
+pub(crate) mod costs;
+
+use rusqlite::{Connection, params};
+use tiller_protocol::{SessionId, Time, view::AuditRow};
+
+use crate::error::Result;
+use crate::open::Store;
+use crate::session::sessions::like;
+use crate::write::ticket::Ticket;
+
+pub(crate) fn insert(conn: &Connection, row: &AuditRow) -> Result<i64> {
+    conn.prepare_cached(
+        "INSERT INTO audit(session, time, agent, tool, what, decision, by_whom, seconds, outcome)
+         VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+    )?
+    .execute(params![
+        row.session.0,
+        row.time.millis(),
+        row.agent,
+        row.tool,
+        row.what,
+        row.decision,
+        row.by,
+        // Not a number has no place in a column; a negative time would be a clock's mistake.
+        if row.seconds.is_finite() { row.seconds.max(0.0) } else { 0.0 },
+        row.outcome,
+    ])?;
+    Ok(conn.last_insert_rowid())
+}
+
+impl Store {
+    /// Records a decision. The number names the row for [`Store::finish_audit`].
+    pub fn record_audit(&self, row: AuditRow) -> Ticket<i64> {
+        self.write(move |conn| insert(conn, &row))
+    }
+
+    /// Completes a row with how the act went.
+    pub fn finish_audit(&self, row: i64, seconds: f64, outcome: &str) -> Ticket<()> {
+        let outcome = outcome.to_owned();
+        let seconds = if seconds.is_finite() { seconds.max(0.0) } else { 0.0 };
+        self.write(move |conn| {
+            conn.prepare_cached("UPDATE audit SET seconds = ?2, outcome = ?3 WHERE id = ?1")?
+                .execute(params![row, seconds, outcome])?;
+            Ok(())
+        })
+    }
+
+    /// The last `limit` rows (0: all) that hold every word of `filter`, newest first.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub fn audit(&self, session: Option<SessionId>, filter: &str, limit: u32) -> Result<Vec<AuditRow>> {
+        let words: Vec<String> = filter.split_whitespace().map(like).collect();
+        let clauses: String = (0..words.len())
+            .map(|n| {
+                format!(
+                    " AND (agent || ' ' || tool || ' ' || what || ' ' || decision || ' ' || by_whom || ' ' || outcome)
+                      LIKE ?{} ESCAPE '\\'",
+                    n + 3
+                )
+            })
+            .collect();
+        let limit = if limit == 0 { -1 } else { i64::from(limit) };
+        self.read(|conn| {
+            let mut statement = conn.prepare(&format!(
+                "SELECT session, time, agent, tool, what, decision, by_whom, seconds, outcome FROM audit
+                 WHERE (?1 IS NULL OR session = ?1){clauses} ORDER BY id DESC LIMIT ?2"
+            ))?;
+            let id = session.map(|s| s.0);
+            let mut values: Vec<&dyn rusqlite::ToSql> = vec![&id, &limit];
+            values.extend(words.iter().map(|w| w as &dyn rusqlite::ToSql));
+            let rows = statement.query_map(values.as_slice(), |r| {
+                Ok(AuditRow {
+                    session: SessionId(r.get(0)?),
+                    time: Time(r.get(1)?),
+                    agent: r.get(2)?,
+                    tool: r.get(3)?,
+                    what: r.get(4)?,
+                    decision: r.get(5)?,
+                    by: r.get(6)?,
+                    seconds: r.get(7)?,
+                    outcome: r.get(8)?,
+                })
+            })?;
+            Ok(rows.collect::<rusqlite::Result<_>>()?)
+        })
+    }
+}

@@ -1,0 +1,460 @@
+use std::time::{Duration, Instant};
+
+use super::*;
+use crate::testing::*;
+use crate::{Append, Filter, Store};
+
+/// Of S7; the full figures are 500 damages of 5,000 messages (see the ignored test).
+const MESSAGES: u128 = 1_000;
+const DAMAGES: u64 = 40;
+
+/// Small, seeded, the same on each machine.
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, below: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        usize::try_from(self.0 % below as u64).unwrap()
+    }
+}
+
+/// A database with sessions, branches and long messages, cleanly closed.
+fn build(path: &Path, messages: u128) {
+    let store = Store::open(path, options()).unwrap();
+    let (a, b) = (session(&store, 1), session(&store, 2));
+    let mut parent = None;
+    for chunk in 0..messages / 100 {
+        let mut entries = Vec::new();
+        for n in 1..=100 {
+            let n = chunk * 100 + n;
+            // Now and then one that needs pages of its own.
+            let text =
+                if n % 50 == 0 { "long ".repeat(3_000) } else { format!("message {n} {}", "x".repeat(300)) };
+            entries.push(user(a, entry_id(n), parent, &text));
+            parent = Some(entry_id(n));
+        }
+        store.append(Append::new(a, "main").entries(entries)).wait().unwrap();
+    }
+    store.set_head(a, "branch", Some(entry_id(10)), None).wait().unwrap();
+    store
+        .append(Append::new(b, "main").entries(vec![user(b, entry_id(9_000_000), None, "other")]))
+        .wait()
+        .unwrap();
+    store.set_label(a, "branch", "plan b", None).wait().unwrap();
+    store.set_branch_archived(a, "branch", true, None).wait().unwrap();
+    store.set_tag(a, "good", Some(entry_id(10)), None).wait().unwrap();
+    store.set_todos(a, "main", vec![]).wait().unwrap();
+    store.set_meta("kept", Some("yes".into())).wait().unwrap();
+}
+
+/// Entries that lie wholly on pages whose bytes are the same in both files.
+fn untouched(before: &[u8], after: &[u8]) -> HashSet<Uuid> {
+    let same = |page: usize| {
+        let bytes = page * 4096..(page + 1) * 4096;
+        before.get(bytes.clone()) == after.get(bytes)
+    };
+    // A file in which the touched pages are blank: what is still read from it does not need them.
+    let mut blank = before.to_vec();
+    for page in 0..before.len() / 4096 {
+        if !same(page) {
+            blank[page * 4096..(page + 1) * 4096].fill(0);
+        }
+    }
+    read_pages(&Pages::new(&blank, &[])).0.into_iter().map(|f| f.raw.id).collect()
+}
+
+fn trials(messages: u128, damages: u64) {
+    let dir = tempfile::tempdir().unwrap();
+    let whole = dir.path().join("whole/tiller.db");
+    build(&whole, messages);
+    let before = std::fs::read(&whole).unwrap();
+    let pages = before.len() / 4096;
+    let mut found = 0;
+    for seed in 1..=damages {
+        let mut dice = Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let mut bytes = before.clone();
+        let kind = match seed % 4 {
+            0 => {
+                let start = dice.roll(pages) * 4096;
+                let end = (start + 4096 * (1 + dice.roll(8))).min(bytes.len());
+                bytes[start..end].fill(0);
+                "zeroed pages"
+            }
+            1 => {
+                bytes.truncate(dice.roll(before.len()));
+                "truncated"
+            }
+            _ => {
+                for _ in 0..1 + dice.roll(64) {
+                    let at = dice.roll(bytes.len());
+                    bytes[at] ^= 1 << dice.roll(8);
+                }
+                "flips"
+            }
+        };
+        let path = dir.path().join(format!("{seed}/tiller.db"));
+        std::fs::create_dir(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, &bytes).unwrap();
+        // The stamp of the clean end came with it; the file's size, time and number are others now.
+        std::fs::copy(folder::beside(&whole, ".clean"), folder::beside(&path, ".clean")).unwrap();
+        let must = untouched(&before, &bytes);
+
+        let began = Instant::now();
+        let store = match Store::open(&path, options()) {
+            // Flips in the version number of the header.
+            Err(StoreError::Newer { .. }) => continue,
+            other => other.unwrap_or_else(|e| panic!("seed {seed} {kind}: {e}")),
+        };
+        let took = began.elapsed();
+        assert!(took < Duration::from_secs(60), "seed {seed} {kind}: {took:?}");
+        let salvaged = !store.notices().is_empty();
+        found += u32::from(salvaged);
+        for id in &must {
+            let entry = store.entry(tiller_protocol::EntryId(*id));
+            assert!(entry.is_ok(), "seed {seed} {kind}: entry {id} was intact and is lost: {entry:?}");
+        }
+        if salvaged {
+            let original = std::fs::read_dir(path.parent().unwrap())
+                .unwrap()
+                .map(|e| e.unwrap())
+                .find(|e| {
+                    e.file_name().to_string_lossy().contains(".damaged-")
+                        && e.metadata().unwrap().len() == bytes.len() as u64
+                })
+                .unwrap_or_else(|| panic!("seed {seed} {kind}: the original is gone"));
+            assert_eq!(std::fs::read(original.path()).unwrap(), bytes, "seed {seed} {kind}");
+            // What came of it is a sound database in which one can go on.
+            let doctor = store.doctor().unwrap();
+            assert_eq!((doctor.problems, doctor.damaged_entries), (vec![], 0), "seed {seed} {kind}");
+            for summary in store.sessions(&Filter::default()).unwrap() {
+                let tail = store.path_tail(summary.id, "main", 3).unwrap();
+                let parent = tail.entries.last().map(|e| e.id);
+                let next =
+                    user(summary.id, entry_id(8_000_000 + (summary.id.0.as_u128() & 0xff)), parent, "on");
+                store.append(Append::new(summary.id, "main").entries(vec![next])).wait().unwrap();
+            }
+        }
+    }
+    assert!(
+        found * 3 > u32::try_from(damages).unwrap(),
+        "only {found} of {damages} damages were found at open"
+    );
+}
+
+#[test]
+fn s7_damage_is_found_kept_aside_and_salvaged() {
+    trials(MESSAGES, DAMAGES);
+}
+
+#[test]
+#[ignore = "the full figures take minutes"]
+fn s7_damage_full() {
+    trials(5_000, 500);
+}
+
+#[test]
+fn s7_an_emptied_file_and_a_lost_log_are_told() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("tiller.db");
+    build(&path, 100);
+    std::fs::write(&path, "").unwrap();
+    let store = Store::open(&path, options()).unwrap();
+    assert!(store.notices()[0].message.contains("damaged"), "{:?}", store.notices());
+    store.told();
+    drop(store);
+    assert!(Store::open(&path, options()).unwrap().notices().is_empty(), "told once");
+
+    // Killed, and then the log went missing.
+    let killed = dir.path().join("killed/tiller.db");
+    let mut child = crate::testing::child::command(&[], "turns 1000", &killed).spawn().unwrap();
+    let acks = crate::testing::child::lines(&mut child).filter(|l| l.starts_with("ack")).take(20).count();
+    assert_eq!(acks, 20);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    std::fs::remove_file(folder::beside(&killed, "-wal")).unwrap();
+    let store = Store::open(&killed, options()).unwrap();
+    assert!(store.notices().iter().any(|n| n.message.contains("log is missing")), "{:?}", store.notices());
+}
+
+#[test]
+fn s7_a_damaged_log_gives_up_what_it_holds() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("tiller.db");
+    let mut child = crate::testing::child::command(&[], "turns 1000", &path).spawn().unwrap();
+    let told: Vec<String> =
+        crate::testing::child::lines(&mut child).filter(|l| l.starts_with("ack")).take(60).collect();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let log = folder::beside(&path, "-wal");
+    let bytes = std::fs::read(&log).unwrap();
+    let stored = |log: &[u8]| -> HashSet<Uuid> {
+        let file = std::fs::read(&path).unwrap();
+        read_pages(&Pages::new(&file, log)).0.into_iter().map(|f| f.raw.id).collect()
+    };
+    let all = stored(&bytes);
+    for line in &told {
+        let id = line.strip_prefix("ack ").unwrap().parse().unwrap();
+        assert!(all.contains(&id), "{id}");
+    }
+    // A broken frame in the middle ends the log for SQLite, not for the salvage.
+    let mut broken = bytes.clone();
+    let middle = 32 + (24 + 4096) * (bytes.len() / (24 + 4096) / 2);
+    broken[middle..middle + 24 + 4096].fill(0);
+    assert!(stored(&broken).len() + 3 >= all.len(), "{} of {}", stored(&broken).len(), all.len());
+}
+
+/// Blanks the last page of entries' texts, which no other table needs, and opens: a salvage.
+fn salvaged(path: &Path) -> Store {
+    let page = {
+        let conn = Connection::open(path).unwrap();
+        conn.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)").unwrap();
+        let bytes = std::fs::read(path).unwrap();
+        let word = b"long long long";
+        bytes.windows(word.len()).position(|w| w == word).unwrap() / 4096
+    };
+    let mut bytes = std::fs::read(path).unwrap();
+    bytes[page * 4096..(page + 1) * 4096].fill(0);
+    std::fs::write(path, &bytes).unwrap();
+    std::fs::write(folder::beside(path, ".suspect"), "").unwrap();
+    let store = Store::open(path, options()).unwrap();
+    assert!(store.notices()[0].message.contains("damaged"), "{:?}", store.notices());
+    store
+}
+
+#[test]
+fn s7_names_of_branches_tags_and_what_is_put_away_are_salvaged() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("tiller.db");
+    build(&path, 100);
+    let store = salvaged(&path);
+    let branches = store.branches(session_id(1)).unwrap();
+    assert_eq!((branches[0].label.as_str(), branches[0].archived), ("plan b", true));
+    assert_eq!(branches[0].entry, Some(entry_id(10)));
+    assert_eq!((branches[1].label.as_str(), branches[1].archived), ("", false));
+    assert_eq!(store.tags(session_id(1)).unwrap()[0].entry, entry_id(10));
+}
+
+#[test]
+fn s7_heads_of_an_older_program_are_salvaged() {
+    for version in [2, 3] {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("tiller.db");
+        build(&path, 100);
+        let conn = Connection::open(&path).unwrap();
+        conn.execute_batch(&format!(
+            "DROP TABLE tags; ALTER TABLE heads DROP COLUMN label; ALTER TABLE heads DROP COLUMN archived;
+             DROP INDEX entries_session; CREATE INDEX entries_session ON entries(session, seq);
+             PRAGMA user_version={version};"
+        ))
+        .unwrap();
+        if version < 3 {
+            conn.execute_batch("DROP TABLE steps").unwrap();
+        }
+        drop(conn);
+        let store = salvaged(&path);
+        assert_eq!(store.head(session_id(1), "branch").unwrap(), Some(entry_id(10)), "version {version}");
+        assert_eq!(store.branches(session_id(1)).unwrap().len(), 2);
+    }
+}
+
+#[test]
+fn a_salvage_cut_short_is_taken_up_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("tiller.db");
+    build(&path, 100);
+    // Complete, but not yet in place.
+    std::fs::rename(&path, folder::beside(&path, SALVAGED)).unwrap();
+    let store = Store::open(&path, options()).unwrap();
+    assert_eq!(store.meta("kept").unwrap().as_deref(), Some("yes"));
+}
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig { cases: 200, failure_persistence: None, ..Default::default() })]
+
+    #[test]
+    fn reading_pages_of_anything_never_panics(file in proptest::collection::vec(0_u8.., 0..9_000), log in proptest::collection::vec(0_u8.., 0..9_000)) {
+        let mut file = file;
+        if file.len() > 4096 {
+            // Often enough something that looks like a leaf.
+            file[0] = 13;
+            file[3] = 0;
+        }
+        read_pages(&Pages::new(&file, &log));
+    }
+}
+
+/// Some rows in each table of the schema; the tables with how many each has.
+fn fill(path: &Path) -> BTreeMap<String, i64> {
+    build(path, 200);
+    let conn = Connection::open(path).unwrap();
+    conn.execute_batch("PRAGMA foreign_keys=OFF").unwrap();
+    let session: Uuid = conn.query_row("SELECT id FROM sessions LIMIT 1", [], |r| r.get(0)).unwrap();
+    let entry: Uuid = conn.query_row("SELECT id FROM entries LIMIT 1", [], |r| r.get(0)).unwrap();
+    let mut counts = BTreeMap::new();
+    for table in crate::damage::tables::copied(&conn).unwrap() {
+        let columns: Vec<(String, String)> = conn
+            .prepare("SELECT name, type FROM pragma_table_info(?1)")
+            .unwrap()
+            .query_map([&table], |r| Ok((r.get(0)?, r.get(1)?)))
+            .unwrap()
+            .map(Result::unwrap)
+            .collect();
+        let marks = vec!["?"; columns.len()].join(", ");
+        for n in 1..=60_i64 {
+            let values = columns.iter().map(|(name, kind)| match (name.as_str(), kind.as_str()) {
+                ("session" | "root", _) => rusqlite::types::Value::Blob(session.as_bytes().to_vec()),
+                ("entry", _) => rusqlite::types::Value::Blob(entry.as_bytes().to_vec()),
+                ("todo", _) => rusqlite::types::Value::Null,
+                (_, "BLOB") => rusqlite::types::Value::Blob(Uuid::from_u128(n as u128).as_bytes().to_vec()),
+                (_, "INTEGER") => rusqlite::types::Value::Integer(1000 + n),
+                (_, "REAL") => rusqlite::types::Value::Real(1.5),
+                _ => rusqlite::types::Value::Text(format!("{n} {}", "words ".repeat(40))),
+            });
+            conn.execute(
+                &format!("INSERT INTO {table} VALUES({marks})"),
+                rusqlite::params_from_iter(values.collect::<Vec<_>>()),
+            )
+            .unwrap_or_else(|e| panic!("{table}: {e}"));
+        }
+        counts.insert(table.clone(), count(&conn, &table));
+    }
+    for table in ["sessions", "entries"] {
+        counts.insert(table.into(), count(&conn, table));
+    }
+    counts
+}
+
+fn count(conn: &Connection, table: &str) -> i64 {
+    conn.query_row(&format!("SELECT count(*) FROM {table}"), [], |r| r.get(0)).unwrap()
+}
+
+/// What is fewer than it was, and the salvage's own words.
+fn missing(path: &Path, before: &BTreeMap<String, i64>) -> (Vec<String>, String) {
+    let store = Store::open(path, options()).unwrap();
+    let told = store.notices().iter().map(|n| format!("{} {:?}", n.message, n.detail)).collect();
+    drop(store);
+    let conn = Connection::open(path).unwrap();
+    let fewer = before.iter().filter(|(table, had)| count(&conn, table) < **had);
+    (fewer.map(|(table, _)| table.clone()).collect(), told)
+}
+
+/// S17: nothing of the schema is forgotten, also what a later version adds.
+#[test]
+fn s17_every_table_is_copied() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("tiller.db");
+    let before = fill(&path);
+    for table in ["workflows", "workflow_steps", "agents", "running", "drafts"] {
+        assert!(before[table] >= 60, "{table}");
+    }
+    // Damage that costs no row: a page that nobody needs.
+    let mut bytes = std::fs::read(&path).unwrap();
+    let pages = bytes.len() / 4096;
+    bytes.extend_from_slice(&[0x55; 4096]);
+    bytes[28..32].copy_from_slice(&u32::try_from(pages + 1).unwrap().to_be_bytes());
+    std::fs::write(&path, &bytes).unwrap();
+    let (fewer, told) = missing(&path, &before);
+    assert!(told.contains("the database was damaged"), "{told}");
+    assert_eq!(fewer, Vec::<String>::new(), "{told}");
+    assert!(told.contains("no known loss"), "{told}");
+}
+
+/// Each `step`th page of a full store is damaged, one at a time; whatever is missing then is named.
+fn each_page(step: usize) {
+    let dir = tempfile::tempdir().unwrap();
+    let whole = dir.path().join("whole.db");
+    let before = fill(&whole);
+    let bytes = std::fs::read(&whole).unwrap();
+    let mut lossy = 0;
+    for page in (0..bytes.len() / 4096).step_by(step) {
+        let path = dir.path().join(format!("{page}/tiller.db"));
+        std::fs::create_dir(path.parent().unwrap()).unwrap();
+        let mut damaged = bytes.clone();
+        damaged[page * 4096..(page + 1) * 4096].fill(0);
+        std::fs::write(&path, damaged).unwrap();
+        let (fewer, told) = missing(&path, &before);
+        lossy += usize::from(!fewer.is_empty());
+        for table in fewer {
+            let named = match table.as_str() {
+                "entries" => told.contains("entries"),
+                "sessions" => told.contains("sessions"),
+                table => told.contains(&format!("({table})")) || told.contains("everything but sessions"),
+            };
+            assert!(named, "page {page}: {table} lost rows without a word: {told}");
+        }
+    }
+    assert!(lossy > 0);
+}
+
+#[test]
+fn s17_every_loss_is_named() {
+    each_page(7);
+}
+
+#[test]
+#[ignore = "a minute: every page"]
+fn s17_whole_every_loss_of_every_page_is_named() {
+    each_page(1);
+}
+
+/// A crash between any two steps of putting a salvage in place: the next start has the log, too.
+#[test]
+fn s7_a_crash_while_a_salvage_is_put_in_place_loses_no_log() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("tiller.db");
+    build(&path, 100);
+    // As after a kill: what was written last is in the log only.
+    let conn = Connection::open(&path).unwrap();
+    conn.execute_batch("PRAGMA wal_autocheckpoint=0; PRAGMA journal_mode=WAL; UPDATE meta SET value = 'from the log' WHERE key = 'kept'")
+        .unwrap();
+    let (file, log) = (std::fs::read(&path).unwrap(), std::fs::read(folder::beside(&path, "-wal")).unwrap());
+    assert!(log.len() > 4096);
+    drop(conn);
+    let original = folder::beside(&path, ".damaged-1");
+    for done in 0..3 {
+        for suffix in ["", "-wal", "-shm", ".clean", ".salvaged", ".damaged-1", ".damaged-1-wal"] {
+            remove(&folder::beside(&path, suffix)).unwrap();
+        }
+        std::fs::write(&path, &file).unwrap();
+        std::fs::write(folder::beside(&path, "-wal"), &log).unwrap();
+        // A complete salvage, which has less.
+        let fresh = folder::beside(&path, SALVAGED);
+        let other = dir.path().join(format!("other-{done}.db"));
+        build(&other, 100);
+        std::fs::copy(&other, &fresh).unwrap();
+        if done > 0 {
+            std::fs::rename(&path, &original).unwrap();
+        }
+        if done > 1 {
+            std::fs::rename(folder::beside(&path, "-wal"), folder::beside(&original, "-wal")).unwrap();
+        }
+        let store = Store::open(&path, options()).unwrap();
+        let kept = store.meta("kept").unwrap();
+        if done == 0 {
+            assert_eq!(kept.as_deref(), Some("from the log"));
+        } else {
+            assert_eq!(kept.as_deref(), Some("yes"), "the salvage, without a foreign log");
+            assert_eq!(std::fs::read(folder::beside(&original, "-wal")).unwrap(), log);
+        }
+    }
+}
+
+/// Who opens it first may be a command that says nothing, or be killed.
+#[test]
+fn s17_a_loss_is_told_until_somebody_was_told() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("tiller.db");
+    build(&path, 200);
+    let mut bytes = std::fs::read(&path).unwrap();
+    bytes[4096 * 4..4096 * 6].fill(0);
+    std::fs::write(&path, bytes).unwrap();
+    let damaged = |store: &Store| store.notices().iter().filter(|n| n.message.contains("damaged")).count();
+    assert_eq!(damaged(&Store::open(&path, options()).unwrap()), 1);
+    let second = Store::open(&path, options()).unwrap();
+    assert_eq!(damaged(&second), 1);
+    second.told();
+    drop(second);
+    assert_eq!(damaged(&Store::open(&path, options()).unwrap()), 0);
+}

@@ -1,0 +1,38 @@
+//! What a salvage lost, in a file beside the database until a person was told of it.
+
+use std::fs;
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use tiller_protocol::Notice;
+
+use crate::error::{Result, StoreError};
+use crate::open::folder;
+
+fn place(db: &Path) -> PathBuf {
+    folder::beside(db, ".salvage-report")
+}
+
+/// Stores a notice for the next process that can show it, after those stored before.
+pub(crate) fn keep(db: &Path, notice: &Notice) -> Result<()> {
+    let path = place(db);
+    let io = |e: std::io::Error| StoreError::from_io(&e, &path);
+    let mut line = serde_json::to_string(notice)?;
+    line.push('\n');
+    let mut file = fs::OpenOptions::new().append(true).create(true).mode(0o600).open(&path).map_err(io)?;
+    file.write_all(line.as_bytes()).and_then(|()| file.sync_all()).map_err(io)
+}
+
+/// Notices that were not shown yet. Unreadable lines are skipped.
+pub(crate) fn read(db: &Path) -> Vec<Notice> {
+    let text = fs::read_to_string(place(db)).unwrap_or_default();
+    text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+}
+
+/// It was told.
+pub(crate) fn forget(db: &Path) {
+    if fs::remove_file(place(db)).is_err() {
+        tracing::debug!("there is no report of a salvage");
+    }
+}

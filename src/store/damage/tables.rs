@@ -1,0 +1,227 @@
+//! Copying the tables of a damaged database: all that the schema has, as far as SQLite can still read them.
+
+use std::fs;
+use std::path::Path;
+
+use rusqlite::types::Value as Sql;
+use rusqlite::{Connection, params_from_iter};
+
+use crate::damage::recover::remove;
+use crate::error::{Result, StoreError};
+use crate::open::Options;
+use crate::open::folder;
+use crate::open::migrate::{self, Standing};
+
+/// Tables that are not copied row by row. Each other one is, also one that a later version adds.
+const NOT_COPIED: &[&str] = &[
+    // Read from the pages themselves, each row proved.
+    "sessions", "entries",
+    // Of processes that have ended: the caller is alone with the database.
+    "writers", "leases",
+];
+
+/// What a person loses with rows of a table.
+fn meaning(table: &str) -> &str {
+    match table {
+        "agents" => "the list of agents (agents)",
+        "asks" => "open questions (asks)",
+        "audit" => "the record of permissions (audit)",
+        "calls" => "costs (calls)",
+        "drafts" => "drafts (drafts)",
+        "heads" => "branches (heads)",
+        "meta" => "program metadata (meta)",
+        "ops" => "the operations log used by undo (ops)",
+        "pending" => "text waiting to be placed (pending)",
+        "prompts" => "the history of prompts (prompts)",
+        "queue" => "queued messages (queue)",
+        "rules" => "permissions given for a session (rules)",
+        "running" => "running work (running)",
+        "steps" => "the record of changed files (steps)",
+        "tags" => "checkpoint names (tags)",
+        "todo_states" => "todo lists (todo_states)",
+        "trust" => "trusted folders (trust)",
+        "workflow_steps" => "results of workflow steps (workflow_steps)",
+        "workflows" => "workflows (workflows)",
+        other => other,
+    }
+}
+
+/// Rows that lead nowhere any more go, and are named. Heads that still lead somewhere stay; a session without any gets
+/// one at its newest entry.
+pub(crate) fn put_heads(conn: &Connection, losses: &mut Vec<String>) -> Result<()> {
+    let mut drop_rows = |table: &str, lost: &str, what: &str| -> Result<()> {
+        let rows = conn.execute(&format!("DELETE FROM {table} WHERE {lost}"), [])?;
+        if rows > 0 {
+            losses.push(format!("{rows} of: {}, {what}", meaning(table)));
+        }
+        Ok(())
+    };
+    drop_rows(
+        "heads",
+        "entry IS NOT NULL AND entry NOT IN (SELECT id FROM entries)",
+        "their entries are lost",
+    )?;
+    drop_rows("tags", "entry NOT IN (SELECT id FROM entries)", "their entries are lost")?;
+    for (table, column) in of_sessions(conn)? {
+        let lost = format!("\"{column}\" NOT IN (SELECT id FROM sessions)");
+        drop_rows(&table, &lost, "their sessions are lost")?;
+    }
+    let made = conn.execute(
+        "INSERT INTO heads(session, name, entry, todo)
+           SELECT s.id, s.head, e.id, e.todo FROM sessions s
+           JOIN entries e ON e.seq = (SELECT max(seq) FROM entries WHERE session = s.id)
+           WHERE NOT EXISTS (SELECT 1 FROM heads h WHERE h.session = s.id AND h.name = s.head)",
+        [],
+    )?;
+    if made > 0 {
+        losses.push(format!("the position of {made} sessions: they continue at the newest recovered entry"));
+    }
+    conn.execute_batch(
+        "UPDATE heads SET todo = NULL WHERE todo NOT IN (SELECT id FROM todo_states);
+         UPDATE entries SET todo = NULL WHERE todo NOT IN (SELECT id FROM todo_states);",
+    )?;
+    Ok(())
+}
+
+/// Tables that refer to sessions, with the column, by the schema.
+fn of_sessions(conn: &Connection) -> Result<Vec<(String, String)>> {
+    let mut found = Vec::new();
+    for table in copied(conn)? {
+        let mut statement =
+            conn.prepare("SELECT \"from\" FROM pragma_foreign_key_list(?1) WHERE \"table\" = 'sessions'")?;
+        let columns =
+            statement.query_map([&table], |r| r.get(0))?.collect::<rusqlite::Result<Vec<String>>>()?;
+        found.extend(columns.into_iter().map(|column| (table.clone(), column)));
+    }
+    // It names its workflow's session, without the schema's saying so.
+    found.push(("workflow_steps".into(), "root".into()));
+    Ok(found)
+}
+
+/// Copies what SQLite can read, from both ends of each table towards the damage. Works on a copy, so that the
+/// original stays as it is.
+pub(crate) fn copy_tables(
+    conn: &Connection,
+    original: &Path,
+    options: &Options,
+    losses: &mut Vec<String>,
+) -> Result<()> {
+    let work = folder::beside(original, ".work");
+    let io = |e: std::io::Error| StoreError::from_io(&e, &work);
+    for suffix in ["", "-wal"] {
+        let from = folder::beside(original, suffix);
+        if from.exists() {
+            fs::copy(&from, folder::beside(&work, suffix)).map_err(io)?;
+        }
+    }
+    folder::prepare_file(&work, options.uid)?;
+    match Connection::open(&work) {
+        Ok(damaged) => {
+            update(&damaged, options);
+            for table in copied(conn)? {
+                match copy_table(conn, &damaged, &table) {
+                    Ok(Copied { whole: true, skipped: 0 }) => {}
+                    Ok(Copied { whole: false, .. }) => losses.push(format!("part of: {}", meaning(&table))),
+                    Ok(Copied { skipped, .. }) => losses.push(format!("{skipped} of: {}", meaning(&table))),
+                    Err(error) if error.is_trouble() => return Err(error),
+                    Err(_) => losses.push(format!("all of: {}", meaning(&table))),
+                }
+            }
+        }
+        Err(error) => losses.push(format!("everything but sessions and entries ({error})")),
+    }
+    for suffix in ["", "-wal", "-shm", "-journal"] {
+        let path = folder::beside(&work, suffix);
+        remove(&path)?;
+    }
+    Ok(())
+}
+
+/// Brings the working copy of an older program's database to our tables, where the damage lets it.
+fn update(damaged: &Connection, options: &Options) {
+    let older = match migrate::versions(damaged) {
+        Ok((version, _)) if version > 0 && version < migrate::latest() => version,
+        _ => return,
+    };
+    let standing = Standing::Older(older);
+    if let Err(error) = migrate::migrate(damaged, None, standing, migrate::MIGRATIONS, options.clock.now()) {
+        tracing::warn!(%error, older, "a damaged database is read as it is");
+    }
+}
+
+/// The tables that are copied row by row, by the schema of the new database.
+pub(crate) fn copied(conn: &Connection) -> Result<Vec<String>> {
+    let mut statement = conn
+        .prepare("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name")?;
+    let names = statement.query_map([], |r| r.get(0))?.collect::<rusqlite::Result<Vec<String>>>()?;
+    Ok(names.into_iter().filter(|name| !NOT_COPIED.contains(&name.as_str())).collect())
+}
+
+/// What came of one table.
+struct Copied {
+    /// It could be read from one end to the other.
+    whole: bool,
+    /// Rows that could be read and are damaged all the same.
+    skipped: u64,
+}
+
+fn copy_table(conn: &Connection, damaged: &Connection, table: &str) -> Result<Copied> {
+    let columns = |conn: &Connection| -> Result<Vec<String>> {
+        let mut statement = conn.prepare("SELECT name FROM pragma_table_info(?1)")?;
+        let rows = statement.query_map([table], |r| r.get(0))?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
+    };
+    // An older program's table lacks the newest columns; they get what is usual.
+    let theirs = columns(damaged)?;
+    let ours: Vec<String> = columns(conn)?.into_iter().filter(|c| theirs.contains(c)).collect();
+    if ours.is_empty() {
+        // An older program had no such table: nothing was in it. Without any tables it cannot be known.
+        let there: i64 = damaged.query_row("SELECT count(*) FROM sqlite_schema", [], |r| r.get(0))?;
+        return Ok(Copied { whole: there > 0, skipped: 0 });
+    }
+    let key: String = conn.query_row(
+        &format!("SELECT group_concat('\"' || name || '\" DIR', ', ') FROM (SELECT name FROM pragma_table_info('{table}') WHERE pk > 0 ORDER BY pk)"),
+        [],
+        |r| r.get(0),
+    )?;
+    let width = ours.len();
+    let names = ours.iter().map(|c| format!("\"{c}\"")).collect::<Vec<_>>().join(", ");
+    let marks = (1..=width).map(|n| format!("?{n}")).collect::<Vec<_>>().join(", ");
+    let mut insert = conn.prepare(&format!("INSERT OR IGNORE INTO {table}({names}) VALUES({marks})"))?;
+    for direction in ["ASC", "DESC"] {
+        let mut skipped = 0;
+        let mut select = damaged.prepare(&format!(
+            "SELECT {names} FROM {table} NOT INDEXED ORDER BY {}",
+            key.replace("DIR", direction)
+        ))?;
+        let mut rows = select.query([])?;
+        let whole = loop {
+            match rows.next() {
+                Ok(Some(row)) => {
+                    let values =
+                        (0..width).map(|n| row.get::<_, Sql>(n)).collect::<rusqlite::Result<Vec<_>>>();
+                    // A row that breaks a rule of its table is damage, too.
+                    match values.and_then(|values| insert.execute(params_from_iter(values))) {
+                        Ok(_) => {}
+                        Err(rusqlite::Error::Utf8Error(..)) => skipped += 1,
+                        Err(rusqlite::Error::SqliteFailure(code, _))
+                            if matches!(
+                                code.code,
+                                rusqlite::ErrorCode::ConstraintViolation | rusqlite::ErrorCode::TypeMismatch
+                            ) =>
+                        {
+                            skipped += 1;
+                        }
+                        Err(error) => return Err(error.into()),
+                    }
+                }
+                Ok(None) => break true,
+                Err(_) => break false,
+            }
+        };
+        if whole {
+            return Ok(Copied { whole, skipped });
+        }
+    }
+    Ok(Copied { whole: false, skipped: 0 })
+}

@@ -1,0 +1,152 @@
+//! Who has a head of a session open. Held by a process until it releases it or dies, so nobody waits for the disk
+//! because of it.
+
+pub(crate) mod hold;
+pub(crate) mod process;
+
+use std::sync::Arc;
+
+use rusqlite::{Connection, OptionalExtension, Row, params};
+use tiller_protocol::SessionId;
+use uuid::Uuid;
+
+use crate::error::{Result, StoreError};
+use crate::lease::hold::{Hold, Judge};
+use crate::lease::process::Process;
+use crate::open::Store;
+use crate::write::ticket::Ticket;
+
+/// Proof that a head of a session is ours. Goes with each [`crate::Append`], so that one who lost it cannot write.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lease {
+    pub session: SessionId,
+    /// Name of the head.
+    pub head: String,
+    nonce: Uuid,
+}
+
+/// How to take a lease.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Take {
+    /// Only when nobody alive holds it.
+    IfFree,
+    /// In any case (the person said so). Who held it can write no more.
+    Force,
+}
+
+/// Ends leases whose holders are dead for sure, though they cannot be judged from here: of other name spaces, from
+/// programs that locked no file. The caller is alone with the database.
+pub(crate) fn end_stale(conn: &Connection) -> Result<()> {
+    let here = Process::current();
+    let stale: bool = conn.query_row(
+        "SELECT EXISTS (SELECT 1 FROM leases WHERE space <> ?1 OR boot <> ?2)",
+        params![here.space, here.boot],
+        |r| r.get(0),
+    )?;
+    if stale {
+        conn.execute("DELETE FROM leases WHERE space <> ?1 OR boot <> ?2", params![here.space, here.boot])?;
+    }
+    Ok(())
+}
+
+/// Four columns from `first` on.
+pub(crate) fn process_from(row: &Row<'_>, first: usize) -> rusqlite::Result<Process> {
+    Ok(Process {
+        pid: row.get(first)?,
+        start: row.get(first + 1)?,
+        boot: row.get(first + 2)?,
+        space: row.get(first + 3)?,
+    })
+}
+
+fn holder(conn: &Connection, session: SessionId, head: &str) -> Result<Option<(Uuid, Process)>> {
+    Ok(conn
+        .prepare_cached("SELECT nonce, pid, start, boot, space FROM leases WHERE session = ?1 AND head = ?2")?
+        .query_row(params![session.0, head], |r| Ok((r.get(0)?, process_from(r, 1)?)))
+        .optional()?)
+}
+
+/// Inside an append: the lease must still be ours.
+pub(crate) fn must_hold(conn: &Connection, lease: &Lease) -> Result<()> {
+    match holder(conn, lease.session, &lease.head)? {
+        Some((nonce, _)) if nonce == lease.nonce => Ok(()),
+        Some((_, process)) => Err(StoreError::Held { holder: format!("process {}", process.pid) }),
+        None => Err(StoreError::Held { holder: "no process".into() }),
+    }
+}
+
+impl Store {
+    /// Takes a head of a session for this process. A holder that is dead is replaced at once.
+    ///
+    /// The ticket's error is [`StoreError::Held`] when another holder lives (also one in this process).
+    pub fn acquire(&self, session: SessionId, head: &str, take: Take) -> Ticket<Lease> {
+        let now = self.now();
+        // Not from the id source: two processes must never draw the same, not even in a test.
+        let nonce = Uuid::now_v7();
+        let target = &self.inner.target;
+        // Before the lease is visible to others.
+        let hold = if target.is_file() { Hold::take(target.path(), nonce).map(Arc::new) } else { None };
+        self.acquire_as((session, head), take, Process::current(), (nonce, hold), now.millis())
+    }
+
+    pub(crate) fn acquire_as(
+        &self,
+        (session, head): (SessionId, &str),
+        take: Take,
+        me: Process,
+        (nonce, hold): (Uuid, Option<Arc<Hold>>),
+        now: i64,
+    ) -> Ticket<Lease> {
+        let head = head.to_owned();
+        let holds = self.inner.holds.clone();
+        self.write_passing(move |conn| {
+            if take == Take::IfFree
+                && let Some((nonce, process)) = holder(conn, session, &head)?
+                && Judge::of(conn).alive(nonce, &process)
+            {
+                return Err(StoreError::Held { holder: format!("process {}", process.pid) });
+            }
+            conn.prepare_cached(
+                "INSERT OR REPLACE INTO leases(session, head, nonce, pid, start, boot, space, taken)
+                 VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+            )?
+            .execute(params![session.0, head, nonce, me.pid, me.start, me.boot, me.space, now])?;
+            holds.keep(nonce, hold.as_ref());
+            Ok(Lease { session, head: head.clone(), nonce })
+        })
+    }
+
+    /// Looks whether a lease is still ours. (There is nothing to renew: a holder is dead when its process is.)
+    ///
+    /// # Errors
+    /// [`StoreError::Held`] when it was taken over.
+    pub fn holds(&self, lease: &Lease) -> Result<()> {
+        self.read(|conn| must_hold(conn, lease))
+    }
+
+    /// Gives a head back. One that was lost meanwhile stays with its new holder.
+    pub fn release(&self, lease: Lease) -> Ticket<()> {
+        let holds = self.inner.holds.clone();
+        self.write_passing(move |conn| {
+            conn.prepare_cached("DELETE FROM leases WHERE session = ?1 AND head = ?2 AND nonce = ?3")?
+                .execute(params![lease.session.0, lease.head, lease.nonce])?;
+            holds.end(lease.nonce);
+            Ok(())
+        })
+    }
+
+    /// The living process that has this head of a session open.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub fn open_in(&self, session: SessionId, head: &str) -> Result<Option<Process>> {
+        self.read(|conn| {
+            let judge = Judge::of(conn);
+            Ok(holder(conn, session, head)?.filter(|(nonce, p)| judge.alive(*nonce, p)).map(|(_, p)| p))
+        })
+    }
+}
+
+#[cfg(test)]
+#[path = "lease_tests.rs"]
+mod tests;

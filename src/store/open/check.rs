@@ -1,0 +1,77 @@
+//! A connection to a database whose schema and pages were looked at.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use rusqlite::Connection;
+
+use crate::error::{Result, StoreError};
+use crate::open::Options;
+use crate::open::connect::{self, Target};
+use crate::open::migrate::{self, Standing};
+
+/// How long the check after an unclean end may take. What it does not reach is found when it is read.
+const CHECK: Duration = Duration::from_millis(150);
+
+/// And the one after signs of damage.
+const FULL_CHECK: Duration = Duration::from_secs(3);
+
+/// A connection that may write, to a schema that is current and (where asked) checked.
+pub(crate) fn open_writer(
+    target: &Target,
+    check: Check,
+    no_log_ok: bool,
+    options: &Options,
+) -> Result<Connection> {
+    let path = target.path();
+    let mut conn = connect::probe(target)?;
+    let standing = migrate::judge(&conn, path, migrate::latest())?;
+    if standing != Standing::Empty {
+        self_check(&mut conn, path, check)?;
+    }
+    let log = connect::into_writer(&conn, target)?;
+    if !log && !no_log_ok {
+        return Err(StoreError::Network {
+            path: path.into(),
+            kind: "a file system without shared memory".into(),
+        });
+    }
+    let file = target.is_file().then_some(path);
+    migrate::migrate(&conn, file, standing, migrate::MIGRATIONS, options.clock.now())?;
+    Ok(conn)
+}
+
+/// How closely to look at a database that is opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Check {
+    None,
+    /// Cut off after [`CHECK`].
+    Quick,
+    /// Damage was seen in the last run, or somebody touched the files: indexes against tables, too.
+    Full,
+}
+
+/// SQLite's own check.
+fn self_check(conn: &mut Connection, path: &Path, check: Check) -> Result<()> {
+    let end = match check {
+        Check::None => return Ok(()),
+        Check::Quick => Instant::now() + CHECK,
+        Check::Full => Instant::now() + FULL_CHECK,
+    };
+    let pragma = if check == Check::Full { "integrity_check" } else { "quick_check" };
+    let sql = |e: rusqlite::Error| StoreError::from_sql(&e, path);
+    conn.progress_handler(1000, Some(move || Instant::now() > end)).map_err(sql)?;
+    let verdict = conn.query_row(&format!("PRAGMA {pragma}(1)"), [], |r| r.get::<_, String>(0));
+    conn.progress_handler(0, None::<fn() -> bool>).map_err(sql)?;
+    match verdict {
+        Ok(text) if text == "ok" => Ok(()),
+        Ok(text) => Err(StoreError::Corrupt { path: path.into(), detail: text }),
+        Err(rusqlite::Error::SqliteFailure(code, _))
+            if code.code == rusqlite::ErrorCode::OperationInterrupted =>
+        {
+            tracing::info!("the check after an unclean end was cut short");
+            Ok(())
+        }
+        Err(error) => Err(sql(error)),
+    }
+}

@@ -1,0 +1,160 @@
+//! The schema and its versions (`PRAGMA user_version`). Old migrations never change.
+
+use std::path::Path;
+use std::time::Duration;
+
+use rusqlite::Connection;
+use rusqlite::backup::Backup;
+use tiller_protocol::Time;
+
+use crate::error::{Result, StoreError};
+use crate::open::connect::APPLICATION_ID;
+use crate::open::folder;
+
+/// One step from the version before it. The version is the position in the list, from 1.
+pub(crate) const MIGRATIONS: &[&str] = &[
+    include_str!("../schema/0001_init.sql"),
+    include_str!("../schema/0002_heads.sql"),
+    include_str!("../schema/0003_steps.sql"),
+    include_str!("../schema/0004_branches.sql"),
+    include_str!("../schema/0005_agents.sql"),
+    include_str!("../schema/0006_workflows.sql"),
+    include_str!("../schema/0007_announced.sql"),
+    include_str!("../schema/0008_began.sql"),
+    include_str!("../schema/0009_estimated.sql"),
+    include_str!("../schema/0010_origin.sql"),
+];
+
+/// So many versions ahead is damage, not the future.
+const IMPLAUSIBLE: u32 = 10_000;
+
+/// The schema that this program writes.
+pub(crate) fn latest() -> u32 {
+    u32::try_from(MIGRATIONS.len()).unwrap_or(u32::MAX)
+}
+
+/// Schema version and application id of an open database.
+pub(crate) fn versions(conn: &Connection) -> rusqlite::Result<(u32, i32)> {
+    Ok((
+        conn.query_row("PRAGMA user_version", [], |r| r.get(0))?,
+        conn.query_row("PRAGMA application_id", [], |r| r.get(0))?,
+    ))
+}
+
+/// What a database is to this program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// No schema yet.
+    Empty,
+    /// Ours, at this older version.
+    Older(u32),
+    Current,
+}
+
+/// Judges without writing.
+///
+/// # Errors
+/// [`StoreError::Newer`], [`StoreError::NotOurs`], or what reading the header gave.
+pub(crate) fn judge(conn: &Connection, path: &Path, known: u32) -> Result<Standing> {
+    let sql = |e: rusqlite::Error| StoreError::from_sql(&e, path);
+    let (version, application) = versions(conn).map_err(sql)?;
+    if application == 0 && version == 0 {
+        let tables: i64 =
+            conn.query_row("SELECT count(*) FROM sqlite_schema", [], |r| r.get(0)).map_err(sql)?;
+        return if tables == 0 {
+            Ok(Standing::Empty)
+        } else {
+            Err(StoreError::NotOurs { path: path.into() })
+        };
+    }
+    if application != APPLICATION_ID {
+        let ours: i64 = conn
+            .query_row(
+                "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name IN ('entries', 'heads', 'todo_states')",
+                [],
+                |r| r.get(0),
+            )
+            .map_err(sql)?;
+        return Err(if ours == 3 {
+            StoreError::Corrupt { path: path.into(), detail: "the application id is wrong".into() }
+        } else {
+            StoreError::NotOurs { path: path.into() }
+        });
+    }
+    if version == 0 || version > known.saturating_add(IMPLAUSIBLE) {
+        return Err(StoreError::Corrupt { path: path.into(), detail: format!("schema version {version}") });
+    }
+    match version.cmp(&known) {
+        std::cmp::Ordering::Greater => Err(StoreError::Newer { path: path.into(), found: version, known }),
+        std::cmp::Ordering::Equal => Ok(Standing::Current),
+        std::cmp::Ordering::Less => Ok(Standing::Older(version)),
+    }
+}
+
+/// Brings an empty or older database to the end of `steps`, all in one transaction. An older one is first
+/// copied to `<name>.v<version>-<time>.bak` (through SQLite's backup, never by copying the live file).
+pub(crate) fn migrate(
+    conn: &Connection,
+    path: Option<&Path>,
+    standing: Standing,
+    steps: &[&str],
+    now: Time,
+) -> Result<()> {
+    let sql = |e: rusqlite::Error| StoreError::from_sql(&e, path.unwrap_or(Path::new("")));
+    let from = match standing {
+        Standing::Current => return Ok(()),
+        Standing::Empty => 0,
+        Standing::Older(version) => {
+            if let Some(path) = path {
+                backup(conn, &folder::beside(path, &format!(".v{version}-{}.bak", now.millis())))?;
+            }
+            version
+        }
+    };
+    conn.execute_batch("BEGIN EXCLUSIVE").map_err(sql)?;
+    let run = || -> rusqlite::Result<()> {
+        // Another process may have been quicker.
+        let (version, _) = versions(conn)?;
+        if version != from {
+            return Ok(());
+        }
+        for step in steps.iter().skip(usize::try_from(from).unwrap_or(usize::MAX)) {
+            conn.execute_batch(step)?;
+        }
+        conn.execute_batch(&format!(
+            "PRAGMA application_id={APPLICATION_ID}; PRAGMA user_version={};",
+            steps.len()
+        ))
+    };
+    match run() {
+        Ok(()) => conn.execute_batch("COMMIT").map_err(sql),
+        Err(error) => {
+            if !conn.is_autocommit() {
+                conn.execute_batch("ROLLBACK").map_err(sql)?;
+            }
+            Err(sql(error))
+        }
+    }
+}
+
+/// Copies the database as it stands to `to` (0600). The name appears when the copy is whole and on disk.
+pub(crate) fn backup(conn: &Connection, to: &Path) -> Result<()> {
+    let half = folder::beside(to, ".half");
+    let io = |e: std::io::Error| StoreError::from_io(&e, to);
+    // Of a copy that a kill cut short.
+    match std::fs::remove_file(&half) {
+        Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(io(e)),
+        _ => {}
+    }
+    folder::prepare_file(&half, rustix::process::geteuid().as_raw())?;
+    let sql = |e: rusqlite::Error| StoreError::from_sql(&e, to);
+    let mut copy = Connection::open(&half).map_err(sql)?;
+    copy.execute_batch("PRAGMA synchronous=FULL").map_err(sql)?;
+    Backup::new(conn, &mut copy)
+        .and_then(|b| b.run_to_completion(4096, Duration::ZERO, None))
+        .map_err(sql)?;
+    copy.close().map_err(|(_, e)| sql(e))?;
+    std::fs::rename(&half, to).map_err(io)?;
+    let dir = to.parent().unwrap_or(to);
+    std::fs::File::open(dir).and_then(|d| d.sync_all()).map_err(io)
+}

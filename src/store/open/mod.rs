@@ -1,0 +1,433 @@
+//! Opening and closing.
+
+pub(crate) mod check;
+pub(crate) mod connect;
+pub(crate) mod doctor;
+pub(crate) mod folder;
+pub(crate) mod meta;
+pub(crate) mod migrate;
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+use jiff::tz::TimeZone;
+use rusqlite::Connection;
+use tiller_protocol::{Clock, IdSource, Notice, NoticeKind, RandomIds, SystemClock};
+use tokio::sync::watch;
+
+use crate::damage::recover;
+use crate::damage::report;
+use crate::error::{Result, StoreError};
+use crate::lease::hold::Holds;
+use crate::open::check::{Check, open_writer};
+use crate::open::connect::Target;
+use crate::open::folder::{Presence, Stamp};
+use crate::search::index::Index;
+use crate::write::health::{self, Health};
+use crate::write::ticket::Ticket;
+use crate::write::writer::{OnFailure, Writer};
+
+/// Readers that are kept for the next read.
+const READERS: usize = 4;
+/// What the store is given from outside. The default is the real world.
+#[derive(Clone)]
+pub struct Options {
+    pub clock: Arc<dyn Clock>,
+    pub ids: Arc<dyn IdSource>,
+    pub on_failure: OnFailure,
+    /// The user whose files these must be.
+    pub uid: u32,
+    /// For the day of a cost; `None`: the system's, looked up when first needed.
+    pub zone: Option<TimeZone>,
+    /// Names the network file system behind a folder, if it is on one.
+    pub network: fn(&Path) -> Option<String>,
+    /// Go on there all the same, without a write-ahead log (slower, and for one process at a time).
+    pub network_ok: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            clock: Arc::new(SystemClock::default()),
+            ids: Arc::new(RandomIds),
+            on_failure: OnFailure::Keep,
+            uid: rustix::process::geteuid().as_raw(),
+            zone: None,
+            network: folder::network_kind,
+            network_ok: false,
+        }
+    }
+}
+
+/// The store. Cheap to clone; the last clone that goes saves what waits and closes.
+#[derive(Clone)]
+pub struct Store {
+    pub(crate) inner: Arc<Inner>,
+}
+
+pub(crate) struct Inner {
+    // Fields drop in this order: the writer ends before the readers and the presence go.
+    writer: Option<Writer>,
+    readers: Mutex<Vec<Connection>>,
+    pub(crate) index: Index,
+    pub(crate) target: Target,
+    pub(crate) options: Options,
+    zone: OnceLock<TimeZone>,
+    health: watch::Receiver<Health>,
+    identity: Option<(u64, u64)>,
+    notices: Vec<Notice>,
+    /// True for a reader of a file that may not be written at all.
+    immutable: bool,
+    presence: Option<Presence>,
+    pub(crate) holds: Holds,
+}
+
+impl std::fmt::Debug for Store {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Store").field("path", &self.inner.target.path()).finish_non_exhaustive()
+    }
+}
+
+impl Store {
+    /// Opens the database at `path` (usually `<data>/tiller.db`), making folder and file where needed.
+    ///
+    /// After an unclean end it is checked; damage leads to a salvage copy, told in [`Store::notices`].
+    ///
+    /// # Errors
+    /// Each names what to do: `ReadOnly`, `Foreign`, `Network`, `Newer`, `NotOurs`, `OldSqlite`, `Full`, `Io`.
+    pub fn open(path: &Path, options: Options) -> Result<Self> {
+        connect::check_version(rusqlite::version_number())?;
+        let (dir, name) = match (path.parent(), path.file_name()) {
+            (Some(dir), Some(name)) => (if dir.as_os_str().is_empty() { Path::new(".") } else { dir }, name),
+            _ => {
+                return Err(StoreError::ReadOnly {
+                    path: path.into(),
+                    detail: "it is not a file name".into(),
+                });
+            }
+        };
+        folder::prepare_dir(dir, options.uid)?;
+        // The file itself may not be a link, the way to it may.
+        let path = dir.canonicalize().map_err(|e| StoreError::from_io(&e, dir))?.join(name);
+        let mut notices = Vec::new();
+        let network = (options.network)(path.parent().unwrap_or(dir));
+        if let Some(kind) = &network {
+            let error = StoreError::Network { path: path.clone(), kind: kind.clone() };
+            if !options.network_ok {
+                return Err(error);
+            }
+            notices.push(error.notice());
+        }
+        let (presence, alone) = Presence::take(&path)?;
+        recover::finish(&path)?;
+        let made = folder::prepare_file(&path, options.uid)?;
+        let stamp = if alone { folder::take_stamp(&path) } else { Stamp::Right };
+        let suspect = folder::beside(&path, ".suspect");
+        let check = match () {
+            () if made || !alone => Check::None,
+            () if suspect.exists() || stamp == Stamp::Wrong => Check::Full,
+            () if stamp == Stamp::Right => Check::None,
+            () => Check::Quick,
+        };
+        // From opening to a clean end there is a log, if only an empty one.
+        let log_lost = check != Check::None
+            && stamp == Stamp::Absent
+            && folder::size(&path) > 0
+            && !folder::beside(&path, "-wal").exists();
+        let target = Target::File(path.clone());
+        let emptied = !made
+            && folder::size(&path) == 0
+            && (stamp == Stamp::Wrong || folder::size(&folder::beside(&path, "-wal")) > 0);
+        let opened = if emptied && alone {
+            Err(StoreError::Corrupt { path: path.clone(), detail: "the file is empty".into() })
+        } else {
+            open_writer(&target, check, network.is_some(), &options)
+        };
+        let conn = match opened {
+            Err(StoreError::Corrupt { detail, .. }) if alone => {
+                let salvage = recover::salvage(&path, &detail, &options)?;
+                let notice = salvage.notice();
+                // The first that opens it may have nobody to tell.
+                if report::keep(&path, &notice).is_err() {
+                    notices.push(notice);
+                }
+                open_writer(&target, Check::None, network.is_some(), &options)?
+            }
+            other => other?,
+        };
+        if log_lost {
+            notices.push(
+                Notice::new(
+                    NoticeKind::Store,
+                    "the database's log is missing: the last saved changes may be lost",
+                )
+                .detail(path.display().to_string()),
+            );
+        }
+        if suspect.exists() && std::fs::remove_file(&suspect).is_err() {
+            tracing::debug!("the mark of a suspect database cannot be removed");
+        }
+        if alone && let Err(error) = crate::lease::end_stale(&conn) {
+            tracing::debug!(%error, "leases of before");
+        }
+        notices.extend(report::read(&path));
+        presence.share();
+        Self::assemble(conn, target, options, notices, Health::Ok, Some(presence))
+    }
+
+    /// Keeps everything in memory. For a person who agreed to go on without saving.
+    ///
+    /// # Errors
+    /// When SQLite cannot start.
+    pub fn not_saving(why: &str, options: Options) -> Result<Self> {
+        connect::check_version(rusqlite::version_number())?;
+        let target = Target::Memory(format!("tiller-{}", uuid::Uuid::now_v7()));
+        let conn = open_writer(&target, Check::None, true, &options)?;
+        Self::assemble(conn, target, options, Vec::new(), Health::NotSaving(why.into()), None)
+    }
+
+    /// Opens for reading only: a newer schema, a foreign or read-only folder. The file is not changed.
+    ///
+    /// # Errors
+    /// When it cannot be read, or is not ours.
+    pub fn read_only(path: &Path, options: Options) -> Result<Self> {
+        connect::check_version(rusqlite::version_number())?;
+        let path = path.canonicalize().map_err(|e| StoreError::from_io(&e, path))?;
+        let target = Target::File(path.clone());
+        // With a log beside it the shared memory is needed; without, or where it cannot be had, the file
+        // is read as it stands.
+        let log = folder::size(&folder::beside(&path, "-wal")) > 0;
+        let tried = connect::reader(&target).and_then(|conn| {
+            migrate::versions(&conn).map(|v| (conn, v)).map_err(|e| StoreError::from_sql(&e, &path))
+        });
+        let (conn, (_, application), immutable) = match tried {
+            Ok((conn, versions)) if log => (conn, versions, false),
+            _ => {
+                let conn = connect::immutable_reader(&path)?;
+                let versions = migrate::versions(&conn).map_err(|e| StoreError::from_sql(&e, &path))?;
+                (conn, versions, true)
+            }
+        };
+        if application != connect::APPLICATION_ID {
+            return Err(StoreError::NotOurs { path });
+        }
+        let why = format!("{} is open read-only", path.display());
+        let (_, health) = health::channel(Health::NotSaving(why));
+        Ok(Self {
+            inner: Arc::new(Inner {
+                writer: None,
+                readers: Mutex::new(vec![conn]),
+                index: Index::default(),
+                identity: folder::identity(&path),
+                target,
+                zone: OnceLock::new(),
+                options,
+                health,
+                notices: Vec::new(),
+                immutable,
+                presence: None,
+                holds: Holds::default(),
+            }),
+        })
+    }
+
+    fn assemble(
+        conn: Connection,
+        target: Target,
+        options: Options,
+        notices: Vec<Notice>,
+        start: Health,
+        presence: Option<Presence>,
+    ) -> Result<Self> {
+        let (sender, health) = health::channel(start);
+        let identity = if target.is_file() { folder::identity(target.path()) } else { None };
+        let writer = Writer::start(conn, target.clone(), options.on_failure, sender)?;
+        Ok(Self {
+            inner: Arc::new(Inner {
+                writer: Some(writer),
+                readers: Mutex::new(Vec::new()),
+                index: Index::default(),
+                target,
+                zone: OnceLock::new(),
+                options,
+                health,
+                identity,
+                notices,
+                immutable: false,
+                presence,
+                holds: Holds::default(),
+            }),
+        })
+    }
+
+    /// What a person should be told about the opening (salvage, lost log, network file system).
+    pub fn notices(&self) -> &[Notice] {
+        &self.inner.notices
+    }
+
+    /// A person was told of [`Self::notices`]: who opens it next need not.
+    pub fn told(&self) {
+        if self.inner.notices.iter().any(|n| n.kind == NoticeKind::Store) && self.inner.target.is_file() {
+            report::forget(self.inner.target.path());
+        }
+    }
+
+    /// Whether writes reach the disk, and a channel that says when that changes.
+    pub fn health(&self) -> watch::Receiver<Health> {
+        self.inner.health.clone()
+    }
+
+    /// Looks at the file now: an idle store does not notice by itself that it was moved away.
+    ///
+    /// # Errors
+    /// [`StoreError::Moved`], or why nothing is saved.
+    pub fn check(&self) -> Result<()> {
+        if let Health::Failing(error) = &*self.inner.health.borrow() {
+            return Err(error.clone());
+        }
+        let path = self.inner.target.path();
+        match self.inner.identity {
+            Some(identity) if folder::identity(path) != Some(identity) => {
+                Err(StoreError::Moved { path: path.into() })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Tries to save now what waits, instead of at the next pause's end.
+    pub fn retry(&self) {
+        if let Some(writer) = &self.inner.writer {
+            writer.retry();
+        }
+    }
+
+    /// Where the database is; the name of the memory when nothing is saved.
+    pub fn path(&self) -> PathBuf {
+        self.inner.target.path().to_owned()
+    }
+
+    /// Saves what waits and ends the writer; later writes give [`StoreError::Closed`]. Reads still work.
+    pub fn close(&self) {
+        if let Some(writer) = &self.inner.writer {
+            writer.close();
+        }
+    }
+
+    /// Hands a change to the writer. The change may run more than once, each time in a fresh transaction.
+    pub(crate) fn write<T: Send + 'static>(
+        &self,
+        work: impl FnMut(&Connection) -> Result<T> + Send + 'static,
+    ) -> Ticket<T> {
+        self.submit(false, work)
+    }
+
+    /// As [`Self::write`], for what holds for living processes only: it is seen by all of them when it is answered,
+    /// but does not wait for the disk by itself.
+    pub(crate) fn write_passing<T: Send + 'static>(
+        &self,
+        work: impl FnMut(&Connection) -> Result<T> + Send + 'static,
+    ) -> Ticket<T> {
+        self.submit(true, work)
+    }
+
+    fn submit<T: Send + 'static>(
+        &self,
+        passing: bool,
+        work: impl FnMut(&Connection) -> Result<T> + Send + 'static,
+    ) -> Ticket<T> {
+        match &self.inner.writer {
+            Some(writer) => writer.submit(passing, work),
+            None => Ticket::ready(Err(StoreError::ReadOnly {
+                path: self.inner.target.path().into(),
+                detail: "it is open read-only".into(),
+            })),
+        }
+    }
+
+    /// Reads on a connection that is not the writer's.
+    pub(crate) fn read<T>(&self, work: impl Fn(&Connection) -> Result<T>) -> Result<T> {
+        let path = self.inner.target.path();
+        let taken = self.inner.readers.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let conn = match taken {
+            Some(conn) => conn,
+            None if self.inner.immutable => connect::immutable_reader(path)?,
+            None => connect::reader(&self.inner.target)?,
+        };
+        let began = Instant::now();
+        let result = loop {
+            match work(&conn).map_err(|e| e.at(path)) {
+                // SQLite already waited each time.
+                Err(StoreError::Busy { .. }) if began.elapsed() < Duration::from_secs(5) => {}
+                other => break other,
+            }
+        };
+        if matches!(result, Err(StoreError::Corrupt { .. })) {
+            self.suspect();
+        }
+        let mut readers = self.inner.readers.lock().unwrap_or_else(PoisonError::into_inner);
+        if readers.len() < READERS
+            && !matches!(result, Err(StoreError::Corrupt { .. } | StoreError::Io { .. }))
+        {
+            readers.push(conn);
+        }
+        result
+    }
+
+    /// As [`Store::read`] for work that cannot be repeated.
+    pub(crate) fn read_once<T>(&self, work: impl FnOnce(&Connection) -> Result<T>) -> Result<T> {
+        let work = std::cell::Cell::new(Some(work));
+        self.read(|conn| match work.take() {
+            // One transaction, so that all of it is of the same moment.
+            Some(work) => {
+                conn.execute_batch("BEGIN")?;
+                let result = work(conn);
+                conn.execute_batch("ROLLBACK")?;
+                result
+            }
+            None => Err(StoreError::Internal("a read was repeated".into())),
+        })
+    }
+
+    /// Damage was seen: the next start looks closely.
+    fn suspect(&self) {
+        if let Target::File(path) = &self.inner.target
+            && !self.inner.immutable
+            && std::fs::write(folder::beside(path, ".suspect"), "").is_err()
+        {
+            tracing::debug!("the database cannot be marked as suspect");
+        }
+    }
+
+    pub(crate) fn now(&self) -> tiller_protocol::Time {
+        self.inner.options.clock.now()
+    }
+
+    pub(crate) fn zone(&self) -> TimeZone {
+        let zone = &self.inner.options.zone;
+        self.inner.zone.get_or_init(|| zone.clone().unwrap_or_else(TimeZone::system)).clone()
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        let damaged = matches!(&*self.health.borrow(), Health::Failing(StoreError::Corrupt { .. }));
+        if damaged && std::fs::write(folder::beside(self.target.path(), ".suspect"), "").is_err() {
+            tracing::debug!("the database cannot be marked as suspect");
+        }
+        if let Some(writer) = &self.writer {
+            writer.close();
+        }
+        self.readers.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        if let Some(presence) = &self.presence
+            && self.health.borrow().ok()
+            && presence.alone()
+        {
+            folder::write_stamp(self.target.path());
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "open_tests.rs"]
+mod tests;

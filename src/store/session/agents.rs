@@ -1,0 +1,139 @@
+//! The agents that worked for a session.
+
+use rusqlite::{Connection, params};
+use serde_json::Value;
+use tiller_protocol::command::CostBy;
+use tiller_protocol::{AgentId, AgentState, Cost, SessionId, Time, Usage};
+use uuid::Uuid;
+
+use crate::error::Result;
+use crate::open::Store;
+use crate::tree::entries::uncount;
+use crate::write::ticket::Ticket;
+
+/// One agent, as it stood last.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AgentRow {
+    /// The session that it works for.
+    pub root: SessionId,
+    pub id: AgentId,
+    /// Its own.
+    pub session: SessionId,
+    /// What it was asked; the engine's form.
+    pub brief: Value,
+    pub state: AgentState,
+    /// What it brought; the engine's form.
+    pub report: Option<Value>,
+    /// Its parent heard of its end.
+    pub announced: bool,
+    pub created: Time,
+}
+
+/// What the session of an agent shows of its work.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Worked {
+    /// Replies of its model.
+    pub replies: u64,
+    /// Results of its calls.
+    pub results: u64,
+    /// The time of its last entry.
+    pub last: Option<Time>,
+    /// Sums over all calls of models.
+    pub usage: Usage,
+    /// As far as prices are known.
+    pub cost: Cost,
+}
+
+/// Marks agents whose end stands in an entry of this commit.
+pub(crate) fn announced(conn: &Connection, root: SessionId, ids: &[AgentId]) -> Result<()> {
+    for id in ids {
+        conn.prepare_cached("UPDATE agents SET announced = 1 WHERE root = ?1 AND name = ?2")?
+            .execute(params![root.0, id.0])?;
+    }
+    Ok(())
+}
+
+/// A state of a later version does not run here.
+pub(crate) fn state(word: String) -> AgentState {
+    serde_json::from_value(Value::String(word)).unwrap_or(AgentState::Interrupted)
+}
+
+impl Store {
+    /// Writes an agent down as it stands.
+    pub fn put_agent(&self, row: AgentRow) -> Ticket<()> {
+        self.write(move |conn| {
+            let state = serde_json::to_value(row.state)?;
+            conn.prepare_cached(
+                "INSERT INTO agents(root, name, session, brief, state, report, announced, created)
+                 VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
+                 ON CONFLICT(root, name) DO UPDATE SET session = ?3, brief = ?4, state = ?5, report = ?6,
+                   announced = max(announced AND ?5 = state, ?7)",
+            )?
+            .execute(params![
+                row.root.0,
+                row.id.0,
+                row.session.0,
+                row.brief.to_string(),
+                state.as_str().unwrap_or_default(),
+                row.report.as_ref().map(Value::to_string),
+                row.announced,
+                row.created.millis()
+            ])?;
+            Ok(())
+        })
+    }
+
+    /// What an agent has done, by what its session holds.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub fn worked(&self, session: SessionId) -> Result<Worked> {
+        let mut worked = self.read(|conn| {
+            let mut statement = conn.prepare_cached(
+                "SELECT count(*) FILTER (WHERE kind = 'assistant'),
+                   count(*) FILTER (WHERE kind = 'tool_result'), max(time) FROM entries WHERE session = ?1",
+            )?;
+            Ok(statement.query_row(params![session.0], |r| {
+                let last = r.get::<_, Option<i64>>(2)?.map(Time);
+                let (replies, results) = (uncount(r.get(0)?), uncount(r.get(1)?));
+                Ok(Worked { replies, results, last, ..Worked::default() })
+            })?)
+        })?;
+        for row in self.costs(Some(session), CostBy::Model)? {
+            worked.usage.add(&row.usage);
+            worked.cost = worked.cost.plus(row.cost.unwrap_or_default());
+        }
+        Ok(worked)
+    }
+
+    /// The agents of a session, in the order in which they were started.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub fn agents(&self, root: SessionId) -> Result<Vec<AgentRow>> {
+        self.read(|conn| {
+            let mut statement = conn.prepare_cached(
+                "SELECT name, session, brief, state, report, announced, created FROM agents
+                 WHERE root = ?1 ORDER BY created, name",
+            )?;
+            let rows = statement.query_map(params![root.0], |r| {
+                let json = |text: String| serde_json::from_str(&text).unwrap_or(Value::Null);
+                Ok(AgentRow {
+                    root,
+                    id: AgentId(r.get(0)?),
+                    session: SessionId(r.get::<_, Uuid>(1)?),
+                    brief: json(r.get(2)?),
+                    state: state(r.get(3)?),
+                    report: r.get::<_, Option<String>>(4)?.map(json),
+                    announced: r.get(5)?,
+                    created: Time(r.get(6)?),
+                })
+            })?;
+            Ok(rows.collect::<rusqlite::Result<_>>()?)
+        })
+    }
+}
+
+#[cfg(test)]
+#[path = "agents_tests.rs"]
+mod tests;

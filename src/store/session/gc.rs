@@ -1,0 +1,156 @@
+//! The trash. A session that was thrown away can be taken back for 30 days; then it goes for good.
+
+use std::time::Duration;
+
+use rusqlite::params;
+use tiller_protocol::SessionId;
+
+use crate::error::{Result, StoreError};
+use crate::lease;
+use crate::lease::hold::Judge;
+use crate::open::Store;
+use crate::session::family;
+use crate::session::sessions::MadeBy;
+use crate::write::ticket::Ticket;
+
+/// How long the trash keeps.
+pub(crate) const KEPT: Duration = Duration::from_secs(30 * 24 * 3600);
+
+/// A session without a lease that is younger may be about to be opened by the process that made it.
+const FRESH: Duration = Duration::from_secs(60);
+
+/// Everything that belongs to a session, children first.
+const TABLES: &[&str] = &[
+    "tags",
+    "heads",
+    "ops",
+    "steps",
+    "todo_states",
+    "audit",
+    "queue",
+    "asks",
+    "pending",
+    "drafts",
+    "prompts",
+    "leases",
+    "running",
+    "rules",
+    "entries",
+];
+
+/// What was removed for good.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Swept {
+    pub sessions: u64,
+    pub entries: u64,
+}
+
+impl Store {
+    /// Throws a session into the trash, or takes it back. Those of its agents go with it.
+    pub fn set_trashed(&self, session: SessionId, trashed: bool) -> Ticket<()> {
+        let now = self.now().millis();
+        self.write(move |conn| {
+            let when = trashed.then_some(now);
+            let rows =
+                conn.execute("UPDATE sessions SET trashed = ?2 WHERE id = ?1", params![session.0, when])?;
+            if rows == 0 {
+                return Err(StoreError::NoSession(session));
+            }
+            for child in family::below(conn, session)? {
+                conn.execute("UPDATE sessions SET trashed = ?2 WHERE id = ?1", params![child.0, when])?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Removes what lies in the trash for more than 30 days. What was paid stays in the table of costs.
+    pub fn sweep(&self) -> Ticket<Swept> {
+        let before = self.now().millis() - i64::try_from(KEPT.as_millis()).unwrap_or(i64::MAX);
+        self.write(move |conn| {
+            let mut old: Vec<uuid::Uuid> = {
+                let mut statement = conn.prepare("SELECT id FROM sessions WHERE trashed < ?1")?;
+                let rows = statement.query_map(params![before], |r| r.get(0))?;
+                rows.collect::<rusqlite::Result<_>>()?
+            };
+            remove(conn, &mut old)
+        })
+    }
+
+    /// Removes a session for good, with those of its agents. What was paid stays in the table of costs.
+    pub fn discard(&self, session: SessionId) -> Ticket<Swept> {
+        self.write(move |conn| remove(conn, &mut vec![session.0]))
+    }
+
+    /// Removes sessions of runs that were to keep none, when no living process has them: such a run was killed. Gives their
+    /// ids. One without a lease may be about to take it, so it stays for its first minute.
+    pub fn discard_ephemeral(&self) -> Ticket<Vec<SessionId>> {
+        let fresh = self.now().millis() - i64::try_from(FRESH.as_millis()).unwrap_or(i64::MAX);
+        self.write(move |conn| {
+            let judge = Judge::of(conn);
+            let rows: Vec<(uuid::Uuid, i64)> = {
+                let mut statement = conn.prepare_cached(
+                    "SELECT id, created FROM sessions WHERE origin = ?1 AND spawned_by IS NULL",
+                )?;
+                let rows = statement.query_map([MadeBy::Ephemeral.name()], |r| Ok((r.get(0)?, r.get(1)?)))?;
+                rows.collect::<rusqlite::Result<_>>()?
+            };
+            let mut old = Vec::new();
+            for (id, created) in rows {
+                let mut statement = conn
+                    .prepare_cached("SELECT nonce, pid, start, boot, space FROM leases WHERE session = ?1")?;
+                let held = statement
+                    .query_map(params![id], |r| Ok(judge.alive(r.get(0)?, &lease::process_from(r, 1)?)))?;
+                let held: Vec<bool> = held.collect::<rusqlite::Result<_>>()?;
+                if if held.is_empty() { created < fresh } else { !held.contains(&true) } {
+                    old.push(id);
+                }
+            }
+            if !old.is_empty() {
+                remove(conn, &mut old.clone())?;
+            }
+            Ok(old.into_iter().map(SessionId).collect())
+        })
+    }
+
+    /// Sessions that were made but in which nothing was ever said, and that nobody has open.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub fn unused(&self) -> Result<Vec<SessionId>> {
+        self.read(|conn| {
+            let mut statement = conn.prepare(
+                "SELECT id FROM sessions WHERE used_order = 0 AND spawned_by IS NULL
+                   AND id NOT IN (SELECT session FROM leases) ORDER BY id",
+            )?;
+            let rows = statement.query_map([], |r| r.get(0).map(SessionId))?;
+            Ok(rows.collect::<rusqlite::Result<_>>()?)
+        })
+    }
+}
+
+/// Removes these sessions and those below them.
+fn remove(conn: &rusqlite::Connection, old: &mut Vec<uuid::Uuid>) -> Result<Swept> {
+    // Those of agents that were thrown away before they went along.
+    for n in 0..old.len() {
+        old.extend(family::below(conn, SessionId(old[n]))?.iter().map(|s| s.0));
+    }
+    old.sort_unstable();
+    old.dedup();
+    // Parents and children go together; the links are checked at the end.
+    conn.execute_batch("PRAGMA defer_foreign_keys=ON")?;
+    let mut swept = Swept::default();
+    for id in old.iter() {
+        for table in TABLES {
+            let rows = conn.execute(&format!("DELETE FROM {table} WHERE session = ?1"), params![id])?;
+            if *table == "entries" {
+                swept.entries += rows as u64;
+            }
+        }
+        conn.execute("DELETE FROM agents WHERE root = ?1", params![id])?;
+        conn.execute("DELETE FROM workflow_steps WHERE root = ?1", params![id])?;
+        conn.execute("DELETE FROM workflows WHERE root = ?1", params![id])?;
+        conn.execute("DELETE FROM sessions WHERE id = ?1", params![id])?;
+        swept.sessions += 1;
+    }
+    Ok(swept)
+}

@@ -1,0 +1,119 @@
+//! What waits on a head: messages, questions, entries without a place yet. Short lists that are replaced as a
+//! whole.
+
+use rusqlite::{Connection, params};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use tiller_protocol::{Ask, EntryBody, Queued, SessionId};
+
+use crate::error::Result;
+use crate::open::Store;
+use crate::write::ticket::Ticket;
+
+/// `table` is `queue`, `asks` or `pending`.
+pub(crate) fn put<T: Serialize>(
+    conn: &Connection,
+    table: &'static str,
+    session: SessionId,
+    head: &str,
+    items: &[T],
+) -> Result<()> {
+    conn.prepare_cached(&format!("DELETE FROM {table} WHERE session = ?1 AND head = ?2"))?
+        .execute(params![session.0, head])?;
+    for (place, item) in items.iter().enumerate() {
+        let place = i64::try_from(place).unwrap_or(i64::MAX);
+        put_one(conn, table, session, head, place, &serde_json::to_string(item)?)?;
+    }
+    Ok(())
+}
+
+/// One row as it stands.
+pub(crate) fn put_one(
+    conn: &Connection,
+    table: &'static str,
+    session: SessionId,
+    head: &str,
+    place: i64,
+    body: &str,
+) -> Result<()> {
+    conn.prepare_cached(&format!("INSERT INTO {table}(session, head, place, body) VALUES(?1, ?2, ?3, ?4)"))?
+        .execute(params![session.0, head, place, body])?;
+    Ok(())
+}
+
+fn get<T: DeserializeOwned>(
+    store: &Store,
+    table: &'static str,
+    session: SessionId,
+    head: &str,
+) -> Result<Vec<T>> {
+    let bodies: Vec<String> = store.read(|conn| {
+        let mut statement = conn.prepare_cached(&format!(
+            "SELECT body FROM {table} WHERE session = ?1 AND head = ?2 ORDER BY place"
+        ))?;
+        let rows = statement.query_map(params![session.0, head], |r| r.get(0))?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
+    })?;
+    // One that cannot be read any more must not hide the others.
+    Ok(bodies
+        .iter()
+        .filter_map(|body| {
+            serde_json::from_str(body)
+                .inspect_err(|error| tracing::warn!(%error, table, "a waiting item cannot be read"))
+                .ok()
+        })
+        .collect())
+}
+
+impl Store {
+    /// Saves the waiting messages of a head, in order. (Usually part of an [`crate::Append`].)
+    pub fn save_queue(&self, session: SessionId, head: &str, items: Vec<Queued>) -> Ticket<()> {
+        let head = head.to_owned();
+        self.write(move |conn| put(conn, "queue", session, &head, &items))
+    }
+
+    /// The waiting messages of a head.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub fn queue(&self, session: SessionId, head: &str) -> Result<Vec<Queued>> {
+        get(self, "queue", session, head)
+    }
+
+    /// The waiting questions of a head.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub fn asks(&self, session: SessionId, head: &str) -> Result<Vec<Ask>> {
+        get(self, "asks", session, head)
+    }
+
+    /// Forgets the waiting questions of all heads of a session.
+    pub fn clear_asks(&self, session: SessionId) -> Ticket<()> {
+        self.write(move |conn| {
+            conn.execute("DELETE FROM asks WHERE session = ?1", params![session.0])?;
+            Ok(())
+        })
+    }
+
+    /// Adds the body of an entry that waits for its place on a head which nobody of us has open.
+    pub fn add_pending(&self, session: SessionId, head: &str, body: EntryBody) -> Ticket<()> {
+        let head = head.to_owned();
+        self.write(move |conn| {
+            let place: i64 = conn.query_row(
+                "SELECT coalesce(max(place) + 1, 0) FROM pending WHERE session = ?1 AND head = ?2",
+                params![session.0, head],
+                |r| r.get(0),
+            )?;
+            put_one(conn, "pending", session, &head, place, &serde_json::to_string(&body)?)
+        })
+    }
+
+    /// Bodies of entries that wait for their place.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub fn pending(&self, session: SessionId, head: &str) -> Result<Vec<EntryBody>> {
+        get(self, "pending", session, head)
+    }
+}

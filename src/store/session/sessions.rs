@@ -1,0 +1,378 @@
+//! Sessions: making, finding, naming and putting away.
+
+use rusqlite::{Connection, OptionalExtension, Row, params};
+use tiller_protocol::op::OpChange;
+use tiller_protocol::{Cost, EntryId, ModelRef, Op, Profile, SessionId, SessionSummary, Time};
+use uuid::Uuid;
+
+use crate::error::{Result, StoreError};
+use crate::lease;
+use crate::lease::hold::Judge;
+use crate::open::Store;
+use crate::session::ops;
+use crate::tree::entries::uncount;
+use crate::write::ticket::Ticket;
+
+/// What a session was made by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MadeBy {
+    /// A person at the screen or in an editor.
+    #[default]
+    Person,
+    /// A run without a screen (`tiller exec`, `tiller workflow run`): in no list that does not ask for it.
+    Exec,
+    /// A run of which no session is kept: in no list at all, and removed at its end, or at the next start if it was
+    /// killed.
+    Ephemeral,
+}
+
+impl MadeBy {
+    /// As the column `origin` has it.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Person => "",
+            Self::Exec => "exec",
+            Self::Ephemeral => "ephemeral",
+        }
+    }
+
+    /// Any other text is that of a newer version: a session is rather shown than lost.
+    fn of(name: &str) -> Self {
+        match name {
+            "exec" => Self::Exec,
+            "ephemeral" => Self::Ephemeral,
+            _ => Self::Person,
+        }
+    }
+}
+
+/// What a new session starts with.
+#[derive(Clone, Debug)]
+pub struct NewSession {
+    pub id: SessionId,
+    /// Absolute real path of the workspace.
+    pub project: String,
+    pub title: String,
+    pub model: ModelRef,
+    pub profile: Profile,
+    /// The entry of another session that it hangs off (subagents). Such sessions are not listed.
+    pub spawned_by: Option<EntryId>,
+    pub made_by: MadeBy,
+}
+
+/// A session's own settings.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SessionRow {
+    pub summary: SessionSummary,
+    pub profile: Profile,
+    /// Name of the current head.
+    pub head: String,
+    /// The session's own hard budget.
+    pub budget: Option<Cost>,
+    pub spawned_by: Option<EntryId>,
+    /// When it was thrown away.
+    pub trashed: Option<Time>,
+}
+
+/// Which sessions to list.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Filter {
+    /// Only of this workspace; `None`: everywhere.
+    pub project: Option<String>,
+    /// Words that all must be in title, preview, project or id.
+    pub text: String,
+    pub archived: bool,
+    /// Those in the trash instead of the others.
+    pub trashed: bool,
+    /// Also those of runs without a screen.
+    pub exec: bool,
+    /// At most so many; 0: all.
+    pub limit: u32,
+}
+
+const COLUMNS: &str = "s.id, s.title, s.project, s.created, s.used, s.entries, s.model, s.cost, s.archived, \
+   s.preview, s.profile, s.head, s.budget, s.spawned_by, s.trashed, l.pid, l.start, l.boot, l.space, r.what, l.nonce, s.origin";
+const FROM: &str = "sessions s LEFT JOIN leases l ON l.session = s.id AND l.head = s.head
+   LEFT JOIN running r ON r.session = s.id AND r.head = s.head";
+
+fn from_row(row: &Row<'_>, judge: &Judge) -> rusqlite::Result<SessionRow> {
+    let holder = match row.get::<_, Option<Uuid>>(20)? {
+        None => None,
+        Some(nonce) => Some(lease::process_from(row, 15)?).filter(|process| judge.alive(nonce, process)),
+    };
+    let profile: String = row.get(10)?;
+    let what: Option<String> = row.get(19)?;
+    Ok(SessionRow {
+        summary: SessionSummary {
+            id: SessionId(row.get(0)?),
+            title: row.get(1)?,
+            project: row.get(2)?,
+            created: Time(row.get(3)?),
+            used: Time(row.get(4)?),
+            entries: uncount(row.get(5)?),
+            model: ModelRef(row.get(6)?),
+            cost: row.get::<_, Option<i64>>(7)?.map(|c| Cost(uncount(c))),
+            archived: row.get(8)?,
+            exec: MadeBy::of(&row.get::<_, String>("origin")?) != MadeBy::Person,
+            preview: row.get(9)?,
+            // A turn in flight is interrupted only when nobody works on it.
+            interrupted: if holder.is_some() { None } else { what },
+            open_in: holder.map(|h| h.pid.to_string()),
+        },
+        profile: profile.parse().unwrap_or_default(),
+        head: row.get(11)?,
+        budget: row.get::<_, Option<i64>>(12)?.map(|c| Cost(uncount(c))),
+        spawned_by: row.get::<_, Option<Uuid>>(13)?.map(EntryId),
+        trashed: row.get::<_, Option<i64>>(14)?.map(Time),
+    })
+}
+
+pub(crate) fn must_exist(conn: &Connection, id: SessionId) -> Result<()> {
+    conn.prepare_cached("SELECT 1 FROM sessions WHERE id = ?1")?
+        .query_row(params![id.0], |_| Ok(()))
+        .optional()?
+        .ok_or(StoreError::NoSession(id))
+}
+
+/// The person did something here: it goes to the top of the list.
+pub(crate) fn touch(conn: &Connection, id: SessionId, now: Time) -> Result<()> {
+    conn.prepare_cached(
+        "UPDATE sessions SET used = ?2, used_order = 1 + (SELECT max(used_order) FROM sessions) WHERE id = ?1",
+    )?
+    .execute(params![id.0, now.millis()])?;
+    Ok(())
+}
+
+/// Makes a head the one with which the session is opened.
+pub(crate) fn set_current(conn: &Connection, id: SessionId, head: &str) -> Result<()> {
+    conn.prepare_cached("UPDATE sessions SET head = ?2 WHERE id = ?1 AND head <> ?2")?
+        .execute(params![id.0, head])?;
+    Ok(())
+}
+
+/// `%` and `_` in a person's words mean themselves.
+pub(crate) fn like(word: &str) -> String {
+    format!("%{}%", word.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_"))
+}
+
+impl Store {
+    /// Makes a session. It is listed from the person's first message on.
+    pub fn create_session(&self, new: NewSession) -> Ticket<()> {
+        let now = self.now();
+        self.write(move |conn| {
+            conn.execute(
+                "INSERT INTO sessions(id, project, title, created, used, used_order, model, profile, spawned_by,
+                   origin)
+                 VALUES(?1, ?2, ?3, ?4, ?4, 0, ?5, ?6, ?7, ?8)",
+                params![
+                    new.id.0,
+                    new.project,
+                    new.title,
+                    now.millis(),
+                    new.model.0,
+                    new.profile.name(),
+                    new.spawned_by.map(|e| e.0),
+                    new.made_by.name()
+                ],
+            )?;
+            Ok(())
+        })
+    }
+
+    /// The person did something in a session that is no message: it is listed from now on, by these words as long as
+    /// nothing was said in it.
+    pub fn used(&self, id: SessionId, words: String) -> Ticket<()> {
+        let now = self.now();
+        self.write(move |conn| {
+            conn.prepare_cached("UPDATE sessions SET preview = ?2 WHERE id = ?1 AND preview = ''")?
+                .execute(params![id.0, crate::tree::append::preview(&words)])?;
+            touch(conn, id, now)
+        })
+    }
+
+    /// One session.
+    ///
+    /// # Errors
+    /// [`StoreError::NoSession`].
+    pub fn session(&self, id: SessionId) -> Result<SessionRow> {
+        self.read(|conn| {
+            let judge = Judge::of(conn);
+            conn.prepare_cached(&format!("SELECT {COLUMNS} FROM {FROM} WHERE s.id = ?1"))?
+                .query_row(params![id.0], |row| from_row(row, &judge))
+                .optional()?
+                .ok_or(StoreError::NoSession(id))
+        })
+    }
+
+    /// Sessions in the order of the person's last act, newest first. Those in which nothing was said yet, and
+    /// those of subagents, are left out.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub fn sessions(&self, filter: &Filter) -> Result<Vec<SessionSummary>> {
+        let words: Vec<String> = filter.text.split_whitespace().map(str::to_lowercase).collect();
+        let limit = if filter.limit == 0 { usize::MAX } else { filter.limit as usize };
+        self.read(|conn| {
+            let judge = Judge::of(conn);
+            let mut statement = conn.prepare_cached(&format!(
+                "SELECT {COLUMNS} FROM {FROM}
+                 WHERE (?1 IS NULL OR s.project = ?1) AND s.spawned_by IS NULL AND s.used_order > 0
+                   AND NOT EXISTS (SELECT 1 FROM agents a WHERE a.session = s.id)
+                   AND (s.trashed IS NOT NULL) = ?2 AND (?3 OR s.archived = 0) AND s.origin <> 'ephemeral' AND (?4 OR s.origin <> 'exec')
+                 ORDER BY s.used_order DESC"
+            ))?;
+            let rows = statement.query_map(
+                params![
+                    filter.project,
+                    filter.trashed,
+                    filter.archived || filter.trashed,
+                    filter.exec || filter.trashed
+                ],
+                |row| from_row(row, &judge),
+            )?;
+            let mut found = Vec::new();
+            for row in rows {
+                let s = row?.summary;
+                let all = format!("{} {} {} {}", s.title, s.preview, s.project, s.id).to_lowercase();
+                if words.iter().all(|word| all.contains(word.as_str())) {
+                    found.push(s);
+                }
+                if found.len() == limit {
+                    break;
+                }
+            }
+            Ok(found)
+        })
+    }
+
+    /// The session that `--continue` means: the one last used in this workspace, also one of a run without a screen.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub fn last_session(&self, project: &str) -> Result<Option<SessionSummary>> {
+        let filter = Filter { project: Some(project.into()), exec: true, limit: 1, ..Filter::default() };
+        Ok(self.sessions(&filter)?.pop())
+    }
+
+    /// A person goes on with it at the screen: from now on it is listed like a session of their own.
+    pub fn adopt(&self, id: SessionId) -> Ticket<()> {
+        self.write(move |conn| change(conn, id, "origin", &MadeBy::Person.name()))
+    }
+
+    /// Finds a session by its id or the beginning of it.
+    ///
+    /// # Errors
+    /// [`StoreError::NotFound`]; [`StoreError::Conflict`] when several begin like this.
+    pub fn find_session(&self, prefix: &str) -> Result<SessionId> {
+        let wanted: String = prefix.chars().filter(|c| *c != '-').collect::<String>().to_lowercase();
+        let ids: Vec<Uuid> = self.read(|conn| {
+            let mut statement = conn.prepare_cached(
+                "SELECT id FROM sessions WHERE lower(hex(id)) LIKE ?1 ESCAPE '\\' ORDER BY used_order DESC LIMIT 2",
+            )?;
+            let pattern = like(&wanted);
+            let rows = statement.query_map(params![&pattern[1..]], |r| r.get(0))?;
+            Ok(rows.collect::<rusqlite::Result<_>>()?)
+        })?;
+        match ids.as_slice() {
+            _ if wanted.is_empty() => Err(StoreError::NotFound("session without an id".into())),
+            [id] => Ok(SessionId(*id)),
+            [] => Err(StoreError::NotFound(format!("session {prefix}"))),
+            _ => Err(StoreError::Conflict(format!("several sessions begin with {prefix}"))),
+        }
+    }
+
+    /// Gives a session a title, by the person (an act that moves it up) or by a model. What `op` says of the
+    /// title before is put right.
+    pub fn set_title(&self, id: SessionId, title: &str, by_person: bool, op: Option<Op>) -> Ticket<()> {
+        let (title, now) = (title.to_owned(), self.now());
+        self.write(move |conn| {
+            let op = match &op {
+                Some(Op { change: OpChange::Title { after, .. }, .. }) => {
+                    let before = value(conn, id, "title")?;
+                    let change = OpChange::Title { before, after: after.clone() };
+                    op.clone().map(|op| Op { change, ..op })
+                }
+                other => other.clone(),
+            };
+            change(conn, id, "title", &title)?;
+            if by_person {
+                touch(conn, id, now)?;
+            }
+            op.as_ref().map_or(Ok(()), |op| ops::append(conn, op))
+        })
+    }
+
+    /// Gives a session a title where it has none: a model's title never takes the place of a person's, whichever
+    /// process that was given in.
+    pub fn set_title_if_none(&self, id: SessionId, title: &str) -> Ticket<()> {
+        let title = title.to_owned();
+        self.write(move |conn| {
+            conn.prepare_cached("UPDATE sessions SET title = ?2 WHERE id = ?1 AND title = ''")?
+                .execute(params![id.0, title])?;
+            Ok(())
+        })
+    }
+
+    /// Puts a session away, or brings it back.
+    pub fn set_archived(&self, id: SessionId, archived: bool, op: Option<Op>) -> Ticket<()> {
+        self.write(move |conn| {
+            change(conn, id, "archived", &archived)?;
+            op.as_ref().map_or(Ok(()), |op| ops::append(conn, op))
+        })
+    }
+
+    /// The model of the session's next turns.
+    pub fn set_model(&self, id: SessionId, model: &ModelRef) -> Ticket<()> {
+        let model = model.0.clone();
+        self.write(move |conn| change(conn, id, "model", &model))
+    }
+
+    /// The session's permission profile.
+    pub fn set_profile(&self, id: SessionId, profile: Profile) -> Ticket<()> {
+        self.write(move |conn| change(conn, id, "profile", &profile.name()))
+    }
+
+    /// The session's own hard budget.
+    pub fn set_budget(&self, id: SessionId, budget: Option<Cost>) -> Ticket<()> {
+        let micro = budget.map(|c| crate::tree::entries::count(c.0));
+        self.write(move |conn| change(conn, id, "budget", &micro))
+    }
+
+    /// Undoes a change of title or archive state, as an operation says it was before.
+    pub fn revert(&self, undone: &Op, op: Op) -> Ticket<()> {
+        match &undone.change {
+            OpChange::Head { name, before, .. } => self.set_head(undone.session, name, *before, Some(op)),
+            OpChange::Title { before, .. } => self.set_title(undone.session, before, true, Some(op)),
+            OpChange::Archived { before, .. } => self.set_archived(undone.session, *before, Some(op)),
+            OpChange::Label { name, before, .. } => self.set_label(undone.session, name, before, Some(op)),
+            OpChange::BranchArchived { name, before, .. } => {
+                self.set_branch_archived(undone.session, name, *before, Some(op))
+            }
+            OpChange::Tag { name, before, .. } => self.set_tag(undone.session, name, *before, Some(op)),
+            // Files are the business of whoever has the snapshots, and a new branch of whoever opens it.
+            OpChange::Files { .. } | OpChange::Compaction { .. } => {
+                Ticket::ready(Err(StoreError::Conflict("this is not undone by a row alone".into())))
+            }
+        }
+    }
+}
+
+/// `column` is one of ours, as below.
+fn value(conn: &Connection, id: SessionId, column: &'static str) -> Result<String> {
+    conn.prepare_cached(&format!("SELECT {column} FROM sessions WHERE id = ?1"))?
+        .query_row(params![id.0], |r| r.get(0))
+        .optional()?
+        .ok_or(StoreError::NoSession(id))
+}
+
+/// `column` is one of ours, never a caller's text.
+fn change(conn: &Connection, id: SessionId, column: &'static str, to: &dyn rusqlite::ToSql) -> Result<()> {
+    let rows = conn
+        .prepare_cached(&format!("UPDATE sessions SET {column} = ?2 WHERE id = ?1"))?
+        .execute(params![id.0, to])?;
+    if rows == 0 { Err(StoreError::NoSession(id)) } else { Ok(()) }
+}
+
+#[cfg(test)]
+#[path = "sessions_tests.rs"]
+mod tests;

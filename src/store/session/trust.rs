@@ -1,0 +1,98 @@
+//! What the person said about folders. Trust is for content: it holds only while every item's hash is the one
+//! that was shown.
+
+use rusqlite::{OptionalExtension, Row, params};
+use tiller_protocol::Time;
+use tiller_protocol::ask::TrustItem;
+
+use crate::error::Result;
+use crate::open::Store;
+use crate::write::ticket::Ticket;
+
+/// One decision.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TrustRow {
+    /// Absolute real path.
+    pub folder: String,
+    /// False: never ask again, and never load.
+    pub trusted: bool,
+    /// What was shown.
+    pub items: Vec<TrustItem>,
+    pub time: Time,
+}
+
+impl TrustRow {
+    /// Items that were not shown in this form: new ones, and changed ones. Empty: the decision holds.
+    pub fn news<'a>(&self, now: &'a [TrustItem]) -> Vec<&'a TrustItem> {
+        now.iter().filter(|item| !self.items.contains(item)).collect()
+    }
+}
+
+fn from_row(row: &Row<'_>) -> rusqlite::Result<(TrustRow, String)> {
+    Ok((
+        TrustRow {
+            folder: row.get(0)?,
+            trusted: row.get::<_, String>(1)? == "trusted",
+            items: Vec::new(),
+            time: Time(row.get(3)?),
+        },
+        row.get(2)?,
+    ))
+}
+
+/// Items that cannot be read any more count as never shown.
+fn with_items((row, items): (TrustRow, String)) -> TrustRow {
+    TrustRow { items: serde_json::from_str(&items).unwrap_or_default(), ..row }
+}
+
+impl Store {
+    /// Records a decision.
+    pub fn set_trust(&self, folder: &str, trusted: bool, items: Vec<TrustItem>) -> Ticket<()> {
+        let (folder, now) = (folder.to_owned(), self.now());
+        self.write(move |conn| {
+            conn.execute(
+                "INSERT OR REPLACE INTO trust(folder, decision, items, time) VALUES(?1, ?2, ?3, ?4)",
+                params![
+                    folder,
+                    if trusted { "trusted" } else { "never" },
+                    serde_json::to_string(&items)?,
+                    now.millis()
+                ],
+            )?;
+            Ok(())
+        })
+    }
+
+    /// The decision on a folder.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub fn trust(&self, folder: &str) -> Result<Option<TrustRow>> {
+        self.read(|conn| {
+            Ok(conn
+                .prepare_cached("SELECT folder, decision, items, time FROM trust WHERE folder = ?1")?
+                .query_row(params![folder], from_row)
+                .optional()?
+                .map(with_items))
+        })
+    }
+
+    /// All decisions.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub fn trusts(&self) -> Result<Vec<TrustRow>> {
+        self.read(|conn| {
+            let mut statement =
+                conn.prepare("SELECT folder, decision, items, time FROM trust ORDER BY folder")?;
+            let rows = statement.query_map([], from_row)?;
+            Ok(rows.collect::<rusqlite::Result<Vec<_>>>()?.into_iter().map(with_items).collect())
+        })
+    }
+
+    /// Forgets a decision. The answer says whether there was one.
+    pub fn revoke_trust(&self, folder: &str) -> Ticket<bool> {
+        let folder = folder.to_owned();
+        self.write(move |conn| Ok(conn.execute("DELETE FROM trust WHERE folder = ?1", params![folder])? > 0))
+    }
+}

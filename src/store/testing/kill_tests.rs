@@ -1,0 +1,282 @@
+//! Processes that die at any moment (S1, S2), and many at once (S11).
+
+use std::collections::HashSet;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use tiller_protocol::{EntryId, SessionId};
+
+use crate::testing::child::{command, lines};
+use crate::testing::*;
+use crate::{Filter, Store};
+
+/// Of S1; the nightly figure is 1,000.
+const KILLS: u64 = 50;
+/// Kill points of S2 for each kind of call; the nightly form takes all.
+const POINTS: usize = 8;
+/// Of S11; the nightly figures are 20 and 500, with slowed flushes.
+const PROCESSES: usize = 20;
+const WRITES: usize = 25;
+
+/// What a child was told to be on disk.
+#[derive(Default)]
+struct Told {
+    session: Option<SessionId>,
+    entries: Vec<EntryId>,
+    approvals: Vec<String>,
+    turns: (u32, u32),
+    done: bool,
+}
+
+impl Told {
+    fn hear(&mut self, line: &str) {
+        match line.split_once(' ') {
+            Some(("session", id)) => self.session = Some(id.parse().unwrap()),
+            Some(("ack", id)) => self.entries.push(id.parse().unwrap()),
+            Some(("audit", id)) => self.approvals.push(id.into()),
+            _ if line == "mid" => self.turns.0 += 1,
+            _ if line == "end" => self.turns.1 += 1,
+            _ if line == "done" => self.done = true,
+            _ => panic!("the child said {line}"),
+        }
+    }
+
+    /// Acknowledged ⊆ stored, the tree is whole, and what was interrupted is known.
+    fn check(&self, store: &Store) {
+        let Some(session) = self.session else { return };
+        let tail = store.path_tail(session, "main", 10_000).unwrap();
+        let stored: HashSet<EntryId> = tail.entries.iter().map(|e| e.id).collect();
+        for id in &self.entries {
+            assert!(stored.contains(id), "{id} was acknowledged and is lost");
+        }
+        // The write in flight may have come through, no more.
+        assert!(tail.entries.len() <= self.entries.len() + 1);
+        assert_eq!((tail.earlier, tail.damaged), (0, 0));
+        let approvals: HashSet<String> =
+            store.audit(Some(session), "", 0).unwrap().into_iter().map(|row| row.what).collect();
+        for id in &self.approvals {
+            assert!(approvals.contains(id), "the approval of {id} is lost");
+        }
+        let in_turn = !tail.entries.len().is_multiple_of(4);
+        assert_eq!(store.interrupted(session, "main").unwrap().is_some(), in_turn);
+    }
+}
+
+fn killed(trials: u64) {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("data/tiller.db");
+    let mut acknowledged = 0;
+    let mut slowest = Duration::ZERO;
+    for trial in 0..trials {
+        let mut child = command(&[], "turns 1000", &path).spawn().unwrap();
+        let said = lines(&mut child);
+        // Spread over start, first commits and steady running, in odd steps.
+        let patience = Duration::from_micros(trial * 1_237 % 60_000);
+        let killer = std::thread::spawn(move || {
+            std::thread::park_timeout(patience);
+            child.kill().unwrap();
+            child.wait().unwrap();
+        });
+        let mut told = Told::default();
+        said.for_each(|line| told.hear(&line));
+        killer.join().unwrap();
+        acknowledged += told.entries.len();
+
+        let began = Instant::now();
+        let store = Store::open(&path, options()).unwrap();
+        store.sessions(&Filter::default()).unwrap();
+        slowest = slowest.max(began.elapsed());
+        assert!(store.notices().is_empty(), "{:?}", store.notices());
+        told.check(&store);
+        if trial % 10 == 9 {
+            assert_eq!(store.doctor().unwrap().problems, Vec::<String>::new());
+        }
+        // Left as a crash would leave it, now and then, so that logs of several runs pile up.
+        drop(store);
+    }
+    assert!(acknowledged > 0, "no child came far enough");
+    eprintln!(
+        "{trials} kills, {acknowledged} entries acknowledged, none lost; restart in {slowest:?} at most"
+    );
+    assert!(slowest < Duration::from_millis(300), "restart to usable took {slowest:?}");
+}
+
+#[test]
+fn s1_killed_at_random_moments_nothing_acknowledged_is_lost() {
+    killed(KILLS);
+}
+
+#[test]
+#[ignore = "the row's size"]
+fn s1_whole_1_000_kills() {
+    killed(1_000);
+}
+
+/// How many times a child makes each call. `None` without a tracer that may trace.
+fn calls_made(path: &std::path::Path) -> Option<Vec<(String, usize)>> {
+    let log = path.parent()?.with_extension("trace");
+    let mut child = command(
+        &[
+            "strace",
+            "-f",
+            "-qq",
+            "-o",
+            log.to_str().unwrap(),
+            "-e",
+            "trace=pwrite64,fdatasync,fsync,ftruncate,unlink",
+        ],
+        "turns 3",
+        path,
+    )
+    .spawn()
+    .ok()?;
+    let finished = lines(&mut child).any(|line| line == "done");
+    child.wait().unwrap();
+    let trace = std::fs::read_to_string(&log).ok()?;
+    if !finished || trace.is_empty() {
+        return None;
+    }
+    // The tracer counts for each thread, and so do we: a line begins with the thread's number.
+    let mut counts: std::collections::BTreeMap<(&str, &str), usize> = std::collections::BTreeMap::new();
+    for line in trace.lines() {
+        if let Some((thread, call)) = line.split_once(' ')
+            && let Some((name, _)) = call.trim_start().split_once('(')
+        {
+            *counts.entry((name, thread)).or_default() += 1;
+        }
+    }
+    let most =
+        |name: &str| counts.iter().filter(|((n, _), _)| *n == name).map(|(_, c)| *c).max().unwrap_or(0);
+    let names = ["pwrite64", "fdatasync", "fsync", "ftruncate", "unlink"];
+    Some(names.iter().map(|name| ((*name).to_owned(), most(name))).collect())
+}
+
+#[test]
+fn s2_quick_killed_at_storage_calls_nothing_acknowledged_is_lost() {
+    let dir = tempfile::tempdir().unwrap();
+    if Command::new("strace").arg("-V").output().is_err() {
+        eprintln!("skipped: strace is not installed");
+        return;
+    }
+    let Some(calls) = calls_made(&dir.path().join("count/tiller.db")) else {
+        eprintln!("skipped: strace may not trace here");
+        return;
+    };
+    let (mut killed, mut trials) = (0, 0);
+    for (name, count) in calls {
+        for point in 0..count.min(POINTS) {
+            let when = 1 + point * count / count.min(POINTS);
+            let path = dir.path().join(format!("{name}-{when}/tiller.db"));
+            let inject = format!("inject={name}:signal=KILL:when={when}");
+            let trace = format!("trace={name}");
+            let mut child = command(
+                &["strace", "-f", "-qq", "-o", "/dev/null", "-e", &trace, "-e", &inject],
+                "turns 3",
+                &path,
+            )
+            .spawn()
+            .unwrap();
+            let mut told = Told::default();
+            lines(&mut child).for_each(|line| told.hear(&line));
+            let status = child.wait().unwrap();
+            trials += 1;
+            killed += usize::from(!status.success());
+            let store = Store::open(&path, options()).unwrap();
+            told.check(&store);
+            assert_eq!(store.doctor().unwrap().problems, Vec::<String>::new(), "{name} {when}");
+        }
+    }
+    assert!(killed * 10 > trials * 8, "only {killed} of {trials} were killed");
+}
+
+/// S6: a flush fails once. Nothing is acknowledged on it; after the reopening everything is there, once.
+#[test]
+fn s6_a_failed_flush_is_not_acknowledged_and_nothing_is_written_twice() {
+    let dir = tempfile::tempdir().unwrap();
+    if Command::new("strace").arg("-V").output().is_err() {
+        eprintln!("skipped: strace is not installed");
+        return;
+    }
+    // Counted for each thread: these come in the writer's commits, the opening has fewer.
+    for when in [3, 6, 9] {
+        let path = dir.path().join(format!("{when}/tiller.db"));
+        drop(Store::open(&path, options()).unwrap());
+        let inject = format!("inject=fdatasync,fsync:error=EIO:when={when}");
+        let mut child = command(
+            &["strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=fdatasync,fsync", "-e", &inject],
+            "turns 3",
+            &path,
+        )
+        .spawn()
+        .unwrap();
+        let mut told = Told::default();
+        lines(&mut child).for_each(|line| told.hear(&line));
+        child.wait().unwrap();
+        if told.session.is_none() {
+            eprintln!("skipped: strace may not trace here");
+            return;
+        }
+        assert!(told.done, "the child did not recover from a failed flush at {when}");
+        let store = Store::open(&path, options()).unwrap();
+        told.check(&store);
+        assert_eq!(told.entries.len(), 12);
+        assert_eq!(store.session(told.session.unwrap()).unwrap().summary.entries, 12);
+        assert_eq!(store.audit(told.session, "", 0).unwrap().len(), 6);
+    }
+}
+
+/// Processes that write at once, under a tracer that slows their flushes or without one. The 99th percentile.
+fn writers(tracer: &[&str], writes: usize) -> Duration {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("data/tiller.db");
+    let part = format!("write {writes}");
+    let mut children: Vec<_> =
+        (0..PROCESSES).map(|_| command(tracer, &part, &path).spawn().unwrap()).collect();
+    let mut took: Vec<u64> = Vec::new();
+    for child in &mut children {
+        let mut done = false;
+        for line in lines(child) {
+            match line.split_once(' ') {
+                Some(("took", micros)) => took.push(micros.parse().unwrap()),
+                _ if line == "done" => done = true,
+                _ => panic!("a writer said {line}"),
+            }
+        }
+        child.wait().unwrap();
+        assert!(done, "a writer did not come through");
+    }
+    assert_eq!(took.len(), PROCESSES * writes);
+    took.sort_unstable();
+    let p99 = Duration::from_micros(took[took.len() * 99 / 100]);
+    eprintln!("20 processes: p50 {} us, p99 {p99:?}", took[took.len() / 2]);
+    let store = Store::open(&path, options()).unwrap();
+    let doctor = store.doctor().unwrap();
+    assert_eq!((doctor.sessions, doctor.entries), (PROCESSES as u64, (PROCESSES * writes) as u64));
+    assert_eq!(doctor.problems, Vec::<String>::new());
+    p99
+}
+
+#[test]
+fn s11_quick_twenty_processes_start_and_write_at_once() {
+    let p99 = writers(&[], WRITES);
+    // The row's figure is 500 ms on a quiet machine; this one may be shared by other builds.
+    assert!(p99 < Duration::from_millis(2_000), "{p99:?}");
+}
+
+/// Twenty flushes of 50 ms one after the other are a second already: what counts is that nobody gives up.
+#[test]
+#[ignore = "the row's size: ten minutes"]
+fn s11_whole_twenty_processes_with_slow_flushes() {
+    let slow = [
+        "strace",
+        "-f",
+        "-qq",
+        "-o",
+        "/dev/null",
+        "-e",
+        "trace=fdatasync,fsync",
+        "-e",
+        "inject=fdatasync,fsync:delay_exit=50000",
+    ];
+    writers(&slow, 500);
+}

@@ -1,0 +1,98 @@
+//! Reading a session back from JSONL. The file may come from anywhere: everything in it is checked, and all
+//! of it is added or nothing.
+
+use std::collections::{HashMap, HashSet};
+use std::io::BufRead;
+
+use tiller_protocol::{Op, SessionId};
+use uuid::Uuid;
+
+use crate::open::Store;
+use crate::transfer::import_rows::Rows;
+use crate::transfer::lines::{Line, Sheet, parse};
+use crate::write::ticket::Ticket;
+
+/// Which identifiers an imported session gets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keep {
+    /// Those of the file: a move. A session that is there already is a [`StoreError::Conflict`].
+    Ids,
+    /// New ones: a copy.
+    Nothing,
+}
+
+/// What came in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Imported {
+    pub session: SessionId,
+    /// Of all sessions of the file.
+    pub entries: u64,
+    /// Sessions that hang off it: its agents'.
+    pub others: u64,
+}
+
+impl Store {
+    /// Reads a session and those that hang off it. The file is read before the ticket comes back; the rows are added
+    /// in one commit.
+    pub fn import(&self, input: &mut dyn BufRead, keep: Keep) -> Ticket<Imported> {
+        let sheets = match parse(input) {
+            Ok(parsed) => parsed,
+            Err(error) => return Ticket::ready(Err(error)),
+        };
+        let ids = self.inner.options.ids.clone();
+        let now = self.now();
+        let fresh = match keep {
+            Keep::Ids => HashMap::new(),
+            Keep::Nothing => fresh(&sheets, || ids.next(now)),
+        };
+        self.write(move |conn| {
+            let mut came = Imported { session: SessionId(Uuid::nil()), entries: 0, others: 0 };
+            let theirs: HashSet<Uuid> = sheets.iter().map(|s| s.session.id).collect();
+            let all: Vec<HashSet<Uuid>> = sheets.iter().map(Sheet::entries).collect();
+            for (n, (sheet, ours)) in sheets.iter().zip(&all).enumerate() {
+                // Where it hangs. At an entry that the file does not hold it would be seen by nobody.
+                let hangs = |e: &Uuid| n > 0 && !ours.contains(e) && all.iter().any(|o| o.contains(e));
+                let spawned_by = sheet.session.spawned_by.filter(hangs);
+                let mut rows = Rows {
+                    conn,
+                    fresh: &fresh,
+                    ours,
+                    theirs: &theirs,
+                    todos: HashMap::new(),
+                    session: SessionId(fresh.get(&sheet.session.id).copied().unwrap_or(sheet.session.id)),
+                };
+                rows.add(sheet, spawned_by)?;
+                if n == 0 {
+                    came.session = rows.session;
+                }
+                came.entries += ours.len() as u64;
+            }
+            came.others = sheets.len() as u64 - 1;
+            Ok(came)
+        })
+    }
+}
+
+/// New identifiers for all that has one.
+fn fresh(sheets: &[Sheet], mut next: impl FnMut() -> Uuid) -> HashMap<Uuid, Uuid> {
+    let mut fresh = HashMap::new();
+    let mut give = |old: Uuid| {
+        fresh.entry(old).or_insert_with(&mut next);
+    };
+    for sheet in sheets {
+        give(sheet.session.id);
+        for parsed in &sheet.lines {
+            match &parsed.line {
+                Line::Entry(entry) => give(entry.id),
+                Line::Agent(agent) => give(agent.session),
+                Line::Op { body } => {
+                    if let Ok(op) = serde_json::from_str::<Op>(body.get()) {
+                        give(op.id.0);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+    fresh
+}

@@ -1,0 +1,185 @@
+//! A file of a session that is here already, and went on elsewhere: what is new is added to it, nothing twice. What
+//! went on here stays where it is.
+
+use std::collections::HashSet;
+use std::io::BufRead;
+
+use rusqlite::{Connection, OptionalExtension, params};
+use tiller_protocol::{EntryBody, SessionId};
+use uuid::Uuid;
+
+use crate::error::{Result, StoreError};
+use crate::open::Store;
+use crate::transfer::import::Imported;
+use crate::transfer::lines::{EntryLine, HeadLine, Line, Sheet, TagLine, parse, wrong};
+use crate::tree::entries::{self, Raw, read_body};
+use crate::write::ticket::Ticket;
+use crate::{session::sessions, tree::heads};
+
+impl Store {
+    /// Adds the entries of a file that are not here yet to the session of that id, with its heads and tags. A head
+    /// that somebody went on with here, or has open, stays; then the file's gets a name of its own.
+    ///
+    /// Errors of the ticket: [`StoreError::NoSession`]; [`StoreError::Conflict`] when the file tells an entry that
+    /// is here in another way, or holds more than one session; [`StoreError::Import`].
+    pub fn import_more(&self, input: &mut dyn BufRead) -> Ticket<Imported> {
+        let mut sheets = match parse(input) {
+            Ok(parsed) => parsed,
+            Err(error) => return Ticket::ready(Err(error)),
+        };
+        let Some(sheet) = sheets.pop().filter(|_| sheets.is_empty()) else {
+            return Ticket::ready(Err(StoreError::Conflict("the file holds more than one session".into())));
+        };
+        self.write(move |conn| add(conn, &sheet))
+    }
+}
+
+fn add(conn: &Connection, sheet: &Sheet) -> Result<Imported> {
+    let Sheet { session: header, lines } = sheet;
+    let session = SessionId(header.id);
+    sessions::must_exist(conn, session)?;
+    let (mut fresh, mut cost) = (0_u64, None::<u64>);
+    for parsed in lines {
+        let (Line::Entry(line), Some(body)) = (&parsed.line, &parsed.body) else { continue };
+        if known(conn, session, line, body)? {
+            continue;
+        }
+        let mut raw = Raw {
+            id: line.id,
+            parent: line.parent,
+            session: session.0,
+            agent: line.agent.clone(),
+            time: line.time,
+            payload: line.body.get().to_owned(),
+            sum: Vec::new(),
+            snapshot: line.snapshot.clone(),
+        };
+        raw.sum = raw.checksum();
+        entries::insert(conn, &raw, body, None).map_err(|e| match e {
+            e if e.is_trouble() => e,
+            e => wrong(parsed.number, e),
+        })?;
+        fresh += 1;
+        if let EntryBody::Assistant { cost: Some(paid), .. } = body {
+            cost = Some(cost.unwrap_or(0).saturating_add(paid.0));
+        }
+    }
+    if fresh == 0 {
+        return Ok(Imported { session, entries: 0, others: 0 });
+    }
+    let ours: HashSet<Uuid> = sheet.entries();
+    for parsed in lines {
+        match &parsed.line {
+            Line::Head(head) => go_on(conn, session, head, &ours)?,
+            Line::Tag(tag) => name(conn, session, tag, &ours)?,
+            _ => {}
+        }
+    }
+    conn.execute(
+        "UPDATE sessions SET entries = entries + ?2, preview = ?3, used = max(used, ?4),
+           cost = CASE WHEN ?5 IS NULL THEN cost ELSE coalesce(cost, 0) + ?5 END WHERE id = ?1",
+        params![
+            session.0,
+            i64::try_from(fresh).unwrap_or(i64::MAX),
+            header.preview,
+            header.used,
+            cost.map(|c| i64::try_from(c).unwrap_or(i64::MAX)),
+        ],
+    )?;
+    Ok(Imported { session, entries: fresh, others: 0 })
+}
+
+/// Whether an entry is here, as the file has it.
+fn known(conn: &Connection, session: SessionId, line: &EntryLine, body: &EntryBody) -> Result<bool> {
+    let there: Option<(Uuid, Option<Uuid>, String)> = conn
+        .prepare_cached("SELECT session, parent, payload FROM entries WHERE id = ?1")?
+        .query_row(params![line.id], |r| Ok((r.get(0)?, r.get(1)?, r.get(2)?)))
+        .optional()?;
+    let Some((of, parent, payload)) = there else { return Ok(false) };
+    // A damaged one is told of elsewhere; it is here.
+    let same = read_body(&payload).map_or(true, |was| was == *body);
+    if of == session.0 && parent == line.parent && same {
+        return Ok(true);
+    }
+    Err(StoreError::Conflict(format!("the file has a different version of entry {}", line.id)))
+}
+
+/// Where a branch of the file goes on: its head moves along, unless it went elsewhere here.
+fn go_on(conn: &Connection, session: SessionId, head: &HeadLine, ours: &HashSet<Uuid>) -> Result<()> {
+    let Some(to) = head.entry.filter(|e| ours.contains(e)) else { return Ok(()) };
+    let mut statement =
+        conn.prepare_cached("SELECT name, entry FROM heads WHERE session = ?1 AND entry IS NOT NULL")?;
+    let rows = statement.query_map(params![session.0], |r| Ok((r.get(0)?, r.get(1)?)))?;
+    let there: Vec<(String, Uuid)> = rows.collect::<rusqlite::Result<_>>()?;
+    if there.iter().any(|(_, at)| *at == to) {
+        return Ok(());
+    }
+    // Its own first; numbers of branches change from file to file.
+    let mut mine: Vec<&(String, Uuid)> = there.iter().collect();
+    mine.sort_by_key(|(name, _)| *name != head.name);
+    for (name, at) in mine {
+        let same_kind =
+            *name == head.name || (name.starts_with("branch-") && head.name.starts_with("branch-"));
+        // Its own, where nobody went on with it here: they may have gone another way there, and what was left has a
+        // head in the file as well.
+        let goes = (*name == head.name && !head.name.starts_with("branch-") && ours.contains(at))
+            || (same_kind && leads(conn, *at, to, ours)?);
+        if goes && !is_open(conn, session, name)? {
+            return heads::put(conn, session, name, Some(to), None);
+        }
+    }
+    let mut name = head.name.clone();
+    let mut n = 1;
+    while heads::get(conn, session, &name)?.is_some() {
+        n += 1;
+        name = format!("branch-{n}");
+    }
+    heads::put(conn, session, &name, Some(to), None)?;
+    conn.prepare_cached("UPDATE heads SET label = ?3, archived = ?4 WHERE session = ?1 AND name = ?2")?
+        .execute(params![session.0, name, head.label, head.archived])?;
+    Ok(())
+}
+
+/// Whether the way to `to` comes by `at`. Results that only stood in for those that the file has now are passed over.
+fn leads(conn: &Connection, at: Uuid, to: Uuid, ours: &HashSet<Uuid>) -> Result<bool> {
+    let row = |id: Uuid| -> Result<(Option<Uuid>, i64, String)> {
+        Ok(conn
+            .prepare_cached("SELECT parent, depth, kind FROM entries WHERE id = ?1")?
+            .query_row(params![id], |r| Ok((r.get(0)?, r.get(1)?, r.get(2)?)))?)
+    };
+    let mut at = at;
+    while !ours.contains(&at) {
+        match row(at)? {
+            (Some(above), _, kind) if kind == "tool_result" => at = above,
+            _ => return Ok(false),
+        }
+    }
+    let (_, depth, _) = row(at)?;
+    let mut up = to;
+    loop {
+        let (above, deep, _) = row(up)?;
+        match above {
+            _ if up == at => return Ok(true),
+            Some(above) if deep > depth => up = above,
+            _ => return Ok(false),
+        }
+    }
+}
+
+/// Whether a living process works on it.
+fn is_open(conn: &Connection, session: SessionId, head: &str) -> Result<bool> {
+    let holder = conn
+        .prepare_cached("SELECT pid, start, boot, space, nonce FROM leases WHERE session = ?1 AND head = ?2")?
+        .query_row(params![session.0, head], |r| Ok((crate::lease::process_from(r, 0)?, r.get(4)?)))
+        .optional()?;
+    let judge = crate::lease::hold::Judge::of(conn);
+    Ok(holder.is_some_and(|(process, nonce)| judge.alive(nonce, &process)))
+}
+
+fn name(conn: &Connection, session: SessionId, tag: &TagLine, ours: &HashSet<Uuid>) -> Result<()> {
+    if ours.contains(&tag.entry) {
+        conn.prepare_cached("INSERT OR IGNORE INTO tags(session, name, entry, time) VALUES(?1, ?2, ?3, ?4)")?
+            .execute(params![session.0, tag.name, tag.entry, tag.time])?;
+    }
+    Ok(())
+}

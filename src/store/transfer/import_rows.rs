@@ -1,0 +1,355 @@
+//! The rows of one session of a file. The file may come from anywhere: nothing in it leads into a session that it does
+//! not hold.
+
+use std::collections::{HashMap, HashSet};
+
+use rusqlite::{Connection, params};
+use serde_json::Value;
+use serde_json::value::RawValue;
+use tiller_protocol::op::OpChange;
+use tiller_protocol::restore::StepFile;
+use tiller_protocol::{Ask, EntryBody, EntryId, Op, OpId, Queued, SessionId, Time, TodoItem};
+use uuid::Uuid;
+
+use crate::error::{Result, StoreError};
+use crate::session::drafts::Draft;
+use crate::transfer::lines::{AgentLine, Line, Parsed, Sheet, StepLine, Waiting, wrong};
+use crate::tree::entries::{self, Raw};
+
+/// One session's.
+pub(crate) struct Rows<'a> {
+    pub(crate) conn: &'a Connection,
+    /// Old identifiers → new ones; empty when they stay.
+    pub(crate) fresh: &'a HashMap<Uuid, Uuid>,
+    /// Its entries, by their old identifiers.
+    pub(crate) ours: &'a HashSet<Uuid>,
+    /// The sessions of the file, by their old identifiers.
+    pub(crate) theirs: &'a HashSet<Uuid>,
+    /// Numbers of todo states in the file → in the database.
+    pub(crate) todos: HashMap<i64, i64>,
+    /// By its new identifier.
+    pub(crate) session: SessionId,
+}
+
+impl Rows<'_> {
+    fn id(&self, old: Uuid) -> Uuid {
+        self.fresh.get(&old).copied().unwrap_or(old)
+    }
+
+    /// Where a head or a tag may point: another session's entry is none of its business.
+    fn ours(&self, old: Uuid) -> Result<Uuid> {
+        if self.ours.contains(&old) { Ok(self.id(old)) } else { Err(StoreError::NoEntry(EntryId(old))) }
+    }
+
+    fn entry_id(&self, old: EntryId) -> EntryId {
+        EntryId(self.id(old.0))
+    }
+
+    /// The session, and all that belongs to it.
+    pub(crate) fn add(&mut self, sheet: &Sheet, spawned_by: Option<Uuid>) -> Result<()> {
+        let head = &sheet.session;
+        self.conn.execute(
+            "INSERT INTO sessions(id, project, title, created, used, used_order, model, profile, head, budget,
+               archived, spawned_by, entries, cost, preview)
+             VALUES(?1, ?2, ?3, ?4, ?5, 1 + (SELECT coalesce(max(used_order), 0) FROM sessions), ?6, ?7, ?8, ?9, ?10,
+               ?11, ?12, ?13, ?14)",
+            params![
+                self.session.0,
+                head.project,
+                head.title,
+                head.created,
+                head.used,
+                head.model,
+                head.profile,
+                head.head,
+                head.budget,
+                i64::from(head.archived != 0),
+                spawned_by.map(|e| self.id(e)),
+                i64::try_from(self.ours.len()).unwrap_or(i64::MAX),
+                head.cost,
+                head.preview,
+            ],
+        )?;
+        for (place, parsed) in (0..).zip(&sheet.lines) {
+            // Places of what waits only have to grow.
+            self.row(&head.head, parsed, place).map_err(|e| match e {
+                error if error.is_trouble() => error,
+                StoreError::Conflict(detail) => {
+                    StoreError::Conflict(format!("line {}: {detail}", parsed.number))
+                }
+                error => wrong(parsed.number, error),
+            })?;
+        }
+        Ok(())
+    }
+
+    fn row(&mut self, current: &str, parsed: &Parsed, place: i64) -> Result<()> {
+        let (conn, session) = (self.conn, self.session);
+        let wait = |table, line: &Waiting, body: &str| {
+            crate::session::queue::put_one(
+                conn,
+                table,
+                session,
+                line.head.as_deref().unwrap_or(current),
+                place,
+                body,
+            )
+        };
+        match &parsed.line {
+            Line::Todo { n, entry, list } => {
+                let list = check::<Vec<TodoItem>>(list)?;
+                conn.prepare_cached("INSERT INTO todo_states(session, entry, list) VALUES(?1, ?2, ?3)")?
+                    .execute(params![session.0, entry.map(|e| self.id(e)), list])?;
+                self.todos.insert(*n, conn.last_insert_rowid());
+            }
+            Line::Entry(line) => {
+                let Some(body) = &parsed.body else { return Ok(()) };
+                let mut raw = Raw {
+                    id: self.id(line.id),
+                    parent: line.parent.map(|p| self.id(p)),
+                    session: session.0,
+                    agent: line.agent.clone(),
+                    time: line.time,
+                    payload: self.payload(body, &line.body)?,
+                    sum: Vec::new(),
+                    snapshot: line.snapshot.clone(),
+                };
+                raw.sum = raw.checksum();
+                entries::insert(conn, &raw, body, self.todo(line.todo))?;
+            }
+            Line::Head(head) => {
+                let entry = head.entry.map(|e| self.ours(e)).transpose()?;
+                crate::tree::heads::put(conn, session, &head.name, entry, self.todo(head.todo))?;
+                conn.prepare_cached(
+                    "UPDATE heads SET label = ?3, archived = ?4 WHERE session = ?1 AND name = ?2",
+                )?
+                .execute(params![session.0, head.name, head.label, head.archived])?;
+            }
+            Line::Tag(tag) => {
+                conn.prepare_cached("INSERT INTO tags(session, name, entry, time) VALUES(?1, ?2, ?3, ?4)")?
+                    .execute(params![session.0, tag.name, self.ours(tag.entry)?, tag.time])?;
+            }
+            Line::Step(step) => self.step(session, step)?,
+            Line::Op { body } => {
+                let op: Op = serde_json::from_str(body.get())?;
+                crate::session::ops::insert(conn, &self.op(op, session))?;
+            }
+            Line::Queued(line) => wait("queue", line, check::<Queued>(&line.body)?)?,
+            Line::Ask(line) => wait("asks", line, check::<Ask>(&line.body)?)?,
+            Line::Pending(line) => wait("pending", line, check::<EntryBody>(&line.body)?)?,
+            Line::Audit(a) => {
+                crate::audit::insert(
+                    conn,
+                    &tiller_protocol::view::AuditRow {
+                        time: Time(a.time),
+                        session,
+                        agent: a.agent.clone(),
+                        tool: a.tool.clone(),
+                        what: a.what.clone(),
+                        decision: a.decision.clone(),
+                        by: a.by.clone(),
+                        seconds: a.seconds,
+                        outcome: a.outcome.clone(),
+                    },
+                )?;
+            }
+            Line::Call(c) => {
+                let [input, output, read, write, reasoning] = c.tokens.map(|n| n.max(0));
+                conn.prepare_cached(
+                    "INSERT INTO calls(session, agent, model, tier, day, time, input, output, cache_read,
+                       cache_write, reasoning, cost, estimated)
+                     VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
+                )?
+                .execute(params![
+                    session.0,
+                    c.agent,
+                    c.model,
+                    c.tier,
+                    c.day,
+                    c.time,
+                    input,
+                    output,
+                    read,
+                    write,
+                    reasoning,
+                    c.cost.map(|cost| cost.max(0)),
+                    c.estimated
+                ])?;
+            }
+            Line::Prompt { time, text } => crate::session::history::insert(conn, session, text, Time(*time))?,
+            Line::Rule { time, text } => {
+                conn.execute(
+                    "INSERT INTO rules(session, time, body) VALUES(?1, ?2, ?3)",
+                    params![session.0, time, text],
+                )?;
+            }
+            Line::Draft { project, body } => {
+                let body = check::<Draft>(body)?;
+                conn.execute(
+                    "INSERT OR REPLACE INTO drafts(project, session, body) VALUES(?1, ?2, ?3)",
+                    params![project, session.0.as_bytes().to_vec(), body],
+                )?;
+            }
+            Line::Agent(agent) => self.agent(agent)?,
+            Line::Workflow(w) => {
+                conn.execute(
+                    "INSERT INTO workflows(root, id, definition, state, created, announced)
+                     VALUES(?1, ?2, ?3, ?4, ?5, ?6)",
+                    params![session.0, w.id, self.renamed(&w.definition)?, w.state, w.created, w.announced],
+                )?;
+            }
+            Line::WorkflowStep(s) => {
+                let report = s.report.as_deref().map(|r| self.renamed(r)).transpose()?;
+                conn.execute(
+                    "INSERT INTO workflow_steps(root, workflow, step, state, agent, report)
+                     VALUES(?1, ?2, ?3, ?4, ?5, ?6)",
+                    params![session.0, s.workflow, s.step, s.state, s.agent, report],
+                )?;
+            }
+            Line::Session(_) => return Err(StoreError::Record("a session within a session".into())),
+        }
+        Ok(())
+    }
+
+    /// One that worked for this session. Its own session is in the file, or nowhere: it never began.
+    fn agent(&self, agent: &AgentLine) -> Result<()> {
+        let own = SessionId(self.id(agent.session));
+        if !self.theirs.contains(&agent.session)
+            && crate::session::sessions::must_exist(self.conn, own).is_ok()
+        {
+            return Err(StoreError::Record(format!("agent {} is of another session", agent.name)));
+        }
+        let report = agent.report.as_deref().map(|r| self.renamed(r)).transpose()?;
+        self.conn
+            .prepare_cached(
+                "INSERT INTO agents(root, name, session, brief, state, report, announced, created)
+                 VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+            )?
+            .execute(params![
+                self.session.0,
+                agent.name,
+                own.0,
+                self.renamed(&agent.brief)?,
+                agent.state,
+                report,
+                agent.announced,
+                agent.created
+            ])?;
+        Ok(())
+    }
+
+    /// JSON of the engine's own, as it stands in the file; only identifiers of a copy change.
+    fn renamed(&self, raw: &RawValue) -> Result<String> {
+        let mut value: Value = serde_json::from_str(raw.get())?;
+        if self.fresh.is_empty() {
+            return Ok(raw.get().to_owned());
+        }
+        self.rename(&mut value);
+        Ok(value.to_string())
+    }
+
+    /// No deeper than JSON may be read.
+    fn rename(&self, value: &mut Value) {
+        match value {
+            Value::String(text) => {
+                let new = Uuid::try_parse(text).ok().and_then(|old| self.fresh.get(&old));
+                if let Some(new) = new {
+                    *text = new.to_string();
+                }
+            }
+            Value::Array(all) => all.iter_mut().for_each(|v| self.rename(v)),
+            Value::Object(all) => all.values_mut().for_each(|v| self.rename(v)),
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+
+    fn step(&self, session: SessionId, step: &StepLine) -> Result<()> {
+        let about = match step.kind.as_str() {
+            "point" => step.entry.is_some() && step.before.is_none(),
+            "call" => step.call.is_some(),
+            "restore" => step.op.is_some(),
+            "others" => step.entry.is_some() || step.call.is_some() || step.op.is_some(),
+            _ => false,
+        };
+        if !about {
+            return Err(StoreError::Record(format!("a step of kind {} has no target", step.kind)));
+        }
+        let files = check::<Vec<StepFile>>(&step.files)?;
+        self.conn
+            .prepare_cached(
+                "INSERT INTO steps(session, kind, entry, call, op, before, after, files, time)
+                 VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+            )?
+            .execute(params![
+                session.0,
+                step.kind,
+                step.entry.map(|e| self.id(e)),
+                step.call,
+                step.op.map(|o| self.id(o)),
+                step.before,
+                step.after,
+                files,
+                step.time
+            ])?;
+        Ok(())
+    }
+
+    fn todo(&self, n: Option<i64>) -> Option<i64> {
+        n.and_then(|n| self.todos.get(&n).copied())
+    }
+
+    /// The body as it stands in the file; only summaries name other entries.
+    fn payload(&self, body: &EntryBody, text: &RawValue) -> Result<String> {
+        let mut body = body.clone();
+        match &mut body {
+            _ if self.fresh.is_empty() => return Ok(text.get().to_owned()),
+            EntryBody::Compaction { kept_from: Some(kept), .. } => *kept = self.entry_id(*kept),
+            EntryBody::BranchSummary { from, .. } => *from = self.entry_id(*from),
+            _ => return Ok(text.get().to_owned()),
+        }
+        Ok(serde_json::to_string(&body)?)
+    }
+
+    fn op(&self, op: Op, session: SessionId) -> Op {
+        let change = match op.change {
+            OpChange::Head { name, before, after, from } => OpChange::Head {
+                name,
+                before: before.map(|e| self.entry_id(e)),
+                after: after.map(|e| self.entry_id(e)),
+                from,
+            },
+            OpChange::Compaction { name, before, after } => OpChange::Compaction {
+                name,
+                before: before.map(|e| self.entry_id(e)),
+                after: self.entry_id(after),
+            },
+            OpChange::Tag { name, before, after } => OpChange::Tag {
+                name,
+                before: before.map(|e| self.entry_id(e)),
+                after: after.map(|e| self.entry_id(e)),
+            },
+            OpChange::Files { before, after, files, of } => {
+                OpChange::Files { before, after, files, of: of.map(|o| OpId(self.id(o.0))) }
+            }
+            OpChange::Title { .. }
+            | OpChange::Archived { .. }
+            | OpChange::Label { .. }
+            | OpChange::BranchArchived { .. } => op.change,
+        };
+        Op {
+            id: OpId(self.id(op.id.0)),
+            session,
+            parent: op.parent.map(|p| OpId(self.id(p.0))),
+            of: op.of.map(|o| OpId(self.id(o.0))),
+            with: op.with.map(|o| OpId(self.id(o.0))),
+            change,
+            ..op
+        }
+    }
+}
+
+/// The text, if it is a `T`.
+fn check<T: serde::de::DeserializeOwned>(raw: &RawValue) -> Result<&str> {
+    serde_json::from_str::<T>(raw.get())?;
+    Ok(raw.get())
+}

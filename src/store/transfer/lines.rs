@@ -1,0 +1,310 @@
+//! A session as JSONL: a header line, then one line for each row: `{"entry":{"id":...}}`. Without loss.
+//!
+//! | row | fields |
+//! | --- | --- |
+//! | (header) | `tiller: "session"`, `version`, `session` |
+//! | `todo` | `n` (named by entries and heads), `entry`, `list` |
+//! | `entry` | `id`, `parent`, `agent`, `time`, `snapshot`, `todo`, `body` (as in the protocol) |
+//! | `head` | `name`, `entry`, `todo`, `label`, `archived` |
+//! | `tag` | `name`, `entry`, `time` |
+//! | `step` | the columns: what the workspace's files were |
+//! | `op` | `body` |
+//! | `queued`, `ask`, `pending` | `body`, `head` (missing in old files: the current one) |
+//! | `audit`, `call`, `prompt`, `rule`, `draft` | the columns |
+//! | `agent`, `workflow`, `workflow_step` | the columns: who worked for the session, and how it stood |
+//! | `session` | as in the header: from here on, lines are of this session, which hangs off one before it |
+//!
+//! Parents come before their children. Readers ignore fields that they do not know. What belongs to this
+//! machine (leases, the turn in flight) is left out. Version 1 had no tags, no steps and no names of branches,
+//! version 2 no agents, no workflows and one session only.
+
+use std::collections::HashSet;
+use std::io::BufRead;
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use tiller_protocol::{EntryBody, EntryId, SessionId};
+use uuid::Uuid;
+
+use crate::error::{Result, StoreError};
+use crate::tree::entries::read_body;
+
+/// Of the format.
+pub(crate) const VERSION: u32 = 3;
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Header {
+    pub(crate) tiller: String,
+    pub(crate) version: u32,
+    pub(crate) session: SessionLine,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct SessionLine {
+    pub(crate) id: Uuid,
+    pub(crate) project: String,
+    pub(crate) title: String,
+    pub(crate) created: i64,
+    pub(crate) used: i64,
+    pub(crate) model: String,
+    pub(crate) profile: String,
+    pub(crate) head: String,
+    pub(crate) budget: Option<i64>,
+    pub(crate) archived: i64,
+    pub(crate) spawned_by: Option<Uuid>,
+    pub(crate) cost: Option<i64>,
+    pub(crate) preview: String,
+}
+
+/// All lines but the first.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Line {
+    Todo {
+        n: i64,
+        entry: Option<Uuid>,
+        list: Box<RawValue>,
+    },
+    Entry(EntryLine),
+    Head(HeadLine),
+    Tag(TagLine),
+    Step(StepLine),
+    Op {
+        body: Box<RawValue>,
+    },
+    Queued(Waiting),
+    Ask(Waiting),
+    Pending(Waiting),
+    Audit(AuditLine),
+    Call(CallLine),
+    Prompt {
+        time: i64,
+        text: String,
+    },
+    Rule {
+        time: i64,
+        text: String,
+    },
+    Draft {
+        project: String,
+        body: Box<RawValue>,
+    },
+    Agent(AgentLine),
+    Workflow(WorkflowLine),
+    WorkflowStep(WorkflowStepLine),
+    /// Another session begins.
+    Session(Box<SessionLine>),
+}
+
+/// Something that waits on a head.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Waiting {
+    pub(crate) body: Box<RawValue>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) head: Option<String>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct HeadLine {
+    pub(crate) name: String,
+    pub(crate) entry: Option<Uuid>,
+    pub(crate) todo: Option<i64>,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub(crate) label: String,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) archived: bool,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct TagLine {
+    pub(crate) name: String,
+    pub(crate) entry: Uuid,
+    pub(crate) time: i64,
+}
+
+/// What it is about stands in the field of its kind: `entry` of a point, `call`, `op` of a restore.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct StepLine {
+    pub(crate) kind: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) entry: Option<Uuid>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) call: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) op: Option<Uuid>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) before: Option<String>,
+    pub(crate) after: String,
+    pub(crate) files: Box<RawValue>,
+    pub(crate) time: i64,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct EntryLine {
+    pub(crate) id: Uuid,
+    pub(crate) parent: Option<Uuid>,
+    pub(crate) agent: String,
+    pub(crate) time: i64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) snapshot: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) todo: Option<i64>,
+    pub(crate) body: Box<RawValue>,
+    /// The text of a damaged entry, whose body then is a note.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) damaged: Option<String>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct AuditLine {
+    pub(crate) time: i64,
+    pub(crate) agent: String,
+    pub(crate) tool: String,
+    pub(crate) what: String,
+    pub(crate) decision: String,
+    pub(crate) by: String,
+    pub(crate) seconds: f64,
+    pub(crate) outcome: String,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct CallLine {
+    pub(crate) agent: String,
+    pub(crate) model: String,
+    pub(crate) tier: String,
+    pub(crate) day: String,
+    pub(crate) time: i64,
+    /// input, output, cache_read, cache_write, reasoning
+    pub(crate) tokens: [i64; 5],
+    pub(crate) cost: Option<i64>,
+    /// A count of `tokens` is an estimate. Left out where it is not.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) estimated: bool,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct AgentLine {
+    pub(crate) name: String,
+    pub(crate) session: Uuid,
+    pub(crate) brief: Box<RawValue>,
+    pub(crate) state: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) report: Option<Box<RawValue>>,
+    pub(crate) announced: bool,
+    pub(crate) created: i64,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct WorkflowLine {
+    pub(crate) id: String,
+    pub(crate) definition: Box<RawValue>,
+    pub(crate) state: String,
+    pub(crate) created: i64,
+    /// Of those from before nobody knows: they are not told again.
+    #[serde(default = "told")]
+    pub(crate) announced: bool,
+}
+
+fn told() -> bool {
+    true
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct WorkflowStepLine {
+    pub(crate) workflow: String,
+    pub(crate) step: String,
+    pub(crate) state: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) agent: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) report: Option<Box<RawValue>>,
+}
+
+/// Bytes of one line at most.
+const LINE: u64 = 256 * 1024 * 1024;
+
+/// A line, and an entry's body where it is one.
+pub(crate) struct Parsed {
+    pub(crate) line: Line,
+    pub(crate) number: usize,
+    pub(crate) body: Option<EntryBody>,
+}
+
+/// One session of a file.
+pub(crate) struct Sheet {
+    pub(crate) session: SessionLine,
+    pub(crate) lines: Vec<Parsed>,
+}
+
+impl Sheet {
+    /// The identifiers of its entries.
+    pub(crate) fn entries(&self) -> HashSet<Uuid> {
+        let ids = self
+            .lines
+            .iter()
+            .filter_map(|p| if let Line::Entry(entry) = &p.line { Some(entry.id) } else { None });
+        ids.collect()
+    }
+}
+
+/// What a file of an export is of: its session, and all entries. `None`: it is none.
+pub fn exported(bytes: &[u8]) -> Option<(SessionId, HashSet<EntryId>)> {
+    let sheets = parse(&mut &bytes[..]).ok()?;
+    let id = SessionId(sheets.first()?.session.id);
+    Some((id, sheets.iter().flat_map(Sheet::entries).map(EntryId).collect()))
+}
+
+pub(crate) fn wrong(line: usize, detail: impl std::fmt::Display) -> StoreError {
+    StoreError::Import { line, detail: detail.to_string() }
+}
+
+/// Reads a whole file and checks each line by itself. The first is the session that it is of, the others hang off it;
+/// no identifier of a session comes twice.
+pub(crate) fn parse(input: &mut dyn BufRead) -> Result<Vec<Sheet>> {
+    use std::io::Read;
+    let mut sheets: Vec<Sheet> = Vec::new();
+    let mut seen = HashSet::new();
+    let mut text = String::new();
+    for number in 1.. {
+        text.clear();
+        let read = (&mut *input).take(LINE).read_line(&mut text).map_err(|e| wrong(number, e))?;
+        if read == 0 {
+            break;
+        }
+        if !text.ends_with('\n') && text.len() as u64 >= LINE {
+            return Err(wrong(number, "the line is too long"));
+        }
+        let line = text.trim();
+        if line.is_empty() {
+            continue;
+        }
+        let next = match sheets.last_mut() {
+            None => {
+                let first: Header = serde_json::from_str(line)
+                    .map_err(|e| wrong(number, format!("not the start of an exported session: {e}")))?;
+                if first.tiller != "session" || first.version > VERSION {
+                    return Err(wrong(number, format!("version {} is newer than {VERSION}", first.version)));
+                }
+                first.session
+            }
+            Some(sheet) => match serde_json::from_str(line).map_err(|e| wrong(number, e))? {
+                Line::Session(session) => *session,
+                line => {
+                    let body = match &line {
+                        Line::Entry(entry) => {
+                            Some(read_body(entry.body.get()).map_err(|e| wrong(number, e))?)
+                        }
+                        _ => None,
+                    };
+                    sheet.lines.push(Parsed { line, number, body });
+                    continue;
+                }
+            },
+        };
+        if !seen.insert(next.id) {
+            return Err(wrong(number, format!("session {} appears twice", next.id)));
+        }
+        sheets.push(Sheet { session: next, lines: Vec::new() });
+    }
+    if sheets.is_empty() { Err(wrong(1, "the file is empty")) } else { Ok(sheets) }
+}

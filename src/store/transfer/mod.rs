@@ -1,0 +1,7 @@
+//! Sessions as JSON lines: writing them, and reading them back from any file.
+
+pub(crate) mod export;
+pub(crate) mod import;
+pub(crate) mod import_more;
+pub(crate) mod import_rows;
+pub(crate) mod lines;

@@ -1,0 +1,87 @@
+//! Which entries hold words, for the filter of the tree's browser: numbers only, all at once, so that the browser
+//! can keep what it shows in place.
+
+use std::collections::BTreeMap;
+
+use rusqlite::params;
+use tiller_protocol::tree::TreeFound;
+use tiller_protocol::{SearchQuery, SessionId};
+use uuid::Uuid;
+
+use crate::error::{Result, StoreError};
+use crate::open::Store;
+use crate::search::Words;
+use crate::search::index::catch_up;
+
+/// Entries that are found at most: the newest.
+const MOST: usize = 200_000;
+/// The same where every payload has to be read.
+const SCANNED: usize = 20_000;
+
+impl Store {
+    /// Numbers of all entries that hold the words, of the sessions of a project or of all. Up to `most` new entries
+    /// are taken into the index first.
+    ///
+    /// # Errors
+    /// When a database cannot be read.
+    pub fn tree_find(&self, text: &str, project: Option<&str>, most: u64) -> Result<TreeFound> {
+        let words = Words::parse(text);
+        if words.is_empty() {
+            return Ok(TreeFound::default());
+        }
+        let query = SearchQuery { project: project.map(Into::into), ..SearchQuery::default() };
+        let Some(matching) = words.query(&query) else { return self.tree_scan(words.plainest(), project) };
+        let found = self.inner.index.with(self, |index| {
+            let behind = catch_up(self, index, most)?;
+            let mut statement = index.prepare_cached(
+                "SELECT words.rowid, d.session FROM words JOIN docs d ON d.seq = words.rowid
+                 WHERE words MATCH ?1 ORDER BY words.rowid DESC LIMIT ?2",
+            )?;
+            let limit = i64::try_from(MOST + 1).unwrap_or(i64::MAX);
+            let rows = statement.query_map(params![matching, limit], |r| Ok((r.get(0)?, r.get(1)?)))?;
+            Ok(TreeFound { behind, ..grouped(rows, MOST)? })
+        });
+        match found {
+            // No room or right for an index here.
+            Err(e) if e.is_trouble() || matches!(e, StoreError::ReadOnly { .. }) => {
+                tracing::warn!(error = %e, "searched without an index");
+                self.tree_scan(words.plainest(), project)
+            }
+            found => found,
+        }
+    }
+
+    fn tree_scan(&self, word: &str, project: Option<&str>) -> Result<TreeFound> {
+        self.read(|conn| {
+            let mut statement = conn.prepare_cached(
+                "SELECT e.seq, e.session FROM entries e JOIN sessions s ON s.id = e.session
+                 WHERE (?1 IS NULL OR s.project = ?1) AND e.kind != 'prefix' AND e.payload LIKE ?2 ESCAPE '\\'
+                 ORDER BY e.seq DESC LIMIT ?3",
+            )?;
+            let limit = i64::try_from(SCANNED + 1).unwrap_or(i64::MAX);
+            let like = crate::session::sessions::like(word);
+            let rows = statement.query_map(params![project, like, limit], |r| Ok((r.get(0)?, r.get(1)?)))?;
+            grouped(rows, SCANNED)
+        })
+    }
+}
+
+/// Rows come newest first.
+fn grouped(rows: impl Iterator<Item = rusqlite::Result<(i64, Uuid)>>, most: usize) -> Result<TreeFound> {
+    let mut sessions: BTreeMap<Uuid, Vec<i64>> = BTreeMap::new();
+    let (mut n, mut more) = (0, false);
+    for row in rows {
+        let (seq, session) = row?;
+        if n == most {
+            more = true;
+            break;
+        }
+        n += 1;
+        sessions.entry(session).or_default().push(seq);
+    }
+    let sessions = sessions.into_iter().map(|(id, mut seqs)| {
+        seqs.reverse();
+        (SessionId(id), seqs)
+    });
+    Ok(TreeFound { sessions: sessions.collect(), more, behind: 0 })
+}

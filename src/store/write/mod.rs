@@ -1,0 +1,6 @@
+//! The way of a write: one thread, batches, acknowledgements.
+
+pub(crate) mod attempt;
+pub(crate) mod health;
+pub(crate) mod ticket;
+pub(crate) mod writer;

@@ -1,0 +1,249 @@
+//! The one thread that writes. Jobs that wait together go into one transaction; each is acknowledged after
+//! its fully synchronised commit, never before. Only a transaction of nothing but passing jobs does not wait for
+//! the disk.
+
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use rusqlite::Connection;
+use tokio::sync::{oneshot, watch};
+
+use crate::error::{Result, StoreError};
+use crate::open::connect::Target;
+use crate::write::attempt::Attempt;
+use crate::write::health::Health;
+use crate::write::ticket::Ticket;
+
+/// Jobs that may wait. A caller that has so many unanswered does not wait for its answers.
+const WAITING: usize = 1024;
+/// Jobs in one transaction at most.
+const BATCH: usize = 128;
+/// How long another process may hold the lock before a person is told.
+const BUSY_QUIET: Duration = Duration::from_secs(5);
+/// Pauses between tries while the disk is in trouble.
+const PAUSE_MIN: Duration = Duration::from_millis(100);
+const PAUSE_MAX: Duration = Duration::from_secs(2);
+
+/// What to do with what cannot be saved now.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnFailure {
+    /// Keep it and try again until there is room; tickets stay open and [`Health`] says why.
+    #[default]
+    Keep,
+    /// Answer with the error at once (a headless run that must end).
+    Answer,
+}
+
+/// A change to the database. May run several times, each time in a fresh transaction.
+pub(crate) trait Job: Send {
+    fn run(&mut self, conn: &Connection) -> Result<()>;
+    fn answer(self: Box<Self>, outcome: Result<()>);
+    /// Whether it may be lost with the power: what it says holds for living processes only.
+    fn passing(&self) -> bool;
+}
+
+struct Typed<T, F> {
+    work: F,
+    passing: bool,
+    out: Option<T>,
+    reply: oneshot::Sender<Result<T>>,
+}
+
+impl<T: Send, F: FnMut(&Connection) -> Result<T> + Send> Job for Typed<T, F> {
+    fn run(&mut self, conn: &Connection) -> Result<()> {
+        self.out = Some((self.work)(conn)?);
+        Ok(())
+    }
+
+    fn answer(self: Box<Self>, outcome: Result<()>) {
+        let Self { work, out, reply, .. } = *self;
+        // What the change holds (locks, files) is given back before the caller hears of its end.
+        drop(work);
+        let answer = outcome.and_then(|()| out.ok_or_else(|| StoreError::Internal("no result".into())));
+        // The caller may have gone; the write stays.
+        drop(reply.send(answer));
+    }
+
+    fn passing(&self) -> bool {
+        self.passing
+    }
+}
+
+/// Wakes the writer from a pause, to stop or to try again now.
+#[derive(Default)]
+pub(crate) struct Bell {
+    rung: Mutex<Rung>,
+    changed: Condvar,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Rung {
+    stop: bool,
+    retry: bool,
+}
+
+impl Bell {
+    fn ring(&self, set: impl FnOnce(&mut Rung)) {
+        set(&mut self.rung.lock().unwrap_or_else(PoisonError::into_inner));
+        self.changed.notify_all();
+    }
+
+    /// Waits for `at_most`, or until rung. True when the writer is to stop.
+    fn pause(&self, at_most: Duration) -> bool {
+        let rung = self.rung.lock().unwrap_or_else(PoisonError::into_inner);
+        let (mut rung, _) = self
+            .changed
+            .wait_timeout_while(rung, at_most, |r| !r.stop && !r.retry)
+            .unwrap_or_else(PoisonError::into_inner);
+        rung.retry = false;
+        rung.stop
+    }
+}
+
+/// The handle that the store keeps. Dropping it stops the thread, after what it was given is saved.
+pub(crate) struct Writer {
+    /// The thread holds the other end; `None` once closing began, and then the thread drains and ends.
+    jobs: Mutex<Option<SyncSender<Box<dyn Job>>>>,
+    bell: Arc<Bell>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Writer {
+    /// Starts the thread on `conn`.
+    pub(crate) fn start(
+        conn: Connection,
+        target: Target,
+        on_failure: OnFailure,
+        health: watch::Sender<Health>,
+    ) -> Result<Self> {
+        let (jobs, inbox) = sync_channel(WAITING);
+        let bell = Arc::new(Bell::default());
+        let attempt = Attempt::new(conn, target);
+        let resting = health.borrow().clone();
+        let mut line = Line { inbox, attempt, on_failure, health, resting, bell: bell.clone() };
+        let thread = std::thread::Builder::new()
+            .name("tiller-store".into())
+            .spawn(move || line.work())
+            .map_err(|e| StoreError::Internal(e.to_string()))?;
+        Ok(Self { jobs: Mutex::new(Some(jobs)), bell, thread: Mutex::new(Some(thread)) })
+    }
+
+    /// Hands a change over. Never blocks. `passing`: see [`Job::passing`].
+    pub(crate) fn submit<T: Send + 'static>(
+        &self,
+        passing: bool,
+        work: impl FnMut(&Connection) -> Result<T> + Send + 'static,
+    ) -> Ticket<T> {
+        let (reply, receiver) = oneshot::channel();
+        let jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(jobs) = jobs.as_ref() else {
+            return Ticket::ready(Err(StoreError::Closed));
+        };
+        match jobs.try_send(Box::new(Typed { work, passing, out: None, reply })) {
+            Ok(()) => Ticket::new(receiver),
+            Err(TrySendError::Full(_)) => Ticket::ready(Err(StoreError::Overloaded { waiting: WAITING })),
+            Err(TrySendError::Disconnected(_)) => Ticket::ready(Err(StoreError::Closed)),
+        }
+    }
+
+    /// Tries again now, instead of at the end of a pause.
+    pub(crate) fn retry(&self) {
+        self.bell.ring(|r| r.retry = true);
+    }
+
+    /// Saves what waits, and ends. What cannot be saved is answered with the reason.
+    pub(crate) fn close(&self) {
+        drop(self.jobs.lock().unwrap_or_else(PoisonError::into_inner).take());
+        self.bell.ring(|r| r.stop = true);
+        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(thread) = thread
+            && thread.join().is_err()
+        {
+            tracing::error!("the store's writer ended by a panic");
+        }
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+/// The thread's own state.
+struct Line {
+    inbox: Receiver<Box<dyn Job>>,
+    attempt: Attempt,
+    on_failure: OnFailure,
+    health: watch::Sender<Health>,
+    /// What health is when nothing fails.
+    resting: Health,
+    bell: Arc<Bell>,
+}
+
+impl Line {
+    fn work(&mut self) {
+        while let Ok(first) = self.inbox.recv() {
+            let mut batch = vec![first];
+            batch.extend(self.inbox.try_iter().take(BATCH - 1));
+            self.save(batch);
+            self.attempt.checkpoint();
+        }
+    }
+
+    /// Commits a batch, however long it takes, and answers each job.
+    fn save(&mut self, mut batch: Vec<Box<dyn Job>>) {
+        let began = Instant::now();
+        let mut pause = PAUSE_MIN;
+        let mut last = false;
+        self.attempt.next_batch();
+        loop {
+            let error = match self.attempt.commit(&mut batch) {
+                Ok(outcomes) => {
+                    self.tell(self.resting.clone());
+                    for (job, outcome) in batch.into_iter().zip(outcomes) {
+                        job.answer(outcome);
+                    }
+                    return;
+                }
+                Err(error) => error,
+            };
+            let busy = matches!(error, StoreError::Busy { .. });
+            if !busy || began.elapsed() > BUSY_QUIET {
+                tracing::warn!(%error, "not saved");
+                self.tell(Health::Failing(error.clone()));
+            }
+            let hopeless =
+                matches!(error, StoreError::Corrupt { .. } | StoreError::Internal(_) | StoreError::Record(_));
+            let give_up = self.on_failure == OnFailure::Answer && (!busy || began.elapsed() > BUSY_QUIET);
+            if hopeless || give_up || (last && (!busy || began.elapsed() > BUSY_QUIET)) {
+                for job in batch {
+                    job.answer(Err(error.clone()));
+                }
+                return;
+            }
+            let wait = if busy { self.attempt.jitter(Duration::from_millis(20)) } else { pause };
+            // After the call to stop there is one more try.
+            last = self.bell.pause(wait);
+            if !busy {
+                pause = (pause * 2).min(PAUSE_MAX);
+            }
+        }
+    }
+
+    fn tell(&self, now: Health) {
+        self.health.send_if_modified(|health| {
+            let changed = *health != now;
+            if changed {
+                *health = now;
+            }
+            changed
+        });
+    }
+}
+
+#[cfg(test)]
+#[path = "writer_tests.rs"]
+mod tests;

@@ -1,0 +1,136 @@
+//! When questions of the engine come on the screen: in place of the composer, never over it while text
+//! is being typed; a question that was put aside comes back only when it is asked for.
+
+use std::time::Duration;
+
+use tiller_protocol::{AskId, Message};
+
+use crate::app::effect::Effect;
+use crate::app::{App, Layer, Owner};
+use crate::dialog;
+use crate::panel::composer::Recall;
+use crate::panel::{Panel, View};
+
+/// No question opens by itself within this time after a typed character.
+pub(crate) const QUIET: Duration = Duration::from_millis(1000);
+
+impl App {
+    /// Closes dialogs whose question is answered, and opens the next one when the moment is right.
+    pub(crate) fn show_asks(&mut self) {
+        self.drop_answered();
+        // Whoever is in a program's terminal types there: nothing opens over it.
+        let inside = self.panel(self.top()).is_some_and(Panel::raw);
+        if !self.layers.is_empty() || !self.keys.pending.is_empty() || self.typing() || inside {
+            return;
+        }
+        let provider = self.model.session.model.provider();
+        // A session that goes on with a real model needs no set-up.
+        let real = !provider.is_empty() && provider != "demo";
+        // Nor does an agent that was given the demo model.
+        let child = self.model.shown.is_some();
+        if self.open_ask(false) || !self.asking.first_run || !self.model.ready || real || child {
+            return;
+        }
+        self.asking.first_run = false;
+        self.push(Box::new(dialog::first_run::FirstRun::by_itself(self.model.mono)));
+    }
+
+    /// Says no to approvals whose time is over.
+    pub(crate) fn time_asks(&mut self) {
+        for (answer, said) in self.asking.deadlines.late(&mut self.model) {
+            self.send(answer);
+            self.notice(said);
+        }
+    }
+
+    /// The person is at the dialog on top: its time begins anew.
+    pub(crate) fn attended(&mut self) {
+        if let Some(id) = self.panel(self.top()).and_then(crate::panel::Panel::ask) {
+            self.asking.deadlines.attended(id, self.model.mono);
+        }
+    }
+
+    /// The person is in the middle of typing.
+    pub(crate) fn typing(&self) -> bool {
+        self.keys.typed.is_some_and(|t| self.model.mono.saturating_sub(t) < QUIET)
+    }
+
+    /// Opens the oldest question; `asked`: also one that was put aside. `false` when there is none.
+    pub(crate) fn open_ask(&mut self, asked: bool) -> bool {
+        let next = self.model.asks.iter().find(|a| asked || !self.asking.aside.contains(&a.id));
+        let Some(id) = next.map(|a| a.id) else { return false };
+        if asked {
+            self.asking.aside.clear();
+        }
+        self.open_this(id)
+    }
+
+    /// Opens this question; `false` when it does not wait any more.
+    pub(crate) fn open_this(&mut self, id: AskId) -> bool {
+        let Some(ask) = self.model.asks.iter().find(|a| a.id == id) else { return false };
+        let kept = self.asking.kept.iter().position(|(i, _)| *i == id);
+        let panel = match kept.map(|at| self.asking.kept.swap_remove(at).1) {
+            Some(mut panel) => {
+                panel.back(&self.model);
+                panel
+            }
+            None => match dialog::for_ask(ask, &self.model) {
+                Some(panel) => panel,
+                None => return false,
+            },
+        };
+        self.asking.aside.remove(&id);
+        self.push(panel);
+        true
+    }
+
+    /// Takes dialogs away whose question is answered. What was begun in them is not lost.
+    fn drop_answered(&mut self) {
+        let asks = &self.model.asks;
+        let open = |id: AskId| asks.iter().any(|a| a.id == id);
+        let (stay, gone): (Vec<Layer>, Vec<Layer>) =
+            std::mem::take(&mut self.layers).into_iter().partition(|l| l.panel.ask().is_none_or(open));
+        self.layers = stay;
+        let (stay, left): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.asking.kept).into_iter().partition(|(id, _)| open(*id));
+        self.asking.kept = stay;
+        self.asking.aside.retain(|id| open(*id));
+        let panels = gone.into_iter().map(|l| l.panel).chain(left.into_iter().map(|(_, panel)| panel));
+        for text in panels.filter_map(|p| p.begun()).collect::<Vec<_>>() {
+            let keep = Box::new(Recall::Keep(Message::text(text)));
+            self.effects(Owner::Shell, vec![Effect::Tell(View::Composer, keep)]);
+            self.say("The question is closed. Your unsent text is in the composer's history");
+        }
+    }
+
+    /// Keeps the dialog of a question that still waits, as it is left.
+    pub(crate) fn keep_ask(&mut self, panel: Box<dyn Panel>) {
+        if let Some(id) = panel.ask() {
+            self.asking.kept.retain(|(i, _)| *i != id);
+            self.asking.kept.push((id, panel));
+        }
+    }
+
+    /// Goes elsewhere from a question: those behind it do not come by themselves either.
+    pub(crate) fn leave_asks(&mut self) {
+        if self.layers.iter().any(|l| l.panel.ask().is_some()) {
+            self.asking.aside.extend(self.model.asks.iter().map(|a| a.id));
+        }
+        self.put_asks_aside();
+    }
+
+    /// Takes question dialogs off the screen without answering them.
+    pub(crate) fn put_asks_aside(&mut self) {
+        let ids: Vec<_> = self.layers.iter().filter_map(|l| l.panel.ask()).collect();
+        self.asking.aside.extend(ids);
+        let (stay, left): (Vec<Layer>, Vec<Layer>) =
+            std::mem::take(&mut self.layers).into_iter().partition(|l| l.panel.ask().is_none());
+        self.layers = stay;
+        left.into_iter().for_each(|l| self.keep_ask(l.panel));
+    }
+
+    /// Questions that wait and are not on the screen.
+    pub(crate) fn waiting_asks(&self) -> usize {
+        self.model.asks.iter().filter(|a| !self.layers.iter().any(|l| l.panel.ask() == Some(a.id))).count()
+    }
+}

@@ -1,0 +1,346 @@
+//! What can be done from everywhere. One small function each; the table below is the whole list.
+
+use tiller_protocol::command::{SessionCommand, TurnCommand};
+use tiller_protocol::{CommandBody, EntryId, Origin, Profile};
+
+use crate::app::action::{Action, ActionSpec};
+use crate::app::effect::{Effect, External};
+use crate::app::task::Task;
+use crate::app::{App, Owner};
+use crate::dialog::confirm::Confirm;
+use crate::input::ladder::{self, Break, Rung, Standing};
+use crate::model::Model;
+use crate::model::conversation::Body;
+use crate::panel::{Panel, Reply, View};
+use crate::terminal::terminal_owner::{Facts, rests};
+
+/// Names and help.
+pub const ACTIONS: &[ActionSpec] = &[
+    ActionSpec::key_only(
+        "global.leader",
+        "more",
+        "Start a key sequence; a box shows the keys that can follow",
+    ),
+    ActionSpec::key_only("global.which_key", "all keys", "Show at once the keys that can follow"),
+    ActionSpec::key_only("global.literal", "literal", "Send the leader key itself to the pane"),
+    ActionSpec::key_only("global.escape", "back", "One step back: close, leave, or stop what is running"),
+    ActionSpec::key_only(
+        "global.break",
+        "stop",
+        "Copy a selection, else stop the turn, else clear the draft, else quit",
+    ),
+    ActionSpec::new("global.stop", "stop", "Stop the running turn"),
+    ActionSpec::new("global.try_now", "retry now", "Retry the failed request now instead of waiting"),
+    ActionSpec::new("global.quit", "quit", "Save and quit"),
+    ActionSpec::new(
+        "global.detach",
+        "detach",
+        "Detach: leave the screen while work continues; `tiller` reattaches",
+    ),
+    ActionSpec::new("global.suspend", "suspend", "Suspend Tiller and return to the shell"),
+    ActionSpec::new("global.redraw", "redraw", "Redraw the whole screen"),
+    ActionSpec::key_only("global.repeat", "repeat", "Repeat the last action"),
+    ActionSpec::new("global.answer", "answer", "Answer the next question"),
+    ActionSpec::new("global.aside", "answer later", "Close the question and answer it later"),
+    ActionSpec::new("global.profile", "mode", "Next permission mode"),
+    ActionSpec::new("global.effort", "effort", "Next thinking effort; after the highest, the lowest"),
+    ActionSpec::new("tour.open", "tour", "Start the guided tour"),
+    ActionSpec::new("tour.next", "next step", "Next step of the guided tour"),
+    ActionSpec::new("tour.end", "end tour", "End the guided tour"),
+    ActionSpec::new("session.new", "new", "Start a new session"),
+    ActionSpec::new(
+        "session.rewind",
+        "rewind",
+        "Select an earlier message to inspect, restore or branch from",
+    ),
+    ActionSpec::new("session.fork", "fork", "Branch before the last message; nothing is lost"),
+    ActionSpec::new("session.undo", "undo", "Undo the last operation of this session"),
+    ActionSpec::new("session.redo", "redo", "Redo what was undone last"),
+];
+
+/// Does it; `None`: it is none of these, or it cannot be done now.
+pub(crate) fn run(app: &mut App, action: Action) -> Option<Vec<Effect>> {
+    Some(match action.0 {
+        "global.leader" => leader(app),
+        "global.which_key" => which_key(app),
+        "global.literal" => literal(app),
+        "global.escape" => escape(app),
+        "global.break" => break_(app),
+        "global.stop" => stop(app)?,
+        "global.try_now" => {
+            app.model.retry.as_ref()?;
+            vec![Effect::Send(CommandBody::Turn(TurnCommand::SkipWait))]
+        }
+        "global.quit" => quit(app)?,
+        "global.detach" => vec![Effect::Leave],
+        "global.suspend" => vec![Effect::Suspend(External::Stop)],
+        "global.redraw" => vec![Effect::Repaint],
+        "global.repeat" => vec![Effect::Act(app.keys.last?)],
+        "global.answer" => answer(app),
+        "global.aside" => {
+            app.put_asks_aside();
+            Vec::new()
+        }
+        "global.profile" => profile(app),
+        "global.effort" => effort(app),
+        "tour.open" | "tour.next" | "tour.end" => tour(app, action.0),
+        "session.new" => vec![Effect::Send(CommandBody::Session(SessionCommand::New))],
+        "session.rewind" => vec![Effect::Focus(View::Sessions)],
+        "session.fork" => fork(app),
+        "session.undo" => vec![Effect::Send(CommandBody::Session(SessionCommand::UndoOp { redo: false }))],
+        "session.redo" => vec![Effect::Send(CommandBody::Session(SessionCommand::UndoOp { redo: true }))],
+        "crew.home" => crate::view::agent_view::run(app, action)?,
+        _ => crate::view::arrange::run(app, action)?,
+    })
+}
+
+/// Why it cannot be done now.
+pub(crate) fn disabled(app: &App, action: Action) -> Option<String> {
+    let why = match action.0 {
+        "global.stop" if !app.model.stoppable() && app.model.conversation.running_line().is_none() => {
+            "Nothing is running"
+        }
+        "global.try_now" if app.model.retry.is_none() => "No failed request is waiting for a retry",
+        "global.answer" if app.model.asks.is_empty() => "No question is waiting",
+        "global.aside" if !app.layers.iter().any(|l| l.panel.ask().is_some()) => {
+            "No question is on the screen"
+        }
+        "tour.open" if !app.model.tour.exists() => "The tour is part of `tiller demo`",
+        "tour.next" | "tour.end" if app.model.tour.step().is_none() => "No tour is running",
+        "session.fork" if app.model.running => "A turn is running; stop it first",
+        "session.fork" if app.model.session.read_only => "This session is open read-only",
+        "session.fork" if last_prompt(app).is_none() => "No messages yet",
+        "global.profile" | "global.effort" if app.model.session.read_only => "This session is open read-only",
+        "global.effort" if app.model.session.effort.offered.is_empty() => "This model has no thinking",
+        _ => crate::view::arrange::disabled(app, action)
+            .or_else(|| crate::view::agent_view::disabled(app, action))?,
+    };
+    Some(why.into())
+}
+
+/// What an action would change, as it is now; empty when there is nothing to tell.
+pub(crate) fn state(app: &App, action: Action) -> &'static str {
+    match action.0 {
+        "global.profile" | "profile.open" => app.model.session.profile.word(),
+        "global.effort" => app.model.session.effort.chosen.word(),
+        _ => crate::view::arrange::state(app, action),
+    }
+}
+
+fn leader(app: &mut App) -> Vec<Effect> {
+    app.keys.pending = vec![app.keys.map.leader];
+    app.keys.since = app.model.mono;
+    Vec::new()
+}
+
+fn which_key(app: &mut App) -> Vec<Effect> {
+    leader(app);
+    app.keys.which = true;
+    Vec::new()
+}
+
+fn literal(app: &mut App) -> Vec<Effect> {
+    let (top, key) = (app.top(), app.keys.map.leader.event());
+    match app.with(top, |p, m| p.key(&key, m)) {
+        Some(Reply::Done(list)) => list,
+        _ => Vec::new(),
+    }
+}
+
+/// What Escape would do now.
+pub(crate) fn rung(app: &App) -> Rung {
+    let armed = |at: Option<std::time::Duration>| {
+        at.is_some_and(|t| app.model.mono.saturating_sub(t) <= ladder::DOUBLE)
+    };
+    let composer = app.panel(Owner::View(View::Composer));
+    ladder::step(&Standing {
+        prefix: !app.keys.pending.is_empty(),
+        inside: app.panel(app.top()).and_then(|p| p.rung(&app.model)),
+        layer: !app.layers.is_empty(),
+        pane: app.screen.focus != View::Composer || app.screen.main != View::Conversation,
+        child: app.model.shown.is_some(),
+        line: app.model.conversation.running_line().is_some(),
+        running: app.model.stoppable(),
+        empty: composer.is_none_or(|p| p.empty(&app.model)),
+        armed: armed(app.keys.escape),
+    })
+}
+
+fn escape(app: &mut App) -> Vec<Effect> {
+    let rung = rung(app);
+    app.keys.escape = None;
+    match rung {
+        Rung::Prefix => app.keys.pending.clear(),
+        Rung::Popup
+        | Rung::Search
+        | Rung::Selection
+        | Rung::CopyMode
+        | Rung::VimInsert
+        | Rung::Decline
+        | Rung::Layer => {
+            let top = app.top();
+            let ask = app.panel(top).and_then(Panel::ask);
+            if let Some(Reply::Done(list)) = app.with(top, |p, m| p.escape(rung, m)) {
+                app.effects(top, list);
+            }
+            // A question that is left without an answer waits at the side.
+            if rung == Rung::Layer {
+                app.asking.aside.extend(ask);
+            }
+        }
+        Rung::Pane => return vec![Effect::Focus(View::Composer)],
+        Rung::Home => return vec![Effect::Show(tiller_protocol::AgentId::main())],
+        Rung::Line | Rung::Stop => return stop(app).unwrap_or_default(),
+        Rung::Arm => app.keys.escape = Some(app.model.mono),
+        Rung::Rewind => return vec![Effect::Act(Action("session.rewind"))],
+        Rung::Nothing => {}
+    }
+    Vec::new()
+}
+
+fn break_(app: &mut App) -> Vec<Effect> {
+    let top = app.top();
+    if let Some(Some(Reply::Done(list))) = app.with(top, |p, m| p.copy_selection(m)) {
+        app.effects(top, list);
+        return Vec::new();
+    }
+    let armed = app.keys.breaks.take().is_some_and(|t| app.model.mono.saturating_sub(t).as_secs() < 2);
+    let empty = app.panel(Owner::View(View::Composer)).is_none_or(|p| p.empty(&app.model));
+    let stops = app.model.stoppable() || app.model.conversation.running_line().is_some();
+    match ladder::break_step(false, stops, empty, armed) {
+        Break::Copy => Vec::new(),
+        Break::Stop => stop(app).unwrap_or_default(),
+        Break::Clear => vec![Effect::Act(Action("composer.clear"))],
+        Break::Quit => quit(app).unwrap_or_default(),
+        Break::Arm => {
+            app.keys.breaks = Some(app.model.mono);
+            app.say("Press Ctrl-C again to quit");
+            Vec::new()
+        }
+    }
+}
+
+/// Ends the line of the person's own that runs, else the turn. The second stop within two seconds kills tools hard; of a
+/// line the engine does so with each stop after the first.
+fn stop(app: &mut App) -> Option<Vec<Effect>> {
+    if let Some(id) = app.model.conversation.running_line() {
+        return Some(vec![Effect::Send(CommandBody::Turn(TurnCommand::StopTool { id: id.into() }))]);
+    }
+    if !app.model.stoppable() {
+        return None;
+    }
+    let hard = app.told.stopped(app.model.mono);
+    Some(vec![Effect::Send(CommandBody::Turn(TurnCommand::Interrupt { hard }))])
+}
+
+/// Asks when something runs.
+fn quit(app: &mut App) -> Option<Vec<Effect>> {
+    let go = vec![Effect::Send(CommandBody::Session(SessionCommand::Quit))];
+    if !app.model.ready {
+        app.tasks.push(Task::Quit);
+        return Some(Vec::new());
+    }
+    let text = ending(&app.model);
+    if text.is_empty() {
+        return Some(go);
+    }
+    let mut ask = Confirm::new("Quit?", text.trim_end(), "quit", go);
+    if app.model.detachable && Facts::of(&app.model).at_work() {
+        ask = ask.otherwise("detach", vec![Effect::Leave]);
+    }
+    Some(vec![Effect::Push(Box::new(ask))])
+}
+
+/// What quitting ends, and what becomes of it; empty: nothing.
+fn ending(model: &Model) -> String {
+    let mut text = String::new();
+    if model.main_runs() {
+        text.push_str("A turn is running. Quitting stops it; what has arrived so far is kept. ");
+    }
+    if model.main_line_runs() {
+        text.push_str("One of your commands is running. Quitting ends it. ");
+    }
+    let crew = || model.agents.iter().filter(|a| !a.id.is_main() && a.state.at_work());
+    let paused = crew().filter(|a| rests(a)).count();
+    match crew().count() - paused {
+        0 => {}
+        1 => text.push_str("One agent is working. Quitting interrupts it; you can continue it later. "),
+        n => text.push_str(&format!(
+            "{n} agents are working. Quitting interrupts them; you can continue them later. "
+        )),
+    }
+    match paused {
+        0 => {}
+        1 => text.push_str("One agent is paused; you can continue it later. "),
+        n => text.push_str(&format!("{n} agents are paused; you can continue them later. ")),
+    }
+    let background: Vec<&str> =
+        model.processes.iter().filter(|p| p.lives()).map(|p| p.command.as_str()).collect();
+    match background.as_slice() {
+        [] => {}
+        [one] => text.push_str(&format!("Quitting ends one background process: {one}")),
+        all => {
+            text.push_str(&format!("Quitting ends {} background processes: {}", all.len(), all.join("; ")))
+        }
+    }
+    text
+}
+
+fn answer(app: &mut App) -> Vec<Effect> {
+    if !app.open_ask(true) {
+        app.say("No question is waiting");
+    }
+    Vec::new()
+}
+
+/// The last message of the person's.
+fn last_prompt(app: &App) -> Option<EntryId> {
+    app.model.conversation.cells().iter().rev().find_map(|c| match c.body {
+        Body::User { origin: Origin::Prompt, .. } => c.entry,
+        _ => None,
+    })
+}
+
+/// From before the last message; its text comes back into the composer.
+fn fork(app: &mut App) -> Vec<Effect> {
+    if let Some(why) = disabled(app, Action("session.fork")) {
+        app.say(why);
+        return Vec::new();
+    }
+    let fork = |entry| Effect::Send(CommandBody::Session(SessionCommand::Fork { entry }));
+    let mut all: Vec<Effect> = last_prompt(app).map(fork).into_iter().collect();
+    all.push(Effect::Focus(View::Composer));
+    all
+}
+
+fn tour(app: &mut App, id: &str) -> Vec<Effect> {
+    match id {
+        _ if !app.model.tour.exists() => app.say("The tour is part of `tiller demo`"),
+        "tour.open" => app.model.tour.begin(),
+        "tour.next" => app.model.tour.next(),
+        _ => app.model.tour.end(),
+    }
+    Vec::new()
+}
+
+/// The next level that the model has; after the most comes what the vendor does by itself.
+fn effort(app: &App) -> Vec<Effect> {
+    let view = &app.model.session.effort;
+    let next = view.offered.iter().copied().find(|e| *e > view.chosen).unwrap_or_default();
+    vec![Effect::Send(CommandBody::Session(SessionCommand::SetEffort { effort: next }))]
+}
+
+/// Never into `AUTO` without a yes.
+fn profile(app: &mut App) -> Vec<Effect> {
+    let at = Profile::ALL.iter().position(|p| *p == app.model.session.profile).unwrap_or(0);
+    let next = Profile::ALL[(at + 1) % Profile::ALL.len()];
+    let set = |p| Effect::Send(CommandBody::Session(SessionCommand::SetProfile { profile: p }));
+    if next != Profile::Full {
+        return vec![set(next)];
+    }
+    let text = "Runs everything without asking, except denied and protected actions.";
+    let back = vec![set(Profile::ReadOnly)];
+    vec![Effect::Push(Box::new(
+        Confirm::new("Switch to AUTO mode?", text, "yes, AUTO", vec![set(next)]).otherwise("use READ", back),
+    ))]
+}

@@ -1,0 +1,425 @@
+//! The stack of layers and the focus: passes messages down and effects up. Small on purpose: what can
+//! be done is in `global`, what effects do in `route`, how it looks in `view`, what Escape does in
+//! [`crate::input::ladder`].
+
+pub mod action;
+pub(crate) mod asking;
+pub(crate) mod deadline;
+pub mod effect;
+pub mod global;
+pub(crate) mod inbox;
+pub mod msg;
+pub(crate) mod queued_prompt;
+pub(crate) mod route;
+pub(crate) mod run;
+pub(crate) mod saver;
+pub mod task;
+pub mod ui;
+pub(crate) mod withheld;
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crossterm::event::KeyEventKind;
+use ratatui::layout::Rect;
+use tiller_config::schema;
+use tiller_protocol::{AskId, Clock, Event, EventBody};
+
+use crate::app::action::Action;
+use crate::app::msg::Msg;
+use crate::app::route::Router;
+use crate::app::task::Task;
+use crate::keymap::{Chord, Keymap, scope};
+use crate::model::Model;
+use crate::panel::{self, Panel, Reply, View};
+use crate::theme::Themes;
+use crate::view::agent_view::Stage;
+use crate::view::layout::{Areas, Zoom};
+use crate::view::stale::{Around, Stale, is_words};
+use crate::view::toast::Toasts;
+
+/// Who asked for something, and so gets the answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Owner {
+    View(View),
+    Layer(u64),
+    Shell,
+}
+
+/// A dialog on the stack.
+pub(crate) struct Layer {
+    pub(crate) id: u64,
+    pub(crate) panel: Box<dyn Panel>,
+    /// Since when it has been in sight: until then nothing is decided in it.
+    pub(crate) deaf: crate::dialog::deaf::Deaf,
+}
+
+/// What is shown where.
+pub(crate) struct Screen {
+    pub(crate) focus: View,
+    /// The view in the main part.
+    pub(crate) main: View,
+    pub(crate) zoom: Zoom,
+    pub(crate) rail: bool,
+    /// The rail takes half of the screen.
+    pub(crate) half: bool,
+    pub(crate) size: Rect,
+    /// As drawn last; for the mouse and for moving the focus by direction.
+    pub(crate) areas: Option<Areas>,
+    /// What a click on each row of the strip does.
+    pub(crate) strip: Vec<Option<&'static str>>,
+    /// Where each layer was drawn last.
+    pub(crate) boxes: Vec<Rect>,
+    /// The panel in which the left button went down, and where it lay: it gets the rest of the drag.
+    pub(crate) grab: Option<(Owner, Rect)>,
+}
+
+/// The keyboard's state.
+pub(crate) struct Keys {
+    pub(crate) map: Arc<Keymap>,
+    /// Keys of an unfinished sequence, and since when.
+    pub(crate) pending: Vec<Chord>,
+    pub(crate) since: Duration,
+    /// Show the which-key box without waiting.
+    pub(crate) which: bool,
+    /// Everything that was asked for, for the tests of footer and keys.
+    #[cfg(test)]
+    pub(crate) log: Vec<Action>,
+    /// Rows of the palette that were chosen, the last one first.
+    pub(crate) recent: Vec<String>,
+    /// For "repeat".
+    pub(crate) last: Option<Action>,
+    /// When Escape, Ctrl-C and any text key were pressed last.
+    pub(crate) escape: Option<Duration>,
+    pub(crate) breaks: Option<Duration>,
+    pub(crate) typed: Option<Duration>,
+}
+
+/// Questions that the person has put aside, and which of them waits to be shown.
+#[derive(Default)]
+pub(crate) struct Asking {
+    pub(crate) aside: HashSet<AskId>,
+    /// Their dialogs, with what was begun in them.
+    pub(crate) kept: Vec<(AskId, Box<dyn Panel>)>,
+    pub(crate) deadlines: crate::app::deadline::Deadlines,
+    /// The set-up is to be offered once.
+    pub(crate) first_run: bool,
+    /// A message that waits for a model.
+    pub(crate) held: crate::app::queued_prompt::Held,
+}
+
+/// The face's state.
+pub struct App {
+    pub model: Model,
+    pub(crate) screen: Screen,
+    pub(crate) views: Vec<(View, Box<dyn Panel>)>,
+    pub(crate) layers: Vec<Layer>,
+    pub(crate) keys: Keys,
+    pub(crate) themes: Themes,
+    pub(crate) toasts: Toasts,
+    pub(crate) asking: Asking,
+    pub(crate) router: Router,
+    pub(crate) stage: Stage,
+    pub(crate) tasks: Vec<Task>,
+    pub(crate) told: crate::terminal::outside::Outside,
+    pub(crate) status: crate::view::statusline::StatusLine,
+    clock: Arc<dyn Clock>,
+    /// Something changed since the last frame.
+    pub(crate) dirty: bool,
+    /// What, as far as that is known.
+    pub(crate) stale: Stale,
+    /// The view whose inside is all that the message changes that is being dealt with.
+    pub(crate) inside: Option<View>,
+    /// What the last whole frame drew around the views, and what the last frame drew.
+    pub(crate) around: Option<Around>,
+    pub(crate) drawn: Vec<Rect>,
+    /// When to draw again though nothing happens, as the last frame said.
+    pub(crate) wake: Option<Duration>,
+}
+
+impl App {
+    /// A fresh screen. Nothing is asked of the engine yet: see [`App::start`].
+    pub fn new(ui: Arc<schema::Ui>, map: Arc<Keymap>, themes: Themes, clock: Arc<dyn Clock>) -> Self {
+        let model = Model { ui, now: clock.now(), mono: clock.mono(), ..Model::default() };
+        Self {
+            model,
+            screen: Screen {
+                focus: View::Composer,
+                main: View::Conversation,
+                zoom: Zoom::Normal,
+                rail: true,
+                half: false,
+                size: Rect::new(0, 0, 80, 24),
+                areas: None,
+                strip: Vec::new(),
+                boxes: Vec::new(),
+                grab: None,
+            },
+            views: View::ALL.into_iter().map(|v| (v, panel::make(v))).collect(),
+            layers: Vec::new(),
+            keys: Keys {
+                map,
+                pending: Vec::new(),
+                since: Duration::ZERO,
+                which: false,
+                #[cfg(test)]
+                log: Vec::new(),
+                recent: Vec::new(),
+                last: None,
+                escape: None,
+                breaks: None,
+                typed: None,
+            },
+            themes,
+            toasts: Toasts::default(),
+            asking: Asking::default(),
+            router: Router::default(),
+            stage: Stage::default(),
+            tasks: Vec::new(),
+            told: crate::terminal::outside::Outside::default(),
+            status: crate::view::statusline::StatusLine::default(),
+            clock,
+            dirty: true,
+            stale: Stale::All,
+            inside: None,
+            around: None,
+            drawn: Vec::new(),
+            wake: None,
+        }
+    }
+
+    /// Asks for the state, and lets every view ask for what it needs.
+    pub fn start(&mut self) {
+        self.tick_clock();
+        self.ask_snapshot();
+        for view in View::ALL {
+            let more = self.with(Owner::View(view), Panel::opened);
+            self.effects(Owner::View(view), more.unwrap_or_default());
+        }
+    }
+
+    /// Takes one message in. What has to be done outside is in [`App::tasks`] afterwards.
+    pub fn update(&mut self, msg: Msg) {
+        self.tick_clock();
+        // What waits to be drawn goes on waiting, whatever comes.
+        let before = std::mem::replace(&mut self.dirty, true);
+        let stale = std::mem::replace(&mut self.stale, Stale::NOTHING);
+        self.inside = None;
+        match msg {
+            Msg::Key(key) if key.kind != KeyEventKind::Release => {
+                // Some terminals forget to say that the focus is back.
+                if self.model.away {
+                    self.back();
+                }
+                self.key(&key);
+            }
+            Msg::Key(_)
+            | Msg::Written
+            | Msg::Terminal(_)
+            | Msg::Line(_)
+            | Msg::Out(_)
+            | Msg::Lost
+            | Msg::Seat(_)
+            | Msg::Source(_) => self.dirty = false,
+            Msg::Mouse(event) => self.mouse(&event),
+            Msg::Paste(text) => self.paste(&text),
+            Msg::Resize(width, height) => {
+                self.screen.size = Rect::new(0, 0, width, height);
+                self.model.screen = (width, height);
+            }
+            Msg::FocusGained => self.back(),
+            Msg::FocusLost => self.model.away = true,
+            Msg::Background(r, g, b) => self.dirty = self.themes.background(r, g, b),
+            Msg::Scheme { dark } => self.dirty = self.themes.scheme(dark),
+            Msg::Engine(event) => {
+                self.event(&event);
+                // Agents that nobody looks at change nothing on the screen.
+                let answer = matches!(event.body, EventBody::Reply(_));
+                self.dirty = answer || self.model.concerns(&event);
+            }
+            Msg::Notice(notice) => self.notice(*notice),
+            Msg::Job(token, result) => self.job(token, result),
+            Msg::Tick => {
+                for view in View::ALL {
+                    let more = self.with(Owner::View(view), Panel::tick);
+                    self.effects(Owner::View(view), more.unwrap_or_default());
+                }
+            }
+            Msg::Reload => self.tasks.push(Task::Reload),
+            Msg::Kinds(kinds) => {
+                self.model.kinds = kinds;
+                self.dirty = false;
+            }
+            Msg::Terminate(_) => self.tasks.push(Task::Quit),
+            Msg::Stop => self.dirty = false,
+            Msg::Continued => self.tasks.push(Task::Repaint),
+        }
+        self.settle_terminal();
+        self.time_asks();
+        self.show_asks();
+        self.outside();
+        self.stale = match (self.stale, self.dirty) {
+            (Stale::All, _) => Stale::All,
+            (_, true) => stale.and(self.inside),
+            (_, false) => stale,
+        };
+        self.dirty |= before;
+    }
+
+    /// Tells every panel that the settings are others now.
+    pub(crate) fn settings_changed(&mut self) {
+        let Self { views, layers, model, .. } = self;
+        let layers = layers.iter_mut().map(|l| &mut l.panel);
+        views.iter_mut().map(|(_, p)| p).chain(layers).for_each(|p| p.settings_changed(model));
+    }
+
+    /// The window has the focus again.
+    fn back(&mut self) {
+        self.model.away = false;
+        self.model.back = self.model.mono;
+    }
+
+    /// What the loop has to do, taken out.
+    pub fn take_tasks(&mut self) -> Vec<Task> {
+        std::mem::take(&mut self.tasks)
+    }
+
+    /// Something changed since the last frame, or a moment that the last frame named has come.
+    pub fn due(&self) -> bool {
+        self.dirty || self.wake.is_some_and(|w| self.clock.mono() >= w)
+    }
+
+    /// How long nothing has to be drawn if nothing happens; `None`: for ever.
+    pub fn sleep(&self) -> Option<Duration> {
+        self.wake.map(|w| w.saturating_sub(self.clock.mono()))
+    }
+
+    pub(crate) fn tick_clock(&mut self) {
+        self.model.now = self.clock.now();
+        self.model.mono = self.clock.mono();
+    }
+
+    /// Who takes keys: the top layer, else the focused view.
+    pub(crate) fn top(&self) -> Owner {
+        self.layers.last().map_or(Owner::View(self.screen.focus), |l| Owner::Layer(l.id))
+    }
+
+    /// Calls into a panel, if it is still there.
+    pub(crate) fn with<R>(&mut self, owner: Owner, f: impl FnOnce(&mut dyn Panel, &Model) -> R) -> Option<R> {
+        let panel = match owner {
+            Owner::View(v) => self.views.iter_mut().find(|(x, _)| *x == v).map(|(_, p)| p.as_mut()),
+            Owner::Layer(id) => self.layers.iter_mut().find(|l| l.id == id).map(|l| l.panel.as_mut()),
+            Owner::Shell => None,
+        }?;
+        Some(f(panel, &self.model))
+    }
+
+    /// Looks at a panel.
+    pub(crate) fn panel(&self, owner: Owner) -> Option<&dyn Panel> {
+        match owner {
+            Owner::View(v) => self.views.iter().find(|(x, _)| *x == v).map(|(_, p)| p.as_ref()),
+            Owner::Layer(id) => self.layers.iter().find(|l| l.id == id).map(|l| l.panel.as_ref()),
+            Owner::Shell => None,
+        }
+    }
+
+    /// Sections of the key file that are active, inner first.
+    pub(crate) fn scopes(&self) -> Vec<&'static str> {
+        scope::chain(self.panel(self.top()).map_or("global", Panel::scope))
+    }
+
+    /// Does an action: the panel on top has the first word, then the shell, then the view that owns it.
+    /// `false`: nobody could do it now.
+    pub(crate) fn act(&mut self, action: Action) -> bool {
+        // For Escape it counts what it ends.
+        let escape = action == Action("global.escape");
+        let running = self.model.running
+            && (!escape || crate::app::global::rung(self) == crate::input::ladder::Rung::Stop);
+        if self.model.tour.step().is_some() {
+            self.stale = Stale::All;
+        }
+        let done = self.carry_out(action);
+        if done {
+            self.model.tour.did(action, running);
+        }
+        done
+    }
+
+    fn carry_out(&mut self, action: Action) -> bool {
+        #[cfg(test)]
+        self.keys.log.push(action);
+        if action != Action("global.repeat") {
+            self.keys.last = Some(action);
+        }
+        let top = self.top();
+        if self.withheld(action) {
+            return true;
+        }
+        if let Some(Reply::Done(list)) = self.with(top, |p, m| p.act(action, m)) {
+            self.mine(top, list);
+            return true;
+        }
+        if let Some(list) = crate::app::global::run(self, action) {
+            self.effects(Owner::Shell, list);
+            return true;
+        }
+        if let Some(open) = crate::dialog::opener(action) {
+            match (open.open)(self) {
+                Ok(panel) => {
+                    if action.0 == "errors.open" {
+                        self.told.seen = self.model.notices.len();
+                    }
+                    self.push(panel);
+                }
+                Err(why) => self.say(why),
+            }
+            return true;
+        }
+        for view in View::ALL {
+            let owner = Owner::View(view);
+            let mine = self.panel(owner).is_some_and(|p| p.actions().iter().any(|s| s.action == action));
+            if mine
+                && owner != top
+                && let Some(Reply::Done(list)) = self.with(owner, |p, m| p.act(action, m))
+            {
+                self.effects(owner, list);
+                return true;
+            }
+        }
+        false
+    }
+
+    fn event(&mut self, event: &Event) {
+        let before = self.model.conversation.cells().len();
+        let failed = self.fails(event);
+        self.model.apply(event);
+        if let Some(notice) = failed {
+            self.notice(notice);
+        }
+        self.at_home(event);
+        if !self.model.concerns(event) {
+            self.answered(event);
+            if event.agent.is_main() {
+                self.after_event(event);
+            }
+            return;
+        }
+        let cells = self.model.conversation.cells().len();
+        if is_words(event) && cells == before {
+            self.inside = Some(View::Conversation);
+        }
+        let mut owners: Vec<Owner> = View::ALL.into_iter().map(Owner::View).collect();
+        owners.extend(self.layers.iter().map(|l| Owner::Layer(l.id)));
+        for owner in owners {
+            if let Some(Reply::Done(list)) = self.with(owner, |p, m| p.event(event, m)) {
+                if owner != Owner::View(View::Conversation) {
+                    self.inside = None;
+                }
+                self.effects(owner, list);
+            }
+        }
+        self.answered(event);
+        self.after_event(event);
+    }
+}

@@ -1,0 +1,236 @@
+//! A message that was sent before there was a model: it stays in the composer, the set-up opens, and it goes
+//! out by itself once a model is there.
+
+use tiller_protocol::command::TurnCommand;
+use tiller_protocol::event::ReplyEvent;
+use tiller_protocol::{
+    AgentId, CommandBody, CommandId, Event, EventBody, Message, ModelRef, Notice, NoticeKind, SessionId,
+};
+
+use crate::app::action::Action;
+use crate::app::effect::Token;
+use crate::app::task::Task;
+use crate::app::{App, Owner};
+use crate::dialog::first_run::AskedFor;
+use crate::model::Model;
+use crate::panel::{Panel, Reply, View};
+
+/// What waits for a model.
+#[derive(Default)]
+pub(crate) struct Held {
+    /// The composer's text goes out when a model is chosen.
+    waits: bool,
+    /// A message on its way to an engine that had not answered yet.
+    early: Option<CommandId>,
+    /// The model that is in use next (this one, if one is named) is kept for later sessions.
+    keep: Option<Option<ModelRef>>,
+}
+
+const COMPOSER: Owner = Owner::View(View::Composer);
+
+impl App {
+    /// Keeps a message back when no model is set up. False: it is to be sent.
+    pub(crate) fn hold(&mut self, from: Owner, body: &CommandBody, token: Token) -> bool {
+        let message = matches!(body, CommandBody::Turn(TurnCommand::Submit { .. }));
+        if !message || from != COMPOSER || !self.model.ready || !self.model.session.model.0.is_empty() {
+            return false;
+        }
+        // The composer takes it back as it takes back what the engine refuses.
+        let notice = Notice::new(NoticeKind::Config, "Your message is sent as soon as a model is set up.");
+        let event = Event {
+            seq: 0,
+            time: self.model.now,
+            session: SessionId::fresh(&tiller_protocol::SeqIds::default(), self.model.now),
+            agent: AgentId::main(),
+            cause: None,
+            body: EventBody::Reply(Box::new(ReplyEvent::ErrorReply { notice })),
+        };
+        if let Some(Reply::Done(list)) = self.with(from, |p, m| p.reply(token, &event, m)) {
+            self.effects(from, list);
+        }
+        self.wait_for_model();
+        true
+    }
+
+    fn wait_for_model(&mut self) {
+        self.asking.held.waits = true;
+        self.asking.first_run = false;
+        // It may be there already, offered by itself at the start; now it is asked for.
+        let there = self.layers.iter().find(|l| l.panel.scope().starts_with("setup")).map(|l| l.id);
+        match there {
+            Some(id) => {
+                let _ = self.with(Owner::Layer(id), |p, m| p.told(Box::new(AskedFor), m));
+            }
+            None => {
+                self.act(Action("setup.open"));
+            }
+        }
+    }
+
+    /// A message went out before the engine said whether there is a model.
+    pub(crate) fn sent_early(&mut self, body: &CommandBody, id: CommandId) {
+        if !self.model.ready && matches!(body, CommandBody::Turn(TurnCommand::Submit { .. })) {
+            self.asking.held.early = Some(id);
+        }
+    }
+
+    /// The engine refused something: perhaps that message, and it is in the composer again.
+    pub(crate) fn refused_early(&mut self, cause: Option<CommandId>) {
+        let early = self.asking.held.early;
+        let known = self.model.ready && self.model.session.model.0.is_empty();
+        if early.is_some() && early == cause && known {
+            self.asking.held.early = None;
+            self.wait_for_model();
+        }
+    }
+
+    /// The person writes: what is in the composer is not what was sent.
+    pub(crate) fn unhold(&mut self) {
+        self.asking.held.waits = false;
+    }
+
+    /// A model was chosen: what waited goes out.
+    pub(crate) fn release(&mut self) {
+        if std::mem::take(&mut self.asking.held.waits) {
+            self.send_composed();
+        }
+    }
+
+    /// Keeps a model for later sessions: at once when it is in use, else when the engine has taken it.
+    pub(crate) fn keep_model(&mut self, which: Option<ModelRef>) {
+        self.asking.held.keep = Some(which);
+        self.model_chosen();
+    }
+
+    /// The session's model is another one, perhaps the one that is to be kept.
+    pub(crate) fn model_chosen(&mut self) {
+        let now = self.model.session.model.clone();
+        let wanted = match &self.asking.held.keep {
+            Some(Some(which)) => *which == now,
+            // The demo model is kept only when it was chosen by name.
+            Some(None) => !matches!(now.provider(), "" | "demo"),
+            None => false,
+        };
+        if wanted {
+            self.asking.held.keep = None;
+            self.tasks.push(Task::Setting { key: "model".into(), value: now.0.into() });
+        }
+    }
+
+    /// Words that were typed while something lay over the composer.
+    pub(crate) fn typed_elsewhere(&mut self, f: impl FnOnce(&mut dyn Panel, &Model) -> Reply) {
+        self.keys.typed = Some(self.model.mono);
+        self.unhold();
+        if let Some(Reply::Done(list)) = self.with(COMPOSER, f) {
+            self.effects(COMPOSER, list);
+        }
+    }
+
+    fn send_composed(&mut self) {
+        if let Some(Reply::Done(list)) = self.with(COMPOSER, |p, m| p.act(Action("composer.send"), m)) {
+            self.effects(COMPOSER, list);
+        }
+    }
+
+    /// Sends what the command line gave as if it had been typed. A draft that was there is put aside.
+    pub(crate) fn submit(&mut self, text: String) {
+        if !self.panel(COMPOSER).is_none_or(|p| p.empty(&self.model)) {
+            let _ = self.with(COMPOSER, |p, m| p.act(Action("composer.aside"), m));
+        }
+        self.compose(&Message::text(text), true);
+        self.send_composed();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tiller_protocol::SendMode;
+    use tiller_protocol::command::SessionCommand;
+    use tiller_protocol::event::StateEvent;
+
+    use super::*;
+    use crate::testing::Robot;
+
+    fn submitted(r: &Robot) -> Vec<String> {
+        let text = |c: &CommandBody| match c {
+            CommandBody::Turn(TurnCommand::Submit { message, .. }) => Some(message.text.clone()),
+            _ => None,
+        };
+        r.commands().into_iter().filter_map(text).collect()
+    }
+
+    fn model(r: &mut Robot, name: &str) {
+        let model = ModelRef(name.into());
+        r.app.model.session.model = model.clone();
+        r.event(EventBody::State(StateEvent::ModelChanged { model, window: None }));
+    }
+
+    #[test]
+    fn a_prompt_waits_for_a_model_and_is_then_sent_once() {
+        let mut r = Robot::new(80, 24);
+        r.app.model.ready = true;
+        r.run("type my first prompt; enter");
+        assert!(submitted(&r).is_empty(), "nothing can be sent yet");
+        assert!(
+            r.screen().contains("Set up a model") && r.screen().contains("my first prompt"),
+            "{}",
+            r.screen()
+        );
+        r.run("3");
+        let set = |c: &&CommandBody| matches!(c, CommandBody::Session(SessionCommand::SetModel { .. }));
+        assert!(r.commands().iter().any(set));
+        model(&mut r, "demo/demo");
+        assert_eq!(submitted(&r), ["my first prompt"]);
+        assert!(!r.screen().contains("my first prompt"), "{}", r.screen());
+        model(&mut r, "other/one");
+        assert_eq!(submitted(&r).len(), 1);
+    }
+
+    #[test]
+    fn what_is_written_on_is_not_sent_by_itself() {
+        let mut r = Robot::new(80, 24);
+        r.app.model.ready = true;
+        r.run("type half; enter; esc; type  more");
+        model(&mut r, "demo/demo");
+        assert!(submitted(&r).is_empty());
+        assert!(r.screen().contains("half more"), "{}", r.screen());
+        r.run("enter");
+        assert_eq!(submitted(&r), ["half more"]);
+    }
+
+    #[test]
+    fn a_prompt_of_the_command_line_comes_back_from_an_engine_without_a_model() {
+        let mut r = Robot::new(80, 24);
+        r.run("type a draft");
+        r.app.submit("from the shell".into());
+        r.run("wait 0");
+        assert_eq!(submitted(&r), ["from the shell"]);
+        let id = r.asked(|c| matches!(c, CommandBody::Turn(_)));
+        r.app.model.ready = true;
+        // It is offered by itself first.
+        r.app.asking.first_run = true;
+        r.run("wait 2000");
+        let notice = Notice::new(NoticeKind::Config, "no model is set up yet, so nothing was sent");
+        r.cause(id, EventBody::Reply(Box::new(ReplyEvent::ErrorReply { notice })));
+        assert!(
+            r.screen().contains("Set up a model") && r.screen().contains("from the shell"),
+            "{}",
+            r.screen()
+        );
+        r.clear().run("3");
+        assert_eq!(r.commands().len(), 1, "it is asked for now: a digit is an answer at once");
+        r.clear();
+        model(&mut r, "demo/demo");
+        assert_eq!(submitted(&r), ["from the shell"]);
+        // The draft that was there is still there.
+        r.run("esc");
+        r.app.act(Action("composer.aside"));
+        r.run("wait 0");
+        assert!(r.screen().contains("a draft"), "{}", r.screen());
+        let want = CommandBody::Turn(TurnCommand::Submit {
+            message: Message::text("from the shell"),
+            mode: SendMode::Steer,
+        });
+        assert!(r.commands().contains(&&want));
+    }
+}

@@ -1,0 +1,439 @@
+//! Carries effects out, and brings answers back to those who asked.
+
+use std::any::Any;
+use std::collections::HashMap;
+
+use tiller_protocol::command::{Query, QueueCommand, SessionCommand, TurnCommand};
+use tiller_protocol::event::{ReplyEvent, StateEvent};
+use tiller_protocol::view::Snapshot;
+use tiller_protocol::{
+    AgentId, CommandBody, CommandId, EntryId, Event, EventBody, Message, Notice, NoticeKind, SendMode,
+    SessionId,
+};
+
+use crate::app::effect::{Effect, Token, Visit};
+use crate::app::task::Task;
+use crate::app::{App, Layer, Owner};
+use crate::panel::conversation::GoTo;
+use crate::panel::{Panel, Reply, View};
+use crate::view::stale::Stale;
+
+/// Rows of the palette that are remembered.
+const RECENT: usize = 8;
+
+/// Who waits for what.
+#[derive(Default)]
+pub(crate) struct Router {
+    next: u64,
+    asked: HashMap<CommandId, Asked>,
+    jobs: HashMap<Token, (Owner, Token)>,
+    /// Whole states that are on their way, by whose they are.
+    snapshots: HashMap<AgentId, CommandId>,
+    /// The session where something is to be done as soon as it is open.
+    then: Option<(SessionId, CommandId, Then)>,
+}
+
+/// Who asked, and which agent was on the screen then.
+#[derive(Clone)]
+struct Asked {
+    owner: Owner,
+    token: Token,
+    screen: AgentId,
+}
+
+/// What is done in a session that was opened.
+#[derive(Clone, Copy)]
+enum Then {
+    /// Go on from here on another branch; `None`: from its end.
+    Branch(Option<EntryId>),
+    Show(EntryId),
+    /// Ask what is to go back to it.
+    Restore(EntryId),
+}
+
+impl Router {
+    pub(crate) fn fresh(&mut self) -> u64 {
+        self.next += 1;
+        self.next
+    }
+}
+
+impl App {
+    pub(crate) fn effects(&mut self, from: Owner, list: Vec<Effect>) {
+        if !list.is_empty() {
+            self.stale = Stale::All;
+        }
+        for effect in list {
+            self.effect(from, effect);
+        }
+    }
+
+    fn effect(&mut self, from: Owner, effect: Effect) {
+        match effect {
+            Effect::Send(body) => {
+                self.follow_sent(&body);
+                self.send(body);
+            }
+            Effect::Ask(body, token) => {
+                if self.hold(from, &body, token) {
+                    return;
+                }
+                self.follow_sent(&body);
+                let id = self.send(body.clone());
+                self.sent_early(&body, id);
+                self.asks(id, from, token);
+            }
+            Effect::SendTo(agent, body) => {
+                self.send_to(Some(agent), body);
+            }
+            Effect::AskOf(agent, body, token) => {
+                let id = self.send_to(Some(agent), body);
+                self.asks(id, from, token);
+            }
+            Effect::Show(agent) => self.show_agent(&agent),
+            Effect::ShowFor(agent, action) => self.show_for(&agent, action),
+            Effect::ShowTerminal(agent) => self.show_terminal(&agent),
+            Effect::NextTerminal => self.next_terminal(),
+            Effect::Zoom => self.zoom_full(),
+            Effect::Push(panel) => self.push(panel),
+            Effect::Pop => self.pop(from),
+            Effect::Focus(view) => self.focus(view),
+            Effect::Act(action) => {
+                if !self.act(action) {
+                    let why = self.disabled(action).unwrap_or_else(|| "Not possible now".into());
+                    self.say(why);
+                }
+            }
+            Effect::Compose { text, replace } => {
+                let message = Message::text(text);
+                self.compose(&message, replace);
+            }
+            Effect::Copy { text, what } => self.tasks.push(Task::Copy { text, what }),
+            Effect::Suspend(external) => self.tasks.push(Task::Suspend(external, from)),
+            Effect::Toast(notice) => self.notice(notice),
+            Effect::Job(job, token) => {
+                let outer = Token(self.router.fresh());
+                self.router.jobs.insert(outer, (from, token));
+                self.tasks.push(Task::Job(job, outer));
+            }
+            Effect::Connect(what, token) => {
+                let outer = Token(self.router.fresh());
+                self.router.jobs.insert(outer, (from, token));
+                self.tasks.push(Task::Connect(what, outer));
+            }
+            Effect::Tell(view, what) => {
+                if let Some(Reply::Done(list)) = self.with(Owner::View(view), |p, m| p.told(what, m)) {
+                    self.effects(Owner::View(view), list);
+                }
+            }
+            Effect::Theme { name, keep } => {
+                if let Err(why) = self.themes.show(name.as_deref(), keep) {
+                    self.say(why);
+                } else if let (true, Some(name)) = (keep, name) {
+                    self.effect(from, Effect::Setting { key: "ui.theme".into(), value: name.into() });
+                }
+            }
+            Effect::Setting { key, value } => self.setting(key, value),
+            Effect::Branch(id) => self.visit(id, Then::Branch(None)),
+            Effect::Visit { session, entry, then } => self.visit(
+                session,
+                match then {
+                    Visit::Show => Then::Show(entry),
+                    Visit::Branch => Then::Branch(Some(entry)),
+                    Visit::Restore => Then::Restore(entry),
+                },
+            ),
+            Effect::KeepModel(which) => self.keep_model(which),
+            Effect::Used(row) => {
+                self.keys.recent.retain(|r| *r != row);
+                self.keys.recent.insert(0, row);
+                self.keys.recent.truncate(RECENT);
+            }
+            Effect::Type(key) => self.typed_elsewhere(|p, m| p.key(&key, m)),
+            Effect::Paste(text) => self.typed_elsewhere(|p, m| p.paste(&text, m)),
+            Effect::Answer(id) => {
+                if !self.open_this(id) {
+                    self.say("This question was already answered");
+                }
+            }
+            Effect::Redraw => self.redraw(),
+            Effect::Reload => self.tasks.push(Task::Reload),
+            Effect::Repaint => self.tasks.push(Task::Repaint),
+            Effect::Leave => self.tasks.push(Task::Leave),
+            Effect::Quit => self.tasks.push(Task::Quit),
+        }
+    }
+
+    /// What the person sends is followed: where it will stand is on the screen, however far up they have read.
+    fn follow_sent(&mut self, body: &CommandBody) {
+        let words = match body {
+            CommandBody::Turn(TurnCommand::Submit { .. } | TurnCommand::Shell { .. }) => true,
+            CommandBody::Queue(QueueCommand::Mode { mode, .. }) => *mode == SendMode::Now,
+            _ => false,
+        };
+        if words {
+            self.effect(Owner::Shell, Effect::Tell(View::Conversation, Box::new(GoTo::End)));
+        }
+    }
+
+    /// Opens a session, unless it is the open one, and does something there.
+    fn visit(&mut self, id: SessionId, then: Then) {
+        // Who works for the open session is shown as such: its session is open here already.
+        if let Some(agent) = self.model.of_session(id).map(|a| a.id.clone()) {
+            self.show_agent(&agent);
+        } else if self.model.main_session() == Some(id) {
+            self.show_agent(&AgentId::main());
+        }
+        let body = if self.model.shown_session() == Some(id) {
+            CommandBody::Query(Query::Snapshot)
+        } else {
+            CommandBody::Session(SessionCommand::Open { id })
+        };
+        self.router.then = Some((id, self.send(body), then));
+    }
+
+    /// The state of a session is here: perhaps the one where something is to be done. One that is open
+    /// elsewhere is branched by the answer to the question that comes then.
+    fn arrived(&mut self, s: &Snapshot) {
+        let Some((_, _, then)) = self.router.then.take_if(|(id, ..)| *id == s.session.id) else { return };
+        match then {
+            Then::Show(entry) => {
+                self.focus(View::Conversation);
+                self.effect(Owner::Shell, Effect::Tell(View::Conversation, Box::new(GoTo::Entry(entry))));
+            }
+            Then::Restore(entry) => self.push(Box::new(crate::dialog::restore::Restore::to(entry))),
+            Then::Branch(_) if s.read_only => {}
+            Then::Branch(at) => match at.or(s.head) {
+                Some(entry) => {
+                    self.send(CommandBody::Session(SessionCommand::Fork { entry }));
+                    self.focus(View::Composer);
+                }
+                None => self.say("This session has no messages yet"),
+            },
+        }
+    }
+
+    /// A setting holds at once; that it is kept is second.
+    fn setting(&mut self, key: String, value: serde_json::Value) {
+        let Some(name) = key.strip_prefix("ui.") else { return };
+        let changed = serde_json::to_value(self.model.ui.as_ref()).and_then(|mut all| {
+            all[name] = value.clone();
+            serde_json::from_value::<tiller_config::schema::Ui>(all)
+        });
+        match changed {
+            Ok(ui) => {
+                crate::text::width::set_ambiguous_wide(ui.ambiguous_wide);
+                self.model.ui = std::sync::Arc::new(ui);
+                self.tasks.push(Task::Setting { key, value });
+            }
+            Err(e) => self.say(format!("{key}: {e}")),
+        }
+    }
+
+    /// The answer goes to this panel.
+    fn asks(&mut self, id: CommandId, owner: Owner, token: Token) {
+        let screen = self.model.agent();
+        self.router.asked.insert(id, Asked { owner, token, screen });
+    }
+
+    /// Asks for the whole state of the agent on the screen, once at a time.
+    pub(crate) fn ask_snapshot(&mut self) {
+        let agent = self.model.agent();
+        if !self.router.snapshots.contains_key(&agent) {
+            let id = self.send(CommandBody::Query(Query::Snapshot));
+            self.router.snapshots.insert(agent, id);
+        }
+    }
+
+    /// Asks for the main agent's state too, which tells of all agents and questions.
+    fn ask_everything(&mut self) {
+        if self.model.shown.is_some() && !self.router.snapshots.contains_key(&AgentId::main()) {
+            let id = self.send_to(None, CommandBody::Query(Query::Snapshot));
+            self.router.snapshots.insert(AgentId::main(), id);
+        }
+        self.ask_snapshot();
+    }
+
+    /// Puts a layer on top.
+    pub(crate) fn push(&mut self, mut panel: Box<dyn Panel>) {
+        let id = self.router.fresh();
+        let list = panel.opened(&self.model);
+        self.keys.pending.clear();
+        self.layers.push(Layer { id, panel, deaf: crate::dialog::deaf::Deaf::default() });
+        self.effects(Owner::Layer(id), list);
+    }
+
+    /// Takes away the layer that asked for it, else the top one.
+    fn pop(&mut self, from: Owner) {
+        match from {
+            Owner::Layer(id) => {
+                if let Some(at) = self.layers.iter().position(|l| l.id == id) {
+                    let layer = self.layers.remove(at);
+                    self.keep_ask(layer.panel);
+                }
+            }
+            _ => {
+                if let Some(layer) = self.layers.pop() {
+                    self.keep_ask(layer.panel);
+                }
+            }
+        }
+        self.keys.pending.clear();
+    }
+
+    /// Shows and focuses a view.
+    pub(crate) fn focus(&mut self, view: View) {
+        self.layers.retain(|l| l.panel.ask().is_some());
+        self.leave_asks();
+        let wide = self.screen.areas.as_ref().is_some_and(|a| {
+            a.class.wide() && a.parts().any(|p| p.view == view && p.view != self.screen.main)
+        });
+        if view == View::Composer {
+            self.screen.main = View::Conversation;
+        } else if !wide {
+            self.screen.main = view;
+        }
+        if self.screen.focus != view {
+            self.screen.zoom = crate::view::layout::Zoom::Normal;
+        }
+        self.screen.focus = view;
+        let more = self.with(Owner::View(view), Panel::focused);
+        self.effects(Owner::View(view), more.unwrap_or_default());
+    }
+
+    /// Puts words into the composer.
+    pub(crate) fn compose(&mut self, message: &Message, replace: bool) {
+        let owner = Owner::View(View::Composer);
+        if let Some(Reply::Done(list)) = self.with(owner, |p, m| p.compose(message, replace, m)) {
+            self.effects(owner, list);
+        }
+    }
+
+    /// A line for the person.
+    pub(crate) fn say(&mut self, text: impl Into<String>) {
+        self.toasts.push(self.model.mono, Notice::new(NoticeKind::Info, text));
+    }
+
+    /// A notice of our own: shown and kept in the log.
+    pub(crate) fn notice(&mut self, notice: Notice) {
+        if notice.kind != NoticeKind::Info {
+            self.model.notices.push((self.model.now, notice.clone()));
+        }
+        self.toasts.push(self.model.mono, notice);
+    }
+
+    /// Why an action cannot be done now, by whoever knows.
+    pub(crate) fn disabled(&self, action: crate::app::action::Action) -> Option<String> {
+        crate::app::global::disabled(self, action)
+            .or_else(|| self.views.iter().find_map(|(_, p)| p.disabled(action, &self.model)))
+    }
+
+    /// Brings an answer to whoever asked.
+    pub(crate) fn answered(&mut self, event: &Event) {
+        let Some(cause) = event.cause else { return };
+        let reply = matches!(event.body, EventBody::Reply(_));
+        if reply {
+            self.router.snapshots.retain(|_, asked| *asked != cause);
+        }
+        let found =
+            if reply { self.router.asked.remove(&cause) } else { self.router.asked.get(&cause).cloned() };
+        if let Some(Asked { owner, token, screen }) = found.clone()
+            && let Some(Reply::Done(list)) = self.with_of(&screen, owner, |p, m| p.reply(token, event, m))
+        {
+            self.effects(owner, list);
+        }
+        // What was done for nobody in particular is told.
+        if let (None, EventBody::Reply(reply)) = (found, &event.body)
+            && let ReplyEvent::DoneReply { said } = reply.as_ref()
+        {
+            self.say(said.clone());
+        }
+    }
+
+    /// Brings a job's result to whoever asked.
+    pub(crate) fn job(&mut self, token: Token, result: Box<dyn Any + Send>) {
+        let waits = self.router.jobs.remove(&token);
+        if let Some((Owner::Shell, _)) = waits {
+            if let Ok(said) = result.downcast::<Result<String, String>>() {
+                self.status_done(*said);
+            }
+            return;
+        }
+        if let Some((owner, token)) = waits
+            && let Some(Reply::Done(list)) = self.with(owner, |p, m| p.job(token, result, m))
+        {
+            self.effects(owner, list);
+        }
+    }
+
+    /// What the shell itself does about an event.
+    pub(crate) fn after_event(&mut self, event: &Event) {
+        match &event.body {
+            EventBody::State(StateEvent::Lagged { .. }) => self.ask_everything(),
+            EventBody::State(StateEvent::HeadMoved { draft, .. }) => {
+                if let Some(draft) = draft.as_ref().filter(|_| event.agent == self.model.agent()) {
+                    self.compose(draft, true);
+                }
+                self.ask_everything();
+            }
+            EventBody::State(StateEvent::BranchLeft { from, name, entries }) => {
+                self.branch_left(*from, name, *entries);
+            }
+            EventBody::State(StateEvent::Notice { notice }) => {
+                self.toasts.push(self.model.mono, notice.clone());
+            }
+            EventBody::State(StateEvent::ProfileChanged { profile }) => {
+                let meaning = crate::dialog::profile::meaning(*profile);
+                let said = format!("permission mode {}: {meaning}", profile.word());
+                // Who goes through the modes reads only the last one.
+                let notice = Notice::new(NoticeKind::Info, said);
+                self.toasts.push_about(self.model.mono, "mode", notice);
+            }
+            EventBody::State(StateEvent::EffortChanged { effort }) if event.cause.is_some() => {
+                let notice = Notice::new(NoticeKind::Info, format!("effort {}", effort.chosen.word()));
+                self.toasts.push_about(self.model.mono, "effort", notice);
+            }
+            EventBody::State(StateEvent::ModelChanged { .. }) => {
+                self.model_chosen();
+                self.release();
+            }
+            EventBody::State(StateEvent::Receipt { receipt }) => self.receipt(event, receipt),
+            EventBody::State(StateEvent::Stopped {}) => self.tasks.push(Task::Quit),
+            EventBody::Turn(tiller_protocol::event::TurnEvent::SessionStarted { .. }) => {
+                self.ask_everything()
+            }
+            EventBody::Reply(r) => match r.as_ref() {
+                ReplyEvent::ErrorReply { notice } => {
+                    self.router.then.take_if(|(_, asked, _)| event.cause == Some(*asked));
+                    self.notice(notice.clone());
+                    self.refused_early(event.cause);
+                }
+                ReplyEvent::SnapshotReply { snapshot } if !event.agent.is_main() => {
+                    self.agent_here();
+                    if event.agent == self.model.agent() {
+                        self.arrived(snapshot);
+                    }
+                }
+                ReplyEvent::SnapshotReply { snapshot } => {
+                    self.agents_changed();
+                    self.arrived(snapshot);
+                }
+                _ => {}
+            },
+            _ => {}
+        }
+        self.tell_outside(event);
+        self.status_event(event);
+    }
+
+    /// The editor is done with the file that `owner` gave it.
+    pub fn edited(&mut self, owner: Owner, result: Result<(), String>) {
+        if let Err(why) = &result {
+            self.notice(Notice::new(NoticeKind::User, format!("Editor: {why}")));
+        }
+        if let Some(Reply::Done(list)) = self.with(owner, |p, m| p.edited(result, m)) {
+            self.effects(owner, list);
+        }
+        self.redraw();
+    }
+}

@@ -1,0 +1,313 @@
+//! The door of this room: [`Ui`] runs the screen, [`UiSender`] speaks to it from other threads.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use tiller_config::schema;
+use tiller_protocol::{Clock, Command, Event, Notice, NoticeKind};
+
+use crate::app::App;
+use crate::app::inbox::{Inbox, Post, Ring, Source, inbox};
+use crate::app::msg::Msg;
+use crate::app::run::Loop;
+use crate::keymap::{self, Keymap};
+use crate::terminal::notify::Window;
+use crate::terminal::terminal_owner::{Host, SeatMsg, Seating};
+use crate::terminal::{Modes, Terminal, install_panic_hook};
+use crate::theme::{Depth, Themes};
+
+/// Messages that may wait. The loop drains them all before it draws.
+const WAITING: usize = 4096;
+
+/// Reads a variable of the environment.
+pub type Env = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
+
+/// Opens the person's editor on a file at a line and waits for it; an error is a sentence. The room that
+/// may start processes gives it.
+pub type Editor = Box<dyn Fn(&Path, Option<u32>) -> Result<(), String> + Send>;
+
+/// Reads the settings again after they changed on disk.
+pub type Settings = Box<dyn Fn() -> Result<schema::Ui, Notice> + Send>;
+
+/// Writes one setting (`ui.ascii`, the value as in JSON) into the person's file; an error is a sentence.
+pub type SaveSetting = Box<dyn Fn(&str, &serde_json::Value) -> Result<(), String> + Send>;
+
+/// Sets up a provider: tries the key or the server, keeps it, and makes it ready. Why not, as a sentence.
+/// Called on a thread of its own; may take its time.
+pub type SetUp =
+    Arc<dyn Fn(crate::app::effect::Connect) -> Result<crate::app::effect::Connected, String> + Send + Sync>;
+
+/// What the screen is made from.
+pub struct UiOptions {
+    pub config: schema::Ui,
+    /// The person's configuration folder: `keys.toml`, `themes/`. `None`: only what is built in.
+    pub config_folder: Option<PathBuf>,
+    /// Where reports of internal errors go.
+    pub state_folder: Option<PathBuf>,
+    /// Draw in the main screen, without the alternate one.
+    pub inline: bool,
+    pub plain: bool,
+    pub no_mouse: bool,
+    pub env: Env,
+    pub clock: Arc<dyn Clock>,
+    pub editor: Option<Editor>,
+    pub settings: Option<Settings>,
+    pub save_setting: Option<SaveSetting>,
+    /// Runs the command of `ui.statusline`.
+    pub statusline: Option<crate::view::statusline::Runner>,
+    pub connect: Option<SetUp>,
+    /// Keys that the environment holds, to be offered by name.
+    pub found_keys: Vec<crate::app::effect::FoundKey>,
+    /// Names of agent programs that were found on the path.
+    pub found_agents: Vec<String>,
+    /// No model was found: offer to set one up, once the engine has answered.
+    pub first_run: bool,
+    /// The folder brings settings or rules that are not trusted; read at the start and at each reload.
+    pub restricted: Arc<AtomicBool>,
+    /// The screen is in a process of its own, and can be left; `None`: it ends with its terminal.
+    pub host: Option<Host>,
+    /// Sent as soon as the engine takes it.
+    pub prompt: Option<String>,
+    /// The folder in which drafts of this workspace are kept: each window has a file of its own there.
+    pub draft: Option<PathBuf>,
+    /// Files for the external editor.
+    pub scratch: PathBuf,
+    /// An action to begin with (`tour.open`, `sessions.open`).
+    pub first: Option<&'static str>,
+    /// Steps of the guided tour: title, text, ids of actions with commas between them.
+    pub tour: Vec<(String, String, String)>,
+}
+
+impl UiOptions {
+    /// With the built-in settings, the real clock and this environment.
+    pub fn new(env: Env) -> Self {
+        Self {
+            config: schema::Ui::default(),
+            config_folder: None,
+            state_folder: None,
+            inline: false,
+            plain: false,
+            no_mouse: false,
+            env,
+            clock: Arc::new(tiller_protocol::SystemClock::default()),
+            editor: None,
+            settings: None,
+            save_setting: None,
+            statusline: None,
+            connect: None,
+            found_keys: Vec::new(),
+            found_agents: Vec::new(),
+            first_run: false,
+            restricted: Arc::default(),
+            host: None,
+            prompt: None,
+            draft: None,
+            scratch: std::env::temp_dir(),
+            first: None,
+            tour: Vec::new(),
+        }
+    }
+}
+
+/// Why the screen could not run.
+#[derive(Debug, thiserror::Error)]
+pub enum UiError {
+    /// Standard input or output is no terminal.
+    #[error("standard input and output must be a terminal; use `tiller exec` in scripts")]
+    NoTerminal(#[source] std::io::Error),
+    #[error("cannot use the terminal: {0}")]
+    Terminal(#[from] std::io::Error),
+}
+
+/// How the screen ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    /// The person quit, or the engine stopped.
+    Quit,
+    /// By this signal, or because the terminal is gone (1).
+    Signal(i32),
+}
+
+/// Speaks to the screen from any thread. Never fails: after the screen has ended, words are lost.
+#[derive(Clone)]
+pub struct UiSender(pub(crate) Post);
+
+impl UiSender {
+    /// What happened. Waits while the screen has much to do; `false` when it has ended.
+    pub fn event(&self, event: Event) -> bool {
+        self.0.send(Msg::Engine(Box::new(event))).is_ok()
+    }
+
+    /// From here on the screen fetches events itself; `bell` of this is to be rung for each.
+    pub fn source(&self, source: Source) {
+        let _ = self.0.send(Msg::Source(source));
+    }
+
+    /// Wakes the screen for its [`UiSender::source`].
+    pub fn bell(&self) -> Ring {
+        self.0.bell()
+    }
+
+    /// End, because of this signal.
+    pub fn terminate(&self, signal: i32) {
+        let _ = self.0.send(Msg::Terminate(signal));
+    }
+
+    /// From whoever sits at the terminal, or wants to; `false` when the screen has ended.
+    pub fn seat(&self, msg: SeatMsg) -> bool {
+        self.0.send(Msg::Seat(Box::new(msg))).is_ok()
+    }
+
+    /// A line for the person.
+    pub fn notice(&self, notice: Notice) {
+        let _ = self.0.send(Msg::Notice(Box::new(notice)));
+    }
+
+    /// The kinds of agents that there are by now.
+    pub fn kinds(&self, kinds: Vec<crate::app::effect::AgentKind>) {
+        let _ = self.0.send(Msg::Kinds(kinds));
+    }
+
+    /// Settings, keys or themes changed on disk.
+    pub fn reload(&self) {
+        let _ = self.0.send(Msg::Reload);
+    }
+}
+
+/// The screen, not yet running.
+pub struct Ui {
+    options: UiOptions,
+    /// The loop holds the receiving end; senders: engine, input, signals, jobs, writer. All of them end or
+    /// lose their words when the loop is gone.
+    messages: (Post, Inbox),
+}
+
+/// Whether a lone Escape has to wait for slow lines.
+pub(crate) fn escape_wait(env: &Env) -> Duration {
+    let ssh = ["SSH_CONNECTION", "SSH_TTY"].iter().any(|k| env(k).is_some_and(|v| !v.is_empty()));
+    Duration::from_millis(if ssh { 60 } else { 25 })
+}
+
+impl Ui {
+    /// Nothing slow happens here and nothing is drawn.
+    pub fn new(options: UiOptions) -> (Self, UiSender) {
+        let messages = inbox(WAITING);
+        let sender = UiSender(messages.0.clone());
+        (Self { options, messages }, sender)
+    }
+
+    /// Why linear text is used instead of the screen; `None`: the screen is.
+    pub fn plain_because(&self) -> Option<&'static str> {
+        let o = &self.options;
+        plain_because(o.plain, &o.config, &*o.env)
+    }
+
+    /// Runs until the person quits. `commands` takes a command to the engine; `false` means "not yet":
+    /// the command is kept, in order, and offered again.
+    ///
+    /// # Errors
+    /// When there is no terminal, or it cannot be set up.
+    pub fn run(self, commands: Box<dyn Fn(Command) -> bool + Send>) -> Result<Exit, UiError> {
+        if let Some(why) = self.plain_because() {
+            return crate::plain::run(self.options, self.messages, why, commands);
+        }
+        let o = self.options;
+        let modes = Modes::of(&o.config, o.no_mouse, o.inline);
+        let terminal = Terminal::open(modes).map_err(UiError::NoTerminal)?;
+        let tell = UiSender(self.messages.0.clone());
+        install_panic_hook(o.state_folder.clone(), move |line| {
+            // Never wait in a hook: the loop may be the one that panicked.
+            let notice = Notice::new(NoticeKind::Internal, line).hint("You can continue; please report this");
+            let _ = tell.0.try_send(Msg::Notice(Box::new(notice)));
+        });
+        let (app, notices) = make_app(&o);
+        let mut run = Loop::new(app, self.messages, commands, Some(terminal), &o)?;
+        for n in notices {
+            run.app.notice(n);
+        }
+        run.window = Window::of_env(&*o.env);
+        run.escape = escape_wait(&o.env);
+        run.seating = Seating::new(o.host.clone());
+        run.app.model.detachable = o.host.is_some();
+        run.options = Some(o);
+        run.run()
+    }
+}
+
+/// Why linear text would be used; `None`: a screen is drawn.
+pub fn plain_because(
+    asked: bool,
+    config: &schema::Ui,
+    env: &dyn Fn(&str) -> Option<String>,
+) -> Option<&'static str> {
+    if asked {
+        return Some("--plain");
+    }
+    if config.plain {
+        return Some("the setting `ui.plain`");
+    }
+    match env("TERM").as_deref() {
+        None | Some("" | "dumb") => Some("TERM names a terminal that cannot show a full screen"),
+        _ => None,
+    }
+}
+
+/// The app from the options. What was wrong in the person's files comes beside it.
+pub(crate) fn make_app(o: &UiOptions) -> (App, Vec<Notice>) {
+    let mut notices = Vec::new();
+    let depth = Depth::of_env(&*o.env);
+    let folder = o.config_folder.as_ref().map(|f| f.join("themes"));
+    let (themes, error) = Themes::new(&o.config, depth, folder);
+    notices.extend(error.map(|e| Notice::new(NoticeKind::Config, format!("theme: {e}"))));
+    let map = match load_keys(&o.config, o.config_folder.as_deref()) {
+        Ok(map) => map,
+        Err(n) => {
+            notices.push(n);
+            builtin_keys()
+        }
+    };
+    crate::text::width::set_ambiguous_wide(o.config.ambiguous_wide);
+    let mut app = App::new(Arc::new(o.config.clone()), Arc::new(map), themes, Arc::clone(&o.clock));
+    app.model.folders.draft.clone_from(&o.draft);
+    app.model.folders.scratch.clone_from(&o.scratch);
+    app.model.folders.config.clone_from(&o.config_folder);
+    app.status.runner.clone_from(&o.statusline);
+    app.asking.first_run = o.first_run;
+    app.model.restricted = o.restricted.load(Ordering::Acquire);
+    app.model.found_keys.clone_from(&o.found_keys);
+    app.model.found_agents.clone_from(&o.found_agents);
+    app.model.tour = crate::model::tour::Tour::new(&o.tour);
+    (app, notices)
+}
+
+#[expect(clippy::expect_used, reason = "the shipped keymap is compiled in, and a test loads it")]
+fn builtin_keys() -> Keymap {
+    keymap::preset("default").expect("the shipped keymap")
+}
+
+/// The keymap of the settings with the person's overlay.
+///
+/// # Errors
+/// With file and line; the caller keeps the last good one.
+pub fn load_keys(ui: &schema::Ui, folder: Option<&Path>) -> Result<Keymap, Notice> {
+    let path = folder.map(|f| f.join("keys.toml"));
+    let name = path.as_ref().map(|p| p.display().to_string()).unwrap_or_default();
+    let text = match path.as_ref().map(std::fs::read_to_string) {
+        None => None,
+        Some(Ok(text)) => Some(text),
+        Some(Err(e)) if e.kind() == std::io::ErrorKind::NotFound => None,
+        Some(Err(e)) => {
+            return Err(Notice::new(NoticeKind::Config, format!("Keys: cannot read {name}: {e}"))
+                .hint("The last valid key bindings stay in use"));
+        }
+    };
+    let overlay = text.as_deref().map(|t| (name.as_str(), t));
+    keymap::load(&ui.keymap, overlay).map_err(|e| {
+        // Without a file of keys only the preset's name can be wrong, and that stands in the settings.
+        let what = if overlay.is_some() { e.to_string() } else { format!("ui.keymap: {}", e.message) };
+        Notice::new(NoticeKind::Config, format!("keys: {what}"))
+            .hint("The last valid key bindings stay in use")
+    })
+}

@@ -1,0 +1,69 @@
+//! What every layer that asks for a decision has in common, whichever dialog it is. What it grants, ends or takes
+//! away waits until the layer has been in sight for the deaf time, as with approvals; and the key that presses the
+//! button with the focus (Enter, Space) is never a yes. So a new dialog cannot forget either.
+
+use crate::app::App;
+use crate::app::action::{self, Action};
+use crate::dialog::deaf::TYPED;
+
+/// What layers do at once that grants something, ends something, or takes something away; beside what says yes by
+/// its nature ([`action::ActionSpec::yes`]).
+const DECIDES: &[&str] = &[
+    "branches.archive",
+    "compact.go",
+    "compare.take",
+    "compare.undo",
+    "confirm.other",
+    "flow.end",
+    "flow.stop",
+    "queue.now",
+    "queue.remove",
+    "restore.both",
+    "restore.files",
+    "restore.talk",
+    "review.reject",
+    "review.reject_file",
+    "review.send",
+    "sessions.archive",
+    "tree.archive",
+    "tree.undo",
+];
+
+/// Whether an action of a layer decides something.
+pub(crate) fn decides(action: Action) -> bool {
+    DECIDES.contains(&action.0) || action::find(action.0).is_some_and(|s| s.yes)
+}
+
+impl App {
+    /// Whether the layer on top does not take this action now. What is not taken is told, or comes too early to be
+    /// meant.
+    pub(crate) fn withheld(&mut self, action: Action) -> bool {
+        let Some(layer) = self.layers.last() else { return false };
+        // Questions of the engine have this of their own, with words for each case.
+        let mine = layer.panel.actions().iter().any(|s| s.action == action);
+        if layer.panel.ask().is_some() || !mine {
+            return false;
+        }
+        let stands_for = layer.panel.pressed(action, &self.model);
+        if stands_for.is_some_and(|a| a != action && decides(a)) {
+            self.say("To approve, press the key of the button");
+            return true;
+        }
+        let decides = decides(action) || stands_for == Some(action);
+        decides && !layer.deaf.listens(&self.model)
+    }
+
+    /// A letter came that the layer on top has no use for: others of the same word follow.
+    pub(crate) fn typed_past(&mut self) {
+        let now = self.model.mono;
+        let Some(layer) = self.layers.last_mut() else { return };
+        if layer.panel.ask().is_none() && layer.panel.actions().iter().any(|s| decides(s.action)) {
+            layer.deaf.typed(now);
+            self.say(TYPED);
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "withheld_tests.rs"]
+mod tests;

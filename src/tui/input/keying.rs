@@ -1,0 +1,154 @@
+//! Where a key goes: to a program's terminal, to what it is bound to, else to the panel on top as text.
+
+use crossterm::event::{KeyCode, KeyEvent};
+
+use tiller_protocol::{Notice, NoticeKind};
+
+use crate::app::action::Action;
+use crate::app::effect::Effect;
+use crate::app::{App, Owner};
+use crate::keymap::{Chord, Keymap, Lookup, scope, show};
+use crate::panel::{Panel, Reply, View};
+
+/// A key that a person presses to do something. Terminals also report locks, modifiers and media keys.
+fn named(key: &KeyEvent) -> bool {
+    matches!(
+        key.code,
+        KeyCode::Char(_)
+            | KeyCode::F(_)
+            | KeyCode::Enter
+            | KeyCode::Tab
+            | KeyCode::BackTab
+            | KeyCode::Insert
+            | KeyCode::Delete
+            | KeyCode::Backspace
+    )
+}
+
+impl App {
+    /// A key was pressed.
+    pub(crate) fn key(&mut self, key: &KeyEvent) {
+        let chord = Chord::of(key);
+        self.attended();
+        if self.panel(self.top()).is_some_and(Panel::raw) {
+            self.keys.pending.clear();
+            let out = self.panel(self.top()).and_then(Panel::way_out);
+            let bound = |m: &Keymap, scopes: &[&'static str], a| matches!(m.lookup(scopes, &[chord]), Lookup::Actions(all) if all.contains(&a));
+            return match out.filter(|a| bound(&self.keys.map, &self.scopes(), *a)) {
+                Some(action) => {
+                    self.act(action);
+                }
+                None => {
+                    self.text_key(key);
+                }
+            };
+        }
+        let scopes = self.scopes();
+        // A letter that is a command in a list or a dialog is no typing.
+        let field = scopes.first().and_then(|s| scope::find(s)).is_some_and(|s| s.text);
+        if field && chord.text().is_some() {
+            self.keys.typed = Some(self.model.mono);
+            if self.layers.is_empty() {
+                self.unhold();
+            }
+        }
+        let which = std::mem::take(&mut self.keys.which);
+        self.keys.pending.push(chord);
+        match self.keys.map.lookup(&scopes, &self.keys.pending) {
+            Lookup::Prefix => {
+                self.keys.since = self.model.mono;
+                self.keys.which = which;
+            }
+            Lookup::Actions(actions) => {
+                let keys = std::mem::take(&mut self.keys.pending);
+                let mut all = actions.iter().copied();
+                let done = all.any(|a| self.act(a)) || (keys.len() == 1 && self.text_key(key));
+                if !done {
+                    self.nothing_done(&actions, &keys);
+                }
+            }
+            Lookup::Nothing => self.keys.pending.clear(),
+            Lookup::None => {
+                let keys = std::mem::take(&mut self.keys.pending);
+                if keys.len() == 1 {
+                    if !self.text_key(key) && named(key) {
+                        self.unused(&keys);
+                    }
+                } else if !which && !self.is_escape(&scopes, chord) {
+                    self.unused(&keys);
+                }
+            }
+        }
+    }
+
+    /// Whether this key alone is Escape here: it drops a sequence and does nothing else.
+    fn is_escape(&self, scopes: &[&str], chord: Chord) -> bool {
+        matches!(self.keys.map.lookup(scopes, &[chord]), Lookup::Actions(a) if a.contains(&Action("global.escape")))
+    }
+
+    /// The panel on top takes the key as text; `false`: it has no use for it.
+    fn text_key(&mut self, key: &KeyEvent) -> bool {
+        let top = self.top();
+        match self.with(top, |p, m| p.key(key, m)) {
+            Some(Reply::Done(list)) => {
+                self.mine(top, list);
+                true
+            }
+            _ => {
+                if Chord::of(key).text().is_some() {
+                    self.typed_past();
+                }
+                false
+            }
+        }
+    }
+
+    /// A bound key could do nothing: why, as whoever owns the action says. That a caret or a list is at its end is seen.
+    fn nothing_done(&mut self, actions: &[Action], keys: &[Chord]) {
+        let seen = |a: &Action| {
+            a.0.starts_with("edit.")
+                || a.0.starts_with("composer.") && a.0 != "composer.now" && a.0 != "composer.queue"
+        };
+        if actions.iter().all(seen) {
+            return;
+        }
+        match actions.iter().find_map(|a| self.disabled(*a)) {
+            Some(why) => self.say_of_keys(why),
+            None => self.unused(keys),
+        }
+    }
+
+    fn unused(&mut self, keys: &[Chord]) {
+        self.say_of_keys(format!("{} has no function here", show(keys)));
+    }
+
+    /// In place of what was said of the key before.
+    fn say_of_keys(&mut self, text: String) {
+        self.toasts.push_about(self.model.mono, "keys", Notice::new(NoticeKind::Info, text));
+        self.stale = crate::view::stale::Stale::All;
+    }
+
+    /// A panel took a key: with no effects it has changed nothing but itself.
+    pub(crate) fn mine(&mut self, owner: Owner, list: Vec<Effect>) {
+        match owner {
+            Owner::View(view) if list.is_empty() => self.inside = Some(view),
+            _ => self.effects(owner, list),
+        }
+    }
+
+    /// Text was pasted, already cleaned.
+    pub(crate) fn paste(&mut self, text: &str) {
+        let top = self.top();
+        self.keys.pending.clear();
+        let reply = self.with(top, |p, m| p.paste(text, m));
+        if let Some(Reply::Done(list)) = reply {
+            self.mine(top, list);
+        } else if matches!(top, Owner::View(v) if v != View::Composer) {
+            // Pasting with the focus in a pane means the composer: nothing else takes text.
+            self.screen.focus = View::Composer;
+            if let Some(Reply::Done(list)) = self.with(Owner::View(View::Composer), |p, m| p.paste(text, m)) {
+                self.effects(Owner::View(View::Composer), list);
+            }
+        }
+    }
+}

@@ -1,0 +1,257 @@
+//! The screen in a process that is not the shell's job. Somebody else sits at the terminal for it (the
+//! client): hears the shell's signals, stops, runs programs in the foreground. The screen can be left by one
+//! client and taken by the next; meanwhile nothing is drawn and the work goes on.
+
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tiller_config::schema::OnHangup;
+use tiller_protocol::command::TurnCommand;
+use tiller_protocol::event::{ToolEvent, TurnStatus};
+use tiller_protocol::{AgentState, AgentView, Command, CommandBody, CommandId, Event, EventBody};
+
+use crate::model::{Model, Process};
+
+/// Whoever sits at the terminal. Calls never block, but [`Seat::dump`].
+pub trait Seat: Send + Sync {
+    /// Tells one from the next.
+    fn id(&self) -> u64;
+    /// Stops it as Ctrl-Z does (`all`: with those that were started together with it). When it goes on, or
+    /// could not be stopped, [`Said::Continued`] comes.
+    fn stop(&self, all: bool);
+    /// Writes text into the terminal's own scrollback and waits for Enter.
+    fn dump(&self, text: &str);
+    /// The terminal is its own again: it ends with these words.
+    fn leave(&self, words: &str);
+}
+
+/// That this screen can be left, and how.
+#[derive(Clone)]
+pub struct Host {
+    /// Who sits there at the start.
+    pub seat: Arc<dyn Seat>,
+    /// What becomes of the work when the terminal is lost.
+    pub on_hangup: OnHangup,
+    /// Whether somebody could come back; why not, as a sentence.
+    pub may_leave: Arc<dyn Fn() -> Result<(), String> + Send + Sync>,
+    /// Called when the screen was left, and at the end of the work while nobody sat there.
+    pub left: Arc<dyn Fn(Left<'_>) + Send + Sync>,
+}
+
+/// What is told by [`Host::left`].
+#[derive(Clone, Copy, Debug)]
+pub enum Left<'a> {
+    /// By this client.
+    By(u64),
+    /// Nothing works any more.
+    Ended(&'a Facts),
+}
+
+/// A new client with its terminal.
+pub struct Arrival {
+    pub seat: Arc<dyn Seat>,
+    pub input: OwnedFd,
+    pub output: OwnedFd,
+    /// What whoever sat there before is told.
+    pub words: String,
+    /// A line for the person.
+    pub said: Option<String>,
+}
+
+/// What a client says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Said {
+    Resized,
+    /// It was let go on; `false`: a stop that was asked for did not happen.
+    Continued(bool),
+    /// Asked from outside to stop.
+    Stop,
+    Signal(i32),
+    /// Whoever looks on wants another part of the screen: so many columns and rows further.
+    Look(i32, i32),
+    /// The part in which the cursor is.
+    Follow,
+    /// It is gone without a word.
+    Gone,
+}
+
+/// From the other process, for the loop.
+pub enum SeatMsg {
+    From(u64, Said),
+    Arrive(Arrival),
+    /// Somebody wants to look on at this terminal.
+    Watch(Arc<dyn Seat>, OwnedFd),
+    /// What runs here.
+    Facts(Box<dyn FnOnce(Facts) + Send>),
+    /// Leave the screen; hears why not.
+    Leave(Box<dyn FnOnce(Result<Facts, String>) + Send>),
+}
+
+/// What runs here, for `tiller ps`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Facts {
+    pub session: String,
+    pub title: String,
+    /// A turn of the main agent runs.
+    pub turn: bool,
+    /// Agents at work, besides the main one.
+    pub agents: usize,
+    /// Questions and agents that wait for the person.
+    pub waiting: usize,
+    /// Living background processes.
+    pub processes: usize,
+    /// A goal is pursued.
+    pub goal: bool,
+    /// Shell lines of the person's that run.
+    pub lines: usize,
+    /// How the last turn ended that ended while nobody looked.
+    pub ended: Option<TurnStatus>,
+}
+
+/// The person paused it, and no call of it runs any more: it goes on from what is on disk, now or after the next start.
+pub(crate) fn rests(a: &AgentView) -> bool {
+    a.state == AgentState::Paused && a.act.is_empty()
+}
+
+impl Facts {
+    /// As the model has it.
+    pub fn of(m: &Model) -> Self {
+        let main = m.main_talk();
+        let summary = main.summary.as_ref();
+        let works = |a: &AgentView| a.state.at_work() && !rests(a);
+        Self {
+            session: summary.map(|s| s.id.to_string()).unwrap_or_default(),
+            title: summary.map(|s| s.title.clone()).unwrap_or_default(),
+            turn: m.main_runs(),
+            agents: m.agents.iter().filter(|a| !a.id.is_main() && works(a)).count(),
+            waiting: crate::view::header::needs_you(m),
+            processes: m.processes.iter().filter(|p| Process::lives(p)).count(),
+            goal: main.goal.as_ref().is_some_and(|g| g.state.active()),
+            lines: 0,
+            ended: None,
+        }
+    }
+
+    /// Something works, or waits for the person's word. An agent that rests does neither.
+    pub fn at_work(&self) -> bool {
+        self.turn || self.goal || self.agents + self.waiting + self.processes + self.lines > 0
+    }
+
+    /// In words: `a turn, 2 agents (1 waits for you)`.
+    pub fn words(&self) -> String {
+        let mut all = Vec::new();
+        if self.turn {
+            all.push("a turn".to_owned());
+        }
+        if self.goal {
+            all.push("a goal".into());
+        }
+        let count = |n: usize, one: &str, more: &str| match n {
+            0 => None,
+            1 => Some(one.to_owned()),
+            n => Some(format!("{n} {more}")),
+        };
+        all.extend(count(self.agents, "an agent", "agents"));
+        all.extend(count(self.processes, "a background process", "background processes"));
+        all.extend(count(self.lines, "a shell line", "shell lines"));
+        let mut text = if all.is_empty() { "nothing".to_owned() } else { all.join(", ") };
+        if let Some(waits) = count(self.waiting, "1 needs you", "need you") {
+            text.push_str(&format!(" ({waits})"));
+        }
+        text
+    }
+}
+
+/// How long nothing must work before a screen that nobody looks at ends: between two turns, two steps of a
+/// workflow or a result and its announcement a moment goes by.
+pub(crate) const REST: Duration = Duration::from_secs(2);
+
+/// How often living background processes are looked at while nobody does: their end is told to nobody.
+pub(crate) const LOOK: Duration = Duration::from_secs(5);
+
+/// Whether the screen is drawn.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Presence {
+    #[default]
+    Here,
+    /// The client was asked to stop, and goes on one day.
+    Stopped,
+    /// Nobody sits at a terminal.
+    Away,
+}
+
+/// The loop's side.
+#[derive(Default)]
+pub(crate) struct Seating {
+    pub(crate) host: Option<Host>,
+    pub(crate) seat: Option<Arc<dyn Seat>>,
+    pub(crate) presence: Presence,
+    /// Since when nothing works (monotonic), while nobody sits there.
+    pub(crate) idle: Option<Duration>,
+    /// The engine was told to end.
+    pub(crate) ending: bool,
+    /// How the last turn ended while nobody looked.
+    pub(crate) ended: Option<TurnStatus>,
+    /// Shell lines that were sent and have not ended: the engine tells of their end only.
+    pub(crate) lines: Vec<CommandId>,
+    pub(crate) watchers: crate::terminal::watchers::Watchers,
+}
+
+impl Seating {
+    pub(crate) fn new(host: Option<Host>) -> Self {
+        let seat = host.as_ref().map(|h| Arc::clone(&h.seat));
+        Self { host, seat, ..Self::default() }
+    }
+
+    /// A command goes to the engine.
+    pub(crate) fn sent(&mut self, command: &Command) {
+        if self.host.is_some() && matches!(command.body, CommandBody::Turn(TurnCommand::Shell { .. })) {
+            self.lines.push(command.id);
+        }
+    }
+
+    /// What came of one: its line has run, or was refused.
+    pub(crate) fn heard(&mut self, event: &Event) {
+        let over = matches!(event.body, EventBody::Tool(ToolEvent::ShellLine { .. }) | EventBody::Reply(_));
+        if let Some(cause) = event.cause.filter(|_| over) {
+            self.lines.retain(|id| *id != cause);
+        }
+    }
+
+    /// Something may be drawn.
+    pub(crate) fn here(&self) -> bool {
+        self.presence == Presence::Here
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tiller_protocol::event::{StateEvent, TurnEvent};
+    use tiller_protocol::{AgentId, AgentView, EventBody};
+
+    use super::*;
+    use crate::testing::Robot;
+
+    fn agent(id: &str, state: AgentState) -> EventBody {
+        let view = AgentView { id: AgentId(id.into()), state, ..AgentView::default() };
+        EventBody::State(StateEvent::AgentChanged { view })
+    }
+
+    #[test]
+    fn what_works_is_told_and_what_was_paused_does_not_count() {
+        let mut r = Robot::new(80, 24);
+        assert!(!Facts::of(&r.app.model).at_work());
+        assert_eq!(Facts::of(&r.app.model).words(), "nothing");
+        r.event(agent("main/a1", AgentState::Paused));
+        r.event(agent("main/a2", AgentState::Done));
+        assert!(!Facts::of(&r.app.model).at_work(), "the person paused it");
+        r.event(agent("main/a3", AgentState::Running));
+        r.event(agent("main/a4", AgentState::Waiting));
+        let facts = Facts::of(&r.app.model);
+        assert!(facts.at_work());
+        assert_eq!(facts.words(), "2 agents (1 needs you)");
+        r.event(EventBody::Turn(TurnEvent::TurnStarted {}));
+        assert_eq!(Facts::of(&r.app.model).words(), "a turn, 2 agents (1 needs you)");
+    }
+}

@@ -1,0 +1,257 @@
+//! Which agent is on the screen. Its conversation, its composer and its part of the model take the main one's
+//! place; the main one's panels are put by as they are, so that going back shows them at once. Each agent keeps
+//! its draft.
+
+use std::collections::VecDeque;
+
+use tiller_protocol::command::{Query, SessionCommand, TurnCommand};
+use tiller_protocol::event::StateEvent;
+use tiller_protocol::{
+    AgentId, AgentState, Command, CommandBody, CommandId, Event, EventBody, Message, Notice, NoticeKind,
+    Receipt,
+};
+
+use crate::app::action::{Action, ActionSpec};
+use crate::app::effect::Effect;
+use crate::app::task::Task;
+use crate::app::{App, Owner};
+use crate::model::{Model, Whose};
+use crate::panel::composer::Recall;
+use crate::panel::{self, Panel, Reply, View};
+
+/// What can be done from everywhere.
+pub const ACTIONS: &[ActionSpec] =
+    &[ActionSpec::new("crew.home", "back to main", "Return to the main agent; the other agent continues")];
+
+/// What is not on the screen.
+#[derive(Default)]
+pub(crate) struct Stage {
+    /// Panels of agents that are not shown.
+    parked: Vec<(AgentId, View, Box<dyn Panel>)>,
+    /// What is done as soon as the conversation of this agent is here.
+    then: Option<(AgentId, Action)>,
+    /// Messages to agents that may still be missed.
+    sent: VecDeque<(CommandId, Message)>,
+}
+
+/// Messages that are kept until their receipts come.
+const SENT: usize = 64;
+
+impl Stage {
+    fn take(&mut self, agent: &AgentId, view: View) -> Option<Box<dyn Panel>> {
+        let at = self.parked.iter().position(|(a, v, _)| a == agent && *v == view)?;
+        Some(self.parked.swap_remove(at).2)
+    }
+
+    fn find(&mut self, agent: &AgentId, view: View) -> Option<&mut dyn Panel> {
+        self.parked.iter_mut().find(|(a, v, _)| a == agent && *v == view).map(|(_, _, p)| p.as_mut())
+    }
+}
+
+/// Does it; `None`: it is none of these, or it cannot be done now.
+pub(crate) fn run(app: &App, action: Action) -> Option<Vec<Effect>> {
+    (action.0 == "crew.home" && app.model.shown.is_some()).then(|| vec![Effect::Show(AgentId::main())])
+}
+
+/// Why it cannot be done now.
+pub(crate) fn disabled(app: &App, action: Action) -> Option<&'static str> {
+    (action.0 == "crew.home" && app.model.shown.is_none())
+        .then_some("The main agent is already on the screen")
+}
+
+/// Whether a command is for the agent on the screen. What is about the program, the crew or all sessions is for
+/// the main one.
+fn is_its_own(body: &CommandBody) -> bool {
+    match body {
+        CommandBody::Turn(_)
+        | CommandBody::Queue(_)
+        | CommandBody::Context(_)
+        | CommandBody::Todo(_)
+        | CommandBody::Pane(_)
+        | CommandBody::Review(_)
+        | CommandBody::Compare(_)
+        | CommandBody::Goal(_) => true,
+        CommandBody::Session(s) => matches!(
+            s,
+            SessionCommand::SetModel { .. }
+                | SessionCommand::SetProfile { .. }
+                | SessionCommand::SetEffort { .. }
+                | SessionCommand::Fork { .. }
+                | SessionCommand::CarryOver { .. }
+                | SessionCommand::OpenBranch { .. }
+                | SessionCommand::LabelBranch { .. }
+                | SessionCommand::ArchiveBranch { .. }
+                | SessionCommand::Tag { .. }
+                | SessionCommand::Checkpoint { .. }
+                | SessionCommand::Restore { .. }
+                | SessionCommand::UndoRestore { .. }
+                | SessionCommand::UndoOp { .. }
+        ),
+        CommandBody::Query(q) => matches!(
+            q,
+            Query::Snapshot
+                | Query::Page { .. }
+                | Query::ToolOutput { .. }
+                | Query::Screen { .. }
+                | Query::Scrollback { .. }
+                | Query::RestorePreview { .. }
+                | Query::Ops { .. }
+                | Query::Branches
+                | Query::Compare { .. }
+        ),
+        CommandBody::Ask(_) | CommandBody::Watch(_) | CommandBody::Agent(_) => false,
+    }
+}
+
+impl App {
+    /// Sends a command to whom it is for, and says its id.
+    pub(crate) fn send(&mut self, body: CommandBody) -> CommandId {
+        let agent = self.model.shown.clone().filter(|_| is_its_own(&body));
+        self.send_to(agent, body)
+    }
+
+    /// Sends a command to this agent; `None`: the main one.
+    pub(crate) fn send_to(&mut self, agent: Option<AgentId>, body: CommandBody) -> CommandId {
+        let id = CommandId(self.router.fresh());
+        let agent = agent.filter(|a| !a.is_main());
+        if let (Some(_), CommandBody::Turn(TurnCommand::Submit { message, .. })) = (&agent, &body) {
+            self.stage.sent.push_back((id, message.clone()));
+            if self.stage.sent.len() > SENT {
+                self.stage.sent.pop_front();
+            }
+        }
+        self.tasks.push(Task::Send(Command { id, agent, body }));
+        id
+    }
+
+    /// Shows an agent's conversation.
+    pub(crate) fn show_agent(&mut self, agent: &AgentId) {
+        let now = self.model.agent();
+        if *agent != now {
+            let row = self.model.row(agent);
+            let begun = row.and_then(|r| r.child.as_ref()).is_none_or(|c| c.session.is_some());
+            if !agent.is_main() && (row.is_none() || !begun) {
+                let name = self.model.name_of(agent);
+                return self.say(format!("{name} has no conversation yet"));
+            }
+            self.model.show(Some(agent.clone()));
+            for view in [View::Conversation, View::Composer] {
+                let (mut next, fresh) = match self.stage.take(agent, view) {
+                    Some(panel) => (panel, false),
+                    None => (panel::make(view), true),
+                };
+                if let Some((_, panel)) = self.views.iter_mut().find(|(v, _)| *v == view) {
+                    std::mem::swap(panel, &mut next);
+                }
+                // What was written is kept; the rest of a conversation is read anew, but for the main one's.
+                if view == View::Composer || now.is_main() {
+                    self.stage.parked.push((now.clone(), view, next));
+                }
+                if fresh {
+                    let list = self.with(Owner::View(view), Panel::opened).unwrap_or_default();
+                    self.effects(Owner::View(view), list);
+                }
+            }
+            let another =
+                Effect::Tell(View::Sessions, Box::new(panel::sessions::Another { main: agent.is_main() }));
+            self.effects(Owner::Shell, vec![another]);
+            if !agent.is_main() {
+                self.ask_snapshot();
+            }
+        }
+        self.focus(View::Composer);
+    }
+
+    /// Shows an agent's conversation, and does something there.
+    pub(crate) fn show_for(&mut self, agent: &AgentId, action: Action) {
+        let here = *agent == self.model.agent();
+        self.show_agent(agent);
+        if here {
+            self.effects(Owner::Shell, vec![Effect::Act(action)]);
+        } else if *agent == self.model.agent() {
+            self.stage.then = Some((agent.clone(), action));
+        }
+    }
+
+    /// The conversation of the agent on the screen is here.
+    pub(crate) fn agent_here(&mut self) {
+        let now = self.model.agent();
+        if let Some((_, action)) = self.stage.then.take().filter(|(agent, _)| *agent == now) {
+            self.effects(Owner::Shell, vec![Effect::Act(action)]);
+        }
+    }
+
+    /// As [`App::with`], for a panel of an agent that may not be on the screen any more.
+    pub(crate) fn with_of<R>(
+        &mut self,
+        agent: &AgentId,
+        owner: Owner,
+        f: impl FnOnce(&mut dyn Panel, &Model) -> R,
+    ) -> Option<R> {
+        match owner {
+            Owner::View(view @ (View::Composer | View::Conversation)) if *agent != self.model.agent() => {
+                let panel = self.stage.find(agent, view)?;
+                Some(f(panel, &self.model))
+            }
+            owner => self.with(owner, f),
+        }
+    }
+
+    /// An event of the main agent's while another is on the screen: what its composer must know.
+    pub(crate) fn at_home(&mut self, event: &Event) {
+        let composers = matches!(
+            &event.body,
+            EventBody::State(StateEvent::QueueChanged { .. } | StateEvent::HeadMoved { .. })
+        );
+        if composers
+            && self.model.whose(event) == Whose::Home
+            && let Some(panel) = self.stage.find(&event.agent, View::Composer)
+            && let Reply::Done(list) = panel.event(event, &self.model)
+        {
+            self.effects(Owner::Shell, list);
+        }
+    }
+
+    /// What to say of an agent that nobody waits for when it fails: its panel may not be in sight.
+    pub(crate) fn fails(&self, event: &Event) -> Option<Notice> {
+        let EventBody::State(StateEvent::AgentChanged { view }) = &event.body else { return None };
+        let child = view.child.as_deref().filter(|c| c.background && view.state == AgentState::Failed)?;
+        let was = self.model.row(&view.id)?.state;
+        let name = self.model.name_of(&view.id);
+        (was != AgentState::Failed).then(|| {
+            let why = if child.result.is_empty() { "no reason given" } else { &child.result };
+            Notice::new(NoticeKind::Network, format!("Agent {name} failed: {why}")).hint("See /agents")
+        })
+    }
+
+    /// A message to an agent was delivered, or was not: then its words come back, and the person is told.
+    pub(crate) fn receipt(&mut self, event: &Event, receipt: &Receipt) {
+        let at = self.stage.sent.iter().position(|(id, _)| Some(*id) == event.cause);
+        let message = match receipt {
+            Receipt::Queued => return,
+            _ => at.and_then(|at| self.stage.sent.remove(at)).map(|(_, message)| message),
+        };
+        let Receipt::Missed { why } = receipt else { return };
+        let name = self.model.name_of(&event.agent);
+        let mut notice = Notice::new(NoticeKind::User, format!("{name} did not read your message: {why}"));
+        if let Some(message) = message {
+            notice = notice.hint("Your text is the newest entry of the composer's history");
+            let keep = Effect::Tell(View::Composer, Box::new(Recall::Keep(message)));
+            self.effects(Owner::Shell, vec![keep]);
+        }
+        self.notice(notice);
+    }
+
+    /// Another session is open now: its agents are others.
+    pub(crate) fn agents_changed(&mut self) {
+        let gone = self.model.shown.as_ref().is_some_and(|a| self.model.row(a).is_none());
+        if gone {
+            self.show_agent(&AgentId::main());
+        }
+        self.stage.parked.retain(|(agent, _, _)| agent.is_main() || self.model.row(agent).is_some());
+    }
+}
+
+#[cfg(test)]
+#[path = "stage_tests.rs"]
+mod tests;

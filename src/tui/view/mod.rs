@@ -1,0 +1,440 @@
+//! Draws the screen: layout, borders, panels, layers, boxes on top. Changes nothing but caches.
+
+pub mod agent_view;
+pub(crate) mod arrange;
+pub mod footer;
+pub(crate) mod frame;
+pub mod header;
+pub mod layout;
+pub(crate) mod layout_request;
+pub(crate) mod notice_bar;
+pub(crate) mod stale;
+pub mod statusline;
+pub(crate) mod toast;
+
+use std::time::Duration;
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Position, Rect};
+
+use crate::app::global;
+use crate::app::{App, Layer, Owner};
+use crate::dialog::which_key;
+use crate::input::ladder::Rung;
+use crate::keymap::scope;
+use crate::panel::{DrawCx, Hint, Panel, Place, View};
+use crate::theme::Role;
+use crate::view::header::HeaderFacts;
+use crate::view::layout::{Areas, Class, Part};
+use crate::view::layout_request::RAIL;
+use crate::view::stale::Stale;
+use crate::widget::draw;
+
+/// A drawing context from the app's fields, so that panels stay free to be borrowed.
+macro_rules! cx {
+    ($app:expr, $scopes:expr, $focus:expr) => {
+        DrawCx {
+            theme: $app.themes.current(),
+            model: &$app.model,
+            focus: $focus,
+            now: $app.model.now,
+            mono: $app.model.mono,
+            ascii: $app.model.ui.ascii,
+            still: $app.model.ui.reduced_motion,
+            keys: &$app.keys.map,
+            scopes: $scopes,
+            same: 0,
+            deaf: None,
+        }
+    };
+}
+
+impl App {
+    /// Draws into `buf` (its area is the screen) and says where the cursor belongs. `buf` holds the frame before:
+    /// when only the inside of a view has changed, the rest stays as it is ([`App::drawn`]).
+    pub fn draw(&mut self, buf: &mut Buffer) -> Option<Position> {
+        self.tick_clock();
+        self.dirty = false;
+        draw::set_ascii(self.model.ui.ascii);
+        if let Stale::Inside(views) = std::mem::replace(&mut self.stale, Stale::NOTHING)
+            && let Some(cursor) = self.draw_inside(views, buf)
+        {
+            return cursor;
+        }
+        self.drawn.clear();
+        self.drawn.push(buf.area);
+        self.toasts.expire(self.model.mono);
+        self.screen.size = buf.area;
+        self.model.screen = (buf.area.width, buf.area.height);
+        let scopes = self.scopes();
+        let waiting = self.waiting_asks();
+        // How wide the strip is does not depend on how high it is.
+        let mut wish = self.wish(buf.area, 1);
+        let width = layout::layout(&wish).strip.width;
+        let mut strip_lines = notice_bar::lines(&cx!(self, &scopes, false), waiting, width);
+        // What the dialog on top lists is not told twice.
+        if self.panel(self.top()).is_some_and(|p| p.scope().starts_with("queue")) {
+            strip_lines.retain(|l| l.act != Some("queue.open"));
+        }
+        wish.strip = strip_lines.len() as u16;
+        let areas = layout::layout(&wish);
+        draw::clear(buf, buf.area, self.themes.current().style(Role::Text));
+        if areas.class == Class::Tiny {
+            let style = self.themes.current().style(Role::Strong);
+            let words = format!("{}x{} is too small; you can still type", buf.area.width, buf.area.height);
+            draw::text(buf, areas.main.inner, &words, style);
+        }
+        let docked = self.docked();
+        // A box that takes the whole screen hides all but header and footer.
+        let spare = self.toast_rows(&areas, &cx!(self, &scopes, false), buf.area);
+        let full = full_of(&areas, buf.area, spare);
+        let covered =
+            self.layers.iter().any(|l| box_of(l.panel.place(&self.model), &areas, buf.area, spare) == full);
+        // Keys that a pane tells are those that hold in it, not in a dialog that lies on it.
+        let focused = self.panel(Owner::View(self.screen.focus)).map_or("global", Panel::scope);
+        let below = scope::chain(focused);
+        let parts: Vec<Part> = areas.parts().copied().collect();
+        let mut cursor = None;
+        let mut wake = None;
+        for part in parts {
+            let skip = covered
+                || (part.view == View::Composer && docked.is_some())
+                || (part.view != View::Composer && areas.class == Class::Tiny);
+            if skip || part.inner.area() == 0 {
+                continue;
+            }
+            let focus = self.layers.is_empty() && self.screen.focus == part.view;
+            self.panel_into(Owner::View(part.view), part.inner, focus, &below, buf, &mut cursor, &mut wake);
+        }
+        let cx = cx!(self, &scopes, false);
+        self.screen.strip = strip_lines.iter().map(|l| l.act).collect();
+        if !covered {
+            notice_bar::draw(&cx, &strip_lines, areas.strip, buf);
+            self.frame(&areas, &cx, buf);
+        }
+        if areas.class == Class::S || areas.class == Class::Xs {
+            let c = areas.composer.inner;
+            if c.area() > 0 && c.x >= 2 && docked.is_none() && !covered {
+                draw::put(buf, c.x - 2, c.y, ">", cx.theme.style(Role::User));
+            }
+        }
+        self.status(&areas, &cx, buf);
+        self.draw_layers(&areas, spare, &scopes, buf, &mut cursor, &mut wake);
+        let cx = cx!(self, &scopes, false);
+        self.toasts.draw(&cx, self.toast_room(&areas, buf.area), buf);
+        self.draw_which_key(&areas, &cx, buf);
+        self.wake = self.next_wake(wake);
+        self.screen.areas = Some(areas);
+        // What lies over the views now has to go from them later.
+        let bare = self.layers.is_empty() && self.keys.pending.is_empty() && self.toasts.is_empty();
+        self.around = bare.then(|| self.around(&wish));
+        cursor
+    }
+
+    /// Where toasts go: in the main view; with a dialog on the screen above or below it, never over it.
+    fn toast_room(&self, areas: &Areas, screen: Rect) -> Rect {
+        let main = areas.main.inner;
+        let Some(inner) = self.screen.boxes.last().filter(|_| !self.layers.is_empty()) else { return main };
+        let full = full_of(areas, screen, 0);
+        // With its border.
+        let (top, bottom) = (inner.y.saturating_sub(1), (inner.bottom() + 1).min(full.bottom()));
+        let above = Rect { y: full.y, height: top.saturating_sub(full.y), ..full };
+        let below = Rect { y: bottom, height: full.bottom() - bottom, ..full };
+        if below.height >= above.height { below } else { above }
+    }
+
+    /// Rows at the bottom that a dialog leaves to toasts, when it would fill the screen: it scrolls inside.
+    fn toast_rows(&self, areas: &Areas, cx: &DrawCx<'_>, screen: Rect) -> u16 {
+        let Some(top) = self.layers.last().filter(|_| !self.toasts.is_empty()) else { return 0 };
+        let full = full_of(areas, screen, 0);
+        let area = box_of(top.panel.place(&self.model), areas, screen, 0);
+        let free = full.height.saturating_sub(area.height + 2);
+        let most = full.height / 3;
+        let need = self.toasts.rows(cx, full.width, most);
+        if free >= need { 0 } else { need }
+    }
+
+    /// Columns of the main view, as drawn last.
+    pub(crate) fn text_columns(&self) -> std::ops::Range<u16> {
+        self.screen.areas.as_ref().map_or(0..0, |a| a.main.inner.left()..a.main.inner.right())
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "one call per panel; a struct would only rename them")]
+    fn panel_into(
+        &mut self,
+        owner: Owner,
+        area: Rect,
+        focus: bool,
+        scopes: &[&'static str],
+        buf: &mut Buffer,
+        cursor: &mut Option<Position>,
+        wake: &mut Option<Duration>,
+    ) {
+        let top = self.layers.last().filter(|l| focus && owner == Owner::Layer(l.id));
+        let deaf = top.and_then(|l| l.deaf.left(&self.model));
+        let Some(panel) = panel_of(&mut self.views, &mut self.layers, owner) else { return };
+        let cx = DrawCx { deaf, ..cx!(self, scopes, focus) };
+        panel.measure(area, &cx);
+        panel.draw(&cx, area, buf);
+        follow(panel, area, &cx, cursor, wake);
+    }
+
+    /// Draws one panel over what it drew before; gives the part that is new.
+    pub(crate) fn panel_again(
+        &mut self,
+        part: &Part,
+        scopes: &[&'static str],
+        buf: &mut Buffer,
+        cursor: &mut Option<Position>,
+        wake: &mut Option<Duration>,
+    ) -> Rect {
+        let (owner, area) = (Owner::View(part.view), part.inner);
+        let Some(panel) = panel_of(&mut self.views, &mut self.layers, owner) else { return Rect::ZERO };
+        let mut cx = cx!(self, scopes, self.screen.focus == part.view);
+        panel.measure(area, &cx);
+        cx.same = panel.same(&cx).min(area.height);
+        let rest = area.height - cx.same;
+        let blank = if cx.same > 0 { panel.blank(&cx).min(rest) } else { 0 };
+        let new = Rect { y: area.y + cx.same, height: rest - blank, ..area };
+        draw::clear(buf, new, cx.theme.style(Role::Text));
+        panel.draw(&cx, area, buf);
+        follow(panel, area, &cx, cursor, wake);
+        new
+    }
+
+    /// Header and footer; at XS one line for both.
+    fn status(&self, areas: &Areas, cx: &DrawCx<'_>, buf: &mut Buffer) {
+        let shown = |v: View| areas.part(v).is_some();
+        let badges = RAIL
+            .into_iter()
+            .filter(|v| !shown(*v) && !self.panel(Owner::View(*v)).is_none_or(|p| p.empty(&self.model)))
+            .map(|v| format!("{}:{}", v.digit(), self.title(v)))
+            .collect();
+        let facts = HeaderFacts { badges, errors: self.unseen_errors() };
+        let hints = self.hints();
+        if areas.class == Class::Xs {
+            // What the keys do matters more than where we are.
+            let half = areas.footer.width / 3;
+            let left = Rect { width: half, ..areas.footer };
+            let right = Rect { x: areas.footer.x + half, width: areas.footer.width - half, ..areas.footer };
+            header::draw(cx, &facts, areas.class, left, buf);
+            footer::draw(cx, &hints, right, buf);
+            return;
+        }
+        if areas.header.area() > 0 {
+            header::draw(cx, &facts, areas.class, areas.header, buf);
+        }
+        if areas.footer.area() > 0 {
+            footer::draw(cx, &hints, areas.footer, buf);
+        }
+    }
+
+    /// What the footer tells: the panel's first hints, Escape, the rest, the ways to everything else.
+    pub(crate) fn hints(&self) -> Vec<Hint> {
+        if self.panel(self.top()).is_some_and(Panel::raw) {
+            let out = self.panel(self.top()).and_then(Panel::way_out);
+            return vec![out.map_or(Hint::as_("global.escape", "keep"), |a| Hint::of(a.0))];
+        }
+        let rung = global::rung(self);
+        if rung == Rung::Prefix {
+            // The next key belongs to the sequence, whatever it does otherwise.
+            return vec![Hint::as_("global.escape", "cancel")];
+        }
+        let mut own = self.panel(self.top()).map_or_else(Vec::new, |p| p.hints(&self.model));
+        let rest = own.split_off(own.len().min(2));
+        // In the first of two Escapes on idle and empty nothing is promised.
+        let escape = match rung {
+            Rung::Arm | Rung::Nothing => None,
+            // A question that is left waits at the side, unless its dialog says otherwise.
+            Rung::Layer => Some(self.panel(self.top()).and_then(Panel::leave).unwrap_or("close")),
+            rung => rung.label(),
+        };
+        own.extend(escape.map(|label| Hint::as_("global.escape", label)));
+        own.extend(rest);
+        if self.layers.is_empty() {
+            if self.screen.focus == View::Composer {
+                own.push(Hint::of("global.profile"));
+            }
+            own.extend([Hint::of("palette.open"), Hint::of("global.leader")]);
+        }
+        own.push(Hint::of("help.open"));
+        own
+    }
+
+    fn draw_layers(
+        &mut self,
+        areas: &Areas,
+        spare: u16,
+        scopes: &[&'static str],
+        buf: &mut Buffer,
+        cursor: &mut Option<Position>,
+        wake: &mut Option<Duration>,
+    ) {
+        let ids: Vec<u64> = self.layers.iter().map(|l| l.id).collect();
+        self.screen.boxes.clear();
+        for (i, id) in ids.iter().enumerate() {
+            let owner = Owner::Layer(*id);
+            let top = i + 1 == ids.len();
+            let mut deaf = self.layers[i].deaf;
+            deaf.drawn(&cx!(self, scopes, top));
+            self.layers[i].deaf = deaf;
+            let Some(panel) = self.panel(owner) else { continue };
+            let place = panel.place(&self.model);
+            let title = panel.title(&self.model);
+            let mut area = box_of(place, areas, buf.area, spare);
+            // The frame is its border, unless another layer lies over that.
+            let framed = matches!(place, Place::Dock { .. }) && areas.composer.title.area() > 0;
+            if framed && i > 0 {
+                let (x, y) = (area.x.saturating_sub(1), area.y.saturating_sub(1));
+                area = Rect { x, y, width: area.width + 2, height: area.height + 2 }.intersection(buf.area);
+            }
+            let cx = cx!(self, scopes, top);
+            let inner = match place {
+                Place::Dock { .. } if framed && i == 0 => {
+                    draw::clear(buf, area, cx.theme.style(Role::Dialog));
+                    area
+                }
+                _ if areas.class <= Class::Xs && area.height < 4 => {
+                    draw::clear(buf, area, cx.theme.style(Role::Dialog));
+                    area
+                }
+                _ => draw::boxed(buf, area, &title, &cx),
+            };
+            self.screen.boxes.push(inner);
+            if top {
+                *cursor = None;
+            }
+            self.panel_into(owner, inner, top, scopes, buf, cursor, wake);
+            // Words keep their colour, but lie on the dialog's ground, not on the screen's.
+            let theme = self.themes.current();
+            if let (Some(screen), Some(dialog)) = (theme.style(Role::Text).bg, theme.style(Role::Dialog).bg) {
+                draw::ground(buf, inner, screen, dialog);
+            }
+        }
+    }
+
+    fn draw_which_key(&self, areas: &Areas, cx: &DrawCx<'_>, buf: &mut Buffer) {
+        if self.keys.pending.is_empty() || areas.class == Class::Tiny {
+            return;
+        }
+        if self.keys.which || self.model.mono >= self.keys.since + self.which_delay() {
+            which_key::draw(cx, &self.keys.pending, areas, buf);
+        }
+    }
+
+    fn which_delay(&self) -> Duration {
+        Duration::from_millis(self.model.ui.which_key_delay)
+    }
+
+    /// The next moment at which the screen changes by itself.
+    pub(crate) fn next_wake(&self, panels: Option<Duration>) -> Option<Duration> {
+        let now = self.model.mono;
+        let mut all = vec![panels, self.toasts.wake()];
+        if !self.keys.pending.is_empty() && !self.keys.which {
+            all.push(Some(self.keys.since + self.which_delay()).filter(|t| *t > now));
+        }
+        // The footer says "again" no longer than it is true.
+        all.push(self.keys.escape.map(|t| t + crate::input::ladder::DOUBLE).filter(|t| *t > now));
+        all.push(self.model.deadlines.values().min().copied());
+        if self.model.retry.is_some() {
+            all.push(Some(now + Duration::from_secs(1)));
+        }
+        let waits =
+            self.waiting_asks() > self.asking.aside.len() || (self.asking.first_run && self.model.ready);
+        if self.layers.is_empty() && waits {
+            let quiet = self.keys.typed.map_or(now, |t| t + crate::app::asking::QUIET);
+            all.push(Some(quiet).filter(|t| *t > now));
+        }
+        all.into_iter().flatten().min()
+    }
+
+    /// Errors since the log was last looked at.
+    pub(crate) fn unseen_errors(&self) -> usize {
+        use tiller_protocol::NoticeKind::{Info, User};
+        // What a person asked for and cannot have was said; it is nothing that lasts.
+        let lasts = |(_, n): &&(_, tiller_protocol::Notice)| !matches!(n.kind, Info | User);
+        self.model.notices.iter().skip(self.told.seen).filter(lasts).count()
+    }
+}
+
+/// Of the fields, so that the others stay free.
+fn panel_of<'a>(
+    views: &'a mut [(View, Box<dyn Panel>)],
+    layers: &'a mut [Layer],
+    owner: Owner,
+) -> Option<&'a mut dyn Panel> {
+    match owner {
+        Owner::View(v) => views.iter_mut().find(|(x, _)| *x == v).map(|(_, p)| p.as_mut()),
+        Owner::Layer(id) => layers.iter_mut().find(|l| l.id == id).map(|l| l.panel.as_mut()),
+        Owner::Shell => None,
+    }
+}
+
+/// Where a panel wants the cursor, and when it wants to be drawn again.
+fn follow(
+    panel: &dyn Panel,
+    area: Rect,
+    cx: &DrawCx<'_>,
+    cursor: &mut Option<Position>,
+    wake: &mut Option<Duration>,
+) {
+    if cx.focus {
+        *cursor = panel.cursor(area, cx.model).filter(|p| area.contains(*p)).or(*cursor);
+    }
+    if let Some(w) = panel.wake(cx) {
+        let at = cx.mono + w;
+        *wake = Some(wake.map_or(at, |o: Duration| o.min(at)));
+    }
+}
+
+/// Everything between header and footer, without so many rows at the bottom.
+fn full_of(areas: &Areas, screen: Rect, spare: u16) -> Rect {
+    Rect {
+        y: screen.y + areas.header.height,
+        height: screen.height.saturating_sub(areas.header.height + areas.footer.height + spare),
+        ..screen
+    }
+}
+
+/// Where a layer lies. What does not fit becomes the full screen, and scrolls inside.
+fn box_of(place: Place, areas: &Areas, screen: Rect, spare: u16) -> Rect {
+    let full = full_of(areas, screen, spare);
+    match place {
+        Place::Full => full,
+        Place::Dock { height } if areas.composer.inner.area() > 0 => {
+            let c = areas.composer.inner;
+            // Narrow screens have no border there: the box is drawn around it, upwards.
+            if areas.composer.title.area() > 0 { c } else { dock(full, height) }
+        }
+        Place::Dock { height } => dock(full, height),
+        Place::Center { width, height } => {
+            if width > full.width || height > full.height {
+                return full;
+            }
+            Rect {
+                x: full.x + (full.width - width) / 2,
+                y: full.y + (full.height - height) / 3,
+                width,
+                height,
+            }
+        }
+    }
+}
+
+/// At the bottom, above the footer.
+fn dock(full: Rect, height: u16) -> Rect {
+    let height = height.max(3).min(full.height);
+    Rect { y: full.bottom() - height, height, ..full }
+}
+
+/// The panel below a point, and its area.
+impl App {
+    pub(crate) fn at(&self, x: u16, y: u16) -> Option<(Owner, Rect)> {
+        let p = Position::new(x, y);
+        if let (Some(l), Some(area)) = (self.layers.last(), self.screen.boxes.last()) {
+            return area.contains(p).then_some((Owner::Layer(l.id), *area));
+        }
+        let areas = self.screen.areas.as_ref()?;
+        areas.parts().find(|part| part.inner.contains(p)).map(|part| (Owner::View(part.view), part.inner))
+    }
+}

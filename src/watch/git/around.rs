@@ -1,0 +1,302 @@
+//! What git would run in a folder because of its configuration, found by asking git itself.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tiller_permit::{GitConfiguration, ShellState, Surroundings};
+use tiller_tool::ChildEnv;
+
+use crate::git::command::{Call, Whose};
+use crate::git::{GitError, Repository, overridden};
+
+/// For all calls that one command needs.
+const LIMIT: Duration = Duration::from_secs(5);
+/// Submodules that are looked into, and how deep.
+const SUBMODULES: usize = 64;
+const DEPTH: usize = 4;
+
+/// Looks at what is around the commands of a session.
+#[derive(Debug)]
+pub struct Around {
+    env: Arc<ChildEnv>,
+}
+
+impl Around {
+    /// `env`: what children see.
+    pub fn new(env: Arc<ChildEnv>) -> Self {
+        Self { env }
+    }
+}
+
+impl Surroundings for Around {
+    fn shell(&self) -> ShellState {
+        let path = self.env.now().iter().find(|(n, _)| n == "PATH").map(|(_, v)| v.clone());
+        ShellState { path: path.unwrap_or_default(), redefined: Vec::new() }
+    }
+
+    fn git(&self, folder: &Path, program: &Path) -> Result<GitConfiguration, String> {
+        let env = self.env.now();
+        let mut look = Look { env: &env, program, until: Instant::now() + LIMIT, left: SUBMODULES };
+        look.at(folder, 0)
+    }
+
+    fn tracked(&self, folder: &Path, program: &Path) -> Result<Vec<PathBuf>, String> {
+        let env = self.env.now();
+        let look = Look { env: &env, program, until: Instant::now() + LIMIT, left: 0 };
+        let out = look.call(folder, &[], &["ls-files", "-z"])?;
+        Ok(out.split(|b| *b == 0).filter(|n| !n.is_empty()).map(path_of).collect())
+    }
+}
+
+fn path_of(bytes: &[u8]) -> PathBuf {
+    use std::os::unix::ffi::OsStrExt;
+    PathBuf::from(std::ffi::OsStr::from_bytes(bytes))
+}
+
+/// One look, with what is left of its time.
+struct Look<'a> {
+    env: &'a [(String, String)],
+    program: &'a Path,
+    until: Instant,
+    left: usize,
+}
+
+/// One setting as git reads it.
+#[derive(Debug)]
+struct Setting {
+    /// From the repository's own files, or from what these include.
+    repository: bool,
+    key: String,
+    value: String,
+}
+
+impl Look<'_> {
+    fn call(&self, folder: &Path, settings: &[(String, String)], args: &[&str]) -> Result<Vec<u8>, String> {
+        let call = Call {
+            program: Some(self.program),
+            whose: Whose::Persons(self.env),
+            settings,
+            ..Call::new(folder)
+        };
+        call.run(args, self.until).map_err(|e| match e {
+            GitError::Failed(why) => format!("git cannot tell what it would run here: {why}"),
+            e => format!("what git would run here is not known: {e}"),
+        })
+    }
+
+    fn at(&mut self, folder: &Path, depth: usize) -> Result<GitConfiguration, String> {
+        let folder =
+            folder.canonicalize().map_err(|e| format!("{} cannot be read: {e}", folder.display()))?;
+        let mut out = GitConfiguration { quiet: true, ..GitConfiguration::default() };
+        if let Some(bare) = bare(&folder) {
+            out.any = Some(format!("{} looks like a repository inside of another", bare.display()));
+            return Ok(out);
+        }
+        let repository = Repository::find(&folder);
+        let list = ["config", "--list", "-z", "--show-scope", "--includes"];
+        let settings = parse(&self.call(&folder, &[], &list)?)?;
+        judge(&settings, repository.as_ref(), &mut out);
+        let Some(repository) = repository else { return Ok(out) };
+        if out.any.is_none() {
+            self.filters(&folder, &settings, &mut out)?;
+            self.submodules(&repository, &mut out, depth)?;
+        }
+        Ok(out)
+    }
+
+    /// Filters that files of the repository use: without them git would say that these are changed.
+    fn filters(&self, folder: &Path, settings: &[Setting], out: &mut GitConfiguration) -> Result<(), String> {
+        let mut names: Vec<&str> = Vec::new();
+        for (name, _) in settings.iter().filter_map(|s| Some((filter(&s.key)?, s))) {
+            if !names.contains(&name) && out.settings.iter().any(|(k, _)| filter(k) == Some(name)) {
+                names.push(name);
+            }
+        }
+        for name in names {
+            if !plain(name) {
+                out.content = Some(format!("the filter '{}' is configured", name.escape_debug()));
+                return Ok(());
+            }
+            let files = format!(":(top,attr:filter={name})");
+            let used = self.call(folder, &out.settings, &["ls-files", "-z", "--", &files])?;
+            if !used.is_empty() {
+                out.content =
+                    Some(format!("git runs the filter '{name}' of its configuration on files here"));
+            }
+        }
+        Ok(())
+    }
+
+    /// A repository within another is asked for its state by a git of its own, which reads its own configuration.
+    fn submodules(
+        &mut self,
+        repository: &Repository,
+        out: &mut GitConfiguration,
+        depth: usize,
+    ) -> Result<(), String> {
+        let staged = self.call(&repository.work, &out.settings, &["ls-files", "-s", "-z"])?;
+        let links = staged.split(|b| *b == 0).filter_map(|row| row.strip_prefix(b"160000 "));
+        for row in links {
+            let Some(tab) = row.iter().position(|b| *b == b'\t') else { continue };
+            let folder = repository.work.join(path_of(&row[tab + 1..]));
+            if folder.join(".git").symlink_metadata().is_err() {
+                continue;
+            }
+            if self.left == 0 || depth >= DEPTH {
+                out.content = Some("there are more submodules than can be looked into".into());
+                return Ok(());
+            }
+            self.left -= 1;
+            let inner = self.at(&folder, depth + 1)?;
+            out.quiet &= inner.quiet;
+            let why = inner.any.or(inner.content).or(inner.compare);
+            if let Some(why) = why {
+                out.content.get_or_insert(format!("in the submodule {}: {why}", folder.display()));
+            }
+            for setting in inner.settings {
+                if !out.settings.contains(&setting) {
+                    out.settings.push(setting);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The name in `filter.NAME.KEY`.
+fn filter(key: &str) -> Option<&str> {
+    key.strip_prefix("filter.")?.rsplit_once('.').map(|(name, _)| name)
+}
+
+/// A name that may stand in a setting, a variable and a pattern without meaning something there.
+fn plain(name: &str) -> bool {
+    !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
+}
+
+/// The folder itself, or one above it up to its repository, that git would take for a repository without a work
+/// tree: its configuration is part of the files of the project.
+fn bare(folder: &Path) -> Option<&Path> {
+    for at in folder.ancestors() {
+        if at.join(".git").symlink_metadata().is_ok() {
+            return None;
+        }
+        let looks = at.join("HEAD").symlink_metadata().is_ok()
+            && at.join("objects").is_dir()
+            && (at.join("refs").is_dir() || at.join("config").is_file());
+        if looks || at.file_name().is_some_and(|n| n == ".git") {
+            return Some(at);
+        }
+    }
+    None
+}
+
+/// `scope NUL key LF value NUL`, as often as there are settings.
+fn parse(out: &[u8]) -> Result<Vec<Setting>, String> {
+    let odd = || "git's configuration cannot be read".to_owned();
+    let mut fields = out.split(|b| *b == 0);
+    let mut settings = Vec::new();
+    while let Some(scope) = fields.next() {
+        if scope.is_empty() {
+            continue;
+        }
+        let pair = fields.next().ok_or_else(odd)?;
+        let pair = String::from_utf8_lossy(pair);
+        let (key, value) = pair.split_once('\n').unwrap_or((pair.as_ref(), "true"));
+        if scope == b"command" {
+            continue;
+        }
+        settings.push(Setting {
+            repository: !matches!(scope, b"system" | b"global"),
+            key: key.to_owned(),
+            value: value.to_owned(),
+        });
+    }
+    Ok(settings)
+}
+
+/// Notes what each setting would run, and what keeps it from that.
+fn judge(settings: &[Setting], repository: Option<&Repository>, out: &mut GitConfiguration) {
+    let steers_lfs = settings.iter().any(|s| s.repository && lfs_runs(&s.key));
+    for Setting { repository: own, key, value } in settings {
+        let off = value.is_empty() || value == "false";
+        let (section, last) =
+            (key.split('.').next().unwrap_or_default(), key.rsplit('.').next().unwrap_or_default());
+        match (section, last) {
+            ("filter" | "diff", _) if overridden(key).is_some() && key.matches('.').count() >= 2 => {
+                if section == "filter" && !own && !steers_lfs && standard_lfs(key, value) {
+                    continue;
+                }
+                out.quiet = false;
+                let name = key.split_once('.').and_then(|(_, r)| r.rsplit_once('.')).map_or("", |(n, _)| n);
+                if !plain(name) {
+                    out.content =
+                        Some(format!("the {section} driver '{}' is configured", name.escape_debug()));
+                } else if (section, last) == ("diff", "command") {
+                    out.compare =
+                        Some(format!("{key} runs a program to compare files; --no-ext-diff does without"));
+                } else if let Some(value) = overridden(key) {
+                    let setting = (key.clone(), value.to_owned());
+                    if !out.settings.contains(&setting) {
+                        out.settings.push(setting);
+                    }
+                }
+            }
+            ("diff", "external") if !off => {
+                out.quiet = false;
+                out.compare =
+                    Some("diff.external runs a program to compare files; --no-ext-diff does without".into());
+            }
+            ("core", "worktree") if *own => {
+                let leads = repository
+                    .is_some_and(|r| r.dir.join(value).canonicalize().ok() == r.work.canonicalize().ok());
+                if !leads {
+                    out.any = Some("core.worktree leads to another folder".into());
+                }
+            }
+            ("hook", _) if *own => out.any = Some(format!("{key} names a program that git may run")),
+            (
+                "core",
+                "fsmonitor" | "hookspath" | "sshcommand" | "gitproxy" | "alternaterefscommand" | "askpass",
+            )
+            | ("log", "showsignature")
+                if !off =>
+            {
+                out.quiet = false;
+            }
+            ("gpg", "program")
+            | ("extensions", "partialclone")
+            | ("remote", "promisor" | "partialclonefilter") => {
+                out.quiet = false;
+            }
+            _ => {}
+        }
+    }
+    if let Some(repository) = repository {
+        let hook = repository.common.join("hooks/post-index-change");
+        out.quiet &= hook.symlink_metadata().is_err();
+    }
+}
+
+/// The filter of Git LFS as its installer writes it. It is the person's own, and without it the files that it
+/// handles would all seem changed.
+fn standard_lfs(key: &str, value: &str) -> bool {
+    matches!(
+        (key, value),
+        ("filter.lfs.clean", "git-lfs clean -- %f")
+            | ("filter.lfs.smudge", "git-lfs smudge -- %f" | "git-lfs smudge --skip -- %f")
+            | ("filter.lfs.process", "git-lfs filter-process" | "git-lfs filter-process --skip")
+            | ("filter.lfs.required", "true")
+    )
+}
+
+/// Settings of Git LFS by which it runs other programs.
+fn lfs_runs(key: &str) -> bool {
+    let harmless =
+        key == "lfs.repositoryformatversion" || key.ends_with(".access") || key.ends_with(".locksverify");
+    (key.starts_with("lfs.") && !harmless) || key.starts_with("filter.lfs.")
+}
+
+#[cfg(test)]
+#[path = "git_around_tests.rs"]
+mod tests;

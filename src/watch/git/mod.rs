@@ -1,0 +1,148 @@
+//! How we call git on a repository that may be hostile: named explicitly, with what its configuration could run put
+//! out of action. [`crate::git::command`] builds the calls.
+
+pub(crate) mod around;
+pub(crate) mod command;
+pub mod worktree;
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use crate::git::command::{Call, Whose};
+
+/// Why git gave nothing.
+#[derive(Debug, thiserror::Error)]
+pub enum GitError {
+    #[error("git is not installed")]
+    Missing,
+    #[error("not a git repository")]
+    NoRepository,
+    #[error("git took too long")]
+    Slow,
+    #[error("git failed: {0}")]
+    Failed(String),
+}
+
+/// A repository, named explicitly so that none is looked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Repository {
+    /// The work tree's folder.
+    pub work: PathBuf,
+    /// `.git`, or where its pointer file leads.
+    pub dir: PathBuf,
+    /// Where branches are; `dir` but for linked work trees.
+    pub common: PathBuf,
+}
+
+impl Repository {
+    /// The repository whose work tree holds `folder`, by reading alone.
+    pub fn find(folder: &Path) -> Option<Self> {
+        folder.ancestors().find_map(Self::at)
+    }
+
+    fn at(work: &Path) -> Option<Self> {
+        let entry = work.join(".git");
+        let meta = entry.symlink_metadata().ok()?;
+        let dir = if meta.is_dir() {
+            entry
+        } else if meta.is_file() && meta.len() < 4096 {
+            // A work tree of its own or a submodule: `gitdir: PATH`.
+            let text = std::fs::read_to_string(&entry).ok()?;
+            work.join(text.strip_prefix("gitdir:")?.trim())
+        } else {
+            return None;
+        };
+        dir.join("HEAD").symlink_metadata().ok()?;
+        let common = std::fs::read_to_string(dir.join("commondir"))
+            .map_or_else(|_| dir.clone(), |text| dir.join(text.trim()));
+        Some(Self { work: work.to_owned(), dir, common })
+    }
+
+    /// The branch as `HEAD` names it; `None` when detached or unreadable.
+    pub fn branch(&self) -> Option<String> {
+        let head = std::fs::read_to_string(self.dir.join("HEAD")).ok()?;
+        Some(head.trim().strip_prefix("ref: refs/heads/")?.to_owned())
+    }
+
+    /// `merging`, `rebasing`, ...; empty when nothing is under way.
+    pub fn under_way(&self) -> &'static str {
+        let has = |name: &str| self.dir.join(name).symlink_metadata().is_ok();
+        match () {
+            () if has("rebase-merge") || has("rebase-apply") => "rebasing",
+            () if has("MERGE_HEAD") => "merging",
+            () if has("CHERRY_PICK_HEAD") => "cherry-picking",
+            () if has("REVERT_HEAD") => "reverting",
+            () if has("BISECT_LOG") => "bisecting",
+            () => "",
+        }
+    }
+
+    /// Makes a repository of `folder` with its files in one commit.
+    ///
+    /// # Errors
+    /// When git is missing, fails or is slow.
+    pub fn create(folder: &Path, message: &str, limit: Duration) -> Result<Self, GitError> {
+        let until = Instant::now() + limit;
+        let author = [("user.name", "demo"), ("user.email", "demo@localhost"), ("commit.gpgSign", "false")];
+        let settings: Vec<_> = author.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
+        for args in [&["init", "-q"][..], &["add", "-A"], &["commit", "-qm", message]] {
+            Call { folder, whose: Whose::Nobodys, settings: &settings, ..Call::new(folder) }
+                .run(args, until)?;
+        }
+        Self::at(folder).ok_or(GitError::NoRepository)
+    }
+
+    /// Runs git on it; gives its standard output. Blocks, at most for `limit`.
+    ///
+    /// # Errors
+    /// When git is missing, fails or is slow.
+    pub fn run(&self, args: &[&str], limit: Duration) -> Result<Vec<u8>, GitError> {
+        let until = Instant::now() + limit;
+        let mut settings = self.drivers(until)?;
+        // None of our calls compares files; if one did, it would fail rather than run another program.
+        settings.push(("diff.external".into(), String::new()));
+        self.call(&settings).run(args, until)
+    }
+
+    fn call<'a>(&'a self, settings: &'a [(String, String)]) -> Call<'a> {
+        Call { repository: Some(self), whose: Whose::Nobodys, settings, ..Call::new(&self.work) }
+    }
+
+    /// Filters and diff drivers run programs that the repository names, even for `status`. Each is overridden by name.
+    fn drivers(&self, until: Instant) -> Result<Vec<(String, String)>, GitError> {
+        let list = ["config", "--name-only", "-z", "--get-regexp", "^(filter|diff)\\..*\\."];
+        let names = match self.call(&[]).run(&list, until) {
+            Ok(names) => names,
+            // Exit 1: there are none.
+            Err(GitError::Failed(_)) => return Ok(Vec::new()),
+            Err(e) => return Err(e),
+        };
+        let mut over = Vec::new();
+        for name in names.split(|b| *b == 0).filter(|n| !n.is_empty()) {
+            let name = std::str::from_utf8(name)
+                .map_err(|_| GitError::Failed("the name of a filter is not UTF-8".into()))?;
+            if let Some(value) = overridden(name) {
+                over.push((name.to_owned(), value.to_owned()));
+            }
+        }
+        Ok(over)
+    }
+}
+
+/// The value with which a setting of a filter or a diff driver runs nothing; `None`: it names no program.
+pub(crate) fn overridden(key: &str) -> Option<&'static str> {
+    let (section, rest) = key.split_once('.')?;
+    let (_, last) = rest.rsplit_once('.')?;
+    match (section.to_ascii_lowercase().as_str(), last.to_ascii_lowercase().as_str()) {
+        ("filter", "clean" | "smudge" | "process") => Some(""),
+        ("filter", "required") | ("diff", "cachetextconv") => Some("false"),
+        // An empty one would fail; this one changes nothing.
+        ("diff", "textconv") => Some("/bin/cat"),
+        ("diff", "command") => Some(""),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+#[path = "git_tests.rs"]
+pub(crate) mod tests;
