@@ -19,7 +19,7 @@ pub(crate) fn command(wrapper: &[&str], part: &str, path: &Path) -> Command {
     words.push(me.as_os_str());
     let mut command = Command::new(words[0]);
     command.args(&words[1..]);
-    command.args(["--exact", "child::part_of_another_test", "--nocapture", "--test-threads=1"]);
+    command.args(["--exact", "testing::child::part_of_another_test", "--nocapture", "--test-threads=1"]);
     command.env(PART, part).env(PATH, path).env("RUST_BACKTRACE", "0");
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
     command
