@@ -21,7 +21,7 @@ pub(crate) type OnTrust = Arc<dyn Fn() + Send + Sync>;
 /// What a yes changes besides rules.
 pub(super) struct After {
     pub(super) shared: Arc<Shared>,
-    /// Read by whoever may use the folder's files from then on.
+    /// Read by every loader of the folder's files from then on.
     pub(super) trusted: Arc<AtomicBool>,
     /// The person's configuration folder.
     pub(super) config: PathBuf,

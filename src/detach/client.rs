@@ -50,7 +50,7 @@ impl Heard {
         wake.set_nonblocking(true)?;
         let flags: [Arc<AtomicBool>; HEARD.len()] = Default::default();
         for (n, flag) in HEARD.into_iter().zip(&flags) {
-            // In this order: whoever is woken must find the flag.
+            // The flag is set before the wake-up, so that the woken thread finds it.
             signal_hook::flag::register(n, Arc::clone(flag))?;
             signal_hook::low_level::pipe::register(n, tell.try_clone()?)?;
         }

@@ -172,7 +172,7 @@ impl Drop for Picture {
     }
 }
 
-/// Sends whoever sits there away; what works goes on. Gives what was left at work.
+/// Detaches the attached terminal; running work continues. Returns what is still running.
 ///
 /// # Errors
 /// When nothing works there, or nobody sits there.

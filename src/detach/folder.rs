@@ -113,7 +113,7 @@ impl Folder {
         Ok(listener)
     }
 
-    /// Speaks to whoever listens there. A socket that nobody answers on is removed.
+    /// Connects to the process that listens there. A socket without a listener is removed.
     ///
     /// # Errors
     /// `PermissionDenied`: it is somebody else's.
@@ -153,7 +153,7 @@ impl Folder {
     }
 }
 
-/// Whoever is at the other end is this user.
+/// Whether the process at the other end belongs to this user.
 #[cfg(target_os = "linux")]
 pub(super) fn ours(stream: &UnixStream) -> bool {
     rustix::net::sockopt::socket_peercred(stream).is_ok_and(|peer| peer.uid == getuid())

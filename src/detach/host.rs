@@ -108,7 +108,7 @@ impl Host {
         self.state().seat.clone().map(|c| c as Arc<dyn Seat>)
     }
 
-    /// Runs a program in the foreground of whoever sits there; its exit code.
+    /// Runs a program in the foreground of the attached terminal; returns its exit code.
     ///
     /// # Errors
     /// A part of a sentence.

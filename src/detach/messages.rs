@@ -40,7 +40,7 @@ pub(super) const OF_TERMINAL: &[&str] = &[
     "EDITOR",
 ];
 
-/// The first line of whoever comes through the socket.
+/// The first line that a client sends.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Visit {
     pub(super) version: u32,
@@ -57,7 +57,7 @@ pub(super) enum Wish {
     Watch { place: String },
     /// What runs here?
     About,
-    /// Whoever sits there shall leave, and the work go on.
+    /// Detach the attached terminal; the work continues.
     Detach,
     /// The end.
     Stop,

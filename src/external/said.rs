@@ -48,7 +48,7 @@ pub enum Said {
     Bell,
     /// A message to it (`id` from [`super::Receipt::Queued`]) was handed over.
     Delivered { id: u64 },
-    /// A message to it was not handed over. `tried`: it may stand half typed on its screen; whoever sent it decides
+    /// A message to it was not handed over. `tried`: it may stand half typed on its screen; the sender decides
     /// whether it is said again.
     Missed { id: u64, why: String, tried: bool },
     /// A turn is over and it waits for more ([`super::Job::stay`]). The text of this turn.

@@ -23,7 +23,7 @@ use crate::view::{ModelRef, Profile};
 pub struct Command {
     pub id: CommandId,
     /// Whom it is for; `None`: the main agent. Commands that are about the crew, or about answers to questions, are
-    /// taken by the main agent whoever is named.
+    /// taken by the main agent, whichever agent is named.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<AgentId>,
     pub body: CommandBody,

@@ -37,7 +37,7 @@ use crate::steps::Steps;
 const REUSE: i64 = 3_600_000;
 
 /// The snapshots of one workspace, in a folder outside of it. One process may have several, and several
-/// processes may have one each: whoever changes something waits for the others.
+/// processes may have one each: a change waits for the other processes.
 pub struct Shadow {
     pub(crate) workspace: PathBuf,
     pub(crate) place: Place,

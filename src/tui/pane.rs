@@ -1,4 +1,4 @@
-//! Which agent's terminal is shown, and when: whoever looks is told what changes, and nobody else is.
+//! Which agent's terminal is shown, and when: only the shown terminal receives updates.
 
 use tiller_protocol::AgentId;
 

@@ -239,7 +239,7 @@ fn demo(cols: u16, rows: u16) {
         &["\x18s"],
         |s| {
             // Once put away it is not listed.
-            footer("choose")(s) && s.contains("> fix the failing") || s.contains("No session matches")
+            footer("choose")(s) && s.contains("> fix the failing") || s.contains("No session")
         },
         &mut seen,
     );

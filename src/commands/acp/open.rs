@@ -146,7 +146,7 @@ impl Drop for Kept {
     }
 }
 
-/// An error of ours, for whoever waits for an answer.
+/// An internal error, as the answer to a pending request.
 pub(super) fn broken(what: &str) -> Error {
     Notice::new(NoticeKind::Internal, what).into()
 }

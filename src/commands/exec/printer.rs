@@ -33,7 +33,7 @@ impl Printer {
                 let Some(text) = rx.blocking_recv() else { break };
                 result = out.write_all(text.as_bytes()).and_then(|()| out.flush());
             }
-            // Before the answer: whoever waits for room hears that there will be none.
+            // Before the answer: senders that wait for room are told that the channel is closed.
             drop(rx);
             let _ = told.send(result);
         };

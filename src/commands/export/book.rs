@@ -13,7 +13,7 @@ pub(super) struct Book {
     pub(super) tags: Vec<TagRow>,
     /// Those of the session, then those of each agent; parents before children.
     pub(super) entries: Vec<Entry>,
-    /// Whoever worked for it, at any depth.
+    /// Its agents, at any depth.
     pub(super) agents: Vec<Helper>,
     /// Calls by the entry that holds their result: ids of calls may come twice.
     calls: HashMap<EntryId, ToolCall>,
@@ -157,7 +157,7 @@ impl Book {
         self.end = branch.entry;
         let mut keep: HashSet<EntryId> =
             self.path(branch.entry).into_iter().map(|at| self.entries[at].id).collect();
-        // With whoever was started on it, and by those.
+        // With the agents that were started on it, and their own agents.
         let mut agents = std::mem::take(&mut self.agents);
         loop {
             let (more, rest) =

@@ -88,7 +88,7 @@ impl Tier {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Pick {
-    /// The model of whoever starts it.
+    /// The model of the agent that starts it.
     #[default]
     Inherit,
     Tier(Tier),

@@ -188,7 +188,7 @@ impl Core {
             }
             self.prune_asks();
         }
-        // From here on nobody listens: whoever reports must not wait for room.
+        // The inbox is no longer read from here on: senders must not wait for room.
         drop(inbox);
         self.end().await;
     }

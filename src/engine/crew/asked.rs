@@ -262,7 +262,7 @@ impl Core {
         }
         match key {
             None => {
-                // The list has no values: whoever needs one asks for it.
+                // The list has no values: an agent that needs one reads it by key.
                 let list =
                     notes.values().map(|n| Note { value: format!("{} bytes", n.value.len()), ..n.clone() });
                 Ok(CrewReply::Notes(list.collect()))

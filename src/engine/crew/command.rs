@@ -216,7 +216,7 @@ impl Core {
         Ok(format!("the limits of agent {} were changed", id.name()))
     }
 
-    /// Whoever waits for it hears that it goes on without that.
+    /// The agent that waits for it is notified and continues without the result.
     fn put_behind(&mut self, id: &AgentId) -> Result<String, String> {
         self.known(id)?;
         if let Some(step) = self.crew.members.get(id).and_then(|m| m.order.brief.step.as_deref()) {

@@ -20,10 +20,10 @@ use crate::core::saves::{After, Then};
 /// Characters of what a step is to do, or brought, that its row shows.
 const SAID: usize = 500;
 
-/// To whoever asked.
+/// To the requester.
 pub(crate) type Reply = oneshot::Sender<Result<CrewReply, String>>;
 
-/// Steps that the person gave up, for whoever runs them.
+/// Steps that the user abandoned, for the task that runs them.
 pub(crate) type GivenUp = Arc<Mutex<BTreeSet<String>>>;
 /// Beside what it is made of, who asked for it is kept under this name.
 const BY: &str = "by";

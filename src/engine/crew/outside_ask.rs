@@ -91,7 +91,7 @@ impl Core {
                 if let Some((kind, decision, rule)) = by_rule {
                     (audit.decision, audit.by) = (decision.into(), rule.clone());
                     self.outside_decided(audit);
-                    // Whoever asked may have ended.
+                    // The asking program may have ended.
                     let _ = ask.reply.send(Answer::Kind(kind));
                     return;
                 }

@@ -156,7 +156,7 @@ impl Core {
         let Gone { done, files, others, .. } = gone?;
         let said = back::sentence(&done, &files);
         let place = self.place();
-        // It belongs to the call as well: whoever looks at the call finds what it changed.
+        // It is recorded for the call as well, so that the call's own view lists its changes.
         let whose = StepOf::Call(way.call);
         let (change, row) = back::traces(done.step(), files, done.after.time, None, whose);
         let logged = self.op(self.s.id, CommandId(0), &way.title, change);

@@ -43,7 +43,7 @@ impl CrewSteps {
     ) -> Result<Option<&StepRow>> {
         let mut started: HashSet<SessionId> = HashSet::new();
         let mut last: Option<&StepRow> = None;
-        // Whoever started one stands before it.
+        // A parent stands before its children.
         for agent in &self.agents {
             let Some(by) = agent.spawned_by else { continue };
             if !entries.contains(&by) && (started.is_empty() || !started.contains(&store.entry(by)?.session))

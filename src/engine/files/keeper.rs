@@ -158,7 +158,7 @@ impl Keeper {
                 opened.note();
                 done
             });
-            // Whoever asked may have gone.
+            // The requester may have ended.
             drop(reply.send(done));
         });
         let mut slot = lock(&self.work);

@@ -186,7 +186,7 @@ impl Core {
         match c.goal {
             Goal::Steer { turn } if self.is_live(turn) => self.steer_composed(turn, c.items),
             Goal::Steer { .. } => {}
-            // Stopped meanwhile: whoever waits for it has heard.
+            // Stopped meanwhile: the waiting task was notified.
             Goal::Prompt { .. } | Goal::Continue { .. } if !self.job_done(c.no) => {}
             Goal::Prompt { client } => self.prompt_composed(client, c.items, c.prefix.as_deref()),
             Goal::Continue { cause } => self.continue_composed(cause, c.prefix.as_deref()),

@@ -58,7 +58,7 @@ impl Asks {
         self.open.last().map(|(ask, _)| ask)
     }
 
-    /// Takes an answer to its question and wakes whoever waits.
+    /// Takes an answer to its question and wakes the waiting task.
     pub(crate) fn answer(&mut self, id: AskId, reply: AskReply) -> Result<Ask, Wrong> {
         let at = self.open.iter().position(|(a, _)| a.id == id).ok_or(Wrong::Gone)?;
         fits(&self.open[at].0.body, &reply)?;

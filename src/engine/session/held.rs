@@ -1,4 +1,4 @@
-//! A lease on its way: whoever drops it gives it back.
+//! A lease in transit: dropping it releases it.
 
 use tiller_protocol::SessionId;
 use tiller_store::{Lease, Store, StoreError, Take};

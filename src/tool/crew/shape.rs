@@ -97,7 +97,7 @@ fn short(value: &Value) -> String {
 /// The answer as JSON that fits.
 ///
 /// # Errors
-/// What does not fit, for whoever gave the answer.
+/// What does not match the schema, for the agent that gave the answer.
 pub(super) fn fits(text: &str, schema: &Value) -> Result<Value, String> {
     let value = json_of(text).map_err(|e| format!("it is not JSON: {e}"))?;
     let mut wrong = Vec::new();

@@ -57,7 +57,7 @@ pub(crate) struct HttpNet {
     pins: Pins,
 }
 
-/// Checked addresses by host. The client's resolver knows nothing else.
+/// Checked addresses by host. The client's resolver uses only these.
 #[derive(Clone, Default)]
 struct Pins {
     known: Arc<Mutex<HashMap<String, Vec<IpAddr>>>>,
@@ -85,7 +85,7 @@ impl Resolve for Pins {
 impl HttpNet {
     /// Builds the client (some milliseconds: loads the certificates).
     pub(crate) fn new(proxy: bool) -> Result<Self, String> {
-        // Whoever came first has installed the same one.
+        // A concurrent call has installed the same one.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let pins = Pins { proxy, ..Pins::default() };
         let mut builder = Client::builder()

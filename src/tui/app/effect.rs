@@ -8,7 +8,7 @@ use tiller_protocol::{AgentId, CommandBody, ModelRef, Notice};
 use crate::app::action::Action;
 use crate::panel::{Panel, View};
 
-/// Work for another thread; its result comes back to whoever asked.
+/// Work for another thread; its result is delivered to the panel that asked.
 pub type Job = Box<dyn FnOnce() -> Box<dyn std::any::Any + Send> + Send>;
 
 /// One wish.

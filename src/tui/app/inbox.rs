@@ -75,7 +75,7 @@ impl Bell {
 }
 
 impl Post {
-    /// The bell alone: whoever holds it is nobody who could send.
+    /// Wakes the loop without being able to send to it.
     pub fn bell(&self) -> Ring {
         Ring(Arc::clone(&self.bell))
     }

@@ -155,7 +155,7 @@ impl UiSender {
         let _ = self.0.send(Msg::Terminate(signal));
     }
 
-    /// From whoever sits at the terminal, or wants to; `false` when the screen has ended.
+    /// From the attached terminal, or one that wants to attach; `false` when the screen has ended.
     pub fn seat(&self, msg: SeatMsg) -> bool {
         self.0.send(Msg::Seat(Box::new(msg))).is_ok()
     }

@@ -238,7 +238,7 @@ impl Source for Branches {
     }
 
     fn nothing(&self) -> &'static str {
-        if self.heard { "No branch matches" } else { "looking..." }
+        if self.heard { "No branch matches" } else { "Loading..." }
     }
 }
 

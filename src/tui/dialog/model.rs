@@ -94,6 +94,6 @@ impl Source for Models {
     }
 
     fn nothing(&self) -> &'static str {
-        if self.heard { "No model matches" } else { "looking..." }
+        if self.heard { "No model matches" } else { "Loading..." }
     }
 }

@@ -183,6 +183,6 @@ impl Source for Report {
     }
 
     fn nothing(&self) -> &'static str {
-        if self.heard { "Nothing yet" } else { "looking..." }
+        if self.heard { "Nothing yet" } else { "Loading..." }
     }
 }

@@ -205,7 +205,7 @@ impl Source for Search {
     fn nothing(&self) -> &'static str {
         match (self.text.trim().is_empty(), self.heard) {
             (true, _) => "Type words, \"a phrase\" or -excluded",
-            (false, false) => "looking...",
+            (false, false) => "Loading...",
             (false, true) => "Nothing found in this scope; try a wider one",
         }
     }

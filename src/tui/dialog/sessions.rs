@@ -290,7 +290,11 @@ impl Source for Sessions {
     }
 
     fn nothing(&self) -> &'static str {
-        if self.heard { "No session matches" } else { "looking..." }
+        match (self.heard, self.rows.is_empty()) {
+            (true, true) => "No sessions yet",
+            (true, false) => "No session matches",
+            (false, _) => "Loading...",
+        }
     }
 }
 

@@ -73,17 +73,17 @@ impl Model {
         id.and_then(|id| self.bells.get(id)).copied().unwrap_or_default()
     }
 
-    /// Whoever works in this session, which hangs off the open one.
+    /// The agent of this session, which is a child of the open one.
     pub(crate) fn of_session(&self, session: SessionId) -> Option<&AgentView> {
         self.agents.iter().find(|a| a.child.as_ref().is_some_and(|c| c.session == Some(session)))
     }
 
-    /// The main agent's session, whoever is on the screen.
+    /// The main agent's session, whichever agent is shown.
     pub(crate) fn main_session(&self) -> Option<SessionId> {
         self.main_talk().summary.as_ref().map(|s| s.id)
     }
 
-    /// The session of whoever is on the screen.
+    /// The session of the agent that is shown.
     pub(crate) fn shown_session(&self) -> Option<SessionId> {
         match &self.shown {
             Some(agent) => self.row(agent)?.child.as_ref()?.session,
@@ -226,7 +226,7 @@ impl Model {
         }
     }
 
-    /// The main agent's session, whoever is shown.
+    /// The main agent's session, whichever agent is shown.
     pub(crate) fn main_talk(&self) -> &super::SessionModel {
         if self.shown.is_some() { &self.home.session } else { &self.session }
     }

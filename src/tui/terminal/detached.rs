@@ -18,7 +18,7 @@ use crate::terminal::watchers::Watcher;
 use crate::terminal::{Modes, QUERIES, Terminal};
 
 impl Loop {
-    /// What the client says, and whoever asks from elsewhere.
+    /// Messages of the client, and requests of other processes.
     pub(crate) fn seated(&mut self, msg: SeatMsg) {
         match msg {
             SeatMsg::From(id, said) if self.seating.seat.as_ref().is_some_and(|s| s.id() == id) => {
@@ -101,7 +101,7 @@ impl Loop {
                 self.again();
             }
             Said::Stop if self.seating.here() => self.stop(false),
-            // Whoever sits there sees all of it.
+            // The attached terminal shows all of it.
             Said::Stop | Said::Look(..) | Said::Follow => {}
             Said::Signal(HANGUP) | Said::Gone => self.hang_up(),
             Said::Signal(n) => self.exit = Some(Exit::Signal(n)),
@@ -224,7 +224,7 @@ impl Loop {
         self.tasks();
     }
 
-    /// Somebody sits down at another terminal. Whoever sat there before is sent away.
+    /// Another terminal attaches. The one that was attached before is detached.
     fn arrive(&mut self, arrival: Arrival) {
         if self.seating.ending || self.exit.is_some() {
             return arrival.seat.leave("the workbench is ending");

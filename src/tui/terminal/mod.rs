@@ -234,7 +234,7 @@ fn leave(m: Modes) -> String {
     s
 }
 
-/// Everything off, for whoever has to give the terminal back in place of a screen that died.
+/// Turns every mode off, to restore the terminal after the screen ended abnormally.
 pub fn off(inline: bool) -> String {
     leave(Modes { alternate: !inline, wheel: true, click: true, motion: true })
 }

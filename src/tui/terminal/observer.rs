@@ -1,4 +1,4 @@
-//! The keys of whoever looks on: they go to another part of the screen, or leave. None reaches the workbench.
+//! The keys of an observer: they move its view, or end watching. None reaches the workbench.
 
 use std::time::Duration;
 

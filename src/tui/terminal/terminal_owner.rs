@@ -13,7 +13,7 @@ use tiller_protocol::{AgentState, AgentView, Command, CommandBody, CommandId, Ev
 
 use crate::model::{Model, Process};
 
-/// Whoever sits at the terminal. Calls never block, but [`Seat::dump`].
+/// The attached terminal. Calls never block, except [`Seat::dump`].
 pub trait Seat: Send + Sync {
     /// Tells one from the next.
     fn id(&self) -> u64;
@@ -53,7 +53,7 @@ pub struct Arrival {
     pub seat: Arc<dyn Seat>,
     pub input: OwnedFd,
     pub output: OwnedFd,
-    /// What whoever sat there before is told.
+    /// The message for the terminal that was attached before.
     pub words: String,
     /// A line for the person.
     pub said: Option<String>,
@@ -68,7 +68,7 @@ pub enum Said {
     /// Asked from outside to stop.
     Stop,
     Signal(i32),
-    /// Whoever looks on wants another part of the screen: so many columns and rows further.
+    /// An observer moves its view by this many columns and rows.
     Look(i32, i32),
     /// The part in which the cursor is.
     Follow,

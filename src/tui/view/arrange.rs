@@ -24,7 +24,7 @@ pub(crate) const ACTIONS: &[ActionSpec] = &[
     ActionSpec::key_only("focus.down", "pane down", "Move the focus down"),
     ActionSpec::new("screen.zoom", "zoom", "Enlarge the focused pane: normal, half, full"),
     ActionSpec::key_only("screen.unzoom", "unzoom", "Shrink the focused pane"),
-    ActionSpec::new("screen.rail", "rail", "Show or hide the sidebar"),
+    ActionSpec::new("screen.rail", "sidebar", "Show or hide the sidebar"),
     ActionSpec::new("screen.layout", "layout", "Next layout: with sidebar, half and half, conversation only"),
     ActionSpec::new("screen.reset", "reset layout", "Back to the normal layout"),
 ];

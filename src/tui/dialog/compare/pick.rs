@@ -56,6 +56,6 @@ impl Source for Branches {
     }
 
     fn nothing(&self) -> &'static str {
-        if self.heard { "This session has no other branch" } else { "looking..." }
+        if self.heard { "This session has no other branch" } else { "Loading..." }
     }
 }

@@ -13,7 +13,7 @@ use crate::panel::agents::{message, pause, raise};
 use crate::panel::{Hint, Reply};
 use crate::text::clean;
 
-/// Whoever asks in a dialog of words gets its answer.
+/// Receives the answers of the message box.
 const WORDS: Token = Token(1);
 /// Steps that a page has.
 const PAGE: isize = 8;

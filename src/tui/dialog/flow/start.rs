@@ -81,7 +81,7 @@ impl Source for Files {
 
     fn nothing(&self) -> &'static str {
         match (self.heard, self.rows.is_empty()) {
-            (false, _) => "looking...",
+            (false, _) => "Loading...",
             (true, true) => "No workflow: add NAME.toml or NAME.yaml to .tiller/workflows",
             (true, false) => "No workflow matches",
         }

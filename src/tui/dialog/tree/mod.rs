@@ -176,7 +176,7 @@ impl Browser {
 
     fn nothing(&self) -> &'static str {
         match (self.heard, self.filter.active()) {
-            (false, _) => "looking...",
+            (false, _) => "Loading...",
             (true, true) => "No entry matches the filter; Esc clears it",
             (true, false) => "No sessions yet",
         }

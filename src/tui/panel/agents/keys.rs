@@ -20,7 +20,7 @@ use crate::panel::{Reply, View};
 /// The second stop within this time goes further.
 const AGAIN: Duration = Duration::from_secs(3);
 
-/// Whoever asks in a dialog of words gets its answer.
+/// Receives the answers of the message box.
 const WORDS: Token = Token(1);
 
 fn say(text: impl Into<String>) -> Reply {
