@@ -197,6 +197,11 @@ impl Workspace {
         self
     }
 
+    /// The rules that forbid reading, for those who read on threads of their own.
+    pub fn forbidden(&self) -> Unreadable {
+        Arc::clone(&self.unreadable)
+    }
+
     /// The rule that forbids to read `path` (absolute), in words.
     pub fn unreadable(&self, path: &Path) -> Option<String> {
         (self.unreadable)(path)

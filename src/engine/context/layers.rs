@@ -14,6 +14,7 @@ use tiller_config::skills::Skill;
 use tiller_protocol::view::{GitState, LayerCost};
 use tiller_protocol::{Cost, Profile, Time};
 
+use super::project::Instructions;
 use super::{project, tokens};
 
 /// The agent's own prompt.
@@ -60,7 +61,7 @@ impl Layer {
 }
 
 /// What the layers are made of. Everything that differs from place to place comes in here.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct Facts {
     pub folder: PathBuf,
     /// The person's configuration folder, where USER.md is.
@@ -77,7 +78,22 @@ pub struct Facts {
     pub budget_left: Option<Cost>,
     /// What kind of agent it is, and who; `None`: the main one, as it is built in.
     pub role: Option<Role>,
+    /// Which rule forbids to read a path; `None`: nothing is forbidden.
+    pub unreadable: Option<tiller_tool::Unreadable>,
 }
+
+impl Facts {
+    /// The text of a file that goes into the prompt, or that a rule forbids to read it.
+    fn readable(&self, found: Instructions) -> Instructions {
+        match self.unreadable.as_ref().and_then(|rule| rule(&found.path)) {
+            Some(_) => Instructions { text: FORBIDDEN.into(), ..found },
+            None => found,
+        }
+    }
+}
+
+/// What stands in the prompt for a file that a rule of the person's forbids to read.
+const FORBIDDEN: &str = "Not shown: a permission rule forbids reading this file.";
 
 /// An agent that is not the built-in main one.
 #[derive(Clone, Debug, Default)]
@@ -228,6 +244,7 @@ fn pieces(facts: &Facts) -> Vec<Piece> {
         _ => !(child && layer == Layer::User),
     };
     for i in project::instructions(&facts.folder).into_iter().filter(|_| may(Layer::Project)) {
+        let i = facts.readable(i);
         let path = i.path.display().to_string();
         let heading = format!("# Project instructions from {path}");
         add(Layer::Project, path, heading, i.text);
@@ -243,6 +260,7 @@ fn pieces(facts: &Facts) -> Vec<Piece> {
         }
     };
     if let Some(i) = project::read(&facts.config.join("USER.md")) {
+        let i = facts.readable(i);
         add(Layer::User, i.path.display().to_string(), "# About the person".into(), i.text);
     }
     add(Layer::Session, "built in".into(), "# Session".into(), session(facts));

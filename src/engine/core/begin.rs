@@ -111,6 +111,7 @@ impl Core {
             git: self.watching.git.clone(),
             budget_left: self.budget.left(self.spent_so_far()),
             role: self.role(),
+            unreadable: Some(self.w.workspace.forbidden()),
             ..Facts::default()
         }
     }

@@ -324,6 +324,8 @@ async fn x17_a_path_that_may_not_be_read_reaches_the_model_by_no_way() {
         place.file(file, "TOKEN=hunter2-hunter2\n");
     }
     place.file("a.txt", "TOKEN=none\n");
+    // Instructions of the folder are read by Tiller itself.
+    place.file("AGENTS.md", "TOKEN=hunter2-hunter2\n");
     std::os::unix::fs::symlink(".env", place.work.join("link.txt")).unwrap();
     let call = |n: usize, tool: &str, args| calls(&[(&format!("c{n}"), tool, args)]);
     let mut replies = Vec::new();
@@ -354,7 +356,9 @@ async fn x17_a_path_that_may_not_be_read_reaches_the_model_by_no_way() {
         .start_with(&fake, |p| {
             let roots = Roots::new(&place.work, Some(place.home()), vec![place.home()]);
             let mut policy = Policy::new(roots);
-            policy.rules.push(Rule::written(Effect::Deny, Source::User, "read_file(.env)").unwrap());
+            for rule in ["read_file(.env)", "read_file(AGENTS.md)"] {
+                policy.rules.push(Rule::written(Effect::Deny, Source::User, rule).unwrap());
+            }
             p.permit = crate::questions::permission::Permit::new(policy, Arc::new(|_| Ok(())));
         })
         .await;
@@ -363,6 +367,7 @@ async fn x17_a_path_that_may_not_be_read_reaches_the_model_by_no_way() {
     assert_eq!(fake.count(), count + 1);
     let sent = format!("{:?}", fake.request(count));
     assert!(!sent.contains("hunter2"), "{sent}");
+    assert!(sent.contains("Not shown: a permission rule forbids reading this file."), "{sent}");
     assert!(
         sent.contains("TOKEN=none") && sent.contains("skipped"),
         "the rest is found, and the gap is told: {sent}"
