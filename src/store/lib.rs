@@ -48,7 +48,6 @@ pub use lease::{Lease, Take};
 pub use open::doctor::Doctor;
 pub use open::{Options, Store};
 pub use session::agents::{AgentRow, Worked};
-pub use session::drafts::Draft;
 pub use session::gc::Swept;
 pub use session::running::Running;
 pub use session::sessions::{Filter, MadeBy, NewSession, SessionRow};

@@ -27,7 +27,6 @@ fn meaning(table: &str) -> &str {
         "asks" => "open questions (asks)",
         "audit" => "the record of permissions (audit)",
         "calls" => "costs (calls)",
-        "drafts" => "drafts (drafts)",
         "heads" => "branches (heads)",
         "meta" => "program metadata (meta)",
         "ops" => "the operations log used by undo (ops)",

@@ -23,6 +23,7 @@ pub(crate) const MIGRATIONS: &[&str] = &[
     include_str!("../schema/0008_began.sql"),
     include_str!("../schema/0009_estimated.sql"),
     include_str!("../schema/0010_origin.sql"),
+    include_str!("../schema/0011_drafts.sql"),
 ];
 
 /// So many versions ahead is damage, not the future.

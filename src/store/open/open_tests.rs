@@ -272,6 +272,32 @@ fn version_1_is_brought_to_heads() {
     assert_eq!(store.doctor().unwrap().problems, Vec::<String>::new());
 }
 
+/// Version 11 has no table of drafts: what an import left in it is found among the prompts.
+#[test]
+fn drafts_of_version_10_join_the_history_of_prompts() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("tiller.db");
+    let conn = Connection::open(&path).unwrap();
+    migrate::migrate(&conn, None, Standing::Empty, &migrate::MIGRATIONS[..10], NOW).unwrap();
+    let s = session_id(1);
+    conn.execute(
+        "INSERT INTO sessions(id, project, created, used, used_order, head) VALUES(?1, '/w', 0, 0, 1, 'main')",
+        [s.0],
+    )
+    .unwrap();
+    let draft =
+        r#"{"message": {"text": "half a thou"}, "cursor": 4, "aside": [{"text": "later"}, {"text": " "}]}"#;
+    for (project, body) in [("/w", draft), ("/broken", "{"), ("/empty", "{}"), ("/list", r#"{"aside": 3}"#)] {
+        conn.execute("INSERT INTO drafts VALUES(?1, ?2, ?3)", rusqlite::params![project, s.0, body]).unwrap();
+    }
+    drop(conn);
+    let store = Store::open(&path, options()).unwrap();
+    let mut history = store.history(s, tiller_protocol::command::HistoryScope::Session, "", 9).unwrap();
+    history.sort();
+    assert_eq!(history, ["half a thou", "later"]);
+    assert_eq!(store.doctor().unwrap().problems, Vec::<String>::new());
+}
+
 #[test]
 fn a_second_store_on_the_same_folder_works() {
     let (dir, one) = scratch();

@@ -30,7 +30,6 @@ const TABLES: &[&str] = &[
     "queue",
     "asks",
     "pending",
-    "drafts",
     "prompts",
     "leases",
     "running",

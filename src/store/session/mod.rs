@@ -1,7 +1,6 @@
 //! Sessions and the tables that belong to one session, one file each.
 
 pub(crate) mod agents;
-pub(crate) mod drafts;
 pub(crate) mod family;
 pub(crate) mod gc;
 pub(crate) mod history;

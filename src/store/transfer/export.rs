@@ -109,12 +109,6 @@ impl Lines<'_> {
         self.all(
             conn,
             session,
-            "SELECT project, body FROM drafts WHERE session = ?1 ORDER BY project",
-            |r| Ok(Line::Draft { project: r.get(0)?, body: raw(r.get(1)?)? }),
-        )?;
-        self.all(
-            conn,
-            session,
             "SELECT name, session, brief, state, report, announced, created FROM agents
              WHERE root = ?1 ORDER BY created, name",
             agent_line,

@@ -12,7 +12,6 @@ use tiller_protocol::{Ask, EntryBody, EntryId, Op, OpId, Queued, SessionId, Time
 use uuid::Uuid;
 
 use crate::error::{Result, StoreError};
-use crate::session::drafts::Draft;
 use crate::transfer::lines::{AgentLine, Line, Parsed, Sheet, StepLine, Waiting, wrong};
 use crate::tree::entries::{self, Raw};
 
@@ -183,12 +182,11 @@ impl Rows<'_> {
                     params![session.0, time, text],
                 )?;
             }
-            Line::Draft { project, body } => {
-                let body = check::<Draft>(body)?;
-                conn.execute(
-                    "INSERT OR REPLACE INTO drafts(project, session, body) VALUES(?1, ?2, ?3)",
-                    params![project, session.0.as_bytes().to_vec(), body],
-                )?;
+            // Earlier versions export drafts; text that was not sent is found in the history of prompts.
+            Line::Draft { body, .. } => {
+                for message in std::iter::once(&body.message).chain(&body.aside) {
+                    crate::session::history::insert(conn, session, &message.text, Time(0))?;
+                }
             }
             Line::Agent(agent) => self.agent(agent)?,
             Line::Workflow(w) => {

@@ -23,7 +23,7 @@ use std::io::BufRead;
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use tiller_protocol::{EntryBody, EntryId, SessionId};
+use tiller_protocol::{EntryBody, EntryId, Message, SessionId};
 use uuid::Uuid;
 
 use crate::error::{Result, StoreError};
@@ -57,6 +57,15 @@ pub(crate) struct SessionLine {
 }
 
 /// All lines but the first.
+/// Text that was not sent.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct DraftLine {
+    pub message: Message,
+    /// Texts that were put aside, the latest last.
+    pub aside: Vec<Message>,
+}
+
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Line {
@@ -85,9 +94,10 @@ pub(crate) enum Line {
         time: i64,
         text: String,
     },
+    /// Of files of earlier versions only.
     Draft {
         project: String,
-        body: Box<RawValue>,
+        body: DraftLine,
     },
     Agent(AgentLine),
     Workflow(WorkflowLine),

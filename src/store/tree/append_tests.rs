@@ -6,8 +6,8 @@ use tiller_protocol::{
 };
 
 use super::*;
+use crate::Spent;
 use crate::testing::*;
-use crate::{Draft, Spent};
 
 fn todo(id: &str, status: TodoStatus) -> TodoItem {
     TodoItem { id: id.into(), content: format!("do {id}"), status, agent: None }
@@ -163,7 +163,7 @@ fn the_audit_is_filtered_and_completed() {
 }
 
 #[test]
-fn history_drafts_rules_trust_and_facts() {
+fn history_rules_trust_and_facts() {
     let (_dir, store) = scratch();
     let (a, b) = (session(&store, 1), session(&store, 2));
     for (session, text) in [(a, "one"), (b, "two"), (a, "three"), (b, "one"), (b, "  ")] {
@@ -174,19 +174,6 @@ fn history_drafts_rules_trust_and_facts() {
     assert_eq!(history(HistoryScope::Session, ""), vec!["three", "one"]);
     assert_eq!(history(HistoryScope::Project, "t"), vec!["three", "two"]);
     assert_eq!(history(HistoryScope::Project, "%"), Vec::<String>::new());
-
-    let draft = Draft {
-        message: queued(1).message,
-        cursor: 3,
-        aside: vec![Message::text("later"), Message::default()],
-    };
-    store.save_draft("/work/p", Some(a), draft.clone()).wait().unwrap();
-    store.save_draft("/work/p", None, Draft { cursor: 1, ..draft.clone() }).wait().unwrap();
-    assert_eq!(store.draft("/work/p", Some(a)).unwrap(), draft);
-    assert_eq!(store.draft("/work/p", None).unwrap().cursor, 1);
-    assert_eq!(store.draft("/work/q", None).unwrap(), Draft::default());
-    store.save_draft("/work/p", None, Draft::default()).wait().unwrap();
-    assert_eq!(store.draft("/work/p", None).unwrap(), Draft::default());
 
     store.add_rule(a, "allow terminal(cargo test*)").wait().unwrap();
     assert_eq!(store.rules(a).unwrap(), vec!["allow terminal(cargo test*)"]);
