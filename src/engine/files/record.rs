@@ -9,7 +9,7 @@ use tiller_protocol::restore::StepFile;
 use tiller_protocol::{Entry, EntryBody, EntryId, Notice, NoticeKind, OpId, Origin, SessionId, Time};
 use tiller_snapshot::{CallNote, FileDiff, Id, OpenCall, Snapshot, SnapshotError};
 use tiller_store::{StepOf, StepRow, Store};
-use tokio::sync::oneshot;
+use tokio::sync::{mpsc, oneshot};
 
 use super::back;
 use super::keeper::{Finished, Keeper, Word};
@@ -291,13 +291,18 @@ impl Core {
                         time: after.time,
                         began,
                     });
-                    if let Some(own) = &own {
-                        // What a command changed counts as the agent's work.
-                        let files = own.files.iter().map(|f| f.path.clone()).collect();
-                        let _ = tx.try_send(Msg::Touched(files));
-                    }
+                    // What a command changed counts as the agent's work.
+                    let touched = own
+                        .as_ref()
+                        .map(|own| Msg::Touched(own.files.iter().map(|f| f.path.clone()).collect()));
+                    let waits = touched.and_then(|message| send_now(&tx, message));
                     let rows: Vec<StepRow> = others.into_iter().chain(own).collect();
-                    match put(&store, session, keeper.as_ref(), rows).await {
+                    let put = put(&store, session, keeper.as_ref(), rows).await;
+                    // A full inbox delays the message; the rows do not wait for it, since nobody empties it at the end.
+                    if let Some(message) = waits {
+                        let _ = tx.send(message).await;
+                    }
+                    match put {
                         Ok(()) => open.into_iter().for_each(OpenCall::end),
                         Err(error) => drop(tx.send(Msg::NotKept(Box::new(NotKept(error)))).await),
                     }
@@ -404,5 +409,35 @@ impl Core {
             }
             Ok(())
         }));
+    }
+}
+
+/// Sends without waiting; gives back the message where the inbox is full, to be sent later. A closed inbox needs none.
+fn send_now(tx: &mpsc::Sender<Msg>, message: Msg) -> Option<Msg> {
+    match tx.try_send(message) {
+        Err(mpsc::error::TrySendError::Full(message)) => Some(message),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A full inbox delays the word of what a call changed and loses nothing of it.
+    #[tokio::test]
+    async fn what_a_full_inbox_does_not_take_comes_back() {
+        let (tx, mut rx) = mpsc::channel(1);
+        assert!(send_now(&tx, Msg::Touched(vec!["a".into()])).is_none());
+        let waits = send_now(&tx, Msg::Touched(vec!["b".into()])).unwrap();
+        let sends = tokio::spawn(async move { tx.send(waits).await.is_ok() });
+        for name in ["a", "b"] {
+            let Some(Msg::Touched(files)) = rx.recv().await else { panic!("{name} is lost") };
+            assert_eq!(files, [name]);
+        }
+        assert!(sends.await.unwrap());
+        let (tx, rx) = mpsc::channel(1);
+        drop(rx);
+        assert!(send_now(&tx, Msg::FilesWords).is_none());
     }
 }
