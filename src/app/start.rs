@@ -116,6 +116,7 @@ impl Running {
         notices.extend(settings::doubled(&setup));
         notices.extend(crate::app::files::taken_back(&setup));
         let name = setup.project_name();
+        let programs = crate::app::definitions::programs::programs(&setup, &store);
         let may_load = Arc::new(AtomicBool::new(trusted));
         let trust = (start.ask_trust && !trusted)
             .then(|| {
@@ -251,7 +252,7 @@ impl Running {
             tools: tiller_tool::registry::ALL.to_vec(),
             roles,
             role,
-            programs: Some(programs(&setup)),
+            programs: Some(programs),
             folders: Some(Arc::new(tiller_watch::git::worktree::make)),
             workflows: Some(flows),
             permit,
@@ -296,15 +297,6 @@ impl Running {
     pub fn stop(self) {
         self.runtime.block_on(self.engine.shutdown());
         self.runtime.shutdown_timeout(Duration::from_millis(200));
-    }
-}
-
-/// Programs of other vendors that can work as agents.
-fn programs(setup: &Setup) -> tiller_engine::crew::Programs {
-    tiller_engine::crew::Programs {
-        adapters: tiller_external::Adapters::new(&[setup.places.config.join("adapters")]),
-        host: tiller_tool::shell::Host::default(),
-        lookup: Arc::new(|name: &str| std::env::var(name).ok()),
     }
 }
 

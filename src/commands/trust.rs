@@ -4,17 +4,29 @@ use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use tiller_config::Flags;
-use tiller_permit::trust::{Change, Choice, Status, Stored, discover, status};
+use tiller_permit::trust::{
+    Brings, Change, Choice, Status, Stored, discover, discover_for, programs_folder, programs_name, status,
+    undecided,
+};
 use tiller_protocol::{Notice, NoticeKind};
-use tiller_store::TrustRow;
+use tiller_store::{Store, TrustRow};
 
 use crate::app::Setup;
+use crate::app::definitions::programs;
 use crate::commands::args::Common;
 use crate::commands::sessions::one_line;
 use crate::commands::{Exit, say};
 
 /// What has become of a folder since the yes to it.
 fn standing(row: &TrustRow) -> &'static str {
+    if let Some(folder) = programs_folder(&row.folder) {
+        let reads: Vec<String> = row.items.iter().map(|i| i.path.clone()).collect();
+        return match undecided(&discover_for(folder, &reads), Some(&programs::stored(row))) {
+            _ if !folder.is_dir() => "gone   ",
+            changed if changed.is_empty() => "trusted",
+            _ => "changed",
+        };
+    }
     let folder = Path::new(&row.folder);
     if !folder.is_dir() {
         return "gone   ";
@@ -26,6 +38,26 @@ fn standing(row: &TrustRow) -> &'static str {
         // Nothing of it is loaded until there is a yes to the new form.
         _ => "changed",
     }
+}
+
+/// The folder that a decision is about, in words.
+fn folder_of(row: &TrustRow) -> String {
+    match programs_folder(&row.folder) {
+        Some(folder) => format!("{} (settings of external programs)", folder.display()),
+        None => row.folder.clone(),
+    }
+}
+
+/// The files that steer external programs here, and whether some of them are not agreed to.
+fn for_programs(setup: &Setup, store: &Store) -> Result<(Brings, bool), Notice> {
+    let adapters = programs::adapters(setup);
+    let mut reads: Vec<String> = adapters.iter().flat_map(|a| a.program.reads.clone()).collect();
+    reads.sort();
+    reads.dedup();
+    let brings = discover_for(&setup.project, &reads);
+    let row = store.trust(&programs_name(&setup.project)).map_err(|e| e.notice())?;
+    let open = brings.too_much || !undecided(&brings, row.as_ref().map(programs::stored).as_ref()).is_empty();
+    Ok((brings, open))
 }
 
 /// Shows, lists, revokes, or asks.
@@ -42,22 +74,31 @@ pub(super) fn run(
             .iter()
             .map(|r| {
                 let stands = if r.trusted { standing(r) } else { "never  " };
-                format!("{stands}  {}  {}\n", &tiller_tui::zone::written(r.time)[..10], one_line(&r.folder))
+                format!(
+                    "{stands}  {}  {}\n",
+                    &tiller_tui::zone::written(r.time)[..10],
+                    one_line(&folder_of(r))
+                )
             })
             .collect();
         return say(if text.is_empty() { "No trust decisions yet.\n" } else { &text });
     }
     if let Some(dir) = revoke {
         let setup = at(Some(dir))?;
-        let gone = setup.open_store()?.revoke_trust(&setup.project_name()).wait().map_err(|e| e.notice())?;
+        let store = setup.open_store()?;
+        let mut gone = false;
+        for name in [setup.project_name(), programs_name(&setup.project)] {
+            gone |= store.revoke_trust(&name).wait().map_err(|e| e.notice())?;
+        }
         let what = if gone { "is no longer trusted" } else { "had no trust decision" };
         return say(&format!("{} {what}.\n", setup.project.display()));
     }
     let setup = at(dir)?;
     let store = setup.open_store()?;
     let status = setup.trust(&store);
+    let (for_programs, open) = for_programs(&setup, &store)?;
     let mut text = format!("{}\n", setup.project.display());
-    for item in setup.brings.items() {
+    for item in setup.brings.items().into_iter().chain(for_programs.items()) {
         text.push_str(&format!(
             "  {:12} {}\n               {}\n",
             item.kind,
@@ -66,7 +107,10 @@ pub(super) fn run(
         ));
     }
     text.push_str(&match &status {
-        Status::Nothing => "It contains nothing that could run programs or loosen rules.\n".to_owned(),
+        Status::Nothing if for_programs.found.is_empty() => {
+            "It contains nothing that could run programs or loosen rules.\n".to_owned()
+        }
+        Status::Nothing => String::new(),
         Status::Trusted => "Trusted, in exactly this form.\n".to_owned(),
         Status::Never => "Never trusted (your choice). None of it is loaded.\n".to_owned(),
         Status::New => "Not trusted. None of it is loaded.\n".to_owned(),
@@ -83,8 +127,14 @@ pub(super) fn run(
             t
         }
     });
+    if !for_programs.found.is_empty() {
+        text.push_str(match open {
+            true => "Program settings not trusted: external agents that read them do not start here.\n",
+            false => "Program settings trusted, in exactly this form.\n",
+        });
+    }
     say(&text)?;
-    if matches!(status, Status::Nothing | Status::Trusted) {
+    if matches!(status, Status::Nothing | Status::Trusted) && !open {
         return Ok(Exit::Done);
     }
     let agreed = yes || {
@@ -101,6 +151,20 @@ pub(super) fn run(
     if !agreed {
         return say("Not trusted.\n");
     }
-    store.set_trust(&setup.project_name(), true, setup.brings.items()).wait().map_err(|e| e.notice())?;
+    if for_programs.too_much || for_programs.found.iter().any(|f| f.bytes.is_none()) {
+        return Err(Notice::new(
+            NoticeKind::User,
+            "A link, a file above 256 KiB or too many files are among the program settings; nothing was trusted.",
+        )
+        .hint("Replace them by plain files, then try again."));
+    }
+    if !matches!(status, Status::Nothing | Status::Trusted) {
+        let items = setup.brings.items();
+        store.set_trust(&setup.project_name(), true, items).wait().map_err(|e| e.notice())?;
+    }
+    if open {
+        let name = programs_name(&setup.project);
+        programs::agree(&store, &name, &[], &for_programs.items()).map_err(|e| e.notice())?;
+    }
     say("Trusted, in this form only: a change to any of these files asks again.\n")
 }

@@ -161,6 +161,42 @@ pub fn discover(folder: &Path) -> Brings {
     brings
 }
 
+/// What an external program's decision is stored under, behind the folder's path: no real path holds two slashes.
+const PROGRAMS: &str = "//programs";
+
+/// The name under which the decision about `folder` for external programs is stored.
+pub fn programs_name(folder: &Path) -> String {
+    format!("{}{PROGRAMS}", folder.display())
+}
+
+/// The folder of such a name; `None`: the name is a folder's own.
+pub fn programs_folder(name: &str) -> Option<&Path> {
+    name.strip_suffix(PROGRAMS).map(Path::new)
+}
+
+/// Looks for the files that an external program reads as its own configuration. Links and files that are too large
+/// are listed: the program follows and reads them.
+pub fn discover_for(folder: &Path, reads: &[String]) -> Brings {
+    let mut brings = Brings::default();
+    for path in reads {
+        visit(folder, Path::new(path), "program settings", 0, &mut brings);
+    }
+    brings.found.sort_by(|a, b| a.item.path.cmp(&b.item.path));
+    brings
+}
+
+/// Those of `brings` that are not in the decision in this form. A link leads to content that has no hash here, so it is
+/// never agreed to.
+pub fn undecided(brings: &Brings, stored: Option<&Stored>) -> Vec<TrustItem> {
+    let agreed = |found: &Found| {
+        found.bytes.is_some()
+            && stored.is_some_and(|s| {
+                s.choice == Choice::Trust && s.items.get(&found.item.path) == Some(&found.item.hash)
+            })
+    };
+    brings.found.iter().filter(|f| !agreed(f)).map(|f| f.item.clone()).collect()
+}
+
 fn visit(folder: &Path, path: &Path, kind: &str, depth: usize, brings: &mut Brings) {
     if brings.found.len() >= MAX_ITEMS || depth > MAX_DEPTH {
         brings.too_much = true;

@@ -1,5 +1,6 @@
 //! Kinds of agents and what they are taught, with what the other rooms know of tools and rules.
 
+pub(crate) mod programs;
 pub(crate) mod workflows;
 
 use std::path::Path;

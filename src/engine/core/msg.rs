@@ -131,6 +131,11 @@ pub(crate) enum Msg {
     /// Files that a call changed, relative to the folder.
     Touched(Vec<String>),
     /// A program of another vendor said something in this turn.
+    /// The person answered whether files of the folder may steer an external program; what is said where they may not.
+    ProgramTrust {
+        turn: u64,
+        refused: Option<Box<tiller_protocol::Notice>>,
+    },
     Outside {
         turn: u64,
         said: Box<tiller_external::Said>,

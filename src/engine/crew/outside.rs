@@ -6,17 +6,19 @@ mod tool;
 mod words;
 
 use std::collections::HashMap;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tiller_external::{Adapter, Adapters, Ending, Job, Limits, Lookup, Said, Status, Transport};
 use tiller_protocol::event::{TurnEvent, TurnStatus};
 use tiller_protocol::{
-    Block, Cost, EntryBody, EventBody, ModelRef, Notice, NoticeKind, Profile, StopReason, TodoItem, ToolCall,
-    ToolOutcome, Usage,
+    AskBody, AskReply, Block, Cost, EntryBody, EventBody, ModelRef, Notice, NoticeKind, Profile, StopReason,
+    TodoItem, ToolCall, ToolOutcome, Usage,
 };
 use tiller_store::Call;
 use tiller_tool::shell::Host;
+use tokio::sync::oneshot;
 use tokio_util::task::AbortOnDropHandle;
 
 use self::cover::Open;
@@ -28,6 +30,7 @@ use crate::core::Core;
 use crate::core::msg::Msg;
 use crate::core::saves::{After, Then};
 use crate::core::services::lock;
+use crate::{Human, TrustOffer};
 
 /// What drives programs of other vendors.
 #[derive(Clone)]
@@ -37,7 +40,13 @@ pub struct Programs {
     pub host: Host,
     /// Where each adapter looks up its own vendor's variables.
     pub lookup: Lookup,
+    /// Whether a folder's own files may steer a program.
+    pub trust: ProgramTrust,
 }
+
+/// Looks at what `adapter`'s program would read as its own configuration in a folder (absolute): a question about what
+/// the person has not agreed to; `None`: it may start. Reads a few small files.
+pub type ProgramTrust = Arc<dyn Fn(&Path, &Adapter) -> Option<TrustOffer> + Send + Sync>;
 
 /// Bytes of one message in the talk, at most.
 const MESSAGE: usize = 1 << 20;
@@ -150,8 +159,13 @@ impl Core {
     /// Gives words to the program. Dropping the turn's stream ends it.
     pub(crate) fn run_program(&mut self) {
         let Some(turn) = self.live.as_ref().map(|l| l.no) else { return };
-        let (words, anew) = self.words_for_program();
         let Some(programs) = self.w.programs.clone() else { return };
+        if let Some(adapter) = self.outside().map(|o| Arc::clone(&o.adapter))
+            && let Some(offer) = (programs.trust)(&self.w.workspace.root, &adapter)
+        {
+            return self.ask_program_trust(turn, &adapter.title, offer);
+        }
+        let (words, anew) = self.words_for_program();
         let (cwd, env) = (self.w.workspace.root.clone(), (*self.w.child_env.now()).clone());
         let (auto, edits) = (self.s.profile == Profile::Full, self.s.profile >= Profile::AutoEdit);
         let limits = self.me.child.as_ref().map(|c| c.limits).unwrap_or_default();
@@ -218,6 +232,51 @@ impl Core {
         self.with_live(|l| l.stream = Some(handle));
         self.hand_over();
         self.agent_changed();
+    }
+
+    /// Files of the folder can make the program run commands, and the person has not agreed to them: the turn waits for
+    /// the answer, or ends where nobody can give one.
+    fn ask_program_trust(&mut self, turn: u64, title: &str, offer: TrustOffer) {
+        if self.w.human == Human::Absent {
+            return self.refuse_program(not_trusted(title, &offer));
+        }
+        let refused = not_trusted(title, &offer);
+        let TrustOffer { folder, items, changed, decide } = offer;
+        let (reply, answer) = oneshot::channel();
+        self.ask(self.me.id.clone(), None, AskBody::Trust { folder, brings: items, changed }, reply);
+        let tx = self.tx.clone();
+        self.spawn(async move {
+            let yes = matches!(answer.await, Ok(Ok(AskReply::Yes { .. })));
+            let decided = if yes {
+                let kept = tokio::task::spawn_blocking(move || decide(true)).await;
+                let internal = |_| Err("internal error; this is a bug in Tiller".to_owned());
+                kept.unwrap_or_else(internal).map(drop)
+            } else {
+                Ok(())
+            };
+            let refused = match decided {
+                Ok(()) if yes => None,
+                Ok(()) => Some(refused),
+                Err(why) => Some(refused.detail(format!("your yes could not be kept: {why}"))),
+            };
+            // The engine may have ended; the answer itself is kept.
+            let _ = tx.send(Msg::ProgramTrust { turn, refused: refused.map(Box::new) }).await;
+        });
+    }
+
+    /// The person answered: the program starts, or its turn ends.
+    pub(crate) fn program_trusted(&mut self, turn: u64, refused: Option<Notice>) {
+        if !self.is_live(turn) {
+            return;
+        }
+        match refused {
+            None => self.run_program(),
+            Some(notice) => self.refuse_program(notice),
+        }
+    }
+
+    fn refuse_program(&mut self, notice: Notice) {
+        self.finish(TurnStatus::Failed, String::new(), Some(notice));
     }
 
     /// The program said something.
@@ -454,4 +513,18 @@ impl Core {
         let notice = (ending.status != Status::Done).then(|| Notice::new(NoticeKind::User, why));
         self.finish(status, text, notice);
     }
+}
+
+/// Why a program does not start, with up to three of the files.
+fn not_trusted(title: &str, offer: &TrustOffer) -> Notice {
+    let files: Vec<&str> = offer.items.iter().map(|i| i.path.as_str()).collect();
+    let more = files.len().saturating_sub(3);
+    let mut listed = files[..files.len() - more].join(", ");
+    if more > 0 {
+        listed.push_str(&format!(" and {more} more"));
+    }
+    let text =
+        format!("{title} was not started: {listed} can make it run commands, and you have not trusted that");
+    Notice::new(NoticeKind::Denied, text)
+        .hint(format!("run `tiller trust` in {}, then continue the agent", offer.folder))
 }

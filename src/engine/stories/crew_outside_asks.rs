@@ -4,6 +4,11 @@ use tiller_protocol::command::SessionCommand;
 use tiller_protocol::{AgentCommand, AgentState, AskBody, AskReply, CommandBody, Decision, Profile};
 
 use super::crew::{agent, state};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use tiller_protocol::ask::TrustItem;
+
 use super::crew_outside::{ACP, TOUCH, TOUCH_ASKS, full_with_denied, spawn, toy, with_toy};
 use super::rig::*;
 
@@ -107,5 +112,81 @@ async fn a_program_never_has_more_than_the_person_allows_now() {
     let ask = rig.asked().await;
     rig.answer(&ask, AskReply::Declined);
     state(&mut rig, "main/a1", AgentState::Done).await;
+    rig.quit().await;
+}
+
+/// A toy that touches `started`, and whether its folder's `.toy/settings.json` is trusted.
+fn distrusted(place: &Place) -> (crate::crew::Programs, Arc<AtomicBool>) {
+    let trusted = Arc::new(AtomicBool::new(false));
+    let mut toy = toy(place, "touch started; echo done");
+    let yes = Arc::clone(&trusted);
+    toy.trust = Arc::new(move |folder, adapter| {
+        assert_eq!(adapter.name, "toy");
+        let yes = Arc::clone(&yes);
+        let item = TrustItem {
+            kind: "program settings".into(),
+            path: ".toy/settings.json".into(),
+            detail: String::new(),
+            hash: "0".into(),
+        };
+        (!yes.load(Ordering::SeqCst)).then(|| crate::TrustOffer {
+            folder: folder.display().to_string(),
+            items: vec![item],
+            changed: false,
+            decide: Arc::new(move |answer| {
+                yes.store(answer, Ordering::SeqCst);
+                Ok(crate::Agreed::default())
+            }),
+        })
+    });
+    (toy, trusted)
+}
+
+/// Where nobody can answer it does not start, and the reason says what to do.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn without_a_person_a_program_that_is_not_trusted_fails_with_what_to_do() {
+    let place = Place::new();
+    let (toy, _) = distrusted(&place);
+    let change = |p: &mut crate::Parts| {
+        p.programs = Some(toy);
+        p.profile = Some(Profile::Full);
+        p.human = crate::Human::Absent;
+    };
+    let mut rig = place.start_with(&Fake::new([]), change).await;
+    rig.send(spawn("toy:headless", "do it"));
+    let failed = state(&mut rig, "main/a1", AgentState::Failed).await;
+    let said = failed.child.unwrap().result;
+    assert!(said.contains("Toy was not started") && said.contains(".toy/settings.json"), "{said}");
+    assert!(!place.work.join("started").exists());
+    rig.quit().await;
+}
+
+/// X4, X18: a folder's own files can make the program run commands. It is not started before a yes to them, whoever
+/// starts it; after the yes it is continued.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_program_does_not_start_before_the_files_that_steer_it_are_trusted() {
+    let place = Place::new();
+    let (toy, trusted) = distrusted(&place);
+    let change = |p: &mut crate::Parts| {
+        p.programs = Some(toy);
+        p.profile = Some(Profile::Full);
+    };
+    let mut rig = place.start_with(&Fake::new([]), change).await;
+    rig.send(spawn("toy:headless", "do it"));
+    let ask = rig.asked().await;
+    let AskBody::Trust { brings, .. } = &ask.body else { panic!("{ask:?}") };
+    assert_eq!(brings[0].path, ".toy/settings.json");
+    assert!(!place.work.join("started").exists());
+    rig.answer(&ask, AskReply::Declined);
+    let failed = state(&mut rig, "main/a1", AgentState::Failed).await;
+    let said = failed.child.unwrap().result;
+    assert!(said.contains("Toy was not started") && said.contains(".toy/settings.json"), "{said}");
+    // To continue it takes the yes as well.
+    rig.send(CommandBody::Agent(AgentCommand::Resume { id: agent("main/a1") }));
+    let ask = rig.asked().await;
+    assert!(!place.work.join("started").exists());
+    rig.answer(&ask, AskReply::Yes { value: None });
+    state(&mut rig, "main/a1", AgentState::Done).await;
+    assert!(place.work.join("started").exists() && trusted.load(Ordering::SeqCst));
     rig.quit().await;
 }

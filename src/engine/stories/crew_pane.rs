@@ -48,7 +48,12 @@ fn toy(place: &Place, script: &str) -> Programs {
     std::fs::write(folder.join("toy.toml"), adapter).unwrap();
     let adapters = Adapters::new(&[folder]);
     assert!(adapters.get("toy").is_some(), "the adapter is right");
-    Programs { adapters, host: tiller_tool::shell::Host::default(), lookup: Arc::new(|_| None) }
+    Programs {
+        adapters,
+        host: tiller_tool::shell::Host::default(),
+        lookup: Arc::new(|_| None),
+        trust: Arc::new(|_, _| None),
+    }
 }
 
 async fn started(place: &Place) -> Rig {

@@ -63,6 +63,10 @@ pub struct Program {
     pub min: Option<String>,
     /// How to install it.
     pub install: String,
+    /// Files and folders, relative to the workspace or a folder above it in the repository, that can make it run
+    /// programs or send its key elsewhere. It is started only where the person trusts those that are there.
+    #[serde(default)]
+    pub reads: Vec<String>,
 }
 
 fn version() -> Vec<String> {
