@@ -179,7 +179,7 @@ pub fn programs_folder(name: &str) -> Option<&Path> {
 pub fn discover_for(folder: &Path, reads: &[String]) -> Brings {
     let mut brings = Brings::default();
     for path in reads {
-        visit(folder, Path::new(path), "program settings", 0, &mut brings);
+        visit(folder, Path::new(path), tiller_protocol::ask::PROGRAM_SETTINGS, 0, &mut brings);
     }
     brings.found.sort_by(|a, b| a.item.path.cmp(&b.item.path));
     brings

@@ -4,6 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::ids::{AgentId, AskId};
 
+/// The kind of a [`TrustItem`] that steers an external program, and nothing of Tiller's own.
+pub const PROGRAM_SETTINGS: &str = "program settings";
+
 /// A question that waits. Answered by its id only, never by position.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Ask {

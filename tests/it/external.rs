@@ -4,6 +4,7 @@
 //! is skipped, and said so.
 
 mod crew;
+mod trusted;
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};

@@ -17,6 +17,7 @@ mod agents_keys;
 mod agents_killed;
 mod agents_panel;
 mod agents_secrets;
+mod agents_trust;
 mod branches;
 mod bytes;
 mod cli;

@@ -523,8 +523,9 @@ fn not_trusted(title: &str, offer: &TrustOffer) -> Notice {
     if more > 0 {
         listed.push_str(&format!(" and {more} more"));
     }
-    let text =
-        format!("{title} was not started: {listed} can make it run commands, and you have not trusted that");
+    let text = format!(
+        "{title} was not started: {listed} can make it run commands and is not trusted; `tiller trust` shows it"
+    );
     Notice::new(NoticeKind::Denied, text)
         .hint(format!("run `tiller trust` in {}, then continue the agent", offer.folder))
 }

@@ -94,7 +94,12 @@ fn brings(folder: &str, items: &[TrustItem], changed: bool) -> Vec<Line> {
             all.push(line(&item.detail, Role::Text).gutter(Gutter::blank(6)));
         }
     }
-    all.push(line("Without trust, none of it is used. Everything else works.", Role::Dim));
+    let programs = items.iter().any(|i| i.kind == tiller_protocol::ask::PROGRAM_SETTINGS);
+    let without = match programs {
+        true => "External programs read these files. Without trust, the program does not start.",
+        false => "Without trust, none of it is used. Everything else works.",
+    };
+    all.push(line(without, Role::Dim));
     all
 }
 
