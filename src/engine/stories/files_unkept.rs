@@ -102,11 +102,14 @@ async fn a_queue_that_is_full_counts_as_not_kept() {
         .await;
     let keeper = keeper.unwrap();
     let (open, gate) = std::sync::mpsc::channel::<()>();
+    let (begins, begun) = tokio::sync::oneshot::channel();
     let busy = keeper.submit(move |_| {
+        let _ = begins.send(());
         let _ = gate.recv();
         Ok(())
     });
-    // The thread has one, so many wait.
+    // The thread has it, so no place becomes free while the others wait.
+    begun.await.unwrap();
     let waiting: Vec<_> = (0..400).map(|_| keeper.submit(|_| Ok(()))).collect();
     rig.submit("write them");
     let ask = rig.asked().await;
