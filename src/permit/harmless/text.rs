@@ -143,6 +143,8 @@ fn awk_program(text: &str) -> bool {
         "ARGC",
         "ENVIRON",
         "PROCINFO",
+        "SYMTAB",
+        "FUNCTAB",
         "extension",
         "include",
         "load",
@@ -283,6 +285,7 @@ mod tests {
             "{print |& \"x\"}",
             "{print >=\"x\" > \"y\"}",
             "{print ENVIRON[\"A\"]}",
+            "BEGIN{SYMTAB[\"AR\" \"GC\"]=2}",
         ] {
             assert!(!awk_program(bad), "{bad}");
         }

@@ -8,7 +8,7 @@ use tiller_permit::{GitConfiguration, ShellState, Surroundings};
 use tiller_tool::ChildEnv;
 
 use crate::git::command::{Call, Whose};
-use crate::git::{GitError, Repository, overridden};
+use crate::git::{GitError, Repository, leads, overridden};
 
 /// For all calls that one command needs.
 const LIMIT: Duration = Duration::from_secs(5);
@@ -94,6 +94,10 @@ impl Look<'_> {
             return Ok(out);
         }
         let repository = Repository::find(&folder);
+        if let Some(why) = leads::out_of(&folder, repository.as_ref()) {
+            out.any = Some(why);
+            return Ok(out);
+        }
         let list = ["config", "--list", "-z", "--show-scope", "--includes"];
         let settings = parse(&self.call(&folder, &[], &list)?)?;
         judge(&settings, repository.as_ref(), &mut out);
@@ -222,6 +226,9 @@ fn judge(settings: &[Setting], repository: Option<&Repository>, out: &mut GitCon
         let off = value.is_empty() || value == "false";
         let (section, last) =
             (key.split('.').next().unwrap_or_default(), key.rsplit('.').next().unwrap_or_default());
+        if *own && repository.is_some_and(|r| leads::names_outside(key, value, r)) {
+            out.any = Some(format!("{key} names a file elsewhere, which git would read"));
+        }
         match (section, last) {
             ("filter" | "diff", _) if overridden(key).is_some() && key.matches('.').count() >= 2 => {
                 if section == "filter" && !own && !steers_lfs && standard_lfs(key, value) {

@@ -125,3 +125,41 @@ fn tracked_names_are_listed_below_the_folder() {
     let around = Around::new(ChildEnv::new(env));
     assert_eq!(around.tracked(&place.work().join("src"), Path::new("git")).unwrap(), [PathBuf::from("-x")]);
 }
+
+#[test]
+fn work_trees_submodules_and_files_of_the_repository_stay_with_it() {
+    let place = Place::new();
+    let home = place.tmp.path().join("home");
+    let plain = |folder: &str| {
+        let found = look(&place.tmp.path().join(folder), &home);
+        assert_eq!(found.any, None, "{folder}");
+    };
+    place.sh("git worktree add -q ../linked; git init -q ../mod; git -C ../mod -c user.name=t -c user.email=t@t commit -q --allow-empty -m m");
+    plain("linked");
+    place.sh("git -c protocol.file.allow=always submodule --quiet add ../mod mod 2>/dev/null");
+    plain("work/mod");
+    place.sh("echo '[a]' >conf; git config include.path ../conf; git config blame.ignoreRevsFile .revs; : >.revs; git config core.excludesFile skip; ln -s ../conf .git/inside");
+    plain("work/src");
+}
+
+#[test]
+fn what_leads_out_of_the_repository_asks() {
+    for script in [
+        "git config blame.ignoreRevsFile ../../out",
+        "git config core.excludesFile '~/x'",
+        "git config mailmap.file \"$PWD/../out\"",
+        "git config include.path ../../out",
+        "echo '[include]\npath = ../out' >conf; git config include.path ../conf",
+        "ln -s ../../out .git/shallow",
+        "mkdir .git/rebase-merge; ln -s ../../../out .git/rebase-merge/done",
+        "mkdir -p .git/worktrees/w; ln -s ../../../../out .git/worktrees/w/gitdir",
+        "echo ../../../other/.git/objects >.git/objects/info/alternates",
+        "mv .git ../moved; ln -s ../moved .git",
+        "mv .git ../moved; echo 'gitdir: ../moved' >.git",
+    ] {
+        let place = Place::new();
+        std::fs::write(place.tmp.path().join("out"), "[a]\n\tk = secret\n").unwrap();
+        place.sh(script);
+        assert!(place.look().any.is_some(), "{script}");
+    }
+}

@@ -3,6 +3,7 @@
 
 pub(crate) mod around;
 pub(crate) mod command;
+mod leads;
 pub mod worktree;
 
 use std::path::{Path, PathBuf};

@@ -223,6 +223,11 @@ async fn x15_nothing_runs_unasked_in_hostile_repositories() {
         "sort *",
         "cat src/*.rs",
         "cargo --version",
+        "python3 --version",
+        "git config --list",
+        "git blame f.txt",
+        "git for-each-ref",
+        "git worktree list",
     ];
     let (ran, asked, shown) = drive(&HOSTILE.iter().collect::<Vec<_>>(), &some).await;
     println!(

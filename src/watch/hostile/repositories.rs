@@ -119,16 +119,12 @@ pub(super) const HOSTILE: &[Hostile] = &[
         "mkdir h; cp \"$EVIL\" h/post-index-change; git config core.hooksPath h; touch -d 2001-01-01 data.json",
         "git status",
     ),
-    git(
-        "hook of the configuration",
-        "git config hook.evil.command \"$EVIL\"; git config --add hook.evil.event post-index-change",
-        "",
-    ),
-    git(
+    other(
         "pagers",
         "git config core.pager \"$EVIL\"; for c in status log diff show branch grep; do git config pager.$c \"$EVIL\"; done",
         // It takes a terminal to show it.
-        "",
+        "env -u GIT_PAGER -u PAGER TERM=xterm script -qec 'git log' /dev/null </dev/null",
+        "script",
     ),
     git(
         "signatures",
@@ -199,7 +195,7 @@ pub(super) const HOSTILE: &[Hostile] = &[
     git(
         "programs for the network and for passwords",
         "for k in core.sshCommand core.gitProxy core.askPass core.alternateRefsCommand credential.helper core.editor sequence.editor remote.origin.uploadpack remote.origin.vcs; do git config $k \"$EVIL\"; done",
-        "",
+        "git ls-remote ssh://127.0.0.1/x",
     ),
     git(
         "names in the index that are options",
@@ -217,11 +213,75 @@ pub(super) const HOSTILE: &[Hostile] = &[
         "mkdir -p \"n/x\n$OUT\"; echo b >\"n/x\n$OUT/secret\"",
         "find n -type f | xargs cat",
     ),
-    git("names with quotes", "mkdir -p \"n/x' '$OUT\"; echo b >\"n/x' '$OUT/secret\"; echo b >'n/y\"'", ""),
     git(
         "links that lead out",
         "ln -s \"$OUT/secret\" out.txt; ln -s \"$OUT\" src/out; ln -s \"$OUT/secret\" src/z.rs",
         "cat src/*.rs",
+    ),
+    // Files of git's own folder, or of its configuration, that lead out: git shows their lines.
+    git(
+        "revisions to pass over, from a file elsewhere",
+        "git config blame.ignoreRevsFile \"$OUT/secret\"",
+        "git blame f.txt",
+    ),
+    git(
+        "an include of configuration from elsewhere",
+        "printf '[a]\\n\\tk = canary-5b1f\\n' >\"$OUT/conf\"; git config include.path \"$OUT/conf\"",
+        "git config --list",
+    ),
+    git(
+        "configuration that is a link",
+        "mv .git/config \"$OUT/conf\"; printf '[a]\\n\\tk = canary-5b1f\\n' >>\"$OUT/conf\"; ln -s \"$OUT/conf\" .git/config",
+        "git config --list",
+    ),
+    git("packed references that are a link", "ln -s \"$OUT/secret\" .git/packed-refs", "git for-each-ref"),
+    git("boundaries of history that are a link", "ln -s \"$OUT/secret\" .git/shallow", "git log"),
+    git("grafts that are a link", "mkdir -p .git/info; ln -s \"$OUT/secret\" .git/info/grafts", "git log"),
+    git("alternates that are a link", "ln -s \"$OUT/secret\" .git/objects/info/alternates", "git log"),
+    git(
+        "steps of a rebase that are a link",
+        "mkdir .git/rebase-merge; : >.git/rebase-merge/interactive; git rev-parse HEAD >.git/rebase-merge/onto; echo refs/heads/main >.git/rebase-merge/head-name; ln -s \"$OUT/secret\" .git/rebase-merge/done; : >.git/rebase-merge/git-rebase-todo",
+        "git status",
+    ),
+    git(
+        "the start of a bisection that is a link",
+        "ln -s \"$OUT/secret\" .git/BISECT_START; : >.git/BISECT_LOG",
+        "git status",
+    ),
+    git(
+        "the place of a work tree that is a link",
+        "mkdir -p .git/worktrees/w; git rev-parse HEAD >.git/worktrees/w/HEAD; echo ../.. >.git/worktrees/w/commondir; ln -s \"$OUT/secret\" .git/worktrees/w/gitdir",
+        "git worktree list",
+    ),
+    git(
+        "a .git file that leads to a repository elsewhere",
+        "(cd \"$OUT\"; git init -q r; cd r; git config user.name t; git config user.email t@t; cp ../secret s; git add s; git commit -qm s); rm -rf .git; echo \"gitdir: $OUT/r/.git\" >.git",
+        "git log -p",
+    ),
+    git(
+        "a .git folder that is a link",
+        "(cd \"$OUT\"; git init -q r; cd r; git config user.name t; git config user.email t@t; cp ../secret s; git add s; git commit -qm s); rm -rf .git; ln -s \"$OUT/r/.git\" .git",
+        "git log -p",
+    ),
+    git(
+        "a common folder that is another repository's",
+        "(cd \"$OUT\"; git init -q -b main r; cd r; git config user.name t; git config user.email t@t; cp ../secret s; git add s; git commit -qm s); mv .git g; mkdir .git; cp g/HEAD .git/HEAD; echo \"$OUT/r/.git\" >.git/commondir",
+        "git log -p",
+    ),
+    git(
+        "objects of another repository",
+        "(cd \"$OUT\"; git init -q -b main r; cd r; git config user.name t; git config user.email t@t; cp ../secret s; git add s; git commit -qm s); echo \"$OUT/r/.git/objects\" >.git/objects/info/alternates; git -C \"$OUT/r\" rev-parse HEAD >.git/refs/heads/main",
+        "git log -p",
+    ),
+    git(
+        "names of authors from elsewhere",
+        "echo 'canary-5b1f <t@t>' >\"$OUT/names\"; git config mailmap.file \"$OUT/names\"",
+        "git log",
+    ),
+    git(
+        "a formatter of trailers",
+        "git config trailer.x.command \"$EVIL\"; git config trailer.x.cmd \"$EVIL\"; git commit -q --allow-empty -m 'a\n\nx: y'; git config format.pretty '%(trailers) %h'",
+        "echo a | git interpret-trailers --trailer x=1",
     ),
     other(
         "a toolchain of the folder",
@@ -248,12 +308,6 @@ pub(super) const HOSTILE: &[Hostile] = &[
         "python3",
     ),
     other(
-        "a version of python",
-        "mkdir -p v/bin; cp \"$EVIL\" v/bin/python; cp \"$EVIL\" v/bin/python3; echo \"$PWD/v\" >.python-version",
-        "",
-        "python3",
-    ),
-    other(
         "configuration of npm",
         "printf 'node-options=--require=%s/x.js\\nscript-shell=%s\\nonload-script=%s/x.js\\nprefix=.\\n' \"$PWD\" \"$EVIL\" \"$PWD\" >.npmrc; printf 'require(\"child_process\").execSync(\"%s\")\\n' \"$EVIL\" >x.js; printf '{\"name\":\"x\",\"scripts\":{\"version\":\"%s\",\"x\":\"%s\"}}' \"$EVIL\" \"$EVIL\" >package.json",
         "npm run x",
@@ -266,15 +320,9 @@ pub(super) const HOSTILE: &[Hostile] = &[
         "make",
     ),
     other(
-        "a toolchain of go",
-        "printf 'module x\\ngo 1.99.9\\ntoolchain go1.99.9\\n' >go.mod; printf 'go 1.99.9\\n' >go.work",
-        "",
-        "go",
-    ),
-    other(
         "configuration of searchers",
         "printf -- '--pre=%s\\n' \"$EVIL\" | tee .ripgreprc ripgreprc .rgrc >/dev/null",
-        "",
+        "RIPGREP_CONFIG_PATH=.ripgreprc rg a",
         "rg",
     ),
     path("programs in the folder itself", "for p in $ALL; do cp \"$EVIL\" \"$p\"; done", "."),
@@ -294,6 +342,13 @@ pub(super) const HOSTILE: &[Hostile] = &[
         name: "a launcher that the folder steers",
         setup: "mkdir -p \"$OUT/shims\"; printf '#!/bin/sh\\nexec ./$(cut -d: -f2 .tool-versions)\\n' >\"$OUT/shims/jq\"; chmod +x \"$OUT/shims/jq\"; cp \"$EVIL\" evil; echo 'jq path:evil' >.tool-versions",
         shown_by: "jq . data.json",
+        needs: "sh",
+        path: "$OUT/shims",
+    },
+    Hostile {
+        name: "a version of python",
+        setup: "mkdir -p \"$OUT/shims\" v/bin; printf '#!/bin/sh\\nexec $(cat .python-version)/bin/python3 \"$@\"\\n' >\"$OUT/shims/python3\"; chmod +x \"$OUT/shims/python3\"; cp \"$EVIL\" v/bin/python3; echo \"$PWD/v\" >.python-version",
+        shown_by: "python3 --version",
         needs: "sh",
         path: "$OUT/shims",
     },
