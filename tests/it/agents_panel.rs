@@ -44,27 +44,11 @@ fn row(screen: &str, agent: &str) -> String {
     screen.lines().find(|l| l.contains(&name) && !l.contains('┤')).unwrap_or_default().to_owned()
 }
 
-/// The panel has the focus, with the agent of this name chosen: its row is walked to.
+/// The panel has the focus, with the agent of this name chosen.
 fn choose(term: &mut Term, agent: &str) {
     term.keys("\x1b3");
     term.wait_text("k end");
-    term.keys("g");
-    let at = poll(std::time::Duration::from_secs(30), || {
-        let screen = term.screen();
-        let chosen = row(&screen, agent);
-        if chosen.is_empty() {
-            let_pass(std::time::Duration::from_millis(50));
-            return None;
-        }
-        // Agents stand below main, in the order of the panel.
-        let head = screen.lines().position(|l| {
-            l.contains("main ") && ["working", "idle", "needs"].iter().any(|w| l.contains(w))
-        })?;
-        let to = screen.lines().position(|l| l == chosen)?;
-        Some(to.saturating_sub(head))
-    });
-    let Some(steps) = at else { panic!("no row of {agent}:\n{}", term.screen()) };
-    (0..steps).for_each(|_| term.keys("j"));
+    crate::screen::choose(term, &format!("  {agent}"));
 }
 
 fn keys(cols: u16, rows: u16) {

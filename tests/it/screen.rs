@@ -61,18 +61,26 @@ pub(crate) fn answer(term: &mut Term, what: &str, key: &str) {
     });
 }
 
-/// Moves the choice of a list to the row with `text`.
+/// Moves the choice of a list to the row with `text`: one key toward it at a time, each only after the one before
+/// has moved the choice, so that none is left to move it once it is there. Rows may come, go and move meanwhile.
 pub(crate) fn choose(term: &mut Term, text: &str) {
-    let chosen = |s: &vt100::Screen| {
-        find(s, text).is_some_and(|(row, column)| s.cell(row, column).is_some_and(vt100::Cell::inverse))
+    // The row of `text`, and the chosen row in its column.
+    let rows = |s: &vt100::Screen| {
+        let (to, column) = find(s, text)?;
+        let inverse = |row: &u16| s.cell(*row, column).is_some_and(vt100::Cell::inverse);
+        let height = s.size().0.get();
+        let at = if inverse(&to) { Some(to) } else { (0..height).find(inverse) };
+        Some((to, at))
     };
     let found = crate::common::poll(std::time::Duration::from_secs(60), || {
-        for key in std::iter::repeat_n("\x1b[A", 12).chain(std::iter::repeat_n("\x1b[B", 12)) {
-            if term.looks(chosen) {
-                return Some(());
-            }
-            term.send(&[key]);
+        let (to, at) = term.looks(rows)?;
+        if at == Some(to) {
+            return Some(());
         }
+        term.keys(if at.is_some_and(|at| at < to) { "\x1b[B" } else { "\x1b[A" });
+        crate::common::poll(std::time::Duration::from_secs(2), || {
+            term.looks(|s| rows(s).is_none_or(|(_, now)| now != at)).then_some(())
+        });
         None
     });
     assert!(found.is_some(), "no row with {text} can be chosen:\n{}", term.screen());

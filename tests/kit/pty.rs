@@ -191,9 +191,9 @@ impl Term {
         }
     }
 
-    /// Whether the emulator's screen, colours and all, is so now.
-    pub fn looks(&self, is: impl Fn(&vt100::Screen) -> bool) -> bool {
-        is(self.seen.0.lock().unwrap_or_else(PoisonError::into_inner).parser.screen())
+    /// What `read` makes of the emulator's screen, colours and all, as it is now.
+    pub fn looks<T>(&self, read: impl Fn(&vt100::Screen) -> T) -> T {
+        read(self.seen.0.lock().unwrap_or_else(PoisonError::into_inner).parser.screen())
     }
 
     /// Waits until `text` is on the screen.

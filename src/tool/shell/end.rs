@@ -39,15 +39,15 @@ pub(crate) async fn end(family: &Family, grace: Duration, hard: Option<&Cancella
     note(&living, &mut seen);
     let is_hard = || hard.is_some_and(CancellationToken::is_cancelled);
     if !is_hard() {
-        let mut told = HashSet::new();
-        signal_in_order(living.clone(), Signal::TERM, &mut told);
+        let mut signalled = Signalled::new();
+        signal_in_order(living.clone(), Signal::TERM, &mut signalled);
         group(family, Signal::TERM);
         let until = Instant::now() + grace;
         while !living.is_empty() && Instant::now() < until && !is_hard() {
             sleep(LOOK).await;
             living = family.living();
             note(&living, &mut seen);
-            signal_in_order(living.clone(), Signal::TERM, &mut told);
+            signal_in_order(living.clone(), Signal::TERM, &mut signalled);
         }
     }
     let until = Instant::now() + GIVE_UP;
@@ -67,12 +67,16 @@ pub(crate) async fn end(family: &Family, grace: Duration, hard: Option<&Cancella
     living.len()
 }
 
-/// Signals each process once, parents first: a shell whose child dies before it has the signal itself would go
-/// on with the next part of its list.
-pub(crate) fn signal_in_order(mut living: Vec<Stat>, signal: Signal, told: &mut HashSet<(i32, u64)>) {
+/// The programs that a signal was sent to: a process (pid and start) and the stack of the program that it ran then.
+pub(crate) type Signalled = HashSet<(i32, u64, u64)>;
+
+/// Signals each program once, parents first: a shell whose child dies before it has the signal itself would go
+/// on with the next part of its list. A process that has begun another program since is signalled again: between
+/// `fork` and `exec` it has its parent's handler, and what that handler took in is lost with the `exec`.
+pub(crate) fn signal_in_order(mut living: Vec<Stat>, signal: Signal, signalled: &mut Signalled) {
     living.sort_by_key(|s| (s.start, s.pid));
     for s in living {
-        if told.insert((s.pid, s.start)) {
+        if signalled.insert((s.pid, s.start, s.stack)) {
             procs::signal(&s, signal);
         }
     }

@@ -18,6 +18,9 @@ pub(crate) struct Stat {
     pub state: u8,
     /// When it started, in clock ticks since boot. With the pid it names a process for good.
     pub start: u64,
+    /// Address at which its stack begins (proc(5), field 28): another one after each `exec`, the parent's between
+    /// `fork` and `exec`. 0 where the kernel does not tell.
+    pub stack: u64,
 }
 
 impl Stat {
@@ -40,7 +43,7 @@ pub(crate) fn stat(pid: i32) -> Option<Stat> {
     parse(&std::fs::read(format!("/proc/{pid}/stat")).ok()?)
 }
 
-/// `pid (name) state ppid pgrp session ...`; field 22 is the start. The name may hold anything.
+/// `pid (name) state ppid pgrp session ...` (proc(5)); field 22 is the start, 28 the stack. The name may hold anything.
 fn parse(line: &[u8]) -> Option<Stat> {
     let open = line.iter().position(|b| *b == b'(')?;
     let close = line.iter().rposition(|b| *b == b')')?;
@@ -52,6 +55,7 @@ fn parse(line: &[u8]) -> Option<Stat> {
         session: rest.get(3)?.parse().ok()?,
         state: *rest.first()?.as_bytes().first()?,
         start: rest.get(19)?.parse().ok()?,
+        stack: rest.get(25).and_then(|s| s.parse().ok()).unwrap_or_default(),
     })
 }
 

@@ -1,6 +1,5 @@
 //! One command in the shell: its output, its end, and what ends it before that.
 
-use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
@@ -56,7 +55,7 @@ impl LocalShell {
         let mut waited = false;
         let mut stuck = 0;
         // Who was sent TERM; what a shell with a trap of its own starts next gets one too.
-        let mut told = HashSet::new();
+        let mut signalled = end::Signalled::new();
         let guard = Guard::start(self.family(since, &before), cx.limits.bounds, None);
         bounds::apply(self.leader.pid, cx.limits.bounds);
         let broken = self.send(kind, &text).is_err();
@@ -78,7 +77,7 @@ impl LocalShell {
                 }
                 () = line.cancel.cancelled(), if phase == Phase::Running => {
                     how = How::Stopped;
-                    end::signal_in_order(self.family(since, &before).living(), Signal::TERM, &mut told);
+                    end::signal_in_order(self.family(since, &before).living(), Signal::TERM, &mut signalled);
                     phase = Phase::Asked(Instant::now() + line.grace);
                 }
                 ready = self.reports.readable(), if telling => {
@@ -117,7 +116,7 @@ impl LocalShell {
                             let family = self.family(since, &before);
                             waited = hints::someone_waits(&family.living());
                             how = How::TimedOut;
-                            end::signal_in_order(family.living(), Signal::TERM, &mut told);
+                            end::signal_in_order(family.living(), Signal::TERM, &mut signalled);
                             phase = Phase::Asked(now + line.grace);
                         }
                         Phase::Running => {}
@@ -127,7 +126,7 @@ impl LocalShell {
                                 break;
                             }
                             if now < at && matches!(phase, Phase::Asked(_)) {
-                                end::signal_in_order(left.clone(), Signal::TERM, &mut told);
+                                end::signal_in_order(left.clone(), Signal::TERM, &mut signalled);
                             }
                             if now >= at && matches!(phase, Phase::Killed(_)) {
                                 stuck = left.len();
@@ -226,7 +225,7 @@ async fn rest(
 }
 
 fn signal_all(family: &procs::Family, signal: Signal) {
-    end::signal_in_order(family.living(), signal, &mut HashSet::new());
+    end::signal_in_order(family.living(), signal, &mut end::Signalled::new());
 }
 
 /// For systems without `/proc`: the group is all that can be reached.

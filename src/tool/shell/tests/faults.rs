@@ -107,6 +107,25 @@ async fn t1_what_a_trap_goes_on_with_is_ended_too() {
     }
 }
 
+/// What a shell's handler took in is lost with its `exec`, as in a child between `fork` and `exec`: the program that
+/// runs then is told too.
+#[tokio::test]
+async fn t1_a_process_that_runs_another_program_after_the_signal_is_ended_too() {
+    for pty in [false, true] {
+        let b = Bench::new().limits(|l| l.grace = 3 * DEADLINE);
+        let cx = b.cx.clone();
+        let line = "bash -c 'trap \"exec sleep 65\" TERM; sleep 64; sleep 66'";
+        let args = json!({ "command": line, "pty": pty });
+        let call = tokio::spawn(async move { crate::run_guarded(&Terminal, args, &cx).await });
+        let marker = b.cx.state.shells.session_marker().to_owned();
+        until("the part runs", || carries("sleep 64", &marker)).await;
+        let begun = Instant::now();
+        b.cx.cancel.cancel();
+        assert_eq!(call.await.unwrap().unwrap().outcome, ToolOutcome::Interrupted);
+        assert!(begun.elapsed() < 2 * DEADLINE, "pty {pty}: it was killed only after the grace");
+    }
+}
+
 /// A timeout ends what this command started, and only that.
 #[tokio::test]
 async fn t1_background_of_earlier_commands_lives_on() {
