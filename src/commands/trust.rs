@@ -51,7 +51,7 @@ fn folder_of(row: &TrustRow) -> String {
 /// The files that steer external programs here, and whether some of them are not agreed to.
 fn for_programs(setup: &Setup, store: &Store) -> Result<(Brings, bool), Notice> {
     let adapters = programs::adapters(setup);
-    let mut reads: Vec<String> = adapters.iter().flat_map(|a| a.program.reads.clone()).collect();
+    let mut reads: Vec<String> = adapters.iter().flat_map(|a| a.program.reads().to_vec()).collect();
     reads.sort();
     reads.dedup();
     let brings = discover_for(&setup.project, &reads);

@@ -23,7 +23,7 @@ pub(crate) fn programs(setup: &Setup, store: &Store) -> Programs {
         lookup: Arc::new(|name: &str| std::env::var(name).ok()),
         trust: Arc::new(move |folder: &Path, adapter: &Adapter| {
             let home = home.as_deref();
-            untrusted(&store, &project, home, folder, &adapter.program.reads)
+            untrusted(&store, &project, home, folder, adapter.program.reads())
         }),
     }
 }
@@ -34,7 +34,8 @@ pub(crate) fn adapters(setup: &Setup) -> Adapters {
 }
 
 /// The question about the first folder, from `folder` up to its repository's root, that holds files which the person
-/// has not agreed to. A copy of the project (an isolated agent's worktree) is judged by the decision about the project.
+/// has not agreed to. In a copy of the project (an isolated agent's worktree) a file counts as agreed to by the decision
+/// about the copy or by the one about the project; a yes there is stored for the copy and leaves the project's as it is.
 fn untrusted(
     store: &Store,
     project: &Path,
@@ -48,11 +49,16 @@ fn untrusted(
         if home == Some(at) {
             continue;
         }
-        let name = programs_name(if at == folder { project } else { at });
+        let name = programs_name(at);
         let brings = discover_for(at, reads);
         // A decision that cannot be read is none.
         let row = store.trust(&name).ok().flatten();
-        let items = undecided(&brings, row.as_ref().map(stored).as_ref());
+        let mut items = undecided(&brings, row.as_ref().map(stored).as_ref());
+        if at == folder && at != project {
+            let row = store.trust(&programs_name(project)).ok().flatten();
+            let open = undecided(&brings, row.as_ref().map(stored).as_ref());
+            items.retain(|i| open.contains(i));
+        }
         if items.is_empty() && !brings.too_much {
             continue;
         }

@@ -101,3 +101,34 @@ fn what_cannot_be_compared_later_cannot_be_agreed_to() {
     }
     assert!((place.ask("repo/sub").unwrap().decide)(true).unwrap_err().contains("too many"));
 }
+
+/// What `tiller trust COPY --yes` stores is what a start in the copy looks for.
+#[test]
+fn x18_a_yes_given_by_the_command_for_a_copy_counts_there() {
+    let place = Place::new();
+    place.write("repo/sub/.toy/settings.json", "working version");
+    (place.ask("repo/sub").unwrap().decide)(true).unwrap();
+    place.write("copy/.git", "gitdir: x");
+    place.write("copy/.toy/settings.json", "committed version");
+    let copy = PathBuf::from(place.ask("copy").unwrap().folder);
+    let shown = discover_for(&copy, &[".toy/settings.json".to_owned()]).items();
+    agree(&place.store, &programs_name(&copy), &[], &shown).unwrap();
+    assert!(place.ask("copy").is_none());
+}
+
+#[test]
+fn x18_a_yes_in_a_copy_leaves_the_yes_to_the_project() {
+    let place = Place::new();
+    place.write("repo/sub/.toy/settings.json", "working version");
+    (place.ask("repo/sub").unwrap().decide)(true).unwrap();
+    place.write("copy/.git", "gitdir: x");
+    place.write("copy/.toy/settings.json", "committed version");
+    (place.ask("copy").unwrap().decide)(true).unwrap();
+    assert!(place.ask("copy").is_none());
+    assert!(place.ask("repo/sub").is_none());
+    // The project's own version is agreed to in a copy too.
+    place.write("copy/.toy/settings.json", "working version");
+    assert!(place.ask("copy").is_none());
+    place.write("copy/.toy/settings.json", "a third version");
+    assert_eq!(place.paths("copy"), [".toy/settings.json"]);
+}

@@ -136,7 +136,7 @@ pub fn parse(path: &Path, text: &str) -> Result<Adapter, Problem> {
         at: at.map(|offset| place(text, offset)),
         message,
     };
-    let adapter: Adapter = toml::from_str(text).map_err(|e| {
+    let mut adapter: Adapter = toml::from_str(text).map_err(|e| {
         let message = e.message().lines().next().unwrap_or("invalid TOML").to_owned();
         problem(e.span().map(|s| s.start), message)
     })?;
@@ -172,7 +172,32 @@ pub fn parse(path: &Path, text: &str) -> Result<Adapter, Problem> {
             return wrong(&dialog.name, message);
         }
     }
+    if adapter.program.reads.is_none() {
+        adapter.program.reads = Some(built_in_reads(&adapter.name));
+    }
     Ok(adapter)
+}
+
+/// The files that steer the built-in program `name`; of an unknown one, those of all that are built in.
+fn built_in_reads(name: &str) -> Vec<String> {
+    #[derive(serde::Deserialize)]
+    struct Brief {
+        name: String,
+        program: Reads,
+    }
+    #[derive(serde::Deserialize)]
+    struct Reads {
+        #[serde(default)]
+        reads: Vec<String>,
+    }
+    let mut all: Vec<Brief> = BUILT_IN.iter().filter_map(|(_, text)| toml::from_str(text).ok()).collect();
+    if all.iter().any(|a| a.name == name) {
+        all.retain(|a| a.name == name);
+    }
+    let mut reads: Vec<String> = all.into_iter().flat_map(|a| a.program.reads).collect();
+    reads.sort();
+    reads.dedup();
+    reads
 }
 
 fn place(text: &str, offset: usize) -> (usize, usize) {
@@ -199,6 +224,28 @@ mod tests {
                 assert_eq!(passes, other.starts_with(of), "{name} {other}");
             }
         }
+    }
+
+    /// x18: an adapter file that was written before the field existed, or forgets it, switches no protection off.
+    #[test]
+    fn x18_an_adapter_without_reads_has_the_built_in_ones() {
+        let own = |name: &str, reads: &str| {
+            let text = format!(
+                "name = \"{name}\"\ntitle = \"X\"\n[program]\ncommand = \"x\"\ninstall = \"get x\"\n{reads}\n[acp]\ncommand = \"x\"\n"
+            );
+            parse(Path::new("x.toml"), &text).unwrap().program.reads().to_vec()
+        };
+        let built_in = Adapters::new(&[]);
+        for adapter in built_in.iter() {
+            let mut theirs = adapter.program.reads().to_vec();
+            theirs.sort();
+            assert!(!theirs.is_empty(), "{}", adapter.name);
+            assert_eq!(own(&adapter.name, ""), theirs, "{}", adapter.name);
+            let unknown = own("mine", "");
+            assert!(theirs.iter().all(|r| unknown.contains(r)), "{}", adapter.name);
+        }
+        assert_eq!(own("claude", "reads = []"), Vec::<String>::new(), "what is said counts");
+        assert_eq!(own("mine", "reads = [\"a\"]"), ["a"]);
     }
 
     #[test]

@@ -64,9 +64,16 @@ pub struct Program {
     /// How to install it.
     pub install: String,
     /// Files and folders, relative to the workspace or a folder above it in the repository, that can make it run
-    /// programs or send its key elsewhere. It is started only where the person trusts those that are there.
-    #[serde(default)]
-    pub reads: Vec<String>,
+    /// programs or send its key elsewhere. It is started only where the person trusts those that are there. A file
+    /// without the field has those of the built-in adapter of its name; under another name, those of all of them.
+    pub reads: Option<Vec<String>>,
+}
+
+impl Program {
+    /// The files and folders that steer it, after the default of the field `reads` is filled in.
+    pub fn reads(&self) -> &[String] {
+        self.reads.as_deref().unwrap_or_default()
+    }
 }
 
 fn version() -> Vec<String> {
