@@ -90,7 +90,7 @@ fn x18_without_a_person_a_program_in_an_untrusted_folder_is_refused() {
     let canary = place.work.join("canary");
     let out = place.run(&["exec", "--profile", "full", "go"]);
     assert!(out.stdout.contains("It did not start."), "{out:?}");
-    let told = server.requests().last().unwrap().text().to_owned();
+    let told = server.requests().last().unwrap().text();
     assert!(told.contains(".toy/hook") && told.contains("tiller trust"), "{told}");
     assert!(!canary.exists());
     let shown = place.ok(&["trust", "--yes"]);
