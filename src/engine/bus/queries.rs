@@ -29,7 +29,7 @@ impl Core {
     pub(crate) fn query(&mut self, client: ClientId, cause: CommandId, query: Query) {
         let place = self.place_of(Some(cause));
         let (store, session) = (self.w.store.clone(), self.s.id);
-        let project = self.w.workspace.root.display().to_string();
+        let project = tiller_protocol::names::written(&self.w.workspace.root);
         match query {
             Query::Snapshot => {
                 let snapshot = self.snapshot();
@@ -161,9 +161,11 @@ async fn choices(w: &World, current: &ModelRef) -> Vec<ModelChoice> {
     {
         let providers = w.providers.read().unwrap_or_else(std::sync::PoisonError::into_inner);
         for l in providers.list() {
-            match providers.get(&l.name) {
-                Ok(p) => ready.push(p),
-                Err(e) => listed.push((ModelRef(format!("{}/", l.name)), Some(e.to_string()))),
+            let name = || ModelRef(format!("{}/", l.name));
+            match (providers.get(&l.name), &l.unavailable) {
+                (Ok(p), _) => ready.push(p),
+                (Err(_), Some(why)) => listed.push((name(), Some(why.clone()))),
+                (Err(e), None) => listed.push((name(), Some(e.to_string()))),
             }
         }
     }

@@ -248,7 +248,7 @@ impl Maker<'_> {
     fn builtin(&self, b: &Builtin) -> Result<Arc<dyn Provider>, String> {
         let key = if b.key.is_empty() {
             if (self.var)(b.base_var).is_none() {
-                return Err(format!("set {} to use it", b.base_var));
+                return Err(format!("needs {}", b.base_var));
             }
             Key::None
         } else {
@@ -284,8 +284,8 @@ impl Maker<'_> {
         }
         value().ok_or_else(|| match (unreadable, variable) {
             (Some(why), _) => why,
-            (None, Some(v)) => format!("{v} is not set"),
-            (None, None) => "no key is set".to_owned(),
+            (None, Some(v)) => format!("needs {v}"),
+            (None, None) => "needs a key".to_owned(),
         })
     }
 

@@ -32,7 +32,7 @@ fn the_environment_makes_built_in_names_ready() {
     let none = made("", &[("ANTHROPIC_API_KEY", " ")]);
     assert_eq!(none.default_model(), None);
     let listed = none.list().iter().find(|l| l.name == "anthropic").unwrap();
-    assert_eq!(listed.unavailable.as_deref(), Some("ANTHROPIC_API_KEY is not set"));
+    assert_eq!(listed.unavailable.as_deref(), Some("needs ANTHROPIC_API_KEY"));
     let error = none.get("anthropic").err().unwrap();
     assert!(matches!(error, ProviderError::Auth(t) if t.contains("ANTHROPIC_API_KEY")));
     assert!(
@@ -70,10 +70,10 @@ fn the_configuration_overrides_and_adds() {
         &[("ANTHROPIC_API_KEY", "ignored, another variable is named")],
     );
     let why = |name: &str| p.list().iter().find(|l| l.name == name).unwrap().unavailable.clone();
-    assert_eq!(why("anthropic").as_deref(), Some("OTHER is not set"));
+    assert_eq!(why("anthropic").as_deref(), Some("needs OTHER"));
     assert_eq!(why("mine"), None, "a server of one's own needs no key");
     assert!(why("bad").unwrap().contains("http"));
-    assert_eq!(why("keyless").as_deref(), Some("no key is set"));
+    assert_eq!(why("keyless").as_deref(), Some("needs a key"));
 }
 
 #[test]

@@ -47,7 +47,9 @@ impl Picker {
             Some(why) => format!("({why})"),
             None => item.detail.clone(),
         };
-        let most = if self.source.table().is_some() { area.width * 2 / 3 } else { area.width / 2 };
+        // What the text on the left leaves free belongs to the right, which is short of room otherwise.
+        let free = area.width.saturating_sub(item.text.width() as u16 + 1);
+        let most = if self.source.table().is_some() { area.width * 2 / 3 } else { area.width / 2 }.max(free);
         let need = (right.width() as u16).min(most);
         let left = Rect { width: area.width - need - u16::from(need > 0), ..area };
         draw::text(buf, left, &item.text, style);
