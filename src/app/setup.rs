@@ -129,7 +129,7 @@ impl Setup {
 
     /// The project as the store names it.
     pub fn project_name(&self) -> String {
-        self.project.display().to_string()
+        tiller_protocol::names::written(&self.project)
     }
 
     /// Where the database is.

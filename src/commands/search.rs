@@ -67,7 +67,9 @@ fn query(setup: &Setup, store: &Store, s: &Search) -> Result<SearchQuery, Notice
         (_, true) => None,
         (None, false) => Some(setup.project_name()),
         // A folder that is gone may still have sessions.
-        (Some(p), false) => Some(p.canonicalize().unwrap_or_else(|_| p.clone()).display().to_string()),
+        (Some(p), false) => {
+            Some(tiller_protocol::names::written(&p.canonicalize().unwrap_or_else(|_| p.clone())))
+        }
     };
     let session = s.session.as_deref().map(|id| setup.find_session(store, id)).transpose()?;
     Ok(SearchQuery {

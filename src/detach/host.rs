@@ -225,7 +225,7 @@ impl Host {
         let f = facts.unwrap_or_default();
         About {
             pid: std::process::id(),
-            project: self.project.display().to_string(),
+            project: tiller_protocol::names::written(&self.project),
             work: if busy { "no answer".into() } else { f.words() },
             session: f.session,
             title: f.title,

@@ -345,7 +345,7 @@ impl Hub {
         }
         let store = self.store.clone();
         let read = tokio::task::spawn_blocking(move || {
-            let project = cwd.map(|c| c.canonicalize().unwrap_or(c).display().to_string());
+            let project = cwd.map(|c| tiller_protocol::names::written(&c.canonicalize().unwrap_or(c)));
             store.sessions(&Filter { project, ..Filter::default() }).map_err(|e| e.notice())
         });
         let rows = read.await.map_err(|_| open::broken("the sessions could not be read"))??;

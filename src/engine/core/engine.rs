@@ -82,7 +82,7 @@ impl Engine {
             Open::Session(id) => Some(id),
             Open::Last => {
                 let w = Arc::clone(&w);
-                let last = move || w.store.last_session(&w.workspace.root.display().to_string());
+                let last = move || w.store.last_session(&tiller_protocol::names::written(&w.workspace.root));
                 load::blocking(last).await?.map(|s| s.id)
             }
         };

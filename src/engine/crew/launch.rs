@@ -58,7 +58,7 @@ impl Core {
         if folder.is_empty() {
             return Ok(None);
         }
-        let opened = Workspace::new(std::path::Path::new(&folder));
+        let opened = Workspace::new(&tiller_protocol::names::path(&folder));
         let opened = opened.map_err(|e| format!("its folder {folder} cannot be opened: {e}"))?;
         let inside = self.w.permit.protection(&opened.root);
         Ok(Some(opened.protect(inside).masked_as(&self.w.workspace)))
@@ -94,7 +94,7 @@ impl Core {
         let waits = member.hands.is_none() && member.state() == AgentState::Running;
         match made {
             Ok(folder) => {
-                member.order.folder = folder.root.display().to_string();
+                member.order.folder = tiller_protocol::names::written(&folder.root);
                 if waits {
                     self.launch(id);
                 } else {

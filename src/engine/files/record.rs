@@ -397,7 +397,7 @@ impl Core {
     pub(crate) fn settle_files(&self) {
         let Some(keeper) = &self.w.files else { return };
         let (store, quota, mine) = (self.w.store.clone(), keeper.quota(), keeper.clone());
-        let project = self.w.workspace.root.display().to_string();
+        let project = tiller_protocol::names::written(&self.w.workspace.root);
         drop(keeper.submit(move |s| {
             s.settle()?;
             if mine.collect_now() {

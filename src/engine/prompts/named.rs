@@ -164,7 +164,7 @@ impl Core {
             return None;
         }
         let (store, words, own) = (self.w.store.clone(), rest.unwrap_or_default().to_owned(), self.s.id);
-        let project = self.w.workspace.root.display().to_string();
+        let project = tiller_protocol::names::written(&self.w.workspace.root);
         Some(Box::new(move || {
             let filter = Filter { project: Some(project), text: words, limit: OFFERED, ..Filter::default() };
             let rows = store.sessions(&filter).unwrap_or_default();

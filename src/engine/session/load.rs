@@ -40,7 +40,7 @@ pub(crate) fn fresh(w: &World, model: ModelRef, profile: Profile, read_only: boo
         id: SessionId::fresh(&*w.ids, now),
         agent: AgentId::main(),
         title: String::new(),
-        project: w.workspace.root.display().to_string(),
+        project: tiller_protocol::names::written(&w.workspace.root),
         created: now,
         model,
         profile,
@@ -113,7 +113,7 @@ fn read(
     let model = if row.summary.model.0.is_empty() { ModelRef::default() } else { row.summary.model.clone() };
     let spent = store.spent_in(id)?;
     let label = store.branches(id)?.into_iter().find(|b| b.name == row.head).map(|b| b.label);
-    let foreign = row.summary.project != w.workspace.root.display().to_string();
+    let foreign = row.summary.project != tiller_protocol::names::written(&w.workspace.root);
     let session = Session {
         id,
         agent: AgentId::main(),

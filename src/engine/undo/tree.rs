@@ -22,7 +22,7 @@ impl Core {
     pub(crate) fn tree_query(&mut self, client: ClientId, cause: CommandId, query: TreeQuery) {
         let store = self.w.store.clone();
         let here = (self.s.id, self.s.head_name.clone());
-        let project = self.w.workspace.root.display().to_string();
+        let project = tiller_protocol::names::written(&self.w.workspace.root);
         match query {
             TreeQuery::Nodes { session } => self.tree_read(client, cause, move || {
                 let mut tree = store.tree(session.unwrap_or(here.0))?;

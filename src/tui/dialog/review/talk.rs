@@ -97,7 +97,7 @@ impl Review {
     pub(super) fn edit(&self, model: &Model) -> Reply {
         let Some(summary) = &model.session.summary else { return Reply::Ignored };
         let Some((path, line, _)) = self.state.place() else { return Reply::Ignored };
-        let file = std::path::Path::new(&summary.project).join(path);
+        let file = tiller_protocol::names::path(&summary.project).join(path);
         Reply::with(Effect::Suspend(External::Editor { file, line: Some(line) }))
     }
 

@@ -192,7 +192,7 @@ impl Composer {
     /// made since. What is in the project goes with the message; of what exists elsewhere nothing wrong is said.
     fn look_again(&mut self, model: &Model) {
         let Some(summary) = &model.session.summary else { return };
-        let project = std::path::Path::new(&summary.project);
+        let project = tiller_protocol::names::path(&summary.project);
         for word in self.names.lost(self.content.edit.text()) {
             let inside = std::path::Path::new(&word)
                 .components()
