@@ -68,7 +68,7 @@ pub(super) fn offer(
         }
         Ok(agreed)
     };
-    Some(TrustOffer { folder: folder.to_owned(), items, changed, decide: Arc::new(decide) })
+    Some(TrustOffer { folder: folder.to_owned(), items, changed, never: false, decide: Arc::new(decide) })
 }
 
 /// What changed since the yes says so, and comes first.

@@ -1,12 +1,12 @@
 //! `tiller trust`: what a folder brings, and the person's yes to exactly that.
 
 use std::io::{IsTerminal, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use tiller_config::Flags;
 use tiller_permit::trust::{
-    Brings, Change, Choice, Status, Stored, discover, discover_for, programs_folder, programs_name, status,
-    undecided,
+    Brings, Change, Choice, Status, Stored, discover, discover_for, programs_folder, programs_name,
+    programs_never_name, status, undecided,
 };
 use tiller_protocol::{Notice, NoticeKind};
 use tiller_store::{Store, TrustRow};
@@ -21,18 +21,18 @@ use crate::commands::{Exit, say};
 fn standing(row: &TrustRow) -> &'static str {
     if let Some(folder) = programs_folder(&row.folder) {
         let reads: Vec<String> = row.items.iter().map(|i| i.path.clone()).collect();
-        return match undecided(&discover_for(folder, &reads), Some(&programs::stored(row))) {
+        return match undecided(&discover_for(&folder, &reads), Some(&programs::stored(row))) {
             _ if !folder.is_dir() => "gone   ",
             changed if changed.is_empty() => "trusted",
             _ => "changed",
         };
     }
-    let folder = Path::new(&row.folder);
+    let folder = tiller_protocol::names::path(&row.folder);
     if !folder.is_dir() {
         return "gone   ";
     }
     let items = row.items.iter().map(|i| (i.path.clone(), i.hash.clone())).collect();
-    match status(&discover(folder), Some(&Stored { choice: Choice::Trust, items })) {
+    match status(&discover(&folder), Some(&Stored { choice: Choice::Trust, items })) {
         Status::Trusted => "trusted",
         Status::Nothing => "empty  ",
         // Nothing of it is loaded until there is a yes to the new form.
@@ -54,7 +54,9 @@ fn for_programs(setup: &Setup, store: &Store) -> Result<(Brings, bool), Notice> 
     let mut reads: Vec<String> = adapters.iter().flat_map(|a| a.program.reads().to_vec()).collect();
     reads.sort();
     reads.dedup();
-    let brings = discover_for(&setup.project, &reads);
+    let mut brings = discover_for(&setup.project, &reads);
+    let home = (setup.env)("HOME").map(PathBuf::from);
+    brings.add(&programs::git_settings(&setup.project, home.as_deref(), &setup.children()));
     let row = store.trust(&programs_name(&setup.project)).map_err(|e| e.notice())?;
     let open = brings.too_much || !undecided(&brings, row.as_ref().map(programs::stored).as_ref()).is_empty();
     Ok((brings, open))
@@ -87,7 +89,8 @@ pub(super) fn run(
         let setup = at(Some(dir))?;
         let store = setup.open_store()?;
         let mut gone = false;
-        for name in [setup.project_name(), programs_name(&setup.project)] {
+        for name in [setup.project_name(), programs_name(&setup.project), programs_never_name(&setup.project)]
+        {
             gone |= store.revoke_trust(&name).wait().map_err(|e| e.notice())?;
         }
         let what = if gone { "is no longer trusted" } else { "had no trust decision" };
@@ -128,7 +131,11 @@ pub(super) fn run(
         }
     });
     if !for_programs.found.is_empty() {
+        let never = !programs::refused(&store, &setup.project).is_empty();
         text.push_str(match open {
+            true if never => {
+                "Program settings never trusted (your choice): external agents that read them do not start here.\n"
+            }
             true => "Program settings not trusted: external agents that read them do not start here.\n",
             false => "Program settings trusted, in exactly this form.\n",
         });
@@ -163,8 +170,9 @@ pub(super) fn run(
         store.set_trust(&setup.project_name(), true, items).wait().map_err(|e| e.notice())?;
     }
     if open {
-        let name = programs_name(&setup.project);
-        programs::agree(&store, &name, &[], &for_programs.items()).map_err(|e| e.notice())?;
+        let before = store.trust(&programs_name(&setup.project)).map_err(|e| e.notice())?;
+        let before = before.filter(|r| r.trusted).map(|r| r.items).unwrap_or_default();
+        programs::agree(&store, &setup.project, &before, &for_programs.items()).map_err(|e| e.notice())?;
     }
     say("Trusted, in this form only: a change to any of these files asks again.\n")
 }

@@ -50,6 +50,7 @@ impl Fake {
             env: vec![("PATH".into(), std::env::var("PATH").unwrap())],
             lookup: Arc::new(|_| None),
             auto_approve: true,
+            denied: Vec::new(),
             edits: true,
             stay: false,
             size: (80, 24),

@@ -66,6 +66,8 @@ pub struct Job {
     /// the prompt when that fails. What it asks arrives as [`super::Said::Ask`] either way, or, where the transport
     /// cannot ask (headless), is refused by the program itself.
     pub auto_approve: bool,
+    /// Paths that it may not read (absolute, globs), for an adapter that can pass them on.
+    pub denied: Vec<String>,
     /// It may change files of its folder unasked.
     pub edits: bool,
     /// After a turn, wait for more messages instead of ending.
@@ -78,6 +80,11 @@ pub struct Job {
 }
 
 impl Job {
+    /// The arguments that keep it from reading what it may not.
+    pub(crate) fn denied_arguments(&self) -> Vec<String> {
+        self.adapter.denied.as_ref().map(|d| d.arguments(&self.denied)).unwrap_or_default()
+    }
+
     /// It begins a fresh session, which is told what was said so far. False: there is nothing to tell it.
     pub(crate) fn begin_anew(&mut self) -> bool {
         let Some(prompt) = self.anew.take() else { return false };

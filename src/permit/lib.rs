@@ -46,6 +46,7 @@ pub use protected::Protected;
 pub use redact::open::grows;
 pub use redact::pem::undecided;
 pub use redact::{RedactStream, Redactor};
+pub use rules::denied::{DeniedRead, denied_reads};
 pub use rules::rulefile::RuleProblem;
 pub use rules::{Effect, Rule, RuleSet, Source};
 pub use shell::{Analysis, analyse, invisibles};

@@ -64,6 +64,12 @@ impl Brings {
         self.found.iter().map(|f| f.item.clone()).collect()
     }
 
+    /// Adds what is no file of its own and is asked about together with the files.
+    pub fn add(&mut self, items: &[TrustItem]) {
+        let found = |item: &TrustItem| Found { item: item.clone(), bytes: Some(Vec::new()) };
+        self.found.extend(items.iter().map(found));
+    }
+
     /// The content that was hashed, by path relative to the folder.
     pub fn bytes(&self, path: &str) -> Option<&[u8]> {
         self.found.iter().find(|f| f.item.path == path).and_then(|f| f.bytes.as_deref())
@@ -164,14 +170,23 @@ pub fn discover(folder: &Path) -> Brings {
 /// What an external program's decision is stored under, behind the folder's path: no real path holds two slashes.
 const PROGRAMS: &str = "//programs";
 
-/// The name under which the decision about `folder` for external programs is stored.
+/// What the person's "never" to such files is stored under: a yes to other files of the folder stays beside it.
+const PROGRAMS_NEVER: &str = "//programs//never";
+
+/// The name under which the "never" about `folder` for external programs is stored.
+pub fn programs_never_name(folder: &Path) -> String {
+    format!("{}{PROGRAMS_NEVER}", tiller_protocol::names::written(folder))
+}
+
+/// The name under which the yes about `folder` for external programs is stored.
 pub fn programs_name(folder: &Path) -> String {
-    format!("{}{PROGRAMS}", folder.display())
+    format!("{}{PROGRAMS}", tiller_protocol::names::written(folder))
 }
 
 /// The folder of such a name; `None`: the name is a folder's own.
-pub fn programs_folder(name: &str) -> Option<&Path> {
-    name.strip_suffix(PROGRAMS).map(Path::new)
+pub fn programs_folder(name: &str) -> Option<PathBuf> {
+    let folder = name.strip_suffix(PROGRAMS_NEVER).or_else(|| name.strip_suffix(PROGRAMS));
+    folder.map(tiller_protocol::names::path)
 }
 
 /// Looks for the files that an external program reads as its own configuration. Links and files that are too large
@@ -179,7 +194,13 @@ pub fn programs_folder(name: &str) -> Option<&Path> {
 pub fn discover_for(folder: &Path, reads: &[String]) -> Brings {
     let mut brings = Brings::default();
     for path in reads {
-        visit(folder, Path::new(path), tiller_protocol::ask::PROGRAM_SETTINGS, 0, &mut brings);
+        visit(
+            folder,
+            &tiller_protocol::names::path(path),
+            tiller_protocol::ask::PROGRAM_SETTINGS,
+            0,
+            &mut brings,
+        );
     }
     brings.found.sort_by(|a, b| a.item.path.cmp(&b.item.path));
     brings
@@ -290,7 +311,7 @@ fn refused(path: &Path, kind: &str, why: &str) -> Found {
 }
 
 fn name(path: &Path) -> String {
-    path.to_string_lossy().into_owned()
+    tiller_protocol::names::written(path)
 }
 
 /// One line of what it would do. Looks at the text only; the loaders parse it after the yes.

@@ -7,6 +7,9 @@ use crate::ids::{AgentId, AskId};
 /// The kind of a [`TrustItem`] that steers an external program, and nothing of Tiller's own.
 pub const PROGRAM_SETTINGS: &str = "program settings";
 
+/// The kind of a [`TrustItem`] that is a rule of the person which an external program cannot be given.
+pub const UNENFORCED_RULE: &str = "rule not enforced";
+
 /// A question that waits. Answered by its id only, never by position.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Ask {

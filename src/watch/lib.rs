@@ -9,6 +9,7 @@ pub mod git;
 pub mod workspace;
 
 pub use git::around::Around;
+pub use git::steering::steering;
 pub use workspace::{Config, Outside, Report, Watcher};
 
 #[cfg(test)]

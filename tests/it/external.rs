@@ -25,6 +25,10 @@ const PATIENCE: Duration = Duration::from_secs(240);
 /// What is asked for: the model then calls the tool that makes `made.txt`, or runs a command.
 const MAKE: &str = "please mkfile now";
 const RUN: &str = "please runcmd now";
+/// The model then reads `deep/.env`, or searches the folder.
+const READ: &str = "please readsecret now";
+const SEARCH: &str = "please searchsecret now";
+const SECRET: &str = "of-the-denied-file-0123456789";
 const COMMAND: &str = "env > env.txt; touch ran.txt; echo ran";
 /// Keys of vendors; each program may see its own only.
 const KEYS: &[(&str, &str)] = &[
@@ -110,6 +114,7 @@ impl Bench {
                 _ => KEYS.iter().find(|(n, _)| *n == name && keys).map(|(_, v)| (*v).to_owned()),
             }),
             auto_approve: true,
+            denied: Vec::new(),
             edits: true,
             stay: false,
             size: (100, 30),
@@ -232,6 +237,15 @@ fn answer(asked: &Recorded, work: &Path) -> Reply {
         ]
         .into_iter()
         .find(|(name, _)| has(name))
+    } else if text.contains("readsecret") {
+        [("Read", json!({"file_path": work.join("deep/.env").display().to_string()}))]
+            .into_iter()
+            .find(|(name, _)| has(name))
+    } else if text.contains("searchsecret") {
+        let folder = work.display().to_string();
+        [("Grep", json!({"pattern": "of-the-denied", "path": folder, "output_mode": "content"}))]
+            .into_iter()
+            .find(|(name, _)| has(name))
     } else if text.contains("runcmd") {
         [
             ("Bash", json!({"command": COMMAND, "description": "x"})),
@@ -476,6 +490,34 @@ fn x18_its_own_settings_do_not_make_it_run_unasked() {
             let (_, asked, ending) = play_with(job, answer).await;
             assert!(!b.ran(), "{name} over {} ran it unasked: {asked:?} {ending:?}", transport.name());
             eprintln!("{name} over {}: {} questions, {:?}", transport.name(), asked.len(), ending.status);
+        });
+    }
+}
+
+/// X17: a path that the person's rules deny is denied to the reading tools of a program that can be given such rules,
+/// also where everything else is allowed.
+#[test]
+fn x17_a_program_does_not_read_what_the_rules_deny() {
+    for transport in [Transport::Headless, Transport::Acp, Transport::Pty] {
+        each(&["claude"], transport, async |name, b| {
+            std::fs::create_dir_all(b.work.join("deep")).unwrap();
+            std::fs::write(b.work.join("deep/.env"), format!("TOKEN={SECRET}\n")).unwrap();
+            let reached = || b.server.requests().iter().any(|r| r.text().contains(SECRET));
+            let globs = ["", "/**"].map(|below| format!("{}/**/.env{below}", b.work.display()));
+            for auto_approve in [true, false] {
+                for prompt in [READ, SEARCH] {
+                    let denied = globs.to_vec();
+                    let job = Job { denied, auto_approve, ..b.job(name, transport, prompt) };
+                    assert!(job.adapter.holds_to(&job.denied));
+                    let (_, _, ending) = play(job, Answer::Kind(ChoiceKind::AllowOnce)).await;
+                    assert_eq!(ending.status, Status::Done, "{ending:?}");
+                    assert!(!reached(), "{name} over {}, {prompt}", transport.name());
+                }
+            }
+            // Without the rules it reads the file.
+            let (_, _, ending) =
+                play(b.job(name, transport, READ), Answer::Kind(ChoiceKind::AllowOnce)).await;
+            assert!(reached(), "{ending:?}");
         });
     }
 }

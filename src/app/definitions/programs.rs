@@ -6,9 +6,10 @@ use std::sync::Arc;
 use tiller_engine::crew::Programs;
 use tiller_engine::{Agreed, TrustOffer};
 use tiller_external::{Adapter, Adapters};
-use tiller_permit::trust::{Choice, Stored, discover_for, programs_name, undecided};
-use tiller_protocol::ask::TrustItem;
+use tiller_permit::trust::{Choice, Stored, discover_for, programs_name, programs_never_name, undecided};
+use tiller_protocol::ask::{PROGRAM_SETTINGS, TrustItem, UNENFORCED_RULE};
 use tiller_store::{Store, TrustRow};
+use tiller_tool::ChildEnv;
 
 use crate::app::Setup;
 
@@ -17,13 +18,16 @@ use crate::app::Setup;
 pub(crate) fn programs(setup: &Setup, store: &Store) -> Programs {
     let (store, project) = (store.clone(), setup.project.clone());
     let home = (setup.env)("HOME").map(PathBuf::from);
+    let children = setup.children();
     Programs {
         adapters: adapters(setup),
         host: tiller_tool::shell::Host::default(),
         lookup: Arc::new(|name: &str| std::env::var(name).ok()),
-        trust: Arc::new(move |folder: &Path, adapter: &Adapter| {
-            let home = home.as_deref();
-            untrusted(&store, &project, home, folder, adapter.program.reads())
+        trust: Arc::new(move |folder: &Path, adapter: &Adapter, rules: &[String]| {
+            let places = Places { project: &project, home: home.as_deref(), folder };
+            let mut beside = git_settings(folder, home.as_deref(), &children);
+            beside.extend(unenforced(adapter, rules));
+            untrusted(&store, &places, adapter.program.reads(), &beside)
         }),
     }
 }
@@ -33,26 +37,71 @@ pub(crate) fn adapters(setup: &Setup) -> Adapters {
     Adapters::new(&[setup.places.config.join("adapters")])
 }
 
+/// Where a program starts.
+struct Places<'a> {
+    project: &'a Path,
+    /// The person's home folder, whose files are their own.
+    home: Option<&'a Path>,
+    folder: &'a Path,
+}
+
+/// Settings of the folder's repository by which git runs programs: each agent program starts git on its own. `env` is
+/// what it sees.
+pub(crate) fn git_settings(folder: &Path, home: Option<&Path>, env: &ChildEnv) -> Vec<TrustItem> {
+    // There they are the person's own.
+    if crate::app::setup::repository(folder).is_some_and(|root| home == Some(root)) {
+        return Vec::new();
+    }
+    let item = |(key, value): (String, String)| TrustItem {
+        kind: PROGRAM_SETTINGS.to_owned(),
+        path: format!(".git/config: {key}"),
+        detail: format!("git runs {}", value.lines().next().unwrap_or_default()),
+        hash: blake3::hash(value.as_bytes()).to_hex().to_string(),
+    };
+    match tiller_watch::steering(folder, &env.now()) {
+        Ok(settings) => settings.into_iter().map(item).collect(),
+        Err(why) => vec![TrustItem {
+            kind: PROGRAM_SETTINGS.to_owned(),
+            path: ".git/config".to_owned(),
+            detail: format!("It could not be read: {why}"),
+            hash: String::new(),
+        }],
+    }
+}
+
+/// Rules that the program cannot be given, in the form in which the person is asked about them.
+fn unenforced(adapter: &Adapter, rules: &[String]) -> Vec<TrustItem> {
+    let item = |rule: &String| TrustItem {
+        kind: UNENFORCED_RULE.to_owned(),
+        path: format!("{rule} ({})", adapter.title),
+        detail: format!("{} reads files without asking and cannot be given this rule.", adapter.title),
+        hash: adapter.name.clone(),
+    };
+    rules.iter().map(item).collect()
+}
+
 /// The question about the first folder, from `folder` up to its repository's root, that holds files which the person
 /// has not agreed to. In a copy of the project (an isolated agent's worktree) a file counts as agreed to by the decision
 /// about the copy or by the one about the project; a yes there is stored for the copy and leaves the project's as it is.
+///
+/// `beside`: what is asked about with the files of `folder` itself.
 fn untrusted(
     store: &Store,
-    project: &Path,
-    home: Option<&Path>,
-    folder: &Path,
+    places: &Places<'_>,
     reads: &[String],
+    beside: &[TrustItem],
 ) -> Option<TrustOffer> {
+    let Places { project, home, folder } = *places;
     let root = crate::app::setup::repository(folder).unwrap_or(folder);
     for at in folder.ancestors().take_while(|f| f.starts_with(root)) {
         // There they are the person's own.
-        if home == Some(at) {
-            continue;
+        let reads: &[String] = if home == Some(at) { &[] } else { reads };
+        let mut brings = discover_for(at, reads);
+        if at == folder {
+            brings.add(beside);
         }
-        let name = programs_name(at);
-        let brings = discover_for(at, reads);
         // A decision that cannot be read is none.
-        let row = store.trust(&name).ok().flatten();
+        let row = store.trust(&programs_name(at)).ok().flatten();
         let mut items = undecided(&brings, row.as_ref().map(stored).as_ref());
         if at == folder && at != project {
             let row = store.trust(&programs_name(project)).ok().flatten();
@@ -62,8 +111,15 @@ fn untrusted(
         if items.is_empty() && !brings.too_much {
             continue;
         }
+        let earlier = refused(store, at);
+        let mut never = earlier.clone();
+        if at == folder && at != project {
+            never.extend(refused(store, project));
+        }
+        let said_never = items.iter().any(|i| never.iter().any(|n| n.path == i.path));
         let before = row.filter(|r| r.trusted).map(|r| r.items).unwrap_or_default();
-        let (store, shown, too_much) = (store.clone(), brings.items(), brings.too_much);
+        let (store, shown, too_much, place) = (store.clone(), brings.items(), brings.too_much, at.to_owned());
+        let open = items.clone();
         let fixed = brings.found.iter().all(|f| f.bytes.is_some());
         let decide = move |yes: bool| {
             if yes && too_much {
@@ -72,16 +128,32 @@ fn untrusted(
             if yes && !fixed {
                 return Err("a link or a file above 256 KiB is among them; replace it first".into());
             }
-            // A no is not stored: the question comes again with the next start.
-            if yes {
-                agree(&store, &name, &before, &shown).map_err(|e| e.to_string())?;
-            }
-            Ok(Agreed::default())
+            let kept = match yes {
+                true => agree(&store, &place, &before, &shown),
+                // Only what was asked about: a yes to other files of the folder stays.
+                false => {
+                    let mut all = earlier.clone();
+                    all.extend(open.iter().filter(|o| !earlier.iter().any(|n| n.path == o.path)).cloned());
+                    store.set_trust(&programs_never_name(&place), false, all).wait()
+                }
+            };
+            kept.map(|()| Agreed::default()).map_err(|e| e.to_string())
         };
         let decide = Arc::new(decide);
-        return Some(TrustOffer { folder: at.display().to_string(), items, changed: false, decide });
+        return Some(TrustOffer {
+            folder: tiller_protocol::names::written(at),
+            items,
+            changed: false,
+            never: said_never,
+            decide,
+        });
     }
     None
+}
+
+/// The files of `folder` to which the person said never, whatever is in them. A decision that cannot be read is none.
+pub(crate) fn refused(store: &Store, folder: &Path) -> Vec<TrustItem> {
+    store.trust(&programs_never_name(folder)).ok().flatten().map(|r| r.items).unwrap_or_default()
 }
 
 /// A stored decision in the form that is compared.
@@ -92,16 +164,26 @@ pub(crate) fn stored(row: &TrustRow) -> Stored {
     }
 }
 
-/// Stores a yes under `name`: to `shown`, and still to what was agreed to `before`, which another program may read.
+/// Stores a yes about `folder`: to `shown`, and still to what was agreed to `before`, which another program may read.
+/// A "never" to the same files ends.
 pub(crate) fn agree(
     store: &Store,
-    name: &str,
+    folder: &Path,
     before: &[TrustItem],
     shown: &[TrustItem],
 ) -> tiller_store::Result<()> {
     let kept = before.iter().filter(|b| !shown.iter().any(|s| s.path == b.path));
     let items = kept.chain(shown).cloned().collect();
-    store.set_trust(name, true, items).wait()
+    store.set_trust(&programs_name(folder), true, items).wait()?;
+    let mut never = refused(store, folder);
+    let all = never.len();
+    never.retain(|n| !shown.iter().any(|s| s.path == n.path));
+    let name = programs_never_name(folder);
+    match never.len() {
+        0 => store.revoke_trust(&name).wait().map(drop),
+        left if left < all => store.set_trust(&name, false, never).wait(),
+        _ => Ok(()),
+    }
 }
 
 #[cfg(test)]

@@ -29,7 +29,16 @@ impl Place {
 
     fn ask(&self, folder: &str) -> Option<TrustOffer> {
         let reads = [".toy/settings.json".to_owned(), ".toy/hooks".to_owned()];
-        untrusted(&self.store, &self.at("repo/sub"), Some(&self.at("home")), &self.at(folder), &reads)
+        let (project, home, folder) = (self.at("repo/sub"), self.at("home"), self.at(folder));
+        let places = Places { project: &project, home: Some(&home), folder: &folder };
+        untrusted(&self.store, &places, &reads, &[])
+    }
+
+    /// The question about `other.json` and `rules` in the project.
+    fn other(&self, rules: &[TrustItem]) -> Option<TrustOffer> {
+        let project = self.at("repo/sub");
+        let places = Places { project: &project, home: None, folder: &project };
+        untrusted(&self.store, &places, &["other.json".into()], rules)
     }
 
     fn paths(&self, folder: &str) -> Vec<String> {
@@ -46,9 +55,6 @@ fn a_program_starts_only_where_what_steers_it_is_agreed_to_in_this_form() {
     place.write("repo/sub/.toy/hooks/run.sh", "touch x");
     let offer = place.ask("repo/sub").unwrap();
     assert_eq!(offer.items.len(), 2);
-    // A no is not kept, and starts nothing.
-    (offer.decide)(false).unwrap();
-    let offer = place.ask("repo/sub").unwrap();
     (offer.decide)(true).unwrap();
     assert!(place.ask("repo/sub").is_none());
     place.write("repo/sub/.toy/hooks/run.sh", "touch y");
@@ -56,9 +62,7 @@ fn a_program_starts_only_where_what_steers_it_is_agreed_to_in_this_form() {
     (place.ask("repo/sub").unwrap().decide)(true).unwrap();
     assert!(place.ask("repo/sub").is_none());
     // A yes to one program's files leaves the yes to another's.
-    let other =
-        untrusted(&place.store, &place.at("repo/sub"), None, &place.at("repo/sub"), &["other.json".into()]);
-    (other.unwrap().decide)(true).unwrap();
+    (place.other(&[]).unwrap().decide)(true).unwrap();
     assert!(place.ask("repo/sub").is_none());
 }
 
@@ -112,7 +116,7 @@ fn x18_a_yes_given_by_the_command_for_a_copy_counts_there() {
     place.write("copy/.toy/settings.json", "committed version");
     let copy = PathBuf::from(place.ask("copy").unwrap().folder);
     let shown = discover_for(&copy, &[".toy/settings.json".to_owned()]).items();
-    agree(&place.store, &programs_name(&copy), &[], &shown).unwrap();
+    agree(&place.store, &copy, &[], &shown).unwrap();
     assert!(place.ask("copy").is_none());
 }
 
@@ -131,4 +135,105 @@ fn x18_a_yes_in_a_copy_leaves_the_yes_to_the_project() {
     assert!(place.ask("copy").is_none());
     place.write("copy/.toy/settings.json", "a third version");
     assert_eq!(place.paths("copy"), [".toy/settings.json"]);
+}
+
+#[test]
+fn x18_never_is_kept_for_the_files_that_were_shown_until_a_yes_to_them() {
+    let place = Place::new();
+    place.write("repo/sub/.toy/settings.json", "{}");
+    place.write("repo/sub/other.json", "{}");
+    let offer = place.ask("repo/sub").unwrap();
+    assert!(!offer.never);
+    (offer.decide)(false).unwrap();
+    assert!(place.ask("repo/sub").unwrap().never);
+    // Never stays never whatever changes, also in a copy of the project.
+    place.write("repo/sub/.toy/settings.json", "{ }");
+    assert!(place.ask("repo/sub").unwrap().never);
+    place.write("copy/.git", "gitdir: x");
+    place.write("copy/.toy/settings.json", "{}");
+    assert!(place.ask("copy").unwrap().never);
+    // Another program's files are another question, and the answer to it changes nothing here.
+    let sub = place.at("repo/sub");
+    let other = place.other(&[]).unwrap();
+    assert!(!other.never);
+    (other.decide)(true).unwrap();
+    assert!(place.other(&[]).is_none());
+    assert!(place.ask("repo/sub").unwrap().never);
+    // `tiller trust` ends it.
+    let shown = discover_for(&sub, &[".toy/settings.json".to_owned(), "other.json".to_owned()]).items();
+    agree(&place.store, &sub, &[], &shown).unwrap();
+    assert!(place.ask("repo/sub").is_none() && place.ask("copy").is_some_and(|o| !o.never));
+}
+
+/// Two names that differ in bytes which are not UTF-8 are two files and two folders.
+#[test]
+fn x18_names_that_are_not_text_are_asked_about_one_by_one() {
+    use std::os::unix::ffi::OsStrExt;
+    let place = Place::new();
+    let name = |bytes: &[u8]| PathBuf::from(std::ffi::OsStr::from_bytes(bytes));
+    let hooks = place.at("repo/sub/.toy/hooks");
+    std::fs::create_dir_all(&hooks).unwrap();
+    if std::fs::write(hooks.join(name(b"\xfe")), "one").is_err() {
+        eprintln!("skipped: names that are not UTF-8 are refused by this file system");
+        return;
+    }
+    (place.ask("repo/sub").unwrap().decide)(true).unwrap();
+    std::fs::write(hooks.join(name(b"\xff")), "two").unwrap();
+    assert_eq!(place.paths("repo/sub").len(), 1);
+    (place.ask("repo/sub").unwrap().decide)(true).unwrap();
+    assert!(place.ask("repo/sub").is_none());
+    std::fs::write(hooks.join(name(b"\xff")), "three").unwrap();
+    assert_eq!(place.paths("repo/sub").len(), 1);
+    // A yes to one folder is none to another.
+    assert_ne!(
+        programs_name(&place.at("repo").join(name(b"\xfe"))),
+        programs_name(&place.at("repo").join(name(b"\xff")))
+    );
+}
+
+/// X17: what the person's rules deny to readers, and a program cannot be told, is asked about before it starts.
+#[test]
+fn x17_a_rule_that_a_program_cannot_be_given_is_asked_about() {
+    let place = Place::new();
+    let adapters = Adapters::new(&[]);
+    let rules =
+        |name: &str| unenforced(&adapters.get(name).unwrap(), &["yours: deny read_file(.env)".into()]);
+    let offer = place.other(&rules("codex")).unwrap();
+    assert_eq!(offer.items.len(), 1);
+    assert!(offer.items[0].detail.starts_with("Codex"), "{:?}", offer.items);
+    (offer.decide)(true).unwrap();
+    assert!(place.other(&rules("codex")).is_none());
+    // A yes for one program is none for another, and none to another rule.
+    assert!(place.other(&rules("gemini")).is_some());
+    let more = unenforced(&adapters.get("codex").unwrap(), &["yours: deny read_file(*.pem)".into()]);
+    assert!(place.other(&more).is_some());
+}
+
+/// X18: each agent program starts git on its own, so what the repository makes git run is asked about too.
+#[test]
+fn x18_what_the_repository_makes_git_run_is_asked_about() {
+    let place = Place::new();
+    let repo = place.at("git");
+    std::fs::create_dir(&repo).unwrap();
+    let git = |args: &[&str]| {
+        let done = std::process::Command::new("git").args(args).current_dir(&repo).output().unwrap();
+        assert!(done.status.success(), "{done:?}");
+    };
+    git(&["init", "-q"]);
+    let env = ChildEnv::new(vec![("PATH".into(), std::env::var("PATH").unwrap())]);
+    let ask = |home: Option<&Path>| {
+        let places = Places { project: &repo, home, folder: &repo };
+        untrusted(&place.store, &places, &[], &git_settings(&repo, home, &env))
+    };
+    assert!(ask(None).is_none());
+    git(&["config", "core.fsmonitor", "touch canary"]);
+    let offer = ask(None).unwrap();
+    assert_eq!(offer.items[0].path, ".git/config: core.fsmonitor");
+    assert!(offer.items[0].detail.contains("touch canary"), "{:?}", offer.items);
+    assert!(!repo.join("canary").exists());
+    assert!(ask(Some(&repo)).is_none(), "in the home folder they are the person's own");
+    (offer.decide)(true).unwrap();
+    assert!(ask(None).is_none());
+    git(&["config", "core.fsmonitor", "touch other"]);
+    assert!(ask(None).is_some());
 }

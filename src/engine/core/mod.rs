@@ -253,7 +253,7 @@ impl Core {
             Msg::Comments(found) => self.comments_found(found),
             Msg::Quit => self.quit_pressed(),
             Msg::Crew(msg) => self.crew_msg(msg),
-            Msg::ProgramTrust { turn, refused } => self.program_trusted(turn, refused.map(|n| *n)),
+            Msg::ProgramTrust { turn, found } => self.program_trust(turn, found),
             Msg::Outside { turn, said } => self.outside_said(turn, *said),
             Msg::Titled { turn } if self.is_live(turn) => self.titled(),
             Msg::Titled { .. } => {}

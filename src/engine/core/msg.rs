@@ -131,10 +131,10 @@ pub(crate) enum Msg {
     /// Files that a call changed, relative to the folder.
     Touched(Vec<String>),
     /// A program of another vendor said something in this turn.
-    /// The person answered whether files of the folder may steer an external program; what is said where they may not.
+    /// Whether files of the folder may steer the external program of this turn.
     ProgramTrust {
         turn: u64,
-        refused: Option<Box<tiller_protocol::Notice>>,
+        found: crate::crew::FilesTrust,
     },
     Outside {
         turn: u64,

@@ -53,6 +53,7 @@ pub use flow_run::no_such_model;
 pub(crate) use me::{Child, Me};
 pub use member::from_elsewhere;
 pub(crate) use msg::CrewMsg;
+pub(crate) use outside::FilesTrust;
 pub use outside::{ProgramTrust, Programs};
 pub(crate) use pause::Resting;
 pub(crate) use purse::{Answer, Purse, Tiers};

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tiller_external::{Adapter, Adapters, Ending, Job, Limits, Lookup, Said, Status, Transport};
+use tiller_protocol::ask::{TrustItem, UNENFORCED_RULE};
 use tiller_protocol::event::{TurnEvent, TurnStatus};
 use tiller_protocol::{
     AskBody, AskReply, Block, Cost, EntryBody, EventBody, ModelRef, Notice, NoticeKind, Profile, StopReason,
@@ -46,7 +47,22 @@ pub struct Programs {
 
 /// Looks at what `adapter`'s program would read as its own configuration in a folder (absolute): a question about what
 /// the person has not agreed to; `None`: it may start. Reads a few small files.
-pub type ProgramTrust = Arc<dyn Fn(&Path, &Adapter) -> Option<TrustOffer> + Send + Sync>;
+///
+/// The last argument: rules of the person that deny reading and that the program cannot be held to, in words. They are
+/// asked about in the same way.
+pub type ProgramTrust = Arc<dyn Fn(&Path, &Adapter, &[String]) -> Option<TrustOffer> + Send + Sync>;
+
+/// Whether the files that steer a program are trusted.
+pub(crate) enum FilesTrust {
+    /// All of them, in their present form.
+    Trusted,
+    /// The person has just agreed to those that were shown.
+    Agreed,
+    /// Some are not: the person is asked.
+    Open(Box<TrustOffer>),
+    /// The person, or the lack of one, forbids the start. With the reason.
+    Refused(Box<Notice>),
+}
 
 /// Bytes of one message in the talk, at most.
 const MESSAGE: usize = 1 << 20;
@@ -156,15 +172,37 @@ impl Core {
         newest.map(|o| format!("{} {}", o.tool.verb, o.tool.target))
     }
 
-    /// Gives words to the program. Dropping the turn's stream ends it.
+    /// Starts the turn of a program, once the files that steer it are found to be trusted. The files are read away
+    /// from the engine's task.
     pub(crate) fn run_program(&mut self) {
         let Some(turn) = self.live.as_ref().map(|l| l.no) else { return };
         let Some(programs) = self.w.programs.clone() else { return };
-        if let Some(adapter) = self.outside().map(|o| Arc::clone(&o.adapter))
-            && let Some(offer) = (programs.trust)(&self.w.workspace.root, &adapter)
-        {
-            return self.ask_program_trust(turn, &adapter.title, offer);
-        }
+        let Some(adapter) = self.outside().map(|o| Arc::clone(&o.adapter)) else { return };
+        let (tx, root) = (self.tx.clone(), self.w.workspace.root.clone());
+        let mut open = self.w.permit.denied_reads(&self.me.id);
+        open.retain(|d| !adapter.holds_to(&d.globs));
+        let open: Vec<String> = open.into_iter().map(|d| d.rule).collect();
+        self.spawn(async move {
+            let title = adapter.title.clone();
+            let looked = tokio::task::spawn_blocking(move || (programs.trust)(&root, &adapter, &open)).await;
+            let found = match looked {
+                Ok(None) => FilesTrust::Trusted,
+                Ok(Some(offer)) if offer.never => FilesTrust::Refused(Box::new(not_trusted(&title, &offer))),
+                Ok(Some(offer)) => FilesTrust::Open(Box::new(offer)),
+                Err(_) => {
+                    let text = format!("{title} was not started: its settings could not be checked");
+                    FilesTrust::Refused(Box::new(Notice::new(NoticeKind::Internal, text)))
+                }
+            };
+            // The engine may have ended.
+            let _ = tx.send(Msg::ProgramTrust { turn, found }).await;
+        });
+    }
+
+    /// Gives words to the program. Dropping the turn's stream ends it.
+    fn start_program(&mut self) {
+        let Some(turn) = self.live.as_ref().map(|l| l.no) else { return };
+        let Some(programs) = self.w.programs.clone() else { return };
         let (words, anew) = self.words_for_program();
         let (cwd, env) = (self.w.workspace.root.clone(), (*self.w.child_env.now()).clone());
         let (auto, edits) = (self.s.profile == Profile::Full, self.s.profile >= Profile::AutoEdit);
@@ -176,6 +214,7 @@ impl Core {
                 Notice::new(NoticeKind::Denied, text).hint("choose another profile, then continue it");
             return self.finish(TurnStatus::Failed, String::new(), Some(notice));
         }
+        let denied = self.w.permit.denied_reads(&self.me.id).into_iter().flat_map(|d| d.globs).collect();
         let config = self.w.config();
         let typing = Duration::from_secs(config.agents.typing_pause);
         let bounds = crate::core::services::program_bounds(&config);
@@ -206,6 +245,7 @@ impl Core {
             env,
             lookup: programs.lookup,
             auto_approve: auto,
+            denied,
             edits,
             stay: false,
             size: SIZE,
@@ -241,37 +281,50 @@ impl Core {
             return self.refuse_program(not_trusted(title, &offer));
         }
         let refused = not_trusted(title, &offer);
-        let TrustOffer { folder, items, changed, decide } = offer;
+        let TrustOffer { folder, items, changed, decide, never: _ } = offer;
         let (reply, answer) = oneshot::channel();
         self.ask(self.me.id.clone(), None, AskBody::Trust { folder, brings: items, changed }, reply);
         let tx = self.tx.clone();
         self.spawn(async move {
-            let yes = matches!(answer.await, Ok(Ok(AskReply::Yes { .. })));
-            let decided = if yes {
-                let kept = tokio::task::spawn_blocking(move || decide(true)).await;
-                let internal = |_| Err("internal error; this is a bug in Tiller".to_owned());
-                kept.unwrap_or_else(internal).map(drop)
-            } else {
-                Ok(())
+            let yes = match answer.await {
+                Ok(Ok(AskReply::Yes { .. })) => Some(true),
+                Ok(Ok(AskReply::Never)) => Some(false),
+                _ => None,
             };
-            let refused = match decided {
-                Ok(()) if yes => None,
-                Ok(()) => Some(refused),
-                Err(why) => Some(refused.detail(format!("your yes could not be kept: {why}"))),
+            let kept = match yes {
+                Some(yes) => tokio::task::spawn_blocking(move || decide(yes))
+                    .await
+                    .unwrap_or_else(|_| Err("internal error; this is a bug in Tiller".to_owned()))
+                    .map(drop),
+                None => Ok(()),
+            };
+            let found = match kept {
+                // What is there is compared once more: it may have changed, and a folder above may have files too.
+                Ok(()) if yes == Some(true) => FilesTrust::Agreed,
+                Ok(()) => FilesTrust::Refused(Box::new(refused)),
+                Err(why) => {
+                    let detail = format!("your decision could not be saved: {why}");
+                    FilesTrust::Refused(Box::new(refused.detail(detail)))
+                }
             };
             // The engine may have ended; the answer itself is kept.
-            let _ = tx.send(Msg::ProgramTrust { turn, refused: refused.map(Box::new) }).await;
+            let _ = tx.send(Msg::ProgramTrust { turn, found }).await;
         });
     }
 
-    /// The person answered: the program starts, or its turn ends.
-    pub(crate) fn program_trusted(&mut self, turn: u64, refused: Option<Notice>) {
+    /// What was found of the files that steer the program: it starts, the person is asked, or its turn ends.
+    pub(crate) fn program_trust(&mut self, turn: u64, found: FilesTrust) {
         if !self.is_live(turn) {
             return;
         }
-        match refused {
-            None => self.run_program(),
-            Some(notice) => self.refuse_program(notice),
+        match found {
+            FilesTrust::Trusted => self.start_program(),
+            FilesTrust::Agreed => self.run_program(),
+            FilesTrust::Open(offer) => {
+                let title = self.outside().map(|o| o.adapter.title.clone()).unwrap_or_default();
+                self.ask_program_trust(turn, &title, *offer);
+            }
+            FilesTrust::Refused(notice) => self.refuse_program(*notice),
         }
     }
 
@@ -515,16 +568,30 @@ impl Core {
     }
 }
 
-/// Why a program does not start, with up to three of the files.
+/// Why a program does not start, with up to three of the files or rules.
 fn not_trusted(title: &str, offer: &TrustOffer) -> Notice {
-    let files: Vec<&str> = offer.items.iter().map(|i| i.path.as_str()).collect();
-    let more = files.len().saturating_sub(3);
-    let mut listed = files[..files.len() - more].join(", ");
-    if more > 0 {
-        listed.push_str(&format!(" and {more} more"));
+    let listed = |items: &[&str]| match items.len().saturating_sub(3) {
+        0 => items.join(", "),
+        more => format!("{} and {more} more", items[..3].join(", ")),
+    };
+    let of = |rules: bool| -> Vec<&str> {
+        let kind = |i: &&TrustItem| (i.kind == UNENFORCED_RULE) == rules;
+        offer.items.iter().filter(kind).map(|i| i.path.as_str()).collect()
+    };
+    let (files, rules) = (of(false), of(true));
+    let never = if offer.never { " (your choice was never)" } else { "" };
+    if files.is_empty() && !rules.is_empty() {
+        let text = format!(
+            "{title} was not started{never}: it reads files unasked, whatever {} says",
+            listed(&rules)
+        );
+        let hint =
+            "continue it in the workbench and agree there, or use a program that can be given such rules";
+        return Notice::new(NoticeKind::Denied, text).hint(hint);
     }
     let text = format!(
-        "{title} was not started: {listed} can make it run commands and is not trusted; `tiller trust` shows it"
+        "{title} was not started{never}: {} can make it run commands and is not trusted; `tiller trust` shows it",
+        listed(&files)
     );
     Notice::new(NoticeKind::Denied, text)
         .hint(format!("run `tiller trust` in {}, then continue the agent", offer.folder))

@@ -103,6 +103,11 @@ impl Permit {
         })
     }
 
+    /// The rules that deny `agent` to read, with the files that they name.
+    pub(crate) fn denied_reads(&self, agent: &AgentId) -> Vec<tiller_permit::DeniedRead> {
+        self.in_force(|policy| tiller_permit::denied_reads(&policy.rules, &policy.roots, &agent.0))
+    }
+
     /// Why what a command line of the person's own shows may not be shared with the model.
     pub(crate) fn unshared(&self, agent: &AgentId, line: &str, folder: &std::path::Path) -> Option<String> {
         self.in_force(|policy| tiller_permit::unreadable_by(policy, &agent.0, line, folder))

@@ -38,13 +38,15 @@ pub struct TrustOffer {
     pub items: Vec<TrustItem>,
     /// There was a yes, to other content.
     pub changed: bool,
+    /// The person said never: nothing is asked.
+    pub never: bool,
     pub decide: TrustDecide,
 }
 
 impl Core {
     /// Asks. No answer and "not now" change nothing.
     pub(crate) fn ask_trust(&mut self, offer: TrustOffer) {
-        let TrustOffer { folder, items, changed, decide } = offer;
+        let TrustOffer { folder, items, changed, decide, never: _ } = offer;
         let (reply, answer) = oneshot::channel();
         self.ask(self.me.id.clone(), None, AskBody::Trust { folder, brings: items, changed }, reply);
         let tx = self.tx.clone();

@@ -386,7 +386,7 @@ async fn a4_a_child_of_a_narrowed_agent_is_as_narrow() {
         adapters: tiller_external::Adapters::new(&[]),
         host: tiller_tool::shell::Host::default(),
         lookup: Arc::new(|_| None),
-        trust: Arc::new(|_, _| None),
+        trust: Arc::new(|_, _, _| None),
     };
     let mut rig = place
         .start_with(&fake, |p| {

@@ -36,7 +36,7 @@ pub(super) fn toy(place: &Place, script: &str) -> Programs {
         adapters,
         host: tiller_tool::shell::Host::default(),
         lookup: Arc::new(|_| None),
-        trust: Arc::new(|_, _| None),
+        trust: Arc::new(|_, _, _| None),
     }
 }
 

@@ -120,9 +120,10 @@ fn distrusted(place: &Place) -> (crate::crew::Programs, Arc<AtomicBool>) {
     let trusted = Arc::new(AtomicBool::new(false));
     let mut toy = toy(place, "touch started; echo done");
     let yes = Arc::clone(&trusted);
-    toy.trust = Arc::new(move |folder, adapter| {
+    let never = Arc::new(AtomicBool::new(false));
+    toy.trust = Arc::new(move |folder, adapter, _| {
         assert_eq!(adapter.name, "toy");
-        let yes = Arc::clone(&yes);
+        let (yes, never) = (Arc::clone(&yes), Arc::clone(&never));
         let item = TrustItem {
             kind: "program settings".into(),
             path: ".toy/settings.json".into(),
@@ -133,8 +134,10 @@ fn distrusted(place: &Place) -> (crate::crew::Programs, Arc<AtomicBool>) {
             folder: folder.display().to_string(),
             items: vec![item],
             changed: false,
+            never: never.load(Ordering::SeqCst),
             decide: Arc::new(move |answer| {
                 yes.store(answer, Ordering::SeqCst);
+                never.store(!answer, Ordering::SeqCst);
                 Ok(crate::Agreed::default())
             }),
         })
@@ -188,5 +191,42 @@ async fn a_program_does_not_start_before_the_files_that_steer_it_are_trusted() {
     rig.answer(&ask, AskReply::Yes { value: None });
     state(&mut rig, "main/a1", AgentState::Done).await;
     assert!(place.work.join("started").exists() && trusted.load(Ordering::SeqCst));
+    rig.quit().await;
+}
+
+/// X18: after "never" the program does not start and nothing is asked again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn x18_never_is_asked_once_and_says_how_to_change_it() {
+    let place = Place::new();
+    let (toy, _) = distrusted(&place);
+    let mut rig = place.start_with(&Fake::new([]), |p| p.programs = Some(toy)).await;
+    rig.send(spawn("toy:headless", "do it"));
+    let ask = rig.asked().await;
+    rig.answer(&ask, AskReply::Never);
+    state(&mut rig, "main/a1", AgentState::Failed).await;
+    rig.send(spawn("toy:headless", "do it"));
+    let failed = state(&mut rig, "main/a2", AgentState::Failed).await;
+    let said = failed.child.unwrap().result;
+    assert!(said.contains("your choice was never") && said.contains("tiller trust"), "{said}");
+    assert!(!place.work.join("started").exists());
+    rig.quit().await;
+}
+
+/// X17: a program that cannot be given the person's rules about reading is not started before the person agrees.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn x17_a_program_that_cannot_be_given_a_rule_is_asked_about() {
+    let place = Place::new();
+    let mut toy = toy(&place, "touch started; echo done");
+    let seen = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let rules = Arc::clone(&seen);
+    toy.trust = Arc::new(move |_, _, open| {
+        open.clone_into(&mut rules.lock().unwrap());
+        None
+    });
+    let mut rig = full_with_denied(&place, toy, "read_file(.env)").await;
+    rig.send(spawn("toy:headless", "do it"));
+    state(&mut rig, "main/a1", AgentState::Done).await;
+    let seen = seen.lock().unwrap().clone();
+    assert!(seen.len() == 1 && seen[0].ends_with("deny read_file(.env)"), "{seen:?}");
     rig.quit().await;
 }

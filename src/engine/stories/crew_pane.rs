@@ -52,7 +52,7 @@ fn toy(place: &Place, script: &str) -> Programs {
         adapters,
         host: tiller_tool::shell::Host::default(),
         lookup: Arc::new(|_| None),
-        trust: Arc::new(|_, _| None),
+        trust: Arc::new(|_, _, _| None),
     }
 }
 

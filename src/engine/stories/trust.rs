@@ -27,6 +27,7 @@ fn offer(p: &mut Parts, said: &Said, fails: bool) {
             hash: "0".into(),
         }],
         changed: false,
+        never: false,
         decide: Arc::new(move |yes| {
             lock(&said).push(yes);
             match (fails, yes) {

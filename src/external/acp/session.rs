@@ -108,10 +108,16 @@ async fn fresh(c: &mut Client) -> Result<Value, Broken> {
     Ok(opened)
 }
 
-/// With what overrides the program's own settings: it asks, and where everything is allowed our rules answer.
+/// With what overrides the program's own settings: it asks, where everything is allowed our rules answer, and it does
+/// not read what it may not.
 fn with_meta(c: &Client, mut params: Value) -> Value {
-    if let Some(meta) = c.acp.ask_meta.as_ref() {
-        params["_meta"] = meta.clone();
+    let job = &c.run.job;
+    let mut meta = c.acp.ask_meta.clone().unwrap_or(Value::Null);
+    if let Some(denied) = &job.adapter.denied {
+        denied.add_to(&mut meta, &job.denied);
+    }
+    if !meta.is_null() {
+        params["_meta"] = meta;
     }
     params
 }

@@ -26,6 +26,8 @@ pub struct Adapter {
     pub headless: Option<Headless>,
     pub acp: Option<Acp>,
     pub pty: Option<Pty>,
+    /// How it is given the paths that the person's rules deny to readers.
+    pub denied: Option<Denied>,
     /// Text of a file that stands while it runs where it has to ask; `{file}` in `careful` is its path. For programs
     /// whose rules are read from a file only.
     pub careful_file: Option<String>,
@@ -45,9 +47,60 @@ impl Adapter {
         self
     }
 
+    /// Whether it can be held to rules that deny reading these paths (absolute, globs).
+    pub fn holds_to(&self, globs: &[String]) -> bool {
+        let plain = |glob: &String| !glob.contains([',', '(', ')']) && !glob.contains(char::is_control);
+        let meta = |d: &Denied| self.acp.is_none() || d.meta.is_some();
+        self.denied.as_ref().is_some_and(meta) && globs.iter().all(plain)
+    }
+
     /// Whether it tells of no call of its own while it runs in this way.
     pub fn is_mute(&self, how: Transport) -> bool {
         how == Transport::Headless && self.headless.as_ref().is_some_and(|h| h.format == Format::Text)
+    }
+}
+
+/// How a program is given the paths that it may not read. Without it the person is asked, before the program starts,
+/// whether it may although the rules do not hold for it.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Denied {
+    /// One rule in the program's own spelling; `{path}` is an absolute path as a glob.
+    pub rule: String,
+    /// Arguments without a screen and in a terminal; `{rules}` are all rules, with commas between.
+    pub args: Vec<String>,
+    /// Over ACP: a JSON pointer to the list in `ask_meta` that the rules are added to, which is made where it is missing.
+    pub meta: Option<String>,
+}
+
+impl Denied {
+    /// The rules for these paths.
+    pub(crate) fn rules(&self, globs: &[String]) -> Vec<String> {
+        globs.iter().map(|glob| self.rule.replace("{path}", glob)).collect()
+    }
+
+    /// The arguments for these paths; none for no path.
+    pub(crate) fn arguments(&self, globs: &[String]) -> Vec<String> {
+        if globs.is_empty() {
+            return Vec::new();
+        }
+        let rules = self.rules(globs).join(",");
+        self.args.iter().map(|arg| arg.replace("{rules}", &rules)).collect()
+    }
+
+    /// Adds the rules to the `_meta` of a session.
+    pub(crate) fn add_to(&self, meta: &mut serde_json::Value, globs: &[String]) {
+        let Some(pointer) = self.meta.as_ref().filter(|_| !globs.is_empty()) else { return };
+        let mut at = meta;
+        for key in pointer.split('/').filter(|k| !k.is_empty()) {
+            if !at.is_object() {
+                *at = serde_json::json!({});
+            }
+            at = &mut at[key];
+        }
+        let mut all = at.as_array().cloned().unwrap_or_default();
+        all.extend(self.rules(globs).into_iter().map(serde_json::Value::from));
+        *at = all.into();
     }
 }
 

@@ -52,9 +52,11 @@ pub(crate) fn arguments(h: &Headless, job: &Job, prompt: &str, session: Option<&
     let resume = if session.is_some() { &h.resume } else { none };
     let model = if job.model.is_some() { &h.model } else { none };
     let how = if job.auto_approve { &h.auto } else { h.careful.as_ref().unwrap_or(none) };
-    let parts = [&h.args, resume, &h.options, model, how, &h.last];
-    let args: Vec<String> = parts.into_iter().flatten().cloned().collect();
-    fill(&args, job, prompt, session)
+    let parts = [&h.args, resume, &h.options, model, how];
+    let mut args = fill(&parts.into_iter().flatten().cloned().collect::<Vec<_>>(), job, prompt, session);
+    args.extend(job.denied_arguments());
+    args.extend(fill(&h.last, job, prompt, session));
+    args
 }
 
 fn reader(h: &Headless) -> Box<dyn Records> {

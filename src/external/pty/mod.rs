@@ -49,7 +49,9 @@ pub(crate) fn arguments(p: &Pty, job: &Job) -> Vec<String> {
     let model = if job.model.is_some() { &p.model } else { none };
     let how = if job.auto_approve { &p.auto } else { p.careful.as_ref().unwrap_or(none) };
     let args: Vec<String> = [&p.args, resume, model, how].into_iter().flatten().cloned().collect();
-    fill(&args, job, "", job.resume.as_deref())
+    let mut args = fill(&args, job, "", job.resume.as_deref());
+    args.extend(job.denied_arguments());
+    args
 }
 
 /// What came besides pictures; the driver takes it at each look.

@@ -4,6 +4,7 @@
 //! what the person said for this session can take back an `ask` (never a `deny`), and only with a
 //! pattern that is at least as specific.
 
+pub mod denied;
 pub mod names;
 pub mod pattern;
 pub mod rulefile;
@@ -183,6 +184,16 @@ impl Rule {
         };
         let plain = plain.trim_end_matches('/').trim_start_matches("./");
         (!plain.is_empty() && !plain.starts_with('~')).then_some(plain)
+    }
+
+    /// Its argument, where that can name paths.
+    pub(crate) fn path_text(&self) -> Option<&str> {
+        Some(self.argument.as_ref()?.path.as_ref()?.text.as_str())
+    }
+
+    /// Whether it is for each use of its tool.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.argument.is_none()
     }
 
     /// Characters that stand for themselves.

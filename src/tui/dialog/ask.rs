@@ -9,7 +9,7 @@ use std::time::Duration;
 use crossterm::event::{KeyEvent, MouseButton, MouseEvent, MouseEventKind};
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
-use tiller_protocol::ask::{TrustItem, budget_words};
+use tiller_protocol::ask::{TrustItem, UNENFORCED_RULE, budget_words};
 use tiller_protocol::command::AskCommand;
 use tiller_protocol::event::ReplyEvent;
 use tiller_protocol::{Ask, AskBody, AskId, AskReply, CommandBody, Event, EventBody};
@@ -83,7 +83,12 @@ fn brings(folder: &str, items: &[TrustItem], changed: bool) -> Vec<Line> {
     if changed {
         all.push(line("! It has changed since you trusted it.", Role::Waiting));
     }
-    all.push(line("It contains settings that run programs or loosen rules:", Role::Text));
+    let rules = items.iter().filter(|i| i.kind == UNENFORCED_RULE).count();
+    if rules < items.len() {
+        all.push(line("It contains settings that run programs or loosen rules:", Role::Text));
+    } else {
+        all.push(line("Rules of yours would not hold for an external program:", Role::Text));
+    }
     for item in items {
         let mut row = Line::new(Wrap::Word);
         row.push_strict(&item.kind, Look::of(Role::Accent));
@@ -96,6 +101,7 @@ fn brings(folder: &str, items: &[TrustItem], changed: bool) -> Vec<Line> {
     }
     let programs = items.iter().any(|i| i.kind == tiller_protocol::ask::PROGRAM_SETTINGS);
     let without = match programs {
+        _ if rules == items.len() => "Without your yes, the program does not start.",
         true => "External programs read these files. Without trust, the program does not start.",
         false => "Without trust, none of it is used. Everything else works.",
     };

@@ -64,11 +64,11 @@ struct Look<'a> {
 
 /// One setting as git reads it.
 #[derive(Debug)]
-struct Setting {
+pub(crate) struct Setting {
     /// From the repository's own files, or from what these include.
-    repository: bool,
-    key: String,
-    value: String,
+    pub(crate) repository: bool,
+    pub(crate) key: String,
+    pub(crate) value: String,
 }
 
 impl Look<'_> {
@@ -196,7 +196,7 @@ fn bare(folder: &Path) -> Option<&Path> {
 }
 
 /// `scope NUL key LF value NUL`, as often as there are settings.
-fn parse(out: &[u8]) -> Result<Vec<Setting>, String> {
+pub(crate) fn parse(out: &[u8]) -> Result<Vec<Setting>, String> {
     let odd = || "git's configuration cannot be read".to_owned();
     let mut fields = out.split(|b| *b == 0);
     let mut settings = Vec::new();

@@ -4,6 +4,7 @@
 pub(crate) mod around;
 pub(crate) mod command;
 mod leads;
+pub(crate) mod steering;
 pub mod worktree;
 
 use std::path::{Path, PathBuf};
