@@ -45,6 +45,14 @@ impl AgentState {
             Self::Interrupted => "interrupted",
         }
     }
+
+    /// For a sentence about it: `is done`, `failed`.
+    pub fn predicate(self) -> String {
+        match self {
+            Self::Failed => "failed".to_owned(),
+            state => format!("is {}", state.word()),
+        }
+    }
 }
 
 /// What an agent may use, or has used. In limits `None` means no limit of its own; in sums it means unknown.

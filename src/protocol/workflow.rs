@@ -34,6 +34,14 @@ impl StepState {
             Self::Interrupted => "interrupted",
         }
     }
+
+    /// For a sentence about it: `is done`, `failed`.
+    pub fn predicate(self) -> String {
+        match self {
+            Self::Failed => "failed".to_owned(),
+            state => format!("is {}", state.word()),
+        }
+    }
 }
 
 /// A workflow of this session.

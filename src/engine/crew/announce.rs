@@ -59,7 +59,7 @@ impl Core {
         }
         let Some(member) = self.crew.members.get(id).filter(|m| m.order.background) else { return };
         let Some(report) = &member.report else { return };
-        let mut text = format!("Agent {} is {}", report.agent, report.status);
+        let mut text = format!("Agent {} {}", report.agent, member.state().predicate());
         match report.files.len() {
             0 => {}
             1 => text.push_str(", 1 file changed"),

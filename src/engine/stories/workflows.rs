@@ -165,7 +165,7 @@ async fn a_failure_leaves_dependants_out_and_going_on_runs_only_what_is_not_done
         ]
     );
     assert!(failed.steps[2].said.contains("task test, which it needs, is failed"), "{failed:?}");
-    rig.notice("workflow w1 release is failed: 1 of 4 steps done").await;
+    rig.notice("workflow w1 release failed: 1 of 4 steps done").await;
     broken.store(false, Ordering::SeqCst);
     rig.send(go_on());
     let ReplyEvent::DoneReply { said } = rig.reply().await else { panic!() };

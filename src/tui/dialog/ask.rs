@@ -102,7 +102,7 @@ fn brings(folder: &str, items: &[TrustItem], changed: bool) -> Vec<Line> {
     let programs = items.iter().any(|i| i.kind == tiller_protocol::ask::PROGRAM_SETTINGS);
     let without = match programs {
         _ if rules == items.len() => "Without your yes, the program does not start.",
-        true => "External programs read these files. Without trust, the program does not start.",
+        true => "External programs use these files. Without trust, the program does not start.",
         false => "Without trust, none of it is used. Everything else works.",
     };
     all.push(line(without, Role::Dim));

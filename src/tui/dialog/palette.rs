@@ -47,7 +47,7 @@ pub(crate) fn open(app: &App) -> Picker {
         fixed.push(Item {
             id: format!("action {}", s.action.0),
             text: s.help.into(),
-            detail: both(&key, crate::app::global::state(app, s.action)),
+            detail: both(&key, &crate::widget::draw::cut(crate::app::global::state(app, s.action), STATE)),
             more: format!("{} {} {group}", s.action.0, s.label),
             disabled: app.disabled(s.action),
         });
@@ -109,6 +109,9 @@ pub(super) fn ends(row: &str) -> bool {
     ];
     ENDS.contains(&row)
 }
+
+/// Columns of a state beside a key, at most: the key is what the row is read for.
+const STATE: usize = 20;
 
 /// Key and state side by side; a missing key says nothing beside something else.
 fn both(a: &str, b: &str) -> String {

@@ -37,10 +37,9 @@ pub(super) fn run(p: &mut Plain, text: &str) -> Result<(), String> {
 }
 
 fn lines(flow: &WorkflowView) -> String {
-    let state = if flow.paused { "paused" } else { flow.state.word() };
+    let state = if flow.paused { "is paused".to_owned() } else { flow.state.predicate() };
     let done = flow.done();
-    let mut text =
-        format!("Workflow {} is {state}: {done} of {} steps done.", flow.called(), flow.steps.len());
+    let mut text = format!("Workflow {} {state}: {done} of {} steps done.", flow.called(), flow.steps.len());
     for step in &flow.steps {
         let needs = if step.needs.is_empty() {
             String::new()

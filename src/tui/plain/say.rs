@@ -38,7 +38,7 @@ impl Plain {
                 let name = self.model.path_of(&view.id);
                 let result = view.child.as_ref().map_or("", |c| c.result.as_str());
                 let result = if result.is_empty() { String::new() } else { format!(": {result}") };
-                self.say(&format!("Agent {name} is {}{result}", view.state.word()));
+                self.say(&format!("Agent {name} {}{result}", view.state.predicate()));
             }
             _ => {}
         }

@@ -460,7 +460,7 @@ fn workflows_are_told_in_lines_and_steered_by_words() {
     r.event(EventBody::State(StateEvent::WorkflowChanged { view }));
     r.plain.line("/workflow");
     let said = r.text();
-    assert!(said.contains("Workflow w1 ship is failed: 1 of 2 steps done."), "{said}");
+    assert!(said.contains("Workflow w1 ship failed: 1 of 2 steps done."), "{said}");
     assert!(said.contains("test failed, needs build") && !said.contains('\u{1b}'), "{said}");
     assert_eq!(r.plain.waiting(), [CommandBody::Query(Query::Workflows)]);
     let id = r.plain.next;
