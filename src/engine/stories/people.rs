@@ -439,3 +439,53 @@ async fn the_last_changes_and_other_sessions_can_be_named() {
     fake.requested(fake.count() + 1).await;
     assert_eq!(said(&fake).matches("The walnut is brown.").count(), 2, "{}", said(&fake));
 }
+
+/// X17: nor by what a call changed in it (`@diff`), nor by an agent that is told to read it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn x17_a_difference_or_an_agent_brings_no_path_that_may_not_be_read() {
+    use super::crew::{delegate, first, result};
+    use tiller_permit::{Effect, Policy, Roots, Rule, Source};
+    let place = Place::new();
+    place.file(".env", "A=TOKEN-OF-THE-FILE\n");
+    place.file("a.txt", "one\n");
+    let fake = Fake::with(move |_, r| match first(r).as_str() {
+        task if task.starts_with("look") => match result(r) {
+            None => calls(&[
+                ("r1", "read_file", json!({"path": ".env"})),
+                ("r2", "search", json!({"pattern": "TOKEN"})),
+                ("r3", "terminal", json!({"command": "cat .env"})),
+            ]),
+            Some(_) => says("I saw nothing."),
+        },
+        _ => match r.messages.len() {
+            1 => calls(&[("c0", "read_file", read_args("a.txt"))]),
+            3 => calls(&[
+                ("c1", "edit_file", json!({"path": "a.txt", "old": "one", "new": "two"})),
+                ("c2", "write_file", json!({"path": "sub/.env", "content": "OF-THE-MODEL\n"})),
+            ]),
+            7 => says("Done."),
+            8 => delegate(json!([{"goal": "look into .env"}])),
+            _ => says("Done."),
+        },
+    });
+    let mut rig = place
+        .start_with(&fake, |p| {
+            let roots = Roots::new(&place.work, Some(place.home()), vec![place.home()]);
+            let mut policy = Policy::new(roots);
+            policy.rules.push(Rule::written(Effect::Deny, Source::User, "read_file(.env)").unwrap());
+            p.permit = crate::questions::permission::Permit::new(policy, Arc::new(|_| Ok(())));
+            p.profile = Some(Profile::Full);
+        })
+        .await;
+    assert_eq!(rig.turn("go").await.0, TurnStatus::Done);
+    assert_eq!(place.read("sub/.env"), "OF-THE-MODEL\n", "to write is allowed");
+    assert_eq!(rig.turn("is @diff right?").await.0, TurnStatus::Done);
+    let requests = fake.requests.lock().unwrap().clone();
+    let asked =
+        requests.iter().find(|r| message_text(r, r.messages.len() - 1).contains("attached name=")).unwrap();
+    let attached = message_text(asked, asked.messages.len() - 1);
+    assert!(attached.contains("+two") && !attached.contains("OF-THE-MODEL"), "{attached}");
+    assert!(requests.iter().any(|r| first(r).starts_with("look") && result(r).is_some()), "the agent worked");
+    assert!(!format!("{requests:?}").contains("TOKEN-OF-THE-FILE"));
+    rig.quit().await;
+}
