@@ -30,6 +30,8 @@ const FANOUT: usize = 8;
 const HASHES: usize = 8 + 1024;
 /// An index of at most so many bytes is kept in memory; a larger one is read where it is needed.
 const SMALL: u64 = 32 << 10;
+/// Names of an index that are read at once: the time to find one does not grow with the pack.
+const WINDOW: usize = 128;
 /// So many deltas may stand on each other. Ours are far fewer; git's at most 4,095.
 const DEEPEST: usize = 5000;
 
@@ -124,17 +126,29 @@ impl Pack {
     pub(crate) fn find(&self, id: &Id) -> io::Result<Option<u32>> {
         let first = usize::from(id.0[0]);
         let from = if first == 0 { 0 } else { self.upto(first - 1) } as usize;
-        let some = self.upto(first) as usize - from;
-        if some == 0 {
-            return Ok(None);
+        let (mut low, mut high) = (from, self.upto(first) as usize);
+        // Names are hashes, so one stands about where its second byte and those after it say.
+        let part = u64::from(be32(&id.0[1..5]));
+        let mut guess = low + (((high - low) as u64 * part) >> 32) as usize;
+        let mut hashes = [0; WINDOW * 32];
+        while low < high {
+            let start = guess.saturating_sub(WINDOW / 2).clamp(low, high.saturating_sub(WINDOW).max(low));
+            let end = (start + WINDOW).min(high);
+            let hashes = &mut hashes[..(end - start) * 32];
+            self.look_up(HASHES + start * 32, hashes)?;
+            match hashes.as_chunks::<32>().0.binary_search(&id.0) {
+                Ok(at) => {
+                    let mut offset = [0; 4];
+                    self.look_up(HASHES + self.count() as usize * 36 + (start + at) * 4, &mut offset)?;
+                    return Ok(Some(be32(&offset)));
+                }
+                Err(0) => high = start,
+                Err(at) if at == end - start => low = end,
+                Err(_) => return Ok(None),
+            }
+            guess = low.midpoint(high);
         }
-        let mut hashes = vec![0; some * 32];
-        self.look_up(HASHES + from * 32, &mut hashes)?;
-        let (hashes, _) = hashes.as_chunks::<32>();
-        let Ok(at) = hashes.binary_search(&id.0) else { return Ok(None) };
-        let mut offset = [0; 4];
-        self.look_up(HASHES + self.count() as usize * 36 + (from + at) * 4, &mut offset)?;
-        Ok(Some(be32(&offset)))
+        Ok(None)
     }
 
     /// All objects in the order of the file.
@@ -371,3 +385,7 @@ pub(crate) fn read_head(bytes: &[u8], offset: u32) -> io::Result<(Form, usize, u
     };
     Ok((form, len, bytes.len() - rest.as_slice().len()))
 }
+
+#[cfg(test)]
+#[path = "find_tests.rs"]
+mod tests;
