@@ -102,7 +102,7 @@ fn looked_at(cols: u16, rows: u16) {
     let mut term = trusted(&place, cols, rows);
     // Right after the yes, without a restart.
     say(&mut term, "/workflow ship");
-    term.wait_text("workflow w1 ship is failed: 2 of 4 steps done");
+    term.wait_text("workflow w1 ship failed: 2 of 4 steps done");
     picture(&mut term);
     let failed = |s: &str| {
         row(s, "build").contains("done")
