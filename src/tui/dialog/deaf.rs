@@ -1,5 +1,5 @@
 //! The time in which a question takes no keys: after it appears or changes, after the focus returns, and after a
-//! letter that means nothing to it, which is a word that somebody types without looking.
+//! letter that means nothing to it, which is a word typed without looking.
 //! It counts from the frame that showed it, so what was typed before that can answer nothing.
 
 use std::time::Duration;
@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::model::Model;
 use crate::panel::DrawCx;
 
-/// What is said to somebody who types words into a question.
+/// The notice for words that are typed into a question.
 pub(crate) const TYPED: &str = "Answer first, or press Esc to decide later";
 
 /// The state of one dialog.

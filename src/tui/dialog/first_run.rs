@@ -104,7 +104,7 @@ impl FirstRun {
         Self { came: Some(now), ..Self::default() }
     }
 
-    /// Somebody types and has not seen it yet.
+    /// The person is typing and has not seen it yet.
     fn unseen(&self, model: &Model) -> bool {
         let deaf = Duration::from_millis(model.ui.approval_deaf);
         self.came.is_some_and(|t| model.mono.saturating_sub(t) < deaf)

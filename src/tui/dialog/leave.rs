@@ -1,5 +1,5 @@
 //! A branch was left: shall a summary of it stand where the person goes on? In place of the composer for a moment.
-//! "No" has the focus, and whoever goes on typing has said no: the keys go where they were meant to.
+//! "No" has the focus, and typing on means no: the keys go to the composer.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::buffer::Buffer;

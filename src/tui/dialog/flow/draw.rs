@@ -17,7 +17,7 @@ use crate::widget::draw;
 
 /// Columns of a name at most.
 const NAME: usize = 24;
-/// Share of a limit, in percent, from which it is told.
+/// Share of a limit, in percent, from which it is shown.
 const TOLD: u64 = 10;
 /// Columns from which who works at it stands in the row.
 const WIDE: u16 = 60;

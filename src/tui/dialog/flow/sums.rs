@@ -13,7 +13,7 @@ pub(super) struct Sum {
     pub(super) cost: Cost,
     /// Of some the cost is not known.
     pub(super) unknown: bool,
-    /// Somebody costs something at all: the demo model does not.
+    /// At least one agent has a cost; the demo model has none.
     pub(super) priced: bool,
 }
 

@@ -71,7 +71,7 @@ pub(crate) struct Browser {
     side_shown: bool,
     copying: Copying,
     everywhere: bool,
-    /// The session of whoever is on the screen, and, where that is an agent, the one that it hangs off.
+    /// The session of the agent on the screen and, for a child agent, the session that started it.
     here: Option<SessionId>,
     root: Option<SessionId>,
     /// An entry of it that is to be shown.

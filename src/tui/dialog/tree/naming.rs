@@ -45,7 +45,7 @@ impl Browser {
             }
             let archived = !at.tree.archived;
             let archive = send(SessionCommand::Archive { id, archived });
-            // Shown at once, so that the same key brings it back; a refusal is told.
+            // Shown at once, so that the same key brings it back; a refusal is reported.
             if let Some(n) = self.forest.find(id) {
                 self.forest.trees[n].archived = archived;
             }
@@ -85,7 +85,7 @@ impl Browser {
         }
         let trashed = !at.tree.trashed;
         self.forest.trees[n as usize].trashed = trashed;
-        // Shown at once; a refusal is told, and takes it back.
+        // Shown at once; a refusal is reported, and takes it back.
         let ask = CommandBody::Session(SessionCommand::Trash { id, trashed });
         let said = if trashed { "Deleted; the same key restores it within 30 days" } else { "Restored" };
         let said = Notice::new(NoticeKind::Info, said);
