@@ -4,9 +4,9 @@ use std::sync::LazyLock;
 
 use serde_json::Value;
 
-use crate::nearest::nearest;
 use crate::problem::Problem;
 use crate::text::{Body, Node, Source};
+use tiller_protocol::nearest::nearest;
 
 /// Numbers that the types allow and that make no sense, by key (`*`: any name).
 const LEAST: &[(&str, f64)] = &[
@@ -91,7 +91,7 @@ fn is_address(text: &str) -> bool {
 
 fn is_variable(text: &str) -> bool {
     let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    // Names are short; a key that was put here by mistake is told as one.
+    // Names are short; a key that was put here by mistake is reported as one.
     !text.is_empty()
         && text.len() <= 64
         && text.chars().all(word)
@@ -238,7 +238,7 @@ impl Checker<'_> {
         }
     }
 
-    /// A text that must mean something. `key` is the pattern's, `path` the one that is told.
+    /// A text that must mean something. `key` is the pattern's, `path` the one that is reported.
     fn text(&mut self, key: &str, path: &str, node: &Node) {
         let Body::Leaf(Value::String(text)) = &node.body else { return };
         let rule = TEXTS.iter().find(|(pattern, ..)| matches(pattern, key));

@@ -7,7 +7,7 @@
 //! | --- | --- |
 //! | `schema` | the typed form; the JSON schema is derived from it |
 //! | `places` | the four folders |
-//! | `text`, `check`, `nearest` | one file: values with their places, checked against the schema |
+//! | `text`, `check` | one file: values with their places, checked against the schema |
 //! | `narrow` | what a project's file may do |
 //! | `load` | the layers, origins, live reading |
 //! | [`agents`] | agent definitions: Markdown files with front matter |
@@ -21,7 +21,6 @@ mod edit;
 mod keyfile;
 mod load;
 mod narrow;
-mod nearest;
 pub mod places;
 mod problem;
 pub mod schema;

@@ -98,7 +98,7 @@ fn from_toml(source: &Source<'_>) -> Result<Sheet, Problem> {
 }
 
 fn unknown(key: &str) -> String {
-    match crate::nearest::nearest(key, KEYS.iter().copied()) {
+    match tiller_protocol::nearest::nearest(key, KEYS.iter().copied()) {
         Some(near) => format!("unknown key `{key}`; did you mean `{near}`?"),
         None => format!("unknown key `{key}`; allowed: {}", KEYS.join(", ")),
     }

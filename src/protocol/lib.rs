@@ -25,6 +25,7 @@
 //! | [`todo`], [`ask`], [`agent`], [`feed`], [`queue`], [`review`] | the live concerns, one each |
 //! | [`usage`] | tokens and money |
 //! | [`names`] | names of files that lie in a workspace for a moment |
+//! | [`nearest`] | the right name for a wrong one |
 //! | [`notice`] | the only shape in which an error reaches a person |
 
 pub mod access;
@@ -44,6 +45,7 @@ pub mod ids;
 pub mod mask;
 pub mod message;
 pub mod names;
+pub mod nearest;
 pub mod notice;
 pub mod op;
 pub mod pane;

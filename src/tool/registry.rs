@@ -56,19 +56,12 @@ pub fn find(name: &str) -> Option<&'static dyn Tool> {
 /// What to tell a model that asked for a tool which is not there.
 pub fn unknown(name: &str) -> String {
     let names: Vec<&str> = ALL.iter().map(|t| t.name()).collect();
-    match nearest(name, &names) {
+    match tiller_protocol::nearest::nearest(name, names.iter().copied()) {
         Some(near) => {
             format!("unknown tool '{name}'; did you mean '{near}'? Tools: {}", names.join(", "))
         }
         None => format!("unknown tool '{name}'. Tools: {}", names.join(", ")),
     }
-}
-
-fn nearest<'a>(name: &str, names: &[&'a str]) -> Option<&'a str> {
-    let name = name.to_lowercase();
-    let score = |n: &str| similar::TextDiff::from_chars(name.as_str(), n).ratio();
-    let best = names.iter().map(|n| (score(n), *n)).max_by(|a, b| a.0.total_cmp(&b.0))?;
-    (best.0 >= 0.5).then_some(best.1)
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Values to a definition. Every mistake is told, with its place and the nearest right word.
+//! Values to a definition. Every mistake is reported, with its place and the nearest right word.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -9,8 +9,8 @@ use tiller_protocol::{AgentLimits, Cost, Effort, Profile};
 use super::form::{Definition, Narrowing, Origin, Pick, Tier, Tools};
 use super::front::{self, Pairs, Parts, Value};
 use super::words::{ALL, Known, LAYERS, SETS};
-use crate::nearest::nearest;
 use crate::problem::Problem;
+use tiller_protocol::nearest::nearest;
 
 /// Keys of a file.
 const KEYS: &[&str] = &[

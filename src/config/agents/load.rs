@@ -8,9 +8,9 @@ use super::check::definition;
 use super::form::{Definition, Origin};
 use super::front::LARGEST;
 use super::words::Known;
-use crate::nearest::nearest;
 use crate::problem::Problem;
 use crate::skills::Skills;
+use tiller_protocol::nearest::nearest;
 
 /// The person's folder, in the configuration folder.
 const FOLDER: &str = "agents";
@@ -50,7 +50,7 @@ pub struct Definitions {
 
 impl Definitions {
     /// Reads them. `config` is the person's configuration folder; `given`, of the project, is empty until the folder is trusted.
-    /// Every mistake is told; what has one is left out, and nothing else is. Blocks.
+    /// Every mistake is reported; what has one is left out, and nothing else is. Blocks.
     pub fn load(config: &Path, given: &[ProjectFile<'_>], known: &Known<'_>) -> (Self, Vec<Problem>) {
         let mut all = BTreeMap::new();
         let mut problems = Vec::new();
@@ -134,7 +134,7 @@ fn folder(path: &Path) -> (Vec<File>, Vec<Problem>) {
     (files, problems)
 }
 
-/// A file's bytes. One that is too large comes with one byte too many, so that it is told as such.
+/// A file's bytes. One that is too large comes with one byte too many, so that it is reported as such.
 pub(crate) fn read(path: &Path) -> Result<Vec<u8>, String> {
     use std::io::Read;
     let meta = std::fs::metadata(path).map_err(|e| e.to_string())?;

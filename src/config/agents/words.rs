@@ -42,7 +42,7 @@ pub fn no_such_tool(name: &str, more: &[&str]) -> Option<String> {
     if all.contains(&name) {
         return None;
     }
-    Some(match crate::nearest::nearest(name, all) {
+    Some(match tiller_protocol::nearest::nearest(name, all) {
         Some(near) => format!("there is no tool or set `{name}`; did you mean `{near}`?"),
         None => format!("there is no tool or set `{name}`; sets: {}", sets().collect::<Vec<_>>().join(", ")),
     })

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use crate::agents::front::{self, Parts, Value};
 use crate::agents::{Origin, ProjectFile, read_file};
-use crate::nearest::nearest;
 use crate::problem::Problem;
+use tiller_protocol::nearest::nearest;
 
 /// The person's folder, in the configuration folder.
 const FOLDER: &str = "skills";
@@ -41,7 +41,7 @@ pub struct Skills(Arc<BTreeMap<String, Arc<Skill>>>);
 
 impl Skills {
     /// Reads them. `config` is the person's configuration folder; `project` is empty until the folder is trusted.
-    /// Every mistake is told; what has one is left out, and nothing else is. Blocks.
+    /// Every mistake is reported; what has one is left out, and nothing else is. Blocks.
     pub fn load(config: &Path, project: &[ProjectFile<'_>]) -> (Self, Vec<Problem>) {
         let mut all = BTreeMap::new();
         let mut problems = Vec::new();

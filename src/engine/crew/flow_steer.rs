@@ -148,7 +148,7 @@ impl Flow {
         if ids.clone().any(|id| id == step) {
             return Ok(());
         }
-        let near = crate::prompts::nearest::nearest(step, ids.clone());
+        let near = tiller_protocol::nearest::nearest(step, ids.clone());
         Err(match near {
             Some(near) => format!("{} has no step {step}; did you mean {near}?", self.id),
             None => format!(

@@ -11,7 +11,7 @@ use tiller_tool::crew::Brief;
 use super::member::{Member, Order};
 use crate::core::Core;
 
-/// What a model is told that may start nobody.
+/// Hint for agents that have no permission to delegate.
 const YOURSELF: &str = "do the work yourself";
 /// Names may be taken already.
 pub(super) const READING: &str = "the agents of this session are still being read: try again";
@@ -163,7 +163,7 @@ impl Core {
         let adapters = self.w.programs.iter().flat_map(|p| p.adapters.iter()).map(|a| a.name.clone());
         let programs: Vec<String> = adapters.collect();
         let kinds = roles.iter().map(|r| r.name.as_str());
-        match crate::prompts::nearest::nearest(program, kinds.chain(programs.iter().map(String::as_str))) {
+        match tiller_protocol::nearest::nearest(program, kinds.chain(programs.iter().map(String::as_str))) {
             Some(near) => format!("there is no agent `{name}`; did you mean `{near}`?"),
             None => format!("{}; external programs are {}", roles.no_such(name), programs.join(", ")),
         }

@@ -5,7 +5,6 @@ pub(crate) mod comments;
 pub(crate) mod compose;
 pub(crate) mod finder;
 pub(crate) mod named;
-pub(crate) mod nearest;
 pub(crate) mod queue;
 pub(crate) mod shell_line;
 pub(crate) mod symbols;

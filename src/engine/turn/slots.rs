@@ -5,7 +5,7 @@ use tiller_protocol::{ToolCall, ToolOutcome, Touch};
 use super::effect::Effect;
 use super::meant::meant;
 use super::state::{CallResult, Slot, SlotState, Turn};
-use crate::prompts::nearest::nearest;
+use tiller_protocol::nearest::nearest;
 
 impl Turn {
     pub(super) fn slots_of(&self, calls: Vec<ToolCall>) -> Vec<Slot> {

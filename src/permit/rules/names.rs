@@ -133,35 +133,11 @@ pub fn check(tool: &str) -> Result<(), String> {
 /// The right name for a wrong one.
 pub(crate) fn nearest(wrong: &str) -> Option<&'static str> {
     let wrong = wrong.to_lowercase().replace('-', "_");
-    if wrong.len() > 64 {
-        return None;
-    }
     let plain = wrong.replace('_', "");
     if let Some((_, right)) = ALIASES.iter().find(|(name, _)| *name == wrong || *name == plain) {
         return Some(right);
     }
-    TOOLS
-        .iter()
-        .map(|tool| (distance(&plain, &tool.replace('_', "")), *tool))
-        .filter(|(d, tool)| *d <= (tool.len() / 3).max(1))
-        .min()
-        .map(|(_, tool)| tool)
-}
-
-/// Letters to insert, remove or replace.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut corner = i;
-        row[0] = i + 1;
-        for (j, y) in b.iter().enumerate() {
-            let next = (corner + usize::from(x != *y)).min(row[j] + 1).min(row[j + 1] + 1);
-            corner = row[j + 1];
-            row[j + 1] = next;
-        }
-    }
-    row.last().copied().unwrap_or(0)
+    tiller_protocol::nearest::nearest(&wrong, TOOLS.iter().copied())
 }
 
 #[cfg(test)]

@@ -117,7 +117,7 @@ struct Source {
 }
 
 impl Source {
-    /// What can be read of it; the rest is told.
+    /// What can be read of it; the rest is reported.
     fn parse(file: &str, text: &str, own: bool, wrong: &mut Mistakes<'_>) -> Self {
         let mut out =
             Self { file: file.into(), own, preset: None, preset_line: 1, leader: None, lines: Vec::new() };
@@ -282,28 +282,8 @@ fn approval_guard(scope: &str, keys: &[Chord], does: &Does) -> Result<(), String
 
 /// `; did you mean 'x'?`, when something is near enough.
 pub(crate) fn nearest<'a>(word: &str, names: impl Iterator<Item = &'a str>) -> String {
-    let far = |n: &str| if word.len() > 2 && n.starts_with(word) { 1 } else { distance(word, n) };
-    let best = names.map(|n| (far(n), n)).min();
-    match best {
-        Some((d, n)) if d <= word.len().max(3) / 2 => format!("; did you mean '{n}'?"),
-        _ => String::new(),
-    }
-}
-
-/// Levenshtein distance in bytes.
-fn distance(a: &str, b: &str) -> usize {
-    let b = b.as_bytes();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.bytes().enumerate() {
-        let mut corner = i;
-        row[0] = i + 1;
-        for (j, y) in b.iter().enumerate() {
-            let next = (corner + usize::from(x != *y)).min(row[j] + 1).min(row[j + 1] + 1);
-            corner = row[j + 1];
-            row[j + 1] = next;
-        }
-    }
-    row[b.len()]
+    let near = tiller_protocol::nearest::nearest(word, names);
+    near.map_or_else(String::new, |name| format!("; did you mean '{name}'?"))
 }
 
 #[cfg(test)]

@@ -113,27 +113,10 @@ pub(crate) fn matching(word: &str) -> Vec<&'static dyn SlashCommand> {
 
 /// The sentence for a name that is none, with the nearest one.
 pub(crate) fn unknown(name: &str) -> String {
-    let near = all().iter().map(|c| (distance(name, c.name()), c.name())).min().filter(|(d, _)| *d <= 2);
-    match near {
-        Some((_, n)) => format!("There is no command /{name}. Did you mean /{n}?"),
+    match tiller_protocol::nearest::nearest(name, all().iter().map(|c| c.name())) {
+        Some(near) => format!("There is no command /{name}. Did you mean /{near}?"),
         None => format!("There is no command /{name}. Type / to see all commands."),
     }
-}
-
-/// Edits between two words.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut left = i + 1;
-        for (j, y) in b.iter().enumerate() {
-            let next = (row[j] + usize::from(x != *y)).min(left + 1).min(row[j + 1] + 1);
-            row[j] = left;
-            left = next;
-        }
-        row[b.len()] = left;
-    }
-    row[b.len()]
 }
 
 #[cfg(test)]
